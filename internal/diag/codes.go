@@ -1,0 +1,57 @@
+package diag
+
+// Code names a message for good. A code is never used for something else; one that
+// is no longer needed stays here, marked so. docs/messages.md explains each.
+type Code string
+
+// The project file and its rules.
+const (
+	ProjectMissing     Code = "K0001" // no kiln.toml here or above
+	ProjectSyntax      Code = "K0002" // not TOML
+	UnknownKey         Code = "K0003"
+	WrongType          Code = "K0004"
+	BadValue           Code = "K0005"
+	UnknownProcessor   Code = "K0006"
+	BadGlob            Code = "K0007"
+	RuleMatchesNothing Code = "K0008"
+	DuplicateName      Code = "K0009"
+	RootMissing        Code = "K0010"
+	UnknownPlatform    Code = "K0011"
+	MissingKey         Code = "K0012"
+)
+
+// Source files.
+const (
+	CaseCollision    Code = "K0101" // two names that differ only in case
+	LFSPointer       Code = "K0102" // a Git LFS pointer where content should be
+	EmptyFile        Code = "K0103"
+	SymlinkLoop      Code = "K0104"
+	SymlinkEscapes   Code = "K0105" // leads out of the source roots
+	SourceUnreadable Code = "K0106"
+	NameNotUTF8      Code = "K0107"
+	NameNotPortable  Code = "K0108" // Windows cannot have it
+	SourceChanged    Code = "K0109" // while it was read
+	NotARegularFile  Code = "K0110"
+	DuplicateAssetID Code = "K0111"
+)
+
+// Building.
+const (
+	JobFailed        Code = "K0201" // a processor returned an error without a code
+	NeedsFailed      Code = "K0202" // needs an asset that failed
+	Cycle            Code = "K0203"
+	OutputClash      Code = "K0204" // two jobs write one file
+	ProcessorPanic   Code = "K0205"
+	ReadRefused      Code = "K0206" // out of the source roots
+	SourceMissing    Code = "K0207" // a job needs a source file that is not there
+	AssetMissing     Code = "K0208" // a job names an asset that is not there
+	ProductClash     Code = "K0209" // one job writes a product twice
+	OutputUnwritable Code = "K0210" // read-only, full, in the way
+	StateDamaged     Code = "K0211" // set aside, rebuilt
+	BlobDamaged      Code = "K0212" // made again
+	PatternNoMatch   Code = "K0213" // on the command line
+	ProjectBusy      Code = "K0214" // another kiln holds the lock
+	ToolMissing      Code = "K0215"
+	QueryFailed      Code = "K0216"
+	Internal         Code = "K0299"
+)

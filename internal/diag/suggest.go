@@ -1,0 +1,56 @@
+package diag
+
+import "fmt"
+
+// Nearest is the candidate most like word, or "" if none is near enough to be a slip
+// of the hand: at most a third of its letters may differ (Damerau-Levenshtein distance,
+// optimal string alignment).
+func Nearest(word string, candidates []string) string {
+	best, bestDist := "", max(1, len(word)/3)+1
+	for _, c := range candidates {
+		if d := distance(word, c); d < bestDist && d > 0 {
+			best, bestDist = c, d
+		}
+	}
+	return best
+}
+
+// DidYouMean is `did you mean "x"?` for the nearest candidate, or "".
+func DidYouMean(word string, candidates []string) string {
+	if n := Nearest(word, candidates); n != "" {
+		return fmt.Sprintf("did you mean %q?", n)
+	}
+	return ""
+}
+
+func distance(a, b string) int {
+	if len(a) > 256 || len(b) > 256 {
+		return 256
+	}
+	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if lower(a[i-1]) == lower(b[j-1]) {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], before[j-2]+1)
+			}
+		}
+		before, prev, cur = prev, cur, before
+	}
+	return prev[len(b)]
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

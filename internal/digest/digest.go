@@ -1,0 +1,113 @@
+// Package digest holds Kiln's one hash and the way keys are made of parts.
+//
+// The hash is BLAKE3 with 32 bytes: 1.5-1.8 GB/s on one core where SHA-256 with
+// hardware help gives 0.7-1.4, and a build hashes every byte it reads and writes.
+package digest
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"github.com/zeebo/blake3"
+)
+
+// Size of a Hash in bytes.
+const Size = 32
+
+// Hash of some bytes. The zero Hash is no hash: nothing hashes to it in practice.
+type Hash [Size]byte
+
+// Of hashes bytes.
+func Of(b []byte) Hash { return blake3.Sum256(b) }
+
+// IsZero reports whether there is no hash.
+func (h Hash) IsZero() bool { return h == Hash{} }
+
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// Short is the first 12 hexadecimal digits, for people.
+func (h Hash) Short() string { return hex.EncodeToString(h[:6]) }
+
+// Parse reads what String writes.
+func Parse(s string) (Hash, error) {
+	var h Hash
+	if len(s) != 2*Size {
+		return h, fmt.Errorf("digest: %q has %d characters, not %d", s, len(s), 2*Size)
+	}
+	if _, err := hex.Decode(h[:], []byte(s)); err != nil {
+		return Hash{}, fmt.Errorf("digest: %q: %w", s, err)
+	}
+	return h, nil
+}
+
+// Hasher hashes a stream.
+type Hasher struct{ h *blake3.Hasher }
+
+// New starts a stream.
+func New() *Hasher { return &Hasher{blake3.New()} }
+
+func (s *Hasher) Write(p []byte) (int, error) { return s.h.Write(p) }
+
+// Reset starts again.
+func (s *Hasher) Reset() { s.h.Reset() }
+
+// Sum is the hash of all that was written.
+func (s *Hasher) Sum() Hash {
+	var h Hash
+	s.h.Sum(h[:0])
+	return h
+}
+
+// Reader hashes all of r.
+func Reader(r io.Reader) (Hash, int64, error) {
+	s := New()
+	n, err := io.Copy(s.h, r)
+	return s.Sum(), n, err
+}
+
+// Builder makes a hash of labelled parts. Every label and part is preceded by its
+// length, so no two lists of parts give the same bytes; and the same walk can be
+// shown to people (Preimage), so what is hashed and what is explained cannot differ.
+type Builder struct {
+	buf   []byte
+	parts []Part
+}
+
+// Part is one labelled part of a key, as people see it.
+type Part struct{ Label, Value string }
+
+// Build starts a key of the given kind.
+func Build(kind string) *Builder {
+	b := &Builder{}
+	b.add(kind)
+	return b
+}
+
+func (b *Builder) add(s string) {
+	b.buf = binary.AppendUvarint(b.buf, uint64(len(s)))
+	b.buf = append(b.buf, s...)
+}
+
+// Str adds a labelled string.
+func (b *Builder) Str(label, value string) *Builder {
+	b.add(label)
+	b.add(value)
+	b.parts = append(b.parts, Part{label, value})
+	return b
+}
+
+// Hash adds a labelled hash.
+func (b *Builder) Hash(label string, h Hash) *Builder {
+	b.add(label)
+	b.add(string(h[:]))
+	b.parts = append(b.parts, Part{label, h.String()})
+	return b
+}
+
+// Sum is the hash of all parts so far.
+func (b *Builder) Sum() Hash { return Of(b.buf) }
+
+// Preimage lists the parts.
+func (b *Builder) Preimage() []Part { return b.parts }

@@ -1,0 +1,46 @@
+package processor
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is an error or a warning for the people who made the source file.
+type Problem struct {
+	// Code is stable and documented; empty for processors of a team's own.
+	Code string
+
+	// Path of the source file it is about; empty for the asset's own.
+	Path string
+
+	// Line and Column count from 1, Column in characters; 0 if unknown. Length is
+	// how many characters to underline.
+	Line, Column, Length int
+
+	Text string // what is wrong, in a sentence without a full stop
+	Hint string // what to do next; may be empty
+
+	// Err is the cause, if there is one: errors.Is sees it, people do not.
+	Err error
+}
+
+func (p *Problem) Error() string {
+	var b strings.Builder
+	if p.Path != "" {
+		b.WriteString(p.Path)
+		b.WriteByte(':')
+	}
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "%d:", p.Line)
+		if p.Column > 0 {
+			fmt.Fprintf(&b, "%d:", p.Column)
+		}
+	}
+	if b.Len() > 0 {
+		b.WriteByte(' ')
+	}
+	b.WriteString(p.Text)
+	return b.String()
+}
+
+func (p *Problem) Unwrap() error { return p.Err }

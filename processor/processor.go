@@ -1,0 +1,219 @@
+// Package processor is the contract that turns source files into game-ready
+// products. Kiln's own processors are written against it, and so are a team's.
+//
+// A processor gets a [Job]: one asset, for one platform, with its settings. The
+// Job is all it may touch: what it reads through the Job, finds missing there or
+// lists there is recorded, and that record decides when the job runs again. A
+// processor that reads the disk, the clock, the environment or the network by
+// other ways breaks incremental builds; `kiln audit` looks for that.
+//
+// The same inputs must give the same bytes. Process is called from several
+// goroutines at once, each with a Job of its own.
+package processor
+
+import (
+	"context"
+	"hash/fnv"
+	"io"
+)
+
+// Processor turns one asset into products for one platform.
+type Processor interface {
+	// Info describes the processor. It returns the same value every time.
+	Info() Info
+
+	// Process reads the job's asset and writes its products. A returned
+	// error fails the job; return a [*Problem], or several joined with
+	// errors.Join, to point at the place in the source file. Products written
+	// by a job that fails are dropped.
+	Process(ctx context.Context, job Job) error
+}
+
+// Info is what Kiln knows of a processor without running it.
+type Info struct {
+	// Name is how rules call it: lower case letters, digits and dashes.
+	Name string
+
+	// Version is raised whenever the same input would give other output. It
+	// is the processor's fingerprint: a new version runs every job again.
+	Version int
+
+	// Summary is one line for `kiln processors`.
+	Summary string
+
+	// Extensions it is the default processor for, lower case with the dot
+	// (".png"). For a processor of folders they are the files inside the folder
+	// that belong to it and are no assets of their own.
+	Extensions []string
+
+	// Folder says that its assets are folders, given by a rule whose match
+	// ends in a slash.
+	Folder bool
+
+	// Settings is nil or a pointer to a struct that holds the defaults.
+	// Fields are bool, int, int64, float64, string, a slice of those, a
+	// map[string]string, a map[string]any or a struct of the same kinds, and have the tags
+	//
+	//	toml:"max_size"            the name in rules
+	//	doc:"Largest side, in pixels. 0 keeps the size."
+	//	values:"rgba8,r8,rg8"      all that a string may be
+	//	min:"0" max:"16384"        bounds of a number
+	Settings any
+
+	// Products lists the types of product it makes, the main one first.
+	Products []ProductType
+
+	// Memory is what one job needs at most, in bytes, as long as no run
+	// of it was measured. 0 means 64 MiB.
+	Memory int64
+}
+
+// ProductType describes a kind of product for people.
+type ProductType struct {
+	Type      string // "texture", "atlas", "data"
+	Extension string // ".ktx2"; empty if the source's own name is kept
+	Doc       string
+}
+
+// Asset is the source content a job is about.
+type Asset struct {
+	// ID is the path relative to its source root with forward slashes,
+	// "sprites/tank.png"; a folder's ends in a slash. A rule may pin another.
+	ID string
+
+	// UUID is the asset's identity on every machine, in the usual text form.
+	UUID string
+
+	// Path of the primary source file, or of the folder without a slash at the end.
+	// It is what Job's reads take.
+	Path string
+
+	// Folder says that the asset is a folder.
+	Folder bool
+}
+
+// Job is one processor's work on one asset for one platform.
+//
+// Paths are relative to the source roots and use forward slashes, as in
+// Asset.Path; where roots overlay each other, the last root that has the file wins. Use
+// [Resolve] to turn what a source file says ("../textures/cape.png") into such
+// a path. Methods may be called from several goroutines of one Process call.
+type Job interface {
+	Asset() Asset
+	Platform() string
+
+	// Settings is a pointer to a struct of the type of Info.Settings, filled from
+	// the defaults, the platform and the rules. Do not change it. [SettingsOf] casts it.
+	Settings() any
+
+	// Open opens a source file. Its content is recorded. If there is none, the
+	// error is fs.ErrNotExist, and its absence is recorded.
+	Open(path string) (File, error)
+
+	// ReadFile is Open and read all.
+	ReadFile(path string) ([]byte, error)
+
+	// Exists tells whether a source file is there. Only that is recorded.
+	Exists(path string) (bool, error)
+
+	// Glob lists the source files that match a pattern, sorted bytewise: `*` and `?`
+	// within a name, `**` any number of folders, `{a,b}`, `[a-z]`. The
+	// list is recorded, not what is in the files.
+	Glob(pattern string) ([]string, error)
+
+	// Products brings other assets up to date on this job's platform and tells
+	// what they made: names, types and files, each asset's main product first. The job is
+	// suspended meanwhile. Only what is in the answer is recorded: a product whose bytes
+	// change does not run this job again. Name several assets at once and
+	// they are built side by side. If one of them failed, the error says so; return it.
+	Products(assetIDs ...string) ([][]Product, error)
+
+	// OpenProduct opens a product that Products told of. Its content is recorded.
+	OpenProduct(p Product) (File, error)
+
+	// Reference makes a reference to another asset's product that the game needs at
+	// run time, without building it: name "" is the main product. That the asset exists
+	// is recorded. If it does not, the error is fs.ErrNotExist.
+	Reference(assetID, name string, required bool) (Reference, error)
+
+	// Tool finds an external program on PATH, or at a path relative to the project, and records its content.
+	Tool(name string) (path string, err error)
+
+	// Env gives an environment variable and records its value.
+	Env(name string) (value string, ok bool)
+
+	// Create begins a product. It counts once it is closed without error.
+	Create(out Output) (io.WriteCloser, error)
+
+	// Write is Create, write all, close.
+	Write(out Output, data []byte) error
+
+	// Warn tells of something that does not stop the build. It is kept with the
+	// job, and shown again when the job is not run.
+	Warn(p Problem)
+
+	// Scratch is an empty folder of the job's own, as an absolute path of the operating
+	// system, deleted afterwards. It is the same folder at each call.
+	Scratch() (string, error)
+}
+
+// File is an open source file or product.
+type File interface {
+	io.Reader
+	io.ReaderAt
+	io.Seeker
+	io.Closer
+	Size() int64
+}
+
+// Output names a product that a job writes.
+type Output struct {
+	// Name tells the asset's products apart. The main product has none.
+	Name string
+
+	// Type is one of Info.Products.
+	Type string
+
+	// Extension is appended to the asset's id to make the file name: "hero.png"
+	// with ".ktx2" is "hero.png.ktx2"; with the name "cape", "hero.png.cape.ktx2".
+	Extension string
+
+	// References are what this product needs at run time.
+	References []Reference
+}
+
+// Product is one output of a job.
+type Product struct {
+	AssetID string
+	UUID    string // of the asset
+	Name    string // empty for the main product
+	SubID   uint32 // SubID(Name)
+	Type    string
+	File    string // path below the platform's output folder, forward slashes
+}
+
+// Reference says that at run time a product needs another one.
+type Reference struct {
+	UUID     string // of the asset
+	SubID    uint32
+	Required bool // false: the game can do without
+}
+
+// Own is a reference to another product of the same job.
+func Own(job Job, name string, required bool) Reference {
+	return Reference{UUID: job.Asset().UUID, SubID: SubID(name), Required: required}
+}
+
+// SubID is the number of a product within its asset: 0 for the main product, which
+// has no name, else the 32-bit FNV-1a hash of the name, or 1 where that is 0.
+func SubID(name string) uint32 {
+	if name == "" {
+		return 0
+	}
+	h := fnv.New32a()
+	io.WriteString(h, name)
+	return max(h.Sum32(), 1)
+}
+
+// SettingsOf casts a job's settings to the type of Info.Settings.
+func SettingsOf[T any](job Job) *T { return job.Settings().(*T) }

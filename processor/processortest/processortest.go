@@ -1,0 +1,294 @@
+// Package processortest runs a processor in memory, for its golden tests: source files in, products,
+// observations and problems out, by the same contract as in a build.
+package processortest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Case is one job to run.
+type Case struct {
+	Files    map[string][]byte // source files by path
+	Asset    string            // the asset's id; a folder's ends in a slash
+	Platform string            // "pc" if empty
+	Settings any               // pointer to the processor's settings struct; nil for the defaults
+
+	// Others are products of other assets, by asset id. An asset that is only in
+	// Files exists, but has no products.
+	Others map[string][]OtherProduct
+	Env    map[string]string
+	Tools  map[string]string // program name to path
+}
+
+// OtherProduct is a product of another asset.
+type OtherProduct struct {
+	processor.Product
+	Data []byte
+}
+
+// Result is what one job did.
+type Result struct {
+	Products     map[string]Product // by name; the main product's is ""
+	Observations []string           // "file a.png", "missing b.png", "exists c", "glob *.png", "products x", ...
+	Warnings     []processor.Problem
+	Err          error
+}
+
+// Product is one product that was made.
+type Product struct {
+	processor.Output
+	Data []byte
+}
+
+// UUID is the identity that this package gives to an asset: its id, in angle brackets.
+func UUID(assetID string) string { return "<" + strings.ToLower(assetID) + ">" }
+
+// Run runs the processor on the case. A panic is not caught.
+func Run(t testing.TB, p processor.Processor, c Case) Result {
+	t.Helper()
+	return RunContext(t, context.Background(), p, c)
+}
+
+// RunContext is Run with a context.
+func RunContext(t testing.TB, ctx context.Context, p processor.Processor, c Case) Result {
+	t.Helper()
+	j := &job{t: t, c: c, products: map[string]Product{}}
+	if j.c.Platform == "" {
+		j.c.Platform = "pc"
+	}
+	if j.c.Settings == nil {
+		j.c.Settings = defaults(p.Info().Settings)
+	}
+	err := p.Process(ctx, j)
+	r := Result{Products: j.products, Observations: j.seen, Warnings: j.warnings, Err: err}
+	if err != nil {
+		r.Products = nil
+	}
+	return r
+}
+
+// defaults copies the struct, so that a processor that changes its settings is not seen by the next test.
+func defaults(settings any) any {
+	if settings == nil {
+		return nil
+	}
+	v := reflect.New(reflect.TypeOf(settings).Elem())
+	v.Elem().Set(reflect.ValueOf(settings).Elem())
+	return v.Interface()
+}
+
+// Golden compares data with a file, or writes the file when update is set.
+func Golden(t testing.TB, file string, data []byte, update bool) {
+	t.Helper()
+	if update {
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (run the test with -update to write it)", err)
+	}
+	if !bytes.Equal(want, data) {
+		t.Errorf("%s: %d bytes differ from the golden %d; look at the difference, then run with -update", file, len(data), len(want))
+	}
+}
+
+// Problems lists the problems in an error, in order.
+func Problems(err error) []*processor.Problem {
+	if err == nil {
+		return nil
+	}
+	if p, ok := err.(*processor.Problem); ok {
+		return []*processor.Problem{p}
+	}
+	var all []*processor.Problem
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		for _, x := range e.Unwrap() {
+			all = append(all, Problems(x)...)
+		}
+	case interface{ Unwrap() error }:
+		all = Problems(e.Unwrap())
+	}
+	return all
+}
+
+type job struct {
+	t        testing.TB
+	c        Case
+	seen     []string
+	products map[string]Product
+	warnings []processor.Problem
+	scratch  string
+}
+
+func (j *job) see(format string, args ...any) { j.seen = append(j.seen, fmt.Sprintf(format, args...)) }
+
+func (j *job) Asset() processor.Asset {
+	return processor.Asset{
+		ID: j.c.Asset, UUID: UUID(j.c.Asset),
+		Path: strings.TrimSuffix(j.c.Asset, "/"), Folder: strings.HasSuffix(j.c.Asset, "/"),
+	}
+}
+
+func (j *job) Platform() string { return j.c.Platform }
+func (j *job) Settings() any    { return j.c.Settings }
+
+type file struct{ *bytes.Reader }
+
+func (file) Close() error { return nil }
+
+func (j *job) Open(path string) (processor.File, error) {
+	if !fs.ValidPath(path) {
+		return nil, fmt.Errorf("read of %q refused: not a path below the source roots", path)
+	}
+	data, ok := j.c.Files[path]
+	if !ok {
+		j.see("missing %s", path)
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	j.see("file %s", path)
+	return file{bytes.NewReader(data)}, nil
+}
+
+func (j *job) ReadFile(path string) ([]byte, error) {
+	f, err := j.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
+}
+
+func (j *job) Exists(path string) (bool, error) {
+	if !fs.ValidPath(path) {
+		return false, fmt.Errorf("read of %q refused: not a path below the source roots", path)
+	}
+	_, ok := j.c.Files[path]
+	j.see("exists %s: %t", path, ok)
+	return ok, nil
+}
+
+func (j *job) Glob(pattern string) ([]string, error) {
+	var found []string
+	for name := range j.c.Files {
+		ok, err := doublestar.Match(pattern, name)
+		if err != nil {
+			return nil, fmt.Errorf("glob %q: %w", pattern, err)
+		}
+		if ok {
+			found = append(found, name)
+		}
+	}
+	sort.Strings(found)
+	j.see("glob %s", pattern)
+	return found, nil
+}
+
+func (j *job) Products(ids ...string) ([][]processor.Product, error) {
+	all := make([][]processor.Product, len(ids))
+	for i, id := range ids {
+		j.see("products %s", id)
+		ps, ok := j.c.Others[id]
+		if !ok {
+			return nil, fmt.Errorf("asset %q: %w", id, fs.ErrNotExist)
+		}
+		for _, p := range ps {
+			p.AssetID, p.UUID, p.SubID = id, UUID(id), processor.SubID(p.Name)
+			all[i] = append(all[i], p.Product)
+		}
+	}
+	return all, nil
+}
+
+func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
+	for _, o := range j.c.Others[p.AssetID] {
+		if o.Name == p.Name {
+			j.see("product %s %s", p.AssetID, p.Name)
+			return file{bytes.NewReader(o.Data)}, nil
+		}
+	}
+	return nil, fmt.Errorf("product %q of %q: %w", p.Name, p.AssetID, fs.ErrNotExist)
+}
+
+func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
+	j.see("asset %s", assetID)
+	_, isFile := j.c.Files[assetID]
+	_, isOther := j.c.Others[assetID]
+	if !isFile && !isOther {
+		return processor.Reference{}, fmt.Errorf("asset %q: %w", assetID, fs.ErrNotExist)
+	}
+	return processor.Reference{UUID: UUID(assetID), SubID: processor.SubID(name), Required: required}, nil
+}
+
+func (j *job) Tool(name string) (string, error) {
+	j.see("tool %s", name)
+	if p, ok := j.c.Tools[name]; ok {
+		return p, nil
+	}
+	return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
+}
+
+func (j *job) Env(name string) (string, bool) {
+	j.see("env %s", name)
+	v, ok := j.c.Env[name]
+	return v, ok
+}
+
+type writer struct {
+	bytes.Buffer
+	j      *job
+	out    processor.Output
+	closed bool
+}
+
+func (w *writer) Close() error {
+	if w.closed {
+		return errors.New("product closed twice")
+	}
+	w.closed = true
+	w.out.References = slices.Clone(w.out.References)
+	w.j.products[w.out.Name] = Product{w.out, w.Bytes()}
+	return nil
+}
+
+func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
+	if _, ok := j.products[out.Name]; ok {
+		return nil, fmt.Errorf("product %q is written twice", out.Name)
+	}
+	return &writer{j: j, out: out}, nil
+}
+
+func (j *job) Write(out processor.Output, data []byte) error {
+	w, err := j.Create(out)
+	if err != nil {
+		return err
+	}
+	w.Write(data)
+	return w.Close()
+}
+
+func (j *job) Warn(p processor.Problem) { j.warnings = append(j.warnings, p) }
+
+func (j *job) Scratch() (string, error) {
+	if j.scratch == "" {
+		j.scratch = j.t.TempDir()
+	}
+	return j.scratch, nil
+}
