@@ -1,0 +1,85 @@
+// Package pixel is images in memory: decoding what artists save, and the few operations that make a
+// texture of it.
+//
+// Its rules: an [Image] is always RGBA, 8 bits a channel, straight alpha, rows top down. A size that a file
+// claims is checked before memory is taken for it. Whatever is in a file, the worst that
+// happens is an [*Error]. The same bytes give the same pixels on every machine.
+package pixel
+
+import "fmt"
+
+// Image is RGBA with 8 bits a channel, straight (unassociated) alpha and rows from the top down
+// without padding, so len(Pix) is 4*Width*Height. Colours are as the file stores them, which is sRGB
+// for all that is meant to be looked at.
+type Image struct {
+	Width, Height int
+	Pix           []byte
+}
+
+// New is a transparent black image.
+func New(width, height int) *Image {
+	return &Image{width, height, make([]byte, 4*width*height)}
+}
+
+// Limits is what [Decode] will take memory for.
+type Limits struct {
+	MaxSide  int   // width and height, in pixels
+	MaxBytes int64 // 4*width*height
+}
+
+// DefaultLimits is 16384 x 16384, the largest texture of today's graphics hardware, in 1 GiB.
+func DefaultLimits() Limits { return Limits{MaxSide: 16384, MaxBytes: 1 << 30} }
+
+// Config is what the head of an image file says.
+type Config struct {
+	Width, Height int
+	Format        string // as of [Sniff]
+}
+
+// Fault is what is wrong with an image file.
+type Fault int
+
+const (
+	Empty       Fault = iota + 1 // no bytes at all
+	Unknown                      // not an image, as far as we know
+	Truncated                    // ends too early
+	Damaged                      // contradicts its own format
+	Unsupported                  // right, but of a kind that we cannot read; Detail names it
+	TooLarge                     // more than the limits allow
+)
+
+// Error is all that [Decode] and [DecodeConfig] return.
+type Error struct {
+	Fault         Fault
+	Format        string // as of [Sniff]; empty if unknown
+	Width, Height int    // as claimed, where known
+	Limits        Limits // that were exceeded, if TooLarge
+	Detail        string // in words; may be empty
+	Err           error  // of the decoder; may be nil
+}
+
+func (e *Error) Error() string {
+	name := FormatName(e.Format)
+	var s string
+	switch e.Fault {
+	case Empty:
+		return "the file is empty"
+	case Unknown:
+		s = "not an image of a known format"
+	case Truncated:
+		s = name + " image ends too early"
+	case Damaged:
+		s = name + " image is damaged"
+	case Unsupported:
+		s = name + " image cannot be read"
+	case TooLarge:
+		return fmt.Sprintf("%s image claims %d x %d pixels, over the limit of %d a side and %d MiB in memory",
+			name, e.Width, e.Height, e.Limits.MaxSide, e.Limits.MaxBytes>>20)
+	}
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
