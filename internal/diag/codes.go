@@ -55,3 +55,19 @@ const (
 	QueryFailed      Code = "K0216"
 	Internal         Code = "K0299"
 )
+
+// External commands (K1501..K1549).
+const (
+	CommandTemplate      Code = "K1501" // a placeholder that is not known, or a brace too many
+	CommandConfig        Code = "K1502" // something else in the declaration that cannot be
+	CommandStart         Code = "K1503" // the program is there but does not start
+	CommandFailed        Code = "K1504" // it ended with an exit code other than 0
+	CommandReported      Code = "K1505" // a line with a position that it printed
+	CommandTimeout       Code = "K1506"
+	CommandOutputMissing Code = "K1507"
+	CommandOutputKind    Code = "K1508" // a link or a folder where a file should be
+	CommandStderr        Code = "K1509" // it succeeded and wrote to standard error
+	CommandUndeclared    Code = "K1510" // it read a source file that `inputs` does not name
+	CommandDepfile       Code = "K1511" // missing, too large or not a depfile
+	CommandView          Code = "K1512" // the input view cannot be laid out
+)
