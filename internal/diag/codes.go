@@ -71,3 +71,25 @@ const (
 	CommandDepfile       Code = "K1511" // missing, too large or not a depfile
 	CommandView          Code = "K1512" // the input view cannot be laid out
 )
+
+// Atlases (K1301..K1349).
+const (
+	AtlasEmpty       Code = "K1301" // a folder without images
+	AtlasNames       Code = "K1302" // two images that would be one frame
+	AtlasImageTooBig Code = "K1303" // larger than a page
+	AtlasPattern     Code = "K1304" // include or exclude is no glob, or leads out of the folder
+	AtlasTable       Code = "K1305" // more pages or frames than the format has numbers for, or a name it cannot hold
+	AtlasTooMuch     Code = "K1306" // more pixels than one job should hold
+)
+
+// Images and textures.
+const (
+	ImageEmpty       Code = "K1201"
+	ImageUnknown     Code = "K1202" // not an image of a known format
+	ImageTruncated   Code = "K1203"
+	ImageDamaged     Code = "K1204"
+	ImageUnsupported Code = "K1205" // a right image of a kind that cannot be read
+	ImageTooLarge    Code = "K1206" // claims more than the limit
+	ImageMisnamed    Code = "K1207" // its extension says another format than its content
+	TextureSettings  Code = "K1208" // a setting has no effect beside another
+)

@@ -1,18 +1,278 @@
 package pixel
 
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"path"
+	"strings"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+
+	"github.com/kiln-pipeline/kiln/internal/codec/tga"
+)
+
+// format is one kind of image file.
+type format struct {
+	id, name string // "png", "PNG"
+	exts     string // " .png "
+	magic    []string
+
+	// pixelsPerByte is the most that a byte of the file can stand for, so that a file which claims more
+	// than it can hold is refused before memory is taken; 0 is no bound.
+	pixelsPerByte int64
+
+	config func(io.Reader) (image.Config, error)
+	decode func(data []byte) (image.Image, error)
+}
+
+// reader makes a decoder of bytes of one of a stream.
+func reader(decode func(io.Reader) (image.Image, error)) func([]byte) (image.Image, error) {
+	return func(data []byte) (image.Image, error) { return decode(bytes.NewReader(data)) }
+}
+
+// formats is all that can be read. In magic, ? is any byte.
+func formats() []format {
+	return []format{
+		// Deflate makes at most 1032 bytes of one, each at most 8 pixels.
+		{"png", "PNG", " .png ", []string{"\x89PNG\r\n\x1a\n"}, 1032 * 8, png.DecodeConfig, reader(png.Decode)},
+		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 0, jpeg.DecodeConfig, reader(jpeg.Decode)},
+		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, 0, gif.DecodeConfig, decodeGIF},
+		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 8, bmp.DecodeConfig, reader(bmp.Decode)},
+		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, tiff.DecodeConfig, reader(tiff.Decode)},
+		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, webp.DecodeConfig, reader(webp.Decode)},
+		{"tga", "TGA", " .tga .icb .vda .vst ", nil, 128, configTGA, decodeTGA},
+	}
+}
+
+// strangers are formats that people are likely to hand in and that cannot be read.
+var strangers = [...]struct{ name, magic string }{
+	{"a Photoshop document", "8BPS"},
+	{"an OpenEXR image", "v/1\x01"},
+	{"a Radiance HDR image", "#?RADIANCE"},
+	{"a QOI image", "qoif"},
+	{"a DDS texture", "DDS "},
+	{"a KTX texture", "\xabKTX 11\xbb"},
+	{"a KTX 2.0 texture", "\xabKTX 20\xbb"},
+	{"a JPEG 2000 image", "\x00\x00\x00\x0cjP  "},
+	{"an AVIF or HEIF image", "????ftyp"},
+	{"a JPEG XL image", "\xff\x0a"},
+	{"an icon", "\x00\x00\x01\x00"},
+	{"an SVG drawing", "<svg"},
+	{"text of XML or HTML", "<"},
+	{"a Git LFS pointer", "version https://git-lfs"},
+	{"a GIMP image", "gimp xcf"},
+	{"a zip archive", "PK\x03\x04"},
+}
+
+func matches(data []byte, magic string) bool {
+	if len(data) < len(magic) {
+		return false
+	}
+	for i := range len(magic) {
+		if magic[i] != '?' && magic[i] != data[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func find(id string) (format, bool) {
+	for _, f := range formats() {
+		if f.id == id {
+			return f, true
+		}
+	}
+	return format{}, false
+}
+
 // FormatName is a format of [Sniff] as people write it: "PNG".
-func FormatName(format string) string { return format }
+func FormatName(id string) string {
+	if f, ok := find(id); ok {
+		return f.name
+	}
+	return "unknown"
+}
+
+// FormatOf tells the format that a file's name promises, as of [Sniff], or "".
+func FormatOf(name string) string {
+	ext := " " + strings.ToLower(path.Ext(name)) + " "
+	for _, f := range formats() {
+		if strings.Contains(f.exts, ext) {
+			return f.id
+		}
+	}
+	return ""
+}
 
 // Sniff tells a file's format by its first bytes: "png", "jpeg", "gif", "bmp", "tiff", "webp", "tga", or "". TGA has no
 // signature: the name must say .tga, and the header must make sense.
-func Sniff(name string, data []byte) string { return "" }
+func Sniff(name string, data []byte) string {
+	for _, f := range formats() {
+		for _, m := range f.magic {
+			if matches(data, m) {
+				return f.id
+			}
+		}
+	}
+	if FormatOf(name) == "tga" {
+		if _, err := tga.ParseHeader(data); err == nil {
+			return "tga"
+		}
+	}
+	return ""
+}
 
 // DecodeConfig reads the size of an image. The name serves only to know a TGA. Errors are an [*Error].
 func DecodeConfig(name string, data []byte) (Config, error) {
-	return Config{}, &Error{Fault: Unknown}
+	f, err := open(name, data)
+	if err != nil {
+		return Config{}, err
+	}
+	return f.size(data)
+}
+
+func open(name string, data []byte) (format, error) {
+	if len(data) == 0 {
+		return format{}, &Error{Fault: Empty}
+	}
+	if f, ok := find(Sniff(name, data)); ok {
+		return f, nil
+	}
+	e := &Error{Fault: Unknown}
+	for _, s := range strangers {
+		if matches(data, s.magic) {
+			e.Detail = "it looks like " + s.name
+			return format{}, e
+		}
+	}
+	if f, _ := find("tga"); FormatOf(name) == "tga" {
+		// Nothing else is known of it: what the header contradicts is the best there is to say.
+		_, err := tga.ParseHeader(data)
+		return format{}, f.fault(err)
+	}
+	return format{}, e
+}
+
+func (f format) size(data []byte) (c Config, err error) {
+	defer f.recovered(&err)
+	ic, err := f.config(bytes.NewReader(data))
+	if err != nil {
+		return Config{}, f.fault(err)
+	}
+	if ic.Width <= 0 || ic.Height <= 0 {
+		return Config{}, &Error{Fault: Damaged, Format: f.id, Detail: fmt.Sprintf("it claims %d x %d pixels", ic.Width, ic.Height)}
+	}
+	return Config{Width: ic.Width, Height: ic.Height, Format: f.id}, nil
 }
 
 // Decode reads an image: the first frame, if there are several. The name serves only to know a TGA. Errors are an [*Error].
-func Decode(name string, data []byte, lim Limits) (*Image, error) {
-	return nil, &Error{Fault: Unknown}
+//
+// 16-bit channels are rounded to 8. Colour profiles, gamma and orientation tags are ignored: the numbers
+// in the file are the numbers in the image.
+func Decode(name string, data []byte, lim Limits) (img *Image, err error) {
+	f, err := open(name, data)
+	if err != nil {
+		return nil, err
+	}
+	c, err := f.size(data)
+	if err != nil {
+		return nil, err
+	}
+	if c.Width > lim.MaxSide || c.Height > lim.MaxSide || 4*int64(c.Width)*int64(c.Height) > lim.MaxBytes {
+		return nil, &Error{Fault: TooLarge, Format: f.id, Width: c.Width, Height: c.Height, Limits: lim}
+	}
+	if n := int64(c.Width) * int64(c.Height); f.pixelsPerByte > 0 && n/f.pixelsPerByte > int64(len(data)) {
+		return nil, &Error{Fault: Truncated, Format: f.id, Width: c.Width, Height: c.Height,
+			Detail: fmt.Sprintf("%d bytes cannot hold %d x %d pixels", len(data), c.Width, c.Height)}
+	}
+	defer f.recovered(&err)
+	m, err := f.decode(data)
+	if err != nil {
+		return nil, f.fault(err)
+	}
+	if b := m.Bounds(); b.Dx() != c.Width || b.Dy() != c.Height {
+		return nil, &Error{Fault: Damaged, Format: f.id, Detail: fmt.Sprintf("the head says %d x %d pixels, the data %d x %d",
+			c.Width, c.Height, b.Dx(), b.Dy())}
+	}
+	return fromImage(m), nil
+}
+
+// recovered turns a panic of a decoder into an error: they are the work of others, and are fed by anybody.
+func (f format) recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = &Error{Fault: Damaged, Format: f.id, Detail: fmt.Sprint(r)}
+	}
+}
+
+// fault puts a decoder's error in its place.
+func (f format) fault(err error) *Error {
+	e := &Error{Fault: Damaged, Format: f.id, Err: err}
+	var (
+		unsupportedPNG  png.UnsupportedError
+		unsupportedJPEG jpeg.UnsupportedError
+		unsupportedTIFF tiff.UnsupportedError
+	)
+	text := err.Error()
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, tga.ErrTruncated):
+		e.Fault = Truncated
+		return e
+	// These decoders and the riff reader below webp make plain texts of it.
+	case strings.Contains(text, "unexpected EOF"), strings.Contains(text, "riff: short"), strings.Contains(text, "not enough"):
+		e.Fault = Truncated
+		return e
+	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
+		errors.Is(err, bmp.ErrUnsupported), errors.Is(err, tga.ErrUnsupported):
+		e.Fault = Unsupported
+	}
+	e.Detail = text
+	return e
+}
+
+// decodeGIF puts the first frame, which may be smaller, where it belongs on the GIF's screen.
+func decodeGIF(data []byte) (image.Image, error) {
+	c, err := gif.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	m, err := gif.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	if m.Bounds() == image.Rect(0, 0, c.Width, c.Height) {
+		return m, nil
+	}
+	frame := fromImage(m)
+	screen := image.NewNRGBA(image.Rect(0, 0, c.Width, c.Height))
+	at := m.Bounds().Intersect(screen.Rect)
+	for y := at.Min.Y; y < at.Max.Y; y++ {
+		from := 4 * ((y-m.Bounds().Min.Y)*frame.Width + at.Min.X - m.Bounds().Min.X)
+		copy(screen.Pix[screen.PixOffset(at.Min.X, y):], frame.Pix[from:from+4*at.Dx()])
+	}
+	return screen, nil
+}
+
+func configTGA(r io.Reader) (image.Config, error) {
+	var head [18]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return image.Config{}, err
+	}
+	h, err := tga.ParseHeader(head[:])
+	return image.Config{Width: h.Width, Height: h.Height}, err
+}
+
+func decodeTGA(data []byte) (image.Image, error) {
+	h, pix, err := tga.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	return &image.NRGBA{Pix: pix, Stride: 4 * h.Width, Rect: image.Rect(0, 0, h.Width, h.Height)}, nil
 }

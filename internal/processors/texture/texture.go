@@ -1,15 +1,20 @@
-// Package texture is the processor that turns one picture into one texture.
+// Package texture is the processor that turns one picture into one texture. It reads nothing but the
+// picture; how the texture is made is package internal/texture's.
 package texture
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"path"
+	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/pixel"
 	"github.com/kiln-pipeline/kiln/internal/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// New is the texture processor.
+// New is the texture processor. Its settings are texture.Options.
 func New() processor.Processor { return proc{} }
 
 type proc struct{}
@@ -24,12 +29,47 @@ func (proc) Info() processor.Info {
 		Settings:   &defaults,
 		Products: []processor.ProductType{
 			{Type: texture.Type, Extension: ".ktx2", Doc: "KTX 2.0 texture"},
-			{Type: texture.Type, Extension: ".dds", Doc: "DirectDraw Surface with a DX10 header"},
+			{Type: texture.Type, Extension: ".dds", Doc: "DirectDraw Surface texture with a DX10 header"},
 		},
 		Memory: 256 << 20,
 	}
 }
 
 func (proc) Process(ctx context.Context, job processor.Job) error {
-	return errors.New("not yet")
+	name, o := job.Asset().Path, *processor.SettingsOf[texture.Options](job)
+	data, err := job.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	img, err := pixel.Decode(name, data, pixel.DefaultLimits())
+	if err != nil {
+		return texture.Problem("", "", err)
+	}
+	warn(job, name, pixel.Sniff(name, data), o)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	out, err := texture.Encode(img, o)
+	if err != nil {
+		return err
+	}
+	return job.Write(processor.Output{Type: texture.Type, Extension: o.Extension()}, out)
+}
+
+// warn tells of what is odd but does no harm here.
+func warn(job processor.Job, name, format string, o texture.Options) {
+	if named := pixel.FormatOf(name); named != "" && named != format {
+		job.Warn(processor.Problem{
+			Code: string(diag.ImageMisnamed),
+			Text: fmt.Sprintf("named %s, but it is a %s image", strings.ToLower(path.Ext(name)), pixel.FormatName(format)),
+			Hint: "rename it: other programs may not read it",
+		})
+	}
+	if o.Premultiply && (o.Format == "r8" || o.Format == "rg8") {
+		job.Warn(processor.Problem{
+			Code: string(diag.TextureSettings),
+			Text: fmt.Sprintf("premultiply does nothing with format %q, which has no colour and no alpha", o.Format),
+			Hint: `leave premultiply out, or use format = "rgba8"`,
+		})
+	}
 }

@@ -1,0 +1,71 @@
+package pixel
+
+import "sync"
+
+// Flipped is the image upside down.
+func (m *Image) Flipped() *Image {
+	out := New(m.Width, m.Height)
+	stride := 4 * m.Width
+	for y := range m.Height {
+		copy(out.Pix[y*stride:(y+1)*stride], m.Pix[(m.Height-1-y)*stride:])
+	}
+	return out
+}
+
+// Premultiplied is the image with its colours multiplied by alpha; as light, if they are sRGB-encoded, since
+// hardware decodes a texture before it blends. It is no longer an Image in the sense of this package:
+// it can only be stored.
+func (m *Image) Premultiplied(srgb bool) *Image {
+	out := New(m.Width, m.Height)
+	copy(out.Pix, m.Pix)
+	t := premultiplied(srgb)
+	for i := 0; i < len(out.Pix); i += 4 {
+		p := out.Pix[i : i+4 : i+4]
+		if a := p[3]; a != 255 {
+			row := &t[a]
+			p[0], p[1], p[2] = row[p[0]], row[p[1]], row[p[2]]
+		}
+	}
+	return out
+}
+
+func premultiplied(srgb bool) *[256][256]byte {
+	if srgb {
+		return premultipliedSRGB()
+	}
+	return premultipliedLinear()
+}
+
+// By alpha, then colour.
+var (
+	premultipliedSRGB = sync.OnceValue(func() *[256][256]byte {
+		t, s := &[256][256]byte{}, tables()
+		for a := range t {
+			for c := range t[a] {
+				t[a][c] = s.code[(int(s.light[c])*a+127)/255]
+			}
+		}
+		return t
+	})
+	premultipliedLinear = sync.OnceValue(func() *[256][256]byte {
+		t := &[256][256]byte{}
+		for a := range t {
+			for c := range t[a] {
+				t[a][c] = byte((c*a + 127) / 255)
+			}
+		}
+		return t
+	})
+)
+
+// Channels keeps the first n channels, 1 to 4, without padding: n*Width*Height bytes.
+func (m *Image) Channels(n int) []byte {
+	if n == 4 {
+		return m.Pix
+	}
+	out := make([]byte, n*m.Width*m.Height)
+	for i := range m.Width * m.Height {
+		copy(out[n*i:n*i+n], m.Pix[4*i:])
+	}
+	return out
+}
