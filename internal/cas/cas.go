@@ -1,0 +1,364 @@
+// Package cas keeps immutable blobs by the hash of their content, and puts them into the
+// output tree. It knows no jobs.
+//
+// A blob is written beside, named when it is whole, and read-only from then on. It is not synced:
+// after a power failure a blob may be short or empty, which its size or its hash tells, and then it is made again.
+package cas
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kiln-pipeline/kiln/internal/digest"
+)
+
+// ErrDamaged says that a blob's bytes are not those of its name.
+var ErrDamaged = errors.New("blob is damaged")
+
+// smallBlob is what a writer holds in memory before it begins a file: below it, a blob that is already
+// there costs no file at all.
+const smallBlob = 256 << 10
+
+// Store is a folder of blobs: <dir>/ab/cdef..., temporary files in <dir>/tmp. Its methods may be called by several goroutines.
+type Store struct {
+	dir   string
+	temp  atomic.Int64
+	place atomic.Int32 // how blobs get into the output tree: a method below
+	made  sync.Map     // folders known to be there
+}
+
+// Open opens or makes a store, and removes what an interrupted writer left behind. The
+// caller holds the project's lock.
+func Open(dir string) (*Store, error) {
+	s := &Store{dir: dir}
+	tmp := filepath.Join(dir, "tmp")
+	if err := os.RemoveAll(tmp); err != nil {
+		return nil, err
+	}
+	return s, os.MkdirAll(tmp, 0o777)
+}
+
+// Path is where a blob is or would be.
+func (s *Store) Path(h digest.Hash) string {
+	x := h.String()
+	return filepath.Join(s.dir, x[:2], x[2:])
+}
+
+// Has tells whether a blob is there with the right size. Its content is not looked at.
+func (s *Store) Has(h digest.Hash, size int64) bool {
+	info, err := os.Lstat(s.Path(h))
+	return err == nil && info.Mode().IsRegular() && info.Size() == size
+}
+
+// Verify hashes a blob. A damaged one is removed and ErrDamaged returned.
+func (s *Store) Verify(h digest.Hash) error {
+	f, err := os.Open(s.Path(h))
+	if err != nil {
+		return err
+	}
+	got, _, err := digest.Reader(f)
+	f.Close()
+	if err != nil {
+		return err
+	}
+	if got != h {
+		if err := s.Remove(h); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s: %w", h.Short(), ErrDamaged)
+	}
+	return nil
+}
+
+// Remove removes a blob.
+func (s *Store) Remove(h digest.Hash) error { return removeFile(s.Path(h)) }
+
+// Read reads a blob whole and verifies it.
+func (s *Store) Read(h digest.Hash) ([]byte, error) {
+	b, err := os.ReadFile(s.Path(h))
+	if err != nil {
+		return nil, err
+	}
+	if digest.Of(b) != h {
+		s.Remove(h)
+		return nil, fmt.Errorf("%s: %w", h.Short(), ErrDamaged)
+	}
+	return b, nil
+}
+
+// Walk calls f for each blob, in the order of their names.
+func (s *Store) Walk(f func(digest.Hash, fs.FileInfo) error) error {
+	return filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if e.Name() == "tmp" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		h, err := digest.Parse(filepath.Base(filepath.Dir(path)) + e.Name())
+		if err != nil {
+			return nil // not ours
+		}
+		info, err := e.Info()
+		if err != nil {
+			return nil // gone meanwhile
+		}
+		return f(h, info)
+	})
+}
+
+// Writer writes one blob. It is for one goroutine.
+type Writer struct {
+	s    *Store
+	h    *digest.Hasher
+	n    int64
+	buf  bytes.Buffer
+	file *os.File // once buf became too small
+}
+
+var writers = sync.Pool{New: func() any { return &Writer{h: digest.New()} }}
+
+// Create begins a blob. Commit or Abort must follow.
+func (s *Store) Create() *Writer {
+	w := writers.Get().(*Writer)
+	w.s, w.n, w.file = s, 0, nil
+	w.h.Reset()
+	w.buf.Reset()
+	return w
+}
+
+func (w *Writer) Write(p []byte) (int, error) {
+	w.n += int64(len(p))
+	if w.file == nil && w.buf.Len()+len(p) <= smallBlob {
+		return w.buf.Write(p)
+	}
+	if w.file == nil {
+		f, err := w.s.tempFile()
+		if err != nil {
+			return 0, err
+		}
+		w.file = f
+		w.h.Write(w.buf.Bytes())
+		if _, err := f.Write(w.buf.Bytes()); err != nil {
+			return 0, err
+		}
+	}
+	w.h.Write(p)
+	return w.file.Write(p)
+}
+
+// Commit names the blob and gives its hash and its size in bytes.
+func (w *Writer) Commit() (digest.Hash, int64, error) {
+	defer w.release()
+	var h digest.Hash
+	if w.file == nil {
+		h = digest.Of(w.buf.Bytes())
+	} else {
+		h = w.h.Sum()
+	}
+	if w.s.Has(h, w.n) {
+		return h, w.n, w.drop()
+	}
+	if w.file == nil {
+		f, err := w.s.tempFile()
+		if err != nil {
+			return h, 0, err
+		}
+		w.file = f
+		if _, err := f.Write(w.buf.Bytes()); err != nil {
+			return h, 0, errors.Join(err, w.drop())
+		}
+	}
+	return h, w.n, w.name(h)
+}
+
+// name makes the temporary file read-only and gives it the blob's name.
+func (w *Writer) name(h digest.Hash) error {
+	tmp := w.file.Name()
+	err := readOnly(w.file)
+	if cerr := w.file.Close(); err == nil {
+		err = cerr
+	}
+	w.file = nil
+	to := w.s.Path(h)
+	if err == nil {
+		err = w.s.mkdir(filepath.Dir(to))
+	}
+	if err == nil {
+		err = replaceFile(tmp, to)
+	}
+	if err != nil {
+		os.Remove(tmp)
+	}
+	return err
+}
+
+// Abort drops what was written.
+func (w *Writer) Abort() {
+	w.drop()
+	w.release()
+}
+
+func (w *Writer) drop() error {
+	if w.file == nil {
+		return nil
+	}
+	name := w.file.Name()
+	w.file.Close()
+	w.file = nil
+	return os.Remove(name)
+}
+
+func (w *Writer) release() {
+	if w.buf.Cap() <= 2*smallBlob {
+		w.s = nil
+		writers.Put(w)
+	}
+}
+
+// Put stores bytes.
+func (s *Store) Put(b []byte) (digest.Hash, error) {
+	w := s.Create()
+	if _, err := w.Write(b); err != nil {
+		w.Abort()
+		return digest.Hash{}, err
+	}
+	h, _, err := w.Commit()
+	return h, err
+}
+
+func (s *Store) tempFile() (*os.File, error) {
+	name := filepath.Join(s.dir, "tmp", fmt.Sprintf("%d-%d", os.Getpid(), s.temp.Add(1)))
+	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// mkdir makes a folder and remembers that it is there.
+func (s *Store) mkdir(dir string) error {
+	if _, ok := s.made.Load(dir); ok {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	s.made.Store(dir, true)
+	return nil
+}
+
+// Forget forgets which folders are there; for when somebody else may have removed some.
+func (s *Store) Forget() { s.made.Clear() }
+
+// Ways to put a blob into the output tree, best first.
+const (
+	byReflink = iota // shares the bytes, not the file: an edit of the output cannot damage the blob
+	byLink           // is the same file
+	byCopy
+)
+
+// Materialise makes the file dst the blob's content, whole or not at all, read-only. Folders are made as needed. A way
+// that the file system refuses is not tried again.
+func (s *Store) Materialise(h digest.Hash, dst string) error {
+	if err := s.mkdir(filepath.Dir(dst)); err != nil {
+		return err
+	}
+	err := s.materialise(h, dst)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, serr := os.Lstat(s.Path(h)); serr == nil { // somebody removed the folder
+			s.made.Delete(filepath.Dir(dst))
+			if err := s.mkdir(filepath.Dir(dst)); err != nil {
+				return err
+			}
+			err = s.materialise(h, dst)
+		}
+	}
+	return err
+}
+
+func (s *Store) materialise(h digest.Hash, dst string) error {
+	src := s.Path(h)
+	for way := s.place.Load(); way < byCopy; way++ {
+		err := s.share(int(way), src, dst)
+		if err == nil {
+			return nil
+		}
+		if !refused(err) {
+			return err
+		}
+		if !errors.Is(err, errTooManyLinks) {
+			s.place.CompareAndSwap(way, way+1)
+		}
+	}
+	return s.copy(src, dst)
+}
+
+// share makes dst by reflink or hard link.
+func (s *Store) share(way int, src, dst string) error {
+	make := os.Link
+	if way == byReflink {
+		make = reflink
+	}
+	err := make(src, dst)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(".kiln-%d-%d", os.Getpid(), s.temp.Add(1)))
+	if err := make(src, tmp); err != nil {
+		return err
+	}
+	return s.rename(tmp, dst)
+}
+
+func (s *Store) rename(tmp, dst string) error {
+	// rename(2) does nothing if both are links to one file, and leaves tmp.
+	err := replaceFile(tmp, dst)
+	os.Remove(tmp)
+	return err
+}
+
+func (s *Store) copy(src, dst string) error {
+	in, err := os.Open(src)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(".kiln-%d-%d", os.Getpid(), s.temp.Add(1)))
+	out, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if rerr := readOnly(out); err == nil {
+		err = rerr
+	}
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	return s.rename(tmp, dst)
+}
+
+// RemoveOutput removes a read-only file of the output tree, and the folders above it that became empty, up to
+// and without root. A file that is not there is no error.
+func RemoveOutput(root, file string) error {
+	if err := removeFile(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for dir := filepath.Dir(file); len(dir) > len(root); dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil {
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+// Package engine brings tasks up to date. It is a suspending scheduler over verifying
+// and constructive traces ("Build systems à la carte", Mokhov, Mitchell, Peyton Jones
+// 2018), with early cutoff at the grain of a single product. It knows keys, observations and
+// products; what a subject means it asks its [World].
+//
+// A build has two parts. The sweep visits the wanted tasks and, depth first, those
+// that their traces name, on one goroutine and without any I/O of its own; most tasks
+// end there, because a trace holds. Only the rest gets goroutines, as worker slots come free.
+//
+// Rules that make it right:
+//
+//   - Observations of a trace are compared in the order they were made, up to the first that
+//     differs: a later one may have been made only because of an earlier one. For the same reason a
+//     task that a holding prefix asks for would be asked for again by a run, so bringing
+//     it up to date during the check is never wasted work.
+//   - A task is done once in a build, however many ask for it.
+//   - Who waits for whom is kept in node.waits, for checks and runs alike. Before an edge is added it
+//     is looked at whether it closes a ring; so no build ever hangs on a cycle.
+//
+// Lock order: Engine.mu, then whatever World locks inside; Run.mu is never held while Engine.mu is taken.
+package engine
+
+import (
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/digest"
+)
+
+// Key is what is asked for: a hash over everything that is fixed before a task runs.
+type Key digest.Hash
+
+func (k Key) String() string { return digest.Hash(k).String() }
+
+// Kind of an observation. Two kinds are the engine's own; those from FirstLeaf on are the World's.
+type Kind uint8
+
+const (
+	// Outline is which products another task has: names, types, files, not contents.
+	Outline Kind = 1
+	// Content is the content of one product of another task.
+	Content Kind = 2
+	// FirstLeaf begins the World's kinds.
+	FirstLeaf Kind = 16
+)
+
+// Observation is one thing that a run looked at, and the hash of what it saw. A zero
+// Value says that it was not there.
+type Observation struct {
+	Kind    Kind
+	Joined  bool   // asked for together with the observation before it
+	SubID   uint32 // of the product, for Content
+	Subject string // in the World's words; for Outline and Content what Resolve understands
+	Value   digest.Hash
+}
+
+// Outcome of a run.
+type Outcome uint8
+
+const (
+	Succeeded   Outcome = 1 // its products are in the trace
+	Failed      Outcome = 2 // by itself
+	NeedsFailed Outcome = 3 // something it needs failed; Trace.Root names the first cause
+	Cyclic      Outcome = 4 // it needs itself; Trace.Ring names the ring
+)
+
+// Reference says that at run time a product needs another one.
+type Reference struct {
+	UUID     [16]byte
+	SubID    uint32
+	Required bool
+}
+
+// Product is one output of a task.
+type Product struct {
+	SubID      uint32
+	Name       string
+	Type       string
+	File       string // below the output folder, with the platform
+	Hash       digest.Hash
+	Size       int64 // bytes
+	References []Reference
+}
+
+// Trace is what one run observed, in order, and what came of it. Traces are not changed once stored.
+type Trace struct {
+	ID           uint64 // given by the store; tells traces of a key apart
+	Fingerprint  digest.Hash
+	Outcome      Outcome
+	Observations []Observation
+	Products     []Product
+	Messages     []byte   // what the run had to tell people, opaque here
+	Root         string   // NeedsFailed: the name of the task that failed first
+	Ring         []string // Cyclic: names, beginning with the smallest
+	Why          Reason   // why it ran
+	Seconds      float64
+	Memory       int64  // peak, bytes; 0 if not measured
+	Build        uint64 // number of the build in which it ran
+}
+
+// Task is something that can be asked for.
+type Task struct {
+	Key         Key
+	Name        string // for people, and to order what must be ordered
+	Fingerprint digest.Hash
+	Memory      int64   // bytes expected, as long as no trace knows better
+	Estimate    float64 // seconds expected, as long as no trace knows better
+	Run         func(*Run) (Output, error)
+}
+
+// Output is what a run hands back. Products are in the order that Outline shows them in.
+type Output struct {
+	Products []Product
+	Messages []byte
+	Memory   int64
+}
+
+// Cause of a run.
+type Cause uint8
+
+const (
+	NeverBuilt      Cause = 1
+	CodeChanged     Cause = 2 // the fingerprint differs
+	InputDiffers    Cause = 3 // Observation differs; Value is now New
+	ProductLost     Cause = 4 // Subject names the product
+	Forced          Cause = 5
+	NeedsUndecided  Cause = 6 // only in a dry run: depends on what Observation.Subject comes to
+	InputUnreadable Cause = 7
+)
+
+// Reason says why a task ran: the first difference to its newest trace.
+type Reason struct {
+	Cause       Cause
+	Observation Observation // InputDiffers, NeedsUndecided, InputUnreadable: as it was
+	New         digest.Hash // InputDiffers: as it is now
+	Subject     string      // ProductLost: which
+}
+
+// Store keeps traces. Its methods are called by one goroutine at a time, but for Add.
+type Store interface {
+	// Traces of a key, the one used last first.
+	Traces(Key) []*Trace
+	// Add keeps a new trace. It is on disk, as far as a killed process is concerned,
+	// when Add returns.
+	Add(Key, *Trace) error
+	// Use says that a trace which is not the first of its key holds again.
+	Use(Key, *Trace)
+}
+
+// World answers what the engine does not know.
+type World interface {
+	// Observe tells the hash of a leaf observation as things are now.
+	Observe(kind Kind, subject string) (digest.Hash, error)
+	// Resolve finds the task that an Outline or Content subject means; nil if there is none.
+	Resolve(subject string) *Task
+	// Available reports whether the products of a trace can be had; if not, which one is lost.
+	Available(*Trace) (lost string, ok bool)
+	// Started and Finished are called without locks around each run, from its goroutine.
+	Started(*Task)
+	Finished(*Result)
+	// Suspended is called when a run begins (true) or ends (false) to wait for another task.
+	Suspended(t *Task, on []*Task, begins bool)
+}
+
+// Options of a build.
+type Options struct {
+	Workers  int   // slots; at least 1
+	Memory   int64 // bytes that running tasks may need together; 0 is no limit
+	Force    bool  // run the wanted tasks although their traces hold
+	FailFast bool  // start nothing more after the first failure
+	DryRun   bool  // sweep only, run nothing
+	Build    uint64
+}
+
+// State of a task after a build.
+type State uint8
+
+const (
+	Held      State = 1 // a trace holds
+	Ran       State = 2
+	WouldRun  State = 3 // dry run
+	Undecided State = 4 // dry run: depends on a task that would run
+	Stopped   State = 5 // cancelled, or not started for that reason
+)
+
+// Result of one task in a build. Trace is nil for WouldRun, Undecided and Stopped.
+type Result struct {
+	Task    *Task
+	State   State
+	Trace   *Trace
+	Why     Reason // Ran, WouldRun, Undecided
+	Started time.Time
+}

@@ -1,0 +1,89 @@
+package engine
+
+import "container/heap"
+
+// queue holds the nodes to run, the longest known path to the end of the build first, and among equals as they came.
+type queue []*node
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	if q[i].path != q[j].path {
+		return q[i].path > q[j].path
+	}
+	return q[i].order < q[j].order
+}
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+func (q *queue) Push(x any) {
+	n := x.(*node)
+	n.index = len(*q)
+	*q = append(*q, n)
+}
+func (q *queue) Pop() any {
+	old := *q
+	n := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return n
+}
+
+// pathsKnown says that findPaths has been.
+func (b *build) pathsKnown() bool { return b.paths != nil }
+
+// findPaths finds, for each node that is not done, the seconds from its start to the end of the build along the dependents
+// that are known from traces.
+func (b *build) findPaths() {
+	b.paths = map[*node][]*node{}
+	for _, n := range b.order {
+		if n.phase == done || len(n.traces) == 0 {
+			continue
+		}
+		for i := range n.traces[0].Observations {
+			o := &n.traces[0].Observations[i]
+			if o.Kind != Outline {
+				continue
+			}
+			if t := b.world.Resolve(o.Subject); t != nil {
+				if m := b.nodes[t.Key]; m != nil && m.phase != done {
+					b.paths[m] = append(b.paths[m], n)
+				}
+			}
+		}
+	}
+	for _, n := range b.order {
+		if n.phase != done {
+			b.path(n)
+		}
+	}
+	heap.Init(&b.queue)
+}
+
+func (b *build) path(n *node) float64 {
+	if n.pathDone {
+		return n.path
+	}
+	n.pathDone = true // first, so that a ring in old traces ends
+	longest := 0.0
+	for _, d := range b.paths[n] {
+		longest = max(longest, b.path(d))
+	}
+	n.path = longest + n.seconds()
+	return n.path
+}
+
+// seconds that a run is expected to take.
+func (n *node) seconds() float64 {
+	if len(n.traces) > 0 {
+		return n.traces[0].Seconds
+	}
+	return n.task.Estimate
+}
+
+// hurry moves a queued node that a running one asks for ahead of what is less urgent.
+func (b *build) hurry(m, asks *node) {
+	if path := asks.path + m.seconds(); m.phase == queued && m.path < path {
+		m.path = path
+		heap.Fix(&b.queue, m.index)
+	}
+}

@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/digest"
+)
+
+// ErrPassing marks an error that may pass without any input changing: a full disk, a file that changed while it was read.
+// A run that fails with it leaves no trace.
+var ErrPassing = errors.New("may pass")
+
+// NeedError says that a task was asked for and failed.
+type NeedError struct {
+	Subject string
+	Name    string // of the task that was asked for
+	Root    string // of the task that failed first
+}
+
+func (n *NeedError) Error() string {
+	if n.Root != n.Name {
+		return fmt.Sprintf("needs %s, which failed because of %s", n.Name, n.Root)
+	}
+	return fmt.Sprintf("needs %s, which failed", n.Name)
+}
+
+// CycleError says that a task needs itself. Ring begins with the smallest name.
+type CycleError struct{ Ring []string }
+
+func (c *CycleError) Error() string {
+	return "cycle: " + strings.Join(append(c.Ring[:len(c.Ring):len(c.Ring)], c.Ring[0]), " -> ")
+}
+
+// Run is one run of a task. It records what the task looks at. Its methods may be called from several goroutines.
+type Run struct {
+	ctx  context.Context
+	node *node
+	b    *build
+
+	asking  sync.Mutex // one Need at a time, so that a run is suspended at most once
+	stopped bool       // something it waited for was not done when the build stopped; b.mu
+
+	mu     sync.Mutex
+	seen   []Observation
+	known  map[observationID]struct{} // beyond fewObservations
+	failed *NeedError                 // the first need that failed
+	cycle  *CycleError
+}
+
+type observationID struct {
+	kind    Kind
+	subID   uint32
+	subject string
+}
+
+// Up to fewObservations are looked through one by one; most tasks have one or two, and a map costs more than they do.
+const fewObservations = 16
+
+// Context ends when the build does.
+func (r *Run) Context() context.Context { return r.ctx }
+
+// Task is the one that runs.
+func (r *Run) Task() *Task { return r.node.task }
+
+// See records a leaf observation. The first of a subject counts.
+func (r *Run) See(kind Kind, subject string, value digest.Hash) {
+	r.record(Observation{Kind: kind, Subject: subject, Value: value})
+}
+
+func (r *Run) record(o Observation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cycle != nil || r.has(o) {
+		return
+	}
+	r.seen = append(r.seen, o)
+	if r.known != nil {
+		r.known[observationID{o.Kind, o.SubID, o.Subject}] = struct{}{}
+	}
+}
+
+func (r *Run) has(o Observation) bool {
+	if len(r.seen) < fewObservations {
+		for i := range r.seen {
+			if s := &r.seen[i]; s.Kind == o.Kind && s.SubID == o.SubID && s.Subject == o.Subject {
+				return true
+			}
+		}
+		return false
+	}
+	if r.known == nil {
+		r.known = map[observationID]struct{}{}
+		for _, s := range r.seen {
+			r.known[observationID{s.Kind, s.SubID, s.Subject}] = struct{}{}
+		}
+	}
+	_, ok := r.known[observationID{o.Kind, o.SubID, o.Subject}]
+	return ok
+}
+
+// Need brings tasks up to date, side by side, and gives their products; the run is suspended meanwhile and its slot is free.
+// Which products they have is recorded, not their contents. A subject that means no task
+// is fs.ErrNotExist, a task that failed *NeedError, a cycle *CycleError; the first error in the order asked for is returned.
+func (r *Run) Need(subjects ...string) ([][]Product, error) {
+	r.asking.Lock()
+	defer r.asking.Unlock()
+	results, rings, err := r.b.await(r, subjects)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]Product, len(subjects))
+	for i, s := range subjects {
+		o := Observation{Kind: Outline, Subject: s, Joined: i > 0}
+		switch {
+		case rings[i] != nil:
+			o.Value = ringValue(rings[i])
+			r.record(o)
+			return nil, r.cyclic(rings[i])
+		case results[i] == nil:
+			r.record(o)
+			return nil, fmt.Errorf("%s: %w", s, fs.ErrNotExist)
+		}
+		t := results[i].Trace
+		if t == nil {
+			return nil, context.Canceled
+		}
+		o.Value = observed(r.node.task, results[i], &o)
+		r.record(o)
+		if t.Outcome == Cyclic && o.Value != failedValue {
+			return nil, r.cyclic(t.Ring)
+		}
+		if t.Outcome != Succeeded {
+			return nil, r.needFailed(results[i], s)
+		}
+		all[i] = t.Products
+	}
+	return all, nil
+}
+
+// Use records that the content of a product that Need gave was looked at.
+func (r *Run) Use(subject string, p Product) {
+	r.record(Observation{Kind: Content, Subject: subject, SubID: p.SubID, Value: p.Hash})
+}
+
+func (r *Run) cyclic(ring []string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cycle == nil {
+		r.cycle = &CycleError{ring}
+	}
+	return r.cycle
+}
+
+func (r *Run) needFailed(res *Result, subject string) error {
+	ne := &NeedError{Subject: subject, Name: res.Task.Name, Root: res.Task.Name}
+	if res.Trace.Outcome == NeedsFailed {
+		ne.Root = res.Trace.Root
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed == nil {
+		r.failed = ne
+	}
+	return ne
+}

@@ -1,0 +1,94 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/digest"
+)
+
+// ErrChanged says that a file changed while it was read.
+var ErrChanged = errors.New("the file changed while it was read")
+
+// A file modified less than racyWindow before its content was read may be modified again
+// without its times showing it: Linux stamps files with the time of the last timer tick, 10 ms apart at worst, and
+// some clocks tick slower. A time without nanoseconds comes from a file system that counts in seconds (FAT: two).
+const (
+	racyWindow       = 20 * time.Millisecond
+	racyWindowCoarse = 2 * time.Second
+)
+
+func racy(mtime int64, now time.Time) bool {
+	window := racyWindow
+	if mtime%int64(time.Second) == 0 {
+		window = racyWindowCoarse
+	}
+	return now.UnixNano()-mtime < int64(window)
+}
+
+// Know records the content hash of a file as it was when it had the given stat. now is a moment before the content was read.
+func (t *Table) Know(i Index, st Stat, h digest.Hash, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := &t.Files[i]
+	f.Stat, f.Hash, f.Racy = st, h, racy(st.MTime, now)
+}
+
+// Hash is the content hash of a file. It reads the file only if the hash is not known.
+func (t *Table) Hash(i Index) (digest.Hash, error) {
+	if f := t.At(i); !f.Hash.IsZero() {
+		return f.Hash, nil
+	}
+	root, p := t.PathOf(i)
+	h, st, now, err := hashFile(t.Abs(root, p))
+	if err != nil {
+		return digest.Hash{}, err
+	}
+	t.Know(i, st, h, now)
+	return h, nil
+}
+
+// hashFile hashes a file and checks that it stayed the same meanwhile; it tries a few times.
+func hashFile(path string) (digest.Hash, Stat, time.Time, error) {
+	for range 3 {
+		now := time.Now()
+		h, before, after, err := hashOnce(path)
+		if err != nil {
+			return digest.Hash{}, Stat{}, now, err
+		}
+		if before == after {
+			return h, before, now, nil
+		}
+	}
+	return digest.Hash{}, Stat{}, time.Time{}, fmt.Errorf("%s: %w", path, ErrChanged)
+}
+
+func hashOnce(path string) (h digest.Hash, before, after Stat, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return h, before, after, err
+	}
+	defer f.Close()
+	if before, err = StatFile(f); err != nil {
+		return h, before, after, err
+	}
+	n := int64(0)
+	if before.Size <= 64<<10 {
+		buf := make([]byte, before.Size+1)
+		m, rerr := io.ReadFull(f, buf)
+		if rerr != nil && rerr != io.EOF && rerr != io.ErrUnexpectedEOF {
+			return h, before, after, rerr
+		}
+		h, n = digest.Of(buf[:m]), int64(m)
+	} else if h, n, err = digest.Reader(f); err != nil {
+		return h, before, after, err
+	}
+	after, err = StatFile(f)
+	if n != before.Size {
+		after.Size = n
+	}
+	return h, before, after, err
+}

@@ -1,0 +1,209 @@
+// Package source is the table of source files: what is under the source roots, and whether it
+// changed since the table was made. It knows files, not assets.
+//
+// A file has changed if its content has. Size, modification and change time and inode only say
+// when a look at the content is due: if any of them differs, older times included, or if the file was modified so
+// close to the moment its content was hashed that a later edit might have left the same times behind ("racy").
+package source
+
+import (
+	"path"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/digest"
+)
+
+// Stat is what is compared before content is. Times are nanoseconds since 1970.
+type Stat struct {
+	Size  int64
+	MTime int64
+	CTime int64 // 0 where the system has none
+	Inode uint64
+}
+
+// Trouble is what is wrong with an entry of a folder. Entries in trouble are kept, so that
+// they are named at each build; but for LFSPointer they are no source files.
+type Trouble uint8
+
+const (
+	Fine       Trouble = iota
+	LFSPointer         // the pointer stands where the content should be
+	Loop               // a symbolic link to a folder above it
+	Escapes            // a symbolic link out of the roots
+	Dangling           // a symbolic link to nothing
+	NotUTF8            // the name is not
+	Irregular          // a pipe, socket or device
+	Unreadable         // a folder that cannot be listed
+)
+
+// File is an entry of a folder that is no folder.
+type File struct {
+	Name    string
+	Trouble Trouble
+	Racy    bool // Hash may be older than the content although Stat is equal
+	Stat    Stat
+	Hash    digest.Hash // zero as long as nobody wanted it
+}
+
+// Folder is a folder under a root. Its files are Files[First:First+Count] of the table, sorted by name.
+type Folder struct {
+	Root  int    // which
+	Path  string // below the root; "" is the root itself
+	Racy  bool   // changed so recently that the listing may be older than the folder
+	Stat  Stat   // Size is not used
+	First int
+	Count int
+}
+
+// Table is all folders, sorted by root and path, and all files. The file's content hashes may be filled in by several
+// goroutines; all else stays as Scan made it.
+type Table struct {
+	Roots   []string // absolute
+	Folders []Folder
+	Files   []File
+
+	once    sync.Once
+	folders []map[string]int // by root: path to index
+
+	mu sync.Mutex // Hash, Racy and Stat of files
+}
+
+// Index of a file in the table.
+type Index int
+
+func (t *Table) index() {
+	t.once.Do(func() {
+		t.folders = make([]map[string]int, len(t.Roots))
+		for i := range t.folders {
+			t.folders[i] = map[string]int{}
+		}
+		for i, f := range t.Folders {
+			t.folders[f.Root][f.Path] = i
+		}
+	})
+}
+
+// split is path.Split with "" for the root folder.
+func split(p string) (dir, name string) {
+	if i := strings.LastIndexByte(p, '/'); i >= 0 {
+		return p[:i], p[i+1:]
+	}
+	return "", p
+}
+
+// FindIn finds a file in one root by its path below it.
+func (t *Table) FindIn(root int, p string) (Index, bool) {
+	t.index()
+	dir, name := split(p)
+	i, ok := t.folders[root][dir]
+	if !ok {
+		return 0, false
+	}
+	f := &t.Folders[i]
+	files := t.Files[f.First : f.First+f.Count]
+	j := sort.Search(len(files), func(j int) bool { return files[j].Name >= name })
+	if j == len(files) || files[j].Name != name {
+		return 0, false
+	}
+	return Index(f.First + j), true
+}
+
+// Find finds the file that a path means: that of the last root that has it.
+func (t *Table) Find(p string) (Index, int, bool) {
+	for root := len(t.Roots) - 1; root >= 0; root-- {
+		if i, ok := t.FindIn(root, p); ok && t.Files[i].visible() {
+			return i, root, true
+		}
+	}
+	return 0, 0, false
+}
+
+func (f *File) visible() bool { return f.Trouble == Fine || f.Trouble == LFSPointer }
+
+// HasFolder tells whether some root has the folder.
+func (t *Table) HasFolder(p string) bool {
+	t.index()
+	for root := range t.folders {
+		if _, ok := t.folders[root][p]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Names lists what is in a folder, files only, over all roots, sorted.
+func (t *Table) Names(dir string) []string {
+	t.index()
+	var names []string
+	for root := range t.folders {
+		if i, ok := t.folders[root][dir]; ok {
+			f := &t.Folders[i]
+			for j := f.First; j < f.First+f.Count; j++ {
+				if t.Files[j].visible() {
+					names = append(names, t.Files[j].Name)
+				}
+			}
+		}
+	}
+	sort.Strings(names)
+	return compact(names)
+}
+
+func compact(s []string) []string {
+	out := s[:0]
+	for i, x := range s {
+		if i == 0 || x != s[i-1] {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Paths lists every file that can be read, once, sorted bytewise. With several roots, what a later root
+// overlays is left out.
+func (t *Table) Paths() []string {
+	all := make([]string, 0, len(t.Files))
+	for i := range t.Folders {
+		f := &t.Folders[i]
+		for j := f.First; j < f.First+f.Count; j++ {
+			if t.Files[j].visible() {
+				all = append(all, path.Join(f.Path, t.Files[j].Name))
+			}
+		}
+	}
+	if !sort.StringsAreSorted(all) {
+		sort.Strings(all)
+	}
+	if len(t.Roots) > 1 {
+		all = compact(all)
+	}
+	return all
+}
+
+// Abs is the file on disk.
+func (t *Table) Abs(root int, p string) string {
+	return t.Roots[root] + "/" + p
+}
+
+// At copies a file's entry.
+func (t *Table) At(i Index) File {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.Files[i]
+}
+
+// folderOf finds the folder of a file by its index.
+func (t *Table) folderOf(i Index) *Folder {
+	j := sort.Search(len(t.Folders), func(j int) bool {
+		return t.Folders[j].First+t.Folders[j].Count > int(i)
+	})
+	return &t.Folders[j]
+}
+
+// PathOf is a file's root and path below it.
+func (t *Table) PathOf(i Index) (root int, p string) {
+	f := t.folderOf(i)
+	return f.Root, path.Join(f.Path, t.Files[i].Name)
+}

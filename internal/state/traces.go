@@ -1,0 +1,427 @@
+// Package state keeps on disk what a build needs to know of the builds before: the traces of every key, and a snapshot
+// of the table of files and outputs. Both can be lost without harm: what is not known is built again.
+//
+// Traces are a log. A record is added when a job ends, before its outputs are put in place, so that a build killed at any
+// moment goes on from there; a torn tail is cut off. The snapshot is written whole at the end of
+// a build. Formats: docs/formats/state.md.
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+)
+
+// TracesVersion is in the header of the log; a log of another version is set aside.
+const TracesVersion = 1
+
+// KeptTraces is how many traces a key keeps: enough to go back and forth between some branches.
+const KeptTraces = 8
+
+var (
+	tracesMagic = []byte("KILN\x00trc")
+	castagnoli  = crc32.MakeTable(crc32.Castagnoli)
+)
+
+const (
+	headerSize = 12
+	recordHead = 8
+	maxRecord  = 256 << 20
+)
+
+// Kinds of record in the log.
+const (
+	recordTrace  = 1
+	recordUse    = 2
+	recordForget = 3
+)
+
+// Traces is the log, read into memory. It is an engine.Store.
+type Traces struct {
+	path string
+
+	mu    sync.Mutex
+	file  *os.File // nil: read only
+	byKey map[engine.Key][]*engine.Trace
+	size  int64
+	live  int64 // bytes of records that still count
+	lens  map[uint64]int
+	enc   encoder
+}
+
+// OpenTraces reads the log, or begins one. why is not empty if an older log was set aside or cut.
+// With readOnly nothing is written, and Add and Use change memory only.
+func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
+	t = &Traces{path: path, byKey: map[engine.Key][]*engine.Trace{}}
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", err
+	}
+	good, why := t.load(data)
+	if readOnly {
+		return t, why, nil
+	}
+	if good < headerSize {
+		if err := renameio.WriteFile(path, header(tracesMagic, TracesVersion), 0o666); err != nil {
+			return nil, why, err
+		}
+		good = headerSize
+	}
+	t.file, err = os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, why, err
+	}
+	if err := t.file.Truncate(good); err != nil {
+		t.file.Close()
+		return nil, why, err
+	}
+	t.size = good
+	_, err = t.file.Seek(good, io.SeekStart)
+	return t, why, err
+}
+
+func header(magic []byte, version uint32) []byte {
+	return binary.LittleEndian.AppendUint32(slices.Clone(magic), version)
+}
+
+// load takes over all records up to the first that is not whole. It gives the length of the good part.
+func (t *Traces) load(data []byte) (good int64, why string) {
+	switch {
+	case len(data) == 0:
+		return 0, ""
+	case len(data) < headerSize || !bytes.Equal(data[:8], tracesMagic):
+		return 0, "the trace log is not one; it was begun anew"
+	case binary.LittleEndian.Uint32(data[8:]) != TracesVersion:
+		return 0, fmt.Sprintf("the trace log has version %d, not %d; it was begun anew", binary.LittleEndian.Uint32(data[8:]), TracesVersion)
+	}
+	at := headerSize
+	for at < len(data) {
+		n, ok := t.loadRecord(data[at:])
+		if !ok {
+			return int64(at), fmt.Sprintf("the trace log is damaged at byte %d; what follows was dropped", at)
+		}
+		at += n
+	}
+	return int64(at), ""
+}
+
+func (t *Traces) loadRecord(b []byte) (int, bool) {
+	if len(b) < recordHead {
+		return 0, false
+	}
+	n := int(binary.LittleEndian.Uint32(b))
+	if n > maxRecord || n > len(b)-recordHead || n == 0 {
+		return 0, false
+	}
+	payload := b[recordHead : recordHead+n]
+	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(b[4:]) {
+		return 0, false
+	}
+	d := decoder{buf: payload[1:]}
+	key := engine.Key(d.hash())
+	switch payload[0] {
+	case recordTrace:
+		tr := decodeTrace(&d)
+		if d.err != nil {
+			return 0, false
+		}
+		t.put(key, tr, n+recordHead)
+	case recordUse:
+		if id := d.fixed64(); d.err == nil {
+			t.moveToFront(key, id)
+		}
+	case recordForget:
+		for _, tr := range t.byKey[key] {
+			t.drop(tr)
+		}
+		delete(t.byKey, key)
+	}
+	return n + recordHead, d.err == nil
+}
+
+func (t *Traces) put(key engine.Key, tr *engine.Trace, size int) {
+	if t.lens == nil {
+		t.lens = map[uint64]int{}
+	}
+	old := t.byKey[key]
+	kept := make([]*engine.Trace, 1, len(old)+1)
+	kept[0] = tr
+	for _, o := range old {
+		if len(kept) < KeptTraces && o.ID != tr.ID && !sameQuestion(o, tr) {
+			kept = append(kept, o)
+		} else {
+			t.drop(o)
+		}
+	}
+	t.byKey[key] = kept
+	t.lens[tr.ID] = size
+	t.live += int64(size)
+}
+
+func (t *Traces) drop(tr *engine.Trace) {
+	t.live -= int64(t.lens[tr.ID])
+	delete(t.lens, tr.ID)
+}
+
+// sameQuestion tells whether two traces hold under the same conditions: the newer one then stands for both.
+func sameQuestion(a, b *engine.Trace) bool {
+	return a.Fingerprint == b.Fingerprint && slices.Equal(a.Observations, b.Observations)
+}
+
+func (t *Traces) moveToFront(key engine.Key, id uint64) {
+	ts := t.byKey[key]
+	for i, tr := range ts {
+		if tr.ID == id {
+			moved := append([]*engine.Trace{tr}, ts[:i]...)
+			t.byKey[key] = append(moved, ts[i+1:]...)
+			return
+		}
+	}
+}
+
+// Traces of a key, the one used last first.
+func (t *Traces) Traces(k engine.Key) []*engine.Trace {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byKey[k]
+}
+
+// Keys of all traces, in no order.
+func (t *Traces) Keys() []engine.Key {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	keys := make([]engine.Key, 0, len(t.byKey))
+	for k := range t.byKey {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// Add gives a trace its ID and appends it. One write a record: what write(2) took survives the process.
+func (t *Traces) Add(k engine.Key, tr *engine.Trace) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	payload := t.begin(recordTrace, k)
+	encodeTrace(payload, tr)
+	sum := digest.Of(payload.buf[recordHead:])
+	tr.ID = binary.LittleEndian.Uint64(sum[:8])
+	binary.LittleEndian.PutUint64(payload.buf[recordHead+1+digest.Size:], tr.ID)
+	n, err := t.append()
+	if err == nil {
+		t.put(k, tr, n)
+	}
+	return err
+}
+
+// Use says that an older trace of a key holds again.
+func (t *Traces) Use(k engine.Key, tr *engine.Trace) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.moveToFront(k, tr.ID)
+	t.begin(recordUse, k).fixed64(tr.ID)
+	t.append() // only the order of traces is lost if it fails
+}
+
+// Forget drops all traces of a key.
+func (t *Traces) Forget(k engine.Key) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, tr := range t.byKey[k] {
+		t.drop(tr)
+	}
+	delete(t.byKey, k)
+	t.begin(recordForget, k)
+	_, err := t.append()
+	return err
+}
+
+func (t *Traces) begin(kind byte, k engine.Key) *encoder {
+	t.enc.buf = append(t.enc.buf[:0], make([]byte, recordHead)...)
+	t.enc.byte(kind)
+	t.enc.hash((*digest.Hash)(&k))
+	return &t.enc
+}
+
+func (t *Traces) append() (int, error) {
+	b := t.enc.buf
+	binary.LittleEndian.PutUint32(b, uint32(len(b)-recordHead))
+	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[recordHead:], castagnoli))
+	if t.file == nil {
+		return len(b), nil
+	}
+	n, err := t.file.Write(b)
+	if err != nil {
+		// A record cut short would hide all that comes after it.
+		t.file.Truncate(t.size)
+		t.file.Seek(t.size, io.SeekStart)
+		return 0, err
+	}
+	t.size += int64(n)
+	return n, nil
+}
+
+// Size is how long the log is, in bytes.
+func (t *Traces) Size() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.size
+}
+
+// compactSlack is what a log may hold in vain besides as much again as is live: rewriting less is not worth it.
+const compactSlack = 1 << 20
+
+// Close ends the log; one of which more than half is dead is written anew.
+func (t *Traces) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.file == nil {
+		return nil
+	}
+	err := t.file.Close()
+	t.file = nil
+	if err == nil && t.size > 2*t.live+compactSlack {
+		err = t.compact()
+	}
+	return err
+}
+
+func (t *Traces) compact() error {
+	keys := make([]engine.Key, 0, len(t.byKey))
+	for k := range t.byKey {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b engine.Key) int { return bytes.Compare(a[:], b[:]) })
+	var buf bytes.Buffer
+	buf.Write(header(tracesMagic, TracesVersion))
+	for _, k := range keys {
+		for _, tr := range slices.Backward(t.byKey[k]) {
+			e := t.begin(recordTrace, k)
+			encodeTrace(e, tr)
+			binary.LittleEndian.PutUint64(e.buf[recordHead+1+digest.Size:], tr.ID)
+			if _, err := t.append(); err != nil {
+				return err
+			}
+			buf.Write(e.buf)
+		}
+	}
+	return renameio.WriteFile(t.path, buf.Bytes(), 0o666)
+}
+
+// encodeTrace leaves room for the ID, first of all.
+func encodeTrace(e *encoder, t *engine.Trace) {
+	e.fixed64(0)
+	e.hash(&t.Fingerprint)
+	e.byte(byte(t.Outcome))
+	e.uint(t.Build)
+	e.float(t.Seconds)
+	e.int(t.Memory)
+	e.bytes(t.Messages)
+	e.str(t.Root)
+	e.uint(uint64(len(t.Ring)))
+	for _, s := range t.Ring {
+		e.str(s)
+	}
+	e.byte(byte(t.Why.Cause))
+	e.str(t.Why.Subject)
+	encodeObservation(e, &t.Why.Observation)
+	e.hash(&t.Why.New)
+	e.uint(uint64(len(t.Observations)))
+	for i := range t.Observations {
+		encodeObservation(e, &t.Observations[i])
+	}
+	e.uint(uint64(len(t.Products)))
+	for i := range t.Products {
+		encodeProduct(e, &t.Products[i])
+	}
+}
+
+func encodeObservation(e *encoder, o *engine.Observation) {
+	e.byte(byte(o.Kind))
+	e.bool(o.Joined)
+	e.uint(uint64(o.SubID))
+	e.str(o.Subject)
+	e.hash(&o.Value)
+}
+
+func encodeProduct(e *encoder, p *engine.Product) {
+	e.uint(uint64(p.SubID))
+	e.str(p.Name)
+	e.str(p.Type)
+	e.str(p.File)
+	e.hash(&p.Hash)
+	e.int(p.Size)
+	e.uint(uint64(len(p.References)))
+	for _, r := range p.References {
+		e.buf = append(e.buf, r.UUID[:]...)
+		e.uint(uint64(r.SubID))
+		e.bool(r.Required)
+	}
+}
+
+// Least sizes of what there can be many of, in bytes.
+const (
+	leastString      = 1
+	leastObservation = 4 + digest.Size
+	leastProduct     = 6 + digest.Size
+	leastReference   = 18
+)
+
+func decodeTrace(d *decoder) *engine.Trace {
+	t := &engine.Trace{ID: d.fixed64(), Fingerprint: d.hash(), Outcome: engine.Outcome(d.byte()), Build: d.uint(), Seconds: d.float(), Memory: d.int()}
+	t.Messages = d.bytes()
+	t.Root = d.str()
+	if n := d.count(leastString); n > 0 {
+		t.Ring = make([]string, n)
+		for i := range t.Ring {
+			t.Ring[i] = d.str()
+		}
+	}
+	t.Why.Cause = engine.Cause(d.byte())
+	t.Why.Subject = d.str()
+	decodeObservation(d, &t.Why.Observation)
+	t.Why.New = d.hash()
+	if n := d.count(leastObservation); n > 0 {
+		t.Observations = make([]engine.Observation, n)
+		for i := range t.Observations {
+			decodeObservation(d, &t.Observations[i])
+		}
+	}
+	if n := d.count(leastProduct); n > 0 {
+		t.Products = make([]engine.Product, n)
+		for i := range t.Products {
+			decodeProduct(d, &t.Products[i])
+		}
+	}
+	return t
+}
+
+func decodeObservation(d *decoder, o *engine.Observation) {
+	o.Kind, o.Joined, o.SubID = engine.Kind(d.byte()), d.bool(), uint32(d.uint())
+	o.Subject, o.Value = d.str(), d.hash()
+}
+
+func decodeProduct(d *decoder, p *engine.Product) {
+	p.SubID = uint32(d.uint())
+	p.Name, p.Type, p.File = d.str(), d.str(), d.str()
+	p.Hash, p.Size = d.hash(), d.int()
+	if n := d.count(leastReference); n > 0 {
+		p.References = make([]engine.Reference, n)
+		for i := range p.References {
+			r := &p.References[i]
+			copy(r.UUID[:], d.take(16))
+			r.SubID, r.Required = uint32(d.uint()), d.bool()
+		}
+	}
+}
