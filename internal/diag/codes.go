@@ -82,7 +82,7 @@ const (
 	AtlasTooMuch     Code = "K1306" // more pixels than one job should hold
 )
 
-// Images and textures.
+// Images and textures (K1201..K1249).
 const (
 	ImageEmpty       Code = "K1201"
 	ImageUnknown     Code = "K1202" // not an image of a known format
@@ -92,4 +92,30 @@ const (
 	ImageTooLarge    Code = "K1206" // claims more than the limit
 	ImageMisnamed    Code = "K1207" // its extension says another format than its content
 	TextureSettings  Code = "K1208" // a setting has no effect beside another
+)
+
+// The content database.
+const (
+	ContentDBMissing  Code = "K0217" // no build has finished yet
+	ContentDBUnusable Code = "K0218" // damaged, of another version, not to be read
+	QueryStopped      Code = "K0219" // took longer than it was given
+)
+
+// Data (K1101..K1149).
+const (
+	DataSyntax           Code = "K1101" // not in its format
+	DataRelaxedJSON      Code = "K1102" // JSON with comments, trailing commas or keys without quotes
+	DataDuplicateKey     Code = "K1103"
+	DataEncoding         Code = "K1104" // not UTF-8
+	DataLimit            Code = "K1105" // too large, too deep, too many values
+	DataNumber           Code = "K1106" // infinite, or an integer beyond 64 bits
+	DataUnsupported      Code = "K1107" // YAML beyond the core schema
+	DataRagged           Code = "K1108" // a CSV row longer or shorter than the header
+	DataInput            Code = "K1109" // an extension that names no format
+	DataSchemaMissing    Code = "K1110"
+	DataSchemaInvalid    Code = "K1111"
+	DataSchemaRemote     Code = "K1112" // a schema or a $ref that is no relative path
+	DataInvalid          Code = "K1113" // breaks its schema
+	DataReferenceMissing Code = "K1114" // names an asset that is not there
+	DataReference        Code = "K1115" // cannot be an asset's name
 )
