@@ -73,6 +73,12 @@ func rowOf(m image.Image) func(dst []byte, y int) {
 func palettedRow(m *image.Paletted) func(dst []byte, y int) {
 	var table [256][4]byte
 	for i, c := range m.Palette {
+		if c, ok := c.(color.RGBA64); ok {
+			// Only TIFF has these. 8 bits become 16 times 256 in some programs and times 257 in
+			// others; the upper byte is right for both.
+			table[i] = [4]byte{byte(c.R >> 8), byte(c.G >> 8), byte(c.B >> 8), byte(c.A >> 8)}
+			continue
+		}
 		table[i] = straight(c)
 	}
 	return func(dst []byte, y int) {
