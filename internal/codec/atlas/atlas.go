@@ -37,21 +37,28 @@ type Table struct {
 
 // Page is a texture that holds many images.
 type Page struct {
-	File          string // relative to the table's own file
-	SubID         uint32 // of the product, which belongs to the same asset as the table
-	Width, Height int    // in pixels
+	File   string `json:"file"`   // relative to the table's own file
+	SubID  uint32 `json:"sub_id"` // of the product, which belongs to the same asset as the table
+	Width  int    `json:"width"`  // in pixels
+	Height int    `json:"height"`
 }
 
 // Frame is one image on a page. Lengths are in pixels, the origin is at the top left.
 type Frame struct {
-	Name       string
-	Page       int
-	X, Y, W, H int // what is on the page
+	Name string `json:"-"`
+
+	Page int `json:"page"`
+	X    int `json:"x"` // of what is on the page
+	Y    int `json:"y"`
+	W    int `json:"w"`
+	H    int `json:"h"`
 
 	// The image was SourceW x SourceH before its transparent edges were taken
 	// off, and what is left of it began at OffsetX, OffsetY.
-	OffsetX, OffsetY int
-	SourceW, SourceH int
+	OffsetX int `json:"offset_x"`
+	OffsetY int `json:"offset_y"`
+	SourceW int `json:"source_w"`
+	SourceH int `json:"source_h"`
 }
 
 // Find returns the frame of that name.

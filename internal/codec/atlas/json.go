@@ -6,26 +6,6 @@ import (
 	"fmt"
 )
 
-// jsonPage and jsonFrame give the order of the keys.
-type jsonPage struct {
-	File   string `json:"file"`
-	SubID  uint32 `json:"sub_id"`
-	Width  int    `json:"width"`
-	Height int    `json:"height"`
-}
-
-type jsonFrame struct {
-	Page    int `json:"page"`
-	X       int `json:"x"`
-	Y       int `json:"y"`
-	W       int `json:"w"`
-	H       int `json:"h"`
-	OffsetX int `json:"offset_x"`
-	OffsetY int `json:"offset_y"`
-	SourceW int `json:"source_w"`
-	SourceH int `json:"source_h"`
-}
-
 // WriteJSON encodes a table as JSON, one page or frame a line:
 //
 //	{
@@ -47,14 +27,14 @@ func WriteJSON(t *Table) ([]byte, error) {
 	fmt.Fprintf(&b, "{\n  \"version\": %d,\n  \"pages\": [", Version)
 	for i, p := range t.Pages {
 		b.WriteString(separator(i))
-		appendJSON(&b, jsonPage{p.File, p.SubID, p.Width, p.Height})
+		appendJSON(&b, p)
 	}
 	b.WriteString("\n  ],\n  \"frames\": {")
 	for i, f := range t.Frames {
 		b.WriteString(separator(i))
 		appendJSON(&b, f.Name)
 		b.WriteString(": ")
-		appendJSON(&b, jsonFrame{f.Page, f.X, f.Y, f.W, f.H, f.OffsetX, f.OffsetY, f.SourceW, f.SourceH})
+		appendJSON(&b, f)
 	}
 	b.WriteString("\n  }\n}\n")
 	return b.Bytes(), nil
