@@ -113,6 +113,7 @@ type (
 		Buffer     int    `json:"buffer"`
 		ByteOffset int    `json:"byteOffset"`
 		ByteLength int    `json:"byteLength"`
+		ByteStride int    `json:"byteStride,omitempty"` // needed where several attributes share a view
 		Target     int    `json:"target,omitempty"`
 	}
 	buffer struct {
@@ -168,12 +169,14 @@ func writeModel(m *model) (text, own []byte) {
 		}
 		doc.Nodes = append(doc.Nodes, n)
 	}
-	for i, name := range []string{"position", "normal", "texcoord", "indices"} {
-		target := arrayBuffer
-		if i == viewIndices {
-			target = elementArrayBuffer
-		}
-		doc.BufferViews = append(doc.BufferViews, bufferView{name, 0, len(own), len(data[i]), target})
+	for i, view := range []bufferView{
+		viewPosition: {Name: "position", ByteStride: 12, Target: arrayBuffer},
+		viewNormal:   {Name: "normal", ByteStride: 12, Target: arrayBuffer},
+		viewTexCoord: {Name: "texcoord", ByteStride: 8, Target: arrayBuffer},
+		viewIndices:  {Name: "indices", Target: elementArrayBuffer},
+	} {
+		view.ByteOffset, view.ByteLength = len(own), len(data[i])
+		doc.BufferViews = append(doc.BufferViews, view)
 		own = append(own, data[i]...)
 	}
 	doc.Buffers = []buffer{{m.name + ".bin", len(own)}}
@@ -226,7 +229,7 @@ func (doc *document) animate() {
 	sizes := []int{keys * 4, keys * 12, turned * keys * 16}
 	total := 0
 	for i, name := range []string{"run.seconds", "run.hips", "run.turns"} {
-		doc.BufferViews = append(doc.BufferViews, bufferView{name, shared, total, sizes[i], 0})
+		doc.BufferViews = append(doc.BufferViews, bufferView{Name: name, Buffer: shared, ByteOffset: total, ByteLength: sizes[i]})
 		total += sizes[i]
 	}
 	doc.Buffers = append(doc.Buffers, buffer{"../shared/run.bin", total})

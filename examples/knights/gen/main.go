@@ -35,7 +35,8 @@ func main() {
 }
 
 func generate(dir string, stride float64, contact bool) error {
-	files := assets(stride)
+	files := drawings()
+	files["assets/characters/shared/run.bin"] = runBuffer(stride)
 	if contact {
 		files["docs/contact.png"] = encode(contactSheet())
 	}
@@ -60,9 +61,9 @@ func write(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// assets gives every file that is drawn, by its path in the example.
-func assets(stride float64) map[string][]byte {
-	files := map[string][]byte{"assets/characters/shared/run.bin": runBuffer(stride)}
+// drawings gives the pictures and the models by their paths in the example.
+func drawings() map[string][]byte {
+	files := map[string][]byte{}
 	picture := func(name string, m image.Image) { files["assets/"+name+".png"] = encode(m) }
 
 	page := texturePage()

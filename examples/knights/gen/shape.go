@@ -96,14 +96,22 @@ func (s shape) turn(cx, cy, radians float64) shape {
 	}
 }
 
-// fill paints a shape with what paint gives for its pixels.
+// fill paints a shape with what paint gives for its pixels. The distance tells how many
+// pixels there is nothing to paint; a third of it, as stretched shapes overstate it.
 func (c *canvas) fill(s shape, paint func(x, y int) Colour) {
-	c.each(func(x, y int) Colour {
-		if s(float64(x)+0.5, float64(y)+0.5) < 0 {
-			return paint(x, y)
+	for y := range c.h {
+		for x := 0; x < c.w; {
+			d := s(float64(x)+0.5, float64(y)+0.5)
+			if d >= 0 {
+				x += max(int(d/3), 1)
+				continue
+			}
+			if v := paint(x, y); v != clear {
+				c.pix[y*c.w+x] = v
+			}
+			x++
 		}
-		return clear
-	})
+	}
 }
 
 func (c *canvas) flat(s shape, v Colour) {
