@@ -43,7 +43,8 @@ func formats() []format {
 	return []format{
 		// Deflate makes at most 1032 bytes of one, each at most 8 pixels.
 		{"png", "PNG", " .png ", []string{"\x89PNG\r\n\x1a\n"}, 1032 * 8, png.DecodeConfig, reader(png.Decode)},
-		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 0, jpeg.DecodeConfig, reader(jpeg.Decode)},
+		// However it is packed, each 8 x 8 block has a bit at least.
+		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 512, jpeg.DecodeConfig, reader(jpeg.Decode)},
 		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, 0, gif.DecodeConfig, decodeGIF},
 		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 8, bmp.DecodeConfig, reader(bmp.Decode)},
 		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, tiff.DecodeConfig, reader(tiff.Decode)},
@@ -62,7 +63,7 @@ var strangers = [...]struct{ name, magic string }{
 	{"a KTX texture", "\xabKTX 11\xbb"},
 	{"a KTX 2.0 texture", "\xabKTX 20\xbb"},
 	{"a JPEG 2000 image", "\x00\x00\x00\x0cjP  "},
-	{"an AVIF or HEIF image", "????ftyp"},
+	{"an AVIF, HEIF or MP4 file", "????ftyp"},
 	{"a JPEG XL image", "\xff\x0a"},
 	{"an icon", "\x00\x00\x01\x00"},
 	{"an SVG drawing", "<svg"},

@@ -237,6 +237,8 @@ func TestFaults(t *testing.T) {
 	broken[20] = 99 // the checksum no longer fits
 	arithmetic := bytes.Clone(jpg)
 	arithmetic[bytes.Index(jpg, []byte{0xff, 0xc0})+1] = 0xc9
+	wide := bytes.Clone(jpg)
+	copy(wide[bytes.Index(jpg, []byte{0xff, 0xc0})+5:], []byte{0x40, 0, 0x40, 0})
 	bmp := read(t, "rgb.bmp")
 	rleBMP := bytes.Clone(bmp)
 	rleBMP[30] = 1
@@ -271,6 +273,7 @@ func TestFaults(t *testing.T) {
 		{"TGA of another kind", "a.tga", huffman, Unsupported, "image type 32"},
 		{"PNG of 60000 x 60000", "a.png", claim(t, 60000, 60000), TooLarge, "claims 60000 x 60000 pixels, over the limit of 16384 a side and 1024 MiB"},
 		{"PNG of 16384 x 16384 in 70 bytes", "a.png", claim(t, 16384, 16384), Truncated, "cannot hold 16384 x 16384"},
+		{"JPEG of 16384 x 16384 in 700 bytes", "a.jpg", wide, Truncated, "cannot hold 16384 x 16384"},
 		{"PNG of 0 x 5", "a.png", claim(t, 0, 5), Damaged, ""},
 	}
 	for _, tt := range tests {
