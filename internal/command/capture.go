@@ -1,0 +1,106 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// maxOutput is how much of a program's output is kept, in bytes: half from its
+// beginning, where the first error is, and half from its end, where the sum is.
+const maxOutput = 64 << 10
+
+// text keeps the head and the tail of what is written to it.
+type text struct {
+	head, tail []byte
+	next       int // where in tail the next byte goes, once tail is full
+	dropped    int64
+}
+
+func (t *text) write(p []byte) {
+	n := min(len(p), maxOutput/2-len(t.head))
+	t.head = append(t.head, p[:n]...)
+	p = p[n:]
+	if over := len(p) - maxOutput/2; over > 0 {
+		t.dropped += int64(over)
+		p = p[over:]
+	}
+	n = min(len(p), maxOutput/2-len(t.tail))
+	t.tail = append(t.tail, p[:n]...)
+	for p = p[n:]; len(p) > 0; p = p[n:] {
+		n = copy(t.tail[t.next:], p)
+		t.next = (t.next + n) % len(t.tail)
+		t.dropped += int64(n)
+	}
+}
+
+// String is what was kept, fit to be shown: valid UTF-8 without control sequences.
+func (t *text) String() string {
+	head := string(t.head)
+	tail := string(t.tail[t.next:]) + string(t.tail[:t.next])
+	if t.dropped > 0 {
+		return printable(head) + fmt.Sprintf("\n... %d bytes left out ...\n", t.dropped) + printable(tail)
+	}
+	return printable(head + tail)
+}
+
+// printable removes what would act on a terminal: escape sequences and control characters.
+func printable(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
+	var b strings.Builder
+	for s != "" {
+		if rest, ok := strings.CutPrefix(s, "\x1b["); ok { // CSI: parameters, then one byte from @ to ~
+			i := strings.IndexFunc(rest, func(r rune) bool { return r < ' ' || r >= '@' })
+			if i < 0 {
+				break
+			}
+			if rest[i] >= '@' && rest[i] <= '~' {
+				i++
+			}
+			s = rest[i:]
+			continue
+		}
+		i := strings.IndexFunc(s[1:], func(r rune) bool { return r == '\x1b' }) + 1
+		if i == 0 {
+			i = len(s)
+		}
+		b.WriteString(strings.Map(func(r rune) rune {
+			switch {
+			case r == '\r': // progress lines: each over the last
+				return '\n'
+			case r == '\n' || r == '\t' || !unicode.IsControl(r):
+				return r
+			}
+			return -1
+		}, s[:i]))
+		s = s[i:]
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// capture holds a program's output: both streams as they came, and standard error alone.
+type capture struct {
+	mu          sync.Mutex
+	all, stderr text
+}
+
+func (c *capture) stdout() io.Writer { return stream{c, false} }
+
+func (c *capture) errout() io.Writer { return stream{c, true} }
+
+type stream struct {
+	c      *capture
+	stderr bool
+}
+
+func (s stream) Write(p []byte) (int, error) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.c.all.write(p)
+	if s.stderr {
+		s.c.stderr.write(p)
+	}
+	return len(p), nil
+}

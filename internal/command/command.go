@@ -1,0 +1,239 @@
+// Package command makes a processor of an external program: a template for its
+// command line, declared in the project file.
+//
+// The program runs without a shell, in an input view of its own: a folder with the
+// asset's file and the files that `inputs` matches, each at its path below the source
+// roots, and nothing else. All of them are recorded with their content, and so is the
+// listing behind each glob. Recording too much runs a job once too often;
+// recording too little gives a wrong build, so no more is known than this:
+//
+//   - A depfile never narrows what was recorded. A file counts as read once
+//     the Job opens it, and it must be opened to be laid out for a program that has not run
+//     yet; what the last run read says nothing about this one.
+//   - A depfile can only show what was read and not recorded. A source file among that
+//     fails the job: the declaration is wrong, and the next build would be too.
+//
+// The program's paths are relative, its environment is fixed but for the variables
+// that are declared, and its files have a fixed time, so that its output has no way to
+// depend on the machine, the user or the day. It is a matter of honest programs: an absolute path
+// reads what it likes.
+package command
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// DefaultTimeout is how long a program may run if Config says nothing. It is there
+// to end a program that waits for somebody, not to hurry one that works.
+const DefaultTimeout = 10 * time.Minute
+
+// runner is part of every fingerprint. It is raised when this package gives a program
+// other surroundings than before: another environment, another layout of its folders.
+const runner = "1"
+
+// Config declares a processor that runs a program.
+type Config struct {
+	// Name is how rules call it; it is the type of the main product as well.
+	Name string
+
+	// Command is the program and its arguments, as templates: see docs/commands.md. The
+	// program is a name on PATH or a path relative to the project, without placeholders.
+	Command []string
+
+	// Extensions it is the default processor for, lower case with the dot.
+	Extensions []string
+
+	// Output is the extension of the main product, with the dot; empty keeps the
+	// source's own name.
+	Output string
+
+	// Outputs are the extensions of further products by name; the name is the type as well.
+	Outputs map[string]string
+
+	// Inputs are globs from the source root: what the program may read besides the asset.
+	Inputs []string
+
+	// Timeout of one run; 0 is DefaultTimeout.
+	Timeout time.Duration
+
+	// Env names the variables that are passed on and recorded.
+	Env []string
+
+	// Settings that rules may give, in the order they are shown.
+	Settings []Setting
+
+	// Roots are the source roots as absolute paths. They only serve to tell what
+	// a depfile names, and are no part of the fingerprint.
+	Roots []string
+}
+
+// Setting is one setting of the processor.
+type Setting struct {
+	// Name is lower case letters, digits and underscores.
+	Name string
+
+	// Default gives the type too: bool, int, int64, float64, string or a slice of
+	// those; a []any needs elements of one kind, and is one of strings if it is empty.
+	Default any
+
+	Doc string
+}
+
+// ConfigError says what is wrong with a Config.
+type ConfigError struct {
+	// Key of the declaration: "command", "outputs.reflection", "settings.level".
+	Key string
+
+	// Index of the element if the key's value is a list; -1 if it is about the whole.
+	Index int
+
+	Code diag.Code
+	Text string
+	Hint string
+}
+
+func (e *ConfigError) Error() string {
+	if e.Index >= 0 {
+		return fmt.Sprintf("%s[%d]: %s", e.Key, e.Index, e.Text)
+	}
+	return e.Key + ": " + e.Text
+}
+
+// New makes the processor. Its error is one or several *ConfigError, joined.
+func New(c Config) (processor.Processor, error) {
+	p := &proc{config: c, timeout: c.Timeout}
+	if p.timeout == 0 {
+		p.timeout = DefaultTimeout
+	}
+	p.outputs = append(p.outputs, output{extension: c.Output})
+	for _, name := range slices.Sorted(maps.Keys(c.Outputs)) {
+		p.outputs = append(p.outputs, output{name, c.Outputs[name]})
+	}
+	errs := check(c)
+	settings, err := settingsStruct(c.Settings)
+	errs = append(errs, err...)
+	p.settings = settings
+	p.args, err = parseCommand(c)
+	if errs = append(errs, err...); len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return p, nil
+}
+
+// Fingerprint is everything in the declaration that a run depends on and that is in no
+// other part of a job's key: the template, the outputs, the inputs and the names
+// of variables. Not the timeout: it changes no output.
+func (c Config) Fingerprint() string {
+	b := digest.Build("command").Str("runner", runner)
+	for _, s := range c.Command {
+		b.Str("argument", s)
+	}
+	b.Str("output", c.Output)
+	for _, name := range slices.Sorted(maps.Keys(c.Outputs)) {
+		b.Str("output "+name, c.Outputs[name])
+	}
+	for _, s := range c.Inputs {
+		b.Str("input", s)
+	}
+	for _, s := range c.Env {
+		b.Str("env", s)
+	}
+	return b.Sum().String()
+}
+
+// output is one product that the program writes; the main one has no name.
+type output struct{ name, extension string }
+
+type proc struct {
+	config   Config
+	timeout  time.Duration
+	outputs  []output // the main one first, then by name
+	args     []argument
+	settings any // as processor.Info.Settings
+}
+
+func (p *proc) Info() processor.Info {
+	info := processor.Info{
+		Name:       p.config.Name,
+		Version:    1,
+		Summary:    "runs " + p.config.Command[0],
+		Extensions: p.config.Extensions,
+		Settings:   p.settings,
+	}
+	for _, o := range p.outputs {
+		info.Products = append(info.Products, processor.ProductType{Type: p.productType(o), Extension: o.extension})
+	}
+	return info
+}
+
+func (p *proc) productType(o output) string {
+	if o.name == "" {
+		return p.config.Name
+	}
+	return o.name
+}
+
+var (
+	validName      = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+	validExtension = regexp.MustCompile(`^(\.[A-Za-z0-9_+-]+)+$`)
+	validEnv       = regexp.MustCompile(`^[^=\x00]+$`)
+)
+
+// check looks at everything but the template and the settings.
+func check(c Config) (errs []error) {
+	bad := func(key string, index int, hint, format string, args ...any) {
+		errs = append(errs, &ConfigError{key, index, diag.CommandConfig, fmt.Sprintf(format, args...), hint})
+	}
+	if !validName.MatchString(c.Name) {
+		bad("name", -1, "use lower case letters, digits and dashes", "%q is no name of a processor", c.Name)
+	}
+	for i, e := range c.Extensions {
+		if !validExtension.MatchString(e) || strings.ToLower(e) != e {
+			bad("extensions", i, `write it in lower case and with the dot, as ".vert"`, "%q is no extension", e)
+		}
+	}
+	if c.Output != "" && !validExtension.MatchString(c.Output) {
+		bad("output", -1, `write it with the dot, as ".spv"; leave it out to keep the source's name`, "%q is no extension", c.Output)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Outputs)) {
+		if !validName.MatchString(name) {
+			bad("outputs."+name, -1, "use lower case letters, digits and dashes", "%q is no name of a product", name)
+		}
+		if !validExtension.MatchString(c.Outputs[name]) {
+			bad("outputs."+name, -1, `write it with the dot, as ".json"`, "%q is no extension", c.Outputs[name])
+		}
+		if "."+name+c.Outputs[name] == c.Output {
+			bad("outputs."+name, -1, "choose another name", "it would be the same file as the main product, which ends in %q", c.Output)
+		}
+	}
+	for i, glob := range c.Inputs {
+		switch {
+		case !doublestar.ValidatePattern(glob):
+			bad("inputs", i, "`*`, `**`, `?`, `[a-z]` and `{a,b}` are known", "%q is no glob", glob)
+		case glob == "" || path.IsAbs(glob) || path.Clean(glob) != glob || glob == ".." || strings.HasPrefix(glob, "../"):
+			bad("inputs", i, "write it relative to the source root, with forward slashes", "%q leads to nothing below a source root", glob)
+		}
+	}
+	if c.Timeout < 0 {
+		bad("timeout", -1, `write it as "90s" or "5m"`, "%v is no time to run", c.Timeout)
+	}
+	for i, name := range c.Env {
+		if !validEnv.MatchString(name) {
+			bad("env", i, "name the variable only; its value comes from the environment", "%q is no name of a variable", name)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,190 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/processor/processortest"
+)
+
+// helperEnv makes the test binary a program for the tests to run: they need no shell, and
+// so they are the same on every system.
+const helperEnv = "KILN_COMMAND_HELPER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(helperEnv) == "1" {
+		if err := helper(os.Args[1], os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(99)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// helper is the program; mode says what it does.
+func helper(mode string, args []string) error {
+	switch mode {
+	case "copy": // IN OUT...
+		data, err := os.ReadFile(args[0])
+		for _, out := range args[1:] {
+			if err == nil {
+				err = os.WriteFile(out, append([]byte(filepath.Base(out)+": "), data...), 0o600)
+			}
+		}
+		return err
+	case "args": // OUT...: its own arguments, a line each
+		return os.WriteFile(args[0], []byte(strings.Join(args, "\n")), 0o600)
+	case "env": // OUT
+		env := os.Environ()
+		slices.Sort(env)
+		return os.WriteFile(args[0], []byte(strings.Join(env, "\n")), 0o600)
+	case "tree": // OUT: all that is in the current folder
+		return os.WriteFile(args[0], tree(), 0o600)
+	case "say": // OUT STDOUT STDERR CODE
+		os.WriteFile(args[0], nil, 0o600)
+		os.Stdout.WriteString(args[1])
+		os.Stderr.WriteString(args[2])
+		code, err := strconv.Atoi(args[3])
+		if err != nil {
+			return err
+		}
+		os.Exit(code)
+	case "spam": // BYTES: to standard output, then fails
+		n, err := strconv.Atoi(args[0])
+		if err != nil {
+			return err
+		}
+		fmt.Println("the first line")
+		for n > 0 {
+			k, _ := os.Stdout.WriteString(strings.Repeat("0123456789abcde\n", 1<<12))
+			n -= k
+		}
+		fmt.Println("the last line")
+		os.Exit(1)
+	case "dep": // OUT DEP TEXT
+		if err := os.WriteFile(args[0], nil, 0o600); err != nil {
+			return err
+		}
+		return os.WriteFile(args[1], []byte(args[2]), 0o600)
+	case "link": // OUT TARGET
+		return os.Symlink(args[1], args[0])
+	case "folder": // OUT
+		return os.Mkdir(args[0], 0o700)
+	case "elsewhere": // OUT: makes its folder a link to another one
+		if err := os.RemoveAll(filepath.Dir(args[0])); err != nil {
+			return err
+		}
+		return os.Symlink(args[1], filepath.Dir(args[0]))
+	case "nothing":
+		return nil
+	case "crash":
+		panic("crash") // exit code 2
+	case "hang": // ADDRESS: with a child that hangs too
+		if err := child("wait", args[0]); err != nil {
+			return err
+		}
+		return wait(args[0])
+	case "leave": // ADDRESS OUT: with a child that stays
+		if err := child("wait", args[0]); err != nil {
+			return err
+		}
+		if err := started(args[0]); err != nil {
+			return err
+		}
+		return os.WriteFile(args[1], nil, 0o600)
+	case "wait": // ADDRESS
+		return wait(args[0])
+	default:
+		return systemHelper(mode, args)
+	}
+	return nil
+}
+
+// child starts the helper again, with the same standard output.
+func child(mode string, args ...string) error {
+	cmd := exec.Command(os.Args[0], append([]string{mode}, args...)...)
+	if exe, err := os.Executable(); err == nil {
+		cmd = exec.Command(exe, append([]string{mode}, args...)...)
+	}
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Start()
+}
+
+// wait tells the test that it runs, and stays until it is killed or the test ends.
+func wait(address string) error {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c, os.Getpid())
+	io.Copy(io.Discard, c)
+	return nil
+}
+
+// started waits until the test has seen the child: it says so by closing a connection of ours.
+func started(address string) error {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c, "waits")
+	io.Copy(io.Discard, c)
+	return nil
+}
+
+// tree lists the current folder: path, size and time of each file, and time of each folder.
+func tree() []byte {
+	var b strings.Builder
+	fs.WalkDir(os.DirFS("."), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		size := "folder"
+		if !e.IsDir() {
+			size = strconv.FormatInt(info.Size(), 10)
+		}
+		fmt.Fprintf(&b, "%s %s %s\n", name, size, info.ModTime().UTC().Format("2006-01-02"))
+		return nil
+	})
+	return []byte(b.String())
+}
+
+// helperConfig is a command that runs the helper.
+func helperConfig(args ...string) Config {
+	return Config{
+		Name:       "helped",
+		Command:    append([]string{"helper"}, args...),
+		Extensions: []string{".txt"},
+		Output:     ".bin",
+		Env:        []string{helperEnv},
+	}
+}
+
+// helperCase is a job for it.
+func helperCase(t *testing.T) processortest.Case {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return processortest.Case{
+		Asset: "a/water.txt",
+		Files: map[string][]byte{"a/water.txt": []byte("deep")},
+		Env:   map[string]string{helperEnv: "1"},
+		Tools: map[string]string{"helper": exe},
+	}
+}

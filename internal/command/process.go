@@ -1,0 +1,356 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// ErrMoment is wrapped by a failure that is due to the moment and not to the input: the
+// program ran out of time, was killed, or could not be started. The same job may go well the next
+// time, so a build must not keep the failure.
+var ErrMoment = errors.New("due to the moment, not to the input")
+
+func (p *proc) Process(ctx context.Context, job processor.Job) error {
+	tools, err := p.findTools(job)
+	if err != nil {
+		return err
+	}
+	v, err := newView(ctx, job, p.config.Inputs)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	args, err := expand(p.args, func(ph part) ([]string, error) { return p.value(job, tools, ph) })
+	if err != nil {
+		return err
+	}
+
+	timed, cancel := context.WithTimeoutCause(ctx, p.timeout, errTimeout)
+	defer cancel()
+	program := tools[p.config.Command[0]]
+	cmd := &exec.Cmd{
+		Path: program,
+		Args: append([]string{filepath.Base(program)}, args[1:]...), // as a shell would; its folder is no input
+		Dir:  v.path(viewFolder),
+		Env:  environment(program, v, p.config.Env, job.Env),
+	}
+	var out capture
+	if err := run(timed, cmd, &out); err != nil {
+		return p.failure(err, cmd, &out, v)
+	}
+	if err := p.checkDepfile(v, tools); err != nil {
+		return err
+	}
+	if err := p.publish(ctx, job, v); err != nil {
+		return err
+	}
+	p.warn(job, &out, v)
+	return nil
+}
+
+// findTools finds the program and those of {tool:NAME}, by what the template calls them. Their
+// content is recorded.
+func (p *proc) findTools(job processor.Job) (map[string]string, error) {
+	names := []string{p.config.Command[0]}
+	for _, a := range p.args {
+		for _, ph := range a {
+			if ph.name == "tool" {
+				names = append(names, ph.detail)
+			}
+		}
+	}
+	found := map[string]string{}
+	for _, name := range names {
+		if found[name] != "" {
+			continue
+		}
+		file, err := job.Tool(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			where := "on PATH"
+			if strings.ContainsAny(name, `/\`) {
+				where = "in the project"
+			}
+			return nil, &processor.Problem{
+				Code: string(diag.ToolMissing),
+				Text: fmt.Sprintf("processor %q needs the program %q, which is not %s", p.config.Name, name, where),
+				Hint: fmt.Sprintf("install %q or correct `command`; `kiln doctor` lists the programs that this project needs", name),
+				Err:  err,
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if file, err = filepath.Abs(file); err != nil { // the program runs in another folder
+			return nil, err
+		}
+		found[name] = file
+	}
+	return found, nil
+}
+
+// value is what a placeholder stands for in one job. Paths are relative to the view's root, where the
+// program runs, so that none of them can get into a product.
+func (p *proc) value(job processor.Job, tools map[string]string, ph part) ([]string, error) {
+	source := job.Asset().Path
+	ext := path.Ext(source)
+	switch ph.name {
+	case "in":
+		return []string{guarded(source)}, nil
+	case "out":
+		return []string{"../" + outFile(source, output{ph.detail, p.extension(ph.detail)})}, nil
+	case "dep":
+		return []string{"../" + depfile}, nil
+	case "name":
+		return []string{strings.TrimSuffix(path.Base(source), ext)}, nil
+	case "ext":
+		return []string{ext}, nil
+	case "platform":
+		return []string{job.Platform()}, nil
+	case "root":
+		return []string{"."}, nil
+	case "tool":
+		return []string{tools[ph.detail]}, nil
+	}
+	values := settingValue(job.Settings(), ph.name)
+	for _, s := range values {
+		if strings.ContainsRune(s, 0) {
+			return nil, &processor.Problem{
+				Code: string(diag.CommandStart),
+				Text: fmt.Sprintf("the setting %q holds a zero byte, which no argument can", ph.name),
+				Hint: "correct the setting in the rules",
+			}
+		}
+	}
+	return values, nil
+}
+
+// guarded keeps a path from being taken for an option or a file of arguments.
+func guarded(source string) string {
+	if strings.ContainsRune("-@+/", rune(source[0])) {
+		return "./" + source
+	}
+	return source
+}
+
+func (p *proc) extension(name string) string {
+	for _, o := range p.outputs {
+		if o.name == name {
+			return o.extension
+		}
+	}
+	return ""
+}
+
+// outFile is where the program writes a product, below the scratch folder: out/water.spv,
+// out/water.reflection.json.
+func outFile(source string, o output) string {
+	base, ext := path.Base(source), path.Ext(source)
+	name := strings.TrimSuffix(base, ext)
+	if o.name != "" {
+		name += "." + o.name
+	}
+	if o.extension != "" {
+		ext = o.extension
+	}
+	return path.Join(outFolder, name+ext)
+}
+
+// failure tells people why a run failed: each line with a position, then the whole.
+func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
+	name := path.Base(p.config.Command[0])
+	var exit *exec.ExitError
+	var start *startError
+	var text, hint string
+	code := diag.CommandFailed
+	var cause error
+	switch {
+	case errors.Is(err, errTimeout):
+		code, cause = diag.CommandTimeout, ErrMoment
+		text = fmt.Sprintf("%s took longer than %v and was ended", name, p.timeout)
+		hint = fmt.Sprintf("raise `timeout` of the processor %q if it needs that long; does it wait for somebody?", p.config.Name)
+	case errors.As(err, &start):
+		return &processor.Problem{
+			Code: string(diag.CommandStart),
+			Text: fmt.Sprintf("%s does not start: %v", name, start.err),
+			Hint: "run it by hand; is it a program of this system, and may it be executed?",
+			Err:  errors.Join(err, ErrMoment),
+		}
+	case errors.As(err, &exit):
+		text = name + " " + exitText(exit)
+		hint = fmt.Sprintf("run it by hand to see more; a file that it did not find has to be in `inputs` of the processor %q", p.config.Name)
+		if signalled(exit) {
+			cause = ErrMoment
+			hint = "run it by hand; the system kills a program when memory is short, and this one was not ended by Kiln"
+		}
+	default: // cancelled
+		return err
+	}
+	output := withoutView(out.all.String(), v)
+	text += "\n    $ " + commandLine(cmd.Args)
+	if output != "" {
+		text += "\n    " + strings.ReplaceAll(output, "\n", "\n    ")
+	}
+	d := diagnose(output, v)
+	var all []error
+	for i := range d.errors {
+		all = append(all, &d.errors[i])
+	}
+	all = append(all, &processor.Problem{Code: string(code), Text: text, Hint: hint, Err: errors.Join(err, cause)})
+	return errors.Join(all...)
+}
+
+// maxWarning is how many lines of standard error a warning shows.
+const maxWarning = 20
+
+// warn keeps what a program that succeeded wrote to standard error.
+func (p *proc) warn(job processor.Job, out *capture, v *view) {
+	d := diagnose(withoutView(out.stderr.String(), v), v)
+	for _, w := range append(d.errors, d.warnings...) {
+		job.Warn(w)
+	}
+	if d.rest == "" {
+		return
+	}
+	lines := strings.Split(d.rest, "\n")
+	if more := len(lines) - maxWarning; more > 0 {
+		lines = append(lines[:maxWarning], fmt.Sprintf("... %d lines more", more))
+	}
+	job.Warn(processor.Problem{
+		Code: string(diag.CommandStderr),
+		Text: fmt.Sprintf("%s wrote to standard error:\n    %s", path.Base(p.config.Command[0]), strings.Join(lines, "\n    ")),
+		Hint: "if it always does, look for its option to be quiet",
+	})
+}
+
+// checkDepfile fails if the program read source files that are not recorded.
+func (p *proc) checkDepfile(v *view, tools map[string]string) error {
+	if !uses(p.args, "dep") {
+		return nil
+	}
+	bad := func(err error, format string, args ...any) error {
+		return &processor.Problem{
+			Code: string(diag.CommandDepfile), Text: fmt.Sprintf(format, args...), Err: err,
+			Hint: fmt.Sprintf("check the options of %s that write {dep}, or remove them; `inputs` is what counts", p.config.Command[0]),
+		}
+	}
+	f, err := v.open(depfile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return bad(err, "%s succeeded, but did not write {dep}", path.Base(p.config.Command[0]))
+	}
+	if err != nil {
+		return bad(err, "what %s wrote is no depfile: %v", path.Base(p.config.Command[0]), err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxDepfile+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxDepfile {
+		return bad(nil, "the depfile is larger than %d bytes", maxDepfile)
+	}
+	read, err := parseDepfile(data)
+	if err != nil {
+		return bad(err, "what %s wrote is no depfile: %v", path.Base(p.config.Command[0]), err)
+	}
+	known := map[string]bool{}
+	for _, t := range tools {
+		known[t] = true
+	}
+	var all []error
+	for _, file := range read {
+		if source, ok := p.undeclared(v, file); ok && !known[filepath.Clean(file)] {
+			all = append(all, &processor.Problem{
+				Code: string(diag.CommandUndeclared),
+				Text: fmt.Sprintf("%s read %s where it lies and not in its input view, so that a change of it would go unseen", path.Base(p.config.Command[0]), source),
+				Hint: fmt.Sprintf("add %q to `inputs` of the processor %q, and name it by a relative path", source, p.config.Name),
+			})
+		}
+	}
+	return errors.Join(all...)
+}
+
+// undeclared tells whether a path of a depfile is a source file outside of the view. What is inside is
+// recorded or was made by the program itself; what is neither there nor under a root belongs to the
+// system, as the program's own libraries do.
+func (p *proc) undeclared(v *view, file string) (source string, ok bool) {
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(v.path(viewFolder), filepath.FromSlash(file))
+	}
+	if _, ok := below(v.dir, file); ok {
+		return "", false
+	}
+	for _, root := range p.config.Roots {
+		if source, ok := below(root, file); ok {
+			return source, true
+		}
+	}
+	return "", false
+}
+
+// publish hands over what the program wrote. All outputs must be there: a declared one that
+// is missing now and then would leave a stale file in the game.
+func (p *proc) publish(ctx context.Context, job processor.Job, v *view) error {
+	name := path.Base(p.config.Command[0])
+	for _, o := range p.outputs {
+		placeholder := part{name: "out", detail: o.name}
+		f, err := v.open(outFile(job.Asset().Path, o))
+		var odd *notAFile
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return &processor.Problem{
+				Code: string(diag.CommandOutputMissing),
+				Text: fmt.Sprintf("%s succeeded, but did not write %v", name, placeholder),
+				Hint: "run it by hand; does it add an extension of its own to the name?",
+				Err:  err,
+			}
+		case errors.As(err, &odd):
+			return &processor.Problem{
+				Code: string(diag.CommandOutputKind),
+				Text: fmt.Sprintf("%s wrote no file for %v: it is %s", name, placeholder, odd.kind),
+				Hint: "a product is one regular file",
+				Err:  err,
+			}
+		case err != nil:
+			return err
+		}
+		err = send(ctx, job, f, processor.Output{Name: o.name, Type: p.productType(o), Extension: o.extension})
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send streams a file into a product.
+func send(ctx context.Context, job processor.Job, from io.Reader, out processor.Output) (err error) {
+	w, err := job.Create(out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	_, err = io.Copy(w, untilDone{ctx, from})
+	return err
+}
+
+// untilDone is a reader that ends with its context.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
+}

@@ -1,0 +1,533 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/processor"
+	"github.com/kiln-pipeline/kiln/processor/processortest"
+)
+
+func mustNew(t *testing.T, c Config) processor.Processor {
+	t.Helper()
+	p, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func runHelper(t *testing.T, c Config) processortest.Result {
+	t.Helper()
+	return processortest.Run(t, mustNew(t, c), helperCase(t))
+}
+
+// only is the one problem in an error.
+func only(t *testing.T, err error, code diag.Code) *processor.Problem {
+	t.Helper()
+	ps := processortest.Problems(err)
+	if len(ps) != 1 || ps[0].Code != string(code) {
+		t.Fatalf("problems %v of %v, want one with code %s", ps, err, code)
+	}
+	if ps[0].Hint == "" {
+		t.Errorf("no hint: %v", ps[0])
+	}
+	return ps[0]
+}
+
+func TestSuccess(t *testing.T) {
+	c := helperConfig("copy", "{in}", "{out}", "{out:meta}", "{out:log}")
+	c.Outputs = map[string]string{"meta": ".json", "log": ".txt"}
+	r := runHelper(t, c)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := map[string]processortest.Product{
+		"":     {Output: processor.Output{Type: "helped", Extension: ".bin"}, Data: []byte("water.bin: deep")},
+		"meta": {Output: processor.Output{Name: "meta", Type: "meta", Extension: ".json"}, Data: []byte("water.meta.json: deep")},
+		"log":  {Output: processor.Output{Name: "log", Type: "log", Extension: ".txt"}, Data: []byte("water.log.txt: deep")},
+	}
+	if d := cmp.Diff(want, r.Products); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"tool helper", "file a/water.txt"}, slices.DeleteFunc(r.Observations, isEnv)); d != "" {
+		t.Error(d)
+	}
+	if len(r.Warnings) > 0 {
+		t.Errorf("warnings %v", r.Warnings)
+	}
+}
+
+func isEnv(observation string) bool { return strings.HasPrefix(observation, "env ") }
+
+func TestKeepsTheNameWithoutAnOutputExtension(t *testing.T) {
+	c := helperConfig("copy", "{in}", "{out}")
+	c.Output = ""
+	r := runHelper(t, c)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if p := r.Products[""]; p.Extension != "" || string(p.Data) != "water.txt: deep" {
+		t.Errorf("extension %q, %q", p.Extension, p.Data)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	c := helperConfig("args", "{out}", "{in}", "{name}", "{ext}", "{platform}", "{root}/lib", "-O{level}",
+		"{{x}}", "{flags}", "{none}", "{empty}", "$HOME *; `ls`", "{dep}", "{tool:bin/two}")
+	c.Settings = []Setting{
+		{Name: "level", Default: 2}, {Name: "flags", Default: []string{"-a", "b c"}},
+		{Name: "none", Default: []string{}}, {Name: "empty", Default: ""},
+	}
+	p := mustNew(t, c)
+	one := helperCase(t)
+	two := filepath.Join(t.TempDir(), "two")
+	one.Tools["bin/two"] = two
+	one.Asset = "-a b/@wa.ter.txt"
+	one.Files = map[string][]byte{one.Asset: nil}
+	r := processortest.Run(t, p, one)
+	only(t, r.Err, diag.CommandDepfile) // for it writes none; without {dep}:
+	c.Command = slices.DeleteFunc(c.Command, func(s string) bool { return s == "{dep}" })
+	r = processortest.Run(t, mustNew(t, c), one)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []string{
+		"../out/@wa.ter.bin", "./-a b/@wa.ter.txt", "@wa.ter", ".txt", "pc", "./lib", "-O2",
+		"{x}", "-a", "b c", "", "$HOME *; `ls`", two,
+	}
+	if d := cmp.Diff(want, strings.Split(string(r.Products[""].Data), "\n")); d != "" {
+		t.Error(d)
+	}
+	if !slices.Contains(r.Observations, "tool bin/two") {
+		t.Errorf("the second tool is not recorded: %q", r.Observations)
+	}
+}
+
+func TestSettingWithZeroByte(t *testing.T) {
+	c := helperConfig("args", "{out}", "{in}", "{x}")
+	c.Settings = []Setting{{Name: "x", Default: "a\x00b"}}
+	only(t, runHelper(t, c).Err, diag.CommandStart)
+}
+
+func TestViewHoldsExactlyTheInputs(t *testing.T) {
+	c := helperConfig("tree", "{out}", "{in}")
+	c.Inputs = []string{"include/**/*.glsl", "a/*.txt", "gone/*"}
+	one := helperCase(t)
+	one.Files = map[string][]byte{
+		"a/water.txt":          []byte("deep"),
+		"a/fire.txt":           []byte("hot"),
+		"a/water.png":          []byte("no input"),
+		"include/common.glsl":  []byte("1"),
+		"include/x/light.glsl": []byte("12"),
+		"include/readme.md":    []byte("no input"),
+	}
+	r := processortest.Run(t, mustNew(t, c), one)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := `. folder 1980-01-01
+a folder 1980-01-01
+a/fire.txt 3 1980-01-01
+a/water.txt 4 1980-01-01
+include folder 1980-01-01
+include/common.glsl 1 1980-01-01
+include/x folder 1980-01-01
+include/x/light.glsl 2 1980-01-01
+`
+	if d := cmp.Diff(want, string(r.Products[""].Data)); d != "" {
+		t.Error(d)
+	}
+	wantSeen := []string{
+		"tool helper", "glob include/**/*.glsl", "glob a/*.txt", "glob gone/*",
+		"file a/fire.txt", "file a/water.txt", "file include/common.glsl", "file include/x/light.glsl",
+	}
+	if d := cmp.Diff(wantSeen, slices.DeleteFunc(r.Observations, isEnv)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestViewRefuses(t *testing.T) {
+	t.Run("too many", func(t *testing.T) {
+		c := helperConfig("tree", "{out}", "{in}")
+		c.Inputs = []string{"**"}
+		one := helperCase(t)
+		for i := range maxViewFiles {
+			one.Files[strings.Repeat("x", 1+i%90)+"/"+strings.Repeat("y", 1+i/90)] = nil
+		}
+		p := only(t, processortest.Run(t, mustNew(t, c), one).Err, diag.CommandView)
+		if want := "`inputs` matches 10001 files, more than the 10000 that one run may be given"; p.Text != want {
+			t.Errorf("%q, want %q", p.Text, want)
+		}
+	})
+	t.Run("name", func(t *testing.T) {
+		one := helperCase(t)
+		one.Asset = "a/../../water.txt"
+		only(t, processortest.Run(t, mustNew(t, helperConfig("tree", "{out}", "{in}")), one).Err, diag.CommandView)
+	})
+	t.Run("missing", func(t *testing.T) {
+		one := helperCase(t)
+		one.Asset = "gone.txt"
+		if err := processortest.Run(t, mustNew(t, helperConfig("tree", "{out}", "{in}")), one).Err; !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestEnvironmentIsMinimal(t *testing.T) {
+	t.Setenv("KILN_TEST_UNDECLARED", "leaks")
+	c := helperConfig("env", "{out}", "{in}")
+	c.Env = append(c.Env, "GLSLC_FLAGS", "KILN_TEST_UNSET", "LC_ALL")
+	one := helperCase(t)
+	one.Env["GLSLC_FLAGS"] = "-g -w"
+	one.Env["LC_ALL"] = "tlh" // declared, so it wins
+	r := processortest.Run(t, mustNew(t, c), one)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	got := map[string]string{}
+	for line := range strings.SplitSeq(string(r.Products[""].Data), "\n") {
+		name, value, _ := strings.Cut(line, "=")
+		got[name] = value
+	}
+	fixed := map[string]string{
+		"GLSLC_FLAGS": "-g -w", helperEnv: "1", "LC_ALL": "tlh", "TZ": "UTC", "SOURCE_DATE_EPOCH": "0",
+	}
+	for name, want := range fixed {
+		if got[name] != want {
+			t.Errorf("%s=%q, want %q", name, got[name], want)
+		}
+	}
+	folders := map[string]string{
+		"HOME": "home", "USERPROFILE": "home", "APPDATA": "home", "LOCALAPPDATA": "home", "TMPDIR": "tmp", "TMP": "tmp", "TEMP": "tmp",
+	}
+	for name, want := range folders {
+		if filepath.Base(got[name]) != want || filepath.Dir(got[name]) != filepath.Dir(got["HOME"]) {
+			t.Errorf("%s=%q, want the scratch folder's %s", name, got[name], want)
+		}
+	}
+	if first, _, _ := strings.Cut(got["PATH"], string(filepath.ListSeparator)); first != filepath.Dir(one.Tools["helper"]) {
+		t.Errorf("PATH begins with %q, want the program's own folder", first)
+	}
+	more := []string{"PATH", "PWD", "SystemRoot", "ComSpec", "PATHEXT", "SYSTEMROOT"} // PWD is exec's
+	for name := range got {
+		if _, ok := fixed[name]; !ok && folders[name] == "" && !slices.Contains(more, name) {
+			t.Errorf("%s=%q is passed on", name, got[name])
+		}
+	}
+	for _, name := range c.Env {
+		if !slices.Contains(r.Observations, "env "+name) {
+			t.Errorf("%s is not recorded", name)
+		}
+	}
+}
+
+func TestFailure(t *testing.T) {
+	stdout := "compiling\na/water.txt:3:14: error: 'x' : undeclared\n    x = y;\n    ^\na/water.txt:9: warning: odd\n"
+	r := runHelper(t, helperConfig("say", "{out}", stdout, "", "3", "{in}"))
+	ps := processortest.Problems(r.Err)
+	if len(ps) != 2 || r.Products != nil {
+		t.Fatalf("problems %v, products %v", ps, r.Products)
+	}
+	first := *ps[0]
+	want := processor.Problem{
+		Code: string(diag.CommandReported), Path: "a/water.txt", Line: 3, Column: 14,
+		Text: "'x' : undeclared\n        x = y;\n        ^",
+	}
+	if d := cmp.Diff(want, first); d != "" {
+		t.Error(d)
+	}
+	if ps[1].Code != string(diag.CommandFailed) || !strings.Contains(ps[1].Hint, `"helped"`) {
+		t.Errorf("%+v", ps[1])
+	}
+	lines := strings.Split(ps[1].Text, "\n")
+	if lines[0] != "helper failed with exit code 3" || !strings.HasPrefix(lines[1], "    $ ") || !strings.Contains(lines[1], "../out/water.bin") ||
+		!strings.HasSuffix(ps[1].Text, "    a/water.txt:9: warning: odd") {
+		t.Errorf("text:\n%s", ps[1].Text)
+	}
+	if errors.Is(r.Err, ErrMoment) {
+		t.Error("an exit code is taken for a thing of the moment")
+	}
+}
+
+func TestStandardErrorIsAWarning(t *testing.T) {
+	t.Run("with position", func(t *testing.T) {
+		stderr := "note\na/water.txt:3: warning: odd\nsome/other.c:1: warning: theirs\n"
+		r := runHelper(t, helperConfig("say", "{out}", "to stdout", stderr, "0", "{in}"))
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		want := []processor.Problem{
+			{Code: string(diag.CommandReported), Path: "a/water.txt", Line: 3, Text: "odd\n    some/other.c:1: warning: theirs"},
+			{Code: string(diag.CommandStderr), Text: "helper wrote to standard error:\n    note", Hint: "if it always does, look for its option to be quiet"},
+		}
+		if d := cmp.Diff(want, r.Warnings); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("long", func(t *testing.T) {
+		r := runHelper(t, helperConfig("say", "{out}", "", strings.Repeat("line\n", 50), "0", "{in}"))
+		if r.Err != nil || len(r.Warnings) != 1 {
+			t.Fatal(r.Err, r.Warnings)
+		}
+		text := r.Warnings[0].Text
+		if strings.Count(text, "    line") != maxWarning || !strings.HasSuffix(text, "    ... 30 lines more") {
+			t.Errorf("%s", text)
+		}
+	})
+}
+
+func TestHugeOutputIsBounded(t *testing.T) {
+	p := only(t, runHelper(t, helperConfig("spam", "67108864", "{in}", "{out}")).Err, diag.CommandFailed)
+	if len(p.Text) > 2*maxOutput { // each line is indented
+		t.Errorf("%d bytes of text", len(p.Text))
+	}
+	for _, want := range []string{"the first line", "the last line", "bytes left out"} {
+		if !strings.Contains(p.Text, want) {
+			t.Errorf("no %q in the text", want)
+		}
+	}
+}
+
+func TestOutputs(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	canLink := os.Symlink(secret, secret+".link") == nil
+	for name, test := range map[string]struct {
+		args  []string
+		links bool
+		code  diag.Code
+		text  string
+	}{
+		"missing": {args: []string{"nothing", "{in}", "{out}"}, code: diag.CommandOutputMissing, text: "helper succeeded, but did not write {out}"},
+		"folder":  {args: []string{"folder", "{out}", "{in}"}, code: diag.CommandOutputKind, text: "helper wrote no file for {out}: it is a folder"},
+		"link": {args: []string{"link", "{out}", secret, "{in}"}, links: true, code: diag.CommandOutputKind,
+			text: "helper wrote no file for {out}: it is a symbolic link"},
+		"link to an input": {args: []string{"link", "{out}", "../in/a/water.txt", "{in}"}, links: true, code: diag.CommandOutputKind,
+			text: "helper wrote no file for {out}: it is a symbolic link"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.links && !canLink {
+				t.Skip("this system lets no ordinary user make symbolic links")
+			}
+			p := only(t, runHelper(t, helperConfig(test.args...)).Err, test.code)
+			if p.Text != test.text {
+				t.Errorf("%q, want %q", p.Text, test.text)
+			}
+		})
+	}
+	t.Run("folder is a link", func(t *testing.T) {
+		if !canLink {
+			t.Skip("this system lets no ordinary user make symbolic links")
+		}
+		outside := t.TempDir()
+		if err := os.WriteFile(filepath.Join(outside, "water.bin"), []byte("secret"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := runHelper(t, helperConfig("elsewhere", "{out}", outside, "{in}"))
+		if r.Err == nil || r.Products != nil {
+			t.Errorf("error %v, products %v", r.Err, r.Products)
+		}
+	})
+}
+
+func TestMissingTool(t *testing.T) {
+	for program, want := range map[string]string{
+		"glslc":     `processor "helped" needs the program "glslc", which is not on PATH`,
+		"tools/x":   `processor "helped" needs the program "tools/x", which is not in the project`,
+		"tools/y.x": `processor "helped" needs the program "tools/y.x", which is not in the project`,
+	} {
+		c := helperConfig("{in}", "{out}")
+		c.Command[0] = program
+		r := runHelper(t, c)
+		p := only(t, r.Err, diag.ToolMissing)
+		if p.Text != want || !strings.Contains(p.Hint, "install") || !errors.Is(r.Err, fs.ErrNotExist) {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+func TestNoProgram(t *testing.T) {
+	one := helperCase(t)
+	one.Tools["helper"] = filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(one.Tools["helper"], []byte("not a program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := only(t, processortest.Run(t, mustNew(t, helperConfig("{in}", "{out}")), one).Err, diag.CommandStart)
+	if !strings.HasPrefix(p.Text, "helper does not start: ") || !errors.Is(p, ErrMoment) {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestCrash(t *testing.T) {
+	p := only(t, runHelper(t, helperConfig("crash", "{in}", "{out}")).Err, diag.CommandFailed)
+	if !strings.HasPrefix(p.Text, "helper failed with exit code 2\n") || !strings.Contains(p.Text, "panic: crash") {
+		t.Errorf("%s", p.Text)
+	}
+}
+
+func TestDepfile(t *testing.T) {
+	root := t.TempDir()
+	hidden := filepath.ToSlash(filepath.Join(root, "include", "hidden.glsl"))
+	system := filepath.ToSlash(filepath.Join(t.TempDir(), "stdio.h"))
+	run := func(dep string) error {
+		c := helperConfig("dep", "{out}", "{dep}", dep, "{in}")
+		c.Inputs = []string{"include/*"}
+		c.Roots = []string{root}
+		one := helperCase(t)
+		one.Files["include/a.glsl"] = nil
+		return processortest.Run(t, mustNew(t, c), one).Err
+	}
+	for name, dep := range map[string]string{
+		"declared":             "x: a/water.txt include/a.glsl ./include/../include/a.glsl",
+		"made by itself":       "x: a/water.txt generated.h ../tmp/cc123.s",
+		"of the system":        "x: " + system,
+		"nothing":              "",
+		"by way of the parent": "x: ../in/a/water.txt",
+	} {
+		if err := run(dep); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	t.Run("undeclared", func(t *testing.T) {
+		p := only(t, run("x: a/water.txt "+hidden+" "+hidden), diag.CommandUndeclared)
+		if want := "helper read include/hidden.glsl where it lies and not in its input view, so that a change of it would go unseen"; p.Text != want {
+			t.Errorf("%q, want %q", p.Text, want)
+		}
+		if want := `add "include/hidden.glsl" to ` + "`inputs`" + ` of the processor "helped", and name it by a relative path`; p.Hint != want {
+			t.Errorf("%q, want %q", p.Hint, want)
+		}
+	})
+	t.Run("no depfile", func(t *testing.T) {
+		p := only(t, run("a b c"), diag.CommandDepfile)
+		if want := "what helper wrote is no depfile: line 1 has no `target: prerequisite`"; p.Text != want {
+			t.Errorf("%q, want %q", p.Text, want)
+		}
+	})
+	t.Run("not written", func(t *testing.T) {
+		p := only(t, runHelper(t, helperConfig("args", "{out}", "{in}", "{dep}")).Err, diag.CommandDepfile)
+		if want := "helper succeeded, but did not write {dep}"; p.Text != want {
+			t.Errorf("%q, want %q", p.Text, want)
+		}
+	})
+	t.Run("a folder", func(t *testing.T) {
+		c := helperConfig("folder", "{dep}", "{in}", "{out}")
+		p := only(t, runHelper(t, c).Err, diag.CommandDepfile)
+		if want := "what helper wrote is no depfile: it is a folder"; p.Text != want {
+			t.Errorf("%q, want %q", p.Text, want)
+		}
+	})
+}
+
+// alive is a program that has told the test that it runs.
+type alive struct {
+	net.Conn
+	says string
+}
+
+// listener hears from programs as they start.
+func listener(t *testing.T) (address string, next func() alive) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String(), func() alive {
+		t.Helper()
+		l.(*net.TCPListener).SetDeadline(time.Now().Add(30 * time.Second))
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		says, err := bufio.NewReader(c).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return alive{c, strings.TrimSpace(says)}
+	}
+}
+
+// gone waits until a program has ended: then the system closes its connection. Unlike its number, that
+// cannot be another program's, and a zombie has none.
+func (a alive) gone(t *testing.T) {
+	t.Helper()
+	a.SetReadDeadline(time.Now().Add(30 * time.Second))
+	var timeout net.Error
+	if _, err := a.Read(make([]byte, 1)); err == nil || errors.As(err, &timeout) && timeout.Timeout() {
+		t.Errorf("process %s still runs: %v", a.says, err)
+	}
+}
+
+func TestTimeoutKillsChildren(t *testing.T) {
+	address, next := listener(t)
+	c := helperConfig("hang", address, "{in}", "{out}")
+	c.Timeout = 2 * time.Second
+	p := mustNew(t, c)
+	done := make(chan error, 1)
+	go func() { done <- processortest.Run(t, p, helperCase(t)).Err }()
+	one, two := next(), next()
+	problem := only(t, <-done, diag.CommandTimeout)
+	if !strings.HasPrefix(problem.Text, "helper took longer than 2s and was ended\n    $ ") || !errors.Is(problem, ErrMoment) {
+		t.Errorf("%+v", problem)
+	}
+	one.gone(t)
+	two.gone(t)
+}
+
+func TestCancelKillsChildren(t *testing.T) {
+	address, next := listener(t)
+	p := mustNew(t, helperConfig("hang", address, "{in}", "{out}"))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- processortest.RunContext(t, ctx, p, helperCase(t)).Err }()
+	one, two := next(), next()
+	why := errors.New("interrupted")
+	cancel(why)
+	if err := <-done; !errors.Is(err, why) || len(processortest.Problems(err)) > 0 {
+		t.Errorf("error %v", err)
+	}
+	one.gone(t)
+	two.gone(t)
+}
+
+func TestCancelledBefore(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := processortest.RunContext(t, ctx, mustNew(t, helperConfig("copy", "{in}", "{out}")), helperCase(t))
+	if !errors.Is(r.Err, context.Canceled) {
+		t.Errorf("error %v", r.Err)
+	}
+}
+
+func TestChildLeftBehindIsKilled(t *testing.T) {
+	address, next := listener(t)
+	p := mustNew(t, helperConfig("leave", address, "{out}", "{in}"))
+	done := make(chan error, 1)
+	go func() { done <- processortest.Run(t, p, helperCase(t)).Err }()
+	one, two := next(), next()
+	child, parent := one, two
+	if one.says == "waits" {
+		child, parent = two, one
+	}
+	parent.Close() // let it end
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	child.gone(t)
+}

@@ -1,0 +1,131 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// drainTime is how long the output is still read once the program and its group are gone. Only a
+// process that left the group can hold a pipe open then, and nobody waits for that one.
+const drainTime = time.Second
+
+// errTimeout is the cause of a context that the timeout ended.
+var errTimeout = errors.New("timeout")
+
+// run runs a program to its end and collects its output. When the context ends, the program and all that it
+// started are killed; the same happens to what it leaves behind. The error is
+// *exec.ExitError, the context's cause, or says why it did not start.
+func run(ctx context.Context, cmd *exec.Cmd, out *capture) (err error) {
+	pipes, err := openPipes(cmd, out)
+	if err != nil {
+		return &startError{err}
+	}
+	// The kernel ends the program when the thread that started it ends (see
+	// dieWithParent), and Go ends threads as it likes unless they are locked.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	var g group
+	defer g.close()
+	g.prepare(cmd)
+	if err := cmd.Start(); err != nil {
+		pipes.drain()
+		return &startError{err}
+	}
+	if err := g.started(cmd); err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		pipes.drain()
+		return &startError{err}
+	}
+	alive := context.AfterFunc(ctx, g.kill)
+	err = cmd.Wait()
+	ended := !alive()
+	g.kill() // what it left behind
+	pipes.drain()
+	if ended {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// startError says that a program did not run at all.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// pipes carry a program's output. os/exec has pipes of its own, but its Wait waits for their
+// end before the group can be killed that holds them open.
+type pipes struct {
+	read, write []*os.File
+	done        sync.WaitGroup
+}
+
+func openPipes(cmd *exec.Cmd, out *capture) (*pipes, error) {
+	p := &pipes{}
+	for _, to := range []io.Writer{out.stdout(), out.errout()} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			p.drain()
+			return nil, err
+		}
+		p.read, p.write = append(p.read, r), append(p.write, w)
+		p.done.Go(func() { io.Copy(to, r) })
+	}
+	cmd.Stdout, cmd.Stderr = p.write[0], p.write[1]
+	return p, nil
+}
+
+// drain reads what is left in the pipes, but not for ever, and closes them.
+func (p *pipes) drain() {
+	for _, f := range p.write {
+		f.Close()
+	}
+	late := time.AfterFunc(drainTime, p.closeRead)
+	p.done.Wait()
+	late.Stop()
+	p.closeRead()
+}
+
+func (p *pipes) closeRead() {
+	for _, f := range p.read {
+		f.Close()
+	}
+}
+
+// environment is all that a program gets: nothing of the machine's, the user's or the
+// day's but the declared variables. These come last, so that they win.
+func environment(tool string, v *view, names []string, lookup func(string) (string, bool)) []string {
+	folders := append([]string{filepath.Dir(tool)}, systemPath(lookup)...)
+	home, temp := v.path(homeFolder), v.path(tempFolder)
+	env := append(systemEnv(lookup),
+		"PATH="+strings.Join(folders, string(filepath.ListSeparator)),
+		"HOME="+home, "USERPROFILE="+home, "APPDATA="+home, "LOCALAPPDATA="+home,
+		"TMPDIR="+temp, "TMP="+temp, "TEMP="+temp,
+		"LC_ALL=C", "TZ=UTC", "SOURCE_DATE_EPOCH=0",
+	)
+	for _, name := range names {
+		if value, ok := lookup(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// exitText says how a program ended: "failed with exit code 1", "was ended by signal: killed".
+func exitText(err *exec.ExitError) string {
+	if signalled(err) {
+		return "was ended by " + strings.TrimSpace(err.ProcessState.String())
+	}
+	return fmt.Sprintf("failed with exit code %d", err.ExitCode())
+}

@@ -1,0 +1,239 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// The folders and files of one run, below the job's scratch folder:
+//
+//	in/         the input view, where the program runs
+//	out/        what it makes
+//	home/ tmp/  HOME and TMPDIR
+//	depfile.d   what it says it read
+const (
+	viewFolder = "in"
+	outFolder  = "out"
+	homeFolder = "home"
+	tempFolder = "tmp"
+	depfile    = "depfile.d"
+)
+
+// maxViewFiles is how many files an input view may have. Each job copies all of its own, so
+// more of them is a glob that is too wide and not a program that needs so much.
+const maxViewFiles = 10_000
+
+// fileTime is the modification time of everything in a view. Programs write it into archives;
+// it is not 1970, because a ZIP file knows nothing before 1980.
+var fileTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// view is the tree a program sees.
+type view struct {
+	dir   string   // scratch folder, absolute
+	root  *os.Root // of dir: the program may have put a link anywhere, and it must not lead out
+	files map[string]bool
+	made  map[string]bool // folders below dir, with forward slashes
+	order []string        // made, each after the one it lies in
+}
+
+// newView lays out the asset's file and the declared inputs. All of them are recorded by the Job.
+func newView(ctx context.Context, job processor.Job, inputs []string) (*view, error) {
+	dir, err := job.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{dir: dir, root: root, files: map[string]bool{}, made: map[string]bool{}}
+	if err := v.fill(ctx, job, inputs); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return v, nil
+}
+
+func (v *view) close() error { return v.root.Close() }
+
+func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) error {
+	for _, folder := range []string{viewFolder, outFolder, homeFolder, tempFolder} {
+		if err := v.mkdir(folder); err != nil {
+			return err
+		}
+	}
+	paths := []string{job.Asset().Path}
+	for _, glob := range inputs {
+		found, err := job.Glob(glob)
+		if err != nil {
+			return err
+		}
+		paths = append(paths, found...)
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	if len(paths) > maxViewFiles {
+		return &processor.Problem{
+			Code: string(diag.CommandView),
+			Text: fmt.Sprintf("`inputs` matches %d files, more than the %d that one run may be given", len(paths), maxViewFiles),
+			Hint: "make the globs narrower: every one of these files is copied for every run",
+		}
+	}
+	buf := make([]byte, 64<<10)
+	for _, p := range paths {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := v.add(job, p, buf); err != nil {
+			return err
+		}
+	}
+	for _, folder := range slices.Backward(v.order) { // a folder's time changes with what is put in it
+		if err := v.root.Chtimes(filepath.FromSlash(folder), fileTime, fileTime); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add copies one source file to its place in the view.
+func (v *view) add(job processor.Job, source string, buf []byte) (err error) {
+	if _, err := filepath.Localize(source); err != nil || !fs.ValidPath(source) {
+		return &processor.Problem{
+			Code: string(diag.CommandView), Path: source,
+			Text: "this system cannot have a file of that name",
+			Hint: "rename it",
+		}
+	}
+	in, err := job.Open(source)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	at := path.Join(viewFolder, source)
+	if err := v.mkdir(path.Dir(at)); err != nil {
+		return err
+	}
+	name := filepath.FromSlash(at)
+	out, err := v.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return &processor.Problem{
+			Code: string(diag.CommandView), Path: source,
+			Text: "another input's name differs only in case, and this file system takes them for one", Err: err,
+			Hint: "rename one of the two",
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, buf)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	v.files[source] = true
+	return v.root.Chtimes(name, fileTime, fileTime)
+}
+
+// mkdir makes a folder below the scratch folder and the ones it lies in.
+func (v *view) mkdir(folder string) error {
+	if folder == "." || v.made[folder] {
+		return nil
+	}
+	if err := v.mkdir(path.Dir(folder)); err != nil {
+		return err
+	}
+	v.made[folder] = true
+	v.order = append(v.order, folder)
+	return v.root.Mkdir(filepath.FromSlash(folder), 0o755)
+}
+
+// path is a file or folder of the run as an absolute path.
+func (v *view) path(name string) string { return filepath.Join(v.dir, filepath.FromSlash(name)) }
+
+// relative turns a path as the program gives it, relative to the view or absolute, into the
+// path of a source file in the view; ok is false if it is none.
+func (v *view) relative(p string) (source string, ok bool) {
+	if filepath.IsAbs(p) {
+		rel, ok := below(v.path(viewFolder), p)
+		return rel, ok && v.files[rel]
+	}
+	p = path.Clean(filepath.ToSlash(p))
+	return p, v.files[p]
+}
+
+// below is the part of an absolute path that follows a folder, with forward slashes. Both
+// are tried as they are and with their links followed, for a program may report either.
+func below(folder, p string) (string, bool) {
+	if rel, ok := cutFolder(folder, p); ok {
+		return rel, true
+	}
+	realFolder, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return "", false
+	}
+	if rel, ok := cutFolder(realFolder, p); ok {
+		return rel, true
+	}
+	realPath, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		return "", false
+	}
+	return cutFolder(realFolder, realPath)
+}
+
+func cutFolder(folder, p string) (string, bool) {
+	rel, err := filepath.Rel(folder, p)
+	rel = filepath.ToSlash(rel)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return "", false
+	}
+	return rel, true
+}
+
+// open opens what the program wrote; only a regular file will do. The error is fs.ErrNotExist
+// if there is nothing, and *notAFile if there is something else.
+func (v *view) open(name string) (*os.File, error) {
+	name = filepath.FromSlash(name)
+	before, err := v.root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, &notAFile{kind(before.Mode())}
+	}
+	f, err := v.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	// What lies there now may be another file, if a process of the program still runs.
+	if after, err := f.Stat(); err != nil || !os.SameFile(before, after) {
+		return nil, errors.Join(&notAFile{"a file that still changes"}, err, f.Close())
+	}
+	return f, nil
+}
+
+// notAFile says what lies where a file should.
+type notAFile struct{ kind string }
+
+func (e *notAFile) Error() string { return "it is " + e.kind }
+
+func kind(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case m.IsDir():
+		return "a folder"
+	}
+	return "neither a file nor a folder"
+}
