@@ -67,7 +67,7 @@ type plane struct {
 
 // The weight of a pixel is 256*alpha + 1. The one is there for areas that are wholly transparent: they
 // keep their colour, where without it they would turn black and show as a dark rim when the texture is
-// magnified. Beside a visible pixel it counts for less than a level of 8 bits.
+// magnified. Beside an opaque pixel it counts for a twentieth of a level of 8 bits at most.
 const (
 	alphaWeight = 256
 	maxWeight   = 255*alphaWeight + 1
@@ -145,7 +145,7 @@ func shrink(src rows, width, height int) plane {
 	return out
 }
 
-// halve is shrink for the usual case, eight times faster: means of four pixels.
+// halve is shrink for the usual case, in half the time: means of four pixels.
 func halve(out plane, src rows) {
 	sum := make([]uint64, 4*src.width)
 	for y := range out.height {
