@@ -119,3 +119,32 @@ const (
 	DataReferenceMissing Code = "K1114" // names an asset that is not there
 	DataReference        Code = "K1115" // cannot be an asset's name
 )
+
+// More of the project file and its rules (K0013..K0029).
+const (
+	FoldersOverlap    Code = "K0013" // source roots, output and .kiln in each other
+	ProcessorMismatch Code = "K0014" // a folder's processor for a file, or the other way round
+	NotSupported      Code = "K0015" // known, but not in this version
+)
+
+// Models (K1401..K1449).
+const (
+	ModelSyntax       Code = "K1401" // not JSON
+	ModelContainer    Code = "K1402" // a damaged .glb
+	ModelTooBig       Code = "K1403" // over a limit
+	ModelVersion      Code = "K1404" // not glTF 2.x
+	ModelProperty     Code = "K1405" // missing, or of a wrong type or value
+	ModelIndex        Code = "K1406" // of a thing that does not exist
+	ModelBounds       Code = "K1407" // a view or an accessor reaches out of its data
+	ModelLayout       Code = "K1408" // alignment and stride
+	ModelHierarchy    Code = "K1409" // a cycle, a second parent, a scene's node that is no root
+	ModelMesh         Code = "K1410" // attributes, indices, morph targets
+	ModelAnimation    Code = "K1411" // animations and skins
+	ModelExtension    Code = "K1412" // required and unknown
+	ModelDataURI      Code = "K1413" // not decodable
+	ModelURI          Code = "K1414" // refused: absolute, remote, out of the source roots
+	ModelFileMissing  Code = "K1415" // a buffer or an image that is not there
+	ModelImageUse     Code = "K1416" // one image as colour and as data
+	ModelImageAsset   Code = "K1417" // an image that is no asset, or makes no product
+	ModelMoreProblems Code = "K1418" // more than are shown
+)

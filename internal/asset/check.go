@@ -1,0 +1,204 @@
+package asset
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/settings"
+)
+
+// processorNames lists all processors, the project's own first.
+func (b *builder) processorNames() []string {
+	var names []string
+	for _, info := range slices.Concat(b.in.Custom, b.in.Processors) {
+		if !slices.Contains(names, info.Name) {
+			names = append(names, info.Name)
+		}
+	}
+	return names
+}
+
+// checkProject checks what files say of processors and platforms, whether an asset uses it or not.
+func (b *builder) checkProject() {
+	for i := range b.in.Project.Processors {
+		p := &b.in.Project.Processors[i]
+		for _, info := range b.in.Processors {
+			if info.Name == p.Name {
+				b.add(p.NameSpan.Errorf(diag.DuplicateName, "%q is the name of a built-in processor", p.Name).WithHint("take another name"))
+			}
+		}
+	}
+	for i := range b.in.Project.Platforms {
+		for _, x := range b.in.Project.Platforms[i].Processors {
+			if b.processorExists(x.Name, x.Span, false) {
+				b.check(x.Name, x.Settings)
+			}
+		}
+	}
+	for i := range b.rules {
+		r := &b.rules[i]
+		if r.Processor != "" {
+			b.processorExists(r.Processor, r.ProcessorSpan, true)
+		}
+		for _, p := range r.Platforms {
+			if p.Processor != "" {
+				b.processorExists(p.Processor, p.ProcessorSpan, true)
+			}
+			b.platformExists(p)
+		}
+		tablesOf(r, func(t *settings.Table, named, _ string) {
+			if named != "" {
+				b.check(named, t)
+			}
+		})
+	}
+}
+
+// check resolves a table by itself, so that its mistakes show even if another rule hides it.
+func (b *builder) check(processor string, t *settings.Table) {
+	if processor == None {
+		for _, e := range t.Entries {
+			b.add(e.Span.Errorf(diag.UnknownKey, "a rule with processor %q has no settings", None).WithHint("remove %q", e.Key))
+		}
+	}
+	if info, ok := b.infos[processor]; ok {
+		_, diags := settings.Resolve(info, []settings.Layer{{Table: t}})
+		for _, m := range diags {
+			b.add(m)
+		}
+	}
+}
+
+func (b *builder) processorExists(name string, span settings.Span, orNone bool) bool {
+	if _, ok := b.infos[name]; ok || orNone && name == None {
+		return true
+	}
+	names := b.processorNames()
+	if orNone {
+		names = append(names, None)
+	}
+	// A processor that the project declares wrongly has been said already.
+	if slices.ContainsFunc(b.in.Project.Processors, func(p project.CustomProcessor) bool { return p.Name == name }) {
+		return false
+	}
+	m := span.Errorf(diag.UnknownProcessor, "there is no processor %q", name)
+	if m.Hint = diag.DidYouMean(name, names); m.Hint == "" {
+		m.Hint = "kiln processors lists them"
+	}
+	b.add(m)
+	return false
+}
+
+func (b *builder) platformExists(p project.RulePlatform) {
+	if slices.Contains(b.platforms, p.Name) {
+		return
+	}
+	m := p.Span.Errorf(diag.UnknownPlatform, "there is no platform %q", p.Name)
+	if m.Hint = diag.DidYouMean(p.Name, b.platforms); m.Hint == "" {
+		m.Hint = "the project has " + list(b.platforms)
+	}
+	b.add(m)
+}
+
+func list(names []string) string {
+	const most = 8
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}
+
+// unmatched warns of rules that match nothing, and says what they may have been meant for.
+func (b *builder) unmatched() {
+	const most = 20 // rules to search a suggestion for; each search looks at every file
+	searched := 0
+	for i := range b.rules {
+		if b.matched[i] {
+			continue
+		}
+		r := &b.rules[i]
+		what := "file"
+		if r.ForFolders() {
+			what = "folder"
+		}
+		m := r.MatchSpan.Warningf(diag.RuleMatchesNothing, "the rule matches no %s", what)
+		if searched++; searched <= most {
+			m.Hint = b.meant(r)
+		}
+		b.add(m)
+	}
+}
+
+// meant guesses what a rule that matches nothing was meant for.
+func (b *builder) meant(r *project.Rule) string {
+	m := newMatcher(r)
+	folders := foldersOf(b.in.Files)
+	if !m.exact {
+		if deeper := "**/" + r.Match; !r.ForFolders() && anyMatch(b.in.Files, path.Join(escape(r.Base), deeper)) {
+			return `did you mean "` + deeper + `"?`
+		}
+		if r.ForFolders() && anyMatch(b.in.Files, m.glob) {
+			return "it matches files; remove the slash at the end"
+		}
+		if !r.ForFolders() && anyMatch(folders, m.glob) {
+			return "it matches folders; end it with a slash for folders as assets, or with /** for the files in them"
+		}
+		return ""
+	}
+	files, other := b.in.Files, folders
+	if r.ForFolders() {
+		files, other = folders, b.in.Files
+	}
+	if _, found := slices.BinarySearch(other, m.glob); found {
+		if r.ForFolders() {
+			return "it is a file; remove the slash at the end"
+		}
+		return "it is a folder; end it with a slash for one asset, or with /** for the files in it"
+	}
+	near := siblings(files, parent(m.glob))
+	hit := diag.Nearest(m.glob, near)
+	if hit == "" {
+		hit = sameName(files, path.Base(m.glob))
+	}
+	hit, below := strings.CutPrefix(hit, strings.TrimPrefix(r.Base+"/", "/"))
+	switch {
+	case hit == "":
+		return ""
+	case !below:
+		return "there is " + hit + ", which is not below this folder"
+	case r.ForFolders():
+		hit += "/"
+	}
+	return `did you mean "` + hit + `"?`
+}
+
+func anyMatch(paths []string, glob string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool { return doublestar.MatchUnvalidated(glob, p) })
+}
+
+// siblings are the paths that lie directly in a folder; at most as many as are quickly compared.
+func siblings(paths []string, folder string) []string {
+	const most = 2000
+	var near []string
+	for _, p := range paths {
+		if parent(p) == folder && len(near) < most {
+			near = append(near, p)
+		}
+	}
+	return near
+}
+
+// sameName is the first path with this last part, whatever its case.
+func sameName(paths []string, name string) string {
+	for _, p := range paths {
+		if strings.EqualFold(path.Base(p), name) {
+			return p
+		}
+	}
+	return ""
+}

@@ -1,0 +1,200 @@
+package asset
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/settings"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// group is what all assets share to which the same rules apply.
+type group struct {
+	processor string
+	last      int32 // the last rule that names a processor, or -1
+	platforms []Resolved
+}
+
+// ruleState gathers what became of the tables of a rule that does not name their processor.
+type ruleState struct {
+	knows map[*settings.Table]*knowledge
+}
+
+// knowledge of one such table.
+type knowledge struct {
+	known      map[string]bool // settings that some asset's processor has
+	processors map[string]bool // of all assets that the rule matches
+}
+
+// resolve applies a chain of rules for every platform.
+func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group {
+	g := &group{processor: byExtension, last: -1}
+	for _, i := range chain {
+		if b.names(i) {
+			g.last = i
+		}
+		if p := b.rules[i].Processor; p != "" {
+			g.processor = p
+		}
+	}
+	for i := range b.in.Project.Platforms {
+		p := &b.in.Project.Platforms[i]
+		name := byExtension
+		span := settings.Span{}
+		for _, i := range chain {
+			r := &b.rules[i]
+			if r.Processor != "" {
+				name, span = r.Processor, r.ProcessorSpan
+			}
+			if rp := onPlatform(r, p.Name); rp != nil && rp.Processor != "" {
+				name, span = rp.Processor, rp.ProcessorSpan
+			}
+		}
+		info, ok := b.infos[name]
+		if name == None || !ok || !b.fits(info, folder, span) {
+			continue
+		}
+		layers := b.layers(chain, p, name)
+		r := Resolved{Platform: p.Name, Processor: name, layers: layers}
+		var diags diag.List
+		r.Settings, diags = settings.Resolve(info, layers)
+		for _, m := range diags {
+			b.add(m)
+		}
+		r.Canonical = settings.Canonical(r.Settings)
+		r.Key = digest.Of(r.Canonical)
+		g.platforms = append(g.platforms, r)
+	}
+	return g
+}
+
+// fits refuses a processor of folders for a file, and the other way round.
+func (b *builder) fits(info processor.Info, folder bool, span settings.Span) bool {
+	if info.Folder == folder {
+		return true
+	}
+	if !span.IsZero() {
+		if info.Folder {
+			b.add(span.Errorf(diag.ProcessorMismatch, "processor %q takes folders, and the rule matches files", info.Name).
+				WithHint("end match with a slash"))
+		} else {
+			b.add(span.Errorf(diag.ProcessorMismatch, "processor %q takes files, and the rule matches folders", info.Name).
+				WithHint("remove the slash at the end of match: sprites/ui/* matches the files in sprites/ui"))
+		}
+	}
+	return false
+}
+
+func onPlatform(r *project.Rule, platform string) *project.RulePlatform {
+	for i := range r.Platforms {
+		if r.Platforms[i].Name == platform {
+			return &r.Platforms[i]
+		}
+	}
+	return nil
+}
+
+// layers are the tables to lay over the defaults of a processor, lowest first.
+func (b *builder) layers(chain []int32, p *project.Platform, final string) []settings.Layer {
+	var layers []settings.Layer
+	if t := p.Processor(final); t != nil {
+		layers = append(layers, settings.Layer{Table: t})
+	}
+	add := func(rule int32, t *settings.Table, named string) {
+		switch {
+		case t == nil || named != "" && named != final:
+		case named == final:
+			layers = append(layers, settings.Layer{Table: t})
+		default:
+			layers = append(layers, settings.Layer{Table: t, Lenient: true})
+			b.learn(rule, t, final)
+		}
+	}
+	for _, i := range chain {
+		r := &b.rules[i]
+		add(i, r.Settings, r.Processor)
+		if rp := onPlatform(r, p.Name); rp != nil {
+			named := rp.Processor
+			if named == "" {
+				named = r.Processor
+			}
+			add(i, rp.Settings, named)
+		}
+	}
+	return layers
+}
+
+// learn notes which settings of a table the processor of a matching asset has.
+func (b *builder) learn(rule int32, t *settings.Table, final string) {
+	s := &b.states[rule]
+	if s.knows == nil {
+		s.knows = map[*settings.Table]*knowledge{}
+	}
+	k := s.knows[t]
+	if k == nil {
+		k = &knowledge{map[string]bool{}, map[string]bool{}}
+		s.knows[t] = k
+	}
+	if !k.processors[final] {
+		k.processors[final] = true
+		for _, name := range settings.Names(b.infos[final]) {
+			k.known[name] = true
+		}
+	}
+}
+
+// tablesOf visits a rule's tables of settings, with the processor that the rule names for each, or "".
+func tablesOf(r *project.Rule, visit func(t *settings.Table, named, platform string)) {
+	if r.Settings != nil {
+		visit(r.Settings, r.Processor, "")
+	}
+	for _, p := range r.Platforms {
+		if p.Settings != nil {
+			named := p.Processor
+			if named == "" {
+				named = r.Processor
+			}
+			visit(p.Settings, named, p.Name)
+		}
+	}
+}
+
+// unknownSettings refuses what is in a rule that names no processor and no matching asset knows.
+func (b *builder) unknownSettings() {
+	for i := range b.rules {
+		if !b.matched[i] {
+			continue
+		}
+		tablesOf(&b.rules[i], func(t *settings.Table, named, platform string) {
+			if named != "" || platform != "" && !slices.Contains(b.platforms, platform) {
+				return
+			}
+			k := b.states[i].knows[t]
+			if k == nil {
+				k = &knowledge{}
+			}
+			processors := slices.Sorted(maps.Keys(k.processors))
+			names := slices.Sorted(maps.Keys(k.known))
+			for _, e := range t.Entries {
+				if k.known[e.Key] {
+					continue
+				}
+				if len(processors) == 1 {
+					b.add(settings.Unknown(e, processors[0], "", names))
+					continue
+				}
+				m := e.Span.Errorf(diag.UnknownKey, "no asset that the rule matches has a setting %q", e.Key)
+				switch m.Hint = diag.DidYouMean(e.Key, names); {
+				case len(processors) == 0:
+					m.Hint = "the files it matches are no assets of their own"
+				case m.Hint == "":
+					m.WithNote("their processors are %s", list(processors))
+				}
+				b.add(m)
+			}
+		})
+	}
+}

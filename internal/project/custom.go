@@ -1,0 +1,273 @@
+package project
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/settings"
+)
+
+// CustomProcessor is a processor of the project's own: one of Script, Wasm and Command is given.
+type CustomProcessor struct {
+	Name       string
+	Extensions []string // lower case, with the dot
+
+	Script  string   // path of a Starlark script, relative to the project folder
+	Wasm    string   // path of a WebAssembly module, relative to the project folder
+	Command []string // program and arguments with {in}, {out} and so on; no shell
+
+	Output  string         // extension of the main product; "" keeps the source's own name
+	Outputs []CustomOutput // further products, in the order of the file
+	Inputs  []Pattern      // globs from the source root: what it may read besides the asset
+	Timeout time.Duration  // 0: not given
+	Env     []string       // names of environment variables that it gets
+
+	Settings []CustomSetting // in the order of the file
+
+	Span, NameSpan, CommandSpan settings.Span
+	table                       *settings.Table
+}
+
+// CustomOutput is one further product.
+type CustomOutput struct {
+	Name      string
+	Extension string
+	Span      settings.Span
+}
+
+// CustomSetting is a setting that rules may give.
+type CustomSetting struct {
+	Name    string
+	Default any // bool, int64, float64, string or []any of one of these
+	Doc     string
+	Span    settings.Span
+}
+
+// Place is where a dotted key of the declaration stands ("outputs.reflection"), or an element of its
+// list if index is not negative; the declaration's own place if there is no such key.
+func (p *CustomProcessor) Place(key string, index int) settings.Span {
+	t, span := p.table, p.Span
+	for _, name := range strings.Split(key, ".") {
+		e := t.Get(name)
+		if e == nil {
+			return span
+		}
+		span, t = e.Value.Span, e.Table
+		if index >= 0 && index < len(e.Array) {
+			span = e.Array[index].Span
+		}
+	}
+	return span
+}
+
+const commandHint = `write command = ["tool", "{in}", "{out}"]`
+
+func (d *decoder) processors(e *settings.Entry) []CustomProcessor {
+	var list []CustomProcessor
+	seen, extensions := names{}, names{}
+	d.tables(e, func(t *settings.Table) {
+		if p := d.processor(t, seen, extensions); p.Name != "" {
+			list = append(list, p)
+		}
+	})
+	return list
+}
+
+func (d *decoder) processor(t *settings.Table, seen, extensions names) CustomProcessor {
+	p := CustomProcessor{Span: t.Span, CommandSpan: t.Span, table: t}
+	d.keys(t, "a processor", []key{
+		{name: "name", required: true, take: func(e *settings.Entry) {
+			p.NameSpan = e.Value.Span
+			switch s := d.str(e); {
+			case s == "none":
+				d.bad(e.Value, "take another name", "a processor cannot be called %q: rules say so for files that are no assets", s)
+			case s != "" && d.name(s, e.Value.Span, "processor") && d.fresh(seen, s, e.Value.Span, "processors"):
+				p.Name = s
+			}
+		}},
+		{name: "extensions", take: func(e *settings.Entry) { p.Extensions = d.extensions(e, extensions) }},
+		{name: "script", take: func(e *settings.Entry) { p.Script = d.str(e); d.later(e) }},
+		{name: "wasm", take: func(e *settings.Entry) { p.Wasm = d.str(e); d.later(e) }},
+		{name: "command", take: func(e *settings.Entry) {
+			p.CommandSpan = e.Value.Span
+			p.Command = d.strs(e, commandHint[len("write command = "):])
+			if e.Kind == settings.Array && len(e.Array) == 0 {
+				d.bad(e.Value, commandHint, "%q is empty", e.Key)
+			}
+		}},
+		{name: "output", take: func(e *settings.Entry) { p.Output = d.extension(e.Value, e.Key) }},
+		{name: "outputs", take: func(e *settings.Entry) { p.Outputs = d.outputs(e) }},
+		{name: "inputs", take: func(e *settings.Entry) { p.Inputs = d.patterns(e, `["shaders/include/*.glsl"]`) }},
+		{name: "timeout", take: func(e *settings.Entry) { p.Timeout = d.duration(e) }},
+		{name: "env", take: func(e *settings.Entry) { p.Env = d.strs(e, `["SDK_HOME"]`) }},
+		{name: "settings", take: func(e *settings.Entry) { p.Settings = d.customSettings(e) }},
+	})
+	d.oneWay(t)
+	return p
+}
+
+// later refuses the ways to add a processor that this version does not have yet.
+func (d *decoder) later(e *settings.Entry) {
+	d.add(e.Span.Errorf(diag.NotSupported, "a processor by %q is not supported in this version of Kiln", e.Key).
+		WithHint(`use command = ["tool", "{in}", "{out}"]`))
+}
+
+func (d *decoder) oneWay(t *settings.Table) {
+	var ways []*settings.Entry
+	for i := range t.Entries {
+		if slices.Contains([]string{"script", "wasm", "command"}, t.Entries[i].Key) {
+			ways = append(ways, &t.Entries[i])
+		}
+	}
+	switch {
+	case len(ways) == 0:
+		d.add(t.Span.Errorf(diag.MissingKey, "a processor needs a key %q", "command").WithHint("%s", commandHint))
+	case len(ways) > 1:
+		d.add(ways[1].Span.Errorf(diag.BadValue, "a processor has %q or %q, not both", ways[0].Key, ways[1].Key).WithHint("remove one"))
+	}
+}
+
+func (d *decoder) extension(v *settings.Value, name string) string {
+	s := d.strValue(v, name)
+	if s == "" {
+		return ""
+	}
+	fixed := "." + strings.TrimLeft(strings.ToLower(s), "*.")
+	switch broken := len(fixed) < 2 || strings.ContainsAny(fixed, `/\*?[]{}<>:|" `) || strings.HasSuffix(fixed, ".") || strings.Contains(fixed, ".."); {
+	case broken:
+		d.bad(v, `lower case with a dot in front, like ".map"`, "%q is not an extension", s)
+		return ""
+	case s != fixed:
+		d.bad(v, "write "+strconv.Quote(fixed), "%q is not an extension", s)
+		return ""
+	}
+	return s
+}
+
+func (d *decoder) extensions(e *settings.Entry, seen names) []string {
+	var list []string
+	d.each(e, `[".map"]`, func(v *settings.Value) {
+		if s := d.extension(v, e.Key); s != "" && d.fresh(seen, s, v.Span, "processors for extension") {
+			list = append(list, s)
+		}
+	})
+	return list
+}
+
+// outputs takes a table of product name to extension.
+func (d *decoder) outputs(e *settings.Entry) []CustomOutput {
+	var list []CustomOutput
+	t := d.table(e, `write outputs = { reflection = ".json" }`)
+	if t == nil {
+		return nil
+	}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		if ext := d.extension(e.Value, e.Key); ext != "" && d.name(e.Key, e.Span, "product") {
+			list = append(list, CustomOutput{e.Key, ext, e.Span})
+		}
+	}
+	return list
+}
+
+func (d *decoder) duration(e *settings.Entry) time.Duration {
+	s := d.str(e)
+	if s == "" {
+		return 0
+	}
+	t, err := time.ParseDuration(s)
+	if err != nil || t <= 0 || t > 24*time.Hour {
+		d.bad(e.Value, `write it like "90s" or "2m", at most a day`, "%q is not a duration", s)
+		return 0
+	}
+	return t
+}
+
+// customSettings takes what the processor lets rules set: name = default, or
+// name = { default = ..., type = "...", doc = "..." }.
+func (d *decoder) customSettings(e *settings.Entry) []CustomSetting {
+	var list []CustomSetting
+	t := d.table(e, "write settings = { name = default }")
+	if t == nil {
+		return nil
+	}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		s := CustomSetting{Name: e.Key, Doc: "Set by the project's own processor.", Span: e.Span}
+		value, kind := e.Value, ""
+		if e.Kind == settings.Inner {
+			value = nil
+			d.keys(e.Table, "the declaration of a setting", []key{
+				{name: "default", required: true, take: func(e *settings.Entry) { value = e.Value }},
+				{name: "type", take: func(e *settings.Entry) { kind = d.settingType(e) }},
+				{name: "doc", take: func(e *settings.Entry) { s.Doc = d.str(e) }},
+			})
+		}
+		if value != nil {
+			if s.Default = d.defaultOf(value, e.Key, kind); s.Default != nil {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+// settingTypes are what a declaration may say in `type`; without it the default's own type counts.
+var settingTypes = []string{"boolean", "integer", "number", "string"}
+
+func (d *decoder) settingType(e *settings.Entry) string {
+	s := d.str(e)
+	if s == "" || slices.Contains(settingTypes, s) {
+		return s
+	}
+	m := e.Value.Span.Errorf(diag.BadValue, "%q is not a type of setting", s)
+	if m.Hint = diag.DidYouMean(s, settingTypes); m.Hint == "" {
+		m.Hint = "one of " + strings.Join(settingTypes, ", ")
+	}
+	d.add(m)
+	return ""
+}
+
+// defaultOf is a default as a Go value. A list has elements of one kind.
+func (d *decoder) defaultOf(v *settings.Value, name, kind string) any {
+	switch {
+	case v.Kind == settings.Bool && (kind == "" || kind == "boolean"):
+		return v.Bool
+	case v.Kind == settings.Integer && kind == "number":
+		return float64(v.Int)
+	case v.Kind == settings.Integer && (kind == "" || kind == "integer"):
+		return v.Int
+	case v.Kind == settings.Float && (kind == "" || kind == "number"):
+		return v.Float
+	case v.Kind == settings.String && (kind == "" || kind == "string"):
+		return v.Str
+	case v.Kind == settings.Array && kind == "":
+		list := []any{}
+		for _, x := range v.Array {
+			if x.Kind != v.Array[0].Kind {
+				d.add(x.Span.Errorf(diag.WrongType, "the default of setting %q has %s among elements of another kind", name, x.Kind).
+					WithHint("a list has elements of one kind"))
+				return nil
+			}
+			one := d.defaultOf(x, name, "")
+			if _, nested := one.([]any); nested {
+				d.add(x.Span.Errorf(diag.WrongType, "the default of setting %q is a list of lists", name).WithHint("a list has booleans, numbers or strings"))
+				one = nil
+			}
+			if one == nil {
+				return nil
+			}
+			list = append(list, one)
+		}
+		return list
+	}
+	m := v.Span.Errorf(diag.WrongType, "the default of setting %q cannot be %s", name, v.Kind)
+	if m.Hint = "a boolean, a number, a string or a list of one of these"; kind != "" {
+		m.Hint = "its type is " + kind
+	}
+	d.add(m)
+	return nil
+}

@@ -1,0 +1,143 @@
+// Package project reads kiln.toml and rules.toml into typed values that know their places.
+//
+// Reading is strict: an unknown key, a wrong type, a name that cannot be used are errors with file, line,
+// column, the line itself and what was probably meant; and a file tells all of its mistakes at once.
+// What needs more than the file itself, such as whether a processor exists or a rule matches anything, is
+// for package asset. Find and Load are the only functions that touch the disk, and only kiln.toml.
+package project
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/settings"
+)
+
+// File is the name of a project file, RulesFile that of a folder's rules.
+const (
+	File      = "kiln.toml"
+	RulesFile = "rules.toml"
+)
+
+// StateFolder in the project folder holds what Kiln remembers.
+const StateFolder = ".kiln"
+
+// Project is what kiln.toml says, with defaults for what it does not say.
+type Project struct {
+	Dir       string // the project folder, absolute; "" if parsed from bytes
+	Name      string
+	Roots     []Root // in order; a later one overlays an earlier one
+	Output    string // folder relative to the project folder, forward slashes
+	Ignore    []string
+	Platforms []Platform // at least one, in the order of the file
+	Rules     []Rule
+	// Processors of the project's own.
+	Processors []CustomProcessor
+	Parcels    []Parcel
+	Build      Build
+}
+
+// Root is a source root.
+type Root struct {
+	Path string // relative to the project folder, forward slashes; may begin with ".."
+	Span settings.Span
+}
+
+// Platform is a target.
+type Platform struct {
+	Name       string
+	Processors []PlatformProcessor // in the order of the file
+	Span       settings.Span       // zero for the default platform
+}
+
+// PlatformProcessor is what a processor gets on a platform, under all rules.
+type PlatformProcessor struct {
+	Name     string
+	Settings *settings.Table
+	Span     settings.Span
+}
+
+// Processor finds the settings of a processor on the platform, or gives nil.
+func (p *Platform) Processor(name string) *settings.Table {
+	for i := range p.Processors {
+		if p.Processors[i].Name == name {
+			return p.Processors[i].Settings
+		}
+	}
+	return nil
+}
+
+// Parcel is a package of products to make.
+type Parcel struct {
+	Name   string
+	Assets []Pattern // globs of asset ids
+	Span   settings.Span
+}
+
+// Build is how this project likes to be built.
+type Build struct {
+	Workers int   // 0: one a processor core
+	Memory  int64 // bytes that running jobs may use together; 0: no limit of its own
+}
+
+// Find gives the nearest folder, dir itself or above it, that holds a kiln.toml.
+func Find(dir string) (string, error) {
+	start, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := start; ; {
+		info, err := os.Stat(filepath.Join(at, File))
+		if err == nil && !info.IsDir() {
+			return at, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", diag.Errorf(diag.ProjectMissing, diag.Pos{File: filepath.Join(at, File)}, "cannot be read: %v", cause(err))
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return "", diag.Errorf(diag.ProjectMissing, diag.Pos{}, "no %s in %s or above it", File, start).
+				WithHint("go to the project's folder, name it with -C, or write one with: kiln init")
+		}
+		at = up
+	}
+}
+
+// Load reads the kiln.toml of a project folder. The project is nil if there is nothing to go on with.
+func Load(dir string) (*Project, diag.List) {
+	fail := func(err error) (*Project, diag.List) {
+		return nil, diag.List{diag.Errorf(diag.ProjectMissing, diag.Pos{File: File}, "cannot be read: %v", cause(err)).
+			WithHint("write one with: kiln init")}
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return fail(err)
+	}
+	f, err := os.Open(filepath.Join(abs, File))
+	if err != nil {
+		return fail(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return fail(err)
+	}
+	p, diags := Parse(File, data)
+	if p != nil {
+		p.Dir = abs
+	}
+	return p, diags
+}
+
+// cause leaves the path out of an error: the message has it already.
+func cause(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,214 @@
+package project
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/settings"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// SchemaID names the schema; "#/$defs/rules-file" after it is that of rules.toml.
+const SchemaID = "https://kiln-pipeline.github.io/schema/kiln.schema.json"
+
+// object is a piece of JSON. encoding/json writes its keys sorted, so the schema's bytes are always the same.
+type object = map[string]any
+
+// Schema is the JSON schema (draft 2020-12) of kiln.toml for editors, with that of rules.toml under
+// $defs. It accepts every file that Parse accepts. Where a processor is named, its settings are those of infos;
+// names that are not among infos are let through, for they may be the project's own.
+func Schema(infos []processor.Info) []byte {
+	defs := object{
+		"name":     object{"type": "string", "pattern": settings.Name.String()},
+		"folder":   object{"type": "string", "minLength": 1, "pattern": `^[^/\\]`},
+		"glob":     object{"type": "string", "minLength": 1, "maxLength": maxPattern, "pattern": "^[^/]"},
+		"settings": object{"type": "object"},
+		"platform": platformSchema(infos),
+		"rule":     ruleSchema(infos),
+		"rules-file": closed("Rules for the folder that this file lies in, and below.", object{
+			"rules": listOf("#/$defs/rule"),
+		}),
+	}
+	for _, info := range infos {
+		defs["settings."+info.Name] = settingsSchema(info)
+	}
+	root := closed("A Kiln project.", object{
+		"project": projectSchema(),
+		"platforms": object{
+			"type": "object", "description": "What to build for. Without any there is one platform, pc.",
+			"propertyNames": ref("name"), "additionalProperties": ref("platform"),
+		},
+		"rules":      listOf("#/$defs/rule"),
+		"processors": object{"type": "array", "items": customSchema()},
+		"parcels": object{"type": "array", "items": closed("Products that the game loads at once, with all that they need.", object{
+			"name":   object{"$ref": "#/$defs/name", "description": "The parcel's file name."},
+			"assets": object{"type": "array", "items": ref("glob"), "description": "Globs of asset ids."},
+		}, "name", "assets")},
+		"build": closed("How the project is built.", object{
+			"workers": object{"type": "integer", "minimum": 1, "maximum": 1024, "description": "Jobs at once; without it, one a processor core."},
+			"memory":  object{"type": []string{"string", "integer"}, "description": `What running jobs may use together: "2GB", "512MiB".`},
+		}),
+	}, "project")
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["$id"] = SchemaID
+	root["title"] = File
+	root["$defs"] = defs
+	data, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		panic(err) // there is nothing in it that JSON does not have
+	}
+	return append(data, '\n')
+}
+
+func ref(name string) object { return object{"$ref": "#/$defs/" + name} }
+
+func listOf(ref string) object { return object{"type": "array", "items": object{"$ref": ref}} }
+
+// closed is a table that has these keys and no others.
+func closed(doc string, keys object, required ...string) object {
+	o := object{"type": "object", "description": doc, "properties": keys, "additionalProperties": false}
+	if required != nil {
+		o["required"] = required
+	}
+	return o
+}
+
+func text(doc string) object { return object{"type": "string", "minLength": 1, "description": doc} }
+
+func texts(doc string) object {
+	return object{"type": "array", "items": object{"type": "string", "minLength": 1}, "description": doc}
+}
+
+func projectSchema() object {
+	return closed("The project itself.", object{
+		"name": text("What the project is called."),
+		"roots": object{
+			"type": "array", "minItems": 1, "uniqueItems": true, "items": ref("folder"), "default": []string{"assets"},
+			"description": "Folders with source files. A later one overlays an earlier one file by file.",
+		},
+		"output": object{"$ref": "#/$defs/folder", "default": "build", "description": "Folder that products go to. It can be deleted at any time."},
+		"ignore": texts("Files that are none, in .gitignore syntax."),
+	}, "name")
+}
+
+func platformSchema(infos []processor.Info) object {
+	keys := object{}
+	for _, info := range infos {
+		keys[info.Name] = object{"$ref": "#/$defs/settings." + info.Name, "description": info.Summary}
+	}
+	return object{
+		"type": "object", "description": "Settings by processor, under all rules.",
+		"properties": keys, "additionalProperties": ref("settings"),
+	}
+}
+
+// processorName lists what editors offer, and lets other names through.
+func processorName(infos []processor.Info) object {
+	choices := []object{}
+	for _, info := range infos {
+		choices = append(choices, object{"const": info.Name, "description": info.Summary})
+	}
+	choices = append(choices, object{"const": "none", "description": "The files are no assets; others may read them."}, ref("name"))
+	return object{"anyOf": choices, "description": "What makes products of the files."}
+}
+
+// ruleSchema ties the settings of a rule to the processor that it names.
+func ruleSchema(infos []processor.Info) object {
+	platform := closed("What the rule says for one platform only.", object{
+		"processor": processorName(infos), "settings": ref("settings"),
+	})
+	rule := closed("What happens to the files that match. Later and deeper rules override field by field.", object{
+		"match":     object{"$ref": "#/$defs/glob", "description": "Glob relative to this file's folder, or to the source roots in kiln.toml. ** is any number of folders; a slash at the end makes an asset of a folder."},
+		"processor": processorName(infos),
+		"settings":  ref("settings"),
+		"platforms": object{"type": "object", "additionalProperties": platform, "description": "What differs by platform."},
+		"id":        text("Another id for the one asset that match names."),
+		"uuid":      object{"type": "string", "format": "uuid", "description": "A fixed UUID for the one asset that match names, so that it can be renamed."},
+	}, "match")
+	var here, onPlatform []object
+	for _, info := range infos {
+		is := object{"properties": object{"processor": object{"const": info.Name}}, "required": []string{"processor"}}
+		has := object{"properties": object{"settings": ref("settings." + info.Name)}}
+		onPlatform = append(onPlatform, object{"if": is, "then": has})
+		inherited := object{"if": object{"not": object{"required": []string{"processor"}}}, "then": has}
+		here = append(here, object{"if": is, "then": object{"properties": object{
+			"settings": ref("settings." + info.Name), "platforms": object{"additionalProperties": inherited},
+		}}})
+	}
+	if here != nil {
+		platform["allOf"], rule["allOf"] = onPlatform, here
+	}
+	return rule
+}
+
+func customSchema() object {
+	o := closed("A processor of the project's own.", object{
+		"name":       object{"$ref": "#/$defs/name", "description": "How rules call it."},
+		"extensions": object{"type": "array", "items": object{"type": "string", "pattern": `^\.[^A-Z/\\]+$`}, "description": "Extensions it is the default processor for."},
+		"script":     text("A Starlark script. Not in this version."),
+		"wasm":       text("A WebAssembly module. Not in this version."),
+		"command":    object{"type": "array", "minItems": 1, "items": object{"type": "string", "minLength": 1}, "description": "A program and its arguments: {in}, {out} and others are replaced. No shell."},
+		"output":     text("Extension of the main product. Without it, the product keeps the file's name."),
+		"outputs":    object{"type": "object", "propertyNames": ref("name"), "additionalProperties": object{"type": "string"}, "description": "Extensions of further products by name."},
+		"inputs":     object{"type": "array", "items": ref("glob"), "description": "What the program may read besides the asset."},
+		"timeout":    text(`How long it may run: "90s", "2m".`),
+		"env":        texts("Environment variables that it gets."),
+		"settings":   object{"type": "object", "description": "Settings that rules may give: name = default, or name = { default, type, doc }."},
+	}, "name")
+	o["oneOf"] = []object{{"required": []string{"script"}}, {"required": []string{"wasm"}}, {"required": []string{"command"}}}
+	return o
+}
+
+func settingsSchema(info processor.Info) object {
+	root := closed("Settings of "+info.Name+".", object{})
+	for _, s := range settings.Describe(info) {
+		at, path := root, strings.Split(s.Name, ".")
+		for _, name := range path[:len(path)-1] {
+			keys := at["properties"].(object)
+			if keys[name] == nil {
+				keys[name] = closed("", object{})
+				delete(keys[name].(object), "description")
+			}
+			at = keys[name].(object)
+		}
+		at["properties"].(object)[path[len(path)-1]] = settingSchema(s)
+	}
+	return root
+}
+
+func settingSchema(s settings.Setting) object {
+	o := valueSchema(s.Type, s)
+	o["description"] = s.Doc
+	if v := reflect.ValueOf(s.Default); v.Kind() != reflect.Slice && v.Kind() != reflect.Map || v.Len() > 0 {
+		o["default"] = s.Default
+	}
+	return o
+}
+
+func valueSchema(kind string, s settings.Setting) object {
+	o := object{}
+	if elem, ok := strings.CutPrefix(kind, "list of "); ok {
+		return object{"type": "array", "items": valueSchema(elem, s)}
+	}
+	switch kind {
+	case "table of string":
+		return object{"type": "object", "additionalProperties": valueSchema("string", s)}
+	case "table":
+		return object{"type": "object"}
+	case "string":
+		if s.Values != nil {
+			o["enum"] = s.Values
+		}
+	default:
+		for key, bound := range map[string]string{"minimum": s.Min, "maximum": s.Max} {
+			if bound != "" {
+				x, _ := strconv.ParseFloat(bound, 64)
+				o[key] = x
+			}
+		}
+	}
+	o["type"] = kind
+	return o
+}
