@@ -1,0 +1,92 @@
+package document
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// prepare checks size and encoding and takes off the byte order mark.
+func prepare(data []byte) ([]byte, error) {
+	if len(data) > MaxSize {
+		return nil, errorf(Limit, Pos{}, "the file has %d bytes; data of at most %d MiB is read", len(data), MaxSize>>20).hint("split it, or use the processor copy")
+	}
+	text := bytes.TrimPrefix(data, []byte("\ufeff"))
+	if utf8.Valid(text) {
+		return text, nil
+	}
+	if bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}) {
+		return nil, errorf(Encoding, Pos{1, 1, 1}, "the file is UTF-16").hint("save it as UTF-8")
+	}
+	bad := 0
+	for {
+		r, n := utf8.DecodeRune(text[bad:])
+		if r == utf8.RuneError && n <= 1 {
+			break
+		}
+		bad += n
+	}
+	c := cursor{text: text}
+	return nil, errorf(Encoding, c.at(bad, 1), "byte 0x%02x is not UTF-8", text[bad]).hint("save the file as UTF-8")
+}
+
+// checkMarks bounds the separators of a text before a parser that cannot be bounded sees it.
+func checkMarks(text []byte, marks string, limit int) error {
+	n := 0
+	for _, c := range text {
+		if strings.IndexByte(marks, c) >= 0 {
+			n++
+		}
+	}
+	if n > limit {
+		return errorf(Limit, Pos{}, "the file has more than %d separators", limit).hint("split it, or write it as JSON, which may be larger")
+	}
+	return nil
+}
+
+// cursor turns byte offsets into places. Offsets that grow cost one walk over the text in
+// all; one that goes back starts over.
+type cursor struct {
+	text      []byte
+	off       int
+	line, col int32 // of off, from 0
+}
+
+// at is the place of a byte offset; length in characters.
+func (c *cursor) at(off, length int) Pos {
+	if off < c.off {
+		c.off, c.line, c.col = 0, 0, 0
+	}
+	for _, b := range c.text[c.off:min(off, len(c.text))] {
+		switch {
+		case b == '\n':
+			c.line, c.col = c.line+1, 0
+		case b&0xc0 != 0x80: // not inside a character
+			c.col++
+		}
+	}
+	c.off = off
+	return Pos{c.line + 1, c.col + 1, int32(length)}
+}
+
+// span is the place of text[from:to], underlined no further than its line.
+func (c *cursor) span(from, to int) Pos {
+	s := c.text[from:to]
+	if i := bytes.IndexByte(s, '\n'); i >= 0 {
+		s = s[:i]
+	}
+	return c.at(from, max(1, utf8.RuneCount(s)))
+}
+
+// byteColumn is the place of a line and a column in bytes, both from 1, as other parsers give them.
+func (c *cursor) byteColumn(line, column int) Pos {
+	start := 0
+	for ; line > 1; line-- {
+		i := bytes.IndexByte(c.text[start:], '\n')
+		if i < 0 {
+			break
+		}
+		start += i + 1
+	}
+	return c.at(min(start+max(column, 1)-1, len(c.text)), 1)
+}

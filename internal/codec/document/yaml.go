@@ -1,0 +1,295 @@
+package document
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// YAML reads one YAML document by the core schema of YAML 1.2 (chapter 10.3): yes, no, on and off are
+// strings, and so are dates; 010 is ten. Aliases are resolved, and "<<" merges mappings, where a
+// mapping's own keys win, then the earlier of several. Keys must be strings; other tags than
+// the core schema's are refused. An empty file is null.
+func YAML(data []byte) (Value, error) {
+	text, err := prepare(data)
+	if err != nil {
+		return Value{}, err
+	}
+	if err := checkMarks(text, ",\n:[{", maxMarks); err != nil {
+		return Value{}, err
+	}
+	c := cursor{text: text}
+	r := &yamlReader{end: c.at(len(text), 1), left: newBudget(), open: map[*yaml.Node]bool{}}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, second yaml.Node
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return Value{Pos: Pos{1, 1, 1}}, nil
+	} else if err != nil {
+		return Value{}, yamlError(text, err)
+	}
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		return Value{}, errorf(Unsupported, r.place(&second), "a second YAML document begins").hint("keep one document a file")
+	case !errors.Is(err, io.EOF):
+		return Value{}, yamlError(text, err)
+	}
+	return r.value(&doc, 0)
+}
+
+var (
+	yamlLine   = regexp.MustCompile(`^line (\d+): `)
+	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.+)' referenced$`)
+
+	// The parser counts lines from 0 in the errors of its grammar, and from 1 in those of its scanner.
+	yamlGrammar = regexp.MustCompile(`^(did not find expected (<|node content|'-' indicator|key|',' or)|found (duplicate|incompatible|undefined))`)
+)
+
+// yamlError makes an error of the parser ours. It knows the line at best.
+func yamlError(text []byte, err error) error {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	c := cursor{text: text}
+	if m := yamlAnchor.FindStringSubmatch(message); m != nil {
+		off := max(0, bytes.Index(text, []byte("*"+m[1])))
+		return errorf(Syntax, c.at(off, len(m[1])+1), "there is no anchor %q above", m[1]).hint("define it with &" + m[1] + " before it is used")
+	}
+	at := Pos{Line: 1}
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		at.Line, message = int32(n), message[len(m[0]):]
+		if yamlGrammar.MatchString(message) {
+			at.Line++
+		}
+	}
+	lines := bytes.Split(bytes.TrimRight(text, "\r\n"), []byte("\n"))
+	at.Line = min(at.Line, int32(len(lines))) // the end of the file is a line of its own to it
+	e := errorf(Syntax, at, "%s", message)
+	for n := max(0, int(at.Line)-2); n < min(len(lines), int(at.Line)+1); n++ {
+		if i := bytes.IndexByte(lines[n], '\t'); i >= 0 && len(bytes.TrimLeft(lines[n][:i], " ")) == 0 {
+			e.Pos = Pos{int32(n + 1), int32(i + 1), 1}
+			return e.hint("YAML does not indent with tabs; use spaces")
+		}
+	}
+	return e
+}
+
+type yamlReader struct {
+	end  Pos // of the text
+	left budget
+	open map[*yaml.Node]bool // anchored nodes that are being read
+}
+
+// place is where a node stands, but not behind the end, where the parser puts an empty one.
+func (r *yamlReader) place(n *yaml.Node) Pos {
+	if int32(n.Line) > r.end.Line {
+		return r.end
+	}
+	length := 1
+	if n.Kind == yaml.ScalarNode && !strings.Contains(n.Value, "\n") {
+		length = max(1, utf8.RuneCountInString(n.Value))
+		if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
+			length += 2
+		}
+	}
+	return Pos{int32(n.Line), int32(n.Column), int32(length)}
+}
+
+// value reads a node. An alias is read again each time it stands somewhere, at the cost of
+// the budget, so that ten lines cannot become a billion values.
+func (r *yamlReader) value(n *yaml.Node, depth int) (Value, error) {
+	at := r.place(n)
+	if n.Anchor != "" {
+		if r.open[n] {
+			return Value{}, errorf(Unsupported, at, "anchor %q holds an alias of itself", n.Anchor).hint("data cannot be a circle; name the thing by a key instead")
+		}
+		r.open[n] = true
+		defer delete(r.open, n)
+	}
+	v := Value{Pos: at}
+	var err error
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return r.value(n.Content[0], depth)
+	case yaml.AliasNode:
+		return r.value(n.Alias, depth)
+	case yaml.ScalarNode:
+		if v.V, err = yamlScalar(n, at); err == nil {
+			err = r.left.spend(at, len(n.Value))
+		}
+		return v, err
+	}
+	if err := checkDepth(at, depth+1); err != nil {
+		return v, err
+	}
+	if err := r.left.spend(at, 0); err != nil {
+		return v, err
+	}
+	if want := map[yaml.Kind]string{yaml.SequenceNode: "!!seq", yaml.MappingNode: "!!map"}[n.Kind]; n.ShortTag() != want {
+		return v, errorf(Unsupported, at, "tag %s is not of YAML's core schema", n.Tag).hint("remove the tag")
+	}
+	if n.Kind == yaml.MappingNode {
+		v.V, err = r.mapping(n, depth)
+		return v, err
+	}
+	list := make([]Value, len(n.Content))
+	for i, item := range n.Content {
+		if list[i], err = r.value(item, depth+1); err != nil {
+			return v, err
+		}
+	}
+	v.V = list
+	return v, nil
+}
+
+func (r *yamlReader) mapping(n *yaml.Node, depth int) (Object, error) {
+	o := make(Object, 0, len(n.Content)/2)
+	var seen keys
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind == yaml.ScalarNode && key.Tag == "!!merge" {
+			merged = append(merged, value)
+			continue
+		}
+		m, err := r.key(key)
+		if err != nil {
+			return nil, err
+		}
+		if err := seen.add(m.Key, m.KeyPos); err != nil {
+			return nil, err
+		}
+		if m.Value, err = r.value(value, depth+1); err != nil {
+			return nil, err
+		}
+		o = append(o, m)
+	}
+	for _, value := range merged {
+		v, err := r.value(value, depth)
+		if err != nil {
+			return nil, err
+		}
+		sources, ok := v.V.([]Value)
+		if !ok {
+			sources = []Value{v}
+		}
+		for _, s := range sources {
+			from, ok := s.V.(Object)
+			if !ok {
+				return nil, errorf(Unsupported, r.place(value), `"<<" merges mappings only`).hint("give it an alias of a mapping, or a list of those")
+			}
+			for _, m := range from {
+				if _, ok := seen[m.Key]; !ok {
+					seen.add(m.Key, m.KeyPos)
+					o = append(o, m)
+				}
+			}
+		}
+	}
+	return o, nil
+}
+
+// key reads a mapping's key.
+func (r *yamlReader) key(n *yaml.Node) (Member, error) {
+	at := r.place(n)
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.ScalarNode {
+		return Member{}, errorf(Unsupported, at, "a key is a list or a mapping").hint("keys are strings")
+	}
+	v, err := yamlScalar(n, at)
+	if err != nil {
+		return Member{}, err
+	}
+	s, ok := v.(string)
+	if !ok {
+		return Member{}, errorf(Unsupported, at, "key %s is not a string", shorten(n.Value)).hint(`put it in quotes: ` + strconv.Quote(shorten(n.Value)))
+	}
+	return Member{Key: s, KeyPos: at}, r.left.spend(at, len(s))
+}
+
+// yamlScalar resolves a scalar: by its tag if it has one, as a string if it is quoted or a block,
+// by its look otherwise.
+func yamlScalar(n *yaml.Node, at Pos) (any, error) {
+	if n.Style&yaml.TaggedStyle != 0 {
+		return yamlTagged(n, at)
+	}
+	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return n.Value, nil
+	}
+	return yamlPlain(n.Value, at)
+}
+
+// yamlTagged reads a scalar with a tag of its own, such as !!str 12.
+func yamlTagged(n *yaml.Node, at Pos) (any, error) {
+	tag := n.ShortTag()
+	if tag == "!!str" {
+		return n.Value, nil
+	}
+	v, err := yamlPlain(n.Value, at)
+	if err != nil {
+		return nil, err
+	}
+	fits := false
+	switch x := v.(type) {
+	case nil:
+		fits = tag == "!!null"
+	case bool:
+		fits = tag == "!!bool"
+	case int64:
+		fits = tag == "!!int" || tag == "!!float"
+		if tag == "!!float" {
+			v = float64(x)
+		}
+	case uint64:
+		fits = tag == "!!int"
+	case float64:
+		fits = tag == "!!float"
+	}
+	if fits {
+		return v, nil
+	}
+	switch tag {
+	case "!!null", "!!bool", "!!int", "!!float":
+		return nil, errorf(Unsupported, at, "%q is not of its tag %s", shorten(n.Value), tag).hint("correct the value or the tag")
+	}
+	return nil, errorf(Unsupported, at, "tag %s is not of YAML's core schema", n.Tag).hint("remove the tag")
+}
+
+var (
+	yamlInt   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	yamlBase  = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
+	yamlFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+)
+
+// yamlPlain resolves text without quotes or tag: the table of YAML 1.2, section 10.3.2.
+func yamlPlain(s string, at Pos) (any, error) {
+	switch s {
+	case "", "~", "null", "Null", "NULL":
+		return nil, nil
+	case "true", "True", "TRUE":
+		return true, nil
+	case "false", "False", "FALSE":
+		return false, nil
+	case ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN":
+		return nil, errorf(Number, at, "%s is no finite number", s).hint("write null or a very large number")
+	}
+	switch {
+	case yamlInt.MatchString(s):
+		return integerOf(strings.TrimPrefix(s, "+"), 10, at)
+	case yamlBase.MatchString(s):
+		base := 16
+		if s[1] == 'o' {
+			base = 8
+		}
+		return integerOf(s[2:], base, at)
+	case yamlFloat.MatchString(s):
+		return floatOf(s, at)
+	}
+	return s, nil
+}
