@@ -1,0 +1,343 @@
+package gltf
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// view is a bufferView as far as it is usable.
+type view struct {
+	buffer         int
+	offset, length int64
+	stride         int64 // 0: the elements stand one after the other
+	ok             bool
+	vertices       int  // the first accessor of a vertex attribute; -1 if there is none
+	shared         bool // and there are others
+}
+
+// accessor is an accessor as far as it is usable.
+type accessor struct {
+	view          int // -1: all zeros, but for what is sparse, or what an extension brings
+	offset, count int64
+	stride, size  int64 // bytes between elements, and of one
+	component     int64
+	shape         string // "SCALAR", "VEC3"...
+	ok            bool
+	sparse        *sparse
+}
+
+type sparse struct {
+	indices, values accessor
+}
+
+// Component types.
+const (
+	cByte   = 5120
+	cUbyte  = 5121
+	cShort  = 5122
+	cUshort = 5123
+	cUint   = 5125
+	cFloat  = 5126
+)
+
+var componentNames = map[int64]string{
+	cByte: "byte", cUbyte: "unsigned byte", cShort: "short", cUshort: "unsigned short", cUint: "unsigned int", cFloat: "float",
+}
+
+// componentSize is in bytes; 0 is no component type.
+func componentSize(component int64) int64 {
+	switch component {
+	case cByte, cUbyte:
+		return 1
+	case cShort, cUshort:
+		return 2
+	case cUint, cFloat:
+		return 4
+	}
+	return 0
+}
+
+// components is how many numbers an element has; 0 is no shape.
+func components(shape string) int64 {
+	switch shape {
+	case "SCALAR":
+		return 1
+	case "VEC2":
+		return 2
+	case "VEC3":
+		return 3
+	case "VEC4", "MAT2":
+		return 4
+	case "MAT3":
+		return 9
+	case "MAT4":
+		return 16
+	}
+	return 0
+}
+
+// elementSize is in bytes. Each column of a matrix begins at a multiple of 4.
+func elementSize(shape string, component int64) int64 {
+	size := componentSize(component)
+	switch shape {
+	case "MAT2":
+		return 2 * ((2*size + 3) &^ 3)
+	case "MAT3":
+		return 3 * ((3*size + 3) &^ 3)
+	}
+	return components(shape) * size
+}
+
+func (c *checker) checkBuffers() {
+	var total int64
+	for i, b := range c.tables["buffers"] {
+		length, ok := c.integer(b, "byteLength", 1, missing)
+		uri := c.optional(b, "uri", String)
+		if b.Get("uri") == nil && !isFallback(b) && !(i == 0 && c.doc.BIN != nil) {
+			if i == 0 && c.doc.glb {
+				c.broken(b, Property, `the buffer has no "uri", and the file has no binary chunk`)
+			} else {
+				c.broken(b, Property, `the buffer has no "uri"`)
+			}
+		}
+		if !ok || isFallback(b) && uri == nil {
+			continue
+		}
+		if total += min(length, c.lim.Data+1); total > c.lim.Data {
+			c.broken(b, TooBig, "the buffers have more than %d bytes together", c.lim.Data)
+			return
+		}
+		if i < len(c.buffers) && c.buffers[i] != nil && int64(len(c.buffers[i])) < length {
+			c.broken(b, Bounds, "the buffer says %d bytes, but its data have %d", length, len(c.buffers[i]))
+			c.buffers[i] = nil
+		}
+	}
+}
+
+// isFallback tells a buffer that stands for what meshopt compression unpacks: it has no data of its own.
+func isFallback(buffer *Value) bool {
+	for _, ext := range meshopt {
+		if f := buffer.Path("extensions", ext, "fallback"); f != nil && f.Text == "true" {
+			return true
+		}
+	}
+	return false
+}
+
+// meshopt compression is the one extension that brings a second byte range for a bufferView.
+var meshopt = [...]string{"EXT_meshopt_compression", "KHR_meshopt_compression"}
+
+func (c *checker) checkViews() {
+	c.views = make([]view, len(c.tables["bufferViews"]))
+	for i, v := range c.tables["bufferViews"] {
+		c.views[i] = c.checkRange(v)
+		c.views[i].vertices = -1
+		if s := v.Get("byteStride"); s != nil {
+			n, ok := s.Int()
+			if !ok || n < 4 || n > 252 || n%4 != 0 {
+				level := Loadable
+				if !ok || n < 1 || n > math.MaxInt32 {
+					level, c.views[i].ok = Broken, false
+				}
+				c.report(level, s, Layout, `"byteStride" should be a multiple of 4 from 4 to 252, not %s`, c.shown(s))
+			}
+			c.views[i].stride = n
+		}
+		for _, ext := range meshopt {
+			if m := v.Path("extensions", ext); m != nil {
+				c.checkRange(m)
+			}
+		}
+	}
+}
+
+// checkRange checks an object that names bytes of a buffer.
+func (c *checker) checkRange(v *Value) (r view) {
+	var ok1, ok2 bool
+	r.buffer = c.mustRef(v, "buffer", "buffers")
+	r.offset, ok1 = c.integer(v, "byteOffset", 0, 0)
+	r.length, ok2 = c.integer(v, "byteLength", 1, missing)
+	if r.buffer < 0 || !ok1 || !ok2 {
+		return r
+	}
+	size := c.tables["buffers"][r.buffer].int("byteLength", 0)
+	if r.offset+r.length > size {
+		c.broken(v, Bounds, "the view ends at byte %d, but buffer %d has only %d", r.offset+r.length, r.buffer, size)
+		return r
+	}
+	r.ok = true
+	return r
+}
+
+// bytes of a view; nil if they are not at hand, as those of a compressed view are.
+func (c *checker) bytes(v int) []byte {
+	if v < 0 || !c.views[v].ok {
+		return nil
+	}
+	w := c.views[v]
+	if w.buffer >= len(c.buffers) || int64(len(c.buffers[w.buffer])) < w.offset+w.length {
+		return nil
+	}
+	for _, ext := range meshopt {
+		if c.tables["bufferViews"][v].Path("extensions", ext) != nil {
+			return nil
+		}
+	}
+	return c.buffers[w.buffer][w.offset : w.offset+w.length]
+}
+
+func (c *checker) checkAccessors() {
+	c.accessors = make([]accessor, len(c.tables["accessors"]))
+	for i, v := range c.tables["accessors"] {
+		c.accessors[i] = c.checkAccessor(v)
+	}
+}
+
+// maxZeros bounds the count of an accessor that has no data to bound it.
+const maxZeros = 1 << 26
+
+func (c *checker) checkAccessor(v *Value) accessor {
+	a := accessor{view: c.ref(v, "bufferView", "bufferViews")}
+	var ok1, ok2, ok3 bool
+	a.component, ok1 = c.integer(v, "componentType", 0, missing)
+	a.count, ok2 = c.integer(v, "count", 1, missing)
+	a.offset, ok3 = c.integer(v, "byteOffset", 0, 0)
+	shape := c.member(v, "type", String)
+	if !ok1 || !ok2 || !ok3 || shape == nil {
+		return a
+	}
+	a.shape = shape.Text
+	if componentSize(a.component) == 0 {
+		c.broken(v.Get("componentType"), Property, "component type %d is not one of 5120, 5121, 5122, 5123, 5125, 5126", a.component)
+		return a
+	}
+	if components(a.shape) == 0 {
+		c.broken(shape, Property, "type %s is not one of SCALAR, VEC2, VEC3, VEC4, MAT2, MAT3, MAT4", c.shown(shape))
+		return a
+	}
+	a.ok = c.fits(v, &a)
+	for _, name := range [...]string{"min", "max"} {
+		if m := c.optional(v, name, Array); m != nil && int64(len(m.Items)) != components(a.shape) {
+			c.loadable(m, Property, "%q should have %d numbers as %s has, not %d", name, components(a.shape), a.shape, len(m.Items))
+		}
+	}
+	if s := c.optional(v, "sparse", Object); s != nil && a.ok {
+		a.sparse = c.checkSparse(s, a)
+	}
+	return a
+}
+
+// fits sets size and stride of an accessor and checks that its view holds it.
+func (c *checker) fits(v *Value, a *accessor) bool {
+	a.size = elementSize(a.shape, a.component)
+	a.stride = a.size
+	if a.view < 0 {
+		if v.Get("bufferView") != nil {
+			return false
+		}
+		if a.count > maxZeros {
+			c.broken(v.Get("count"), TooBig, "%d elements without data are over the limit of %d", a.count, maxZeros)
+		}
+		return a.count <= maxZeros
+	}
+	w := c.views[a.view]
+	if !w.ok {
+		return false
+	}
+	if w.stride > 0 {
+		a.stride = w.stride
+	}
+	if a.stride < a.size {
+		c.broken(v, Layout, "an element has %d bytes, more than the stride of %d in bufferView %d", a.size, a.stride, a.view)
+		return false
+	}
+	// Divided first, so that a huge count does not overflow.
+	if a.count-1 > w.length/a.stride || a.offset+a.stride*(a.count-1)+a.size > w.length {
+		c.broken(v, Bounds, "%d elements from byte %d on do not fit into bufferView %d, which has %d bytes", a.count, a.offset, a.view, w.length)
+		return false
+	}
+	if n := componentSize(a.component); a.offset%n != 0 || (w.offset+a.offset)%n != 0 {
+		c.loadable(v, Layout, "the accessor begins at byte %d of its buffer, which is not a multiple of %d as a component of type %d needs", w.offset+a.offset, n, a.component)
+	} else if a.stride%n != 0 {
+		c.loadable(v, Layout, "the stride of %d is not a multiple of %d as a component of type %d needs", a.stride, n, a.component)
+	}
+	return true
+}
+
+func (c *checker) checkSparse(v *Value, base accessor) *sparse {
+	count, ok := c.integer(v, "count", 1, missing)
+	indices, values := c.member(v, "indices", Object), c.member(v, "values", Object)
+	if !ok || indices == nil || values == nil {
+		return nil
+	}
+	if count > base.count {
+		c.broken(v.Get("count"), Bounds, "%d sparse elements are more than the accessor's %d", count, base.count)
+		return nil
+	}
+	component, ok := c.integer(indices, "componentType", 0, missing)
+	if !ok {
+		return nil
+	}
+	if component != cUbyte && component != cUshort && component != cUint {
+		c.broken(indices.Get("componentType"), Property, "sparse indices should have the component type 5121, 5123 or 5125, not %d", component)
+		return nil
+	}
+	s := &sparse{accessor{shape: "SCALAR", component: component, count: count}, accessor{shape: base.shape, component: base.component, count: count}}
+	if !c.checkPart(indices, &s.indices) || !c.checkPart(values, &s.values) {
+		return nil
+	}
+	last := int64(-1)
+	for i := range c.reader(&s.indices) {
+		n := int64(i.uint())
+		if n <= last || n >= base.count {
+			c.broken(indices, Index, "sparse index %d after %d: they should rise, and stay below the count of %d", n, last, base.count)
+			return nil
+		}
+		last = n
+	}
+	return s
+}
+
+func (c *checker) checkPart(v *Value, a *accessor) bool {
+	var ok bool
+	a.view = c.mustRef(v, "bufferView", "bufferViews")
+	a.offset, ok = c.integer(v, "byteOffset", 0, 0)
+	a.ok = ok && a.view >= 0 && c.fits(v, a)
+	return a.ok
+}
+
+// element is the bytes of one element.
+type element struct {
+	data      []byte
+	component int64
+}
+
+// uint is the first component of an unsigned type.
+func (e element) uint() uint32 {
+	switch e.component {
+	case cUbyte:
+		return uint32(e.data[0])
+	case cUshort:
+		return uint32(binary.LittleEndian.Uint16(e.data))
+	}
+	return binary.LittleEndian.Uint32(e.data)
+}
+
+// float is the first component of type float.
+func (e element) float() float32 { return math.Float32frombits(binary.LittleEndian.Uint32(e.data)) }
+
+// reader goes through the elements in a view, sparse ones left aside. There are none if the bytes are not at hand.
+func (c *checker) reader(a *accessor) func(yield func(element) bool) {
+	return func(yield func(element) bool) {
+		data := c.bytes(a.view)
+		if data == nil || !a.ok {
+			return
+		}
+		for i := int64(0); i < a.count; i++ {
+			at := a.offset + i*a.stride
+			if !yield(element{data[at : at+a.size], a.component}) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,193 @@
+// Package gltf reads glTF 2.0 (.gltf and .glb), says all that is wrong with a file and where, and
+// writes one .glb.
+//
+// Rules: what the package does not understand, properties and extensions alike, goes through unchanged, and
+// numbers keep the digits they were written with. No read allocates more than its input and the Limits
+// allow. The package touches no files: whoever calls it brings the bytes of each buffer.
+//
+// Source: Khronos glTF 2.0 specification (ISO/IEC 12113:2022).
+package gltf
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of what is read.
+type Limits struct {
+	JSON   int   // bytes of JSON
+	Depth  int   // of nested JSON values
+	Values int   // in the JSON; each takes about 80 bytes
+	Data   int64 // bytes of all buffers
+}
+
+// DefaultLimits are far above what games have and far below what hurts a build machine.
+func DefaultLimits() Limits {
+	return Limits{JSON: 256 << 20, Depth: 100, Values: 4 << 20, Data: 1 << 30}
+}
+
+// Problem is what is wrong, as a class.
+type Problem uint8
+
+const (
+	Syntax    Problem = iota // not JSON
+	Container                // a damaged .glb
+	TooBig                   // over a limit
+	Version                  // not glTF 2.x
+	Property                 // missing, of a wrong type or value
+	Index                    // of a thing that does not exist
+	Bounds                   // a view or an accessor reaches out of its data
+	Layout                   // alignment and stride
+	Hierarchy                // of nodes and scenes
+	Mesh                     // attributes, indices, morph targets
+	Animation                // animations and skins
+	Extension                // one that is required and unknown
+	DataURI                  // not decodable
+	Problems                 // number of classes
+)
+
+// Level says how bad a finding is.
+type Level uint8
+
+const (
+	Broken   Level = iota // a loader cannot load this
+	Loadable              // against the specification, but a careful loader gets along
+	Advice                // allowed, but somebody should know
+)
+
+// Finding is one thing that is wrong in a file. It is an error, too.
+type Finding struct {
+	Problem
+	Level
+	Pointer string // JSON pointer of the value, "/nodes/3/children/0"; "" is the whole file
+
+	// Line and Column of the value in the text of a .gltf, from 1, Column in characters; 0 in a .glb,
+	// whose JSON nobody has in an editor. Length is how many characters the value has on that line.
+	Line, Column, Length int
+
+	Text string // what is wrong, without the pointer
+}
+
+func (f *Finding) Error() string {
+	if f.Pointer == "" {
+		return f.Text
+	}
+	return f.Pointer + ": " + f.Text
+}
+
+// Document is a file that was read.
+type Document struct {
+	Root *Value
+	BIN  []byte // the binary chunk of a .glb; nil if there is none
+
+	text string // the JSON
+	glb  bool
+}
+
+// Read reads a .gltf or .glb, told apart by the first bytes. The document keeps parts of data. An error is a *Finding.
+func Read(data []byte, lim Limits) (*Document, error) {
+	d := &Document{glb: isGLB(data)}
+	text := data
+	if d.glb {
+		var err error
+		if text, d.BIN, err = splitGLB(data); err != nil {
+			return nil, &Finding{Problem: Container, Text: err.Error()}
+		}
+	}
+	if len(text) > lim.JSON {
+		return nil, &Finding{Problem: TooBig, Text: fmt.Sprintf("%d bytes of JSON are over the limit of %d", len(text), lim.JSON)}
+	}
+	d.text = string(text)
+	root, err := parseJSON(d.text, lim)
+	var bad *syntaxError
+	if errors.As(err, &bad) {
+		f := &Finding{Problem: bad.kind, Text: bad.text}
+		if d.glb {
+			f.Text = fmt.Sprintf("byte %d of the JSON: %s", bad.offset, bad.text)
+		} else {
+			f.Line, f.Column = d.position(bad.offset)
+			f.Length = 1
+		}
+		return nil, f
+	}
+	d.Root = root
+	return d, nil
+}
+
+// Find makes a finding about a value of the document.
+func (d *Document) Find(v *Value, p Problem, l Level, format string, args ...any) *Finding {
+	f := &Finding{Problem: p, Level: l, Text: fmt.Sprintf(format, args...)}
+	if v == nil {
+		return f
+	}
+	f.Pointer, _ = pointer(d.Root, v)
+	if !d.glb && v.end > 0 {
+		f.Line, f.Column = d.position(int(v.start))
+		shown, _, _ := strings.Cut(d.text[v.start:min(v.end, v.start+80)], "\n")
+		f.Length = utf8.RuneCountInString(strings.TrimRight(shown, "\r"))
+	}
+	return f
+}
+
+// position of a byte of the text. It walks the text: findings are few.
+func (d *Document) position(offset int) (line, column int) {
+	before := d.text[:offset]
+	start := strings.LastIndexByte(before, '\n') + 1
+	column = utf8.RuneCountInString(strings.TrimPrefix(before[start:], "\ufeff")) + 1
+	return strings.Count(before, "\n") + 1, column
+}
+
+// pointer is the JSON pointer (RFC 6901) from root to v, found by identity.
+func pointer(root, v *Value) (string, bool) {
+	if root == v {
+		return "", true
+	}
+	for i, item := range root.Items {
+		// Values that were read lie within their parent's text.
+		if v.end > 0 && item.end > 0 && (v.start < item.start || v.end > item.end) {
+			continue
+		}
+		rest, ok := pointer(item, v)
+		if !ok {
+			continue
+		}
+		key := strconv.Itoa(i)
+		if root.Kind == Object {
+			key = strings.NewReplacer("~", "~0", "/", "~1").Replace(root.Names[i])
+		}
+		return "/" + key + rest, true
+	}
+	return "", false
+}
+
+// IsDataURI tells whether a uri carries its data itself.
+func IsDataURI(uri string) bool { return len(uri) >= 5 && strings.EqualFold(uri[:5], "data:") }
+
+// DecodeDataURI decodes a data: URI (RFC 2397), plain or base64, to its media type, which may be empty, and its bytes.
+func DecodeDataURI(uri string, limit int64) (mediaType string, data []byte, err error) {
+	head, body, ok := strings.Cut(uri, ",")
+	if !IsDataURI(uri) || !ok {
+		return "", nil, errors.New(`the data: URI has no ","`)
+	}
+	if int64(len(body))/4*3 > limit {
+		return "", nil, fmt.Errorf("the data: URI holds more than %d bytes", limit)
+	}
+	mediaType, coded := strings.CutSuffix(head[len("data:"):], ";base64")
+	if !coded {
+		s, err := url.PathUnescape(body)
+		if err != nil {
+			return "", nil, fmt.Errorf("the data: URI is not decodable: %w", err)
+		}
+		return mediaType, []byte(s), nil
+	}
+	data, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(body, "="))
+	if err != nil {
+		return "", nil, fmt.Errorf("the data: URI is not decodable: %w", err)
+	}
+	return mediaType, data, nil
+}

@@ -1,0 +1,308 @@
+package gltf
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// maxFindings are kept of a file; the rest is counted. One slip of an exporter shows up in every node.
+const maxFindings = 20
+
+// Report is all that Validate has to say.
+type Report struct {
+	Findings []*Finding // at most 20, in the order of the checks
+	More     int        // how many more there are
+
+	// Broken tells whether any finding, kept or not, is of the level Broken.
+	Broken bool
+}
+
+// checker validates one document. Its methods report and go on: each check stands on what earlier checks
+// found usable, so that one mistake is told once.
+type checker struct {
+	Report
+	doc       *Document
+	buffers   [][]byte
+	lim       Limits
+	tables    map[string][]*Value // the top-level arrays whose items are indexed
+	views     []view
+	accessors []accessor
+	parents   []int // of each node; -1 if none
+	quantised bool  // KHR_mesh_quantization allows small components
+}
+
+// tables are the top-level arrays and what one item is called.
+var tables = [...][2]string{
+	{"buffers", "buffer"}, {"bufferViews", "bufferView"}, {"accessors", "accessor"}, {"images", "image"},
+	{"samplers", "sampler"}, {"textures", "texture"}, {"materials", "material"}, {"meshes", "mesh"},
+	{"cameras", "camera"}, {"nodes", "node"}, {"skins", "skin"}, {"animations", "animation"}, {"scenes", "scene"},
+}
+
+// Validate checks a document against the specification. buffers holds the bytes of each of its
+// buffers; where one is nil, nothing is said about the bytes themselves.
+func Validate(doc *Document, buffers [][]byte, lim Limits) Report {
+	c := &checker{doc: doc, buffers: slices.Clone(buffers), lim: lim, tables: map[string][]*Value{}}
+	if doc.Root.Kind != Object {
+		c.broken(doc.Root, Property, "the JSON should be an object, not %s", doc.Root.Kind)
+		return c.Report
+	}
+	if !c.asset() {
+		return c.Report
+	}
+	for _, t := range tables {
+		c.tables[t[0]] = c.objects(doc.Root, t[0])
+	}
+	c.extensions()
+	c.checkBuffers()
+	c.checkViews()
+	c.checkAccessors()
+	c.checkImages()
+	c.checkMaterials()
+	c.checkMeshes()
+	c.checkNodes()
+	c.checkScenes()
+	c.checkSkins()
+	c.checkAnimations()
+	c.checkCameras()
+	return c.Report
+}
+
+func (c *checker) report(l Level, v *Value, p Problem, format string, args ...any) {
+	c.Broken = c.Broken || l == Broken
+	if len(c.Findings) == maxFindings {
+		c.More++
+		return
+	}
+	c.Findings = append(c.Findings, c.doc.Find(v, p, l, format, args...))
+}
+
+func (c *checker) broken(v *Value, p Problem, format string, args ...any) {
+	c.report(Broken, v, p, format, args...)
+}
+
+func (c *checker) loadable(v *Value, p Problem, format string, args ...any) {
+	c.report(Loadable, v, p, format, args...)
+}
+
+// asset checks the version. Nothing else is worth checking in a glTF 1.0.
+func (c *checker) asset() bool {
+	asset := c.doc.Root.Get("asset")
+	if asset == nil {
+		c.broken(c.doc.Root, Version, `"asset" is missing, so this is no glTF 2.0`)
+		return false
+	}
+	v := asset.Get("version")
+	if v == nil || v.Kind != String {
+		c.broken(asset, Version, `"version" is missing, so this is no glTF 2.0`)
+		return false
+	}
+	if !strings.HasPrefix(v.Text, "2.") {
+		c.broken(v, Version, "the file is glTF %s; only 2.x can be read", v.Text)
+		return false
+	}
+	if m := asset.Get("minVersion"); m != nil && m.Text != "2.0" {
+		c.broken(m, Version, "the file wants a reader of glTF %s; this one reads 2.0", m.Text)
+		return false
+	}
+	return true
+}
+
+// objects is an array member whose items are objects. Items that are not are reported and read as empty.
+func (c *checker) objects(parent *Value, name string) []*Value {
+	a := parent.Get(name)
+	if a == nil {
+		return nil
+	}
+	if a.Kind != Array {
+		c.broken(a, Property, "%q should be an array, not %s", name, a.Kind)
+		return nil
+	}
+	if len(a.Items) == 0 {
+		c.loadable(a, Property, "%q is empty; leave it out instead", name)
+	}
+	for _, item := range a.Items {
+		if item.Kind != Object {
+			c.broken(item, Property, "an item of %q should be an object, not %s", name, item.Kind)
+		}
+	}
+	return a.Items
+}
+
+// member is a member that must be there and of a kind; nil if it is not.
+func (c *checker) member(parent *Value, name string, kind Kind) *Value {
+	v := parent.Get(name)
+	if v == nil {
+		c.broken(parent, Property, "%q is missing", name)
+		return nil
+	}
+	return c.kind(v, name, kind)
+}
+
+// optional is a member that, if it is there, must be of a kind.
+func (c *checker) optional(parent *Value, name string, kind Kind) *Value {
+	if v := parent.Get(name); v != nil {
+		return c.kind(v, name, kind)
+	}
+	return nil
+}
+
+func (c *checker) kind(v *Value, name string, kind Kind) *Value {
+	if v.Kind != kind {
+		c.broken(v, Property, "%q should be %s, not %s", name, kind, v.Kind)
+		return nil
+	}
+	return v
+}
+
+// integer is an integer member from least up to 2^53, or the default if it is missing; a default of missing
+// means that it must be there. false: it is not usable, and that was reported.
+func (c *checker) integer(parent *Value, name string, least, otherwise int64) (int64, bool) {
+	v := parent.Get(name)
+	if v == nil {
+		if otherwise == missing {
+			c.broken(parent, Property, "%q is missing", name)
+		}
+		return otherwise, otherwise != missing
+	}
+	n, ok := v.Int()
+	if !ok || n < least {
+		c.broken(v, Property, "%q should be an integer from %d, not %s", name, least, c.shown(v))
+		return 0, false
+	}
+	return n, true
+}
+
+const missing = math.MinInt64
+
+// shown is a value as a message has it.
+func (c *checker) shown(v *Value) string {
+	if v.Kind == Array || v.Kind == Object {
+		return v.Kind.String()
+	}
+	s := string(v.AppendJSON(nil))
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
+}
+
+// ref is a member that is an index into a top-level array; -1 if it is missing or, after a report, unusable.
+func (c *checker) ref(parent *Value, name, table string) int {
+	if v := parent.Get(name); v != nil {
+		return c.index(v, table)
+	}
+	return -1
+}
+
+// mustRef is ref for a member that must be there.
+func (c *checker) mustRef(parent *Value, name, table string) int {
+	if parent.Get(name) == nil {
+		c.broken(parent, Property, "%q is missing", name)
+	}
+	return c.ref(parent, name, table)
+}
+
+func (c *checker) index(v *Value, table string) int {
+	return c.indexOf(v, "the file", singular(table), len(c.tables[table]))
+}
+
+// indexOf is index for a list of owner's.
+func (c *checker) indexOf(v *Value, owner, what string, count int) int {
+	n, ok := v.Int()
+	if !ok || n < 0 {
+		c.broken(v, Property, "the index of a %s should be an integer from 0, not %s", what, c.shown(v))
+		return -1
+	}
+	if n >= int64(count) {
+		c.broken(v, Index, "%s %d does not exist; %s has %s", what, n, owner, plural(count, what))
+		return -1
+	}
+	return int(n)
+}
+
+func singular(table string) string {
+	for _, t := range tables {
+		if t[0] == table {
+			return t[1]
+		}
+	}
+	return table
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if what == "mesh" {
+		return fmt.Sprintf("%d meshes", n)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// oneOf checks a string or number member that has a list of values. Others can be loaded by ignoring them.
+func (c *checker) oneOf(parent *Value, name string, values ...string) {
+	v := parent.Get(name)
+	if v != nil && !slices.Contains(values, v.Text) {
+		c.loadable(v, Property, "%q should be one of %s, not %s", name, strings.Join(values, ", "), c.shown(v))
+	}
+}
+
+// numbers checks that a member, if it is there, is an array of n numbers; n < 0 is any number of them.
+func (c *checker) numbers(parent *Value, name string, n int) {
+	a := c.optional(parent, name, Array)
+	if a == nil {
+		return
+	}
+	if n >= 0 && len(a.Items) != n {
+		c.broken(a, Property, "%q should have %d numbers, not %d", name, n, len(a.Items))
+	}
+	for _, item := range a.Items {
+		if item.Kind != Number {
+			c.broken(item, Property, "%q should have numbers, not %s", name, item.Kind)
+			return
+		}
+	}
+}
+
+// understood are the extensions of which Pack knows all references to bufferViews and buffers: most have none,
+// the others call them "bufferView", or are followed by name.
+var understood = map[string]bool{
+	"KHR_animation_pointer": true, "KHR_draco_mesh_compression": true, "KHR_lights_punctual": true,
+	"KHR_mesh_quantization": true, "KHR_meshopt_compression": true, "KHR_node_visibility": true, "KHR_texture_basisu": true,
+	"KHR_texture_transform": true, "KHR_xmp_json_ld": true,
+	"EXT_lights_image_based": true, "EXT_mesh_gpu_instancing": true, "EXT_meshopt_compression": true,
+	"EXT_texture_webp": true, "EXT_texture_avif": true, "MSFT_lod": true, "MSFT_texture_dds": true, "VRM": true,
+}
+
+func isUnderstood(extension string) bool {
+	return understood[extension] || strings.HasPrefix(extension, "KHR_materials_") || strings.HasPrefix(extension, "VRMC_")
+}
+
+func (c *checker) extensions() {
+	var used []string
+	if a := c.optional(c.doc.Root, "extensionsUsed", Array); a != nil {
+		for _, v := range a.Items {
+			if c.kind(v, "extensionsUsed", String) != nil {
+				used = append(used, v.Text)
+			}
+		}
+	}
+	c.quantised = slices.Contains(used, "KHR_mesh_quantization")
+	a := c.optional(c.doc.Root, "extensionsRequired", Array)
+	if a == nil {
+		return
+	}
+	for _, v := range a.Items {
+		if c.kind(v, "extensionsRequired", String) == nil {
+			continue
+		}
+		if !slices.Contains(used, v.Text) {
+			c.loadable(v, Extension, `extension %q is required, but not in "extensionsUsed"`, v.Text)
+		}
+		if !isUnderstood(v.Text) {
+			c.report(Advice, v, Extension, "extension %q is required and not known here; it goes into the product unchecked", v.Text)
+		}
+	}
+}
