@@ -45,6 +45,9 @@ func Open(dir string) (*Store, error) {
 	return s, os.MkdirAll(tmp, 0o777)
 }
 
+// OpenReadOnly opens a store to look into. Nothing is made, removed or written.
+func OpenReadOnly(dir string) *Store { return &Store{dir: dir} }
+
 // Path is where a blob is or would be.
 func (s *Store) Path(h digest.Hash) string {
 	x := h.String()

@@ -51,6 +51,12 @@ func (t *Table) Hash(i Index) (digest.Hash, error) {
 	return h, nil
 }
 
+// HashFile hashes a file that is in no table.
+func HashFile(path string) (digest.Hash, error) {
+	h, _, _, err := hashFile(path)
+	return h, err
+}
+
 // hashFile hashes a file and checks that it stayed the same meanwhile; it tries a few times.
 func hashFile(path string) (digest.Hash, Stat, time.Time, error) {
 	for range 3 {

@@ -26,7 +26,7 @@ const IgnoreFile = ".kilnignore"
 
 // builtinIgnore is what no game content is: version control, what desktops and editors leave behind.
 var builtinIgnore = []string{
-	".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", "desktop.ini", "*~", ".#*", ".*.sw[op]", IgnoreFile,
+	".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", "desktop.ini", "*~", ".#*", ".*.sw[op]",
 }
 
 // Options of a scan.
@@ -35,6 +35,7 @@ type Options struct {
 	Ignore  []string // of the project file
 	Exclude []string // absolute folders that are passed over: the output, Kiln's own
 	Workers int
+	Relist  bool // list all folders again: what is ignored may be other files than last time
 	Hash    bool // look at the content of every file whose hash is known, whatever its stat says
 }
 
@@ -53,11 +54,11 @@ func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
 		if _, err := os.Stat(r); err != nil {
 			return nil, false, false, err
 		}
-		if prev == nil {
+		if prev == nil || o.Relist {
 			s.todo = append(s.todo, &folder{Folder: Folder{Root: i}})
 		}
 	}
-	if prev != nil {
+	if prev != nil && !o.Relist {
 		if same := s.look(); same && len(s.suspects) == 0 {
 			return prev, false, false, nil
 		}
@@ -141,7 +142,7 @@ func (s *scan) lookFolder(old *Folder) (*folder, bool) {
 	var fresh []File // copied on the first difference
 	for i := range files {
 		f := &files[i]
-		if !f.visible() {
+		if !f.visible() && f.Trouble != IgnoreList {
 			continue
 		}
 		st, mode, err := d.stat(f.Name)
@@ -150,6 +151,9 @@ func (s *scan) lookFolder(old *Folder) (*folder, bool) {
 		}
 		if st == f.Stat && !f.Racy && !(s.o.Hash && !f.Hash.IsZero()) {
 			continue
+		}
+		if f.Trouble == IgnoreList {
+			return &folder{Folder: Folder{Root: old.Root, Path: old.Path}}, true
 		}
 		if fresh == nil {
 			fresh = slices.Clone(files)
@@ -288,6 +292,9 @@ func (s *scan) entry(f *folder, d dir, e fs.DirEntry, ignored func(string, bool)
 	st, _, err := d.stat(name)
 	if err != nil {
 		return File{}, nil // gone since it was listed
+	}
+	if name == IgnoreFile {
+		return File{Name: name, Stat: st, Trouble: IgnoreList, Racy: racy(st.MTime, time.Now())}, nil
 	}
 	return s.file(f.Root, rel, name, st), nil
 }

@@ -36,6 +36,7 @@ const (
 	NotUTF8            // the name is not
 	Irregular          // a pipe, socket or device
 	Unreadable         // a folder that cannot be listed
+	IgnoreList         // no trouble: an ignore file, which is looked after but is no content
 )
 
 // File is an entry of a folder that is no folder.
@@ -206,4 +207,16 @@ func (t *Table) folderOf(i Index) *Folder {
 func (t *Table) PathOf(i Index) (root int, p string) {
 	f := t.folderOf(i)
 	return f.Root, path.Join(f.Path, t.Files[i].Name)
+}
+
+// Each calls f for every file that can be read, in the order of the table.
+func (t *Table) Each(f func(root int, path string, file *File)) {
+	for i := range t.Folders {
+		d := &t.Folders[i]
+		for j := d.First; j < d.First+d.Count; j++ {
+			if t.Files[j].visible() {
+				f(d.Root, path.Join(d.Path, t.Files[j].Name), &t.Files[j])
+			}
+		}
+	}
 }
