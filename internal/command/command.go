@@ -49,12 +49,25 @@ type Config struct {
 	// Name is how rules call it; it is the type of the main product as well.
 	Name string
 
+	// Summary is one line for people; empty is "runs" and the program.
+	Summary string
+
+	// Version is raised by hand when the output would change and nothing that is recorded does; 0 is 1.
+	Version int
+
 	// Command is the program and its arguments, as templates: see docs/commands.md. The
 	// program is a name on PATH or a path relative to the project, without placeholders.
 	Command []string
 
 	// Extensions it is the default processor for, lower case with the dot.
 	Extensions []string
+
+	// Folder says that its assets are folders: {in} is the folder, and the view has all files
+	// below it.
+	Folder bool
+
+	// Memory that one run needs at most, in bytes; 0 if not known.
+	Memory int64
 
 	// Output is the extension of the main product, with the dot; empty keeps the
 	// source's own name.
@@ -168,10 +181,15 @@ type proc struct {
 func (p *proc) Info() processor.Info {
 	info := processor.Info{
 		Name:       p.config.Name,
-		Version:    1,
-		Summary:    "runs " + p.config.Command[0],
+		Version:    max(p.config.Version, 1),
+		Summary:    p.config.Summary,
 		Extensions: p.config.Extensions,
+		Folder:     p.config.Folder,
 		Settings:   p.settings,
+		Memory:     p.config.Memory,
+	}
+	if info.Summary == "" {
+		info.Summary = "runs " + p.config.Command[0]
 	}
 	for _, o := range p.outputs {
 		info.Products = append(info.Products, processor.ProductType{Type: p.productType(o), Extension: o.extension})
@@ -188,7 +206,7 @@ func (p *proc) productType(o output) string {
 
 var (
 	validName      = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
-	validExtension = regexp.MustCompile(`^(\.[A-Za-z0-9_+-]+)+$`)
+	validExtension = regexp.MustCompile(`^(\.[^./\\*?\[\]{}<>:|"\pC\pZ]+)+$`)
 	validEnv       = regexp.MustCompile(`^[^=\x00]+$`)
 )
 

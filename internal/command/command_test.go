@@ -30,6 +30,7 @@ func glslc() Config {
 func TestInfo(t *testing.T) {
 	c := glslc()
 	c.Outputs = map[string]string{"z": ".json", "reflection": ".json"}
+	c.Version, c.Summary, c.Memory = 3, "shaders", 1<<30
 	c.Command = append(c.Command, "{out:reflection}", "{out:z}")
 	p, err := New(c)
 	if err != nil {
@@ -39,7 +40,7 @@ func TestInfo(t *testing.T) {
 	settings := info.Settings
 	info.Settings = nil
 	want := processor.Info{
-		Name: "spirv", Version: 1, Summary: "runs glslc", Extensions: []string{".vert", ".frag"},
+		Name: "spirv", Version: 3, Summary: "shaders", Memory: 1 << 30, Extensions: []string{".vert", ".frag"},
 		Products: []processor.ProductType{
 			{Type: "spirv", Extension: ".spv"},
 			{Type: "reflection", Extension: ".json"},
@@ -55,6 +56,14 @@ func TestInfo(t *testing.T) {
 	}
 	if again := p.Info().Settings; again != settings {
 		t.Error("Info gives other settings the second time")
+	}
+}
+
+func TestInfoOfLittle(t *testing.T) {
+	p := mustNew(t, Config{Name: "x", Command: []string{"bin/x", "{in}", "{out}"}, Extensions: []string{".größe.7z"}})
+	info := p.Info()
+	if info.Version != 1 || info.Summary != "runs bin/x" || info.Settings != nil || info.Memory != 0 || info.Folder {
+		t.Errorf("%+v", info)
 	}
 }
 

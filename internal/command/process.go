@@ -16,8 +16,8 @@ import (
 )
 
 // ErrMoment is wrapped by a failure that is due to the moment and not to the input: the
-// program ran out of time, was killed, or could not be started. The same job may go well the next
-// time, so a build must not keep the failure.
+// program ran out of time, was killed, or could not be started, or the disk was full. The same job may
+// go well the next time, so a build must not keep the failure.
 var ErrMoment = errors.New("due to the moment, not to the input")
 
 func (p *proc) Process(ctx context.Context, job processor.Job) error {
@@ -76,13 +76,13 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 		}
 		file, err := job.Tool(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			where := "on PATH"
+			where := "not on PATH"
 			if strings.ContainsAny(name, `/\`) {
-				where = "in the project"
+				where = "not in the project, or may not be executed"
 			}
 			return nil, &processor.Problem{
 				Code: string(diag.ToolMissing),
-				Text: fmt.Sprintf("processor %q needs the program %q, which is not %s", p.config.Name, name, where),
+				Text: fmt.Sprintf("processor %q needs the program %q, which is %s", p.config.Name, name, where),
 				Hint: fmt.Sprintf("install %q or correct `command`; `kiln doctor` lists the programs that this project needs", name),
 				Err:  err,
 			}
@@ -102,16 +102,16 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 // program runs, so that none of them can get into a product.
 func (p *proc) value(job processor.Job, tools map[string]string, ph part) ([]string, error) {
 	source := job.Asset().Path
-	ext := path.Ext(source)
+	base, ext := baseName(job.Asset())
 	switch ph.name {
 	case "in":
 		return []string{guarded(source)}, nil
 	case "out":
-		return []string{"../" + outFile(source, output{ph.detail, p.extension(ph.detail)})}, nil
+		return []string{"../" + outFile(job.Asset(), output{ph.detail, p.extension(ph.detail)})}, nil
 	case "dep":
 		return []string{"../" + depfile}, nil
 	case "name":
-		return []string{strings.TrimSuffix(path.Base(source), ext)}, nil
+		return []string{base}, nil
 	case "ext":
 		return []string{ext}, nil
 	case "platform":
@@ -151,11 +151,20 @@ func (p *proc) extension(name string) string {
 	return ""
 }
 
+// baseName is the name of an asset's file in two parts; a folder's has no extension.
+func baseName(a processor.Asset) (name, ext string) {
+	name = path.Base(a.Path)
+	if a.Folder {
+		return name, ""
+	}
+	ext = path.Ext(name)
+	return strings.TrimSuffix(name, ext), ext
+}
+
 // outFile is where the program writes a product, below the scratch folder: out/water.spv,
 // out/water.reflection.json.
-func outFile(source string, o output) string {
-	base, ext := path.Base(source), path.Ext(source)
-	name := strings.TrimSuffix(base, ext)
+func outFile(a processor.Asset, o output) string {
+	name, ext := baseName(a)
 	if o.name != "" {
 		name += "." + o.name
 	}
@@ -253,7 +262,7 @@ func (p *proc) checkDepfile(v *view, tools map[string]string) error {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxDepfile+1))
 	if err != nil {
-		return err
+		return moment(err)
 	}
 	if len(data) > maxDepfile {
 		return bad(nil, "the depfile is larger than %d bytes", maxDepfile)
@@ -303,7 +312,7 @@ func (p *proc) publish(ctx context.Context, job processor.Job, v *view) error {
 	name := path.Base(p.config.Command[0])
 	for _, o := range p.outputs {
 		placeholder := part{name: "out", detail: o.name}
-		f, err := v.open(outFile(job.Asset().Path, o))
+		f, err := v.open(outFile(job.Asset(), o))
 		var odd *notAFile
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -321,7 +330,7 @@ func (p *proc) publish(ctx context.Context, job processor.Job, v *view) error {
 				Err:  err,
 			}
 		case err != nil:
-			return err
+			return moment(err)
 		}
 		err = send(ctx, job, f, processor.Output{Name: o.name, Type: p.productType(o), Extension: o.extension})
 		if err = errors.Join(err, f.Close()); err != nil {

@@ -159,6 +159,44 @@ include/x/light.glsl 2 1980-01-01
 	}
 }
 
+func TestFolder(t *testing.T) {
+	c := helperConfig("tree", "{out}", "{in}", "{name}{ext}")
+	c.Folder, c.Extensions, c.Inputs = true, []string{".png"}, []string{"common/*"}
+	p := mustNew(t, c)
+	if !p.Info().Folder {
+		t.Error("not a processor of folders")
+	}
+	one := helperCase(t)
+	one.Asset = "ui[1].d/"
+	one.Files = map[string][]byte{
+		"ui[1].d/a.png": []byte("1"), "ui[1].d/deep/b.png": []byte("12"), "ui1.d/no.png": nil, "common/c.png": nil,
+	}
+	r := processortest.Run(t, p, one)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := `. folder 1980-01-01
+common folder 1980-01-01
+common/c.png 0 1980-01-01
+ui[1].d folder 1980-01-01
+ui[1].d/a.png 1 1980-01-01
+ui[1].d/deep folder 1980-01-01
+ui[1].d/deep/b.png 2 1980-01-01
+`
+	if d := cmp.Diff(want, string(r.Products[""].Data)); d != "" {
+		t.Error(d)
+	}
+	one.Files = nil
+	if r := processortest.Run(t, p, one); r.Err != nil || !strings.Contains(string(r.Products[""].Data), "ui[1].d folder") {
+		t.Errorf("an empty folder: %v, %q", r.Err, r.Products[""].Data)
+	}
+	c = helperConfig("args", "{out}", "{in}", "{name}", "{ext}")
+	c.Folder = true
+	if r := processortest.Run(t, mustNew(t, c), one); string(r.Products[""].Data) != "../out/ui[1].d.bin\nui[1].d\nui[1].d\n" {
+		t.Errorf("%v, %q", r.Err, r.Products[""].Data)
+	}
+}
+
 func TestViewRefuses(t *testing.T) {
 	t.Run("too many", func(t *testing.T) {
 		c := helperConfig("tree", "{out}", "{in}")
@@ -348,8 +386,8 @@ func TestOutputs(t *testing.T) {
 func TestMissingTool(t *testing.T) {
 	for program, want := range map[string]string{
 		"glslc":     `processor "helped" needs the program "glslc", which is not on PATH`,
-		"tools/x":   `processor "helped" needs the program "tools/x", which is not in the project`,
-		"tools/y.x": `processor "helped" needs the program "tools/y.x", which is not in the project`,
+		"tools/x":   `processor "helped" needs the program "tools/x", which is not in the project, or may not be executed`,
+		"tools/y.x": `processor "helped" needs the program "tools/y.x", which is not in the project, or may not be executed`,
 	} {
 		c := helperConfig("{in}", "{out}")
 		c.Command[0] = program

@@ -56,7 +56,7 @@ func newView(ctx context.Context, job processor.Job, inputs []string) (*view, er
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, moment(err)
 	}
 	v := &view{dir: dir, root: root, files: map[string]bool{}, made: map[string]bool{}}
 	if err := v.fill(ctx, job, inputs); err != nil {
@@ -73,7 +73,15 @@ func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) err
 			return err
 		}
 	}
-	paths := []string{job.Asset().Path}
+	asset := job.Asset()
+	paths := []string{asset.Path}
+	if asset.Folder {
+		paths = nil
+		inputs = append([]string{literally(asset.Path) + "/**"}, inputs...)
+		if err := v.mkdir(path.Join(viewFolder, asset.Path)); err != nil { // it may have no files
+			return err
+		}
+	}
 	for _, glob := range inputs {
 		found, err := job.Glob(glob)
 		if err != nil {
@@ -101,10 +109,23 @@ func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) err
 	}
 	for _, folder := range slices.Backward(v.order) { // a folder's time changes with what is put in it
 		if err := v.root.Chtimes(filepath.FromSlash(folder), fileTime, fileTime); err != nil {
-			return err
+			return moment(err)
 		}
 	}
 	return nil
+}
+
+// literally is a glob that matches just this path.
+func literally(p string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`).Replace(p)
+}
+
+// moment marks an error of this machine's disk: another try may go well.
+func moment(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w (%w)", err, ErrMoment)
 }
 
 // add copies one source file to its place in the view.
@@ -135,14 +156,14 @@ func (v *view) add(job processor.Job, source string, buf []byte) (err error) {
 		}
 	}
 	if err != nil {
-		return err
+		return moment(err)
 	}
 	_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, buf)
 	if err = errors.Join(err, out.Close()); err != nil {
-		return err
+		return moment(err)
 	}
 	v.files[source] = true
-	return v.root.Chtimes(name, fileTime, fileTime)
+	return moment(v.root.Chtimes(name, fileTime, fileTime))
 }
 
 // mkdir makes a folder below the scratch folder and the ones it lies in.
@@ -155,7 +176,7 @@ func (v *view) mkdir(folder string) error {
 	}
 	v.made[folder] = true
 	v.order = append(v.order, folder)
-	return v.root.Mkdir(filepath.FromSlash(folder), 0o755)
+	return moment(v.root.Mkdir(filepath.FromSlash(folder), 0o755))
 }
 
 // path is a file or folder of the run as an absolute path.
