@@ -72,16 +72,31 @@ func (r *Run) See(kind Kind, subject string, value digest.Hash) {
 	r.record(Observation{Kind: kind, Subject: subject, Value: value})
 }
 
-func (r *Run) record(o Observation) {
+// SeeLater takes the place of a leaf observation whose value is known only when the look is over: a large file that is
+// hashed while it is read. The answer sets it.
+func (r *Run) SeeLater(kind Kind, subject string) func(digest.Hash) {
+	at := r.record(Observation{Kind: kind, Subject: subject})
+	return func(h digest.Hash) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if at >= 0 {
+			r.seen[at].Value = h
+		}
+	}
+}
+
+// record gives the place of the observation, or -1 if it is not a new one.
+func (r *Run) record(o Observation) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cycle != nil || r.has(o) {
-		return
+		return -1
 	}
 	r.seen = append(r.seen, o)
 	if r.known != nil {
 		r.known[observationID{o.Kind, o.SubID, o.Subject}] = struct{}{}
 	}
+	return len(r.seen) - 1
 }
 
 func (r *Run) has(o Observation) bool {

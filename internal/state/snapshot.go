@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/source"
@@ -28,9 +26,10 @@ type Output struct {
 	Hash digest.Hash
 }
 
-// Input is a file outside the source roots that a build depends on: the project file, tools.
-type Input struct {
-	Path string // absolute
+// Tool is an external program that some job looked for.
+type Tool struct {
+	Name string // as the job called it
+	Path string // where it was found; "" if it was not
 	Stat source.Stat
 	Hash digest.Hash // zero: it was missing
 }
@@ -56,11 +55,13 @@ type Totals struct {
 // Snapshot is the world at the end of a build. If nothing in it differs, nothing is to be done.
 type Snapshot struct {
 	Signature digest.Hash // of all that decides what is built besides files: Kiln itself, processors, the environment of the project file
+	Project   digest.Hash // of the project file
 	Build     uint64      // number of the build
+	Mirrored  uint64      // number of the build that the content database tells of; 0: none
 	Whole     bool        // the build was of all assets on all platforms and was not stopped
 	Sources   *source.Table
 	Outputs   []Output // sorted by File
-	Inputs    []Input
+	Tools     []Tool
 	Variables []Variable
 	Tasks     []TaskState
 	Messages  []byte // what there was to tell people, to be told again
@@ -100,12 +101,14 @@ func WriteSnapshot(path string, s *Snapshot) error {
 	copy(e.buf, header(snapshotMagic, SnapshotVersion))
 	encodeSnapshot(&e, s)
 	binary.LittleEndian.PutUint32(e.buf[headerSize:], crc32.Checksum(e.buf[headerSize+4:], castagnoli))
-	return renameio.WriteFile(path, e.buf, 0o666)
+	return writeFile(path, e.buf)
 }
 
 func encodeSnapshot(e *encoder, s *Snapshot) {
 	e.hash(&s.Signature)
+	e.hash(&s.Project)
 	e.uint(s.Build)
+	e.uint(s.Mirrored)
 	e.bool(s.Whole)
 	encodeTable(e, s.Sources)
 	e.uint(uint64(len(s.Outputs)))
@@ -115,9 +118,10 @@ func encodeSnapshot(e *encoder, s *Snapshot) {
 		encodeStat(e, &o.Stat)
 		e.hash(&o.Hash)
 	}
-	e.uint(uint64(len(s.Inputs)))
-	for i := range s.Inputs {
-		in := &s.Inputs[i]
+	e.uint(uint64(len(s.Tools)))
+	for i := range s.Tools {
+		in := &s.Tools[i]
+		e.str(in.Name)
 		e.str(in.Path)
 		encodeStat(e, &in.Stat)
 		e.hash(&in.Hash)
@@ -179,7 +183,7 @@ const (
 )
 
 func decodeSnapshot(d *decoder) *Snapshot {
-	s := &Snapshot{Signature: d.hash(), Build: d.uint(), Whole: d.bool()}
+	s := &Snapshot{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Whole: d.bool()}
 	s.Sources = decodeTable(d)
 	s.Outputs = make([]Output, d.count(1+leastStat+digest.Size))
 	for i := range s.Outputs {
@@ -188,10 +192,10 @@ func decodeSnapshot(d *decoder) *Snapshot {
 		decodeStat(d, &o.Stat)
 		o.Hash = d.hash()
 	}
-	s.Inputs = make([]Input, d.count(1+leastStat+digest.Size))
-	for i := range s.Inputs {
-		in := &s.Inputs[i]
-		in.Path = d.str()
+	s.Tools = make([]Tool, d.count(2+leastStat+digest.Size))
+	for i := range s.Tools {
+		in := &s.Tools[i]
+		in.Name, in.Path = d.str(), d.str()
 		decodeStat(d, &in.Stat)
 		in.Hash = d.hash()
 	}

@@ -18,8 +18,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
@@ -59,6 +57,7 @@ type Traces struct {
 	live  int64 // bytes of records that still count
 	lens  map[uint64]int
 	enc   encoder
+	last  uint64 // highest build number of a trace
 }
 
 // OpenTraces reads the log, or begins one. why is not empty if an older log was set aside or cut.
@@ -74,7 +73,7 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 		return t, why, nil
 	}
 	if good < headerSize {
-		if err := renameio.WriteFile(path, header(tracesMagic, TracesVersion), 0o666); err != nil {
+		if err := writeFile(path, header(tracesMagic, TracesVersion)); err != nil {
 			return nil, why, err
 		}
 		good = headerSize
@@ -166,6 +165,7 @@ func (t *Traces) put(key engine.Key, tr *engine.Trace, size int) {
 		}
 	}
 	t.byKey[key] = kept
+	t.last = max(t.last, tr.Build)
 	t.lens[tr.ID] = size
 	t.live += int64(size)
 }
@@ -196,6 +196,13 @@ func (t *Traces) Traces(k engine.Key) []*engine.Trace {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byKey[k]
+}
+
+// LastBuild is the highest number of a build in which a trace was made.
+func (t *Traces) LastBuild() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
 }
 
 // Keys of all traces, in no order.
@@ -316,7 +323,7 @@ func (t *Traces) compact() error {
 			buf.Write(e.buf)
 		}
 	}
-	return renameio.WriteFile(t.path, buf.Bytes(), 0o666)
+	return writeFile(t.path, buf.Bytes())
 }
 
 // encodeTrace leaves room for the ID, first of all.

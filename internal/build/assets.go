@@ -1,0 +1,209 @@
+package build
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/internal/asset"
+	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/source"
+	"github.com/kiln-pipeline/kiln/internal/state"
+)
+
+// evaluate makes assets of the files and all rules. It also gives the paths of all source files, Kiln's own left out.
+func (p *Project) evaluate(t *source.Table) (*asset.Table, []string, diag.List) {
+	all := t.Paths()
+	paths := make([]string, 0, len(all))
+	var rules []project.Rule
+	var l diag.List
+	var folders []string
+	for _, f := range all {
+		switch path.Base(f) {
+		case project.RulesFile:
+			folders = append(folders, path.Dir(f))
+		case project.File:
+		default:
+			paths = append(paths, f)
+		}
+	}
+	for _, dir := range folders {
+		r, errs := p.folderRules(t, dir)
+		rules, l = append(rules, r...), append(l, errs...)
+	}
+	set, more := asset.Build(asset.Input{Files: paths, Project: p.Project, Rules: rules, Processors: p.builtin, Custom: p.own})
+	return set, paths, append(l, more...)
+}
+
+// folderRules reads the rules.toml of a folder in each root that has one: a later root adds to the rules of an earlier one.
+func (p *Project) folderRules(t *source.Table, dir string) ([]project.Rule, diag.List) {
+	var rules []project.Rule
+	var l diag.List
+	file, base := path.Join(dir, project.RulesFile), dir
+	if dir == "." {
+		base = ""
+	}
+	for root := range t.Roots {
+		i, ok := t.FindIn(root, file)
+		if !ok {
+			continue
+		}
+		name := p.prefixes()[root] + file
+		data, err := os.ReadFile(t.Abs(root, file))
+		if err == nil {
+			_, err = t.Hash(i) // so that a change of it is noticed
+		}
+		if err != nil {
+			l = append(l, diag.Errorf(diag.SourceUnreadable, diag.Pos{File: name}, "the rules cannot be read: %v", err))
+			continue
+		}
+		r, errs := project.ParseRules(name, base, data)
+		rules, l = append(rules, r...), append(l, errs...)
+	}
+	return rules, l
+}
+
+// newWorld makes the tasks: one for each asset on each platform.
+func newWorld(p *Project, t *source.Table, set *asset.Table, blobs *cas.Store) *world {
+	w := &world{
+		table: t, prefixes: p.prefixes(), assets: set, blobs: blobs, dir: p.Dir, output: p.OutputDir(),
+		scratch: filepath.Join(p.stateDir(), "tmp"), reporter: silent{},
+		tasks: map[taskID]*task{}, byKey: map[engine.Key]*task{},
+		globs: map[string]digest.Hash{}, tools: map[string]*tool{}, vars: map[string]digest.Hash{},
+		outputs: map[string]state.Output{}, edited: map[string]source.Presence{},
+	}
+	for k := range set.Assets {
+		a := &set.Assets[k]
+		for i := range a.Platforms {
+			tg := &a.Platforms[i]
+			pr := p.procs[tg.Processor]
+			nt := &task{asset: a, platform: tg.Platform, settings: tg.Settings, proc: pr}
+			nt.Key = engine.Key(nt.preimage().Sum())
+			nt.Name = taskName(a.ID, tg.Platform)
+			nt.Fingerprint = pr.fingerprint
+			if nt.Memory = pr.info.Memory; nt.Memory == 0 {
+				nt.Memory = defaultJobMemory
+			}
+			nt.Run = func(r *engine.Run) (engine.Output, error) { return w.run(nt, r) }
+			w.tasks[taskID{a, tg.Platform}] = nt
+			w.byKey[nt.Key] = nt
+			w.all = append(w.all, nt)
+		}
+	}
+	return w
+}
+
+// defaultJobMemory is what a job is expected to need if nobody knows better, in bytes; the contract of a processor says so.
+const defaultJobMemory = 64 << 20
+
+// preimage is what a job's key is made of.
+func (t *task) preimage() *digest.Builder {
+	return digest.Build("job").Str("processor", t.proc.info.Name).Str("asset", t.asset.ID).Str("uuid", t.asset.UUID).
+		Str("path", t.asset.Path).Str("platform", t.platform).Str("settings", string(t.asset.On(t.platform).Canonical))
+}
+
+// checkPlatforms refuses platforms that the project does not have.
+func (p *Project) checkPlatforms(names []string) error {
+	for _, n := range names {
+		if !slices.Contains(p.PlatformNames(), n) {
+			m := diag.Errorf(diag.UnknownPlatform, diag.Pos{}, "there is no platform %q", n)
+			if hint := diag.DidYouMean(n, p.PlatformNames()); hint != "" {
+				return diag.List{m.WithHint("%s", hint)}
+			}
+			return diag.List{m.WithHint("the project has: %s", strings.Join(p.PlatformNames(), ", "))}
+		}
+	}
+	return nil
+}
+
+// matcher tells which assets patterns mean: ids, paths, folders (all below them), or globs over ids. A pattern that means
+// none is an error.
+func (p *Project) matcher(set *asset.Table, patterns []string) (func(*asset.Asset) bool, error) {
+	if len(patterns) == 0 {
+		return func(*asset.Asset) bool { return true }, nil
+	}
+	chosen := map[*asset.Asset]bool{}
+	var l diag.List
+	for _, pat := range patterns {
+		found, err := match(set, p.prefixes(), pat)
+		if err != nil {
+			l = append(l, diag.Errorf(diag.BadGlob, diag.Pos{}, "pattern %q is not well formed", pat).WithHint("quote it, so that the shell leaves it alone; see docs/project-file.md for what a glob may hold"))
+		} else if len(found) == 0 {
+			m := diag.Errorf(diag.PatternNoMatch, diag.Pos{}, "no asset matches %q", pat)
+			if n := nearest(set, pat); n != "" {
+				m.WithHint("did you mean %q?", n)
+			} else {
+				m.WithHint("`kiln ls` lists the assets")
+			}
+			l = append(l, m)
+		}
+		for _, a := range found {
+			chosen[a] = true
+		}
+	}
+	if len(l) > 0 {
+		return nil, l
+	}
+	return func(a *asset.Asset) bool { return chosen[a] }, nil
+}
+
+func match(set *asset.Table, prefixes []string, pattern string) ([]*asset.Asset, error) {
+	pattern = filepath.ToSlash(pattern)
+	if a := find(set, pattern); a != nil {
+		return []*asset.Asset{a}, nil
+	}
+	for _, pre := range prefixes {
+		if rest, ok := strings.CutPrefix(pattern, pre); ok && pre != "" {
+			if found, err := match(set, nil, rest); err != nil || len(found) > 0 {
+				return found, err
+			}
+		}
+	}
+	if !doublestar.ValidatePattern(pattern) {
+		return nil, fmt.Errorf("bad pattern %q", pattern)
+	}
+	folder := strings.TrimSuffix(pattern, "/") + "/"
+	var found []*asset.Asset
+	for i := range set.Assets {
+		a := &set.Assets[i]
+		if strings.HasPrefix(a.ID, folder) || doublestar.MatchUnvalidated(pattern, a.ID) || doublestar.MatchUnvalidated(pattern, strings.TrimSuffix(a.ID, "/")) {
+			found = append(found, a)
+		}
+	}
+	return found, nil
+}
+
+// find finds the asset that a name means: its id, its path, or a folder's path without the slash.
+func find(t *asset.Table, name string) *asset.Asset {
+	if a := t.ByID(name); a != nil {
+		return a
+	}
+	return t.ByPath(strings.TrimSuffix(name, "/"))
+}
+
+// nearest is the asset id most like a name, or "".
+func nearest(t *asset.Table, name string) string {
+	ids := make([]string, len(t.Assets))
+	for i := range t.Assets {
+		ids[i] = t.Assets[i].ID
+	}
+	return diag.Nearest(name, ids)
+}
+
+// silent tells nobody.
+type silent struct{}
+
+func (silent) Planned(int)                             {}
+func (silent) JobStarted(string)                       {}
+func (silent) JobSuspended(string, []string, bool)     {}
+func (silent) JobFinished(string, bool, time.Duration) {}

@@ -1,0 +1,409 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/asset"
+	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/source"
+	"github.com/kiln-pipeline/kiln/internal/state"
+)
+
+// Request says what to build and how.
+type Request struct {
+	Patterns  []string // assets; all if empty
+	Platforms []string // all if empty
+	Workers   int      // 0: as the project says
+	Force     bool     // run jobs although nothing changed
+	FailFast  bool
+	DryRun    bool // tell what would be done
+	HashAll   bool // look at the content of every file, whatever its times say
+	LastGood  bool // leave the last good products of assets that fail in place
+	Reporter  Reporter
+}
+
+// Reporter is told what happens, from several goroutines.
+type Reporter interface {
+	// Planned tells how many jobs are known to run; more may come.
+	Planned(jobs int)
+	JobStarted(job string)
+	JobSuspended(job string, on []string, begins bool)
+	JobFinished(job string, failed bool, took time.Duration)
+}
+
+// Summary is the last line of a build.
+type Summary struct {
+	Assets   int     `json:"assets"`
+	Jobs     int     `json:"jobs"`
+	Built    int     `json:"built"`  // jobs that ran
+	Reused   int     `json:"reused"` // jobs whose trace held
+	Failed   int     `json:"failed"`
+	Products int     `json:"products"`
+	Bytes    int64   `json:"bytes"`
+	Seconds  float64 `json:"seconds"`
+}
+
+// JobReport tells what became of one job.
+type JobReport struct {
+	Asset, Platform, Processor string
+	State                      engine.State
+	Failed                     bool
+	Why                        engine.Reason
+	Seconds                    float64
+}
+
+// Report is what became of a build.
+type Report struct {
+	Summary  Summary
+	Messages diag.List   // root causes first
+	Jobs     []JobReport // that ran, or would; all if the request was a dry run
+	Stopped  bool        // by the context or FailFast; what was finished is kept
+}
+
+// session is one build.
+type session struct {
+	p      *Project
+	req    Request
+	start  time.Time
+	prev   *state.Snapshot // nil: none
+	traces *state.Traces
+	w      *world
+	pres   []source.Presence // of prev.Outputs
+
+	wanted   []*task // of this build
+	messages diag.List
+	results  []*engine.Result
+	number   uint64
+	stopped  bool
+	sameSrc  bool           // the table of files is the previous one
+	unplaced map[*task]bool // tasks whose outputs could not be written
+}
+
+// Build builds. The caller holds the lock. Asset errors are in the report; the error is for what
+// stops the build as a whole, and a diag.List where the project is to blame.
+func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
+	s := &session{p: p, req: req, start: time.Now(), unplaced: map[*task]bool{}}
+	if req.DryRun {
+		return s.dryRun(ctx)
+	}
+	if err := p.makeStateDir(); err != nil {
+		return nil, err
+	}
+	if err := s.readSnapshot(); err != nil {
+		return nil, err
+	}
+	table, contents, stats, err := s.scan()
+	if err != nil {
+		return nil, err
+	}
+	if r := s.nothingToDo(table, contents, stats); r != nil {
+		return r, nil
+	}
+	return s.build(ctx, table)
+}
+
+func (s *session) readSnapshot() error {
+	snap, why, err := state.ReadSnapshot(s.p.snapshotPath())
+	if why != "" {
+		s.warnState(why)
+	}
+	s.prev = snap
+	return err
+}
+
+func (s *session) warnState(why string) {
+	s.messages = append(s.messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln"}, "%s", why))
+}
+
+// scan looks at the source files.
+func (s *session) scan() (t *source.Table, contents, stats bool, err error) {
+	roots, l := s.p.roots()
+	if len(l) > 0 {
+		return nil, false, false, l
+	}
+	o := source.Options{
+		Roots: roots, Ignore: s.p.Ignore, Workers: s.p.workers(s.req.Workers), Hash: s.req.HashAll,
+	}
+	for _, dir := range []string{s.p.OutputDir(), s.p.stateDir()} {
+		o.Exclude = append(o.Exclude, dir)
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+			o.Exclude = append(o.Exclude, real)
+		}
+	}
+	var prev *source.Table
+	if s.prev != nil && slices.Equal(s.prev.Sources.Roots, roots) {
+		prev = s.prev.Sources
+		o.Relist = s.prev.Project != s.p.text
+	}
+	return source.Scan(prev, o)
+}
+
+// signature is of all that decides what is built besides files.
+func (s *session) signature() digest.Hash {
+	b := digest.Build("signature").Str("kiln", s.p.cfg.Version).Hash("project", s.p.text)
+	for _, i := range s.p.Processors() {
+		b.Str("processor", i.Name).Hash("fingerprint", s.p.procs[i.Name].fingerprint)
+	}
+	if s.req.LastGood {
+		b.Str("on-error", "last-good")
+	}
+	return b.Sum()
+}
+
+// nothingToDo answers a build of everything in which nothing at all differs from the snapshot, and nothing else:
+// no rule is evaluated, no trace read.
+func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
+	prev := s.prev
+	if prev == nil || contents || !prev.Whole || s.req.Force || len(s.req.Patterns) > 0 || len(s.req.Platforms) > 0 || prev.Signature != s.signature() {
+		return nil
+	}
+	if s.pres == nil {
+		s.pres = s.compareOutputs()
+	}
+	for _, p := range s.pres {
+		if p != source.Same {
+			return nil
+		}
+	}
+	for _, v := range prev.Variables {
+		if envHash(v.Name) != v.Value {
+			return nil
+		}
+	}
+	for _, in := range prev.Tools {
+		if !toolSame(s.p.Dir, in) {
+			return nil
+		}
+	}
+	if _, err := os.Lstat(s.p.DatabasePath()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if stats {
+		next := *prev
+		next.Sources = t
+		if err := state.WriteSnapshot(s.p.snapshotPath(), &next); err != nil {
+			return nil // the long way round says what is wrong
+		}
+	}
+	tt := prev.Totals
+	return &Report{
+		Messages: append(s.messages, decodeMessages(prev.Messages)...),
+		Summary: Summary{Assets: tt.Assets, Jobs: tt.Jobs, Reused: tt.Jobs, Failed: tt.Failed, Products: tt.Products, Bytes: tt.Bytes,
+			Seconds: time.Since(s.start).Seconds()},
+	}
+}
+
+func (s *session) compareOutputs() []source.Presence {
+	seen := make([]source.Seen, len(s.prev.Outputs))
+	for i := range seen {
+		seen[i] = source.Seen{File: s.prev.Outputs[i].File, Stat: s.prev.Outputs[i].Stat}
+	}
+	return source.Compare(s.p.OutputDir(), seen, s.p.workers(s.req.Workers))
+}
+
+// build is the long way: rules, traces, engine, outputs, state, database.
+func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
+	if err := s.openTraces(false); err != nil {
+		return nil, err
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			s.traces.Close()
+		}
+	}()
+	blobs, err := cas.Open(s.p.casDir())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.makeWorld(t, blobs); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(s.w.scratch)
+	if err := s.choose(); err != nil {
+		return nil, err
+	}
+	err = s.runEngine(ctx)
+	if err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	s.stopped = s.stopped || ctx.Err() != nil
+	r := s.finish()
+	if err := s.save(r); err != nil {
+		return r, err
+	}
+	closed = true
+	return r, s.traces.Close()
+}
+
+func (s *session) openTraces(readOnly bool) error {
+	tr, why, err := state.OpenTraces(s.p.tracesPath(), readOnly)
+	if why != "" {
+		s.warnState(why)
+	}
+	s.traces = tr
+	if s.prev != nil {
+		s.number = s.prev.Build
+	}
+	if err == nil {
+		s.number = max(s.number, tr.LastBuild()) + 1
+	}
+	return err
+}
+
+// makeWorld evaluates the rules over the files, and makes the tasks.
+func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
+	set, paths, l := s.p.evaluate(t)
+	if err := l.Err(); err != nil {
+		return append(s.p.warnings, l...)
+	}
+	s.messages = append(append(s.messages, s.p.warnings...), l...)
+	s.messages = append(s.messages, t.Report(s.p.prefixes())...)
+	w := newWorld(s.p, t, set, blobs)
+	w.reporter = s.req.Reporter
+	w.paths = func() []string { return paths }
+	s.w = w
+	if s.prev != nil {
+		if s.pres == nil {
+			s.pres = s.compareOutputs()
+		}
+		for i, o := range s.prev.Outputs {
+			if s.pres[i] == source.Same {
+				w.outputs[o.File] = o
+			} else {
+				w.edited[o.File] = s.pres[i]
+			}
+		}
+		for _, in := range s.prev.Tools {
+			w.tools[in.Name] = &tool{path: in.Path, stat: in.Stat, hash: in.Hash}
+		}
+	}
+	return nil
+}
+
+// choose picks the tasks that are asked for.
+func (s *session) choose() error {
+	if err := s.p.checkPlatforms(s.req.Platforms); err != nil {
+		return err
+	}
+	match, err := s.p.matcher(s.w.assets, s.req.Patterns)
+	if err != nil {
+		return err
+	}
+	for k := range s.w.assets.Assets {
+		a := &s.w.assets.Assets[k]
+		if !match(a) {
+			continue
+		}
+		for i := range a.Platforms {
+			platform := a.Platforms[i].Platform
+			if len(s.req.Platforms) == 0 || slices.Contains(s.req.Platforms, platform) {
+				s.wanted = append(s.wanted, s.w.tasks[taskID{a, platform}])
+			}
+		}
+	}
+	return nil
+}
+
+func (s *session) runEngine(ctx context.Context) error {
+	tasks := make([]*engine.Task, len(s.wanted))
+	for i, t := range s.wanted {
+		tasks[i] = &t.Task
+	}
+	var err error
+	s.results, err = engine.Build(ctx, s.w, s.traces, engine.Options{
+		Workers: s.p.workers(s.req.Workers), Memory: s.p.memoryLimit(), Force: s.req.Force, FailFast: s.req.FailFast, DryRun: s.req.DryRun,
+		Build: s.number,
+	}, tasks)
+	return err
+}
+
+// whole tells whether the build was asked for everything.
+func (s *session) whole() bool { return len(s.req.Patterns) == 0 && len(s.req.Platforms) == 0 }
+
+// dryRun tells what a build would do. It takes no lock and writes nothing.
+func (s *session) dryRun(ctx context.Context) (*Report, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	r := &Report{Messages: s.messages}
+	for _, res := range s.results {
+		r.Jobs = append(r.Jobs, s.jobReport(res))
+		r.count(res)
+	}
+	r.Summary.Assets = s.countAssets()
+	r.Summary.Seconds = time.Since(s.start).Seconds()
+	return r, nil
+}
+
+// look sweeps without running anything.
+func (s *session) look(ctx context.Context) error {
+	if err := s.readSnapshot(); err != nil {
+		return err
+	}
+	t, _, _, err := s.scan()
+	if err != nil {
+		return err
+	}
+	if err := s.openTraces(true); err != nil {
+		return err
+	}
+	if err := s.makeWorld(t, cas.OpenReadOnly(s.p.casDir())); err != nil {
+		return err
+	}
+	if err := s.choose(); err != nil {
+		return err
+	}
+	s.req.DryRun = true
+	return s.runEngine(ctx)
+}
+
+func (s *session) countAssets() int {
+	seen := map[*asset.Asset]bool{}
+	for _, t := range s.wanted {
+		seen[t.asset] = true
+	}
+	return len(seen)
+}
+
+func (s *session) jobReport(r *engine.Result) JobReport {
+	t := s.w.byKey[r.Task.Key]
+	j := JobReport{Asset: t.asset.ID, Platform: t.platform, Processor: t.proc.info.Name, State: r.State, Why: r.Why}
+	if r.Trace != nil {
+		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds
+	}
+	return j
+}
+
+// count adds a result to the summary.
+func (r *Report) count(res *engine.Result) {
+	sum := &r.Summary
+	sum.Jobs++
+	switch res.State {
+	case engine.Ran, engine.WouldRun:
+		sum.Built++
+	case engine.Held:
+		sum.Reused++
+	case engine.Stopped:
+		r.Stopped = true
+	}
+	if res.Trace == nil {
+		return
+	}
+	if res.Trace.Outcome != engine.Succeeded {
+		sum.Failed++
+	}
+	sum.Products += len(res.Trace.Products)
+	for i := range res.Trace.Products {
+		sum.Bytes += res.Trace.Products[i].Size
+	}
+}

@@ -1,0 +1,107 @@
+package build
+
+import (
+	"fmt"
+
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+)
+
+// Explain puts into words why a job ran or would run.
+func Explain(r engine.Reason) string {
+	switch r.Cause {
+	case engine.NeverBuilt:
+		return "it was never built"
+	case engine.CodeChanged:
+		return "the processor changed"
+	case engine.ProductLost:
+		return fmt.Sprintf("its product %s is lost", r.Subject)
+	case engine.Forced:
+		return "it was asked for with --force"
+	case engine.NeedsUndecided:
+		return "it needs " + ObservationText(r.Observation) + ", which is to be built first"
+	case engine.InputUnreadable:
+		return ObservationText(r.Observation) + " cannot be read"
+	case engine.InputDiffers:
+		return ObservationText(r.Observation) + " " + difference(r.Observation, r.New)
+	}
+	return ""
+}
+
+// ObservationText names what an observation looked at.
+func ObservationText(o engine.Observation) string {
+	switch o.Kind {
+	case engine.Outline:
+		_, a := splitSubject(o.Subject)
+		return "the list of products of " + a
+	case engine.Content:
+		_, a := splitSubject(o.Subject)
+		return "a product of " + a
+	case sawFile:
+		return o.Subject
+	case sawExists:
+		return "whether " + o.Subject + " exists"
+	case sawGlob:
+		return "the list of files " + o.Subject
+	case sawAsset:
+		return "asset " + o.Subject
+	case sawTool:
+		return "tool " + o.Subject
+	case sawEnv:
+		return "environment variable " + o.Subject
+	}
+	return o.Subject
+}
+
+// difference says how a value changed: content by the first digits of its hash.
+func difference(o engine.Observation, now digest.Hash) string {
+	switch {
+	case o.Value.IsZero() && o.Kind == sawExists, o.Value.IsZero() && o.Kind == sawFile:
+		return "was missing and is there now"
+	case o.Value.IsZero():
+		return "was not there and is now"
+	case now.IsZero() && (o.Kind == sawFile || o.Kind == sawExists):
+		return "is no longer there"
+	case now.IsZero():
+		return "is gone"
+	}
+	return fmt.Sprintf("changed: %s, now %s", o.Value.Short(), now.Short())
+}
+
+// KindName is an observation's kind in the content database and in JSON.
+func KindName(o engine.Observation) string {
+	switch o.Kind {
+	case engine.Outline:
+		return "products"
+	case engine.Content:
+		return "product"
+	case sawFile:
+		if o.Value.IsZero() {
+			return "missing"
+		}
+		return "file"
+	case sawExists:
+		if o.Value.IsZero() {
+			return "missing"
+		}
+		return "exists"
+	case sawGlob:
+		return "glob"
+	case sawAsset:
+		return "asset"
+	case sawTool:
+		return "tool"
+	case sawEnv:
+		return "env"
+	}
+	return "unknown"
+}
+
+// SubjectName is an observation's subject without the platform.
+func SubjectName(o engine.Observation) string {
+	if o.Kind < engine.FirstLeaf {
+		_, a := splitSubject(o.Subject)
+		return a
+	}
+	return o.Subject
+}

@@ -1,0 +1,322 @@
+package build
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/source"
+	"github.com/kiln-pipeline/kiln/internal/state"
+)
+
+// wish is an output as it should be.
+type wish struct {
+	t       *task
+	product *engine.Product
+	settled bool // of a task that this build was not about: left as it is
+}
+
+// finish brings the output tree in line with the results, and sums up.
+func (s *session) finish() *Report {
+	r := &Report{Stopped: s.stopped}
+	wishes, clashes := s.wishes()
+	s.removeStale(wishes)
+	s.placeAll(wishes)
+	ran := map[*engine.Result]bool{}
+	for _, res := range s.results {
+		r.count(res)
+		t := s.w.byKey[res.Task.Key]
+		if clashes[t] != nil || s.unplaced[t] {
+			if res.Trace != nil && res.Trace.Outcome == engine.Succeeded {
+				r.Summary.Failed++
+				r.Summary.Products -= len(res.Trace.Products)
+			}
+		}
+		if res.State == engine.Ran || res.State == engine.Stopped {
+			ran[res] = true
+			r.Jobs = append(r.Jobs, s.jobReport(res))
+		}
+	}
+	r.Summary.Assets = s.countAssets()
+	r.Messages = s.collect(clashes)
+	r.Summary.Seconds = time.Since(s.start).Seconds()
+	return r
+}
+
+// wishes are all files that the output tree should hold, by file in lower case; and the tasks that want a file which another one wants too.
+func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
+	byKey := make(map[engine.Key]*engine.Result, len(s.results))
+	for _, res := range s.results {
+		byKey[res.Task.Key] = res
+	}
+	before := map[engine.Key]uint64{}
+	if s.prev != nil && len(s.results) < len(s.w.all) {
+		for _, ts := range s.prev.Tasks {
+			before[ts.Key] = ts.Trace
+		}
+	}
+	wishes := make(map[string]wish, len(s.w.all))
+	clashes := map[*task]diag.List{}
+	for _, t := range s.w.all {
+		products, settled := s.productsOf(t, byKey[t.Key], before)
+		for i := range products {
+			low := strings.ToLower(products[i].File)
+			other, taken := wishes[low]
+			if !taken {
+				wishes[low] = wish{t, &products[i], settled}
+				continue
+			}
+			if clashes[other.t] == nil {
+				clashes[other.t] = diag.List{s.clash(other.t, t, products[i].File)}
+			}
+			clashes[t] = append(clashes[t], s.clash(t, other.t, products[i].File))
+		}
+	}
+	for low, wi := range wishes {
+		if clashes[wi.t] != nil {
+			delete(wishes, low)
+		}
+	}
+	return wishes, clashes
+}
+
+func (s *session) clash(t, other *task, file string) *diag.Message {
+	return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.display(t.asset.Path)}, "writes %s, and so does %s", file, s.w.display(other.asset.Path)).
+		WithHint("give one of them another id with a rule")
+}
+
+// productsOf is what a task put into the output tree. A task that this build was not about keeps what it had.
+func (s *session) productsOf(t *task, res *engine.Result, before map[engine.Key]uint64) (ps []engine.Product, settled bool) {
+	if res == nil || res.Trace == nil {
+		id, ok := before[t.Key]
+		if !ok && s.prev != nil && res != nil {
+			return nil, true
+		}
+		for _, tr := range s.traces.Traces(t.Key) {
+			if tr.ID == id {
+				return tr.Products, true
+			}
+		}
+		return nil, true
+	}
+	if res.Trace.Outcome != engine.Succeeded && s.req.LastGood {
+		for _, tr := range s.traces.Traces(t.Key) {
+			if tr.Outcome == engine.Succeeded && s.have(tr) {
+				return tr.Products, false
+			}
+		}
+	}
+	return res.Trace.Products, false
+}
+
+func (s *session) have(tr *engine.Trace) bool {
+	_, ok := s.w.Available(tr)
+	return ok
+}
+
+// removeStale removes outputs that no task wants any more. Which files are Kiln's is known from the snapshot, and from the
+// traces that are newer than it: those of a build that was killed.
+func (s *session) removeStale(wishes map[string]wish) {
+	known := map[string]bool{}
+	var since uint64
+	if s.prev != nil {
+		since = s.prev.Build
+		for _, o := range s.prev.Outputs {
+			known[o.File] = true
+		}
+	}
+	for f := range s.w.outputs {
+		known[f] = true
+	}
+	if s.prev == nil || s.traces.LastBuild() > since {
+		for _, k := range s.traces.Keys() {
+			for _, tr := range s.traces.Traces(k) {
+				if tr.Build > since {
+					for i := range tr.Products {
+						known[tr.Products[i].File] = true
+					}
+				}
+			}
+		}
+	}
+	for _, f := range slices.Sorted(maps.Keys(known)) {
+		wi, ok := wishes[strings.ToLower(f)]
+		if ok && wi.product.File == f {
+			continue
+		}
+		delete(s.w.outputs, f)
+		if err := cas.RemoveOutput(s.p.OutputDir(), s.p.OutputDir()+string(os.PathSeparator)+f); err != nil {
+			s.messages = append(s.messages, outputError(&engine.Product{File: f}, err))
+		}
+	}
+	s.w.blobs.Forget()
+}
+
+// placeAll puts in place what is not, side by side.
+func (s *session) placeAll(wishes map[string]wish) {
+	var missing []wish
+	for _, wi := range wishes {
+		if out, ok := s.w.outputs[wi.product.File]; !wi.settled && (!ok || out.Hash != wi.product.Hash) {
+			missing = append(missing, wi)
+		}
+	}
+	slices.SortFunc(missing, func(a, b wish) int { return strings.Compare(a.product.File, b.product.File) })
+	errs := make([]error, len(missing))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(missing), s.p.workers(s.req.Workers)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(missing); i = int(next.Add(1)) - 1 {
+				errs[i] = s.w.place(missing[i].product)
+			}
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			s.unplaced[missing[i].t] = true
+			s.messages = append(s.messages, outputError(missing[i].product, err))
+		}
+	}
+}
+
+// collect gathers all messages: what is wrong with the project and its files, then failures, root causes first, then warnings.
+// What is said of several platforms alike is said once.
+func (s *session) collect(clashes map[*task]diag.List) diag.List {
+	var own, needs, warnings diag.List
+	seen := map[string]bool{}
+	sort := func(l diag.List) {
+		for _, m := range l {
+			if id := m.Error(); seen[id] {
+				continue
+			} else {
+				seen[id] = true
+			}
+			switch {
+			case m.Severity != diag.Error:
+				warnings = append(warnings, m)
+			case m.Code == diag.NeedsFailed:
+				needs = append(needs, m)
+			default:
+				own = append(own, m)
+			}
+		}
+	}
+	sort(s.messages)
+	for _, res := range s.results {
+		if res.Trace != nil {
+			sort(decodeMessages(res.Trace.Messages))
+		}
+	}
+	for _, t := range s.w.all {
+		sort(clashes[t])
+	}
+	if s.w.unsettled {
+		warnings = append(warnings, diag.Warningf(diag.SourceChanged, diag.Pos{}, "source files changed while they were built").WithHint("build again"))
+	}
+	return append(append(own, needs...), warnings...)
+}
+
+// save writes snapshot and database.
+func (s *session) save(r *Report) error {
+	next := &state.Snapshot{
+		Signature: s.signature(), Project: s.p.text, Build: s.number, Sources: s.w.table,
+		Whole:  s.whole() && !r.Stopped && !s.w.unsettled && len(s.unplaced) == 0 && !s.passing(),
+		Totals: state.Totals{Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes},
+	}
+	if s.prev != nil {
+		next.Mirrored = s.prev.Mirrored
+	}
+	next.Messages = encodeMessages(slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code == diag.StateDamaged }))
+	s.saveOutputs(next)
+	for _, name := range slices.Sorted(maps.Keys(s.w.tools)) {
+		t := s.w.tools[name]
+		next.Tools = append(next.Tools, state.Tool{Name: name, Path: t.path, Stat: t.stat, Hash: t.hash})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.w.vars)) {
+		next.Variables = append(next.Variables, state.Variable{Name: name, Value: s.w.vars[name]})
+	}
+	var err error
+	if r.Stopped {
+		// The database still tells of the build before; what it lacks is found by comparing with that build's tasks.
+		if s.prev != nil {
+			next.Tasks = s.prev.Tasks
+		}
+	} else {
+		next.Tasks = s.taskStates()
+		err = s.mirror(r, next)
+	}
+	return errors.Join(err, state.WriteSnapshot(s.p.snapshotPath(), next))
+}
+
+// passing tells whether some job failed in a way that may pass, so that it must be tried again although nothing changes.
+func (s *session) passing() bool {
+	return slices.ContainsFunc(s.results, func(r *engine.Result) bool {
+		return r.Trace != nil && r.Trace.ID == 0
+	})
+}
+
+// saveOutputs notes all outputs, those of tasks that this build was not about as they were.
+func (s *session) saveOutputs(next *state.Snapshot) {
+	next.Outputs = make([]state.Output, 0, len(s.w.outputs))
+	for _, o := range s.w.outputs {
+		next.Outputs = append(next.Outputs, o)
+	}
+	if s.prev != nil && (!s.whole() || s.stopped) {
+		for _, o := range s.prev.Outputs {
+			if _, ok := s.w.outputs[o.File]; !ok && s.w.edited[o.File] != source.Same {
+				next.Outputs = append(next.Outputs, o)
+			}
+		}
+	}
+	slices.SortFunc(next.Outputs, func(a, b state.Output) int { return strings.Compare(a.File, b.File) })
+}
+
+// taskStates says which trace of each task holds now.
+func (s *session) taskStates() []state.TaskState {
+	held := make(map[engine.Key]uint64, len(s.results))
+	if s.prev != nil && len(s.results) < len(s.w.all) {
+		for _, ts := range s.prev.Tasks {
+			held[ts.Key] = ts.Trace
+		}
+	}
+	for _, res := range s.results {
+		if res.Trace != nil {
+			held[res.Task.Key] = res.Trace.ID
+		}
+	}
+	states := make([]state.TaskState, 0, len(s.w.all))
+	for _, t := range s.w.all {
+		if id, ok := held[t.Key]; ok {
+			states = append(states, state.TaskState{Key: t.Key, Trace: id})
+		}
+	}
+	return states
+}
+
+// toolSame tells whether a program is where and what it was.
+func toolSame(dir string, t state.Tool) bool {
+	path := findTool(dir, t.Name)
+	if path != t.Path || path == "" {
+		return path == t.Path
+	}
+	st, _, err := source.StatPath(path)
+	return err == nil && st == t.Stat
+}
+
+func envHash(name string) digest.Hash {
+	v, ok := os.LookupEnv(name)
+	if !ok {
+		return digest.Hash{}
+	}
+	return digest.Build("env").Str("value", v).Sum()
+}

@@ -1,0 +1,504 @@
+package build
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/source"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// job is a processor.Job in a build: every look at the world goes through it to the engine's record.
+type job struct {
+	w   *world
+	t   *task
+	run *engine.Run
+
+	mu       sync.Mutex
+	open     []io.Closer // source files still open
+	writers  []*writer
+	products []engine.Product
+	warnings []*diag.Message
+	scratch  string
+	ended    bool
+}
+
+func (j *job) Asset() processor.Asset {
+	a := j.t.asset
+	return processor.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder}
+}
+
+func (j *job) Platform() string { return j.t.platform }
+func (j *job) Settings() any    { return j.t.settings }
+
+// wholeFile is the size up to which a source file is read into memory when it is opened, in bytes.
+const wholeFile = 1 << 20
+
+func (j *job) Open(path string) (processor.File, error) {
+	i, f, err := j.openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	if f.stat.Size <= wholeFile {
+		data, err := j.readWhole(path, i, f)
+		if err != nil {
+			return nil, err
+		}
+		return memFile{bytes.NewReader(data)}, nil
+	}
+	return j.stream(path, i, f), nil
+}
+
+func (j *job) ReadFile(path string) ([]byte, error) {
+	i, f, err := j.openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	return j.readWhole(path, i, f)
+}
+
+type memFile struct{ *bytes.Reader }
+
+func (memFile) Close() error { return nil }
+
+// opened is a source file that was just opened.
+type opened struct {
+	*os.File
+	stat source.Stat
+	at   time.Time // just before
+}
+
+// openSource finds and opens a source file. Its absence is recorded.
+func (j *job) openSource(path string) (source.Index, opened, error) {
+	if err := j.allowed(path); err != nil {
+		return 0, opened{}, err
+	}
+	i, root, ok := j.w.table.Find(path)
+	if !ok {
+		j.run.See(sawFile, path, digest.Hash{})
+		return 0, opened{}, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	now := time.Now()
+	f, err := os.Open(j.w.table.Abs(root, path))
+	if err != nil {
+		return 0, opened{}, asPassing(j.unreadable(path, err))
+	}
+	st, err := source.StatFile(f)
+	if err != nil {
+		f.Close()
+		return 0, opened{}, asPassing(j.unreadable(path, err))
+	}
+	return i, opened{f, st, now}, nil
+}
+
+// allowed refuses paths that cannot be below the source roots.
+func (j *job) allowed(path string) error {
+	if fs.ValidPath(path) && !strings.ContainsAny(path, "\\\x00") && !(len(path) > 1 && path[1] == ':') {
+		return nil
+	}
+	return diag.Errorf(diag.ReadRefused, diag.Pos{File: j.display(j.t.asset.Path)}, "the job wants to read %q, which is not a path below the source roots", path).
+		WithHint("use a path relative to the source roots, with forward slashes and without \"..\"")
+}
+
+func (j *job) unreadable(path string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return &diag.Message{
+		Severity: diag.Error, Code: diag.SourceUnreadable, Pos: diag.Pos{File: j.display(path)},
+		Text: fmt.Sprintf("the file cannot be read: %v", err), Hint: "check its permissions, or close the program that holds it",
+	}
+}
+
+// readWhole reads an opened file, closes it and records its content.
+func (j *job) readWhole(path string, i source.Index, f opened) ([]byte, error) {
+	for range 3 {
+		data, after, err := readAll(f)
+		f.Close()
+		if err != nil {
+			return nil, asPassing(j.unreadable(path, err))
+		}
+		if after == f.stat && int64(len(data)) == f.stat.Size {
+			j.saw(path, i, f, func() digest.Hash { return digest.Of(data) })
+			return data, nil
+		}
+		if _, f, err = j.openSource(path); err != nil {
+			return nil, err
+		}
+	}
+	f.Close()
+	return nil, j.changed(path)
+}
+
+func readAll(f opened) ([]byte, source.Stat, error) {
+	data := make([]byte, f.stat.Size, f.stat.Size+1)
+	n, err := io.ReadFull(f, data)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, source.Stat{}, err
+	}
+	after, err := source.StatFile(f.File)
+	return data[:n], after, err
+}
+
+// changed says that a file did not keep still while it was read. What was read is worth nothing.
+func (j *job) changed(path string) error {
+	return asPassing(diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(path)}, "the file changed while it was read").
+		WithHint("build again when the program that writes it is done"))
+}
+
+// saw records the content of a file that was read without a change. The hash is made only if the table does not know it.
+func (j *job) saw(path string, i source.Index, f opened, hash func() digest.Hash) {
+	j.run.See(sawFile, path, j.know(i, f, hash))
+}
+
+func (j *job) know(i source.Index, f opened, hash func() digest.Hash) digest.Hash {
+	known := j.w.table.At(i)
+	if !known.Hash.IsZero() && known.Stat == f.stat && !known.Racy {
+		return known.Hash
+	}
+	h := hash()
+	if !known.Hash.IsZero() && known.Hash != h {
+		// Others may have seen the old content: the next build must look at all traces.
+		j.w.mu.Lock()
+		j.w.unsettled = true
+		j.w.mu.Unlock()
+	}
+	j.w.table.Know(i, f.stat, h, f.at)
+	return h
+}
+
+// stream is an open file that is too large for memory. It is hashed as it is read, or, when not read from start to end, at the end.
+type stream struct {
+	opened
+	j    *job
+	path string
+	i    source.Index
+	set  func(digest.Hash)
+	hash *digest.Hasher // nil: not read in order
+	read int64
+	done bool
+}
+
+func (j *job) stream(path string, i source.Index, f opened) *stream {
+	s := &stream{opened: f, j: j, path: path, i: i, set: j.run.SeeLater(sawFile, path), hash: digest.New()}
+	if known := j.w.table.At(i); known.Stat == f.stat && !known.Hash.IsZero() && !known.Racy {
+		s.hash = nil
+	}
+	j.mu.Lock()
+	j.open = append(j.open, s)
+	j.mu.Unlock()
+	return s
+}
+
+func (s *stream) Size() int64 { return s.stat.Size }
+
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.File.Read(p)
+	if s.hash != nil {
+		s.hash.Write(p[:n])
+	}
+	s.read += int64(n)
+	return n, err
+}
+
+func (s *stream) Seek(offset int64, whence int) (int64, error) {
+	s.hash = nil
+	return s.File.Seek(offset, whence)
+}
+
+// WriteTo hides os.File's, which would go past Read.
+func (s *stream) WriteTo(w io.Writer) (int64, error) {
+	return io.CopyBuffer(w, struct{ io.Reader }{s}, make([]byte, 256<<10))
+}
+
+// Close records the content, and fails if it changed meanwhile.
+func (s *stream) Close() error {
+	if s.done {
+		return nil
+	}
+	s.done = true
+	defer s.File.Close()
+	var err error
+	h := s.j.know(s.i, s.opened, func() digest.Hash {
+		if s.hash != nil && s.read == s.stat.Size {
+			return s.hash.Sum()
+		}
+		var h digest.Hash
+		if _, err = s.File.Seek(0, io.SeekStart); err == nil {
+			h, _, err = digest.Reader(s.File)
+		}
+		return h
+	})
+	s.set(h)
+	if err != nil {
+		return asPassing(s.j.unreadable(s.path, err))
+	}
+	if after, err := source.StatFile(s.File); err != nil || after != s.stat {
+		return s.j.changed(s.path)
+	}
+	return nil
+}
+
+func (j *job) Exists(path string) (bool, error) {
+	if err := j.allowed(path); err != nil {
+		return false, err
+	}
+	h, err := j.w.Observe(sawExists, path)
+	j.run.See(sawExists, path, h)
+	return !h.IsZero(), err
+}
+
+func (j *job) Glob(pattern string) ([]string, error) {
+	found, h, err := j.w.glob(pattern)
+	if err == nil {
+		j.run.See(sawGlob, pattern, h)
+	}
+	return found, err
+}
+
+func (j *job) Products(ids ...string) ([][]processor.Product, error) {
+	subjects := make([]string, len(ids))
+	for i, id := range ids {
+		subjects[i] = subject(j.t.platform, id)
+	}
+	needed, err := j.run.Need(subjects...)
+	if err != nil {
+		return nil, j.needError(err, ids)
+	}
+	all := make([][]processor.Product, len(ids))
+	for i, ps := range needed {
+		a := find(j.w.assets, ids[i])
+		for _, p := range ps {
+			all[i] = append(all[i], processor.Product{
+				AssetID: a.ID, UUID: a.UUID, Name: p.Name, SubID: p.SubID, Type: p.Type,
+				File: strings.TrimPrefix(p.File, j.t.platform+"/"),
+			})
+		}
+	}
+	return all, nil
+}
+
+// needError leaves the engine's words for those of people.
+func (j *job) needError(err error, ids []string) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, id := range ids {
+		if find(j.w.assets, id) == nil {
+			m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.asset.Path)}, "there is no asset %q", id)
+			if n := nearest(j.w.assets, id); n != "" {
+				m.WithHint("did you mean %q?", n)
+			}
+			return fmt.Errorf("%w: %w", m, fs.ErrNotExist)
+		}
+	}
+	return err
+}
+
+func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
+	s := subject(j.t.platform, p.AssetID)
+	needed, err := j.run.Need(s)
+	if err != nil {
+		return nil, j.needError(err, []string{p.AssetID})
+	}
+	for _, n := range needed[0] {
+		if n.SubID == p.SubID {
+			j.run.Use(s, n)
+			data, err := j.w.blobs.Read(n.Hash)
+			if err != nil {
+				return nil, asPassing(fmt.Errorf("product %s: %w", n.File, err))
+			}
+			return memFile{bytes.NewReader(data)}, nil
+		}
+	}
+	return nil, fmt.Errorf("product %q of %q: %w", p.Name, p.AssetID, fs.ErrNotExist)
+}
+
+func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
+	h, err := j.w.Observe(sawAsset, assetID)
+	if err != nil {
+		return processor.Reference{}, err
+	}
+	j.run.See(sawAsset, assetID, h)
+	if h.IsZero() {
+		return processor.Reference{}, fmt.Errorf("asset %q: %w", assetID, fs.ErrNotExist)
+	}
+	a := find(j.w.assets, assetID)
+	return processor.Reference{UUID: a.UUID, SubID: processor.SubID(name), Required: required}, nil
+}
+
+func (j *job) Tool(name string) (string, error) {
+	t := j.w.tool(name)
+	j.run.See(sawTool, name, t.hash)
+	if t.path == "" {
+		return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
+	}
+	return t.path, nil
+}
+
+func (j *job) Env(name string) (string, bool) {
+	j.run.See(sawEnv, name, j.w.env(name))
+	return os.LookupEnv(name)
+}
+
+// writer is a product being written.
+type writer struct {
+	j    *job
+	out  processor.Output
+	file string
+	refs []engine.Reference
+	blob *cas.Writer
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	if w.blob == nil {
+		return 0, fs.ErrClosed
+	}
+	n, err := w.blob.Write(p)
+	return n, asPassing(err)
+}
+
+func (w *writer) Close() error {
+	w.j.mu.Lock()
+	blob, ended := w.blob, w.j.ended
+	w.blob = nil
+	w.j.mu.Unlock()
+	if blob == nil || ended {
+		return fs.ErrClosed
+	}
+	h, n, err := blob.Commit()
+	if err != nil {
+		return asPassing(err)
+	}
+	w.j.mu.Lock()
+	defer w.j.mu.Unlock()
+	w.j.products = append(w.j.products, engine.Product{
+		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Hash: h, Size: n, References: w.refs,
+	})
+	return nil
+}
+
+func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
+	if bad := badOutput(out); bad != "" {
+		return nil, fmt.Errorf("product %q of %s: %s", out.Name, j.t.asset.ID, bad)
+	}
+	refs := make([]engine.Reference, len(out.References))
+	for i, r := range out.References {
+		id, err := uuid.Parse(r.UUID)
+		if err != nil {
+			return nil, fmt.Errorf("product %q of %s: reference %d: %w", out.Name, j.t.asset.ID, i, err)
+		}
+		refs[i] = engine.Reference{UUID: id, SubID: r.SubID, Required: r.Required}
+	}
+	file := j.t.platform + "/" + strings.TrimSuffix(j.t.asset.ID, "/")
+	if out.Name != "" {
+		file += "." + out.Name
+	}
+	w := &writer{j: j, out: out, file: file + out.Extension, refs: refs, blob: j.w.blobs.Create()}
+	j.mu.Lock()
+	j.writers = append(j.writers, w)
+	j.mu.Unlock()
+	return w, nil
+}
+
+// badOutput tells what is wrong with an output's name or extension.
+func badOutput(out processor.Output) string {
+	switch {
+	case strings.ContainsAny(out.Name, "/\\\x00:*?\"<>|"), strings.ContainsAny(out.Extension, "/\\\x00:*?\"<>|"):
+		return "its name has a character that file names cannot have"
+	case out.Extension != "" && out.Extension[0] != '.':
+		return "its extension does not begin with a dot"
+	case out.Type == "":
+		return "it has no type"
+	}
+	return ""
+}
+
+func (j *job) Write(out processor.Output, data []byte) error {
+	w, err := j.Create(out)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+func (j *job) Warn(p processor.Problem) {
+	m := j.problem(&p)
+	m.Severity = diag.Warning
+	j.mu.Lock()
+	j.warnings = append(j.warnings, m)
+	j.mu.Unlock()
+}
+
+func (j *job) Scratch() (string, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.scratch == "" {
+		dir := filepath.Join(j.w.scratch, fmt.Sprint(j.w.scratches.Add(1)))
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return "", asPassing(err)
+		}
+		j.scratch = dir
+	}
+	return j.scratch, nil
+}
+
+// close ends all that the processor left open: files count as read, products that were not closed do not count.
+func (j *job) close(failed bool) error {
+	j.mu.Lock()
+	open, scratch := j.open, j.scratch
+	j.ended = true
+	for _, w := range j.writers {
+		if w.blob != nil {
+			w.blob.Abort()
+			w.blob = nil
+		}
+	}
+	j.mu.Unlock()
+	var err error
+	for _, f := range open {
+		err = errors.Join(err, f.Close())
+	}
+	if scratch != "" {
+		os.RemoveAll(scratch)
+	}
+	return err
+}
+
+// result is the products, the main one first, the others by name.
+func (j *job) result() ([]engine.Product, error) {
+	ps := j.products
+	slices.SortFunc(ps, func(a, b engine.Product) int { return strings.Compare(a.Name, b.Name) })
+	for i := range ps {
+		for k := range i {
+			if ps[k].SubID != ps[i].SubID && ps[k].File != ps[i].File {
+				continue
+			}
+			m := diag.Errorf(diag.ProductClash, diag.Pos{File: j.display(j.t.asset.Path)}, "processor %q wrote product %q twice", j.t.proc.info.Name, ps[i].Name)
+			if ps[k].Name != ps[i].Name {
+				m = diag.Errorf(diag.ProductClash, diag.Pos{File: j.display(j.t.asset.Path)}, "products %q and %q have the same sub id or file", ps[k].Name, ps[i].Name)
+			}
+			return nil, m.WithHint("each product of an asset needs a name of its own")
+		}
+	}
+	return ps, nil
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package build
+
+// physicalMemory of the machine in bytes; 0, which limits nothing, where no portable call tells.
+func physicalMemory() int64 { return 0 }

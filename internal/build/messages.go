@@ -1,0 +1,157 @@
+package build
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// maxSourceText is the largest source file that is read again to show one of its lines, in bytes.
+const maxSourceText = 16 << 20
+
+// display is a source path as people see it, relative to the project folder.
+func (j *job) display(path string) string { return j.w.display(path) }
+
+func (w *world) display(path string) string {
+	if _, root, ok := w.table.Find(path); ok {
+		return w.prefixes[root] + path
+	}
+	return w.prefixes[0] + path
+}
+
+// messages puts a job's error into words for people. One error may hold several problems.
+func (j *job) messages(err error) diag.List {
+	if err == nil {
+		return nil
+	}
+	var cycle *engine.CycleError
+	var need *engine.NeedError
+	here := diag.Pos{File: j.display(j.t.asset.Path)}
+	switch {
+	case errors.As(err, &cycle):
+		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Ring)).
+			WithHint("break the ring: one of these must do without the next")}
+	case errors.As(err, &need):
+		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", taskAsset(need.Name))
+		if need.Root != need.Name {
+			m.WithNote("the cause is %s", taskAsset(need.Root))
+		}
+		return diag.List{m}
+	}
+	l := j.problems(err)
+	if len(l) == 0 {
+		l = diag.List{j.plain(err)}
+	}
+	return l
+}
+
+// plain is the message for an error that nobody put into words.
+func (j *job) plain(err error) *diag.Message {
+	here := diag.Pos{File: j.display(j.t.asset.Path)}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return diag.Errorf(diag.OutputUnwritable, here, "the disk is full").
+			WithHint("make room, then build again; what was built is kept")
+	}
+	text := strings.TrimSuffix(err.Error(), " ("+engine.ErrPassing.Error()+")")
+	if errors.Is(err, os.ErrNotExist) {
+		return diag.Errorf(diag.SourceMissing, here, "%s", text)
+	}
+	return diag.Errorf(diag.JobFailed, here, "processor %q: %s", j.t.proc.info.Name, text)
+}
+
+// problems collects what is already in words from a tree of errors.
+func (j *job) problems(err error) diag.List {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *diag.Message:
+		return diag.List{e}
+	case *processor.Problem:
+		return diag.List{j.problem(e)}
+	case interface{ Unwrap() []error }:
+		var l diag.List
+		for _, x := range e.Unwrap() {
+			l = append(l, j.problems(x)...)
+		}
+		return l
+	case interface{ Unwrap() error }:
+		return j.problems(e.Unwrap())
+	}
+	return nil
+}
+
+// problem is a processor's problem as a message, with its line.
+func (j *job) problem(p *processor.Problem) *diag.Message {
+	path := p.Path
+	if path == "" {
+		path = j.t.asset.Path
+	}
+	code := diag.Code(p.Code)
+	if code == "" {
+		code = diag.JobFailed
+	}
+	m := diag.Errorf(code, diag.Pos{File: j.display(path), Line: p.Line, Column: p.Column}, "%s", p.Text)
+	m.Hint = p.Hint
+	if p.Line > 0 {
+		if i, root, ok := j.w.table.Find(path); ok && j.w.table.At(i).Stat.Size <= maxSourceText {
+			if text, err := os.ReadFile(j.w.table.Abs(root, path)); err == nil {
+				m.WithSource(text, max(1, p.Length))
+			}
+		}
+	}
+	return m
+}
+
+// taskName is a task for people; taskAsset is its asset alone.
+func taskName(asset, platform string) string { return fmt.Sprintf("%s [%s]", asset, platform) }
+
+func taskAsset(name string) string {
+	if i := strings.LastIndex(name, " ["); i >= 0 {
+		return name[:i]
+	}
+	return name
+}
+
+func cycleText(ring []string) string {
+	var b strings.Builder
+	b.WriteString("needs itself: ")
+	for _, n := range ring {
+		b.WriteString(taskAsset(n) + " -> ")
+	}
+	return b.String() + taskAsset(ring[0])
+}
+
+func outputError(p *engine.Product, err error) *diag.Message {
+	m := diag.Errorf(diag.OutputUnwritable, diag.Pos{File: p.File}, "the output cannot be written: %v", err)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return m.WithHint("make room on the disk, then build again; what was built is kept")
+	}
+	return m.WithHint("check that the output folder can be written to and nothing stands in the way")
+}
+
+// Messages are kept in traces and snapshots as JSON.
+func encodeMessages(l diag.List) []byte {
+	if len(l) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(l)
+	if err != nil {
+		return nil // strings and numbers always marshal
+	}
+	return b
+}
+
+func decodeMessages(b []byte) diag.List {
+	var l diag.List
+	if len(b) == 0 || json.Unmarshal(b, &l) != nil {
+		return nil
+	}
+	return l
+}

@@ -1,0 +1,249 @@
+// Package build is where everything meets: it makes tasks of assets, has the engine bring them up to date,
+// and keeps output tree, state and content database in step with what came of it. It only
+// connects; what there is to know lives in the rooms it connects.
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/kiln-pipeline/kiln/internal/command"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// contractVersion is part of every fingerprint: raised when the meaning of processor.Job changes so that all products
+// must be made anew.
+const contractVersion = 1
+
+// Config is what a build is made of besides the project.
+type Config struct {
+	Dir        string // of the project
+	Version    string // of Kiln, for people
+	Processors []processor.Processor
+}
+
+// Project is an opened project.
+type Project struct {
+	*project.Project
+	cfg      Config
+	text     digest.Hash // of kiln.toml
+	procs    map[string]*installed
+	builtin  []processor.Info // Kiln's and, in a kiln of a team's own, theirs
+	own      []processor.Info // of the project file
+	warnings diag.List
+	lock     *flock.Flock
+}
+
+// installed is a processor as this project has it.
+type installed struct {
+	processor.Processor
+	info        processor.Info
+	fingerprint digest.Hash
+}
+
+// Open reads the project file and makes ready its processors. The error is a diag.List.
+func Open(cfg Config) (*Project, error) {
+	p := &Project{cfg: cfg, procs: map[string]*installed{}}
+	for _, pr := range cfg.Processors {
+		p.builtin = append(p.builtin, p.install(pr, ""))
+	}
+	data, _ := os.ReadFile(filepath.Join(cfg.Dir, project.File))
+	p.text = digest.Of(data)
+	pf, l := project.Load(cfg.Dir)
+	if err := l.Err(); err != nil {
+		return nil, l
+	}
+	p.Project, p.warnings = pf, l
+	for i := range pf.Processors {
+		c := &pf.Processors[i]
+		pr, code, err := p.custom(c)
+		if err != nil {
+			return nil, commandErrors(c, err)
+		}
+		p.own = append(p.own, p.install(pr, code))
+	}
+	return p, nil
+}
+
+func (p *Project) install(pr processor.Processor, code string) processor.Info {
+	info := pr.Info()
+	fp := digest.Build("processor").Str("contract", fmt.Sprint(contractVersion)).Str("name", info.Name).Str("version", fmt.Sprint(info.Version)).Str("code", code).Sum()
+	p.procs[info.Name] = &installed{Processor: pr, info: info, fingerprint: fp}
+	return info
+}
+
+// custom makes the processor that the project file declares, and tells what its declaration hashes to.
+func (p *Project) custom(c *project.CustomProcessor) (processor.Processor, string, error) {
+	cc := command.Config{
+		Name: c.Name, Command: c.Command, Extensions: c.Extensions, Output: c.Output, Outputs: map[string]string{},
+		Timeout: c.Timeout, Env: c.Env,
+	}
+	for _, o := range c.Outputs {
+		cc.Outputs[o.Name] = o.Extension
+	}
+	for _, in := range c.Inputs {
+		cc.Inputs = append(cc.Inputs, in.Text)
+	}
+	for _, s := range c.Settings {
+		cc.Settings = append(cc.Settings, command.Setting{Name: s.Name, Default: s.Default, Doc: s.Doc})
+	}
+	cc.Roots, _ = p.roots()
+	pr, err := command.New(cc)
+	return pr, cc.Fingerprint(), err
+}
+
+// commandErrors points at the declaration of a command that cannot work.
+func commandErrors(c *project.CustomProcessor, err error) diag.List {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return diag.List{c.Span.Errorf(diag.BadValue, "processor %q: %v", c.Name, err)}
+	}
+	var l diag.List
+	for _, e := range joined.Unwrap() {
+		m := c.Span.Errorf(diag.BadValue, "processor %q: %v", c.Name, e)
+		var ce *command.ConfigError
+		if errors.As(e, &ce) {
+			m.Code, m.Hint = ce.Code, ce.Hint
+		}
+		l = append(l, m)
+	}
+	return l
+}
+
+// Processors lists what the project can use, with their settings.
+func (p *Project) Processors() []processor.Info { return append(slices.Clip(p.builtin), p.own...) }
+
+// OwnProcessor tells whether a processor comes from the project file.
+func (p *Project) OwnProcessor(name string) bool {
+	return slices.ContainsFunc(p.Project.Processors, func(c project.CustomProcessor) bool { return c.Name == name })
+}
+
+// Fingerprint is the hash of a processor's code as this project sees it.
+func (p *Project) Fingerprint(name string) digest.Hash {
+	if pr := p.procs[name]; pr != nil {
+		return pr.fingerprint
+	}
+	return digest.Hash{}
+}
+
+// PlatformNames in the order of the project file.
+func (p *Project) PlatformNames() []string {
+	names := make([]string, len(p.Platforms))
+	for i := range p.Platforms {
+		names[i] = p.Platforms[i].Name
+	}
+	return names
+}
+
+// Files of Kiln's own in the project.
+func (p *Project) stateDir() string     { return filepath.Join(p.Dir, project.StateFolder) }
+func (p *Project) casDir() string       { return filepath.Join(p.stateDir(), "cas") }
+func (p *Project) tracesPath() string   { return filepath.Join(p.stateDir(), "traces") }
+func (p *Project) snapshotPath() string { return filepath.Join(p.stateDir(), "snapshot") }
+func (p *Project) lockPath() string     { return filepath.Join(p.stateDir(), "lock") }
+
+// DatabasePath is where the content database is.
+func (p *Project) DatabasePath() string { return filepath.Join(p.stateDir(), "content.db") }
+
+// OutputDir is the output folder, absolute.
+func (p *Project) OutputDir() string { return filepath.Join(p.Dir, filepath.FromSlash(p.Output)) }
+
+// roots are the source roots, absolute and without symbolic links in them.
+func (p *Project) roots() ([]string, diag.List) {
+	var roots []string
+	var l diag.List
+	for _, r := range p.Roots {
+		abs := filepath.Join(p.Dir, filepath.FromSlash(r.Path))
+		real, err := filepath.EvalSymlinks(abs)
+		if info, serr := os.Stat(abs); err != nil || serr != nil || !info.IsDir() {
+			l = append(l, r.Span.Errorf(diag.RootMissing, "source root %q is not a folder", r.Path).
+				WithHint("make the folder, or change `roots`"))
+			continue
+		}
+		roots = append(roots, filepath.ToSlash(real))
+	}
+	return roots, l
+}
+
+// prefixes are what stands before a source path for people, by root.
+func (p *Project) prefixes() []string {
+	out := make([]string, len(p.Roots))
+	for i, r := range p.Roots {
+		if r.Path != "." {
+			out[i] = strings.TrimSuffix(r.Path, "/") + "/"
+		}
+	}
+	return out
+}
+
+// ErrBusy says that another kiln holds the project.
+var ErrBusy = errors.New("the project is in use by another kiln")
+
+// Lock takes the project. If another kiln has it, waiting is called once and Lock waits, or, with wait false,
+// ErrBusy is returned.
+func (p *Project) Lock(ctx context.Context, wait bool, waiting func()) error {
+	if err := p.makeStateDir(); err != nil {
+		return err
+	}
+	p.lock = flock.New(p.lockPath())
+	ok, err := p.lock.TryLock()
+	if err != nil || ok {
+		return err
+	}
+	if !wait {
+		return ErrBusy
+	}
+	waiting()
+	_, err = p.lock.TryLockContext(ctx, 100*time.Millisecond)
+	return err
+}
+
+// Unlock lets others have the project.
+func (p *Project) Unlock() error {
+	if p.lock == nil {
+		return nil
+	}
+	return p.lock.Close()
+}
+
+// makeStateDir makes the folder for Kiln's state, which version control is told to pass over.
+func (p *Project) makeStateDir() error {
+	if err := os.MkdirAll(p.stateDir(), 0o777); err != nil {
+		return err
+	}
+	ignore := filepath.Join(p.stateDir(), ".gitignore")
+	if _, err := os.Lstat(ignore); err == nil {
+		return nil
+	}
+	return os.WriteFile(ignore, []byte("*\n"), 0o666)
+}
+
+func (p *Project) workers(wanted int) int {
+	if wanted > 0 {
+		return wanted
+	}
+	if p.Project.Build.Workers > 0 {
+		return p.Project.Build.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// memoryLimit is what running jobs may need together: what the project says, or three quarters of the machine's memory.
+func (p *Project) memoryLimit() int64 {
+	if p.Project.Build.Memory > 0 {
+		return p.Project.Build.Memory
+	}
+	return physicalMemory() / 4 * 3
+}

@@ -1,0 +1,355 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/internal/asset"
+	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/source"
+	"github.com/kiln-pipeline/kiln/internal/state"
+)
+
+// What a job may look at, besides other assets' products. The numbers are in the trace log.
+const (
+	sawFile   = engine.FirstLeaf + iota // content; no value if it is missing
+	sawExists                           // whether a file is there
+	sawGlob                             // the names that match
+	sawAsset                            // whether an asset exists, and its UUID
+	sawTool                             // content of an external program
+	sawEnv                              // value of an environment variable
+)
+
+// task is one job: an asset, a platform, a processor with settings.
+type task struct {
+	engine.Task
+	asset    *asset.Asset
+	platform string
+	settings any
+	proc     *installed
+}
+
+// world answers the engine's questions out of one scan of the source files, and runs jobs.
+type world struct {
+	table    *source.Table
+	prefixes []string // by root: what stands before a path when people see it
+	assets   *asset.Table
+	blobs    *cas.Store
+	dir      string // of the project
+	output   string // absolute
+	scratch  string // folder for the jobs' scratch folders
+	tasks    map[taskID]*task
+	byKey    map[engine.Key]*task
+	all      []*task // by asset, then platform
+	reporter Reporter
+
+	paths func() []string // all visible source paths, sorted
+
+	mu        sync.Mutex // all below
+	globs     map[string]digest.Hash
+	tools     map[string]*tool
+	vars      map[string]digest.Hash
+	outputs   map[string]state.Output    // files in the output tree that are as they should be
+	edited    map[string]source.Presence // those that are not
+	unsettled bool                       // a file changed between two looks at it in this build
+
+	scratches atomic.Int64
+}
+
+type taskID struct {
+	asset    *asset.Asset
+	platform string
+}
+
+// subject names an asset, by id or path, on a platform, as the engine hands it around.
+func subject(platform, asset string) string { return platform + "\x00" + asset }
+
+func splitSubject(s string) (platform, asset string) {
+	platform, asset, _ = strings.Cut(s, "\x00")
+	return platform, asset
+}
+
+// Resolve finds the task for a subject.
+func (w *world) Resolve(s string) *engine.Task {
+	platform, name := splitSubject(s)
+	a := find(w.assets, name)
+	if a == nil {
+		return nil
+	}
+	if t := w.tasks[taskID{a, platform}]; t != nil {
+		return &t.Task
+	}
+	return nil
+}
+
+var present = digest.Build("present").Sum()
+
+// Observe tells how a leaf is now.
+func (w *world) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
+	switch kind {
+	case sawFile:
+		i, _, ok := w.table.Find(subject)
+		if !ok {
+			return digest.Hash{}, nil
+		}
+		return w.table.Hash(i)
+	case sawExists:
+		if _, _, ok := w.table.Find(subject); !ok {
+			return digest.Hash{}, nil
+		}
+		return present, nil
+	case sawGlob:
+		w.mu.Lock()
+		h, ok := w.globs[subject]
+		w.mu.Unlock()
+		if ok {
+			return h, nil
+		}
+		_, h, err := w.glob(subject)
+		return h, err
+	case sawAsset:
+		if a := find(w.assets, subject); a != nil {
+			return digest.Of([]byte(a.UUID)), nil
+		}
+		return digest.Hash{}, nil
+	case sawTool:
+		t := w.tool(subject)
+		return t.hash, nil
+	case sawEnv:
+		return w.env(subject), nil
+	}
+	return digest.Hash{}, fmt.Errorf("unknown kind of observation %d", kind)
+}
+
+// glob lists the files that match, and hashes the list.
+func (w *world) glob(pattern string) ([]string, digest.Hash, error) {
+	if !doublestar.ValidatePattern(pattern) {
+		return nil, digest.Hash{}, fmt.Errorf("glob %q is not well formed", pattern)
+	}
+	all := w.paths()
+	base, _ := doublestar.SplitPattern(pattern)
+	if base != "." {
+		from := sort.SearchStrings(all, base+"/")
+		to := from + sort.Search(len(all)-from, func(i int) bool { return !strings.HasPrefix(all[from+i], base+"/") })
+		all = all[from:to]
+	}
+	var found []string
+	b := digest.Build("glob")
+	for _, p := range all {
+		if doublestar.MatchUnvalidated(pattern, p) {
+			found = append(found, p)
+			b.Str("path", p)
+		}
+	}
+	h := b.Sum()
+	w.mu.Lock()
+	w.globs[pattern] = h
+	w.mu.Unlock()
+	return found, h, nil
+}
+
+// tool is an external program as found by name.
+type tool struct {
+	path  string // "" if there is none
+	stat  source.Stat
+	hash  digest.Hash
+	found bool // in this build, not only in the one before
+}
+
+// tool finds a program and hashes it, once a build.
+func (w *world) tool(name string) *tool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	old := w.tools[name]
+	if old != nil && old.found {
+		return old
+	}
+	path := findTool(w.dir, name)
+	t := &tool{path: path, found: true}
+	if path != "" {
+		st, _, err := source.StatPath(path)
+		if old != nil && old.path == path && err == nil && old.stat == st {
+			old.found = true
+			return old
+		}
+		if h, err := source.HashFile(path); err == nil {
+			t.stat, t.hash = st, h
+		} else {
+			t.path = ""
+		}
+	}
+	w.tools[name] = t
+	return t
+}
+
+// findTool looks in PATH, or, where the name has a slash, in the project folder.
+func findTool(dir, name string) string {
+	if strings.ContainsAny(name, `/\`) {
+		p := filepath.FromSlash(name)
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(dir, p)
+		}
+		if p, err := exec.LookPath(p); err == nil {
+			return p
+		}
+		return ""
+	}
+	p, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	if p, err = filepath.Abs(p); err != nil {
+		return ""
+	}
+	return p
+}
+
+func (w *world) env(name string) digest.Hash {
+	h := envHash(name)
+	w.mu.Lock()
+	w.vars[name] = h
+	w.mu.Unlock()
+	return h
+}
+
+// Available tells whether the products of a trace are in place, or can be put there. An output that somebody edited may be a hard link
+// to its blob, so the blob is looked at then.
+func (w *world) Available(t *engine.Trace) (string, bool) {
+	for i := range t.Products {
+		p := &t.Products[i]
+		w.mu.Lock()
+		out, ok := w.outputs[p.File]
+		edited := w.edited[p.File] == source.Differs
+		w.mu.Unlock()
+		if ok && out.Hash == p.Hash {
+			continue
+		}
+		if !w.blobs.Has(p.Hash, p.Size) || edited && w.blobs.Verify(p.Hash) != nil {
+			return p.File, false
+		}
+	}
+	return "", true
+}
+
+// Started, Finished and Suspended pass on what people want to see.
+func (w *world) Started(t *engine.Task) { w.reporter.JobStarted(t.Name) }
+
+func (w *world) Suspended(t *engine.Task, on []*engine.Task, begins bool) {
+	names := make([]string, len(on))
+	for i := range on {
+		names[i] = on[i].Name
+	}
+	w.reporter.JobSuspended(t.Name, names, begins)
+}
+
+// Finished puts the products of a run in place.
+func (w *world) Finished(r *engine.Result) {
+	if r.Trace != nil && r.Trace.Outcome == engine.Succeeded {
+		for i := range r.Trace.Products {
+			w.place(&r.Trace.Products[i]) // what fails is tried again, and told of, at the end
+		}
+	}
+	failed := r.Trace != nil && r.Trace.Outcome != engine.Succeeded
+	w.reporter.JobFinished(r.Task.Name, failed, time.Since(r.Started))
+}
+
+// place makes an output what its product says, if it is not.
+func (w *world) place(p *engine.Product) error {
+	w.mu.Lock()
+	out, ok := w.outputs[p.File]
+	w.mu.Unlock()
+	if ok && out.Hash == p.Hash {
+		return nil
+	}
+	abs := filepath.Join(w.output, filepath.FromSlash(p.File))
+	if err := w.blobs.Materialise(p.Hash, abs); err != nil {
+		return err
+	}
+	st, _, err := source.StatPath(abs)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.outputs[p.File] = state.Output{File: p.File, Stat: st, Hash: p.Hash}
+	w.mu.Unlock()
+	return nil
+}
+
+// run is a task's work.
+func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
+	j := &job{w: w, t: t, run: r}
+	defer func() {
+		if cerr := j.close(err != nil); err == nil {
+			err = cerr
+		}
+		if err == nil {
+			out.Products, err = j.result()
+		}
+		if err != nil {
+			out.Products = nil
+		}
+		out.Messages = encodeMessages(append(j.warnings, j.messages(err)...))
+	}()
+	return out, w.process(t, j)
+}
+
+// process calls the processor. What it panics with is its error.
+func (w *world) process(t *task, j *job) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			m := diag.Errorf(diag.ProcessorPanic, diag.Pos{File: j.display(t.asset.Path)}, "processor %q panicked: %v", t.proc.info.Name, v).
+				WithHint("this is a mistake in the processor; tell its authors, with this asset")
+			for _, f := range frames(debug.Stack()) {
+				m.WithNote("%s", f)
+			}
+			err = m
+		}
+	}()
+	if i, _, ok := w.table.Find(t.asset.Path); ok && w.table.At(i).Trouble == source.LFSPointer {
+		if _, err := j.ReadFile(t.asset.Path); err != nil {
+			return err
+		}
+		return source.LFS(j.display(t.asset.Path))
+	}
+	return t.proc.Process(j.run.Context(), j)
+}
+
+// frames picks the calls out of a stack that lead to the panic, innermost first, without addresses, which differ between runs.
+func frames(stack []byte) []string {
+	lines := strings.Split(string(stack), "\n")
+	at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "panic(") })
+	var out []string
+	for i := at + 2; at >= 0 && i+1 < len(lines) && len(out) < 6; i += 2 {
+		place := strings.TrimSpace(lines[i+1])
+		place, _, _ = strings.Cut(place, " +0x")
+		call, _, _ := strings.Cut(lines[i], "(0x")
+		if strings.Contains(call, "internal/build.(*world)") {
+			break
+		}
+		out = append(out, fmt.Sprintf("in %s (%s)", path.Base(call), path.Base(filepath.ToSlash(place))))
+	}
+	return out
+}
+
+// asPassing marks an error of the disk, so that the job is tried again next time.
+func asPassing(err error) error {
+	if err == nil || errors.Is(err, engine.ErrPassing) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", err, engine.ErrPassing)
+}

@@ -1,0 +1,16 @@
+package contentdb
+
+import (
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// AssetIDs lists the assets that the file tells of. Call it before Begin.
+func (db *DB) AssetIDs() ([]string, error) {
+	var ids []string
+	err := sqlitex.Execute(db.conn, "SELECT id FROM asset", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		ids = append(ids, stmt.ColumnText(0))
+		return nil
+	}})
+	return ids, err
+}
