@@ -170,7 +170,7 @@ func helperConfig(args ...string) Config {
 		Command:    append([]string{"helper"}, args...),
 		Extensions: []string{".txt"},
 		Output:     ".bin",
-		Env:        []string{helperEnv},
+		Env:        []string{helperEnv, "GOCOVERDIR"}, // a binary of go test -cover complains without the second
 	}
 }
 
@@ -181,10 +181,14 @@ func helperCase(t *testing.T) processortest.Case {
 	if err != nil {
 		t.Fatal(err)
 	}
+	env := map[string]string{helperEnv: "1"}
+	if testing.CoverMode() != "" {
+		env["GOCOVERDIR"] = t.TempDir()
+	}
 	return processortest.Case{
 		Asset: "a/water.txt",
 		Files: map[string][]byte{"a/water.txt": []byte("deep")},
-		Env:   map[string]string{helperEnv: "1"},
+		Env:   env,
 		Tools: map[string]string{"helper": exe},
 	}
 }

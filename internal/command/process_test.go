@@ -259,7 +259,7 @@ func TestEnvironmentIsMinimal(t *testing.T) {
 	if first, _, _ := strings.Cut(got["PATH"], string(filepath.ListSeparator)); first != filepath.Dir(one.Tools["helper"]) {
 		t.Errorf("PATH begins with %q, want the program's own folder", first)
 	}
-	more := []string{"PATH", "PWD", "SystemRoot", "ComSpec", "PATHEXT", "SYSTEMROOT"} // PWD is exec's
+	more := []string{"PATH", "PWD", "SystemRoot", "ComSpec", "PATHEXT", "SYSTEMROOT", "GOCOVERDIR"} // PWD is exec's
 	for name := range got {
 		if _, ok := fixed[name]; !ok && folders[name] == "" && !slices.Contains(more, name) {
 			t.Errorf("%s=%q is passed on", name, got[name])
