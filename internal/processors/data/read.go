@@ -1,0 +1,129 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/codec/document"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// readSource reads the asset's own file.
+func readSource(job processor.Job, s *Settings) (document.Value, error) {
+	file := job.Asset().Path
+	input := s.Input
+	if input == "auto" {
+		if input = inputOf(file); input == "" {
+			return document.Value{}, &processor.Problem{
+				Code: string(diag.DataInput),
+				Text: fmt.Sprintf("the extension %q does not say how the data is written", path.Ext(file)),
+				Hint: `set input to one of json, relaxed, toml, yaml, csv`,
+			}
+		}
+	}
+	data, err := readBounded(job, file)
+	if err != nil {
+		return document.Value{}, problem(err, "")
+	}
+	switch input {
+	case "relaxed":
+		v, err := document.RelaxedJSON(data)
+		return v, problem(err, "")
+	case "csv":
+		comma := map[string]rune{"comma": ',', "semicolon": ';', "tab": '\t'}[s.Delimiter]
+		v, err := document.CSV(data, document.CSVOptions{Comma: comma, Strings: s.CSVTypes == "string"})
+		return v, problem(err, "")
+	}
+	v, err := parse(input, data)
+	if err != nil && input == "json" {
+		return v, relaxedHint(data, err)
+	}
+	return v, problem(err, "")
+}
+
+// inputOf goes by the extension; "" if it is none of ours.
+func inputOf(file string) string {
+	switch strings.ToLower(path.Ext(file)) {
+	case ".json":
+		return "json"
+	case ".toml":
+		return "toml"
+	case ".yaml", ".yml":
+		return "yaml"
+	case ".csv":
+		return "csv"
+	}
+	return ""
+}
+
+func parse(input string, data []byte) (document.Value, error) {
+	switch input {
+	case "toml":
+		return document.TOML(data)
+	case "yaml":
+		return document.YAML(data)
+	}
+	return document.JSON(data)
+}
+
+// readBounded reads a file, but not one that the readers would refuse for its size.
+func readBounded(job processor.Job, file string) ([]byte, error) {
+	f, err := job.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if size := f.Size(); size > document.MaxSize {
+		return nil, &document.Error{
+			Fault: document.Limit,
+			Text:  fmt.Sprintf("the file has %d bytes; data of at most %d MiB is read", size, document.MaxSize>>20),
+			Hint:  "split it, or use the processor copy",
+		}
+	}
+	return io.ReadAll(f)
+}
+
+var faultCodes = map[document.Fault]diag.Code{
+	document.Syntax:      diag.DataSyntax,
+	document.Duplicate:   diag.DataDuplicateKey,
+	document.Encoding:    diag.DataEncoding,
+	document.Limit:       diag.DataLimit,
+	document.Number:      diag.DataNumber,
+	document.Unsupported: diag.DataUnsupported,
+	document.Ragged:      diag.DataRagged,
+}
+
+// problem makes an error of the readers one for people. file is "" for the asset's own.
+func problem(err error, file string) error {
+	var e *document.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return problemAt(faultCodes[e.Fault], file, e.Pos, e.Hint, "%s", e.Text)
+}
+
+func problemAt(code diag.Code, file string, at document.Pos, hint, format string, args ...any) *processor.Problem {
+	return &processor.Problem{
+		Code: string(code), Path: file, Line: int(at.Line), Column: int(at.Column), Length: int(at.Length),
+		Text: fmt.Sprintf(format, args...), Hint: hint,
+	}
+}
+
+// relaxedHint finds out whether the file is right for a tolerant reader: most files that are not quite
+// JSON are written for one, and are not broken.
+func relaxedHint(data []byte, err error) error {
+	var e *document.Error
+	if !errors.As(err, &e) || e.Fault != document.Syntax {
+		return problem(err, "")
+	}
+	if _, relaxed := document.RelaxedJSON(data); relaxed != nil {
+		return problem(err, "")
+	}
+	return problemAt(diag.DataRelaxedJSON, "", e.Pos,
+		`if it is written for a tolerant reader (JSON5, libGDX), give it input = "relaxed", or processor = "copy" to ship it as it is`,
+		"not strict JSON: %s", e.Text)
+}
