@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -126,6 +127,39 @@ func (s *session) have(tr *engine.Trace) bool {
 // removeStale removes outputs that no task wants any more. Which files are Kiln's is known from the snapshot, and from the
 // traces that are newer than it: those of a build that was killed.
 func (s *session) removeStale(wishes map[string]wish) {
+	for _, f := range slices.Sorted(maps.Keys(s.knownOutputs())) {
+		wi, ok := wishes[strings.ToLower(f)]
+		if ok && wi.product.File == f {
+			continue
+		}
+		delete(s.w.outputs, f)
+		if err := s.removeOutput(f); err != nil {
+			s.messages = append(s.messages, outputError(&engine.Product{File: f}, err))
+		}
+	}
+	s.w.blobs.Forget()
+}
+
+// removeOutputs removes all outputs, and tells how many there were.
+func (s *session) removeOutputs() (int, error) {
+	var errs error
+	known := s.knownOutputs()
+	n := 0
+	for _, f := range slices.Sorted(maps.Keys(known)) {
+		if _, err := os.Lstat(filepath.Join(s.p.OutputDir(), filepath.FromSlash(f))); err == nil {
+			n++
+		}
+		errs = errors.Join(errs, s.removeOutput(f))
+	}
+	return n, errs
+}
+
+func (s *session) removeOutput(file string) error {
+	return cas.RemoveOutput(s.p.OutputDir(), filepath.Join(s.p.OutputDir(), filepath.FromSlash(file)))
+}
+
+// knownOutputs are the files in the output tree that Kiln put there.
+func (s *session) knownOutputs() map[string]bool {
 	known := map[string]bool{}
 	var since uint64
 	if s.prev != nil {
@@ -134,8 +168,10 @@ func (s *session) removeStale(wishes map[string]wish) {
 			known[o.File] = true
 		}
 	}
-	for f := range s.w.outputs {
-		known[f] = true
+	if s.w != nil {
+		for f := range s.w.outputs {
+			known[f] = true
+		}
 	}
 	if s.prev == nil || s.traces.LastBuild() > since {
 		for _, k := range s.traces.Keys() {
@@ -148,17 +184,7 @@ func (s *session) removeStale(wishes map[string]wish) {
 			}
 		}
 	}
-	for _, f := range slices.Sorted(maps.Keys(known)) {
-		wi, ok := wishes[strings.ToLower(f)]
-		if ok && wi.product.File == f {
-			continue
-		}
-		delete(s.w.outputs, f)
-		if err := cas.RemoveOutput(s.p.OutputDir(), s.p.OutputDir()+string(os.PathSeparator)+f); err != nil {
-			s.messages = append(s.messages, outputError(&engine.Product{File: f}, err))
-		}
-	}
-	s.w.blobs.Forget()
+	return known
 }
 
 // placeAll puts in place what is not, side by side.

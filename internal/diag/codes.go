@@ -53,6 +53,8 @@ const (
 	ProjectBusy      Code = "K0214" // another kiln holds the lock
 	ToolMissing      Code = "K0215"
 	QueryFailed      Code = "K0216"
+	ProductWrong     Code = "K0220" // an output is not what it was
+	SourceMissed     Code = "K0221" // a change that stat did not show
 	Internal         Code = "K0299"
 )
 

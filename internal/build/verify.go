@@ -1,0 +1,118 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/source"
+	"github.com/kiln-pipeline/kiln/internal/state"
+)
+
+// Verified is what Verify found.
+type Verified struct {
+	Sources, Products, Blobs int       // looked at
+	Messages                 diag.List // what was wrong; all of it is mended by the next build
+}
+
+// Verify hashes every source file whose content is known, every product and every blob, and reports what their
+// times did not show. What is wrong is made known to the next build: a wrong source hash is dropped, a damaged blob removed, a
+// damaged product forgotten. The caller holds the lock, and builds afterwards.
+func (p *Project) Verify(ctx context.Context) (*Verified, error) {
+	s := &session{p: p, req: Request{Reporter: silent{}}}
+	if err := s.readSnapshot(); err != nil {
+		return nil, err
+	}
+	v := &Verified{Messages: s.messages}
+	blobs, err := cas.Open(p.casDir())
+	if err != nil {
+		return nil, err
+	}
+	if err := v.blobs(ctx, blobs); err != nil {
+		return nil, err
+	}
+	if s.prev == nil {
+		return v, nil
+	}
+	before := len(v.Messages)
+	v.products(ctx, p, s.prev)
+	v.sources(ctx, p, s.prev)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(v.Messages) > before {
+		s.prev.Whole = false
+		return v, state.WriteSnapshot(p.snapshotPath(), s.prev)
+	}
+	return v, nil
+}
+
+func (v *Verified) blobs(ctx context.Context, blobs *cas.Store) error {
+	return blobs.Walk(func(h digest.Hash, _ fs.FileInfo) error {
+		v.Blobs++
+		if err := blobs.Verify(h); errors.Is(err, cas.ErrDamaged) {
+			v.Messages = append(v.Messages, diag.Warningf(diag.BlobDamaged, diag.Pos{File: blobName(h)}, "the stored blob is damaged; it was removed").
+				WithHint("the job that made it runs again"))
+		} else if err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
+}
+
+func blobName(h digest.Hash) string { return ".kiln/cas/" + h.String()[:2] + "/" + h.String()[2:] }
+
+// products compares outputs that look untouched with what they should be.
+func (v *Verified) products(ctx context.Context, p *Project, prev *state.Snapshot) {
+	prev.Outputs = slices.DeleteFunc(prev.Outputs, func(o state.Output) bool {
+		if ctx.Err() != nil {
+			return false
+		}
+		v.Products++
+		abs := filepath.Join(p.OutputDir(), filepath.FromSlash(o.File))
+		h, err := source.HashFile(abs)
+		if err == nil && h == o.Hash {
+			return false
+		}
+		file := p.Output + "/" + o.File
+		if errors.Is(err, fs.ErrNotExist) {
+			v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: file}, "the product is missing").WithHint("the next build puts it back"))
+		} else {
+			v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: file}, "the product was changed by somebody else").WithHint("the next build puts it back"))
+			os.Chmod(abs, 0o666) // so that it can be replaced everywhere
+		}
+		return true
+	})
+}
+
+// sources compares files whose stat is unchanged with the hash they had.
+func (v *Verified) sources(ctx context.Context, p *Project, prev *state.Snapshot) {
+	t := prev.Sources
+	t.Each(func(root int, path string, f *source.File) {
+		if f.Hash.IsZero() || ctx.Err() != nil {
+			return
+		}
+		v.Sources++
+		abs := t.Abs(root, path)
+		st, _, err := source.StatPath(abs)
+		if err != nil || st != f.Stat {
+			return // the next build sees that by itself
+		}
+		if h, err := source.HashFile(abs); err == nil && h != f.Hash {
+			name := strings.TrimPrefix(path, "/")
+			if root < len(p.prefixes()) {
+				name = p.prefixes()[root] + name
+			}
+			v.Messages = append(v.Messages, diag.Warningf(diag.SourceMissed, diag.Pos{File: name}, "the content changed although size, times and inode did not").
+				WithHint("the next build looks at it; a disk or a tool that does this needs `--changed hash`"))
+			f.Stat = source.Stat{} // differs from anything
+		}
+	})
+}

@@ -1,0 +1,195 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/asset"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/source"
+)
+
+// View is a project as it is now, with what is known of its jobs. Nothing was run for it and nothing written.
+type View struct {
+	Assets   []AssetView // sorted by id
+	Messages diag.List   // about the project file, rules and source files
+
+	s *session
+}
+
+// AssetView is an asset with its jobs, one for each platform looked at.
+type AssetView struct {
+	*asset.Asset
+	Jobs []JobView
+}
+
+// JobState is what a job would come to if it were built now.
+type JobState string
+
+const (
+	Fresh  JobState = "fresh"  // a trace holds, the products are good
+	Failed JobState = "failed" // a trace holds, and tells of a failure
+	Stale  JobState = "stale"  // it would run
+	Maybe  JobState = "maybe"  // it would run if something stale that it needs comes out differently
+	New    JobState = "new"    // it was never built
+)
+
+// JobView is what is known of a job.
+type JobView struct {
+	Platform, Processor string
+	Key                 digest.Hash
+	Preimage            []digest.Part // what the key is made of
+	Fingerprint         digest.Hash   // of the processor's code as it is now
+	State               JobState
+	Why                 engine.Reason   // Stale, Maybe, New: why it would run
+	Last                *engine.Trace   // the trace that holds, or the newest; nil: never built
+	Traces              []*engine.Trace // all that are kept, the one used last first
+}
+
+// Messages of a job's last run.
+func (j *JobView) Messages() diag.List {
+	if j.Last == nil {
+		return nil
+	}
+	return decodeMessages(j.Last.Messages)
+}
+
+// Look looks at the project without building. Patterns and platforms as in Request.
+func (p *Project) Look(ctx context.Context, patterns, platforms []string) (*View, error) {
+	s := &session{p: p, start: time.Now(), req: Request{Patterns: patterns, Platforms: platforms, Reporter: silent{}}}
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	v := &View{Messages: s.messages, s: s}
+	results := make(map[engine.Key]*engine.Result, len(s.results))
+	for _, r := range s.results {
+		results[r.Task.Key] = r
+	}
+	at := map[*asset.Asset]int{}
+	for _, t := range s.wanted {
+		i, ok := at[t.asset]
+		if !ok {
+			i = len(v.Assets)
+			at[t.asset] = i
+			v.Assets = append(v.Assets, AssetView{Asset: t.asset})
+		}
+		v.Assets[i].Jobs = append(v.Assets[i].Jobs, s.jobView(t, results[t.Key]))
+	}
+	return v, nil
+}
+
+func (s *session) jobView(t *task, r *engine.Result) JobView {
+	j := JobView{
+		Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Preimage: t.preimage().Preimage(),
+		Fingerprint: t.Fingerprint, Why: r.Why, Traces: s.traces.Traces(t.Key),
+	}
+	if len(j.Traces) > 0 {
+		j.Last = j.Traces[0]
+	}
+	switch {
+	case r.State == engine.Held:
+		j.State, j.Last = Fresh, r.Trace
+		if r.Trace.Outcome != engine.Succeeded {
+			j.State = Failed
+		}
+	case r.State == engine.Undecided:
+		j.State = Maybe
+	case r.Why.Cause == engine.NeverBuilt:
+		j.State = New
+	default:
+		j.State = Stale
+	}
+	return j
+}
+
+// Asset finds an asset by id or path, or by a path relative to the project folder.
+func (v *View) Asset(name string) *asset.Asset {
+	found, err := match(v.s.w.assets, v.s.p.prefixes(), name)
+	if err != nil || len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// Table is all assets, those that were not asked for too.
+func (v *View) Table() *asset.Table { return v.s.w.assets }
+
+// Sources is the table of source files.
+func (v *View) Sources() *source.Table { return v.s.w.table }
+
+// Display is a source path as people see it, relative to the project folder.
+func (v *View) Display(path string) string { return v.s.w.display(path) }
+
+// SourcePath turns a path that people gave, relative to the project folder or to a root, into a source path.
+func (v *View) SourcePath(name string) (string, bool) {
+	if _, _, ok := v.s.w.table.Find(name); ok {
+		return name, true
+	}
+	for _, pre := range v.s.p.prefixes() {
+		if pre != "" && len(name) > len(pre) && name[:len(pre)] == pre {
+			if _, _, ok := v.s.w.table.Find(name[len(pre):]); ok {
+				return name[len(pre):], true
+			}
+		}
+	}
+	return "", false
+}
+
+// AllTraces gives every kept trace of the keys of today's assets.
+func (v *View) AllTraces(f func(a *asset.Asset, platform string, t *engine.Trace)) {
+	for _, t := range v.s.w.all {
+		for _, tr := range v.s.traces.Traces(t.Key) {
+			f(t.asset, t.platform, tr)
+		}
+	}
+}
+
+// Clean removes the outputs that Kiln made, and with state also all that it remembers. The caller holds the lock.
+// It tells how many files it removed.
+func (p *Project) Clean(state bool) (int, error) {
+	s := &session{p: p, start: time.Now(), req: Request{Reporter: silent{}}}
+	if err := s.readSnapshot(); err != nil {
+		return 0, err
+	}
+	if err := s.openTraces(true); err != nil {
+		return 0, err
+	}
+	n, err := s.removeOutputs()
+	if err != nil || !state {
+		return n, errors.Join(err, removeAll(p.snapshotPath()))
+	}
+	entries, err := os.ReadDir(p.stateDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return n, err
+	}
+	for _, e := range entries {
+		if e.Name() != "lock" { // held by the caller
+			err = errors.Join(err, removeAll(p.stateDir()+string(os.PathSeparator)+e.Name()))
+		}
+	}
+	return n, err
+}
+
+func removeAll(path string) error {
+	err := os.RemoveAll(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// JobNames are "asset [platform]" of all results, for tests and dry runs.
+func (r *Report) JobNames() []string {
+	names := make([]string, len(r.Jobs))
+	for i, j := range r.Jobs {
+		names[i] = taskName(j.Asset, j.Platform)
+	}
+	slices.Sort(names)
+	return names
+}
