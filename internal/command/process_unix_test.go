@@ -4,6 +4,7 @@ package command
 
 import (
 	"errors"
+	"net"
 	"strings"
 	"testing"
 
@@ -25,7 +26,10 @@ func TestProcessThatLeftTheGroupHoldsNobodyUp(t *testing.T) {
 	if err := <-done; err != nil { // it comes although the child holds the pipes
 		t.Error(err)
 	}
-	child.Close() // and ends with this
+	if err := child.Conn.(*net.TCPConn).CloseWrite(); err != nil { // and ends with this
+		t.Error(err)
+	}
+	child.gone(t)
 }
 
 func TestOutputIsAPipe(t *testing.T) {
