@@ -5,6 +5,7 @@ package processors
 import (
 	"github.com/kiln-pipeline/kiln/internal/processors/atlas"
 	"github.com/kiln-pipeline/kiln/internal/processors/copy"
+	"github.com/kiln-pipeline/kiln/internal/processors/data"
 	"github.com/kiln-pipeline/kiln/internal/processors/gltf"
 	"github.com/kiln-pipeline/kiln/internal/processors/texture"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -12,5 +13,5 @@ import (
 
 // All are Kiln's own processors, in the order they are shown.
 func All() []processor.Processor {
-	return []processor.Processor{texture.New(), atlas.New(), gltf.New(), copy.New()}
+	return []processor.Processor{texture.New(), atlas.New(), gltf.New(), data.Processor{}, copy.New()}
 }
