@@ -87,11 +87,15 @@ func (p *Project) install(pr processor.Processor, code string) processor.Info {
 // custom makes the processor that the project file declares, and tells what its declaration hashes to.
 func (p *Project) custom(c *project.CustomProcessor) (processor.Processor, string, error) {
 	cc := command.Config{
-		Name: c.Name, Command: c.Command, Extensions: c.Extensions, Output: c.Output, Outputs: map[string]string{},
-		Timeout: c.Timeout, Env: c.Env,
+		Name: c.Name, Command: c.Command, Extensions: c.Extensions,
+		Outputs: map[string]string{}, Timeout: c.Timeout, Env: c.Env,
 	}
 	for _, o := range c.Outputs {
-		cc.Outputs[o.Name] = o.Extension
+		if o.Name == "" {
+			cc.Output = o.Extension
+		} else {
+			cc.Outputs[o.Name] = o.Extension
+		}
 	}
 	for _, in := range c.Inputs {
 		cc.Inputs = append(cc.Inputs, in.Text)
@@ -104,22 +108,28 @@ func (p *Project) custom(c *project.CustomProcessor) (processor.Processor, strin
 	return pr, cc.Fingerprint(), err
 }
 
-// commandErrors points at the declaration of a command that cannot work.
+// commandErrors points at what cannot work in the declaration of a command.
 func commandErrors(c *project.CustomProcessor, err error) diag.List {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return diag.List{c.Span.Errorf(diag.BadValue, "processor %q: %v", c.Name, err)}
-	}
 	var l diag.List
-	for _, e := range joined.Unwrap() {
-		m := c.Span.Errorf(diag.BadValue, "processor %q: %v", c.Name, e)
+	for _, e := range joined(err) {
 		var ce *command.ConfigError
-		if errors.As(e, &ce) {
-			m.Code, m.Hint = ce.Code, ce.Hint
+		if !errors.As(e, &ce) {
+			l = append(l, c.Span.Errorf(diag.BadValue, "processor %q: %v", c.Name, e))
+			continue
 		}
+		m := c.Place(ce.Key, ce.Index).Errorf(ce.Code, "processor %q: %s", c.Name, ce.Text)
+		m.Hint = ce.Hint
 		l = append(l, m)
 	}
 	return l
+}
+
+// joined takes apart what errors.Join made.
+func joined(err error) []error {
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		return j.Unwrap()
+	}
+	return []error{err}
 }
 
 // Processors lists what the project can use, with their settings.

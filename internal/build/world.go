@@ -18,6 +18,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/command"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -326,7 +327,11 @@ func (w *world) process(t *task, j *job) (err error) {
 		}
 		return source.LFS(j.display(t.asset.Path))
 	}
-	return t.proc.Process(j.run.Context(), j)
+	err = t.proc.Process(j.run.Context(), j)
+	if errors.Is(err, command.ErrMoment) {
+		return asPassing(err)
+	}
+	return err
 }
 
 // frames picks the calls out of a stack that lead to the panic, innermost first, without addresses, which differ between runs.
