@@ -1,0 +1,145 @@
+-- Tables of the content database. docs/formats/contentdb.md explains each; a change here raises Version.
+-- "no" is a number that means something inside this file only; "id" is what people call the thing.
+
+CREATE TABLE project (
+  no      INTEGER PRIMARY KEY CHECK (no = 1),
+  name    TEXT NOT NULL,
+  output  TEXT NOT NULL, -- folder of the products, relative to the project
+  kiln    TEXT NOT NULL  -- version of the Kiln that wrote this
+);
+
+CREATE TABLE root (
+  no   INTEGER PRIMARY KEY, -- from 0; a later root overlays an earlier one
+  path TEXT NOT NULL
+);
+
+CREATE TABLE platform (
+  no   INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+);
+
+CREATE TABLE build (
+  number   INTEGER PRIMARY KEY,
+  started  TEXT NOT NULL, -- UTC, 2026-11-21T09:04:00Z
+  seconds  REAL,          -- NULL: under way, or it did not finish
+  assets   INTEGER,
+  jobs     INTEGER,
+  built    INTEGER,
+  reused   INTEGER,
+  failed   INTEGER,
+  products INTEGER,
+  bytes    INTEGER
+);
+
+-- What many rows would repeat: processor names, settings, fingerprints, product types.
+CREATE TABLE shared_text (
+  no   INTEGER PRIMARY KEY,
+  text TEXT NOT NULL
+);
+
+CREATE TABLE source_file (
+  no      INTEGER PRIMARY KEY,
+  path    TEXT NOT NULL,
+  root    INTEGER,
+  present INTEGER NOT NULL, -- 0: a job looked for it and it was not there
+  size    INTEGER,
+  hash    BLOB
+);
+
+CREATE TABLE asset (
+  no        INTEGER PRIMARY KEY,
+  id        TEXT NOT NULL COLLATE NOCASE,
+  uuid      TEXT NOT NULL,
+  file      INTEGER, -- source_file.no of the primary source file; NULL for a folder
+  folder    TEXT,    -- path of the folder; NULL for a file
+  processor INTEGER  -- shared_text.no
+);
+
+CREATE TABLE job (
+  asset       INTEGER NOT NULL,
+  platform    INTEGER NOT NULL,
+  failed      INTEGER NOT NULL,
+  built       INTEGER NOT NULL, -- build.number in which it ran; 0: elsewhere, taken from a cache
+  reason      TEXT,             -- why it ran, in words
+  seconds     REAL,
+  peak_memory INTEGER,          -- bytes
+  key         BLOB,
+  fingerprint INTEGER,          -- shared_text.no
+  settings    INTEGER,          -- shared_text.no, JSON
+  PRIMARY KEY (asset, platform)
+) WITHOUT ROWID;
+
+CREATE TABLE observation (
+  asset    INTEGER NOT NULL,
+  platform INTEGER NOT NULL,
+  seq      INTEGER NOT NULL, -- the order in which the job looked
+  group_no INTEGER NOT NULL, -- those asked for together
+  kind     TEXT NOT NULL,
+  file     INTEGER,          -- source_file.no for file, missing and exists; else NULL
+  subject  TEXT,             -- what it looked at, if no file
+  hash     BLOB,             -- of what it saw
+  PRIMARY KEY (asset, platform, seq)
+) WITHOUT ROWID;
+
+CREATE TABLE job_dependency (
+  asset    INTEGER NOT NULL,
+  platform INTEGER NOT NULL,
+  on_asset INTEGER NOT NULL, -- its job on the same platform
+  PRIMARY KEY (asset, platform, on_asset)
+) WITHOUT ROWID;
+
+CREATE TABLE product (
+  asset    INTEGER NOT NULL,
+  platform INTEGER NOT NULL,
+  sub_id   INTEGER NOT NULL, -- 0: the main product
+  name     TEXT NOT NULL,    -- '': the main product
+  type     INTEGER,          -- shared_text.no
+  file     TEXT NOT NULL,    -- path below the platform's output folder
+  size     INTEGER NOT NULL,
+  hash     BLOB,
+  PRIMARY KEY (asset, platform, sub_id)
+) WITHOUT ROWID;
+
+CREATE TABLE product_dependency (
+  asset     INTEGER NOT NULL,
+  platform  INTEGER NOT NULL,
+  sub_id    INTEGER NOT NULL,
+  to_uuid   TEXT NOT NULL,
+  to_sub_id INTEGER NOT NULL,
+  required  INTEGER NOT NULL,
+  PRIMARY KEY (asset, platform, sub_id, to_uuid, to_sub_id)
+) WITHOUT ROWID;
+
+CREATE TABLE diagnostic (
+  asset    INTEGER NOT NULL, -- 0: of the project as a whole
+  platform INTEGER NOT NULL, -- 0: likewise
+  seq      INTEGER NOT NULL,
+  severity TEXT NOT NULL,
+  code     TEXT NOT NULL,
+  file     TEXT,
+  line     INTEGER,
+  column   INTEGER,
+  length   INTEGER,
+  text     TEXT NOT NULL,
+  source   TEXT,    -- the line itself
+  hint     TEXT,
+  notes    TEXT,    -- JSON list
+  cause    INTEGER, -- asset.no of "needs X, which failed"
+  PRIMARY KEY (asset, platform, seq)
+) WITHOUT ROWID;
+
+CREATE TABLE parcel (
+  no       INTEGER PRIMARY KEY,
+  name     TEXT NOT NULL,
+  platform INTEGER NOT NULL,
+  file     TEXT NOT NULL, -- path below the output folder
+  size     INTEGER NOT NULL,
+  hash     BLOB
+);
+
+CREATE TABLE parcel_product (
+  parcel INTEGER NOT NULL,
+  asset  INTEGER NOT NULL,
+  sub_id INTEGER NOT NULL,
+  PRIMARY KEY (parcel, asset, sub_id)
+) WITHOUT ROWID;
