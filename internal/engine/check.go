@@ -151,6 +151,9 @@ var (
 	stoppedValue = digest.Build("task stopped").Sum()
 )
 
+// IsFailure tells whether the value of an Outline or Content observation says that the other task failed.
+func IsFailure(value digest.Hash) bool { return value == failedValue }
+
 func ringValue(ring []string) digest.Hash {
 	return digest.Build("cycle").Str("ring", strings.Join(ring, "\x00")).Sum()
 }
