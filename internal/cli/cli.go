@@ -1,0 +1,149 @@
+// Package cli is the command line: one file a command, no logic of its own.
+//
+// A command is made by a function newXCommand(*app) *cobra.Command, which is in the list in root.go. It gets the
+// project from app.open, writes what was asked for to app.out, everything else to app.errs, and returns an
+// error instead of printing one. The error decides the exit code; see exit.go.
+//
+// With --json, standard output carries one JSON object a line and nothing else, whatever happens; docs/json.md
+// lists them.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Config is what a kiln is made of.
+type Config struct {
+	Processors []processor.Processor // in the order they are shown
+	Version    Version
+}
+
+// Streams connect a command with the world.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(string) string
+}
+
+// OSStreams are those of this process.
+func OSStreams() Streams {
+	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}
+}
+
+// app is one call of the command.
+type app struct {
+	cfg    Config
+	args   []string
+	in     io.Reader
+	out    io.Writer // what was asked for
+	errs   io.Writer // messages, progress, the summary of a build
+	getenv func(string) string
+
+	// The flags that every command has.
+	dir       string
+	platforms []string
+	workers   int
+	json      bool
+	quiet     bool
+	verbose   bool
+	color     string
+}
+
+// Main runs a command line, without the program's name, and gives the exit code. The first interrupt cancels what
+// runs, a second one ends the process.
+func Main(ctx context.Context, args []string, st Streams, cfg Config) (code int) {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	a := &app{cfg: cfg, args: args, in: st.In, out: st.Out, errs: st.Err, getenv: st.Getenv}
+	defer func() {
+		if v := recover(); v != nil {
+			code = a.fail(internalError(v, debug.Stack()))
+		}
+	}()
+	root := newRootCommand(a)
+	root.SetArgs(args)
+	root.SetIn(st.In)
+	root.SetOut(st.Out)
+	root.SetErr(st.Err)
+	err := root.ExecuteContext(ctx)
+	if ctx.Err() != nil && !errors.As(err, new(exitCode)) {
+		err = context.Canceled
+	}
+	return a.fail(err)
+}
+
+// open finds and reads the project, and tells nothing of it yet: warnings come with the first look at the files.
+func (a *app) open() (*build.Project, error) {
+	dir, err := project.Find(a.dir)
+	if err != nil {
+		return nil, err
+	}
+	return build.Open(build.Config{Dir: dir, Version: a.cfg.Version.Identity(), Processors: a.cfg.Processors})
+}
+
+// lock takes the project, and says so if it has to wait.
+func (a *app) lock(ctx context.Context, p *build.Project, noWait bool) error {
+	err := p.Lock(ctx, !noWait, func() {
+		fmt.Fprintln(a.errs, "another kiln is at work in this project; waiting for it to end")
+	})
+	if errors.Is(err, build.ErrBusy) {
+		return diag.Errorf(diag.ProjectBusy, diag.Pos{}, "another kiln is at work in this project").
+			WithHint("wait for it to end, or leave out --no-wait")
+	}
+	return err
+}
+
+// emit writes an object as a line of JSON.
+func (a *app) emit(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// tell shows messages: as text on standard error, or as JSON on standard output. -q leaves out those that are no errors.
+func (a *app) tell(l diag.List) error {
+	for _, m := range l {
+		switch {
+		case a.json:
+			if err := a.emit(messageLine{"message", m}); err != nil {
+				return err
+			}
+		case a.quiet && m.Severity != diag.Error:
+		default:
+			if err := m.Write(a.errs, diag.Style{Color: a.colored(a.errs)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// messageLine is a message as JSON.
+type messageLine struct {
+	Type string `json:"type"`
+	*diag.Message
+}
+
+// assetIDs completes the ids of assets, for the first n arguments; n < 0 for all.
+func (a *app) assetIDs(n int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp
+		if n >= 0 && len(args) >= n {
+			return nil, none
+		}
+		return a.completeAssets(cmd.Context(), toComplete), none
+	}
+}

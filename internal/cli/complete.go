@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// completeAssets lists the ids of the assets that begin with a text. A project that cannot be read completes nothing.
+func (a *app) completeAssets(ctx context.Context, begin string) []string {
+	p, err := a.open()
+	if err != nil {
+		return nil
+	}
+	v, err := p.Look(ctx, nil, nil)
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for i := range v.Assets {
+		if strings.HasPrefix(v.Assets[i].ID, begin) {
+			ids = append(ids, v.Assets[i].ID)
+		}
+	}
+	return ids
+}
+
+func (a *app) completePlatforms(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	p, err := a.open()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return p.PlatformNames(), cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// enableEscapes makes a console understand escape sequences, and tells whether it does: those before Windows 10 do not.
+func enableEscapes(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	var mode uint32
+	h := windows.Handle(f.Fd())
+	if windows.GetConsoleMode(h, &mode) != nil {
+		return false
+	}
+	return mode&windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING != 0 ||
+		windows.SetConsoleMode(h, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
+}

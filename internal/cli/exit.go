@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+)
+
+// The exit codes are a contract.
+const (
+	exitGood        exitCode = 0
+	exitFailed      exitCode = 1 // some asset failed, or a check found something
+	exitWrong       exitCode = 2 // the command line or the project file
+	exitBusy        exitCode = 3 // another kiln has the project
+	exitInternal    exitCode = 4
+	exitInterrupted exitCode = 130
+)
+
+// exitCode is an error that ends the command without a word: all is said already.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// usageError is a wrong command line.
+type usageError struct {
+	text string
+	hint string
+}
+
+func (u *usageError) Error() string { return u.text }
+
+// wrongUsage makes an error of a wrong command line. hint says what to do instead, and may be empty.
+func wrongUsage(hint, format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...), hint}
+}
+
+// brokenError is a mistake in Kiln itself.
+type brokenError struct {
+	text  string
+	stack string
+}
+
+func (b *brokenError) Error() string { return b.text }
+
+func internalError(v any, stack []byte) error { return &brokenError{fmt.Sprint(v), string(stack)} }
+
+// fail tells of an error, if there is something to tell, and gives the exit code.
+func (a *app) fail(err error) int {
+	var code exitCode
+	var usage *usageError
+	var broken *brokenError
+	switch {
+	case err == nil:
+		return int(exitGood)
+	case errors.As(err, &code):
+		return int(code)
+	case errors.Is(err, context.Canceled):
+		a.complain("interrupted", "")
+		return int(exitInterrupted)
+	case errors.Is(err, syscall.EPIPE):
+		return int(exitGood) // who reads it has seen enough
+	case errors.As(err, &usage):
+		a.complain(usage.text, usage.hint)
+		return int(exitWrong)
+	case errors.As(err, &broken):
+		a.report(broken)
+		return int(exitInternal)
+	}
+	return a.failWith(diag.Messages(err, codeOf(err)))
+}
+
+// codeOf is the code for an error that nobody put into words: the disk's fault, or Kiln's.
+func codeOf(err error) diag.Code {
+	var path *fs.PathError
+	var no syscall.Errno
+	if errors.As(err, &path) || errors.As(err, &no) {
+		return diag.OutputUnwritable
+	}
+	return diag.Internal
+}
+
+// failWith tells messages and picks the exit code: that of the worst.
+func (a *app) failWith(l diag.List) int {
+	a.tell(l)
+	code := exitWrong
+	for _, m := range l {
+		switch {
+		case m.Severity != diag.Error:
+		case m.Code == diag.ProjectBusy:
+			return int(exitBusy)
+		case m.Code == diag.Internal:
+			return int(exitInternal)
+		case m.Code == diag.OutputUnwritable:
+			code = exitFailed
+		}
+	}
+	return int(code)
+}
+
+// complain says in a line what is wrong with the call, and in another what to do.
+func (a *app) complain(text, hint string) {
+	if a.json {
+		a.emit(complaint{"error", text, hint})
+		return
+	}
+	fmt.Fprintf(a.errs, "%s: %s\n", a.paint(a.errs, red, "kiln"), text)
+	if hint != "" {
+		fmt.Fprintf(a.errs, "  %s\n", hint)
+	}
+}
+
+// complaint is an error that is no message about a file, as JSON.
+type complaint struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+	Hint string `json:"hint,omitempty"`
+}
+
+// report asks to be told of a mistake in Kiln.
+func (a *app) report(b *brokenError) {
+	a.complain("internal error: "+b.text, "this is a mistake in Kiln: please report it with what follows")
+	fmt.Fprintf(a.errs, "\nkiln %s, called with: %s\n\n%s", a.cfg.Version.Text(), strings.Join(a.args, " "), b.stack)
+}

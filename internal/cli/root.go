@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+)
+
+// Groups of commands in the help.
+const (
+	groupMake  = "make"
+	groupLook  = "look"
+	groupAbout = "about"
+)
+
+func newRootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kiln",
+		Short: "Kiln turns a game's source files into game-ready content",
+		Long: `Kiln turns a game's source files into game-ready content, and rebuilds only what a change
+really touches. The project is the nearest folder, here or above, with a kiln.toml.`,
+		Example: `  kiln init                   write a kiln.toml for the files that are here
+  kiln build                  build everything that is out of date
+  kiln why sprites/tank.png   tell why it was built, or would be`,
+		Args:              a.onlyKnownCommands,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.checkFlags() },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddGroup(
+		&cobra.Group{ID: groupMake, Title: "Building:"},
+		&cobra.Group{ID: groupLook, Title: "Looking into it:"},
+		&cobra.Group{ID: groupAbout, Title: "About Kiln:"},
+	)
+	root.SetHelpCommandGroupID(groupAbout)
+	root.SetFlagErrorFunc(a.flagError)
+	a.addFlags(root)
+	root.AddCommand(
+		newBuildCommand(a),
+		newVersionCommand(a),
+	)
+	return root
+}
+
+func (a *app) addFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.SortFlags = false
+	f.StringVarP(&a.dir, "directory", "C", ".", "look for the project in `DIR` and above")
+	f.StringArrayVarP(&a.platforms, "platform", "p", nil, "only `PLATFORM`; may be given several times (default all)")
+	f.IntVarP(&a.workers, "jobs", "j", 0, "run `N` jobs at once (default one a processor core)")
+	f.BoolVar(&a.json, "json", false, "write one JSON object a line to standard output")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no warnings")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "tell more")
+	f.StringVar(&a.color, "color", "auto", "`WHEN` to use colour: auto, always or never")
+	root.RegisterFlagCompletionFunc("platform", a.completePlatforms)
+	root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
+	root.MarkFlagDirname("directory")
+}
+
+func (a *app) checkFlags() error {
+	switch a.color {
+	case "auto", "always", "never":
+	default:
+		return wrongUsage("it is one of: auto, always, never", "--color cannot be %q", a.color)
+	}
+	if a.workers < 0 {
+		return wrongUsage("leave it out for one job a processor core", "-j cannot be %d", a.workers)
+	}
+	return nil
+}
+
+// onlyKnownCommands refuses a first word that is no command, and says which was probably meant.
+func (a *app) onlyKnownCommands(root *cobra.Command, words []string) error {
+	if len(words) == 0 {
+		return nil
+	}
+	hint := "`kiln help` lists the commands"
+	if near := commandLike(root, words[0]); near != "" {
+		hint = fmt.Sprintf("did you mean `kiln %s`?", near)
+	}
+	return wrongUsage(hint, "there is no command %q", words[0])
+}
+
+func commandLike(root *cobra.Command, word string) string {
+	var names []string
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	if n := diag.Nearest(word, names); n != "" {
+		return n
+	}
+	for _, n := range root.SuggestionsFor(word) {
+		return n
+	}
+	return ""
+}
+
+// flagError puts a wrong flag into words. If the command itself is unknown, so are its flags: then that is the mistake.
+func (a *app) flagError(cmd *cobra.Command, err error) error {
+	if !cmd.HasParent() {
+		if words := a.words(cmd); len(words) > 0 {
+			return a.onlyKnownCommands(cmd, words)
+		}
+	}
+	hint := fmt.Sprintf("`%s --help` lists the flags", cmd.CommandPath())
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := diag.Nearest(unknown.GetSpecifiedName(), names); near != "" && len(unknown.GetSpecifiedName()) > 1 {
+			hint = fmt.Sprintf("did you mean --%s?", near)
+		}
+	}
+	return wrongUsage(hint, "%s", strings.TrimPrefix(err.Error(), "pflag: "))
+}
+
+// words are the arguments that are no flags, as far as flags are known.
+func (a *app) words(root *cobra.Command) []string {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.Usage = func() {}
+	root.PersistentFlags().VisitAll(func(fl *pflag.Flag) {
+		if fl.Value.Type() == "bool" {
+			f.BoolP(fl.Name, fl.Shorthand, false, "")
+		} else {
+			f.StringP(fl.Name, fl.Shorthand, "", "")
+		}
+	})
+	f.Parse(a.args)
+	return f.Args()
+}
+
+// exactly wants so many arguments, named as in the usage line.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return wrongUsage(fmt.Sprintf("`%s --help` shows an example", cmd.CommandPath()), "%s needs %s", cmd.CommandPath(), names[len(args)])
+		}
+		if len(args) > len(names) {
+			return tooMany(cmd, args[len(names)])
+		}
+		return nil
+	}
+}
+
+// atMost wants no more than so many arguments.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return tooMany(cmd, args[n])
+		}
+		return nil
+	}
+}
+
+// atLeastOne wants one argument or more.
+func atLeastOne(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return exactly(name)(cmd, args)
+		}
+		return nil
+	}
+}
+
+func tooMany(cmd *cobra.Command, word string) error {
+	return wrongUsage(fmt.Sprintf("usage: %s", cmd.UseLine()), "%q is one argument too many", word)
+}

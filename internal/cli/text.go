@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"golang.org/x/term"
+	"golang.org/x/text/width"
+)
+
+// style is how a piece of text looks, as an SGR code of terminals.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "1"
+	dim    style = "2"
+	red    style = "31"
+	green  style = "32"
+	yellow style = "33"
+	cyan   style = "36"
+)
+
+// colored tells whether a stream gets colour.
+func (a *app) colored(w io.Writer) bool {
+	switch a.color {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" && isTerminal(w) && enableEscapes(w)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// paint colours a text for a stream, if that gets colour.
+func (a *app) paint(w io.Writer, s style, text string) string {
+	if s == plain || text == "" || !a.colored(w) {
+		return text
+	}
+	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+}
+
+// table is text in columns, written to standard output.
+type table struct {
+	a    *app
+	rows [][]cell
+	gap  string
+}
+
+// cell of a table.
+type cell struct {
+	text  string
+	style style
+	right bool // aligned
+}
+
+func (a *app) table() *table { return &table{a: a, gap: "  "} }
+
+// left, styled and right make cells.
+func left(text string) cell            { return cell{text: text} }
+func styled(s style, text string) cell { return cell{text: text, style: s} }
+func right(text string) cell           { return cell{text: text, right: true} }
+
+// header adds a row of column titles; one that begins with ">" stands over a column that is aligned to the right.
+func (t *table) header(titles ...string) {
+	var row []cell
+	for _, title := range titles {
+		rest, toRight := strings.CutPrefix(title, ">")
+		row = append(row, cell{rest, dim, toRight})
+	}
+	t.rows = append(t.rows, row)
+}
+
+func (t *table) row(cells ...cell) { t.rows = append(t.rows, cells) }
+
+// write writes the table, each column as wide as its widest cell.
+func (t *table) write() error {
+	var widths []int
+	for _, row := range t.rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], textWidth(c.text))
+		}
+	}
+	var b strings.Builder
+	for _, row := range t.rows {
+		line := ""
+		for i, c := range row {
+			if i > 0 {
+				line += t.gap
+			}
+			pad := strings.Repeat(" ", widths[i]-textWidth(c.text))
+			text := t.a.paint(t.a.out, c.style, c.text)
+			switch {
+			case c.right:
+				line += pad + text
+			default:
+				line += text + pad
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " "))
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(t.a.out, b.String())
+	return err
+}
+
+// textWidth is how many cells of a terminal a text takes.
+func textWidth(s string) int {
+	n := 0
+	for _, r := range s {
+		switch {
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case width.LookupRune(r).Kind() == width.EastAsianWide, width.LookupRune(r).Kind() == width.EastAsianFullwidth:
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// sizeText is a number of bytes for people: "512 B", "1.4 MB".
+func sizeText(bytes int64) string {
+	if bytes < 1000 {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	v, units := float64(bytes)/1000, []string{"kB", "MB", "GB", "TB"}
+	for len(units) > 1 && v >= 999.5 {
+		v, units = v/1000, units[1:]
+	}
+	if v < 9.95 {
+		return fmt.Sprintf("%.1f %s", v, units[0])
+	}
+	return fmt.Sprintf("%.0f %s", v, units[0])
+}
+
+// secondsText is a duration for people: "12 ms", "3.4 s", "2 min 05 s".
+func secondsText(s float64) string {
+	switch {
+	case s < 0.0005:
+		return "0 ms"
+	case s < 0.9995:
+		return fmt.Sprintf("%.0f ms", s*1000)
+	case s < 59.95:
+		return fmt.Sprintf("%.1f s", s)
+	}
+	whole := int(s + 0.5)
+	if whole < 3600 {
+		return fmt.Sprintf("%d min %02d s", whole/60, whole%60)
+	}
+	return fmt.Sprintf("%d h %02d min", whole/3600, whole%3600/60)
+}
+
+// count is a number with its noun: "1 asset", "3 assets".
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// Version of a kiln.
+type Version struct {
+	Number   string // "1.2.0"
+	Revision string // of the source code it was made from; "" if not known
+	Modified bool   // the source code was not quite that
+}
+
+// ReadVersion completes a version number with what the Go linker noted down.
+func ReadVersion(number string) Version {
+	v := Version{Number: number}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}
+
+// Identity is the same for the same program.
+func (v Version) Identity() string {
+	if v.Revision == "" {
+		return v.Number
+	}
+	return v.Number + "+" + v.Revision
+}
+
+// Text is the version for people.
+func (v Version) Text() string {
+	s := v.Number
+	if v.Revision != "" {
+		s += " (" + v.Revision[:min(12, len(v.Revision))]
+		if v.Modified {
+			s += ", modified"
+		}
+		s += ")"
+	}
+	return s
+}
+
+type versionLine struct {
+	Type     string `json:"type"`
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
+func newVersionCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Tell which Kiln this is",
+		GroupID: groupAbout,
+		Example: "  kiln version",
+		Args:    atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			v := a.cfg.Version
+			if a.json {
+				return a.emit(versionLine{"version", v.Number, v.Revision, v.Modified, runtime.Version(), runtime.GOOS, runtime.GOARCH})
+			}
+			_, err := fmt.Fprintf(a.out, "kiln %s, %s, %s/%s\n", v.Text(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
