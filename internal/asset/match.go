@@ -17,6 +17,8 @@ type matcher struct {
 
 	prefix, suffix string // literal beginning and end
 	deep           bool   // prefix + "**/*" + suffix, no more: prefix and the name's end decide
+	name           string // what follows prefix + "**/" if that is a glob for names
+	tree           bool   // prefix + "/**", no more: the folder itself and all below
 }
 
 func newMatcher(r *project.Rule) matcher {
@@ -35,14 +37,22 @@ func newMatcher(r *project.Rule) matcher {
 	m := matcher{glob: escape(base) + glob}
 	first := strings.IndexAny(glob, project.Meta)
 	m.prefix = base + glob[:first]
+	if short := strings.TrimSuffix(m.prefix, "/"); m.slow(short) {
+		m.prefix, m.tree = short, short != "" && glob[first:] == "**" // a/** matches a
+	}
 	if i := strings.LastIndexByte(m.prefix, '/'); i >= 0 {
 		m.folder = m.prefix[:i]
 	}
-	if !strings.ContainsAny(glob, `[{\`) {
-		m.suffix = glob[strings.LastIndexAny(glob, "*?")+1:]
-		rest := glob[first : len(glob)-len(m.suffix)]
-		m.deep = !strings.Contains(m.suffix, "/") && (m.prefix == "" || strings.HasSuffix(m.prefix, "/")) &&
-			(rest == "**/*" || rest == "**" && m.suffix == "")
+	if strings.Contains(glob, `\`) {
+		return m
+	}
+	m.suffix = glob[strings.LastIndexAny(glob, "*?]}")+1:]
+	if m.prefix == "" || strings.HasSuffix(m.prefix, "/") {
+		name, ok := strings.CutPrefix(glob[first:], "**/")
+		if ok && !strings.ContainsAny(name, "/") && !strings.Contains(name, "**") {
+			m.name, m.deep = name, name == "*"+m.suffix
+		}
+		m.deep = m.deep || m.glob == "**"
 	}
 	return m
 }
@@ -62,19 +72,28 @@ func escape(path string) string {
 	return b.String()
 }
 
-// match reports whether a path matches; name is its last part.
-func (m *matcher) match(path, name string) bool {
+// match reports whether a path matches; last is its last part.
+func (m *matcher) match(path, last string) bool {
 	if m.exact {
 		return path == m.glob
 	}
 	if len(path) < len(m.prefix) || path[:len(m.prefix)] != m.prefix {
 		return false
 	}
-	if !strings.HasSuffix(name, m.suffix) && !strings.Contains(m.suffix, "/") {
+	if !strings.HasSuffix(last, m.suffix) && !strings.Contains(m.suffix, "/") {
 		return false
 	}
-	return m.deep || doublestar.MatchUnvalidated(m.glob, path)
+	if m.tree {
+		return path == m.prefix || path[len(m.prefix)] == '/'
+	}
+	if m.name != "" {
+		return m.deep || doublestar.MatchUnvalidated(m.name, last)
+	}
+	return m.deep || m.slow(path)
 }
+
+// slow is match without short cuts.
+func (m *matcher) slow(path string) bool { return doublestar.MatchUnvalidated(m.glob, path) }
 
 // set finds the rules that match a path. A rule is only asked about paths below its literal folder.
 type set struct {

@@ -82,7 +82,7 @@ func (b *builder) fits(info processor.Info, folder bool, span settings.Span) boo
 				WithHint("end match with a slash"))
 		} else {
 			b.add(span.Errorf(diag.ProcessorMismatch, "processor %q takes files, and the rule matches folders", info.Name).
-				WithHint("remove the slash at the end of match: sprites/ui/* matches the files in sprites/ui"))
+				WithHint("name one that takes folders, or end match with /* for the files in them"))
 		}
 	}
 	return false
@@ -173,6 +173,9 @@ func (b *builder) unknownSettings() {
 				return
 			}
 			k := b.states[i].knows[t]
+			if k == nil && b.rules[i].ForFolders() {
+				return // no processor, which has been said
+			}
 			if k == nil {
 				k = &knowledge{}
 			}

@@ -1,6 +1,8 @@
 package project
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,8 +20,11 @@ type decoder struct {
 
 func (d *decoder) add(m *diag.Message) { d.diags = append(d.diags, m) }
 
-// list gives the messages, of which there may be too many.
+// list gives the messages in the order of the file; there may be too many of them.
 func (d *decoder) list() diag.List {
+	slices.SortStableFunc(d.diags, func(a, b *diag.Message) int {
+		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Column, b.Column))
+	})
 	if n := len(d.diags); n > maxMessages {
 		d.diags = append(d.diags[:maxMessages:maxMessages],
 			&diag.Message{Severity: diag.Error, Code: diag.ProjectSyntax, Pos: diag.Pos{File: d.diags[0].File}, Text: "too many mistakes to list them all"})
@@ -40,6 +45,7 @@ func (d *decoder) keys(t *settings.Table, what string, keys []key) {
 	for _, k := range keys {
 		names = append(names, k.name)
 	}
+	meant := map[string]bool{} // keys that were written wrongly, so they are not missing as well
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		known := false
@@ -51,6 +57,7 @@ func (d *decoder) keys(t *settings.Table, what string, keys []key) {
 		}
 		if !known {
 			m := e.Span.Errorf(diag.UnknownKey, "%s has no key %q", what, e.Key)
+			meant[diag.Nearest(e.Key, names)] = true
 			if m.Hint = diag.DidYouMean(e.Key, names); m.Hint == "" {
 				m.Hint = "it has " + strings.Join(names, ", ")
 			}
@@ -58,7 +65,7 @@ func (d *decoder) keys(t *settings.Table, what string, keys []key) {
 		}
 	}
 	for _, k := range keys {
-		if k.required && t.Get(k.name) == nil {
+		if k.required && t.Get(k.name) == nil && !meant[k.name] {
 			d.add(t.Span.Errorf(diag.MissingKey, "%s needs a key %q", what, k.name))
 		}
 	}
@@ -67,7 +74,7 @@ func (d *decoder) keys(t *settings.Table, what string, keys []key) {
 // is checks the kind of a value; hint says how to write it right.
 func (d *decoder) is(v *settings.Value, name string, kind settings.Kind, hint string) bool {
 	if v.Kind != kind {
-		d.add(v.Span.Errorf(diag.WrongType, "%q is %s, not %s", name, kind, v.Kind).WithHint("%s", hint))
+		d.add(v.Span.Errorf(diag.WrongType, "%q must be %s, not %s", name, kind, v.Kind).WithHint("%s", hint))
 		return false
 	}
 	return true
@@ -82,7 +89,11 @@ func (d *decoder) bad(v *settings.Value, hint, format string, args ...any) {
 func (d *decoder) str(e *settings.Entry) string { return d.strValue(e.Value, e.Key) }
 
 func (d *decoder) strValue(v *settings.Value, name string) string {
-	if !d.is(v, name, settings.String, "put it in quotes") {
+	hint := "put it in quotes"
+	if v.Kind == settings.Array || v.Kind == settings.Inner {
+		hint = "write a single one, in quotes"
+	}
+	if !d.is(v, name, settings.String, hint) {
 		return ""
 	}
 	switch {

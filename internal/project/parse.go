@@ -39,6 +39,7 @@ func (d *decoder) project(p *Project, e *settings.Entry) {
 	if t == nil {
 		return
 	}
+	p.Roots[0].Span = t.Span // of the default root
 	var output *settings.Value
 	d.keys(t, "[project]", []key{
 		{name: "name", required: true, take: func(e *settings.Entry) { p.Name = d.str(e) }},
@@ -89,6 +90,7 @@ func (d *decoder) roots(e *settings.Entry) []Root {
 // apart refuses roots that hold each other, the output or Kiln's own folder: a file would be two
 // assets, or what was built would be built again.
 func (d *decoder) apart(p *Project) {
+roots:
 	for i, r := range p.Roots {
 		clash := func(other, what, hint string) {
 			d.add(r.Span.Errorf(diag.FoldersOverlap, "source root %q and %s %q lie in each other", r.Path, what, other).WithHint("%s", hint))
@@ -102,8 +104,10 @@ func (d *decoder) apart(p *Project) {
 		for _, other := range p.Roots[:i] {
 			if fold(other.Path) == fold(r.Path) {
 				d.add(r.Span.Errorf(diag.DuplicateName, "source root %q is there twice", r.Path).WithNote("the first is at %s", other.Span.Pos))
+				continue roots
 			} else if overlap(other.Path, r.Path) {
 				clash(other.Path, "source root", "roots overlay each other file by file, so they lie side by side")
+				continue roots
 			}
 		}
 	}

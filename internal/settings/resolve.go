@@ -237,10 +237,11 @@ func (r *resolver) scalar(to reflect.Value, f field, name string, v *Value) {
 }
 
 func (r *resolver) wrong(want reflect.Type, name string, v *Value) {
-	m := v.Span.Errorf(diag.WrongType, "setting %q of %s is a %s, not %s", name, r.processor, typeText(want), v.Kind)
-	if typeText(want) == "integer" {
-		m.Text = strings.Replace(m.Text, "is a integer", "is an integer", 1)
+	article := "a"
+	if strings.HasPrefix(typeText(want), "i") {
+		article = "an"
 	}
+	m := v.Span.Errorf(diag.WrongType, "setting %q of %s must be %s %s, not %s", name, r.processor, article, typeText(want), v.Kind)
 	m.Hint = wrongHint(want, v)
 	r.add(m)
 }
@@ -254,7 +255,7 @@ func wrongHint(want reflect.Type, v *Value) string {
 		if _, err := strconv.ParseFloat(v.Str, 64); err == nil {
 			return "write " + v.Str + ", without quotes"
 		}
-	case kind == reflect.String && v.Kind <= Float && v.Kind != String:
+	case kind == reflect.String && v.Kind <= Time && v.Kind != String:
 		return "put it in quotes"
 	case kind == reflect.Slice && v.Kind != Inner:
 		return "put it in brackets: [" + v.Span.Source() + "]"
