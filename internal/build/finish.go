@@ -271,7 +271,6 @@ func (s *session) save(r *Report) error {
 	for _, name := range slices.Sorted(maps.Keys(s.w.vars)) {
 		next.Variables = append(next.Variables, state.Variable{Name: name, Value: s.w.vars[name]})
 	}
-	var err error
 	if r.Stopped {
 		// The database still tells of the build before; what it lacks is found by comparing with that build's tasks.
 		if s.prev != nil {
@@ -279,9 +278,9 @@ func (s *session) save(r *Report) error {
 		}
 	} else {
 		next.Tasks = s.taskStates()
-		err = s.mirror(r, next)
+		s.mirror(r, next)
 	}
-	return errors.Join(err, state.WriteSnapshot(s.p.snapshotPath(), next))
+	return state.WriteSnapshot(s.p.snapshotPath(), next)
 }
 
 // passing tells whether some job failed in a way that may pass, so that it must be tried again although nothing changes.

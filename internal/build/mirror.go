@@ -17,16 +17,19 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// mirror tells the content database what changed since the build it knows of. next.Mirrored is set if it now knows of this one.
-func (s *session) mirror(r *Report, next *state.Snapshot) error {
-	for range 2 { // a damaged database is set aside, and filled anew
-		err := s.mirrorOnce(r, next)
-		if !errors.Is(err, contentdb.ErrDamaged) {
-			return err
-		}
+// mirror tells the content database what changed since the build it knows of. next.Mirrored is set if it now knows of this one;
+// otherwise a warning says why not, and the next build hands in everything.
+func (s *session) mirror(r *Report, next *state.Snapshot) {
+	err := s.mirrorOnce(r, next)
+	if errors.Is(err, contentdb.ErrDamaged) { // it has been set aside
 		next.Mirrored = 0
+		err = s.mirrorOnce(r, next)
 	}
-	return nil
+	if err != nil {
+		next.Mirrored = 0
+		r.Messages = append(r.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "the content database cannot be written: %v", err).
+			WithHint("products are not concerned; the next build tries again"))
+	}
 }
 
 func (s *session) mirrorOnce(r *Report, next *state.Snapshot) error {
@@ -38,23 +41,34 @@ func (s *session) mirrorOnce(r *Report, next *state.Snapshot) error {
 	if opened.Reason != "" {
 		r.Messages = append(r.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "%s", opened.Reason))
 	}
-	ids, err := db.AssetIDs()
+	gone, err := s.goneAssets(db, next)
 	if err != nil {
 		return err
 	}
-	roots := make([]string, len(s.p.Roots))
-	for i := range roots {
-		roots[i] = s.p.Roots[i].Path
-	}
-	b, err := db.Begin(contentdb.Start{
+	start := contentdb.Start{
 		Number: int64(s.number), Started: s.start, After: int64(next.Mirrored), Project: s.p.Name, Output: s.p.Output,
-		Kiln: s.p.cfg.Version, Roots: roots, Platforms: s.p.PlatformNames(),
-	})
+		Kiln: s.p.cfg.Version, Platforms: s.p.PlatformNames(), Building: s.req.Platforms,
+	}
+	for i := range s.p.Roots {
+		start.Roots = append(start.Roots, s.p.Roots[i].Path)
+	}
+	b, err := db.Begin(start)
 	if err != nil {
 		return err
 	}
 	s.mirrorFiles(b)
-	s.mirrorAssets(b, ids, next)
+	for _, id := range gone {
+		b.Delete(id)
+	}
+	s.mirrorAssets(b, next)
+	if err := b.Finish(s.mirrorSummary(r)); err != nil {
+		return err
+	}
+	next.Mirrored = s.number
+	return nil
+}
+
+func (s *session) mirrorSummary(r *Report) contentdb.Summary {
 	sum := contentdb.Summary{
 		Seconds: r.Summary.Seconds, Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Built: r.Summary.Built, Reused: r.Summary.Reused,
 		Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes,
@@ -62,14 +76,19 @@ func (s *session) mirrorOnce(r *Report, next *state.Snapshot) error {
 	for _, m := range s.messages {
 		sum.Diagnostics = append(sum.Diagnostics, contentdb.Diagnostic{Message: *m})
 	}
-	if err := b.Finish(sum); err != nil {
-		return err
-	}
-	next.Mirrored = s.number
-	return nil
+	return sum
 }
 
-// mirrorFiles hands in the source files that are not as they were.
+// goneAssets are those that the database knows and the project no longer has. It is asked only if some task is gone.
+func (s *session) goneAssets(db *contentdb.DB, next *state.Snapshot) ([]string, error) {
+	if s.prev == nil || !slices.ContainsFunc(s.prev.Tasks, func(ts state.TaskState) bool { return s.w.byKey[ts.Key] == nil }) {
+		return nil, nil
+	}
+	ids, err := db.AssetIDs()
+	return slices.DeleteFunc(ids, func(id string) bool { return s.w.assets.ByID(id) != nil }), err
+}
+
+// mirrorFiles hands in the source files that are not as they were. Of a path that several roots have, the last root's file counts.
 func (s *session) mirrorFiles(b *contentdb.Build) {
 	var prev *source.Table
 	if s.prev != nil && !b.Everything() {
@@ -81,8 +100,13 @@ func (s *session) mirrorFiles(b *contentdb.Build) {
 	}
 	var files []contentdb.File
 	t.Each(func(root int, path string, f *source.File) {
+		if len(t.Roots) > 1 {
+			if _, winner, _ := t.Find(path); winner != root {
+				return
+			}
+		}
 		if prev != nil {
-			if i, ok := prev.FindIn(root, path); ok {
+			if i, before, ok := prev.Find(path); ok && before == root {
 				if old := prev.At(i); old.Hash == f.Hash && old.Stat.Size == f.Stat.Size {
 					return
 				}
@@ -92,7 +116,7 @@ func (s *session) mirrorFiles(b *contentdb.Build) {
 	})
 	if prev != nil {
 		prev.Each(func(root int, path string, _ *source.File) {
-			if _, ok := t.FindIn(root, path); !ok {
+			if _, _, ok := t.Find(path); !ok {
 				files = append(files, contentdb.File{Path: path, Root: root, Missing: true})
 			}
 		})
@@ -101,18 +125,16 @@ func (s *session) mirrorFiles(b *contentdb.Build) {
 }
 
 // mirrorAssets hands in the assets with a job whose trace is another than in the build that the database knows of.
-func (s *session) mirrorAssets(b *contentdb.Build, ids []string, next *state.Snapshot) {
+func (s *session) mirrorAssets(b *contentdb.Build, next *state.Snapshot) {
 	known := map[state.TaskState]bool{}
-	gone := map[engine.Key]bool{}
 	if s.prev != nil && !b.Everything() {
 		for _, ts := range s.prev.Tasks {
-			known[ts], gone[ts.Key] = true, true
+			known[ts] = true
 		}
 	}
 	held := make(map[engine.Key]uint64, len(next.Tasks))
 	for _, ts := range next.Tasks {
 		held[ts.Key] = ts.Trace
-		delete(gone, ts.Key)
 	}
 	traces := make(map[engine.Key]*engine.Trace, len(s.results))
 	for _, res := range s.results {
@@ -120,29 +142,26 @@ func (s *session) mirrorAssets(b *contentdb.Build, ids []string, next *state.Sna
 	}
 	for k := range s.w.assets.Assets {
 		a := &s.w.assets.Assets[k]
-		changed := false
+		changed := b.Everything()
 		for i := range a.Platforms {
 			t := s.w.tasks[taskID{a, a.Platforms[i].Platform}]
 			id, ok := held[t.Key]
 			changed = changed || ok && (id == 0 || !known[state.TaskState{Key: t.Key, Trace: id}])
 		}
 		if changed {
-			b.Put(s.assetRecord(a, held, traces))
-		}
-	}
-	if len(gone) > 0 {
-		for _, id := range ids {
-			if a := find(s.w.assets, id); a == nil || a.ID != id {
-				b.Delete(id)
-			}
+			b.Put(s.assetRecord(a, held, traces, b.Everything()))
 		}
 	}
 }
 
-func (s *session) assetRecord(a *asset.Asset, held map[engine.Key]uint64, traces map[engine.Key]*engine.Trace) contentdb.Asset {
-	rec := contentdb.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder, Processor: a.Platforms[0].Processor}
+func (s *session) assetRecord(a *asset.Asset, held map[engine.Key]uint64, traces map[engine.Key]*engine.Trace, everything bool) contentdb.Asset {
+	rec := contentdb.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder, Processor: a.Processor}
 	for i := range a.Platforms {
-		t := s.w.tasks[taskID{a, a.Platforms[i].Platform}]
+		platform := a.Platforms[i].Platform
+		if !everything && len(s.req.Platforms) > 0 && !slices.Contains(s.req.Platforms, platform) {
+			continue // its records stay as they are
+		}
+		t := s.w.tasks[taskID{a, platform}]
 		tr := traces[t.Key]
 		if tr == nil {
 			for _, old := range s.traces.Traces(t.Key) {
