@@ -87,26 +87,26 @@ func (d *decoder) roots(e *settings.Entry) []Root {
 	return roots
 }
 
-// apart refuses roots that hold each other, the output or Kiln's own folder: a file would be two
-// assets, or what was built would be built again.
+// apart refuses roots that hold each other, since a file would be two assets, and roots in the output or in Kiln's own
+// folder. A root may hold these two: a scan passes over them.
 func (d *decoder) apart(p *Project) {
 roots:
 	for i, r := range p.Roots {
-		clash := func(other, what, hint string) {
-			d.add(r.Span.Errorf(diag.FoldersOverlap, "source root %q and %s %q lie in each other", r.Path, what, other).WithHint("%s", hint))
+		clash := func(how, other, hint string) {
+			d.add(r.Span.Errorf(diag.FoldersOverlap, "source root %q %s %q", r.Path, how, other).WithHint("%s", hint))
 		}
 		switch {
-		case overlap(r.Path, p.Output):
-			clash(p.Output, "the output", "put source files in a folder of their own")
-		case overlap(r.Path, StateFolder):
-			clash(StateFolder, "Kiln's own folder", "put source files in a folder of their own")
+		case within(r.Path, p.Output):
+			clash("lies in the output", p.Output, "put source files in a folder of their own")
+		case within(r.Path, StateFolder):
+			clash("lies in Kiln's own folder", StateFolder, "put source files in a folder of their own")
 		}
 		for _, other := range p.Roots[:i] {
 			if fold(other.Path) == fold(r.Path) {
 				d.add(r.Span.Errorf(diag.DuplicateName, "source root %q is there twice", r.Path).WithNote("the first is at %s", other.Span.Pos))
 				continue roots
 			} else if overlap(other.Path, r.Path) {
-				clash(other.Path, "source root", "roots overlay each other file by file, so they lie side by side")
+				clash("overlaps source root", other.Path, "roots overlay each other file by file, so they lie side by side")
 				continue roots
 			}
 		}
@@ -117,18 +117,18 @@ roots:
 func fold(p string) string { return strings.ToLower(p) }
 
 // overlap reports whether one of two clean relative paths is, or lies in, the other.
-func overlap(a, b string) bool {
-	inside := func(a, b string) bool { // a in b
-		switch {
-		case b == ".":
-			return !leaves(a)
-		case strings.Trim(b, "./") == "": // "..", "../.."
-			return len(a) < len(b) || !strings.HasPrefix(a, b+"/..") && a != b+"/.."
-		}
-		return a == b || strings.HasPrefix(a, b+"/")
-	}
+func overlap(a, b string) bool { return within(a, b) || within(b, a) }
+
+// within reports whether a clean relative path is, or lies in, another one.
+func within(a, b string) bool {
 	a, b = fold(a), fold(b)
-	return inside(a, b) || inside(b, a)
+	switch {
+	case b == ".":
+		return !leaves(a)
+	case strings.Trim(b, "./") == "": // "..", "../.."
+		return len(a) < len(b) || !strings.HasPrefix(a, b+"/..") && a != b+"/.."
+	}
+	return a == b || strings.HasPrefix(a, b+"/")
 }
 
 // leaves reports whether a clean relative path leads out of its folder.

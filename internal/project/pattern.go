@@ -60,6 +60,9 @@ func badPattern(s string) (at, n int, what, hint string) {
 	if len(s) > maxPattern {
 		return 0, 0, "is longer than 1024 bytes", "split it into several rules"
 	}
+	if i, ok := manyBraces(s); ok {
+		return i, 1, "has more than 8 braces", "split it into several rules" // each multiplies the time of a match
+	}
 	if s == "./" {
 		return // the folder of rules.toml itself
 	}
@@ -84,6 +87,25 @@ func badPattern(s string) (at, n int, what, hint string) {
 		return at, 1, what, "put a backslash before it if it is part of a name"
 	}
 	return
+}
+
+// maxBraces in one glob.
+const maxBraces = 8
+
+// manyBraces finds the first brace beyond maxBraces.
+func manyBraces(s string) (int, bool) {
+	n := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '{':
+			if n++; n > maxBraces {
+				return i, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // unclosed finds the bracket that makes a glob invalid.

@@ -197,6 +197,16 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// TestRootHoldsOutput: all of the project folder may be the source root, and a folder with the output in it.
+func TestRootHoldsOutput(t *testing.T) {
+	for _, roots := range []string{`["."]`, `["assets"]`, `[".."]`} {
+		p, l := Parse(File, []byte("[project]\nname = \"a\"\nroots = "+roots+"\noutput = \"assets/build\"\n"))
+		if len(l) > 0 || len(p.Roots) != 1 {
+			t.Errorf("roots %s: %s", roots, messages(l))
+		}
+	}
+}
+
 func TestSizes(t *testing.T) {
 	for text, want := range map[string]int64{
 		`"2GB"`: 2e9, `"512MiB"`: 512 << 20, `"1 KB"`: 1000, `"7B"`: 7, `12`: 12,
@@ -216,6 +226,7 @@ func TestBadPattern(t *testing.T) {
 		{"é/{a", "{", "opens a brace that is not closed"}, {"a}b", "}", "closes a brace that was not opened"},
 		{"{a,{b}", "{", "opens a brace that is not closed"}, {`a\`, `\`, "has a backslash"}, {`a\b`, `\`, "has a backslash"},
 		{"./a", ".", "has a part ."}, {"a/../b", "..", "has a part .."}, {"a//b", "/", "has two slashes in a row"}, {"/a", "/", "begins with a slash"},
+		{strings.Repeat("{a,b}", 9), "{", "has more than 8 braces"}, {strings.Repeat("{a,b}", 8), "", ""},
 		{"//", "/", "begins with a slash"}, {strings.Repeat("a", 1025), "", "is longer than 1024 bytes"},
 	} {
 		at, n, what, hint := badPattern(c.glob)
