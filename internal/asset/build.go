@@ -210,7 +210,7 @@ func foldersOf(files []string) []string {
 }
 
 // notAssets are files that Kiln itself reads.
-var notAssets = []string{project.RulesFile, ".kilnignore"}
+var notAssets = []string{project.File, project.RulesFile, ".kilnignore", "kiln.ids"}
 
 func (b *builder) fileAssets() {
 	b.assets = slices.Grow(b.assets, len(b.in.Files))

@@ -124,7 +124,7 @@ const (
 
 // More of the project file and its rules (K0013..K0029).
 const (
-	FoldersOverlap    Code = "K0013" // source roots, output and .kiln in each other
+	FoldersOverlap    Code = "K0013" // source roots in each other, in the output or in .kiln
 	ProcessorMismatch Code = "K0014" // a folder's processor for a file, or the other way round
 	NotSupported      Code = "K0015" // known, but not in this version
 )
