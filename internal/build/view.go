@@ -193,3 +193,6 @@ func (r *Report) JobNames() []string {
 	slices.Sort(names)
 	return names
 }
+
+// Workers is how many jobs run at once if so many are wanted; 0 leaves it to the project.
+func (p *Project) Workers(wanted int) int { return p.workers(wanted) }
