@@ -44,6 +44,10 @@ type Asset struct {
 	Folder    bool
 	Processor string // what the rules say for all platforms; a platform may have another, see Platforms
 
+	// Collides is the path of another asset whose id differs only in case or in how accents are composed; "" if
+	// there is none. Where a rule pins one of the ids, that is an error of the rules instead.
+	Collides string
+
 	// Platforms has an entry for each platform on which the asset is built, in the project's order.
 	// Assets with the same rules share it: do not change it.
 	Platforms []Resolved

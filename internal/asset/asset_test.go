@@ -294,3 +294,20 @@ func BenchmarkBuild100k(b *testing.B) {
 		}
 	}
 }
+
+// Files that collide concern no one but themselves: the rest of the project is built.
+func TestCollides(t *testing.T) {
+	p, diags := project.Parse("kiln.toml", []byte("[project]\nname = \"x\"\n"))
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	table, diags := Build(Input{Files: []string{"A.txt", "a.txt", "b.txt"}, Project: p, Processors: []processor.Info{{Name: "copy"}}})
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	for id, want := range map[string]string{"A.txt": "a.txt", "a.txt": "A.txt", "b.txt": ""} {
+		if got := table.ByID(id).Collides; got != want {
+			t.Errorf("%s collides with %q, want %q", id, got, want)
+		}
+	}
+}

@@ -347,7 +347,7 @@ func (b *builder) collisions(assets []Asset) {
 			if other.ID != a.ID {
 				what = "ids that differ only in case or in how accents are composed"
 			}
-			b.add(b.collision(a, other, what))
+			b.collide(a, other, what)
 			continue
 		}
 		seen[key] = int32(i)
@@ -360,6 +360,16 @@ func (b *builder) collisions(assets []Asset) {
 		}
 		uuids[a.UUID] = int32(i)
 	}
+}
+
+// collide is an error of the rules where a rule pins an id, and else one of these two assets alone.
+func (b *builder) collide(a, other *Asset, what string) {
+	_, pinned := b.pins[a.Path]
+	if _, too := b.pins[other.Path]; pinned || too {
+		b.add(b.collision(a, other, what))
+		return
+	}
+	a.Collides, other.Collides = other.Path, a.Path
 }
 
 // collision points at the rule that pins one of two assets' id or UUID, or else at a file.

@@ -108,7 +108,11 @@ const defaultJobMemory = 64 << 20
 
 // preimage is what a job's key is made of.
 func (t *task) preimage() *digest.Builder {
-	return digest.Build("job").Str("processor", t.proc.info.Name).Str("asset", t.asset.ID).Str("uuid", t.asset.UUID).
+	b := digest.Build("job")
+	if t.asset.Collides != "" {
+		b.Str("collides", t.asset.Collides)
+	}
+	return b.Str("processor", t.proc.info.Name).Str("asset", t.asset.ID).Str("uuid", t.asset.UUID).
 		Str("path", t.asset.Path).Str("platform", t.platform).Str("settings", string(t.asset.On(t.platform).Canonical))
 }
 

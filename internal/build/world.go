@@ -321,6 +321,12 @@ func (w *world) process(t *task, j *job) (err error) {
 			err = m
 		}
 	}()
+	if other := t.asset.Collides; other != "" {
+		if path.Dir(other) == path.Dir(t.asset.Path) {
+			other = path.Base(other)
+		}
+		return source.CaseCollision(j.display(t.asset.Path), other)
+	}
 	if i, _, ok := w.table.Find(t.asset.Path); ok && w.table.At(i).Trouble == source.LFSPointer {
 		if _, err := j.ReadFile(t.asset.Path); err != nil {
 			return err

@@ -16,7 +16,7 @@ var troubles = map[Trouble]struct {
 	hint     string
 }{
 	LFSPointer: {diag.Error, diag.LFSPointer, "this is a Git LFS pointer, not the content", "run `git lfs pull` to fetch it"},
-	Loop:       {diag.Error, diag.SymlinkLoop, "this symbolic link leads to a folder above it", "remove the link; it was not followed"},
+	Loop:       {diag.Error, diag.SymlinkLoop, "this symbolic link leads to itself or to a folder above it", "remove the link; it was not followed"},
 	Escapes:    {diag.Error, diag.SymlinkEscapes, "this symbolic link leads out of the source roots", "copy what it points to, or add that folder to `roots` in kiln.toml"},
 	Dangling:   {diag.Error, diag.SourceUnreadable, "this symbolic link leads to nothing", "remove the link, or put back what it pointed to"},
 	NotUTF8:    {diag.Error, diag.NameNotUTF8, "the name of this file is not valid UTF-8", "rename it; it was passed over"},
@@ -63,10 +63,11 @@ func collision(lower map[string]string, dir string, f *File) diag.List {
 	if !ok {
 		return nil
 	}
-	return diag.List{caseCollision(path.Join(dir, f.Name), other)}
+	return diag.List{CaseCollision(path.Join(dir, f.Name), other)}
 }
 
-func caseCollision(file, other string) *diag.Message {
+// CaseCollision is the message about a file whose name another one has but for its case.
+func CaseCollision(file, other string) *diag.Message {
 	return diag.Errorf(diag.CaseCollision, diag.Pos{File: file}, "this name and %q differ only in case", other).
 		WithHint("rename one of them: on Windows and macOS they are one file")
 }
@@ -78,7 +79,7 @@ func (t *Table) folderCollisions(prefix []string) diag.List {
 		f := &t.Folders[i]
 		key := fmt.Sprint(f.Root, "/", strings.ToLower(f.Path))
 		if other, ok := lower[key]; ok && path.Dir(other) == path.Dir(f.Path) {
-			l = append(l, caseCollision(prefix[f.Root]+f.Path, path.Base(other)))
+			l = append(l, CaseCollision(prefix[f.Root]+f.Path, path.Base(other)))
 		} else if !ok {
 			lower[key] = f.Path
 		}
