@@ -150,3 +150,17 @@ const (
 	ModelImageAsset   Code = "K1417" // an image that is no asset, or makes no product
 	ModelMoreProblems Code = "K1418" // more than are shown
 )
+
+// Setting up and looking after a project (K0240..K0259).
+const (
+	SetupFolder      Code = "K0240" // the folder to set up is not there, or is none
+	ProjectExists    Code = "K0241" // kiln.toml is there already
+	FileCutShort     Code = "K0242" // its end is missing
+	FileTemporary    Code = "K0243" // a name that programs give to files they have not finished
+	FileZeros        Code = "K0244" // nothing but zero bytes
+	PathTooLong      Code = "K0245" // for Windows, or for a file system
+	FolderUnwritable Code = "K0246" // the output, or Kiln's own
+	DiskLow          Code = "K0247"
+	LimitLow         Code = "K0248" // of open files, of watched folders
+	NothingKnown     Code = "K0249" // of what was asked for: no asset, file or key
+)
