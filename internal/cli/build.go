@@ -3,58 +3,259 @@ package cli
 import (
 	"context"
 	"fmt"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
 type buildFlags struct {
-	noWait bool
+	changed  string
+	onError  string
+	trace    string
+	failFast bool
+	force    bool
+	dryRun   bool
+	noWait   bool
 }
 
 func newBuildCommand(a *app) *cobra.Command {
 	var f buildFlags
 	cmd := &cobra.Command{
-		Use:               "build [PATTERN...]",
-		Short:             "Build what is out of date",
-		GroupID:           groupMake,
-		Example:           "  kiln build\n  kiln build -p mobile 'sprites/**'",
+		Use:   "build [PATTERN...]",
+		Short: "Build what is out of date",
+		Long: `Build all assets that are out of date, or those that the patterns mean, and what these need.
+A pattern is an asset's id, a path, a folder (all below it) or a glob of ids.`,
+		GroupID: groupMake,
+		Example: `  kiln build                          everything
+  kiln build -p mobile 'sprites/**'   some, for one platform
+  kiln build --dry-run                tell what would be built, and why`,
 		ValidArgsFunction: a.assetIDs(-1),
+		PreRunE:           func(*cobra.Command, []string) error { return f.check() },
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.build(cmd.Context(), f, args) },
 	}
-	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project")
+	fl := cmd.Flags()
+	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "tell what would be built, and why, and build nothing")
+	fl.BoolVar(&f.force, "force", false, "build although nothing changed")
+	fl.BoolVar(&f.failFast, "fail-fast", false, "start nothing more after the first failure")
+	fl.StringVar(&f.changed, "changed", "stat", "how to see that files changed: `stat` (size, times, inode) or hash (content)")
+	fl.StringVar(&f.onError, "on-error", "fail", "what becomes of an asset that fails: `fail` (it has no products) or last-good (the last good ones stay)")
+	fl.BoolVar(&f.noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
+	fl.StringVar(&f.trace, "trace", "", "write when which job ran to `FILE`, in Chrome's trace format")
+	fixed := func(words ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	}
+	cmd.RegisterFlagCompletionFunc("changed", fixed("stat", "hash"))
+	cmd.RegisterFlagCompletionFunc("on-error", fixed("fail", "last-good"))
 	return cmd
 }
 
+func (f *buildFlags) check() error {
+	switch f.changed {
+	case "stat", "hash":
+	default:
+		return wrongUsage("it is stat or hash; a list of changed files is not in this version", "--changed cannot be %q", f.changed)
+	}
+	switch f.onError {
+	case "fail", "last-good":
+	case "placeholder":
+		return wrongUsage("use fail or last-good", "--on-error placeholder is not in this version")
+	default:
+		return wrongUsage("it is fail or last-good", "--on-error cannot be %q", f.onError)
+	}
+	return nil
+}
+
+// build runs a build and tells of it. Messages and summary are told also of a build that was interrupted.
 func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error {
 	p, err := a.open()
 	if err != nil {
 		return err
 	}
-	if err := a.lock(ctx, p, f.noWait); err != nil {
-		return err
-	}
-	defer p.Unlock()
-	r, err := p.Build(ctx, build.Request{Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Reporter: silent{}})
+	trace, err := newTrace(f.trace)
 	if err != nil {
+		return wrongUsage("", "the trace cannot be written: %v", err)
+	}
+	if !f.dryRun {
+		if err := a.lock(ctx, p, f.noWait); err != nil {
+			return err
+		}
+		defer p.Unlock()
+	}
+	show := a.newProgress(p.Workers(a.workers))
+	r, err := p.Build(ctx, build.Request{
+		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force, FailFast: f.failFast, DryRun: f.dryRun,
+		HashAll: f.changed == "hash", LastGood: f.onError == "last-good", Reporter: reporters{show, trace},
+	})
+	show.stop()
+	if terr := trace.close(); err == nil {
+		err = terr
+	}
+	if r == nil {
 		return err
 	}
 	if err := a.tell(r.Messages); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.errs, "built %d, reused %d, failed %d in %.2fs\n", r.Summary.Built, r.Summary.Reused, r.Summary.Failed, r.Summary.Seconds)
-	if r.Summary.Failed > 0 {
+	if err != nil {
+		a.failWith(diag.Messages(err, codeOf(err)))
+	}
+	if f.dryRun {
+		return a.tellPlan(r)
+	}
+	if terr := a.tellBuild(ctx, r); terr != nil {
+		return terr
+	}
+	switch {
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case err != nil || r.Summary.Failed > 0:
 		return exitFailed
 	}
 	return nil
 }
 
-// silent tells nobody.
-type silent struct{}
+// tellBuild writes the jobs that ran, if wanted, and the summary.
+func (a *app) tellBuild(ctx context.Context, r *build.Report) error {
+	switch {
+	case a.json:
+		for _, j := range r.Jobs {
+			if err := a.emit(newJobLine(j)); err != nil {
+				return err
+			}
+		}
+	case a.verbose:
+		t := a.tableOn(a.errs)
+		for _, j := range mergeJobs(r.Jobs) {
+			t.row(styled(jobStyle(j.state), j.state), left(j.Asset), left(j.platforms), left(j.Processor), right(secondsText(j.Seconds)), styled(dim, j.why))
+		}
+		if err := t.write(); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil && !a.json {
+		fmt.Fprintln(a.errs, "interrupted; what was finished is kept")
+	}
+	s := r.Summary
+	if _, err := fmt.Fprintf(a.errs, "built %d, reused %d, failed %d in %.2fs\n", s.Built, s.Reused, s.Failed, s.Seconds); err != nil {
+		return err
+	}
+	if a.json {
+		return a.emit(summaryLine{"summary", s, 0})
+	}
+	return nil
+}
 
-func (silent) Planned(int)                             {}
-func (silent) JobStarted(string)                       {}
-func (silent) JobSuspended(string, []string, bool)     {}
-func (silent) JobFinished(string, bool, time.Duration) {}
+// tellPlan writes what a build would do.
+func (a *app) tellPlan(r *build.Report) error {
+	would := slices.DeleteFunc(slices.Clone(r.Jobs), func(j build.JobReport) bool {
+		return j.State != engine.WouldRun && j.State != engine.Undecided
+	})
+	if a.json {
+		for _, j := range would {
+			if err := a.emit(newJobLine(j)); err != nil {
+				return err
+			}
+		}
+	} else {
+		t := a.tableOn(a.out)
+		for _, j := range mergeJobs(would) {
+			t.row(styled(jobStyle(j.state), j.state), left(j.Asset), left(j.platforms), left(j.Processor), styled(dim, j.why))
+		}
+		if err := t.write(); err != nil {
+			return err
+		}
+	}
+	maybe := 0
+	for _, j := range would {
+		if j.State == engine.Undecided {
+			maybe++
+		}
+	}
+	perhaps := ""
+	if maybe > 0 {
+		perhaps = fmt.Sprintf("perhaps %d more, ", maybe)
+	}
+	if _, err := fmt.Fprintf(a.errs, "would build %d, %sreuse %d in %.2fs\n", r.Summary.Built, perhaps, r.Summary.Reused, r.Summary.Seconds); err != nil {
+		return err
+	}
+	if a.json {
+		return a.emit(summaryLine{"summary", r.Summary, maybe})
+	}
+	return nil
+}
+
+type summaryLine struct {
+	Type string `json:"type"`
+	build.Summary
+	Maybe int `json:"maybe,omitempty"` // dry run: jobs that are decided only once others have run
+}
+
+type jobLine struct {
+	Type      string  `json:"type"`
+	Asset     string  `json:"asset"`
+	Platform  string  `json:"platform"`
+	Processor string  `json:"processor"`
+	State     string  `json:"state"`
+	Why       string  `json:"why,omitempty"`
+	Seconds   float64 `json:"seconds"`
+}
+
+func newJobLine(j build.JobReport) jobLine {
+	return jobLine{"job", j.Asset, j.Platform, j.Processor, jobState(j), build.Explain(j.Why), j.Seconds}
+}
+
+// jobState is what became of a job, or, in a dry run, would become of it.
+func jobState(j build.JobReport) string {
+	switch {
+	case j.State == engine.WouldRun:
+		return "build"
+	case j.State == engine.Undecided:
+		return "maybe"
+	case j.State == engine.Stopped:
+		return "stopped"
+	case j.Failed:
+		return "failed"
+	case j.State == engine.Held:
+		return "reused"
+	}
+	return "built"
+}
+
+func jobStyle(state string) style {
+	switch state {
+	case "failed":
+		return red
+	case "built", "build":
+		return green
+	}
+	return yellow
+}
+
+// mergedJob stands for the jobs of an asset that did the same for the same reason on several platforms.
+type mergedJob struct {
+	build.JobReport
+	state, why, platforms string
+}
+
+func mergeJobs(jobs []build.JobReport) []mergedJob {
+	var merged []mergedJob
+	for _, j := range jobs {
+		m := mergedJob{j, jobState(j), build.Explain(j.Why), j.Platform}
+		i := slices.IndexFunc(merged[max(0, len(merged)-8):], func(o mergedJob) bool {
+			return o.Asset == m.Asset && o.Processor == m.Processor && o.state == m.state && o.why == m.why
+		})
+		if i < 0 {
+			merged = append(merged, m)
+			continue
+		}
+		o := &merged[max(0, len(merged)-8)+i]
+		o.platforms = strings.Join([]string{o.platforms, m.platforms}, ", ")
+		o.Seconds += m.Seconds
+	}
+	return merged
+}

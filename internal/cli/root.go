@@ -44,6 +44,11 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 	a.addFlags(root)
 	root.AddCommand(
 		newBuildCommand(a),
+		newLsCommand(a),
+		newSettingsCommand(a),
+		newProcessorsCommand(a),
+		newSchemaCommand(a),
+		newCompletionCommand(a),
 		newVersionCommand(a),
 	)
 	return root

@@ -48,9 +48,10 @@ func (a *app) paint(w io.Writer, s style, text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// table is text in columns, written to standard output.
+// table is text in columns.
 type table struct {
 	a    *app
+	w    io.Writer
 	rows [][]cell
 	gap  string
 }
@@ -60,9 +61,12 @@ type cell struct {
 	text  string
 	style style
 	right bool // aligned
+	wide  bool // does not count for its column
 }
 
-func (a *app) table() *table { return &table{a: a, gap: "  "} }
+// table makes one for standard output; tableOn for another stream.
+func (a *app) table() *table              { return a.tableOn(a.out) }
+func (a *app) tableOn(w io.Writer) *table { return &table{a: a, w: w, gap: "  "} }
 
 // left, styled and right make cells.
 func left(text string) cell            { return cell{text: text} }
@@ -74,12 +78,15 @@ func (t *table) header(titles ...string) {
 	var row []cell
 	for _, title := range titles {
 		rest, toRight := strings.CutPrefix(title, ">")
-		row = append(row, cell{rest, dim, toRight})
+		row = append(row, cell{text: rest, style: dim, right: toRight})
 	}
 	t.rows = append(t.rows, row)
 }
 
 func (t *table) row(cells ...cell) { t.rows = append(t.rows, cells) }
+
+// note adds a line across all columns.
+func (t *table) note(text string) { t.rows = append(t.rows, []cell{{text: text, wide: true}}) }
 
 // write writes the table, each column as wide as its widest cell.
 func (t *table) write() error {
@@ -89,7 +96,9 @@ func (t *table) write() error {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], textWidth(c.text))
+			if !c.wide {
+				widths[i] = max(widths[i], textWidth(c.text))
+			}
 		}
 	}
 	var b strings.Builder
@@ -99,8 +108,8 @@ func (t *table) write() error {
 			if i > 0 {
 				line += t.gap
 			}
-			pad := strings.Repeat(" ", widths[i]-textWidth(c.text))
-			text := t.a.paint(t.a.out, c.style, c.text)
+			pad := strings.Repeat(" ", max(0, widths[i]-textWidth(c.text)))
+			text := t.a.paint(t.w, c.style, c.text)
 			switch {
 			case c.right:
 				line += pad + text
@@ -111,7 +120,7 @@ func (t *table) write() error {
 		b.WriteString(strings.TrimRight(line, " "))
 		b.WriteByte('\n')
 	}
-	_, err := io.WriteString(t.a.out, b.String())
+	_, err := io.WriteString(t.w, b.String())
 	return err
 }
 
@@ -168,4 +177,23 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// wrap breaks a text into lines of at most so many characters, where it has spaces.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && textWidth(line)+1+textWidth(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
 }

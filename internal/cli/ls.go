@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+)
+
+func newLsCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls [PATTERN...]",
+		Short: "List assets with processor, state, products and size",
+		Long: `List the project's assets, or those that the patterns mean.
+
+The state tells what a build would do now:
+  fresh    nothing: the products are good
+  failed   nothing: it failed, and nothing that it read changed since
+  stale    build it again
+  maybe    build it again, if something stale that it needs comes out differently
+  new      build it for the first time`,
+		GroupID:           groupLook,
+		Example:           "  kiln ls\n  kiln ls 'sprites/**'\n  kiln ls --json | jq 'select(.state != \"fresh\")'",
+		ValidArgsFunction: a.assetIDs(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			v, err := p.Look(cmd.Context(), args, a.platforms)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				for i := range v.Assets {
+					if err := a.emit(newAssetLine(&v.Assets[i])); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			return a.listAssets(p, v)
+		},
+	}
+}
+
+func (a *app) listAssets(p *build.Project, v *build.View) error {
+	all := a.platforms
+	if len(all) == 0 {
+		all = p.PlatformNames()
+	}
+	t := a.table()
+	t.header("asset", "processor", "platforms", "state", ">products", ">size")
+	var bytes int64
+	states := map[build.JobState]int{}
+	for i := range v.Assets {
+		l := newAssetLine(&v.Assets[i])
+		bytes += l.Bytes
+		states[l.State]++
+		t.row(left(l.ID), left(l.processors()), left(l.platformNames(len(all))), styled(stateStyle(l.State), l.stateText()),
+			cell{text: fmt.Sprint(l.Products), right: true}, right(sizeText(l.Bytes)))
+	}
+	if len(v.Assets) > 0 {
+		if err := t.write(); err != nil {
+			return err
+		}
+	}
+	if a.quiet {
+		return nil
+	}
+	foot := []string{count(len(v.Assets), "asset", "assets"), sizeText(bytes)}
+	for _, s := range worstFirst {
+		if states[s] > 0 && s != build.Fresh {
+			foot = append(foot, fmt.Sprintf("%d %s", states[s], s))
+		}
+	}
+	_, err := fmt.Fprintln(a.errs, a.paint(a.errs, dim, strings.Join(foot, ", ")))
+	return err
+}
+
+// worstFirst is how states outrank each other where one must stand for several.
+var worstFirst = []build.JobState{build.Failed, build.Stale, build.Maybe, build.New, build.Fresh}
+
+func stateStyle(s build.JobState) style {
+	switch s {
+	case build.Failed:
+		return red
+	case build.Fresh:
+		return green
+	}
+	return yellow
+}
+
+type assetLine struct {
+	Type      string              `json:"type"`
+	ID        string              `json:"id"`
+	UUID      string              `json:"uuid"`
+	Path      string              `json:"path"`
+	Folder    bool                `json:"folder,omitempty"`
+	Processor string              `json:"processor"`
+	State     build.JobState      `json:"state"` // the worst of all platforms
+	Products  int                 `json:"products"`
+	Bytes     int64               `json:"bytes"`
+	Platforms []assetPlatformLine `json:"platforms"`
+}
+
+type assetPlatformLine struct {
+	Platform  string         `json:"platform"`
+	Processor string         `json:"processor"`
+	State     build.JobState `json:"state"`
+	Products  int            `json:"products"`
+	Bytes     int64          `json:"bytes"`
+}
+
+func newAssetLine(v *build.AssetView) assetLine {
+	l := assetLine{
+		Type: "asset", ID: v.ID, UUID: v.UUID, Path: v.Path, Folder: v.Folder, Processor: v.Processor, State: build.Fresh,
+		Platforms: make([]assetPlatformLine, 0, len(v.Jobs)),
+	}
+	for i := range v.Jobs {
+		j := &v.Jobs[i]
+		pl := assetPlatformLine{Platform: j.Platform, Processor: j.Processor, State: j.State}
+		if j.Last != nil {
+			pl.Products = len(j.Last.Products)
+			for k := range j.Last.Products {
+				pl.Bytes += j.Last.Products[k].Size
+			}
+		}
+		l.Products, l.Bytes = l.Products+pl.Products, l.Bytes+pl.Bytes
+		if slices.Index(worstFirst, pl.State) < slices.Index(worstFirst, l.State) {
+			l.State = pl.State
+		}
+		l.Platforms = append(l.Platforms, pl)
+	}
+	return l
+}
+
+// processors are the names of all that process the asset.
+func (l *assetLine) processors() string {
+	var names []string
+	for _, p := range l.Platforms {
+		if !slices.Contains(names, p.Processor) {
+			names = append(names, p.Processor)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// platformNames are those it is built for; "all" if these are as many as there are.
+func (l *assetLine) platformNames(of int) string {
+	if len(l.Platforms) == of && of > 1 {
+		return "all"
+	}
+	names := make([]string, len(l.Platforms))
+	for i, p := range l.Platforms {
+		names[i] = p.Platform
+	}
+	return strings.Join(names, ", ")
+}
+
+// stateText is the state, or each with its platforms if they differ, the worst first.
+func (l *assetLine) stateText() string {
+	on := map[build.JobState][]string{}
+	for _, p := range l.Platforms {
+		on[p.State] = append(on[p.State], p.Platform)
+	}
+	if len(on) < 2 {
+		return string(l.State)
+	}
+	var parts []string
+	for _, s := range worstFirst {
+		if len(on[s]) > 0 {
+			parts = append(parts, fmt.Sprintf("%s on %s", s, strings.Join(on[s], " and ")))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

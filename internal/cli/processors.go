@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/settings"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+func newProcessorsCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "processors [NAME]",
+		Short:   "List processors, or tell all about one",
+		Long:    "List the processors that there are, the project's own included, or tell of one: extensions, settings, products.",
+		GroupID: groupAbout,
+		Example: "  kiln processors\n  kiln processors texture",
+		Args:    atMost(1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			infos, _, _ := a.knownProcessors()
+			return processorNames(infos), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			infos, p, warning := a.knownProcessors()
+			if len(args) > 0 {
+				i := slices.IndexFunc(infos, func(i processor.Info) bool { return i.Name == args[0] })
+				if i < 0 {
+					return noProcessor(args[0], infos, warning)
+				}
+				infos = infos[i : i+1]
+			}
+			if err := a.tell(warning); err != nil {
+				return err
+			}
+			switch {
+			case a.json:
+				for _, info := range infos {
+					if err := a.emit(newProcessorLine(info, p)); err != nil {
+						return err
+					}
+				}
+				return nil
+			case len(args) > 0:
+				return a.describeProcessor(infos[0])
+			}
+			return a.listProcessors(infos, p)
+		},
+	}
+}
+
+// knownProcessors are those of the project; without a project, or with one that cannot be read, Kiln's own.
+func (a *app) knownProcessors() ([]processor.Info, *build.Project, diag.List) {
+	p, err := a.open()
+	if err == nil {
+		return p.Processors(), p, nil
+	}
+	var infos []processor.Info
+	for _, pr := range a.cfg.Processors {
+		infos = append(infos, pr.Info())
+	}
+	if l := diag.Messages(err, diag.Internal); l[0].Code != diag.ProjectMissing {
+		w := diag.Warningf(l[0].Code, l[0].Pos, "the project file has mistakes, so its own processors are not shown").WithHint("`kiln build` tells of them")
+		return infos, nil, diag.List{w}
+	}
+	return infos, nil, nil
+}
+
+func processorNames(infos []processor.Info) []string {
+	names := make([]string, len(infos))
+	for i := range infos {
+		names[i] = infos[i].Name
+	}
+	return names
+}
+
+func noProcessor(name string, infos []processor.Info, more diag.List) error {
+	hint := diag.DidYouMean(name, processorNames(infos))
+	if hint == "" {
+		hint = "there are: " + strings.Join(processorNames(infos), ", ")
+	}
+	return append(diag.List{diag.Errorf(diag.UnknownProcessor, diag.Pos{}, "there is no processor %q", name).WithHint("%s", hint)}, more...)
+}
+
+func (a *app) listProcessors(infos []processor.Info, p *build.Project) error {
+	t := a.table()
+	for _, info := range infos {
+		summary := info.Summary
+		if p != nil && p.OwnProcessor(info.Name) {
+			summary = strings.TrimSpace(summary + " (of this project)")
+		}
+		t.row(styled(bold, info.Name), left(extensionsText(info)), left(summary))
+	}
+	return t.write()
+}
+
+func extensionsText(info processor.Info) string {
+	s := strings.Join(info.Extensions, " ")
+	switch {
+	case info.Folder && s == "":
+		return "folders"
+	case info.Folder:
+		return "folders of " + s
+	case s == "":
+		return "by rule"
+	}
+	return s
+}
+
+func (a *app) describeProcessor(info processor.Info) error {
+	fmt.Fprintf(a.out, "%s  %s\n", a.paint(a.out, bold, info.Name), info.Summary)
+	heading := func(s string) { fmt.Fprintf(a.out, "\n%s\n", a.paint(a.out, bold, s)) }
+	heading("For")
+	switch {
+	case info.Folder:
+		fmt.Fprintf(a.out, "  folders that a rule names; files in them that belong to them: %s\n", strings.Join(info.Extensions, " "))
+	case len(info.Extensions) == 0:
+		fmt.Fprintf(a.out, "  what a rule names: processor = %q\n", info.Name)
+	default:
+		fmt.Fprintf(a.out, "  %s\n", strings.Join(info.Extensions, " "))
+	}
+	list := settings.Describe(info)
+	if len(list) > 0 {
+		heading("Settings")
+	}
+	t := a.table()
+	for _, s := range list {
+		t.row(styled(cyan, "  "+s.Name), left(s.Type), left(s.DefaultText()), styled(dim, allowedText(s)))
+		for _, line := range wrap(s.Doc, 88) {
+			t.note("    " + line)
+		}
+	}
+	if err := t.write(); err != nil {
+		return err
+	}
+	if len(info.Products) == 0 {
+		return nil
+	}
+	heading("Products")
+	t = a.table()
+	for _, p := range info.Products {
+		ext := p.Extension
+		if ext == "" {
+			ext = "as the source"
+		}
+		t.row(styled(cyan, "  "+p.Type), left(ext), left(p.Doc))
+	}
+	return t.write()
+}
+
+// allowedText says which values a setting takes.
+func allowedText(s settings.Setting) string {
+	switch {
+	case len(s.Values) > 0:
+		return strings.Join(s.Values, " | ")
+	case s.Min != "" && s.Max != "":
+		return s.Min + " to " + s.Max
+	case s.Min != "":
+		return "at least " + s.Min
+	case s.Max != "":
+		return "at most " + s.Max
+	}
+	return ""
+}
+
+type processorLine struct {
+	Type       string             `json:"type"`
+	Name       string             `json:"name"`
+	Version    int                `json:"version"`
+	Summary    string             `json:"summary"`
+	Folder     bool               `json:"folder,omitempty"`
+	Own        bool               `json:"own,omitempty"` // of the project file
+	Extensions []string           `json:"extensions"`
+	Settings   []settings.Setting `json:"settings"`
+	Products   []productTypeLine  `json:"products"`
+}
+
+type productTypeLine struct {
+	Type      string `json:"type"`
+	Extension string `json:"extension"`
+	Doc       string `json:"doc,omitempty"`
+}
+
+func newProcessorLine(info processor.Info, p *build.Project) processorLine {
+	l := processorLine{
+		Type: "processor", Name: info.Name, Version: info.Version, Summary: info.Summary, Folder: info.Folder,
+		Own:        p != nil && p.OwnProcessor(info.Name),
+		Extensions: append([]string{}, info.Extensions...), Settings: append([]settings.Setting{}, settings.Describe(info)...),
+		Products: []productTypeLine{},
+	}
+	for _, pt := range info.Products {
+		l.Products = append(l.Products, productTypeLine(pt))
+	}
+	return l
+}

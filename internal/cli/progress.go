@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Progress waits so long before it shows anything, and then between two pictures or two plain lines.
+const (
+	progressDelay  = 200 * time.Millisecond
+	progressFrame  = 100 * time.Millisecond
+	progressLine   = 10 * time.Second
+	progressWindow = 10 * time.Second // over which the rate is taken
+)
+
+// progress shows what is being built: on a terminal a few lines that are drawn again and again and leave nothing
+// behind, elsewhere a plain line now and then.
+type progress struct {
+	w       io.Writer
+	fancy   bool
+	paint   func(style, string) string
+	size    func() (columns, rows int)
+	workers int
+	quit    chan struct{}
+	over    sync.WaitGroup
+
+	mu      sync.Mutex // all below
+	start   time.Time
+	planned int
+	done    int
+	failed  int
+	jobs    []*shownJob // in the order they began
+	samples []sample
+	drawn   int // lines on the screen
+}
+
+type shownJob struct {
+	name  string
+	began time.Time
+	waits int
+	on    string
+}
+
+// sample is how many jobs were done at a time.
+type sample struct {
+	at   time.Time
+	done int
+}
+
+func (a *app) newProgress(workers int) *progress {
+	p := &progress{
+		w: a.errs, workers: workers, quit: make(chan struct{}), start: time.Now(),
+		paint: func(s style, text string) string { return a.paint(a.errs, s, text) },
+	}
+	if a.quiet || a.json {
+		return p
+	}
+	f, ok := a.errs.(*os.File)
+	if p.fancy = ok && isTerminal(f) && a.getenv("TERM") != "dumb" && enableEscapes(f); p.fancy {
+		p.size = func() (int, int) {
+			w, h, err := term.GetSize(int(f.Fd()))
+			if err != nil {
+				return 80, 24
+			}
+			return w, h
+		}
+	}
+	p.over.Go(p.run)
+	return p
+}
+
+func (p *progress) run() {
+	every := progressLine
+	if p.fancy {
+		every = progressFrame
+		select {
+		case <-p.quit:
+			return
+		case <-time.After(progressDelay):
+		}
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.quit:
+			if p.fancy {
+				io.WriteString(p.w, p.redraw(nil))
+			}
+			return
+		case now := <-tick.C:
+			if p.fancy {
+				columns, rows := p.size()
+				io.WriteString(p.w, p.redraw(p.picture(now, columns, rows)))
+			} else if s := p.headline(now); s != "" {
+				fmt.Fprintln(p.w, s)
+			}
+		}
+	}
+}
+
+// stop ends the show and removes what is left of it on the screen.
+func (p *progress) stop() {
+	close(p.quit)
+	p.over.Wait()
+}
+
+// redraw is what to write so that these lines stand where the last ones stood: one string, so that nothing flickers.
+func (p *progress) redraw(lines []string) string {
+	var b strings.Builder
+	if p.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\r", p.drawn)
+	}
+	for _, l := range lines {
+		b.WriteString(l + "\x1b[K\n")
+	}
+	if p.drawn > len(lines) {
+		b.WriteString("\x1b[J")
+	}
+	p.drawn = len(lines)
+	return b.String()
+}
+
+// headline is how far the build is: `12 of 340 done, 1 failed, 34/s, 9 s left`; "" if nothing runs.
+func (p *progress) headline(now time.Time) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.head(now)
+}
+
+func (p *progress) head(now time.Time) string {
+	if p.done == 0 && len(p.jobs) == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("%d done", p.done)
+	if p.planned > 0 {
+		s = fmt.Sprintf("%d of %d done", p.done, max(p.planned, p.done+len(p.jobs)))
+	}
+	if p.failed > 0 {
+		s += fmt.Sprintf(", %d failed", p.failed)
+	}
+	rate := p.rate(now)
+	switch {
+	case rate >= 10:
+		s += fmt.Sprintf(", %.0f/s", rate)
+	case rate > 0:
+		s += fmt.Sprintf(", %.1f/s", rate)
+	}
+	if left := p.planned - p.done; rate > 0 && left > 0 && now.Sub(p.start) > 2*time.Second {
+		s += ", about " + secondsText(max(1, float64(int(float64(left)/rate)))) + " left"
+	}
+	return s
+}
+
+// rate is how many jobs are done a second, of late.
+func (p *progress) rate(now time.Time) float64 {
+	p.samples = append(p.samples, sample{now, p.done})
+	for len(p.samples) > 2 && now.Sub(p.samples[1].at) > progressWindow {
+		p.samples = p.samples[1:]
+	}
+	from := sample{p.start, 0}
+	if now.Sub(p.samples[0].at) >= progressWindow {
+		from = p.samples[0]
+	}
+	took := now.Sub(from.at).Seconds()
+	if took <= 0 {
+		return 0
+	}
+	return float64(p.done-from.done) / took
+}
+
+// picture draws the lines for a terminal of so many columns and rows.
+func (p *progress) picture(now time.Time, columns, rows int) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	head := p.head(now)
+	if head == "" {
+		return nil
+	}
+	lines := []string{p.bar() + cut(head, columns-barWidth-2)}
+	room := min(max(rows-3, 0), p.workers+4)
+	running := slices.Clone(p.jobs)
+	slices.SortStableFunc(running, func(a, b *shownJob) int { return min(a.waits, 1) - min(b.waits, 1) })
+	for i, j := range running {
+		if i == room-1 && len(running) > room {
+			lines = append(lines, p.paint(dim, cut(fmt.Sprintf("  and %d more", len(running)-i), columns-1)))
+			break
+		}
+		if i == room {
+			break
+		}
+		lines = append(lines, p.jobLine(j, now, columns-1))
+	}
+	return lines
+}
+
+func (p *progress) jobLine(j *shownJob, now time.Time, columns int) string {
+	took := fmt.Sprintf("%7s  ", secondsText(float64(now.Sub(j.began).Milliseconds()/100)/10))
+	if j.waits > 0 {
+		return p.paint(dim, took+cut(j.name+" waits for "+j.on, columns-len(took)))
+	}
+	return p.paint(dim, took) + cut(j.name, columns-len(took))
+}
+
+const barWidth = 20
+
+func (p *progress) bar() string {
+	if p.planned == 0 {
+		return ""
+	}
+	full := min(barWidth, p.done*barWidth/max(p.planned, p.done+len(p.jobs)))
+	return p.paint(green, strings.Repeat("━", full)) + p.paint(dim, strings.Repeat("─", barWidth-full)) + "  "
+}
+
+// cut shortens a text to so many cells of a terminal.
+func cut(s string, columns int) string {
+	if textWidth(s) <= columns {
+		return s
+	}
+	r := []rune(s)
+	for len(r) > 0 && textWidth(string(r)) > columns-1 {
+		r = r[:len(r)-1]
+	}
+	if columns < 1 {
+		return ""
+	}
+	return string(r) + "…"
+}
+
+func (p *progress) Planned(jobs int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.planned = jobs
+}
+
+func (p *progress) JobStarted(job string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.jobs = append(p.jobs, &shownJob{name: job, began: time.Now()})
+}
+
+func (p *progress) JobSuspended(job string, on []string, begins bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, j := range p.jobs {
+		switch {
+		case j.name != job:
+		case begins:
+			j.waits++
+			j.on = strings.Join(on, ", ")
+		default:
+			j.waits--
+		}
+	}
+}
+
+func (p *progress) JobFinished(job string, failed bool, _ time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.jobs = slices.DeleteFunc(p.jobs, func(j *shownJob) bool { return j.name == job })
+	p.done++
+	if failed {
+		p.failed++
+	}
+}

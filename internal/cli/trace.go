@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+)
+
+// reporters passes on what happens to several.
+type reporters []build.Reporter
+
+func (l reporters) Planned(jobs int) {
+	for _, r := range l {
+		r.Planned(jobs)
+	}
+}
+
+func (l reporters) JobStarted(job string) {
+	for _, r := range l {
+		r.JobStarted(job)
+	}
+}
+
+func (l reporters) JobSuspended(job string, on []string, begins bool) {
+	for _, r := range l {
+		r.JobSuspended(job, on, begins)
+	}
+}
+
+func (l reporters) JobFinished(job string, failed bool, took time.Duration) {
+	for _, r := range l {
+		r.JobFinished(job, failed, took)
+	}
+}
+
+// trace writes when which job ran as a file that chrome://tracing and ui.perfetto.dev show. Jobs that run are in lanes of
+// the process "workers", those that are suspended in lanes of the process "waiting", for they hold no worker.
+type trace struct {
+	file *os.File // nil: nothing is wanted
+
+	mu      sync.Mutex // all below
+	start   time.Time
+	jobs    map[string]*tracedJob
+	running lanes
+	waiting lanes
+	events  []traceEvent
+}
+
+type tracedJob struct {
+	begin time.Time // of what it does now
+	lane  int
+	waits int // how many of its calls wait
+	on    string
+}
+
+// traceEvent is a complete event ("X") or metadata ("M") of the Trace Event Format. Times are in microseconds.
+type traceEvent struct {
+	Name  string            `json:"name"`
+	Phase string            `json:"ph"`
+	PID   int               `json:"pid"`
+	TID   int               `json:"tid"`
+	Start int64             `json:"ts"`
+	Took  int64             `json:"dur,omitempty"`
+	Color string            `json:"cname,omitempty"`
+	Args  map[string]string `json:"args,omitempty"`
+}
+
+// The processes of the trace.
+const (
+	pidWorkers = 1
+	pidWaiting = 2
+)
+
+// lanes hands out the lowest number that is free.
+type lanes []bool
+
+func (l *lanes) take() int {
+	for i, taken := range *l {
+		if !taken {
+			(*l)[i] = true
+			return i
+		}
+	}
+	*l = append(*l, true)
+	return len(*l) - 1
+}
+
+func (l lanes) give(i int) { l[i] = false }
+
+// newTrace begins a trace; an empty name gives one that writes nothing.
+func newTrace(name string) (*trace, error) {
+	t := &trace{start: time.Now(), jobs: map[string]*tracedJob{}}
+	if name == "" {
+		return t, nil
+	}
+	var err error
+	t.file, err = os.Create(name)
+	return t, err
+}
+
+func (t *trace) Planned(int) {}
+
+func (t *trace) JobStarted(job string) {
+	if t.file == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.jobs[job] = &tracedJob{begin: time.Now(), lane: t.running.take()}
+}
+
+func (t *trace) JobSuspended(job string, on []string, begins bool) {
+	if t.file == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	j := t.jobs[job]
+	switch {
+	case j == nil:
+	case begins:
+		if j.waits++; j.waits == 1 {
+			t.end(job, j, pidWorkers, "", nil)
+			j.lane, j.on = t.waiting.take(), strings.Join(on, ", ")
+		}
+	default:
+		if j.waits--; j.waits == 0 {
+			t.end(job, j, pidWaiting, "grey", map[string]string{"for": j.on})
+			j.lane = t.running.take()
+		}
+	}
+}
+
+func (t *trace) JobFinished(job string, failed bool, _ time.Duration) {
+	if t.file == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	j := t.jobs[job]
+	if j == nil {
+		return
+	}
+	delete(t.jobs, job)
+	pid, color := pidWorkers, ""
+	if j.waits > 0 {
+		pid = pidWaiting
+	}
+	if failed {
+		color = "terrible"
+	}
+	t.end(job, j, pid, color, nil)
+}
+
+// end closes what a job does now, and frees its lane.
+func (t *trace) end(name string, j *tracedJob, pid int, color string, args map[string]string) {
+	now := time.Now()
+	t.events = append(t.events, traceEvent{
+		Name: name, Phase: "X", PID: pid, TID: j.lane + 1, Color: color, Args: args,
+		Start: j.begin.Sub(t.start).Microseconds(), Took: max(1, now.Sub(j.begin).Microseconds()),
+	})
+	j.begin = now
+	if pid == pidWorkers {
+		t.running.give(j.lane)
+	} else {
+		t.waiting.give(j.lane)
+	}
+}
+
+// close writes the file.
+func (t *trace) close() error {
+	if t.file == nil {
+		return nil
+	}
+	defer t.file.Close()
+	name := func(pid int, name string) traceEvent {
+		return traceEvent{Name: "process_name", Phase: "M", PID: pid, Args: map[string]string{"name": name}}
+	}
+	events := append([]traceEvent{name(pidWorkers, "workers"), name(pidWaiting, "waiting for other jobs")}, t.events...)
+	w := bufio.NewWriter(t.file)
+	err := json.NewEncoder(w).Encode(struct {
+		Events []traceEvent `json:"traceEvents"`
+		Unit   string       `json:"displayTimeUnit"`
+	}{events, "ms"})
+	if err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return t.file.Close()
+}
