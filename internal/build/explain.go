@@ -23,13 +23,6 @@ func Explain(r engine.Reason) string {
 	case engine.InputUnreadable:
 		return ObservationText(r.Observation) + " cannot be read"
 	case engine.InputDiffers:
-		if r.Observation.Kind < engine.FirstLeaf && (engine.IsFailure(r.New) || engine.IsFailure(r.Observation.Value)) {
-			_, a := splitSubject(r.Observation.Subject)
-			if engine.IsFailure(r.New) {
-				return a + ", which it needs, fails"
-			}
-			return a + ", which it needs, had failed and is mended"
-		}
 		return ObservationText(r.Observation) + " " + difference(r.Observation, r.New)
 	}
 	return ""
