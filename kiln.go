@@ -1,5 +1,10 @@
-// Package kiln is Kiln as a library. It builds the content of a game project, and it is how a team makes a kiln of
-// its own with processors written in Go:
+// Package kiln is Kiln as a library. It builds the content of a game project:
+//
+//	p, err := kiln.Open("games/knights")
+//	...
+//	sum, err := p.Build(ctx, kiln.BuildOptions{Platforms: []string{"pc"}})
+//
+// And it is how a team makes a kiln of its own, with processors written in Go:
 //
 //	func main() { kiln.Main(kiln.With(tilemap.New())) }
 package kiln
@@ -7,9 +12,13 @@ package kiln
 import (
 	"context"
 	"os"
+	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/cli"
+	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/processors"
+	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -23,7 +32,7 @@ type config struct {
 	processors []processor.Processor
 }
 
-// With adds a processor to Kiln's own, or, if one of these has the same name, puts it in its place.
+// With adds a processor to Kiln's own. If one of these has the same name, it takes its place.
 func With(p processor.Processor) Option {
 	return func(c *config) {
 		for i := range c.processors {
@@ -48,3 +57,84 @@ func newConfig(opts []Option) cli.Config {
 func Main(opts ...Option) {
 	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.OSStreams(), newConfig(opts)))
 }
+
+// Message tells of something that is wrong: where, what, and what to do next. Its String is what the command prints.
+type Message = diag.Message
+
+// Project is an opened project.
+type Project struct{ p *build.Project }
+
+// Open reads the project in dir, or in the nearest folder above it that has a kiln.toml. [Messages] takes the
+// error apart.
+func Open(dir string, opts ...Option) (*Project, error) {
+	c := newConfig(opts)
+	dir, err := project.Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := build.Open(build.Config{Dir: dir, Version: c.Version.Identity(), Processors: c.Processors})
+	if err != nil {
+		return nil, err
+	}
+	return &Project{p}, nil
+}
+
+// Messages are what an error of this package tells people.
+func Messages(err error) []*Message { return diag.Messages(err, diag.Internal) }
+
+// BuildOptions say what to build and how. The zero value builds everything that is out of date.
+type BuildOptions struct {
+	Patterns  []string // ids, paths, folders or globs of assets; all if empty
+	Platforms []string // all if empty
+	Workers   int      // jobs at once; 0: as the project says
+	Force     bool     // run jobs although nothing changed
+	FailFast  bool     // start nothing more after the first failure
+	NoWait    bool     // fail with ErrBusy, instead of waiting, while another kiln is at work in the project
+}
+
+// ErrBusy says that another kiln is at work in the project.
+var ErrBusy = build.ErrBusy
+
+// Summary is what became of a build.
+type Summary struct {
+	Assets   int
+	Jobs     int           // an asset on a platform each
+	Built    int           // jobs that ran
+	Reused   int           // jobs whose last run still holds
+	Failed   int           // jobs that failed, now or before
+	Products int           // of all these jobs
+	Bytes    int64         // of the products
+	Took     time.Duration // wall time
+	Messages []*Message    // root causes first
+}
+
+// Build brings products up to date. Assets that fail are no error: Summary.Failed counts them, Summary.Messages tells of
+// them. If the context ends the build, what was finished is kept, and the error is the context's.
+func (p *Project) Build(ctx context.Context, o BuildOptions) (Summary, error) {
+	if err := p.p.Lock(ctx, !o.NoWait, func() {}); err != nil {
+		return Summary{}, err
+	}
+	defer p.p.Unlock()
+	r, err := p.p.Build(ctx, build.Request{
+		Patterns: o.Patterns, Platforms: o.Platforms, Workers: o.Workers, Force: o.Force, FailFast: o.FailFast, Reporter: silent{},
+	})
+	if err == nil {
+		err = ctx.Err()
+	}
+	if r == nil {
+		return Summary{}, err
+	}
+	s := r.Summary
+	return Summary{
+		Assets: s.Assets, Jobs: s.Jobs, Built: s.Built, Reused: s.Reused, Failed: s.Failed, Products: s.Products, Bytes: s.Bytes,
+		Took: time.Duration(s.Seconds * float64(time.Second)), Messages: r.Messages,
+	}, err
+}
+
+// silent tells nobody.
+type silent struct{}
+
+func (silent) Planned(int)                             {}
+func (silent) JobStarted(string)                       {}
+func (silent) JobSuspended(string, []string, bool)     {}
+func (silent) JobFinished(string, bool, time.Duration) {}

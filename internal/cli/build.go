@@ -42,8 +42,8 @@ A pattern is an asset's id, a path, a folder (all below it) or a glob of ids.`,
 	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "tell what would be built, and why, and build nothing")
 	fl.BoolVar(&f.force, "force", false, "build although nothing changed")
 	fl.BoolVar(&f.failFast, "fail-fast", false, "start nothing more after the first failure")
-	fl.StringVar(&f.changed, "changed", "stat", "how to see that files changed: `stat` (size, times, inode) or hash (content)")
-	fl.StringVar(&f.onError, "on-error", "fail", "what becomes of an asset that fails: `fail` (it has no products) or last-good (the last good ones stay)")
+	fl.StringVar(&f.changed, "changed", "stat", "`HOW` to see that files changed: stat (size, times, inode) or hash (content)")
+	fl.StringVar(&f.onError, "on-error", "fail", "`WHAT` becomes of an asset that fails: fail (it has no products) or last-good (the last good ones stay)")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
 	fl.StringVar(&f.trace, "trace", "", "write when which job ran to `FILE`, in Chrome's trace format")
 	fixed := func(words ...string) cobra.CompletionFunc {

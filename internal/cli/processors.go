@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/settings"
@@ -108,8 +109,10 @@ func extensionsText(info processor.Info) string {
 		return "folders"
 	case info.Folder:
 		return "folders of " + s
+	case info.Name == asset.Default:
+		return "everything else"
 	case s == "":
-		return "by rule"
+		return "what a rule names"
 	}
 	return s
 }
@@ -121,6 +124,8 @@ func (a *app) describeProcessor(info processor.Info) error {
 	switch {
 	case info.Folder:
 		fmt.Fprintf(a.out, "  folders that a rule names; files in them that belong to them: %s\n", strings.Join(info.Extensions, " "))
+	case info.Name == asset.Default:
+		fmt.Fprintln(a.out, "  every file that no other processor or rule claims")
 	case len(info.Extensions) == 0:
 		fmt.Fprintf(a.out, "  what a rule names: processor = %q\n", info.Name)
 	default:
