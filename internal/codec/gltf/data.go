@@ -24,6 +24,7 @@ type accessor struct {
 	shape         string // "SCALAR", "VEC3"...
 	ok            bool
 	sparse        *sparse
+	maxJoint      *int // once somebody asked
 }
 
 type sparse struct {
@@ -132,6 +133,7 @@ func (c *checker) checkViews() {
 	for i, v := range c.tables["bufferViews"] {
 		c.views[i] = c.checkRange(v)
 		c.views[i].vertices = -1
+		c.oneOf(v, "target", "34962", "34963")
 		if s := v.Get("byteStride"); s != nil {
 			n, ok := s.Int()
 			if !ok || n < 4 || n > 252 || n%4 != 0 {
@@ -217,8 +219,9 @@ func (c *checker) checkAccessor(v *Value) accessor {
 	}
 	a.ok = c.fits(v, &a)
 	for _, name := range [...]string{"min", "max"} {
-		if m := c.optional(v, name, Array); m != nil && int64(len(m.Items)) != components(a.shape) {
-			c.loadable(m, Property, "%q should have %d numbers as %s has, not %d", name, components(a.shape), a.shape, len(m.Items))
+		c.numbers(v, name, -1)
+		if m := v.Array(name); m != nil && int64(len(m)) != components(a.shape) {
+			c.loadable(v.Get(name), Property, "%q should have %d numbers as %s has, not %d", name, components(a.shape), a.shape, len(m))
 		}
 	}
 	if s := c.optional(v, "sparse", Object); s != nil && a.ok {
@@ -253,7 +256,7 @@ func (c *checker) fits(v *Value, a *accessor) bool {
 	}
 	// Divided first, so that a huge count does not overflow.
 	if a.count-1 > w.length/a.stride || a.offset+a.stride*(a.count-1)+a.size > w.length {
-		c.broken(v, Bounds, "%d elements from byte %d on do not fit into bufferView %d, which has %d bytes", a.count, a.offset, a.view, w.length)
+		c.broken(v, Bounds, "bufferView %d has %s, too few for %s from byte %d on", a.view, plural(w.length, "byte"), plural(a.count, "element"), a.offset)
 		return false
 	}
 	if n := componentSize(a.component); a.offset%n != 0 || (w.offset+a.offset)%n != 0 {

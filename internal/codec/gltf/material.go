@@ -35,7 +35,12 @@ func (c *checker) checkMaterials() {
 	}
 	for _, v := range c.tables["materials"] {
 		c.oneOf(v, "alphaMode", "OPAQUE", "MASK", "BLEND")
-		v.eachTexture(func(_ string, info *Value) { c.mustRef(info, "index", "textures") })
+		c.optional(v, "pbrMetallicRoughness", Object)
+		v.eachTexture(func(name string, info *Value) {
+			if c.kind(info, name, Object) != nil {
+				c.mustRef(info, "index", "textures")
+			}
+		})
 	}
 }
 
@@ -47,15 +52,16 @@ func members(v *Value) []*Value {
 	return v.Items
 }
 
-// eachTexture visits the texture infos in a material, those of extensions included: objects with a name
+// eachTexture visits the texture infos in a material, those of extensions included: what has a name
 // such as "normalTexture". Extras are people's own.
 func (v *Value) eachTexture(visit func(name string, info *Value)) {
 	for i, name := range v.Names {
 		item := v.Items[i]
 		switch {
-		case item.Kind != Object || name == "extras":
+		case name == "extras":
 		case strings.HasSuffix(name, "Texture"):
 			visit(name, item)
+		case item.Kind != Object:
 		default:
 			item.eachTexture(visit)
 		}

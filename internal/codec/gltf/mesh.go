@@ -40,7 +40,7 @@ func (c *checker) morphTargets(mesh int) int {
 func (c *checker) checkWeights(v *Value, targets int) {
 	c.numbers(v, "weights", -1)
 	if w := v.Array("weights"); len(w) > 0 && len(w) != targets {
-		c.broken(v.Get("weights"), Mesh, "there are %d weights for %d morph targets", len(w), targets)
+		c.broken(v.Get("weights"), Mesh, "there should be %s as there are morph targets, not %d", plural(int64(targets), "weight"), len(w))
 	}
 }
 
@@ -55,6 +55,9 @@ func (c *checker) checkPrimitive(p *Value) int {
 	attributes := c.member(p, "attributes", Object)
 	if attributes == nil {
 		return len(p.Array("targets"))
+	}
+	if len(attributes.Names) == 0 {
+		c.loadable(attributes, Mesh, "the primitive has no attributes, so there is nothing to draw")
 	}
 	count := c.checkAttributes(attributes, -1, false)
 	for _, set := range [...]string{"JOINTS_0", "WEIGHTS_0"} {
@@ -87,7 +90,7 @@ func (c *checker) checkAttributes(attributes *Value, count int64, morph bool) in
 		if a.view >= 0 {
 			c.checkVertexLayout(v, n, a)
 		}
-		if name == "POSITION" && !morph {
+		if name == "POSITION" {
 			accessor := c.tables["accessors"][n]
 			if accessor.Get("min") == nil || accessor.Get("max") == nil {
 				c.loadable(accessor, Mesh, `the accessor is used for positions, so it needs "min" and "max"`)

@@ -18,9 +18,11 @@ func (c *checker) checkNodes() {
 		c.ref(v, "camera", "cameras")
 		mesh := c.ref(v, "mesh", "meshes")
 		if skin := v.Get("skin"); skin != nil {
-			c.index(skin, "skins")
+			s := c.index(skin, "skins")
 			if v.Get("mesh") == nil {
 				c.loadable(skin, Property, "the node has a skin, but no mesh")
+			} else if s >= 0 && mesh >= 0 {
+				c.checkJoints(mesh, s)
 			}
 		}
 		if w := v.Get("weights"); w != nil && mesh >= 0 {
@@ -156,7 +158,7 @@ func (c *checker) checkSkins() {
 		if a.shape != "MAT4" || a.component != cFloat {
 			c.broken(s.Get("inverseBindMatrices"), Animation, "inverse bind matrices should be MAT4 of float, not %s of %s", a.shape, componentNames[a.component])
 		} else if a.count < int64(joints) {
-			c.broken(s.Get("inverseBindMatrices"), Animation, "there are %d inverse bind matrices for %d joints", a.count, joints)
+			c.broken(s.Get("inverseBindMatrices"), Animation, "%s: there should be an inverse bind matrix for each, not %d", plural(int64(joints), "joint"), a.count)
 		}
 	}
 }
@@ -187,6 +189,10 @@ func (c *checker) checkSampler(s *Value) {
 	if a.shape != "SCALAR" || a.component != cFloat {
 		c.broken(s.Get("input"), Animation, "times should be SCALAR of float, not %s of %s", a.shape, componentNames[a.component])
 		return
+	}
+	accessor := c.tables["accessors"][in]
+	if accessor.Get("min") == nil || accessor.Get("max") == nil {
+		c.loadable(accessor, Animation, `the accessor is used for times, so it needs "min" and "max"`)
 	}
 	if a.sparse != nil {
 		return
@@ -236,7 +242,11 @@ func (c *checker) checkChannel(ch *Value, samplers []*Value) {
 	want := in.count
 	if path.Text == "weights" {
 		targets := c.nodeTargets(node)
+		if targets < 0 {
+			return
+		}
 		if targets == 0 {
+			c.loadable(path, Animation, "weights are animated, but the node's mesh has no morph targets")
 			return
 		}
 		want *= int64(targets)
@@ -258,14 +268,18 @@ func (c *checker) quietRef(v *Value, name string) *accessor {
 	return &c.accessors[n]
 }
 
-// nodeTargets is how many morph targets a node's mesh has.
+// nodeTargets is how many morph targets a node's mesh has; -1 if node or mesh is unusable.
 func (c *checker) nodeTargets(node int) int {
 	if node < 0 {
+		return -1
+	}
+	v := c.tables["nodes"][node]
+	if v.Get("mesh") == nil {
 		return 0
 	}
-	mesh := c.tables["nodes"][node].int("mesh", -1)
+	mesh := v.int("mesh", -1)
 	if mesh < 0 || mesh >= int64(len(c.tables["meshes"])) {
-		return 0
+		return -1
 	}
 	return c.morphTargets(int(mesh))
 }
@@ -277,8 +291,60 @@ func (c *checker) checkCameras() {
 			continue
 		}
 		c.oneOf(v, "type", "perspective", "orthographic")
-		if t.Text == "perspective" || t.Text == "orthographic" {
-			c.member(v, t.Text, Object)
+		switch t.Text {
+		case "perspective":
+			c.checkProjection(c.member(v, t.Text, Object), "yfov", "znear")
+		case "orthographic":
+			c.checkProjection(c.member(v, t.Text, Object), "xmag", "ymag", "zfar", "znear")
 		}
 	}
+}
+
+func (c *checker) checkProjection(v *Value, needs ...string) {
+	if v == nil {
+		return
+	}
+	for _, name := range needs {
+		n := c.member(v, name, Number)
+		// A near plane of an orthographic camera may lie at 0, and a mirrored picture is somebody's wish.
+		if n != nil && (name == "yfov" || name == "zfar") && (strings.HasPrefix(n.Text, "-") || strings.Trim(n.Text, "0.") == "") {
+			c.loadable(n, Property, "%q should be above 0, not %s", name, n.Text)
+		}
+	}
+}
+
+// checkJoints checks that a mesh names no joint that its skin lacks: on the graphics card that would be a
+// matrix out of nowhere.
+func (c *checker) checkJoints(mesh, skin int) {
+	joints := len(c.tables["skins"][skin].Array("joints"))
+	for _, p := range c.tables["meshes"][mesh].Array("primitives") {
+		attributes := p.Get("attributes")
+		for i, v := range members(attributes) {
+			if !strings.HasPrefix(attributes.Names[i], "JOINTS_") {
+				continue
+			}
+			if a := c.quietRef(attributes, attributes.Names[i]); a != nil {
+				if m := c.maxJoint(a); m >= joints && joints > 0 {
+					c.loadable(v, Animation, "a vertex hangs on joint %d, but skin %d has only %s", m, skin, plural(int64(joints), "joint"))
+				}
+			}
+		}
+	}
+}
+
+// maxJoint is the largest component of an accessor; it is kept, as many nodes may share a mesh.
+func (c *checker) maxJoint(a *accessor) int {
+	if a.component != cUbyte && a.component != cUshort || a.shape != "VEC4" {
+		return 0
+	}
+	if a.maxJoint == nil {
+		largest, size := 0, int(componentSize(a.component))
+		for e := range c.reader(a) {
+			for at := 0; at < len(e.data); at += size {
+				largest = max(largest, int(element{e.data[at:], a.component}.uint()))
+			}
+		}
+		a.maxJoint = &largest
+	}
+	return *a.maxJoint
 }

@@ -43,7 +43,7 @@ const base = `{
     {"bufferView": 4, "componentType": 5121, "count": 3, "type": "VEC4"},
     {"bufferView": 5, "componentType": 5126, "count": 3, "type": "VEC4"},
     {"bufferView": 6, "componentType": 5126, "count": 1, "type": "MAT4"},
-    {"componentType": 5126, "count": 3, "type": "VEC3", "sparse": {"count": 1,
+    {"componentType": 5126, "count": 3, "type": "VEC3", "max": [0, 0, 1], "min": [0, 0, 0.0], "sparse": {"count": 1,
       "indices": {"bufferView": 7, "componentType": 5121}, "values": {"bufferView": 8}}}
   ],
   "bufferViews": [

@@ -53,6 +53,9 @@ func Validate(doc *Document, buffers [][]byte, lim Limits) Report {
 	}
 	for _, t := range tables {
 		c.tables[t[0]] = c.objects(doc.Root, t[0])
+		for _, v := range c.tables[t[0]] {
+			c.optional(v, "name", String)
+		}
 	}
 	c.extensions()
 	c.checkBuffers()
@@ -93,6 +96,8 @@ func (c *checker) asset() bool {
 		c.broken(c.doc.Root, Version, `"asset" is missing, so this is no glTF 2.0`)
 		return false
 	}
+	c.optional(asset, "generator", String)
+	c.optional(asset, "copyright", String)
 	v := asset.Get("version")
 	if v == nil || v.Kind != String {
 		c.broken(asset, Version, `"version" is missing, so this is no glTF 2.0`)
@@ -216,7 +221,7 @@ func (c *checker) indexOf(v *Value, owner, what string, count int) int {
 		return -1
 	}
 	if n >= int64(count) {
-		c.broken(v, Index, "%s %d does not exist; %s has %s", what, n, owner, plural(count, what))
+		c.broken(v, Index, "%s %d does not exist; %s has %s", what, n, owner, plural(int64(count), what))
 		return -1
 	}
 	return int(n)
@@ -231,7 +236,7 @@ func singular(table string) string {
 	return table
 }
 
-func plural(n int, what string) string {
+func plural(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

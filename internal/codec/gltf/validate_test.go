@@ -76,7 +76,7 @@ func TestFindings(t *testing.T) {
 		{"translation of strings", Broken, []string{`[0, 1, 0]`, `[0, "x", 0]`}, []string{`/nodes/1/translation/1: "translation" should have numbers, not a string`}},
 		{"matrix and translation", Loadable, []string{`[0, 1, 0]`, `[0, 1, 0], "matrix": [` + ramp(16) + `]`},
 			[]string{"/nodes/1/translation: the node has a matrix and a translation; it should have one or the other"}},
-		{"node weights", Broken, []string{`"mesh": 0`, `"mesh": 0, "weights": [0, 1]`}, []string{"/nodes/0/weights: there are 2 weights for 1 morph targets"}},
+		{"node weights", Broken, []string{`"mesh": 0`, `"mesh": 0, "weights": [0, 1]`}, []string{"/nodes/0/weights: there should be 1 weight as there are morph targets, not 2"}},
 	}
 	run := func(t *testing.T) {
 		for _, c := range cases {
@@ -115,9 +115,9 @@ func TestFindings(t *testing.T) {
 	add("attribute name", Loadable, "/meshes/0/primitives/0/attributes/SPARKLE: attribute SPARKLE is not known; names of your own begin with an underscore", `"POSITION": 0, `, `"POSITION": 0, "SPARKLE": 0, `)
 	add("attribute count", Broken, "/meshes/0/primitives/0/attributes/_OWN: _OWN has 2 elements, but POSITION has 3", `"POSITION": 0, `, `"POSITION": 0, "_OWN": 2, `)
 	add("target count", Broken, "/meshes/0/primitives/0/targets/0/_OWN: _OWN has 2 elements, but the primitive has 3 vertices", `{"POSITION": 7}`, `{"_OWN": 2}`)
-	add("targets differ", Broken, "/meshes/0/primitives/1: the primitive has 0 morph targets, the one before it 1\n/meshes/0/weights: there are 1 weights for 0 morph targets",
+	add("targets differ", Broken, "/meshes/0/primitives/1: the primitive has 0 morph targets, the one before it 1\n/meshes/0/weights: there should be 0 weights as there are morph targets, not 1",
 		"    }],\n    \"weights\"", "    }, {\"attributes\": {\"POSITION\": 0}}],\n    \"weights\"")
-	add("mesh weights", Broken, "/meshes/0/weights: there are 2 weights for 1 morph targets", `[0.5]`, `[0.5, 1]`)
+	add("mesh weights", Broken, "/meshes/0/weights: there should be 1 weight as there are morph targets, not 2", `[0.5]`, `[0.5, 1]`)
 	add("position bounds", Loadable, `/accessors/0: the accessor is used for positions, so it needs "min" and "max"`, `, "min": [0, 0, 0]`, ``)
 	add("min", Loadable, `/accessors/0/min: "min" should have 3 numbers as VEC3 has, not 2`, `"min": [0, 0, 0]`, `"min": [0, 0]`)
 	add("indices shape", Broken, "/meshes/0/primitives/0/indices: indices should be SCALAR, not VEC4", `"indices": 1`, `"indices": 4`)
@@ -137,7 +137,7 @@ func TestFindings(t *testing.T) {
 	add("image type", Loadable, "/images/0: the image has a \"bufferView\", so it needs a \"mimeType\"", `"uri": "cape.png"`, `"bufferView": 0`)
 
 	add("joint", Broken, "/skins/0/joints/0: node 7 does not exist; the file has 3 nodes", `"joints": [1]`, `"joints": [7]`)
-	add("joint twice", Broken, "/skins/0/joints/1: joint 1 is there twice\n/skins/0/inverseBindMatrices: there are 1 inverse bind matrices for 2 joints", `"joints": [1]`, `"joints": [1, 1]`)
+	add("joint twice", Broken, "/skins/0/joints/1: joint 1 is there twice\n/skins/0/inverseBindMatrices: 2 joints: there should be an inverse bind matrix for each, not 1", `"joints": [1]`, `"joints": [1, 1]`)
 	add("skeleton", Broken, "/skins/0/skeleton: node 7 does not exist; the file has 3 nodes", `"joints": [1]`, `"joints": [1], "skeleton": 7`)
 	add("bind matrices", Broken, "/skins/0/inverseBindMatrices: inverse bind matrices should be MAT4 of float, not VEC3 of float", `"inverseBindMatrices": 6`, `"inverseBindMatrices": 0`)
 
@@ -150,6 +150,16 @@ func TestFindings(t *testing.T) {
 	add("animation count", Broken, "/animations/0/channels/0/sampler: the sampler has 2 values for 2 times; there should be 6", `"output": 3`, `"output": 3, "interpolation": "CUBICSPLINE"`)
 	add("animation path", Loadable, "/animations/0/channels/0/target/path: the path \"colour\" is not one of translation, rotation, scale, weights", `"path": "weights"`, `"path": "colour"`)
 	add("interpolation", Loadable, "/animations/0/samplers/0/interpolation: \"interpolation\" should be one of LINEAR, STEP, CUBICSPLINE, not \"BEZIER\"", `"output": 3`, `"output": 3, "interpolation": "BEZIER"`)
+	add("name", Broken, "/nodes/2/name: \"name\" should be a string, not a number", `"camera": 0}`, `"camera": 0, "name": 5}`)
+	add("generator", Broken, "/asset/generator: \"generator\" should be a string, not null", `"by hand"`, `null`)
+	add("field of view", Loadable, "/cameras/0/perspective/yfov: \"yfov\" should be above 0, not 0.00", `0.70`, `0.00`)
+	add("near plane", Broken, "/cameras/0/perspective: \"znear\" is missing", `, "znear": 1e-2`, ``)
+	add("texture info", Broken, "/materials/0/normalTexture: \"normalTexture\" should be an object, not a number", `"normalTexture": {"index": 0}`, `"normalTexture": 0`)
+	add("view target", Loadable, "/bufferViews/0/target: \"target\" should be one of 34962, 34963, not 7", `"target": 34962`, `"target": 7`)
+	add("bounds of strings", Broken, "/accessors/0/min/1: \"min\" should have numbers, not a string", `"min": [0, 0, 0]`, `"min": [0, "0", 0]`)
+	add("times' bounds", Loadable, `/accessors/2: the accessor is used for times, so it needs "min" and "max"`, `, "min": [0], "max": [1]`, ``)
+	add("weights without targets", Loadable, "/animations/0/channels/0/target/path: weights are animated, but the node's mesh has no morph targets",
+		`"target": {"node": 0`, `"target": {"node": 1`)
 	t.Run("content", run)
 
 	cases = cases[:0]
@@ -159,12 +169,12 @@ func TestFindings(t *testing.T) {
 	add("half a count", Broken, "/accessors/6/count: \"count\" should be an integer from 1, not 1.5", `"count": 1, "type": "MAT4"`, `"count": 1.5, "type": "MAT4"`)
 	add("no count", Broken, "/accessors/6: \"count\" is missing", `"count": 1, "type": "MAT4"`, `"type": "MAT4"`)
 	add("accessor's view", Broken, "/accessors/6/bufferView: bufferView 9 does not exist; the file has 9 bufferViews", `"bufferView": 6`, `"bufferView": 9`)
-	add("out of the view", Broken, "/accessors/6: 2 elements from byte 0 on do not fit into bufferView 6, which has 64 bytes", `"count": 1, "type": "MAT4"`, `"count": 2, "type": "MAT4"`)
-	add("huge count", Broken, "/accessors/6: 9007199254740991 elements from byte 0 on do not fit into bufferView 6, which has 64 bytes", `"count": 1, "type": "MAT4"`, `"count": 9007199254740991, "type": "MAT4"`)
+	add("out of the view", Broken, "/accessors/6: bufferView 6 has 64 bytes, too few for 2 elements from byte 0 on", `"count": 1, "type": "MAT4"`, `"count": 2, "type": "MAT4"`)
+	add("huge count", Broken, "/accessors/6: bufferView 6 has 64 bytes, too few for 9007199254740991 elements from byte 0 on", `"count": 1, "type": "MAT4"`, `"count": 9007199254740991, "type": "MAT4"`)
 	add("huger count", Broken, "/accessors/6/count: \"count\" should be an integer from 1, not 18446744073709551617", `"count": 1, "type": "MAT4"`, `"count": 18446744073709551617, "type": "MAT4"`)
 	add("huge stride", Broken, "/bufferViews/6/byteStride: \"byteStride\" should be a multiple of 4 from 4 to 252, not 4611686018427387904", `"byteLength": 64`, `"byteLength": 64, "byteStride": 4611686018427387904`)
 	add("zeros", Broken, "/accessors/6/count: 99999999999 elements without data are over the limit of 67108864", `"bufferView": 6, "componentType": 5126, "count": 1`, `"componentType": 5126, "count": 99999999999`)
-	add("offset", Broken, "/accessors/6: 1 elements from byte 4 on do not fit into bufferView 6, which has 64 bytes", `"bufferView": 6`, `"byteOffset": 4, "bufferView": 6`)
+	add("offset", Broken, "/accessors/6: bufferView 6 has 64 bytes, too few for 1 element from byte 4 on", `"bufferView": 6`, `"byteOffset": 4, "bufferView": 6`)
 	add("alignment", Loadable, "/accessors/3: the accessor begins at byte 50 of its buffer, which is not a multiple of 4 as a component of type 5126 needs", `"byteOffset": 52`, `"byteOffset": 50`)
 	add("stride", Loadable, "/bufferViews/6/byteStride: \"byteStride\" should be a multiple of 4 from 4 to 252, not 66\n"+
 		"/accessors/6: the stride of 66 is not a multiple of 4 as a component of type 5126 needs", `"byteLength": 64`, `"byteLength": 64, "byteStride": 66`)
@@ -177,7 +187,7 @@ func TestFindings(t *testing.T) {
 	add("out of the buffer", Broken, "/bufferViews/8: the view ends at byte 201, but buffer 0 has only 200", `"byteOffset": 188`, `"byteOffset": 189`)
 	add("huge view", Broken, "/bufferViews/8: the view ends at byte 18014398509481984, but buffer 0 has only 200", `"byteOffset": 188, "byteLength": 12`, `"byteOffset": 9007199254740992, "byteLength": 9007199254740992`)
 	add("sparse count", Broken, "/accessors/7/sparse/count: 4 sparse elements are more than the accessor's 3", `"sparse": {"count": 1`, `"sparse": {"count": 4`)
-	add("sparse out", Broken, "/accessors/7/sparse/indices: 2 elements from byte 0 on do not fit into bufferView 7, which has 1 bytes", `"sparse": {"count": 1`, `"sparse": {"count": 2`)
+	add("sparse out", Broken, "/accessors/7/sparse/indices: bufferView 7 has 1 byte, too few for 2 elements from byte 0 on", `"sparse": {"count": 1`, `"sparse": {"count": 2`)
 	add("sparse type", Broken, "/accessors/7/sparse/indices/componentType: sparse indices should have the component type 5121, 5123 or 5125, not 5120", `"bufferView": 7, "componentType": 5121`, `"bufferView": 7, "componentType": 5120`)
 	add("sparse values", Broken, "/accessors/7/sparse: \"values\" is missing", `, "values": {"bufferView": 8}`, ``)
 	add("buffer too short", Broken, "/buffers/0: the buffer says 201 bytes, but its data have 200", `"byteLength": 200`, `"byteLength": 201`)
@@ -198,6 +208,7 @@ func TestContentOfBuffers(t *testing.T) {
 	}{
 		{"index", func(b []byte) { b[40] = 3 }, "/meshes/0/primitives/0/indices: index 2 is 3, but there are only 3 vertices"},
 		{"sparse index", func(b []byte) { b[184] = 3 }, "/accessors/7/sparse/indices: sparse index 3 after -1: they should rise, and stay below the count of 3"},
+		{"joint", func(b []byte) { b[60] = 1 }, "/meshes/0/primitives/0/attributes/JOINTS_0: a vertex hangs on joint 1, but skin 0 has only 1 joint"},
 		{"times", func(b []byte) { b[47] = 0x40 }, "/animations/0/samplers/0/input: time 1 is 1 after 2; times should rise from 0 on"},
 		{"time that is no number", func(b []byte) { copy(b[44:], []byte{1, 0, 0xc0, 0x7f}) }, "/animations/0/samplers/0/input: time 0 is NaN after 0; times should rise from 0 on"},
 	} {

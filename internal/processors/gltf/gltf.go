@@ -1,0 +1,89 @@
+// Package gltf is the processor of models: a .gltf or .glb is validated and becomes one .glb whose
+// images are textures beside it.
+//
+// The way of a model: read, with its buffers (load.go); validated, and all that is wrong reported at once
+// (report.go); images replaced by textures, their own assets' or new ones (images.go); packed by the codec.
+package gltf
+
+import (
+	"context"
+	"errors"
+
+	codec "github.com/kiln-pipeline/kiln/internal/codec/gltf"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// New makes the processor.
+func New() processor.Processor { return proc{limits: codec.DefaultLimits()} }
+
+type proc struct{ limits codec.Limits }
+
+// Settings of the processor. The default of Validate is warn because widely used exporters break the letter of the
+// specification, UniGLTF with scenes that name nodes which are no roots, and artists cannot mend an exporter. Those of textures are for images inside the model; an image file is an asset with
+// settings of its own.
+type Settings struct {
+	Validate         string `toml:"validate" values:"warn,strict" doc:"What is against the glTF specification is an error; with warn, only a warning where a careful loader can load it."`
+	TextureMaxSize   int    `toml:"texture_max_size" min:"0" max:"16384" doc:"Largest side of a texture made of an image inside the model, in pixels. 0 keeps the size."`
+	TextureMips      bool   `toml:"texture_mips" doc:"Make mip levels for them."`
+	TextureContainer string `toml:"texture_container" values:"ktx2,dds" doc:"File format of them."`
+}
+
+const (
+	modelType = "model"
+	modelExt  = ".glb"
+)
+
+func (proc) Info() processor.Info {
+	return processor.Info{
+		Name:       "gltf",
+		Version:    1,
+		Summary:    "glTF models, validated, as one .glb with textures beside it",
+		Extensions: []string{".gltf", ".glb"},
+		Settings:   &Settings{Validate: "warn", TextureMips: true, TextureContainer: "ktx2"},
+		Products: []processor.ProductType{
+			{Type: modelType, Extension: modelExt, Doc: "The model with all its buffers. Its images are files beside it."},
+			{Type: textureType, Extension: ".ktx2", Doc: "An image that was inside the model, named after it."},
+		},
+		Memory: 256 << 20,
+	}
+}
+
+// model is one job.
+type model struct {
+	ctx      context.Context
+	job      processor.Job
+	settings *Settings
+	limits   codec.Limits
+
+	doc        *codec.Document
+	buffers    [][]byte
+	problems   []error // what fails the job
+	references []processor.Reference
+	referred   map[processor.Reference]bool
+	names      map[string]bool // of products
+	drop       map[int]bool    // bufferViews of images that are textures now
+}
+
+func (p proc) Process(ctx context.Context, job processor.Job) error {
+	m := &model{
+		ctx: ctx, job: job, settings: processor.SettingsOf[Settings](job), limits: p.limits,
+		referred: map[processor.Reference]bool{}, names: map[string]bool{}, drop: map[int]bool{},
+	}
+	if err := m.load(); err != nil {
+		return err
+	}
+	report := codec.Validate(m.doc, m.buffers, m.limits)
+	m.judge(report)
+	files := m.imageFiles()
+	if len(m.problems) > 0 || report.Broken {
+		return errors.Join(m.problems...)
+	}
+	if err := m.replaceImages(files); err != nil {
+		return err
+	}
+	glb, err := codec.WriteGLB(m.doc, m.buffers, m.drop)
+	if err != nil {
+		return err
+	}
+	return job.Write(processor.Output{Type: modelType, Extension: modelExt, References: m.references}, glb)
+}
