@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/setup"
+)
+
+func newInitCommand(a *app) *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Write a kiln.toml for the files that are here",
+		Long: `Look at the files in a folder and write a kiln.toml that builds them. It finds the source root,
+what to leave out, data that needs a tolerant reader, and images that hold no colours. Nothing else
+is changed, and a kiln.toml that is there already stays as it is.`,
+		GroupID: groupMake,
+		Example: "  kiln init\n  kiln init ../game --dry-run",
+		Args:    atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := a.dir
+			if len(args) > 0 && filepath.IsAbs(args[0]) {
+				dir = args[0]
+			} else if len(args) > 0 {
+				dir = filepath.Join(dir, args[0])
+			}
+			return a.init(cmd.Context(), dir, dryRun)
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the file, do not write it")
+	return cmd
+}
+
+type initLine struct {
+	Type     string         `json:"type"`
+	File     string         `json:"file"`
+	Written  bool           `json:"written"`
+	Roots    []string       `json:"roots"`
+	Rules    int            `json:"rules"`
+	Ignored  []string       `json:"ignored"`
+	Atlases  []string       `json:"atlases"` // folders that could be one
+	Assets   map[string]int `json:"assets"`  // by processor; none in a dry run
+	Outside  []string       `json:"outside"` // content that lies below no root
+	Pointers int            `json:"lfs_pointers"`
+	Text     string         `json:"text,omitempty"` // in a dry run
+}
+
+func (a *app) init(ctx context.Context, dir string, dryRun bool) error {
+	plan, err := setup.Look(dir)
+	if err != nil {
+		return err
+	}
+	line := initLine{
+		Type: "init", File: filepath.ToSlash(filepath.Join(dir, project.File)), Written: !dryRun, Roots: plan.Roots, Rules: len(plan.Rules),
+		Ignored: []string{}, Atlases: append([]string{}, plan.Atlases...), Assets: map[string]int{}, Outside: append([]string{}, plan.Outside...),
+		Pointers: plan.Pointers,
+	}
+	for _, ig := range plan.Ignore {
+		line.Ignored = append(line.Ignored, ig.Pattern)
+	}
+	if dryRun {
+		if line.Text = string(plan.Text()); a.json {
+			return a.emit(line)
+		}
+		_, err := fmt.Fprint(a.out, line.Text)
+		return err
+	}
+	if err := plan.Write(); err != nil {
+		return err
+	}
+	p, err := build.Open(build.Config{Dir: plan.Dir, Version: a.cfg.Version.Identity(), Processors: a.cfg.Processors})
+	if err != nil {
+		return err
+	}
+	v, err := p.Look(ctx, nil, nil)
+	if err != nil {
+		return err
+	}
+	if err := a.tell(v.Messages); err != nil {
+		return err
+	}
+	for i := range v.Assets {
+		line.Assets[v.Assets[i].Processor]++
+	}
+	if a.json {
+		return a.emit(line)
+	}
+	return a.tellInit(plan, &line)
+}
+
+// tellInit says what was found, what to look at, and what to do next.
+func (a *app) tellInit(plan *setup.Plan, l *initLine) error {
+	out := func(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
+	out("wrote %s", a.paint(a.out, bold, l.File))
+	out("")
+	roots := strings.Join(l.Roots, ", ")
+	if roots == "." {
+		roots = "this folder"
+	}
+	if plan.MakeRoot {
+		out("there is no content yet: put source files into %s/, which was made for them", roots)
+	} else {
+		a.tellAssets(l.Assets, roots)
+	}
+	notes := []string{}
+	if n := len(plan.Rules); n > 0 {
+		notes = append(notes, count(n, "rule for files that need one", "rules for files that need one"))
+	}
+	if n := len(plan.Atlases); n > 0 {
+		notes = append(notes, count(n, "folder of small images that could be an atlas is in the file, commented out", "folders of small images that could be atlases are in the file, commented out"))
+	}
+	if n := len(plan.Outside); n > 0 {
+		notes = append(notes, fmt.Sprintf("%s outside %s and left out: %s", count(n, "content file lies", "content files lie"), roots, some(plan.Outside, 3)))
+	}
+	if plan.Pointers > 0 {
+		notes = append(notes, count(plan.Pointers, "file is a Git LFS pointer", "files are Git LFS pointers")+": run `git lfs pull` before you build")
+	} else if plan.LFS {
+		notes = append(notes, "some files are kept in Git LFS; all of them are here")
+	}
+	for _, n := range notes {
+		out("  %s %s", a.paint(a.out, dim, "-"), n)
+	}
+	out("")
+	out("next: look through the file, then run")
+	cd := ""
+	if dir := filepath.Dir(l.File); dir != "." {
+		cd = " -C " + shellWord(filepath.ToSlash(dir))
+	}
+	out("  %s", a.paint(a.out, cyan, "kiln build"+cd))
+	return nil
+}
+
+// tellAssets shows how many assets each processor has, the most first.
+func (a *app) tellAssets(by map[string]int, roots string) {
+	names := make([]string, 0, len(by))
+	total := 0
+	for name, n := range by {
+		names, total = append(names, name), total+n
+	}
+	slices.SortFunc(names, func(x, y string) int { return cmp.Or(cmp.Compare(by[y], by[x]), cmp.Compare(x, y)) })
+	fmt.Fprintf(a.out, "%s in %s:\n", count(total, "asset", "assets"), roots)
+	t := a.table()
+	for _, name := range names {
+		what := ""
+		if name == "copy" {
+			what = "shipped as they are"
+		}
+		t.row(right("  "+fmt.Sprint(by[name])), left(name), styled(dim, what))
+	}
+	t.write()
+}
+
+// some are the first few of a list.
+func some(list []string, n int) string {
+	if len(list) <= n {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:n], ", "), len(list)-n)
+}
+
+// shellWord quotes a word for a shell if it needs that.
+func shellWord(s string) string {
+	if strings.ContainsAny(s, " '\"$&;()*?[]<>|\\`!") {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}

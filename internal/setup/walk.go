@@ -1,0 +1,226 @@
+package setup
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// tree is all that lies in a folder, but for what is no content.
+type tree struct {
+	dir      string
+	files    []string // relative, forward slashes, sorted by folder
+	folders  map[string]bool
+	ignored  []found
+	pointers int
+	lfs      bool
+}
+
+// found is an ignore pattern with the folder where it was needed.
+type found struct {
+	Ignore
+	folder string // that holds what it is about
+	here   bool   // the pattern is about this folder only
+}
+
+// walk lists a folder and all below it. What cannot be read below the folder itself is passed over: the build says so.
+func walk(dir string) (*tree, error) {
+	t := &tree{dir: dir, folders: map[string]bool{}}
+	return t, t.list("")
+}
+
+func (t *tree) abs(file string) string { return filepath.Join(t.dir, filepath.FromSlash(file)) }
+
+func (t *tree) list(folder string) error {
+	entries, err := os.ReadDir(t.abs(folder))
+	if err != nil && folder == "" {
+		return err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	for _, e := range entries {
+		rel := path.Join(folder, e.Name())
+		isDir := e.IsDir()
+		if ig, is := t.junk(folder, e.Name(), isDir, names); is {
+			if ig.Pattern != "" {
+				t.ignored = append(t.ignored, ig)
+			}
+			continue
+		}
+		switch {
+		case isDir:
+			t.folders[rel] = true
+			t.list(rel)
+		case e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0:
+			t.files = append(t.files, rel)
+			if lfsPointer(t.head(rel, 64)) {
+				t.pointers++
+			}
+		}
+	}
+	return nil
+}
+
+// head is the beginning of a file; nil if it cannot be read.
+func (t *tree) head(file string, n int64) []byte {
+	f, err := os.Open(t.abs(file))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, _ := io.ReadAll(io.LimitReader(f, n))
+	return data
+}
+
+func lfsPointer(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("version https://git-lfs.github.com/spec/"))
+}
+
+// always are names that Kiln passes over by itself, or that are its own.
+var always = []string{".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", "desktop.ini", ".kiln", ".kilnignore", "kiln.ids"}
+
+// leftovers are folders that tools make, by name. With beside they are that only next to a file or folder like this.
+var leftovers = []struct {
+	names  []string
+	beside string // matched against the names in the same folder; "" is anything
+	why    string
+}{
+	{[]string{"node_modules"}, "", "packages of JavaScript tools"},
+	{[]string{"__MACOSX"}, "", "left by an archiver"},
+	{[]string{"__pycache__"}, "", "Python's cache"},
+	{[]string{"Library", "Temp", "Logs", "obj", "UserSettings", "MemoryCaptures"}, "ProjectSettings", "Unity's own"},
+	{[]string{"Binaries", "Intermediate", "Saved", "DerivedDataCache"}, "*.uproject", "Unreal's own"},
+	{[]string{"bin", "obj"}, "*.{csproj,sln,mgcb,contentproj}", "build output"},
+	{[]string{"target"}, "Cargo.toml", "build output"},
+	{[]string{"CMakeFiles"}, "CMakeCache.txt", "build output"},
+}
+
+// scraps are files that tools leave behind.
+var scraps = []struct {
+	name    *regexp.Regexp
+	begins  string // the content begins with this
+	pattern string
+	why     string
+}{
+	{regexp.MustCompile(`\.blend\d+$`), "", "*.blend[0-9]*", "Blender's backups"},
+	{regexp.MustCompile(`\.import$`), "[remap]", "*.import", "Godot's notes about imported files"},
+	{regexp.MustCompile(`\.meta$`), "fileFormatVersion", "*.meta", "Unity's notes about imported files"},
+	{regexp.MustCompile(`\.uid$`), "uid://", "*.uid", "Godot's identities of files"},
+	{regexp.MustCompile(`\.bak$`), "", "*.bak", "backups"},
+	{regexp.MustCompile(`\.tmp$`), "", "*.tmp", "temporary files"},
+	{regexp.MustCompile(`\.(part|partial|crdownload|download)$`), "", "*.{EXT}", "unfinished downloads"},
+	{regexp.MustCompile(`^~\$`), "", "~$*", "lock files of office programs"},
+	{regexp.MustCompile(`~$|^\.#|^\..*\.sw[op]$`), "", "", ""}, // Kiln passes over these by itself
+}
+
+// junk tells whether an entry is no content; the pattern is empty where Kiln passes over it by itself.
+func (t *tree) junk(folder, name string, isDir bool, siblings []string) (found, bool) {
+	switch {
+	case slices.Contains(always, name):
+		return found{}, true
+	case name == ".gitattributes":
+		t.lfs = t.lfs || bytes.Contains(t.head(path.Join(folder, name), 1<<16), []byte("filter=lfs"))
+	}
+	if isDir {
+		return leftover(folder, name, siblings)
+	}
+	for _, s := range scraps {
+		if !s.name.MatchString(name) || s.begins != "" && !bytes.HasPrefix(t.head(path.Join(folder, name), 64), []byte(s.begins)) {
+			continue
+		}
+		pattern := strings.ReplaceAll(s.pattern, "{EXT}", strings.TrimPrefix(path.Ext(name), "."))
+		return found{Ignore{pattern, s.why}, folder, false}, true
+	}
+	if strings.HasPrefix(name, ".") {
+		return found{Ignore{name, "hidden"}, folder, false}, true
+	}
+	if slices.Contains(code, strings.ToLower(path.Ext(name))) {
+		return found{Ignore{"*" + path.Ext(name), "source code"}, folder, false}, true
+	}
+	return found{}, false
+}
+
+func leftover(folder, name string, siblings []string) (found, bool) {
+	for _, l := range leftovers {
+		if !slices.Contains(l.names, name) {
+			continue
+		}
+		if l.beside == "" {
+			return found{Ignore{name + "/", l.why}, folder, false}, true
+		}
+		if slices.ContainsFunc(siblings, func(s string) bool { return besides(l.beside, s) }) {
+			return found{Ignore{"/" + escape(path.Join(folder, name)) + "/", l.why}, folder, true}, true
+		}
+	}
+	if strings.HasPrefix(name, ".") {
+		why := map[string]string{".godot": "Godot's cache", ".import": "Godot's cache", ".vs": "Visual Studio's own"}[name]
+		if why == "" {
+			why = "hidden"
+		}
+		return found{Ignore{name + "/", why}, folder, false}, true
+	}
+	return found{}, false
+}
+
+// besides matches "*.{a,b}" or a plain name.
+func besides(pattern, name string) bool {
+	exts, ok := strings.CutPrefix(pattern, "*.")
+	if !ok {
+		return name == pattern
+	}
+	exts = strings.Trim(exts, "{}")
+	return slices.Contains(strings.Split(exts, ","), strings.TrimPrefix(path.Ext(name), "."))
+}
+
+// branch is the part of a tree below a source root. Its paths are relative to the root.
+type branch struct {
+	t       *tree
+	root    string // "" is all
+	files   []string
+	ignored []Ignore
+}
+
+func (t *tree) below(root string) *branch {
+	b := &branch{t: t, root: strings.TrimPrefix(root, ".")}
+	prefix := b.prefix()
+	for _, f := range t.files {
+		if rel, ok := strings.CutPrefix(f, prefix); ok {
+			b.files = append(b.files, rel)
+		}
+	}
+	if prefix == "" {
+		b.ignored = append(b.ignored, Ignore{"kiln.ids", "Kiln's own list of resource ids"})
+	}
+	for _, ig := range t.ignored {
+		if !strings.HasPrefix(ig.folder+"/", prefix) {
+			continue
+		}
+		if ig.here {
+			ig.Pattern = "/" + strings.TrimPrefix(ig.Pattern, "/"+escape(prefix))
+		}
+		b.ignored = append(b.ignored, ig.Ignore)
+	}
+	return b
+}
+
+func (b *branch) prefix() string {
+	if b.root == "" {
+		return ""
+	}
+	return b.root + "/"
+}
+
+func (b *branch) abs(file string) string { return b.t.abs(path.Join(b.root, file)) }
+
+// inside reports whether a file lies below one of several folders.
+func inside(file string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return f == "." || strings.HasPrefix(file, f+"/") })
+}
