@@ -1,0 +1,336 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/kiln-pipeline/kiln/internal/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/processors/copy"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// fixture is a project on disk that a test edits and builds. After each whole build its output, its messages and its content
+// database are compared with those of a clean build in a fresh folder.
+type fixture struct {
+	testing.TB
+	dir     string
+	procs   []processor.Processor
+	workers int
+
+	// litter are outputs that no build can know: those of assets that were removed together with all state.
+	litter bool
+	// checked builds are compared with a clean one.
+	unchecked bool
+}
+
+// A project of files in txtar form: paths relative to the project folder. Without a kiln.toml it gets the plainest one.
+func newProject(t testing.TB, files string) *fixture {
+	t.Helper()
+	p := &fixture{TB: t, dir: t.TempDir(), procs: testProcessors(nil)}
+	if !strings.Contains(files, "-- kiln.toml --") {
+		p.write("kiln.toml", "[project]\nname = \"test\"\n")
+	}
+	if err := os.MkdirAll(p.path("assets"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range txtar.Parse([]byte(files)).Files {
+		p.write(f.Name, string(f.Data))
+	}
+	return p
+}
+
+func testProcessors(h *hooks) []processor.Processor {
+	return []processor.Processor{&script{version: 1, hooks: h}, copy.New()}
+}
+
+func (p *fixture) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
+
+func (p *fixture) write(name, content string) {
+	p.Helper()
+	p.must(os.MkdirAll(filepath.Dir(p.path(name)), 0o777))
+	p.must(os.WriteFile(p.path(name), []byte(content), 0o666))
+}
+
+func (p *fixture) remove(name string)      { p.Helper(); p.must(os.RemoveAll(p.path(name))) }
+func (p *fixture) rename(name, to string)  { p.Helper(); p.must(os.Rename(p.path(name), p.path(to))) }
+func (p *fixture) read(name string) string { b, _ := os.ReadFile(p.path(name)); return string(b) }
+
+// touch gives a file a time of its own, an older one for negative hours.
+func (p *fixture) touch(name string, hours int) {
+	p.Helper()
+	at := time.Date(2026, 1, 1, hours, 0, 0, 0, time.UTC)
+	p.must(os.Chtimes(p.path(name), at, at))
+}
+
+// scribble changes a product in place, through all hard links, as a careless tool does.
+func (p *fixture) scribble(name string) {
+	p.Helper()
+	p.must(os.Chmod(p.path(name), 0o666))
+	p.must(os.WriteFile(p.path(name), []byte("somebody else's "+p.read(name)), 0o666))
+}
+
+func (p *fixture) must(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// built is what came of a build.
+type built struct {
+	Summary
+	ran      string // names of the jobs that ran, sorted, with a space between
+	messages string
+	stopped  bool
+	list     diag.List
+}
+
+func (p *fixture) open() *Project {
+	p.Helper()
+	pr, err := Open(Config{Dir: p.dir, Version: "test", Processors: p.procs})
+	p.must(err)
+	return pr
+}
+
+// try builds without any comparison.
+func (p *fixture) try(ctx context.Context, req Request) (built, error) {
+	pr, err := Open(Config{Dir: p.dir, Version: "test", Processors: p.procs})
+	if err != nil {
+		return built{}, err
+	}
+	if err := pr.Lock(ctx, true, func() {}); err != nil {
+		return built{}, err
+	}
+	defer pr.Unlock()
+	if req.Reporter == nil {
+		req.Reporter = silent{}
+	}
+	if req.Workers == 0 {
+		req.Workers = p.workers
+	}
+	r, err := pr.Build(ctx, req)
+	if r == nil {
+		return built{}, err
+	}
+	b := built{Summary: r.Summary, stopped: r.Stopped, list: r.Messages}
+	var names []string
+	for _, j := range r.Jobs {
+		if j.State == engine.Ran || j.State == engine.WouldRun {
+			names = append(names, j.Asset+"@"+j.Platform)
+		}
+	}
+	slices.Sort(names)
+	b.ran = strings.ReplaceAll(strings.Join(names, " "), "@pc", "")
+	for _, m := range r.Messages {
+		b.messages += m.String()
+	}
+	return b, err
+}
+
+// build builds everything and compares what came of it with a clean build.
+func (p *fixture) build() built { p.Helper(); return p.buildWith(Request{}) }
+
+func (p *fixture) buildWith(req Request) built {
+	p.Helper()
+	b, err := p.try(context.Background(), req)
+	if err != nil {
+		p.Fatalf("build: %v", err)
+	}
+	if len(req.Patterns)+len(req.Platforms) == 0 && !req.DryRun && !req.LastGood && !b.stopped && !p.unchecked {
+		p.compareWithClean(b)
+	}
+	return b
+}
+
+// wants builds everything and tells if other jobs ran than those named.
+func (p *fixture) wants(ran string) built {
+	p.Helper()
+	b := p.build()
+	if b.ran != ran {
+		p.Errorf("ran %q, not %q\n%s", b.ran, ran, b.messages)
+	}
+	if b.Built != len(strings.Fields(ran)) {
+		p.Errorf("built %d, but ran %q", b.Built, ran)
+	}
+	return b
+}
+
+// nothing builds and tells if anything at all ran or was written.
+func (p *fixture) nothing() {
+	p.Helper()
+	p.build() // a file that was too young to be trusted is hashed and noted once more
+	before := stamps(p.dir)
+	if b := p.build(); b.Built != 0 {
+		p.Errorf("built again: %s", b.ran)
+	}
+	if d := cmp.Diff(before, stamps(p.dir)); d != "" {
+		p.Errorf("a build of nothing wrote something:\n%s", d)
+	}
+}
+
+// stamps are the times of all files and folders of a project, but for the lock and SQLite's shared memory.
+func stamps(dir string) map[string]string {
+	all := map[string]string{}
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || strings.HasSuffix(path, "content.db-shm") {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			rel, _ := filepath.Rel(dir, path)
+			all[rel] = fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode())
+		}
+		return nil
+	})
+	return all
+}
+
+// clean makes a copy of the sources elsewhere and builds it.
+func (p *fixture) clean() (*fixture, built) {
+	p.Helper()
+	c := &fixture{TB: p.TB, dir: filepath.Join(p.TempDir(), "elsewhere"), procs: p.procs, workers: 2, unchecked: true}
+	p.must(copyTree(p.dir, c.dir))
+	b, err := c.try(context.Background(), Request{})
+	if err != nil {
+		p.Fatalf("clean build: %v", err)
+	}
+	return c, b
+}
+
+// copyTree copies a project without state and output folders; links stay links.
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(from, path)
+		dst := filepath.Join(to, rel)
+		switch {
+		case rel == ".kiln" || rel == "build" || rel == "out":
+			return fs.SkipDir
+		case e.IsDir():
+			return os.MkdirAll(dst, 0o777)
+		case e.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, dst)
+		case !e.Type().IsRegular():
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(dst, b, 0o666)
+	})
+}
+
+func (p *fixture) compareWithClean(b built) {
+	p.Helper()
+	c, cb := p.clean()
+	defer os.RemoveAll(filepath.Dir(c.dir))
+	got, want := outputs(p.dir, p.open().Output), outputs(c.dir, c.open().Output)
+	if p.litter {
+		maps.DeleteFunc(got, func(f, _ string) bool { _, ok := want[f]; return !ok })
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		p.Errorf("the output is not that of a clean build (-clean +this):\n%s", d)
+	}
+	if d := cmp.Diff(sortedMessages(cb.list), sortedMessages(b.list)); d != "" {
+		p.Errorf("the messages are not those of a clean build (-clean +this):\n%s", d)
+	}
+	sum := func(s Summary) Summary { return Summary{Assets: s.Assets, Jobs: s.Jobs, Failed: s.Failed, Products: s.Products, Bytes: s.Bytes} }
+	if d := cmp.Diff(sum(cb.Summary), sum(b.Summary)); d != "" {
+		p.Errorf("the summary is not that of a clean build (-clean +this):\n%s", d)
+	}
+	if d := cmp.Diff(c.database(), p.database()); d != "" {
+		p.Errorf("the content database is not that of a clean build (-clean +this):\n%s", d)
+	}
+}
+
+// outputs are all files and folders below the output folder with their content. Those who only look at names see folders, too.
+func outputs(dir, output string) map[string]string {
+	all := map[string]string{}
+	root := filepath.Join(dir, output)
+	filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			return nil
+		}
+		rel, _ := filepath.Rel(root, path)
+		if e.IsDir() {
+			all[rel] = "folder"
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		info, _ := e.Info()
+		all[rel] = fmt.Sprint(info.Mode(), " ", string(bytes.ToValidUTF8(b, []byte("?"))))
+		if err != nil {
+			all[rel] = err.Error()
+		}
+		return nil
+	})
+	return all
+}
+
+func sortedMessages(l diag.List) []string {
+	var all []string
+	for _, m := range l {
+		if m.Code != diag.StateDamaged { // what only a project with a past has
+			all = append(all, m.String())
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// database is all that the content database says, but for times and build numbers.
+func (p *fixture) database() map[string][]string {
+	p.Helper()
+	db, err := contentdb.OpenReadOnly(p.path(".kiln/content.db"))
+	p.must(err)
+	defer db.Close()
+	all := map[string][]string{}
+	for name, sql := range map[string]string{
+		"files":        "SELECT path, root, present, size, hash FROM files WHERE present OR path IN (SELECT subject FROM observations)",
+		"assets":       "SELECT asset, uuid, path, folder, processor, state = 'failed', products, bytes FROM assets",
+		"jobs":         "SELECT asset, platform, processor, state = 'failed', key, fingerprint, settings FROM jobs",
+		"observations": "SELECT asset, platform, seq, group_no, kind, subject, hash FROM observations",
+		"products":     "SELECT * FROM products",
+		"needs":        "SELECT * FROM job_dependencies",
+		"references":   "SELECT * FROM product_dependencies",
+		"diagnostics":  "SELECT asset, platform, severity, code, file, line, column, text, hint, notes, cause FROM diagnostics WHERE code <> 'K0211'",
+	} {
+		res, err := db.RunSQL(context.Background(), sql, 0)
+		p.must(err)
+		for _, row := range res.Rows {
+			all[name] = append(all[name], fmt.Sprint(row...))
+		}
+		slices.Sort(all[name])
+	}
+	return all
+}
+
+func requireLinux(t testing.TB, why string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip(why + ": only tried on Linux")
+	}
+}
+
+func (p *fixture) link(name, target string) { p.Helper(); p.must(os.Symlink(target, p.path(name))) }

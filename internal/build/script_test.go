@@ -1,0 +1,177 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// script is a processor of files whose lines say what to do, so that a test can make any job that it needs:
+//
+//	text WORDS       the words
+//	read PATH        a file's content; missing is an error
+//	try PATH         a file's content, or "none"
+//	exists PATH      yes or no
+//	glob PATTERN     the names
+//	use ID           the content of all products of an asset
+//	list ID...       names, files and UUIDs of the products of assets
+//	ref ID           a reference to an asset, or "no ID"
+//	part NAME WORDS  a product of its own with the words
+//	env NAME         its value
+//	scratch          what is in the scratch folder, which then gets a file
+//	fail WORDS       a problem on this line
+//	warn WORDS       a warning on this line
+//	panic WORDS
+//	setting          the setting "say"
+//	hook NAME        calls the test
+//	twice NAME       writes a product twice
+//
+// The main product is what the lines give, one after the other.
+type script struct {
+	version int
+	hooks   *hooks
+}
+
+// hooks are what scripts call in a test.
+type hooks struct {
+	call func(ctx context.Context, name string, job processor.Job) error
+}
+
+type scriptSettings struct {
+	Say string `toml:"say" doc:"Words."`
+}
+
+func (s *script) Info() processor.Info {
+	return processor.Info{
+		Name: "script", Version: s.version, Summary: "for tests", Extensions: []string{".s"}, Settings: &scriptSettings{Say: "hello"},
+		Products: []processor.ProductType{{Type: "text", Extension: ".txt"}},
+	}
+}
+
+func (s *script) Process(ctx context.Context, job processor.Job) error {
+	text, err := job.ReadFile(job.Asset().Path)
+	if err != nil {
+		return err
+	}
+	var out strings.Builder
+	var refs []processor.Reference
+	for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		verb, rest, _ := strings.Cut(line, " ")
+		if verb == "ref" {
+			r, err := job.Reference(rest, "", true)
+			if errors.Is(err, fs.ErrNotExist) {
+				fmt.Fprintf(&out, "no %s\n", rest)
+			} else if err != nil {
+				return err
+			} else {
+				refs = append(refs, r)
+			}
+			continue
+		}
+		if err := s.line(ctx, job, &out, i+1, verb, rest); err != nil {
+			return err
+		}
+	}
+	return job.Write(processor.Output{Type: "text", Extension: ".txt", References: refs}, []byte(out.String()))
+}
+
+func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n int, verb, rest string) error {
+	say := func(what any) error { _, err := fmt.Fprintf(out, "%v\n", what); return err }
+	switch verb {
+	case "text":
+		return say(rest)
+	case "read":
+		b, err := job.ReadFile(rest)
+		if err != nil {
+			return err
+		}
+		return say(string(b))
+	case "try":
+		b, err := job.ReadFile(rest)
+		if errors.Is(err, fs.ErrNotExist) {
+			return say("none")
+		} else if err != nil {
+			return err
+		}
+		return say(string(b))
+	case "exists":
+		ok, err := job.Exists(rest)
+		say(ok)
+		return err
+	case "glob":
+		names, err := job.Glob(rest)
+		say(names)
+		return err
+	case "use", "list":
+		return s.products(job, out, verb == "use", strings.Fields(rest))
+	case "part":
+		name, words, _ := strings.Cut(rest, " ")
+		return job.Write(processor.Output{Name: name, Type: "text", Extension: ".txt"}, []byte(words))
+	case "env":
+		v, ok := job.Env(rest)
+		return say(fmt.Sprint(v, ok))
+	case "scratch":
+		return s.scratch(job, say)
+	case "setting":
+		return say(processor.SettingsOf[scriptSettings](job).Say)
+	case "warn":
+		job.Warn(processor.Problem{Line: n, Column: 1, Length: len(verb), Text: rest})
+	case "fail":
+		return &processor.Problem{Line: n, Column: 1, Length: len(verb), Text: rest, Hint: "write something else"}
+	case "error":
+		return errors.New(rest)
+	case "panic":
+		panic(rest)
+	case "twice":
+		return errors.Join(
+			job.Write(processor.Output{Name: rest, Type: "text", Extension: ".txt"}, nil),
+			job.Write(processor.Output{Name: rest, Type: "text", Extension: ".txt"}, nil))
+	case "hook":
+		return s.hooks.call(ctx, rest, job)
+	}
+	return nil
+}
+
+func (s *script) products(job processor.Job, out io.Writer, content bool, ids []string) error {
+	all, err := job.Products(ids...)
+	if err != nil {
+		return err
+	}
+	for _, ps := range all {
+		for _, p := range ps {
+			if !content {
+				fmt.Fprintf(out, "%s of %s is %s, %s\n", p.Name, p.AssetID, p.File, p.UUID)
+				continue
+			}
+			f, err := job.OpenProduct(p)
+			if err != nil {
+				return err
+			}
+			if _, err := io.Copy(out, f); err != nil {
+				return err
+			}
+			f.Close()
+		}
+	}
+	return nil
+}
+
+func (s *script) scratch(job processor.Job, say func(any) error) error {
+	dir, err := job.Scratch()
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	say(len(entries))
+	return os.WriteFile(filepath.Join(dir, "file"), nil, 0o666)
+}
