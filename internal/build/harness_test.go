@@ -255,7 +255,9 @@ func (p *fixture) compareWithClean(b built) {
 	if d := cmp.Diff(sortedMessages(cb.list), sortedMessages(b.list)); d != "" {
 		p.Errorf("the messages are not those of a clean build (-clean +this):\n%s", d)
 	}
-	sum := func(s Summary) Summary { return Summary{Assets: s.Assets, Jobs: s.Jobs, Failed: s.Failed, Products: s.Products, Bytes: s.Bytes} }
+	sum := func(s Summary) Summary {
+		return Summary{Assets: s.Assets, Jobs: s.Jobs, Failed: s.Failed, Products: s.Products, Bytes: s.Bytes}
+	}
 	if d := cmp.Diff(sum(cb.Summary), sum(b.Summary)); d != "" {
 		p.Errorf("the summary is not that of a clean build (-clean +this):\n%s", d)
 	}

@@ -59,7 +59,12 @@ func TestIncremental(t *testing.T) {
 			ran:  "a.txt join.s use.s",
 			undo: func(p *fixture) { p.write("assets/a.txt", "alpha\n") }},
 		{name: "same size and same time",
-			do:  func(p *fixture) { p.touch("assets/a.txt", 1); p.build(); p.write("assets/a.txt", "ALPHA\n"); p.touch("assets/a.txt", 1) },
+			do: func(p *fixture) {
+				p.touch("assets/a.txt", 1)
+				p.build()
+				p.write("assets/a.txt", "ALPHA\n")
+				p.touch("assets/a.txt", 1)
+			},
 			ran: "a.txt join.s use.s"},
 		{name: "add a file that was looked for", do: func(p *fixture) { p.write("assets/sub/extra.txt", "extra") },
 			ran: "exists.s glob.s maybe.s sub/extra.txt", undo: func(p *fixture) { p.remove("assets/sub") }},
@@ -96,19 +101,26 @@ func TestIncremental(t *testing.T) {
 		{name: "edit a product", do: func(p *fixture) { p.scribble("build/pc/same1.txt") }, ran: "same1.txt same2.txt"},
 		{name: "product replaced by a file", do: func(p *fixture) { p.remove("build/pc/a.txt"); p.write("build/pc/a.txt", "mine") }},
 		{name: "product replaced by a link", do: func(p *fixture) { p.remove("build/pc/a.txt"); p.link("build/pc/a.txt", p.path("assets/b.txt")) }},
-		{name: "settings and back", do: func(p *fixture) { p.write("assets/rules.toml", "[[rules]]\nmatch = \"say.s\"\nsettings = { say = \"bye\" }\n") },
+		{name: "settings and back", do: func(p *fixture) {
+			p.write("assets/rules.toml", "[[rules]]\nmatch = \"say.s\"\nsettings = { say = \"bye\" }\n")
+		},
 			ran: "say.s", undo: func(p *fixture) { p.remove("assets/rules.toml") }},
 		{name: "edit rules", do: func(p *fixture) {
 			p.write("assets/rules.toml", "[[rules]]\nmatch = \"say.s\"\nsettings = { say = \"bye\" }\n")
 			p.build()
 			p.write("assets/rules.toml", "[[rules]]\nmatch = \"say.s\"\nsettings = { say = \"adieu\" }\n")
 		}, ran: "say.s", undo: func(p *fixture) { p.remove("assets/rules.toml") }},
-		{name: "another processor", do: func(p *fixture) { p.write("assets/rules.toml", "[[rules]]\nmatch = \"parts.s\"\nprocessor = \"copy\"\n") },
+		{name: "another processor", do: func(p *fixture) {
+			p.write("assets/rules.toml", "[[rules]]\nmatch = \"parts.s\"\nprocessor = \"copy\"\n")
+		},
 			ran: "list.s parts.s use.s", undo: func(p *fixture) { p.remove("assets/rules.toml") }},
 		{name: "no processor", do: func(p *fixture) { p.write("assets/rules.toml", "[[rules]]\nmatch = \"a.txt\"\nprocessor = \"none\"\n") },
 			ran: "list.s refs.s use.s", undo: func(p *fixture) { p.remove("assets/rules.toml") }},
 		{name: "another id", do: func(p *fixture) { p.write("assets/rules.toml", "[[rules]]\nmatch = \"a.txt\"\nid = \"first\"\n") },
 			ran: "first list.s refs.s use.s", undo: func(p *fixture) { p.remove("assets/rules.toml") }},
+		{name: "another UUID", do: func(p *fixture) {
+			p.write("assets/rules.toml", "[[rules]]\nmatch = \"a.txt\"\nuuid = \"11111111-2222-4333-8444-555555555555\"\n")
+		}, ran: "a.txt list.s refs.s use.s", undo: func(p *fixture) { p.remove("assets/rules.toml") }},
 		{name: "ignore a file", do: func(p *fixture) { p.write("assets/.kilnignore", "a.txt\n") },
 			ran: "glob.s join.s list.s refs.s use.s", undo: func(p *fixture) { p.remove("assets/.kilnignore") }},
 		{name: "ignore another file", do: func(p *fixture) {

@@ -276,6 +276,7 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 	subjects := make([]string, len(ids))
 	for i, id := range ids {
 		subjects[i] = subject(j.t.platform, id)
+		j.sawAsset(id) // its UUID is in the answer, and not in what the engine sees of it
 	}
 	needed, err := j.run.Need(subjects...)
 	if err != nil {
@@ -292,6 +293,11 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 		}
 	}
 	return all, nil
+}
+
+// sawAsset records whether an asset is there, and its UUID.
+func (j *job) sawAsset(id string) {
+	j.run.See(sawAsset, id, j.w.assetHash(id))
 }
 
 // needError leaves the engine's words for those of people.
@@ -331,15 +337,11 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 }
 
 func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
-	h, err := j.w.Observe(sawAsset, assetID)
-	if err != nil {
-		return processor.Reference{}, err
-	}
-	j.run.See(sawAsset, assetID, h)
-	if h.IsZero() {
+	j.sawAsset(assetID)
+	a := find(j.w.assets, assetID)
+	if a == nil {
 		return processor.Reference{}, fmt.Errorf("asset %q: %w", assetID, fs.ErrNotExist)
 	}
-	a := find(j.w.assets, assetID)
 	return processor.Reference{UUID: a.UUID, SubID: processor.SubID(name), Required: required}, nil
 }
 

@@ -124,10 +124,7 @@ func (w *world) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 		_, h, err := w.glob(subject)
 		return h, err
 	case sawAsset:
-		if a := find(w.assets, subject); a != nil {
-			return digest.Of([]byte(a.UUID)), nil
-		}
-		return digest.Hash{}, nil
+		return w.assetHash(subject), nil
 	case sawTool:
 		t := w.tool(subject)
 		return t.hash, nil
@@ -135,6 +132,14 @@ func (w *world) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 		return w.env(subject), nil
 	}
 	return digest.Hash{}, fmt.Errorf("unknown kind of observation %d", kind)
+}
+
+// assetHash is that of an asset's UUID, or zero if there is none.
+func (w *world) assetHash(name string) digest.Hash {
+	if a := find(w.assets, name); a != nil {
+		return digest.Of([]byte(a.UUID))
+	}
+	return digest.Hash{}
 }
 
 // glob lists the files that match, and hashes the list.
