@@ -98,6 +98,7 @@ func TestIncremental(t *testing.T) {
 		{name: "delete all state", do: func(p *fixture) { p.remove(".kiln") }, ran: allOfIt},
 		{name: "delete the blobs", do: func(p *fixture) { p.remove(".kiln/cas") }},
 		{name: "delete the blobs and a product", do: func(p *fixture) { p.remove(".kiln/cas"); p.remove("build/pc/a.txt") }, ran: "a.txt"},
+		{name: "delete the blobs and edit who uses them", do: func(p *fixture) { p.remove(".kiln/cas"); p.write("assets/use.s", "text more\nuse parts.s") }, ran: "use.s"},
 		{name: "edit a product", do: func(p *fixture) { p.scribble("build/pc/same1.txt") }, ran: "same1.txt same2.txt"},
 		{name: "product replaced by a file", do: func(p *fixture) { p.remove("build/pc/a.txt"); p.write("build/pc/a.txt", "mine") }},
 		{name: "product replaced by a link", do: func(p *fixture) { p.remove("build/pc/a.txt"); p.link("build/pc/a.txt", p.path("assets/b.txt")) }},

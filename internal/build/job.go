@@ -326,9 +326,9 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 	for _, n := range needed[0] {
 		if n.SubID == p.SubID {
 			j.run.Use(s, n)
-			data, err := j.w.blobs.Read(n.Hash)
+			data, err := j.w.content(n)
 			if err != nil {
-				return nil, asPassing(fmt.Errorf("product %s: %w", n.File, err))
+				return nil, asPassing(err)
 			}
 			return memFile{bytes.NewReader(data)}, nil
 		}

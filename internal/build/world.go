@@ -3,6 +3,7 @@ package build
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -294,6 +295,24 @@ func (w *world) place(p *engine.Product) error {
 	w.outputs[p.File] = state.Output{File: p.File, Stat: st, Hash: p.Hash}
 	w.mu.Unlock()
 	return nil
+}
+
+// content is a product's bytes: those of its blob, or, if that is lost, of the output. If both are, the next build makes it again.
+func (w *world) content(p engine.Product) ([]byte, error) {
+	data, err := w.blobs.Read(p.Hash)
+	if err == nil {
+		return data, nil
+	}
+	data, oerr := os.ReadFile(filepath.Join(w.output, filepath.FromSlash(p.File)))
+	if oerr == nil && digest.Of(data) == p.Hash {
+		_, err := w.blobs.Put(data)
+		return data, err
+	}
+	w.mu.Lock()
+	delete(w.outputs, p.File)
+	w.mu.Unlock()
+	return nil, diag.Errorf(diag.BlobDamaged, diag.Pos{File: p.File}, "the product was lost or damaged since it was made").
+		WithHint("build again: the job that makes it runs then")
 }
 
 // run is a task's work.
