@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+)
+
+// depsFlags are those of deps and rdeps.
+type depsFlags struct {
+	kinds []string
+	all   bool
+	dot   bool
+}
+
+func (f *depsFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.kinds, "kind", nil, "only `KIND`: source (files it reads), job (products it is made of), product (products the game needs with it)")
+	fl.BoolVar(&f.all, "all", false, "also what these need, and so on")
+	fl.BoolVar(&f.dot, "dot", false, "write a graph for Graphviz")
+	cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(edgeKinds, cobra.ShellCompDirectiveNoFileComp))
+}
+
+var edgeKinds = []string{string(contentdb.SourceEdge), string(contentdb.JobEdge), string(contentdb.ProductEdge)}
+
+func (f *depsFlags) parse() ([]contentdb.EdgeKind, error) {
+	var kinds []contentdb.EdgeKind
+	for _, k := range f.kinds {
+		if !slices.Contains(edgeKinds, k) {
+			hint := "kinds are source, job and product"
+			if near := diag.DidYouMean(k, edgeKinds); near != "" {
+				hint = near
+			}
+			return nil, wrongUsage(hint, "there is no kind of dependency %q", k)
+		}
+		kinds = append(kinds, contentdb.EdgeKind(k))
+	}
+	return kinds, nil
+}
+
+func newDepsCommand(a *app) *cobra.Command {
+	var f depsFlags
+	cmd := &cobra.Command{
+		Use:   "deps ASSET",
+		Short: "Show what an asset needs",
+		Long: `Show what an asset needs, as the last finished build found it: source files it read, looked for or listed;
+other assets it is made of (job); other assets that the game needs with it (product).`,
+		GroupID:           groupLook,
+		Example:           "  kiln deps models/knight.gltf\n  kiln deps --all --kind product levels/intro.json\n  kiln deps --all --dot levels/intro.json | dot -Tsvg > intro.svg",
+		Args:              exactly("ASSET"),
+		ValidArgsFunction: a.assetIDs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.dependencies(cmd.Context(), args[0], f, forward)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// direction in which dependencies are followed.
+type direction struct {
+	ask   func(*contentdb.Reader, context.Context, string, []contentdb.EdgeKind, bool) ([]contentdb.Edge, error)
+	from  func(contentdb.Edge) string // the end that is nearer to what was asked for
+	to    func(contentdb.Edge) string
+	empty string
+}
+
+var forward = direction{
+	ask:   (*contentdb.Reader).Deps,
+	from:  func(e contentdb.Edge) string { return e.From },
+	to:    func(e contentdb.Edge) string { return e.To },
+	empty: "it needs nothing of that kind",
+}
+
+func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d direction) error {
+	kinds, err := f.parse()
+	if err != nil {
+		return err
+	}
+	db, err := a.openDatabase()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	edges, err := d.ask(db, ctx, name, kinds, f.all)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.json:
+		for _, e := range edges {
+			if err := a.emit(dependencyLine{"dependency", e}); err != nil {
+				return err
+			}
+		}
+		return nil
+	case f.dot:
+		_, err := fmt.Fprint(a.out, dotGraph(name, edges))
+		return err
+	}
+	t := newTree(a, edges, d)
+	tops := t.tops(name)
+	for _, top := range tops {
+		fmt.Fprintln(a.out, a.paint(a.out, bold, top))
+		t.write(top, "")
+	}
+	if len(edges) == 0 && !a.quiet {
+		fmt.Fprintln(a.errs, a.paint(a.errs, dim, d.empty))
+	}
+	return nil
+}
+
+type dependencyLine struct {
+	Type string `json:"type"`
+	contentdb.Edge
+}
+
+// tree shows edges as an indented list.
+type tree struct {
+	a     *app
+	d     direction
+	kids  map[string][]branch
+	shown map[string]bool
+}
+
+// branch is all edges from one thing to another.
+type branch struct {
+	to    string
+	edges []contentdb.Edge
+}
+
+func newTree(a *app, edges []contentdb.Edge, d direction) *tree {
+	t := &tree{a: a, d: d, kids: map[string][]branch{}, shown: map[string]bool{}}
+	rank := func(e contentdb.Edge) int { return slices.Index(edgeKinds, string(e.Kind)) }
+	edges = slices.Clone(edges)
+	slices.SortStableFunc(edges, func(x, y contentdb.Edge) int {
+		return cmp.Or(cmp.Compare(rank(x), rank(y)), cmp.Compare(d.to(x), d.to(y)))
+	})
+	for _, e := range edges {
+		from, to := d.from(e), d.to(e)
+		i := slices.IndexFunc(t.kids[from], func(b branch) bool {
+			return b.to == to && sourceOnly(b, d) == sourceOnly(branch{to, []contentdb.Edge{e}}, d)
+		})
+		if i < 0 {
+			t.kids[from] = append(t.kids[from], branch{to, []contentdb.Edge{e}})
+		} else {
+			t.kids[from][i].edges = append(t.kids[from][i].edges, e)
+		}
+	}
+	return t
+}
+
+// tops are the names to begin with: that which was asked for, in the database's words, which no edge leads to.
+func (t *tree) tops(name string) []string {
+	inner := map[string]bool{}
+	for from, kids := range t.kids {
+		for _, b := range kids {
+			inner[b.to] = inner[b.to] || b.to != from && !sourceOnly(b, t.d)
+		}
+	}
+	var tops []string
+	for from := range t.kids {
+		if !inner[from] {
+			tops = append(tops, from)
+		}
+	}
+	if len(tops) == 0 { // a ring, or nothing at all
+		tops = []string{name}
+	}
+	slices.Sort(tops)
+	return tops
+}
+
+// sourceOnly reports whether a branch leads to a file, which may have the same name as an asset.
+func sourceOnly(b branch, d direction) bool {
+	return b.edges[0].Kind == contentdb.SourceEdge && d.to(b.edges[0]) == b.edges[0].To
+}
+
+func (t *tree) write(name, indent string) {
+	kids := t.kids[name]
+	t.shown[name] = true
+	width := 0
+	for _, b := range kids {
+		width = max(width, textWidth(b.to))
+	}
+	for i, b := range kids {
+		fork, below := "├─ ", "│  "
+		if i == len(kids)-1 {
+			fork, below = "└─ ", "   "
+		}
+		how := b.words()
+		deeper := b.to != name && !sourceOnly(b, t.d) && len(t.kids[b.to]) > 0
+		if deeper && t.shown[b.to] {
+			how += ", see above"
+		}
+		pad := strings.Repeat(" ", width-textWidth(b.to))
+		fmt.Fprintf(t.a.out, "%s%s%s%s  %s\n", t.a.paint(t.a.out, dim, indent+fork), b.to, pad, "", t.a.paint(t.a.out, dim, how))
+		if deeper && !t.shown[b.to] {
+			t.write(b.to, indent+below)
+		}
+	}
+}
+
+// words say how one thing needs another.
+func (b branch) words() string {
+	var parts []string
+	for _, e := range b.edges {
+		part := string(e.Kind)
+		switch {
+		case e.Kind == contentdb.ProductEdge && !e.Required:
+			part += " (optional)"
+		case e.Saw == contentdb.SawMissing:
+			part += " (was not there)"
+		case e.Saw == contentdb.SawExists:
+			part += " (only that it is there)"
+		case e.Saw == contentdb.SawGlob, e.Saw == contentdb.SawListing:
+			part += " (list of names)"
+		}
+		if !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// dotGraph draws edges for Graphviz: assets as rounded boxes, files as plain names; what was asked for stands out.
+func dotGraph(name string, edges []contentdb.Edge) string {
+	var b strings.Builder
+	b.WriteString(`digraph kiln {
+  rankdir=LR; nodesep=0.15; ranksep=0.6; bgcolor="white";
+  node [fontname="Helvetica", fontsize=11, shape=box, style="rounded,filled", color="#8a4b2a", fillcolor="#fbeee4", fontcolor="#3b2418", margin="0.12,0.05", height=0.28];
+  edge [color="#8a4b2a", arrowsize=0.6, fontname="Helvetica", fontsize=9];
+`)
+	files, assets := map[string]bool{}, map[string]bool{}
+	for _, e := range edges {
+		assets[e.From] = true
+		if e.Kind == contentdb.SourceEdge {
+			files[e.To] = true
+		} else {
+			assets[e.To] = true
+		}
+	}
+	for _, id := range sortedKeys(assets) {
+		extra := ""
+		if id == name {
+			extra = `, penwidth=2, fillcolor="#f3c9a5"`
+		}
+		fmt.Fprintf(&b, "  %s [label=%s%s];\n", dotQuote("asset "+id), dotQuote(id), extra)
+	}
+	for _, f := range sortedKeys(files) {
+		fmt.Fprintf(&b, "  %s [label=%s, shape=note, style=filled, color=\"#9aa5ad\", fillcolor=\"#f3f5f7\", fontcolor=\"#4a545c\", fontsize=10];\n", dotQuote("file "+f), dotQuote(f))
+	}
+	for _, e := range edges {
+		to, look := "asset "+e.To, ""
+		switch {
+		case e.Kind == contentdb.SourceEdge:
+			to, look = "file "+e.To, ` [color="#9aa5ad"]`
+			if e.Saw != contentdb.SawFile {
+				look = fmt.Sprintf(` [color="#9aa5ad", style=dashed, fontcolor="#9aa5ad", label=%q]`, e.Saw)
+			}
+		case e.Kind == contentdb.ProductEdge && e.Required:
+			look = ` [color="#2f6f8f", arrowhead=vee]`
+		case e.Kind == contentdb.ProductEdge:
+			look = ` [color="#2f6f8f", arrowhead=vee, style=dashed]`
+		}
+		fmt.Fprintf(&b, "  %s -> %s%s;\n", dotQuote("asset "+e.From), dotQuote(to), look)
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// dotQuote makes a quoted string of Graphviz's language, in which only the quote is escaped, and a backslash at will.
+func dotQuote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(s) + `"`
+}
+
+func sortedKeys(m map[string]bool) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/contentdb"
+)
+
+// defaultLimit is how many rows a query shows to people unless they say.
+const defaultLimit = 1000
+
+func newQueryCommand(a *app) *cobra.Command {
+	var list bool
+	limit := defaultLimit
+	cmd := &cobra.Command{
+		Use:   "query NAME|SQL [ARG]",
+		Short: "Ask the content database a named question, or one in SQL",
+		Long: `Ask the content database of the last finished build. A question has a name (--list shows all), or is a
+SQL statement that reads; docs/queries.md has examples, docs/formats/contentdb.md the tables.`,
+		GroupID: groupLook,
+		Example: `  kiln query --list
+  kiln query asset-references models/knight.gltf
+  kiln query "SELECT asset, sum(size) FROM products GROUP BY asset"`,
+		ValidArgsFunction: a.completeQuery,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return a.listQueries()
+			}
+			if len(args) == 0 {
+				return wrongUsage("`kiln query --list` names the questions", "kiln query needs a NAME or SQL")
+			}
+			if limit < 0 {
+				return wrongUsage("0 is no limit", "--limit cannot be %d", limit)
+			}
+			if a.json && !cmd.Flags().Changed("limit") {
+				limit = 0
+			}
+			return a.query(cmd.Context(), args, limit)
+		},
+	}
+	cmd.Flags().BoolVar(&list, "list", false, "name the questions")
+	cmd.Flags().IntVar(&limit, "limit", defaultLimit, "show at most `N` rows, 0 for all; with --json all is the default")
+	return cmd
+}
+
+func (a *app) completeQuery(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	switch len(args) {
+	case 0:
+		for _, q := range contentdb.Queries() {
+			names = append(names, q.Name+"\t"+q.Doc)
+		}
+	case 1:
+		return a.assetIDs(2)(cmd, args, toComplete)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// isSQL tells a statement from the name of a question, which has no white space in it.
+func isSQL(s string) bool { return strings.ContainsAny(s, " \t\r\n(") }
+
+func (a *app) query(ctx context.Context, args []string, limit int) error {
+	db, err := a.openDatabase()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var res *contentdb.Result
+	switch {
+	case !isSQL(args[0]):
+		res, err = db.Run(ctx, args[0], args[1:], limit)
+	case len(args) > 1:
+		return wrongUsage("put the whole statement in quotes", "%q is one argument too many", args[1])
+	default:
+		res, err = db.RunSQL(ctx, args[0], limit)
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.emitRows(res)
+	} else {
+		err = a.listRows(res)
+	}
+	if err == nil && res.More && !a.quiet {
+		fmt.Fprintln(a.errs, a.paint(a.errs, dim, fmt.Sprintf("cut after %s; --limit 0 shows all", count(limit, "row", "rows"))))
+	}
+	return err
+}
+
+// openDatabase opens the content database of the project.
+func (a *app) openDatabase() (*contentdb.Reader, error) {
+	p, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	return contentdb.OpenReadOnly(p.DatabasePath())
+}
+
+type queryLine struct {
+	Type string `json:"type"`
+	contentdb.Query
+}
+
+func (a *app) listQueries() error {
+	t := a.tableOn(a.out)
+	for _, q := range contentdb.Queries() {
+		if a.json {
+			if err := a.emit(queryLine{"query", q}); err != nil {
+				return err
+			}
+			continue
+		}
+		args := ""
+		for _, arg := range q.Args {
+			args += strings.ToUpper(arg)
+		}
+		t.row(styled(bold, q.Name), left(args), styled(dim, q.Doc))
+	}
+	return t.write()
+}
+
+func (a *app) listRows(res *contentdb.Result) error {
+	if len(res.Rows) == 0 {
+		if !a.quiet {
+			fmt.Fprintln(a.errs, a.paint(a.errs, dim, "no rows"))
+		}
+		return nil
+	}
+	t := a.tableOn(a.out)
+	titles := make([]string, len(res.Columns))
+	numbers := make([]bool, len(res.Columns))
+	for i, name := range res.Columns {
+		if titles[i], numbers[i] = name, isNumbers(res, i); numbers[i] {
+			titles[i] = ">" + name
+		}
+	}
+	t.header(titles...)
+	for _, row := range res.Rows {
+		cells := make([]cell, len(row))
+		for i, v := range row {
+			cells[i] = cell{text: valueText(v), right: numbers[i]}
+		}
+		t.row(cells...)
+	}
+	return t.write()
+}
+
+// isNumbers reports whether a column holds nothing but numbers.
+func isNumbers(res *contentdb.Result, column int) bool {
+	any := false
+	for _, row := range res.Rows {
+		switch row[column].(type) {
+		case int64, float64:
+			any = true
+		case nil:
+		default:
+			return false
+		}
+	}
+	return any
+}
+
+// valueText is a value in a table: one line, with blobs in hexadecimal.
+func valueText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'g', 6, 64)
+	case []byte:
+		return hex.EncodeToString(v)
+	case string:
+		return strings.Map(func(r rune) rune {
+			if r < ' ' || r == 0x7f {
+				return ' '
+			}
+			return r
+		}, v)
+	}
+	return fmt.Sprint(v)
+}
+
+// emitRows writes each row as an object whose keys are the columns, in their order.
+func (a *app) emitRows(res *contentdb.Result) error {
+	keys := make([][]byte, len(res.Columns))
+	seen := map[string]int{}
+	for i, name := range res.Columns {
+		if seen[name]++; seen[name] > 1 {
+			name = fmt.Sprintf("%s_%d", name, seen[name])
+		}
+		keys[i], _ = json.Marshal(name)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for _, row := range res.Rows {
+		b.Reset()
+		b.WriteByte('{')
+		for i, v := range row {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.Write(keys[i])
+			b.WriteByte(':')
+			if blob, ok := v.([]byte); ok {
+				v = hex.EncodeToString(blob)
+			}
+			if err := enc.Encode(v); err != nil {
+				return err
+			}
+			b.Truncate(b.Len() - 1) // the encoder's newline
+		}
+		b.WriteString("}\n")
+		if _, err := a.out.Write(b.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

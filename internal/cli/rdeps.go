@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/contentdb"
+)
+
+func newRdepsCommand(a *app) *cobra.Command {
+	var f depsFlags
+	cmd := &cobra.Command{
+		Use:   "rdeps PATH|ASSET",
+		Short: "Show what needs an asset or a source file",
+		Long: `Show what needs an asset or a source file, as the last finished build found it: the assets that read the
+file, looked for it or listed it (source), are made of the asset (job), or need it with them in the game (product).`,
+		GroupID:           groupLook,
+		Example:           "  kiln rdeps textures/cape.png\n  kiln rdeps --all schemas/unit.schema.json",
+		Args:              exactly("PATH or ASSET"),
+		ValidArgsFunction: a.assetIDs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.dependencies(cmd.Context(), args[0], f, backward)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+var backward = direction{
+	ask:   (*contentdb.Reader).Rdeps,
+	from:  func(e contentdb.Edge) string { return e.To },
+	to:    func(e contentdb.Edge) string { return e.From },
+	empty: "nothing needs it in that way",
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+)
+
+type verifyLine struct {
+	Type     string `json:"type"`
+	Sources  int    `json:"sources"` // files whose content was looked at
+	Products int    `json:"products"`
+	Blobs    int    `json:"blobs"`
+	Wrong    int    `json:"wrong"`
+	Mended   int    `json:"mended"`
+}
+
+func newVerifyCommand(a *app) *cobra.Command {
+	var noBuild, noWait bool
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Look at every byte of sources and products, and mend what is wrong",
+		Long: `Hash every source file that was built, every product and every stored blob, and tell what sizes and times
+did not show: a damaged disk, an output that somebody edited. A build mends it.`,
+		GroupID: groupMake,
+		Example: "  kiln verify\n  kiln verify --no-build",
+		Args:    atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			if err := a.lock(cmd.Context(), p, noWait); err != nil {
+				return err
+			}
+			defer p.Unlock()
+			return a.verify(cmd.Context(), p, noBuild)
+		},
+	}
+	cmd.Flags().BoolVar(&noBuild, "no-build", false, "only report; exit with 1 if something is wrong")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
+	return cmd
+}
+
+func (a *app) verify(ctx context.Context, p *build.Project, noBuild bool) error {
+	found, err := p.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.tell(found.Messages); err != nil {
+		return err
+	}
+	line := verifyLine{"verify", found.Sources, found.Products, found.Blobs, len(found.Messages), 0}
+	if line.Wrong == 0 || noBuild {
+		return a.tellVerified(line)
+	}
+	show := a.newProgress(p.Workers(a.workers))
+	r, err := p.Build(ctx, build.Request{Workers: a.workers, Reporter: show})
+	show.stop()
+	if err != nil {
+		return err
+	}
+	if err := a.tell(r.Messages); err != nil {
+		return err
+	}
+	if err := a.tellBuild(ctx, r); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return exitInterrupted
+	}
+	again, err := p.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	line.Mended = max(0, line.Wrong-len(again.Messages))
+	if err := a.tellVerified(line); err != nil {
+		return err
+	}
+	if r.Summary.Failed > 0 {
+		return exitFailed
+	}
+	return nil
+}
+
+// tellVerified sums up; it gives exit code 1 if something is still wrong.
+func (a *app) tellVerified(l verifyLine) error {
+	if a.json {
+		if err := a.emit(l); err != nil {
+			return err
+		}
+	} else {
+		what := "nothing wrong"
+		switch {
+		case l.Wrong > 0 && l.Mended == l.Wrong:
+			what = fmt.Sprintf("%d wrong, all mended", l.Wrong)
+		case l.Wrong > 0:
+			what = fmt.Sprintf("%d wrong, %d mended", l.Wrong, l.Mended)
+		}
+		if _, err := fmt.Fprintf(a.errs, "verified %s, %s, %s: %s\n", count(l.Sources, "source file", "source files"), count(l.Products, "product", "products"),
+			count(l.Blobs, "blob", "blobs"), what); err != nil {
+			return err
+		}
+	}
+	if l.Mended < l.Wrong {
+		return exitFailed
+	}
+	return nil
+}
