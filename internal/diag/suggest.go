@@ -8,7 +8,10 @@ import "fmt"
 func Nearest(word string, candidates []string) string {
 	best, bestDist := "", max(1, len(word)/3)+1
 	for _, c := range candidates {
-		if d := distance(word, c); d < bestDist && d > 0 {
+		if c == word {
+			continue
+		}
+		if d := distance(word, c); d < bestDist { // 0 if only the case differs
 			best, bestDist = c, d
 		}
 	}
