@@ -69,6 +69,9 @@ type Report struct {
 	Stopped  bool        // by the context or FailFast; what was finished is kept
 }
 
+// Failed tells whether anything went wrong: a job, or a source file that could not be taken in.
+func (r *Report) Failed() bool { return r.Summary.Failed > 0 || r.Messages.Err() != nil }
+
 // session is one build.
 type session struct {
 	p      *Project
@@ -84,8 +87,9 @@ type session struct {
 	results  []*engine.Result
 	number   uint64
 	stopped  bool
-	sameSrc  bool           // the table of files is the previous one
-	unplaced map[*task]bool // tasks whose outputs could not be written
+	hashes   []digest.Hash   // of prev.Sources as they were: a build goes on with that table if no file changed
+	unplaced map[*task]bool  // tasks whose outputs could not be written
+	known    map[string]bool // files in the output tree that Kiln put there
 }
 
 // Build builds. The caller holds the lock. Asset errors are in the report; the error is for what
@@ -163,7 +167,7 @@ func (s *session) signature() digest.Hash {
 // no rule is evaluated, no trace read.
 func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	prev := s.prev
-	if prev == nil || contents || !prev.Whole || s.req.Force || len(s.req.Patterns) > 0 || len(s.req.Platforms) > 0 || prev.Signature != s.signature() {
+	if prev == nil || contents || !prev.Whole || prev.Mirrored != prev.Build || s.req.Force || len(s.req.Patterns) > 0 || len(s.req.Platforms) > 0 || prev.Signature != s.signature() {
 		return nil
 	}
 	if s.pres == nil {
@@ -212,6 +216,11 @@ func (s *session) compareOutputs() []source.Presence {
 
 // build is the long way: rules, traces, engine, outputs, state, database.
 func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
+	if s.prev != nil {
+		for i := range s.prev.Sources.Files {
+			s.hashes = append(s.hashes, s.prev.Sources.Files[i].Hash)
+		}
+	}
 	if err := s.openTraces(false); err != nil {
 		return nil, err
 	}
@@ -236,7 +245,7 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
-	s.stopped = s.stopped || ctx.Err() != nil
+	s.stopped = slices.ContainsFunc(s.results, func(r *engine.Result) bool { return r.Trace == nil })
 	r := s.finish()
 	if err := s.save(r); err != nil {
 		return r, err

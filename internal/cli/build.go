@@ -113,7 +113,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case err != nil || r.Summary.Failed > 0:
+	case err != nil || r.Summary.Failed > 0 || r.Messages.Err() != nil: // what is no asset can be wrong too: a link to nowhere
 		return exitFailed
 	}
 	return nil

@@ -1,0 +1,191 @@
+// Package internal_test holds the house to its plan: who may import whom.
+package internal_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kiln-pipeline/kiln"
+
+// allowed lists, for every package, exactly the packages of Kiln and the modules that it imports outside
+// its tests; the standard library is free to all. A new line, or a new word in one, is a
+// decision: ARCHITECTURE.md says what each room is for, RATIONALE.md why a module is taken.
+var allowed = map[string]string{
+	".":                    "internal/build internal/cli internal/diag internal/processors processor",
+	"cmd/kiln":             ".",
+	"examples/knights/gen": "",
+
+	"processor":               "",
+	"processor/processortest": "processor doublestar",
+
+	"internal/digest":    "blake3",
+	"internal/diag":      "",
+	"internal/settings":  "internal/diag processor",
+	"internal/project":   "internal/diag internal/settings processor doublestar go-toml uuid",
+	"internal/source":    "internal/diag internal/digest go-git x/sys",
+	"internal/asset":     "internal/diag internal/digest internal/project internal/settings processor doublestar uuid x/text",
+	"internal/engine":    "internal/digest",
+	"internal/cas":       "internal/digest x/sys",
+	"internal/state":     "internal/digest internal/engine internal/source",
+	"internal/contentdb": "internal/diag internal/digest processor zombiezen-sqlite",
+	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/engine " +
+		"internal/project internal/settings internal/source internal/state processor doublestar flock uuid x/sys",
+	"internal/command": "internal/diag internal/digest processor doublestar x/sys",
+
+	"internal/codec/atlas":    "",
+	"internal/codec/dds":      "",
+	"internal/codec/document": "go-toml yaml",
+	"internal/codec/gltf":     "",
+	"internal/codec/ktx2":     "",
+	"internal/codec/tga":      "",
+	"internal/maxrects":       "",
+	"internal/pixel":          "internal/codec/tga x/image",
+	"internal/texture":        "internal/codec/dds internal/codec/ktx2 internal/diag internal/pixel processor",
+
+	"internal/processors": "internal/processors/atlas internal/processors/copy internal/processors/data internal/processors/gltf " +
+		"internal/processors/texture processor",
+	"internal/processors/atlas":   "internal/codec/atlas internal/diag internal/maxrects internal/pixel internal/texture processor doublestar",
+	"internal/processors/copy":    "processor",
+	"internal/processors/data":    "internal/codec/document internal/diag processor jsonschema",
+	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",
+	"internal/processors/texture": "internal/diag internal/pixel internal/texture processor",
+
+	"internal/setup":  "internal/codec/document internal/diag internal/project",
+	"internal/doctor": "internal/build internal/diag",
+	"internal/cli":    "internal/build internal/diag internal/project processor cobra pflag x/term x/text",
+}
+
+// modules are the short names of modules in allowed.
+var modules = map[string]string{
+	"blake3":           "github.com/zeebo/blake3",
+	"cobra":            "github.com/spf13/cobra",
+	"doublestar":       "github.com/bmatcuk/doublestar/v4",
+	"flock":            "github.com/gofrs/flock",
+	"go-git":           "github.com/go-git/go-git/v5",
+	"go-toml":          "github.com/pelletier/go-toml/v2",
+	"jsonschema":       "github.com/santhosh-tekuri/jsonschema/v6",
+	"pflag":            "github.com/spf13/pflag",
+	"uuid":             "github.com/google/uuid",
+	"x/image":          "golang.org/x/image",
+	"x/sys":            "golang.org/x/sys",
+	"x/term":           "golang.org/x/term",
+	"x/text":           "golang.org/x/text",
+	"yaml":             "go.yaml.in/yaml/v3",
+	"zombiezen-sqlite": "zombiezen.com/go/sqlite",
+}
+
+func TestImports(t *testing.T) {
+	imports := importsOf(t, "..")
+	for pkg, found := range imports {
+		want, ok := allowed[pkg]
+		if !ok {
+			t.Errorf("package %s is not in the list: give it a line, and a room in ARCHITECTURE.md", pkg)
+			continue
+		}
+		may := strings.Fields(want)
+		for _, im := range slices.Sorted(maps.Keys(found)) {
+			if !slices.Contains(may, im) {
+				t.Errorf("package %s imports %s, which its line does not allow", pkg, im)
+			}
+		}
+		for _, im := range may {
+			if !found[im] {
+				t.Errorf("the line of package %s allows %s, which it does not import: take it out", pkg, im)
+			}
+		}
+	}
+	for pkg := range allowed {
+		if imports[pkg] == nil {
+			t.Errorf("package %s is in the list and not in the tree", pkg)
+		}
+	}
+}
+
+// TestOneWay says in rules what the list says in detail: what must never be.
+func TestOneWay(t *testing.T) {
+	for pkg, found := range importsOf(t, "..") {
+		for im := range found {
+			if strings.HasPrefix(pkg, "internal/processors/") && (strings.HasPrefix(im, "internal/processors") || im == "internal/build") {
+				t.Errorf("%s imports %s: a processor knows no sibling and no builder", pkg, im)
+			}
+			if strings.HasPrefix(pkg, "internal/codec/") && strings.HasPrefix(im, "internal/") {
+				t.Errorf("%s imports %s: a codec is bytes to struct and back", pkg, im)
+			}
+			if pkg == "processor" || pkg == "internal/digest" && strings.HasPrefix(im, "internal/") {
+				t.Errorf("%s imports %s", pkg, im)
+			}
+		}
+	}
+}
+
+// importsOf finds, for each package below root, the packages of Kiln (by folder) and modules (by short name) that
+// it imports on any system, tests left out.
+func importsOf(t *testing.T, root string) map[string]map[string]bool {
+	t.Helper()
+	all := map[string]map[string]bool{}
+	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, file)
+		rel = filepath.ToSlash(rel)
+		if e.IsDir() && rel != "." && (strings.HasPrefix(e.Name(), ".") || e.Name() == "testdata" || nested(file)) {
+			return fs.SkipDir
+		}
+		if e.IsDir() || !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(rel)
+		if all[pkg] == nil {
+			all[pkg] = map[string]bool{}
+		}
+		for _, spec := range f.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			if im := short(name); im != "" {
+				all[pkg][im] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// nested tells whether a folder is a module of its own.
+func nested(dir string) bool {
+	found, _ := filepath.Glob(filepath.Join(dir, "go.mod"))
+	return len(found) > 0
+}
+
+func short(im string) string {
+	if im == module {
+		return "."
+	}
+	if rest, ok := strings.CutPrefix(im, module+"/"); ok {
+		return rest
+	}
+	for name, mod := range modules {
+		if im == mod || strings.HasPrefix(im, mod+"/") {
+			return name
+		}
+	}
+	if first, _, _ := strings.Cut(im, "/"); strings.Contains(first, ".") {
+		return im // a module without a short name: never allowed
+	}
+	return ""
+}
