@@ -59,12 +59,7 @@ func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
 	for _, res := range s.results {
 		byKey[res.Task.Key] = res
 	}
-	before := map[engine.Key]uint64{}
-	if s.prev != nil && len(s.results) < len(s.w.all) {
-		for _, ts := range s.prev.Tasks {
-			before[ts.Key] = ts.Trace
-		}
-	}
+	before := s.heldBefore()
 	wishes := make(map[string]wish, len(s.w.all))
 	clashes := map[*task]diag.List{}
 	for _, t := range s.w.all {
@@ -95,15 +90,28 @@ func (s *session) clash(t, other *task, file string) *diag.Message {
 		WithHint("give one of them another id with a rule")
 }
 
-// productsOf is what a task put into the output tree. A task that this build was not about keeps what it had.
+// heldBefore says which trace of each task held at the end of the build before, if this one leaves any task undecided.
+func (s *session) heldBefore() map[engine.Key]uint64 {
+	if s.prev == nil || s.complete() {
+		return nil
+	}
+	held := make(map[engine.Key]uint64, len(s.prev.Tasks))
+	for _, ts := range s.prev.Tasks {
+		held[ts.Key] = ts.Trace
+	}
+	return held
+}
+
+// complete tells whether this build decided every task of the project: it was asked for everything, and nothing stopped it.
+func (s *session) complete() bool {
+	return s.whole() && !s.stopped && len(s.results) == len(s.w.all)
+}
+
+// productsOf is what a task put into the output tree. A task that this build did not decide keeps what it had.
 func (s *session) productsOf(t *task, res *engine.Result, before map[engine.Key]uint64) (ps []engine.Product, settled bool) {
 	if res == nil || res.Trace == nil {
-		id, ok := before[t.Key]
-		if !ok && s.prev != nil && res != nil {
-			return nil, true
-		}
 		for _, tr := range s.traces.Traces(t.Key) {
-			if tr.ID == id {
+			if tr.ID == before[t.Key] {
 				return tr.Products, true
 			}
 		}
@@ -125,19 +133,52 @@ func (s *session) have(tr *engine.Trace) bool {
 }
 
 // removeStale removes outputs that no task wants any more. Which files are Kiln's is known from the snapshot, and from the
-// traces that are newer than it: those of a build that was killed.
+// traces that are newer than it: those of a build that was killed. What is left of them is noted in s.known.
 func (s *session) removeStale(wishes map[string]wish) {
-	for _, f := range slices.Sorted(maps.Keys(s.knownOutputs())) {
+	s.known = s.knownOutputs()
+	parts, files := s.undecided()
+	for _, f := range slices.Sorted(maps.Keys(s.known)) {
 		wi, ok := wishes[strings.ToLower(f)]
-		if ok && wi.product.File == f {
+		platform, _, _ := strings.Cut(f, "/")
+		if ok && wi.product.File == f || parts[platform] && !files[f] {
 			continue
 		}
 		delete(s.w.outputs, f)
 		if err := s.removeOutput(f); err != nil {
 			s.messages = append(s.messages, outputError(&engine.Product{File: f}, err))
+			continue
+		}
+		delete(s.known, f)
+		if ok { // where names that differ only in case are one file, it is gone now
+			delete(s.w.outputs, wi.product.File)
 		}
 	}
 	s.w.blobs.Forget()
+}
+
+// undecided tells on which platforms there are tasks that this build did not decide, and which files the others ever wrote. Nothing but
+// those is removed there: what an undecided task wrote is its own, even if it is old.
+func (s *session) undecided() (platforms, files map[string]bool) {
+	if s.complete() {
+		return nil, nil
+	}
+	platforms, files = map[string]bool{}, map[string]bool{}
+	decided := map[engine.Key]bool{}
+	for _, res := range s.results {
+		decided[res.Task.Key] = res.Trace != nil
+	}
+	for _, t := range s.w.all {
+		if !decided[t.Key] {
+			platforms[t.platform] = true
+			continue
+		}
+		for _, tr := range s.traces.Traces(t.Key) {
+			for i := range tr.Products {
+				files[tr.Products[i].File] = true
+			}
+		}
+	}
+	return platforms, files
 }
 
 // removeOutputs removes all outputs, and tells how many there were.
@@ -154,8 +195,13 @@ func (s *session) removeOutputs() (int, error) {
 	return n, errs
 }
 
+// removeOutput removes a file. A folder that somebody put in its place is theirs.
 func (s *session) removeOutput(file string) error {
-	return cas.RemoveOutput(s.p.OutputDir(), filepath.Join(s.p.OutputDir(), filepath.FromSlash(file)))
+	abs := filepath.Join(s.p.OutputDir(), filepath.FromSlash(file))
+	if info, err := os.Lstat(abs); err == nil && info.IsDir() {
+		return nil
+	}
+	return cas.RemoveOutput(s.p.OutputDir(), abs)
 }
 
 // knownOutputs are the files in the output tree that Kiln put there.
@@ -256,7 +302,7 @@ func (s *session) collect(clashes map[*task]diag.List) diag.List {
 func (s *session) save(r *Report) error {
 	next := &state.Snapshot{
 		Signature: s.signature(), Project: s.p.text, Build: s.number, Sources: s.w.table,
-		Whole:  s.whole() && !r.Stopped && !s.w.unsettled && len(s.unplaced) == 0 && !s.passing(),
+		Whole:  s.complete() && !r.Stopped && !s.w.unsettled && len(s.unplaced) == 0 && !s.passing(),
 		Totals: state.Totals{Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes},
 	}
 	if s.prev != nil {
@@ -271,13 +317,10 @@ func (s *session) save(r *Report) error {
 	for _, name := range slices.Sorted(maps.Keys(s.w.vars)) {
 		next.Variables = append(next.Variables, state.Variable{Name: name, Value: s.w.vars[name]})
 	}
+	next.Tasks = s.taskStates()
 	if r.Stopped {
-		// The database still tells of the build before; what it lacks is found by comparing with that build's tasks.
-		if s.prev != nil {
-			next.Tasks = s.prev.Tasks
-		}
+		next.Mirrored = 0 // the database tells of a build before, and what it lacks is not kept track of
 	} else {
-		next.Tasks = s.taskStates()
 		s.mirror(r, next)
 	}
 	return state.WriteSnapshot(s.p.snapshotPath(), next)
@@ -290,17 +333,16 @@ func (s *session) passing() bool {
 	})
 }
 
-// saveOutputs notes all outputs, those of tasks that this build was not about as they were.
+// saveOutputs notes all outputs as they are now. Those that are there although they should not be, or not as they should be, are
+// noted without a stat, which none is equal to.
 func (s *session) saveOutputs(next *state.Snapshot) {
 	next.Outputs = make([]state.Output, 0, len(s.w.outputs))
 	for _, o := range s.w.outputs {
 		next.Outputs = append(next.Outputs, o)
 	}
-	if s.prev != nil && (!s.whole() || s.stopped) {
-		for _, o := range s.prev.Outputs {
-			if _, ok := s.w.outputs[o.File]; !ok && s.w.edited[o.File] != source.Same {
-				next.Outputs = append(next.Outputs, o)
-			}
+	for f := range s.known {
+		if _, ok := s.w.outputs[f]; !ok {
+			next.Outputs = append(next.Outputs, state.Output{File: f})
 		}
 	}
 	slices.SortFunc(next.Outputs, func(a, b state.Output) int { return strings.Compare(a.File, b.File) })
@@ -308,11 +350,9 @@ func (s *session) saveOutputs(next *state.Snapshot) {
 
 // taskStates says which trace of each task holds now.
 func (s *session) taskStates() []state.TaskState {
-	held := make(map[engine.Key]uint64, len(s.results))
-	if s.prev != nil && len(s.results) < len(s.w.all) {
-		for _, ts := range s.prev.Tasks {
-			held[ts.Key] = ts.Trace
-		}
+	held := s.heldBefore()
+	if held == nil {
+		held = make(map[engine.Key]uint64, len(s.results))
 	}
 	for _, res := range s.results {
 		if res.Trace != nil {

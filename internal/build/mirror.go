@@ -79,9 +79,10 @@ func (s *session) mirrorSummary(r *Report) contentdb.Summary {
 	return sum
 }
 
-// goneAssets are those that the database knows and the project no longer has. It is asked only if some task is gone.
+// goneAssets are those that the database knows and the project no longer has. It is asked only if some task is
+// gone, or if there may have been tasks that the snapshot does not tell of.
 func (s *session) goneAssets(db *contentdb.DB, next *state.Snapshot) ([]string, error) {
-	if s.prev == nil || !slices.ContainsFunc(s.prev.Tasks, func(ts state.TaskState) bool { return s.w.byKey[ts.Key] == nil }) {
+	if s.prev == nil || s.prev.Whole && !slices.ContainsFunc(s.prev.Tasks, func(ts state.TaskState) bool { return s.w.byKey[ts.Key] == nil }) {
 		return nil, nil
 	}
 	ids, err := db.AssetIDs()
@@ -95,9 +96,6 @@ func (s *session) mirrorFiles(b *contentdb.Build) {
 		prev = s.prev.Sources
 	}
 	t := s.w.table
-	if prev == t {
-		return
-	}
 	var files []contentdb.File
 	t.Each(func(root int, path string, f *source.File) {
 		if len(t.Roots) > 1 {
@@ -107,7 +105,7 @@ func (s *session) mirrorFiles(b *contentdb.Build) {
 		}
 		if prev != nil {
 			if i, before, ok := prev.Find(path); ok && before == root {
-				if old := prev.At(i); old.Hash == f.Hash && old.Stat.Size == f.Stat.Size {
+				if s.hashes[i] == f.Hash && prev.At(i).Stat.Size == f.Stat.Size {
 					return
 				}
 			}
