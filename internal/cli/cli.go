@@ -87,6 +87,9 @@ func Main(ctx context.Context, args []string, st Streams, cfg Config) (code int)
 
 // open finds and reads the project, and tells nothing of it yet: warnings come with the first look at the files.
 func (a *app) open() (*build.Project, error) {
+	if info, err := os.Stat(a.dir); err != nil || !info.IsDir() {
+		return nil, wrongUsage("", "there is no folder %q", a.dir)
+	}
 	dir, err := project.Find(a.dir)
 	if err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ type assetLine struct {
 	ID        string              `json:"id"`
 	UUID      string              `json:"uuid"`
 	Path      string              `json:"path"`
-	Folder    bool                `json:"folder,omitempty"`
+	Folder    bool                `json:"folder"`
 	Processor string              `json:"processor"`
 	State     build.JobState      `json:"state"` // the worst of all platforms
 	Products  int                 `json:"products"`

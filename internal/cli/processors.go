@@ -180,8 +180,8 @@ type processorLine struct {
 	Name       string             `json:"name"`
 	Version    int                `json:"version"`
 	Summary    string             `json:"summary"`
-	Folder     bool               `json:"folder,omitempty"`
-	Own        bool               `json:"own,omitempty"` // of the project file
+	Folder     bool               `json:"folder"`
+	Own        bool               `json:"own"` // of the project file
 	Extensions []string           `json:"extensions"`
 	Settings   []settings.Setting `json:"settings"`
 	Products   []productTypeLine  `json:"products"`

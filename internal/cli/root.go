@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -39,18 +38,25 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		&cobra.Group{ID: groupLook, Title: "Looking into it:"},
 		&cobra.Group{ID: groupAbout, Title: "About Kiln:"},
 	)
-	root.SetHelpCommandGroupID(groupAbout)
 	root.SetFlagErrorFunc(a.flagError)
 	a.addFlags(root)
 	root.AddCommand(
+		newInitCommand(a),
 		newBuildCommand(a),
 		newLsCommand(a),
+		newWhyCommand(a),
+		newDepsCommand(a),
+		newRdepsCommand(a),
+		newQueryCommand(a),
+		newCleanCommand(a),
+		newVerifyCommand(a),
 		newSettingsCommand(a),
 		newProcessorsCommand(a),
 		newSchemaCommand(a),
 		newCompletionCommand(a),
 		newVersionCommand(a),
 	)
+	a.prepareHelp(root)
 	return root
 }
 
@@ -125,7 +131,11 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 			hint = fmt.Sprintf("did you mean --%s?", near)
 		}
 	}
-	return wrongUsage(hint, "%s", strings.TrimPrefix(err.Error(), "pflag: "))
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		return wrongUsage(hint, "--%s cannot be %q", value.GetFlag().Name, value.GetValue())
+	}
+	return wrongUsage(hint, "%v", err)
 }
 
 // words are the arguments that are no flags, as far as flags are known.

@@ -1,0 +1,285 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kiln-pipeline/kiln"
+)
+
+var update = flag.Bool("update", false, "write expected output into the scripts")
+
+// TestMain makes the test binary the kiln command too, and a tool for processors that projects declare.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"kiln": func() { kiln.Main() },
+		"tool": tool,
+	})
+}
+
+// TestScripts runs the real command: a file a behaviour.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("NO_COLOR", "1")
+			e.Values["snapshots"] = map[string]string{}
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Getuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "snapshot": snapshot, "unchanged": unchanged, "timeless": timeless, "touch": touch,
+			"lock": lock, "png": writePNG, "fields": fields, "jsonlines": jsonLines, "await": await, "writable": writable,
+			"fifo": fifo, "badname": badName,
+		},
+	})
+}
+
+// tool is what command processors of the scripts run:
+//
+//	tool join OUT IN...   writes the files one after the other
+//	tool fail IN          says that line 2 of the file is wrong
+//	tool hang             makes the file that MARK names, and waits to be killed
+func tool() {
+	die := func(err error) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	switch args := os.Args[2:]; os.Args[1] {
+	case "join":
+		var all []byte
+		for _, in := range args[1:] {
+			b, err := os.ReadFile(in)
+			if err != nil {
+				die(err)
+			}
+			all = append(all, b...)
+		}
+		if err := os.WriteFile(args[0], all, 0o666); err != nil {
+			die(err)
+		}
+	case "fail":
+		die(fmt.Errorf("%s:2:3: error: no such tile", args[0]))
+	case "hang":
+		if err := os.WriteFile(os.Getenv("MARK"), nil, 0o666); err != nil {
+			die(err)
+		}
+		select {}
+	}
+}
+
+// exits CODE COMMAND...: runs a command that must end with exactly that code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if (got == want) == neg {
+		ts.Fatalf("exit code %d", got)
+	}
+}
+
+// look describes every file below a folder: name, size, modification time and identity.
+func look(ts *testscript.TestScript, dir string) string {
+	var b strings.Builder
+	ts.Check(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "lock" {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s %d %s %s\n", path, info.Size(), info.ModTime().Format(time.RFC3339Nano), identity(info))
+		return nil
+	}))
+	return b.String()
+}
+
+// snapshot DIR...: remembers the files below folders, for unchanged.
+func snapshot(ts *testscript.TestScript, _ bool, dirs []string) {
+	for _, dir := range dirs {
+		ts.Value("snapshots").(map[string]string)[dir] = look(ts, ts.MkAbs(dir))
+	}
+}
+
+// unchanged DIR...: none of the files was written, replaced, added or removed since the snapshot.
+func unchanged(ts *testscript.TestScript, neg bool, dirs []string) {
+	for _, dir := range dirs {
+		before, ok := ts.Value("snapshots").(map[string]string)[dir]
+		if !ok {
+			ts.Fatalf("there is no snapshot of %s", dir)
+		}
+		if now := look(ts, ts.MkAbs(dir)); (now == before) == neg {
+			ts.Fatalf("before:\n%s\nnow:\n%s", before, now)
+		}
+	}
+}
+
+var (
+	times = regexp.MustCompile(`\bin \d+\.\d\ds`)
+	took  = regexp.MustCompile(` +\d+ ms  `)
+	exact = regexp.MustCompile(`"seconds":[0-9.e-]+`)
+)
+
+// timeless STREAM FILE: writes a stream of the last command to a file, with all durations as 0.
+func timeless(ts *testscript.TestScript, _ bool, args []string) {
+	s := ts.ReadFile(args[0])
+	s = strings.ReplaceAll(s, ts.Getenv("WORK"), "WORK")
+	s = times.ReplaceAllString(s, "in 0.00s")
+	s = took.ReplaceAllString(s, "  0 ms  ")
+	s = exact.ReplaceAllString(s, `"seconds":0`)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(s), 0o666))
+}
+
+// touch TIME FILE...: sets times; "now" is the present.
+func touch(ts *testscript.TestScript, _ bool, args []string) {
+	at := time.Now()
+	if args[0] != "now" {
+		var err error
+		at, err = time.Parse(time.DateOnly, args[0])
+		ts.Check(err)
+	}
+	for _, f := range args[1:] {
+		ts.Check(os.Chtimes(ts.MkAbs(f), at, at))
+	}
+}
+
+// lock DIR: holds the project in DIR, as another kiln would, until the script ends.
+func lock(ts *testscript.TestScript, _ bool, args []string) {
+	dir := filepath.Join(ts.MkAbs(args[0]), ".kiln")
+	ts.Check(os.MkdirAll(dir, 0o777))
+	l := flock.New(filepath.Join(dir, "lock"))
+	ok, err := l.TryLock()
+	ts.Check(err)
+	if !ok {
+		ts.Fatalf("the lock is held already")
+	}
+	ts.Defer(func() { l.Close() })
+}
+
+// png FILE WIDTH HEIGHT: draws a small image.
+func writePNG(ts *testscript.TestScript, _ bool, args []string) {
+	w, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	h, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	m := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			m.Set(x, y, color.NRGBA{uint8(x * 16), uint8(y * 16), 128, 255})
+		}
+	}
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(png.Encode(f, m))
+	ts.Check(f.Close())
+}
+
+// writable FILE...: takes the write protection off.
+func writable(ts *testscript.TestScript, _ bool, args []string) {
+	for _, f := range args {
+		ts.Check(os.Chmod(ts.MkAbs(f), 0o666))
+	}
+}
+
+// badname DIR: makes a file whose name is not UTF-8.
+func badName(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), "b\xff.txt"), []byte("x"), 0o666))
+}
+
+// await FILE: waits for a file that a background command makes.
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%s never came", args[0])
+}
+
+// objects are the lines of standard output as JSON, each with its fields in order.
+func objects(ts *testscript.TestScript) (lines []map[string]any, names [][]string) {
+	for line := range strings.Lines(ts.ReadFile("stdout")) {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			ts.Fatalf("%v in %s", err, line)
+		}
+		dec := json.NewDecoder(bytes.NewReader([]byte(line)))
+		var keys []string
+		dec.Token()
+		for dec.More() {
+			k, err := dec.Token()
+			ts.Check(err)
+			keys = append(keys, k.(string))
+			var skip json.RawMessage
+			ts.Check(dec.Decode(&skip))
+		}
+		if _, err := dec.Token(); err != nil && err != io.EOF {
+			ts.Check(err)
+		}
+		lines, names = append(lines, m), append(names, keys)
+	}
+	return lines, names
+}
+
+// jsonlines TYPE...: standard output is JSON, an object a line, of these types in this order; several in a row count once.
+func jsonLines(ts *testscript.TestScript, _ bool, want []string) {
+	lines, _ := objects(ts)
+	var types []string
+	for _, l := range lines {
+		types = append(types, fmt.Sprint(l["type"]))
+	}
+	if types = slices.Compact(types); !slices.Equal(types, want) {
+		ts.Fatalf("objects of type %v", types)
+	}
+}
+
+// fields TYPE NAME...: there is an object of that type, and all that there are have exactly these fields, in this order.
+func fields(ts *testscript.TestScript, _ bool, args []string) {
+	lines, names := objects(ts)
+	found := false
+	for i, l := range lines {
+		if l["type"] != args[0] {
+			continue
+		}
+		found = true
+		if !slices.Equal(names[i][1:], args[1:]) {
+			ts.Fatalf("fields of %s: %v", args[0], names[i])
+		}
+	}
+	if !found {
+		ts.Fatalf("no object of type %s", args[0])
+	}
+}
