@@ -1,33 +1,20 @@
 package source
 
 import (
-	"bytes"
 	"errors"
-	"io"
+	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"sort"
-	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
-	"unicode/utf8"
-
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
 )
-
-// IgnoreFile in any folder lists patterns in .gitignore syntax.
-const IgnoreFile = ".kilnignore"
-
-// builtinIgnore is what no game content is: version control, what desktops and editors leave behind.
-var builtinIgnore = []string{
-	".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", "desktop.ini", "*~", ".#*", ".*.sw[op]",
-}
 
 // Options of a scan.
 type Options struct {
@@ -39,223 +26,285 @@ type Options struct {
 	Hash    bool // look at the content of every file whose hash is known, whatever its stat says
 }
 
-// Change is a file whose content, presence or trouble differs from the table before.
-type Change struct {
-	Root int
-	Path string
-}
-
 // Scan makes the table anew. prev is the table of last time under the same options, or nil: then everything is listed. Files and folders
 // that are as they were keep their hashes and listings. The answer tells whether content, presence or a listing changed at all, and
-// whether any stat did; where neither is so, the table is prev itself.
+// whether any stat did; where neither is so, the table is prev itself. A file whose hash was not known counts as changed if its stat did.
+//
+// First every folder and file of prev is looked at side by side, which is all there is to do if nothing changed. If some folder's
+// entries may be others, the tree is walked from its roots: folders that were found to be as they were are taken over, others
+// are listed. What changed is found by comparing the two tables.
 func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
-	s := &scan{o: o, prev: prev}
-	for i, r := range o.Roots {
-		if _, err := os.Stat(r); err != nil {
+	for _, r := range o.Roots {
+		if info, err := os.Stat(r); err != nil {
 			return nil, false, false, err
-		}
-		if prev == nil || o.Relist {
-			s.todo = append(s.todo, &folder{Folder: Folder{Root: i}})
+		} else if !info.IsDir() {
+			return nil, false, false, fmt.Errorf("source root %s is not a folder", r)
 		}
 	}
-	if prev != nil && !o.Relist {
-		if same := s.look(); same && len(s.suspects) == 0 {
+	s := &scan{o: o, prev: prev}
+	if prev != nil && !slices.Equal(prev.Roots, o.Roots) {
+		s.prev = nil
+	}
+	if s.prev != nil && !o.Relist && !o.Hash {
+		switch s.look() {
+		case sameStats:
 			return prev, false, false, nil
+		case otherStats:
+			s.takeOver()
 		}
 	}
-	s.list()
+	if s.kept == nil {
+		s.walk()
+	}
 	t = s.assemble()
-	contents = s.hashSuspects(t)
-	return t, contents || s.listed, true, nil
+	contents, stats = s.compare(t)
+	if !contents && !stats {
+		t = prev
+	}
+	return t, contents, stats, nil
 }
 
 // scan is one Scan under way.
 type scan struct {
-	o    Options
-	prev *Table
-	real []string
-
-	kept     []*folder // as they were, but for stats
-	todo     []*folder // to be listed
-	mu       sync.Mutex
-	listed   bool // some listing differs from before
-	suspects []suspect
-	ignores  map[string][]gitignore.Pattern
+	o     Options
+	prev  *Table
+	found []finding // by folder of prev; nil: everything is listed
+	below [][]int   // by folder of prev: the folders in it
+	kept  []*folder
 }
 
 // folder is a folder under construction.
 type folder struct {
 	Folder
-	files []File
-	links []string // real paths of the folders that hold the symbolic links on the way here
+	files  []File
+	real   string    // its path without symbolic links, in the system's own form
+	ignore []pattern // of the project and of the ignore files down to here
+	links  []string  // real paths of the folders that hold the symbolic links on the way here
+	force  bool      // what prev has of it is not to be trusted
+	gone   bool
 }
 
-type suspect struct {
-	root int
-	path string
-	old  digest.Hash
-	stat Stat
+// sub is a folder in a folder.
+func (f *folder) sub(name string) *folder {
+	return &folder{Folder: Folder{Root: f.Root, Path: join(f.Path, name)}, real: f.real + string(filepath.Separator) + name, ignore: f.ignore}
 }
 
-// look compares the stats of all that prev has. It fills kept and todo, and reports whether nothing at all differs.
-func (s *scan) look() bool {
-	p := s.prev
-	out := make([]*folder, len(p.Folders))
-	var same atomic.Bool
-	same.Store(true)
-	s.parallel(len(p.Folders), func(i int) {
-		f, changed := s.lookFolder(&p.Folders[i])
-		if changed {
-			same.Store(false)
-		}
-		out[i] = f
-	})
-	for i, f := range out {
-		switch {
-		case f == nil: // as it was, stats and all
-			old := &p.Folders[i]
-			s.kept = append(s.kept, &folder{Folder: *old, files: p.Files[old.First : old.First+old.Count]})
-		case f.Stat == Stat{}: // to be listed, if its parent still has it
-		default:
-			s.kept = append(s.kept, f)
-		}
+// listing says how much of a folder of prev still holds. The greatest of all folders decides what is to be done.
+type listing int
+
+const (
+	sameStats  listing = iota // nothing differs
+	otherStats                // the entries are the same; finding.files has what is known of them now
+	otherNames                // it must be listed
+	otherEntry                // it is no folder any more, or a link to one: what holds it must be listed
+)
+
+// finding is what a look at a folder of prev came to.
+type finding struct {
+	listing listing
+	files   []File
+}
+
+// look compares the stats of all that prev has.
+func (s *scan) look() listing {
+	s.found = make([]finding, len(s.prev.Folders))
+	s.parallel(len(s.found), func(i int) { s.found[i] = s.lookFolder(&s.prev.Folders[i]) })
+	most := sameStats
+	for i := range s.found {
+		most = max(most, s.found[i].listing)
 	}
-	// A changed folder is listed from scratch, with what is below it in prev taken over by the walk.
-	if !same.Load() {
-		s.relist(out)
-	}
-	return same.Load()
+	return most
 }
 
-// lookFolder stats a folder and its files. nil: all as it was. A zero Stat: the listing is not to be trusted.
-func (s *scan) lookFolder(old *Folder) (*folder, bool) {
-	d, err := openDir(s.abs(old.Root, old.Path))
+func (s *scan) lookFolder(old *Folder) finding {
+	d, err := openDir(s.abs(old.Root, old.Path), old.Path == "")
 	if err != nil {
-		return &folder{Folder: Folder{Root: old.Root, Path: old.Path}}, true
+		return finding{listing: otherEntry}
 	}
 	defer d.close()
 	st, err := d.self()
-	if err != nil || old.Racy || st.MTime != old.Stat.MTime || st.Inode != old.Stat.Inode {
-		return &folder{Folder: Folder{Root: old.Root, Path: old.Path}}, true
+	if err != nil || old.Racy || st.MTime != old.Stat.MTime || st.CTime != old.Stat.CTime || st.Inode != old.Stat.Inode {
+		return finding{listing: otherNames}
 	}
 	files := s.prev.Files[old.First : old.First+old.Count]
 	var fresh []File // copied on the first difference
 	for i := range files {
-		f := &files[i]
-		if !f.visible() && f.Trouble != IgnoreList {
-			continue
+		f, l := s.lookFile(old, d, &files[i])
+		if l == otherNames {
+			return finding{listing: otherNames}
 		}
-		st, mode, err := d.stat(f.Name)
-		if err != nil || mode != 0 {
-			return &folder{Folder: Folder{Root: old.Root, Path: old.Path}}, true
+		if l == otherStats {
+			if fresh == nil {
+				fresh = slices.Clone(files)
+			}
+			fresh[i] = f
 		}
-		if st == f.Stat && !f.Racy && !(s.o.Hash && !f.Hash.IsZero()) {
-			continue
-		}
-		if f.Trouble == IgnoreList {
-			return &folder{Folder: Folder{Root: old.Root, Path: old.Path}}, true
-		}
-		if fresh == nil {
-			fresh = slices.Clone(files)
-		}
-		s.changed(old.Root, old.Path, &fresh[i], st, d)
 	}
 	if fresh == nil {
-		return nil, false
+		return finding{}
 	}
-	return &folder{Folder: *old, files: fresh}, true
+	return finding{otherStats, fresh}
 }
 
-// changed takes over a new stat; content that was known becomes suspect.
-func (s *scan) changed(root int, dir string, f *File, st Stat, d dir) {
-	if !f.Hash.IsZero() {
-		s.mu.Lock()
-		s.suspects = append(s.suspects, suspect{root, path.Join(dir, f.Name), f.Hash, st})
-		s.mu.Unlock()
-	} else if st.Size != f.Stat.Size || f.Trouble == LFSPointer {
-		s.mu.Lock()
-		s.listed = true
-		s.mu.Unlock()
+// lookFile compares one entry, and gives it anew if it has other stats.
+func (s *scan) lookFile(in *Folder, d dir, old *File) (File, listing) {
+	if old.Trouble == NotUTF8 {
+		return File{}, sameStats
 	}
-	f.Stat, f.Hash, f.Racy = st, digest.Hash{}, false
-	f.Trouble = lfs(s.abs(root, path.Join(dir, f.Name)), st.Size)
+	st, mode, err := d.stat(old.Name)
+	now := File{Name: old.Name, Stat: st}
+	switch {
+	case err != nil:
+		return File{}, otherNames
+	case mode == fs.ModeSymlink:
+		// A folder that is reached by a link is listed at each scan, whatever is found here, so the path of this one is its real one.
+		now, _ = s.link(&folder{Folder: *in, real: filepath.FromSlash(s.abs(in.Root, in.Path))}, old.Name)
+	case mode == fs.ModeIrregular:
+		now = File{Name: old.Name, Trouble: Irregular}
+	case mode != 0:
+		return File{}, otherNames
+	case old.Trouble == IgnoreList, old.Trouble == LFSPointer:
+		now.Trouble = old.Trouble // unless its stat says otherwise
+	}
+	switch {
+	case now.Name == old.Name && now.Trouble == old.Trouble && now.Stat == old.Stat && !old.Racy:
+		return File{}, sameStats
+	case !old.visible() || !now.visible() || now.Name == "":
+		return File{}, otherNames
+	}
+	now.Hash, now.Racy = digest.Hash{}, false
+	now.Trouble = lfs(s.abs(in.Root, join(in.Path, old.Name)), now.Stat.Size)
+	return now, otherStats
 }
 
-// relist puts folders that must be listed into todo, but only the topmost: the walk finds the rest.
-func (s *scan) relist(out []*folder) {
-	bad := map[[2]string]bool{}
-	for i, f := range out {
-		if f == nil || f.Stat != (Stat{}) {
-			continue
+// takeOver keeps all folders of prev.
+func (s *scan) takeOver() {
+	for i := range s.prev.Folders {
+		f := &folder{Folder: s.prev.Folders[i]}
+		f.files = s.filesNow(i)
+		s.kept = append(s.kept, f)
+	}
+}
+
+// filesNow are the entries of a folder of prev that need not be listed.
+func (s *scan) filesNow(i int) []File {
+	if s.found[i].files != nil {
+		return s.found[i].files
+	}
+	f := &s.prev.Folders[i]
+	return s.prev.Files[f.First : f.First+f.Count]
+}
+
+// walk visits all folders from the roots down, those of one depth side by side.
+func (s *scan) walk() {
+	if s.found != nil {
+		s.family()
+	}
+	var base []pattern
+	for _, line := range slices.Concat(builtinIgnore, s.o.Ignore) {
+		if p, ok := parsePattern(line, ""); ok {
+			base = append(base, p)
 		}
-		old := &s.prev.Folders[i]
-		bad[[2]string{s.o.Roots[old.Root], old.Path}] = true
-		if old.Path == "" || !s.hasBadParent(bad, old) {
-			s.todo = append(s.todo, &folder{Folder: Folder{Root: old.Root, Path: old.Path}, links: s.linksTo(old.Root, old.Path)})
-		}
 	}
-	if len(bad) == 0 {
-		return
+	var level []*folder
+	for i, r := range s.o.Roots {
+		level = append(level, &folder{Folder: Folder{Root: i}, real: filepath.FromSlash(r), ignore: slices.Clip(base)})
 	}
-	s.kept = slices.DeleteFunc(s.kept, func(f *folder) bool { return s.hasBadParent(bad, &f.Folder) })
-	s.listed = true
-}
-
-func (s *scan) hasBadParent(bad map[[2]string]bool, f *Folder) bool {
-	for p := f.Path; p != ""; {
-		p, _ = split(p)
-		if bad[[2]string{s.o.Roots[f.Root], p}] {
-			return true
-		}
-	}
-	return false
-}
-
-// list lists the folders in todo and all below them, side by side.
-func (s *scan) list() {
-	for len(s.todo) > 0 {
-		level := s.todo
-		s.todo = nil
+	for len(level) > 0 {
 		below := make([][]*folder, len(level))
-		gone := make([]bool, len(level))
-		s.parallel(len(level), func(i int) {
-			below[i], gone[i] = s.listFolder(level[i])
-		})
-		for i, f := range level {
-			if !gone[i] {
+		s.parallel(len(level), func(i int) { below[i] = s.visit(level[i]) })
+		for _, f := range level {
+			if !f.gone {
 				s.kept = append(s.kept, f)
 			}
-			s.todo = append(s.todo, below[i]...)
 		}
-		s.listed = true
+		level = slices.Concat(below...)
 	}
 }
 
-// listFolder lists one folder, and tells the folders in it. gone: it is no longer there.
-func (s *scan) listFolder(f *folder) (below []*folder, gone bool) {
-	abs := s.abs(f.Root, f.Path)
-	now := time.Now()
-	d, err := openDir(abs)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, true
+// family finds the folders in each folder of prev, and lists again those that hold one which is no folder any more.
+func (s *scan) family() {
+	s.prev.index()
+	s.below = make([][]int, len(s.found))
+	for i := range s.prev.Folders {
+		f := &s.prev.Folders[i]
+		if f.Path == "" {
+			continue
 		}
+		dir, _ := split(f.Path)
+		up, ok := s.prev.folders[f.Root][dir]
+		if !ok {
+			continue
+		}
+		s.below[up] = append(s.below[up], i)
+		if s.found[i].listing == otherEntry {
+			s.found[up].listing = max(s.found[up].listing, otherNames)
+		}
+	}
+}
+
+// visit takes a folder over from prev or lists it, and tells the folders in it.
+func (s *scan) visit(f *folder) []*folder {
+	i, known := s.known(f)
+	if !known || f.force || s.found == nil || s.found[i].listing > otherStats {
+		return s.list(f)
+	}
+	f.Folder, f.files = s.prev.Folders[i], s.filesNow(i)
+	if e, ok := entryIn(f.files, IgnoreFile); ok {
+		s.readIgnore(f, e)
+	}
+	subs := make([]*folder, len(s.below[i]))
+	for k, j := range s.below[i] {
+		_, name := split(s.prev.Folders[j].Path)
+		subs[k] = f.sub(name)
+	}
+	return subs
+}
+
+// known finds a folder in prev.
+func (s *scan) known(f *folder) (int, bool) {
+	if s.prev == nil {
+		return 0, false
+	}
+	s.prev.index()
+	i, ok := s.prev.folders[f.Root][f.Path]
+	return i, ok
+}
+
+func entryIn(files []File, name string) (File, bool) {
+	i := sort.Search(len(files), func(i int) bool { return files[i].Name >= name })
+	if i == len(files) || files[i].Name != name {
+		return File{}, false
+	}
+	return files[i], true
+}
+
+// list lists one folder, and tells the folders in it.
+func (s *scan) list(f *folder) (below []*folder) {
+	now := time.Now()
+	d, err := openDir(s.abs(f.Root, f.Path), true)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		f.gone = true // since what holds it was listed, which will be noticed there
+		return nil
+	}
+	if err != nil {
 		f.files = []File{{Name: ".", Trouble: Unreadable}}
-		return nil, false
+		return nil
 	}
 	defer d.close()
 	if f.Stat, err = d.self(); err != nil {
-		return nil, true
+		f.gone = true
+		return nil
 	}
 	f.Racy = racy(f.Stat.MTime, now)
 	entries, err := d.list()
 	if err != nil {
 		f.files = []File{{Name: ".", Trouble: Unreadable}}
-		return nil, false
+		return nil
 	}
-	ignored := s.ignored(f.Root, f.Path)
+	s.listIgnore(f, d, entries)
 	for _, e := range entries {
-		file, sub := s.entry(f, d, e, ignored)
+		file, sub := s.entry(f, d, e.Name(), e.Type())
 		if sub != nil {
 			below = append(below, sub)
 		} else if file.Name != "" {
@@ -263,180 +312,42 @@ func (s *scan) listFolder(f *folder) (below []*folder, gone bool) {
 		}
 	}
 	sort.Slice(f.files, func(i, j int) bool { return f.files[i].Name < f.files[j].Name })
-	return below, false
+	return below
 }
 
-// entry is one entry of a folder: a file, a folder, or neither if it is ignored.
-func (s *scan) entry(f *folder, d dir, e fs.DirEntry, ignored func(string, bool) bool) (File, *folder) {
-	name, mode := e.Name(), e.Type()
-	if !utf8.ValidString(name) {
-		return File{Name: name, Trouble: NotUTF8}, nil
+// listIgnore reads the ignore file among the entries of a folder. If it is not the one that prev knows, nothing below is taken over.
+func (s *scan) listIgnore(f *folder, d dir, entries []fs.DirEntry) {
+	var before, after File
+	if i, ok := s.known(f); ok {
+		old := &s.prev.Folders[i]
+		before, _ = entryIn(s.prev.Files[old.First:old.First+old.Count], IgnoreFile)
 	}
-	rel := path.Join(f.Path, name)
-	if mode&fs.ModeSymlink == 0 && ignored(rel, mode.IsDir()) {
-		return File{}, nil
-	}
-	sub := &folder{Folder: Folder{Root: f.Root, Path: rel}, links: f.links}
-	if mode&fs.ModeSymlink != 0 {
-		return s.link(sub, d, name, ignored)
-	}
-	switch {
-	case mode.IsDir():
-		if slices.Contains(s.o.Exclude, filepath.FromSlash(s.abs(f.Root, rel))) {
-			return File{}, nil
+	for _, e := range entries {
+		if e.Name() == IgnoreFile {
+			after, _ = s.entry(f, d, e.Name(), e.Type())
+			s.readIgnore(f, after)
 		}
-		return File{}, sub
-	case !mode.IsRegular():
-		return File{Name: name, Trouble: Irregular}, nil
 	}
-	st, _, err := d.stat(name)
-	if err != nil {
-		return File{}, nil // gone since it was listed
+	if before != after || before.Racy {
+		f.force = true
 	}
-	if name == IgnoreFile {
-		return File{Name: name, Stat: st, Trouble: IgnoreList, Racy: racy(st.MTime, time.Now())}, nil
-	}
-	return s.file(f.Root, rel, name, st), nil
 }
 
-// file is the entry of a regular file; it keeps the hash it had if nothing changed.
-func (s *scan) file(root int, rel, name string, st Stat) File {
-	out := File{Name: name, Stat: st}
-	if s.prev != nil {
-		if i, ok := s.prev.FindIn(root, rel); ok {
-			old := s.prev.At(i)
-			if old.Stat == st && !old.Racy && !s.o.Hash {
-				return old
-			}
-			if !old.Hash.IsZero() {
-				s.mu.Lock()
-				s.suspects = append(s.suspects, suspect{root, rel, old.Hash, st})
-				s.mu.Unlock()
-			}
-		}
+// readIgnore adds the patterns of a folder's ignore file.
+func (s *scan) readIgnore(f *folder, e File) {
+	if e.Trouble != IgnoreList {
+		return
 	}
-	out.Trouble = lfs(s.abs(root, rel), st.Size)
-	return out
+	base := ""
+	if f.Path != "" {
+		base = f.Path + "/"
+	}
+	if data, err := os.ReadFile(s.abs(f.Root, join(f.Path, IgnoreFile))); err == nil && len(data) <= maxIgnoreFile {
+		f.ignore = append(slices.Clip(f.ignore), parsePatterns(string(data), base)...)
+	}
 }
 
-// link follows a symbolic link, if it stays inside the roots and makes no loop.
-func (s *scan) link(sub *folder, d dir, name string, ignored func(string, bool) bool) (File, *folder) {
-	abs := s.abs(sub.Root, sub.Path)
-	target, err := filepath.EvalSymlinks(filepath.FromSlash(abs))
-	if err != nil {
-		if ignored(sub.Path, false) {
-			return File{}, nil
-		}
-		if strings.Contains(err.Error(), "too many links") {
-			return File{Name: name, Trouble: Loop}, nil
-		}
-		return File{Name: name, Trouble: Dangling}, nil
-	}
-	st, mode, err := StatPath(abs)
-	if err != nil {
-		return File{Name: name, Trouble: Dangling}, nil
-	}
-	switch {
-	case ignored(sub.Path, mode.IsDir()):
-		return File{}, nil
-	case !s.inside(target):
-		return File{Name: name, Trouble: Escapes}, nil
-	case mode.IsDir():
-		parent, err := filepath.EvalSymlinks(filepath.FromSlash(path.Dir(abs)))
-		sub.links = append(slices.Clip(sub.links), parent)
-		if err != nil || slices.ContainsFunc(sub.links, func(at string) bool { return within(at, target) }) {
-			return File{Name: name, Trouble: Loop}, nil
-		}
-		return File{}, sub
-	case mode != 0:
-		return File{Name: name, Trouble: Irregular}, nil
-	}
-	return s.file(sub.Root, sub.Path, name, st), nil
-}
-
-func (s *scan) inside(target string) bool {
-	for _, r := range s.o.Roots {
-		if within(target, filepath.FromSlash(r)) {
-			return true
-		}
-	}
-	return false
-}
-
-// within tells whether a path is a folder or below it.
-func within(p, folder string) bool {
-	return p == folder || strings.HasPrefix(p, folder+string(filepath.Separator))
-}
-
-// linksTo finds the folder.links of a folder that is listed again on its own.
-func (s *scan) linksTo(root int, p string) []string {
-	var links []string
-	for i := 0; i <= len(p); i++ {
-		if i < len(p) && p[i] != '/' || p == "" {
-			continue
-		}
-		abs := filepath.FromSlash(s.abs(root, p[:i]))
-		if info, err := os.Lstat(abs); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			if parent, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
-				links = append(links, parent)
-			}
-		}
-	}
-	return links
-}
-
-// ignored is the test for entries of a folder: built-in patterns, the project's, and those of the ignore
-// files from the root down to the folder; the last that matches decides.
-func (s *scan) ignored(root int, dir string) func(rel string, isDir bool) bool {
-	var ps []gitignore.Pattern
-	for _, p := range builtinIgnore {
-		ps = append(ps, gitignore.ParsePattern(p, nil))
-	}
-	for _, p := range s.o.Ignore {
-		ps = append(ps, gitignore.ParsePattern(p, nil))
-	}
-	at, rest := "", dir
-	for {
-		ps = append(ps, s.ignoreFile(root, at)...)
-		if rest == "" {
-			break
-		}
-		first, after, _ := strings.Cut(rest, "/")
-		at, rest = path.Join(at, first), after
-	}
-	m := gitignore.NewMatcher(ps)
-	return func(rel string, isDir bool) bool { return m.Match(strings.Split(rel, "/"), isDir) }
-}
-
-// ignoreFile reads the patterns of one folder, once.
-func (s *scan) ignoreFile(root int, dir string) []gitignore.Pattern {
-	key := s.abs(root, path.Join(dir, IgnoreFile))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ps, ok := s.ignores[key]; ok {
-		return ps
-	}
-	var ps []gitignore.Pattern
-	if data, err := os.ReadFile(key); err == nil {
-		var domain []string
-		if dir != "" {
-			domain = strings.Split(dir, "/")
-		}
-		for line := range strings.Lines(string(data)) {
-			line = strings.TrimRight(line, "\r\n")
-			if line != "" && !strings.HasPrefix(line, "#") {
-				ps = append(ps, gitignore.ParsePattern(line, domain))
-			}
-		}
-	}
-	if s.ignores == nil {
-		s.ignores = map[string][]gitignore.Pattern{}
-	}
-	s.ignores[key] = ps
-	return ps
-}
-
-// assemble makes the table of what was kept and listed.
+// assemble makes the table of what was kept.
 func (s *scan) assemble() *Table {
 	t := &Table{Roots: s.o.Roots}
 	sort.Slice(s.kept, func(i, j int) bool {
@@ -452,10 +363,7 @@ func (s *scan) assemble() *Table {
 	}
 	t.Files = make([]File, 0, n)
 	t.Folders = make([]Folder, 0, len(s.kept))
-	for i, f := range s.kept {
-		if i > 0 && s.kept[i-1].Root == f.Root && s.kept[i-1].Path == f.Path {
-			continue
-		}
+	for _, f := range s.kept {
 		f.First, f.Count = len(t.Files), len(f.files)
 		t.Folders = append(t.Folders, f.Folder)
 		t.Files = append(t.Files, f.files...)
@@ -463,22 +371,63 @@ func (s *scan) assemble() *Table {
 	return t
 }
 
-// hashSuspects looks at the content of files whose stat changed, and tells whether any of it did. What
-// cannot be read counts as changed; who needs it will say so.
-func (s *scan) hashSuspects(t *Table) bool {
-	var differs atomic.Bool
-	s.parallel(len(s.suspects), func(i int) {
-		su := &s.suspects[i]
-		at, ok := t.FindIn(su.root, su.path)
+// compare finds what differs from prev. It hashes the files that have another stat than when their hash was made; what
+// cannot be read counts as changed, and who needs it will say so.
+func (s *scan) compare(t *Table) (contents, stats bool) {
+	if s.prev == nil {
+		return true, true
+	}
+	contents = len(t.Folders) != len(s.prev.Folders) || len(t.Files) != len(s.prev.Files)
+	var pairs [][2]Index // entries that differ, then and now
+	for i := range t.Folders {
+		now := &folder{Folder: t.Folders[i]}
+		j, ok := s.known(now)
 		if !ok {
-			differs.Store(true)
-			return
+			contents = true
+			continue
 		}
-		if h, err := t.Hash(at); err != nil || h != su.old {
+		old := s.prev.Folders[j]
+		stats = stats || old.Stat != now.Stat || old.Racy != now.Racy
+		more, differ := pair(s.prev, &old, t, &now.Folder)
+		pairs, contents = append(pairs, more...), contents || differ
+	}
+	var differs, other atomic.Bool
+	s.parallel(len(pairs), func(k int) {
+		old, i := s.prev.Files[pairs[k][0]], pairs[k][1]
+		now := t.Files[i]
+		if !old.Hash.IsZero() && now.visible() {
+			if _, err := t.Hash(i); err != nil {
+				differs.Store(true)
+			}
+			now = t.At(i)
+		}
+		if old.Trouble != now.Trouble || old.visible() && (old.Hash != now.Hash || old.Hash.IsZero() && old.Stat != now.Stat) {
 			differs.Store(true)
+		}
+		if old != now {
+			other.Store(true)
 		}
 	})
-	return differs.Load()
+	return contents || differs.Load(), stats || other.Load()
+}
+
+// pair finds the entries of a folder that are not the same in two tables, and whether one has an entry that the other has not.
+func pair(prev *Table, old *Folder, t *Table, now *Folder) (pairs [][2]Index, differ bool) {
+	before := prev.Files[old.First : old.First+old.Count]
+	differ = old.Count != now.Count
+	for i := range now.Count {
+		f := &t.Files[now.First+i]
+		j := i
+		if j >= len(before) || before[j].Name != f.Name {
+			j = sort.Search(len(before), func(j int) bool { return before[j].Name >= f.Name })
+		}
+		if j == len(before) || before[j].Name != f.Name {
+			differ = true
+		} else if before[j] != *f {
+			pairs = append(pairs, [2]Index{Index(old.First + j), Index(now.First + i)})
+		}
+	}
+	return pairs, differ
 }
 
 func (s *scan) abs(root int, p string) string {
@@ -504,24 +453,4 @@ func (s *scan) parallel(n int, f func(int)) {
 		})
 	}
 	wg.Wait()
-}
-
-// lfsPrefix begins every Git LFS pointer (git-lfs spec, version 1). Pointers are
-// about 130 bytes long, and under 1,024 by the specification.
-var lfsPrefix = []byte("version https://git-lfs.github.com/spec/v1\n")
-
-func lfs(abs string, size int64) Trouble {
-	if size < int64(len(lfsPrefix)) || size >= 1024 {
-		return Fine
-	}
-	f, err := os.Open(abs)
-	if err != nil {
-		return Fine
-	}
-	defer f.Close()
-	head := make([]byte, len(lfsPrefix))
-	if _, err := io.ReadFull(f, head); err != nil || !bytes.Equal(head, lfsPrefix) {
-		return Fine
-	}
-	return LFSPointer
 }

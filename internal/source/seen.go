@@ -61,7 +61,7 @@ func compare(base string, seen []Seen, out []Presence) {
 }
 
 func compareFolder(abs string, seen []Seen, out []Presence) {
-	d, err := openDir(abs)
+	d, err := openDir(abs, true)
 	if err != nil {
 		for i := range out {
 			out[i] = Missing

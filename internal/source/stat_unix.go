@@ -13,8 +13,13 @@ import (
 // stat against 0.95 for os.Lstat.
 type dir struct{ f *os.File }
 
-func openDir(path string) (dir, error) {
-	f, err := os.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+// openDir opens a folder. Unless follow is set, a symbolic link to one is an error.
+func openDir(path string, follow bool) (dir, error) {
+	flags := unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK
+	if !follow {
+		flags |= unix.O_NOFOLLOW
+	}
+	f, err := os.OpenFile(path, flags, 0)
 	return dir{f}, err
 }
 
@@ -29,14 +34,14 @@ func (d dir) self() (Stat, error) {
 	return statOf(&st), nil
 }
 
-// names lists the folder.
+// list lists the folder.
 func (d dir) list() ([]fs.DirEntry, error) { return d.f.ReadDir(-1) }
 
-// stat follows symbolic links.
+// stat does not follow symbolic links.
 func (d dir) stat(name string) (Stat, fs.FileMode, error) {
 	var st unix.Stat_t
 	for {
-		err := unix.Fstatat(int(d.f.Fd()), name, &st, 0)
+		err := unix.Fstatat(int(d.f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if err == unix.EINTR {
 			continue
 		}
@@ -57,6 +62,8 @@ func modeOf(m uint32) fs.FileMode {
 		return 0
 	case unix.S_IFDIR:
 		return fs.ModeDir
+	case unix.S_IFLNK:
+		return fs.ModeSymlink
 	}
 	return fs.ModeIrregular
 }

@@ -3,18 +3,22 @@ package source
 import (
 	"io/fs"
 	"os"
-
-	"golang.org/x/sys/windows"
+	"syscall"
 )
 
 // dir is a folder. Windows has no stat relative to an open folder in the standard
 // library, so files are found by path, which costs more.
 type dir struct{ path string }
 
-func openDir(path string) (dir, error) {
-	info, err := os.Stat(path)
+// openDir opens a folder. Unless follow is set, a symbolic link to one is an error.
+func openDir(path string, follow bool) (dir, error) {
+	stat := os.Lstat
+	if follow {
+		stat = os.Stat
+	}
+	info, err := stat(path)
 	if err == nil && !info.IsDir() {
-		err = &fs.PathError{Op: "open", Path: path, Err: windows.ERROR_DIRECTORY}
+		err = &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
 	}
 	return dir{path}, err
 }
@@ -28,7 +32,14 @@ func (d dir) self() (Stat, error) {
 
 func (d dir) list() ([]fs.DirEntry, error) { return os.ReadDir(d.path) }
 
-func (d dir) stat(name string) (Stat, fs.FileMode, error) { return StatPath(d.path + `\` + name) }
+// stat does not follow symbolic links.
+func (d dir) stat(name string) (Stat, fs.FileMode, error) {
+	info, err := os.Lstat(d.path + `\` + name)
+	if err != nil {
+		return Stat{}, 0, err
+	}
+	return statOf(info), info.Mode().Type(), nil
+}
 
 func statOf(info fs.FileInfo) Stat {
 	return Stat{Size: info.Size(), MTime: info.ModTime().UnixNano()}

@@ -7,7 +7,6 @@
 package source
 
 import (
-	"path"
 	"sort"
 	"strings"
 	"sync"
@@ -94,6 +93,13 @@ func split(p string) (dir, name string) {
 	return "", p
 }
 
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
 // FindIn finds a file in one root by its path below it.
 func (t *Table) FindIn(root int, p string) (Index, bool) {
 	t.index()
@@ -170,7 +176,7 @@ func (t *Table) Paths() []string {
 		f := &t.Folders[i]
 		for j := f.First; j < f.First+f.Count; j++ {
 			if t.Files[j].visible() {
-				all = append(all, path.Join(f.Path, t.Files[j].Name))
+				all = append(all, join(f.Path, t.Files[j].Name))
 			}
 		}
 	}
@@ -206,7 +212,7 @@ func (t *Table) folderOf(i Index) *Folder {
 // PathOf is a file's root and path below it.
 func (t *Table) PathOf(i Index) (root int, p string) {
 	f := t.folderOf(i)
-	return f.Root, path.Join(f.Path, t.Files[i].Name)
+	return f.Root, join(f.Path, t.Files[i].Name)
 }
 
 // Each calls f for every file that can be read, in the order of the table.
@@ -215,7 +221,7 @@ func (t *Table) Each(f func(root int, path string, file *File)) {
 		d := &t.Folders[i]
 		for j := d.First; j < d.First+d.Count; j++ {
 			if t.Files[j].visible() {
-				f(d.Root, path.Join(d.Path, t.Files[j].Name), &t.Files[j])
+				f(d.Root, join(d.Path, t.Files[j].Name), &t.Files[j])
 			}
 		}
 	}

@@ -1,0 +1,135 @@
+package source
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// entry is one entry of a folder: a file, a folder, or neither if it is ignored or gone.
+func (s *scan) entry(f *folder, d dir, name string, mode fs.FileMode) (File, *folder) {
+	if !utf8.ValidString(name) {
+		return File{Name: name, Trouble: NotUTF8}, nil
+	}
+	rel := join(f.Path, name)
+	var file File
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		var to *folder
+		if file, to = s.link(f, name); to != nil || file.Trouble == Dangling {
+			if ignored(f.ignore, rel, true) {
+				return File{}, nil
+			}
+		}
+		if to != nil {
+			return File{}, to
+		}
+	case mode.IsDir():
+		sub := f.sub(name)
+		sub.links, sub.force = f.links, f.force
+		if ignored(f.ignore, rel, true) || s.excluded(sub.real) {
+			return File{}, nil
+		}
+		return File{}, sub
+	case !mode.IsRegular():
+		file = File{Name: name, Trouble: Irregular}
+	default:
+		st, now, err := d.stat(name)
+		if err != nil || now != 0 {
+			return File{}, nil // gone since it was listed, or something else
+		}
+		file = s.file(f, name, st)
+	}
+	if file.Trouble != IgnoreList && ignored(f.ignore, rel, false) {
+		return File{}, nil
+	}
+	return file, nil
+}
+
+// file is the entry of a regular file; it keeps the hash it had if nothing changed.
+func (s *scan) file(f *folder, name string, st Stat) File {
+	if name == IgnoreFile && st.Size <= maxIgnoreFile {
+		return File{Name: name, Stat: st, Trouble: IgnoreList, Racy: racy(st.MTime, time.Now())}
+	}
+	rel := join(f.Path, name)
+	if s.prev != nil && !s.o.Hash {
+		if i, ok := s.prev.FindIn(f.Root, rel); ok {
+			if old := s.prev.At(i); old.Stat == st && !old.Racy && old.visible() {
+				return old
+			}
+		}
+	}
+	return File{Name: name, Stat: st, Trouble: lfs(s.abs(f.Root, rel), st.Size)}
+}
+
+// link follows a symbolic link, if it stays inside the roots and makes no loop. The answer is a file, which may be in trouble, or a folder, or
+// neither if it leads to a folder that is passed over.
+func (s *scan) link(f *folder, name string) (File, *folder) {
+	abs := filepath.FromSlash(s.abs(f.Root, join(f.Path, name)))
+	target, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		if strings.Contains(err.Error(), "too many links") { // it has no error value of its own
+			return File{Name: name, Trouble: Loop}, nil
+		}
+		return File{Name: name, Trouble: Dangling}, nil
+	}
+	st, mode, err := StatPath(abs)
+	switch {
+	case err != nil:
+		return File{Name: name, Trouble: Dangling}, nil
+	case !s.inside(target):
+		return File{Name: name, Trouble: Escapes}, nil
+	case mode.IsDir():
+		sub := f.sub(name)
+		sub.real, sub.links, sub.force = target, append(slices.Clip(f.links), f.real), true
+		if slices.ContainsFunc(sub.links, func(at string) bool { return within(at, target) }) {
+			return File{Name: name, Trouble: Loop}, nil
+		}
+		if s.excluded(target) {
+			return File{}, nil
+		}
+		return File{}, sub
+	case mode != 0:
+		return File{Name: name, Trouble: Irregular}, nil
+	}
+	return s.file(f, name, st), nil
+}
+
+func (s *scan) inside(target string) bool {
+	return slices.ContainsFunc(s.o.Roots, func(r string) bool { return within(target, filepath.FromSlash(r)) })
+}
+
+func (s *scan) excluded(real string) bool {
+	return slices.ContainsFunc(s.o.Exclude, func(x string) bool { return within(real, x) })
+}
+
+// within tells whether a path is a folder or below it.
+func within(p, folder string) bool {
+	return p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
+}
+
+// lfsPrefix begins every Git LFS pointer (git-lfs spec, version 1). Pointers are
+// about 130 bytes long, and under 1,024 by the specification.
+var lfsPrefix = []byte("version https://git-lfs.github.com/spec/v1\n")
+
+func lfs(abs string, size int64) Trouble {
+	if size < int64(len(lfsPrefix)) || size >= 1024 {
+		return Fine
+	}
+	f, err := os.Open(abs)
+	if err != nil {
+		return Fine
+	}
+	defer f.Close()
+	head := make([]byte, len(lfsPrefix))
+	if _, err := io.ReadFull(f, head); err != nil || !bytes.Equal(head, lfsPrefix) {
+		return Fine
+	}
+	return LFSPointer
+}
