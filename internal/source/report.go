@@ -2,7 +2,6 @@ package source
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
@@ -28,23 +27,36 @@ var troubles = map[Trouble]struct {
 // the part of a message's file that stands before the path, by root: "assets/".
 func (t *Table) Report(prefix []string) diag.List {
 	var l diag.List
+	names := make(map[caseless]string, len(t.Files))
 	for i := range t.Folders {
 		f := &t.Folders[i]
-		lower := make(map[string]string, f.Count)
+		if f.Path != "" {
+			dir, name := split(f.Path)
+			l = append(l, collision(names, f.Root, prefix[f.Root], dir, name)...)
+		}
 		for j := f.First; j < f.First+f.Count; j++ {
 			file := &t.Files[j]
-			name := prefix[f.Root] + path.Join(f.Path, file.Name)
-			if file.Trouble == NotUTF8 {
-				name = fmt.Sprintf("%s%+q", prefix[f.Root]+f.Path, file.Name)
-			}
 			if tr, ok := troubles[file.Trouble]; ok && file.Trouble != LFSPointer {
-				m := &diag.Message{Severity: tr.severity, Code: tr.code, Pos: diag.Pos{File: name}, Text: tr.text, Hint: tr.hint}
-				l = append(l, m)
+				name := prefix[f.Root] + place(f, file)
+				l = append(l, &diag.Message{Severity: tr.severity, Code: tr.code, Pos: diag.Pos{File: name}, Text: tr.text, Hint: tr.hint})
 			}
-			l = append(l, collision(lower, prefix[f.Root]+f.Path, file)...)
+			if file.visible() {
+				l = append(l, collision(names, f.Root, prefix[f.Root], f.Path, file.Name)...)
+			}
 		}
 	}
-	return append(l, t.folderCollisions(prefix)...)
+	return l
+}
+
+// place is an entry's path as people see it.
+func place(f *Folder, file *File) string {
+	switch file.Trouble {
+	case NotUTF8:
+		return join(f.Path, fmt.Sprintf("%+q", file.Name))
+	case Unreadable:
+		return f.Path
+	}
+	return join(f.Path, file.Name)
 }
 
 // LFS is the message about a file that is a Git LFS pointer.
@@ -53,36 +65,20 @@ func LFS(file string) *diag.Message {
 	return &diag.Message{Severity: tr.severity, Code: tr.code, Pos: diag.Pos{File: file}, Text: tr.text, Hint: tr.hint}
 }
 
-func collision(lower map[string]string, dir string, f *File) diag.List {
-	if !f.visible() {
-		return nil
-	}
-	low := strings.ToLower(f.Name)
-	other, ok := lower[low]
-	lower[low] = f.Name
+// caseless is a name in a folder to a system that does not tell upper case from lower.
+type caseless struct {
+	root      int
+	dir, name string
+}
+
+// collision takes a file's or folder's name among those that were seen before.
+func collision(names map[caseless]string, root int, prefix, dir, name string) diag.List {
+	key := caseless{root, dir, strings.ToLower(name)}
+	other, ok := names[key]
 	if !ok {
+		names[key] = name
 		return nil
 	}
-	return diag.List{CaseCollision(path.Join(dir, f.Name), other)}
-}
-
-// CaseCollision is the message about a file whose name another one has but for its case.
-func CaseCollision(file, other string) *diag.Message {
-	return diag.Errorf(diag.CaseCollision, diag.Pos{File: file}, "this name and %q differ only in case", other).
-		WithHint("rename one of them: on Windows and macOS they are one file")
-}
-
-func (t *Table) folderCollisions(prefix []string) diag.List {
-	var l diag.List
-	lower := map[string]string{}
-	for i := range t.Folders {
-		f := &t.Folders[i]
-		key := fmt.Sprint(f.Root, "/", strings.ToLower(f.Path))
-		if other, ok := lower[key]; ok && path.Dir(other) == path.Dir(f.Path) {
-			l = append(l, CaseCollision(prefix[f.Root]+f.Path, path.Base(other)))
-		} else if !ok {
-			lower[key] = f.Path
-		}
-	}
-	return l
+	return diag.List{diag.Errorf(diag.CaseCollision, diag.Pos{File: prefix + join(dir, name)}, "this name and %q differ only in case", other).
+		WithHint("rename one of them: on Windows and macOS they are one file")}
 }

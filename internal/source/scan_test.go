@@ -1,0 +1,377 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+)
+
+// tree makes files below a new folder and dates them back. A content that begins with "->" is a symbolic link.
+func tree(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, files)
+	return dir
+}
+
+func put(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		p := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		switch target, isLink := strings.CutPrefix(content, "->"); {
+		case isLink:
+			err = os.Symlink(target, p)
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(p, 0o777)
+		default:
+			err = os.WriteFile(p, []byte(content), 0o666)
+		}
+		if err != nil {
+			t.Skip("cannot make ", name, ": ", err)
+		}
+	}
+	settle(t, dir)
+}
+
+// settle dates everything back, so that nothing is racy.
+func settle(t testing.TB, dir string) {
+	t.Helper()
+	at := time.Date(2020, 1, 1, 0, 0, 0, 1000, time.UTC)
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		return os.Chtimes(p, at, at)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func scanned(t testing.TB, prev *Table, o Options) (table *Table, contents, stats bool) {
+	t.Helper()
+	table, contents, stats, err := Scan(prev, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table, contents, stats
+}
+
+func TestReport(t *testing.T) {
+	one := tree(t, map[string]string{
+		"Hero.png": "1", "hero.png": "2", "HERO.PNG": "3", "art/x": "", "Art/y": "", "ART": "a file", "art/deep/A": "", "art/deep/a/": "",
+		"up": "->.", "self": "->self", "ping": "->pong", "pong": "->ping", "out": "->/", "gone": "->nowhere", "a\xff": "", "art/b\xfe": "",
+		"pointer.png": string(lfsPrefix) + "oid sha256:0\nsize 1\n",
+	})
+	two := tree(t, map[string]string{"B": "", "b": ""})
+	if err := makePipe(filepath.Join(one, "pipe")); err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := scanned(t, nil, Options{Roots: []string{one, two}, Workers: 2})
+	want := []string{
+		`assets/"a\xff" K0107 error: the name of this file is not valid UTF-8 / rename it; it was passed over`,
+		`assets/Hero.png K0101 error: this name and "HERO.PNG" differ only in case / rename one of them: on Windows and macOS they are one file`,
+		`assets/hero.png K0101 error: this name and "HERO.PNG" differ only in case / rename one of them: on Windows and macOS they are one file`,
+		`assets/Art K0101 error: this name and "ART" differ only in case / rename one of them: on Windows and macOS they are one file`,
+		`assets/art K0101 error: this name and "ART" differ only in case / rename one of them: on Windows and macOS they are one file`,
+		`assets/art/"b\xfe" K0107 error: the name of this file is not valid UTF-8 / rename it; it was passed over`,
+		`assets/art/deep/a K0101 error: this name and "A" differ only in case / rename one of them: on Windows and macOS they are one file`,
+		`assets/gone K0106 error: this symbolic link leads to nothing / remove the link, or put back what it pointed to`,
+		`assets/out K0105 error: this symbolic link leads out of the source roots / copy what it points to, or add that folder to ` + "`roots` in kiln.toml",
+		`assets/ping K0104 error: this symbolic link leads to itself or to a folder above it / remove the link; it was not followed`,
+		`assets/pong K0104 error: this symbolic link leads to itself or to a folder above it / remove the link; it was not followed`,
+		`assets/self K0104 error: this symbolic link leads to itself or to a folder above it / remove the link; it was not followed`,
+		`assets/up K0104 error: this symbolic link leads to itself or to a folder above it / remove the link; it was not followed`,
+		`assets/pipe K0110 error: this is a pipe, a socket or a device, not a file / remove it, or name it in .kilnignore`,
+		`mod/b K0101 error: this name and "B" differ only in case / rename one of them: on Windows and macOS they are one file`,
+	}
+	got := map[string]int{}
+	var all []string
+	for _, m := range table.Report([]string{"assets/", "mod/"}) {
+		line := fmt.Sprintf("%s %s %s: %s / %s", m.File, m.Code, m.Severity, m.Text, m.Hint)
+		got[line]++
+		all = append(all, line)
+	}
+	for _, w := range want {
+		if got[w]--; got[w] != 0 {
+			t.Errorf("%d times too few or many: %s", got[w], w)
+		}
+	}
+	if len(all) != len(want) {
+		t.Errorf("%d messages, not %d:\n%s", len(all), len(want), strings.Join(all, "\n"))
+	}
+	i, _, ok := table.Find("pointer.png")
+	if !ok || table.At(i).Trouble != LFSPointer {
+		t.Error("the pointer was not found")
+	}
+	if m := LFS("assets/pointer.png"); m.Code != diag.LFSPointer || m.Hint != "run `git lfs pull` to fetch it" || m.File != "assets/pointer.png" {
+		t.Errorf("LFS: %v", m)
+	}
+	if _, _, ok := table.Find("gone"); ok {
+		t.Error("a dangling link was found")
+	}
+}
+
+func TestUnreadableFolder(t *testing.T) {
+	dir := tree(t, map[string]string{"shut/a": "a", "open/b": "b"})
+	// A folder that the system refuses to open is rare where tests run as root, so the table is made by hand.
+	table := &Table{Roots: []string{dir}, Folders: []Folder{{Path: "shut", Count: 1}}, Files: []File{{Name: ".", Trouble: Unreadable}}}
+	l := table.Report([]string{"assets/"})
+	if len(l) != 1 || l[0].Code != diag.SourceUnreadable || l[0].File != "assets/shut" || l[0].Hint != "check its permissions" {
+		t.Errorf("report: %v", l)
+	}
+	if os.Geteuid() == 0 || runtime.GOOS == "windows" {
+		t.Skip("permissions do not stop this user")
+	}
+	shut := filepath.Join(dir, "shut")
+	if err := os.Chmod(shut, 0); err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := scanned(t, nil, Options{Roots: []string{dir}})
+	if l := first.Report([]string{"assets/"}); len(l) != 1 || l[0].Code != diag.SourceUnreadable {
+		t.Errorf("report: %v", l)
+	}
+	if _, contents, _ := scanned(t, first, Options{Roots: []string{dir}}); contents {
+		t.Error("a folder that stays unreadable is a change")
+	}
+	if err := os.Chmod(shut, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	next, contents, _ := scanned(t, first, Options{Roots: []string{dir}})
+	if _, _, ok := next.Find("shut/a"); !ok || !contents {
+		t.Errorf("found %t, contents %t", ok, contents)
+	}
+}
+
+func TestRootThatIsNoFolder(t *testing.T) {
+	dir := tree(t, map[string]string{"file": ""})
+	for _, root := range []string{"file", "missing"} {
+		if _, _, _, err := Scan(nil, Options{Roots: []string{filepath.Join(dir, root)}}); err == nil {
+			t.Errorf("root %s: no error", root)
+		}
+	}
+	if _, _, _, err := Scan(nil, Options{Roots: []string{filepath.Join(dir, "missing")}}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing root: %v", err)
+	}
+}
+
+// TestEntriesThatChangeMeanwhile: what was listed is something else when it is looked at.
+func TestEntriesThatChangeMeanwhile(t *testing.T) {
+	dir := tree(t, map[string]string{"was-folder": "", "was-file/x": ""})
+	s := &scan{o: Options{Roots: []string{dir}}}
+	root := &folder{real: dir}
+	d, err := openDir(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	if f, sub := s.entry(root, d, "gone", 0); f.Name != "" || sub != nil {
+		t.Errorf("a file that is gone: %v", f)
+	}
+	if f, sub := s.entry(root, d, "was-file", 0); f.Name != "" || sub != nil {
+		t.Errorf("a file that became a folder: %v", f)
+	}
+	for _, name := range []string{"gone", "was-folder"} {
+		_, sub := s.entry(root, d, name, fs.ModeDir)
+		if sub == nil {
+			t.Fatal(name)
+		}
+		if below := s.list(sub); below != nil || !sub.gone || len(sub.files) != 0 {
+			t.Errorf("%s: listed as %v", name, sub)
+		}
+	}
+}
+
+func TestHashMode(t *testing.T) {
+	dir := tree(t, map[string]string{"a": "old", "b": "same", ".kilnignore": "x"})
+	o := Options{Roots: []string{dir}, Workers: 2}
+	table, _, _ := scanned(t, nil, o)
+	modelOf(t, table)
+	// Content that no stat tells of: the table believes it saw this stat with another content.
+	i, _, _ := table.Find("a")
+	table.Know(i, table.At(i).Stat, digest.Of([]byte("other")), time.Now())
+	if _, contents, _ := scanned(t, table, o); contents {
+		t.Error("found by stat; the test is of no use")
+	}
+	o.Hash = true
+	next, contents, stats := scanned(t, table, o)
+	if i, _, _ = next.Find("a"); !contents || !stats || next.At(i).Hash != digest.Of([]byte("old")) {
+		t.Errorf("contents %t, stats %t", contents, stats)
+	}
+	if same, contents, stats := scanned(t, next, o); same != next || contents || stats {
+		t.Errorf("nothing changed: contents %t, stats %t", contents, stats)
+	}
+}
+
+func TestUnknownHash(t *testing.T) {
+	dir := tree(t, map[string]string{"a": "old"})
+	o := Options{Roots: []string{dir}}
+	table, _, _ := scanned(t, nil, o)
+	put(t, dir, map[string]string{"a": "new"})
+	if _, contents, _ := scanned(t, table, o); !contents {
+		t.Error("a change of a file whose hash nobody asked for may matter")
+	}
+}
+
+func TestOtherRoots(t *testing.T) {
+	one, two := tree(t, map[string]string{"a": "1"}), tree(t, map[string]string{"b": "2"})
+	table, _, _ := scanned(t, nil, Options{Roots: []string{one}})
+	next, contents, _ := scanned(t, table, Options{Roots: []string{two, one}})
+	if got := next.Paths(); !contents || len(got) != 2 {
+		t.Errorf("contents %t, paths %q", contents, got)
+	}
+}
+
+func TestHugeFolder(t *testing.T) {
+	files := map[string]string{}
+	for i := range 5000 {
+		files[fmt.Sprintf("f%04d", i)] = "x"
+	}
+	dir := tree(t, files)
+	o := Options{Roots: []string{dir}, Workers: 2}
+	table, _, _ := scanned(t, nil, o)
+	modelOf(t, table)
+	if n := len(table.Paths()); n != 5000 {
+		t.Fatalf("%d files", n)
+	}
+	if err := os.Remove(filepath.Join(dir, "f2500")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, map[string]string{"f0001": "y"})
+	next, contents, _ := scanned(t, table, o)
+	if _, _, ok := next.Find("f2500"); ok || !contents || len(next.Paths()) != 4999 {
+		t.Errorf("still there: %t, contents %t", ok, contents)
+	}
+	i, _, _ := next.Find("f0001")
+	if next.At(i).Hash != digest.Of([]byte("y")) {
+		t.Error("what changed was not hashed")
+	}
+}
+
+// TestOneFolderIsListed: a change in one folder does not list others again.
+func TestOneFolderIsListed(t *testing.T) {
+	dir := tree(t, map[string]string{"a/x": "", "b/x": "", "b/c/x": "", "d/e/f/x": ""})
+	o := Options{Roots: []string{dir}}
+	table, _, _ := scanned(t, nil, o)
+	if err := os.WriteFile(filepath.Join(dir, "b", "y"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := &scan{o: o, prev: table}
+	if got := s.look(); got != otherNames {
+		t.Fatalf("look: %d", got)
+	}
+	s.family()
+	for i, f := range table.Folders {
+		if got := s.found[i].listing; got != sameStats && f.Path != "b" || got != otherNames && f.Path == "b" {
+			t.Errorf("%q: %d", f.Path, got)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	dir := tree(t, map[string]string{"a": "1", "d/b": "2", "d/c": "3", "d/e/f": "4", "is/file": "5"})
+	seen := []Seen{{File: "a"}, {File: "d/b"}, {File: "d/c"}, {File: "d/e/f"}, {File: "d/no"}, {File: "is/file/x"}, {File: "no/x"}, {File: "is"}}
+	for i := range seen {
+		if st, mode, err := StatPath(filepath.Join(dir, filepath.FromSlash(seen[i].File))); err == nil && mode == 0 {
+			seen[i].Stat = st
+		}
+	}
+	if err := os.Link(filepath.Join(dir, "d", "c"), filepath.Join(dir, "other-name")); err != nil {
+		t.Fatal(err) // changes the change time, which is not compared
+	}
+	put(t, dir, map[string]string{"d/b": "22"})
+	want := []Presence{Same, Differs, Same, Same, Missing, Missing, Missing, Differs}
+	for _, workers := range []int{0, 1, 8} {
+		got := Compare(dir, seen, workers)
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("%d workers, %s: %d, not %d", workers, seen[i].File, got[i], want[i])
+			}
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("d/c", filepath.Join(dir, "a")); err != nil {
+		t.Skip("no symbolic links here")
+	}
+	if got := Compare(dir, seen[:1], 1); got[0] != Differs {
+		t.Errorf("a link in the place of a file: %d", got[0])
+	}
+	if got := Compare(filepath.Join(dir, "nowhere"), seen, 2); got[0] != Missing || got[7] != Missing {
+		t.Errorf("no folder at all: %v", got)
+	}
+}
+
+func TestHashOfAChangingFile(t *testing.T) {
+	dir := tree(t, map[string]string{"a": "x", "big": strings.Repeat("x", 100<<10)})
+	for _, name := range []string{"a", "big"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, err := HashFile(filepath.Join(dir, name)); err != nil || h != digest.Of(data) {
+			t.Errorf("%s: %v %v", name, h, err)
+		}
+	}
+	for _, name := range []string{"no", "."} {
+		if _, err := HashFile(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s has a hash", name)
+		}
+	}
+	table, _, _ := scanned(t, nil, Options{Roots: []string{dir}})
+	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	i, _, _ := table.Find("a")
+	if _, err := table.Hash(i); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is gone: %v", err)
+	}
+	var n int
+	table.Each(func(root int, p string, f *File) {
+		if root == 0 && (p == "a" || p == "big") && f.Name == p {
+			n++
+		}
+	})
+	if n != 2 {
+		t.Errorf("Each told of %d files", n)
+	}
+}
+
+func TestLFSPointerSizes(t *testing.T) {
+	p := string(lfsPrefix)
+	for size, want := range map[int]Trouble{len(p) - 1: Fine, len(p): LFSPointer, 130: LFSPointer, 1023: LFSPointer, 1024: Fine} {
+		text := (p + strings.Repeat("x", 2000))[:size]
+		dir := tree(t, map[string]string{"a": text, "b": strings.Repeat("v", size)})
+		table, _, _ := scanned(t, nil, Options{Roots: []string{dir}})
+		for name, want := range map[string]Trouble{"a": want, "b": Fine} {
+			if i, _, _ := table.Find(name); table.At(i).Trouble != want {
+				t.Errorf("%s of %d bytes: trouble %d", name, size, table.At(i).Trouble)
+			}
+		}
+	}
+}
+
+func TestHugeIgnoreFileIsContent(t *testing.T) {
+	dir := tree(t, map[string]string{IgnoreFile: "a\n" + strings.Repeat("#", maxIgnoreFile), "a": ""})
+	table, _, _ := scanned(t, nil, Options{Roots: []string{dir}})
+	if got := table.Paths(); len(got) != 2 {
+		t.Errorf("paths %q", got)
+	}
+}
