@@ -36,6 +36,22 @@ type job struct {
 	warnings []*diag.Message
 	scratch  string
 	ended    bool
+	passing  error // the first that may pass: what the processor made of it is worth nothing
+}
+
+// mayPass marks an error that has nothing to do with what the job looked at. The job then fails with it, even if the processor
+// does not mind it, and is tried again.
+func (j *job) mayPass(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = asPassing(err)
+	j.mu.Lock()
+	if j.passing == nil {
+		j.passing = err
+	}
+	j.mu.Unlock()
+	return err
 }
 
 func (j *job) Asset() processor.Asset {
@@ -96,12 +112,12 @@ func (j *job) openSource(path string) (source.Index, opened, error) {
 	now := time.Now()
 	f, err := os.Open(j.w.table.Abs(root, path))
 	if err != nil {
-		return 0, opened{}, asPassing(j.unreadable(path, err))
+		return 0, opened{}, j.mayPass(j.unreadable(path, err))
 	}
 	st, err := source.StatFile(f)
 	if err != nil {
 		f.Close()
-		return 0, opened{}, asPassing(j.unreadable(path, err))
+		return 0, opened{}, j.mayPass(j.unreadable(path, err))
 	}
 	return i, opened{f, st, now}, nil
 }
@@ -132,7 +148,7 @@ func (j *job) readWhole(path string, i source.Index, f opened) ([]byte, error) {
 		data, after, err := readAll(f)
 		f.Close()
 		if err != nil {
-			return nil, asPassing(j.unreadable(path, err))
+			return nil, j.mayPass(j.unreadable(path, err))
 		}
 		if after == f.stat && int64(len(data)) == f.stat.Size {
 			j.saw(path, i, f, func() digest.Hash { return digest.Of(data) })
@@ -158,7 +174,7 @@ func readAll(f opened) ([]byte, source.Stat, error) {
 
 // changed says that a file did not keep still while it was read. What was read is worth nothing.
 func (j *job) changed(path string) error {
-	return asPassing(diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(path)}, "the file changed while it was read").
+	return j.mayPass(diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(path)}, "the file changed while it was read").
 		WithHint("build again when the program that writes it is done"))
 }
 
@@ -247,7 +263,7 @@ func (s *stream) Close() error {
 	})
 	s.set(h)
 	if err != nil {
-		return asPassing(s.j.unreadable(s.path, err))
+		return s.j.mayPass(s.j.unreadable(s.path, err))
 	}
 	if after, err := source.StatFile(s.File); err != nil || after != s.stat {
 		return s.j.changed(s.path)
@@ -328,7 +344,7 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 			j.run.Use(s, n)
 			data, err := j.w.content(n)
 			if err != nil {
-				return nil, asPassing(err)
+				return nil, j.mayPass(err)
 			}
 			return memFile{bytes.NewReader(data)}, nil
 		}
@@ -373,7 +389,7 @@ func (w *writer) Write(p []byte) (int, error) {
 		return 0, fs.ErrClosed
 	}
 	n, err := w.blob.Write(p)
-	return n, asPassing(err)
+	return n, w.j.mayPass(err)
 }
 
 func (w *writer) Close() error {
@@ -386,7 +402,7 @@ func (w *writer) Close() error {
 	}
 	h, n, err := blob.Commit()
 	if err != nil {
-		return asPassing(err)
+		return w.j.mayPass(err)
 	}
 	w.j.mu.Lock()
 	defer w.j.mu.Unlock()

@@ -322,6 +322,9 @@ func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 		if cerr := j.close(err != nil); err == nil {
 			err = cerr
 		}
+		if j.passing != nil && !errors.Is(err, engine.ErrPassing) {
+			err = j.passing
+		}
 		if err == nil {
 			out.Products, err = j.result()
 		}
