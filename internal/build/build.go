@@ -85,6 +85,7 @@ type session struct {
 	wanted   []*task // of this build
 	messages diag.List
 	results  []*engine.Result
+	byKey    map[engine.Key]*engine.Result // the same
 	number   uint64
 	stopped  bool
 	hashes   []digest.Hash   // of prev.Sources as they were: a build goes on with that table if no file changed
@@ -277,6 +278,7 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 	}
 	s.messages = append(append(s.messages, s.p.warnings...), l...)
 	s.messages = append(s.messages, t.Report(s.p.prefixes())...)
+	s.messages = append(s.messages, s.p.emptyFiles(t, set)...)
 	w := newWorld(s.p, t, set, blobs)
 	w.reporter = s.req.Reporter
 	w.paths = func() []string { return paths }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,10 @@ type wish struct {
 // finish brings the output tree in line with the results, and sums up.
 func (s *session) finish() *Report {
 	r := &Report{Stopped: s.stopped}
+	s.byKey = make(map[engine.Key]*engine.Result, len(s.results))
+	for _, res := range s.results {
+		s.byKey[res.Task.Key] = res
+	}
 	wishes, clashes := s.wishes()
 	s.removeStale(wishes)
 	s.placeAll(wishes)
@@ -55,15 +60,11 @@ func (s *session) finish() *Report {
 
 // wishes are all files that the output tree should hold, by file in lower case; and the tasks that want a file which another one wants too.
 func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
-	byKey := make(map[engine.Key]*engine.Result, len(s.results))
-	for _, res := range s.results {
-		byKey[res.Task.Key] = res
-	}
 	before := s.heldBefore()
 	wishes := make(map[string]wish, len(s.w.all))
 	clashes := map[*task]diag.List{}
 	for _, t := range s.w.all {
-		products, settled := s.productsOf(t, byKey[t.Key], before)
+		products, settled := s.productsOf(t, s.byKey[t.Key], before)
 		for i := range products {
 			low := strings.ToLower(products[i].File)
 			other, taken := wishes[low]
@@ -77,6 +78,7 @@ func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
 			clashes[t] = append(clashes[t], s.clash(t, other.t, products[i].File))
 		}
 	}
+	s.folderClashes(wishes, clashes)
 	for low, wi := range wishes {
 		if clashes[wi.t] != nil {
 			delete(wishes, low)
@@ -85,9 +87,40 @@ func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
 	return wishes, clashes
 }
 
+// folderClashes finds outputs that stand where others need a folder.
+func (s *session) folderClashes(wishes map[string]wish, clashes map[*task]diag.List) {
+	folders := map[string]string{} // to one of the files below it, the first by name
+	for low := range wishes {
+		for dir := path.Dir(low); dir != "."; dir = path.Dir(dir) {
+			first, seen := folders[dir]
+			if !seen || low < first {
+				folders[dir] = low
+			} else if seen {
+				break
+			}
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
+		file, ok := wishes[dir]
+		if !ok {
+			continue
+		}
+		below := wishes[folders[dir]].t
+		clashes[file.t] = append(clashes[file.t], s.clashError(file.t, "writes %s, where %s needs a folder", file.product.File, s.w.display(below.asset.Path)))
+		for _, low := range slices.Sorted(maps.Keys(wishes)) {
+			if wi := wishes[low]; strings.HasPrefix(low, dir+"/") && wi.t != file.t {
+				clashes[wi.t] = append(clashes[wi.t], s.clashError(wi.t, "needs the folder %s, where %s writes a file", file.product.File, s.w.display(file.t.asset.Path)))
+			}
+		}
+	}
+}
+
 func (s *session) clash(t, other *task, file string) *diag.Message {
-	return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.display(t.asset.Path)}, "writes %s, and so does %s", file, s.w.display(other.asset.Path)).
-		WithHint("give one of them another id with a rule")
+	return s.clashError(t, "writes %s, and so does %s", file, s.w.display(other.asset.Path))
+}
+
+func (s *session) clashError(t *task, format string, args ...any) *diag.Message {
+	return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.display(t.asset.Path)}, format, args...).WithHint("give one of them another id with a rule")
 }
 
 // heldBefore says which trace of each task held at the end of the build before, if this one leaves any task undecided.
@@ -145,7 +178,7 @@ func (s *session) removeStale(wishes map[string]wish) {
 		}
 		delete(s.w.outputs, f)
 		if err := s.removeOutput(f); err != nil {
-			s.messages = append(s.messages, outputError(&engine.Product{File: f}, err))
+			s.messages = append(s.messages, outputError(f, "removed", err))
 			continue
 		}
 		delete(s.known, f)
@@ -256,7 +289,7 @@ func (s *session) placeAll(wishes map[string]wish) {
 	for i, err := range errs {
 		if err != nil {
 			s.unplaced[missing[i].t] = true
-			s.messages = append(s.messages, outputError(missing[i].product, err))
+			s.messages = append(s.messages, outputError(missing[i].product.File, "written", err))
 		}
 	}
 }
@@ -286,7 +319,8 @@ func (s *session) collect(clashes map[*task]diag.List) diag.List {
 	sort(s.messages)
 	for _, res := range s.results {
 		if res.Trace != nil {
-			sort(decodeMessages(res.Trace.Messages))
+			l, _ := s.messagesOf(res.Trace)
+			sort(l)
 		}
 	}
 	for _, t := range s.w.all {
@@ -312,6 +346,9 @@ func (s *session) save(r *Report) error {
 	s.saveOutputs(next)
 	for _, name := range slices.Sorted(maps.Keys(s.w.tools)) {
 		t := s.w.tools[name]
+		if s.complete() && !t.found {
+			continue // nobody looks for it any more
+		}
 		next.Tools = append(next.Tools, state.Tool{Name: name, Path: t.path, Stat: t.stat, Hash: t.hash})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.w.vars)) {

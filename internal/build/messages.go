@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -39,11 +40,7 @@ func (j *job) messages(err error) diag.List {
 		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Ring)).
 			WithHint("break the ring: one of these must do without the next")}
 	case errors.As(err, &need):
-		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", taskAsset(need.Name))
-		if need.Root != need.Name {
-			m.WithNote("the cause is %s", taskAsset(need.Root))
-		}
-		return diag.List{m}
+		return diag.List{diag.Errorf(diag.NeedsFailed, here, "%s", needText(need.Name))}
 	}
 	l := j.problems(err)
 	if len(l) == 0 {
@@ -55,7 +52,7 @@ func (j *job) messages(err error) diag.List {
 // plain is the message for an error that nobody put into words.
 func (j *job) plain(err error) *diag.Message {
 	here := diag.Pos{File: j.display(j.t.asset.Path)}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if diskFull(err) {
 		return diag.Errorf(diag.OutputUnwritable, here, "the disk is full").
 			WithHint("make room, then build again; what was built is kept")
 	}
@@ -119,6 +116,63 @@ func taskAsset(name string) string {
 	return name
 }
 
+func needText(task string) string { return fmt.Sprintf("needs %s, which failed", taskAsset(task)) }
+
+// messagesOf are a trace's messages. The first cause of a failure further down is found anew: a task is not run again
+// because what it needs now fails for another cause. The name of that cause's task is given if there is one.
+func (s *session) messagesOf(tr *engine.Trace) (diag.List, string) {
+	l := decodeMessages(tr.Messages)
+	if tr.Outcome != engine.NeedsFailed {
+		return l, ""
+	}
+	for _, m := range l {
+		if m.Code != diag.NeedsFailed {
+			continue
+		}
+		for _, need := range s.needs(tr) {
+			if m.Text != needText(need.Task.Name) {
+				continue
+			}
+			root := s.root(need, map[*engine.Result]bool{})
+			if root != need.Task.Name {
+				m.WithNote("the cause is %s", taskAsset(root))
+			}
+			return l, root
+		}
+	}
+	return l, tr.Root
+}
+
+// needs are the tasks that a run asked for and that failed.
+func (s *session) needs(tr *engine.Trace) []*engine.Result {
+	var failed []*engine.Result
+	for i := range tr.Observations {
+		if o := &tr.Observations[i]; o.Kind == engine.Outline {
+			if t := s.w.Resolve(o.Subject); t != nil {
+				if r := s.byKey[t.Key]; r != nil && r.Trace != nil && r.Trace.Outcome != engine.Succeeded {
+					failed = append(failed, r)
+				}
+			}
+		}
+	}
+	return failed
+}
+
+// root is the name of the task that failed first, for r to fail.
+func (s *session) root(r *engine.Result, seen map[*engine.Result]bool) string {
+	if r.Trace.Outcome == engine.NeedsFailed && !seen[r] {
+		seen[r] = true
+		for _, m := range decodeMessages(r.Trace.Messages) {
+			for _, need := range s.needs(r.Trace) {
+				if m.Code == diag.NeedsFailed && m.Text == needText(need.Task.Name) {
+					return s.root(need, seen)
+				}
+			}
+		}
+	}
+	return r.Task.Name
+}
+
 func cycleText(ring []string) string {
 	var b strings.Builder
 	b.WriteString("needs itself: ")
@@ -128,12 +182,30 @@ func cycleText(ring []string) string {
 	return b.String() + taskAsset(ring[0])
 }
 
-func outputError(p *engine.Product, err error) *diag.Message {
-	m := diag.Errorf(diag.OutputUnwritable, diag.Pos{File: p.File}, "the output cannot be written: %v", err)
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+// outputError says that something could not be done to an output: "written", "removed".
+func outputError(file, done string, err error) *diag.Message {
+	m := diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "the output cannot be %s: %v", done, reason(err))
+	if diskFull(err) {
 		return m.WithHint("make room on the disk, then build again; what was built is kept")
 	}
 	return m.WithHint("check that the output folder can be written to and nothing stands in the way")
+}
+
+func diskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// reason leaves the paths out of an error of the disk.
+func reason(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return pe.Err
+	case errors.As(err, &le):
+		return le.Err
+	}
+	return err
 }
 
 // Messages are kept in traces and snapshots as JSON.

@@ -41,7 +41,7 @@ func (s *session) mirrorOnce(r *Report, next *state.Snapshot) error {
 	if opened.Reason != "" {
 		r.Messages = append(r.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "%s", opened.Reason))
 	}
-	gone, err := s.goneAssets(db, next)
+	gone, err := s.goneAssets(db)
 	if err != nil {
 		return err
 	}
@@ -79,10 +79,14 @@ func (s *session) mirrorSummary(r *Report) contentdb.Summary {
 	return sum
 }
 
-// goneAssets are those that the database knows and the project no longer has. It is asked only if some task is
-// gone, or if there may have been tasks that the snapshot does not tell of.
-func (s *session) goneAssets(db *contentdb.DB, next *state.Snapshot) ([]string, error) {
-	if s.prev == nil || s.prev.Whole && !slices.ContainsFunc(s.prev.Tasks, func(ts state.TaskState) bool { return s.w.byKey[ts.Key] == nil }) {
+// tasksGone tells whether tasks that the database may know of are no more.
+func (s *session) tasksGone() bool {
+	return s.prev != nil && (!s.prev.Whole || slices.ContainsFunc(s.prev.Tasks, func(ts state.TaskState) bool { return s.w.byKey[ts.Key] == nil }))
+}
+
+// goneAssets are those that the database knows and the project no longer has.
+func (s *session) goneAssets(db *contentdb.DB) ([]string, error) {
+	if !s.tasksGone() {
 		return nil, nil
 	}
 	ids, err := db.AssetIDs()
@@ -138,12 +142,16 @@ func (s *session) mirrorAssets(b *contentdb.Build, next *state.Snapshot) {
 	for _, res := range s.results {
 		traces[res.Task.Key] = res.Trace
 	}
+	fewer := s.tasksGone()
 	for k := range s.w.assets.Assets {
 		a := &s.w.assets.Assets[k]
-		changed := b.Everything()
+		changed := b.Everything() || fewer && len(a.Platforms) < len(s.p.Platforms)
 		for i := range a.Platforms {
 			t := s.w.tasks[taskID{a, a.Platforms[i].Platform}]
 			id, ok := held[t.Key]
+			if tr := traces[t.Key]; tr != nil && tr.Outcome == engine.NeedsFailed {
+				changed = true // for what cause, its trace does not tell
+			}
 			changed = changed || ok && (id == 0 || !known[state.TaskState{Key: t.Key, Trace: id}])
 		}
 		if changed {
@@ -198,10 +206,11 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 	for i := range tr.Products {
 		job.Products = append(job.Products, productRecord(t.platform, &tr.Products[i]))
 	}
-	for _, m := range decodeMessages(tr.Messages) {
+	messages, root := s.messagesOf(tr)
+	for _, m := range messages {
 		d := contentdb.Diagnostic{Message: *m}
 		if m.Code == diag.NeedsFailed {
-			d.Cause = taskAsset(tr.Root)
+			d.Cause = taskAsset(root)
 		}
 		job.Diagnostics = append(job.Diagnostics, d)
 	}
