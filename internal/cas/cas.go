@@ -30,14 +30,15 @@ const smallBlob = 256 << 10
 type Store struct {
 	dir   string
 	temp  atomic.Int64
-	place atomic.Int32 // how blobs get into the output tree: a method below
-	made  sync.Map     // folders known to be there
+	place atomic.Int32                // how blobs get into the output tree: a method below
+	made  sync.Map                    // folders known to be there
+	link  func(old, new string) error // os.Link, but in tests
 }
 
 // Open opens or makes a store, and removes what an interrupted writer left behind. The
 // caller holds the project's lock.
 func Open(dir string) (*Store, error) {
-	s := &Store{dir: dir}
+	s := &Store{dir: dir, link: os.Link}
 	tmp := filepath.Join(dir, "tmp")
 	if err := os.RemoveAll(tmp); err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func Open(dir string) (*Store, error) {
 }
 
 // OpenReadOnly opens a store to look into. Nothing is made, removed or written.
-func OpenReadOnly(dir string) *Store { return &Store{dir: dir} }
+func OpenReadOnly(dir string) *Store { return &Store{dir: dir, link: os.Link} }
 
 // Path is where a blob is or would be.
 func (s *Store) Path(h digest.Hash) string {
@@ -305,7 +306,7 @@ func (s *Store) materialise(h digest.Hash, dst string) error {
 
 // share makes dst by reflink or hard link.
 func (s *Store) share(way int, src, dst string) error {
-	make := os.Link
+	make := s.link
 	if way == byReflink {
 		make = reflink
 	}
