@@ -128,6 +128,7 @@ type Writer struct {
 	n    int64
 	buf  bytes.Buffer
 	file *os.File // once buf became too small
+	err  error    // of the first write that failed; there will be no blob
 }
 
 var writers = sync.Pool{New: func() any { return &Writer{h: digest.New()} }}
@@ -135,14 +136,22 @@ var writers = sync.Pool{New: func() any { return &Writer{h: digest.New()} }}
 // Create begins a blob. Commit or Abort must follow.
 func (s *Store) Create() *Writer {
 	w := writers.Get().(*Writer)
-	w.s, w.n, w.file = s, 0, nil
+	w.s, w.n, w.file, w.err = s, 0, nil, nil
 	w.h.Reset()
 	w.buf.Reset()
 	return w
 }
 
 func (w *Writer) Write(p []byte) (int, error) {
-	w.n += int64(len(p))
+	if w.err != nil {
+		return 0, w.err
+	}
+	n, err := w.write(p)
+	w.n, w.err = w.n+int64(n), err
+	return n, err
+}
+
+func (w *Writer) write(p []byte) (int, error) {
 	if w.file == nil && w.buf.Len()+len(p) <= smallBlob {
 		return w.buf.Write(p)
 	}
@@ -161,9 +170,12 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return w.file.Write(p)
 }
 
-// Commit names the blob and gives its hash and its size in bytes.
+// Commit names the blob and gives its hash and its size in bytes. If a Write failed, it gives that error again and there is no blob.
 func (w *Writer) Commit() (digest.Hash, int64, error) {
 	defer w.release()
+	if w.err != nil {
+		return digest.Hash{}, 0, errors.Join(w.err, w.drop())
+	}
 	var h digest.Hash
 	if w.file == nil {
 		h = digest.Of(w.buf.Bytes())

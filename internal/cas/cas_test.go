@@ -416,3 +416,32 @@ func TestRemoveOutput(t *testing.T) {
 		t.Error("a folder with something in it was removed")
 	}
 }
+
+// TestFailedWriteIsNoBlob: who writes on after an error gets it again at the end, not a blob with a hole.
+func TestFailedWriteIsNoBlob(t *testing.T) {
+	s := open(t)
+	tmp := filepath.Join(s.dir, "tmp")
+	if err := os.Remove(tmp); err != nil {
+		t.Fatal(err)
+	}
+	w := s.Create()
+	w.Write([]byte("head"))
+	if _, err := w.Write(noise(smallBlob)); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("no error: %v", err)
+	}
+	if err := os.Mkdir(tmp, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte("tail")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the second write: %v", err)
+	}
+	if h, n, err := w.Commit(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("committed %s of %d bytes: %v", h.Short(), n, err)
+	}
+	wantNoTemp(t, s)
+	w = s.Create() // may be the same writer again
+	w.Write([]byte("x"))
+	if _, _, err := w.Commit(); err != nil {
+		t.Error(err)
+	}
+}
