@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,7 +20,11 @@ type build struct {
 
 	mu      sync.Mutex
 	nodes   map[Key]*node
-	order   []*node // as they were met, so that results come in a stable order
+	slab    []node  // not used yet
+	order   []*node // as they were met
+	swept   int     // of order, those that the sweep met: in the same order each time
+	queued  int     // nodes that were put into the queue so far
+	walks   int     // looks for a ring so far
 	queue   queue
 	resumes []*waiting        // runs that may go on, first come first served, before anything in the queue
 	slots   int               // in use
@@ -33,7 +39,8 @@ type build struct {
 // waiting is a run that is suspended.
 type waiting struct {
 	n    *node
-	left int // nodes it waits for; 0 once it is woken
+	left int      // nodes it waits for; 0 once it is woken
+	ring []string // that it is in
 	wake chan struct{}
 }
 
@@ -51,6 +58,9 @@ func Build(ctx context.Context, world World, store Store, opts Options, tasks []
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sweep(tasks)
+	if ctx.Err() != nil {
+		b.halt()
+	}
 	if !opts.DryRun {
 		b.findPaths()
 		b.start()
@@ -72,17 +82,19 @@ func (b *build) sweep(tasks []*Task) {
 			b.wanted[b.node(t)] = true
 		}
 	}
+	over := false
 	for i, t := range tasks {
-		if i%1024 == 0 && b.ctx.Err() != nil {
-			return
-		}
-		if n := b.node(t); n.phase == unvisited {
+		over = over || i%1024 == 0 && b.ctx.Err() != nil
+		if n := b.node(t); n.phase == unvisited && !over {
 			b.check(n)
 		}
 	}
+	b.swept = len(b.order)
 }
 
+// results puts those first that the sweep met, and then, by name, those that runs met, at who knows what moment.
 func (b *build) results() []*Result {
+	slices.SortFunc(b.order[b.swept:], func(x, y *node) int { return strings.Compare(x.task.Name, y.task.Name) })
 	all := make([]*Result, 0, len(b.order))
 	for _, n := range b.order {
 		if n.result == nil {
@@ -102,7 +114,12 @@ func (b *build) results() []*Result {
 func (b *build) node(t *Task) *node {
 	n := b.nodes[t.Key]
 	if n == nil {
-		n = &node{task: t}
+		if len(b.slab) == 0 {
+			b.slab = make([]node, min(max(len(b.order), 16), 4096)) // an allocation each would be half of the sweep
+		}
+		n = &b.slab[0]
+		b.slab = b.slab[1:]
+		n.task = t
 		b.nodes[t.Key] = n
 		b.order = append(b.order, n)
 	}
@@ -111,8 +128,9 @@ func (b *build) node(t *Task) *node {
 
 // enqueue puts a node whose traces do not hold into the queue.
 func (b *build) enqueue(n *node, why Reason) {
-	n.phase, n.why, n.waits = queued, why, nil
-	n.order = len(b.order) + len(b.queue)
+	n.phase, n.why, n.order = queued, why, b.queued
+	n.waitNoMore()
+	b.queued++
 	if b.opts.DryRun {
 		return
 	}
@@ -124,24 +142,40 @@ func (b *build) enqueue(n *node, why Reason) {
 
 // finish sets the result of a node and lets go on who waited for it. b.mu is held.
 func (b *build) finish(n *node, r *Result) {
-	n.phase, n.result, n.waits = done, r, nil
-	if b.opts.FailFast && r.Trace != nil && r.Trace.Outcome != Succeeded {
+	n.phase, n.result = done, r
+	n.waitNoMore()
+	if r.Trace == nil || b.opts.FailFast && r.Trace.Outcome != Succeeded {
 		b.halt()
 	}
-	checks := n.checks
-	n.checks = nil
-	for _, c := range checks {
-		c.waits = c.waits[:0]
-		b.check(c)
-	}
-	for _, w := range n.resumes {
-		if w.left > 0 {
-			if w.left--; w.left == 0 {
-				b.resumes = append(b.resumes, w)
-			}
+	checks, resumes := n.checks, n.resumes
+	n.checks, n.resumes = nil, nil
+	// First those that share n's ring: once they are told, none of them is taken for a part of another one, because n is done.
+	for _, w := range resumes {
+		if w.left > 0 && r.Trace != nil && inRing(r.Trace, w.n.task) {
+			b.wake(w, r.Trace.Ring)
 		}
 	}
-	n.resumes = nil
+	for _, c := range checks {
+		c.waitNoMore()
+		b.check(c)
+	}
+	for _, w := range resumes {
+		if w.left == 0 {
+			continue
+		}
+		if ring := b.ring(w.n); w.left == 1 || ring != nil {
+			b.wake(w, ring)
+		} else {
+			w.left--
+		}
+	}
+}
+
+// wake lets a run go on as soon as there is a slot.
+func (b *build) wake(w *waiting, ring []string) {
+	w.left, w.ring = 0, ring
+	w.n.waitNoMore()
+	b.resumes = append(b.resumes, w)
 }
 
 // stop is halt for when the context ends.
@@ -154,12 +188,14 @@ func (b *build) stop() {
 
 // halt starts nothing more and wakes who sleeps: what they wait for may never be done. b.mu is held.
 func (b *build) halt() {
+	if b.stopped {
+		return
+	}
 	b.stopped = true
 	for _, n := range b.order {
 		for _, w := range n.resumes {
 			if w.left > 0 {
-				w.left = 0
-				b.resumes = append(b.resumes, w)
+				b.wake(w, nil)
 			}
 		}
 		n.resumes = nil
@@ -173,7 +209,7 @@ func (b *build) start() {
 			w := b.resumes[0]
 			b.resumes = b.resumes[1:]
 			b.slots++
-			w.n.phase, w.n.waits = running, nil
+			w.n.phase = running
 			close(w.wake)
 			continue
 		}
@@ -287,62 +323,80 @@ func (b *build) fail(err error) {
 	b.halt()
 }
 
-// await brings tasks up to date for a run. For each subject either a result or a ring is given, or neither if there is no such task.
-func (b *build) await(r *Run, subjects []string) ([]*Result, [][]string, error) {
-	nodes, rings := make([]*node, len(subjects)), make([][]string, len(subjects))
+// answer is what a run gets for a subject: nothing if it means no task. The node may not be done only if a ring is answered.
+type answer struct {
+	node   *node
+	result *Result
+}
+
+// await brings tasks up to date for a run: all of them, or those before the first that closes a ring.
+func (b *build) await(r *Run, subjects []string) ([]answer, []string, error) {
+	answers := make([]answer, len(subjects))
 	b.mu.Lock()
-	w := &waiting{n: r.node, wake: make(chan struct{})}
-	var on []*Task
-	for i, s := range subjects {
-		task := b.world.Resolve(s)
-		if task == nil {
-			continue
-		}
-		m := b.node(task)
-		nodes[i] = m
-		if m.phase == unvisited {
-			// r waits for m already while m is checked: a ring through m's traces is a ring.
-			r.node.waits = append(r.node.waits, m)
-			b.check(m)
-			r.node.waits = r.node.waits[:len(r.node.waits)-1]
-		}
-		b.hurry(m, r.node)
-		if m.phase == done {
-			continue
-		}
-		if rings[i] = b.ring(r.node, m); rings[i] != nil {
-			continue
-		}
-		r.node.waits = append(r.node.waits, m)
-		m.resumes = append(m.resumes, w)
-		w.left++
-		on = append(on, m.task)
-	}
-	if w.left > 0 && b.stopped {
-		w.left = 0
-	}
-	if w.left > 0 {
-		r.node.phase = suspended
-		b.slots--
-		b.start()
-		b.mu.Unlock()
-		b.world.Suspended(r.node.task, on, true)
-		<-w.wake
-		b.world.Suspended(r.node.task, on, false)
-		b.mu.Lock()
-	}
 	defer b.mu.Unlock()
-	r.node.waits = nil
-	results := make([]*Result, len(subjects))
-	for i, m := range nodes {
-		if m == nil || rings[i] != nil {
-			continue
+	for i, s := range subjects {
+		if task := b.world.Resolve(s); task != nil {
+			m := b.node(task)
+			answers[i].node = m
+			if m.phase == unvisited {
+				b.check(m)
+			}
+			b.hurry(m, r.node)
 		}
-		if m.phase != done {
-			r.node.waits, r.stopped = nil, true
+	}
+	ring := b.suspend(r.node, answers)
+	for i := range answers {
+		a := &answers[i]
+		switch {
+		case a.node == nil:
+			continue
+		case a.node.phase == done && a.node.result.Trace != nil:
+			a.result = a.node.result
+			if inRing(a.result.Trace, r.node.task) {
+				return answers[:i+1], a.result.Trace.Ring, nil
+			}
+		case ring != nil:
+			return answers[:i+1], ring, nil
+		default:
+			r.stopped = true
 			return nil, nil, context.Canceled
 		}
-		results[i] = m.result
 	}
-	return results, rings, nil
+	return answers, nil, nil
+}
+
+// suspend waits until all nodes are done, or the build is over, or n turns out to be in a ring. b.mu is held, but not meanwhile.
+func (b *build) suspend(n *node, answers []answer) (ring []string) {
+	var open []*node
+	var on []*Task
+	for _, a := range answers {
+		switch {
+		case a.node == nil:
+		case a.node.phase != done:
+			open, on = append(open, a.node), append(on, a.node.task)
+		case a.node.result.Trace != nil && inRing(a.node.result.Trace, n.task):
+			return a.node.result.Trace.Ring
+		}
+	}
+	if len(open) == 0 || b.stopped {
+		return nil
+	}
+	n.wait(open...)
+	if ring := b.ring(n); ring != nil {
+		n.waitNoMore()
+		return ring
+	}
+	w := &waiting{n: n, left: len(open), wake: make(chan struct{})}
+	for _, m := range open {
+		m.resumes = append(m.resumes, w)
+	}
+	n.phase = suspended
+	b.slots--
+	b.start()
+	b.mu.Unlock()
+	b.world.Suspended(n.task, on, true)
+	<-w.wake
+	b.world.Suspended(n.task, on, false)
+	b.mu.Lock()
+	return w.ring
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/digest"
 )
 
-// phase of a node. setPhase is the only place that changes it.
+// phase of a node.
 type phase uint8
 
 const (
@@ -28,8 +28,12 @@ type node struct {
 	seen   int // its observations that are known to hold
 	why    Reason
 	result *Result
+	held   Result // what result points at if a trace holds
 
-	waits    []*node    // those it waits for now
+	waits    []*node    // those it waits for now, in the order it asked for them
+	first    int        // of waits, the first that may not be done
+	asked    bool       // some node waits or waited for it
+	walk     int        // of b.walks, the last that came by
 	checks   []*node    // checks that go on when it is done
 	resumes  []*waiting // runs that go on when it is done
 	path     float64    // seconds to the end of the build through it
@@ -63,7 +67,8 @@ func (b *build) check(n *node) {
 			if n.at > 0 {
 				b.store.Use(n.task.Key, t)
 			}
-			b.finish(n, &Result{Task: n.task, State: Held, Trace: t})
+			n.held = Result{Task: n.task, State: Held, Trace: t}
+			b.finish(n, &n.held)
 			return
 		}
 		if n.at == 0 {
@@ -108,18 +113,18 @@ func (b *build) valueOf(n *node, o *Observation) (digest.Hash, bool) {
 	}
 	m := b.node(task)
 	if m.phase != done {
-		if ring := b.ring(n, m); ring != nil {
-			return ringValue(ring), true
-		}
-		n.waits = append(n.waits[:0], m)
+		n.wait(m)
 		if m.phase == unvisited {
-			b.check(m)
+			b.check(m) // finds a ring through n itself: n waits already
+		} else if ring := b.ring(n); ring != nil {
+			n.waitNoMore()
+			return ringValue(ring), true
 		}
 		if m.phase != done {
 			m.checks = append(m.checks, n)
 			return digest.Hash{}, false
 		}
-		n.waits = n.waits[:0]
+		n.waitNoMore()
 	}
 	return observed(n.task, m.result, o), true
 }
@@ -129,10 +134,10 @@ func observed(who *Task, r *Result, o *Observation) digest.Hash {
 	switch {
 	case r.Trace == nil:
 		return stoppedValue
-	case r.Trace.Outcome == Cyclic && slices.Contains(r.Trace.Ring, who.Name):
+	case inRing(r.Trace, who):
 		return ringValue(r.Trace.Ring)
 	case r.Trace.Outcome != Succeeded:
-		return failedValue
+		return failedValue(rootOf(r))
 	case o.Kind == Outline:
 		return outlineOf(r.Trace.Products)
 	}
@@ -144,15 +149,25 @@ func observed(who *Task, r *Result, o *Observation) digest.Hash {
 	return digest.Hash{}
 }
 
-// Values that stand for no products. That of a failure does not tell which, so that a task whose needs fail in
-// another way than before is not run for that.
-var (
-	failedValue  = digest.Build("task failed").Sum()
-	stoppedValue = digest.Build("task stopped").Sum()
-)
+// inRing tells whether a task is in the ring that a trace tells of.
+func inRing(t *Trace, who *Task) bool {
+	return t.Outcome == Cyclic && slices.Contains(t.Ring, who.Name)
+}
 
-// IsFailure tells whether the value of an Outline or Content observation says that the other task failed.
-func IsFailure(value digest.Hash) bool { return value == failedValue }
+// stoppedValue stands for no products because the build is over.
+var stoppedValue = digest.Build("task stopped").Sum()
+
+// failedValue stands for no products because of a failure. It tells which task failed first, since that is told to
+// people out of the trace of all that need it, and not how.
+func failedValue(root string) digest.Hash { return digest.Build("task failed").Str("root", root).Sum() }
+
+// rootOf is the name of the task that failed first.
+func rootOf(r *Result) string {
+	if r.Trace.Outcome == NeedsFailed {
+		return r.Trace.Root
+	}
+	return r.Task.Name
+}
 
 func ringValue(ring []string) digest.Hash {
 	return digest.Build("cycle").Str("ring", strings.Join(ring, "\x00")).Sum()
@@ -166,43 +181,46 @@ func outlineOf(ps []Product) digest.Hash {
 	return b.Sum()
 }
 
-// ring is the cycle of names that would come about if n waited for m, beginning with the smallest name;
-// nil if there is none.
-func (b *build) ring(n, m *node) []string {
-	var path []*node
-	seen := map[*node]bool{}
-	var walk func(x *node) bool
-	walk = func(x *node) bool {
-		if seen[x] {
-			return false
-		}
-		seen[x] = true
-		path = append(path, x)
-		if x == n {
-			return true
-		}
-		for _, y := range x.waits {
-			if walk(y) {
-				return true
-			}
-		}
-		path = path[:len(path)-1]
-		return false
+// wait says what n waits for from now on.
+func (n *node) wait(on ...*node) {
+	n.waits, n.first = append(n.waits[:0], on...), 0
+	for _, m := range on {
+		m.asked = true
 	}
-	if n != m && len(m.waits) == 0 || !walk(m) {
+}
+
+func (n *node) waitNoMore() { n.waits, n.first = n.waits[:0], 0 }
+
+// waitsFor is the first of those n asked for that is not done; nil if n does not wait.
+func (n *node) waitsFor() *node {
+	for ; n.first < len(n.waits); n.first++ {
+		if m := n.waits[n.first]; m.phase != done {
+			return m
+		}
+	}
+	return nil
+}
+
+// ring is the cycle of names that n is in because of what it waits for, beginning with the smallest; nil if it is in none.
+//
+// A node waits for the first of its group that is not done. Where following that leads back, none of
+// the nodes on the way can ever be done, so a ring that is there stays there, whatever else is still running; and which rings there are
+// depends on what the tasks ask for, not on who came first.
+func (b *build) ring(n *node) []string {
+	if !n.asked {
 		return nil
 	}
-	// path is m ... n; the ring is n, m, ..., and back to n.
-	names := make([]string, 0, len(path))
-	names = append(names, n.task.Name)
-	for _, x := range path[:len(path)-1] {
+	b.walks++
+	for x := n.waitsFor(); x != n; x = x.waitsFor() {
+		if x == nil || x.walk == b.walks {
+			return nil // or n waits for a ring that it is not in
+		}
+		x.walk = b.walks
+	}
+	names := []string{n.task.Name}
+	for x := n.waitsFor(); x != n; x = x.waitsFor() {
 		names = append(names, x.task.Name)
 	}
-	least := 0
-	for i, s := range names {
-		if s < names[least] {
-			least = i
-		}
-	}
+	least := slices.Index(names, slices.Min(names))
 	return append(names[least:len(names):len(names)], names[:least]...)
 }

@@ -14,10 +14,12 @@
 //     task that a holding prefix asks for would be asked for again by a run, so bringing
 //     it up to date during the check is never wasted work.
 //   - A task is done once in a build, however many ask for it.
-//   - Who waits for whom is kept in node.waits, for checks and runs alike. Before an edge is added it
-//     is looked at whether it closes a ring; so no build ever hangs on a cycle.
+//   - Who waits for whom is kept in node.waits, for checks and runs alike. Whenever a node begins to wait for another
+//     one, it is looked at whether that closes a ring; so no build ever hangs on a cycle. Which rings there are depends on
+//     what the tasks ask for, not on who was first: see build.ring.
+//   - A run that was refused an answer because the build is over leaves no trace, whatever it made of that.
 //
-// Lock order: Engine.mu, then whatever World locks inside; Run.mu is never held while Engine.mu is taken.
+// Lock order: build.mu, then whatever World locks inside; Run.mu is never held while build.mu is taken.
 package engine
 
 import (

@@ -45,11 +45,10 @@ type Run struct {
 	asking  sync.Mutex // one Need at a time, so that a run is suspended at most once
 	stopped bool       // something it waited for was not done when the build stopped; b.mu
 
-	mu     sync.Mutex
-	seen   []Observation
-	known  map[observationID]struct{} // beyond fewObservations
-	failed *NeedError                 // the first need that failed
-	cycle  *CycleError
+	mu    sync.Mutex
+	seen  []Observation
+	known map[observationID]struct{} // beyond fewObservations
+	cycle *CycleError
 }
 
 type observationID struct {
@@ -120,39 +119,45 @@ func (r *Run) has(o Observation) bool {
 
 // Need brings tasks up to date, side by side, and gives their products; the run is suspended meanwhile and its slot is free.
 // Which products they have is recorded, not their contents. A subject that means no task
-// is fs.ErrNotExist, a task that failed *NeedError, a cycle *CycleError; the first error in the order asked for is returned.
+// is fs.ErrNotExist, a task that failed *NeedError; the first error in the order asked for is returned. All are recorded though: that
+// the others came to an end decided too. A run that is in a ring gets *CycleError from then on, and fails whatever it does.
 func (r *Run) Need(subjects ...string) ([][]Product, error) {
 	r.asking.Lock()
 	defer r.asking.Unlock()
-	results, rings, err := r.b.await(r, subjects)
+	if err := r.inRing(); err != nil {
+		return nil, err
+	}
+	answers, ring, err := r.b.await(r, subjects)
 	if err != nil {
 		return nil, err
 	}
 	all := make([][]Product, len(subjects))
-	for i, s := range subjects {
-		o := Observation{Kind: Outline, Subject: s, Joined: i > 0}
+	var first error
+	for i, a := range answers {
+		o := Observation{Kind: Outline, Subject: subjects[i], Joined: i > 0}
+		var err error
 		switch {
-		case rings[i] != nil:
-			o.Value = ringValue(rings[i])
-			r.record(o)
-			return nil, r.cyclic(rings[i])
-		case results[i] == nil:
-			r.record(o)
-			return nil, fmt.Errorf("%s: %w", s, fs.ErrNotExist)
+		case ring != nil && i == len(answers)-1:
+			o.Value = ringValue(ring)
+		case a.node == nil:
+			err = fmt.Errorf("%s: %w", subjects[i], fs.ErrNotExist)
+		default:
+			o.Value = observed(r.node.task, a.result, &o)
+			if a.result.Trace.Outcome != Succeeded {
+				err = &NeedError{Subject: subjects[i], Name: a.result.Task.Name, Root: rootOf(a.result)}
+			}
+			all[i] = a.result.Trace.Products
 		}
-		t := results[i].Trace
-		if t == nil {
-			return nil, context.Canceled
-		}
-		o.Value = observed(r.node.task, results[i], &o)
 		r.record(o)
-		if t.Outcome == Cyclic && o.Value != failedValue {
-			return nil, r.cyclic(t.Ring)
+		if first == nil {
+			first = err
 		}
-		if t.Outcome != Succeeded {
-			return nil, r.needFailed(results[i], s)
-		}
-		all[i] = t.Products
+	}
+	if ring != nil {
+		return nil, r.cyclic(ring)
+	}
+	if first != nil {
+		return nil, first
 	}
 	return all, nil
 }
@@ -165,21 +170,15 @@ func (r *Run) Use(subject string, p Product) {
 func (r *Run) cyclic(ring []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cycle == nil {
-		r.cycle = &CycleError{ring}
-	}
+	r.cycle = &CycleError{ring}
 	return r.cycle
 }
 
-func (r *Run) needFailed(res *Result, subject string) error {
-	ne := &NeedError{Subject: subject, Name: res.Task.Name, Root: res.Task.Name}
-	if res.Trace.Outcome == NeedsFailed {
-		ne.Root = res.Trace.Root
-	}
+func (r *Run) inRing() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.failed == nil {
-		r.failed = ne
+	if r.cycle == nil {
+		return nil
 	}
-	return ne
+	return r.cycle
 }

@@ -1,0 +1,185 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/engine"
+)
+
+// TestMemoryIsNotPromisedTwice: tasks start only while all that are under way fit, suspended ones included; but one
+// always may where nothing else runs.
+func TestMemoryIsNotPromisedTwice(t *testing.T) {
+	atWorkers(t, func(t *testing.T, workers int) {
+		w, s := newWorld(), newStore()
+		var promised, running int64
+		const limit = 100
+		w.started = func(task *engine.Task) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			promised += task.Memory
+			if running++; promised > limit && running > 1 {
+				t.Errorf("%s starts: %d runs, %d promised", task.Name, running, promised)
+			}
+		}
+		w.suspended = func(_ *engine.Task, begins bool) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if begins {
+				running--
+			} else {
+				running++
+			}
+		}
+		w.finished = func(r *engine.Result) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			promised -= r.Task.Memory
+			running--
+		}
+		for i := range 60 {
+			w.needs(fmt.Sprintf("t%02d", i)).Memory = int64(1 + i*7%60)
+		}
+		w.needs("huge").Memory = 10 * limit
+		rs := must(t, w, s, engine.Options{Workers: workers, Memory: limit}, w.all())
+		if len(rs) != 61 || promised != 0 {
+			t.Errorf("%d results, %d promised at the end", len(rs), promised)
+		}
+		for n, r := range rs {
+			if r.State != engine.Ran {
+				t.Errorf("%s: state %d", n, r.State)
+			}
+		}
+	})
+}
+
+// Suspended tasks hold all memory there is, and what they wait for needs some.
+func TestMemoryOfSuspendedTasksDoesNotStopTheBuild(t *testing.T) {
+	atWorkers(t, func(t *testing.T, workers int) {
+		w, s := newWorld(), newStore()
+		for i := range 20 {
+			w.needs(fmt.Sprintf("chain%02d", i), fmt.Sprintf("chain%02d", i+1)).Memory = 80
+			w.needs(fmt.Sprintf("wide%02d", i), "chain00").Memory = 30
+		}
+		w.needs("chain20").Memory = 200
+		rs := must(t, w, s, engine.Options{Workers: workers, Memory: 100}, w.all())
+		for n, r := range rs {
+			if r.State != engine.Ran || r.Trace.Outcome != engine.Succeeded {
+				t.Errorf("%s: %+v", n, r)
+			}
+		}
+	})
+}
+
+// What a task was measured to need counts more than what it was thought to.
+func TestMemoryIsLearnt(t *testing.T) {
+	w, s := newWorld(), newStore()
+	together, most := 0, 0
+	w.started = func(*engine.Task) { w.mu.Lock(); together++; most = max(most, together); w.mu.Unlock() }
+	w.finished = func(*engine.Result) { w.mu.Lock(); together--; w.mu.Unlock() }
+	for i := range 40 {
+		t := w.add(fmt.Sprint(i), nil)
+		t.Run = func(r *engine.Run) (engine.Output, error) {
+			w.see(r, "f")
+			return engine.Output{Memory: 60}, nil
+		}
+	}
+	o := engine.Options{Workers: 8, Memory: 100}
+	must(t, w, s, o, w.all())
+	w.files["f"] = "x"
+	most = 0
+	must(t, w, s, o, w.all())
+	if most != 1 {
+		t.Errorf("%d ran at once; two need more than there is", most)
+	}
+}
+
+// started records the order in which runs start.
+func (w *world) order() *[]string {
+	var names []string
+	w.started = func(t *engine.Task) { w.mu.Lock(); names = append(names, t.Name); w.mu.Unlock() }
+	return &names
+}
+
+func TestLongestKnownPathFirst(t *testing.T) {
+	w, s := newWorld(), newStore()
+	add := func(name string, seconds float64, needs ...string) {
+		t := w.add(name, func(r *engine.Run) error {
+			w.see(r, "f")
+			for _, n := range needs {
+				if _, err := r.Need(n); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		t.Estimate = seconds
+	}
+	add("short", 1)
+	add("middle", 5)
+	add("long", 9)
+	add("also long", 9)
+	order := w.order()
+	must(t, w, s, engine.Options{Workers: 1}, w.names("short", "middle", "long", "also long"))
+	if want := []string{"long", "also long", "middle", "short"}; !slices.Equal(*order, want) {
+		t.Errorf("by estimate: %q, want %q", *order, want)
+	}
+
+	// Now a short one that much comes after: "root" (1) <- "user" (20), against 9.
+	w, s = newWorld(), newStore()
+	add("user", 20, "root")
+	add("root", 1)
+	add("alone", 9)
+	must(t, w, s, engine.Options{Workers: 1}, w.all())
+	for _, ts := range s.traces {
+		ts[0].Seconds = 0 // what the machine took says nothing
+	}
+	s.traces[w.tasks["user"].Key][0].Seconds = 20
+	s.traces[w.tasks["root"].Key][0].Seconds = 1
+	s.traces[w.tasks["alone"].Key][0].Seconds = 9
+	w.files["f"] = "x"
+	w.tasks["user"].Run = func(r *engine.Run) (engine.Output, error) { _, err := r.Need("root"); return engine.Output{}, err }
+	s.traces[w.tasks["user"].Key][0].Observations = s.traces[w.tasks["user"].Key][0].Observations[1:] // not the file: it waits for root
+	order = w.order()
+	must(t, w, s, engine.Options{Workers: 1}, w.names("alone", "user", "root"))
+	if want := []string{"root", "alone"}; !slices.Equal(*order, want) {
+		t.Errorf("by path: %q, want %q", *order, want)
+	}
+}
+
+// Among equals, first come first served, also for those that come while others run.
+func TestFirstComeFirstServed(t *testing.T) {
+	w, s := newWorld(), newStore()
+	w.add("low", func(r *engine.Run) error {
+		if _, ok := w.see(r, "f"); ok {
+			return errFail
+		}
+		return nil
+	})
+	want := []string{"low"}
+	var late func(*engine.Run)
+	for i := range 10 {
+		n := fmt.Sprintf("a%d", i)
+		want = append(want, n)
+		w.add(n, func(r *engine.Run) error {
+			if r.Need("low"); n == "a4" {
+				late(r)
+			}
+			return nil
+		})
+	}
+	w.needs("late")
+	late = func(*engine.Run) {}
+	must(t, w, s, engine.Options{Workers: 1}, w.names(want...))
+	for _, ts := range s.traces {
+		ts[0].Seconds = 0
+	}
+	w.files["f"] = "x"
+	late = func(r *engine.Run) { r.Need("late") }
+	order := w.order()
+	must(t, w, s, engine.Options{Workers: 1}, w.names(want...))
+	if want = append(want, "late"); !slices.Equal(*order, want) {
+		t.Errorf("started %q, want %q", *order, want)
+	}
+}
