@@ -30,15 +30,15 @@ const smallBlob = 256 << 10
 type Store struct {
 	dir   string
 	temp  atomic.Int64
-	place atomic.Int32                // how blobs get into the output tree: a method below
-	made  sync.Map                    // folders known to be there
-	link  func(old, new string) error // os.Link, but in tests
+	place atomic.Int32                        // how blobs get into the output tree: a method below
+	made  sync.Map                            // folders known to be there
+	ways  [byCopy]func(src, dst string) error // but for byCopy; replaced in tests
 }
 
 // Open opens or makes a store, and removes what an interrupted writer left behind. The
 // caller holds the project's lock.
 func Open(dir string) (*Store, error) {
-	s := &Store{dir: dir, link: os.Link}
+	s := &Store{dir: dir, ways: sharing}
 	tmp := filepath.Join(dir, "tmp")
 	if err := os.RemoveAll(tmp); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func Open(dir string) (*Store, error) {
 }
 
 // OpenReadOnly opens a store to look into. Nothing is made, removed or written.
-func OpenReadOnly(dir string) *Store { return &Store{dir: dir, link: os.Link} }
+func OpenReadOnly(dir string) *Store { return &Store{dir: dir, ways: sharing} }
 
 // Path is where a blob is or would be.
 func (s *Store) Path(h digest.Hash) string {
@@ -280,6 +280,8 @@ const (
 	byCopy
 )
 
+var sharing = [byCopy]func(src, dst string) error{byReflink: reflink, byLink: os.Link}
+
 // Materialise makes the file dst the blob's content, whole or not at all, read-only. Folders are made as needed. A way
 // that the file system refuses is not tried again.
 func (s *Store) Materialise(h digest.Hash, dst string) error {
@@ -316,18 +318,15 @@ func (s *Store) materialise(h digest.Hash, dst string) error {
 	return s.copy(src, dst)
 }
 
-// share makes dst by reflink or hard link.
+// share makes dst by reflink or hard link. A hard link is there at once; a reflink is made beside, since it begins as an empty file.
 func (s *Store) share(way int, src, dst string) error {
-	make := s.link
-	if way == byReflink {
-		make = reflink
-	}
-	err := make(src, dst)
-	if !errors.Is(err, fs.ErrExist) {
-		return err
+	if way == byLink {
+		if err := s.ways[way](src, dst); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
 	}
 	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(".kiln-%d-%d", os.Getpid(), s.temp.Add(1)))
-	if err := make(src, tmp); err != nil {
+	if err := s.ways[way](src, tmp); err != nil {
 		return err
 	}
 	return s.rename(tmp, dst)

@@ -47,7 +47,7 @@ func TestRefusedWays(t *testing.T) {
 	} {
 		s := open(t)
 		s.place.Store(byLink)
-		s.link = func(_, dst string) error { return &fs.PathError{Op: "link", Path: dst, Err: c.err} }
+		s.ways[byLink] = func(_, dst string) error { return &fs.PathError{Op: "link", Path: dst, Err: c.err} }
 		h := put(t, s, []byte("x"))
 		out := filepath.Join(t.TempDir(), "out")
 		err := s.Materialise(h, out)
@@ -61,6 +61,30 @@ func TestRefusedWays(t *testing.T) {
 			t.Errorf("%v: then way %d, not %d", c.err, got, c.then)
 		}
 	}
+}
+
+// TestReflinkIsWhole: an output is never there while its content is not.
+func TestReflinkIsWhole(t *testing.T) {
+	s := open(t)
+	h := put(t, s, []byte("x"))
+	out := filepath.Join(t.TempDir(), "out")
+	s.ways[byReflink] = func(src, dst string) error {
+		if dst == out {
+			t.Error("made in place")
+		}
+		data, err := os.ReadFile(src)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(dst, data, 0o444)
+	}
+	for range 2 {
+		if err := s.Materialise(h, out); err != nil {
+			t.Fatal(err)
+		}
+		wantOutput(t, out, "x")
+	}
+	wantNothingHalf(t, filepath.Dir(out))
 }
 
 // TestFullDisk runs itself in a name space of its own, where it may mount a file system of a megabyte.
