@@ -55,8 +55,9 @@ type sample struct {
 }
 
 func (a *app) newProgress(workers int) *progress {
+	now := time.Now()
 	p := &progress{
-		w: a.errs, workers: workers, quit: make(chan struct{}), start: time.Now(),
+		w: a.errs, workers: workers, quit: make(chan struct{}), start: now, samples: []sample{{now, 0}},
 		paint: func(s style, text string) string { return a.paint(a.errs, s, text) },
 	}
 	if a.quiet || a.json {
@@ -162,18 +163,14 @@ func (p *progress) head(now time.Time) string {
 // rate is how many jobs are done a second, of late.
 func (p *progress) rate(now time.Time) float64 {
 	p.samples = append(p.samples, sample{now, p.done})
-	for len(p.samples) > 2 && now.Sub(p.samples[1].at) > progressWindow {
+	for len(p.samples) > 1 && now.Sub(p.samples[1].at) >= progressWindow {
 		p.samples = p.samples[1:]
 	}
-	from := sample{p.start, 0}
-	if now.Sub(p.samples[0].at) >= progressWindow {
-		from = p.samples[0]
+	from := p.samples[0]
+	if took := now.Sub(from.at).Seconds(); took > 0 {
+		return float64(p.done-from.done) / took
 	}
-	took := now.Sub(from.at).Seconds()
-	if took <= 0 {
-		return 0
-	}
-	return float64(p.done-from.done) / took
+	return 0
 }
 
 // picture draws the lines for a terminal of so many columns and rows.

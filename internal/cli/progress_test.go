@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func newTestProgress() *progress {
+	start := time.Unix(1000, 0)
+	return &progress{workers: 2, start: start, samples: []sample{{start, 0}}, paint: func(_ style, s string) string { return s }, quit: make(chan struct{})}
+}
+
+func TestProgressPicture(t *testing.T) {
+	p := newTestProgress()
+	now := p.start.Add(4 * time.Second)
+	if got := p.picture(now, 80, 24); got != nil {
+		t.Errorf("nothing runs, and the picture is %q", got)
+	}
+	p.Planned(40)
+	for range 10 {
+		p.JobFinished("x", false, 0)
+	}
+	p.JobFinished("y", true, 0)
+	p.JobStarted("models/knight.gltf [pc]")
+	p.JobStarted("sprites/tank.png [pc]")
+	p.JobSuspended("models/knight.gltf [pc]", []string{"textures/page.png [pc]"}, true)
+	p.jobs[0].began, p.jobs[1].began = p.start, p.start.Add(3500*time.Millisecond)
+	want := []string{
+		"━━━━━───────────────  11 of 40 done, 1 failed, 2.8/s, about 10.0 s left",
+		" 500 ms  sprites/tank.png [pc]",
+		"  4.0 s  models/knight.gltf [pc] waits for textures/page.png [pc]",
+	}
+	if d := cmp.Diff(want, p.picture(now, 80, 24)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"━━━━━───────────────  11 of 4…", " 500 ms  sprites/tank.png [p…", "  4.0 s  models/knight.gltf …"}, p.picture(now, 30, 24)); d != "" {
+		t.Error(d)
+	}
+	for _, rows := range []int{1, 4} {
+		if got := p.picture(now, 80, rows); len(got) > max(1, rows-1) {
+			t.Errorf("%d lines on %d rows", len(got), rows)
+		}
+	}
+	p.JobSuspended("models/knight.gltf [pc]", nil, false)
+	p.JobFinished("sprites/tank.png [pc]", false, 0)
+	if got := p.picture(now, 80, 24)[1]; got != "  4.0 s  models/knight.gltf [pc]" {
+		t.Errorf("%q", got)
+	}
+	for i := range 20 {
+		p.JobStarted(strings.Repeat("x", i+1))
+	}
+	if got := p.picture(now, 80, 24); len(got) != 7 || got[6] != "  and 16 more" {
+		t.Errorf("%q", got)
+	}
+}
+
+// The rate is that of the last seconds, so that a slow start does not spoil it.
+func TestProgressRate(t *testing.T) {
+	p := newTestProgress()
+	p.Planned(1000)
+	p.JobStarted("slow")
+	for s := range 31 {
+		if s > 20 {
+			p.done += 20
+		}
+		p.headline(p.start.Add(time.Duration(s) * time.Second))
+	}
+	if got := p.headline(p.start.Add(30 * time.Second)); got != "200 of 1000 done, 20/s, about 40.0 s left" {
+		t.Errorf("%q", got)
+	}
+}
+
+// What is on the screen after some pictures: the terminal is a list of lines and a row that the cursor is in.
+func TestProgressLeavesNothing(t *testing.T) {
+	p := newTestProgress()
+	var all strings.Builder
+	all.WriteString("before\n")
+	for _, lines := range [][]string{{"a", "b", "c"}, {"d"}, {"e", "f"}, nil} {
+		all.WriteString(p.redraw(lines))
+	}
+	if got := screen(t, all.String()+"after\n"); got != "before\nafter\n" {
+		t.Errorf("%q", got)
+	}
+	if got := screen(t, p.redraw([]string{"aaaa", "b"})+p.redraw([]string{"c"})); got != "c\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// screen interprets the few escape sequences that progress writes.
+func screen(t *testing.T, s string) string {
+	t.Helper()
+	lines, row, col := []string{""}, 0, 0
+	for len(s) > 0 {
+		switch {
+		case strings.HasPrefix(s, "\x1b[K"):
+			lines[row], s = lines[row][:col], s[3:]
+		case strings.HasPrefix(s, "\x1b[J"):
+			lines[row], lines, s = lines[row][:col], lines[:row+1], s[3:]
+		case strings.HasPrefix(s, "\x1b["):
+			row, s = row-int(s[2]-'0'), s[4:]
+		case s[0] == '\r':
+			col, s = 0, s[1:]
+		case s[0] == '\n':
+			if row, col, s = row+1, 0, s[1:]; row == len(lines) {
+				lines = append(lines, "")
+			}
+		default:
+			line := lines[row]
+			lines[row] = line[:col] + s[:1] + line[min(len(line), col+1):]
+			col, s = col+1, s[1:]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestProgressElsewhere(t *testing.T) {
+	var errs bytes.Buffer
+	a := &app{errs: &errs, getenv: func(string) string { return "" }}
+	p := a.newProgress(1)
+	p.JobStarted("x")
+	p.JobFinished("x", false, time.Second)
+	p.stop()
+	if errs.Len() > 0 {
+		t.Errorf("a short build says %q", errs.String())
+	}
+}
+
+func TestTrace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "trace.json")
+	tr, err := newTrace(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reporters{tr}
+	r.Planned(3)
+	r.JobStarted("model")
+	r.JobStarted("other")
+	r.JobSuspended("model", []string{"page", "cape"}, true)
+	r.JobSuspended("model", []string{"rock"}, true) // from another of its goroutines
+	r.JobStarted("page")                            // in the lane that model left
+	r.JobFinished("page", true, 0)
+	r.JobSuspended("model", nil, false)
+	r.JobSuspended("model", nil, false)
+	r.JobFinished("model", false, 0)
+	r.JobFinished("other", false, 0)
+	if err := tr.close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ TraceEvents []traceEvent }
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range got.TraceEvents {
+		if e.Phase == "X" {
+			if e.Took < 1 || e.Start < 0 {
+				t.Errorf("%+v", e)
+			}
+			lines = append(lines, strings.Join([]string{e.Name, string(rune('0' + e.PID)), string(rune('0' + e.TID)), e.Color, e.Args["for"]}, " "))
+		}
+	}
+	want := []string{"model 1 1  ", "page 1 1 terrible ", "model 2 1 grey page, cape", "model 1 1  ", "other 1 2  "}
+	if d := cmp.Diff(want, lines); d != "" {
+		t.Error(d)
+	}
+}

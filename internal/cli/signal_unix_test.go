@@ -1,0 +1,61 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestInterrupt sends the signals of Ctrl-C and of a service manager to a build that hangs.
+func TestInterrupt(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "kiln.toml"), "[project]\nname = \"test\"\n[[processors]]\nname = \"hang\"\ncommand = [\"tool\", \"hang\", \"{in}\", \"{out}\"]\nextensions = [\".hang\"]\nenv = [\"MARK\"]\n")
+			write(t, filepath.Join(dir, "assets", "a.hang"), "a")
+			mark := filepath.Join(dir, "mark")
+			cmd := exec.Command("kiln", "build", "-C", dir)
+			cmd.Env = append(os.Environ(), "MARK="+mark)
+			var errs bytes.Buffer
+			cmd.Stderr = &errs
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+				if _, err := os.Stat(mark); err == nil {
+					break
+				}
+				if time.Now().After(end) {
+					cmd.Process.Kill()
+					t.Fatal("the job never started: ", errs.String())
+				}
+			}
+			cmd.Process.Signal(sig)
+			var exit *exec.ExitError
+			if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+				t.Errorf("ended with %v", err)
+			}
+			if s := errs.String(); !strings.HasPrefix(s, "interrupted; what was finished is kept\nbuilt 0, reused 0, failed 0 in ") {
+				t.Errorf("said %q", s)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
