@@ -21,6 +21,7 @@ const module = "github.com/kiln-pipeline/kiln"
 // decision: ARCHITECTURE.md says what each room is for, RATIONALE.md why a module is taken.
 var allowed = map[string]string{
 	".":                    "internal/build internal/cli internal/diag internal/processors processor",
+	"bench":                "",
 	"cmd/kiln":             ".",
 	"examples/knights/gen": "",
 

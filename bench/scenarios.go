@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// step is one thing that is measured: a change, and the build after it.
+type step struct {
+	name  string
+	title string
+
+	// change is what happens before the build, in the n-th run; nil is nothing.
+	change func(p *project, t tool, run int) error
+
+	// jobs is how many of Kiln's jobs have to run. What the others run, they do not tell.
+	jobs func(p *project) int
+}
+
+// scenario is steps that follow one another, as there and back.
+type scenario struct {
+	steps []step
+
+	// heavy ones take all peers about as long as a clean build, and run less often.
+	heavy bool
+
+	// warm ones have a build before the first run that is not measured.
+	warm bool
+
+	// again: the peers do all of a clean build again. At a large size that teaches nothing new.
+	again bool
+}
+
+// clean builds are apart: each has a new file system.
+var clean = step{"clean", "clean build", nil, func(p *project) int { return p.products() }}
+
+// scenarios in the order in which they are run, on what the last clean build has left.
+func scenarios() []scenario {
+	return []scenario{
+		{warm: true, steps: []step{{"noop", "nothing changed", nil, ran(0)}}},
+		{steps: []step{{"edit", "one file edited", func(p *project, _ tool, run int) error { return p.edit(odd(p, run)) }, ran(2)}}},
+		{steps: []step{{"touch", "one file touched", func(p *project, _ tool, run int) error { return p.touch(odd(p, run)) }, ran(0)}}},
+		{steps: []step{
+			{"added", "one file added", func(p *project, t tool, run int) error {
+				if err := p.add(run, uint32(run)); err != nil {
+					return err
+				}
+				return t.prepare(p)
+			}, ran(1)},
+			{"removed", "that file removed", func(p *project, t tool, _ int) error {
+				if err := p.remove(); err != nil {
+					return err
+				}
+				return t.prepare(p)
+			}, ran(0)},
+		}},
+		{heavy: true, steps: []step{
+			{"branch", "branch switched: a tenth differs", func(p *project, _ tool, run int) error { return p.branch(1000 * int32(run+1)) },
+				func(p *project) int { return len(p.versions)/tenth + p.folders() }},
+			{"back", "branch switched back", func(p *project, _ tool, run int) error { return p.branch(-1000 * int32(run+1)) }, ran(0)},
+		}},
+		{heavy: true, again: true, steps: []step{{"touchall", "all files touched", func(p *project, _ tool, _ int) error {
+			for i := range p.versions {
+				if err := p.touch(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, ran(0)}}},
+		{heavy: true, again: true, steps: []step{{"restore", "output folder deleted", func(p *project, t tool, run int) error {
+			// Moved away and not deleted: deleting would slow the file system down for what comes next.
+			return os.Rename(t.output(p), filepath.Join(p.dir, "..", fmt.Sprintf("deleted-%d", run)))
+		}, ran(0)}}},
+	}
+}
+
+func ran(n int) func(*project) int { return func(*project) int { return n } }
+
+// odd is an asset, another one each run, that no branch changes.
+func odd(p *project, run int) int { return (folderSize*run + 37) % len(p.versions) }
+
+// allSteps are the rows of the tables, and what -only takes.
+func allSteps() []step {
+	all := []step{clean}
+	for _, s := range scenarios() {
+		all = append(all, s.steps...)
+	}
+	return all
+}
+
+// The pauses before a change and after it. Debian's tup looks at whole seconds of a file's time only, so that it
+// does not see a change in the second of its last build; the other one keeps a change from being as
+// young as what any tool trusts.
+const (
+	pauseBefore = 1100 * time.Millisecond
+	pauseAfter  = 50 * time.Millisecond
+)
+
+// session runs the scenarios at one size.
+type session struct {
+	size    int
+	jobs    int
+	runs    int  // of what is fast
+	heavy   int  // of what takes long
+	full    bool // large sizes too in full
+	only    []string
+	tools   []tool
+	volumes *volumes
+	results *results
+	log     io.Writer
+
+	projects map[string]*project // by tool, as the last clean build has left them
+	out      map[string]bool     // tools that have failed at this size, or have done their part
+}
+
+func (s *session) wants(sc scenario) bool {
+	return len(s.only) == 0 || slices.ContainsFunc(sc.steps, func(st step) bool { return slices.Contains(s.only, st.name) })
+}
+
+func (s *session) all(ctx context.Context) error {
+	s.projects, s.out = map[string]*project{}, map[string]bool{}
+	defer func() {
+		for name := range s.projects {
+			if err := s.volumes.drop(volumeName(name)); err != nil {
+				fmt.Fprintln(s.log, err)
+			}
+		}
+	}()
+	runs := 1 // even if it is not wanted, since the others go on from it
+	if len(s.only) == 0 || slices.Contains(s.only, clean.name) {
+		runs = s.heavy
+	}
+	for n := range runs {
+		for _, t := range s.order(clean.name, n) {
+			if err := s.clean(ctx, t); err != nil {
+				return err
+			}
+		}
+	}
+	for _, sc := range scenarios() { // those with again are the last ones
+		if s.wants(sc) {
+			if sc.again && s.size >= large && !s.full {
+				s.peersDone()
+			}
+			if err := s.scenario(ctx, sc); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// large is the size from which a clean build of a peer takes minutes.
+const large = 100_000
+
+func (s *session) peersDone() {
+	for _, t := range s.tools {
+		if _, isKiln := t.(kiln); !isKiln {
+			s.out[t.name()] = true
+		}
+	}
+}
+
+// order is which tools take part in a step, beginning with another one each run.
+func (s *session) order(step string, run int) []tool {
+	var all []tool
+	for i := range s.tools {
+		if t := s.tools[(i+run)%len(s.tools)]; t.takes(step) && !s.out[t.name()] {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func volumeName(tool string) string { return strings.ReplaceAll(tool, " ", "-") }
+
+// clean lays out a tool's project on a new file system and measures its first build.
+func (s *session) clean(ctx context.Context, t tool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	dir, err := s.volumes.fresh(volumeName(t.name()), s.size)
+	if err != nil {
+		return err
+	}
+	p := newProject(dir, s.size)
+	s.projects[t.name()] = p
+	if err := p.write(); err != nil {
+		return err
+	}
+	if err := t.prepare(p); err != nil {
+		return err
+	}
+	flush(dir)
+	time.Sleep(pauseAfter)
+	s.build(ctx, t, clean, true)
+	s.check(t, clean)
+	if !t.takes("noop") { // it is done with
+		delete(s.projects, t.name())
+		return s.volumes.drop(volumeName(t.name()))
+	}
+	return nil
+}
+
+func (s *session) scenario(ctx context.Context, sc scenario) error {
+	runs := s.runs
+	if sc.heavy {
+		runs = s.heavy
+	}
+	name := sc.steps[0].name
+	if sc.warm {
+		for _, t := range s.order(name, 0) {
+			s.build(ctx, t, sc.steps[0], false)
+		}
+	}
+	for n := range runs {
+		for _, st := range sc.steps {
+			if err := s.change(ctx, st, n); err != nil {
+				return err
+			}
+			for _, t := range s.order(name, n) {
+				s.build(ctx, t, st, true)
+			}
+			if n == runs-1 {
+				for _, t := range s.order(name, n) {
+					s.check(t, st)
+				}
+			}
+			if st.name == "noop" {
+				s.floor()
+			}
+		}
+	}
+	return nil
+}
+
+// change makes a step's change to all projects.
+func (s *session) change(ctx context.Context, st step, run int) error {
+	if st.change == nil {
+		return ctx.Err()
+	}
+	time.Sleep(pauseBefore)
+	for _, t := range s.order(st.name, run) {
+		if err := st.change(s.projects[t.name()], t, run); err != nil {
+			return err
+		}
+	}
+	time.Sleep(pauseAfter)
+	return ctx.Err()
+}
+
+// build runs a tool. One that fails, or does not do what it should, has no numbers from there on.
+func (s *session) build(ctx context.Context, t tool, st step, measured bool) {
+	if ctx.Err() != nil || s.out[t.name()] {
+		return
+	}
+	p := s.projects[t.name()]
+	m, said, err := run(ctx, p.dir, t.command(s.jobs))
+	if err == nil {
+		err = t.built(said, st.jobs(p))
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			s.fail(t, st, err)
+		}
+		return
+	}
+	if measured {
+		s.results.add(s.size, st.name, t.name(), m)
+		fmt.Fprintf(s.log, "%9d  %-9s %-8s %10s  cpu %10s  %s\n", s.size, st.name, t.name(), seconds(m.Wall), seconds(m.CPU), megabytes(m.Peak))
+	}
+}
+
+// check looks at all products.
+func (s *session) check(t tool, st step) {
+	if s.out[t.name()] {
+		return
+	}
+	if err := s.projects[t.name()].check(t); err != nil {
+		s.fail(t, st, err)
+	}
+}
+
+func (s *session) fail(t tool, st step, err error) {
+	s.out[t.name()] = true
+	s.results.wrong(s.size, st.name, t.name(), err)
+	fmt.Fprintf(s.log, "%9d  %-9s %-8s WRONG: %v\n", s.size, st.name, t.name(), err)
+}
+
+// floor measures what no build can do without, beside the builds in which nothing changed.
+func (s *session) floor() {
+	takers := s.order("noop", 0)
+	if len(takers) == 0 {
+		return
+	}
+	t := takers[0] // one tool's files do for all
+	p := s.projects[t.name()]
+	if m, err := statAll(p, t); err == nil {
+		s.results.add(s.size, "noop", floorName, m)
+	}
+	if each, err := spawnAll(p.dir, 100); err == nil {
+		s.results.add(s.size, clean.name, spawnName, measure{Wall: each})
+	}
+}

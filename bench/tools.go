@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// tool is a build system that takes part.
+type tool interface {
+	name() string
+
+	// find returns the version of the tool that is installed, or an error that says what to install.
+	find() (string, error)
+
+	// prepare writes what the tool is to be told about the project. It is called again when files have
+	// come or gone; no time is taken of that.
+	prepare(p *project) error
+
+	// command is the command line that builds, run in the project's folder, with so many jobs at once.
+	command(jobs int) []string
+
+	// output is the folder of products, and joinName the name of a join in it; a copy is named like its source.
+	output(p *project) string
+	joinName(folder int) string
+
+	// isJoin tells whether data is a join of what want is the concatenation of.
+	isJoin(data, want []byte) error
+
+	// sweeps tells whether products go when their sources do.
+	sweeps() bool
+
+	// built checks what the tool said against the number of jobs that had to run.
+	built(said []byte, want int) error
+
+	// takes tells whether it takes part in a scenario.
+	takes(step string) bool
+}
+
+// allTools are those that can be named by -peers, in the order of the tables. Ninja is the one that others are compared with.
+func allTools(kilnFile string) []tool {
+	k := kiln{file: kilnFile}
+	return []tool{k, kilnCommand{k}, ninja{}, samurai{}, gnuMake{}, tup{}}
+}
+
+// reference is what all are compared with.
+const reference = "ninja"
+
+// kiln copies in its own process, and joins a folder by packing a model.
+type kiln struct{ file string }
+
+func (kiln) name() string { return "kiln" }
+
+func (k kiln) find() (string, error) {
+	out, err := exec.Command(k.file, "version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", k.file, err)
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return line, nil
+}
+
+func (kiln) prepare(p *project) error { return prepareKiln(p, "[project]\nname = \"bench\"\n") }
+
+func prepareKiln(p *project, manifest string) error {
+	for f := range p.folders() {
+		name := filepath.Join(p.dir, "assets", folderName(f), "join.gltf")
+		if _, err := os.Lstat(name); err == nil {
+			break // files came or went, which joins have nothing to do with
+		}
+		if err := os.WriteFile(name, gltfJoin(f), 0o666); err != nil {
+			return err
+		}
+	}
+	return writeOnce(filepath.Join(p.dir, "kiln.toml"), manifest)
+}
+
+// writeOnce leaves a file alone that is there: Kiln would rightly look at a new time of its project file.
+func writeOnce(name, text string) error {
+	if _, err := os.Lstat(name); err == nil {
+		return nil
+	}
+	return os.WriteFile(name, []byte(text), 0o666)
+}
+
+func (k kiln) command(jobs int) []string {
+	return []string{k.file, "build", "-q", "-j", strconv.Itoa(jobs)}
+}
+
+func (kiln) output(p *project) string       { return filepath.Join(p.dir, "build", "pc") }
+func (kiln) joinName(f int) string          { return folderName(f) + "/join.gltf.glb" }
+func (kiln) isJoin(data, want []byte) error { return isGLB(data, want) }
+func (kiln) sweeps() bool                   { return true }
+func (kiln) takes(string) bool              { return true }
+
+var summary = regexp.MustCompile(`(?m)^built (\d+), reused \d+, failed 0 in `)
+
+func (kiln) built(said []byte, want int) error {
+	m := summary.FindSubmatch(said)
+	if m == nil {
+		return fmt.Errorf("no summary without failures in what kiln said: %s", bytes.TrimSpace(said))
+	}
+	if n, _ := strconv.Atoi(string(m[1])); n != want {
+		return fmt.Errorf("ran %d jobs, not %d", n, want)
+	}
+	return nil
+}
+
+// kilnCommand copies with cp, as the others do. A command's inputs are declared for all its assets together, so
+// the joins, one job in 101, are made as before.
+type kilnCommand struct{ kiln }
+
+func (kilnCommand) name() string { return "kiln cp" }
+
+func (kilnCommand) prepare(p *project) error {
+	return prepareKiln(p, `[project]
+name = "bench"
+
+[[processors]]
+name    = "cp"
+command = ["cp", "{in}", "{out}"]
+
+[[rules]]
+match     = "**/*.bin"
+processor = "cp"
+`)
+}
+
+// takes: what does not run does not differ from kiln.
+func (kilnCommand) takes(step string) bool { return step == "clean" }
+
+// peer is what the others have in common: cp and cat, into a folder out, told with every file in a manifest.
+type peer struct{}
+
+func (peer) output(p *project) string { return filepath.Join(p.dir, "out") }
+func (peer) joinName(f int) string    { return folderName(f) + "/join" }
+func (peer) sweeps() bool             { return false }
+func (peer) built([]byte, int) error  { return nil }
+func (peer) takes(string) bool        { return true }
+
+func (peer) isJoin(data, want []byte) error {
+	if !bytes.Equal(data, want) {
+		return errors.New("is not the bytes of its hundred files")
+	}
+	return nil
+}
+
+// findPeer asks a program for its version.
+func findPeer(program, debian string) (string, error) {
+	out, err := exec.Command(program, "--version").Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", fmt.Errorf("not installed (Debian package %s)", debian)
+	}
+	if err != nil {
+		return "", err
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return line, nil
+}
+
+// copies calls with every file that is copied.
+func (p *project) copies(each func(name string)) {
+	for i := range p.versions {
+		each(assetName(i))
+	}
+	if p.extra != nil {
+		each(extraName(p.extra.folder))
+	}
+}
+
+// joinInputs are the assets of a folder, below prefix.
+func joinInputs(prefix string, folder int) string {
+	var names []string
+	for i := folder * folderSize; i < (folder+1)*folderSize; i++ {
+		names = append(names, prefix+assetName(i))
+	}
+	return strings.Join(names, " ")
+}
+
+// writeFile writes a manifest, which is some 10 MB at 100,000 assets.
+func writeFile(name string, write func(w *bufio.Writer)) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	write(w)
+	return errors.Join(w.Flush(), f.Close())
+}
+
+type ninja struct{ peer }
+
+func (ninja) name() string          { return "ninja" }
+func (ninja) find() (string, error) { return findPeer("ninja", "ninja-build") }
+
+func (ninja) prepare(p *project) error {
+	return writeFile(filepath.Join(p.dir, "build.ninja"), func(w *bufio.Writer) {
+		fmt.Fprint(w, "rule cp\n  command = cp $in $out\nrule cat\n  command = cat $in > $out\n")
+		p.copies(func(name string) { fmt.Fprintf(w, "build out/%s: cp assets/%s\n", name, name) })
+		for f := range p.folders() {
+			fmt.Fprintf(w, "build out/%s/join: cat %s\n", folderName(f), joinInputs("assets/", f))
+		}
+	})
+}
+
+func (ninja) command(jobs int) []string {
+	return []string{"ninja", "--quiet", "-j", strconv.Itoa(jobs)}
+}
+
+// samurai reads ninja's manifest.
+type samurai struct{ ninja }
+
+func (samurai) name() string          { return "samurai" }
+func (samurai) find() (string, error) { return findPeer("samu", "samurai") }
+
+func (samurai) command(jobs int) []string {
+	return []string{"samu", "-j", strconv.Itoa(jobs)}
+}
+
+type gnuMake struct{ peer }
+
+func (gnuMake) name() string          { return "make" }
+func (gnuMake) find() (string, error) { return findPeer("make", "make") }
+
+func (gnuMake) prepare(p *project) error {
+	return writeFile(filepath.Join(p.dir, "Makefile"), func(w *bufio.Writer) {
+		fmt.Fprint(w, ".PHONY: all\nall:\n")
+		p.copies(func(name string) {
+			fmt.Fprintf(w, "all: out/%s\nout/%s: assets/%s | out/%s\n\tcp $< $@\n", name, name, name, filepath.Dir(name))
+		})
+		for f := range p.folders() {
+			dir := folderName(f)
+			fmt.Fprintf(w, "all: out/%s/join\nout/%s/join: %s | out/%s\n\tcat $^ > $@\nout/%s:\n\tmkdir -p $@\n", dir, dir, joinInputs("assets/", f), dir, dir)
+		}
+	})
+}
+
+// command leaves out the rules that make has built in, of which it would try each on each file.
+func (gnuMake) command(jobs int) []string {
+	return []string{"make", "-s", "-rR", "-j", strconv.Itoa(jobs)}
+}
+
+// tup finds files itself, by a Tupfile in each folder, and removes what is no longer made.
+type tup struct{ peer }
+
+func (tup) name() string          { return "tup" }
+func (tup) find() (string, error) { return findPeer("tup", "tup") }
+func (tup) sweeps() bool          { return true }
+
+func (tup) prepare(p *project) error {
+	if _, err := os.Lstat(filepath.Join(p.dir, ".tup")); err == nil {
+		return nil
+	}
+	for f := range p.folders() {
+		dir := folderName(f)
+		text := fmt.Sprintf(": foreach *.bin |> cp %%f %%o |> ../../out/%s/%%b\n: %s |> cat %%f > %%o |> ../../out/%s/join\n",
+			dir, strings.ReplaceAll(joinInputs("", f), dir+"/", ""), dir)
+		if err := os.WriteFile(filepath.Join(p.dir, "assets", dir, "Tupfile"), []byte(text), 0o666); err != nil {
+			return err
+		}
+	}
+	init := exec.Command("tup", "init")
+	init.Dir = p.dir
+	if out, err := init.CombinedOutput(); err != nil {
+		return fmt.Errorf("tup init: %w: %s", err, out)
+	}
+	return nil
+}
+
+func (tup) command(jobs int) []string {
+	return []string{"tup", "-j" + strconv.Itoa(jobs), "--quiet"}
+}
