@@ -94,7 +94,7 @@ func (p *Project) folderRules(t *source.Table, dir string) ([]project.Rule, diag
 func newWorld(p *Project, t *source.Table, set *asset.Table, blobs *cas.Store) *world {
 	w := &world{
 		table: t, prefixes: p.prefixes(), assets: set, blobs: blobs, dir: p.Dir, output: p.OutputDir(),
-		scratch: filepath.Join(p.stateDir(), "tmp"), reporter: silent{},
+		scratch: p.scratchDir(), reporter: silent{},
 		tasks: map[taskID]*task{}, byKey: map[engine.Key]*task{},
 		globs: map[string]digest.Hash{}, tools: map[string]*tool{}, vars: map[string]digest.Hash{},
 		outputs: map[string]state.Output{}, edited: map[string]source.Presence{},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/asset"
@@ -88,6 +89,7 @@ type session struct {
 	byKey    map[engine.Key]*engine.Result // the same
 	number   uint64
 	stopped  bool
+	killed   bool            // the build before did not come to its end
 	hashes   []digest.Hash   // of prev.Sources as they were: a build goes on with that table if no file changed
 	unplaced map[*task]bool  // tasks whose outputs could not be written
 	known    map[string]bool // files in the output tree that Kiln put there
@@ -103,6 +105,7 @@ func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
 	if err := p.makeStateDir(); err != nil {
 		return nil, err
 	}
+	s.tidy()
 	if err := s.readSnapshot(); err != nil {
 		return nil, err
 	}
@@ -114,6 +117,24 @@ func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
 		return r, nil
 	}
 	return s.build(ctx, table)
+}
+
+// tempPrefix begins the names of outputs that package cas is about to put in place.
+const tempPrefix = ".kiln-"
+
+// tidy removes what a build that was killed left lying about, scratch folders and outputs that had no name yet.
+func (s *session) tidy() {
+	if _, err := os.Lstat(s.p.underWayPath()); err != nil {
+		return
+	}
+	s.killed = true
+	os.RemoveAll(s.p.scratchDir())
+	filepath.WalkDir(s.p.OutputDir(), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && strings.HasPrefix(e.Name(), tempPrefix) {
+			os.Remove(path)
+		}
+		return nil
+	})
 }
 
 func (s *session) readSnapshot() error {
@@ -168,7 +189,7 @@ func (s *session) signature() digest.Hash {
 // no rule is evaluated, no trace read.
 func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	prev := s.prev
-	if prev == nil || contents || !prev.Whole || prev.Mirrored != prev.Build || s.req.Force || len(s.req.Patterns) > 0 || len(s.req.Platforms) > 0 || prev.Signature != s.signature() {
+	if s.killed || prev == nil || contents || !prev.Whole || prev.Mirrored != prev.Build || s.req.Force || len(s.req.Patterns) > 0 || len(s.req.Platforms) > 0 || prev.Signature != s.signature() {
 		return nil
 	}
 	if s.pres == nil {
@@ -240,6 +261,9 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	}
 	defer os.RemoveAll(s.w.scratch)
 	if err := s.choose(); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(s.p.underWayPath(), nil, 0o666); err != nil {
 		return nil, err
 	}
 	err = s.runEngine(ctx)

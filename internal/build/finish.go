@@ -237,14 +237,17 @@ func (s *session) removeOutput(file string) error {
 	return cas.RemoveOutput(s.p.OutputDir(), abs)
 }
 
-// knownOutputs are the files in the output tree that Kiln put there.
+// knownOutputs are the files in the output tree that Kiln put there. After a build that was killed they may be of any trace: what an old
+// one made was put back, and no snapshot tells of it.
 func (s *session) knownOutputs() map[string]bool {
 	known := map[string]bool{}
 	var since uint64
 	if s.prev != nil {
-		since = s.prev.Build
 		for _, o := range s.prev.Outputs {
 			known[o.File] = true
+		}
+		if !s.killed {
+			since = s.prev.Build
 		}
 	}
 	if s.w != nil {
@@ -252,7 +255,7 @@ func (s *session) knownOutputs() map[string]bool {
 			known[f] = true
 		}
 	}
-	if s.prev == nil || s.traces.LastBuild() > since {
+	if s.traces.LastBuild() > since {
 		for _, k := range s.traces.Keys() {
 			for _, tr := range s.traces.Traces(k) {
 				if tr.Build > since {
@@ -360,7 +363,10 @@ func (s *session) save(r *Report) error {
 	} else {
 		s.mirror(r, next)
 	}
-	return state.WriteSnapshot(s.p.snapshotPath(), next)
+	if err := state.WriteSnapshot(s.p.snapshotPath(), next); err != nil {
+		return err
+	}
+	return removeAll(s.p.underWayPath())
 }
 
 // passing tells whether some job failed in a way that may pass, so that it must be tried again although nothing changes.

@@ -163,6 +163,10 @@ func (p *Project) casDir() string       { return filepath.Join(p.stateDir(), "ca
 func (p *Project) tracesPath() string   { return filepath.Join(p.stateDir(), "traces") }
 func (p *Project) snapshotPath() string { return filepath.Join(p.stateDir(), "snapshot") }
 func (p *Project) lockPath() string     { return filepath.Join(p.stateDir(), "lock") }
+func (p *Project) scratchDir() string   { return filepath.Join(p.stateDir(), "tmp") }
+
+// underWayPath is of a file that is there while a build changes outputs: if it is there before one, the build before was killed.
+func (p *Project) underWayPath() string { return filepath.Join(p.stateDir(), "underway") }
 
 // DatabasePath is where the content database is.
 func (p *Project) DatabasePath() string { return filepath.Join(p.stateDir(), "content.db") }

@@ -154,6 +154,7 @@ func (v *View) AllTraces(f func(a *asset.Asset, platform string, t *engine.Trace
 // It tells how many files it removed.
 func (p *Project) Clean(state bool) (int, error) {
 	s := &session{p: p, start: time.Now(), req: Request{Reporter: silent{}}}
+	s.tidy()
 	if err := s.readSnapshot(); err != nil {
 		return 0, err
 	}
