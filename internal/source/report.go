@@ -79,6 +79,11 @@ func collision(names map[caseless]string, root int, prefix, dir, name string) di
 		names[key] = name
 		return nil
 	}
-	return diag.List{diag.Errorf(diag.CaseCollision, diag.Pos{File: prefix + join(dir, name)}, "this name and %q differ only in case", other).
-		WithHint("rename one of them: on Windows and macOS they are one file")}
+	return diag.List{CaseCollision(prefix+join(dir, name), other)}
+}
+
+// CaseCollision is the message about a file whose name is that of another one but for its case.
+func CaseCollision(file, other string) *diag.Message {
+	return diag.Errorf(diag.CaseCollision, diag.Pos{File: file}, "this name and %q differ only in case", other).
+		WithHint("rename one of them: on Windows and macOS they are one file")
 }
