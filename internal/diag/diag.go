@@ -4,10 +4,12 @@
 package diag
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -93,39 +95,15 @@ const maxSourceLine = 160
 
 // SourceLine is line n of a text, counted from 1, without its end; "" if it is not there or not text.
 func SourceLine(text []byte, n int) string {
-	if n < 1 {
+	for ; n > 1 && len(text) > 0; n-- {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	line = bytes.TrimRight(line, "\r")
+	if n != 1 || !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0 {
 		return ""
 	}
-	s := text
-	for ; n > 1; n-- {
-		_, rest, ok := strings.Cut(string(s[:min(len(s), 1<<16)]), "\n")
-		if !ok {
-			i := indexNewline(s)
-			if i < 0 {
-				return ""
-			}
-			s = s[i+1:]
-			continue
-		}
-		s = s[min(len(s), 1<<16)-len(rest):]
-	}
-	if i := indexNewline(s); i >= 0 {
-		s = s[:i]
-	}
-	line := strings.TrimRight(string(s), "\r")
-	if !utf8.ValidString(line) || strings.ContainsRune(line, 0) {
-		return ""
-	}
-	return line
-}
-
-func indexNewline(b []byte) int {
-	for i, c := range b {
-		if c == '\n' {
-			return i
-		}
-	}
-	return -1
+	return string(line)
 }
 
 // Style colours parts of a message. The zero Style is plain.
@@ -147,16 +125,16 @@ func (s Style) paint(code, text string) string {
 func (m *Message) Write(w io.Writer, st Style) error {
 	var b strings.Builder
 	if p := m.Pos.String(); p != "" {
-		b.WriteString(st.paint("1", p) + ": ")
+		b.WriteString(st.paint("1", harmless(p)) + ": ")
 	}
 	color := map[Severity]string{Error: "1;31", Warning: "1;33", Note: "1;36"}[m.Severity]
-	fmt.Fprintf(&b, "%s: %s\n", st.paint(color, fmt.Sprintf("%s[%s]", m.Severity, m.Code)), m.Text)
-	hint := m.Hint
+	fmt.Fprintf(&b, "%s: %s\n", st.paint(color, fmt.Sprintf("%s[%s]", m.Severity, m.Code)), harmless(m.Text))
+	hint := harmless(m.Hint)
 	if m.Line != "" {
-		line, col := window(m.Line, m.Column)
-		fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(line, "\t", " "))
-		if m.Column > 0 {
-			fmt.Fprintf(&b, "    %s%s", strings.Repeat(" ", col-1), st.paint(color, strings.Repeat("^", max(1, min(m.Length, maxSourceLine)))))
+		line, space, mark := m.excerpt()
+		fmt.Fprintf(&b, "    %s\n", line)
+		if mark > 0 {
+			fmt.Fprintf(&b, "    %s%s", strings.Repeat(" ", space), st.paint(color, strings.Repeat("^", mark)))
 			if hint != "" {
 				b.WriteString(" " + hint)
 				hint = ""
@@ -168,10 +146,58 @@ func (m *Message) Write(w io.Writer, st Style) error {
 		fmt.Fprintf(&b, "  %s\n", hint)
 	}
 	for _, n := range m.Notes {
-		fmt.Fprintf(&b, "  %s\n", n)
+		fmt.Fprintf(&b, "  %s\n", harmless(n))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// excerpt is the line to show, with how many columns of a terminal stand before the mark, and how many the mark has; 0 if there is none.
+func (m *Message) excerpt() (line string, space, mark int) {
+	line, col := window(m.Line, m.Column)
+	line = strings.ReplaceAll(harmless(line), "\t", " ")
+	if m.Column < 1 {
+		return line, 0, 0
+	}
+	r := []rune(line)
+	from := min(col-1, len(r))
+	to := min(from+max(1, m.Length), len(r))
+	return line, columns(r[:from]), max(1, columns(r[from:to]))
+}
+
+// harmless takes out what a terminal would obey: a file that is at fault should not also have the screen.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+// columns is how much room characters take on a terminal: two for what UAX #11 calls wide, none for what stands on the letter before.
+func columns(rs []rune) int {
+	n := 0
+	for _, r := range rs {
+		switch {
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case wide(r):
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+func wide(r rune) bool {
+	switch {
+	case r < 0x1100, 0xff61 <= r && r <= 0xffdc: // the latter are half width forms
+		return false
+	case 0x3001 <= r && r <= 0x303e, 0xff01 <= r && r <= 0xff60, 0x1f300 <= r && r <= 0x1faff: // punctuation, full width forms, emoji
+		return true
+	}
+	return unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Yi)
 }
 
 // window cuts a long line so that the column stays in sight.
@@ -181,7 +207,7 @@ func window(line string, col int) (string, int) {
 		return line, max(col, 1)
 	}
 	from := max(0, min(col-maxSourceLine/2, len(r)-maxSourceLine))
-	return string(r[from:min(len(r), from+maxSourceLine)]), max(col-from, 1)
+	return string(r[from : from+maxSourceLine]), max(col-from, 1)
 }
 
 func (m *Message) String() string {
@@ -211,18 +237,27 @@ func (l List) Err() error {
 	return nil
 }
 
-// Messages finds the messages in an error; an error that has none becomes one with the given code.
+// Messages finds all messages in an error, in order; an error, or a part of joined errors, that has none becomes one with the given code.
 func Messages(err error, otherwise Code) List {
 	if err == nil {
 		return nil
 	}
-	var l List
-	if errors.As(err, &l) {
+	var some List
+	var one *Message
+	if !errors.As(err, &some) && !errors.As(err, &one) {
+		return List{Errorf(otherwise, Pos{}, "%v", err)}
+	}
+	switch e := err.(type) {
+	case List:
+		return e
+	case *Message:
+		return List{e}
+	case interface{ Unwrap() []error }:
+		var l List
+		for _, part := range e.Unwrap() {
+			l = append(l, Messages(part, otherwise)...)
+		}
 		return l
 	}
-	var m *Message
-	if errors.As(err, &m) {
-		return List{m}
-	}
-	return List{Errorf(otherwise, Pos{}, "%v", err)}
+	return Messages(errors.Unwrap(err), otherwise)
 }
