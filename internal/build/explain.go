@@ -23,6 +23,14 @@ func Explain(r engine.Reason) string {
 	case engine.InputUnreadable:
 		return ObservationText(r.Observation) + " cannot be read"
 	case engine.InputDiffers:
+		if r.Observation.Kind < engine.FirstLeaf {
+			switch name := SubjectName(r.Observation); {
+			case engine.IsFailure(r.New):
+				return name + ", which it needs, failed"
+			case engine.IsFailure(r.Observation.Value):
+				return name + ", which it needs and which had failed, is mended"
+			}
+		}
 		return ObservationText(r.Observation) + " " + difference(r.Observation, r.New)
 	}
 	return ""

@@ -253,7 +253,9 @@ func (w *world) Available(t *engine.Trace) (string, bool) {
 	return "", true
 }
 
-// Started, Finished and Suspended pass on what people want to see.
+// Planned, Started, Finished and Suspended pass on what people want to see.
+func (w *world) Planned(tasks int) { w.reporter.Planned(tasks) }
+
 func (w *world) Started(t *engine.Task) { w.reporter.JobStarted(t.Name) }
 
 func (w *world) Suspended(t *engine.Task, on []*engine.Task, begins bool) {

@@ -62,6 +62,7 @@ func Build(ctx context.Context, world World, store Store, opts Options, tasks []
 		b.halt()
 	}
 	if !opts.DryRun {
+		b.world.Planned(b.open())
 		b.findPaths()
 		b.start()
 		for b.alive > 0 {
@@ -90,6 +91,17 @@ func (b *build) sweep(tasks []*Task) {
 		}
 	}
 	b.swept = len(b.order)
+}
+
+// open counts the tasks that are not done.
+func (b *build) open() int {
+	open := 0
+	for _, n := range b.order {
+		if n.phase != done {
+			open++
+		}
+	}
+	return open
 }
 
 // results puts those first that the sweep met, and then, by name, those that runs met, at who knows what moment.

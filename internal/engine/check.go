@@ -159,7 +159,17 @@ var stoppedValue = digest.Build("task stopped").Sum()
 
 // failedValue stands for no products because of a failure. It tells which task failed first, since that is told to
 // people out of the trace of all that need it, and not how.
-func failedValue(root string) digest.Hash { return digest.Build("task failed").Str("root", root).Sum() }
+func failedValue(root string) digest.Hash {
+	h := digest.Build("task failed").Str("root", root).Sum()
+	copy(h[:], failedMark)
+	return h
+}
+
+// failedMark begins the value of a failure, so that it can be told to people as one.
+const failedMark = "\x00failed\x00"
+
+// IsFailure tells whether the value of an Outline or Content observation says that the other task failed.
+func IsFailure(value digest.Hash) bool { return string(value[:len(failedMark)]) == failedMark }
 
 // rootOf is the name of the task that failed first.
 func rootOf(r *Result) string {

@@ -156,6 +156,9 @@ type World interface {
 	Resolve(subject string) *Task
 	// Available reports whether the products of a trace can be had; if not, which one is lost.
 	Available(*Trace) (lost string, ok bool)
+	// Planned is told, after the sweep, how many tasks are known to run, or to run if something else comes
+	// out differently.
+	Planned(tasks int)
 	// Started and Finished are called without locks around each run, from its goroutine.
 	Started(*Task)
 	Finished(*Result)

@@ -149,6 +149,8 @@ func (w *world) content(h digest.Hash) (string, bool) {
 	return s, ok
 }
 
+func (w *world) Planned(int) {}
+
 func (w *world) Started(t *engine.Task) {
 	w.mu.Lock()
 	w.runs[t.Name]++
