@@ -86,7 +86,6 @@ type session struct {
 	wanted   []*task // of this build
 	messages diag.List
 	results  []*engine.Result
-	byKey    map[engine.Key]*engine.Result // the same
 	number   uint64
 	stopped  bool
 	killed   bool            // the build before did not come to its end

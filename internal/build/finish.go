@@ -30,10 +30,6 @@ type wish struct {
 // finish brings the output tree in line with the results, and sums up.
 func (s *session) finish() *Report {
 	r := &Report{Stopped: s.stopped}
-	s.byKey = make(map[engine.Key]*engine.Result, len(s.results))
-	for _, res := range s.results {
-		s.byKey[res.Task.Key] = res
-	}
 	wishes, clashes := s.wishes()
 	s.removeStale(wishes)
 	s.placeAll(wishes)
@@ -60,11 +56,15 @@ func (s *session) finish() *Report {
 
 // wishes are all files that the output tree should hold, by file in lower case; and the tasks that want a file which another one wants too.
 func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
+	byKey := make(map[engine.Key]*engine.Result, len(s.results))
+	for _, res := range s.results {
+		byKey[res.Task.Key] = res
+	}
 	before := s.heldBefore()
 	wishes := make(map[string]wish, len(s.w.all))
 	clashes := map[*task]diag.List{}
 	for _, t := range s.w.all {
-		products, settled := s.productsOf(t, s.byKey[t.Key], before)
+		products, settled := s.productsOf(t, byKey[t.Key], before)
 		for i := range products {
 			low := strings.ToLower(products[i].File)
 			other, taken := wishes[low]
@@ -322,8 +322,7 @@ func (s *session) collect(clashes map[*task]diag.List) diag.List {
 	sort(s.messages)
 	for _, res := range s.results {
 		if res.Trace != nil {
-			l, _ := s.messagesOf(res.Trace)
-			sort(l)
+			sort(s.messagesOf(res.Trace))
 		}
 	}
 	for _, t := range s.w.all {

@@ -17,13 +17,27 @@ func TestRootCause(t *testing.T) {
 	}
 	p.write("assets/c.s", "text good")
 	p.write("assets/b.s", "use c.s\nfail here")
-	b = p.wants("b.s c.s")
+	b = p.wants("a.s b.s c.s")
 	if b.Failed != 2 || strings.Contains(b.messages, "the cause is c.s") {
 		t.Errorf("failed %d:\n%s", b.Failed, b.messages)
 	}
 	p.nothing()
 	p.write("assets/b.s", "text good")
 	p.wants("a.s b.s")
+}
+
+// TestDidYouMean adds an asset with a name that is more like the one that is missing.
+func TestDidYouMean(t *testing.T) {
+	p := newProject(t, "-- assets/a.s --\nuse taank.txt\n-- assets/tork.txt --\ntork\n")
+	hint := func(like string) {
+		t.Helper()
+		if b := p.build(); b.messages != "assets/a.s: error[K0208]: there is no asset \"taank.txt\"\n  did you mean \""+like+"\"?\n" {
+			t.Errorf("got %s", b.messages)
+		}
+	}
+	hint("tork.txt")
+	p.write("assets/tank.txt", "tank")
+	hint("tank.txt")
 }
 
 // TestFolderClash has one output where another one needs a folder.

@@ -323,10 +323,7 @@ func (j *job) needError(err error, ids []string) error {
 	}
 	for _, id := range ids {
 		if find(j.w.assets, id) == nil {
-			m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.asset.Path)}, "there is no asset %q", id)
-			if n := nearest(j.w.assets, id); n != "" {
-				m.WithHint("did you mean %q?", n)
-			}
+			m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.asset.Path)}, "%s%q", noAsset, id)
 			return fmt.Errorf("%w: %w", m, fs.ErrNotExist)
 		}
 	}

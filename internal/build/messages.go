@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -40,7 +41,11 @@ func (j *job) messages(err error) diag.List {
 		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Ring)).
 			WithHint("break the ring: one of these must do without the next")}
 	case errors.As(err, &need):
-		return diag.List{diag.Errorf(diag.NeedsFailed, here, "%s", needText(need.Name))}
+		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", taskAsset(need.Name))
+		if need.Root != need.Name {
+			m.WithNote("the cause is %s", taskAsset(need.Root))
+		}
+		return diag.List{m}
 	}
 	l := j.problems(err)
 	if len(l) == 0 {
@@ -116,61 +121,23 @@ func taskAsset(name string) string {
 	return name
 }
 
-func needText(task string) string { return fmt.Sprintf("needs %s, which failed", taskAsset(task)) }
+// noAsset begins the message about an asset that is missing; its name follows.
+const noAsset = "there is no asset "
 
-// messagesOf are a trace's messages. The first cause of a failure further down is found anew: a task is not run again
-// because what it needs now fails for another cause. The name of that cause's task is given if there is one.
-func (s *session) messagesOf(tr *engine.Trace) (diag.List, string) {
+// messagesOf are a trace's messages. Which asset has a name like one that is missing is found anew: it may change although the
+// trace holds.
+func (s *session) messagesOf(tr *engine.Trace) diag.List {
 	l := decodeMessages(tr.Messages)
-	if tr.Outcome != engine.NeedsFailed {
-		return l, ""
-	}
 	for _, m := range l {
-		if m.Code != diag.NeedsFailed {
-			continue
-		}
-		for _, need := range s.needs(tr) {
-			if m.Text != needText(need.Task.Name) {
-				continue
-			}
-			root := s.root(need, map[*engine.Result]bool{})
-			if root != need.Task.Name {
-				m.WithNote("the cause is %s", taskAsset(root))
-			}
-			return l, root
-		}
-	}
-	return l, tr.Root
-}
-
-// needs are the tasks that a run asked for and that failed.
-func (s *session) needs(tr *engine.Trace) []*engine.Result {
-	var failed []*engine.Result
-	for i := range tr.Observations {
-		if o := &tr.Observations[i]; o.Kind == engine.Outline {
-			if t := s.w.Resolve(o.Subject); t != nil {
-				if r := s.byKey[t.Key]; r != nil && r.Trace != nil && r.Trace.Outcome != engine.Succeeded {
-					failed = append(failed, r)
+		if name, ok := strings.CutPrefix(m.Text, noAsset); ok && m.Code == diag.AssetMissing {
+			if name, err := strconv.Unquote(name); err == nil {
+				if like := nearest(s.w.assets, name); like != "" {
+					m.WithHint("did you mean %q?", like)
 				}
 			}
 		}
 	}
-	return failed
-}
-
-// root is the name of the task that failed first, for r to fail.
-func (s *session) root(r *engine.Result, seen map[*engine.Result]bool) string {
-	if r.Trace.Outcome == engine.NeedsFailed && !seen[r] {
-		seen[r] = true
-		for _, m := range decodeMessages(r.Trace.Messages) {
-			for _, need := range s.needs(r.Trace) {
-				if m.Code == diag.NeedsFailed && m.Text == needText(need.Task.Name) {
-					return s.root(need, seen)
-				}
-			}
-		}
-	}
-	return r.Task.Name
+	return l
 }
 
 func cycleText(ring []string) string {

@@ -149,8 +149,8 @@ func (s *session) mirrorAssets(b *contentdb.Build, next *state.Snapshot) {
 		for i := range a.Platforms {
 			t := s.w.tasks[taskID{a, a.Platforms[i].Platform}]
 			id, ok := held[t.Key]
-			if tr := traces[t.Key]; tr != nil && tr.Outcome == engine.NeedsFailed {
-				changed = true // for what cause, its trace does not tell
+			if tr := traces[t.Key]; tr != nil && tr.Outcome != engine.Succeeded {
+				changed = true // its messages may be others although the trace is the same
 			}
 			changed = changed || ok && (id == 0 || !known[state.TaskState{Key: t.Key, Trace: id}])
 		}
@@ -206,11 +206,10 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 	for i := range tr.Products {
 		job.Products = append(job.Products, productRecord(t.platform, &tr.Products[i]))
 	}
-	messages, root := s.messagesOf(tr)
-	for _, m := range messages {
+	for _, m := range s.messagesOf(tr) {
 		d := contentdb.Diagnostic{Message: *m}
 		if m.Code == diag.NeedsFailed {
-			d.Cause = taskAsset(root)
+			d.Cause = taskAsset(tr.Root)
 		}
 		job.Diagnostics = append(job.Diagnostics, d)
 	}
