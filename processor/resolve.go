@@ -2,6 +2,7 @@ package processor
 
 import (
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path"
 	"strings"
@@ -23,8 +24,6 @@ func Resolve(from, ref string) (string, error) {
 		return "", refuse("is absolute")
 	case strings.Contains(ref, `\`):
 		return "", refuse("has a backslash; use forward slashes")
-	case len(ref) >= 2 && ref[1] == ':':
-		return "", refuse("has a drive letter")
 	}
 	for _, c := range ref {
 		if c < ' ' {
@@ -32,11 +31,16 @@ func Resolve(from, ref string) (string, error) {
 		}
 	}
 	p := path.Join(path.Dir(from), ref)
-	if p == ".." || strings.HasPrefix(p, "../") {
+	if drive(ref) || drive(p) { // the latter: "./C:/x"
+		return "", refuse("has a drive letter")
+	}
+	if !fs.ValidPath(p) {
 		return "", refuse("leads out of the source roots")
 	}
 	return p, nil
 }
+
+func drive(p string) bool { return len(p) >= 2 && p[1] == ':' }
 
 // ResolveURI is Resolve for a relative URI reference such as glTF holds: percent
 // escapes are decoded, and URIs with a scheme, a host, a query or a fragment are refused.
@@ -48,7 +52,7 @@ func ResolveURI(from, uri string) (string, error) {
 	if u.Scheme != "" || u.Host != "" || u.Opaque != "" {
 		return "", fmt.Errorf("URI %q is not relative", uri)
 	}
-	if u.RawQuery != "" || u.Fragment != "" {
+	if strings.ContainsAny(uri, "?#") {
 		return "", fmt.Errorf("URI %q has a query or a fragment", uri)
 	}
 	return Resolve(from, u.Path)

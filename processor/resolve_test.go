@@ -1,0 +1,157 @@
+package processor_test
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// refused stands in a table for an error with these words in it.
+type refused string
+
+func TestResolve(t *testing.T) {
+	for _, c := range []struct {
+		from, ref string
+		want      any
+	}{
+		{"models/knight.gltf", "cape.png", "models/cape.png"},
+		{"models/knight.gltf", "./cape.png", "models/cape.png"},
+		{"models/knight.gltf", "../textures/cape.png", "textures/cape.png"},
+		{"models/a/b.gltf", "../../x", "x"},
+		{"models/a/b.gltf", "../..", "."},
+		{"knight.gltf", "cape.png", "cape.png"},
+		{"knight.gltf", "a//b/", "a/b"},
+		{"knight.gltf", "a/../../knight.gltf", refused("out of the source roots")},
+		{"knight.gltf", "..", refused("out of the source roots")},
+		{"knight.gltf", "../x", refused("out of the source roots")},
+		{"a/b", "../../../etc/passwd", refused("out of the source roots")},
+		{"knight.gltf", "..x", "..x"},
+		{"knight.gltf", "...", "..."},
+		{"a/b", "", refused("empty")},
+		{"a/b", "/etc/passwd", refused("absolute")},
+		{"a/b", "//server/share", refused("absolute")},
+		{"a/b", `..\x`, refused("backslash")},
+		{"a/b", `\\server\share`, refused("backslash")},
+		{"a/b", "C:/x", refused("drive letter")},
+		{"a/b", "c:x", refused("drive letter")},
+		{"a/b", "../C:/x", refused("drive letter")},
+		{"a", "./c:x", refused("drive letter")},
+		{"a/b", "x\x00.png", refused("control character")},
+		{"a/b", "x\n", refused("control character")},
+		{"a/b", "x\xff", refused("UTF-8")},
+		{"/abs/b", "x", refused("out of the source roots")},
+		{"../b", "x", refused("out of the source roots")},
+		{"a/b", "ünï/剣.png", "a/ünï/剣.png"},
+		{"a/b", "sp ace", "a/sp ace"},
+	} {
+		got, err := processor.Resolve(c.from, c.ref)
+		check(t, c.from, c.ref, got, err, c.want)
+	}
+}
+
+func check(t *testing.T, from, ref, got string, err error, want any) {
+	t.Helper()
+	switch want := want.(type) {
+	case refused:
+		if err == nil || !strings.Contains(err.Error(), string(want)) || got != "" {
+			t.Errorf("%q from %q: %q, %v; not refused with %q", ref, from, got, err, want)
+		}
+	case string:
+		if err != nil || got != want {
+			t.Errorf("%q from %q: %q, %v; not %q", ref, from, got, err, want)
+		}
+	}
+}
+
+func TestResolveURI(t *testing.T) {
+	for uri, want := range map[string]any{
+		"cape.png":                   "models/cape.png",
+		"my%20cape.png":              "models/my cape.png",
+		"my cape.png":                "models/my cape.png",
+		"%E5%89%A3.png":              "models/剣.png",
+		"../t/a%2Bb.png":             "t/a+b.png",
+		"a+b.png":                    "models/a+b.png",
+		"%2e%2e/x":                   "x",
+		"%2e%2e%2f%2e%2e%2fx":        refused("out of the source roots"),
+		"%2Fetc/passwd":              refused("absolute"),
+		"/x":                         refused("absolute"),
+		"///x":                       refused("absolute"),
+		"..%5Cx":                     refused("backslash"),
+		"x%00":                       refused("control character"),
+		"C%3A/x":                     refused("drive letter"),
+		"x%FF":                       refused("UTF-8"),
+		"":                           refused("empty"),
+		"https://example.com/x.png":  refused("not relative"),
+		"//example.com/x.png":        refused("not relative"),
+		"file:///etc/passwd":         refused("not relative"),
+		"data:image/png;base64,AAAA": refused("not relative"),
+		"C:/x":                       refused("not relative"),
+		"x?a=b":                      refused("query"),
+		"x?":                         refused("query"),
+		"x#frag":                     refused("fragment"),
+		"x#":                         refused("fragment"),
+		"x%zz":                       refused("not a URI"),
+		"x\n":                        refused("not a URI"),
+	} {
+		got, err := processor.ResolveURI("models/knight.gltf", uri)
+		check(t, "models/knight.gltf", uri, got, err, want)
+	}
+}
+
+// FuzzResolve: what is not refused is a path below the roots, and the one that the reference means.
+func FuzzResolve(f *testing.F) {
+	f.Add("a/b", "../x")
+	f.Add("/", "..")
+	f.Add("a", "./C:/x")
+	f.Add("../..", "%2e%2e/x")
+	f.Fuzz(func(t *testing.T, from, ref string) {
+		p, err := processor.Resolve(from, ref)
+		uri, uerr := processor.ResolveURI(from, ref)
+		for _, r := range []struct {
+			p   string
+			err error
+		}{{p, err}, {uri, uerr}} {
+			if r.err != nil && r.p != "" {
+				t.Errorf("%q and an error", r.p)
+			}
+			if r.err == nil && (!fs.ValidPath(r.p) || strings.ContainsAny(r.p, "\\\x00") || len(r.p) > 1 && r.p[1] == ':') {
+				t.Errorf("%q from %q is %q", ref, from, r.p)
+			}
+		}
+		if err == nil && p != path.Clean(path.Dir(from)+"/"+ref) {
+			t.Errorf("%q from %q is %q", ref, from, p)
+		}
+	})
+}
+
+func TestSubID(t *testing.T) {
+	for name, want := range map[string]uint32{
+		"": 0, "a": 0xe40c292c, "b": 0xe70c2de5, "foobar": 0xbf9cf968, // http://www.isthe.com/chongo/tech/comp/fnv
+	} {
+		if got := processor.SubID(name); got != want {
+			t.Errorf("SubID(%q) is %#x, not %#x", name, got, want)
+		}
+	}
+	// The hash of this name is 0, which is the main product's.
+	if got := processor.SubID("\xcc\x24\x31\xc4"); got != 1 {
+		t.Errorf("a name whose hash is 0: %d", got)
+	}
+}
+
+func TestProblem(t *testing.T) {
+	for want, p := range map[string]processor.Problem{
+		"bad":            {Text: "bad"},
+		"a.png: bad":     {Text: "bad", Path: "a.png"},
+		"a.png:2: bad":   {Text: "bad", Path: "a.png", Line: 2},
+		"a.png:2:3: bad": {Text: "bad", Path: "a.png", Line: 2, Column: 3},
+		"2:3: bad":       {Text: "bad", Line: 2, Column: 3},
+	} {
+		p.Err = fs.ErrNotExist
+		if p.Error() != want || p.Unwrap() != fs.ErrNotExist {
+			t.Errorf("%q, not %q", p.Error(), want)
+		}
+	}
+}
