@@ -117,8 +117,9 @@ type Job interface {
 	Exists(path string) (bool, error)
 
 	// Glob lists the source files that match a pattern, sorted bytewise: `*` and `?`
-	// within a name, `**` any number of folders, `{a,b}`, `[a-z]`. The
-	// list is recorded, not what is in the files.
+	// within a name, `**` any number of folders, `{a,b}`, `[a-z]`; a backslash before
+	// one of these characters takes it as it is. The list is recorded, not what is in
+	// the files.
 	Glob(pattern string) ([]string, error)
 
 	// Products brings other assets up to date on this job's platform and tells
