@@ -20,6 +20,7 @@ type still struct {
 func (s *still) Observe(engine.Kind, string) (digest.Hash, error) { return s.hash, nil }
 func (s *still) Resolve(subject string) *engine.Task              { return s.tasks[subject] }
 func (s *still) Available(*engine.Trace) (string, bool)           { return "", true }
+func (*still) Planned(int)                                        {}
 func (s *still) Started(*engine.Task)                             {}
 func (s *still) Finished(*engine.Result)                          {}
 func (s *still) Suspended(*engine.Task, []*engine.Task, bool)     {}

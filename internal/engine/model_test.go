@@ -442,9 +442,9 @@ func (l *least) value(who string, o engine.Observation) digest.Hash {
 	case d.outcome == engine.Cyclic && slices.Contains(d.ring, who):
 		return digest.Build("cycle").Str("ring", strings.Join(d.ring, "\x00")).Sum()
 	case d.outcome == engine.NeedsFailed:
-		return digest.Build("task failed").Str("root", d.root).Sum()
+		return failed(d.root)
 	case d.outcome != engine.Succeeded:
-		return digest.Build("task failed").Str("root", o.Subject).Sum()
+		return failed(o.Subject)
 	case o.Kind == engine.Outline:
 		b := digest.Build("outline")
 		for _, p := range d.products {
@@ -458,4 +458,11 @@ func (l *least) value(who string, o engine.Observation) digest.Hash {
 		}
 	}
 	return digest.Hash{}
+}
+
+// failed is the value of a failure, which begins with a mark that people's words are made from.
+func failed(root string) digest.Hash {
+	h := digest.Build("task failed").Str("root", root).Sum()
+	copy(h[:], "\x00failed\x00")
+	return h
 }
