@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/doctor"
+)
+
+func newDoctorCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what stops a build, here or on another machine",
+		Long: `Look for what stops a build, here or on another machine: external tools that assets need, limits of the
+system, folders that cannot be written to, names that differ only in case or that Windows cannot have, Git LFS
+pointers, files that are empty or whose end is missing.`,
+		GroupID: groupLook,
+		Example: "  kiln doctor\n  kiln doctor --json | jq 'select(.type == \"message\")'",
+		Args:    atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.doctor(cmd.Context())
+		},
+	}
+}
+
+type toolLine struct {
+	Type string `json:"type"`
+	doctor.Tool
+}
+
+type limitLine struct {
+	Type string `json:"type"`
+	doctor.Limit
+}
+
+type placeLine struct {
+	Type string `json:"type"`
+	doctor.Place
+}
+
+type doctorLine struct {
+	Type     string `json:"type"`
+	Files    int    `json:"files"`
+	Folders  int    `json:"folders"`
+	Assets   int    `json:"assets"`
+	Errors   int    `json:"errors"`
+	Warnings int    `json:"warnings"`
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	p, err := a.open()
+	if err != nil {
+		return err
+	}
+	r, err := doctor.Examine(ctx, p)
+	if err != nil {
+		return err
+	}
+	sum := doctorLine{Type: "doctor", Files: r.Files, Folders: r.Folders, Assets: r.Assets}
+	for _, m := range r.Messages {
+		switch m.Severity {
+		case diag.Error:
+			sum.Errors++
+		case diag.Warning:
+			sum.Warnings++
+		}
+	}
+	if a.json {
+		err = a.emitDoctor(r, sum)
+	} else {
+		err = a.tellDoctor(r, sum)
+	}
+	if err == nil && r.Stops() {
+		return exitFailed
+	}
+	return err
+}
+
+func (a *app) emitDoctor(r *doctor.Report, sum doctorLine) error {
+	var lines []any
+	for _, t := range r.Tools {
+		lines = append(lines, toolLine{"tool", t})
+	}
+	for _, l := range r.Limits {
+		lines = append(lines, limitLine{"limit", l})
+	}
+	for _, p := range r.Places {
+		lines = append(lines, placeLine{"folder", p})
+	}
+	for _, m := range r.Messages {
+		lines = append(lines, messageLine{"message", m})
+	}
+	for _, l := range append(lines, sum) {
+		if err := a.emit(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Marks before a line: all well, of no concern, look at it, stops a build.
+const (
+	markGood  = "✓"
+	markNone  = "·"
+	markWarn  = "!"
+	markWrong = "✗"
+)
+
+// shownMessages of one kind are written out; --verbose shows all.
+const shownMessages = 5
+
+func (a *app) tellDoctor(r *doctor.Report, sum doctorLine) error {
+	title := func(s string) { fmt.Fprintln(a.out, a.paint(a.out, bold, s)) }
+	title("tools")
+	if err := a.tellTools(r.Tools); err != nil {
+		return err
+	}
+	title("system")
+	t := a.tableOn(a.out)
+	for _, l := range r.Limits {
+		value, mark := fmt.Sprint(l.Value), styled(green, "  "+markGood)
+		if l.Value < 0 {
+			value = "no limit"
+		} else if l.Value < l.Need {
+			mark = styled(yellow, "  "+markWarn)
+		}
+		t.row(mark, left(l.Name), left(value))
+	}
+	for _, p := range r.Places {
+		t.row(a.placeCells(p)...)
+	}
+	if err := t.write(); err != nil {
+		return err
+	}
+	title("content")
+	mark, what := a.paint(a.out, green, markGood), "nothing wrong"
+	if n := sum.Errors + sum.Warnings; n > 0 {
+		mark, what = a.paint(a.out, yellow, markWarn), "see below"
+		if sum.Errors > 0 {
+			mark = a.paint(a.out, red, markWrong)
+		}
+	}
+	fmt.Fprintf(a.out, "  %s  %s, %s: %s\n", mark, count(sum.Files, "file", "files"), count(sum.Assets, "asset", "assets"), what)
+	if len(r.Messages) > 0 {
+		fmt.Fprintln(a.out)
+		if err := a.tell(a.shorten(r.Messages)); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(a.errs, a.verdict(sum))
+	return err
+}
+
+func (a *app) verdict(sum doctorLine) string {
+	switch {
+	case sum.Errors > 0:
+		return a.paint(a.errs, red, fmt.Sprintf("%s and %s", count(sum.Errors, "thing stops a build", "things stop a build"), count(sum.Warnings, "warning", "warnings")))
+	case sum.Warnings > 0:
+		return a.paint(a.errs, yellow, "nothing stops a build; "+count(sum.Warnings, "warning", "warnings"))
+	}
+	return a.paint(a.errs, green, "all well")
+}
+
+// tellTools shows what there is and what is needed; a tool that is neither is named in one line with the others.
+func (a *app) tellTools(tools []doctor.Tool) error {
+	t := a.tableOn(a.out)
+	var absent []string
+	for _, tool := range tools {
+		needed := ""
+		if n := len(tool.Assets); n > 0 {
+			needed = fmt.Sprintf("needed by %s", count(n, "asset", "assets"))
+		}
+		switch {
+		case tool.Path != "":
+			t.row(styled(green, "  "+markGood), left(tool.Name), left(tool.Version), styled(dim, tool.Path), left(needed))
+		case needed != "":
+			t.row(styled(red, "  "+markWrong), left(tool.Name), left("missing"), styled(dim, strings.Join(tool.Install, ", ")), left(needed))
+		default:
+			absent = append(absent, tool.Name)
+		}
+	}
+	if err := t.write(); err != nil {
+		return err
+	}
+	if len(absent) > 0 && !a.verbose {
+		fmt.Fprintf(a.out, "  %s\n", a.paint(a.out, dim, markNone+"  not there and not needed: "+strings.Join(absent, ", ")))
+	}
+	for _, tool := range tools {
+		if a.verbose && tool.Path == "" && len(tool.Assets) == 0 {
+			fmt.Fprintf(a.out, "  %s\n", a.paint(a.out, dim, fmt.Sprintf("%s  %s: %s, not there and not needed: %s", markNone, tool.Name, tool.For, strings.Join(tool.Install, ", "))))
+		}
+	}
+	return nil
+}
+
+func (a *app) placeCells(p doctor.Place) []cell {
+	words := []string{"can be written to"}
+	mark := styled(green, "  "+markGood)
+	if !p.Writable {
+		words, mark = []string{"cannot be written to"}, styled(red, "  "+markWrong)
+	}
+	if p.Free >= 0 {
+		words = append(words, sizeText(p.Free)+" free")
+	}
+	if p.Links != "" {
+		words = append(words, map[string]string{
+			"reflink": "products share disk blocks with what is stored", "hard link": "products are hard links to what is stored",
+			"copy": "products are copies of what is stored",
+		}[p.Links])
+	}
+	return []cell{mark, left(p.Folder + "/"), left(strings.Join(words, ", "))}
+}
+
+// shorten leaves out messages of which there are many of a kind, and says how many.
+func (a *app) shorten(l diag.List) diag.List {
+	if a.verbose {
+		return l
+	}
+	seen := map[diag.Code]int{}
+	last := map[diag.Code]int{}
+	var short diag.List
+	for _, m := range l {
+		if seen[m.Code]++; seen[m.Code] <= shownMessages {
+			last[m.Code] = len(short)
+			short = append(short, m)
+		}
+	}
+	for code, n := range seen {
+		if n > shownMessages {
+			m := *short[last[code]]
+			m.Notes = append(m.Notes[:len(m.Notes):len(m.Notes)], fmt.Sprintf("and %d more like this; -v shows them", n-shownMessages))
+			short[last[code]] = &m
+		}
+	}
+	return short
+}

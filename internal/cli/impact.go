@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/impact"
+)
+
+func newImpactCommand(a *app) *cobra.Command {
+	var removed bool
+	cmd := &cobra.Command{
+		Use:   "impact PATH...",
+		Short: "Tell what would be built again if files changed",
+		Long: `Tell which jobs would run again if these files changed, how long that took last time, and which products and
+parcels it may change. A path that is not there is a file that would be added, a folder is all that is in it.
+
+It is the most that can happen: where a job's products come out the same, what needs them is not built again.`,
+		GroupID: groupLook,
+		Example: "  kiln impact assets/textures/shared.png\n  git diff --name-only main | xargs kiln impact",
+		Args:    atLeastOne("PATH"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.impact(cmd.Context(), args, removed)
+		},
+	}
+	cmd.Flags().BoolVar(&removed, "removed", false, "as if the files were removed")
+	return cmd
+}
+
+type impactJobLine struct {
+	Type     string  `json:"type"`
+	Asset    string  `json:"asset"`
+	Platform string  `json:"platform"`
+	Steps    int     `json:"steps"` // 0: it looks at a file itself
+	Because  string  `json:"because"`
+	Kind     string  `json:"kind"`
+	Seconds  float64 `json:"seconds"` // that it took last time
+}
+
+type impactLine struct {
+	Type     string   `json:"type"`
+	Files    []string `json:"files"`
+	Rules    []string `json:"rules,omitempty"` // files of rules: what they would change is not known
+	Assets   int      `json:"assets"`
+	Jobs     int      `json:"jobs"`
+	Seconds  float64  `json:"seconds"`
+	Products []string `json:"products"`
+	Parcels  []string `json:"parcels"`
+}
+
+func (a *app) impact(ctx context.Context, names []string, removed bool) error {
+	p, err := a.open()
+	if err != nil {
+		return err
+	}
+	v, err := p.Look(ctx, nil, a.platforms)
+	if err != nil {
+		return err
+	}
+	if !everBuilt(v) {
+		return diag.Errorf(diag.NothingKnown, diag.Pos{}, "nothing was built yet, so nobody knows what reads which file").WithHint("run `kiln build` first")
+	}
+	sum := impactLine{Type: "impact", Files: []string{}, Products: []string{}, Parcels: []string{}}
+	var files []impact.File
+	var added []string
+	for _, name := range names {
+		found, rules := impact.Files(p, v, name, removed)
+		if rules {
+			sum.Rules = append(sum.Rules, name)
+		}
+		for _, f := range found {
+			files = append(files, f)
+			sum.Files = append(sum.Files, f.Path)
+			if f.Change == impact.Added {
+				added = append(added, f.Path)
+			}
+		}
+	}
+	r := impact.Of(v, files, a.platforms, p.Parcels)
+	sum.Jobs, sum.Seconds = len(r.Jobs), r.Seconds
+	sum.Parcels = append(sum.Parcels, r.Parcels...)
+	for _, f := range r.Products {
+		sum.Products = append(sum.Products, p.Output+"/"+f)
+	}
+	assets := map[string]bool{}
+	for _, j := range r.Jobs {
+		assets[j.Asset] = true
+	}
+	sum.Assets = len(assets)
+	if a.json {
+		for _, j := range r.Jobs {
+			if err := a.emit(impactJobLine{"job", j.Asset, j.Platform, j.Steps, j.Because, j.Kind, j.Seconds}); err != nil {
+				return err
+			}
+		}
+		return a.emit(sum)
+	}
+	return a.tellImpact(p, r, &sum, added, v.Sources().Paths())
+}
+
+// tellImpact shows a row for each asset; platforms on which the same happens share it.
+func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, added []string, sources []string) error {
+	type row struct {
+		impact.Job
+		platforms []string
+	}
+	var rows []row
+	for _, j := range r.Jobs {
+		if n := len(rows); n > 0 && rows[n-1].Asset == j.Asset && rows[n-1].Steps == j.Steps {
+			rows[n-1].platforms = append(rows[n-1].platforms, j.Platform)
+			rows[n-1].Seconds += j.Seconds
+		} else {
+			rows = append(rows, row{j, []string{j.Platform}})
+		}
+	}
+	t := a.tableOn(a.out)
+	for _, x := range rows {
+		on := strings.Join(x.platforms, ", ")
+		if len(x.platforms) == len(p.PlatformNames()) && len(x.platforms) > 1 {
+			on = "all"
+		}
+		t.row(left(x.Asset), left(on), right(secondsText(x.Seconds)), styled(dim, becauseText(x.Job)))
+	}
+	if err := t.write(); err != nil {
+		return err
+	}
+	if len(rows) > 0 {
+		fmt.Fprintln(a.out)
+		fmt.Fprintf(a.out, "at most %s of %s, which took %s last time\n", count(sum.Jobs, "job", "jobs"), count(sum.Assets, "asset", "assets"), secondsText(sum.Seconds))
+		fmt.Fprintf(a.out, "may change %s%s\n", count(len(sum.Products), "product", "products"), parcelsText(sum.Parcels))
+		if rows[len(rows)-1].Steps > 0 {
+			fmt.Fprintln(a.out, a.paint(a.out, dim, "fewer, if a product in between comes out the same"))
+		}
+	} else {
+		fmt.Fprintln(a.out, "no job looked at "+some(append(append([]string{}, sum.Files...), sum.Rules...), 3)+"; nothing known would be built again")
+	}
+	for _, f := range added {
+		hint := ""
+		if near := diag.DidYouMean(f, sources); near != "" {
+			hint = "; " + near
+		}
+		fmt.Fprintf(a.out, "%s is not there: it may become an asset of its own, too%s\n", f, hint)
+	}
+	if len(sum.Rules) > 0 {
+		fmt.Fprintf(a.out, "what a change of %s brings depends on the change: edit it and look at `kiln build --dry-run`\n", some(sum.Rules, 3))
+	}
+	return nil
+}
+
+// everBuilt tells whether anything is known of any job.
+func everBuilt(v *build.View) bool {
+	for i := range v.Assets {
+		for k := range v.Assets[i].Jobs {
+			if v.Assets[i].Jobs[k].Last != nil {
+				return true
+			}
+		}
+	}
+	return len(v.Assets) == 0
+}
+
+// becauseText says what a job has to do with the files.
+func becauseText(j impact.Job) string {
+	switch {
+	case j.Steps > 0:
+		return "needs " + j.Because
+	case j.Kind == "glob":
+		return "lists " + j.Because
+	case j.Kind == "missing":
+		return "looked for " + j.Because
+	case j.Kind == "exists":
+		return "looked whether " + j.Because + " is there"
+	case j.Kind == "tool":
+		return "runs " + j.Because
+	}
+	return "reads " + j.Because
+}
+
+func parcelsText(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return " and " + count(len(names), "parcel", "parcels") + ": " + strings.Join(names, ", ")
+}

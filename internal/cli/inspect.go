@@ -1,0 +1,506 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/asset"
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/header"
+	"github.com/kiln-pipeline/kiln/internal/source"
+)
+
+func newInspectCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect ASSET|KEY|FILE",
+		Short: "Tell all that is known of an asset, a job's key, an output or a source file",
+		Long: `Tell all that is known of:
+  an asset       each job's key and what it is made of, what the job saw, its products, and whether the files are
+                 as they should be
+  a key          the same for one job; the first digits are enough
+  an output      which job made it, what it holds, what needs it
+  a source file  which jobs look at it`,
+		GroupID:           groupLook,
+		Example:           "  kiln inspect sprites/tank.png -p pc\n  kiln inspect 64ea4628\n  kiln inspect build/pc/sprites/tank.png.ktx2",
+		Args:              exactly("ASSET, KEY or FILE"),
+		ValidArgsFunction: a.assetIDs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			v, err := p.Look(cmd.Context(), nil, a.platforms)
+			if err != nil {
+				return err
+			}
+			return (&inspector{a: a, p: p, v: v, jobs: jobsByAsset(v)}).inspect(cmd.Context(), args[0])
+		},
+	}
+}
+
+type inspector struct {
+	a *app
+	p *build.Project
+	v *build.View
+
+	jobs jobTable
+}
+
+// inspect finds out what a name is: an asset before a key, before an output, before a source file.
+func (x *inspector) inspect(ctx context.Context, name string) error {
+	if found := x.v.Asset(name); found != nil {
+		av, err := findAsset(ctx, x.p, x.v, name)
+		if err != nil {
+			return err
+		}
+		for i := range av.Jobs {
+			if i > 0 && !x.a.json {
+				fmt.Fprintln(x.a.out)
+			}
+			if err := x.job(av, &av.Jobs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if done, err := x.key(name); done || err != nil {
+		return err
+	}
+	rel := x.relative(name)
+	if out, ok := strings.CutPrefix(rel, x.p.Output+"/"); ok || !ok && x.isOutput(rel) {
+		if !ok {
+			out = rel
+		}
+		return x.output(out)
+	}
+	if path, ok := x.v.SourcePath(rel); ok {
+		return x.source(path)
+	}
+	m := diag.Errorf(diag.NothingKnown, diag.Pos{}, "%q is no asset, no key, no output and no source file", name)
+	if near := diag.DidYouMean(name, x.names()); near != "" {
+		return m.WithHint("%s", near)
+	}
+	return m.WithHint("`kiln ls` lists the assets")
+}
+
+// relative is a path from the project folder, if it was given absolute.
+func (x *inspector) relative(name string) string {
+	if filepath.IsAbs(name) {
+		if rel, err := filepath.Rel(x.p.Dir, name); err == nil {
+			name = rel
+		}
+	}
+	return strings.TrimPrefix(filepath.ToSlash(name), "./")
+}
+
+func (x *inspector) names() []string {
+	var names []string
+	for i := range x.v.Assets {
+		names = append(names, x.v.Assets[i].ID)
+	}
+	names = append(names, x.v.Sources().Paths()...)
+	x.each(func(_ *build.AssetView, j *build.JobView) {
+		for i := range productsOf(j) {
+			names = append(names, x.p.Output+"/"+j.Last.Products[i].File)
+		}
+	})
+	return names
+}
+
+func (x *inspector) each(f func(*build.AssetView, *build.JobView)) {
+	for i := range x.v.Assets {
+		for k := range x.v.Assets[i].Jobs {
+			f(&x.v.Assets[i], &x.v.Assets[i].Jobs[k])
+		}
+	}
+}
+
+func productsOf(j *build.JobView) []engine.Product {
+	if j.Last == nil {
+		return nil
+	}
+	return j.Last.Products
+}
+
+// minKey is the least number of digits of a key that are taken for one.
+const minKey = 4
+
+// key inspects the job whose key begins with some digits.
+func (x *inspector) key(digits string) (bool, error) {
+	digits = strings.ToLower(digits)
+	if len(digits) < minKey || strings.Trim(digits, "0123456789abcdef") != "" {
+		return false, nil
+	}
+	type hit struct {
+		av *build.AssetView
+		j  *build.JobView
+	}
+	var hits []hit
+	x.each(func(av *build.AssetView, j *build.JobView) {
+		if strings.HasPrefix(j.Key.String(), digits) {
+			hits = append(hits, hit{av, j})
+		}
+	})
+	switch len(hits) {
+	case 0:
+		return false, nil
+	case 1:
+		return true, x.job(hits[0].av, hits[0].j)
+	}
+	m := diag.Errorf(diag.NothingKnown, diag.Pos{}, "%d keys begin with %q", len(hits), digits).WithHint("give more digits")
+	for _, h := range hits[:min(len(hits), 10)] {
+		m.WithNote("%s  %s [%s]", h.j.Key.Short(), h.av.ID, h.j.Platform)
+	}
+	return true, m
+}
+
+type inspectJobLine struct {
+	Type        string         `json:"type"`
+	Asset       string         `json:"asset"`
+	UUID        string         `json:"uuid"`
+	Path        string         `json:"path"`
+	Platform    string         `json:"platform"`
+	Processor   string         `json:"processor"`
+	State       build.JobState `json:"state"`
+	Key         string         `json:"key"`
+	Preimage    []partLine     `json:"preimage"`
+	Fingerprint string         `json:"fingerprint"` // of the code as it is now
+	Traces      []traceLine    `json:"traces"`      // the one used last first
+}
+
+type partLine struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+}
+
+type traceLine struct {
+	Build        uint64          `json:"build"`
+	Outcome      string          `json:"outcome"`
+	Reason       string          `json:"reason"`
+	Seconds      float64         `json:"seconds"`
+	Memory       int64           `json:"memory,omitempty"` // peak, bytes
+	Fingerprint  string          `json:"fingerprint"`
+	Observations []sawLine       `json:"observations"`
+	Products     []productLine   `json:"products"`
+	Messages     []*diag.Message `json:"messages,omitempty"` // of the last run only
+}
+
+type sawLine struct {
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`
+	SubID   uint32 `json:"sub_id,omitempty"`
+	Hash    string `json:"hash,omitempty"` // none: it was not there
+}
+
+type productLine struct {
+	File       string          `json:"file"`
+	Name       string          `json:"name,omitempty"`
+	SubID      uint32          `json:"sub_id"`
+	Type       string          `json:"product_type"`
+	Size       int64           `json:"size"`
+	Hash       string          `json:"hash"`
+	State      string          `json:"state"` // of the file: "good", "missing", "changed"; "old": another trace made what is there
+	Holds      string          `json:"holds,omitempty"`
+	References []referenceLine `json:"references,omitempty"`
+}
+
+type referenceLine struct {
+	Asset    string `json:"asset,omitempty"` // none: there is no such asset now
+	UUID     string `json:"uuid"`
+	SubID    uint32 `json:"sub_id"`
+	File     string `json:"file,omitempty"` // none: it is not built
+	Required bool   `json:"required"`
+}
+
+var outcomes = map[engine.Outcome]string{
+	engine.Succeeded: "succeeded", engine.Failed: "failed", engine.NeedsFailed: "needs-failed", engine.Cyclic: "cyclic",
+}
+
+func (x *inspector) newJobLine(av *build.AssetView, j *build.JobView) inspectJobLine {
+	l := inspectJobLine{
+		Type: "job", Asset: av.ID, UUID: av.UUID, Path: av.Path, Platform: j.Platform, Processor: j.Processor, State: j.State,
+		Key: j.Key.String(), Preimage: []partLine{}, Fingerprint: j.Fingerprint.String(), Traces: []traceLine{},
+	}
+	for _, p := range j.Preimage {
+		l.Preimage = append(l.Preimage, partLine{p.Label, p.Value})
+	}
+	for _, t := range j.Traces {
+		tl := traceLine{
+			Build: t.Build, Outcome: outcomes[t.Outcome], Reason: build.Explain(t.Why), Seconds: t.Seconds, Memory: t.Memory,
+			Fingerprint: t.Fingerprint.String(), Observations: []sawLine{}, Products: []productLine{},
+		}
+		for _, o := range t.Observations {
+			tl.Observations = append(tl.Observations, sawLine{build.KindName(o), build.SubjectName(o), o.SubID, hashText(o.Value)})
+		}
+		for i := range t.Products {
+			tl.Products = append(tl.Products, x.newProductLine(&t.Products[i], j.Platform, t == j.Last))
+		}
+		if t == j.Last {
+			tl.Messages = j.Messages()
+		}
+		l.Traces = append(l.Traces, tl)
+	}
+	return l
+}
+
+func (x *inspector) newProductLine(p *engine.Product, platform string, current bool) productLine {
+	l := productLine{File: x.p.Output + "/" + p.File, Name: p.Name, SubID: p.SubID, Type: p.Type, Size: p.Size, Hash: p.Hash.String(), State: "old"}
+	for _, r := range p.References {
+		rl := referenceLine{UUID: uuid.UUID(r.UUID).String(), SubID: r.SubID, Required: r.Required}
+		assets := x.v.Table().Assets
+		if i := slices.IndexFunc(assets, func(a asset.Asset) bool { return a.UUID == rl.UUID }); i >= 0 {
+			rl.Asset, rl.File = assets[i].ID, x.fileOf(assets[i].ID, platform, r.SubID)
+		}
+		l.References = append(l.References, rl)
+	}
+	if current {
+		l.State, l.Holds = x.look(p)
+	}
+	return l
+}
+
+// fileOf is the output that a product of an asset is; "" if it is not built.
+func (x *inspector) fileOf(asset, platform string, subID uint32) string {
+	j := x.jobs[jobAt{asset, platform}]
+	if j == nil {
+		return ""
+	}
+	for _, p := range productsOf(j) {
+		if p.SubID == subID {
+			return x.p.Output + "/" + p.File
+		}
+	}
+	return ""
+}
+
+// look compares an output with what it should be, and tells what it holds.
+func (x *inspector) look(p *engine.Product) (state, holds string) {
+	file := filepath.Join(x.p.OutputDir(), filepath.FromSlash(p.File))
+	h, err := source.HashFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "missing", ""
+	case err != nil || h != p.Hash:
+		return "changed", ""
+	}
+	if !header.Known(file) || p.Size > header.MaxSize {
+		return "good", ""
+	}
+	data, err := os.ReadFile(file)
+	if err == nil {
+		holds, err = header.Describe(file, data)
+	}
+	if err != nil {
+		return "good", "not what its name says: " + err.Error()
+	}
+	return "good", holds
+}
+
+// job shows one job.
+func (x *inspector) job(av *build.AssetView, j *build.JobView) error {
+	l := x.newJobLine(av, j)
+	a := x.a
+	if a.json {
+		return a.emit(l)
+	}
+	out := func(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
+	faint := func(s string) string { return a.paint(a.out, dim, s) }
+	out("%s  on %s, %s", a.paint(a.out, bold, l.Asset), l.Platform, a.paint(a.out, stateStyle(l.State), string(l.State)))
+	out("  %s  %s", faint("key        "), l.Key)
+	for _, p := range l.Preimage {
+		value := strings.ReplaceAll(strings.TrimSpace(p.Value), "\n", "\n"+strings.Repeat(" ", 15)) // settings have a line each
+		out("    %s  %s", faint(fmt.Sprintf("%-9s", p.Label)), cmp.Or(value, faint("none")))
+	}
+	out("  %s  %s", faint("fingerprint"), l.Fingerprint)
+	for i, t := range l.Traces {
+		if i == 1 && !a.verbose {
+			out("  %s", faint(count(len(l.Traces)-1, "older trace", "older traces")+"; -v shows them"))
+			break
+		}
+		out("")
+		out("  %s in build %d, because %s", t.Outcome, t.Build, t.Reason)
+		took := secondsText(t.Seconds)
+		if t.Memory > 0 {
+			took += ", at most " + sizeText(t.Memory) + " of memory"
+		}
+		if t.Fingerprint != l.Fingerprint {
+			took += ", with other code than now"
+		}
+		out("    took %s", took)
+		x.observations(t.Observations)
+		x.products(t.Products)
+		for _, m := range t.Messages {
+			out("    %s", a.paint(a.out, yellow, m.Error()))
+		}
+	}
+	return nil
+}
+
+func (x *inspector) observations(saw []sawLine) {
+	if len(saw) == 0 {
+		return
+	}
+	fmt.Fprintln(x.a.out, "    saw")
+	t := x.a.tableOn(x.a.out)
+	for _, o := range saw {
+		subject := o.Subject
+		if o.SubID != 0 {
+			subject = fmt.Sprintf("%s:%d", subject, o.SubID)
+		}
+		t.row(styled(dim, "      "+o.Kind), styled(dim, o.Hash[:min(12, len(o.Hash))]), left(subject))
+	}
+	t.write()
+}
+
+var fileStates = map[string]style{"good": green, "missing": red, "changed": red, "old": dim}
+
+func (x *inspector) products(products []productLine) {
+	if len(products) == 0 {
+		return
+	}
+	a := x.a
+	fmt.Fprintln(a.out, "    products")
+	for _, p := range products {
+		fmt.Fprintf(a.out, "      %s  %s, %s, %s\n", p.File, p.Type, sizeText(p.Size), a.paint(a.out, fileStates[p.State], p.State))
+		if p.Holds != "" {
+			fmt.Fprintf(a.out, "        %s\n", p.Holds)
+		}
+		for _, r := range p.References {
+			to, how := cmp.Or(r.File, r.Asset), "needs"
+			if to == "" {
+				to = r.UUID + ", which is no asset now"
+			}
+			if !r.Required {
+				how = "can use"
+			}
+			fmt.Fprintf(a.out, "        %s\n", a.paint(a.out, dim, how+" "+to))
+		}
+	}
+}
+
+// isOutput tells whether some job makes this file, which is below the output folder.
+func (x *inspector) isOutput(file string) bool {
+	found := false
+	x.each(func(_ *build.AssetView, j *build.JobView) {
+		found = found || slices.ContainsFunc(productsOf(j), func(p engine.Product) bool { return p.File == file })
+	})
+	return found
+}
+
+type inspectOutputLine struct {
+	Type     string      `json:"type"`
+	Asset    string      `json:"asset"`
+	Platform string      `json:"platform"`
+	Key      string      `json:"key"`
+	Build    uint64      `json:"build"` // in which it was made
+	Product  productLine `json:"product"`
+	NeededBy []string    `json:"needed_by"` // outputs
+}
+
+// output shows a file of the output tree. file is below the output folder.
+func (x *inspector) output(file string) error {
+	line := inspectOutputLine{Type: "output", NeededBy: []string{}}
+	var made *engine.Product
+	x.each(func(av *build.AssetView, j *build.JobView) {
+		for i := range productsOf(j) {
+			if p := &j.Last.Products[i]; p.File == file {
+				made = p
+				line.Asset, line.Platform, line.Key, line.Build = av.ID, j.Platform, j.Key.String(), j.Last.Build
+				line.Product = x.newProductLine(p, j.Platform, true)
+			}
+		}
+	})
+	if made == nil {
+		m := diag.Errorf(diag.NothingKnown, diag.Pos{}, "no job makes the output %q", file)
+		if near := diag.DidYouMean(x.p.Output+"/"+file, x.names()); near != "" {
+			return m.WithHint("%s", near)
+		}
+		return m.WithHint("`kiln query asset-products ASSET` shows files")
+	}
+	id := x.v.Table().ByID(line.Asset).UUID
+	x.each(func(_ *build.AssetView, j *build.JobView) {
+		for _, p := range productsOf(j) {
+			needs := func(r engine.Reference) bool { return r.SubID == made.SubID && uuid.UUID(r.UUID).String() == id }
+			if j.Platform == line.Platform && slices.ContainsFunc(p.References, needs) {
+				line.NeededBy = append(line.NeededBy, x.p.Output+"/"+p.File)
+			}
+		}
+	})
+	if x.a.json {
+		return x.a.emit(line)
+	}
+	fmt.Fprintf(x.a.out, "%s  made of %s on %s in build %d\n", x.a.paint(x.a.out, bold, line.Product.File), line.Asset, line.Platform, line.Build)
+	x.products([]productLine{line.Product})
+	if len(line.NeededBy) > 0 {
+		fmt.Fprintln(x.a.out, "    needed by")
+		for _, f := range line.NeededBy {
+			fmt.Fprintln(x.a.out, "      "+f)
+		}
+	}
+	fmt.Fprintf(x.a.out, "    %s\n", x.a.paint(x.a.out, dim, "key "+line.Key))
+	return nil
+}
+
+type inspectSourceLine struct {
+	Type    string       `json:"type"`
+	Path    string       `json:"path"`
+	File    string       `json:"file"`
+	Size    int64        `json:"size"`
+	Hash    string       `json:"hash,omitempty"`  // none: no job wanted its content
+	Asset   string       `json:"asset,omitempty"` // that it belongs to
+	Readers []readerLine `json:"readers"`
+}
+
+type readerLine struct {
+	Asset    string `json:"asset"`
+	Platform string `json:"platform"`
+	Kind     string `json:"kind"`
+}
+
+// source shows a source file that is no asset by itself.
+func (x *inspector) source(path string) error {
+	i, _, _ := x.v.Sources().Find(path)
+	f := x.v.Sources().At(i)
+	line := inspectSourceLine{Type: "source", Path: path, File: x.v.Display(path), Size: f.Stat.Size, Hash: hashText(f.Hash), Readers: []readerLine{}}
+	if owner := x.v.Table().Owner(path); owner != nil {
+		line.Asset = owner.ID
+	}
+	x.each(func(av *build.AssetView, j *build.JobView) {
+		if j.Last == nil {
+			return
+		}
+		for _, o := range j.Last.Observations {
+			if o.Kind >= engine.FirstLeaf && build.SubjectName(o) == path {
+				line.Readers = append(line.Readers, readerLine{av.ID, j.Platform, build.KindName(o)})
+			}
+		}
+	})
+	a := x.a
+	if a.json {
+		return a.emit(line)
+	}
+	fmt.Fprintf(a.out, "%s  source file, %s\n", a.paint(a.out, bold, line.File), sizeText(line.Size))
+	if line.Asset != "" {
+		fmt.Fprintf(a.out, "  belongs to %s\n", line.Asset)
+	}
+	if len(line.Readers) == 0 {
+		fmt.Fprintln(a.out, "  no job looked at it")
+	}
+	t := a.tableOn(a.out)
+	for _, r := range line.Readers {
+		t.row(left("  "+r.Asset), left(r.Platform), styled(dim, r.Kind))
+	}
+	return t.write()
+}

@@ -1,0 +1,188 @@
+package doctor
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/asset"
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+)
+
+// Tool is an external program.
+type Tool struct {
+	Name    string   `json:"name"`
+	For     string   `json:"for,omitempty"`     // what it does
+	Path    string   `json:"path,omitempty"`    // none: it is not there
+	Version string   `json:"version,omitempty"` // asked only of tools that Kiln knows
+	Assets  []string `json:"assets"`            // ids of those that need it
+	Install []string `json:"install,omitempty"` // commands, that for this system first
+}
+
+// known are tools that processors of games often use. The argument makes each tell its version. Names of packages: Debian, Homebrew, winget; "" if there is none.
+var known = []struct{ name, does, version, apt, brew, winget string }{
+	{"glslc", "GLSL and HLSL to SPIR-V", "--version", "glslc", "shaderc", "KhronosGroup.VulkanSDK"},
+	{"spirv-cross", "SPIR-V to other shader languages", "--revision", "spirv-cross", "spirv-cross", "KhronosGroup.VulkanSDK"},
+	{"spirv-opt", "makes SPIR-V smaller", "--version", "spirv-tools", "spirv-tools", "KhronosGroup.VulkanSDK"},
+	{"opusenc", "sound to Opus", "--version", "opus-tools", "opus-tools", ""},
+	{"oggenc", "sound to Ogg Vorbis", "--version", "vorbis-tools", "vorbis-tools", ""},
+	{"astcenc", "textures to ASTC", "-version", "astc-encoder", "astc-encoder", ""},
+	{"assimp", "FBX and other models", "version", "assimp-utils", "assimp", ""},
+	{"ffmpeg", "video and sound", "-version", "ffmpeg", "ffmpeg", "Gyan.FFmpeg"},
+}
+
+// tools finds out which tools there are, and which assets need them: those whose processor runs them, and those whose job looked
+// for them. v may be nil.
+func (r *Report) tools(ctx context.Context, p *build.Project, v *build.View) {
+	needs := map[string]map[string]bool{}
+	need := func(tool, asset string) {
+		if needs[tool] == nil {
+			needs[tool] = map[string]bool{}
+		}
+		if asset != "" {
+			needs[tool][asset] = true
+		}
+	}
+	for i := range p.Project.Processors {
+		c := &p.Project.Processors[i]
+		if len(c.Command) == 0 || strings.ContainsAny(c.Command[0], "{}") {
+			continue
+		}
+		need(c.Command[0], "")
+		for _, id := range processedBy(v, c.Name) {
+			need(c.Command[0], id)
+		}
+	}
+	if v != nil {
+		last := map[string]bool{}
+		v.AllTraces(func(a *asset.Asset, platform string, t *engine.Trace) {
+			if job := a.ID + "\x00" + platform; last[job] {
+				return
+			} else {
+				last[job] = true
+			}
+			for _, o := range t.Observations {
+				if build.KindName(o) == "tool" {
+					need(build.SubjectName(o), a.ID)
+				}
+			}
+		})
+	}
+	for _, k := range known {
+		r.Tools = append(r.Tools, Tool{Name: k.name, For: k.does, Install: install(k.apt, k.brew, k.winget)})
+	}
+	var own []Tool
+	for name := range needs {
+		if !slices.ContainsFunc(r.Tools, func(t Tool) bool { return t.Name == name }) {
+			own = append(own, Tool{Name: name})
+		}
+	}
+	slices.SortFunc(own, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	r.Tools = append(own, r.Tools...)
+	for i := range r.Tools {
+		r.tool(ctx, p.Dir, &r.Tools[i], needs[r.Tools[i].Name])
+	}
+}
+
+func processedBy(v *build.View, processor string) []string {
+	var ids []string
+	if v == nil {
+		return nil
+	}
+	for i := range v.Assets {
+		if slices.ContainsFunc(v.Assets[i].Jobs, func(j build.JobView) bool { return j.Processor == processor }) {
+			ids = append(ids, v.Assets[i].ID)
+		}
+	}
+	return ids
+}
+
+func (r *Report) tool(ctx context.Context, dir string, t *Tool, assets map[string]bool) {
+	t.Assets = []string{}
+	for id := range assets {
+		t.Assets = append(t.Assets, id)
+	}
+	slices.Sort(t.Assets)
+	name := t.Name
+	if strings.ContainsAny(name, `/\`) && !filepath.IsAbs(name) {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+	}
+	if path, err := exec.LookPath(name); err == nil {
+		t.Path = path
+		t.Version = version(ctx, t)
+		return
+	}
+	if len(t.Assets) == 0 {
+		return
+	}
+	m := diag.Errorf(diag.ToolMissing, diag.Pos{}, "%s is not there, and %s", t.Name, needText(t.Assets))
+	if len(t.Install) > 0 {
+		r.add(m.WithHint("install it: %s", t.Install[0]))
+	} else {
+		r.add(m.WithHint("install it, or see that it is on PATH"))
+	}
+}
+
+func needText(assets []string) string {
+	switch len(assets) {
+	case 1:
+		return assets[0] + " needs it"
+	case 2:
+		return assets[0] + " and " + assets[1] + " need it"
+	}
+	return assets[0] + ", " + assets[1] + " and others need it"
+}
+
+// versionTime is how long a tool may take to tell its version.
+const versionTime = 3 * time.Second
+
+var versionNumber = regexp.MustCompile(`[nv]?\d+(\.\d+)+[\w.+~-]*`)
+
+// version asks a tool that is known for its version.
+func version(ctx context.Context, t *Tool) string {
+	for _, k := range known {
+		if k.name != t.Name {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, versionTime)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, t.Path, k.version)
+		cmd.WaitDelay = time.Second
+		out, err := cmd.CombinedOutput()
+		if err != nil && len(out) == 0 {
+			return ""
+		}
+		for line := range strings.Lines(string(out)) {
+			if n := versionNumber.FindString(line); n != "" {
+				return n
+			}
+		}
+	}
+	return ""
+}
+
+// install are the commands that install a package, that for this system first.
+func install(apt, brew, winget string) []string {
+	var list []string
+	add := func(system, command, name string) {
+		if name == "" {
+			return
+		}
+		if runtime.GOOS == system {
+			list = slices.Insert(list, 0, command+name)
+		} else {
+			list = append(list, command+name)
+		}
+	}
+	add("linux", "apt install ", apt)
+	add("darwin", "brew install ", brew)
+	add("windows", "winget install ", winget)
+	return list
+}

@@ -1,0 +1,62 @@
+package header
+
+import (
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/codec/dds"
+	"github.com/kiln-pipeline/kiln/internal/codec/gltf"
+	"github.com/kiln-pipeline/kiln/internal/codec/ktx2"
+)
+
+func must(t *testing.T) func([]byte, error) []byte {
+	return func(b []byte, err error) []byte {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	ok := must(t)
+	doc, err := gltf.Read([]byte(`{"asset":{"version":"2.0"},"meshes":[{"primitives":[]},{"primitives":[]}],"nodes":[{}]}`), gltf.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		file string
+		data []byte
+		want string
+	}{
+		{"a.png.ktx2", ok(ktx2.Encode(&ktx2.Texture{Format: ktx2.RGBA8SRGB, Width: 2, Height: 1, Levels: [][]byte{make([]byte, 8), make([]byte, 4)}, Premultiplied: true})),
+			"KTX2, 2 x 1, RGBA8 sRGB, 2 mip levels, premultiplied"},
+		{"a.DDS", ok(dds.Encode(&dds.Texture{Format: dds.R8, Width: 1, Height: 1, Levels: [][]byte{{7}}})), "DDS, 1 x 1, R8, no mips"},
+		{"ui.atlas", ok(atlas.Write(&atlas.Table{Pages: []atlas.Page{{File: "ui.0.ktx2", SubID: 9, Width: 16, Height: 8}},
+			Frames: []atlas.Frame{{Name: "a", W: 4, H: 4, SourceW: 4, SourceH: 4}}})), "atlas, 1 frame, 1 page, ui.0.ktx2 16 x 8"},
+		{"m.glb", ok(gltf.AppendGLB(nil, doc.Root, nil)), "glTF binary, 1 node, 2 meshes"},
+		{"x.ogg", []byte("anything"), ""},
+	} {
+		got, err := Describe(c.file, c.data)
+		if err != nil || got != c.want {
+			t.Errorf("%s: got %q, %v; want %q", c.file, got, err, c.want)
+		}
+		if Known(c.file) != (c.want != "") {
+			t.Errorf("Known(%q) is wrong", c.file)
+		}
+		if c.want == "" {
+			continue
+		}
+		if _, err := Describe(c.file, c.data[:len(c.data)/2]); err == nil {
+			t.Errorf("%s: half of it is taken for whole", c.file)
+		}
+	}
+}
+
+func FuzzDescribe(f *testing.F) {
+	for _, name := range []string{"a.ktx2", "a.dds", "a.atlas", "a.glb"} {
+		f.Add(name, []byte("glTF\x02\x00\x00\x00"))
+	}
+	f.Fuzz(func(t *testing.T, name string, data []byte) { Describe(name, data) })
+}

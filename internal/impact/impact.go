@@ -1,0 +1,233 @@
+// Package impact tells what would be built again if some source files changed.
+//
+// It goes by the traces of the jobs as they last ran: which of them looked at these files, in which way, and
+// which look at the products of those. What it tells is the most that can happen: a
+// job whose products come out the same ends the chain (early cutoff), and a job may look elsewhere when it runs.
+package impact
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/google/uuid"
+
+	"github.com/kiln-pipeline/kiln/internal/asset"
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/project"
+)
+
+// Change is what happens to a source file.
+type Change uint8
+
+const (
+	Edited  Change = iota // its content becomes another
+	Added                 // it is not there yet
+	Removed               // it is there and goes
+)
+
+// File is a source file that changes.
+type File struct {
+	Path   string // as jobs know it, below its root
+	Change Change
+}
+
+// Report is what would happen.
+type Report struct {
+	Jobs     []Job    // those that look at the files first, then by how far they are from them, asset and platform
+	Seconds  float64  // that all these jobs took when they last ran
+	Products []string // files below the output folder that may change, sorted
+	Parcels  []string // names, in the order of the project file
+}
+
+// Job would run again.
+type Job struct {
+	Asset, Platform string
+	Steps           int     // 0: looks at a file itself; 1: needs such a job, and so on
+	Because         string  // the file, or the asset that it needs
+	Kind            string  // of what it saw of it: see build.KindName
+	Seconds         float64 // that it took when it last ran
+	trace           *engine.Trace
+}
+
+// at names a job.
+type at struct{ asset, platform string }
+
+// index is all jobs with what they looked at.
+type index struct {
+	table   *asset.Table
+	jobs    []at // in the order of the assets
+	traces  map[at]*engine.Trace
+	needers map[at][]at // who looked at the products of a job
+}
+
+// Of finds out what changes of files would bring on some platforms; none are all. Parcels are those of the project file.
+func Of(v *build.View, files []File, platforms []string, parcels []project.Parcel) *Report {
+	x := newIndex(v, platforms)
+	r := &Report{}
+	reached := map[at]bool{}
+	var queue []Job
+	for _, j := range x.jobs {
+		if because, kind, ok := x.sees(j, files); ok {
+			reached[j] = true
+			queue = append(queue, x.job(j, 0, because, kind))
+		}
+	}
+	for len(queue) > 0 {
+		j := queue[0]
+		queue = queue[1:]
+		r.Jobs = append(r.Jobs, j)
+		for _, n := range x.needers[at{j.Asset, j.Platform}] {
+			if !reached[n] {
+				reached[n] = true
+				queue = append(queue, x.job(n, j.Steps+1, j.Asset, "products"))
+			}
+		}
+	}
+	slices.SortStableFunc(r.Jobs, func(a, b Job) int {
+		return cmp.Or(cmp.Compare(a.Steps, b.Steps), cmp.Compare(a.Asset, b.Asset))
+	})
+	changed := map[string]bool{}
+	for _, j := range r.Jobs {
+		r.Seconds += j.Seconds
+		changed[j.Asset] = true
+		for i := range j.trace.Products {
+			r.Products = append(r.Products, j.trace.Products[i].File)
+		}
+	}
+	slices.Sort(r.Products)
+	r.Parcels = x.parcels(parcels, changed)
+	return r
+}
+
+func newIndex(v *build.View, platforms []string) *index {
+	x := &index{table: v.Table(), traces: map[at]*engine.Trace{}, needers: map[at][]at{}}
+	v.AllTraces(func(a *asset.Asset, platform string, t *engine.Trace) {
+		j := at{a.ID, platform}
+		if len(platforms) > 0 && !slices.Contains(platforms, platform) {
+			return
+		}
+		if x.traces[j] == nil { // the first is the one used last
+			x.traces[j] = t
+			x.jobs = append(x.jobs, j)
+		}
+	})
+	for _, j := range x.jobs {
+		seen := map[at]bool{}
+		for _, o := range x.traces[j].Observations {
+			if o.Kind >= engine.FirstLeaf {
+				continue
+			}
+			if a := x.find(build.SubjectName(o)); a != nil && !seen[at{a.ID, j.platform}] {
+				seen[at{a.ID, j.platform}] = true
+				x.needers[at{a.ID, j.platform}] = append(x.needers[at{a.ID, j.platform}], j)
+			}
+		}
+	}
+	return x
+}
+
+// find finds an asset by what an observation calls it.
+func (x *index) find(name string) *asset.Asset {
+	if a := x.table.ByID(name); a != nil {
+		return a
+	}
+	return x.table.ByPath(strings.TrimSuffix(name, "/"))
+}
+
+func (x *index) job(j at, steps int, because, kind string) Job {
+	t := x.traces[j]
+	return Job{j.asset, j.platform, steps, because, kind, t.Seconds, t}
+}
+
+// sees reports whether a job looked at one of the files in a way that the change touches.
+func (x *index) sees(j at, files []File) (because, kind string, ok bool) {
+	for _, o := range x.traces[j].Observations {
+		if o.Kind < engine.FirstLeaf {
+			continue
+		}
+		kind := build.KindName(o)
+		subject := build.SubjectName(o)
+		for _, f := range files {
+			if touches(kind, subject, f) {
+				return f.Path, kind, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+func touches(kind, subject string, f File) bool {
+	switch kind {
+	case "file", "tool":
+		return subject == f.Path
+	case "missing":
+		return subject == f.Path && f.Change != Removed
+	case "exists":
+		return subject == f.Path && f.Change == Removed
+	case "glob":
+		return f.Change != Edited && doublestar.MatchUnvalidated(subject, f.Path)
+	}
+	return false
+}
+
+// parcels names those that hold an asset that changes: by a pattern, or because something in them requires it.
+func (x *index) parcels(all []project.Parcel, changed map[string]bool) []string {
+	byUUID := map[string]string{}
+	for i := range x.table.Assets {
+		byUUID[x.table.Assets[i].UUID] = x.table.Assets[i].ID
+	}
+	var names []string
+	for i := range all {
+		if x.holds(&all[i], changed, byUUID) {
+			names = append(names, all[i].Name)
+		}
+	}
+	return names
+}
+
+func (x *index) holds(p *project.Parcel, changed map[string]bool, byUUID map[string]string) bool {
+	var todo []string
+	in := map[string]bool{}
+	add := func(id string) {
+		if id != "" && !in[id] {
+			in[id] = true
+			todo = append(todo, id)
+		}
+	}
+	for i := range x.table.Assets {
+		id := x.table.Assets[i].ID
+		if slices.ContainsFunc(p.Assets, func(pat project.Pattern) bool { return doublestar.MatchUnvalidated(pat.Text, id) }) {
+			add(id)
+		}
+	}
+	required := x.required(byUUID)
+	for len(todo) > 0 {
+		id := todo[0]
+		todo = todo[1:]
+		if changed[id] {
+			return true
+		}
+		for _, need := range required[id] {
+			add(need)
+		}
+	}
+	return false
+}
+
+// required lists, for each asset, the assets whose products its own cannot do without.
+func (x *index) required(byUUID map[string]string) map[string][]string {
+	needs := map[string][]string{}
+	for _, j := range x.jobs {
+		for _, p := range x.traces[j].Products {
+			for _, r := range p.References {
+				if id := byUUID[uuid.UUID(r.UUID).String()]; r.Required && id != j.asset {
+					needs[j.asset] = append(needs[j.asset], id)
+				}
+			}
+		}
+	}
+	return needs
+}
