@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -155,9 +156,17 @@ func (p *progress) head(now time.Time) string {
 		s += fmt.Sprintf(", %.1f/s", rate)
 	}
 	if left := p.planned - p.done; rate > 0 && left > 0 && now.Sub(p.start) > 2*time.Second {
-		s += ", about " + secondsText(max(1, float64(int(float64(left)/rate)))) + " left"
+		s += ", about " + leftText(time.Duration(float64(left)/rate*float64(time.Second))) + " left"
 	}
 	return s
+}
+
+// leftText is a guess for people, no finer than it deserves.
+func leftText(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", max(1, int(d.Seconds())))
+	}
+	return secondsText(d.Seconds())
 }
 
 // rate is how many jobs are done a second, of late.
@@ -182,26 +191,43 @@ func (p *progress) picture(now time.Time, columns, rows int) []string {
 		return nil
 	}
 	lines := []string{p.bar() + cut(head, columns-barWidth-2)}
-	room := min(max(rows-3, 0), p.workers+4)
-	running := slices.Clone(p.jobs)
-	slices.SortStableFunc(running, func(a, b *shownJob) int { return min(a.waits, 1) - min(b.waits, 1) })
-	for i, j := range running {
-		if i == room-1 && len(running) > room {
-			lines = append(lines, p.paint(dim, cut(fmt.Sprintf("  and %d more", len(running)-i), columns-1)))
-			break
+	room := max(rows-3, 0)
+	waiting := 0
+	for _, j := range p.jobs {
+		switch {
+		case j.waits > 0:
+			waiting++
+		case len(lines) <= min(room, p.workers):
+			lines = append(lines, p.jobLine(j, now, columns-1))
 		}
-		if i == room {
-			break
+	}
+	shown := min(waiting, maxWaiting, max(room-len(lines), 0))
+	if shown < waiting {
+		shown--
+	}
+	left := shown
+	for _, j := range p.jobs {
+		if j.waits > 0 && left > 0 {
+			lines = append(lines, p.jobLine(j, now, columns-1))
+			left--
 		}
-		lines = append(lines, p.jobLine(j, now, columns-1))
+	}
+	if shown >= 0 && shown < waiting {
+		lines = append(lines, p.paint(dim, cut(fmt.Sprintf("%10d more wait for others", waiting-shown), columns-1)))
 	}
 	return lines
 }
 
+// maxWaiting is how many lines suspended jobs get: those that run are of more interest.
+const maxWaiting = 3
+
 func (p *progress) jobLine(j *shownJob, now time.Time, columns int) string {
-	took := fmt.Sprintf("%7s  ", secondsText(float64(now.Sub(j.began).Milliseconds()/100)/10))
+	took := fmt.Sprintf("%6.1f s  ", now.Sub(j.began).Seconds())
+	if now.Sub(j.began) >= time.Minute {
+		took = fmt.Sprintf("%8s  ", now.Sub(j.began).Truncate(time.Second))
+	}
 	if j.waits > 0 {
-		return p.paint(dim, took+cut(j.name+" waits for "+j.on, columns-len(took)))
+		return p.paint(dim, took+cut(path.Base(j.name)+" waits for "+j.on, columns-len(took)))
 	}
 	return p.paint(dim, took) + cut(j.name, columns-len(took))
 }
@@ -251,7 +277,10 @@ func (p *progress) JobSuspended(job string, on []string, begins bool) {
 		case j.name != job:
 		case begins:
 			j.waits++
-			j.on = strings.Join(on, ", ")
+			j.on = path.Base(on[0])
+			if len(on) > 1 {
+				j.on += fmt.Sprintf(" and %d more", len(on)-1)
+			}
 		default:
 			j.waits--
 		}

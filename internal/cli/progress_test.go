@@ -33,14 +33,14 @@ func TestProgressPicture(t *testing.T) {
 	p.JobSuspended("models/knight.gltf [pc]", []string{"textures/page.png [pc]"}, true)
 	p.jobs[0].began, p.jobs[1].began = p.start, p.start.Add(3500*time.Millisecond)
 	want := []string{
-		"━━━━━───────────────  11 of 40 done, 1 failed, 2.8/s, about 10.0 s left",
-		" 500 ms  sprites/tank.png [pc]",
-		"  4.0 s  models/knight.gltf [pc] waits for textures/page.png [pc]",
+		"━━━━━───────────────  11 of 40 done, 1 failed, 2.8/s, about 10 s left",
+		"   0.5 s  sprites/tank.png [pc]",
+		"   4.0 s  knight.gltf [pc] waits for page.png [pc]",
 	}
 	if d := cmp.Diff(want, p.picture(now, 80, 24)); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"━━━━━───────────────  11 of 4…", " 500 ms  sprites/tank.png [p…", "  4.0 s  models/knight.gltf …"}, p.picture(now, 30, 24)); d != "" {
+	if d := cmp.Diff([]string{"━━━━━───────────────  11 of 4…", "   0.5 s  sprites/tank.png […", "   4.0 s  knight.gltf [pc] w…"}, p.picture(now, 30, 24)); d != "" {
 		t.Error(d)
 	}
 	for _, rows := range []int{1, 4} {
@@ -50,14 +50,27 @@ func TestProgressPicture(t *testing.T) {
 	}
 	p.JobSuspended("models/knight.gltf [pc]", nil, false)
 	p.JobFinished("sprites/tank.png [pc]", false, 0)
-	if got := p.picture(now, 80, 24)[1]; got != "  4.0 s  models/knight.gltf [pc]" {
+	if got := p.picture(now, 80, 24)[1]; got != "   4.0 s  models/knight.gltf [pc]" {
 		t.Errorf("%q", got)
 	}
 	for i := range 20 {
-		p.JobStarted(strings.Repeat("x", i+1))
+		name := string(rune('a'+i)) + ".png [pc]"
+		p.JobStarted(name)
+		p.jobs[i+1].began = now.Add(-90 * time.Second)
+		if i > 1 {
+			p.JobSuspended(name, []string{"x", "y"}, true)
+		}
 	}
-	if got := p.picture(now, 80, 24); len(got) != 7 || got[6] != "  and 16 more" {
-		t.Errorf("%q", got)
+	want = []string{
+		"━━━━━━──────────────  12 of 40 done, 1 failed, 3.0/s, about 9 s left",
+		"   4.0 s  models/knight.gltf [pc]",
+		"   1m30s  a.png [pc]",
+		"   1m30s  c.png [pc] waits for x and 1 more",
+		"   1m30s  d.png [pc] waits for x and 1 more",
+		"        16 more wait for others",
+	}
+	if d := cmp.Diff(want, p.picture(now, 80, 24)); d != "" {
+		t.Error(d)
 	}
 }
 
@@ -72,7 +85,7 @@ func TestProgressRate(t *testing.T) {
 		}
 		p.headline(p.start.Add(time.Duration(s) * time.Second))
 	}
-	if got := p.headline(p.start.Add(30 * time.Second)); got != "200 of 1000 done, 20/s, about 40.0 s left" {
+	if got := p.headline(p.start.Add(30 * time.Second)); got != "200 of 1000 done, 20/s, about 40 s left" {
 		t.Errorf("%q", got)
 	}
 }

@@ -8,4 +8,6 @@ import (
 
 func identity(fs.FileInfo) string { return "" }
 
-func fifo(ts *testscript.TestScript, _ bool, _ []string) { ts.Fatalf("there are no pipes with names here") }
+func fifo(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Fatalf("there are no pipes with names here")
+}
