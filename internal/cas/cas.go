@@ -371,7 +371,7 @@ func RemoveOutput(root, file string) error {
 		return err
 	}
 	for dir := filepath.Dir(file); len(dir) > len(root); dir = filepath.Dir(dir) {
-		if os.Remove(dir) != nil {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
