@@ -32,10 +32,7 @@ func (r *Report) content(f *sourceFile) {
 		}
 	}
 	if f.size == 0 {
-		if f.processor != "" {
-			r.add(diag.Warningf(diag.EmptyFile, at, "the file is empty").WithHint("put its content back, or remove it"))
-		}
-		return
+		return // the scan tells of those
 	}
 	file, err := os.Open(f.abs)
 	if err != nil {
