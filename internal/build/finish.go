@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/cas"
@@ -228,17 +229,17 @@ func (s *session) removeOutputs() (int, error) {
 	return n, errs
 }
 
-// removeOutput removes a file. A folder that somebody put in its place is theirs.
+// removeOutput removes a file. A folder that somebody put in its place is theirs, and so is a file in place of a folder above it.
 func (s *session) removeOutput(file string) error {
 	abs := filepath.Join(s.p.OutputDir(), filepath.FromSlash(file))
-	if info, err := os.Lstat(abs); err == nil && info.IsDir() {
+	if info, err := os.Lstat(abs); err == nil && info.IsDir() || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
 	return cas.RemoveOutput(s.p.OutputDir(), abs)
 }
 
 // knownOutputs are the files in the output tree that Kiln put there. After a build that was killed they may be of any trace: what an old
-// one made was put back, and no snapshot tells of it.
+// one made was put back, and no snapshot tells of it. So they may after a change of kiln.toml: the output folder may be one of old.
 func (s *session) knownOutputs() map[string]bool {
 	known := map[string]bool{}
 	var since uint64
@@ -246,7 +247,7 @@ func (s *session) knownOutputs() map[string]bool {
 		for _, o := range s.prev.Outputs {
 			known[o.File] = true
 		}
-		if !s.killed {
+		if !s.killed && s.prev.Project == s.p.text {
 			since = s.prev.Build
 		}
 	}

@@ -147,6 +147,20 @@ func TestFolderInTheWay(t *testing.T) {
 	}
 }
 
+// TestFileForFolder has an output where a folder of outputs was.
+func TestFileForFolder(t *testing.T) {
+	p := newProject(t, "-- assets/sub/a.txt --\na\n-- assets/sub/deep/b.txt --\nb\n")
+	p.build()
+	p.remove("assets/sub")
+	p.write("assets/sub", "a file")
+	p.wants("sub")
+	p.nothing()
+	p.remove("assets/sub")
+	p.write("assets/sub/a.txt", "a")
+	p.wants("sub/a.txt")
+	p.nothing()
+}
+
 // TestFileInTheWay puts a file where a folder of outputs stands, and where the output folder stands.
 func TestFileInTheWay(t *testing.T) {
 	for _, f := range []string{"build/pc/sub", "build/pc", "build"} {

@@ -309,7 +309,8 @@ func (p *fixture) database() map[string][]string {
 	defer db.Close()
 	all := map[string][]string{}
 	for name, sql := range map[string]string{
-		"files":        "SELECT path, root, present, size, hash FROM files WHERE present OR path IN (SELECT subject FROM observations)",
+		"files": `SELECT path, root, present, size, CASE WHEN path IN (SELECT subject FROM observations WHERE kind = 'file') THEN hash END
+			FROM files WHERE present OR path IN (SELECT subject FROM observations)`,
 		"assets":       "SELECT asset, uuid, path, folder, processor, state = 'failed', products, bytes FROM assets",
 		"jobs":         "SELECT asset, platform, processor, state = 'failed', key, fingerprint, settings FROM jobs",
 		"observations": "SELECT asset, platform, seq, group_no, kind, subject, hash FROM observations",
@@ -340,3 +341,11 @@ func (p *fixture) link(name, target string) { p.Helper(); p.must(os.Symlink(targ
 func (p *fixture) mkdir(name string) { p.Helper(); p.must(os.MkdirAll(p.path(name), 0o777)) }
 
 func chmodExecutable(path string) error { return os.Chmod(path, 0o777) }
+
+// build0 builds everything, and compares with nothing.
+func (p *fixture) build0() built {
+	p.Helper()
+	b, err := p.try(context.Background(), Request{})
+	p.must(err)
+	return b
+}

@@ -137,6 +137,19 @@ func TestIncremental(t *testing.T) {
 			undo: func(p *fixture) { p.write("kiln.toml", "[project]\nname = \"test\"\n[platforms.pc]\n") }},
 		{name: "another output folder", do: func(p *fixture) { p.write("kiln.toml", "[project]\nname = \"test\"\noutput = \"out\"\n") },
 			undo: func(p *fixture) { p.write("kiln.toml", "[project]\nname = \"test\"\n[platforms.pc]\n") }},
+		{name: "an output folder of old", do: func(p *fixture) {
+			p.write("kiln.toml", "[project]\nname = \"test\"\noutput = \"out\"\n")
+			p.build()
+			p.remove("assets/a.txt")
+			p.build()
+			p.write("kiln.toml", "[project]\nname = \"test\"\n[platforms.pc]\n")
+		}},
+		{name: "folders of outputs gone before what was in them", do: func(p *fixture) {
+			p.write("assets/x/y/z.txt", "z")
+			p.build()
+			p.remove("build/pc/x/y")
+			p.remove("assets/x")
+		}},
 		{name: "a processor's version", do: func(p *fixture) { p.procs[0] = &script{version: 2} },
 			ran:  "exists.s glob.s join.s list.s maybe.s parts.s refs.s say.s use.s",
 			undo: func(p *fixture) { p.procs[0] = &script{version: 1} }},

@@ -1,0 +1,342 @@
+package build
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	steps = flag.Int("steps", 60, "how many edits and builds TestRandom does")
+	long  = flag.Duration("long", 0, "do TestRandom over and over for so long")
+)
+
+// TestRandom edits a project at random and compares every build with a clean one, and every second build with nothing.
+func TestRandom(t *testing.T) {
+	rng := randomSource(t)
+	for until := time.Now().Add(*long); ; {
+		r := newRandom(t, rng)
+		for r.n = range *steps {
+			r.step()
+			if t.Failed() {
+				t.Fatalf("after:\n%s", strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
+			}
+		}
+		r.p.remove(".")
+		if time.Now().After(until) {
+			return
+		}
+	}
+}
+
+// random is a project that is edited at random. It keeps the names of few files, so that edits meet each other.
+type random struct {
+	p       *fixture
+	rng     *rand.Rand
+	n       int
+	log     []string
+	past    map[string][]string // contents that a file had
+	project int                 // which of the project files
+	saved   map[string]string   // state files of an older build
+}
+
+func newRandom(t *testing.T, rng *rand.Rand) *random {
+	r := &random{p: newProject(t, ""), rng: rng, past: map[string][]string{}}
+	r.p.workers = 1 + rng.IntN(4)
+	for range 12 {
+		r.edit()
+	}
+	return r
+}
+
+func pick[T any](r *random, of ...T) T { return of[r.rng.IntN(len(of))] }
+
+func (r *random) name() string {
+	return pick(r, "", "", "", "sub/", "sub/deep/", "other/") + pick(r, "a", "b", "c", "d", "e") + pick(r, ".s", ".s", ".s", ".txt", ".bin")
+}
+
+// script writes a few lines of what a script can do.
+func (r *random) script() string {
+	var b strings.Builder
+	for range 1 + r.rng.IntN(4) {
+		n := r.name()
+		switch r.rng.IntN(17) {
+		case 0, 1:
+			fmt.Fprintf(&b, "read %s\n", n)
+		case 2:
+			fmt.Fprintf(&b, "try %s\n", n)
+		case 3:
+			fmt.Fprintf(&b, "exists %s\n", n)
+		case 4:
+			fmt.Fprintf(&b, "glob %s\n", pick(r, "**", "sub/**/*.txt", "*.s", "{sub,other}/*"))
+		case 5, 6, 7:
+			fmt.Fprintf(&b, "use %s %s\n", n, r.name())
+		case 8:
+			fmt.Fprintf(&b, "use %s\n", n)
+		case 9:
+			fmt.Fprintf(&b, "list %s\n", n)
+		case 10:
+			fmt.Fprintf(&b, "ref %s\n", n)
+		case 11:
+			fmt.Fprintf(&b, "part %s %d\n", pick(r, "x", "y"), r.rng.IntN(3))
+		case 12:
+			fmt.Fprintf(&b, "warn %d\n", r.rng.IntN(3))
+		case 13:
+			fmt.Fprintln(&b, pick(r, "fail now", "panic stations", "error plain", "twice x", "scratch"))
+		case 14:
+			fmt.Fprintln(&b, "setting")
+		default:
+			fmt.Fprintf(&b, "text %d\n", r.rng.IntN(5))
+		}
+	}
+	return b.String()
+}
+
+func (r *random) content(name string) string {
+	if old := r.past[name]; len(old) > 0 && r.rng.IntN(3) == 0 {
+		return pick(r, old...)
+	}
+	c := fmt.Sprintf("content %d", r.rng.IntN(4))
+	if strings.HasSuffix(name, ".s") {
+		c = r.script()
+	}
+	r.past[name] = append(r.past[name], c)
+	return c
+}
+
+func (r *random) note(format string, args ...any) {
+	r.log = append(r.log, fmt.Sprintf("%d: ", r.n)+fmt.Sprintf(format, args...))
+}
+
+// edit does something to a source file.
+func (r *random) edit() {
+	name := r.name()
+	file := "assets/" + name
+	_, err := os.Stat(r.p.path(file))
+	there := err == nil
+	switch k := r.rng.IntN(10); {
+	case k < 6 || !there:
+		c := r.content(name)
+		r.note("write %s: %q", file, c)
+		r.p.write(file, c)
+		if r.rng.IntN(4) == 0 {
+			r.p.touch(file, r.rng.IntN(3)) // few times, so that they come again
+		}
+	case k == 6:
+		r.note("touch %s", file)
+		r.p.touch(file, r.rng.IntN(3))
+	case k == 7:
+		r.note("remove %s", file)
+		r.p.remove(file)
+	case k == 8:
+		to := "assets/" + r.name()
+		if _, err := os.Stat(r.p.path(to)); err != nil {
+			r.note("rename %s to %s", file, to)
+			r.p.write(to, "")
+			r.p.rename(file, to)
+		}
+	default:
+		dir := pick(r, "assets/sub", "assets/other", "assets/sub/deep")
+		r.note("remove %s", dir)
+		r.p.remove(dir)
+	}
+}
+
+var projectFiles = []string{
+	"[project]\nname = \"test\"\n",
+	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n",
+	"[project]\nname = \"test\"\nignore = [\"*.bin\"]\n",
+	"[project]\nname = \"test\"\nroots = [\"assets\", \"mod\"]\n",
+	"[project]\nname = \"test\"\noutput = \"out\"\n",
+	"[project]\nname = \"test\"\n[[rules]]\nmatch = \"**/*.bin\"\nprocessor = \"script\"\n",
+}
+
+var ruleFiles = []string{
+	"[[rules]]\nmatch = \"*.s\"\nsettings = { say = \"bye\" }\n",
+	"[[rules]]\nmatch = \"a.*\"\nprocessor = \"copy\"\n",
+	"[[rules]]\nmatch = \"*.txt\"\nprocessor = \"none\"\n",
+	"[[rules]]\nmatch = \"b.s\"\nid = \"pinned\"\n",
+	"[[rules]]\nmatch = \"b.s\"\nuuid = \"11111111-2222-4333-8444-555555555555\"\n",
+	"[[rules]]\nmatch = \"c.txt\"\nid = \"sub\"\n",
+	"[[rules]]\nmatch = \"c.txt\"\nid = \"a.s.txt\"\n",
+}
+
+// rules does something to what is a rule.
+func (r *random) rules() {
+	switch r.rng.IntN(5) {
+	case 0:
+		r.project = r.rng.IntN(len(projectFiles))
+		r.note("project file %d", r.project)
+		r.p.mkdir("mod")
+		r.p.write("kiln.toml", projectFiles[r.project])
+	case 1:
+		r.note("a mod")
+		r.p.write("mod/"+r.name(), fmt.Sprint("text ", r.rng.IntN(3)))
+	case 2:
+		dir := pick(r, "assets/", "assets/sub/")
+		r.note("no rules in %s", dir)
+		r.p.remove(dir + "rules.toml")
+		r.p.remove(dir + ".kilnignore")
+	case 3:
+		text := pick(r, "a.*\n", "sub/\n", "*.txt\n!b.txt\n", "")
+		r.note("ignore %q", text)
+		r.p.write("assets/.kilnignore", text)
+	default:
+		dir, i := pick(r, "assets/", "assets/", "assets/sub/"), r.rng.IntN(len(ruleFiles))
+		r.note("rules %d in %s", i, dir)
+		r.p.write(dir+"rules.toml", ruleFiles[i])
+	}
+}
+
+func (r *random) outputDir() string {
+	if r.project == 4 {
+		return "out"
+	}
+	return "build"
+}
+
+// output does something to the output tree.
+func (r *random) output() {
+	dir := r.outputDir()
+	all := outputs(r.p.dir, dir)
+	files := slices.Sorted(maps.Keys(all))
+	if len(files) == 0 {
+		return
+	}
+	f := pick(r, files...)
+	name := dir + "/" + f
+	switch k := r.rng.IntN(5); {
+	case k == 0 || all[f] == "folder":
+		r.note("remove %s", name)
+		r.p.remove(name)
+	case k < 3:
+		r.note("edit %s", name)
+		r.p.scribble(name)
+	case k == 3:
+		r.note("replace %s", name)
+		r.p.remove(name)
+		r.p.write(name, "mine")
+	default:
+		r.note("make %s a folder", name)
+		r.p.remove(name)
+		r.p.mkdir(name)
+		r.p.build0()
+		for at := name; at != dir && os.Remove(r.p.path(at)) == nil; {
+			at = path.Dir(at) // Kiln does not remove the folders above one that is not its own
+		}
+	}
+}
+
+// state loses some of what Kiln remembers.
+func (r *random) state() {
+	switch r.rng.IntN(8) {
+	case 0:
+		r.lose("snapshot")
+	case 1:
+		r.lose("traces")
+	case 2:
+		r.lose("content.db")
+	case 3:
+		r.lose("cas")
+	case 4:
+		r.note("traces cut off")
+		if t := r.p.read(".kiln/traces"); t != "" {
+			r.p.write(".kiln/traces", t[:r.rng.IntN(len(t))])
+		}
+	case 5:
+		r.note("snapshot damaged")
+		if s := []byte(r.p.read(".kiln/snapshot")); len(s) > 0 {
+			s[r.rng.IntN(len(s))] ^= 1 << r.rng.IntN(8)
+			r.p.write(".kiln/snapshot", string(s))
+		}
+	case 6:
+		r.note("all state lost")
+		r.p.remove(".kiln")
+	default:
+		r.note("a temporary output left, as if killed")
+		r.p.mkdir(".kiln")
+		r.p.write(".kiln/underway", "")
+		r.p.write(r.outputDir()+"/pc/.kiln-1-1", "left")
+	}
+}
+
+func (r *random) lose(file string) {
+	r.note("%s lost", file)
+	r.p.remove(".kiln/" + file)
+}
+
+// part builds not everything.
+func (r *random) part() {
+	req := Request{Patterns: []string{pick(r, "**/*.s", "sub", "*", "a.s")}}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	switch r.rng.IntN(5) {
+	case 0:
+		req = Request{Platforms: []string{"pc"}}
+	case 1:
+		req = Request{FailFast: true}
+	case 2:
+		req = Request{LastGood: true}
+	case 3:
+		req = Request{Reporter: &cancelling{left: r.rng.IntN(5), cancel: cancel}}
+	}
+	b, err := r.p.try(ctx, req)
+	r.note("build of a part %v %v %v: ran %s, %v", req.Patterns, req.Platforms, req.FailFast, b.ran, err)
+}
+
+// cancelling stops a build after some jobs.
+type cancelling struct {
+	silent
+	left   int
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) JobFinished(string, bool, time.Duration) {
+	if c.left--; c.left <= 0 {
+		c.cancel()
+	}
+}
+
+func (r *random) step() {
+	// A product that stays where it is although its asset and all state are gone is nobody's: so state is lost on its own.
+	if r.rng.IntN(6) == 0 {
+		r.state()
+	} else {
+		for range 1 + r.rng.IntN(3) {
+			switch r.rng.IntN(10) {
+			case 0:
+				r.rules()
+			case 1, 2:
+				r.output()
+			default:
+				r.edit()
+			}
+		}
+		if r.rng.IntN(5) == 0 {
+			r.part()
+		}
+	}
+	// What the project file refuses is refused by a clean build too.
+	pr, err := Open(Config{Dir: r.p.dir, Version: "test", Processors: r.p.procs})
+	if err == nil {
+		_, err = pr.Look(context.Background(), nil, nil)
+	}
+	if err != nil {
+		r.note("refused: %v", err)
+		r.p.remove("assets/rules.toml")
+		r.p.remove("assets/sub/rules.toml")
+	}
+	b := r.p.build()
+	r.note("built %s", b.ran)
+	if b := r.p.build0(); b.Built != 0 {
+		r.p.Errorf("built again: %s", b.ran)
+	}
+}
