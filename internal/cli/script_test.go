@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -25,6 +26,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kiln-pipeline/kiln"
+	"github.com/kiln-pipeline/kiln/internal/processors/copy"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 var update = flag.Bool("update", false, "write expected output into the scripts")
@@ -32,9 +35,37 @@ var update = flag.Bool("update", false, "write expected output into the scripts"
 // TestMain makes the test binary the kiln command too, and a tool for processors that projects declare.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"kiln": func() { kiln.Main() },
-		"tool": tool,
+		"kiln":     func() { kiln.Main() },
+		"teamkiln": func() { kiln.Main(kiln.With(shout{}), kiln.With(teamCopy{copy.New()})) },
+		"tool":     tool,
 	})
+}
+
+// shout is a processor that a team wrote.
+type shout struct{}
+
+func (shout) Info() processor.Info {
+	return processor.Info{
+		Name: "shout", Version: 1, Summary: "shouts", Extensions: []string{".shout"},
+		Products: []processor.ProductType{{Type: "text", Extension: ".txt"}},
+	}
+}
+
+func (shout) Process(_ context.Context, job processor.Job) error {
+	text, err := job.ReadFile(job.Asset().Path)
+	if err != nil {
+		return err
+	}
+	return job.Write(processor.Output{Type: "text", Extension: ".txt"}, bytes.ToUpper(text))
+}
+
+// teamCopy takes the place of copy.
+type teamCopy struct{ processor.Processor }
+
+func (c teamCopy) Info() processor.Info {
+	info := c.Processor.Info()
+	info.Summary = "the team's copy"
+	return info
 }
 
 // TestScripts runs the real command: a file a behaviour.
