@@ -77,22 +77,27 @@ func ReadSnapshot(path string) (s *Snapshot, why string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
+	s, why = parseSnapshot(data)
+	return s, why, nil
+}
+
+func parseSnapshot(data []byte) (s *Snapshot, why string) {
 	if len(data) < headerSize+4 || !bytes.Equal(data[:8], snapshotMagic) {
-		return nil, "the snapshot of files is not one; all files are looked at", nil
+		return nil, "the snapshot of files is not one; all files are looked at"
 	}
 	if v := binary.LittleEndian.Uint32(data[8:]); v != SnapshotVersion {
-		return nil, fmt.Sprintf("the snapshot of files has version %d, not %d; all files are looked at", v, SnapshotVersion), nil
+		return nil, fmt.Sprintf("the snapshot of files has version %d, not %d; all files are looked at", v, SnapshotVersion)
 	}
 	body := data[headerSize+4:]
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(data[headerSize:]) {
-		return nil, "the snapshot of files is damaged; all files are looked at", nil
+		return nil, "the snapshot of files is damaged; all files are looked at"
 	}
 	d := decoder{buf: body}
 	s = decodeSnapshot(&d)
 	if d.err != nil {
-		return nil, "the snapshot of files is damaged; all files are looked at", nil
+		return nil, "the snapshot of files is damaged; all files are looked at"
 	}
-	return s, "", nil
+	return s, ""
 }
 
 // WriteSnapshot replaces the snapshot, whole or not at all.
@@ -227,12 +232,13 @@ func decodeTable(d *decoder) *source.Table {
 	t.Folders = make([]source.Folder, d.count(leastFolder))
 	for i := range t.Folders {
 		f := &t.Folders[i]
-		f.Root, f.Path, f.Racy = int(d.uint()), d.str(), d.bool()
-		decodeStat(d, &f.Stat)
-		f.First, f.Count = len(t.Files), d.count(leastFile)
-		if f.Root >= len(t.Roots) {
+		root := d.uint()
+		if root >= uint64(len(t.Roots)) {
 			d.fail()
 		}
+		f.Root, f.Path, f.Racy = int(root), d.str(), d.bool()
+		decodeStat(d, &f.Stat)
+		f.First, f.Count = len(t.Files), d.count(leastFile)
 		for range f.Count {
 			var file source.File
 			file.Name, file.Trouble, file.Racy = d.str(), source.Trouble(d.byte()), d.bool()

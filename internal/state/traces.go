@@ -55,9 +55,11 @@ type Traces struct {
 	byKey map[engine.Key][]*engine.Trace
 	size  int64
 	live  int64 // bytes of records that still count
-	lens  map[uint64]int
+	slabs slabs // of what load makes
 	enc   encoder
-	last  uint64 // highest build number of a trace
+
+	scratch []byte // of drop
+	last    uint64 // highest build number of a trace
 }
 
 // OpenTraces reads the log, or begins one. why is not empty if an older log was set aside or cut.
@@ -69,6 +71,7 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 		return nil, "", err
 	}
 	good, why := t.load(data)
+	t.slabs = slabs{} // do not keep what is left of them
 	if readOnly {
 		return t, why, nil
 	}
@@ -105,6 +108,7 @@ func (t *Traces) load(data []byte) (good int64, why string) {
 	case binary.LittleEndian.Uint32(data[8:]) != TracesVersion:
 		return 0, fmt.Sprintf("the trace log has version %d, not %d; it was begun anew", binary.LittleEndian.Uint32(data[8:]), TracesVersion)
 	}
+	t.byKey = make(map[engine.Key][]*engine.Trace, countTraces(data))
 	at := headerSize
 	for at < len(data) {
 		n, ok := t.loadRecord(data[at:])
@@ -114,6 +118,21 @@ func (t *Traces) load(data []byte) (good int64, why string) {
 		at += n
 	}
 	return int64(at), ""
+}
+
+// countTraces hops over records, so that the map is made once. Damage makes the count wrong, not large.
+func countTraces(data []byte) (n int) {
+	for at := headerSize; at+recordHead < len(data); {
+		size := binary.LittleEndian.Uint32(data[at:])
+		if size > maxRecord {
+			break
+		}
+		if data[at+recordHead] == recordTrace {
+			n++
+		}
+		at += recordHead + int(size)
+	}
+	return min(n, len(data)/(recordHead+leastTrace))
 }
 
 func (t *Traces) loadRecord(b []byte) (int, bool) {
@@ -130,9 +149,12 @@ func (t *Traces) loadRecord(b []byte) (int, bool) {
 	}
 	d := decoder{buf: payload[1:]}
 	key := engine.Key(d.hash())
+	if d.err != nil {
+		return 0, false
+	}
 	switch payload[0] {
 	case recordTrace:
-		tr := decodeTrace(&d)
+		tr := decodeTrace(&d, &t.slabs)
 		if d.err != nil {
 			return 0, false
 		}
@@ -151,11 +173,8 @@ func (t *Traces) loadRecord(b []byte) (int, bool) {
 }
 
 func (t *Traces) put(key engine.Key, tr *engine.Trace, size int) {
-	if t.lens == nil {
-		t.lens = map[uint64]int{}
-	}
 	old := t.byKey[key]
-	kept := make([]*engine.Trace, 1, len(old)+1)
+	kept := carve(&t.slabs.lists, len(old)+1)[:1]
 	kept[0] = tr
 	for _, o := range old {
 		if len(kept) < KeptTraces && o.ID != tr.ID && !sameQuestion(o, tr) {
@@ -166,13 +185,15 @@ func (t *Traces) put(key engine.Key, tr *engine.Trace, size int) {
 	}
 	t.byKey[key] = kept
 	t.last = max(t.last, tr.Build)
-	t.lens[tr.ID] = size
 	t.live += int64(size)
 }
 
+// drop takes a trace off what is live. Its size is found by writing it again: that is rare, and a table of sizes costs each opening.
 func (t *Traces) drop(tr *engine.Trace) {
-	t.live -= int64(t.lens[tr.ID])
-	delete(t.lens, tr.ID)
+	e := encoder{buf: t.scratch[:0]}
+	encodeTrace(&e, tr)
+	t.scratch = e.buf
+	t.live -= int64(recordHead + 1 + digest.Size + len(e.buf))
 }
 
 // sameQuestion tells whether two traces hold under the same conditions: the newer one then stands for both.
@@ -263,6 +284,10 @@ func (t *Traces) begin(kind byte, k engine.Key) *encoder {
 
 func (t *Traces) append() (int, error) {
 	b := t.enc.buf
+	if n := len(b) - recordHead; n > maxRecord {
+		t.enc.buf = nil
+		return 0, fmt.Errorf("state: a record of %d bytes; at most %d can be kept", n, maxRecord)
+	}
 	binary.LittleEndian.PutUint32(b, uint32(len(b)-recordHead))
 	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[recordHead:], castagnoli))
 	if t.file == nil {
@@ -383,10 +408,35 @@ const (
 	leastObservation = 4 + digest.Size
 	leastProduct     = 6 + digest.Size
 	leastReference   = 18
+	leastTrace       = 1 + 6*digest.Size
 )
 
-func decodeTrace(d *decoder) *engine.Trace {
-	t := &engine.Trace{ID: d.fixed64(), Fingerprint: d.hash(), Outcome: engine.Outcome(d.byte()), Build: d.uint(), Seconds: d.float(), Memory: d.int()}
+// slabs are what a log is read into: an allocation for each trace, list of observations and list of products would take longer than all the rest.
+type slabs struct {
+	traces       []engine.Trace
+	observations []engine.Observation
+	products     []engine.Product
+	lists        []*engine.Trace
+}
+
+const slabSize = 128
+
+// carve gives n zero values.
+func carve[T any](slab *[]T, n int) []T {
+	if n > slabSize/8 {
+		return make([]T, n)
+	}
+	if n > len(*slab) {
+		*slab = make([]T, slabSize)
+	}
+	s := (*slab)[:n:n]
+	*slab = (*slab)[n:]
+	return s
+}
+
+func decodeTrace(d *decoder, s *slabs) *engine.Trace {
+	t := &carve(&s.traces, 1)[0]
+	*t = engine.Trace{ID: d.fixed64(), Fingerprint: d.hash(), Outcome: engine.Outcome(d.byte()), Build: d.uint(), Seconds: d.float(), Memory: d.int()}
 	t.Messages = d.bytes()
 	t.Root = d.str()
 	if n := d.count(leastString); n > 0 {
@@ -400,16 +450,19 @@ func decodeTrace(d *decoder) *engine.Trace {
 	decodeObservation(d, &t.Why.Observation)
 	t.Why.New = d.hash()
 	if n := d.count(leastObservation); n > 0 {
-		t.Observations = make([]engine.Observation, n)
+		t.Observations = carve(&s.observations, n)
 		for i := range t.Observations {
 			decodeObservation(d, &t.Observations[i])
 		}
 	}
 	if n := d.count(leastProduct); n > 0 {
-		t.Products = make([]engine.Product, n)
+		t.Products = carve(&s.products, n)
 		for i := range t.Products {
 			decodeProduct(d, &t.Products[i])
 		}
+	}
+	if t.Outcome < engine.Succeeded || t.Outcome > engine.Cyclic || t.Outcome == engine.Cyclic && len(t.Ring) == 0 {
+		d.fail()
 	}
 	return t
 }

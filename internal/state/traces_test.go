@@ -1,0 +1,482 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+)
+
+func key(name string) engine.Key { return engine.Key(digest.Of([]byte(name))) }
+
+// trace makes one that saw content in a file. Its name tells traces apart in tests.
+func trace(name, content string) *engine.Trace {
+	return &engine.Trace{
+		Fingerprint: digest.Of([]byte("code")), Outcome: engine.Succeeded, Build: 7, Seconds: 0.25, Memory: 1 << 20, Messages: []byte(name),
+		Observations: []engine.Observation{{Kind: engine.FirstLeaf, Subject: "file", Value: digest.Of([]byte(content))}},
+		Products:     []engine.Product{{Name: name, Type: "texture", File: "pc/x.ktx2", Hash: digest.Of([]byte(name)), Size: 12}},
+	}
+}
+
+// everything has something in each field.
+func everything() *engine.Trace {
+	o := engine.Observation{Kind: engine.Content, Joined: true, SubID: 1 << 31, Subject: "a\x00ü", Value: digest.Of([]byte("v"))}
+	return &engine.Trace{
+		Fingerprint: digest.Of([]byte("f")), Outcome: engine.Cyclic, Observations: []engine.Observation{o, {Kind: engine.Outline, Subject: ""}},
+		Products: []engine.Product{
+			{SubID: 9, Name: "n", Type: "t", File: "f", Hash: digest.Of([]byte("h")), Size: 1 << 40, References: []engine.Reference{
+				{UUID: [16]byte{1, 15: 2}, SubID: 3, Required: true}, {SubID: 4},
+			}},
+			{},
+		},
+		Messages: []byte("m\x00"), Root: "root", Ring: []string{"a", "", "b"},
+		Why:     engine.Reason{Cause: engine.InputDiffers, Observation: o, New: digest.Of([]byte("n")), Subject: "s"},
+		Seconds: 1e-9, Memory: -1, Build: 1 << 63,
+	}
+}
+
+func open(t testing.TB, path string) (*Traces, string) {
+	t.Helper()
+	tr, why, err := OpenTraces(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr, why
+}
+
+// openWell wants nothing to be wrong.
+func openWell(t testing.TB, path string) *Traces {
+	t.Helper()
+	tr, why := open(t, path)
+	if why != "" {
+		t.Fatalf("opening says %q", why)
+	}
+	return tr
+}
+
+func add(t testing.TB, tr *Traces, k string, ts ...*engine.Trace) {
+	t.Helper()
+	for _, x := range ts {
+		if err := tr.Add(key(k), x); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func closeIt(t testing.TB, tr *Traces) {
+	t.Helper()
+	if err := tr.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// names of the traces of a key, the one used last first.
+func names(tr *Traces, k string) string {
+	var ns []string
+	for _, x := range tr.Traces(key(k)) {
+		ns = append(ns, string(x.Messages))
+	}
+	return strings.Join(ns, " ")
+}
+
+func logPath(t testing.TB) string { return filepath.Join(t.TempDir(), "traces") }
+
+func TestTracesRoundTrip(t *testing.T) {
+	path := logPath(t)
+	tr := openWell(t, path)
+	want := everything()
+	plain := &engine.Trace{Outcome: engine.Failed}
+	add(t, tr, "a", want)
+	add(t, tr, "b", plain)
+	if want.ID == 0 || plain.ID == 0 || want.ID == plain.ID {
+		t.Errorf("IDs %d and %d", want.ID, plain.ID)
+	}
+	for _, readOnly := range []bool{false, true} {
+		tr.Close()
+		var why string
+		var err error
+		if tr, why, err = OpenTraces(path, readOnly); err != nil || why != "" {
+			t.Fatal(why, err)
+		}
+		for k, w := range map[string]*engine.Trace{"a": want, "b": plain} {
+			if diff := cmp.Diff([]*engine.Trace{w}, tr.Traces(key(k)), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: %s", k, diff)
+			}
+		}
+		if tr.LastBuild() != 1<<63 || len(tr.Keys()) != 2 {
+			t.Errorf("last build %d, %d keys", tr.LastBuild(), len(tr.Keys()))
+		}
+	}
+	before, _ := os.ReadFile(path)
+	add(t, tr, "c", trace("c", "")) // read only: memory alone
+	tr.Use(key("c"), tr.Traces(key("c"))[0])
+	closeIt(t, tr)
+	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+		t.Error("a log that was opened to be read was written")
+	}
+}
+
+func TestReadOnlyOfNothingMakesNothing(t *testing.T) {
+	path := logPath(t)
+	tr, why, err := OpenTraces(path, true)
+	if err != nil || why != "" || len(tr.Keys()) != 0 {
+		t.Fatal(why, err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("there is a file")
+	}
+}
+
+func TestOrderSurvives(t *testing.T) {
+	path := logPath(t)
+	tr := openWell(t, path)
+	add(t, tr, "k", trace("a", "1"), trace("b", "2"), trace("c", "3"))
+	tr.Use(key("k"), tr.Traces(key("k"))[2])
+	add(t, tr, "other", trace("x", "1"))
+	add(t, tr, "gone", trace("y", "1"), trace("z", "2"))
+	if err := tr.Forget(key("gone")); err != nil {
+		t.Fatal(err)
+	}
+	look := func() {
+		t.Helper()
+		if got := names(tr, "k"); got != "a c b" {
+			t.Errorf("traces %s", got)
+		}
+		if got := names(tr, "gone"); got != "" || len(tr.Keys()) != 2 {
+			t.Errorf("forgotten, but: %q, %d keys", got, len(tr.Keys()))
+		}
+	}
+	look()
+	closeIt(t, tr)
+	tr = openWell(t, path)
+	look()
+}
+
+func TestKeptTraces(t *testing.T) {
+	path := logPath(t)
+	tr := openWell(t, path)
+	var want []string
+	for i := range 3 * KeptTraces {
+		n := fmt.Sprint(i)
+		add(t, tr, "k", trace(n, n))
+		want = append([]string{n}, want...)
+	}
+	for range 2 {
+		if got := names(tr, "k"); got != strings.Join(want[:KeptTraces], " ") {
+			t.Errorf("kept %s", got)
+		}
+		live := tr.live
+		closeIt(t, tr)
+		if tr = openWell(t, path); tr.live != live {
+			t.Errorf("%d bytes live, before it was closed %d", tr.live, live)
+		}
+	}
+	// One that holds under the same conditions takes the place of the older.
+	add(t, tr, "k", trace("again", want[3]))
+	if got := names(tr, "k"); strings.Contains(got, want[3]) || len(strings.Fields(got)) != KeptTraces {
+		t.Errorf("kept %s", got)
+	}
+}
+
+func TestCompaction(t *testing.T) {
+	path := logPath(t)
+	tr := openWell(t, path)
+	big := strings.Repeat("x", 20_000)
+	for i := range 40 {
+		for k := range 5 {
+			x := trace(fmt.Sprint(i), fmt.Sprint(i%12))
+			x.Root = big
+			add(t, tr, fmt.Sprint(k), x)
+		}
+		tr.Use(key("3"), tr.Traces(key("3"))[len(tr.Traces(key("3")))-1])
+	}
+	want := map[engine.Key][]*engine.Trace{}
+	for _, k := range tr.Keys() {
+		want[k] = tr.Traces(k)
+	}
+	size := tr.Size()
+	closeIt(t, tr)
+	tr = openWell(t, path)
+	if tr.Size() > size/2 {
+		t.Errorf("%d bytes of %d are left", tr.Size(), size)
+	}
+	if len(tr.Keys()) != 5 {
+		t.Errorf("%d keys", len(tr.Keys()))
+	}
+	for k, w := range want {
+		if diff := cmp.Diff(w, tr.Traces(k)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if tr.live+headerSize != tr.size {
+		t.Errorf("%d bytes live, of %d just after compaction", tr.live, tr.size)
+	}
+	compacted, _ := os.ReadFile(path)
+	closeIt(t, tr)
+	tr = openWell(t, path)
+	closeIt(t, tr)
+	if again, _ := os.ReadFile(path); !bytes.Equal(compacted, again) {
+		t.Error("a log without waste was written again")
+	}
+}
+
+// small is a log of a few records, and what it tells up to each boundary of records.
+func small(t *testing.T) (data []byte, at []int, states []string) {
+	path := logPath(t)
+	tr := openWell(t, path)
+	note := func() { at, states = append(at, int(tr.Size())), append(states, names(tr, "k")+"|"+names(tr, "l")) }
+	note()
+	add(t, tr, "k", trace("a", "1"))
+	note()
+	add(t, tr, "k", everything())
+	note()
+	add(t, tr, "l", trace("c", "1"))
+	note()
+	tr.Use(key("k"), tr.Traces(key("k"))[1])
+	note()
+	if err := tr.Forget(key("l")); err != nil {
+		t.Fatal(err)
+	}
+	note()
+	add(t, tr, "l", trace("d", "1"))
+	note()
+	closeIt(t, tr)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data, at, states
+}
+
+// TestDamage cuts a log at every byte, and flips a bit of every byte: what comes before the record that is hit stays.
+func TestDamage(t *testing.T) {
+	data, at, states := small(t)
+	path := logPath(t)
+	check := func(what string, damaged []byte, hit int, intact bool) {
+		t.Helper()
+		if err := os.WriteFile(path, damaged, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if ro, why, err := OpenTraces(path, true); err != nil || (why == "") != intact || strings.Contains(why, "\n") {
+			t.Fatalf("%s: read only: %q, %v", what, why, err)
+		} else if got := names(ro, "k") + "|" + names(ro, "l"); got != states[hit] {
+			t.Fatalf("%s: read only: %q, want %q", what, got, states[hit])
+		}
+		tr, why := open(t, path)
+		if (why == "") != intact {
+			t.Fatalf("%s: says %q", what, why)
+		}
+		if got := names(tr, "k") + "|" + names(tr, "l"); got != states[hit] {
+			t.Fatalf("%s: %q, want %q", what, got, states[hit])
+		}
+		add(t, tr, "new", trace("new", "1"))
+		closeIt(t, tr)
+		tr = openWell(t, path)
+		if got := names(tr, "k") + "|" + names(tr, "l"); got != states[hit] || names(tr, "new") != "new" {
+			t.Fatalf("%s: after another one: %q, %q", what, got, names(tr, "new"))
+		}
+		closeIt(t, tr)
+	}
+	for i := range data {
+		hit, ok := slices.BinarySearch(at, i)
+		if !ok {
+			hit = max(0, hit-1)
+		}
+		if ok || i%16 == 0 {
+			check(fmt.Sprintf("cut at %d", i), data[:i], hit, ok || i == 0)
+		}
+		load := func(what string, damaged []byte) {
+			t.Helper()
+			tr := &Traces{byKey: map[engine.Key][]*engine.Trace{}}
+			good, why := tr.load(damaged)
+			if got := names(tr, "k") + "|" + names(tr, "l"); got != states[hit] || why == "" {
+				t.Fatalf("%s: %q, want %q; says %q", what, got, states[hit], why)
+			}
+			if i >= headerSize && good != int64(at[hit]) {
+				t.Fatalf("%s: %d bytes are good, want %d", what, good, at[hit])
+			}
+		}
+		if !ok && i > 0 {
+			load(fmt.Sprintf("cut at %d", i), data[:i])
+		}
+		for bit := range 8 {
+			flipped := slices.Clone(data)
+			flipped[i] ^= 1 << bit
+			load(fmt.Sprintf("flip of bit %d at %d", bit, i), flipped)
+			if i%64 == bit {
+				check(fmt.Sprintf("flip of bit %d at %d", bit, i), flipped, hit, false)
+			}
+		}
+	}
+}
+
+func TestOtherTraces(t *testing.T) {
+	for _, data := range []string{"x", "a text of some length", string(header(tracesMagic, TracesVersion+1)), string(header(snapshotMagic, 1))} {
+		path := logPath(t)
+		if err := os.WriteFile(path, []byte(data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		tr, why := open(t, path)
+		if why == "" || len(tr.Keys()) != 0 {
+			t.Errorf("%q: says %q", data, why)
+		}
+		if strings.HasPrefix(data, "KILN\x00trc") && !strings.Contains(why, fmt.Sprintf("version %d", TracesVersion+1)) {
+			t.Errorf("%q: says %q", data, why)
+		}
+		add(t, tr, "k", trace("a", "1"))
+		closeIt(t, tr)
+		if got := names(openWell(t, path), "k"); got != "a" {
+			t.Errorf("%q: then has %q", data, got)
+		}
+	}
+}
+
+// A log that cannot be written keeps what it has.
+func TestTracesWriteError(t *testing.T) {
+	path := logPath(t)
+	tr := openWell(t, path)
+	add(t, tr, "k", trace("a", "1"))
+	tr.file.Close()
+	if err := tr.Add(key("k"), trace("b", "2")); err == nil {
+		t.Error("no error")
+	}
+	tr.Use(key("k"), tr.Traces(key("k"))[0])
+	if err := tr.Forget(key("k")); err == nil {
+		t.Error("no error")
+	}
+	if err := tr.Close(); err == nil {
+		t.Error("no error")
+	}
+	if got := names(openWell(t, path), "k"); got != "a" {
+		t.Errorf("has %q", got)
+	}
+}
+
+// A record that no reader would take must not be written: it would hide all that comes after it.
+func TestRecordTooLarge(t *testing.T) {
+	path := logPath(t)
+	tr := openWell(t, path)
+	add(t, tr, "k", trace("a", "1"))
+	tr.enc.buf = make([]byte, recordHead+maxRecord+1)
+	if _, err := tr.append(); err == nil {
+		t.Error("no error")
+	}
+	add(t, tr, "k", trace("c", "3"))
+	closeIt(t, tr)
+	if got := names(openWell(t, path), "k"); got != "c a" {
+		t.Errorf("has %q", got)
+	}
+}
+
+func TestConcurrentAdd(t *testing.T) {
+	path := logPath(t)
+	tr := openWell(t, path)
+	var g sync.WaitGroup
+	for i := range 8 {
+		g.Go(func() {
+			for j := range 50 {
+				add(t, tr, fmt.Sprint(j), trace(fmt.Sprint(i), fmt.Sprint(i)))
+				tr.Traces(key(fmt.Sprint(j)))
+			}
+		})
+	}
+	g.Wait()
+	closeIt(t, tr)
+	tr = openWell(t, path)
+	for _, k := range tr.Keys() {
+		if n := len(tr.Traces(k)); n != 8 {
+			t.Errorf("%d traces", n)
+		}
+	}
+	if len(tr.Keys()) != 50 {
+		t.Errorf("%d keys", len(tr.Keys()))
+	}
+}
+
+// record frames a payload.
+func record(payload []byte) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(payload)))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(payload, castagnoli))
+	return append(b, payload...)
+}
+
+// FuzzTraces reads bytes as a log, and as the payload of one record whose checksum is right.
+func FuzzTraces(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "traces")
+	tr, _, err := OpenTraces(path, false)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, x := range []*engine.Trace{everything(), trace("a", "1"), trace("b", "2")} {
+		if err := tr.Add(key("k"), x); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(bytes.Clone(tr.enc.buf[recordHead:]))
+	}
+	tr.Use(key("k"), tr.Traces(key("k"))[1])
+	f.Add(bytes.Clone(tr.enc.buf[recordHead:]))
+	tr.Close()
+	log, _ := os.ReadFile(path)
+	f.Add(log)
+	f.Add([]byte{recordForget})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		headed := header(tracesMagic, TracesVersion)
+		for _, in := range [][]byte{data, slices.Concat(headed, data), slices.Concat(headed, record(data)), slices.Concat(headed, record(data), record(data))} {
+			tr := &Traces{byKey: map[engine.Key][]*engine.Trace{}}
+			good, why := tr.load(in)
+			if good < 0 || good > int64(len(in)) || why == "" && good != int64(len(in)) {
+				t.Fatalf("%d of %d bytes are good: %q", good, len(in), why)
+			}
+			consistent(t, tr, good)
+		}
+	})
+}
+
+func consistent(t *testing.T, tr *Traces, size int64) {
+	t.Helper()
+	var memory int64
+	for k, xs := range tr.byKey {
+		if len(xs) == 0 || len(xs) > KeptTraces {
+			t.Fatalf("%d traces", len(xs))
+		}
+		for _, x := range xs {
+			if x.Outcome < engine.Succeeded || x.Outcome > engine.Cyclic || x.Outcome == engine.Cyclic && len(x.Ring) == 0 {
+				t.Fatalf("outcome %d, ring %q", x.Outcome, x.Ring)
+			}
+			memory += int64(cap(x.Observations)*64 + cap(x.Products)*128 + cap(x.Ring)*16)
+			for i := range x.Products {
+				memory += int64(cap(x.Products[i].References) * 24)
+			}
+			// What was read can be written, and read again.
+			var e encoder
+			encodeTrace(&e, x)
+			d := decoder{buf: e.buf}
+			again := decodeTrace(&d, &slabs{})
+			if again.ID = x.ID; d.err != nil || !cmp.Equal(x, again) {
+				// NaN is no number that is equal to itself.
+				if x.Seconds == x.Seconds {
+					t.Fatalf("%v: %v", d.err, cmp.Diff(x, again))
+				}
+			}
+			if !slices.Contains(tr.Traces(k), x) {
+				t.Fatal("a trace is not found")
+			}
+		}
+	}
+	if memory > 16*size {
+		t.Fatalf("%d bytes for %d", memory, size)
+	}
+}
