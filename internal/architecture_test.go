@@ -61,8 +61,11 @@ var allowed = map[string]string{
 	"internal/processors/texture": "internal/diag internal/pixel internal/texture processor",
 
 	"internal/setup":  "internal/codec/document internal/diag internal/project",
-	"internal/doctor": "internal/build internal/diag",
-	"internal/cli":    "internal/build internal/diag internal/project processor cobra pflag x/term x/text",
+	"internal/doctor": "internal/asset internal/build internal/diag internal/engine internal/project internal/source x/sys",
+	"internal/header": "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",
+	"internal/impact": "internal/asset internal/build internal/engine internal/project doublestar uuid",
+	"internal/cli": "internal/asset internal/build internal/contentdb internal/diag internal/digest internal/doctor internal/engine " +
+		"internal/header internal/impact internal/project internal/settings internal/setup internal/source processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.
