@@ -78,6 +78,7 @@ func randomSource(t testing.TB) *rand.Rand {
 // TestKill kills builds at random moments, edits in between, and looks at what is left: every output is whole at any moment, and
 // the build that is not killed gives what a clean one gives.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	requireLinux(t, "killing at once")
 	exe, err := os.Executable()
 	if err != nil {

@@ -15,12 +15,13 @@ import (
 )
 
 var (
-	steps = flag.Int("steps", 60, "how many edits and builds TestRandom does")
+	steps = flag.Int("steps", 100, "how many edits and builds TestRandom does")
 	long  = flag.Duration("long", 0, "do TestRandom over and over for so long")
 )
 
 // TestRandom edits a project at random and compares every build with a clean one, and every second build with nothing.
 func TestRandom(t *testing.T) {
+	t.Parallel()
 	rng := randomSource(t)
 	for until := time.Now().Add(*long); ; {
 		r := newRandom(t, rng)
@@ -173,7 +174,11 @@ var ruleFiles = []string{
 func (r *random) rules() {
 	switch r.rng.IntN(5) {
 	case 0:
+		before := r.outputDir()
 		r.project = r.rng.IntN(len(projectFiles))
+		if r.outputDir() != before {
+			r.p.remove(before) // or else what is in it would be nobody's once all state is lost
+		}
 		r.note("project file %d", r.project)
 		r.p.mkdir("mod")
 		r.p.write("kiln.toml", projectFiles[r.project])
