@@ -21,15 +21,7 @@ func (s *scan) entry(f *folder, d dir, name string, mode fs.FileMode) (File, *fo
 	var file File
 	switch {
 	case mode&fs.ModeSymlink != 0:
-		var to *folder
-		if file, to = s.link(f, name); to != nil || file.Trouble == Dangling {
-			if ignored(f.ignore, rel, true) {
-				return File{}, nil
-			}
-		}
-		if to != nil {
-			return File{}, to
-		}
+		return s.linkEntry(f, name)
 	case mode.IsDir():
 		sub := f.sub(name)
 		sub.links, sub.force = f.links, f.force
@@ -52,6 +44,23 @@ func (s *scan) entry(f *folder, d dir, name string, mode fs.FileMode) (File, *fo
 	return file, nil
 }
 
+// linkEntry is a symbolic link's entry. Whether it is ignored may depend on what it leads to, and that may change without a trace in
+// this folder: then it is kept in mind.
+func (s *scan) linkEntry(f *folder, name string) (File, *folder) {
+	file, to := s.link(f, name)
+	rel := join(f.Path, name)
+	asFile, asFolder := ignored(f.ignore, rel, false), ignored(f.ignore, rel, true)
+	switch {
+	case file.Trouble == IgnoreList:
+	case to == nil && !asFile && (file.Trouble != Dangling || !asFolder), to != nil && !asFolder:
+	case asFile != asFolder:
+		return File{Name: name, Trouble: IgnoredLink}, nil
+	default:
+		return File{}, nil
+	}
+	return file, to
+}
+
 // file is the entry of a regular file; it keeps the hash it had if nothing changed.
 func (s *scan) file(f *folder, name string, st Stat) File {
 	if name == IgnoreFile && st.Size <= maxIgnoreFile {
@@ -68,8 +77,7 @@ func (s *scan) file(f *folder, name string, st Stat) File {
 	return File{Name: name, Stat: st, Trouble: lfs(s.abs(f.Root, rel), st.Size)}
 }
 
-// link follows a symbolic link, if it stays inside the roots and makes no loop. The answer is a file, which may be in trouble, or a folder, or
-// neither if it leads to a folder that is passed over.
+// link follows a symbolic link, if it stays inside the roots and makes no loop. The answer is a file, which may be in trouble, or a folder.
 func (s *scan) link(f *folder, name string) (File, *folder) {
 	abs := filepath.FromSlash(s.abs(f.Root, join(f.Path, name)))
 	target, err := filepath.EvalSymlinks(abs)
@@ -83,16 +91,13 @@ func (s *scan) link(f *folder, name string) (File, *folder) {
 	switch {
 	case err != nil:
 		return File{Name: name, Trouble: Dangling}, nil
-	case !s.inside(target):
+	case !s.inside(target) || s.excluded(target):
 		return File{Name: name, Trouble: Escapes}, nil
 	case mode.IsDir():
 		sub := f.sub(name)
 		sub.real, sub.links, sub.force = target, append(slices.Clip(f.links), f.real), true
 		if slices.ContainsFunc(sub.links, func(at string) bool { return within(at, target) }) {
 			return File{Name: name, Trouble: Loop}, nil
-		}
-		if s.excluded(target) {
-			return File{}, nil
 		}
 		return File{}, sub
 	case mode != 0:

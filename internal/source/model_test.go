@@ -116,10 +116,16 @@ func (w walker) entry(rel, real string, mode fs.FileMode, way []string, ignore [
 			trouble = Loop
 		case err != nil || serr != nil:
 			trouble = Dangling
-		case !w.inRoots(target):
+		case !w.inRoots(target) || slices.ContainsFunc(w.o.Exclude, func(x string) bool { return strings.HasPrefix(target+"/", x+"/") }):
 			trouble = Escapes
 		case info.IsDir() && slices.ContainsFunc(way, func(d string) bool { return strings.HasPrefix(d+"/", target+"/") }):
 			trouble = Loop
+		}
+		asFile, asFolder := ignored(ignore, rel, false), ignored(ignore, rel, true)
+		isDir := trouble == Fine && info.IsDir()
+		if asFile != asFolder && (isDir && asFolder || !isDir && asFile || trouble == Dangling) && (name != IgnoreFile || isDir || trouble != Fine || !info.Mode().IsRegular()) {
+			w.put(rel, IgnoredLink)
+			return
 		}
 		if trouble != Fine {
 			if !ignored(ignore, rel, false) && (trouble != Dangling || !ignored(ignore, rel, true)) {

@@ -349,7 +349,7 @@ func (e *editor) hop() {
 
 func (e *editor) ignore() {
 	p := filepath.Join(e.folder(), IgnoreFile)
-	lines := []string{"a", "!a", "*.txt", "/d/", "e", "!/d", "**/b", "*", "!*/", "!b", ".*", "d/*", "c.txt", "# a", "l", "l/"}
+	lines := []string{"a", "!a", "*.txt", "/d/", "e", "!/d", "**/b", "*", "!*/", "!b", ".*", "d/*", "c.txt", "# a", "l", "l/", "a/", "!l/", "b/"}
 	switch e.r.IntN(6) {
 	case 0:
 		e.do(os.Remove(p))
@@ -408,6 +408,11 @@ func TestRacyIsLookedAt(t *testing.T) {
 	}
 	if got := next.At(i); got.Hash != digest.Of([]byte("new")) || got.Racy {
 		t.Errorf("hash %s, racy %t", got.Hash.Short(), got.Racy)
+	}
+	o := e.options()
+	o.Relist = true
+	if again, contents, _, _ := Scan(table, o); !contents || again.At(i).Hash != digest.Of([]byte("new")) {
+		t.Errorf("listed: contents %t, hash %s", contents, again.At(i).Hash.Short())
 	}
 	// The same, with the content that it had.
 	next.Know(i, st, digest.Of([]byte("new")), time.Unix(0, st.MTime).Add(time.Millisecond))

@@ -148,8 +148,11 @@ func (s *scan) lookFolder(old *Folder) finding {
 
 // lookFile compares one entry, and gives it anew if it has other stats.
 func (s *scan) lookFile(in *Folder, d dir, old *File) (File, listing) {
-	if old.Trouble == NotUTF8 {
+	switch old.Trouble {
+	case NotUTF8:
 		return File{}, sameStats
+	case IgnoredLink:
+		return File{}, otherNames // patterns are known where folders are listed
 	}
 	st, mode, err := d.stat(old.Name)
 	now := File{Name: old.Name, Stat: st}

@@ -284,6 +284,63 @@ func TestOneFolderIsListed(t *testing.T) {
 	}
 }
 
+// TestLoopBelowALink: what was on the way to a folder is known although only that folder changed.
+func TestLoopBelowALink(t *testing.T) {
+	dir := tree(t, map[string]string{"a/x": "", "b/c/d/y": "", "a/l": "->../b"})
+	o := Options{Roots: []string{dir}}
+	table, _, _ := scanned(t, nil, o)
+	put(t, dir, map[string]string{"b/c/d/m": "->../../../a"})
+	for _, d := range []string{"", "a", "b", "b/c", "b/c/d"} { // only b/c/d has another stat
+		for i := range table.Folders {
+			if st, _, err := StatPath(filepath.Join(dir, filepath.FromSlash(d))); err == nil && d != "b/c/d" && table.Folders[i].Stat.Inode == st.Inode {
+				table.Folders[i].Stat = st
+			}
+		}
+	}
+	next, _, _ := scanned(t, table, o)
+	fresh, _, _ := scanned(t, nil, o)
+	if got, want := modelOf(t, next), modelOf(t, fresh); !got.equal(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if i, ok := next.FindIn(0, "a/l/c/d/m"); !ok || next.At(i).Trouble != Loop {
+		t.Error("the loop was not found")
+	}
+}
+
+// TestLinksBehindLinks: what a link leads to changes without a trace in the folder that holds it.
+func TestLinksBehindLinks(t *testing.T) {
+	outside := tree(t, map[string]string{"x": "secret", "d/": ""})
+	dir := tree(t, map[string]string{"in/x": "1", "in/d/y": "2", "out/x": "", "away/": "", "r/link": "->../hop/x", "r/dir": "->../hop/d", "r/skip": "->../hop/d", "r/.kilnignore": "skip/"})
+	hop := filepath.Join(dir, "hop")
+	o := Options{Roots: []string{dir}, Exclude: []string{filepath.Join(dir, "out")}}
+	var table *Table
+	for _, c := range []struct {
+		to        string
+		link, dir Trouble // 99: a folder
+	}{
+		{"in", Fine, 99}, {"out", Escapes, Dangling}, {"in", Fine, 99}, {outside, Escapes, Escapes}, {"away", Dangling, Dangling}, {"out", Escapes, Dangling},
+		{"nowhere", Dangling, Dangling}, {"in", Fine, 99}, {"r", Loop, Dangling},
+	} {
+		os.Remove(hop)
+		if err := os.Symlink(c.to, hop); err != nil {
+			t.Skip("no symbolic links here: ", err)
+		}
+		next, _, _ := scanned(t, table, o)
+		if i, ok := next.FindIn(0, "r/link"); c.to != "r" && (!ok || next.At(i).Trouble != c.link) {
+			t.Errorf("to %s: link is there %t, trouble %d", c.to, ok, next.At(i).Trouble)
+		}
+		i, ok := next.FindIn(0, "r/dir")
+		if c.dir == 99 && (ok || !next.HasFolder("r/dir")) || c.dir != 99 && (!ok || next.At(i).Trouble != c.dir) {
+			t.Errorf("to %s: the folder is an entry %t, trouble %d", c.to, ok, next.At(i).Trouble)
+		}
+		fresh, _, _ := scanned(t, nil, o)
+		if got, want := modelOf(t, next), modelOf(t, fresh); !got.equal(want) {
+			t.Errorf("to %s: got\n%s\nwant\n%s", c.to, got, want)
+		}
+		table = next
+	}
+}
+
 func TestCompare(t *testing.T) {
 	dir := tree(t, map[string]string{"a": "1", "d/b": "2", "d/c": "3", "d/e/f": "4", "is/file": "5"})
 	seen := []Seen{{File: "a"}, {File: "d/b"}, {File: "d/c"}, {File: "d/e/f"}, {File: "d/no"}, {File: "is/file/x"}, {File: "no/x"}, {File: "is"}}
@@ -365,6 +422,26 @@ func TestLFSPointerSizes(t *testing.T) {
 				t.Errorf("%s of %d bytes: trouble %d", name, size, table.At(i).Trouble)
 			}
 		}
+	}
+}
+
+// TestLFSPointerInPlace: content comes and goes without a change of the folder.
+func TestLFSPointerInPlace(t *testing.T) {
+	dir := tree(t, map[string]string{"a": "content"})
+	o := Options{Roots: []string{dir}}
+	table, _, _ := scanned(t, nil, o)
+	for _, c := range []struct {
+		text string
+		want Trouble
+	}{{string(lfsPrefix) + "oid 0\n", LFSPointer}, {"content", Fine}} {
+		if err := os.WriteFile(filepath.Join(dir, "a"), []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		next, contents, _ := scanned(t, table, o)
+		if i, _, ok := next.Find("a"); !ok || !contents || next.At(i).Trouble != c.want {
+			t.Errorf("contents %t, trouble %d", contents, next.At(i).Trouble)
+		}
+		table = next
 	}
 }
 

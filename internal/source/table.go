@@ -27,15 +27,16 @@ type Stat struct {
 type Trouble uint8
 
 const (
-	Fine       Trouble = iota
-	LFSPointer         // the pointer stands where the content should be
-	Loop               // a symbolic link to a folder above it
-	Escapes            // a symbolic link out of the roots
-	Dangling           // a symbolic link to nothing
-	NotUTF8            // the name is not
-	Irregular          // a pipe, socket or device
-	Unreadable         // a folder that cannot be listed
-	IgnoreList         // no trouble: an ignore file, which is looked after but is no content
+	Fine        Trouble = iota
+	LFSPointer          // the pointer stands where the content should be
+	Loop                // a symbolic link to a folder above it
+	Escapes             // a symbolic link out of the roots
+	Dangling            // a symbolic link to nothing
+	NotUTF8             // the name is not
+	Irregular           // a pipe, socket or device
+	Unreadable          // a folder that cannot be listed
+	IgnoreList          // no trouble: an ignore file, which is looked after but is no content
+	IgnoredLink         // no trouble: a symbolic link that is ignored because of what it leads to
 )
 
 // File is an entry of a folder that is no folder.
