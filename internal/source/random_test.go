@@ -23,7 +23,7 @@ func TestRandomEdits(t *testing.T) {
 	seeds := []uint64{*seedFlag}
 	if *seedFlag == 0 {
 		seeds = nil
-		n := uint64(25)
+		n := uint64(15)
 		if testing.Short() {
 			n = 5
 		}
