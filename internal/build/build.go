@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 )
@@ -26,9 +28,10 @@ type Request struct {
 	Workers   int      // 0: as the project says
 	Force     bool     // run jobs although nothing changed
 	FailFast  bool
-	DryRun    bool // tell what would be done
-	HashAll   bool // look at the content of every file, whatever its times say
-	LastGood  bool // leave the last good products of assets that fail in place
+	DryRun    bool   // tell what would be done
+	HashAll   bool   // look at the content of every file, whatever its times say
+	LastGood  bool   // leave the last good products of assets that fail in place
+	Shuffle   uint64 // not 0: take the jobs in another order, by this seed
 	Reporter  Reporter
 }
 
@@ -158,7 +161,8 @@ func (s *session) scan() (t *source.Table, contents, stats bool, err error) {
 	o := source.Options{
 		Roots: roots, Ignore: s.p.Ignore, Workers: s.p.workers(s.req.Workers), Hash: s.req.HashAll,
 	}
-	for _, dir := range []string{s.p.OutputDir(), s.p.stateDir()} {
+	own := []string{filepath.Join(s.p.Dir, filepath.FromSlash(s.p.Output)), filepath.Join(s.p.Dir, project.StateFolder)}
+	for _, dir := range append(own, s.p.OutputDir(), s.p.stateDir()) {
 		o.Exclude = append(o.Exclude, dir)
 		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
 			o.Exclude = append(o.Exclude, real)
@@ -344,6 +348,9 @@ func (s *session) choose() error {
 				s.wanted = append(s.wanted, s.w.tasks[taskID{a, platform}])
 			}
 		}
+	}
+	if seed := s.req.Shuffle; seed != 0 {
+		rand.New(rand.NewPCG(seed, seed)).Shuffle(len(s.wanted), func(i, j int) { s.wanted[i], s.wanted[j] = s.wanted[j], s.wanted[i] })
 	}
 	return nil
 }

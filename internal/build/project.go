@@ -32,6 +32,9 @@ type Config struct {
 	Dir        string // of the project
 	Version    string // of Kiln, for people
 	Processors []processor.Processor
+
+	// State and Output are folders to use instead of the project's own; absolute, "" for the project's own. An audit builds beside them.
+	State, Output string
 }
 
 // Project is an opened project.
@@ -88,14 +91,10 @@ func (p *Project) install(pr processor.Processor, code string) processor.Info {
 func (p *Project) custom(c *project.CustomProcessor) (processor.Processor, string, error) {
 	cc := command.Config{
 		Name: c.Name, Command: c.Command, Extensions: c.Extensions,
-		Outputs: map[string]string{}, Timeout: c.Timeout, Env: c.Env,
+		Output: c.Output, Outputs: map[string]string{}, Timeout: c.Timeout, Env: c.Env,
 	}
 	for _, o := range c.Outputs {
-		if o.Name == "" {
-			cc.Output = o.Extension
-		} else {
-			cc.Outputs[o.Name] = o.Extension
-		}
+		cc.Outputs[o.Name] = o.Extension
 	}
 	for _, in := range c.Inputs {
 		cc.Inputs = append(cc.Inputs, in.Text)
@@ -158,7 +157,13 @@ func (p *Project) PlatformNames() []string {
 }
 
 // Files of Kiln's own in the project.
-func (p *Project) stateDir() string     { return filepath.Join(p.Dir, project.StateFolder) }
+func (p *Project) stateDir() string {
+	if p.cfg.State != "" {
+		return p.cfg.State
+	}
+	return filepath.Join(p.Dir, project.StateFolder)
+}
+
 func (p *Project) casDir() string       { return filepath.Join(p.stateDir(), "cas") }
 func (p *Project) tracesPath() string   { return filepath.Join(p.stateDir(), "traces") }
 func (p *Project) snapshotPath() string { return filepath.Join(p.stateDir(), "snapshot") }
@@ -172,7 +177,12 @@ func (p *Project) underWayPath() string { return filepath.Join(p.stateDir(), "un
 func (p *Project) DatabasePath() string { return filepath.Join(p.stateDir(), "content.db") }
 
 // OutputDir is the output folder, absolute.
-func (p *Project) OutputDir() string { return filepath.Join(p.Dir, filepath.FromSlash(p.Output)) }
+func (p *Project) OutputDir() string {
+	if p.cfg.Output != "" {
+		return p.cfg.Output
+	}
+	return filepath.Join(p.Dir, filepath.FromSlash(p.Output))
+}
 
 // roots are the source roots, absolute and without symbolic links in them.
 func (p *Project) roots() ([]string, diag.List) {

@@ -53,6 +53,7 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		newDoctorCommand(a),
 		newCleanCommand(a),
 		newVerifyCommand(a),
+		newAuditCommand(a),
 		newSettingsCommand(a),
 		newProcessorsCommand(a),
 		newSchemaCommand(a),

@@ -117,6 +117,10 @@ func tool() {
 		}
 	case "fail":
 		die(fmt.Errorf("%s:2:3: error: no such tile", args[0]))
+	case "clock": // what a processor must not look at
+		if err := os.WriteFile(args[0], []byte("made at "+time.Now().Format(time.RFC3339)), 0o666); err != nil {
+			die(err)
+		}
 	case "hang":
 		if err := os.WriteFile(os.Getenv("MARK"), nil, 0o666); err != nil {
 			die(err)
