@@ -100,6 +100,11 @@ type session struct {
 // Build builds. The caller holds the lock. Asset errors are in the report; the error is for what
 // stops the build as a whole, and a diag.List where the project is to blame.
 func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
+	r, err := p.build(ctx, req)
+	return r, p.ownFiles(err)
+}
+
+func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
 	s := &session{p: p, req: req, start: time.Now(), unplaced: map[*task]bool{}}
 	if req.DryRun {
 		return s.dryRun(ctx)

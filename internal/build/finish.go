@@ -32,9 +32,11 @@ type wish struct {
 func (s *session) finish() *Report {
 	r := &Report{Stopped: s.stopped}
 	wishes, clashes := s.wishes()
+	for _, t := range s.w.all {
+		s.messages = append(s.messages, clashes[t]...)
+	}
 	s.removeStale(wishes)
 	s.placeAll(wishes)
-	ran := map[*engine.Result]bool{}
 	for _, res := range s.results {
 		r.count(res)
 		t := s.w.byKey[res.Task.Key]
@@ -42,15 +44,17 @@ func (s *session) finish() *Report {
 			if res.Trace != nil && res.Trace.Outcome == engine.Succeeded {
 				r.Summary.Failed++
 				r.Summary.Products -= len(res.Trace.Products)
+				for i := range res.Trace.Products {
+					r.Summary.Bytes -= res.Trace.Products[i].Size
+				}
 			}
 		}
 		if res.State == engine.Ran || res.State == engine.Stopped {
-			ran[res] = true
 			r.Jobs = append(r.Jobs, s.jobReport(res))
 		}
 	}
 	r.Summary.Assets = s.countAssets()
-	r.Messages = s.collect(clashes)
+	r.Messages = s.collect()
 	r.Summary.Seconds = time.Since(s.start).Seconds()
 	return r
 }
@@ -300,7 +304,7 @@ func (s *session) placeAll(wishes map[string]wish) {
 
 // collect gathers all messages: what is wrong with the project and its files, then failures, root causes first, then warnings.
 // What is said of several platforms alike is said once.
-func (s *session) collect(clashes map[*task]diag.List) diag.List {
+func (s *session) collect() diag.List {
 	var own, needs, warnings diag.List
 	seen := map[string]bool{}
 	sort := func(l diag.List) {
@@ -325,9 +329,6 @@ func (s *session) collect(clashes map[*task]diag.List) diag.List {
 		if res.Trace != nil {
 			sort(s.messagesOf(res.Trace))
 		}
-	}
-	for _, t := range s.w.all {
-		sort(clashes[t])
 	}
 	if s.w.unsettled {
 		warnings = append(warnings, diag.Warningf(diag.SourceChanged, diag.Pos{}, "source files changed while they were built").WithHint("build again"))

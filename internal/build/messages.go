@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -156,6 +157,29 @@ func outputError(file, done string, err error) *diag.Message {
 		return m.WithHint("make room on the disk, then build again; what was built is kept")
 	}
 	return m.WithHint("check that the output folder can be written to and nothing stands in the way")
+}
+
+// ownFiles puts an error of the disk about one of Kiln's own files into words.
+func (p *Project) ownFiles(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	file := ""
+	switch {
+	case errors.As(err, &pe):
+		file = pe.Path
+	case errors.As(err, &le):
+		file = le.New
+	default:
+		return err
+	}
+	if rel, rerr := filepath.Rel(p.Dir, file); rerr == nil {
+		file = filepath.ToSlash(rel)
+	}
+	m := diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "this file of Kiln's own cannot be read or written: %v", reason(err))
+	if diskFull(err) {
+		return diag.List{m.WithHint("make room on the disk, then build again; what was built is kept")}
+	}
+	return diag.List{m.WithHint("check the permissions; the folder .kiln may be deleted, and is made anew")}
 }
 
 func diskFull(err error) bool {

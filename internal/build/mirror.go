@@ -2,7 +2,9 @@ package build
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -27,7 +29,8 @@ func (s *session) mirror(r *Report, next *state.Snapshot) {
 	}
 	if err != nil {
 		next.Mirrored = 0
-		r.Messages = append(r.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "the content database cannot be written: %v", err).
+		r.Messages = append(r.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "the content database cannot be written: %s",
+			strings.ReplaceAll(err.Error(), s.p.Dir+string(filepath.Separator), "")).
 			WithHint("products are not concerned; the next build tries again"))
 	}
 }

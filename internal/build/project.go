@@ -219,7 +219,7 @@ var ErrBusy = errors.New("the project is in use by another kiln")
 // ErrBusy is returned.
 func (p *Project) Lock(ctx context.Context, wait bool, waiting func()) error {
 	if err := p.makeStateDir(); err != nil {
-		return err
+		return p.ownFiles(err)
 	}
 	p.lock = flock.New(p.lockPath())
 	ok, err := p.lock.TryLock()
