@@ -174,7 +174,7 @@ var plotTemplate = template.Must(template.New("plot").Parse(`<svg xmlns="http://
 </style>
 <rect class="paper" width="100%" height="100%"/>
 <text class="head" x="16" y="26">Kiln and its peers</text>
-<text x="160" y="26">{{.Subtitle}}</text>
+<text x="176" y="26">{{.Subtitle}}</text>
 {{range .Legend}}<path class="line {{.Class}}" d="M{{.X}} {{.Y}}m-30 -4h22"/><text x="{{.X}}" y="{{.Y}}">{{.Text}}</text>
 {{end}}{{range .Panels}}<g transform="translate({{.X}} {{.Y}})">
   <text class="title" y="-10">{{.Title}}</text>
