@@ -46,7 +46,6 @@ type random struct {
 	log     []string
 	past    map[string][]string // contents that a file had
 	project int                 // which of the project files
-	saved   map[string]string   // state files of an older build
 }
 
 func newRandom(t *testing.T, rng *rand.Rand) *random {
