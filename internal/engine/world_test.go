@@ -273,6 +273,8 @@ func build(t testing.TB, ctx context.Context, w *world, s *store, o engine.Optio
 		rs, err := engine.Build(ctx, w, s, o, tasks)
 		c <- answer{rs, err}
 	}()
+	watch := time.NewTimer(hangs)
+	defer watch.Stop()
 	select {
 	case a := <-c:
 		byName := map[string]*engine.Result{}
@@ -283,7 +285,7 @@ func build(t testing.TB, ctx context.Context, w *world, s *store, o engine.Optio
 			byName[r.Task.Name] = r
 		}
 		return byName, a.err
-	case <-time.After(hangs):
+	case <-watch.C:
 		t.Fatalf("the build hangs")
 	}
 	return nil, nil
