@@ -277,6 +277,26 @@ func TestKeepOtherSizes(t *testing.T) {
 	}
 }
 
+func TestRetell(t *testing.T) {
+	o := options{keep: filepath.Join(t.TempDir(), "kept.json"), svg: filepath.Join(t.TempDir(), "plot.svg"), peers: []string{"kiln", "ninja"}}
+	if err := retell(o, io.Discard); err == nil {
+		t.Error("nothing was told")
+	}
+	if err := some().save(o.keep); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := retell(o, &b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "### 1,000 assets") || !strings.Contains(b.String(), "### 10,000 assets") {
+		t.Error(b.String())
+	}
+	if _, err := os.Stat(o.svg); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFlags(t *testing.T) {
 	for _, args := range [][]string{{"-sizes", "150"}, {"-sizes", "x"}, {"-only", "nothing"}, {"-runs", "0"}} {
 		if _, err := parse(args); err == nil {

@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -50,6 +51,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
+	if len(o.sizes) == 0 && !o.million {
+		if err := retell(o, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := bench(ctx, o, os.Stdout, os.Stderr); err != nil {
@@ -61,7 +69,7 @@ func main() {
 func parse(args []string) (options, error) {
 	var o options
 	fl := flag.NewFlagSet("bench", flag.ExitOnError)
-	sizes := fl.String("sizes", "1000,10000,100000", "numbers of `assets`, each a multiple of 100")
+	sizes := fl.String("sizes", "1000,10000,100000", "numbers of `assets`, each a multiple of 100; none: only tell and plot what -keep has")
 	fl.IntVar(&o.runs, "runs", 5, "runs of each scenario")
 	fl.IntVar(&o.heavy, "heavy", 0, "runs of what takes as long as a clean build (default 3, and 1 from 100,000 assets on)")
 	fl.IntVar(&o.jobs, "j", runtime.NumCPU(), "jobs at once, for all tools")
@@ -78,7 +86,7 @@ func parse(args []string) (options, error) {
 	if *quick {
 		*sizes, o.runs, o.heavy = "1000", 1, 1
 	}
-	for word := range strings.SplitSeq(*sizes, ",") {
+	for word := range strings.FieldsFuncSeq(*sizes, func(r rune) bool { return r == ',' }) {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < folderSize || n%folderSize != 0 || n > 9_999_900 {
 			return o, fmt.Errorf("-sizes: %q is no multiple of %d", word, folderSize)
@@ -156,13 +164,11 @@ func bench(ctx context.Context, o options, out, log io.Writer) (err error) {
 			s.only, s.heavy = []string{"noop"}, 1
 		}
 		before := loadAverage()
-		if err := s.all(ctx); err != nil {
-			return err
+		err := s.all(ctx)
+		if serr := r.save(o.keep); err != nil || serr != nil {
+			return errors.Join(err, serr) // what was measured before an interruption is kept
 		}
 		r.table(out, size, names)
-		if err := r.save(o.keep); err != nil {
-			return err
-		}
 		fmt.Fprintf(out, "Load average before and after: %s; %s.\n\n", before, loadAverage())
 	}
 	r.verdict(out)
@@ -172,6 +178,26 @@ func bench(ctx context.Context, o options, out, log io.Writer) (err error) {
 		}
 	}
 	return r.err()
+}
+
+// retell tells what was kept, and measures nothing.
+func retell(o options, out io.Writer) error {
+	r := newResults()
+	sizes, err := r.load(o.keep, nil)
+	if err != nil {
+		return err
+	}
+	if len(sizes) == 0 {
+		return fmt.Errorf("there is nothing to tell: -keep %q has no measurements", o.keep)
+	}
+	for _, size := range sizes {
+		r.table(out, size, o.peers)
+	}
+	r.verdict(out)
+	if o.svg == "" {
+		return nil
+	}
+	return writePlot(o.svg, r, sizes, append(o.peers, floorName))
 }
 
 // choose finds the tools, and tells of those that are not there.

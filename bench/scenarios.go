@@ -200,7 +200,7 @@ func (s *session) clean(ctx context.Context, t tool) error {
 	flush(dir)
 	time.Sleep(pauseAfter)
 	s.build(ctx, t, clean, true)
-	s.check(t, clean)
+	s.check(ctx, t, clean)
 	if !t.takes("noop") { // it is done with
 		delete(s.projects, t.name())
 		return s.volumes.drop(volumeName(t.name()))
@@ -229,7 +229,7 @@ func (s *session) scenario(ctx context.Context, sc scenario) error {
 			}
 			if n == runs-1 {
 				for _, t := range s.order(name, n) {
-					s.check(t, st)
+					s.check(ctx, t, st)
 				}
 			}
 			if st.name == "noop" {
@@ -278,8 +278,8 @@ func (s *session) build(ctx context.Context, t tool, st step, measured bool) {
 }
 
 // check looks at all products.
-func (s *session) check(t tool, st step) {
-	if s.out[t.name()] {
+func (s *session) check(ctx context.Context, t tool, st step) {
+	if ctx.Err() != nil || s.out[t.name()] {
 		return
 	}
 	if err := s.projects[t.name()].check(t); err != nil {

@@ -47,8 +47,20 @@ func (r *results) median(size int, step, tool string) (measure, bool) {
 	return median(runs), len(runs) > 0
 }
 
+// has tells whether a tool took part at a size, rightly or not.
+func (r *results) has(size int, tool string) bool {
+	for _, st := range allSteps() {
+		k := resultKey{size, st.name, tool}
+		if len(r.runs[k]) > 0 || r.broken[k] != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // table writes what was measured at one size, in Markdown.
 func (r *results) table(w io.Writer, size int, tools []string) {
+	tools = slices.DeleteFunc(slices.Clone(tools), func(t string) bool { return !r.has(size, t) })
 	fmt.Fprintf(w, "### %s assets, %s joins\n\nMedian time, and in brackets its ratio to %s's.\n\n", thousands(size), thousands(size/folderSize), reference)
 	r.grid(w, size, tools, func(m, ref measure, ok bool) string {
 		if !ok || ref.Wall == 0 {
