@@ -17,13 +17,14 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
 // TracesVersion is in the header of the log; a log of another version is set aside.
-const TracesVersion = 1
+const TracesVersion = 2
 
 // KeptTraces is how many traces a key keeps: enough to go back and forth between some branches.
 const KeptTraces = 8
@@ -49,10 +50,11 @@ const (
 // Traces is the log, read into memory. It is an engine.Store.
 type Traces struct {
 	path string
+	now  func() time.Time
 
 	mu    sync.Mutex
 	file  *os.File // nil: read only
-	byKey map[engine.Key][]*engine.Trace
+	byKey map[engine.Key]kept
 	size  int64
 	live  int64 // bytes of records that still count
 	slabs slabs // of what load makes
@@ -62,10 +64,16 @@ type Traces struct {
 	last    uint64 // highest build number of a trace
 }
 
+// kept are the traces of a key, the one used last first. The times are for those who clear up; no build looks at them.
+type kept struct {
+	traces []*engine.Trace
+	used   []int64 // when each was made or last used, in nanoseconds since 1970
+}
+
 // OpenTraces reads the log, or begins one. why is not empty if an older log was set aside or cut.
 // With readOnly nothing is written, and Add and Use change memory only.
 func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
-	t = &Traces{path: path, byKey: map[engine.Key][]*engine.Trace{}}
+	t = &Traces{path: path, now: time.Now, byKey: map[engine.Key]kept{}}
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", err
@@ -108,7 +116,7 @@ func (t *Traces) load(data []byte) (good int64, why string) {
 	case binary.LittleEndian.Uint32(data[8:]) != TracesVersion:
 		return 0, fmt.Sprintf("the trace log has version %d, not %d; it was begun anew", binary.LittleEndian.Uint32(data[8:]), TracesVersion)
 	}
-	t.byKey = make(map[engine.Key][]*engine.Trace, countTraces(data))
+	t.byKey = make(map[engine.Key]kept, countTraces(data))
 	at := headerSize
 	for at < len(data) {
 		n, ok := t.loadRecord(data[at:])
@@ -154,17 +162,17 @@ func (t *Traces) loadRecord(b []byte) (int, bool) {
 	}
 	switch payload[0] {
 	case recordTrace:
-		tr := decodeTrace(&d, &t.slabs)
+		tr, used := decodeTrace(&d, &t.slabs)
 		if d.err != nil {
 			return 0, false
 		}
-		t.put(key, tr, n+recordHead)
+		t.put(key, tr, used, n+recordHead)
 	case recordUse:
-		if id := d.fixed64(); d.err == nil {
-			t.moveToFront(key, id)
+		if id, used := d.fixed64(), int64(d.fixed64()); d.err == nil {
+			t.moveToFront(key, id, used)
 		}
 	case recordForget:
-		for _, tr := range t.byKey[key] {
+		for _, tr := range t.byKey[key].traces {
 			t.drop(tr)
 		}
 		delete(t.byKey, key)
@@ -172,18 +180,18 @@ func (t *Traces) loadRecord(b []byte) (int, bool) {
 	return n + recordHead, d.err == nil
 }
 
-func (t *Traces) put(key engine.Key, tr *engine.Trace, size int) {
+func (t *Traces) put(key engine.Key, tr *engine.Trace, used int64, size int) {
 	old := t.byKey[key]
-	kept := carve(&t.slabs.lists, len(old)+1)[:1]
-	kept[0] = tr
-	for _, o := range old {
-		if len(kept) < KeptTraces && o.ID != tr.ID && !sameQuestion(o, tr) {
-			kept = append(kept, o)
+	now := kept{carve(&t.slabs.lists, len(old.traces)+1)[:1], carve(&t.slabs.times, len(old.traces)+1)[:1]}
+	now.traces[0], now.used[0] = tr, used
+	for i, o := range old.traces {
+		if len(now.traces) < KeptTraces && o.ID != tr.ID && !sameQuestion(o, tr) {
+			now.traces, now.used = append(now.traces, o), append(now.used, old.used[i])
 		} else {
 			t.drop(o)
 		}
 	}
-	t.byKey[key] = kept
+	t.byKey[key] = now
 	t.last = max(t.last, tr.Build)
 	t.live += int64(size)
 }
@@ -201,12 +209,18 @@ func sameQuestion(a, b *engine.Trace) bool {
 	return a.Fingerprint == b.Fingerprint && slices.Equal(a.Observations, b.Observations)
 }
 
-func (t *Traces) moveToFront(key engine.Key, id uint64) {
-	ts := t.byKey[key]
-	for i, tr := range ts {
+// moveToFront says that a trace is used, and that the one which was in front was used until then.
+func (t *Traces) moveToFront(key engine.Key, id uint64, used int64) {
+	old := t.byKey[key]
+	for i, tr := range old.traces {
 		if tr.ID == id {
-			moved := append([]*engine.Trace{tr}, ts[:i]...)
-			t.byKey[key] = append(moved, ts[i+1:]...)
+			if old.used[0] = used; i == 0 {
+				return
+			}
+			t.byKey[key] = kept{
+				append(append([]*engine.Trace{tr}, old.traces[:i]...), old.traces[i+1:]...),
+				append(append([]int64{used}, old.used[:i]...), old.used[i+1:]...),
+			}
 			return
 		}
 	}
@@ -216,7 +230,19 @@ func (t *Traces) moveToFront(key engine.Key, id uint64) {
 func (t *Traces) Traces(k engine.Key) []*engine.Trace {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.byKey[k]
+	return t.byKey[k].traces
+}
+
+// Each calls f for every trace, the one used last of a key first, and tells when it was made or last used. A trace in front
+// counts as used when it came there: nothing is written for builds in which nothing changes. Keys come in no order.
+func (t *Traces) Each(f func(k engine.Key, tr *engine.Trace, used time.Time)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, all := range t.byKey {
+		for i, tr := range all.traces {
+			f(k, tr, time.Unix(0, all.used[i]))
+		}
+	}
 }
 
 // LastBuild is the highest number of a build in which a trace was made.
@@ -241,24 +267,34 @@ func (t *Traces) Keys() []engine.Key {
 func (t *Traces) Add(k engine.Key, tr *engine.Trace) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now := t.now().UnixNano()
+	if old := t.byKey[k].traces; len(old) > 0 {
+		t.use(k, old[0].ID, now)
+	}
 	payload := t.begin(recordTrace, k)
 	encodeTrace(payload, tr)
 	sum := digest.Of(payload.buf[recordHead:])
 	tr.ID = binary.LittleEndian.Uint64(sum[:8])
-	binary.LittleEndian.PutUint64(payload.buf[recordHead+1+digest.Size:], tr.ID)
+	payload.sign(tr.ID, now)
 	n, err := t.append()
 	if err == nil {
-		t.put(k, tr, n)
+		t.put(k, tr, now, n)
 	}
 	return err
 }
 
-// Use says that an older trace of a key holds again.
+// Use says that an older trace of a key holds again, or, of the one used last, that it was used until now.
 func (t *Traces) Use(k engine.Key, tr *engine.Trace) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.moveToFront(k, tr.ID)
-	t.begin(recordUse, k).fixed64(tr.ID)
+	t.use(k, tr.ID, t.now().UnixNano())
+}
+
+func (t *Traces) use(k engine.Key, id uint64, now int64) {
+	t.moveToFront(k, id, now)
+	e := t.begin(recordUse, k)
+	e.fixed64(id)
+	e.fixed64(uint64(now))
 	t.append() // only the order of traces is lost if it fails
 }
 
@@ -266,13 +302,39 @@ func (t *Traces) Use(k engine.Key, tr *engine.Trace) {
 func (t *Traces) Forget(k engine.Key) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, tr := range t.byKey[k] {
+	for _, tr := range t.byKey[k].traces {
 		t.drop(tr)
 	}
 	delete(t.byKey, k)
 	t.begin(recordForget, k)
 	_, err := t.append()
 	return err
+}
+
+// Retain drops all traces but those that keep says yes to, and writes the log anew, at once and without the waste that it holds.
+// If that fails, the log is as it was. Nothing may be added afterwards.
+func (t *Traces) Retain(keep func(engine.Key, *engine.Trace) bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, all := range t.byKey {
+		var now kept
+		for i, tr := range all.traces {
+			if keep(k, tr) {
+				now.traces, now.used = append(now.traces, tr), append(now.used, all.used[i])
+			} else {
+				t.drop(tr)
+			}
+		}
+		if t.byKey[k] = now; len(now.traces) == 0 {
+			delete(t.byKey, k)
+		}
+	}
+	if t.file == nil {
+		return nil
+	}
+	err := t.file.Close()
+	t.file = nil
+	return errors.Join(err, t.compact())
 }
 
 func (t *Traces) begin(kind byte, k engine.Key) *encoder {
@@ -338,10 +400,10 @@ func (t *Traces) compact() error {
 	var buf bytes.Buffer
 	buf.Write(header(tracesMagic, TracesVersion))
 	for _, k := range keys {
-		for _, tr := range slices.Backward(t.byKey[k]) {
+		for i, tr := range slices.Backward(t.byKey[k].traces) {
 			e := t.begin(recordTrace, k)
 			encodeTrace(e, tr)
-			binary.LittleEndian.PutUint64(e.buf[recordHead+1+digest.Size:], tr.ID)
+			e.sign(tr.ID, t.byKey[k].used[i])
 			if _, err := t.append(); err != nil {
 				return err
 			}
@@ -351,8 +413,16 @@ func (t *Traces) compact() error {
 	return writeFile(t.path, buf.Bytes())
 }
 
-// encodeTrace leaves room for the ID, first of all.
+// sign fills in what encodeTrace leaves room for in the record in the buffer.
+func (e *encoder) sign(id uint64, used int64) {
+	at := e.buf[recordHead+1+digest.Size:]
+	binary.LittleEndian.PutUint64(at, id)
+	binary.LittleEndian.PutUint64(at[8:], uint64(used))
+}
+
+// encodeTrace leaves room for the ID and the time when it was last used, first of all: the ID is a hash of the rest.
 func encodeTrace(e *encoder, t *engine.Trace) {
+	e.fixed64(0)
 	e.fixed64(0)
 	e.hash(&t.Fingerprint)
 	e.byte(byte(t.Outcome))
@@ -408,7 +478,7 @@ const (
 	leastObservation = 4 + digest.Size
 	leastProduct     = 6 + digest.Size
 	leastReference   = 18
-	leastTrace       = 1 + 6*digest.Size
+	leastTrace       = 9 + 6*digest.Size
 )
 
 // slabs are what a log is read into: an allocation for each trace, list of observations and list of products would take longer than all the rest.
@@ -417,6 +487,7 @@ type slabs struct {
 	observations []engine.Observation
 	products     []engine.Product
 	lists        []*engine.Trace
+	times        []int64
 }
 
 const slabSize = 128
@@ -434,9 +505,10 @@ func carve[T any](slab *[]T, n int) []T {
 	return s
 }
 
-func decodeTrace(d *decoder, s *slabs) *engine.Trace {
-	t := &carve(&s.traces, 1)[0]
-	*t = engine.Trace{ID: d.fixed64(), Fingerprint: d.hash(), Outcome: engine.Outcome(d.byte()), Build: d.uint(), Seconds: d.float(), Memory: d.int()}
+func decodeTrace(d *decoder, s *slabs) (t *engine.Trace, used int64) {
+	t = &carve(&s.traces, 1)[0]
+	t.ID, used = d.fixed64(), int64(d.fixed64())
+	*t = engine.Trace{ID: t.ID, Fingerprint: d.hash(), Outcome: engine.Outcome(d.byte()), Build: d.uint(), Seconds: d.float(), Memory: d.int()}
 	t.Messages = d.bytes()
 	t.Root = d.str()
 	if n := d.count(leastString); n > 0 {
@@ -464,7 +536,7 @@ func decodeTrace(d *decoder, s *slabs) *engine.Trace {
 	if t.Outcome < engine.Succeeded || t.Outcome > engine.Cyclic || t.Outcome == engine.Cyclic && len(t.Ring) == 0 {
 		d.fail()
 	}
-	return t
+	return t, used
 }
 
 func decodeObservation(d *decoder, o *engine.Observation) {
