@@ -130,11 +130,18 @@ func (p *progress) redraw(lines []string) string {
 	return b.String()
 }
 
-// headline is how far the build is: `12 of 340 done, 1 failed, 34/s, 9 s left`; "" if nothing runs.
+// headline is how far the build is, in one line: `12 of 340 done, 1 failed, 34/s, about 9 s left; sky.png [pc] for 14 s`; ""
+// if nothing runs. What runs since the line before is named, so that people see what a build hangs on.
 func (p *progress) headline(now time.Time) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.head(now)
+	s := p.head(now)
+	for _, j := range p.jobs { // the one that began first comes first
+		if took := now.Sub(j.began); j.waits == 0 && took >= progressLine {
+			return s + fmt.Sprintf("; %s for %s", j.name, leftText(took))
+		}
+	}
+	return s
 }
 
 func (p *progress) head(now time.Time) string {
@@ -222,7 +229,7 @@ func (p *progress) picture(now time.Time, columns, rows int) []string {
 const maxWaiting = 3
 
 func (p *progress) jobLine(j *shownJob, now time.Time, columns int) string {
-	took := fmt.Sprintf("%6.1f s  ", now.Sub(j.began).Seconds())
+	took := fmt.Sprintf("%6.1f s  ", max(0, now.Sub(j.began).Seconds())) // it may have begun after the frame's tick
 	if now.Sub(j.began) >= time.Minute {
 		took = fmt.Sprintf("%8s  ", now.Sub(j.began).Truncate(time.Second))
 	}

@@ -74,6 +74,28 @@ func TestProgressPicture(t *testing.T) {
 	}
 }
 
+// A plain line names what the build hangs on, and no job has been running for less than nothing.
+func TestProgressLine(t *testing.T) {
+	p := newTestProgress()
+	p.Planned(9)
+	now := p.start.Add(30 * time.Second)
+	p.JobStarted("short.png [pc]")
+	p.jobs[0].began = now.Add(time.Millisecond)
+	if got := p.headline(now); got != "0 of 9 done" {
+		t.Errorf("%q", got)
+	}
+	if got := p.picture(now, 80, 24)[1]; got != "   0.0 s  short.png [pc]" {
+		t.Errorf("%q", got)
+	}
+	p.JobStarted("waits.gltf [pc]")
+	p.JobStarted("huge.png [pc]")
+	p.JobSuspended("waits.gltf [pc]", []string{"huge.png [pc]"}, true)
+	p.jobs[1].began, p.jobs[2].began = p.start, p.start.Add(5*time.Second)
+	if got := p.headline(now); got != "0 of 9 done; huge.png [pc] for 25 s" {
+		t.Errorf("%q", got)
+	}
+}
+
 // The rate is that of the last seconds, so that a slow start does not spoil it.
 func TestProgressRate(t *testing.T) {
 	p := newTestProgress()

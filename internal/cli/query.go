@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -175,18 +176,26 @@ func valueText(v any) string {
 	case nil:
 		return ""
 	case float64:
-		return strconv.FormatFloat(v, 'g', 6, 64)
+		return numberText(v)
 	case []byte:
 		return hex.EncodeToString(v)
 	case string:
-		return strings.Map(func(r rune) rune {
-			if r < ' ' || r == 0x7f {
-				return ' '
-			}
-			return r
-		}, v)
+		return strings.NewReplacer("\n", " ", "\t", " ").Replace(v)
 	}
 	return fmt.Sprint(v)
+}
+
+// numberText is a number to six digits, without an exponent unless it is out of all proportion: nobody reads 5.3e-05 in a
+// column of seconds.
+func numberText(v float64) string {
+	s := strconv.FormatFloat(v, 'g', 6, 64)
+	switch a := math.Abs(v); {
+	case !strings.Contains(s, "e") || a >= 1e15 || a < 1e-6:
+		return s
+	case a >= 1:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strings.TrimRight(strconv.FormatFloat(v, 'f', 6, 64), "0")
 }
 
 // emitRows writes each row as an object whose keys are the columns, in their order.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 	"golang.org/x/text/width"
@@ -88,16 +89,22 @@ func (t *table) row(cells ...cell) { t.rows = append(t.rows, cells) }
 // note adds a line across all columns.
 func (t *table) note(text string) { t.rows = append(t.rows, []cell{{text: text, wide: true}}) }
 
-// write writes the table, each column as wide as its widest cell.
+// widestCell is what a cell counts for its column at most, in cells of a terminal: one file with a name of 200 letters should
+// not push all others apart.
+const widestCell = 80
+
+// write writes the table, each column as wide as its widest cell. What a terminal would obey is taken out.
 func (t *table) write() error {
 	var widths []int
 	for _, row := range t.rows {
-		for i, c := range row {
+		for i := range row {
+			c := &row[i]
+			c.text = oneLine(c.text)
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			if !c.wide {
-				widths[i] = max(widths[i], textWidth(c.text))
+			if w := textWidth(c.text); !c.wide && w <= widestCell {
+				widths[i] = max(widths[i], w)
 			}
 		}
 	}
@@ -122,6 +129,16 @@ func (t *table) write() error {
 	}
 	_, err := io.WriteString(t.w, b.String())
 	return err
+}
+
+// oneLine replaces control characters, which names of files may have: they would break the line, or have the screen.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
 }
 
 // textWidth is how many cells of a terminal a text takes.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +34,34 @@ func TestTable(t *testing.T) {
 	}
 	if d := cmp.Diff("\x1b[32mok\x1b[0m      x\n\x1b[31mfailed\x1b[0m  y\n", out.String()); d != "" {
 		t.Error(d)
+	}
+}
+
+// A name of a hundred letters does not push the other columns apart, and none has the screen.
+func TestTableOfOddNames(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{out: &out, color: "never"}
+	long := strings.Repeat("n", widestCell+1)
+	tab := a.table()
+	tab.row(left("a"), left("1"))
+	tab.row(left(long), left("2"))
+	tab.row(left("\x1b[31mred\n\u009b2J"), left("3"))
+	if err := tab.write(); err != nil {
+		t.Fatal(err)
+	}
+	want := "a             1\n" + long + "  2\n\ufffd[31mred\ufffd\ufffd2J  3\n"
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestNumberText(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1.5: "1.5", 105.944038: "105.944", 5.3498e-05: "0.000053", 1e-7: "1e-07", 4_000_001: "4000001", 1e15: "1e+15", -2.5e-5: "-0.000025",
+	} {
+		if got := numberText(v); got != want {
+			t.Errorf("%v: %q, want %q", v, got, want)
+		}
 	}
 }
 
