@@ -2,6 +2,7 @@ package build
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -50,7 +51,7 @@ func ObservationText(o engine.Observation) string {
 	case sawExists:
 		return "whether " + o.Subject + " exists"
 	case sawGlob:
-		return "the list of files " + o.Subject
+		return "the list of files " + PlainGlob(o.Subject)
 	case sawAsset:
 		return "asset " + o.Subject
 	case sawTool:
@@ -59,6 +60,18 @@ func ObservationText(o engine.Observation) string {
 		return "environment variable " + o.Subject
 	}
 	return o.Subject
+}
+
+// PlainGlob is a glob for people: [pP][nN][gG], which means any case, is written png.
+func PlainGlob(glob string) string { return anyCase.ReplaceAllStringFunc(glob, plainLetter) }
+
+var anyCase = regexp.MustCompile(`\[[a-z][A-Z]\]`)
+
+func plainLetter(class string) string {
+	if class[1]-'a' == class[2]-'A' {
+		return class[1:2]
+	}
+	return class
 }
 
 // difference says how a value changed: content by the first digits of its hash.

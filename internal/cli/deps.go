@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 )
@@ -188,7 +189,9 @@ func (t *tree) write(name, indent string) {
 	t.shown[name] = true
 	width := 0
 	for _, b := range kids {
-		width = max(width, textWidth(b.to))
+		if w := textWidth(b.label()); w <= widestCell {
+			width = max(width, w)
+		}
 	}
 	for i, b := range kids {
 		fork, below := "├─ ", "│  "
@@ -200,12 +203,23 @@ func (t *tree) write(name, indent string) {
 		if deeper && t.shown[b.to] {
 			how += ", see above"
 		}
-		pad := strings.Repeat(" ", width-textWidth(b.to))
-		fmt.Fprintf(t.a.out, "%s%s%s%s  %s\n", t.a.paint(t.a.out, dim, indent+fork), b.to, pad, "", t.a.paint(t.a.out, dim, how))
+		pad := strings.Repeat(" ", max(0, width-textWidth(b.label())))
+		fmt.Fprintf(t.a.out, "%s%s%s  %s\n", t.a.paint(t.a.out, dim, indent+fork), b.label(), pad, t.a.paint(t.a.out, dim, how))
 		if deeper && !t.shown[b.to] {
 			t.write(b.to, indent+below)
 		}
 	}
+}
+
+// label is what a branch leads to, for people.
+func (b branch) label() string { return oneLine(edgeLabel(b.edges[0], b.to)) }
+
+// edgeLabel is the name of what an edge leads to, which may be a glob.
+func edgeLabel(e contentdb.Edge, to string) string {
+	if e.Saw == contentdb.SawGlob {
+		return build.PlainGlob(to)
+	}
+	return to
 }
 
 // words say how one thing needs another.
@@ -238,11 +252,11 @@ func dotGraph(name string, edges []contentdb.Edge) string {
   node [fontname="Helvetica", fontsize=11, shape=box, style="rounded,filled", color="#8a4b2a", fillcolor="#fbeee4", fontcolor="#3b2418", margin="0.12,0.05", height=0.28];
   edge [color="#8a4b2a", arrowsize=0.6, fontname="Helvetica", fontsize=9];
 `)
-	files, assets := map[string]bool{}, map[string]bool{}
+	files, assets := map[string]string{}, map[string]bool{}
 	for _, e := range edges {
 		assets[e.From] = true
 		if e.Kind == contentdb.SourceEdge {
-			files[e.To] = true
+			files[e.To] = edgeLabel(e, e.To)
 		} else {
 			assets[e.To] = true
 		}
@@ -255,7 +269,7 @@ func dotGraph(name string, edges []contentdb.Edge) string {
 		fmt.Fprintf(&b, "  %s [label=%s%s];\n", dotQuote("asset "+id), dotQuote(id), extra)
 	}
 	for _, f := range sortedKeys(files) {
-		fmt.Fprintf(&b, "  %s [label=%s, shape=note, style=filled, color=\"#9aa5ad\", fillcolor=\"#f3f5f7\", fontcolor=\"#4a545c\", fontsize=10];\n", dotQuote("file "+f), dotQuote(f))
+		fmt.Fprintf(&b, "  %s [label=%s, shape=note, style=filled, color=\"#9aa5ad\", fillcolor=\"#f3f5f7\", fontcolor=\"#4a545c\", fontsize=10];\n", dotQuote("file "+f), dotQuote(files[f]))
 	}
 	for _, e := range edges {
 		to, look := "asset "+e.To, ""
@@ -281,7 +295,7 @@ func dotQuote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(s) + `"`
 }
 
-func sortedKeys(m map[string]bool) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

@@ -356,6 +356,9 @@ func (x *inspector) observations(saw []sawLine) {
 	t := x.a.tableOn(x.a.out)
 	for _, o := range saw {
 		subject := o.Subject
+		if o.Kind == "glob" {
+			subject = build.PlainGlob(subject)
+		}
 		if o.SubID != 0 {
 			subject = fmt.Sprintf("%s:%d", subject, o.SubID)
 		}

@@ -1,0 +1,14 @@
+package build
+
+import "testing"
+
+func TestPlainGlob(t *testing.T) {
+	for glob, want := range map[string]string{
+		"ui/**/*.{[pP][nN][gG],[tT][gG][aA]}": "ui/**/*.{png,tga}",
+		"[aB][ab][a-Z]/[!x].png":              "[aB][ab][a-Z]/[!x].png",
+	} {
+		if got := PlainGlob(glob); got != want {
+			t.Errorf("%s: %s, want %s", glob, got, want)
+		}
+	}
+}
