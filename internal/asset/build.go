@@ -26,8 +26,8 @@ type Input struct {
 	Custom     []processor.Info // the project's own
 }
 
-// Build makes the assets. Messages come in the order of the rules, then of the ids; the table holds
-// all that could be understood.
+// Build makes the assets. Messages come in the order of the rules, then of the ids, those about lines of one
+// file in the order of these lines, errors first; the table holds all that could be understood.
 func Build(in Input) (*Table, diag.List) {
 	b := newBuilder(in)
 	b.checkProject()
@@ -78,6 +78,20 @@ func (b *builder) add(m *diag.Message) {
 		b.said[key] = true
 		b.diags = append(b.diags, m)
 	}
+}
+
+// sortMessages brings messages, which were found in several rounds, into the order in which people mend them.
+func (b *builder) sortMessages() {
+	files := map[string]int{}
+	for _, m := range b.diags {
+		if _, seen := files[m.File]; !seen {
+			files[m.File] = len(files)
+		}
+	}
+	slices.SortStableFunc(b.diags, func(x, y *diag.Message) int {
+		return cmp.Or(cmp.Compare(x.Severity, y.Severity), cmp.Compare(files[x.File], files[y.File]),
+			cmp.Compare(x.Pos.Line, y.Pos.Line), cmp.Compare(x.Column, y.Column))
+	})
 }
 
 func newBuilder(in Input) *builder {
@@ -330,6 +344,8 @@ func (b *builder) table() (*Table, diag.List) {
 		t.members[file] = owners[folder]
 	}
 	b.collisions(t.Assets)
+	b.emptyParcels(t.Assets)
+	b.sortMessages()
 	return t, b.diags
 }
 

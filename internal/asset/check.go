@@ -130,7 +130,34 @@ func (b *builder) unmatched() {
 		if searched++; searched <= most {
 			m.Hint = b.meant(r)
 		}
+		if m.Hint == "" {
+			m.Hint = "correct it, or let it stand if the " + what + "s are still to come"
+		}
 		b.add(m)
+	}
+}
+
+// emptyParcels warns of globs of parcels that match no asset.
+func (b *builder) emptyParcels(assets []Asset) {
+	const most = 2000 // ids to search a suggestion in
+	if len(b.in.Project.Parcels) == 0 {
+		return
+	}
+	ids := make([]string, len(assets))
+	for i := range assets {
+		ids[i] = assets[i].ID
+	}
+	for _, p := range b.in.Project.Parcels {
+		for _, pat := range p.Assets {
+			if anyMatch(ids, pat.Text) {
+				continue
+			}
+			m := pat.Span.Warningf(diag.RuleMatchesNothing, "parcel %q: this matches no asset", p.Name)
+			if m.Hint = diag.DidYouMean(pat.Text, ids[:min(len(ids), most)]); m.Hint == "" {
+				m.Hint = "correct it, or let it stand if the assets are still to come; `kiln ls` lists them"
+			}
+			b.add(m)
+		}
 	}
 }
 
@@ -148,7 +175,7 @@ func (b *builder) meant(r *project.Rule) string {
 		if !r.ForFolders() && anyMatch(folders, m.glob) {
 			return "it matches folders; end it with a slash for folders as assets, or with /** for the files in them"
 		}
-		return ""
+		return b.meantFolder(r, folders)
 	}
 	files, other := b.in.Files, folders
 	if r.ForFolders() {
@@ -175,6 +202,31 @@ func (b *builder) meant(r *project.Rule) string {
 		hit += "/"
 	}
 	return `did you mean "` + hit + `"?`
+}
+
+// meantFolder looks for a slip of the hand in the names that a glob begins with: spirtes/**/*.png.
+func (b *builder) meantFolder(r *project.Rule, folders []string) string {
+	names := strings.Split(r.Match, "/")
+	at := r.Base
+	for i, name := range names[:len(names)-1] {
+		full := path.Join(at, name)
+		if strings.ContainsAny(name, `*?[{\`) {
+			return ""
+		}
+		if _, found := slices.BinarySearch(folders, full); found {
+			at = full
+			continue
+		}
+		var there []string
+		for _, f := range siblings(folders, at) {
+			there = append(there, path.Base(f))
+		}
+		if names[i] = diag.Nearest(name, there); names[i] == "" {
+			return ""
+		}
+		return `did you mean "` + strings.Join(names, "/") + `"?`
+	}
+	return ""
 }
 
 func anyMatch(paths []string, glob string) bool {
