@@ -161,12 +161,7 @@ func (p *Project) matcher(set *asset.Table, patterns []string) (func(*asset.Asse
 			l = append(l, diag.Errorf(diag.BadGlob, diag.Pos{}, "pattern %q is not well formed", pat).WithHint("quote it, so that the shell leaves it alone; see docs/project-file.md for what a glob may hold"))
 		} else if len(found) == 0 {
 			m := diag.Errorf(diag.PatternNoMatch, diag.Pos{}, "no asset matches %q", pat)
-			if n := nearest(set, pat); n != "" {
-				m.WithHint("did you mean %q?", n)
-			} else {
-				m.WithHint("`kiln ls` lists the assets")
-			}
-			l = append(l, m)
+			l = append(l, m.WithHint("%s", meant(set, p.prefixes(), pat)))
 		}
 		for _, a := range found {
 			chosen[a] = true
@@ -210,6 +205,22 @@ func find(t *asset.Table, name string) *asset.Asset {
 		return a
 	}
 	return t.ByPath(strings.TrimSuffix(name, "/"))
+}
+
+// meant is a hint for a pattern that matches no asset: the folder asset that the file belongs to, or the asset id most like it.
+func meant(set *asset.Table, prefixes []string, pattern string) string {
+	file := filepath.ToSlash(pattern)
+	for _, pre := range append([]string{""}, prefixes...) {
+		if rest, ok := strings.CutPrefix(file, pre); ok {
+			if owner := set.Owner(rest); owner != nil {
+				return fmt.Sprintf("that file belongs to the asset %q", owner.ID)
+			}
+		}
+	}
+	if n := nearest(set, pattern); n != "" {
+		return fmt.Sprintf("did you mean %q?", n)
+	}
+	return "`kiln ls` lists the assets"
 }
 
 // nearest is the asset id most like a name, or "".

@@ -79,7 +79,7 @@ func (d *decoder) processors(e *settings.Entry) []CustomProcessor {
 func (d *decoder) processor(t *settings.Table, seen, extensions names) CustomProcessor {
 	p := CustomProcessor{Span: t.Span, CommandSpan: t.Span, table: t}
 	d.keys(t, "a processor", []key{
-		{name: "name", required: true, take: func(e *settings.Entry) {
+		{name: "name", missing: `name = "tilemap"`, take: func(e *settings.Entry) {
 			p.NameSpan = e.Value.Span
 			switch s := d.str(e); {
 			case s == "none":
@@ -201,7 +201,7 @@ func (d *decoder) customSettings(e *settings.Entry) []CustomSetting {
 		if e.Kind == settings.Inner {
 			value = nil
 			d.keys(e.Table, "the declaration of a setting", []key{
-				{name: "default", required: true, take: func(e *settings.Entry) { value = e.Value }},
+				{name: "default", missing: `default = 3`, take: func(e *settings.Entry) { value = e.Value }},
 				{name: "type", take: func(e *settings.Entry) { kind = d.settingType(e) }},
 				{name: "doc", take: func(e *settings.Entry) { s.Doc = d.str(e) }},
 			})

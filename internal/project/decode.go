@@ -34,9 +34,9 @@ func (d *decoder) list() diag.List {
 
 // key is one that a table may have, and what takes its value.
 type key struct {
-	name     string
-	required bool
-	take     func(e *settings.Entry)
+	name    string
+	missing string // what to write if it is not there; "" for a key that may be left out
+	take    func(e *settings.Entry)
 }
 
 // keys hands each entry of a table to its key. what names the table, for messages: "a rule".
@@ -65,8 +65,8 @@ func (d *decoder) keys(t *settings.Table, what string, keys []key) {
 		}
 	}
 	for _, k := range keys {
-		if k.required && t.Get(k.name) == nil && !meant[k.name] {
-			d.add(t.Span.Errorf(diag.MissingKey, "%s needs a key %q", what, k.name))
+		if k.missing != "" && t.Get(k.name) == nil && !meant[k.name] {
+			d.add(t.Span.Errorf(diag.MissingKey, "%s needs a key %q", what, k.name).WithHint("write %s", k.missing))
 		}
 	}
 }

@@ -21,7 +21,7 @@ func Parse(file string, data []byte) (*Project, diag.List) {
 	}
 	p := &Project{Output: "build", Roots: []Root{{Path: "assets"}}}
 	d.keys(root, File, []key{
-		{name: "project", required: true, take: func(e *settings.Entry) { d.project(p, e) }},
+		{name: "project", missing: `[project] and name = "mygame"`, take: func(e *settings.Entry) { d.project(p, e) }},
 		{name: "platforms", take: func(e *settings.Entry) { p.Platforms = d.platforms(e) }},
 		{name: "rules", take: func(e *settings.Entry) { p.Rules = d.rules(e, "") }},
 		{name: "processors", take: func(e *settings.Entry) { p.Processors = d.processors(e) }},
@@ -42,7 +42,7 @@ func (d *decoder) project(p *Project, e *settings.Entry) {
 	p.Roots[0].Span = t.Span // of the default root
 	var output *settings.Value
 	d.keys(t, "[project]", []key{
-		{name: "name", required: true, take: func(e *settings.Entry) { p.Name = d.str(e) }},
+		{name: "name", missing: `name = "mygame"`, take: func(e *settings.Entry) { p.Name = d.str(e) }},
 		{name: "roots", take: func(e *settings.Entry) { p.Roots = d.roots(e) }},
 		{name: "output", take: func(e *settings.Entry) {
 			if s, ok := d.folder(e.Value, e.Key); ok {
@@ -54,6 +54,9 @@ func (d *decoder) project(p *Project, e *settings.Entry) {
 	if output != nil && (p.Output == "." || leaves(p.Output) || overlap(p.Output, StateFolder)) {
 		d.bad(output, `write a folder inside the project, like "build"`, "output cannot be %q", p.Output)
 		p.Output = "build"
+	}
+	if t.Get("roots") == nil && output != nil {
+		p.Roots[0].Span = output.Span // the default root cannot be the one that is in the way
 	}
 	d.apart(p)
 }
@@ -174,12 +177,12 @@ func (d *decoder) parcels(e *settings.Entry) []Parcel {
 	d.tables(e, func(t *settings.Table) {
 		p := Parcel{Span: t.Span}
 		d.keys(t, "a parcel", []key{
-			{name: "name", required: true, take: func(e *settings.Entry) {
+			{name: "name", missing: `name = "preload"`, take: func(e *settings.Entry) {
 				if s := d.str(e); s != "" && d.name(s, e.Value.Span, "parcel") && d.fresh(seen, s, e.Value.Span, "parcels") {
 					p.Name = s
 				}
 			}},
-			{name: "assets", required: true, take: func(e *settings.Entry) { p.Assets = d.patterns(e, `["sprites/**"]`) }},
+			{name: "assets", missing: `assets = ["sprites/**"]`, take: func(e *settings.Entry) { p.Assets = d.patterns(e, `["sprites/**"]`) }},
 		})
 		if p.Name != "" {
 			list = append(list, p)

@@ -96,7 +96,8 @@ func Find(dir string) (string, error) {
 			return at, nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", diag.Errorf(diag.ProjectMissing, diag.Pos{File: filepath.Join(at, File)}, "cannot be read: %v", cause(err))
+			return "", diag.Errorf(diag.ProjectMissing, diag.Pos{File: filepath.Join(at, File)}, "cannot be read: %v", cause(err)).
+				WithHint("check the permissions of the folder")
 		}
 		up := filepath.Dir(at)
 		if up == at {
@@ -110,8 +111,11 @@ func Find(dir string) (string, error) {
 // Load reads the kiln.toml of a project folder. The project is nil if there is nothing to go on with.
 func Load(dir string) (*Project, diag.List) {
 	fail := func(err error) (*Project, diag.List) {
-		return nil, diag.List{diag.Errorf(diag.ProjectMissing, diag.Pos{File: File}, "cannot be read: %v", cause(err)).
-			WithHint("write one with: kiln init")}
+		hint := "check its permissions"
+		if errors.Is(err, fs.ErrNotExist) {
+			hint = "write one with: kiln init"
+		}
+		return nil, diag.List{diag.Errorf(diag.ProjectMissing, diag.Pos{File: File}, "cannot be read: %v", cause(err)).WithHint("%s", hint)}
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -65,7 +65,7 @@ func (d *decoder) rules(e *settings.Entry, base string) []Rule {
 func (d *decoder) rule(t *settings.Table, base string) (Rule, bool) {
 	r := Rule{Base: base, Span: t.Span}
 	d.keys(t, "a rule", []key{
-		{name: "match", required: true, take: func(e *settings.Entry) {
+		{name: "match", missing: `match = "sprites/**/*.png"`, take: func(e *settings.Entry) {
 			p := d.pattern(e.Value, e.Key)
 			r.Match, r.MatchSpan = p.Text, p.Span
 		}},
