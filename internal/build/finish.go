@@ -156,18 +156,24 @@ func (s *session) productsOf(t *task, res *engine.Result, before map[engine.Key]
 		return nil, true
 	}
 	if res.Trace.Outcome != engine.Succeeded && s.req.LastGood {
-		for _, tr := range s.traces.Traces(t.Key) {
-			if tr.Outcome == engine.Succeeded && s.have(tr) {
-				return tr.Products, false
-			}
+		if good := s.lastGood(s.traces.Traces(t.Key)); good != nil {
+			return good.Products, false
 		}
 	}
 	return res.Trace.Products, false
 }
 
-func (s *session) have(tr *engine.Trace) bool {
-	_, ok := s.w.Available(tr)
-	return ok
+// lastGood is the trace used last of those that succeeded and whose products can be had; nil if there is none.
+func (s *session) lastGood(traces []*engine.Trace) *engine.Trace {
+	for _, tr := range traces {
+		if tr.Outcome != engine.Succeeded {
+			continue
+		}
+		if _, ok := s.w.Available(tr); ok {
+			return tr
+		}
+	}
+	return nil
 }
 
 // removeStale removes outputs that no task wants any more. Which files are Kiln's is known from the snapshot, and from the
@@ -246,13 +252,9 @@ func (s *session) removeOutput(file string) error {
 // one made was put back, and no snapshot tells of it. So they may after a change of kiln.toml: the output folder may be one of old.
 func (s *session) knownOutputs() map[string]bool {
 	known := map[string]bool{}
-	var since uint64
 	if s.prev != nil {
 		for _, o := range s.prev.Outputs {
 			known[o.File] = true
-		}
-		if !s.killed && s.prev.Project == s.p.text {
-			since = s.prev.Build
 		}
 	}
 	if s.w != nil {
@@ -260,7 +262,7 @@ func (s *session) knownOutputs() map[string]bool {
 			known[f] = true
 		}
 	}
-	if s.traces.LastBuild() > since {
+	if since := s.settled(); s.traces.LastBuild() > since {
 		for _, k := range s.traces.Keys() {
 			for _, tr := range s.traces.Traces(k) {
 				if tr.Build > since {
@@ -272,6 +274,14 @@ func (s *session) knownOutputs() map[string]bool {
 		}
 	}
 	return known
+}
+
+// settled is the number of the build up to which the snapshot knows all outputs; what newer traces made may be in place too.
+func (s *session) settled() uint64 {
+	if s.prev == nil || s.killed || s.prev.Project != s.p.text {
+		return 0
+	}
+	return s.prev.Build
 }
 
 // placeAll puts in place what is not, side by side.
@@ -359,6 +369,7 @@ func (s *session) save(r *Report) error {
 		next.Variables = append(next.Variables, state.Variable{Name: name, Value: s.w.vars[name]})
 	}
 	next.Tasks = s.taskStates()
+	s.leave()
 	if r.Stopped {
 		next.Mirrored = 0 // the database tells of a build before, and what it lacks is not kept track of
 	} else {
@@ -410,6 +421,29 @@ func (s *session) taskStates() []state.TaskState {
 		}
 	}
 	return states
+}
+
+// leave notes that the traces of tasks which the project has no more were used until now.
+func (s *session) leave() {
+	if s.prev == nil {
+		return
+	}
+	all := s.w.all
+	for _, was := range s.prev.Tasks {
+		if len(all) > 0 && all[0].Key == was.Key { // nearly always: the order is the same
+			all = all[1:]
+			continue
+		}
+		if s.w.byKey[was.Key] == nil {
+			if traces := s.traces.Traces(was.Key); len(traces) > 0 {
+				s.traces.Use(was.Key, traces[0])
+			}
+			continue
+		}
+		for len(all) > 0 && all[0].Key != was.Key {
+			all = all[1:]
+		}
+	}
 }
 
 // toolSame tells whether a program is where and what it was.

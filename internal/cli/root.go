@@ -52,6 +52,7 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		newQueryCommand(a),
 		newDoctorCommand(a),
 		newCleanCommand(a),
+		newGCCommand(a),
 		newVerifyCommand(a),
 		newAuditCommand(a),
 		newSettingsCommand(a),

@@ -217,18 +217,25 @@ func (d *decoder) size(e *settings.Entry) int64 {
 		return d.integer(e, 1, math.MaxInt64)
 	}
 	s := d.str(e)
+	n, ok := Size(s)
+	if !ok && s != "" {
+		d.bad(e.Value, hint, "%q is not a size", s)
+	}
+	return n
+}
+
+// Size reads a number of bytes with its unit, "2GB" or "512 MiB"; at least one byte.
+func Size(s string) (bytes int64, ok bool) {
 	for _, u := range units {
 		number, ok := strings.CutSuffix(s, u.name)
 		if !ok {
 			continue
 		}
-		if x, err := strconv.ParseFloat(strings.TrimSpace(number), 64); err == nil && x*u.bytes >= 1 && x*u.bytes < 1<<60 {
-			return int64(x * u.bytes)
+		x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !(x*u.bytes >= 1 && x*u.bytes < 1<<60) {
+			break
 		}
-		break
+		return int64(x * u.bytes), true
 	}
-	if s != "" {
-		d.bad(e.Value, hint, "%q is not a size", s)
-	}
-	return 0
+	return 0, false
 }

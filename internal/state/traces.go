@@ -311,7 +311,7 @@ func (t *Traces) Forget(k engine.Key) error {
 	return err
 }
 
-// Retain drops all traces but those that keep says yes to, and writes the log anew, at once and without the waste that it holds.
+// Retain drops all traces but those that keep says yes to, and writes the log anew, at once, unless it then holds nothing in vain.
 // If that fails, the log is as it was. Nothing may be added afterwards.
 func (t *Traces) Retain(keep func(engine.Key, *engine.Trace) bool) error {
 	t.mu.Lock()
@@ -334,7 +334,10 @@ func (t *Traces) Retain(keep func(engine.Key, *engine.Trace) bool) error {
 	}
 	err := t.file.Close()
 	t.file = nil
-	return errors.Join(err, t.compact())
+	if t.size > t.live+headerSize {
+		err = errors.Join(err, t.compact())
+	}
+	return err
 }
 
 func (t *Traces) begin(kind byte, k engine.Key) *encoder {

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/project"
+)
+
+type gcFlags struct {
+	days    int
+	maxSize string
+	dryRun  bool
+	noWait  bool
+}
+
+type gcLine struct {
+	Type       string `json:"type"`
+	DryRun     bool   `json:"dry_run"`
+	Traces     int    `json:"traces"` // that went, or would
+	Files      int    `json:"files"`
+	Bytes      int64  `json:"bytes"`
+	KeptTraces int    `json:"kept_traces"`
+	KeptFiles  int    `json:"kept_files"`
+	KeptBytes  int64  `json:"kept_bytes"`
+	Unsettled  bool   `json:"unsettled,omitempty"` // the last build was cut short, or kiln.toml changed: no newer trace went
+}
+
+func newGCCommand(a *app) *cobra.Command {
+	var f gcFlags
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Drop what is stored and was not used for long",
+		Long: `Drop what Kiln keeps of former states of the project, so that going back to them builds nothing, if it was
+not used for long. What the project needs as it is now always stays: after gc, a build has nothing to do.`,
+		GroupID: groupMake,
+		Example: "  kiln gc\n  kiln gc --days 7 --max-size 10GB\n  kiln gc --days 0 --dry-run",
+		Args:    atMost(0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.gc(cmd.Context(), f) },
+	}
+	fl := cmd.Flags()
+	fl.IntVar(&f.days, "days", 30, "drop what was not used for `N` days")
+	fl.StringVar(&f.maxSize, "max-size", "", "then drop what was not used for longest, until the rest has no more than `SIZE`, as 10GB or 512MiB")
+	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "tell what would go, and drop nothing")
+	fl.BoolVar(&f.noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
+	return cmd
+}
+
+// maxDays is a hundred years: more than that a duration cannot hold for long.
+const maxDays = 36500
+
+func (f *gcFlags) request() (build.GCRequest, error) {
+	if f.days < 0 || f.days > maxDays {
+		return build.GCRequest{}, wrongUsage(fmt.Sprintf("it is 0 to %d; with 0, only what the project needs now stays", maxDays), "--days cannot be %d", f.days)
+	}
+	req := build.GCRequest{Unused: time.Duration(f.days) * 24 * time.Hour, DryRun: f.dryRun}
+	if f.maxSize == "" {
+		return req, nil
+	}
+	size, ok := project.Size(f.maxSize)
+	if !ok {
+		return req, wrongUsage("write it like 10GB or 512MiB", "--max-size cannot be %q", f.maxSize)
+	}
+	req.MaxBytes = size
+	return req, nil
+}
+
+func (a *app) gc(ctx context.Context, f gcFlags) error {
+	req, err := f.request()
+	if err != nil {
+		return err
+	}
+	p, err := a.open()
+	if err != nil {
+		return err
+	}
+	if !f.dryRun {
+		if err := a.lock(ctx, p, f.noWait); err != nil {
+			return err
+		}
+		defer p.Unlock()
+	}
+	freed, err := p.GC(ctx, req)
+	if err != nil {
+		return err
+	}
+	if err := a.tell(freed.Messages); err != nil {
+		return err
+	}
+	return a.tellFreed(req, freed)
+}
+
+func (a *app) tellFreed(req build.GCRequest, f *build.Freed) error {
+	if a.json {
+		return a.emit(gcLine{"gc", req.DryRun, f.Traces, f.Files, f.Bytes, f.KeptTraces, f.KeptFiles, f.KeptBytes, f.Unsettled})
+	}
+	if a.quiet {
+		return nil
+	}
+	verb := "freed"
+	if req.DryRun {
+		verb = "would free"
+	}
+	_, err := fmt.Fprintf(a.out, "%s %s: %s, %s\nkept  %s: %s, %s\n", verb, sizeText(f.Bytes), count(f.Files, "file", "files"), count(f.Traces, "trace", "traces"),
+		sizeText(f.KeptBytes), count(f.KeptFiles, "file", "files"), count(f.KeptTraces, "trace", "traces"))
+	switch {
+	case err != nil:
+	case f.Unsettled:
+		_, err = fmt.Fprintln(a.errs, "traces stay until a build has ended: one was cut short or is under way, or kiln.toml changed since")
+	case req.MaxBytes > 0 && f.KeptBytes > req.MaxBytes:
+		_, err = fmt.Fprintf(a.errs, "the project needs more than %s as it is now; all of that stays\n", sizeText(req.MaxBytes))
+	}
+	return err
+}
