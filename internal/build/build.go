@@ -16,7 +16,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
-	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 )
@@ -28,10 +27,12 @@ type Request struct {
 	Workers   int      // 0: as the project says
 	Force     bool     // run jobs although nothing changed
 	FailFast  bool
-	DryRun    bool   // tell what would be done
-	HashAll   bool   // look at the content of every file, whatever its times say
-	LastGood  bool   // leave the last good products of assets that fail in place
-	Shuffle   uint64 // not 0: take the jobs in another order, by this seed
+	DryRun    bool // tell what would be done
+	Detect    Detect
+	Changed   []string // with ByList: files and folders, as source.ParseList gives them
+	From      string   // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
+	LastGood  bool     // leave the last good products of assets that fail in place
+	Shuffle   uint64   // not 0: take the jobs in another order, by this seed
 	Reporter  Reporter
 }
 
@@ -88,6 +89,7 @@ type session struct {
 
 	wanted   []*task // of this build
 	messages diag.List
+	notes    diag.List // of this build alone: the next one does not tell them again
 	results  []*engine.Result
 	number   uint64
 	stopped  bool
@@ -106,10 +108,18 @@ func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
 
 func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
 	s := &session{p: p, req: req, start: time.Now(), unplaced: map[*task]bool{}}
-	if req.DryRun {
+	r, err := s.run(ctx)
+	if r != nil {
+		r.Messages = append(s.notes, r.Messages...)
+	}
+	return r, err
+}
+
+func (s *session) run(ctx context.Context) (*Report, error) {
+	if s.req.DryRun {
 		return s.dryRun(ctx)
 	}
-	if err := p.makeStateDir(); err != nil {
+	if err := s.p.makeStateDir(); err != nil {
 		return nil, err
 	}
 	s.tidy()
@@ -123,6 +133,11 @@ func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
 	if r := s.nothingToDo(table, contents, stats); r != nil {
 		return r, nil
 	}
+	if s.req.Detect == ByList { // if this build fails before it changes anything, the list is lost all the same
+		if err := s.begin(); err != nil {
+			return nil, err
+		}
+	}
 	return s.build(ctx, table)
 }
 
@@ -131,7 +146,7 @@ const tempPrefix = ".kiln-"
 
 // tidy removes what a build that was killed left lying about, scratch folders and outputs that had no name yet.
 func (s *session) tidy() {
-	if _, err := os.Lstat(s.p.underWayPath()); err != nil {
+	if !s.p.underWay() {
 		return
 	}
 	s.killed = true
@@ -155,30 +170,6 @@ func (s *session) readSnapshot() error {
 
 func (s *session) warnState(why string) {
 	s.messages = append(s.messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln"}, "%s", why))
-}
-
-// scan looks at the source files.
-func (s *session) scan() (t *source.Table, contents, stats bool, err error) {
-	roots, l := s.p.roots()
-	if len(l) > 0 {
-		return nil, false, false, l
-	}
-	o := source.Options{
-		Roots: roots, Ignore: s.p.Ignore, Workers: s.p.workers(s.req.Workers), Hash: s.req.HashAll,
-	}
-	own := []string{filepath.Join(s.p.Dir, filepath.FromSlash(s.p.Output)), filepath.Join(s.p.Dir, project.StateFolder)}
-	for _, dir := range append(own, s.p.OutputDir(), s.p.stateDir()) {
-		o.Exclude = append(o.Exclude, dir)
-		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
-			o.Exclude = append(o.Exclude, real)
-		}
-	}
-	var prev *source.Table
-	if s.prev != nil && slices.Equal(s.prev.Sources.Roots, roots) {
-		prev = s.prev.Sources
-		o.Relist = s.prev.Project != s.p.text
-	}
-	return source.Scan(prev, o)
 }
 
 // signature is of all that decides what is built besides files.
@@ -271,7 +262,7 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	if err := s.choose(); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(s.p.underWayPath(), nil, 0o666); err != nil {
+	if err := s.begin(); err != nil {
 		return nil, err
 	}
 	err = s.runEngine(ctx)
@@ -286,6 +277,9 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	closed = true
 	return r, s.traces.Close()
 }
+
+// begin leaves a mark that a build is under way, which stays if it does not come to its end.
+func (s *session) begin() error { return os.WriteFile(s.p.underWayPath(), nil, 0o666) }
 
 func (s *session) openTraces(readOnly bool) error {
 	tr, why, err := state.OpenTraces(s.p.tracesPath(), readOnly)

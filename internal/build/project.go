@@ -173,6 +173,11 @@ func (p *Project) scratchDir() string   { return filepath.Join(p.stateDir(), "tm
 // underWayPath is of a file that is there while a build changes outputs: if it is there before one, the build before was killed.
 func (p *Project) underWayPath() string { return filepath.Join(p.stateDir(), "underway") }
 
+func (p *Project) underWay() bool {
+	_, err := os.Lstat(p.underWayPath())
+	return err == nil
+}
+
 // DatabasePath is where the content database is.
 func (p *Project) DatabasePath() string { return filepath.Join(p.stateDir(), "content.db") }
 

@@ -2,7 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -11,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/source"
 )
 
 type buildFlags struct {
@@ -33,7 +38,9 @@ A pattern is an asset's id, a path, a folder (all below it) or a glob of ids.`,
 		GroupID: groupMake,
 		Example: `  kiln build                          everything
   kiln build -p mobile 'sprites/**'   some, for one platform
-  kiln build --dry-run                tell what would be built, and why`,
+  kiln build --dry-run                tell what would be built, and why
+  git diff --name-only --no-renames A B | kiln build --changed -
+                                      look only at what version control says changed`,
 		ValidArgsFunction: a.assetIDs(-1),
 		PreRunE:           func(*cobra.Command, []string) error { return f.check() },
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.build(cmd.Context(), f, args) },
@@ -42,24 +49,19 @@ A pattern is an asset's id, a path, a folder (all below it) or a glob of ids.`,
 	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "tell what would be built, and why, and build nothing")
 	fl.BoolVar(&f.force, "force", false, "build although nothing changed")
 	fl.BoolVar(&f.failFast, "fail-fast", false, "start nothing more after the first failure")
-	fl.StringVar(&f.changed, "changed", "stat", "`HOW` to see that files changed: stat (size, times, inode) or hash (content)")
+	fl.StringVar(&f.changed, "changed", "stat", "`HOW` to see that files changed: stat (size, times, inode), hash (content), or a list of paths: a file, or - for standard input")
 	fl.StringVar(&f.onError, "on-error", "fail", "`WHAT` becomes of an asset that fails: fail (it has no products) or last-good (the last good ones stay)")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
 	fl.StringVar(&f.trace, "trace", "", "write when which job ran to `FILE`, in Chrome's trace format")
 	fixed := func(words ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
-	cmd.RegisterFlagCompletionFunc("changed", fixed("stat", "hash"))
+	cmd.RegisterFlagCompletionFunc("changed", cobra.FixedCompletions([]string{"stat", "hash"}, cobra.ShellCompDirectiveDefault)) // or a file
 	cmd.RegisterFlagCompletionFunc("on-error", fixed("fail", "last-good"))
 	return cmd
 }
 
 func (f *buildFlags) check() error {
-	switch f.changed {
-	case "stat", "hash":
-	default:
-		return wrongUsage("it is stat or hash; a list of changed files is not in this version", "--changed cannot be %q", f.changed)
-	}
 	switch f.onError {
 	case "fail", "last-good":
 	case "placeholder":
@@ -70,11 +72,57 @@ func (f *buildFlags) check() error {
 	return nil
 }
 
+// detect reads how to see that files changed: a word, or where a list of them is.
+func (f *buildFlags) detect(in io.Reader) (how build.Detect, changed []string, err error) {
+	const hint = "it is stat, hash, - for paths on standard input, or a file with one path a line"
+	switch f.changed {
+	case "stat":
+		return build.ByStat, nil, nil
+	case "hash":
+		return build.ByHash, nil, nil
+	case "":
+		return 0, nil, wrongUsage(hint, "--changed cannot be empty")
+	case "-":
+	default:
+		file, err := os.Open(f.changed)
+		if err != nil {
+			return 0, nil, wrongUsage(hint, "--changed %s: the list cannot be read: %v", f.changed, bareReason(err))
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, source.MaxList+1))
+	if err != nil {
+		return 0, nil, wrongUsage(hint, "--changed %s: the list cannot be read: %v", f.changed, bareReason(err))
+	}
+	if len(data) > source.MaxList {
+		return 0, nil, wrongUsage("leave it out: then every file is looked at", "--changed %s: the list is larger than %d MiB", f.changed, source.MaxList>>20)
+	}
+	return build.ByList, source.ParseList(data), nil
+}
+
+// bareReason is what is wrong with a file, without its path.
+func bareReason(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
 // build runs a build and tells of it. Messages and summary are told also of a build that was interrupted.
 func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error {
 	p, err := a.open()
 	if err != nil {
 		return err
+	}
+	detect, changed, err := f.detect(a.in)
+	if err != nil {
+		return err
+	}
+	from, err := os.Getwd()
+	if err != nil {
+		from = "" // it was removed
 	}
 	trace, err := newTrace(f.trace)
 	if err != nil {
@@ -89,7 +137,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	show := a.newProgress(p.Workers(a.workers))
 	r, err := p.Build(ctx, build.Request{
 		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force, FailFast: f.failFast, DryRun: f.dryRun,
-		HashAll: f.changed == "hash", LastGood: f.onError == "last-good", Reporter: reporters{show, trace},
+		Detect: detect, Changed: changed, From: from, LastGood: f.onError == "last-good", Reporter: reporters{show, trace},
 	})
 	show.stop()
 	if terr := trace.close(); err == nil {

@@ -55,6 +55,7 @@ const (
 	QueryFailed      Code = "K0216"
 	ProductWrong     Code = "K0220" // an output is not what it was
 	SourceMissed     Code = "K0221" // a change that stat did not show
+	ListNotEnough    Code = "K0222" // of changed files: everything was looked at
 	Internal         Code = "K0299"
 )
 

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// entry is one entry of a folder: a file, a folder, or neither if it is ignored or gone.
+// entry is one entry of a folder: a file, a folder, or neither if it is ignored or gone; both if it is a link to a folder.
 func (s *scan) entry(f *folder, d dir, name string, mode fs.FileMode) (File, *folder) {
 	if !utf8.ValidString(name) {
 		return File{Name: name, Trouble: NotUTF8}, nil
@@ -70,6 +70,9 @@ func (s *scan) file(f *folder, name string, st Stat) File {
 	if s.prev != nil && !s.o.Hash {
 		if i, ok := s.prev.FindIn(f.Root, rel); ok {
 			if old := s.prev.At(i); old.Stat == st && !old.Racy && old.visible() {
+				if old.Trouble == Linked {
+					old.Trouble = Fine
+				}
 				return old
 			}
 		}
@@ -77,7 +80,8 @@ func (s *scan) file(f *folder, name string, st Stat) File {
 	return File{Name: name, Stat: st, Trouble: lfs(s.abs(f.Root, rel), st.Size)}
 }
 
-// link follows a symbolic link, if it stays inside the roots and makes no loop. The answer is a file, which may be in trouble, or a folder.
+// link follows a symbolic link, if it stays inside the roots and makes no loop. The answer is a file, which may be in trouble, and a folder if
+// it leads to one.
 func (s *scan) link(f *folder, name string) (File, *folder) {
 	abs := filepath.FromSlash(s.abs(f.Root, join(f.Path, name)))
 	target, err := filepath.EvalSymlinks(abs)
@@ -99,11 +103,15 @@ func (s *scan) link(f *folder, name string) (File, *folder) {
 		if slices.ContainsFunc(sub.links, func(at string) bool { return within(at, target) }) {
 			return File{Name: name, Trouble: Loop}, nil
 		}
-		return File{}, sub
+		return File{Name: name, Trouble: LinkedFolder}, sub
 	case mode != 0:
 		return File{Name: name, Trouble: Irregular}, nil
 	}
-	return s.file(f, name, st), nil
+	file := s.file(f, name, st)
+	if file.Trouble == Fine {
+		file.Trouble = Linked
+	}
+	return file, nil
 }
 
 func (s *scan) inside(target string) bool {

@@ -64,7 +64,7 @@ type walker struct {
 
 func (w walker) put(rel string, trouble Trouble) {
 	f := seenFile{trouble: trouble}
-	if trouble == Fine || trouble == LFSPointer || trouble == IgnoreList {
+	if trouble == Fine || trouble == LFSPointer || trouble == Linked || trouble == IgnoreList {
 		data, err := os.ReadFile(filepath.Join(w.o.Roots[w.root], rel))
 		if err != nil {
 			w.t.Fatal(err)
@@ -102,7 +102,7 @@ func (w walker) inRoots(target string) bool {
 }
 
 func (w walker) entry(rel, real string, mode fs.FileMode, way []string, ignore []pattern) {
-	name := filepath.Base(rel)
+	name, linked := filepath.Base(rel), Fine
 	if !utf8.ValidString(name) {
 		w.put(rel, NotUTF8)
 		return
@@ -134,6 +134,10 @@ func (w walker) entry(rel, real string, mode fs.FileMode, way []string, ignore [
 			return
 		}
 		real, mode = target, info.Mode().Type()
+		linked = Linked
+		if isDir && !asFolder {
+			w.put(rel, LinkedFolder)
+		}
 	}
 	switch {
 	case name == IgnoreFile && mode.IsRegular():
@@ -147,7 +151,7 @@ func (w walker) entry(rel, real string, mode fs.FileMode, way []string, ignore [
 		w.put(rel, Irregular)
 	default:
 		data, _ := os.ReadFile(real)
-		trouble := Fine
+		trouble := linked
 		if strings.HasPrefix(string(data), string(lfsPrefix)) && len(data) < 1024 {
 			trouble = LFSPointer
 		}

@@ -50,6 +50,7 @@ func randomEdits(t *testing.T, seed uint64, steps int) {
 		t.Fatalf("first scan: %v %t %t", err, contents, stats)
 	}
 	before := walkAll(t, o)
+	e.disk = e.seenOnDisk()
 	if got := modelOf(t, table); !got.equal(before) {
 		e.fail("first scan", got, before)
 	}
@@ -60,6 +61,7 @@ func randomEdits(t *testing.T, seed uint64, steps int) {
 		}
 		e.settle()
 		after := walkAll(t, o)
+		e.checkLists(table, before, after)
 		o := o
 		o.Relist, o.Hash = e.r.IntN(8) == 0, e.r.IntN(8) == 0
 		next, contents, stats, err := Scan(table, o)
@@ -106,7 +108,7 @@ func (e *editor) checkFind(t *Table, want model) {
 	paths := map[string]int{}
 	for k, f := range want.files {
 		root, p, _ := strings.Cut(k, ":")
-		if f.trouble == Fine || f.trouble == LFSPointer {
+		if f.trouble == Fine || f.trouble == LFSPointer || f.trouble == Linked {
 			paths[p] = max(paths[p], int(root[0]-'0'))
 		}
 	}
@@ -146,6 +148,7 @@ type editor struct {
 	clock time.Time
 	log   []string
 	links int
+	disk  map[string]string // as version control saw it last
 }
 
 func newEditor(t *testing.T, seed uint64) *editor {

@@ -22,8 +22,9 @@ type Options struct {
 	Ignore  []string // of the project file
 	Exclude []string // absolute folders that are passed over: the output, Kiln's own
 	Workers int
-	Relist  bool // list all folders again: what is ignored may be other files than last time
-	Hash    bool // look at the content of every file whose hash is known, whatever its stat says
+	Relist  bool  // list all folders again: what is ignored may be other files than last time
+	Hash    bool  // look at the content of every file whose hash is known, whatever its stat says
+	List    *List // look at these only, and trust prev for all else; without prev, or with Relist or Hash, everything is looked at
 }
 
 // Scan makes the table anew. prev is the table of last time under the same options, or nil: then everything is listed. Files and folders
@@ -33,6 +34,9 @@ type Options struct {
 // First every folder and file of prev is looked at side by side, which is all there is to do if nothing changed. If some folder's
 // entries may be others, the tree is walked from its roots: folders that were found to be as they were are taken over, others
 // are listed. What changed is found by comparing the two tables.
+//
+// With a List the first look is at what it names. What was not looked at keeps the stat it had, so that a later scan without a list
+// sees whatever changed there.
 func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
 	for _, r := range o.Roots {
 		if info, err := os.Stat(r); err != nil {
@@ -46,7 +50,11 @@ func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
 		s.prev = nil
 	}
 	if s.prev != nil && !o.Relist && !o.Hash {
-		switch s.look() {
+		look := s.look
+		if o.List != nil {
+			look = s.lookListed
+		}
+		switch look() {
 		case sameStats:
 			return prev, false, false, nil
 		case otherStats:
@@ -96,6 +104,7 @@ const (
 	sameStats  listing = iota // nothing differs
 	otherStats                // the entries are the same; finding.files has what is known of them now
 	otherNames                // it must be listed
+	otherBelow                // it must be listed, and so must all folders below
 	otherEntry                // it is no folder any more, or a link to one: what holds it must be listed
 )
 
@@ -126,9 +135,22 @@ func (s *scan) lookFolder(old *Folder) finding {
 	if err != nil || old.Racy || st.MTime != old.Stat.MTime || st.CTime != old.Stat.CTime || st.Inode != old.Stat.Inode {
 		return finding{listing: otherNames}
 	}
+	return s.lookFiles(old, d, nil)
+}
+
+// lookFiles compares the entries of a folder of prev, all of them or only some.
+func (s *scan) lookFiles(old *Folder, d dir, only []int) finding {
 	files := s.prev.Files[old.First : old.First+old.Count]
+	n := len(files)
+	if only != nil {
+		n = len(only)
+	}
 	var fresh []File // copied on the first difference
-	for i := range files {
+	for k := range n {
+		i := k
+		if only != nil {
+			i = only[k]
+		}
 		f, l := s.lookFile(old, d, &files[i])
 		if l == otherNames {
 			return finding{listing: otherNames}
@@ -151,8 +173,8 @@ func (s *scan) lookFile(in *Folder, d dir, old *File) (File, listing) {
 	switch old.Trouble {
 	case NotUTF8:
 		return File{}, sameStats
-	case IgnoredLink:
-		return File{}, otherNames // patterns are known where folders are listed
+	case IgnoredLink, LinkedFolder:
+		return File{}, otherNames // patterns, and what is below, are known where folders are listed
 	}
 	st, mode, err := d.stat(old.Name)
 	now := File{Name: old.Name, Stat: st}
@@ -177,6 +199,9 @@ func (s *scan) lookFile(in *Folder, d dir, old *File) (File, listing) {
 	}
 	now.Hash, now.Racy = digest.Hash{}, false
 	now.Trouble = lfs(s.abs(in.Root, join(in.Path, old.Name)), now.Stat.Size)
+	if now.Trouble == Fine && mode == fs.ModeSymlink {
+		now.Trouble = Linked
+	}
 	return now, otherStats
 }
 
@@ -249,6 +274,9 @@ func (s *scan) family() {
 // visit takes a folder over from prev or lists it, and tells the folders in it.
 func (s *scan) visit(f *folder) []*folder {
 	i, known := s.known(f)
+	if known && s.found != nil && s.found[i].listing >= otherBelow {
+		f.force = true
+	}
 	if !known || f.force || s.found == nil || s.found[i].listing > otherStats {
 		return s.list(f)
 	}
@@ -310,7 +338,8 @@ func (s *scan) list(f *folder) (below []*folder) {
 		file, sub := s.entry(f, d, e.Name(), e.Type())
 		if sub != nil {
 			below = append(below, sub)
-		} else if file.Name != "" {
+		}
+		if file.Name != "" {
 			f.files = append(f.files, file)
 		}
 	}

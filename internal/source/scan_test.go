@@ -316,10 +316,10 @@ func TestLinksBehindLinks(t *testing.T) {
 	var table *Table
 	for _, c := range []struct {
 		to        string
-		link, dir Trouble // 99: a folder
+		link, dir Trouble
 	}{
-		{"in", Fine, 99}, {"out", Escapes, Dangling}, {"in", Fine, 99}, {outside, Escapes, Escapes}, {"away", Dangling, Dangling}, {"out", Escapes, Dangling},
-		{"nowhere", Dangling, Dangling}, {"in", Fine, 99}, {"r", Loop, Dangling},
+		{"in", Linked, LinkedFolder}, {"out", Escapes, Dangling}, {"in", Linked, LinkedFolder}, {outside, Escapes, Escapes}, {"away", Dangling, Dangling}, {"out", Escapes, Dangling},
+		{"nowhere", Dangling, Dangling}, {"in", Linked, LinkedFolder}, {"r", Loop, Dangling},
 	} {
 		os.Remove(hop)
 		if err := os.Symlink(c.to, hop); err != nil {
@@ -330,7 +330,7 @@ func TestLinksBehindLinks(t *testing.T) {
 			t.Errorf("to %s: link is there %t, trouble %d", c.to, ok, next.At(i).Trouble)
 		}
 		i, ok := next.FindIn(0, "r/dir")
-		if c.dir == 99 && (ok || !next.HasFolder("r/dir")) || c.dir != 99 && (!ok || next.At(i).Trouble != c.dir) {
+		if !ok || next.At(i).Trouble != c.dir || next.HasFolder("r/dir") != (c.dir == LinkedFolder) {
 			t.Errorf("to %s: the folder is an entry %t, trouble %d", c.to, ok, next.At(i).Trouble)
 		}
 		fresh, _, _ := scanned(t, nil, o)

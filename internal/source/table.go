@@ -22,21 +22,23 @@ type Stat struct {
 	Inode uint64
 }
 
-// Trouble is what is wrong with an entry of a folder. Entries in trouble are kept, so that
-// they are named at each build; but for LFSPointer they are no source files.
+// Trouble is what is special about an entry of a folder, mostly what is wrong with it. Entries in trouble are kept, so that
+// they are named at each build; but for LFSPointer and Linked they are no source files.
 type Trouble uint8
 
 const (
-	Fine        Trouble = iota
-	LFSPointer          // the pointer stands where the content should be
-	Loop                // a symbolic link to a folder above it
-	Escapes             // a symbolic link out of the roots
-	Dangling            // a symbolic link to nothing
-	NotUTF8             // the name is not
-	Irregular           // a pipe, socket or device
-	Unreadable          // a folder that cannot be listed
-	IgnoreList          // no trouble: an ignore file, which is looked after but is no content
-	IgnoredLink         // no trouble: a symbolic link that is ignored because of what it leads to
+	Fine         Trouble = iota
+	LFSPointer           // the pointer stands where the content should be
+	Loop                 // a symbolic link to a folder above it
+	Escapes              // a symbolic link out of the roots
+	Dangling             // a symbolic link to nothing
+	NotUTF8              // the name is not
+	Irregular            // a pipe, socket or device
+	Unreadable           // a folder that cannot be listed
+	IgnoreList           // no trouble: an ignore file, which is looked after but is no content
+	IgnoredLink          // no trouble: a symbolic link that is ignored because of what it leads to
+	Linked               // no trouble: a file that a symbolic link leads to
+	LinkedFolder         // no trouble: a symbolic link to a folder, which is in the table under the link's name
 )
 
 // File is an entry of a folder that is no folder.
@@ -128,7 +130,9 @@ func (t *Table) Find(p string) (Index, int, bool) {
 	return 0, 0, false
 }
 
-func (f *File) visible() bool { return f.Trouble == Fine || f.Trouble == LFSPointer }
+func (f *File) visible() bool {
+	return f.Trouble == Fine || f.Trouble == LFSPointer || f.Trouble == Linked
+}
 
 // HasFolder tells whether some root has the folder.
 func (t *Table) HasFolder(p string) bool {
