@@ -189,7 +189,7 @@ func (s *session) removeStale(wishes map[string]wish) {
 		}
 		delete(s.w.outputs, f)
 		if err := s.removeOutput(f); err != nil {
-			s.messages = append(s.messages, outputError(f, "removed", err))
+			s.messages = append(s.messages, s.outputError(f, "removed", err))
 			continue
 		}
 		delete(s.known, f)
@@ -307,7 +307,7 @@ func (s *session) placeAll(wishes map[string]wish) {
 	for i, err := range errs {
 		if err != nil {
 			s.unplaced[missing[i].t] = true
-			s.messages = append(s.messages, outputError(missing[i].product.File, "written", err))
+			s.messages = append(s.messages, s.outputError(missing[i].product.File, "written", err))
 		}
 	}
 }

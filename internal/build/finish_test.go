@@ -106,7 +106,7 @@ func TestRemovalFails(t *testing.T) {
 	p.unchecked = true
 	for range 2 {
 		b := p.build()
-		if want := "pc/sub/b.txt: error[K0210]: the output cannot be removed: operation not permitted\n  check that the output folder can be written to and nothing stands in the way\n"; b.messages != want {
+		if want := "build/pc/sub/b.txt: error[K0210]: the output cannot be removed: operation not permitted\n  check that the output folder can be written to and nothing stands in the way\n"; b.messages != want {
 			t.Errorf("got %q, not %q", b.messages, want)
 		}
 		if b.ran != "" {
@@ -133,7 +133,7 @@ func TestFolderInTheWay(t *testing.T) {
 		p.unchecked = true
 		for range 2 {
 			b := p.build()
-			if b.Failed != 1 || !strings.HasPrefix(b.messages, "pc/a.txt: error[K0210]: the output cannot be written: ") {
+			if b.Failed != 1 || !strings.HasPrefix(b.messages, "build/pc/a.txt: error[K0210]: the output cannot be written: a folder stands in its place\n") {
 				t.Errorf("failed %d: %q", b.Failed, b.messages)
 			}
 		}
@@ -170,7 +170,7 @@ func TestFileInTheWay(t *testing.T) {
 		p.write(f, "mine")
 		p.unchecked = true
 		for range 2 {
-			if b := p.build(); b.Failed == 0 || b.ran != "" || !strings.Contains(b.messages, "error[K0210]: the output cannot be written: not a directory") {
+			if b := p.build(); b.Failed == 0 || b.ran != "" || !strings.Contains(b.messages, "error[K0210]: the output cannot be written: a file stands where a folder should be") {
 				t.Errorf("%s: failed %d, ran %q: %s", f, b.Failed, b.ran, b.messages)
 			}
 		}

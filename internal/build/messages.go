@@ -150,13 +150,18 @@ func cycleText(ring []string) string {
 	return b.String() + taskAsset(ring[0])
 }
 
-// outputError says that something could not be done to an output: "written", "removed".
-func outputError(file, done string, err error) *diag.Message {
-	m := diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "the output cannot be %s: %v", done, reason(err))
-	if diskFull(err) {
-		return m.WithHint("make room on the disk, then build again; what was built is kept")
+// outputError says that something could not be done to an output: "written", "removed". The file is below the output folder.
+func (s *session) outputError(file, done string, err error) *diag.Message {
+	why, hint := fmt.Sprint(reason(err)), "check that the output folder can be written to and nothing stands in the way"
+	switch {
+	case diskFull(err):
+		hint = "make room on the disk, then build again; what was built is kept"
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EISDIR):
+		why, hint = "a folder stands in its place", "move it away, and build again"
+	case errors.Is(err, syscall.ENOTDIR):
+		why, hint = "a file stands where a folder should be", "move it away, and build again"
 	}
-	return m.WithHint("check that the output folder can be written to and nothing stands in the way")
+	return diag.Errorf(diag.OutputUnwritable, diag.Pos{File: s.p.Output + "/" + file}, "the output cannot be %s: %s", done, why).WithHint("%s", hint)
 }
 
 // ownFiles puts an error of the disk about one of Kiln's own files into words.

@@ -133,19 +133,19 @@ func TestReadOnlyOutput(t *testing.T) {
 		}
 		remount := func(flags uintptr) { p.must(unix.Mount("", p.path("build"), "", unix.MS_REMOUNT|flags, "")) }
 		remount(unix.MS_RDONLY)
-		want := `pc/a.txt: error[K0210]: the output cannot be written: read-only file system
+		want := `build/pc/a.txt: error[K0210]: the output cannot be written: read-only file system
   check that the output folder can be written to and nothing stands in the way
-pc/b.txt: error[K0210]: the output cannot be written: read-only file system
+build/pc/b.txt: error[K0210]: the output cannot be written: read-only file system
   check that the output folder can be written to and nothing stands in the way
-pc/c.s.txt: error[K0210]: the output cannot be written: read-only file system
+build/pc/c.s.txt: error[K0210]: the output cannot be written: read-only file system
   check that the output folder can be written to and nothing stands in the way
 `
 		if before {
-			want = `pc/b.txt: error[K0210]: the output cannot be removed: read-only file system
+			want = `build/pc/b.txt: error[K0210]: the output cannot be removed: read-only file system
   check that the output folder can be written to and nothing stands in the way
-pc/a.txt: error[K0210]: the output cannot be written: read-only file system
+build/pc/a.txt: error[K0210]: the output cannot be written: read-only file system
   check that the output folder can be written to and nothing stands in the way
-pc/c.s.txt: error[K0210]: the output cannot be written: read-only file system
+build/pc/c.s.txt: error[K0210]: the output cannot be written: read-only file system
   check that the output folder can be written to and nothing stands in the way
 `
 		}

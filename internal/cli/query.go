@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -114,6 +115,7 @@ type queryLine struct {
 func (a *app) listQueries() error {
 	t := a.tableOn(a.out)
 	for _, q := range contentdb.Queries() {
+		q.Args, q.SQL = slices.Concat([]string{}, q.Args), strings.TrimSpace(q.SQL)
 		if a.json {
 			if err := a.emit(queryLine{"query", q}); err != nil {
 				return err

@@ -127,6 +127,7 @@ func TestNewRefuses(t *testing.T) {
 		"close":          {func(c *Config) { c.Command[1] = "in}" }, diag.CommandTemplate, "command[1]: a } without its {", "}}"},
 		"empty braces":   {func(c *Config) { c.Command[1] = "{}" }, diag.CommandTemplate, "command[1]: {} is no placeholder", "{{"},
 		"empty detail":   {func(c *Config) { c.Command[1] = "{in:}" }, diag.CommandTemplate, "command[1]: {in:} is no placeholder", "{{"},
+		"tool program":   {func(c *Config) { c.Command[0] = "{tool:bin/x.sh}" }, diag.CommandTemplate, "command[0]: the program itself cannot hold {tool:bin/x.sh}", "write ./bin/x.sh"},
 		"program":        {func(c *Config) { c.Command[0] = "glslc-{platform}" }, diag.CommandTemplate, "command[0]: the program itself cannot hold {platform}", "one program"},
 		"zero byte":      {func(c *Config) { c.Command[2] = "\x00" }, diag.CommandTemplate, "command[2]: an argument cannot hold a zero byte", "remove"},
 		"list in text": {func(c *Config) { c.Settings[0].Default = []string{"1"} }, diag.CommandTemplate,

@@ -144,6 +144,8 @@ func (k knownNames) refuse(p part, alone, program bool) (text, hint string) {
 	whole := strings.Trim(p.String(), "{}")
 	_, isOutput := k.outputs[p.detail]
 	switch {
+	case program && p.name == "tool" && p.detail != "":
+		return fmt.Sprintf("the program itself cannot hold %v", p), fmt.Sprintf("write ./%s: a path is relative to the project", strings.TrimPrefix(p.detail, "./"))
 	case program:
 		return fmt.Sprintf("the program itself cannot hold %v", p), "name one program; a rule for each platform can choose another processor"
 	case p.name == "tool" && p.detail != "":
