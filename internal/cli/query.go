@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/diag"
 )
 
 // defaultLimit is how many rows a query shows to people unless they say.
@@ -104,7 +107,14 @@ func (a *app) openDatabase() (*contentdb.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return contentdb.OpenReadOnly(p.DatabasePath())
+	db, err := contentdb.OpenReadOnly(p.DatabasePath())
+	var m *diag.Message
+	if errors.As(err, &m) { // paths in messages are relative to the project
+		if rel, rerr := filepath.Rel(p.Dir, m.File); rerr == nil {
+			m.File = filepath.ToSlash(rel)
+		}
+	}
+	return db, err
 }
 
 type queryLine struct {
