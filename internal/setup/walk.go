@@ -196,9 +196,6 @@ func (t *tree) below(root string) *branch {
 			b.files = append(b.files, rel)
 		}
 	}
-	if prefix == "" {
-		b.ignored = append(b.ignored, Ignore{"kiln.ids", "Kiln's own list of resource ids"})
-	}
 	for _, ig := range t.ignored {
 		if !strings.HasPrefix(ig.folder+"/", prefix) {
 			continue
