@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -36,6 +37,37 @@ func TestCodes(t *testing.T) {
 		if should {
 			t.Errorf("nothing uses %s: take it out, or if it was ever released, mark it as no longer used", name)
 		}
+	}
+}
+
+// TestCodesAreExplained: docs/messages.md has one row for each code, in order in each table.
+func TestCodesAreExplained(t *testing.T) {
+	page, err := os.ReadFile("../../docs/messages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]int{}
+	last := ""
+	for line := range strings.Lines(string(page)) {
+		m := regexp.MustCompile(`^\| (K\d{4}) (?:\* )?\| .+ \| .+ \|$`).FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			last = ""
+			continue
+		}
+		rows[m[1]]++
+		if m[1] <= last {
+			t.Errorf("%s stands behind %s", m[1], last)
+		}
+		last = m[1]
+	}
+	for _, c := range codes(t) {
+		if n := rows[c.number]; n != 1 {
+			t.Errorf("%s (%s) has %d rows", c.number, c.name, n)
+		}
+		delete(rows, c.number)
+	}
+	for number := range rows {
+		t.Errorf("%s is no code", number)
 	}
 }
 
