@@ -74,11 +74,12 @@ func (p *fixture) texts() {
 // TestFullDisk has too little room for outputs, for state, or for anything. Each build says so; when there is room again, the next
 // one gives what a clean one gives.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	if !inOwnMounts(t) {
 		return
 	}
 	for _, where := range []string{"build", ".kiln"} {
-		for _, leave := range []int{0, 64 << 10, 400 << 10, 1 << 20, 2 << 20} {
+		for _, leave := range []int{0, 400 << 10, 2 << 20} {
 			p := newProject(t, someTexts)
 			p.texts()
 			p.mount(where, "size=4m")
@@ -120,6 +121,7 @@ func (p *fixture) halfOutputs() {
 
 // TestReadOnlyOutput cannot write to the output folder.
 func TestReadOnlyOutput(t *testing.T) {
+	t.Parallel()
 	if !inOwnMounts(t) {
 		return
 	}
@@ -167,6 +169,7 @@ build/pc/c.s.txt: error[K0210]: the output cannot be written: read-only file sys
 
 // TestReadOnlySources builds what cannot be written, as from a disc.
 func TestReadOnlySources(t *testing.T) {
+	t.Parallel()
 	if !inOwnMounts(t) {
 		return
 	}

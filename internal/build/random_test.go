@@ -10,12 +10,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
 var (
-	steps = flag.Int("steps", 100, "how many edits and builds TestRandom does")
+	steps = flag.Int("steps", 200/slowdown, "how many edits and builds TestRandom does")
 	long  = flag.Duration("long", 0, "do TestRandom over and over for so long")
 )
 
@@ -290,7 +291,9 @@ func (r *random) part() {
 	case 2:
 		req = Request{LastGood: true}
 	case 3:
-		req = Request{Reporter: &cancelling{left: r.rng.IntN(5), cancel: cancel}}
+		c := &cancelling{cancel: cancel}
+		c.left.Store(r.rng.Int64N(5))
+		req = Request{Reporter: c}
 	}
 	b, err := r.p.try(ctx, req)
 	r.note("build of a part %v %v %v: ran %s, %v", req.Patterns, req.Platforms, req.FailFast, b.ran, err)
@@ -299,12 +302,12 @@ func (r *random) part() {
 // cancelling stops a build after some jobs.
 type cancelling struct {
 	silent
-	left   int
+	left   atomic.Int64
 	cancel context.CancelFunc
 }
 
 func (c *cancelling) JobFinished(string, bool, time.Duration) {
-	if c.left--; c.left <= 0 {
+	if c.left.Add(-1) <= 0 {
 		c.cancel()
 	}
 }
