@@ -76,12 +76,16 @@ func (p *Project) folderRules(t *source.Table, dir string) ([]project.Rule, diag
 			continue
 		}
 		name := p.prefixes()[root] + file
-		data, err := os.ReadFile(t.Abs(root, file))
+		h, err := t.Hash(i) // so that a change of it is noticed
+		var data []byte
 		if err == nil {
-			_, err = t.Hash(i) // so that a change of it is noticed
+			data, err = os.ReadFile(t.Abs(root, file))
+		}
+		if err == nil && digest.Of(data) != h {
+			err = source.ErrChanged // what was read is not what the next build would compare with
 		}
 		if err != nil {
-			l = append(l, diag.Errorf(diag.SourceUnreadable, diag.Pos{File: name}, "the rules cannot be read: %v", err))
+			l = append(l, diag.Errorf(diag.SourceUnreadable, diag.Pos{File: name}, "the rules cannot be read: %v", reason(err)))
 			continue
 		}
 		r, errs := project.ParseRules(name, base, data)

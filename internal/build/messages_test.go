@@ -11,6 +11,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -288,4 +289,21 @@ func TestBlobLost(t *testing.T) {
 	p.procs = testProcessors(&hooks{call: func(context.Context, string, processor.Job) error { return nil }})
 	p.wants("a.txt b.s")
 	p.nothing()
+}
+
+// TestRulesChangeMeanwhile evaluates rules that are no longer those of the table of files, as when they are saved right after the scan.
+func TestRulesChangeMeanwhile(t *testing.T) {
+	p := newProject(t, "-- assets/a.txt --\na\n-- assets/rules.toml --\n[[rules]]\nmatch = \"a.txt\"\nprocessor = \"none\"\n")
+	pr := p.open()
+	roots, _ := pr.roots()
+	table, _, _, err := source.Scan(nil, source.Options{Roots: roots, Workers: 1})
+	p.must(err)
+	if _, _, l := pr.evaluate(table); l != nil {
+		t.Fatal(l)
+	}
+	p.write("assets/rules.toml", "[[rules]]\nmatch = \"a.txt\"\nprocessor = \"copy\"\n")
+	_, _, l := pr.evaluate(table)
+	if want := "assets/rules.toml: error[K0106]: the rules cannot be read: the file changed while it was read"; len(l) != 1 || l[0].Error() != want {
+		t.Errorf("got %v", l)
+	}
 }
