@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/state"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -24,8 +26,12 @@ var (
 	seed  = flag.Uint64("seed", 0, "seed of random tests; 0: another one each time")
 )
 
-// childDir names, in the environment, the project that this program is to build in place of running tests.
-const childDir = "KILN_TEST_CHILD"
+// In the environment childDir names the project that this program is to build in place of running tests. With childHolds, its first job
+// says so and waits for the end of standard input.
+const (
+	childDir   = "KILN_TEST_CHILD"
+	childHolds = "KILN_TEST_HOLDS"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
@@ -36,9 +42,17 @@ func TestMain(m *testing.M) {
 
 // child builds a project as another process would.
 func child(dir string) int {
-	p, err := Open(Config{Dir: dir, Version: "test", Processors: testProcessors(&hooks{call: slowly})})
+	call := slowly
+	if os.Getenv(childHolds) != "" {
+		call = func(ctx context.Context, line string, job processor.Job) error {
+			fmt.Println("holds")
+			io.Copy(io.Discard, os.Stdin)
+			return slowly(ctx, line, job)
+		}
+	}
+	p, err := Open(Config{Dir: dir, Version: "test", Processors: testProcessors(&hooks{call: call})})
 	if err == nil {
-		err = p.Lock(context.Background(), true, func() {})
+		err = p.Lock(context.Background(), true, func() { fmt.Println("waits") })
 	}
 	if err == nil {
 		_, err = p.Build(context.Background(), Request{Reporter: silent{}})
@@ -150,8 +164,8 @@ func mess(p *fixture, rng *rand.Rand, n int) {
 	}
 }
 
-// wholeOutputs tells of outputs that are none: what is in the output folder must be what some job wrote.
-func wholeOutputs(p *fixture) {
+// written are the hashes of all that jobs wrote, as far as traces tell.
+func (p *fixture) written() map[digest.Hash]bool {
 	p.Helper()
 	traces, _, err := state.OpenTraces(p.path(".kiln/traces"), true)
 	p.must(err)
@@ -163,8 +177,15 @@ func wholeOutputs(p *fixture) {
 			}
 		}
 	}
-	err = filepath.WalkDir(p.path("build"), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+	return written
+}
+
+// wholeOutputs tells of outputs that are none: what is in the output folder must be what some job wrote.
+func wholeOutputs(p *fixture) {
+	p.Helper()
+	written := p.written()
+	err := filepath.WalkDir(p.path("build"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), cas.TempPrefix) {
 			return nil
 		}
 		b, err := os.ReadFile(path)

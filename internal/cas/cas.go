@@ -273,6 +273,9 @@ func (s *Store) mkdir(dir string) error {
 // Forget forgets which folders are there; for when somebody else may have removed some.
 func (s *Store) Forget() { s.made.Clear() }
 
+// TempPrefix begins the names of outputs that are about to be put in place.
+const TempPrefix = ".kiln-"
+
 // Ways to put a blob into the output tree, best first.
 const (
 	byReflink = iota // shares the bytes, not the file: an edit of the output cannot damage the blob
@@ -283,7 +286,7 @@ const (
 var sharing = [byCopy]func(src, dst string) error{byReflink: reflink, byLink: os.Link}
 
 // Materialise makes the file dst the blob's content, whole or not at all, read-only. Folders are made as needed. A way
-// that the file system refuses is not tried again.
+// that the file system refuses is not tried again. After an error a file whose name begins with TempPrefix may be left in dst's folder.
 func (s *Store) Materialise(h digest.Hash, dst string) error {
 	if err := s.mkdir(filepath.Dir(dst)); err != nil {
 		return err
@@ -325,7 +328,7 @@ func (s *Store) share(way int, src, dst string) error {
 			return err
 		}
 	}
-	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(".kiln-%d-%d", os.Getpid(), s.temp.Add(1)))
+	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(TempPrefix+"%d-%d", os.Getpid(), s.temp.Add(1)))
 	if err := s.ways[way](src, tmp); err != nil {
 		return err
 	}
@@ -335,7 +338,9 @@ func (s *Store) share(way int, src, dst string) error {
 func (s *Store) rename(tmp, dst string) error {
 	// rename(2) does nothing if both are links to one file, and leaves tmp.
 	err := replaceFile(tmp, dst)
-	os.Remove(tmp)
+	if rerr := os.Remove(tmp); err == nil && !errors.Is(rerr, fs.ErrNotExist) {
+		err = rerr
+	}
 	return err
 }
 
@@ -345,7 +350,7 @@ func (s *Store) copy(src, dst string) error {
 		return err
 	}
 	defer in.Close()
-	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(".kiln-%d-%d", os.Getpid(), s.temp.Add(1)))
+	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(TempPrefix+"%d-%d", os.Getpid(), s.temp.Add(1)))
 	out, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

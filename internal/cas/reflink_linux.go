@@ -24,7 +24,9 @@ func reflink(src, dst string) error {
 	}
 	out.Close()
 	if err != nil {
-		os.Remove(dst)
+		if rerr := os.Remove(dst); rerr != nil {
+			return rerr
+		}
 		return &os.PathError{Op: "reflink", Path: dst, Err: err}
 	}
 	return nil

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -33,12 +34,16 @@ func (s *scan) entry(f *folder, d dir, name string, mode fs.FileMode) (File, *fo
 		file = File{Name: name, Trouble: Irregular}
 	default:
 		st, now, err := d.stat(name)
-		if err != nil || now != 0 {
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && now != 0:
 			return File{}, nil // gone since it was listed, or something else
+		case err != nil:
+			file = File{Name: name, Trouble: Unseen}
+		default:
+			file = s.file(f, name, st)
 		}
-		file = s.file(f, name, st)
 	}
-	if file.Trouble != IgnoreList && ignored(f.ignore, rel, false) {
+	if file.Trouble != IgnoreList && (file.Trouble != Unseen || name != IgnoreFile) && ignored(f.ignore, rel, false) {
 		return File{}, nil
 	}
 	return file, nil
@@ -136,13 +141,19 @@ func lfs(abs string, size int64) Trouble {
 		return Fine
 	}
 	f, err := os.Open(abs)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return Fine // who reads it will say so
+	}
 	if err != nil {
-		return Fine
+		return Unseen
 	}
 	defer f.Close()
 	head := make([]byte, len(lfsPrefix))
-	if _, err := io.ReadFull(f, head); err != nil || !bytes.Equal(head, lfsPrefix) {
+	switch _, err := io.ReadFull(f, head); {
+	case err == nil && bytes.Equal(head, lfsPrefix):
+		return LFSPointer
+	case err == nil, err == io.EOF, err == io.ErrUnexpectedEOF:
 		return Fine
 	}
-	return LFSPointer
+	return Unseen
 }

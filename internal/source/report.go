@@ -20,6 +20,7 @@ var troubles = map[Trouble]struct {
 	Dangling:   {diag.Error, diag.SourceUnreadable, "this symbolic link leads to nothing", "remove the link, or put back what it pointed to"},
 	NotUTF8:    {diag.Error, diag.NameNotUTF8, "the name of this file is not valid UTF-8", "rename it; it was passed over"},
 	Irregular:  {diag.Error, diag.NotARegularFile, "this is a pipe, a socket or a device, not a file", "remove it, or name it in " + IgnoreFile},
+	Unseen:     {diag.Error, diag.SourceUnreadable, "this file cannot be looked at", "check its permissions and those of its folder"},
 	Unreadable: {diag.Error, diag.SourceUnreadable, "this folder cannot be listed", "check its permissions"},
 }
 

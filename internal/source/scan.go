@@ -88,6 +88,7 @@ type folder struct {
 	real   string    // its path without symbolic links, in the system's own form
 	ignore []pattern // of the project and of the ignore files down to here
 	links  []string  // real paths of the folders that hold the symbolic links on the way here
+	unread bool      // its ignore file cannot be read
 	force  bool      // what prev has of it is not to be trusted
 	gone   bool
 }
@@ -199,7 +200,10 @@ func (s *scan) lookFile(in *Folder, d dir, old *File) (File, listing) {
 	}
 	now.Hash, now.Racy = digest.Hash{}, false
 	now.Trouble = lfs(s.abs(in.Root, join(in.Path, old.Name)), now.Stat.Size)
-	if now.Trouble == Fine && mode == fs.ModeSymlink {
+	switch {
+	case now.Trouble == Unseen:
+		return File{}, otherNames
+	case now.Trouble == Fine && mode == fs.ModeSymlink:
 		now.Trouble = Linked
 	}
 	return now, otherStats
@@ -281,8 +285,9 @@ func (s *scan) visit(f *folder) []*folder {
 		return s.list(f)
 	}
 	f.Folder, f.files = s.prev.Folders[i], s.filesNow(i)
-	if e, ok := entryIn(f.files, IgnoreFile); ok {
-		s.readIgnore(f, e)
+	if e, ok := entryIn(f.files, IgnoreFile); ok && !s.readIgnore(f, e) {
+		f.files = nil
+		return s.list(f)
 	}
 	subs := make([]*folder, len(s.below[i]))
 	for k, j := range s.below[i] {
@@ -323,12 +328,11 @@ func (s *scan) list(f *folder) (below []*folder) {
 		return nil
 	}
 	defer d.close()
-	if f.Stat, err = d.self(); err != nil {
-		f.gone = true
-		return nil
+	var entries []fs.DirEntry
+	if f.Stat, err = d.self(); err == nil {
+		f.Racy = racy(f.Stat.MTime, now)
+		entries, err = d.list()
 	}
-	f.Racy = racy(f.Stat.MTime, now)
-	entries, err := d.list()
 	if err != nil {
 		f.files = []File{{Name: ".", Trouble: Unreadable}}
 		return nil
@@ -336,6 +340,9 @@ func (s *scan) list(f *folder) (below []*folder) {
 	s.listIgnore(f, d, entries)
 	for _, e := range entries {
 		file, sub := s.entry(f, d, e.Name(), e.Type())
+		if f.unread && file.Trouble == IgnoreList {
+			file.Trouble = Unseen
+		}
 		if sub != nil {
 			below = append(below, sub)
 		}
@@ -357,7 +364,7 @@ func (s *scan) listIgnore(f *folder, d dir, entries []fs.DirEntry) {
 	for _, e := range entries {
 		if e.Name() == IgnoreFile {
 			after, _ = s.entry(f, d, e.Name(), e.Type())
-			s.readIgnore(f, after)
+			f.unread = !s.readIgnore(f, after)
 		}
 	}
 	if before != after || before.Racy {
@@ -365,18 +372,21 @@ func (s *scan) listIgnore(f *folder, d dir, entries []fs.DirEntry) {
 	}
 }
 
-// readIgnore adds the patterns of a folder's ignore file.
-func (s *scan) readIgnore(f *folder, e File) {
+// readIgnore adds the patterns of a folder's ignore file, and tells whether it could be read. One that could not ignores nothing:
+// more is built then, and nothing that was is taken away.
+func (s *scan) readIgnore(f *folder, e File) bool {
 	if e.Trouble != IgnoreList {
-		return
+		return e.Trouble != Unseen
 	}
 	base := ""
 	if f.Path != "" {
 		base = f.Path + "/"
 	}
-	if data, err := os.ReadFile(s.abs(f.Root, join(f.Path, IgnoreFile))); err == nil && len(data) <= maxIgnoreFile {
+	data, err := os.ReadFile(s.abs(f.Root, join(f.Path, IgnoreFile)))
+	if err == nil && len(data) <= maxIgnoreFile {
 		f.ignore = append(slices.Clip(f.ignore), parsePatterns(string(data), base)...)
 	}
+	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
 // assemble makes the table of what was kept.

@@ -39,6 +39,7 @@ const (
 	IgnoredLink          // no trouble: a symbolic link that is ignored because of what it leads to
 	Linked               // no trouble: a file that a symbolic link leads to
 	LinkedFolder         // no trouble: a symbolic link to a folder, which is in the table under the link's name
+	Unseen               // a file that cannot be looked at, or an ignore file that cannot be read
 )
 
 // File is an entry of a folder that is no folder.

@@ -1,0 +1,103 @@
+package build
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// another is another kiln at work in a project.
+type another struct {
+	testing.TB
+	cmd   *exec.Cmd
+	input io.Closer
+	said  *bufio.Reader
+}
+
+func (p *fixture) another(holds bool) *another {
+	p.Helper()
+	exe, err := os.Executable()
+	p.must(err)
+	a := &another{TB: p, cmd: exec.Command(exe)}
+	a.cmd.Env = append(os.Environ(), childDir+"="+p.dir)
+	if holds {
+		a.cmd.Env = append(a.cmd.Env, childHolds+"=1")
+	}
+	a.cmd.Stderr = os.Stderr
+	a.input, err = a.cmd.StdinPipe()
+	p.must(err)
+	out, err := a.cmd.StdoutPipe()
+	p.must(err)
+	a.said = bufio.NewReader(out)
+	p.must(a.cmd.Start())
+	p.Cleanup(func() { a.cmd.Process.Kill() })
+	return a
+}
+
+// says waits until it says something.
+func (a *another) says(want string) {
+	a.Helper()
+	if got, err := a.said.ReadString('\n'); got != want+"\n" {
+		a.Fatalf("says %q, not %q: %v", got, want, err)
+	}
+}
+
+func (a *another) kill() {
+	a.Helper()
+	a.cmd.Process.Kill()
+	if a.cmd.Wait() == nil {
+		a.Fatal("ended before it was killed")
+	}
+}
+
+func (a *another) ends() {
+	a.Helper()
+	a.input.Close()
+	io.Copy(io.Discard, a.said)
+	if err := a.cmd.Wait(); err != nil {
+		a.Errorf("another kiln: %v", err)
+	}
+}
+
+// TestWaiting has several kilns wait for one that is at work. That one is killed, or one of them is, or none; the others go on, one
+// after the other, and what they leave is right.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "-- assets/use.s --\nuse 1.s 2.s\n-- assets/glob.s --\nglob **\n")
+	p.procs = testProcessors(&hooks{call: slowly})
+	for i := range 8 {
+		p.write(fmt.Sprintf("assets/%d.s", i), fmt.Sprintf("text %d\nscratch\nhook", i))
+	}
+	for n, what := range []string{"first", "holder", "waiter", "none"} {
+		p.write("assets/1.s", fmt.Sprintf("text %d\nscratch\nhook", 100+n))
+		p.remove("build/pc/2.s.txt")
+		p.remove(fmt.Sprintf("assets/%d.s", 7-n))
+		holder := p.another(true)
+		holder.says("holds")
+		var waiters []*another
+		for range 3 {
+			w := p.another(false)
+			w.says("waits")
+			waiters = append(waiters, w)
+		}
+		switch what {
+		case "first", "holder":
+			p.write("assets/2.s", fmt.Sprintf("text %d\nscratch\nhook", 200+n)) // those who wait have seen nothing yet
+			holder.kill()
+		case "waiter":
+			waiters[1].kill()
+			waiters = append(waiters[:1], waiters[2])
+			holder.ends()
+		case "none":
+			holder.ends()
+		}
+		for _, w := range waiters {
+			w.ends()
+		}
+		p.wants("")
+		p.nothing()
+	}
+}
