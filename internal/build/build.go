@@ -13,6 +13,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -93,7 +94,8 @@ type session struct {
 	results  []*engine.Result
 	number   uint64
 	stopped  bool
-	killed   bool            // the build before did not come to its end
+	killed   bool            // the build before did not come to its end, or left something lying about
+	untidy   bool            // something lies about that could not be removed
 	hashes   []digest.Hash   // of prev.Sources as they were: a build goes on with that table if no file changed
 	unplaced map[*task]bool  // tasks whose outputs could not be written
 	known    map[string]bool // files in the output tree that Kiln put there
@@ -141,22 +143,31 @@ func (s *session) run(ctx context.Context) (*Report, error) {
 	return s.build(ctx, table)
 }
 
-// tempPrefix begins the names of outputs that package cas is about to put in place.
-const tempPrefix = ".kiln-"
-
 // tidy removes what a build that was killed left lying about, scratch folders and outputs that had no name yet.
 func (s *session) tidy() {
 	if !s.p.underWay() {
 		return
 	}
 	s.killed = true
-	os.RemoveAll(s.p.scratchDir())
-	filepath.WalkDir(s.p.OutputDir(), func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && strings.HasPrefix(e.Name(), tempPrefix) {
-			os.Remove(path)
+	s.untidy = errors.Join(os.RemoveAll(s.p.scratchDir()), s.p.removeTemps()) != nil
+}
+
+// removeTemps removes outputs that had no name yet.
+func (p *Project) removeTemps() error {
+	var errs error
+	filepath.WalkDir(p.OutputDir(), func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return nil // where Kiln may not look it has not written
+		case err == nil && !e.IsDir() && strings.HasPrefix(e.Name(), cas.TempPrefix):
+			err = os.Remove(path)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs = errors.Join(errs, err)
 		}
 		return nil
 	})
+	return errs
 }
 
 func (s *session) readSnapshot() error {
@@ -209,7 +220,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 			return nil
 		}
 	}
-	if _, err := os.Lstat(s.p.DatabasePath()); errors.Is(err, fs.ErrNotExist) {
+	if !contentdb.Intact(s.p.DatabasePath()) {
 		return nil
 	}
 	if stats {

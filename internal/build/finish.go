@@ -378,6 +378,9 @@ func (s *session) save(r *Report) error {
 	if err := state.WriteSnapshot(s.p.snapshotPath(), next); err != nil {
 		return err
 	}
+	if s.w.untidy && s.p.removeTemps() != nil || s.untidy {
+		return nil // the next build tries again
+	}
 	return removeAll(s.p.underWayPath())
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/source"
@@ -22,7 +23,7 @@ type Verified struct {
 	Messages                 diag.List // what was wrong; all of it is mended by the next build
 }
 
-// Verify hashes every source file whose content is known, every product and every blob, and reports what their
+// Verify hashes every source file whose content is known, every product and every blob, reads the content database, and reports what their
 // times did not show. What is wrong is made known to the next build: a wrong source hash is dropped, a damaged blob removed, a
 // damaged product forgotten. The caller holds the lock, and builds afterwards.
 func (p *Project) Verify(ctx context.Context) (*Verified, error) {
@@ -37,6 +38,12 @@ func (p *Project) Verify(ctx context.Context) (*Verified, error) {
 	}
 	if err := v.blobs(ctx, blobs); err != nil {
 		return nil, err
+	}
+	if reason, err := contentdb.Verify(p.DatabasePath()); err != nil {
+		return nil, err
+	} else if reason != "" {
+		v.Messages = append(v.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "%s", reason).
+			WithHint("the next build makes it anew"))
 	}
 	if s.prev == nil {
 		return v, nil

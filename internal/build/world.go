@@ -69,6 +69,7 @@ type world struct {
 	outputs   map[string]state.Output    // files in the output tree that are as they should be
 	edited    map[string]source.Presence // those that are not
 	unsettled bool                       // a file changed between two looks at it in this build
+	untidy    bool                       // an output could not be put in place: what was to become it may lie beside
 
 	scratches atomic.Int64
 }
@@ -287,6 +288,9 @@ func (w *world) place(p *engine.Product) error {
 	}
 	abs := filepath.Join(w.output, filepath.FromSlash(p.File))
 	if err := w.blobs.Materialise(p.Hash, abs); err != nil {
+		w.mu.Lock()
+		w.untidy = true
+		w.mu.Unlock()
 		return err
 	}
 	st, _, err := source.StatPath(abs)

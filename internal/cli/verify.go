@@ -23,8 +23,8 @@ func newVerifyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Look at every byte of sources and products, and mend what is wrong",
-		Long: `Hash every source file that was built, every product and every stored blob, and tell what sizes and times
-did not show: a damaged disk, an output that somebody edited. A build mends it.`,
+		Long: `Hash every source file that was built, every product and every stored blob, check the content database, and tell
+what sizes and times did not show: a damaged disk, an output that somebody edited. A build mends it.`,
 		GroupID: groupMake,
 		Example: "  kiln verify\n  kiln verify --no-build",
 		Args:    atMost(0),

@@ -77,7 +77,9 @@ func Open(path string) (*DB, Opened, error) {
 	}
 	conn, err := connect(path)
 	if err == nil && !opened.Fresh {
-		err = check(conn)
+		if err = check(conn); err == nil && !Intact(path) {
+			err = cutOff
+		}
 	}
 	if reason, unusable := whyUnusable(err); unusable {
 		if conn != nil {
@@ -199,7 +201,7 @@ func whyUnusable(err error) (reason string, unusable bool) {
 	case sqlite.ResultReadOnly:
 		return "it cannot be written", true
 	case sqlite.ResultIOErr:
-		return "it is cut off", code == sqlite.ResultIOErrShortRead
+		return string(cutOff), code == sqlite.ResultIOErrShortRead
 	}
 	return "", false
 }
@@ -215,8 +217,34 @@ func setAside(path string) error {
 
 // create makes the tables in one transaction: a reader finds all of them or an empty file.
 func create(conn *sqlite.Conn) error {
-	return sqlitex.ExecuteScript(conn, fmt.Sprintf("%s;%s;%s; PRAGMA application_id = %d; PRAGMA user_version = %d;",
-		tablesSQL, indexesSQL, viewsSQL, ApplicationID, Version), nil)
+	err := execute(conn, fmt.Sprintf("BEGIN IMMEDIATE; %s;%s;%s; PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;",
+		tablesSQL, indexesSQL, viewsSQL, ApplicationID, Version))
+	if err != nil && !conn.AutocommitEnabled() {
+		err = errors.Join(err, sqlitex.ExecuteTransient(conn, "ROLLBACK", nil))
+	}
+	return err
+}
+
+// execute runs statements one after the other. sqlitex.ExecuteScript puts a savepoint around them, and panics if the disk fails
+// while that is undone.
+func execute(conn *sqlite.Conn, statements string) error {
+	for statements = strings.TrimSpace(statements); statements != ""; statements = strings.TrimSpace(statements) {
+		st, rest, err := conn.PrepareTransient(statements)
+		if err != nil {
+			return err
+		}
+		statements = statements[len(statements)-rest:]
+		for more := true; more && err == nil; {
+			more, err = st.Step()
+		}
+		if ferr := st.Finalize(); err == nil {
+			err = ferr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lastBuild is the newest build that the file knows of.

@@ -125,7 +125,7 @@ func unusable(path string, err error) error {
 		reason = fmt.Sprintf("it cannot be read: %v", err)
 	}
 	return diag.Errorf(diag.ContentDBUnusable, diag.Pos{File: path}, "the content database cannot be used: %s", reason).
-		WithHint("delete it and run `kiln build`, which makes it anew")
+		WithHint("run `kiln verify`, which makes it anew")
 }
 
 // Close closes the file.

@@ -103,7 +103,7 @@ func (w *writer) empty() error {
 			return err
 		}
 	}
-	return sqlitex.ExecuteScript(w.conn, script.String(), nil)
+	return execute(w.conn, script.String())
 }
 
 func (w *writer) putProject(s Start) error {
@@ -170,7 +170,7 @@ func (w *writer) dropPlatform(no int64) error {
 	for _, table := range jobTables {
 		script += fmt.Sprintf("DELETE FROM %s WHERE platform = %d;", table, no)
 	}
-	return sqlitex.ExecuteScript(w.conn, script, nil)
+	return execute(w.conn, script)
 }
 
 // prepare prepares the statements, and learns which numbers are free.
@@ -396,7 +396,7 @@ func (w *writer) deleteAsset(id string) error {
 	for _, table := range jobTables {
 		script += fmt.Sprintf("DELETE FROM %s WHERE asset = %d;", table, no)
 	}
-	if err := sqlitex.ExecuteScript(w.conn, script, nil); err != nil {
+	if err := execute(w.conn, script); err != nil {
 		return err
 	}
 	return w.unlink(no)
@@ -404,12 +404,12 @@ func (w *writer) deleteAsset(id string) error {
 
 // unlink drops what points to an asset that is not there. Its number may be given out again.
 func (w *writer) unlink(no int64) error {
-	return sqlitex.ExecuteScript(w.conn, fmt.Sprintf(`DELETE FROM job_dependency WHERE on_asset = %[1]d;
-		UPDATE diagnostic SET cause = NULL WHERE cause = %[1]d;`, no), nil)
+	return execute(w.conn, fmt.Sprintf(`DELETE FROM job_dependency WHERE on_asset = %[1]d;
+		UPDATE diagnostic SET cause = NULL WHERE cause = %[1]d;`, no))
 }
 
 func (w *writer) putParcels(parcels []Parcel) error {
-	if err := sqlitex.ExecuteScript(w.conn, "DELETE FROM parcel_product; DELETE FROM parcel;", nil); err != nil {
+	if err := execute(w.conn, "DELETE FROM parcel_product; DELETE FROM parcel;"); err != nil {
 		return err
 	}
 	parcel, err := w.conn.Prepare("INSERT INTO parcel (no, name, platform, file, size, hash) VALUES (?, ?, ?, ?, ?, ?)")
@@ -449,7 +449,7 @@ func (w *writer) finish(number int64, s Summary) error {
 		return w.err
 	}
 	if w.everything {
-		if err := sqlitex.ExecuteScript(w.conn, indexesSQL, nil); err != nil {
+		if err := execute(w.conn, indexesSQL); err != nil {
 			return err
 		}
 	}

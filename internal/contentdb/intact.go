@@ -1,0 +1,73 @@
+package contentdb
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// Intact tells whether the file begins as a content database of this version does, and is as long as it says. It reads 100 bytes, so
+// that a build in which nothing changed can afford it; Verify reads all.
+func Intact(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 100) // https://www.sqlite.org/fileformat.html#the_database_header
+	info, err := f.Stat()
+	if _, rerr := io.ReadFull(f, head); err == nil && rerr == nil {
+		number := binary.BigEndian
+		length := int64(number.Uint16(head[16:])) * int64(number.Uint32(head[28:])) // bytes a page, pages
+		if bytes.HasPrefix(head, []byte("SQLite format 3\x00")) && info.Size() >= length &&
+			number.Uint32(head[60:]) == Version && number.Uint32(head[68:]) == ApplicationID {
+			return true
+		}
+	}
+	log, err := os.Stat(path + "-wal") // a reader is at work, and what is missing in the file is there
+	return err == nil && log.Size() > 0
+}
+
+// Verify reads the whole file. If it cannot be used, reason says why, and it has been set aside; reason is
+// empty if it is good, or is not there. The caller holds the project's lock.
+func Verify(path string) (reason string, err error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	conn, err := openReadOnly(path)
+	if err == nil {
+		if err = check(conn); err == nil {
+			err = integrity(conn)
+		}
+		conn.Close()
+	}
+	if err == nil && !Intact(path) {
+		err = cutOff
+	}
+	reason, unusable := whyUnusable(err)
+	if !unusable {
+		return "", err
+	}
+	return reason, setAside(path)
+}
+
+const cutOff = wrong("it is cut off")
+
+// integrity has SQLite compare all pages, tables and indexes.
+func integrity(conn *sqlite.Conn) error {
+	said := "nothing"
+	err := sqlitex.ExecuteTransient(conn, "PRAGMA integrity_check(1)", &sqlitex.ExecOptions{ResultFunc: func(st *sqlite.Stmt) error {
+		said = st.ColumnText(0)
+		return nil
+	}})
+	if err == nil && said != "ok" {
+		err = wrong("it is damaged")
+	}
+	return err
+}
