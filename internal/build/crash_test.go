@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
 		os.Exit(child(dir))
 	}
+	if address := os.Getenv(holdAt); address != "" {
+		os.Exit(hold(address, os.Args[1], os.Args[2]))
+	}
 	os.Exit(m.Run())
 }
 
@@ -55,7 +58,7 @@ func child(dir string) int {
 		err = p.Lock(context.Background(), true, func() { fmt.Println("waits") })
 	}
 	if err == nil {
-		_, err = p.Build(context.Background(), Request{Reporter: silent{}})
+		_, err = p.Build(context.Background(), Request{Reporter: aloud{}})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -37,6 +37,15 @@ type job struct {
 	scratch  string
 	ended    bool
 	passing  error // the first that may pass: what the processor made of it is worth nothing
+	memory   int64 // peak, in bytes; 0: not measured
+}
+
+// UsedMemory says how much memory the job took at most, in bytes, by a measure of what did its work. It is not part of
+// processor.Job; package command looks for it.
+func (j *job) UsedMemory(bytes int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.memory = max(j.memory, bytes)
 }
 
 // mayPass marks an error that has nothing to do with what the job looked at. The job then fails with it, even if the processor

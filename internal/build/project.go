@@ -91,7 +91,7 @@ func (p *Project) install(pr processor.Processor, code string) processor.Info {
 func (p *Project) custom(c *project.CustomProcessor) (processor.Processor, string, error) {
 	cc := command.Config{
 		Name: c.Name, Command: c.Command, Extensions: c.Extensions,
-		Output: c.Output, Outputs: map[string]string{}, Timeout: c.Timeout, Env: c.Env,
+		Output: c.Output, Outputs: map[string]string{}, Timeout: c.Timeout, Memory: c.Memory, Env: c.Env,
 	}
 	for _, o := range c.Outputs {
 		cc.Outputs[o.Name] = o.Extension

@@ -333,6 +333,7 @@ func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 		}
 		if err == nil {
 			out.Products, err = j.result()
+			out.Memory = j.memory // of a run that failed it would say nothing: that may have ended early
 		}
 		if err != nil {
 			out.Products = nil

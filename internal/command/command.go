@@ -27,6 +27,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -176,6 +177,8 @@ type proc struct {
 	outputs  []output // the main one first, then by name
 	args     []argument
 	settings any // as processor.Info.Settings
+
+	own atomic.Int64 // what Kiln itself had at most when it was last looked, in bytes
 }
 
 func (p *proc) Info() processor.Info {

@@ -4,6 +4,7 @@ package command
 
 import (
 	"os/exec"
+	"runtime"
 	"syscall"
 )
 
@@ -27,6 +28,21 @@ func (g *group) started(cmd *exec.Cmd) error {
 // kill ends every process of the group. A group that is gone already is no error; that its
 // number belongs to another one by now would take all other numbers to be used in between.
 func (g *group) kill() { syscall.Kill(-g.id, syscall.SIGKILL) }
+
+// peak is the most memory that the program had, or the largest of those that it started and waited for.
+func (g *group) peak(cmd *exec.Cmd) int64 {
+	if cmd.ProcessState == nil {
+		return 0
+	}
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return int64(usage.Maxrss) // bytes
+	}
+	return int64(usage.Maxrss) << 10
+}
 
 func (g *group) close() {}
 

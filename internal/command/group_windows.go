@@ -83,6 +83,16 @@ func (g *group) kill() {
 	}
 }
 
+// peak is the most memory that the program and all that it started had at once.
+func (g *group) peak(*exec.Cmd) int64 {
+	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+	if g.object == 0 || windows.QueryInformationJobObject(g.object, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)), nil) != nil {
+		return 0
+	}
+	return int64(limits.PeakJobMemoryUsed)
+}
+
 func (g *group) close() {
 	if g.object != 0 {
 		windows.CloseHandle(g.object)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,6 +88,19 @@ func helper(mode string, args []string) error {
 		return os.Symlink(args[1], filepath.Dir(args[0]))
 	case "nothing":
 		return nil
+	case "hold": // OUT MEBIBYTES: and writes how many bytes that made, if the system tells
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return err
+		}
+		touch(n << 20)
+		return os.WriteFile(args[0], fmt.Append(nil, ownPeak()), 0o600)
+	case "nurse": // OUT MEBIBYTES: a child of its own holds that much
+		exe, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		return exec.Command(exe, "hold", args[0], args[1]).Run()
 	case "crash":
 		panic("crash") // exit code 2
 	case "hang": // ADDRESS: with a child that hangs too
@@ -108,6 +122,15 @@ func helper(mode string, args []string) error {
 		return systemHelper(mode, args)
 	}
 	return nil
+}
+
+// touch takes memory, all of it.
+func touch(bytes int) {
+	b := make([]byte, bytes)
+	for i := 0; i < len(b); i += 4 << 10 {
+		b[i] = 1
+	}
+	runtime.KeepAlive(b)
 }
 
 // child starts the helper again, with the same standard output.

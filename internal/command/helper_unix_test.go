@@ -36,7 +36,8 @@ func systemHelper(mode string, args []string) error {
 			return err
 		}
 		cmd := &exec.Cmd{Path: exe, Args: []string{"helper", "wait", args[0]}}
-		return run(context.Background(), cmd, &capture{})
+		_, err = run(context.Background(), cmd, &capture{})
+		return err
 	case "suicide":
 		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}

@@ -45,9 +45,11 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 		Env:  environment(program, v, p.config.Env, job.Env),
 	}
 	var out capture
-	if err := run(timed, cmd, &out); err != nil {
+	peak, err := run(timed, cmd, &out)
+	if err != nil {
 		return p.failure(err, cmd, &out, v)
 	}
+	p.tellMemory(job, peak)
 	if err := p.checkDepfile(v, tools); err != nil {
 		return err
 	}

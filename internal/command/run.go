@@ -23,11 +23,12 @@ var errTimeout = errors.New("timeout")
 
 // run runs a program to its end and collects its output. When the context ends, the program and all that it
 // started are killed; the same happens to what it leaves behind. The error is
-// *exec.ExitError, the context's cause, or says why it did not start.
-func run(ctx context.Context, cmd *exec.Cmd, out *capture) (err error) {
+// *exec.ExitError, the context's cause, or says why it did not start. peak is the most memory
+// that it had, in bytes, as far as the system can tell: see group.peak.
+func run(ctx context.Context, cmd *exec.Cmd, out *capture) (peak int64, err error) {
 	pipes, err := openPipes(cmd, out)
 	if err != nil {
-		return &startError{err}
+		return 0, &startError{err}
 	}
 	// The kernel ends the program when the thread that started it ends (see
 	// dieWithParent), and Go ends threads as it likes unless they are locked.
@@ -39,23 +40,24 @@ func run(ctx context.Context, cmd *exec.Cmd, out *capture) (err error) {
 	g.prepare(cmd)
 	if err := cmd.Start(); err != nil {
 		pipes.drain()
-		return &startError{err}
+		return 0, &startError{err}
 	}
 	if err := g.started(cmd); err != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
 		pipes.drain()
-		return &startError{err}
+		return 0, &startError{err}
 	}
 	alive := context.AfterFunc(ctx, g.kill)
 	err = cmd.Wait()
+	peak = g.peak(cmd)
 	ended := !alive()
 	g.kill() // what it left behind
 	pipes.drain()
 	if ended {
-		return context.Cause(ctx)
+		return peak, context.Cause(ctx)
 	}
-	return err
+	return peak, err
 }
 
 // startError says that a program did not run at all.

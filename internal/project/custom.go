@@ -23,6 +23,7 @@ type CustomProcessor struct {
 	Outputs []CustomOutput // further products, in the order of the file
 	Inputs  []Pattern      // globs from the source root: what it may read besides the asset
 	Timeout time.Duration  // 0: not given
+	Memory  int64          // bytes that one run needs, until one was measured; 0: not given
 	Env     []string       // names of environment variables that it gets
 
 	Settings []CustomSetting // in the order of the file
@@ -102,6 +103,7 @@ func (d *decoder) processor(t *settings.Table, seen, extensions names) CustomPro
 		{name: "outputs", take: func(e *settings.Entry) { p.Outputs = d.outputs(e) }},
 		{name: "inputs", take: func(e *settings.Entry) { p.Inputs = d.patterns(e, `["shaders/include/*.glsl"]`) }},
 		{name: "timeout", take: func(e *settings.Entry) { p.Timeout = d.duration(e) }},
+		{name: "memory", take: func(e *settings.Entry) { p.Memory = d.size(e) }},
 		{name: "env", take: func(e *settings.Entry) { p.Env = d.strs(e, `["SDK_HOME"]`) }},
 		{name: "settings", take: func(e *settings.Entry) { p.Settings = d.customSettings(e) }},
 	})

@@ -154,6 +154,7 @@ func customSchema() object {
 		"outputs":    object{"type": "object", "propertyNames": ref("name"), "additionalProperties": object{"type": "string"}, "description": "Extensions of further products by name."},
 		"inputs":     object{"type": "array", "items": ref("glob"), "description": "What the program may read besides the asset."},
 		"timeout":    text(`How long it may run: "90s", "2m".`),
+		"memory":     object{"type": []string{"string", "integer"}, "description": `What one run needs, until one was measured: "512MiB".`},
 		"env":        texts("Environment variables that it gets."),
 		"settings":   object{"type": "object", "description": "Settings that rules may give: name = default, or name = { default, type, doc }."},
 	}, "name")

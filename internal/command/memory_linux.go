@@ -1,0 +1,23 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+)
+
+// ownPeak is the most memory that this process has had, in bytes. getrusage does not tell: it counts what this process
+// shared with the one that started it.
+func ownPeak() int64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
+			n, _ := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte("kB")))), 10, 64)
+			return n << 10
+		}
+	}
+	return 0
+}
