@@ -47,10 +47,7 @@ func (p *Project) GC(ctx context.Context, req GCRequest) (*Freed, error) {
 }
 
 func (p *Project) gc(ctx context.Context, req GCRequest) (*Freed, error) {
-	s := &session{p: p, start: time.Now(), req: Request{Reporter: silent{}}}
-	if _, err := os.Lstat(p.underWayPath()); err == nil {
-		s.killed = true
-	}
+	s := &session{p: p, start: time.Now(), req: Request{Reporter: silent{}}, killed: p.underWay()}
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
