@@ -63,7 +63,13 @@ func (j *job) plain(err error) *diag.Message {
 			WithHint("make room, then build again; what was built is kept")
 	}
 	text := strings.TrimSuffix(err.Error(), " ("+engine.ErrPassing.Error()+")")
-	if errors.Is(err, os.ErrNotExist) {
+	var missing *fs.PathError
+	switch {
+	case !errors.Is(err, os.ErrNotExist):
+	case errors.As(err, &missing):
+		return diag.Errorf(diag.SourceMissing, here, "it needs %q, which does not exist", missing.Path).
+			WithHint("put the file there, or correct what names it")
+	default:
 		return diag.Errorf(diag.SourceMissing, here, "%s", text)
 	}
 	return diag.Errorf(diag.JobFailed, here, "processor %q: %s", j.t.proc.info.Name, text)

@@ -79,7 +79,8 @@ assets/a.s: error[K0206]: the job wants to read "C:/secret", which is not a path
   use a path relative to the source roots, with forward slashes and without ".."
 `},
 		{"K0207", "-- assets/a.s --\nread gone.txt\n", `
-assets/a.s: error[K0207]: open gone.txt: file does not exist
+assets/a.s: error[K0207]: it needs "gone.txt", which does not exist
+  put the file there, or correct what names it
 `},
 		{"K0208", "-- assets/a.s --\nuse soljer.txt\n-- assets/soldier.txt --\ns\n", `
 assets/a.s: error[K0208]: there is no asset "soljer.txt"

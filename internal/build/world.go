@@ -382,7 +382,10 @@ func frames(stack []byte) []string {
 	for i := at + 2; at >= 0 && i+1 < len(lines) && len(out) < 6; i += 2 {
 		place := strings.TrimSpace(lines[i+1])
 		place, _, _ = strings.Cut(place, " +0x")
-		call, _, _ := strings.Cut(lines[i], "(0x")
+		call := lines[i]
+		if i := strings.LastIndexByte(call, '('); i > 0 { // what follows are addresses, other ones each time
+			call = call[:i]
+		}
 		if strings.Contains(call, "internal/build.(*world)") {
 			break
 		}

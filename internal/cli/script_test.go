@@ -3,10 +3,12 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/png"
@@ -41,7 +43,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// shout is a processor that a team wrote.
+// shout is a processor that a team wrote, and that does what a processor should not if the file says so: PANIC, FAIL, TWICE,
+// READ path, NEED asset.
 type shout struct{}
 
 func (shout) Info() processor.Info {
@@ -56,7 +59,24 @@ func (shout) Process(_ context.Context, job processor.Job) error {
 	if err != nil {
 		return err
 	}
-	return job.Write(processor.Output{Type: "text", Extension: ".txt"}, bytes.ToUpper(text))
+	out := processor.Output{Type: "text", Extension: ".txt"}
+	what, name, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	switch what {
+	case "PANIC":
+		panic("out of breath")
+	case "FAIL":
+		return errors.New("hoarse")
+	case "TWICE":
+		err = job.Write(out, nil)
+	case "READ":
+		_, err = job.ReadFile(name)
+	case "NEED":
+		_, err = job.Products(name)
+	}
+	if err != nil {
+		return err
+	}
+	return job.Write(out, bytes.ToUpper(text))
 }
 
 // teamCopy takes the place of copy.
@@ -87,7 +107,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "snapshot": snapshot, "unchanged": unchanged, "timeless": timeless, "touch": touch,
 			"lock": lock, "png": writePNG, "fields": fields, "jsonlines": jsonLines, "await": await, "writable": writable,
-			"fifo": fifo, "badname": badName,
+			"fifo": fifo, "badname": badName, "cut": cut, "claims": claims,
 		},
 	})
 }
@@ -97,10 +117,20 @@ func TestScripts(t *testing.T) {
 //	tool join OUT IN...   writes the files one after the other
 //	tool fail IN          says that line 2 of the file is wrong
 //	tool hang             makes the file that MARK names, and waits to be killed
+//	tool sleep            waits to be killed
+//	tool idle             does nothing, and succeeds
+//	tool loud OUT         writes the file and to standard error
+//	tool folder OUT       makes a folder where a file should be
+//	tool dep OUT DEP FILE writes the file, and a depfile that says it read FILE of the project
 func tool() {
 	die := func(err error) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	check := func(err error) {
+		if err != nil {
+			die(err)
+		}
 	}
 	switch args := os.Args[2:]; os.Args[1] {
 	case "join":
@@ -126,6 +156,15 @@ func tool() {
 			die(err)
 		}
 		select {}
+	case "sleep":
+		select {}
+	case "loud":
+		fmt.Fprintln(os.Stderr, "deprecated: use louder")
+		check(os.WriteFile(args[0], nil, 0o666))
+	case "folder":
+		check(os.Mkdir(args[0], 0o777))
+	case "dep":
+		check(errors.Join(os.WriteFile(args[0], nil, 0o666), os.WriteFile(args[1], []byte("out: "+filepath.Join(os.Getenv("WORK"), args[2])+"\n"), 0o666)))
 	}
 }
 
@@ -186,15 +225,17 @@ func unchanged(ts *testscript.TestScript, neg bool, dirs []string) {
 var (
 	times = regexp.MustCompile(`\bin \d+\.\d\ds`)
 	took  = regexp.MustCompile(` +[0-9.]+ m?s  `)
+	where = regexp.MustCompile(`_test\.go:\d+`)
 	exact = regexp.MustCompile(`"seconds":[0-9.e-]+`)
 )
 
-// timeless STREAM FILE: writes a stream of the last command to a file, with all durations as 0.
+// timeless STREAM FILE: writes a stream of the last command to a file, with all durations, and lines of these tests, as 0.
 func timeless(ts *testscript.TestScript, _ bool, args []string) {
 	s := ts.ReadFile(args[0])
 	s = strings.ReplaceAll(s, ts.Getenv("WORK"), "WORK")
 	s = times.ReplaceAllString(s, "in 0.00s")
 	s = took.ReplaceAllString(s, "  0 ms  ")
+	s = where.ReplaceAllString(s, "_test.go:0")
 	s = exact.ReplaceAllString(s, `"seconds":0`)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(s), 0o666))
 }
@@ -241,6 +282,25 @@ func writePNG(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Check(png.Encode(f, m))
 	ts.Check(f.Close())
+}
+
+// cut FILE BYTES: keeps only the beginning of a file.
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
+}
+
+// claims FILE WIDTH HEIGHT: makes the header of a PNG claim another size.
+func claims(ts *testscript.TestScript, _ bool, args []string) {
+	b := []byte(ts.ReadFile(args[0]))
+	for i, at := range []int{16, 20} {
+		n, err := strconv.ParseUint(args[1+i], 10, 32)
+		ts.Check(err)
+		binary.BigEndian.PutUint32(b[at:], uint32(n))
+	}
+	binary.BigEndian.PutUint32(b[29:], crc32.ChecksumIEEE(b[12:29]))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o666))
 }
 
 // writable FILE...: takes the write protection off.

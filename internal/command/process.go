@@ -190,9 +190,14 @@ func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
 		text = fmt.Sprintf("%s took longer than %v and was ended", name, p.timeout)
 		hint = fmt.Sprintf("raise `timeout` of the processor %q if it needs that long; does it wait for somebody?", p.config.Name)
 	case errors.As(err, &start):
+		why := start.err
+		var path *fs.PathError
+		if errors.As(why, &path) { // with the path, the text would be another one in each place
+			why = path.Err
+		}
 		return &processor.Problem{
 			Code: string(diag.CommandStart),
-			Text: fmt.Sprintf("%s does not start: %v", name, start.err),
+			Text: fmt.Sprintf("%s does not start: %v", name, why),
 			Hint: "run it by hand; is it a program of this system, and may it be executed?",
 			Err:  errors.Join(err, ErrMoment),
 		}

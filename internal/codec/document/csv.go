@@ -95,7 +95,7 @@ func (r *csvReader) object(header, row []csvCell) (Object, error) {
 		return nil, errorf(Ragged, row[len(header)].at, "the row has %d cells, the header %d", len(row), len(header)).
 			hint("remove the surplus, or put quotes around a cell with the delimiter in it")
 	case len(row) < len(header):
-		return nil, errorf(Ragged, row[len(row)-1].at, "the row ends after %d cells of %d; %q is missing", len(row), len(header), header[len(row)].text).
+		return nil, errorf(Ragged, row[len(row)-1].at, "the row ends after cell %d of %d; %q is missing", len(row), len(header), header[len(row)].text).
 			hint("add the missing cells; they may be empty")
 	}
 	if err := r.left.spend(row[0].at, 0); err != nil {

@@ -121,7 +121,7 @@ func TestRefuse(t *testing.T) {
 		{"csv", "a,,b\n", Syntax, "1:3: column 2 has no name"},
 		{"csv", "é,a,é\n", Duplicate, `1:5: key "é" is given again; the first is at 1:1`},
 		{"csv", "a,b\né,1,2\n", Ragged, "2:5: the row has 3 cells, the header 2"},
-		{"csv", "a,b\n1,2\n\"x\ny\"\n", Ragged, `3:1: the row ends after 1 cells of 2; "b" is missing`},
+		{"csv", "a,b\n1,2\n\"x\ny\"\n", Ragged, `3:1: the row ends after cell 1 of 2; "b" is missing`},
 		{"csv", "é;b\n1;2\n", Ragged, `1:1: the header is one column, "é;b"`},
 		{"csv", "a,b\né,x\"y\n", Syntax, `2:4: bare " in non-quoted`},
 		{"csv", "a\n99999999999999999999\n", Number, "2:1: integer 99999999999999999999"},

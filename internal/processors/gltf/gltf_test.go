@@ -299,7 +299,7 @@ func TestImageErrors(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	delete(c.Others, "models/glow.png")
-	want = []string{`K1417 0:0+0 an image of the model is no asset: asset "models/glow.png": file does not exist | ` +
+	want = []string{`K1417 9:78+44 /images/1: image "models/glow.png" is no asset | ` +
 		`an image file that a model names must be an asset of its own: not ignored, and in no folder that is one asset`}
 	if got := lines(processortest.Problems(processortest.Run(t, New(), c).Err)); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)

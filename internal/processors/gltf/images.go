@@ -80,6 +80,22 @@ func (m *model) replaceImages(files []imageFile) error {
 	return errors.Join(m.problems...)
 }
 
+// noAssets asks for each image file by itself, after all together brought this error, to tell which are no assets.
+func (m *model) noAssets(files []imageFile, err error) error {
+	const hint = "an image file that a model names must be an asset of its own: not ignored, and in no folder that is one asset"
+	for _, f := range files {
+		_, one := m.job.Products(f.path)
+		switch {
+		case errors.Is(one, fs.ErrNotExist):
+			m.fail(m.at(f.image, diag.ModelImageAsset, hint, "image %q is no asset", f.path))
+			err = nil
+		case one != nil:
+			return one
+		}
+	}
+	return err
+}
+
 // referToAssets builds the assets of all image files, side by side, and refers to what came of them: the first
 // texture, or whatever their main product is.
 func (m *model) referToAssets(files []imageFile) error {
@@ -92,11 +108,7 @@ func (m *model) referToAssets(files []imageFile) error {
 	}
 	all, err := m.job.Products(paths...)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &processor.Problem{
-			Code: string(diag.ModelImageAsset), Err: err,
-			Text: fmt.Sprintf("an image of the model is no asset: %v", err),
-			Hint: "an image file that a model names must be an asset of its own: not ignored, and in no folder that is one asset",
-		}
+		return m.noAssets(files, err)
 	}
 	if err != nil {
 		return err

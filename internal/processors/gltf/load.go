@@ -114,7 +114,7 @@ func (m *model) missing(uri *codec.Value, file string) error {
 	}
 	var near []string
 	if len(same) == 0 {
-		if near, err = m.job.Glob(escape(path.Dir(file)) + "/*"); err != nil {
+		if near, err = m.job.Glob(path.Join(escape(path.Dir(file)), "*")); err != nil {
 			return err
 		}
 	}
