@@ -14,7 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-var damages = flag.Int("damages", 40, "in how many places TestDamagedState flips a bit of each file of state, and cuts it; 0: at every byte, which takes hours")
+var damages = flag.Int("damages", 16, "in how many places TestDamagedState flips a bit of each file of state, and cuts it; 0: at every byte, which takes hours")
 
 // TestDamagedState flips a bit of each file of state of the example, or cuts the file there, sometimes after an edit of a source file
 // that no build has seen. The next build is right whatever was hit, says so in a line, and what it leaves is sound.
