@@ -90,7 +90,7 @@ func (p *Project) install(pr processor.Processor, code string) processor.Info {
 // custom makes the processor that the project file declares, and tells what its declaration hashes to.
 func (p *Project) custom(c *project.CustomProcessor) (processor.Processor, string, error) {
 	cc := command.Config{
-		Name: c.Name, Command: c.Command, Extensions: c.Extensions,
+		Name: c.Name, Summary: c.Summary, Version: c.Version, Command: c.Command, Extensions: c.Extensions, Folder: c.Folder,
 		Output: c.Output, Outputs: map[string]string{}, Timeout: c.Timeout, Memory: c.Memory, Env: c.Env,
 	}
 	for _, o := range c.Outputs {

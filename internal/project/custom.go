@@ -1,6 +1,7 @@
 package project
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,9 @@ import (
 // CustomProcessor is a processor of the project's own: one of Script, Wasm and Command is given.
 type CustomProcessor struct {
 	Name       string
+	Summary    string
+	Version    int      // raised to run every job again when Kiln cannot know that the output changes
+	Folder     bool     // its assets are folders
 	Extensions []string // lower case, with the dot
 
 	Script  string   // path of a Starlark script, relative to the project folder
@@ -78,7 +82,7 @@ func (d *decoder) processors(e *settings.Entry) []CustomProcessor {
 }
 
 func (d *decoder) processor(t *settings.Table, seen, extensions names) CustomProcessor {
-	p := CustomProcessor{Span: t.Span, CommandSpan: t.Span, table: t}
+	p := CustomProcessor{Version: 1, Span: t.Span, CommandSpan: t.Span, table: t}
 	d.keys(t, "a processor", []key{
 		{name: "name", missing: `name = "tilemap"`, take: func(e *settings.Entry) {
 			p.NameSpan = e.Value.Span
@@ -89,6 +93,9 @@ func (d *decoder) processor(t *settings.Table, seen, extensions names) CustomPro
 				p.Name = s
 			}
 		}},
+		{name: "summary", take: func(e *settings.Entry) { p.Summary = d.str(e) }},
+		{name: "version", take: func(e *settings.Entry) { p.Version = int(d.integer(e, 1, math.MaxInt32)) }},
+		{name: "folder", take: func(e *settings.Entry) { p.Folder = d.boolean(e) }},
 		{name: "extensions", take: func(e *settings.Entry) { p.Extensions = d.extensions(e, extensions) }},
 		{name: "script", take: func(e *settings.Entry) { p.Script = d.str(e); d.later(e) }},
 		{name: "wasm", take: func(e *settings.Entry) { p.Wasm = d.str(e); d.later(e) }},

@@ -162,6 +162,11 @@ func (d *decoder) integer(e *settings.Entry, low, high int64) int64 {
 	return e.Int
 }
 
+// boolean takes true or false.
+func (d *decoder) boolean(e *settings.Entry) bool {
+	return d.is(e.Value, e.Key, settings.Bool, "write true or false, without quotes") && e.Bool
+}
+
 // name takes a name of a platform, a processor or a parcel.
 func (d *decoder) name(s string, span settings.Span, what string) bool {
 	if settings.Name.MatchString(s) {

@@ -113,6 +113,9 @@ outputs    = { index = ".idx" }
 inputs     = ["tiles/*.png"]
 timeout    = "90s"
 memory     = "512MiB"
+summary    = "Maps of tiles"
+version    = 3
+folder     = false
 env        = ["TILES"]
 settings   = { level = 3, scale = { type = "number", default = 1, doc = "Scale." }, names = ["a"] }
 
@@ -165,13 +168,13 @@ func TestParse(t *testing.T) {
 
 	c := p.Processors[0]
 	check("command", c.Command, []string{"tiles", "{in}", "{out}"})
-	check("custom", []any{c.Name, c.Extensions[0], c.Output, c.Outputs[0].Name, c.Outputs[0].Extension, c.Inputs[0].Text, c.Timeout, c.Memory, c.Env[0]},
-		[]any{"tiles", ".map", ".tmb", "index", ".idx", "tiles/*.png", 90 * time.Second, int64(512 << 20), "TILES"})
+	check("custom", []any{c.Name, c.Extensions[0], c.Output, c.Outputs[0].Name, c.Outputs[0].Extension, c.Inputs[0].Text, c.Timeout, c.Memory, c.Env[0], c.Summary, c.Version, c.Folder},
+		[]any{"tiles", ".map", ".tmb", "index", ".idx", "tiles/*.png", 90 * time.Second, int64(512 << 20), "TILES", "Maps of tiles", 3, false})
 	check("settings", []any{c.Settings[0].Default, c.Settings[1].Default, c.Settings[1].Doc, c.Settings[2].Default}, []any{int64(3), 1.0, "Scale.", []any{"a"}})
 	check("place", at(c.Place("outputs.index", -1)), `kiln.toml:35:24 ".idx"`)
 	check("place of an element", at(c.Place("command", 1)), `kiln.toml:32:24 "{in}"`)
 	check("place of what is not there", at(c.Place("outputs.nothing", -1)), `kiln.toml:35:14 { index = ".idx" }`)
-	check("parcel", []any{p.Parcels[0].Name, p.Parcels[0].Assets[1].Text, at(p.Parcels[0].Assets[1].Span)}, []any{"preload", "fonts/**", `kiln.toml:44:26 "fonts/**"`})
+	check("parcel", []any{p.Parcels[0].Name, p.Parcels[0].Assets[1].Text, at(p.Parcels[0].Assets[1].Span)}, []any{"preload", "fonts/**", `kiln.toml:47:26 "fonts/**"`})
 }
 
 func TestDefaults(t *testing.T) {
