@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
@@ -83,8 +84,13 @@ func collision(names map[caseless]string, root int, prefix, dir, name string) di
 	return diag.List{CaseCollision(prefix+join(dir, name), other)}
 }
 
-// CaseCollision is the message about a file whose name is that of another one but for its case.
+// CaseCollision is the message about a file whose name is that of another one but for its case, or for how its accents are
+// composed. The latter names look the same, so they are told by their code points.
 func CaseCollision(file, other string) *diag.Message {
+	if name := path.Base(file); !strings.EqualFold(name, path.Base(other)) {
+		return diag.Errorf(diag.CaseCollision, diag.Pos{File: file}, "this name, %+q, and %+q differ only in how accents are composed", name, other).
+			WithHint("rename one of them: on macOS they are one file")
+	}
 	return diag.Errorf(diag.CaseCollision, diag.Pos{File: file}, "this name and %q differ only in case", other).
 		WithHint("rename one of them: on Windows and macOS they are one file")
 }

@@ -73,6 +73,18 @@ func scanned(t testing.TB, prev *Table, o Options) (table *Table, contents, stat
 	return table, contents, stats
 }
 
+func TestCaseCollision(t *testing.T) {
+	for _, c := range []struct{ file, other, want string }{
+		{"assets/Hero.png", "hero.png", `this name and "hero.png" differ only in case`},
+		{"assets/\u00e9.txt", "mod/\u00c9.txt", "this name and \"mod/\u00c9.txt\" differ only in case"},
+		{"assets/e\u0301.txt", "\u00e9.txt", `this name, "e\u0301.txt", and "\u00e9.txt" differ only in how accents are composed`},
+	} {
+		if got := CaseCollision(c.file, c.other).Text; got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
 func TestReport(t *testing.T) {
 	one := tree(t, map[string]string{
 		"Hero.png": "1", "hero.png": "2", "HERO.PNG": "3", "art/x": "", "Art/y": "", "ART": "a file", "art/deep/A": "", "art/deep/a/": "",
