@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -37,11 +38,17 @@ func (p *fixture) another(holds bool) *another {
 	return a
 }
 
-// says waits until it says something.
+// says waits until it says something, besides which jobs begin.
 func (a *another) says(want string) {
 	a.Helper()
-	if got, err := a.said.ReadString('\n'); got != want+"\n" {
-		a.Fatalf("says %q, not %q: %v", got, want, err)
+	for {
+		got, err := a.said.ReadString('\n')
+		if got == want+"\n" {
+			return
+		}
+		if err != nil || !strings.HasPrefix(got, "begins ") {
+			a.Fatalf("says %q, not %q: %v", got, want, err)
+		}
 	}
 }
 
