@@ -64,6 +64,7 @@ func (s *session) mirrorOnce(r *Report, next *state.Snapshot) error {
 		b.Delete(id)
 	}
 	s.mirrorAssets(b, next)
+	s.mirrorParcels(b)
 	if err := b.Finish(s.mirrorSummary(r)); err != nil {
 		return err
 	}
@@ -127,6 +128,25 @@ func (s *session) mirrorFiles(b *contentdb.Build) {
 		})
 	}
 	b.PutFiles(files)
+}
+
+// mirrorParcels hands in what the project file says belongs in which parcel, so that what is in none can be asked for. What these
+// products refer to comes along by its references.
+func (s *session) mirrorParcels(b *contentdb.Build) {
+	var parcels []contentdb.Parcel
+	for _, declared := range s.p.Parcels {
+		for _, platform := range s.p.PlatformNames() {
+			p := contentdb.Parcel{Name: declared.Name, Platform: platform}
+			for _, pattern := range declared.Assets {
+				found, _ := match(s.w.assets, nil, pattern.Text) // a bad glob is told of when the project is read
+				for _, a := range found {
+					p.Products = append(p.Products, contentdb.ParcelProduct{AssetID: a.ID})
+				}
+			}
+			parcels = append(parcels, p)
+		}
+	}
+	b.PutParcels(parcels)
 }
 
 // mirrorAssets hands in the assets with a job whose trace is another than in the build that the database knows of.

@@ -83,7 +83,7 @@ SELECT p.name AS platform, 'loose' AS kind, (SELECT output FROM project) || '/' 
 FROM chosen c JOIN product x USING (asset, platform, sub_id) JOIN platform p ON p.no = c.platform
 UNION ALL
 SELECT p.name, 'parcel ' || k.name, (SELECT output FROM project) || '/' || k.file, k.size
-FROM chosen c JOIN parcel_product m USING (asset, sub_id) JOIN parcel k ON k.no = m.parcel AND k.platform = c.platform
+FROM chosen c JOIN parcel_product m USING (asset, sub_id) JOIN parcel k ON k.no = m.parcel AND k.platform = c.platform AND k.file <> ''
   JOIN platform p ON p.no = c.platform
 ORDER BY platform, kind`},
 
