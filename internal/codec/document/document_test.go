@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
 	"pgregory.net/rapid"
@@ -126,7 +125,6 @@ func TestRefuse(t *testing.T) {
 		{"csv", "a,b\né,x\"y\n", Syntax, `2:4: bare " in non-quoted`},
 		{"csv", "a\n99999999999999999999\n", Number, "2:1: integer 99999999999999999999"},
 	} {
-		start := time.Now()
 		_, err := readers()[c.reader]([]byte(c.text))
 		var e *Error
 		if !errors.As(err, &e) {
@@ -135,9 +133,6 @@ func TestRefuse(t *testing.T) {
 		}
 		if e.Fault != c.fault || !strings.Contains(e.Error(), c.want) {
 			t.Errorf("%s %.40q: got fault %d, %q; want %d, %q", c.reader, c.text, e.Fault, e.Error(), c.fault, c.want)
-		}
-		if d := time.Since(start); d > 10*time.Second {
-			t.Errorf("%s %.40q took %v", c.reader, c.text, d)
 		}
 	}
 }
