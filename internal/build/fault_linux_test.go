@@ -25,7 +25,7 @@ import (
 var (
 	faults    = flag.Int("faults", 40, "how many builds TestFaults disturbs, picked at random; 0: each call of each kind, which takes an hour")
 	rooms     = flag.Int64("room", 1600<<10, "TestSmallDisk: up to how much room in bytes there is")
-	roomStep  = flag.Int64("room-step", 200<<10, "TestSmallDisk: from 0 in steps of so many bytes")
+	roomStep  = flag.Int64("room-step", 320<<10, "TestSmallDisk: from 0 in steps of so many bytes")
 	faultOnly = flag.String("fault", "", "TestFaults: only disturbances whose name contains this, such as \"edit write error=EIO\"")
 )
 
