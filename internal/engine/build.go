@@ -403,10 +403,12 @@ func (b *build) suspend(n *node, answers []answer) (ring []string) {
 		m.resumes = append(m.resumes, w)
 	}
 	n.phase = suspended
+	b.mu.Unlock()
+	b.world.Suspended(n.task, on, true) // before the slot is another's: who watches sees the wait begin first
+	b.mu.Lock()
 	b.slots--
 	b.start()
 	b.mu.Unlock()
-	b.world.Suspended(n.task, on, true)
 	<-w.wake
 	b.world.Suspended(n.task, on, false)
 	b.mu.Lock()

@@ -162,7 +162,8 @@ type World interface {
 	// Started and Finished are called without locks around each run, from its goroutine.
 	Started(*Task)
 	Finished(*Result)
-	// Suspended is called when a run begins (true) or ends (false) to wait for another task.
+	// Suspended is called, without locks, when a run begins (true) or ends (false) to wait for another task. It begins before
+	// the slot is free for others.
 	Suspended(t *Task, on []*Task, begins bool)
 }
 
