@@ -29,6 +29,16 @@ type Processor interface {
 	Process(ctx context.Context, job Job) error
 }
 
+// Parter is a processor whose work on one asset falls into parts. Each part has a key and a record of its own, as
+// if it were an asset: what it read decides whether it runs again, and where what it made is the same as
+// before, whoever asked for it does not.
+type Parter interface {
+	Processor
+
+	// Part does one part, named by whoever called [Job.Parts]. Products it writes are the asset's.
+	Part(ctx context.Context, job Job, name string) error
+}
+
 // Info is what Kiln knows of a processor without running it.
 type Info struct {
 	// Name is how rules call it: lower case letters, digits and dashes.
@@ -129,7 +139,11 @@ type Job interface {
 	// they are built side by side. If one of them failed, the error says so; return it.
 	Products(assetIDs ...string) ([][]Product, error)
 
-	// OpenProduct opens a product that Products told of. Its content is recorded.
+	// Parts is Products for parts of this asset's own work, hidden products included: it brings them up to date, side by side, by
+	// calling the processor's [Parter.Part]. A part may ask for parts. Parts that nobody asks for any more are gone, with their products.
+	Parts(names ...string) ([][]Product, error)
+
+	// OpenProduct opens a product that Products or Parts told of. Its content is recorded.
 	OpenProduct(p Product) (File, error)
 
 	// Reference makes a reference to another asset's product that the game needs at
@@ -181,6 +195,10 @@ type Output struct {
 
 	// References are what this product needs at run time.
 	References []Reference
+
+	// Hidden keeps the product out of the output folder and from other assets: it is for other parts of
+	// the asset's own work. Its name need not differ from those of other parts.
+	Hidden bool
 }
 
 // Product is one output of a job.
@@ -190,7 +208,8 @@ type Product struct {
 	Name    string // empty for the main product
 	SubID   uint32 // SubID(Name)
 	Type    string
-	File    string // path below the platform's output folder, forward slashes
+	File    string // path below the platform's output folder, forward slashes; empty if it is hidden
+	Part    string // that made it; empty for the asset's own job
 }
 
 // Reference says that at run time a product needs another one.

@@ -339,6 +339,11 @@ func (j *job) needError(err error, ids []string) error {
 	return err
 }
 
+// Parts brings parts of the asset's own work up to date.
+func (j *job) Parts(names ...string) ([][]processor.Product, error) {
+	return nil, errors.ErrUnsupported
+}
+
 func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 	s := subject(j.t.platform, p.AssetID)
 	needed, err := j.run.Need(s)

@@ -217,6 +217,10 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 	return all, nil
 }
 
+func (j *job) Parts(names ...string) ([][]processor.Product, error) {
+	return nil, errors.ErrUnsupported
+}
+
 func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 	for _, o := range j.c.Others[p.AssetID] {
 		if o.Name == p.Name {
