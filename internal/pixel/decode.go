@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
@@ -29,26 +30,44 @@ type format struct {
 	// than it can hold is refused before memory is taken; 0 is no bound.
 	pixelsPerByte int64
 
-	config func(io.Reader) (image.Config, error)
-	decode func(data []byte) (image.Image, error)
+	config func(data []byte) (Config, error)
+	decode func(data []byte, c Config) (decoded, error)
 }
 
-// reader makes a decoder of bytes of one of a stream.
-func reader(decode func(io.Reader) (image.Image, error)) func([]byte) (image.Image, error) {
-	return func(data []byte) (image.Image, error) { return decode(bytes.NewReader(data)) }
+// decoded is what a decoder made of a file: either one of them.
+type decoded struct {
+	image image.Image
+	light *Float
+}
+
+// config makes a reader of heads of one of the standard library.
+func config(read func(io.Reader) (image.Config, error)) func([]byte) (Config, error) {
+	return func(data []byte) (Config, error) {
+		c, err := read(bytes.NewReader(data))
+		deep := c.ColorModel == color.Gray16Model || c.ColorModel == color.RGBA64Model || c.ColorModel == color.NRGBA64Model
+		return Config{Width: c.Width, Height: c.Height, Deep: deep}, err
+	}
+}
+
+// decoder makes one of a decoder of the standard library.
+func decoder(decode func(io.Reader) (image.Image, error)) func([]byte, Config) (decoded, error) {
+	return func(data []byte, _ Config) (decoded, error) {
+		m, err := decode(bytes.NewReader(data))
+		return decoded{image: m}, err
+	}
 }
 
 // formats is all that can be read. In magic, ? is any byte.
 func formats() []format {
 	return []format{
 		// Deflate makes at most 1032 bytes of one, each at most 8 pixels.
-		{"png", "PNG", " .png ", []string{"\x89PNG\r\n\x1a\n"}, 1032 * 8, png.DecodeConfig, reader(png.Decode)},
+		{"png", "PNG", " .png ", []string{"\x89PNG\r\n\x1a\n"}, 1032 * 8, config(png.DecodeConfig), decoder(png.Decode)},
 		// However it is packed, each 8 x 8 block has a bit at least.
-		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 512, jpeg.DecodeConfig, reader(jpeg.Decode)},
-		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, 0, gif.DecodeConfig, decodeGIF},
-		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 8, bmp.DecodeConfig, reader(bmp.Decode)},
-		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, tiff.DecodeConfig, reader(tiff.Decode)},
-		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, webp.DecodeConfig, reader(webp.Decode)},
+		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 512, config(jpeg.DecodeConfig), decoder(jpeg.Decode)},
+		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, 0, config(gif.DecodeConfig), decodeGIF},
+		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 8, config(bmp.DecodeConfig), decoder(bmp.Decode)},
+		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, config(tiff.DecodeConfig), decoder(tiff.Decode)},
+		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, config(webp.DecodeConfig), decoder(webp.Decode)},
 		{"tga", "TGA", " .tga .icb .vda .vst ", nil, 128, configTGA, decodeTGA},
 	}
 }
@@ -164,46 +183,89 @@ func open(name string, data []byte) (format, error) {
 
 func (f format) size(data []byte) (c Config, err error) {
 	defer f.recovered(&err)
-	ic, err := f.config(bytes.NewReader(data))
+	c, err = f.config(data)
 	if err != nil {
 		return Config{}, f.fault(err)
 	}
-	if ic.Width <= 0 || ic.Height <= 0 {
-		return Config{}, &Error{Fault: Damaged, Format: f.id, Detail: fmt.Sprintf("it claims %d x %d pixels", ic.Width, ic.Height)}
+	if c.Width <= 0 || c.Height <= 0 {
+		return Config{}, &Error{Fault: Damaged, Format: f.id, Detail: fmt.Sprintf("it claims %d x %d pixels", c.Width, c.Height)}
 	}
-	return Config{Width: ic.Width, Height: ic.Height, Format: f.id}, nil
+	c.Format = f.id
+	return c, nil
 }
 
-// Decode reads an image: the first frame, if there are several. The name serves only to know a TGA. Errors are an [*Error].
+// Decode reads an image as 8 bits a channel: the first frame, if there are several. The name serves only to know a
+// TGA. Errors are an [*Error].
 //
-// 16-bit channels are rounded to 8. Colour profiles, gamma and orientation tags are ignored: the numbers
-// in the file are the numbers in the image.
-func Decode(name string, data []byte, lim Limits) (img *Image, err error) {
+// 16-bit channels are rounded to 8. Linear light is clamped to 0..1 and encoded as sRGB.
+func Decode(name string, data []byte, lim Limits) (*Image, error) {
+	_, d, err := decode(name, data, lim, false)
+	if err != nil {
+		return nil, err
+	}
+	if d.light != nil {
+		return d.light.Encoded(), nil
+	}
+	return fromImage(d.image), nil
+}
+
+// DecodePicture is [Decode] with nothing lost: see [Picture].
+func DecodePicture(name string, data []byte, lim Limits) (*Picture, error) {
+	c, d, err := decode(name, data, lim, true)
+	if err != nil {
+		return nil, err
+	}
+	p := &Picture{Format: c.Format, HDR: c.HDR}
+	if c.HDR {
+		p.Float = d.light
+		return p, nil
+	}
+	p.Eight = fromImage(d.image)
+	if c.Deep {
+		p.Float = floatOf(d.image)
+	}
+	return p, nil
+}
+
+// decode checks what a file claims against the limits, then reads it. Deep says that a Float will be made of
+// more than 8 bits a channel.
+func decode(name string, data []byte, lim Limits, deep bool) (c Config, d decoded, err error) {
 	f, err := open(name, data)
 	if err != nil {
-		return nil, err
+		return c, d, err
 	}
-	c, err := f.size(data)
-	if err != nil {
-		return nil, err
+	if c, err = f.size(data); err != nil {
+		return c, d, err
 	}
-	if c.Width > lim.MaxSide || c.Height > lim.MaxSide || 4*int64(c.Width)*int64(c.Height) > lim.MaxBytes {
-		return nil, &Error{Fault: TooLarge, Format: f.id, Width: c.Width, Height: c.Height, Limits: lim}
+	perPixel := int64(4)
+	if c.HDR || deep && c.Deep {
+		perPixel = 16
 	}
-	if n := int64(c.Width) * int64(c.Height); f.pixelsPerByte > 0 && n/f.pixelsPerByte > int64(len(data)) {
-		return nil, &Error{Fault: Truncated, Format: f.id, Width: c.Width, Height: c.Height,
+	n := int64(c.Width) * int64(c.Height)
+	if c.Width > lim.MaxSide || c.Height > lim.MaxSide || perPixel*n > lim.MaxBytes {
+		return c, d, &Error{Fault: TooLarge, Format: f.id, Width: c.Width, Height: c.Height, Limits: lim}
+	}
+	if f.pixelsPerByte > 0 && n/f.pixelsPerByte > int64(len(data)) {
+		return c, d, &Error{Fault: Truncated, Format: f.id, Width: c.Width, Height: c.Height,
 			Detail: fmt.Sprintf("%d bytes cannot hold %d x %d pixels", len(data), c.Width, c.Height)}
 	}
 	defer f.recovered(&err)
-	m, err := f.decode(data)
-	if err != nil {
-		return nil, f.fault(err)
+	if d, err = f.decode(data, c); err != nil {
+		return c, d, f.fault(err)
 	}
-	if b := m.Bounds(); b.Dx() != c.Width || b.Dy() != c.Height {
-		return nil, &Error{Fault: Damaged, Format: f.id, Detail: fmt.Sprintf("the head says %d x %d pixels, the data %d x %d",
-			c.Width, c.Height, b.Dx(), b.Dy())}
+	w, h := d.size()
+	if w != c.Width || h != c.Height {
+		return c, d, &Error{Fault: Damaged, Format: f.id, Detail: fmt.Sprintf("the head says %d x %d pixels, the data %d x %d",
+			c.Width, c.Height, w, h)}
 	}
-	return fromImage(m), nil
+	return c, d, nil
+}
+
+func (d decoded) size() (w, h int) {
+	if d.light != nil {
+		return d.light.Width, d.light.Height
+	}
+	return d.image.Bounds().Dx(), d.image.Bounds().Dy()
 }
 
 // recovered turns a panic of a decoder into an error: they are the work of others, and are fed by anybody.
@@ -239,17 +301,10 @@ func (f format) fault(err error) *Error {
 }
 
 // decodeGIF puts the first frame, which may be smaller, where it belongs on the GIF's screen.
-func decodeGIF(data []byte) (image.Image, error) {
-	c, err := gif.DecodeConfig(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
+func decodeGIF(data []byte, c Config) (decoded, error) {
 	m, err := gif.Decode(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	if m.Bounds() == image.Rect(0, 0, c.Width, c.Height) {
-		return m, nil
+	if err != nil || m.Bounds() == image.Rect(0, 0, c.Width, c.Height) {
+		return decoded{image: m}, err
 	}
 	frame := fromImage(m)
 	screen := image.NewNRGBA(image.Rect(0, 0, c.Width, c.Height))
@@ -258,22 +313,20 @@ func decodeGIF(data []byte) (image.Image, error) {
 		from := 4 * ((y-m.Bounds().Min.Y)*frame.Width + at.Min.X - m.Bounds().Min.X)
 		copy(screen.Pix[screen.PixOffset(at.Min.X, y):], frame.Pix[from:from+4*at.Dx()])
 	}
-	return screen, nil
+	return decoded{image: screen}, nil
 }
 
-func configTGA(r io.Reader) (image.Config, error) {
-	var head [18]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return image.Config{}, err
-	}
-	h, err := tga.ParseHeader(head[:])
-	return image.Config{Width: h.Width, Height: h.Height}, err
+func configTGA(data []byte) (Config, error) {
+	h, err := tga.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height}, err
 }
 
-func decodeTGA(data []byte) (image.Image, error) {
-	h, pix, err := tga.Decode(data)
-	if err != nil {
-		return nil, err
-	}
-	return &image.NRGBA{Pix: pix, Stride: 4 * h.Width, Rect: image.Rect(0, 0, h.Width, h.Height)}, nil
+func decodeTGA(data []byte, c Config) (decoded, error) {
+	_, pix, err := tga.Decode(data)
+	return eightBits(pix, c), err
+}
+
+// eightBits is straight RGBA8 as the standard library has it.
+func eightBits(pix []byte, c Config) decoded {
+	return decoded{image: &image.NRGBA{Pix: pix, Stride: 4 * c.Width, Rect: image.Rect(0, 0, c.Width, c.Height)}}
 }

@@ -73,7 +73,7 @@ func TestDecodeFiles(t *testing.T) {
 		t.Run(tt.file, func(t *testing.T) {
 			data := read(t, tt.file)
 			c, err := DecodeConfig(tt.file, data)
-			if want := (Config{8, 6, tt.format}); err != nil || c != want {
+			if want := (Config{Width: 8, Height: 6, Format: tt.format}); err != nil || c != want {
 				t.Errorf("config is %+v, %v; want %+v", c, err, want)
 			}
 			m, err := Decode(tt.file, data, DefaultLimits())

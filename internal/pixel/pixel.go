@@ -1,7 +1,8 @@
 // Package pixel is images in memory: decoding what artists save, and the few operations that make a
 // texture of it.
 //
-// Its rules: an [Image] is always RGBA, 8 bits a channel, straight alpha, rows top down. A size that a file
+// Its rules: an [Image] is always RGBA, 8 bits a channel, straight alpha, rows top down; a [Float] is the same in
+// floating point. A size that a file
 // claims is checked before memory is taken for it. Whatever is in a file, the worst that
 // happens is an [*Error]. The same bytes give the same pixels on every machine.
 package pixel
@@ -21,19 +22,43 @@ func New(width, height int) *Image {
 	return &Image{width, height, make([]byte, 4*width*height)}
 }
 
-// Limits is what [Decode] will take memory for.
-type Limits struct {
-	MaxSide  int   // width and height, in pixels
-	MaxBytes int64 // 4*width*height
+// Picture is all of an image file that a texture can use.
+type Picture struct {
+	Format string // as of [Sniff]
+
+	// Eight has the numbers of the file, 16 bits rounded to 8. It is nil if HDR: whoever wants 8 bits then decides
+	// how bright they are, or takes [Float.Encoded].
+	Eight *Image
+
+	// Float is there if the file has more than 8 bits a channel. Integers become 0..1, in the file's own
+	// encoding, as in Eight. If HDR, it is linear light, which may be over 1.
+	Float *Float
+	HDR   bool
 }
 
-// DefaultLimits is 16384 x 16384, the largest texture of today's graphics hardware, in 1 GiB.
+// Size in pixels.
+func (p *Picture) Size() (width, height int) {
+	if p.HDR {
+		return p.Float.Width, p.Float.Height
+	}
+	return p.Eight.Width, p.Eight.Height
+}
+
+// Limits is what [Decode] and [DecodePicture] will take memory for.
+type Limits struct {
+	MaxSide  int   // width and height, in pixels
+	MaxBytes int64 // 4*width*height, or 16*width*height where a [Float] is made
+}
+
+// DefaultLimits is 16384 x 16384, the largest texture of today's graphics hardware, in 1 GiB; as [Float] 8192 x 8192.
 func DefaultLimits() Limits { return Limits{MaxSide: 16384, MaxBytes: 1 << 30} }
 
 // Config is what the head of an image file says.
 type Config struct {
 	Width, Height int
 	Format        string // as of [Sniff]
+	Deep          bool   // more than 8 bits a channel: [DecodePicture] makes a [Float]
+	HDR           bool   // linear light, which may be over 1
 }
 
 // Fault is what is wrong with an image file.
