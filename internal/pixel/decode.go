@@ -17,6 +17,7 @@ import (
 	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
 
+	"github.com/kiln-pipeline/kiln/internal/codec/hdr"
 	"github.com/kiln-pipeline/kiln/internal/codec/tga"
 )
 
@@ -68,6 +69,7 @@ func formats() []format {
 		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 8, config(bmp.DecodeConfig), decoder(bmp.Decode)},
 		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, config(tiff.DecodeConfig), decoder(tiff.Decode)},
 		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, config(webp.DecodeConfig), decoder(webp.Decode)},
+		{"hdr", "Radiance HDR", " .hdr .pic ", []string{"#?RADIANCE", "#?RGBE"}, 0, configHDR, decodeHDR},
 		{"tga", "TGA", " .tga .icb .vda .vst ", nil, 128, configTGA, decodeTGA},
 	}
 }
@@ -76,7 +78,6 @@ func formats() []format {
 var strangers = [...]struct{ name, magic string }{
 	{"a Photoshop document", "8BPS"},
 	{"an OpenEXR image", "v/1\x01"},
-	{"a Radiance HDR image", "#?RADIANCE"},
 	{"a QOI image", "qoif"},
 	{"a DDS texture", "DDS "},
 	{"a KTX texture", "\xabKTX 11\xbb"},
@@ -285,7 +286,7 @@ func (f format) fault(err error) *Error {
 	)
 	text := err.Error()
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, tga.ErrTruncated):
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, tga.ErrTruncated), errors.Is(err, hdr.ErrTruncated):
 		e.Fault = Truncated
 		return e
 	// These decoders and the riff reader below webp make plain texts of it.
@@ -293,7 +294,7 @@ func (f format) fault(err error) *Error {
 		e.Fault = Truncated
 		return e
 	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
-		errors.Is(err, bmp.ErrUnsupported), errors.Is(err, tga.ErrUnsupported):
+		errors.Is(err, bmp.ErrUnsupported), errors.Is(err, tga.ErrUnsupported), errors.Is(err, hdr.ErrUnsupported):
 		e.Fault = Unsupported
 	}
 	e.Detail = text
@@ -324,6 +325,16 @@ func configTGA(data []byte) (Config, error) {
 func decodeTGA(data []byte, c Config) (decoded, error) {
 	_, pix, err := tga.Decode(data)
 	return eightBits(pix, c), err
+}
+
+func configHDR(data []byte) (Config, error) {
+	h, err := hdr.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height, Deep: true, HDR: true}, err
+}
+
+func decodeHDR(data []byte, c Config) (decoded, error) {
+	h, pix, err := hdr.Decode(data, c.Width*c.Height)
+	return decoded{light: &Float{h.Width, h.Height, pix}}, err
 }
 
 // eightBits is straight RGBA8 as the standard library has it.
