@@ -42,6 +42,7 @@ var allowed = map[string]string{
 		"internal/project internal/settings internal/source internal/state processor doublestar flock uuid x/sys",
 	"internal/command": "internal/diag internal/digest processor doublestar x/sys",
 
+	"internal/codec/astc":     "internal/codec/block",
 	"internal/codec/atlas":    "",
 	"internal/codec/block":    "",
 	"internal/codec/dds":      "",
