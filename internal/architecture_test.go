@@ -47,12 +47,13 @@ var allowed = map[string]string{
 	"internal/codec/block":    "",
 	"internal/codec/dds":      "",
 	"internal/codec/document": "go-toml yaml",
+	"internal/codec/exr":      "",
 	"internal/codec/gltf":     "",
 	"internal/codec/hdr":      "",
 	"internal/codec/ktx2":     "",
 	"internal/codec/tga":      "",
 	"internal/maxrects":       "",
-	"internal/pixel":          "internal/codec/hdr internal/codec/tga x/image",
+	"internal/pixel":          "internal/codec/exr internal/codec/hdr internal/codec/tga x/image",
 	"internal/texture":        "internal/codec/dds internal/codec/ktx2 internal/diag internal/pixel processor",
 
 	"internal/processors": "internal/processors/atlas internal/processors/copy internal/processors/data internal/processors/gltf " +

@@ -10,13 +10,16 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"math"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
 
+	"github.com/kiln-pipeline/kiln/internal/codec/exr"
 	"github.com/kiln-pipeline/kiln/internal/codec/hdr"
 	"github.com/kiln-pipeline/kiln/internal/codec/tga"
 )
@@ -32,7 +35,7 @@ type format struct {
 	pixelsPerByte int64
 
 	config func(data []byte) (Config, error)
-	decode func(data []byte, c Config) (decoded, error)
+	decode func(data []byte, maxPixels int) (decoded, error)
 }
 
 // decoded is what a decoder made of a file: either one of them.
@@ -51,8 +54,8 @@ func config(read func(io.Reader) (image.Config, error)) func([]byte) (Config, er
 }
 
 // decoder makes one of a decoder of the standard library.
-func decoder(decode func(io.Reader) (image.Image, error)) func([]byte, Config) (decoded, error) {
-	return func(data []byte, _ Config) (decoded, error) {
+func decoder(decode func(io.Reader) (image.Image, error)) func([]byte, int) (decoded, error) {
+	return func(data []byte, _ int) (decoded, error) {
 		m, err := decode(bytes.NewReader(data))
 		return decoded{image: m}, err
 	}
@@ -70,6 +73,7 @@ func formats() []format {
 		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, config(tiff.DecodeConfig), decoder(tiff.Decode)},
 		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, config(webp.DecodeConfig), decoder(webp.Decode)},
 		{"hdr", "Radiance HDR", " .hdr .pic ", []string{"#?RADIANCE", "#?RGBE"}, 0, configHDR, decodeHDR},
+		{"exr", "OpenEXR", " .exr ", []string{"v/1\x01"}, 0, configEXR, decodeEXR},
 		{"tga", "TGA", " .tga .icb .vda .vst ", nil, 128, configTGA, decodeTGA},
 	}
 }
@@ -77,7 +81,6 @@ func formats() []format {
 // strangers are formats that people are likely to hand in and that cannot be read.
 var strangers = [...]struct{ name, magic string }{
 	{"a Photoshop document", "8BPS"},
-	{"an OpenEXR image", "v/1\x01"},
 	{"a QOI image", "qoif"},
 	{"a DDS texture", "DDS "},
 	{"a KTX texture", "\xabKTX 11\xbb"},
@@ -251,7 +254,7 @@ func decode(name string, data []byte, lim Limits, deep bool) (c Config, d decode
 			Detail: fmt.Sprintf("%d bytes cannot hold %d x %d pixels", len(data), c.Width, c.Height)}
 	}
 	defer f.recovered(&err)
-	if d, err = f.decode(data, c); err != nil {
+	if d, err = f.decode(data, int(min(lim.MaxBytes/perPixel, math.MaxInt))); err != nil {
 		return c, d, f.fault(err)
 	}
 	w, h := d.size()
@@ -284,9 +287,12 @@ func (f format) fault(err error) *Error {
 		unsupportedJPEG jpeg.UnsupportedError
 		unsupportedTIFF tiff.UnsupportedError
 	)
+	is := func(of ...error) bool {
+		return slices.ContainsFunc(of, func(target error) bool { return errors.Is(err, target) })
+	}
 	text := err.Error()
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, tga.ErrTruncated), errors.Is(err, hdr.ErrTruncated):
+	case is(io.ErrUnexpectedEOF, io.EOF, exr.ErrTruncated, hdr.ErrTruncated, tga.ErrTruncated):
 		e.Fault = Truncated
 		return e
 	// These decoders and the riff reader below webp make plain texts of it.
@@ -294,15 +300,21 @@ func (f format) fault(err error) *Error {
 		e.Fault = Truncated
 		return e
 	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
-		errors.Is(err, bmp.ErrUnsupported), errors.Is(err, tga.ErrUnsupported), errors.Is(err, hdr.ErrUnsupported):
+		is(bmp.ErrUnsupported, exr.ErrUnsupported, hdr.ErrUnsupported, tga.ErrUnsupported):
 		e.Fault = Unsupported
+	case is(exr.ErrTooLarge, hdr.ErrTooLarge):
+		e.Fault = TooLarge
 	}
 	e.Detail = text
 	return e
 }
 
 // decodeGIF puts the first frame, which may be smaller, where it belongs on the GIF's screen.
-func decodeGIF(data []byte, c Config) (decoded, error) {
+func decodeGIF(data []byte, _ int) (decoded, error) {
+	c, err := gif.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return decoded{}, err
+	}
 	m, err := gif.Decode(bytes.NewReader(data))
 	if err != nil || m.Bounds() == image.Rect(0, 0, c.Width, c.Height) {
 		return decoded{image: m}, err
@@ -322,9 +334,9 @@ func configTGA(data []byte) (Config, error) {
 	return Config{Width: h.Width, Height: h.Height}, err
 }
 
-func decodeTGA(data []byte, c Config) (decoded, error) {
-	_, pix, err := tga.Decode(data)
-	return eightBits(pix, c), err
+func decodeTGA(data []byte, _ int) (decoded, error) {
+	h, pix, err := tga.Decode(data)
+	return eightBits(pix, h.Width, h.Height), err
 }
 
 func configHDR(data []byte) (Config, error) {
@@ -332,12 +344,22 @@ func configHDR(data []byte) (Config, error) {
 	return Config{Width: h.Width, Height: h.Height, Deep: true, HDR: true}, err
 }
 
-func decodeHDR(data []byte, c Config) (decoded, error) {
-	h, pix, err := hdr.Decode(data, c.Width*c.Height)
+func decodeHDR(data []byte, maxPixels int) (decoded, error) {
+	h, pix, err := hdr.Decode(data, maxPixels)
+	return decoded{light: &Float{h.Width, h.Height, pix}}, err
+}
+
+func configEXR(data []byte) (Config, error) {
+	h, err := exr.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height, Deep: true, HDR: true}, err
+}
+
+func decodeEXR(data []byte, maxPixels int) (decoded, error) {
+	h, pix, err := exr.Decode(data, maxPixels)
 	return decoded{light: &Float{h.Width, h.Height, pix}}, err
 }
 
 // eightBits is straight RGBA8 as the standard library has it.
-func eightBits(pix []byte, c Config) decoded {
-	return decoded{image: &image.NRGBA{Pix: pix, Stride: 4 * c.Width, Rect: image.Rect(0, 0, c.Width, c.Height)}}
+func eightBits(pix []byte, width, height int) decoded {
+	return decoded{image: &image.NRGBA{Pix: pix, Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}}
 }

@@ -98,6 +98,10 @@ func (e *Error) Error() string {
 	case Unsupported:
 		s = name + " image cannot be read"
 	case TooLarge:
+		if e.Detail != "" {
+			s = name + " image is over the limits"
+			break
+		}
 		return fmt.Sprintf("%s image claims %d x %d pixels, over the limit of %d a side and %d MiB in memory",
 			name, e.Width, e.Height, e.Limits.MaxSide, e.Limits.MaxBytes>>20)
 	}

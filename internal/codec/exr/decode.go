@@ -1,0 +1,262 @@
+package exr
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Decode reads an image as RGBA in linear light, straight alpha, rows top down, 4*Width*Height numbers: the display
+// window. More than maxPixels, there or in the data window, is ErrTooLarge. Numbers are as the file has them, NaN and infinities
+// included.
+func Decode(data []byte, maxPixels int) (Header, []float32, error) {
+	h, err := ParseHeader(data)
+	if err != nil {
+		return h, nil, err
+	}
+	for _, b := range []box{h.display, h.data} {
+		if b.width()*b.height() > maxPixels {
+			return h, nil, fmt.Errorf("%d x %d pixels: %w", b.width(), b.height(), ErrTooLarge)
+		}
+	}
+	blocks := (h.data.height() + h.compression.lines() - 1) / h.compression.lines()
+	if (len(data)-h.offsets)/16 < blocks { // 8 bytes in the table, 8 before its packed bytes
+		return h, nil, ErrTruncated
+	}
+	d := decoder{Header: h, file: data, targets: h.targets()}
+	d.pix = make([]float32, 4*h.Width*h.Height)
+	for i := range blocks {
+		if err := d.block(i); err != nil {
+			return h, nil, fmt.Errorf("block %d: %w", i, err)
+		}
+	}
+	d.straighten()
+	return h, d.pix, nil
+}
+
+type decoder struct {
+	Header
+	file    []byte
+	targets [][]int // for each channel, the places in RGBA that it goes to
+	pix     []float32
+
+	inflate io.ReadCloser // kept, as its window is 32 KiB
+	packed  []byte        // what is unpacked, before its bytes are put in order
+	out     []byte
+}
+
+// targets are where each channel goes: R, G, B and A to themselves, Y to all colours unless there is one of them.
+func (h *Header) targets() [][]int {
+	places := map[string][]int{"R": {0}, "G": {1}, "B": {2}, "A": {3}, "Y": {0, 1, 2}}
+	for _, c := range h.channels {
+		if c.name == "R" || c.name == "G" || c.name == "B" {
+			delete(places, "Y")
+		}
+	}
+	list := make([][]int, len(h.channels))
+	for i, c := range h.channels {
+		list[i] = places[c.name]
+		delete(places, c.name) // a second channel of a name is none
+	}
+	return list
+}
+
+// hasAlpha tells whether there is a channel for it; if not, pixels of the data window are opaque.
+func (d *decoder) hasAlpha() bool {
+	for _, t := range d.targets {
+		if len(t) == 1 && t[0] == 3 {
+			return true
+		}
+	}
+	return false
+}
+
+// block reads block i, counted from the top.
+func (d *decoder) block(i int) error {
+	at := binary.LittleEndian.Uint64(d.file[d.offsets+8*i:])
+	if at > uint64(len(d.file)) || len(d.file)-int(at) < 8 {
+		return ErrTruncated
+	}
+	head := d.file[at:]
+	y := d.data.minY + i*d.compression.lines()
+	if got := int(int32(binary.LittleEndian.Uint32(head))); got != y {
+		return fmt.Errorf("line %d instead of %d: %w", got, y, ErrDamaged)
+	}
+	size := uint64(binary.LittleEndian.Uint32(head[4:]))
+	if uint64(len(head)-8) < size {
+		return ErrTruncated
+	}
+	lines := min(d.compression.lines(), d.data.maxY+1-y)
+	raw, err := d.unpack(head[8:8+size], lines*d.lineSize)
+	if err != nil {
+		return err
+	}
+	for j := range lines {
+		if row := y + j - d.display.minY; row >= 0 && row < d.Height {
+			d.line(raw[j*d.lineSize:][:d.lineSize], row)
+		}
+	}
+	return nil
+}
+
+// line writes a line of the data window to a row of the display window.
+func (d *decoder) line(raw []byte, row int) {
+	from := max(d.data.minX, d.display.minX)
+	n := min(d.data.maxX, d.display.maxX) + 1 - from // less than 1 if they do not meet
+	if n < 1 {
+		return
+	}
+	dst := d.pix[4*(row*d.Width+from-d.display.minX):][:4*n]
+	if !d.hasAlpha() {
+		for i := 3; i < len(dst); i += 4 {
+			dst[i] = 1
+		}
+	}
+	for i, c := range d.channels {
+		size := c.kind.size()
+		src := raw[size*(from-d.data.minX):][:size*n]
+		for _, place := range d.targets[i] {
+			read(dst[place:], src, c.kind)
+		}
+		raw = raw[size*d.data.width():]
+	}
+}
+
+// read writes the numbers of src to every fourth of dst.
+func read(dst []float32, src []byte, k kind) {
+	switch k {
+	case kindHalf:
+		for i := 0; i+1 < len(src); i += 2 {
+			dst[2*i] = half(binary.LittleEndian.Uint16(src[i:]))
+		}
+	case kindFloat:
+		for i := 0; i+3 < len(src); i += 4 {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[i:]))
+		}
+	case kindUint:
+		for i := 0; i+3 < len(src); i += 4 {
+			dst[i] = float32(binary.LittleEndian.Uint32(src[i:]))
+		}
+	}
+}
+
+// half widens IEEE 754 binary16: sign, 5 bits of exponent, 10 of mantissa.
+func half(v uint16) float32 {
+	sign, exp, mantissa := uint32(v>>15)<<31, uint32(v>>10)&31, uint32(v)&1023
+	switch exp {
+	case 0: // subnormal: mantissa * 2^-24
+		return math.Float32frombits(sign | math.Float32bits(float32(mantissa)*0x1p-24))
+	case 31:
+		exp = 255 - 112
+	}
+	return math.Float32frombits(sign | (exp+112)<<23 | mantissa<<13)
+}
+
+// straighten divides colours by alpha.
+func (d *decoder) straighten() {
+	if !d.hasAlpha() {
+		return
+	}
+	for i := 0; i+3 < len(d.pix); i += 4 {
+		if p := d.pix[i : i+4 : i+4]; p[3] > 0 && p[3] != 1 {
+			p[0], p[1], p[2] = p[0]/p[3], p[1]/p[3], p[2]/p[3]
+		}
+	}
+}
+
+// unpack makes size bytes of a block. One that would not have become smaller is stored as it is.
+func (d *decoder) unpack(src []byte, size int) ([]byte, error) {
+	if len(src) == size {
+		return src, nil
+	}
+	if d.compression == none || len(src) > size {
+		return nil, fmt.Errorf("%d bytes instead of %d: %w", len(src), size, ErrDamaged)
+	}
+	// A byte of deflate makes 1032 at most; one of RLE, 64.
+	if size/1032 > len(src) {
+		return nil, fmt.Errorf("%d bytes claim to hold %d: %w", len(src), size, ErrDamaged)
+	}
+	if cap(d.packed) < size {
+		d.packed, d.out = make([]byte, size), make([]byte, size)
+	}
+	d.packed, d.out = d.packed[:size], d.out[:size]
+	var err error
+	if d.compression == rle {
+		err = unpackRuns(d.packed, src)
+	} else {
+		err = d.unpackZIP(d.packed, src)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Bytes are stored as differences plus 128, the even ones of the block before the odd ones.
+	b := d.packed
+	for i := 1; i < len(b); i++ {
+		b[i] += b[i-1] - 128
+	}
+	even, odd := b[:(size+1)/2], b[(size+1)/2:]
+	for i, v := range odd {
+		d.out[2*i], d.out[2*i+1] = even[i], v
+	}
+	if size%2 != 0 {
+		d.out[size-1] = even[size/2]
+	}
+	return d.out, nil
+}
+
+func (d *decoder) unpackZIP(dst, src []byte) (err error) {
+	if d.inflate == nil {
+		d.inflate, err = zlib.NewReader(bytes.NewReader(src))
+	} else {
+		err = d.inflate.(zlib.Resetter).Reset(bytes.NewReader(src), nil)
+	}
+	if err != nil {
+		d.inflate = nil
+		return fmt.Errorf("%v: %w", err, ErrDamaged)
+	}
+	if _, err := io.ReadFull(d.inflate, dst); err != nil {
+		return fmt.Errorf("%v: %w", err, ErrDamaged)
+	}
+	// The checksum comes with the end.
+	if n, err := d.inflate.Read(make([]byte, 1)); n != 0 {
+		return fmt.Errorf("more than %d bytes: %w", len(dst), ErrDamaged)
+	} else if err != io.EOF {
+		return fmt.Errorf("%v: %w", err, ErrDamaged)
+	}
+	return nil
+}
+
+// unpackRuns reads packets: a count below 0 is followed by -count bytes, another by a byte that occurs count+1 times.
+func unpackRuns(dst, src []byte) error {
+	for len(dst) > 0 {
+		if len(src) < 2 {
+			return fmt.Errorf("runs end too early: %w", ErrDamaged)
+		}
+		n := int(int8(src[0]))
+		if n < 0 {
+			n = -n
+			if n > len(src)-1 || n > len(dst) {
+				return fmt.Errorf("packet of %d bytes: %w", n, ErrDamaged)
+			}
+			copy(dst, src[1:1+n])
+			src = src[1+n:]
+		} else {
+			n++
+			if n > len(dst) {
+				return fmt.Errorf("run of %d bytes: %w", n, ErrDamaged)
+			}
+			for i := range dst[:n] {
+				dst[i] = src[1]
+			}
+			src = src[2:]
+		}
+		dst = dst[n:]
+	}
+	if len(src) > 0 {
+		return fmt.Errorf("%d bytes after the last run: %w", len(src), ErrDamaged)
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+// Package exr reads OpenEXR images: scan lines of half, float or uint channels in linear light.
+//
+// It follows "OpenEXR File Layout" and "Technical Introduction to OpenEXR" (openexr.com). What is read:
+//
+//   - files of one part with scan lines, in any line order, that are uncompressed or packed with RLE, ZIPS or ZIP
+//   - the channels R, G, B and A, or Y for grey; all others are passed over
+//   - the display window: what the data window leaves of it is transparent black, what lies outside is cut off
+//
+// Tiles, several parts, deep data, the other compressions and channels of reduced resolution are refused by name. Colours are stored
+// multiplied by alpha; they come back divided by it, but for those of alpha 0, which are light without
+// a surface and are left as they are.
+//
+// Memory is taken for at most the caller's limit of pixels, and for a block of lines only what its packed bytes can unfold to.
+package exr
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+var (
+	ErrTruncated   = errors.New("data ends too early")
+	ErrDamaged     = errors.New("damaged")
+	ErrUnsupported = errors.New("not supported")
+	ErrTooLarge    = errors.New("too large")
+)
+
+const (
+	magic = "\x76\x2f\x31\x01"
+
+	// maxSide keeps products of sides and channels in 64 bits. The specification has no limit.
+	maxSide     = 1 << 20
+	maxChannels = 1024
+)
+
+// Flags of the version field, above the version number, which is 2.
+const (
+	flagTiled     = 0x200
+	flagDeep      = 0x800
+	flagMultipart = 0x1000
+)
+
+// Compression of the blocks of lines.
+type compression byte
+
+const (
+	none compression = iota
+	rle
+	zips
+	zip
+)
+
+func (c compression) String() string {
+	names := [...]string{"none", "RLE", "ZIPS", "ZIP", "PIZ", "PXR24", "B44", "B44A", "DWAA", "DWAB"}
+	if int(c) < len(names) {
+		return names[c]
+	}
+	return fmt.Sprintf("number %d", byte(c))
+}
+
+// lines of a block; the last one may have fewer.
+func (c compression) lines() int {
+	if c == zip {
+		return 16
+	}
+	return 1
+}
+
+// kind of a channel's numbers.
+type kind int32
+
+const (
+	kindUint kind = iota
+	kindHalf
+	kindFloat
+)
+
+// size of a number, in bytes.
+func (k kind) size() int {
+	if k == kindHalf {
+		return 2
+	}
+	return 4
+}
+
+type channel struct {
+	name string
+	kind kind
+}
+
+// box is a rectangle of pixels; both corners are in it.
+type box struct{ minX, minY, maxX, maxY int }
+
+func (b box) width() int  { return b.maxX - b.minX + 1 }
+func (b box) height() int { return b.maxY - b.minY + 1 }
+
+// Header is what a file says of itself.
+type Header struct {
+	Width, Height int        // of the display window
+	Chromaticity  [8]float32 // x and y of red, green, blue and white; zero if it does not say, which means those of Rec. 709
+
+	data, display box
+	compression   compression
+	channels      []channel // as they lie in a line
+	lineSize      int       // bytes of a line, unpacked
+	offsets       int       // where the table of blocks begins
+}
+
+// ParseHeader reads the header and refuses what [Decode] cannot read.
+//
+//	0  4 bytes  76 2f 31 01
+//	4  u32      version 2 and flags
+//	8  ...      attributes: name, 0, type, 0, i32 size, value; a 0 for a name ends them
+//	   u64      offset in the file for each block of lines, from the top of the picture down
+//	   ...      blocks: i32 y of the first line, i32 size, bytes
+func ParseHeader(data []byte) (Header, error) {
+	h := Header{}
+	if len(data) < 8 {
+		return h, ErrTruncated
+	}
+	if string(data[:4]) != magic {
+		return h, fmt.Errorf("no signature: %w", ErrDamaged)
+	}
+	version := binary.LittleEndian.Uint32(data[4:])
+	switch {
+	case version&0xff != 2:
+		return h, fmt.Errorf("version %d: %w", version&0xff, ErrUnsupported)
+	case version&flagMultipart != 0:
+		return h, fmt.Errorf("several parts in a file: %w", ErrUnsupported)
+	case version&flagDeep != 0:
+		return h, fmt.Errorf("deep data: %w", ErrUnsupported)
+	case version&flagTiled != 0:
+		return h, fmt.Errorf("tiles: %w", ErrUnsupported)
+	}
+	seen := map[string]bool{}
+	rest := data[8:]
+	for {
+		name, r, err := cutString(rest)
+		if err != nil {
+			return h, err
+		}
+		if rest = r; name == "" {
+			break
+		}
+		kind, r, err := cutString(rest)
+		if err != nil {
+			return h, err
+		}
+		if len(r) < 4 {
+			return h, ErrTruncated
+		}
+		size := int64(binary.LittleEndian.Uint32(r))
+		if int64(len(r)-4) < size {
+			return h, ErrTruncated
+		}
+		if err := h.attribute(name, kind, r[4:4+size]); err != nil {
+			return h, err
+		}
+		seen[name] = true
+		rest = r[4+size:]
+	}
+	for _, name := range []string{"channels", "compression", "dataWindow", "displayWindow"} {
+		if !seen[name] {
+			return h, fmt.Errorf("no attribute %s: %w", name, ErrDamaged)
+		}
+	}
+	h.offsets = len(data) - len(rest)
+	h.Width, h.Height = h.display.width(), h.display.height()
+	for _, c := range h.channels {
+		h.lineSize += c.kind.size() * h.data.width()
+	}
+	return h, nil
+}
+
+// cutString cuts a text off that ends with a 0, of at most 255 bytes.
+func cutString(b []byte) (s string, rest []byte, err error) {
+	before, _, ok := bytes.Cut(b[:min(len(b), 256)], []byte{0})
+	if !ok && len(b) < 256 {
+		return "", nil, ErrTruncated
+	}
+	if !ok {
+		return "", nil, fmt.Errorf("a name of more than 255 bytes: %w", ErrDamaged)
+	}
+	return string(before), b[len(before)+1:], nil
+}
+
+// attribute takes one of those that matter to the pixels; the others are passed over.
+func (h *Header) attribute(name, kind string, value []byte) (err error) {
+	kinds := map[string]string{"channels": "chlist", "compression": "compression", "dataWindow": "box2i", "displayWindow": "box2i", "chromaticities": "chromaticities"}
+	if want := kinds[name]; want == "" {
+		return nil
+	} else if want != kind {
+		return fmt.Errorf("attribute %s of type %.40q: %w", name, kind, ErrDamaged)
+	}
+	switch name {
+	case "channels":
+		h.channels, err = parseChannels(value)
+	case "compression":
+		if len(value) != 1 {
+			return fmt.Errorf("compression of %d bytes: %w", len(value), ErrDamaged)
+		}
+		if h.compression = compression(value[0]); h.compression > zip {
+			return fmt.Errorf("compression %v: %w", h.compression, ErrUnsupported)
+		}
+	case "dataWindow":
+		h.data, err = parseBox(value)
+	case "displayWindow":
+		h.display, err = parseBox(value)
+	case "chromaticities":
+		if len(value) != 32 {
+			return fmt.Errorf("chromaticities of %d bytes: %w", len(value), ErrDamaged)
+		}
+		for i := range h.Chromaticity {
+			h.Chromaticity[i] = math.Float32frombits(binary.LittleEndian.Uint32(value[4*i:]))
+		}
+	}
+	return err
+}
+
+func parseBox(v []byte) (b box, err error) {
+	if len(v) != 16 {
+		return b, fmt.Errorf("window of %d bytes: %w", len(v), ErrDamaged)
+	}
+	i := func(at int) int { return int(int32(binary.LittleEndian.Uint32(v[at:]))) }
+	b = box{i(0), i(4), i(8), i(12)}
+	for _, n := range []int{b.minX, b.minY, b.maxX, b.maxY} {
+		if n < -maxSide || n > maxSide { // first, so that no sum overflows
+			return b, fmt.Errorf("window from %d, %d to %d, %d: %w", b.minX, b.minY, b.maxX, b.maxY, ErrTooLarge)
+		}
+	}
+	if b.width() < 1 || b.height() < 1 {
+		return b, fmt.Errorf("window of %d x %d: %w", b.width(), b.height(), ErrDamaged)
+	}
+	return b, nil
+}
+
+// parseChannels reads a list of: name, 0, i32 kind, u8 and 3 bytes that do not matter, i32 steps in x and in y; ended by
+// an empty name.
+func parseChannels(v []byte) (list []channel, err error) {
+	colour := false
+	for {
+		name, rest, err := cutString(v)
+		if err != nil {
+			return nil, fmt.Errorf("list of channels without an end: %w", ErrDamaged)
+		}
+		if name == "" {
+			break
+		}
+		if len(rest) < 16 || len(list) == maxChannels {
+			return nil, fmt.Errorf("list of channels: %w", ErrDamaged)
+		}
+		c := channel{name, kind(binary.LittleEndian.Uint32(rest))}
+		if c.kind < kindUint || c.kind > kindFloat {
+			return nil, fmt.Errorf("channel %.40q of kind %d: %w", name, c.kind, ErrDamaged)
+		}
+		if x, y := binary.LittleEndian.Uint32(rest[8:]), binary.LittleEndian.Uint32(rest[12:]); x != 1 || y != 1 {
+			return nil, fmt.Errorf("channel %.40q at a resolution of 1/%d x 1/%d: %w", name, x, y, ErrUnsupported)
+		}
+		list, v = append(list, c), rest[16:]
+		colour = colour || name == "R" || name == "G" || name == "B" || name == "Y"
+	}
+	if !colour {
+		return nil, fmt.Errorf("no channel R, G, B or Y among %s: %w", names(list), ErrUnsupported)
+	}
+	return list, nil
+}
+
+// names are the first few of them, for people.
+func names(list []channel) string {
+	var out []string
+	for _, c := range list {
+		if len(out) == 8 {
+			out = append(out, "...")
+			break
+		}
+		out = append(out, fmt.Sprintf("%.40q", c.name))
+	}
+	if out == nil {
+		return "none"
+	}
+	return strings.Join(out, ", ")
+}
