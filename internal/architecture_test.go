@@ -45,6 +45,7 @@ var allowed = map[string]string{
 	"internal/codec/astc":     "internal/codec/block",
 	"internal/codec/atlas":    "",
 	"internal/codec/block":    "",
+	"internal/codec/bptc":     "internal/codec/block",
 	"internal/codec/dds":      "",
 	"internal/codec/document": "go-toml yaml",
 	"internal/codec/exr":      "",

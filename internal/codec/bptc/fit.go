@@ -1,0 +1,249 @@
+package bptc
+
+import "math"
+
+// group is the pixels of one subset. Channels that a fit is not to see are zero.
+type group struct {
+	n   int
+	at  [16]uint8 // where in the block each is
+	pix [16][4]int32
+	sum [4]int32
+}
+
+// line is the two endpoints of a subset: as they are stored, without parity, and as they are shown.
+type line struct {
+	stored [2][4]uint8
+	parity [2]uint8
+	shown  [2][4]int32
+}
+
+// fitted is what a fit found for a group: a line, an index for each pixel, and the squared error.
+type fitted struct {
+	line
+	index [16]uint8
+	err   int32
+}
+
+// far is an error that every real one is below: 16 pixels of four channels give at most 4,161,600.
+const far = 1 << 30
+
+// sums of a group's pixels by the weight w that their indices give the second endpoint.
+type sums struct {
+	w, ww int32
+	wp    [4]int32
+}
+
+// quadric is the error of a group as endpoints move away from where it is least, its indices held:
+// a*d0*d0 + 2*b*d0*d1 + c*d1*d1 for each channel, to scale.
+type quadric struct{ a, b, c float32 }
+
+// Sets of parities of two endpoints: bit i stands for parities i&1 and i>>1.
+const (
+	evenOnly    = 0b0001
+	oddOnly     = 0b1000
+	equalParity = 0b1001
+	anyParity   = 0b1111
+)
+
+// fit finds a line by the principal axis of the pixels, then by least squares over the indices that each line gives, for as
+// long as that helps and at most rounds times. Endpoints are rounded to what the mode m can store so that the
+// error, which is a quadric, grows least: together, not one by one.
+func (g *group) fit(m *mode7, parities uint8, rounds int, best *fitted) {
+	var try fitted
+	var s sums
+	var ends [2][4]float32
+	g.span(&ends)
+	q := quadric{1, 0, 1}
+	best.err = far
+	for {
+		m.round(&ends, q, parities, &try.line)
+		g.assign(&try, &weights[m.indexBits], 1<<m.indexBits-1, &s)
+		if try.err >= best.err {
+			return
+		}
+		*best = try
+		if rounds--; rounds < 0 || best.err == 0 || !g.solve(&s, &ends, &q) {
+			return
+		}
+	}
+}
+
+// span finds the line through the mean of the pixels along their principal axis, from the first to the last pixel.
+func (g *group) span(ends *[2][4]float32) {
+	var cov [4][4]int32 // n times the covariance
+	for _, p := range g.pix[:g.n] {
+		cov[0][0] += p[0] * p[0]
+		cov[0][1] += p[0] * p[1]
+		cov[0][2] += p[0] * p[2]
+		cov[0][3] += p[0] * p[3]
+		cov[1][1] += p[1] * p[1]
+		cov[1][2] += p[1] * p[2]
+		cov[1][3] += p[1] * p[3]
+		cov[2][2] += p[2] * p[2]
+		cov[2][3] += p[2] * p[3]
+		cov[3][3] += p[3] * p[3]
+	}
+	n := int32(g.n)
+	var m [4][4]float32
+	top := 0
+	for i := range 4 {
+		for j := i; j < 4; j++ {
+			v := float32(n*cov[i][j] - g.sum[i]*g.sum[j])
+			m[i][j], m[j][i] = v, v
+		}
+		if m[i][i] > m[top][top] {
+			top = i
+		}
+	}
+	axis := principal(&m, top)
+	inverse := 1 / float32(n)
+	var mean [4]float32
+	for c := range 4 {
+		mean[c] = float32(g.sum[c]) * inverse
+	}
+	low, high := float32(0), float32(0)
+	for _, p := range g.pix[:g.n] {
+		t := float32((float32(p[0])-mean[0])*axis[0]) + float32((float32(p[1])-mean[1])*axis[1]) +
+			float32((float32(p[2])-mean[2])*axis[2]) + float32((float32(p[3])-mean[3])*axis[3])
+		low, high = min(low, t), max(high, t)
+	}
+	for c := range 4 {
+		ends[0][c] = mean[c] + float32(low*axis[c])
+		ends[1][c] = mean[c] + float32(high*axis[c])
+	}
+}
+
+// principal is the unit vector along the largest eigenvector of a covariance, by power iteration from its
+// row of the largest variance. Zero if there is no variance.
+func principal(m *[4][4]float32, top int) [4]float32 {
+	v := m[top]
+	for range 4 {
+		var most float32
+		var u [4]float32
+		for i := range 4 {
+			u[i] = dot(&m[i], &v)
+			most = max(most, u[i], -u[i])
+		}
+		if most == 0 {
+			return v
+		}
+		scale := 1 / most
+		for i := range 4 {
+			v[i] = u[i] * scale
+		}
+	}
+	scale := 1 / float32(math.Sqrt(float64(dot(&v, &v))))
+	for i := range 4 {
+		v[i] *= scale
+	}
+	return v
+}
+
+func dot(a, b *[4]float32) float32 {
+	return float32(a[0]*b[0]) + float32(a[1]*b[1]) + float32(a[2]*b[2]) + float32(a[3]*b[3])
+}
+
+// assign gives each pixel the index of what is nearest to it along the line, and sums up.
+func (g *group) assign(f *fitted, weights *[16]int32, levels int32, s *sums) {
+	e0, e1 := f.shown[0], f.shown[1]
+	d0, d1, d2, d3 := e1[0]-e0[0], e1[1]-e0[1], e1[2]-e0[2], e1[3]-e0[3]
+	scale := float32(0)
+	if length := d0*d0 + d1*d1 + d2*d2 + d3*d3; length > 0 {
+		scale = float32(levels) / float32(length)
+	}
+	*s = sums{}
+	err := int32(0)
+	for i := range g.n & 31 {
+		p := &g.pix[i&15]
+		p0, p1, p2, p3 := p[0]-e0[0], p[1]-e0[1], p[2]-e0[2], p[3]-e0[3]
+		at := int32(float32(float32(p0*d0+p1*d1+p2*d2+p3*d3)*scale) + 0.5)
+		at = min(max(at, 0), levels)
+		f.index[i&15] = uint8(at)
+		w := weights[at&15]
+		p0 -= (d0*w + 32) >> 6
+		p1 -= (d1*w + 32) >> 6
+		p2 -= (d2*w + 32) >> 6
+		p3 -= (d3*w + 32) >> 6
+		err += p0*p0 + p1*p1 + p2*p2 + p3*p3
+		s.w += w
+		s.ww += w * w
+		s.wp[0] += w * p[0]
+		s.wp[1] += w * p[1]
+		s.wp[2] += w * p[2]
+		s.wp[3] += w * p[3]
+	}
+	f.err = err
+}
+
+// solve finds the endpoints that are best for the indices that were summed, and how the error grows around them.
+// It cannot if all indices are the same.
+func (g *group) solve(s *sums, ends *[2][4]float32, q *quadric) bool {
+	a, b, c := int64(4096*int32(g.n)-128*s.w+s.ww), int64(64*s.w-s.ww), int64(s.ww)
+	det := a*c - b*b
+	if det == 0 {
+		return false
+	}
+	scale := 64 / float64(det)
+	for i := range 4 {
+		x1 := int64(s.wp[i])
+		x0 := int64(64*g.sum[i]) - x1
+		ends[0][i] = float32(float64(c*x0-b*x1) * scale)
+		ends[1][i] = float32(float64(a*x1-b*x0) * scale)
+	}
+	*q = quadric{float32(a), float32(2 * b), float32(c)}
+	return true
+}
+
+// round finds the stored endpoints near ends for which the quadric is least, among all allowed parities.
+func (m *mode7) round(ends *[2][4]float32, q quadric, parities uint8, to *line) {
+	least := float32(math.MaxFloat32)
+	for p := range uint8(4) {
+		if parities>>p&1 == 0 {
+			continue
+		}
+		try := line{parity: [2]uint8{p & 1, p >> 1}}
+		cost := float32(0)
+		for c := range 4 {
+			if m.channelBits(c) > 0 {
+				cost += m.roundChannel(c, ends[0][c], ends[1][c], q, &try)
+			}
+		}
+		if cost < least {
+			least, *to = cost, try
+		}
+	}
+}
+
+// roundChannel tries the neighbours below and above both endpoints.
+func (m *mode7) roundChannel(c int, x0, x1 float32, q quadric, to *line) float32 {
+	p0, p1 := int32(to.parity[0]), int32(to.parity[1])
+	low0, low1 := m.below(c, x0, p0), m.below(c, x1, p1)
+	top := int32(1)<<m.channelBits(c) - 1
+	least := float32(math.MaxFloat32)
+	for v0 := low0; v0 <= min(low0+1, top); v0++ {
+		e0 := m.expand(c, v0, p0)
+		d0 := float32(e0) - x0
+		for v1 := low1; v1 <= min(low1+1, top); v1++ {
+			e1 := m.expand(c, v1, p1)
+			d1 := float32(e1) - x1
+			cost := float32(d0*(float32(q.a*d0)+float32(q.b*d1))) + float32(float32(q.c*d1)*d1)
+			if cost < least {
+				least = cost
+				to.stored[0][c], to.stored[1][c] = uint8(v0), uint8(v1)
+				to.shown[0][c], to.shown[1][c] = e0, e1
+			}
+		}
+	}
+	return least
+}
+
+// below is the greatest value whose expansion is not above x, give or take one.
+func (m *mode7) below(c int, x float32, parity int32) int32 {
+	width := m.channelBits(c)
+	if m.p != noParity {
+		v := int32(float32(x*float32(int32(2)<<width-1))*(1.0/255)) - parity
+		return min(max(v, 0)>>1, 1<<width-1)
+	}
+	v := int32(float32(x*float32(int32(1)<<width-1)) * (1.0 / 255))
+	return min(max(v, 0), 1<<width-1)
+}
