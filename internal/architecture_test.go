@@ -53,13 +53,13 @@ var allowed = map[string]string{
 	"internal/codec/hdr":      "",
 	"internal/codec/ktx2":     "",
 	"internal/codec/tga":      "",
-	"internal/maxrects":       "",
+	"internal/packing":        "",
 	"internal/pixel":          "internal/codec/exr internal/codec/hdr internal/codec/tga x/image",
 	"internal/texture":        "internal/codec/dds internal/codec/ktx2 internal/diag internal/pixel processor",
 
 	"internal/processors": "internal/processors/atlas internal/processors/copy internal/processors/data internal/processors/gltf " +
 		"internal/processors/texture processor",
-	"internal/processors/atlas":   "internal/codec/atlas internal/diag internal/maxrects internal/pixel internal/texture processor doublestar",
+	"internal/processors/atlas":   "internal/codec/atlas internal/diag internal/packing internal/pixel internal/texture processor doublestar",
 	"internal/processors/copy":    "processor",
 	"internal/processors/data":    "internal/codec/document internal/diag processor jsonschema",
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",

@@ -2,7 +2,7 @@
 // textures, and a frame table, which tells where each image is.
 //
 // The way of an image: listed by a glob (files.go), decoded and trimmed (images.go), packed
-// (internal/maxrects), drawn on a page and encoded (pages.go), named in the table
+// (internal/packing), drawn on a page and encoded (pages.go), named in the table
 // (internal/codec/atlas). Everything that is wrong with any image is reported at once.
 package atlas
 
@@ -61,7 +61,7 @@ func (proc) Info() processor.Info {
 	defaults := Defaults()
 	return processor.Info{
 		Name:       "atlas",
-		Version:    1,
+		Version:    2,
 		Summary:    "a folder of images to texture pages and a frame table",
 		Extensions: slices.Clone(extensions),
 		Folder:     true,

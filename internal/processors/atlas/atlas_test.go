@@ -234,7 +234,7 @@ func TestSettings(t *testing.T) {
 	}{
 		{"no-trim", func(s *Settings) { s.Trim = false }, []string{"128x128"}},
 		{"small-pages", func(s *Settings) { s.MaxSize = 64 }, []string{"64x64", "64x32"}},
-		{"any-size", func(s *Settings) { s.PowerOfTwo = false }, []string{"80x80"}},
+		{"any-size", func(s *Settings) { s.PowerOfTwo = false }, []string{"60x80"}},
 		{"square", func(s *Settings) { s.Square = true }, []string{"128x128"}},
 		{"wide", func(s *Settings) { s.Padding, s.Border, s.Extrude = 6, 4, 3 }, []string{"128x128"}},
 	} {

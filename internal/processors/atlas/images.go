@@ -8,7 +8,7 @@ import (
 	"math/bits"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/maxrects"
+	"github.com/kiln-pipeline/kiln/internal/packing"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
 	"github.com/kiln-pipeline/kiln/internal/texture"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -25,7 +25,7 @@ type image struct {
 // part is what of an image goes on a page. Images that look the same share one.
 type part struct {
 	pixels *pixel.Image
-	place  maxrects.Place // of the part itself, inside of its extrusion
+	place  packing.Place // of the part itself, inside of its extrusion
 }
 
 // sheet is all that goes on the pages.
@@ -121,12 +121,12 @@ func hash(img *pixel.Image) (sum [sha256.Size]byte) {
 }
 
 // pack finds a place for every part.
-func (sh sheet) pack(s *Settings) []maxrects.Size {
-	sizes := make([]maxrects.Size, len(sh.parts))
+func (sh sheet) pack(s *Settings) []packing.Size {
+	items := make([]packing.Item, len(sh.parts))
 	for i, p := range sh.parts {
-		sizes[i] = s.extruded(p.pixels)
+		items[i].Size = s.extruded(p.pixels)
 	}
-	layout := maxrects.Pack(sizes, s.packing())
+	layout := packing.Pack(items, s.packing())
 	for i, p := range sh.parts {
 		p.place = layout.Places[i]
 		p.place.X += s.Extrude
@@ -135,13 +135,14 @@ func (sh sheet) pack(s *Settings) []maxrects.Size {
 	return layout.Pages
 }
 
-func (s *Settings) packing() maxrects.Options {
-	return maxrects.Options{Max: s.MaxSize, Padding: s.Padding, Border: s.Border, PowerOfTwo: s.PowerOfTwo, Square: s.Square}
+func (s *Settings) packing() packing.Options {
+	both := func(n int) packing.Size { return packing.Size{W: n, H: n} }
+	return packing.Options{Max: both(s.MaxSize), Padding: both(s.Padding), Border: both(s.Border), PowerOfTwo: s.PowerOfTwo, Square: s.Square, Multiple: 4}
 }
 
 // extruded is the room that a part takes.
-func (s *Settings) extruded(part *pixel.Image) maxrects.Size {
-	return maxrects.Size{W: part.Width + 2*s.Extrude, H: part.Height + 2*s.Extrude}
+func (s *Settings) extruded(part *pixel.Image) packing.Size {
+	return packing.Size{W: part.Width + 2*s.Extrude, H: part.Height + 2*s.Extrude}
 }
 
 // tooBig says how large a page would have to be.

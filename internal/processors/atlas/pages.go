@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
-	"github.com/kiln-pipeline/kiln/internal/maxrects"
+	"github.com/kiln-pipeline/kiln/internal/packing"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -17,7 +17,7 @@ import (
 func pageName(i int) string { return strconv.Itoa(i) }
 
 // table says where everything is.
-func (sh sheet) table(asset processor.Asset, s *Settings, pages []maxrects.Size) *table.Table {
+func (sh sheet) table(asset processor.Asset, s *Settings, pages []packing.Size) *table.Table {
 	t := &table.Table{}
 	base := path.Base(strings.TrimSuffix(asset.ID, "/"))
 	extension := s.options().Extension()
@@ -41,7 +41,7 @@ func (sh sheet) table(asset processor.Asset, s *Settings, pages []maxrects.Size)
 }
 
 // draw paints one page.
-func (sh sheet) draw(size maxrects.Size, page, extrude int) *pixel.Image {
+func (sh sheet) draw(size packing.Size, page, extrude int) *pixel.Image {
 	img := pixel.New(size.W, size.H)
 	for _, p := range sh.parts {
 		if p.place.Page == page {
