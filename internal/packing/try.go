@@ -1,0 +1,255 @@
+package packing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// order is an order in which rectangles are placed. Large ones go first, so that small ones fill what they leave.
+type order int
+
+const (
+	byLongSide order = iota
+	byArea
+	byShortSide
+	byPerimeter
+	byHeight
+	byWidth
+
+	orders // how many there are
+)
+
+// compare puts the larger of two pieces first.
+func (o order) compare(a, b piece) int {
+	long, short := cmp.Compare(max(b.W, b.H), max(a.W, a.H)), cmp.Compare(min(b.W, b.H), min(a.W, a.H))
+	height, width := cmp.Compare(b.H, a.H), cmp.Compare(b.W, a.W)
+	switch o {
+	case byArea:
+		return cmp.Or(cmp.Compare(b.W*b.H, a.W*a.H), long, width)
+	case byShortSide:
+		return cmp.Or(short, long, width)
+	case byPerimeter:
+		return cmp.Or(cmp.Compare(b.W+b.H, a.W+a.H), long, width)
+	case byHeight:
+		return cmp.Or(height, width)
+	case byWidth:
+		return cmp.Or(width, height)
+	}
+	return cmp.Or(long, short, width)
+}
+
+// way is a method with an order, or, if global is set, without one: then each step places the rectangle that suits
+// best of all that are left.
+type way struct {
+	method Method
+	order  order
+	global bool
+}
+
+// ways lists what is to be tried for a page with n rectangles, the most promising first, by how often each was the best for
+// sprites, glyphs and user interfaces of real games. A try with an order costs about n·(n/8+20) looks at
+// free rectangles of 2 ns each, a global one n/2 times as many; a page takes some twenty sizes to
+// try. So the list is cut at half a second or so, but never below four.
+func ways(n int, allowed []Method) []way {
+	may := func(m Method) bool { return len(allowed) == 0 || slices.Contains(allowed, m) }
+	var all []way
+	if n <= 64 {
+		for m := range Skyline {
+			if may(m) {
+				all = append(all, way{method: m, global: true})
+			}
+		}
+	}
+	for _, o := range []order{byLongSide, byArea, byHeight, byWidth, byShortSide, byPerimeter} {
+		for _, m := range []Method{ShortSide, BottomLeft, Area, Contact, LongSide, Skyline} {
+			if may(m) {
+				all = append(all, way{method: m, order: o})
+			}
+		}
+	}
+	const looks = 12_500_000
+	return all[:max(min(len(all), looks/(n*(n/8+20)+1)), min(4, len(all)))]
+}
+
+// set is pieces, in every order that was asked for.
+type set struct {
+	pieces []piece
+	sorted [orders][]piece
+	least  [orders][]Size // the least width and height from each piece on
+}
+
+// in gives the pieces in an order.
+func (p *packer) in(s *set, o order) (sorted []piece, least []Size) {
+	if s.sorted[o] == nil {
+		s.sorted[o] = slices.Clone(s.pieces)
+		slices.SortStableFunc(s.sorted[o], o.compare)
+		s.least[o] = make([]Size, len(s.pieces))
+		least := Size{math.MaxInt32, math.MaxInt32}
+		for i, it := range slices.Backward(s.sorted[o]) {
+			least = p.less(least, it.Size)
+			s.least[o][i] = least
+		}
+	}
+	return s.sorted[o], s.least[o]
+}
+
+// less is the lesser width and height of two sizes, the second either way round if it may be turned.
+func (p *packer) less(a, b Size) Size {
+	if p.o.Rotate {
+		t := p.o.turned(b)
+		b = Size{min(b.W, t.W), min(b.H, t.H)}
+	}
+	return Size{min(a.W, b.W), min(a.H, b.H)}
+}
+
+// bin is a page being filled.
+type bin interface {
+	find(w, h int32) (at box, best score, ok bool)
+	take(box)
+	full() bool // nothing more can find a place
+}
+
+// attempt is what came of filling a page.
+type attempt struct {
+	placed []placement
+	musts  int // how many of the first pieces have a place
+	area   int // covered
+	whole  bool
+}
+
+// better tells whether a page holds more.
+func (a attempt) better(b attempt) bool {
+	return cmp.Or(cmp.Compare(a.musts, b.musts), cmp.Compare(a.area, b.area)) > 0
+}
+
+// try fills one page, first with must, then with may. With all set it gives up as soon as something does not fit. What is placed is
+// overwritten by the next try.
+func (p *packer) try(room Size, w way, must, may *set, all bool) attempt {
+	var b bin = &p.rects
+	if w.method == Skyline {
+		b = &p.line
+		p.line.reset(room)
+	} else {
+		p.rects.reset(room, w.method)
+	}
+	p.now = attempt{placed: p.now.placed[:0], whole: true}
+	for _, s := range []*set{must, may} {
+		last := s == may || len(may.pieces) == 0 // what comes after the last of must is of any size
+		if len(s.pieces) == 0 || all && !p.now.whole {
+			continue
+		}
+		ok := false
+		if w.global {
+			ok = p.global(b, s, last, all)
+		} else {
+			ok = p.inOrder(b, s, w.order, last, all)
+		}
+		p.now.whole = p.now.whole && ok
+		if s == must {
+			p.now.musts = len(p.now.placed)
+		}
+	}
+	return p.now
+}
+
+// inOrder places what fits, one after the other.
+func (p *packer) inOrder(b bin, s *set, o order, last, all bool) bool {
+	p.failed = p.failed[:0]
+	sorted, least := p.in(s, o)
+	for i, it := range sorted {
+		if last {
+			p.rects.least(least[i])
+		}
+		if b.full() {
+			return false
+		}
+		if p.hopeless(it.Size) {
+			continue
+		}
+		at, turned, _, ok := p.best(b, it.Size)
+		if !ok {
+			if all {
+				return false
+			}
+			p.fail(it.Size)
+			continue
+		}
+		p.put(b, it, at, turned)
+	}
+	return len(p.failed) == 0
+}
+
+// fail remembers that something did not fit: nothing larger will, as room only gets less.
+func (p *packer) fail(s Size) {
+	p.failed = slices.DeleteFunc(p.failed, func(f Size) bool { return f.W >= s.W && f.H >= s.H })
+	p.failed = append(p.failed, s)
+}
+
+func (p *packer) hopeless(s Size) bool {
+	for _, f := range p.failed {
+		if f.W <= s.W && f.H <= s.H {
+			return true
+		}
+	}
+	return false
+}
+
+// global places the piece that suits best of all that are left, again and again.
+func (p *packer) global(b bin, s *set, last, all bool) bool {
+	sorted, _ := p.in(s, byLongSide)
+	left := slices.Clone(sorted)
+	for len(left) > 0 {
+		if last {
+			p.rects.least(p.leastOf(left))
+		}
+		found, turned := -1, false
+		var at box
+		var best score
+		for i, it := range left {
+			if i > 0 && it.Size == left[i-1].Size {
+				continue
+			}
+			a, t, c, ok := p.best(b, it.Size)
+			if !ok && all {
+				return false
+			}
+			if ok && (found < 0 || c.less(best)) {
+				found, at, turned, best = i, a, t, c
+			}
+		}
+		if found < 0 {
+			return false
+		}
+		p.put(b, left[found], at, turned)
+		left = slices.Delete(left, found, found+1)
+	}
+	return true
+}
+
+func (p *packer) leastOf(pieces []piece) Size {
+	least := pieces[0].Size
+	for _, it := range pieces {
+		least = p.less(least, it.Size)
+	}
+	return least
+}
+
+// best finds the best place, the rectangle turned or not.
+func (p *packer) best(b bin, s Size) (at box, turned bool, c score, ok bool) {
+	at, c, ok = b.find(int32(s.W), int32(s.H))
+	if p.o.Rotate && s.W != s.H {
+		t := p.o.turned(s)
+		a, d, fits := b.find(int32(t.W), int32(t.H))
+		if fits && (!ok || d.less(c)) {
+			return a, true, d, true
+		}
+	}
+	return at, false, c, ok
+}
+
+func (p *packer) put(b bin, it piece, at box, turned bool) {
+	b.take(at)
+	p.now.placed = append(p.now.placed, placement{it.index, int(at.x0), int(at.y0), turned})
+	p.now.area += it.W * it.H
+}
