@@ -54,7 +54,7 @@ var allowed = map[string]string{
 	"internal/codec/ktx2":     "",
 	"internal/codec/tga":      "",
 	"internal/packing":        "",
-	"internal/pixel":          "internal/codec/exr internal/codec/hdr internal/codec/tga x/image",
+	"internal/pixel":          "internal/codec/block internal/codec/exr internal/codec/hdr internal/codec/tga x/image",
 	"internal/texture":        "internal/codec/dds internal/codec/ktx2 internal/diag internal/pixel processor",
 
 	"internal/processors": "internal/processors/atlas internal/processors/copy internal/processors/data internal/processors/gltf " +

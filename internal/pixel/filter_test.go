@@ -150,13 +150,13 @@ func TestFilterTable(t *testing.T) {
 		in   *Image
 		want [4]byte
 	}{
-		{"unseen green does not bleed", Filter{true, true}, two([4]byte{255, 0, 0, 255}, [4]byte{0, 255, 0, 0}), [4]byte{255, 0, 0, 128}},
-		{"nor without sRGB", Filter{false, true}, two([4]byte{255, 0, 0, 255}, [4]byte{0, 255, 0, 0}), [4]byte{255, 0, 0, 128}},
-		{"unseen colour stays where nothing is seen", Filter{true, true}, two([4]byte{255, 0, 0, 0}, [4]byte{255, 0, 0, 0}), [4]byte{255, 0, 0, 0}},
-		{"half of white light is 188", Filter{true, true}, two([4]byte{255, 255, 255, 255}, [4]byte{0, 0, 0, 255}), [4]byte{188, 188, 188, 255}},
-		{"half of the number is 128", Filter{false, false}, two([4]byte{255, 255, 255, 255}, [4]byte{0, 0, 0, 255}), [4]byte{128, 128, 128, 255}},
-		{"data does not care for alpha", Filter{false, false}, two([4]byte{200, 0, 0, 255}, [4]byte{0, 100, 0, 0}), [4]byte{100, 50, 0, 128}},
-		{"colours count by alpha", Filter{false, true}, two([4]byte{255, 0, 0, 192}, [4]byte{0, 0, 255, 64}), [4]byte{191, 0, 64, 128}},
+		{"unseen green does not bleed", Filter{SRGB: true, Weighted: true}, two([4]byte{255, 0, 0, 255}, [4]byte{0, 255, 0, 0}), [4]byte{255, 0, 0, 128}},
+		{"nor without sRGB", Filter{SRGB: false, Weighted: true}, two([4]byte{255, 0, 0, 255}, [4]byte{0, 255, 0, 0}), [4]byte{255, 0, 0, 128}},
+		{"unseen colour stays where nothing is seen", Filter{SRGB: true, Weighted: true}, two([4]byte{255, 0, 0, 0}, [4]byte{255, 0, 0, 0}), [4]byte{255, 0, 0, 0}},
+		{"half of white light is 188", Filter{SRGB: true, Weighted: true}, two([4]byte{255, 255, 255, 255}, [4]byte{0, 0, 0, 255}), [4]byte{188, 188, 188, 255}},
+		{"half of the number is 128", Filter{SRGB: false, Weighted: false}, two([4]byte{255, 255, 255, 255}, [4]byte{0, 0, 0, 255}), [4]byte{128, 128, 128, 255}},
+		{"data does not care for alpha", Filter{SRGB: false, Weighted: false}, two([4]byte{200, 0, 0, 255}, [4]byte{0, 100, 0, 0}), [4]byte{100, 50, 0, 128}},
+		{"colours count by alpha", Filter{SRGB: false, Weighted: true}, two([4]byte{255, 0, 0, 192}, [4]byte{0, 0, 255, 64}), [4]byte{191, 0, 64, 128}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
