@@ -1,8 +1,8 @@
 // Package ktx2 writes and reads KTX 2.0 texture files, as docs/formats/ktx2.md describes them.
 //
-// It follows the "KTX File Format Specification, Version 2.0" and the "Khronos Data Format Specification 1.3" for
-// one two-dimensional image with its mip levels, of the formats below, without supercompression. All numbers in the file
-// are little-endian.
+// It follows the "KTX File Format Specification, Version 2.0", document revision 4, and the "Khronos Data Format
+// Specification 1.3": two-dimensional images, volumes, cube maps and arrays of these, with mip levels, of the formats
+// in format.go, plain or with Zstandard supercompression. All numbers in the file are little-endian.
 //
 //	 0  identifier                   12 bytes
 //	12  vkFormat, typeSize, pixelWidth, pixelHeight, pixelDepth, layerCount, faceCount, levelCount,
@@ -12,58 +12,52 @@
 //	80  for each level, largest first: byteOffset, byteLength, uncompressedByteLength   3 x u64
 //	 …  data format descriptor
 //	 …  key/value data
-//	 …  levels, smallest first, each at a multiple of 4
+//	 …  levels, smallest first, each at a multiple of 4 and of the size of a block; of 1 if compressed
+//
+// Its rule: nothing is allocated by a number in the file before that number was held against the bytes that are there.
 package ktx2
 
 import (
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
+	"strings"
 )
-
-// Format is a pixel format, by its number in Vulkan.
-type Format uint32
-
-const (
-	R8        Format = 9  // VK_FORMAT_R8_UNORM
-	RG8       Format = 16 // VK_FORMAT_R8G8_UNORM
-	RGBA8     Format = 37 // VK_FORMAT_R8G8B8A8_UNORM
-	RGBA8SRGB Format = 43 // VK_FORMAT_R8G8B8A8_SRGB: colours are sRGB-encoded, alpha is not
-)
-
-// PixelSize is the bytes of a pixel, or 0 for a format that this package does not know.
-func (f Format) PixelSize() int {
-	switch f {
-	case R8:
-		return 1
-	case RG8:
-		return 2
-	case RGBA8, RGBA8SRGB:
-		return 4
-	}
-	return 0
-}
 
 // Texture is the content of a file.
 type Texture struct {
 	Format        Format
-	Width, Height int // of level 0, in pixels
+	Width, Height int  // of level 0, in pixels
+	Depth         int  // of level 0, in slices; 0: two dimensions
+	Layers        int  // elements of an array; 0: no array
+	Cube          bool // six square faces: +X, -X, +Y, -Y, +Z, -Z
 
-	// Levels are the mip levels, the full image first, each half the size of the one before, rounded down. Rows have no padding.
+	// Levels are the mip levels, the full image first, each half the size of the one before in all dimensions, rounded down. In
+	// each are the images of all layers; in a layer, of all faces; in a face, of all slices. Rows of pixels, or of blocks, have
+	// no padding; a block that hangs over the edge is whole.
 	Levels [][]byte
 
 	Premultiplied bool // colours are multiplied by alpha
-	BottomUp      bool // the first row in the data is the bottom one
+	BottomUp      bool // the first row in the data is the bottom one; not in a cube
 
-	Writer string // KTXwriter: the program that made the file; may be empty
+	Zstd bool // levels are compressed in the file, each by itself
+
+	Swizzle string // KTXswizzle: four of "rgba01", what a game should sample as red, green, blue and alpha; or empty
+	Writer  string // KTXwriter: the program that made the file; may be empty
 }
 
-// maxSide of an image, in pixels: far above any hardware, and low enough for sizes to fit 64 bits.
-const maxSide = 1 << 20
+// Limits of an image: far above any hardware.
+const (
+	maxSide   = 1 << 20
+	maxLayers = 1 << 20
+)
 
 var (
 	ErrTruncated   = errors.New("ktx2: data ends too early")
 	ErrDamaged     = errors.New("ktx2: damaged")
 	ErrUnsupported = errors.New("ktx2: not supported")
+	ErrTooLarge    = errors.New("ktx2: too large")
 )
 
 const (
@@ -71,28 +65,74 @@ const (
 	indexAt    = 48
 	levelsAt   = 80
 	levelEntry = 24
+
+	schemeNone      = 0
+	schemeZstandard = 2
 )
 
-// levelSize is the bytes of level n.
-func (t *Texture) levelSize(n int) int {
-	return max(1, t.Width>>n) * max(1, t.Height>>n) * t.Format.PixelSize()
+// faces is the number of images of a layer.
+func (t *Texture) faces() int {
+	if t.Cube {
+		return 6
+	}
+	return 1
 }
 
-// check refuses what a file cannot hold.
-func (t *Texture) check() error {
-	if t.Format.PixelSize() == 0 {
-		return fmt.Errorf("vkFormat %d: %w", t.Format, ErrUnsupported)
+// sliceSize is the bytes of one two-dimensional image of level n. With sides of maxSide it is below 2^45.
+func (t *Texture) sliceSize(n int) int {
+	w, h, size := t.Format.Block()
+	return (max(1, t.Width>>n) + w - 1) / w * ((max(1, t.Height>>n) + h - 1) / h) * size
+}
+
+// levelSize is the bytes of level n, or math.MaxInt64 if that is more than can be.
+func (t *Texture) levelSize(n int) int {
+	images := max(1, t.Layers) * t.faces() * max(1, t.Depth>>n) // below 2^43
+	if hi, lo := bits.Mul64(uint64(t.sliceSize(n)), uint64(images)); hi == 0 && lo < math.MaxInt64 {
+		return int(lo)
 	}
-	if t.Width < 1 || t.Height < 1 || t.Width > maxSide || t.Height > maxSide {
-		return fmt.Errorf("size %d x %d: %w", t.Width, t.Height, ErrUnsupported)
+	return math.MaxInt64
+}
+
+// Image is one two-dimensional image: a part of Levels[level], nothing is copied. Layers, faces and slices count from 0.
+func (t *Texture) Image(level, layer, face, slice int) []byte {
+	size := t.sliceSize(level)
+	at := ((layer*t.faces()+face)*max(1, t.Depth>>level) + slice) * size
+	return t.Levels[level][at : at+size : at+size]
+}
+
+// check refuses what a file cannot hold, the content of levels aside.
+func (t *Texture) check(levels int) error {
+	if _, ok := t.Format.info(); !ok {
+		return fmt.Errorf("vkFormat %d: %w", uint32(t.Format), ErrUnsupported)
 	}
-	if n := len(t.Levels); n < 1 || max(t.Width, t.Height)>>(n-1) == 0 {
-		return fmt.Errorf("%d levels of %d x %d: %w", n, t.Width, t.Height, ErrDamaged)
+	if t.Width < 1 || t.Height < 1 || t.Depth < 0 || max(t.Width, t.Height, t.Depth) > maxSide {
+		return fmt.Errorf("size %s: %w", t.size(), ErrUnsupported)
 	}
-	for n, l := range t.Levels {
-		if want := t.levelSize(n); len(l) != want {
-			return fmt.Errorf("level %d has %d bytes, not %d: %w", n, len(l), want, ErrDamaged)
-		}
+	if t.Layers < 0 || t.Layers > maxLayers {
+		return fmt.Errorf("%d layers: %w", t.Layers, ErrUnsupported)
+	}
+	if t.Cube && (t.Width != t.Height || t.Depth != 0) {
+		return fmt.Errorf("a cube of %s: %w", t.size(), ErrDamaged)
+	}
+	if t.Cube && t.BottomUp {
+		return fmt.Errorf("a cube with the bottom row first: %w", ErrDamaged)
+	}
+	if levels < 1 || levels > 32 || max(t.Width, t.Height, t.Depth)>>(levels-1) == 0 {
+		return fmt.Errorf("%d levels of %s: %w", levels, t.size(), ErrDamaged)
+	}
+	if t.Swizzle != "" && !isSwizzle(t.Swizzle) {
+		return fmt.Errorf("swizzle %q: %w", t.Swizzle, ErrDamaged)
 	}
 	return nil
+}
+
+func (t *Texture) size() string {
+	if t.Depth == 0 {
+		return fmt.Sprintf("%d x %d", t.Width, t.Height)
+	}
+	return fmt.Sprintf("%d x %d x %d", t.Width, t.Height, t.Depth)
+}
+
+func isSwizzle(s string) bool {
+	return len(s) == 4 && strings.Trim(s, "rgba01") == ""
 }

@@ -1,70 +1,163 @@
 package ktx2
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 )
 
-// Decode reads a file. Levels are slices of data: nothing is copied, and nothing of a size that
-// the file claims is allocated.
-func Decode(data []byte) (*Texture, error) {
-	if len(data) < len(identifier) || string(data[:len(identifier)]) != identifier {
-		return nil, fmt.Errorf("no identifier: %w", ErrDamaged)
+// MaxInflated is the most bytes that Decode inflates the levels of a supercompressed file to.
+const MaxInflated = 1 << 30
+
+// Decode reads a file. Levels are slices of data, nothing is copied, unless they are compressed.
+func Decode(data []byte) (*Texture, error) { return DecodeLimit(data, MaxInflated) }
+
+// DecodeLimit is Decode for a caller that has a limit of its own for the bytes of all levels.
+func DecodeLimit(data []byte, maxBytes int) (*Texture, error) {
+	t, levels, err := parse(data)
+	if err != nil {
+		return nil, err
 	}
-	if len(data) < levelsAt {
-		return nil, ErrTruncated
-	}
-	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(data[i:]) }
-	width, height, levels := u32(20), u32(24), u32(40)
-	if width > maxSide || height > maxSide {
-		return nil, fmt.Errorf("size %d x %d: %w", width, height, ErrUnsupported)
-	}
-	t := &Texture{Format: Format(u32(12)), Width: int(width), Height: int(height)}
-	for _, f := range []struct {
-		name string
-		at   int
-		want uint32
-	}{
-		{"typeSize", 16, 1}, {"pixelDepth", 28, 0}, {"layerCount", 32, 0}, {"faceCount", 36, 1}, {"supercompressionScheme", 44, 0},
-	} {
-		if v := u32(f.at); v != f.want {
-			return nil, fmt.Errorf("%s %d: %w", f.name, v, ErrUnsupported)
+	for n := range levels {
+		if maxBytes -= t.levelSize(n); maxBytes < 0 {
+			return nil, fmt.Errorf("%v of %s: %w", t.Format, t.size(), ErrTooLarge)
 		}
 	}
-	if levels < 1 || levels > 32 {
-		return nil, fmt.Errorf("%d levels: %w", levels, ErrUnsupported)
+	if !t.Zstd {
+		t.Levels = levels
+		return t, nil
 	}
-	if len(data) < levelsAt+int(levels)*levelEntry {
-		return nil, ErrTruncated
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		return nil, err
 	}
-	for n := range int(levels) {
-		at := levelsAt + n*levelEntry
-		l, err := part(data, binary.LittleEndian.Uint64(data[at:]), binary.LittleEndian.Uint64(data[at+8:]))
+	defer dec.Close()
+	for n, l := range levels {
+		b, err := inflate(dec, l, t.levelSize(n))
 		if err != nil {
 			return nil, fmt.Errorf("level %d: %w", n, err)
 		}
-		t.Levels = append(t.Levels, l)
+		t.Levels = append(t.Levels, b)
 	}
-	if err := t.check(); err != nil {
-		return nil, err
+	return t, nil
+}
+
+// DecodeConfig reads all but the levels, and says how many there are.
+func DecodeConfig(data []byte) (t *Texture, levels int, err error) {
+	t, parts, err := parse(data)
+	return t, len(parts), err
+}
+
+// inflate makes size bytes of a level, and none before the level can hold as many.
+func inflate(dec *zstd.Decoder, level []byte, size int) ([]byte, error) {
+	// The densest that Zstandard has is a block of 4 bytes for 128 KiB of one value (RFC 8878, section 3.1.1.2).
+	const densest = 128 << 10 / 4
+	if size/densest > len(level) {
+		return nil, fmt.Errorf("%d bytes cannot hold %d: %w", len(level), size, ErrTruncated)
 	}
-	dfd, err := part(data, uint64(u32(48)), uint64(u32(52)))
+	var head zstd.Header
+	if err := head.Decode(level); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if head.HasFCS && head.FrameContentSize > uint64(size) {
+		return nil, fmt.Errorf("%d bytes, not %d: %w", head.FrameContentSize, size, ErrDamaged)
+	}
+	b, err := dec.DecodeAll(level, make([]byte, 0, size))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if len(b) != size {
+		return nil, fmt.Errorf("%d bytes, not %d: %w", len(b), size, ErrDamaged)
+	}
+	return b, nil
+}
+
+// parse reads all but the levels, and cuts these out of data as they are.
+func parse(data []byte) (*Texture, [][]byte, error) {
+	if len(data) < len(identifier) || string(data[:len(identifier)]) != identifier {
+		return nil, nil, fmt.Errorf("no identifier: %w", ErrDamaged)
+	}
+	if len(data) < levelsAt {
+		return nil, nil, ErrTruncated
+	}
+	t, count, err := parseHead(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	levels, err := t.cut(data, count)
+	if err != nil {
+		return nil, nil, err
+	}
+	u32 := func(i int) uint64 { return uint64(binary.LittleEndian.Uint32(data[i:])) }
+	dfd, err := part(data, u32(indexAt), u32(indexAt+4))
 	if err == nil {
 		err = t.readDescriptor(dfd)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("data format descriptor: %w", err)
+		return nil, nil, fmt.Errorf("data format descriptor: %w", err)
 	}
-	kvd, err := part(data, uint64(u32(56)), uint64(u32(60)))
+	kvd, err := part(data, u32(indexAt+8), u32(indexAt+12))
 	if err == nil {
 		err = t.readKeyValues(kvd)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("key/value data: %w", err)
+		return nil, nil, fmt.Errorf("key/value data: %w", err)
 	}
-	return t, nil
+	return t, levels, t.check(count)
+}
+
+// parseHead reads the first 48 bytes.
+func parseHead(data []byte) (t *Texture, levels int, err error) {
+	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(data[i:]) }
+	scheme, typeSize, faces, count := u32(44), u32(16), u32(36), u32(40)
+	switch scheme {
+	case schemeNone, schemeZstandard:
+	case 1:
+		return nil, 0, fmt.Errorf("BasisLZ supercompression: %w", ErrUnsupported)
+	case 3:
+		return nil, 0, fmt.Errorf("ZLIB supercompression: %w", ErrUnsupported)
+	default:
+		return nil, 0, fmt.Errorf("supercompression scheme %d: %w", scheme, ErrUnsupported)
+	}
+	if faces != 1 && faces != 6 {
+		return nil, 0, fmt.Errorf("%d faces: %w", faces, ErrDamaged)
+	}
+	// Held against limits as they are in the file: an int may have 32 bits.
+	if max(u32(20), u32(24), u32(28), u32(32)) > maxSide || count > 32 {
+		return nil, 0, fmt.Errorf("size %d x %d x %d, %d layers, %d levels: %w", u32(20), u32(24), u32(28), u32(32), count, ErrUnsupported)
+	}
+	t = &Texture{Format: Format(u32(12)), Width: int(u32(20)), Height: int(u32(24)), Depth: int(u32(28)), Layers: int(u32(32)),
+		Cube: faces == 6, Zstd: scheme == schemeZstandard}
+	levels = max(1, int(count)) // 0: the game makes the others
+	if err := t.check(levels); err != nil {
+		return nil, 0, err
+	}
+	if form, _ := t.Format.info(); typeSize != uint32(form.typeSize) {
+		return nil, 0, fmt.Errorf("typeSize %d in %v: %w", typeSize, t.Format, ErrDamaged)
+	}
+	return t, levels, nil
+}
+
+// cut finds the levels, as they are in the file.
+func (t *Texture) cut(data []byte, count int) ([][]byte, error) {
+	if len(data) < levelsAt+count*levelEntry {
+		return nil, ErrTruncated
+	}
+	levels := make([][]byte, count)
+	for n := range levels {
+		u64 := func(i int) uint64 { return binary.LittleEndian.Uint64(data[levelsAt+n*levelEntry+i:]) }
+		l, err := part(data, u64(0), u64(8))
+		if err != nil {
+			return nil, fmt.Errorf("level %d: %w", n, err)
+		}
+		if want := uint64(t.levelSize(n)); u64(16) != want || !t.Zstd && uint64(len(l)) != want {
+			return nil, fmt.Errorf("level %d has %d bytes, not %d: %w", n, u64(16), want, ErrDamaged)
+		}
+		levels[n] = l
+	}
+	return levels, nil
 }
 
 // part is data[at:at+size], if it is there.
@@ -73,19 +166,6 @@ func part(data []byte, at, size uint64) ([]byte, error) {
 		return nil, ErrTruncated
 	}
 	return data[at : at+size : at+size], nil
-}
-
-// readDescriptor wants the very descriptor that belongs to the format; only premultiplication is up to the file.
-func (t *Texture) readDescriptor(dfd []byte) error {
-	const flagsAt = 15
-	if len(dfd) <= flagsAt {
-		return ErrTruncated
-	}
-	t.Premultiplied = dfd[flagsAt]&flagPremultiplied != 0
-	if !bytes.Equal(dfd, t.descriptor()) {
-		return fmt.Errorf("not that of vkFormat %d: %w", t.Format, ErrUnsupported)
-	}
-	return nil
 }
 
 func (t *Texture) readKeyValues(kvd []byte) error {
@@ -102,17 +182,31 @@ func (t *Texture) readKeyValues(kvd []byte) error {
 		if !ok || key == "" {
 			return fmt.Errorf("entry without a key: %w", ErrDamaged)
 		}
-		value = strings.TrimSuffix(value, "\x00")
+		value, _, _ = strings.Cut(value, "\x00")
 		switch key {
 		case keyOrientation:
-			if value != "rd" && value != "ru" {
-				return fmt.Errorf("orientation %q: %w", value, ErrUnsupported)
-			}
-			t.BottomUp = value == "ru"
+			err = t.readOrientation(value)
+		case keySwizzle:
+			t.Swizzle = value
 		case keyWriter:
 			t.Writer = value
 		}
+		if err != nil {
+			return err
+		}
 		kvd = kvd[min(len(kvd), align(4+int(size))):]
 	}
+	return nil
+}
+
+// readOrientation understands columns from left to right. Which way slices go is not kept.
+func (t *Texture) readOrientation(s string) error {
+	if t.Depth > 0 {
+		s = strings.TrimRight(s, "io")
+	}
+	if s != "rd" && s != "ru" {
+		return fmt.Errorf("orientation %q: %w", s, ErrUnsupported)
+	}
+	t.BottomUp = s == "ru"
 	return nil
 }

@@ -4,114 +4,107 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 )
 
-// Encode makes a file.
+// Encode makes a file. The same texture gives the same bytes on every machine.
 func Encode(t *Texture) ([]byte, error) {
-	if err := t.check(); err != nil {
+	if err := t.check(len(t.Levels)); err != nil {
 		return nil, err
+	}
+	for n, l := range t.Levels {
+		if want := t.levelSize(n); len(l) != want {
+			return nil, fmt.Errorf("level %d has %d bytes, not %d: %w", n, len(l), want, ErrDamaged)
+		}
 	}
 	if strings.ContainsRune(t.Writer, 0) {
 		return nil, fmt.Errorf("writer %q: %w", t.Writer, ErrUnsupported)
 	}
-	dfd, kvd := t.descriptor(), t.keyValues()
-	dfdAt := levelsAt + levelEntry*len(t.Levels)
-	kvdAt := dfdAt + len(dfd)
-	end := align(kvdAt + len(kvd))
-	offsets := make([]int, len(t.Levels))
-	for n := len(t.Levels) - 1; n >= 0; n-- {
-		offsets[n] = end
-		end += len(t.Levels[n])
-		if n > 0 {
-			end = align(end)
+	levels, scheme := t.Levels, schemeNone
+	if t.Zstd {
+		var err error
+		if levels, err = deflate(t.Levels); err != nil {
+			return nil, err
 		}
+		scheme = schemeZstandard
 	}
+	form, _ := t.Format.info()
+	dfd, kvd := t.descriptor(), t.keyValues()
+	dfdAt := levelsAt + levelEntry*len(levels)
+	kvdAt := dfdAt + len(dfd)
+	offsets, end := t.place(levels, kvdAt+len(kvd))
 
 	le := binary.LittleEndian
 	b := make([]byte, 0, end)
 	b = append(b, identifier...)
-	for _, v := range []int{int(t.Format), 1, t.Width, t.Height, 0, 0, 1, len(t.Levels), 0, dfdAt, len(dfd), kvdAt, len(kvd)} {
+	for _, v := range []int{int(t.Format), int(form.typeSize), t.Width, t.Height, t.Depth, t.Layers, t.faces(), len(levels), scheme,
+		dfdAt, len(dfd), kvdAt, len(kvd)} {
 		b = le.AppendUint32(b, uint32(v))
 	}
 	b = append(b, make([]byte, 16)...) // no supercompression global data
-	for n, l := range t.Levels {
+	for n, l := range levels {
 		b = le.AppendUint64(b, uint64(offsets[n]))
 		b = le.AppendUint64(b, uint64(len(l)))
-		b = le.AppendUint64(b, uint64(len(l)))
+		b = le.AppendUint64(b, uint64(len(t.Levels[n])))
 	}
 	b = append(b, dfd...)
 	b = append(b, kvd...)
-	for n := len(t.Levels) - 1; n >= 0; n-- {
+	for n := len(levels) - 1; n >= 0; n-- {
 		b = append(b, make([]byte, offsets[n]-len(b))...)
-		b = append(b, t.Levels[n]...)
+		b = append(b, levels[n]...)
 	}
 	return b, nil
 }
 
-// align rounds up to 4, which is the alignment of all that is in a file: of levels it is the least
-// common multiple of 4 and the pixel size, and no format here has pixels of 3 bytes.
-func align(n int) int { return (n + 3) &^ 3 }
+// place says where levels begin and the file ends, if there is room from at on: the smallest level first, so that a game can
+// show it while the others come.
+func (t *Texture) place(levels [][]byte, at int) (offsets []int, end int) {
+	unit := 1 // "required_alignment" of the specification, section 3.9.7
+	if !t.Zstd {
+		_, _, bytes := t.Format.Block()
+		unit = lcm4(bytes)
+	}
+	offsets = make([]int, len(levels))
+	for n := len(levels) - 1; n >= 0; n-- {
+		at = (at + unit - 1) / unit * unit
+		offsets[n] = at
+		at += len(levels[n])
+	}
+	return offsets, at
+}
 
-// Names of the Khronos Data Format Specification that both directions need.
-const (
-	modelRGBSDA        = 1 // KHR_DF_MODEL_RGBSDA
-	primariesBT709     = 1 // KHR_DF_PRIMARIES_BT709, which are those of sRGB
-	transferLinear     = 1 // KHR_DF_TRANSFER_LINEAR
-	transferSRGB       = 2 // KHR_DF_TRANSFER_SRGB
-	flagPremultiplied  = 1 // KHR_DF_FLAG_ALPHA_PREMULTIPLIED
-	channelAlpha       = 15
-	qualifierLinear    = 0x10 // KHR_DF_SAMPLE_DATATYPE_LINEAR: not sRGB-encoded, though the others are
-	descriptorVersion  = 2    // KHR_DF_VERSIONNUMBER_1_3
-	descriptorHeadSize = 24
-	sampleSize         = 16
-)
+// lcm4 is the least common multiple of n and 4.
+func lcm4(n int) int {
+	switch {
+	case n%4 == 0:
+		return n
+	case n%2 == 0:
+		return 2 * n
+	}
+	return 4 * n
+}
 
-// descriptor is the data format descriptor: its total size and one basic block.
-//
-//	 0  u32  total size, these four bytes included
-//	 4  u32  vendor 0 (Khronos), type 0 (basic)
-//	 8  u16  version, u16 size of the block
-//	12  u8   colour model, u8 primaries, u8 transfer function, u8 flags
-//	16  u8   block width - 1, height - 1, depth - 1, and of a fourth dimension: all 0
-//	20  u8   bytes of a pixel, and of seven further planes: 0
-//	28  16 bytes a channel: u16 bit offset, u8 bit length - 1, u8 channel and qualifiers,
-//	    4 x u8 position 0, u32 lower 0, u32 upper 255
-func (t *Texture) descriptor() []byte {
-	channels := t.Format.PixelSize()
-	block := descriptorHeadSize + sampleSize*channels
-	transfer, flags := byte(transferLinear), byte(0)
-	if t.Format == RGBA8SRGB {
-		transfer = transferSRGB
+// deflate compresses each level by itself. One goroutine and one fixed effort: the bytes must not depend on the machine. On
+// block-compressed levels the higher efforts gain little, and the highest takes thirty times as long.
+func deflate(levels [][]byte) ([][]byte, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression),
+		zstd.WithSingleSegment(true)) // so that a reader needs no memory beside the level itself
+	if err != nil {
+		return nil, err
 	}
-	if t.Premultiplied {
-		flags = flagPremultiplied
+	defer enc.Close()
+	out := make([][]byte, len(levels))
+	for n, l := range levels {
+		out[n] = enc.EncodeAll(l, nil)
 	}
-	le := binary.LittleEndian
-	b := le.AppendUint32(nil, uint32(4+block))
-	b = le.AppendUint32(b, 0)
-	b = le.AppendUint16(b, descriptorVersion)
-	b = le.AppendUint16(b, uint16(block))
-	b = append(b, modelRGBSDA, primariesBT709, transfer, flags)
-	b = append(b, 0, 0, 0, 0, byte(channels), 0, 0, 0, 0, 0, 0, 0)
-	for c := range channels {
-		channel := byte(c)
-		if c == 3 {
-			channel = channelAlpha
-			if transfer == transferSRGB {
-				channel |= qualifierLinear
-			}
-		}
-		b = le.AppendUint16(b, uint16(8*c))
-		b = append(b, 7, channel, 0, 0, 0, 0)
-		b = le.AppendUint32(b, 0)
-		b = le.AppendUint32(b, 255)
-	}
-	return b
+	return out, nil
 }
 
 // Keys, in the order that a file must have them in.
 const (
 	keyOrientation = "KTXorientation"
+	keySwizzle     = "KTXswizzle"
 	keyWriter      = "KTXwriter"
 )
 
@@ -127,9 +120,18 @@ func (t *Texture) keyValues() []byte {
 	if t.BottomUp {
 		orientation = "ru"
 	}
+	if t.Depth > 0 {
+		orientation += "i"
+	}
 	add(keyOrientation, orientation)
+	if t.Swizzle != "" {
+		add(keySwizzle, t.Swizzle)
+	}
 	if t.Writer != "" {
 		add(keyWriter, t.Writer)
 	}
 	return b
 }
+
+// align rounds up to 4.
+func align(n int) int { return (n + 3) &^ 3 }
