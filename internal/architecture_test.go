@@ -52,9 +52,10 @@ var allowed = map[string]string{
 	"internal/codec/gltf":     "",
 	"internal/codec/hdr":      "",
 	"internal/codec/ktx2":     "",
+	"internal/codec/psd":      "",
 	"internal/codec/tga":      "",
 	"internal/packing":        "",
-	"internal/pixel":          "internal/codec/block internal/codec/exr internal/codec/hdr internal/codec/tga x/image",
+	"internal/pixel":          "internal/codec/block internal/codec/exr internal/codec/hdr internal/codec/psd internal/codec/tga x/image",
 	"internal/texture":        "internal/codec/dds internal/codec/ktx2 internal/diag internal/pixel processor",
 
 	"internal/processors": "internal/processors/atlas internal/processors/copy internal/processors/data internal/processors/gltf " +

@@ -253,7 +253,7 @@ func TestFaults(t *testing.T) {
 	}{
 		{"nothing", "a.png", nil, Empty, "empty"},
 		{"text", "a.png", []byte("hello"), Unknown, "not an image"},
-		{"Photoshop", "a.png", []byte("8BPS\x00\x01"), Unknown, "a Photoshop document"},
+		{"Photoshop, half", "a.psd", []byte("8BPS\x00\x01"), Truncated, "Photoshop image ends too early"},
 		{"Git LFS", "a.png", []byte("version https://git-lfs.github.com/spec/v1\n"), Unknown, "a Git LFS pointer"},
 		{"TGA by another name", "a.png", tgaData, Unknown, "not an image"},
 		{"PNG, half", "a.png", pngData[:len(pngData)/2], Truncated, "PNG image ends too early"},
@@ -323,7 +323,7 @@ func TestRecovered(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for name, want := range map[string]string{"a/B.PNG": "png", "x.jpeg": "jpeg", "x.tif": "tiff", "x.TGA": "tga", "x.psd": "", "png": ""} {
+	for name, want := range map[string]string{"a/B.PNG": "png", "x.jpeg": "jpeg", "x.tif": "tiff", "x.TGA": "tga", "x.psd": "psd", "x.xcf": "", "png": ""} {
 		if got := FormatOf(name); got != want {
 			t.Errorf("FormatOf(%q) = %q, want %q", name, got, want)
 		}

@@ -1,0 +1,238 @@
+package pixel
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"path"
+	"strings"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+
+	"github.com/kiln-pipeline/kiln/internal/codec/exr"
+	"github.com/kiln-pipeline/kiln/internal/codec/hdr"
+	"github.com/kiln-pipeline/kiln/internal/codec/psd"
+	"github.com/kiln-pipeline/kiln/internal/codec/tga"
+)
+
+// format is one kind of image file.
+type format struct {
+	id, name string // "png", "PNG"
+	exts     string // " .png "
+	magic    []string
+
+	// pixelsPerByte is the most that a byte of the file can stand for, so that a file which claims more
+	// than it can hold is refused before memory is taken; 0 is no bound.
+	pixelsPerByte int64
+
+	config func(data []byte) (Config, error)
+	decode func(data []byte, maxPixels int) (decoded, error)
+}
+
+// decoded is what a decoder made of a file: either one of them.
+type decoded struct {
+	image   image.Image
+	light   *Float
+	profile []byte // ICC, where the decoder finds it
+}
+
+// config makes a reader of heads of one of the standard library.
+func config(read func(io.Reader) (image.Config, error)) func([]byte) (Config, error) {
+	return func(data []byte) (Config, error) {
+		c, err := read(bytes.NewReader(data))
+		deep := c.ColorModel == color.Gray16Model || c.ColorModel == color.RGBA64Model || c.ColorModel == color.NRGBA64Model
+		return Config{Width: c.Width, Height: c.Height, Deep: deep}, err
+	}
+}
+
+// decoder makes one of a decoder of the standard library.
+func decoder(decode func(io.Reader) (image.Image, error)) func([]byte, int) (decoded, error) {
+	return func(data []byte, _ int) (decoded, error) {
+		m, err := decode(bytes.NewReader(data))
+		return decoded{image: m}, err
+	}
+}
+
+// formats is all that can be read. In magic, ? is any byte.
+func formats() []format {
+	return []format{
+		// Deflate makes at most 1032 bytes of one, each at most 8 pixels.
+		{"png", "PNG", " .png ", []string{"\x89PNG\r\n\x1a\n"}, 1032 * 8, config(png.DecodeConfig), decoder(png.Decode)},
+		// However it is packed, each 8 x 8 block has a bit at least.
+		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 512, config(jpeg.DecodeConfig), decoder(jpeg.Decode)},
+		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, 0, config(gif.DecodeConfig), decodeGIF},
+		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 8, config(bmp.DecodeConfig), decoder(bmp.Decode)},
+		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, config(tiff.DecodeConfig), decoder(tiff.Decode)},
+		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, config(webp.DecodeConfig), decoder(webp.Decode)},
+		{"hdr", "Radiance HDR", " .hdr .pic ", []string{"#?RADIANCE", "#?RGBE"}, 0, configHDR, decodeHDR},
+		{"psd", "Photoshop", " .psd .psb ", []string{"8BPS"}, 0, configPSD, decodePSD},
+		{"exr", "OpenEXR", " .exr ", []string{"v/1\x01"}, 0, configEXR, decodeEXR},
+		{"tga", "TGA", " .tga .icb .vda .vst ", nil, 128, configTGA, decodeTGA},
+	}
+}
+
+// strangers are formats that people are likely to hand in and that cannot be read.
+var strangers = [...]struct{ name, magic string }{
+	{"a QOI image", "qoif"},
+	{"a DDS texture", "DDS "},
+	{"a KTX texture", "\xabKTX 11\xbb"},
+	{"a KTX 2.0 texture", "\xabKTX 20\xbb"},
+	{"a JPEG 2000 image", "\x00\x00\x00\x0cjP  "},
+	{"an AVIF, HEIF or MP4 file", "????ftyp"},
+	{"a JPEG XL image", "\xff\x0a"},
+	{"an icon", "\x00\x00\x01\x00"},
+	{"an SVG drawing", "<svg"},
+	{"text of XML or HTML", "<"},
+	{"a Git LFS pointer", "version https://git-lfs"},
+	{"a GIMP image", "gimp xcf"},
+	{"a zip archive", "PK\x03\x04"},
+}
+
+func matches(data []byte, magic string) bool {
+	if len(data) < len(magic) {
+		return false
+	}
+	for i := range len(magic) {
+		if magic[i] != '?' && magic[i] != data[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func find(id string) (format, bool) {
+	for _, f := range formats() {
+		if f.id == id {
+			return f, true
+		}
+	}
+	return format{}, false
+}
+
+// FormatName is a format of [Sniff] as people write it: "PNG".
+func FormatName(id string) string {
+	if f, ok := find(id); ok {
+		return f.name
+	}
+	return "unknown"
+}
+
+// FormatOf tells the format that a file's name promises, as of [Sniff], or "".
+func FormatOf(name string) string {
+	ext := " " + strings.ToLower(path.Ext(name)) + " "
+	for _, f := range formats() {
+		if strings.Contains(f.exts, ext) {
+			return f.id
+		}
+	}
+	return ""
+}
+
+// Sniff tells a file's format by its first bytes: "png", "jpeg", "gif", "bmp", "tiff", "webp", "psd", "exr",
+// "hdr", "tga", or "". TGA has no
+// signature: the name must say .tga, and the header must make sense.
+func Sniff(name string, data []byte) string {
+	for _, f := range formats() {
+		for _, m := range f.magic {
+			if matches(data, m) {
+				return f.id
+			}
+		}
+	}
+	if FormatOf(name) == "tga" {
+		if _, err := tga.ParseHeader(data); err == nil {
+			return "tga"
+		}
+	}
+	return ""
+}
+
+// decodeGIF puts the first frame, which may be smaller, where it belongs on the GIF's screen.
+func decodeGIF(data []byte, _ int) (decoded, error) {
+	c, err := gif.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return decoded{}, err
+	}
+	m, err := gif.Decode(bytes.NewReader(data))
+	if err != nil || m.Bounds() == image.Rect(0, 0, c.Width, c.Height) {
+		return decoded{image: m}, err
+	}
+	frame := fromImage(m)
+	screen := image.NewNRGBA(image.Rect(0, 0, c.Width, c.Height))
+	at := m.Bounds().Intersect(screen.Rect)
+	for y := at.Min.Y; y < at.Max.Y; y++ {
+		from := 4 * ((y-m.Bounds().Min.Y)*frame.Width + at.Min.X - m.Bounds().Min.X)
+		copy(screen.Pix[screen.PixOffset(at.Min.X, y):], frame.Pix[from:from+4*at.Dx()])
+	}
+	return decoded{image: screen}, nil
+}
+
+func configTGA(data []byte) (Config, error) {
+	h, err := tga.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height}, err
+}
+
+func decodeTGA(data []byte, _ int) (decoded, error) {
+	h, pix, err := tga.Decode(data)
+	return eightBits(pix, h.Width, h.Height), err
+}
+
+func configHDR(data []byte) (Config, error) {
+	h, err := hdr.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height, Deep: true, HDR: true}, err
+}
+
+func decodeHDR(data []byte, maxPixels int) (decoded, error) {
+	h, pix, err := hdr.Decode(data, maxPixels)
+	return decoded{light: &Float{h.Width, h.Height, pix}}, err
+}
+
+func configEXR(data []byte) (Config, error) {
+	h, err := exr.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height, Deep: true, HDR: true}, err
+}
+
+func decodeEXR(data []byte, maxPixels int) (decoded, error) {
+	h, pix, err := exr.Decode(data, maxPixels)
+	return decoded{light: &Float{h.Width, h.Height, pix}}, err
+}
+
+func configPSD(data []byte) (Config, error) {
+	h, err := psd.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height, Deep: h.Depth > 8, HDR: h.Depth == 32}, err
+}
+
+func decodePSD(data []byte, maxPixels int) (decoded, error) {
+	m, err := psd.Decode(data, maxPixels)
+	if err != nil {
+		return decoded{}, err
+	}
+	if m.Light != nil {
+		return decoded{light: &Float{m.Width, m.Height, m.Light}, profile: m.Profile}, nil
+	}
+	if m.Depth <= 8 {
+		pix := make([]byte, len(m.Pix))
+		for i, v := range m.Pix {
+			pix[i] = eight(uint32(v))
+		}
+		d := eightBits(pix, m.Width, m.Height)
+		d.profile = m.Profile
+		return d, nil
+	}
+	deep := image.NewNRGBA64(image.Rect(0, 0, m.Width, m.Height))
+	for i, v := range m.Pix {
+		deep.Pix[2*i], deep.Pix[2*i+1] = byte(v>>8), byte(v)
+	}
+	return decoded{image: deep, profile: m.Profile}, nil
+}
+
+// eightBits is straight RGBA8 as the standard library has it.
+func eightBits(pix []byte, width, height int) decoded {
+	return decoded{image: &image.NRGBA{Pix: pix, Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}}
+}
