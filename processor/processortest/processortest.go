@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -43,8 +45,17 @@ type OtherProduct struct {
 
 // Result is what one job did.
 type Result struct {
-	Products     map[string]Product // by name; the main product's is ""
-	Observations []string           // "file a.png", "missing b.png", "exists c", "glob *.png", "products x", ...
+	Products     map[string]Product // by name; the main product's is ""; those of parts too, unless they are hidden
+	Observations []string           // "file a.png", "missing b.png", "exists c", "glob *.png", "products x", "part p", ...
+	Warnings     []processor.Problem
+	Err          error
+	Parts        map[string]Part // by name: all that were asked for
+}
+
+// Part is what one part of the asset's work did (see [processor.Parter]).
+type Part struct {
+	Products     map[string]Product // by name, hidden or not
+	Observations []string
 	Warnings     []processor.Problem
 	Err          error
 }
@@ -67,16 +78,30 @@ func Run(t testing.TB, p processor.Processor, c Case) Result {
 // RunContext is Run with a context.
 func RunContext(t testing.TB, ctx context.Context, p processor.Processor, c Case) Result {
 	t.Helper()
-	j := &job{t: t, c: c, products: map[string]Product{}}
-	if j.c.Platform == "" {
-		j.c.Platform = "pc"
+	if c.Platform == "" {
+		c.Platform = "pc"
 	}
-	if j.c.Settings == nil {
-		j.c.Settings = defaults(p.Info().Settings)
+	if c.Settings == nil {
+		c.Settings = defaults(p.Info().Settings)
 	}
+	w := &work{t: t, ctx: ctx, c: c, parts: map[string]*job{}}
+	w.parter, _ = p.(processor.Parter)
+	j := w.job("")
 	err := p.Process(ctx, j)
-	r := Result{Products: j.products, Observations: j.seen, Warnings: j.warnings, Err: err}
-	if err != nil {
+	r := Result{Products: j.products, Observations: j.seen, Warnings: j.warnings, Err: err, Parts: map[string]Part{}}
+	for _, name := range slices.Sorted(maps.Keys(w.parts)) {
+		part := w.parts[name]
+		r.Parts[name] = Part{part.products, part.seen, part.warnings, part.err}
+		for name, product := range part.products {
+			if _, twice := r.Products[name]; twice && !product.Hidden {
+				r.Err = errors.Join(r.Err, fmt.Errorf("product %q is written twice", name))
+			}
+			if !product.Hidden {
+				r.Products[name] = product
+			}
+		}
+	}
+	if r.Err != nil {
 		r.Products = nil
 	}
 	return r
@@ -130,16 +155,36 @@ func Problems(err error) []*processor.Problem {
 	return all
 }
 
+// work is all that is done for one case: the asset's own job, and its parts.
+type work struct {
+	t      testing.TB
+	ctx    context.Context
+	c      Case
+	parter processor.Parter // nil: the processor has no parts
+	parts  map[string]*job
+}
+
 type job struct {
-	t        testing.TB
-	c        Case
+	*work
+	part     string // empty for the asset's own job
+	mu       sync.Mutex
 	seen     []string
 	products map[string]Product
 	warnings []processor.Problem
 	scratch  string
+	err      error // of a part
+	running  bool  // of a part
 }
 
-func (j *job) see(format string, args ...any) { j.seen = append(j.seen, fmt.Sprintf(format, args...)) }
+func (w *work) job(part string) *job {
+	return &job{work: w, part: part, products: map[string]Product{}}
+}
+
+func (j *job) see(format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.seen = append(j.seen, fmt.Sprintf(format, args...))
+}
 
 func (j *job) Asset() processor.Asset {
 	return processor.Asset{
@@ -217,11 +262,64 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 	return all, nil
 }
 
+// Parts runs each part the first time that somebody asks for it, one after the other.
 func (j *job) Parts(names ...string) ([][]processor.Product, error) {
-	return nil, errors.ErrUnsupported
+	if j.parter == nil {
+		return nil, errors.New("the processor has no parts: it is no processor.Parter")
+	}
+	all := make([][]processor.Product, len(names))
+	var errs []error
+	for i, name := range names {
+		j.see("part %s", name)
+		part := j.work.parts[name]
+		if part == nil {
+			part = j.job(name)
+			j.work.parts[name] = part
+			part.running = true
+			if part.err = j.parter.Part(j.ctx, part, name); part.err != nil {
+				part.products = nil
+			}
+			part.running = false
+		}
+		if part.running {
+			return nil, fmt.Errorf("part %q needs itself", name)
+		}
+		if part.err != nil {
+			errs = append(errs, part.err)
+		}
+		for _, product := range slices.Sorted(maps.Keys(part.products)) {
+			all[i] = append(all[i], j.ofPart(name, part.products[product]))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func (j *job) ofPart(part string, p Product) processor.Product {
+	id := j.c.Asset
+	made := processor.Product{AssetID: id, UUID: UUID(id), Name: p.Name, SubID: processor.SubID(p.Name), Type: p.Type, Part: part}
+	if !p.Hidden {
+		made.File = strings.TrimSuffix(id, "/")
+		if p.Name != "" {
+			made.File += "." + p.Name
+		}
+		made.File += p.Extension
+	}
+	return made
 }
 
 func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
+	if p.Part != "" && p.AssetID == j.c.Asset {
+		if part := j.work.parts[p.Part]; part != nil {
+			if made, ok := part.products[p.Name]; ok {
+				j.see("part %s product %s", p.Part, p.Name)
+				return file{bytes.NewReader(made.Data)}, nil
+			}
+		}
+		return nil, fmt.Errorf("product %q of part %q: %w", p.Name, p.Part, fs.ErrNotExist)
+	}
 	for _, o := range j.c.Others[p.AssetID] {
 		if o.Name == p.Name {
 			j.see("product %s %s", p.AssetID, p.Name)
@@ -268,11 +366,15 @@ func (w *writer) Close() error {
 	}
 	w.closed = true
 	w.out.References = slices.Clone(w.out.References)
+	w.j.mu.Lock()
+	defer w.j.mu.Unlock()
 	w.j.products[w.out.Name] = Product{w.out, w.Bytes()}
 	return nil
 }
 
 func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if _, ok := j.products[out.Name]; ok {
 		return nil, fmt.Errorf("product %q is written twice", out.Name)
 	}
@@ -288,7 +390,11 @@ func (j *job) Write(out processor.Output, data []byte) error {
 	return w.Close()
 }
 
-func (j *job) Warn(p processor.Problem) { j.warnings = append(j.warnings, p) }
+func (j *job) Warn(p processor.Problem) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.warnings = append(j.warnings, p)
+}
 
 func (j *job) Scratch() (string, error) {
 	if j.scratch == "" {

@@ -193,6 +193,85 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// halves is a processor of parts: "sum" needs "a.txt" and "b.txt", each its own length.
+type halves struct{}
+
+func (halves) Info() processor.Info { return processor.Info{Name: "halves"} }
+
+func (halves) Process(ctx context.Context, job processor.Job) error {
+	made, err := job.Parts("sum", "a.txt")
+	if err != nil {
+		return err
+	}
+	if len(made) != 2 || made[1][0].Part != "a.txt" || made[1][0].File != "" || made[0][0].File != "all.txt.sum.n" {
+		return fmt.Errorf("%+v", made)
+	}
+	f, err := job.OpenProduct(made[0][0])
+	if err != nil {
+		return err
+	}
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	return job.Write(processor.Output{}, b)
+}
+
+func (halves) Part(ctx context.Context, job processor.Job, name string) error {
+	if name != "sum" {
+		b, err := job.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return job.Write(processor.Output{Name: "length", Hidden: true}, fmt.Append(nil, len(b)))
+	}
+	parts, err := job.Parts("a.txt", "b.txt")
+	if err != nil {
+		return err
+	}
+	var sum []byte
+	for _, p := range parts {
+		f, err := job.OpenProduct(p[0])
+		if err != nil {
+			return err
+		}
+		b, _ := io.ReadAll(f)
+		sum = append(sum, b...)
+	}
+	return job.Write(processor.Output{Name: "sum", Extension: ".n"}, sum)
+}
+
+func TestParts(t *testing.T) {
+	c := processortest.Case{Files: map[string][]byte{"a.txt": []byte("x"), "b.txt": []byte("yy")}, Asset: "all.txt"}
+	r := processortest.Run(t, halves{}, c)
+	if r.Err != nil || len(r.Products) != 2 || string(r.Products[""].Data) != "12" || string(r.Products["sum"].Data) != "12" {
+		t.Errorf("%v %v", r.Err, r.Products)
+	}
+	if want := []string{"part sum", "part a.txt", "part sum product sum"}; !slices.Equal(r.Observations, want) {
+		t.Errorf("the job saw %q", r.Observations)
+	}
+	if len(r.Parts) != 3 || string(r.Parts["b.txt"].Products["length"].Data) != "2" {
+		t.Errorf("%v", r.Parts)
+	}
+	if want := []string{"part a.txt", "part b.txt", "part a.txt product length", "part b.txt product length"}; !slices.Equal(r.Parts["sum"].Observations, want) {
+		t.Errorf("sum saw %q", r.Parts["sum"].Observations)
+	}
+	if want := []string{"file b.txt"}; !slices.Equal(r.Parts["b.txt"].Observations, want) {
+		t.Errorf("b.txt saw %q", r.Parts["b.txt"].Observations)
+	}
+	delete(c.Files, "b.txt")
+	if r := processortest.Run(t, halves{}, c); !errors.Is(r.Err, fs.ErrNotExist) || r.Products != nil || r.Parts["b.txt"].Err == nil || r.Parts["a.txt"].Err != nil {
+		t.Errorf("a part that fails: %+v", r)
+	}
+	r = processortest.Run(t, does(func(_ context.Context, job processor.Job) error {
+		_, err := job.Parts("x")
+		return err
+	}), c)
+	if r.Err == nil {
+		t.Error("a processor without parts was asked for one")
+	}
+}
+
 func TestContextAndFolder(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
