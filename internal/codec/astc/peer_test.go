@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/codec/block"
 )
 
 // astcenc runs Arm's encoder, which is the independent judge of both directions.
@@ -130,5 +132,27 @@ func compare(t *testing.T, m Image, got, want []byte) {
 	}
 	if differ > 0 {
 		t.Errorf("%d of %d values differ", differ, len(got))
+	}
+}
+
+// What is encoded is the same to astcenc, at all footprints and in all styles, so that its PSNR is too.
+func TestEncodeAsPeer(t *testing.T) {
+	for _, f := range Footprints() {
+		for _, style := range styles {
+			t.Run(fmt.Sprint(f, style), func(t *testing.T) {
+				const side = 120
+				in := picture(side, side, style)
+				blocks, err := Encode(f, in, side, side, true, block.Options{Quality: block.Normal, Workers: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				m := Image{f, side, side, blocks}
+				got, err := Decode(f, blocks, side, side, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				compare(t, m, got, peerDecode(t, m, true))
+			})
+		}
 	}
 }

@@ -1,0 +1,218 @@
+package astc
+
+// cost is the squared error of a channel as a function of its two ends, for given weights:
+//
+//	a*e0*e0 + 2*b*e0*e1 + c*e1*e1 - 2*d0*e0 - 2*d1*e1 + square
+//
+// so that ends can be compared without a look at the texels. All terms are exact.
+type cost struct{ a, b, c, d0, d1, square float64 }
+
+func (q *cost) at(e0, e1 int) float64 {
+	x, y := float64(e0), float64(e1)
+	return float64(x*(float64(q.a*x)+float64(2*q.b*y)-2*q.d0)) + float64(y*(float64(q.c*y)-2*q.d1)) + q.square
+}
+
+// other is the best second end for a first, and the reverse for cost turned around.
+func (q *cost) other(e0 int) float64 {
+	if q.c < 1e-3 {
+		return float64(e0)
+	}
+	return min(max((q.d1-float64(q.b*float64(e0)))/q.c, 0), 255)
+}
+
+// least gives the best ends within 0..255.
+func (q *cost) least() (e0, e1 float64) {
+	det := float64(q.a*q.c) - float64(q.b*q.b)
+	if det < 1e-2 { // all weights are the same
+		e := min(max((q.d0+q.d1)/(q.a+2*q.b+q.c), 0), 255)
+		return e, e
+	}
+	e0 = (float64(q.d0*q.c) - float64(q.d1*q.b)) / det
+	e1 = (float64(q.d1*q.a) - float64(q.d0*q.b)) / det
+	if e0 < 0 || e0 > 255 {
+		e0 = min(max(e0, 0), 255)
+		return e0, q.other(int(e0))
+	}
+	if e1 < 0 || e1 > 255 {
+		e1 = min(max(e1, 0), 255)
+		turned := cost{a: q.c, b: q.b, c: q.a, d0: q.d1, d1: q.d0}
+		return turned.other(int(e1)), e1
+	}
+	return e0, e1
+}
+
+// ends are the values of a partition in an endpoint mode, as numbers 0..255 that the range of colours has, with the colours that they
+// stand for and the squared error.
+type ends struct {
+	values [8]uint8
+	colors [2]color
+	err    float64
+}
+
+const never = 1e30
+
+// fitDirect finds the values of the modes that have them directly, in the channels of use. The colours may have to be
+// in the one order or, with blue contraction, in the other.
+func fitDirect(q *[4]cost, channels int, l *levels) ends {
+	f := ends{colors: [2]color{{3: 255}, {3: 255}}}
+	for c := range channels {
+		e0, e1, err := fitChannel(&q[c], l)
+		f.err += err
+		f.values[2*c], f.values[2*c+1] = e0, e1
+		f.colors[0][c], f.colors[1][c] = int(e0), int(e1)
+	}
+	if channels >= 3 {
+		f.order(q, channels, l)
+	}
+	return f
+}
+
+// fitChannel finds two values of a range: the first one above or below what is best, and the second one to suit it.
+func fitChannel(q *cost, l *levels) (v0, v1 uint8, err float64) {
+	e0, _ := q.least()
+	v0 = l.below[int(e0)]
+	v1 = l.near[int(q.other(int(v0))+0.5)]
+	err = q.at(int(v0), int(v1))
+	u0 := l.above[min(int(e0)+1, 255)]
+	u1 := l.near[int(q.other(int(u0))+0.5)]
+	if other := q.at(int(u0), int(u1)); other < err {
+		return u0, u1, other
+	}
+	return v0, v1, err
+}
+
+// order moves ends apart until the second one is the brighter one, as it must be.
+func (f *ends) order(q *[4]cost, channels int, l *levels) {
+	moved := false
+	for c := 0; f.colors[1][0]+f.colors[1][1]+f.colors[1][2] < f.colors[0][0]+f.colors[0][1]+f.colors[0][2]; c = (c + 1) % 3 {
+		v := l.above[min(f.colors[1][c]+1, 255)]
+		u := l.below[max(f.colors[0][c]-1, 0)]
+		f.values[2*c], f.values[2*c+1] = u, v
+		f.colors[0][c], f.colors[1][c] = int(u), int(v)
+		moved = true
+	}
+	if moved {
+		f.err = 0
+		for c := range channels {
+			f.err += q[c].at(f.colors[0][c], f.colors[1][c])
+		}
+	}
+}
+
+// fitContracted is fitDirect with blue contraction: red and green are kept as what, with blue, has the mean that is wanted. It is for
+// colours near grey, and its error is never where they are not near enough.
+func fitContracted(q *[4]cost, channels int, l *levels) ends {
+	f := ends{colors: [2]color{{3: 255}, {3: 255}}}
+	b0, b1, err := fitChannel(&q[2], l)
+	f.err = err
+	f.values[4], f.values[5] = b1, b0
+	f.colors[0][2], f.colors[1][2] = int(b0), int(b1)
+	for c := range 2 {
+		e0, _ := q[c].least()
+		best := float64(never)
+		want := int(2*e0+0.5) - int(b0)
+		for _, v := range [2]uint8{l.below[min(max(want, 0), 255)], l.above[min(max(want+1, 0), 255)]} {
+			e0 := (int(v) + int(b0)) >> 1
+			w := l.near[min(max(int(2*q[c].other(e0)+1)-int(b1), 0), 255)]
+			e1 := (int(w) + int(b1)) >> 1
+			if err := q[c].at(e0, e1); err < best {
+				best = err
+				f.values[2*c], f.values[2*c+1] = w, v
+				f.colors[0][c], f.colors[1][c] = e0, e1
+			}
+		}
+		f.err += best
+	}
+	if channels == 4 {
+		a0, a1, err := fitChannel(&q[3], l)
+		f.err += err
+		f.values[6], f.values[7] = a1, a0
+		f.colors[0][3], f.colors[1][3] = int(a0), int(a1)
+	}
+	if int(f.values[1])+int(f.values[3])+int(f.values[5]) >= int(f.values[0])+int(f.values[2])+int(f.values[4]) {
+		f.err = never
+	}
+	return f
+}
+
+// fitOffset finds values of the modes with base and offset, which are twice as fine where the ends are near to each other.
+func fitOffset(q *[4]cost, channels int, l *levels) ends {
+	f := ends{colors: [2]color{{3: 255}, {3: 255}}}
+	sum := 0
+	for c := range channels {
+		e0, _ := q[c].least()
+		i := int(e0)
+		top := i >> 7
+		best := float64(never)
+		for _, v := range [2]uint8{l.baseLow[i&127], l.baseHigh[min(i&127+1, 127)]} {
+			base := int(v)>>1 | top<<7
+			w := l.offset[top][min(max(int(q[c].other(base)+0.5)-base, -32), 31)+32]
+			_, offset := signedOffset(0, int(w))
+			e1 := min(max(base+offset, 0), 255)
+			if err := q[c].at(base, e1); err < best {
+				best = err
+				f.values[2*c], f.values[2*c+1] = v, w
+				f.colors[0][c], f.colors[1][c] = base, e1
+			}
+		}
+		f.err += best
+		if c < 3 {
+			_, offset := signedOffset(0, int(f.values[2*c+1]))
+			sum += offset
+		}
+	}
+	if sum < 0 {
+		f.err = never
+	}
+	return f
+}
+
+// fitScale finds values of the modes whose darker end is a fraction of the brighter one.
+func fitScale(q *[4]cost, channels int, l *levels) ends {
+	var dot, square float64
+	for c := range 3 {
+		e0, e1 := q[c].least()
+		dot += float64(e0 * e1)
+		square += float64(e1 * e1)
+	}
+	want := int(min(max(dot/max(square, 1)*256, 0), 255))
+	best := ends{err: never}
+	for _, s := range [2]uint8{l.below[want], l.above[min(want+1, 255)]} {
+		f := ends{colors: [2]color{{3: 255}, {3: 255}}}
+		f.values[3] = s
+		k := float64(s) / 256
+		for c := range 3 {
+			ch := &q[c]
+			e1 := (float64(ch.d0*k) + ch.d1) / (float64(ch.a*float64(k*k)) + float64(2*ch.b*k) + ch.c + 1e-3)
+			v := l.near[int(min(max(e1, 0), 255)+0.5)]
+			f.values[c] = v
+			f.colors[0][c], f.colors[1][c] = int(v)*int(s)>>8, int(v)
+			f.err += ch.at(f.colors[0][c], int(v))
+		}
+		if f.err < best.err {
+			best = f
+		}
+	}
+	if channels == 4 {
+		a0, a1, err := fitChannel(&q[3], l)
+		best.values[4], best.values[5] = a0, a1
+		best.colors[0][3], best.colors[1][3] = int(a0), int(a1)
+		best.err += err
+	}
+	return best
+}
+
+// fitGrey finds values of the luminance modes, with alpha or without. Red, green and blue are the same.
+func fitGrey(q *[4]cost, channels int, l *levels) ends {
+	e0, e1, err := fitChannel(&q[0], l)
+	f := ends{values: [8]uint8{e0, e1}, err: 3 * err}
+	f.colors[0] = color{int(e0), int(e0), int(e0), 255}
+	f.colors[1] = color{int(e1), int(e1), int(e1), 255}
+	if channels == 4 {
+		a0, a1, err := fitChannel(&q[3], l)
+		f.values[2], f.values[3] = a0, a1
+		f.colors[0][3], f.colors[1][3] = int(a0), int(a1)
+		f.err += err
+	}
+	return f
+}

@@ -1,0 +1,324 @@
+package astc
+
+import (
+	"math"
+	"math/bits"
+)
+
+// layout is a way to cut a block up before a mode is chosen: in partitions, or in planes. Each partition has a line through its
+// colours, and each texel its place on it.
+type layout struct {
+	partitions int
+	seed       int
+	planes     int
+	second     int // the channel of the second plane
+	part       [maxTexels]uint8
+	sums       [4]sums
+	lines      [2][4]line            // by plane and partition
+	ideal      [2][maxTexels]float32 // by plane: 0 at the line's one end, 1 at the other
+	residual   float32               // squared error that no weights mend
+	scaled     float32               // the same, more, if lines must point at black
+	power      float32               // squared length of the texels' lines, both planes, on average
+	near       bool                  // ends are near enough to each other for offsets
+}
+
+// sums are of the texels of a partition. Values up to 144*255*255 are exact.
+type sums struct {
+	n  int32
+	x  [4]int32
+	xx [4][4]int32 // upper triangle
+}
+
+func (s *sums) add(x *[4]int32) {
+	s.n++
+	for i := range x {
+		s.x[i] += x[i]
+		for j := i; j < 4; j++ {
+			s.xx[i][j] += x[i] * x[j]
+		}
+	}
+}
+
+func (s *sums) minus(t *sums) (d sums) {
+	d.n = s.n - t.n
+	for i := range s.x {
+		d.x[i] = s.x[i] - t.x[i]
+		for j := i; j < 4; j++ {
+			d.xx[i][j] = s.xx[i][j] - t.xx[i][j]
+		}
+	}
+	return d
+}
+
+// line goes from low to low+span*axis.
+type line struct {
+	axis      [4]float32
+	low, span float32 // along axis from 0
+}
+
+// axis is the direction of the greatest variance in the channels of use, and the squared distances of all texels from the
+// line through their mean. It multiplies the covariance with itself, which makes the greatest eigenvalue stand out, and then
+// a vector a few times.
+func (s *sums) axis(use *[4]bool) (axis [4]float32, residual float32) {
+	var m [4][4]float32
+	trace := float32(0)
+	for i := range 4 {
+		for j := i; j < 4; j++ {
+			if use[i] && use[j] {
+				m[i][j] = float32(int64(s.xx[i][j])*int64(s.n)-int64(s.x[i])*int64(s.x[j])) / float32(s.n)
+				m[j][i] = m[i][j]
+			}
+		}
+		trace += m[i][i]
+	}
+	if trace < 1e-3 {
+		for i := range axis {
+			if use[i] {
+				axis[i] = 1
+			}
+		}
+		return unit(axis), 0
+	}
+	most := 0
+	for i := range 4 {
+		if m[i][i] > m[most][most] {
+			most = i
+		}
+	}
+	v := unit(m[most])
+	for range 5 {
+		v = unit(times(&m, v))
+	}
+	w := times(&m, v)
+	value := float32(v[0]*w[0]) + float32(v[1]*w[1]) + float32(v[2]*w[2]) + float32(v[3]*w[3])
+	if v[0]+v[1]+v[2] < 0 { // the first end of a line is the darker one
+		for i := range v {
+			v[i] = -v[i]
+		}
+	}
+	return v, max(trace-value, 0)
+}
+
+func times(m *[4][4]float32, v [4]float32) (w [4]float32) {
+	for i := range w {
+		r := &m[i]
+		w[i] = float32(r[0]*v[0]) + float32(r[1]*v[1]) + float32(r[2]*v[2]) + float32(r[3]*v[3])
+	}
+	return w
+}
+
+func unit(v [4]float32) [4]float32 {
+	l := float32(v[0]*v[0]) + float32(v[1]*v[1]) + float32(v[2]*v[2]) + float32(v[3]*v[3])
+	if l == 0 {
+		return v
+	}
+	l = 1 / float32(math.Sqrt(float64(l)))
+	return [4]float32{v[0] * l, v[1] * l, v[2] * l, v[3] * l}
+}
+
+// layOut finds lines for partitions and planes, which l has already.
+func (e *encoder) layOut(l *layout) {
+	l.residual, l.scaled, l.power, l.near = 0, 0, 0, true
+	use := e.use
+	if l.planes == 2 {
+		use[l.second] = false
+		for p := range l.partitions {
+			l.lines[1][p] = line{}
+			l.lines[1][p].axis[l.second] = 1
+		}
+	}
+	for p := range l.partitions {
+		axis, residual := l.sums[p].axis(&use)
+		l.lines[0][p].axis = axis
+		l.residual += residual
+	}
+	for plane := range l.planes {
+		e.project(l, plane)
+	}
+	for p := range l.partitions {
+		l.judge(p)
+	}
+}
+
+// project places the texels on the lines of a plane.
+func (e *encoder) project(l *layout, plane int) {
+	var low, high [4]float32
+	for p := range low {
+		low[p], high[p] = 1e9, -1e9
+	}
+	ideal := &l.ideal[plane]
+	for i := range e.texels {
+		p := l.part[i] & 3
+		a, x := &l.lines[plane][p].axis, &e.value[i]
+		t := float32(a[0]*x[0]) + float32(a[1]*x[1]) + float32(a[2]*x[2]) + float32(a[3]*x[3])
+		ideal[i] = t
+		low[p], high[p] = min(low[p], t), max(high[p], t)
+	}
+	var scale [4]float32
+	for p := range l.partitions {
+		ln := &l.lines[plane][p]
+		ln.low, ln.span = low[p], high[p]-low[p]
+		if ln.span > 1e-3 {
+			scale[p] = 1 / ln.span
+		}
+		l.power += float32(ln.span*ln.span) * float32(l.sums[p].n) / float32(e.texels)
+	}
+	for i := range e.texels {
+		p := l.part[i] & 3
+		ideal[i] = (ideal[i] - low[p]) * scale[p]
+	}
+}
+
+// judge says how well a partition's ends would do as base and offset, or base and scale.
+func (l *layout) judge(p int) {
+	s := &l.sums[p]
+	ln := &l.lines[0][p]
+	a := &ln.axis
+	center := float32(0)
+	for c := range 4 {
+		center += float32(a[c]*float32(s.x[c])) / float32(s.n)
+	}
+	var e0, e1 [3]float32
+	dot, square := float32(0), float32(0)
+	for c := range 3 {
+		mean := float32(s.x[c]) / float32(s.n)
+		e0[c] = mean + float32(a[c]*(ln.low-center))
+		e1[c] = e0[c] + float32(a[c]*ln.span)
+		dot += float32(e0[c] * e1[c])
+		square += float32(e1[c] * e1[c])
+		if d := e1[c] - e0[c]; d > 31 || d < -32 {
+			l.near = false
+		}
+	}
+	k := dot / max(square, 1)
+	off := float32(0)
+	for c := range 3 {
+		d := e0[c] - float32(e1[c]*k)
+		off += float32(d * d)
+	}
+	l.scaled += off * float32(s.n) / 3
+}
+
+// split finds patterns of two partitions whose lines are near the texels: it clusters the colours by 2-means, takes the patterns
+// that resemble the clusters most, and then those with the least distances from their lines. It gives their places in
+// e.patterns, the best first.
+func (e *encoder) split(out []int) []int {
+	mask := e.cluster()
+	similar := e.similar[:min(e.effort.patterns, len(e.patterns))]
+	e.resemble(similar, mask)
+	type found struct {
+		at       int
+		residual float32
+	}
+	var best [8]found
+	n := 0
+	for _, at := range similar {
+		var one sums
+		m := e.patterns[at].mask
+		if e.texels > 64 {
+			var part [maxTexels]uint8
+			partitionOf(part[:e.texels], e.patterns[at].seed, 2, e.Width)
+			for i := range e.texels {
+				if part[i] == 1 {
+					one.add(&e.texel[i])
+				}
+			}
+		} else {
+			for i := range e.texels {
+				if m>>i&1 == 1 {
+					one.add(&e.texel[i])
+				}
+			}
+		}
+		zero := e.all.minus(&one)
+		_, r1 := one.axis(&e.use)
+		_, r0 := zero.axis(&e.use)
+		f := found{at, r0 + r1}
+		if n < cap(out) {
+			n++
+		} else if f.residual >= best[n-1].residual {
+			continue
+		}
+		k := n - 1
+		for ; k > 0 && best[k-1].residual > f.residual; k-- {
+			best[k] = best[k-1]
+		}
+		best[k] = f
+	}
+	for k := range n {
+		out = append(out, best[k].at)
+	}
+	return out
+}
+
+// cluster parts the colours in two by 2-means, from the middle of the block's line on, and gives the samples of the second part.
+func (e *encoder) cluster() uint64 {
+	var side [maxTexels]uint8
+	for i := range e.texels {
+		if e.layouts[0].ideal[0][i] > 0.5 {
+			side[i] = 1
+		}
+	}
+	for range 3 {
+		var x [2][4]int32
+		var n [2]int32
+		for i := range e.texels {
+			s := side[i] & 1
+			n[s]++
+			for c, v := range e.texel[i] {
+				x[s][c] += v
+			}
+		}
+		if n[0] == 0 || n[1] == 0 {
+			break
+		}
+		var toward [4]float32
+		limit := float32(0)
+		for c := range toward {
+			c0, c1 := float32(x[0][c])/float32(n[0]), float32(x[1][c])/float32(n[1])
+			toward[c] = c1 - c0
+			limit += float32((c1 - c0) * (c1 + c0) / 2)
+		}
+		for i := range e.texels {
+			v := &e.value[i]
+			side[i] = 0
+			if float32(v[0]*toward[0])+float32(v[1]*toward[1])+float32(v[2]*toward[2])+float32(v[3]*toward[3]) > limit {
+				side[i] = 1
+			}
+		}
+	}
+	mask := uint64(0)
+	for k, i := range e.sample {
+		mask |= uint64(side[i]) << k
+	}
+	return mask
+}
+
+// resemble fills out with the patterns that differ from mask, or from its opposite, in the fewest samples.
+func (e *encoder) resemble(out []int, mask uint64) {
+	var count [65]int
+	n := len(e.sample)
+	for i := range e.patterns {
+		d := bits.OnesCount64(e.patterns[i].mask ^ mask)
+		d = min(d, n-d)
+		e.distance[i] = uint8(d)
+		count[d]++
+	}
+	limit, inside := 0, count[0]
+	for inside < len(out) {
+		limit++
+		inside += count[limit]
+	}
+	k, last := 0, len(out)-(inside-count[limit]) // of those at the limit, so many still find a place
+	for i, d := range e.distance[:len(e.patterns)] {
+		switch {
+		case int(d) < limit:
+		case int(d) == limit && last > 0:
+			last--
+		default:
+			continue
+		}
+		out[k] = i
+		k++
+	}
+}

@@ -1,0 +1,197 @@
+package astc
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// plan is what encoding blocks of one footprint needs besides decoding them.
+type plan struct {
+	*table
+	shapes   []shape
+	patterns []pattern // of two partitions, without those that are alike
+	sample   []int     // the texels that stand for a pattern's bits, at most 64
+}
+
+// shape is a grid seen from its places, with the modes that have it.
+type shape struct {
+	*grid
+	whole bool  // a place is a texel
+	first []int // for each place, where its texels begin in reach; one more ends the last
+	reach []reach
+	modes [2][]choice // for one plane, and for two
+	noise float32     // what texels get of the variance of places' weights, summed up
+}
+
+// reach says that a place of a grid makes up so much of a texel's weight.
+type reach struct {
+	texel int
+	part  float32
+}
+
+// choice is a mode of a shape.
+type choice struct {
+	code    uint16 // its eleven bits
+	weights uint8  // range
+	size    int    // bits of all weights
+}
+
+// pattern is a partitioning in two. Bit i of mask is the partition of sample i.
+type pattern struct {
+	mask uint64
+	seed int
+}
+
+var plans = func() (p [len(footprints)]func() *plan) {
+	for i, f := range footprints {
+		p[i] = sync.OnceValue(func() *plan { return newPlan(f.table()) })
+	}
+	return p
+}()
+
+func newPlan(t *table) *plan {
+	p := &plan{table: t}
+	of := map[[2]int]int{}
+	seen := map[mode]bool{}
+	for code := range uint32(1 << 11) {
+		m, ok := parseMode(code)
+		if !ok || m.width > t.Width || m.height > t.Height || seen[m] || code&0x1FF == 0x1FC {
+			continue
+		}
+		seen[m] = true
+		key := [2]int{m.width, m.height}
+		i, ok := of[key]
+		if !ok {
+			i = len(p.shapes)
+			of[key] = i
+			p.shapes = append(p.shapes, newShape(t, m.width, m.height))
+		}
+		s := &p.shapes[i]
+		s.modes[m.planes-1] = append(s.modes[m.planes-1], choice{uint16(code), m.weights, sequenceSize(m.count(), m.weights)})
+	}
+	p.makePatterns()
+	return p
+}
+
+func newShape(t *table, width, height int) shape {
+	s := shape{grid: t.grids[width][height], whole: width == t.Width && height == t.Height}
+	for place := range width * height {
+		s.first = append(s.first, len(s.reach))
+		for i, sp := range s.spread {
+			for k, part := range sp.part {
+				if part != 0 && int(sp.place[k]) == place {
+					share := float32(part) / 16
+					s.reach = append(s.reach, reach{i, share})
+					s.noise += float32(share * share)
+				}
+			}
+		}
+	}
+	s.first = append(s.first, len(s.reach))
+	return s
+}
+
+// makePatterns lists the partitionings in two, each once: many seeds give the same, or the same with partitions exchanged, or one
+// that leaves a partition empty.
+func (p *plan) makePatterns() {
+	n := min(p.texels, 64)
+	for i := range n {
+		p.sample = append(p.sample, i*p.texels/n)
+	}
+	all := uint64(1)<<n - 1
+	seen := map[[3]uint64]bool{}
+	var part [maxTexels]uint8
+	for seed := range 1024 {
+		partitionOf(part[:p.texels], seed, 2, p.Width)
+		var key [3]uint64
+		for i := range p.texels {
+			key[i/64] |= uint64(part[i]^part[0]) << (i % 64)
+		}
+		mask := uint64(0)
+		for k, i := range p.sample {
+			mask |= uint64(part[i]) << k
+		}
+		if k := bits.OnesCount64(mask & all); k != 0 && k != n && !seen[key] {
+			seen[key] = true
+			p.patterns = append(p.patterns, pattern{mask, seed})
+		}
+	}
+}
+
+// levels are ways from what is wanted of an endpoint's value to what a range has.
+type levels struct {
+	below, above, near [256]uint8   // the value at most, at least, nearest
+	baseLow, baseHigh  [128]uint8   // the value whose upper seven bits are at most, at least so much
+	offset             [2][64]uint8 // the value with this upper bit, and the offset nearest to the index less 32
+	code               [256]uint8   // how a value is stored
+}
+
+// levelsOf are for each range of colours.
+var levelsOf = sync.OnceValue(func() *[len(ranges)]levels {
+	t := new([len(ranges)]levels)
+	for r := minColor; r < len(ranges); r++ {
+		l := &t[r]
+		values := colorValues[r][:ranges[r].levels]
+		for code, v := range values {
+			l.code[v] = uint8(code)
+		}
+		nearest := func(want, from, to int, is func(v int) (int, bool)) uint8 {
+			best, distance := -1, 1<<10
+			for _, v := range values {
+				got, ok := is(int(v))
+				if d := max(got-want, want-got); ok && got >= from && got <= to && d < distance {
+					best, distance = int(v), d
+				}
+			}
+			return uint8(best)
+		}
+		value := func(v int) (int, bool) { return v, true }
+		half := func(v int) (int, bool) { return v >> 1, true }
+		for i := range 256 {
+			l.below[i], l.above[i], l.near[i] = nearest(i, 0, i, value), nearest(i, i, 255, value), nearest(i, 0, 255, value)
+		}
+		for i := range 128 {
+			l.baseLow[i], l.baseHigh[i] = nearest(i, 0, i, half), nearest(i, i, 127, half)
+		}
+		for i := range 64 {
+			for top := range 2 {
+				l.offset[top][i] = nearest(i-32, -32, 31, func(v int) (int, bool) {
+					_, offset := signedOffset(0, v)
+					return offset, v>>7 == top
+				})
+			}
+		}
+	}
+	return t
+})
+
+// weightLevels are, for each range of weights, the value nearest to 0..64 and how it is stored.
+var weightLevels = func() (t [weightRanges]struct{ near, code [65]uint8 }) {
+	for r := range t {
+		values := weightValues[r][:ranges[r].levels]
+		for code, v := range values {
+			t[r].code[v] = uint8(code)
+		}
+		for i := range t[r].near {
+			distance := 1 << 10
+			for _, v := range values {
+				if d := max(int(v)-i, i-int(v)); d < distance {
+					t[r].near[i], distance = v, d
+				}
+			}
+		}
+	}
+	return t
+}()
+
+// colorRanges is colorRange in a table, by count of values and bits.
+var colorRanges = func() (t [19][112]uint8) {
+	for count := range t {
+		for size := range t[count] {
+			if count > 0 {
+				t[count][size] = colorRange(count, size)
+			}
+		}
+	}
+	return t
+}()

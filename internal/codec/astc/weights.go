@@ -1,0 +1,107 @@
+package astc
+
+// plane is weights of a grid's places, 0..64.
+type plane [maxWeights]uint8
+
+// relax finds values of the grid's places that, spread over the texels, come near to ideal, where texels count by power, which is given for
+// each partition. It gives them in g and the squared error. It is a mean first, then some rounds of Gauss-Seidel.
+func (s *shape) relax(g *[maxWeights]float32, ideal *[maxTexels]float32, part *[maxTexels]uint8, power *[4]float32, rounds int) float32 {
+	if s.whole {
+		copy(g[:], ideal[:len(s.spread)])
+		return 0
+	}
+	count := len(s.first) - 1
+	for j := range count {
+		sum, parts := float32(0), float32(0)
+		for _, r := range s.reach[s.first[j]:s.first[j+1]] {
+			sum += float32(r.part * ideal[r.texel])
+			parts += r.part
+		}
+		g[j] = sum / parts
+	}
+	var rest [maxTexels]float32
+	for i := range s.spread {
+		sp := &s.spread[i]
+		rest[i] = ideal[i] - float32(g[sp.place[0]&63]*float32(sp.part[0])/16) - float32(g[sp.place[1]&63]*float32(sp.part[1])/16) -
+			float32(g[sp.place[2]&63]*float32(sp.part[2])/16) - float32(g[sp.place[3]&63]*float32(sp.part[3])/16)
+	}
+	for range rounds {
+		for j := range count {
+			reach := s.reach[s.first[j]:s.first[j+1]]
+			pull, hold := float32(0), float32(1e-9)
+			for _, r := range reach {
+				w := float32(r.part * power[part[r.texel]&3])
+				pull += float32(w * rest[r.texel])
+				hold += float32(w * r.part)
+			}
+			step := pull / hold
+			g[j] += step
+			for _, r := range reach {
+				rest[r.texel] -= float32(r.part * step)
+			}
+		}
+	}
+	err := float32(0)
+	for i := range s.spread {
+		err += float32(float32(rest[i]*rest[i]) * power[part[i]&3])
+	}
+	return err
+}
+
+// quantize stretches values of places over all of 0..64, and takes the nearest that the range of weights has.
+func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
+	count := len(s.first) - 1
+	low, high := g[0], g[0]
+	for _, v := range g[1:count] {
+		low, high = min(low, v), max(high, v)
+	}
+	scale := float32(0)
+	if high > low {
+		scale = 64 / (high - low)
+	}
+	near := &weightLevels[r].near
+	for j := range count {
+		out[j] = near[int(float32((g[j]-low)*scale)+0.5)]
+	}
+}
+
+// infill gives the weights of the texels.
+func (s *shape) infill(out *[maxTexels]int32, w *plane) {
+	if s.whole {
+		for i := range s.spread {
+			out[i] = int32(w[i&63])
+		}
+		return
+	}
+	for i := range s.spread {
+		out[i] = int32(s.spread[i].weight((*[maxWeights]uint8)(w)))
+	}
+}
+
+// settle moves each weight to where it is best with its neighbours as they are, and says whether any moved. rest is, for
+// each texel, its distance along its line from where its weight puts it, times the line's length; hold is for each partition
+// the square of that length. Lengths are of one 64th, as weights are.
+func (s *shape) settle(w *plane, rest *[maxTexels]float32, part *[maxTexels]uint8, hold *[4]float32, r uint8) bool {
+	near := &weightLevels[r].near
+	moved := false
+	for j := range len(s.first) - 1 {
+		reach := s.reach[s.first[j]:s.first[j+1]]
+		pull, stiff := float32(0), float32(1e-9)
+		for _, r := range reach {
+			pull += float32(r.part * rest[r.texel])
+			stiff += float32(float32(r.part*r.part) * hold[part[r.texel]&3])
+		}
+		now := float32(w[j])
+		to := near[int(min(max(now+pull/stiff, 0), 64)+0.5)]
+		if to == w[j] {
+			continue
+		}
+		moved = true
+		step := float32(to) - now
+		for _, r := range reach {
+			rest[r.texel] -= float32(float32(r.part*step) * hold[part[r.texel]&3])
+		}
+		w[j] = to
+	}
+	return moved
+}
