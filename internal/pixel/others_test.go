@@ -183,7 +183,7 @@ func TestRadianceAgainstImageMagick(t *testing.T) {
 	dir := t.TempDir()
 	scene(t, dir)
 	run(t, dir, magick, "scene.png", "-alpha", "off", "-set", "colorspace", "RGB", "x.hdr")
-	run(t, dir, magick, "x.hdr", "-depth", "16", "-endian", "LSB", "rgb:reference")
+	run(t, dir, magick, "x.hdr", "-set", "colorspace", "sRGB", "-depth", "16", "-endian", "LSB", "rgb:reference")
 	data, err := os.ReadFile(filepath.Join(dir, "x.hdr"))
 	if err != nil {
 		t.Fatal(err)
