@@ -5,7 +5,6 @@ import "math"
 // group is the pixels of one subset. Channels that a fit is not to see are zero.
 type group struct {
 	n   int
-	at  [16]uint8 // where in the block each is
 	pix [16][4]int32
 	sum [4]int32
 }
@@ -45,10 +44,31 @@ const (
 	anyParity   = 0b1111
 )
 
+// gather takes the pixels of subset s.
+func (g *group) gather(pix *[16][4]int32, subsets, s uint32, alpha bool) {
+	n := 0
+	g.sum = [4]int32{}
+	for i := range pix {
+		if subsets>>(2*i)&3 != s {
+			continue
+		}
+		p := pix[i]
+		if !alpha {
+			p[3] = 0
+		}
+		g.pix[n&15] = p
+		for c := range 4 {
+			g.sum[c] += p[c]
+		}
+		n++
+	}
+	g.n = n
+}
+
 // fit finds a line by the principal axis of the pixels, then by least squares over the indices that each line gives, for as
 // long as that helps and at most rounds times. Endpoints are rounded to what the mode m can store so that the
 // error, which is a quadric, grows least: together, not one by one.
-func (g *group) fit(m *mode7, parities uint8, rounds int, best *fitted) {
+func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, best *fitted) {
 	var try fitted
 	var s sums
 	var ends [2][4]float32
@@ -57,7 +77,7 @@ func (g *group) fit(m *mode7, parities uint8, rounds int, best *fitted) {
 	best.err = far
 	for {
 		m.round(&ends, q, parities, &try.line)
-		g.assign(&try, &weights[m.indexBits], 1<<m.indexBits-1, &s)
+		g.assign(&try, &weights[indexBits], 1<<indexBits-1, &s)
 		if try.err >= best.err {
 			return
 		}

@@ -87,3 +87,12 @@ func anchorsOf(subsets int, partition uint8) uint16 {
 	}
 	return 1
 }
+
+// squeeze drops every other bit: the reverse of spread.
+func squeeze(x uint32) uint16 {
+	x &= 0x55555555
+	x = (x | x>>1) & 0x33333333
+	x = (x | x>>2) & 0x0f0f0f0f
+	x = (x | x>>4) & 0x00ff00ff
+	return uint16(x | x>>8)
+}

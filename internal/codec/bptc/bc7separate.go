@@ -1,0 +1,65 @@
+package bptc
+
+// trySeparate tries a mode in which one channel, alpha or what is swapped with it, has an index of its own.
+func (e *encoder7) trySeparate(mode, rotation, selector uint8) {
+	pix := e.pix
+	if rotation > 0 {
+		for i := range pix {
+			p := &pix[i]
+			p[rotation-1], p[3] = p[3], p[rotation-1]
+		}
+	}
+	m := &modes7[mode&7]
+	colourBits, alphaBits := m.indexBits, m.index2Bits
+	if selector == 1 {
+		colourBits, alphaBits = alphaBits, colourBits
+	}
+	var g group
+	var c, a fitted
+	g.gather(&pix, 0, 0, false)
+	g.fit(m, colourBits, evenOnly, e.rounds, &c)
+	if c.err >= e.err {
+		return
+	}
+	g.sum = [4]int32{}
+	for i := range pix {
+		g.pix[i] = [4]int32{3: pix[i][3]}
+		g.sum[3] += pix[i][3]
+	}
+	g.fit(m, alphaBits, evenOnly, e.rounds, &a)
+	if c.err+a.err >= e.err {
+		return
+	}
+	e.err = c.err + a.err
+	e.best = block7{mode: mode, rotation: rotation, selector: selector, index: c.index, index2: a.index}
+	if selector == 1 {
+		e.best.index, e.best.index2 = a.index, c.index
+	}
+	for i := range 2 {
+		e.best.ends[i] = c.stored[i]
+		e.best.ends[i][3] = a.stored[i][3]
+	}
+}
+
+// solid codes a block of one colour exactly: in mode 5 every value lies a third of the way between two of 7 bits.
+func (e *encoder7) solid() {
+	e.err = 0
+	e.best = block7{mode: 5}
+	m := &modes7[5]
+	p := &e.pix[0]
+	for c := range 3 {
+		low := uint8(p[c] >> 1)
+		e.best.ends[0][c], e.best.ends[1][c] = low, low
+		for d := uint8(0); d < 4; d++ {
+			high := min(low+d, 127)
+			if int32(lerp(m.expand(c, int32(low), 0), m.expand(c, int32(high), 0), weights[2][1])) == p[c] {
+				e.best.ends[1][c] = high
+				break
+			}
+		}
+	}
+	e.best.ends[0][3], e.best.ends[1][3] = uint8(p[3]), uint8(p[3])
+	for i := range e.best.index {
+		e.best.index[i] = 1
+	}
+}
