@@ -1,44 +1,25 @@
-// Package dds writes and reads DirectDraw Surface textures with the DX10 header.
+// Package dds writes and reads DirectDraw Surface textures, as docs/formats/dds.md describes them.
 //
-// It follows Microsoft's "Programming Guide for DDS" and "DDS_HEADER_DXT10" for one two-dimensional image
-// with its mip levels, of the formats below. All numbers in the file are little-endian u32.
+// It follows Microsoft's "Programming Guide for DDS", "DDS_HEADER", "DDS_PIXELFORMAT" and "DDS_HEADER_DXT10":
+// two-dimensional images, volumes, cube maps and arrays, with mip levels. What it writes has the DX10 header; what it reads
+// may be older. All numbers in the file are little-endian u32.
 //
 //	  0  "DDS "
-//	  4  size 124, flags, height, width, pitch (bytes of a row), depth, mip level count, 11 reserved
-//	 76  pixel format: size 32, flags 4 (FourCC), "DX10", 5 x 0
+//	  4  size 124, flags, height, width, pitch or linear size, depth, mip level count, 11 reserved
+//	 76  pixel format: size 32, flags, FourCC, bits of a pixel, masks of red, green, blue and alpha
 //	108  caps, caps2, caps3, caps4, reserved
-//	128  dxgiFormat, dimension 3 (2D), misc, array size 1, alpha mode
-//	148  levels, largest first, without padding
+//	128  if the FourCC is "DX10": dxgiFormat, dimension, misc, array size, alpha mode
+//	148  for each element of the array, for each face: the levels, largest first, without padding
+//
+// Its rule: nothing is allocated by a number in the file before that number was held against the bytes that are there.
 package dds
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 )
-
-// Format is a pixel format, by its number in DXGI.
-type Format uint32
-
-const (
-	RGBA8     Format = 28 // DXGI_FORMAT_R8G8B8A8_UNORM
-	RGBA8SRGB Format = 29 // DXGI_FORMAT_R8G8B8A8_UNORM_SRGB: colours are sRGB-encoded, alpha is not
-	RG8       Format = 49 // DXGI_FORMAT_R8G8_UNORM
-	R8        Format = 61 // DXGI_FORMAT_R8_UNORM
-)
-
-// PixelSize is the bytes of a pixel, or 0 for a format that this package does not know.
-func (f Format) PixelSize() int {
-	switch f {
-	case R8:
-		return 1
-	case RG8:
-		return 2
-	case RGBA8, RGBA8SRGB:
-		return 4
-	}
-	return 0
-}
 
 // AlphaMode says what the fourth channel is.
 type AlphaMode uint32
@@ -54,16 +35,23 @@ const (
 // Texture is the content of a file.
 type Texture struct {
 	Format        Format
-	Width, Height int // of level 0, in pixels
+	Width, Height int  // of level 0, in pixels
+	Depth         int  // of level 0, in slices; 0: two dimensions
+	Layers        int  // elements of an array; 0: no array. The file does not tell 0 from 1; 0 is what is read
+	Cube          bool // six square faces: +X, -X, +Y, -Y, +Z, -Z
 	Alpha         AlphaMode
 
-	// Levels are the mip levels, the full image first, each half the size of the one before, rounded down. Rows
-	// have no padding, and the top one is first: DDS has no other orientation.
+	// Levels are the mip levels, the full image first, each half the size of the one before in all dimensions, rounded down. In
+	// each are the images of all layers; in a layer, of all faces; in a face, of all slices. (That is the order of KTX 2.0; the
+	// file's is another.) Rows have no padding, and the top one is first: DDS has no other orientation.
 	Levels [][]byte
 }
 
-// maxSide of an image, in pixels: far above any hardware, and low enough for sizes to fit 64 bits.
-const maxSide = 1 << 20
+// Limits of an image: far above any hardware.
+const (
+	maxSide   = 1 << 20
+	maxLayers = 1 << 20
+)
 
 var (
 	ErrTruncated   = errors.New("dds: data ends too early")
@@ -72,30 +60,73 @@ var (
 )
 
 const (
-	headSize = 148
+	oldHeadSize = 128
+	headSize    = 148
 
-	flagsBase = 0x1 | 0x2 | 0x4 | 0x8 | 0x1000 // caps, height, width, pitch, pixel format
-	flagMips  = 0x20000
-	capsBase  = 0x1000         // a texture
-	capsMips  = 0x8 | 0x400000 // complex, with mip levels
-	flagCode  = 0x4            // the pixel format is a FourCC
-	twoD      = 3              // D3D10_RESOURCE_DIMENSION_TEXTURE2D
+	flagsBase      = 0x1 | 0x2 | 0x4 | 0x1000 // DDSD: caps, height, width, pixel format
+	flagPitch      = 0x8
+	flagMips       = 0x20000
+	flagLinearSize = 0x80000
+	flagDepth      = 0x800000
+
+	capsTexture = 0x1000   // DDSCAPS
+	capsComplex = 0x8      // more than one image
+	capsMips    = 0x400000 // mip levels
+	caps2Cube   = 0x200    // DDSCAPS2
+	caps2Faces  = 0xfc00   // all six
+	caps2Volume = 0x200000
+
+	oneD     = 2 // D3D10_RESOURCE_DIMENSION
+	twoD     = 3
+	threeD   = 4
+	miscCube = 0x4 // D3D10_RESOURCE_MISC_TEXTURECUBE
 )
 
-func (t *Texture) levelSize(n int) int {
-	return max(1, t.Width>>n) * max(1, t.Height>>n) * t.Format.PixelSize()
+// images is the number of chains of mip levels.
+func (t *Texture) images() int {
+	if t.Cube {
+		return 6 * max(1, t.Layers)
+	}
+	return max(1, t.Layers)
 }
 
-// check refuses what a file cannot hold, levels aside.
+// imageSize is the bytes of level n of one layer and face, all its slices; or math.MaxInt64 if that is more than can be.
+func (t *Texture) imageSize(n int) int { return t.sizeIn(n, t.Format.Block) }
+
+// sizeIn is imageSize in other blocks than those of the format.
+func (t *Texture) sizeIn(n int, block func() (width, height, bytes int)) int {
+	w, h, size := block()
+	slice := (max(1, t.Width>>n) + w - 1) / w * ((max(1, t.Height>>n) + h - 1) / h) * size // below 2^45
+	return times(slice, max(1, t.Depth>>n))
+}
+
+// levelSize is the bytes of level n.
+func (t *Texture) levelSize(n int) int { return times(t.imageSize(n), t.images()) }
+
+// times multiplies what is not negative, and never goes over math.MaxInt64.
+func times(a, b int) int {
+	if hi, lo := bits.Mul64(uint64(a), uint64(b)); hi == 0 && lo < math.MaxInt64 {
+		return int(lo)
+	}
+	return math.MaxInt64
+}
+
+// check refuses what a file cannot hold, the content of levels aside.
 func (t *Texture) check(levels int) error {
-	if t.Format.PixelSize() == 0 {
-		return fmt.Errorf("DXGI format %d: %w", t.Format, ErrUnsupported)
+	if _, _, size := t.Format.Block(); size == 0 {
+		return fmt.Errorf("DXGI format %d: %w", uint32(t.Format), ErrUnsupported)
 	}
-	if t.Width < 1 || t.Height < 1 || t.Width > maxSide || t.Height > maxSide {
-		return fmt.Errorf("size %d x %d: %w", t.Width, t.Height, ErrUnsupported)
+	if t.Width < 1 || t.Height < 1 || t.Depth < 0 || max(t.Width, t.Height, t.Depth) > maxSide {
+		return fmt.Errorf("size %s: %w", t.size(), ErrUnsupported)
 	}
-	if levels < 1 || levels > 32 || max(t.Width, t.Height)>>(levels-1) == 0 {
-		return fmt.Errorf("%d levels of %d x %d: %w", levels, t.Width, t.Height, ErrDamaged)
+	if t.Layers < 0 || t.Layers > maxLayers || t.Layers > 0 && t.Depth > 0 {
+		return fmt.Errorf("%d layers of %s: %w", t.Layers, t.size(), ErrUnsupported)
+	}
+	if t.Cube && (t.Width != t.Height || t.Depth > 0) {
+		return fmt.Errorf("a cube of %s: %w", t.size(), ErrDamaged)
+	}
+	if levels < 1 || levels > 32 || max(t.Width, t.Height, t.Depth)>>(levels-1) == 0 {
+		return fmt.Errorf("%d levels of %s: %w", levels, t.size(), ErrDamaged)
 	}
 	if t.Alpha > AlphaCustom {
 		return fmt.Errorf("alpha mode %d: %w", t.Alpha, ErrUnsupported)
@@ -103,85 +134,9 @@ func (t *Texture) check(levels int) error {
 	return nil
 }
 
-// Encode makes a file.
-func Encode(t *Texture) ([]byte, error) {
-	if err := t.check(len(t.Levels)); err != nil {
-		return nil, err
+func (t *Texture) size() string {
+	if t.Depth == 0 {
+		return fmt.Sprintf("%d x %d", t.Width, t.Height)
 	}
-	size := headSize
-	for n, l := range t.Levels {
-		if want := t.levelSize(n); len(l) != want {
-			return nil, fmt.Errorf("level %d has %d bytes, not %d: %w", n, len(l), want, ErrDamaged)
-		}
-		size += len(l)
-	}
-	flags, caps := uint32(flagsBase), uint32(capsBase)
-	if len(t.Levels) > 1 {
-		flags |= flagMips
-		caps |= capsMips
-	}
-	var head [headSize]byte
-	put := func(at int, v uint32) { binary.LittleEndian.PutUint32(head[at:], v) }
-	copy(head[0:], "DDS ")
-	put(4, 124)
-	put(8, flags)
-	put(12, uint32(t.Height))
-	put(16, uint32(t.Width))
-	put(20, uint32(t.Width*t.Format.PixelSize()))
-	put(28, uint32(len(t.Levels)))
-	put(76, 32)
-	put(80, flagCode)
-	copy(head[84:], "DX10")
-	put(108, caps)
-	put(128, uint32(t.Format))
-	put(132, twoD)
-	put(140, 1)
-	put(144, uint32(t.Alpha))
-	b := append(make([]byte, 0, size), head[:]...)
-	for _, l := range t.Levels {
-		b = append(b, l...)
-	}
-	return b, nil
-}
-
-// Decode reads a file that has a DX10 header. Levels are slices of data: nothing is copied, and nothing of a size
-// that the file claims is allocated.
-func Decode(data []byte) (*Texture, error) {
-	if len(data) < 4 || string(data[:4]) != "DDS " {
-		return nil, fmt.Errorf("no signature: %w", ErrDamaged)
-	}
-	if len(data) < headSize {
-		return nil, ErrTruncated
-	}
-	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(data[i:]) }
-	if u32(4) != 124 || u32(76) != 32 {
-		return nil, fmt.Errorf("header sizes %d and %d: %w", u32(4), u32(76), ErrDamaged)
-	}
-	if u32(80)&flagCode == 0 || string(data[84:88]) != "DX10" {
-		return nil, fmt.Errorf("no DX10 header: %w", ErrUnsupported)
-	}
-	if u32(132) != twoD || u32(136) != 0 || u32(140) != 1 {
-		return nil, fmt.Errorf("dimension %d, misc %d, array of %d: %w", u32(132), u32(136), u32(140), ErrUnsupported)
-	}
-	levels := uint32(1)
-	if u32(8)&flagMips != 0 {
-		levels = max(1, u32(28))
-	}
-	if u32(16) > maxSide || u32(12) > maxSide || levels > 32 {
-		return nil, fmt.Errorf("%d levels of %d x %d: %w", levels, u32(16), u32(12), ErrUnsupported)
-	}
-	t := &Texture{Format: Format(u32(128)), Width: int(u32(16)), Height: int(u32(12)), Alpha: AlphaMode(u32(144) & 7)}
-	if err := t.check(int(levels)); err != nil {
-		return nil, err
-	}
-	rest := data[headSize:]
-	for n := range int(levels) {
-		size := t.levelSize(n)
-		if len(rest) < size {
-			return nil, fmt.Errorf("level %d: %w", n, ErrTruncated)
-		}
-		t.Levels = append(t.Levels, rest[:size:size])
-		rest = rest[size:]
-	}
-	return t, nil
+	return fmt.Sprintf("%d x %d x %d", t.Width, t.Height, t.Depth)
 }
