@@ -1,6 +1,6 @@
 // Package atlas is the frame table of an atlas: which image is where on which page. It
-// reads and writes *.atlas, the form for games, and writes the same as JSON for people
-// and for engines that have no reader. docs/formats/atlas.md is the specification.
+// reads and writes *.atlas, the form for games, and writes the same as JSON for people, as the text of
+// libGDX and Spine, and as the JSON that texture packers have in common. docs/formats/atlas.md is the specification.
 //
 // Its rules: frames are sorted by name, so that a reader can search them by halves; a table has
 // exactly one encoding; what [Read] returns obeys all that [Table.Check] asks for, whatever the bytes.
@@ -27,12 +27,15 @@ const (
 	MaxFrames = 1 << 20
 	MaxSide   = math.MaxUint16 // of a page and of an image, in pixels
 	MaxName   = math.MaxUint16 // bytes
+	MaxScale  = 1_000_000      // thousandths
 )
 
 // Table says where on which page each image is.
 type Table struct {
-	Pages  []Page
-	Frames []Frame // sorted bytewise by name
+	Scale      int // of the images against the sources of density 1, in thousandths; 0 is 1000
+	Pages      []Page
+	Frames     []Frame     // sorted bytewise by name
+	Animations []Animation // sorted bytewise by name
 }
 
 // Page is a texture that holds many images.
@@ -43,6 +46,20 @@ type Page struct {
 	Height int    `json:"height"`
 }
 
+// Turn tells how an image lies on its page. One that is turned takes H x W pixels there.
+type Turn uint8
+
+const (
+	Upright Turn = iota
+	Right        // by 90 degrees clockwise, as in the JSON of texture packers
+	Left         // by 90 degrees counter-clockwise, as libGDX and Spine have it
+)
+
+// MarshalText writes the direction as a word.
+func (t Turn) MarshalText() ([]byte, error) {
+	return []byte([...]string{"none", "right", "left"}[t]), nil
+}
+
 // Frame is one image on a page. Lengths are in pixels, the origin is at the top left.
 type Frame struct {
 	Name string `json:"-"`
@@ -50,7 +67,7 @@ type Frame struct {
 	Page int `json:"page"`
 	X    int `json:"x"` // of what is on the page
 	Y    int `json:"y"`
-	W    int `json:"w"`
+	W    int `json:"w"` // of the same, upright
 	H    int `json:"h"`
 
 	// The image was SourceW x SourceH before its transparent edges were taken
@@ -59,6 +76,25 @@ type Frame struct {
 	OffsetY int `json:"offset_y"`
 	SourceW int `json:"source_w"`
 	SourceH int `json:"source_h"`
+
+	Turn   Turn   `json:"turn,omitempty"`
+	Number int    `json:"number,omitempty"` // one more than the number at the end of its name; 0: there is none
+	Patch  *Patch `json:"patch,omitempty"`  // nil: it is no nine-patch
+}
+
+// Patch is what makes an image a nine-patch. Sides are counted in pixels from the image's edges inwards.
+type Patch struct {
+	Split Sides  `json:"split"`         // the corners; what is between them is stretched
+	Pad   *Sides `json:"pad,omitempty"` // where content may lie; nil: as far as the split
+}
+
+// Sides are lengths at the left, the right, the top and the bottom. In Pad both of a pair are -1 if nothing is said of them.
+type Sides [4]int
+
+// Animation is images that are numbered in sequence: run_00, run_01, run_02.
+type Animation struct {
+	Name   string
+	Frames []int // indices in Table.Frames, by their numbers
 }
 
 // Find returns the frame of that name.
@@ -79,6 +115,9 @@ func (t *Table) Check() error {
 	if len(t.Frames) > MaxFrames {
 		return fmt.Errorf("%d frames, more than %d", len(t.Frames), MaxFrames)
 	}
+	if t.Scale < 0 || t.Scale > MaxScale {
+		return fmt.Errorf("scale of %d thousandths is not between 0 and %d", t.Scale, MaxScale)
+	}
 	for i, p := range t.Pages {
 		if err := checkName(p.File); err != nil {
 			return fmt.Errorf("page %d: file %w", i, err)
@@ -95,6 +134,30 @@ func (t *Table) Check() error {
 			return fmt.Errorf("frame %d: name %q does not come after %q", i, f.Name, t.Frames[i-1].Name)
 		}
 	}
+	return t.checkAnimations()
+}
+
+func (t *Table) checkAnimations() error {
+	left := len(t.Frames) // each is in one animation at most, so there are no more of them
+	for i, a := range t.Animations {
+		if err := checkName(a.Name); err != nil {
+			return fmt.Errorf("animation %d: name %w", i, err)
+		}
+		if i > 0 && t.Animations[i-1].Name >= a.Name {
+			return fmt.Errorf("animation %d: name %q does not come after %q", i, a.Name, t.Animations[i-1].Name)
+		}
+		if left -= len(a.Frames); len(a.Frames) == 0 || left < 0 {
+			return fmt.Errorf("animation %d: %q has %d frames", i, a.Name, len(a.Frames))
+		}
+		for k, f := range a.Frames {
+			if f < 0 || f >= len(t.Frames) {
+				return fmt.Errorf("animation %d: %q has frame %d of %d", i, a.Name, f, len(t.Frames))
+			}
+			if k > 0 && t.Frames[a.Frames[k-1]].Number >= t.Frames[f].Number {
+				return fmt.Errorf("animation %d: %q is not in the order of its numbers", i, a.Name)
+			}
+		}
+	}
 	return nil
 }
 
@@ -106,14 +169,51 @@ func (f Frame) check(pages []Page) error {
 		return fmt.Errorf("%q is on page %d of %d", f.Name, f.Page, len(pages))
 	}
 	p := pages[f.Page]
-	if !within(f.X, f.W, p.Width) || !within(f.Y, f.H, p.Height) {
-		return fmt.Errorf("%q: %d x %d at %d,%d is not inside its page of %d x %d", f.Name, f.W, f.H, f.X, f.Y, p.Width, p.Height)
+	w, h := f.OnPage()
+	if f.Turn > Left {
+		return fmt.Errorf("%q is turned in way %d of %d", f.Name, f.Turn, Left)
+	}
+	if f.Number < 0 || f.Number > math.MaxUint16 {
+		return fmt.Errorf("%q has number %d, more than %d", f.Name, f.Number-1, math.MaxUint16-1)
+	}
+	if !within(f.X, w, p.Width) || !within(f.Y, h, p.Height) {
+		return fmt.Errorf("%q: %d x %d at %d,%d is not inside its page of %d x %d", f.Name, w, h, f.X, f.Y, p.Width, p.Height)
 	}
 	if !within(0, f.SourceW, MaxSide) || !within(0, f.SourceH, MaxSide) ||
 		!within(f.OffsetX, f.W, f.SourceW) || !within(f.OffsetY, f.H, f.SourceH) {
 		return fmt.Errorf("%q: %d x %d at %d,%d is not inside its image of %d x %d", f.Name, f.W, f.H, f.OffsetX, f.OffsetY, f.SourceW, f.SourceH)
 	}
-	return nil
+	return f.checkPatch()
+}
+
+func (f Frame) checkPatch() error {
+	if f.Patch == nil {
+		return nil
+	}
+	pairs := func(what string, s Sides, unsaid bool) error {
+		for i, size := range []int{f.SourceW, f.SourceH} {
+			a, b := s[2*i], s[2*i+1]
+			if unsaid && a == -1 && b == -1 {
+				continue
+			}
+			if a < 0 || b < 0 || a > size || b > size {
+				return fmt.Errorf("%q: %s %v is not inside its image of %d x %d", f.Name, what, s, f.SourceW, f.SourceH)
+			}
+		}
+		return nil
+	}
+	if err := pairs("split", f.Patch.Split, false); err != nil || f.Patch.Pad == nil {
+		return err
+	}
+	return pairs("pad", *f.Patch.Pad, true)
+}
+
+// OnPage is the room that the frame takes on its page.
+func (f Frame) OnPage() (w, h int) {
+	if f.Turn != Upright {
+		return f.H, f.W
+	}
+	return f.W, f.H
 }
 
 // within tells whether n > 0 pixels from start lie within size, without overflow.

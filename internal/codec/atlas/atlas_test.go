@@ -16,6 +16,7 @@ var update = flag.Bool("update", false, "write the goldens")
 
 func example() *Table {
 	return &Table{
+		Scale: 1000,
 		Pages: []Page{{"ui.0.ktx2", 0x340ca71c, 64, 32}, {"ui.1.ktx2", 0x330ca589, 16, 16}},
 		Frames: []Frame{
 			{Name: "button/down", Page: 0, X: 2, Y: 3, W: 30, H: 12, OffsetX: 1, OffsetY: 0, SourceW: 32, SourceH: 12},
@@ -23,6 +24,21 @@ func example() *Table {
 			{Name: "größe <&>", Page: 1, X: 0, Y: 0, W: 1, H: 1, OffsetX: 0, OffsetY: 0, SourceW: 500, SourceH: 300},
 		},
 	}
+}
+
+// full has all that a table can say.
+func full() *Table {
+	t := example()
+	t.Scale = 500
+	t.Frames = append(t.Frames[:2:2], []Frame{
+		{Name: "frame", X: 0, Y: 20, W: 8, H: 9, SourceW: 8, SourceH: 9, Patch: &Patch{Split: Sides{3, 2, 4, 1}, Pad: &Sides{-1, -1, 2, 2}}},
+		{Name: "panel", X: 9, Y: 16, W: 10, H: 16, OffsetX: 1, OffsetY: 2, SourceW: 12, SourceH: 20, Patch: &Patch{Split: Sides{0, 0, 5, 6}}},
+		{Name: "run_00", X: 20, Y: 16, W: 14, H: 10, OffsetX: 2, SourceW: 16, SourceH: 16, Turn: Right, Number: 1},
+		{Name: "run_01", X: 34, Y: 16, W: 16, H: 12, OffsetY: 4, SourceW: 16, SourceH: 16, Number: 2},
+		{Name: "run_10", Page: 1, X: 0, Y: 0, W: 12, H: 16, SourceW: 16, SourceH: 16, Turn: Right, Number: 11},
+	}...)
+	t.Animations = []Animation{{"run", []int{4, 5, 6}}}
+	return t
 }
 
 func golden(t *testing.T, file string, got []byte) {
@@ -60,6 +76,10 @@ func annotate(b []byte) []byte {
 	pages := le.Uint32(take(4, "pages"))
 	frames := le.Uint32(take(4, "frames"))
 	take(4, "bytes of strings")
+	patches := le.Uint32(take(4, "patches"))
+	animations := le.Uint32(take(4, "animations"))
+	steps := le.Uint32(take(4, "steps"))
+	take(4, "scale")
 	var lengths []int
 	for i := range pages {
 		take(4, fmt.Sprintf("page %d: sub id", i))
@@ -76,7 +96,21 @@ func annotate(b []byte) []byte {
 		take(4, "  offset x, offset y")
 		take(4, "  source w, source h")
 		take(2, "  flags")
+		take(2, "  number + 1")
+	}
+	for i := range patches {
+		take(4, fmt.Sprintf("patch %d: frame", i))
+		take(8, "  split: left, right, top, bottom")
+		take(8, "  pad: the same")
+	}
+	for i := range animations {
+		take(4, fmt.Sprintf("animation %d: name: offset", i))
+		lengths = append(lengths, int(le.Uint16(take(2, "  name: bytes"))))
 		take(2, "  reserved")
+		take(4, "  frames")
+	}
+	for i := range steps {
+		take(4, fmt.Sprintf("step %d: frame", i))
 	}
 	for _, n := range lengths {
 		take(n, fmt.Sprintf("%q", b[:n]))
@@ -86,38 +120,141 @@ func annotate(b []byte) []byte {
 }
 
 func TestGolden(t *testing.T) {
-	b, err := Write(example())
+	for name, table := range map[string]*Table{"example": example(), "full": full()} {
+		b, err := Write(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "testdata/"+name+".atlas.txt", annotate(b))
+		got, err := Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(table, got); d != "" {
+			t.Errorf("read what was written (-want +got):\n%s", d)
+		}
+		j, err := WriteJSON(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "testdata/"+name+".atlas.json", j)
+		if !json.Valid(j) {
+			t.Error("not JSON")
+		}
+	}
+}
+
+func TestGoldenOfPackers(t *testing.T) {
+	for name, form := range map[string]PackerJSON{"hash": Hash, "array": Array} {
+		for page := range 2 {
+			j, err := WritePacker(full(), page, form, []string{"ui.json", "ui-1.json"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, fmt.Sprintf("testdata/full.%s.%d.json", name, page), j)
+			if !json.Valid(j) {
+				t.Error("not JSON")
+			}
+		}
+	}
+	if _, err := WritePacker(full(), 2, Hash, nil); err == nil {
+		t.Error("a page that is not there was written")
+	}
+	left := full()
+	left.Frames[4].Turn, left.Frames[6].Turn = Left, Left
+	if _, err := WritePacker(left, 0, Hash, nil); err == nil || !strings.Contains(err.Error(), "counter-clockwise") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestLibGDX(t *testing.T) {
+	o := LibGDXOptions{Format: "RGBA8888", MinFilter: "Nearest", MagFilter: "Linear", Repeat: "none"}
+	left := full()
+	left.Frames[4].Turn, left.Frames[6].Turn = Left, Left
+	b, err := WriteLibGDX(left, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "testdata/example.atlas.txt", annotate(b))
-	got, err := Read(b)
+	golden(t, "testdata/full.libgdx.atlas", b)
+	got, err := ReadLibGDX(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(example(), got); d != "" {
-		t.Errorf("read what was written (-want +got):\n%s", d)
+	if len(got.Pages) != 2 || got.Pages[1] != (Page{File: "ui.1.ktx2", Width: 16, Height: 16}) || len(got.Regions) != len(left.Frames) {
+		t.Fatalf("%+v", got)
 	}
-	j, err := WriteJSON(example())
-	if err != nil {
-		t.Fatal(err)
+	// Offsets count from the bottom: 16 high, 10 are left, 0 were taken off at the top, so 6 at the bottom.
+	want := Region{Name: "run", Rotate: true, XY: [2]int{20, 16}, Size: [2]int{14, 10}, Orig: [2]int{16, 16}, Offset: [2]int{2, 6}, Index: 0}
+	if d := cmp.Diff(want, got.Regions[4]); d != "" {
+		t.Error(d)
 	}
-	golden(t, "testdata/example.atlas.json", j)
-	if !json.Valid(j) {
-		t.Error("not JSON")
+	want = Region{Name: "frame", XY: [2]int{0, 20}, Size: [2]int{8, 9}, Orig: [2]int{8, 9}, Index: -1, Split: []int{3, 2, 4, 1}, Pad: []int{-1, -1, 2, 2}}
+	if d := cmp.Diff(want, got.Regions[2]); d != "" {
+		t.Error(d)
 	}
+	if _, err := WriteLibGDX(full(), o); err == nil || !strings.Contains(err.Error(), "turned clockwise") {
+		t.Errorf("%v", err)
+	}
+	left.Frames[6].Name = "run_1:0"
+	if _, err := WriteLibGDX(left, o); err != nil {
+		t.Errorf("the name of an animation stands for its frames': %v", err)
+	}
+	left.Animations = nil
+	if _, err := WriteLibGDX(left, o); err == nil || !strings.Contains(err.Error(), "cannot be said") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestReadLibGDX(t *testing.T) {
+	// The newer form, without spaces, and what nobody asked for.
+	got, err := ReadLibGDX([]byte("a.png\r\nsize:64,32\r\npma:true\nhero\nbounds:1,2,30,20\noffsets:3,4,40,50\nrotate:90\nfoo:bar\n\nb.png\nx\nindex:7\nbounds:0,0,1,1\n"))
+	want := &LibGDX{
+		Pages: []Page{{File: "a.png", Width: 64, Height: 32}, {File: "b.png"}},
+		Regions: []Region{
+			{Name: "hero", XY: [2]int{1, 2}, Size: [2]int{30, 20}, Offset: [2]int{3, 4}, Orig: [2]int{40, 50}, Rotate: true, Index: -1},
+			{Page: 1, Name: "x", Size: [2]int{1, 1}, Orig: [2]int{1, 1}, Index: 7},
+		},
+	}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"size: 1,2\n", `line 1: "size: 1,2" stands where the name of a page should`},
+		{"a.png\nsize: 1\n", `line 2: "1" is not 2 numbers`},
+		{"a.png\nx\n  xy: 1, y\n", `line 3: xy: "y" is no number`},
+		{"a.png\nx\n  split: 99999999999, 0,0,0\n", "is no number"},
+	} {
+		if _, err := ReadLibGDX([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v", c.text, err)
+		}
+	}
+}
+
+func FuzzReadLibGDX(f *testing.F) {
+	for _, file := range []string{"testdata/full.libgdx.atlas"} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Add([]byte("a.png\nx\nbounds:1,2,3,4\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := ReadLibGDX(data)
+		if err != nil {
+			return
+		}
+		for _, r := range a.Regions {
+			if r.Page < 0 || r.Page >= len(a.Pages) {
+				t.Fatalf("%+v is on page %d of %d", r, r.Page, len(a.Pages))
+			}
+		}
+	})
 }
 
 // The file as version 1 wrote it stays readable.
 func TestReadsKeptFile(t *testing.T) {
-	const file = "testdata/v1.atlas"
-	if _, err := os.Stat(file); *update && os.IsNotExist(err) {
-		b, _ := Write(example())
-		if err := os.WriteFile(file, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := os.ReadFile(file)
+	b, err := os.ReadFile("testdata/v1.atlas")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +264,10 @@ func TestReadsKeptFile(t *testing.T) {
 	}
 	if d := cmp.Diff(example(), got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+	b[20+2*pageSize+24] = 1 // version 1 had no flags
+	if _, err := Read(b); err == nil {
+		t.Error("a flag in version 1 was taken")
 	}
 }
 
@@ -179,6 +320,19 @@ func TestCheckRefuses(t *testing.T) {
 		{"not inside its page", func(t *Table) { t.Frames[1].W = 0 }},
 		{"30 x 12 at 3,2 is not inside its image of 32 x 16", func(t *Table) { t.Frames[1].OffsetX = 3 }},
 		{"not inside its image", func(t *Table) { t.Frames[1].SourceW = 1 << 20 }},
+		{"12 x 30 at 2,3", func(t *Table) { t.Frames[0].Turn = Right }},
+		{"turned in way 3", func(t *Table) { t.Frames[0].Turn = 3 }},
+		{"has number 65535", func(t *Table) { t.Frames[0].Number = 65536 }},
+		{"scale of -1", func(t *Table) { t.Scale = -1 }},
+		{"split [0 33 0 0]", func(t *Table) { t.Frames[0].Patch = &Patch{Split: Sides{0, 33}} }},
+		{"split [-1 -1 0 0]", func(t *Table) { t.Frames[0].Patch = &Patch{Split: Sides{-1, -1}} }},
+		{"pad [-1 0 0 0]", func(t *Table) { t.Frames[0].Patch = &Patch{Pad: &Sides{-1}} }},
+		{"animation 0: name is empty", func(t *Table) { t.Animations = []Animation{{"", []int{0}}} }},
+		{`"a" has 0 frames`, func(t *Table) { t.Animations = []Animation{{"a", nil}} }},
+		{`"a" has frame 3 of 3`, func(t *Table) { t.Animations = []Animation{{"a", []int{3}}} }},
+		{`"a" has 4 frames`, func(t *Table) { t.Animations = []Animation{{"a", []int{0, 1, 2, 0}}} }},
+		{`order of its numbers`, func(t *Table) { t.Animations = []Animation{{"a", []int{0, 1}}} }},
+		{`name "a" does not come after "a"`, func(t *Table) { t.Animations = []Animation{{"a", []int{0}}, {"a", []int{1}}} }},
 	} {
 		table := example()
 		c.damage(table)
@@ -197,9 +351,12 @@ func TestReadRefuses(t *testing.T) {
 		damage func([]byte) []byte
 	}{
 		{"not a frame table", func(b []byte) []byte { return nil }},
-		{"not a frame table", func(b []byte) []byte { return b[:headerSize-1] }},
+		{"not a frame table", func(b []byte) []byte { return b[:headerSizeV1-1] }},
 		{"not a frame table", func(b []byte) []byte { b[0] = 'k'; return b }},
-		{"version 2", func(b []byte) []byte { b[4] = 2; return b }},
+		{"version 3", func(b []byte) []byte { b[4] = 3; return b }},
+		{"less than its header", func(b []byte) []byte { return b[:headerSize-1] }},
+		{"or more of something", func(b []byte) []byte { b[20] = 4; return b }},
+		{"scale is 0", func(b []byte) []byte { le.PutUint32(b[32:], 0); return b }},
 		{"reserved bytes of the header", func(b []byte) []byte { b[6] = 1; return b }},
 		{"4294967295 frames, more than", func(b []byte) []byte { le.PutUint32(b[12:], 1<<32-1); return b }},
 		{"its header says", func(b []byte) []byte { return b[:len(b)-1] }},
@@ -208,8 +365,10 @@ func TestReadRefuses(t *testing.T) {
 		{"page 0: flags or reserved", func(b []byte) []byte { b[headerSize+14] = 1; return b }},
 		{"page 0: name of 9 bytes at 1", func(b []byte) []byte { b[headerSize+4] = 1; return b }},
 		{"page 0: size 0 x 32", func(b []byte) []byte { b[headerSize+10] = 0; return b }},
-		{"frame 0: flags or reserved", func(b []byte) []byte { b[frame0+24] = 1; return b }},
-		{"frame 0: flags or reserved", func(b []byte) []byte { b[frame0+26] = 1; return b }},
+		{"frame 0: flags or reserved", func(b []byte) []byte { b[frame0+24] = 3; return b }},
+		{"frame 0: flags or reserved", func(b []byte) []byte { b[frame0+24] = 16; return b }},
+		{"frame 0: flags or reserved", func(b []byte) []byte { b[frame0+24] = 8; return b }},
+		{"1 frames have patches, the header says 0", func(b []byte) []byte { b[frame0+24] = 4; return b }},
 		{"frame 0: name of 65291 bytes", func(b []byte) []byte { b[frame0+5] = 0xff; return b }},
 		{"frame 0: \"button/down\" is on page 3", func(b []byte) []byte { b[frame0+6] = 3; return b }},
 		{"strings have 1 bytes that nothing names", func(b []byte) []byte { b[16]++; return append(b, 'x') }},
@@ -225,7 +384,7 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, t := range []*Table{{}, example()} {
+	for _, t := range []*Table{{}, example(), full()} {
 		b, err := Write(t)
 		if err != nil {
 			f.Fatal(err)
@@ -241,7 +400,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatalf("read what cannot be written: %v", err)
 		}
-		if !bytes.Equal(again, data) {
+		if data[4] == Version && !bytes.Equal(again, data) {
 			t.Fatalf("two encodings of one table:\n%x\n%x", data, again)
 		}
 		if _, err := WriteJSON(table); err != nil {

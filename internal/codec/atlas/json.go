@@ -2,19 +2,25 @@ package atlas
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
-// WriteJSON encodes a table as JSON, one page or frame a line:
+// WriteJSON encodes a table as JSON, one page, frame or animation a line:
 //
 //	{
-//	  "version": 1,
+//	  "version": 2,
+//	  "scale": 1,
 //	  "pages": [
 //	    {"file":"ui.0.ktx2","sub_id":873244444,"width":64,"height":32}
 //	  ],
 //	  "frames": {
 //	    "button/down": {"page":0,"x":0,"y":0,"w":30,"h":12,"offset_x":1,"offset_y":0,"source_w":32,"source_h":12}
+//	  },
+//	  "animations": {
+//	    "run": ["run_00","run_01"]
 //	  }
 //	}
 //
@@ -24,7 +30,7 @@ func WriteJSON(t *Table) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{\n  \"version\": %d,\n  \"pages\": [", Version)
+	fmt.Fprintf(&b, "{\n  \"version\": %d,\n  \"scale\": %s,\n  \"pages\": [", Version, t.scale())
 	for i, p := range t.Pages {
 		b.WriteString(separator(i))
 		appendJSON(&b, p)
@@ -36,8 +42,32 @@ func WriteJSON(t *Table) ([]byte, error) {
 		b.WriteString(": ")
 		appendJSON(&b, f)
 	}
-	b.WriteString("\n  }\n}\n")
+	b.WriteString("\n  },\n  \"animations\": {")
+	t.appendAnimations(&b, "")
+	if len(t.Animations) > 0 {
+		b.WriteString("\n  ")
+	}
+	b.WriteString("}\n}\n")
 	return b.Bytes(), nil
+}
+
+// scale is the table's, as a number in decimals.
+func (t *Table) scale() string {
+	return strconv.FormatFloat(float64(cmp.Or(t.Scale, 1000))/1000, 'f', -1, 64)
+}
+
+// appendAnimations writes the members of an object, the names of the frames with something appended.
+func (t *Table) appendAnimations(b *bytes.Buffer, suffix string) {
+	for i, a := range t.Animations {
+		b.WriteString(separator(i))
+		appendJSON(b, a.Name)
+		b.WriteString(": ")
+		names := make([]string, len(a.Frames))
+		for k, f := range a.Frames {
+			names[k] = t.Frames[f].Name + suffix
+		}
+		appendJSON(b, names)
+	}
 }
 
 func separator(i int) string {
