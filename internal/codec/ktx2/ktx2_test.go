@@ -3,12 +3,12 @@ package ktx2
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"os"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -73,8 +73,8 @@ func roundTrip(t *testing.T, in *Texture) {
 	if err != nil {
 		t.Fatalf("%v %s: %v", in.Format, in.size(), err)
 	}
-	if d := cmp.Diff(in, out); d != "" {
-		t.Fatalf("%v %s: %s", in.Format, in.size(), d)
+	if !reflect.DeepEqual(in, out) {
+		t.Fatalf("%v %s: %s", in.Format, in.size(), cmp.Diff(in, out))
 	}
 }
 
@@ -247,9 +247,9 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file := "testdata/" + name + ".hex"
+		file := "testdata/" + name + ".txt"
 		if *update {
-			if err := os.WriteFile(file, []byte(hex.Dump(b)), 0o644); err != nil {
+			if err := os.WriteFile(file, []byte(annotated(b)), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -257,10 +257,66 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(string(want), hex.Dump(b)); d != "" {
+		if d := cmp.Diff(string(want), annotated(b)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
+}
+
+// annotated writes a file down with the names of its fields. It follows the file's own offsets.
+func annotated(b []byte) string {
+	var out strings.Builder
+	at := 0
+	line := func(n int, text string, args ...any) {
+		fmt.Fprintf(&out, "%04x  %-47s  %s\n", at, fmt.Sprintf("% x", b[at:at+n]), fmt.Sprintf(text, args...))
+		at += n
+	}
+	u32 := func(name string) { line(4, "%s %d", name, binary.LittleEndian.Uint32(b[at:])) }
+	u64 := func(name string) { line(8, "%s %d", name, binary.LittleEndian.Uint64(b[at:])) }
+	line(12, "identifier")
+	for _, name := range strings.Fields("vkFormat typeSize pixelWidth pixelHeight pixelDepth layerCount faceCount levelCount " +
+		"supercompressionScheme dfdByteOffset dfdByteLength kvdByteOffset kvdByteLength") {
+		u32(name)
+	}
+	u64("sgdByteOffset")
+	u64("sgdByteLength")
+	levels := int(binary.LittleEndian.Uint32(b[40:]))
+	for n := range levels {
+		u64(fmt.Sprintf("levels[%d].byteOffset", n))
+		u64("  byteLength")
+		u64("  uncompressedByteLength")
+	}
+	end := at + int(binary.LittleEndian.Uint32(b[52:]))
+	u32("dfdTotalSize")
+	line(4, "vendorId, descriptorType")
+	line(4, "versionNumber %d, descriptorBlockSize %d", b[at], binary.LittleEndian.Uint16(b[at+2:]))
+	line(4, "colorModel %d, colorPrimaries %d, transferFunction %d, flags %d", b[at], b[at+1], b[at+2], b[at+3])
+	line(4, "texelBlockDimension %d x %d", b[at]+1, b[at+1]+1)
+	line(8, "bytesPlane0 %d", b[at])
+	for at < end {
+		line(4, "bitOffset %d, bitLength %d, channel %d, qualifiers %#x", binary.LittleEndian.Uint16(b[at:]), b[at+2]+1, b[at+3]&15, b[at+3]&0xf0)
+		line(4, "  samplePosition")
+		line(8, "  sampleLower %#x, sampleUpper %#x", binary.LittleEndian.Uint32(b[at:]), binary.LittleEndian.Uint32(b[at+4:]))
+	}
+	end += int(binary.LittleEndian.Uint32(b[60:]))
+	for at < end {
+		n := int(binary.LittleEndian.Uint32(b[at:]))
+		u32("keyAndValueByteLength")
+		line(n, "  %q", b[at:at+n])
+		if pad := -n & 3; pad > 0 {
+			line(pad, "  valuePadding")
+		}
+	}
+	for n := levels - 1; n >= 0; n-- {
+		offset, size := int(binary.LittleEndian.Uint64(b[80+24*n:])), int(binary.LittleEndian.Uint64(b[88+24*n:]))
+		if offset > at {
+			line(offset-at, "mipPadding")
+		}
+		for end := at + size; at < end; {
+			line(min(16, end-at), "level %d", n)
+		}
+	}
+	return out.String()
 }
 
 func TestEncodeRefuses(t *testing.T) {
@@ -412,7 +468,7 @@ func TestDecodeBombs(t *testing.T) {
 		{"a frame that is more", compressed(t, 1024, 512, repeated(400)), MaxInflated, ErrDamaged},
 		{"two frames", compressed(t, 1024, 1024, append(zeros(1<<19), zeros(1<<19)...)), MaxInflated, nil},
 		{"no frame", compressed(t, 1, 1, nil), MaxInflated, ErrDamaged},
-		{"half a frame", compressed(t, 1024, 512, zeros(1<<19)[:20]), MaxInflated, ErrDamaged},
+		{"half a frame", compressed(t, 1024, 512, zeros(1 << 19)[:20]), MaxInflated, ErrDamaged},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var before, after runtime.MemStats
