@@ -1,0 +1,154 @@
+package etc2
+
+// kind of EAC channel: a pixel is base*scale + offset + modifier*step within low..high, and step is multiplier*scale, or 1.
+type kind struct {
+	scale, offset    int32
+	low, high        int32
+	lowBase, topBase int32
+	least            int32 // multiplier
+}
+
+var (
+	alpha8     = kind{1, 0, 0, 255, 0, 255, 1}
+	unsigned11 = kind{8, 4, 0, 2047, 0, 255, 0}
+	signed11   = kind{8, 0, -1023, 1023, -127, 127, 0}
+)
+
+// values of a block that differ, from the least, and how many pixels have each.
+type values struct {
+	n     int
+	value [16]int32
+	count [16]int32
+}
+
+// level is a choice for a block of a channel.
+type level struct{ base, multiplier, table, cost int32 }
+
+// step is what the modifiers are multiplied by.
+func (k *kind) step(multiplier int32) int32 { return max(multiplier*k.scale, 1) }
+
+func (k *kind) paint(l *level) (paint [8]int32) {
+	base, step := l.base*k.scale+k.offset, k.step(l.multiplier)
+	for i, m := range &eacModifiers[l.table&15] {
+		paint[i] = min(max(base+m*step, k.low), k.high)
+	}
+	return paint
+}
+
+// channel encodes a channel of a block of RGBA pixels.
+func (e *effort) channel(src *[64]byte, channel int, k *kind) uint64 {
+	var px [16]int32 // down the columns
+	for i := range px {
+		b := src[(4*(i&3<<2|i>>2)+channel)&63]
+		if k == &alpha8 {
+			px[i] = int32(b)
+		} else {
+			px[i] = to11(b, k == &signed11)
+		}
+	}
+	v := distinct(&px)
+	best := e.level(&v, k)
+	paint := k.paint(&best)
+	w := uint64(uint8(best.base))<<56 | uint64(best.multiplier)<<52 | uint64(best.table)<<48
+	for i, x := range px {
+		index, least := 0, int32(never)
+		for j, p := range paint {
+			if d := (x - p) * (x - p); d < least {
+				index, least = j, d
+			}
+		}
+		w |= uint64(index) << (45 - 3*i)
+	}
+	return w
+}
+
+// distinct sorts the values of pixels by insertion.
+func distinct(px *[16]int32) (v values) {
+	for _, x := range px {
+		at := v.n
+		for at > 0 && v.value[at-1] >= x {
+			at--
+		}
+		if at < v.n && v.value[at] == x {
+			v.count[at]++
+			continue
+		}
+		copy(v.value[at+1:v.n+1], v.value[at:v.n])
+		copy(v.count[at+1:v.n+1], v.count[at:v.n])
+		v.value[at], v.count[at] = x, 1
+		v.n++
+	}
+	return v
+}
+
+// level searches all tables. What the modifiers of a table reach sets the multiplier; from a base in the middle the search takes
+// turns: pixels go to the nearest paint, and the base to the mean of what is left.
+func (e *effort) level(v *values, k *kind) level {
+	low, high := v.value[0], v.value[(v.n-1)&15]
+	best := level{cost: never}
+	if low == high && k == &alpha8 {
+		return level{low, 1, 13, 0} // modifier 0 of table 13
+	}
+	for t := range int32(16) {
+		m := &eacModifiers[t]
+		span := (m[7] - m[3]) * k.scale
+		first := (high - low + span/2) / span
+		last := first
+		if e.multipliers > 1 {
+			first = (high-low)/span - int32(e.multipliers)/4
+			last = first + int32(e.multipliers) - 1
+		}
+		for mult := max(first, k.least); mult <= min(max(last, k.least), 15); mult++ {
+			l := level{multiplier: mult, table: t}
+			step := k.step(mult)
+			l.base = k.base(low+high-(m[3]+m[7])*step, 2)
+			for range e.turns {
+				cost, rest := k.assign(v, &l, best.cost)
+				if cost < best.cost {
+					best = l
+					best.cost = cost
+				}
+				if cost == 0 {
+					return best
+				}
+				b := k.base(rest, 16)
+				if cost == never || b == l.base {
+					break
+				}
+				l.base = b
+			}
+		}
+	}
+	return best
+}
+
+// base is the nearest one to a sum of n values.
+func (k *kind) base(sum, n int32) int32 {
+	unit := n * k.scale
+	b := (sum-n*k.offset+unit/2+1024*unit)/unit - 1024
+	return min(max(b, k.lowBase), k.topBase)
+}
+
+// assign gives the cost of a choice, and the sum over the pixels of what is left without their modifiers. If it costs more than
+// limit, both are not to be used, and the cost is never.
+func (k *kind) assign(v *values, l *level, limit int32) (cost, rest int32) {
+	paint := k.paint(l)
+	step := k.step(l.multiplier)
+	m := &eacModifiers[l.table&15]
+	for i := range v.value {
+		if i == v.n {
+			break
+		}
+		x, n := v.value[i], v.count[i]
+		// The index rides in the lowest bits.
+		d0, d1, d2, d3 := x-paint[0], x-paint[1], x-paint[2], x-paint[3]
+		d4, d5, d6, d7 := x-paint[4], x-paint[5], x-paint[6], x-paint[7]
+		least := min(d0*d0<<3, d1*d1<<3|1, d2*d2<<3|2, d3*d3<<3|3, d4*d4<<3|4, d5*d5<<3|5, d6*d6<<3|6, d7*d7<<3|7)
+		cost += least >> 3 * n
+		rest += (x - m[least&7]*step) * n
+		if cost/2 >= limit {
+			return never, 0
+		}
+	}
+	return cost, rest
+}

@@ -1,0 +1,245 @@
+package etc2
+
+// The modes T and H give a block two base colours wherever their pixels lie, and four colours on two or three lines along
+// grey: T has c1, c2+d, c2 and c2-d, H has c1+d, c1-d, c2+d and c2-d. They are for blocks where two hues meet.
+//
+// The search starts with the pixels in two clusters, and for each mode and distance takes turns: pixels go to their nearest
+// colours, base colours to the mean of what their pixels leave.
+
+// cloud is the pixels of a block that count.
+type cloud struct {
+	n      int
+	pixels [16]rgb
+}
+
+// pairing is a choice in the mode T or H.
+type pairing struct {
+	h        bool
+	c1, c2   rgb // of 4 bits
+	distance int32
+}
+
+// nowhere is a colour so far off that no pixel takes it; its distance to one still fits in 32 bits.
+var nowhere = rgb{-10000, -10000, -10000}
+
+// paint is the colours of a choice. Where punch, index 2 is for transparent pixels.
+func (p *pairing) paint(punch bool) (paint [4]rgb) {
+	if p.h {
+		paint = hPaint(p.c1.widen(4), p.c2.widen(4), distances[p.distance&7])
+	} else {
+		paint = tPaint(p.c1.widen(4), p.c2.widen(4), distances[p.distance&7])
+	}
+	if punch {
+		paint[2] = nowhere
+	}
+	return paint
+}
+
+// word is that of a choice, which it may turn around: in the H mode the order of the base colours is a bit of the distance.
+func (p *pairing) word() (w uint64, ok bool) {
+	if !p.h {
+		return packT(p.c1, p.c2, p.distance), true
+	}
+	if odd := p.distance&1 == 1; odd != (p.c1.value() >= p.c2.value()) {
+		p.c1, p.c2 = p.c2, p.c1
+		if p.c1 == p.c2 {
+			return 0, false
+		}
+	}
+	return packH(p.c1, p.c2, p.distance), true
+}
+
+// pair tries the modes T and H.
+func (s *search) pair() {
+	var all cloud
+	for i := range s.px {
+		if s.mask>>i&1 == 1 {
+			all.pixels[all.n&15] = s.px[i]
+			all.n++
+		}
+	}
+	var last [2]rgb
+	for _, grey := range [2]int32{1, 0} {
+		means := all.clusters(grey)
+		if means == last {
+			break
+		}
+		last = means
+		c1, c2 := means[0].narrow(), means[1].narrow()
+		for _, p := range [3]pairing{{true, c1, c2, 0}, {false, c1, c2, 0}, {false, c2, c1, 0}} {
+			first, end := all.guess(&p, s.pairSpan)
+			for d := first; d < end; d++ {
+				p.distance = d
+				s.refine(&all, p)
+			}
+		}
+	}
+}
+
+// narrow rounds a colour of 8 bits to 4.
+func (c rgb) narrow() rgb {
+	for i := range c {
+		c[i] = (clamp8(c[i])*15 + 127) / 255
+	}
+	return c
+}
+
+// clusters cuts the pixels in two and gives the means. Grey is how much distances along grey count: 1 as they do, or 0.
+func (l *cloud) clusters(grey int32) [2]rgb {
+	apart := func(p, q *rgb) int32 {
+		r, g, b := p[0]-q[0], p[1]-q[1], p[2]-q[2]
+		s := r + g + b
+		return 3*(r*r+g*g+b*b) - (1-grey)*s*s
+	}
+	farthest := func(from rgb) rgb {
+		at, most := from, int32(-1)
+		for i := range l.pixels[:l.n] {
+			if d := apart(&l.pixels[i], &from); d > most {
+				at, most = l.pixels[i], d
+			}
+		}
+		return at
+	}
+	var means [2]rgb
+	means[0] = farthest(l.pixels[0])
+	means[1] = farthest(means[0])
+	for range 4 {
+		var sum [2]rgb
+		var n [2]int32
+		for i := range l.pixels[:l.n] {
+			p, k := &l.pixels[i], 0
+			if apart(p, &means[1]) < apart(p, &means[0]) {
+				k = 1
+			}
+			n[k]++
+			for c := range p {
+				sum[k][c] += p[c]
+			}
+		}
+		before := means
+		for k := range means {
+			for c := range 3 {
+				if n[k] > 0 {
+					means[k][c] = (sum[k][c] + n[k]/2) / n[k]
+				}
+			}
+		}
+		if means == before {
+			break
+		}
+	}
+	return means
+}
+
+// guess is the range of distances to try, span of them or less.
+func (l *cloud) guess(p *pairing, span int32) (first, end int32) {
+	if span >= 8 {
+		return 0, 8
+	}
+	// The mean distance along grey from the base colour that has a line, times 3.
+	c1, c2 := p.c1.widen(4), p.c2.widen(4)
+	sum, n := int32(0), int32(1)
+	for i := range l.pixels[:l.n] {
+		x := &l.pixels[i]
+		from := &c2
+		if distance(x, &c1) < distance(x, &c2) {
+			if !p.h {
+				continue
+			}
+			from = &c1
+		}
+		d := x[0] + x[1] + x[2] - from[0] - from[1] - from[2]
+		sum += max(d, -d)
+		n++
+	}
+	at := int32(0)
+	for at < 7 && 3*distances[at]*n < sum {
+		at++
+	}
+	first = max(at-span/2, 0)
+	return first, min(first+span, 8)
+}
+
+// refine takes turns from a choice on, and keeps the best.
+func (s *search) refine(l *cloud, p pairing) {
+	cost := int32(never)
+	for range s.pairTurns {
+		at, c1, c2 := l.assign(&p, s.bit == 0)
+		if at >= cost {
+			break
+		}
+		cost = at
+		if cost < s.best.cost {
+			s.takePairing(p, cost)
+		}
+		if cost > 2*s.best.cost || c1 == p.c1 && c2 == p.c2 {
+			break
+		}
+		p.c1, p.c2 = c1, c2
+	}
+}
+
+func (s *search) takePairing(p pairing, cost int32) {
+	if w, ok := p.word(); ok {
+		paint := p.paint(s.bit == 0)
+		s.take(found{cost: cost, word: w | s.bit, paint: [2][4]rgb{paint, paint}, half: &leftHalf})
+	}
+}
+
+// assign gives the cost of a choice, and the base colours that would be best for the pixels that they have now.
+func (l *cloud) assign(p *pairing, punch bool) (cost int32, c1, c2 rgb) {
+	paint := p.paint(punch)
+	var sum [4]rgb
+	var n [4]int32
+	for i := range l.pixels[:l.n] {
+		x := &l.pixels[i]
+		d0, d1, d2, d3 := distance(x, &paint[0]), distance(x, &paint[1]), distance(x, &paint[2]), distance(x, &paint[3])
+		least := min(d0, d1, d2, d3)
+		k := 3
+		switch least {
+		case d0:
+			k = 0
+		case d1:
+			k = 1
+		case d2:
+			k = 2
+		}
+		cost += least
+		n[k]++
+		s := &sum[k]
+		s[0] += x[0]
+		s[1] += x[1]
+		s[2] += x[2]
+	}
+	d := distances[p.distance&7]
+	mean := func(was rgb, a, b, c int, offset int32) rgb {
+		count := n[a] + n[b]
+		if c >= 0 {
+			count += n[c]
+		}
+		if count == 0 {
+			return was
+		}
+		var m rgb
+		for i := range m {
+			v := sum[a][i] + sum[b][i] + offset
+			if c >= 0 {
+				v += sum[c][i]
+			}
+			m[i] = (v + count/2) / count
+		}
+		return m.narrow()
+	}
+	if p.h {
+		return cost, mean(p.c1, 0, 1, -1, d*(n[1]-n[0])), mean(p.c2, 2, 3, -1, d*(n[3]-n[2]))
+	}
+	if n[0] > 0 {
+		for i := range c1 {
+			c1[i] = (sum[0][i] + n[0]/2) / n[0]
+		}
+		c1 = c1.narrow()
+	} else {
+		c1 = p.c1
+	}
+	return cost, c1, mean(p.c2, 1, 2, 3, d*(n[3]-n[1]))
+}

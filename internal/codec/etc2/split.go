@@ -1,0 +1,300 @@
+package etc2
+
+// The individual and the differential mode cut a block into halves. A pixel of a half is its base colour c plus one of four
+// modifiers m, alike in all channels. Leaving clamping aside, what that costs for a pixel p is
+//
+//	|p-c-m|² = |p-c|² - 2m(S-C) + 3m²
+//
+// with S and C the sums of the channels of p and c. So the table and the indices depend on c only by C, and among all
+// c with one C those nearest to the mean of the half are best. The search walks through the lattice of base colours
+// along the grey diagonal through the mean: every point it meets is the best one of its C, and there are three for each
+// step of a channel.
+
+// half of a block, or what of it is opaque.
+type half struct {
+	n       int32
+	pixels  [8]rgb
+	sums    [8]int32 // of the channels of a pixel
+	total   rgb      // sum of the pixels
+	squares int32    // of all channels of all pixels
+}
+
+// base is a base colour, with what the half costs at best.
+type base struct {
+	c     rgb // in 4 or 5 bits
+	table int32
+	cost  int32
+}
+
+// walk is the longest search.
+const maxWalk = 64
+
+// bases are candidates for a half, and which is the best.
+type bases struct {
+	n, best int
+	list    [maxWalk]base
+}
+
+func (h *half) add(p rgb) {
+	s := p[0] + p[1] + p[2]
+	h.pixels[h.n&7], h.sums[h.n&7] = p, s
+	h.n++
+	h.total[0] += p[0]
+	h.total[1] += p[1]
+	h.total[2] += p[2]
+	h.squares += p[0]*p[0] + p[1]*p[1] + p[2]*p[2]
+}
+
+// luma is the least that a table costs at a sum of channels of the base colour, over all that depends on it by the
+// modifiers: the sum of 3m²-2m(S-C).
+//
+// With d=|S-C| the better of the modifiers a and b costs 3a²-2ad-(b-a)·max(0, 2d-3(a+b)).
+func (h *half) luma(c int32, tables *[8][2]int32) (table, cost int32) {
+	var d [8]int32
+	sum := int32(0)
+	for i := range d {
+		if int32(i) == h.n {
+			break
+		}
+		v := h.sums[i] - c
+		v = max(v, -v)
+		d[i] = 2 * v
+		sum += v
+	}
+	cost = never
+	for t := range tables {
+		a, b := tables[t][0], tables[t][1]
+		edge := 3 * (a + b)
+		far := max(d[0]-edge, 0) + max(d[1]-edge, 0) + max(d[2]-edge, 0) + max(d[3]-edge, 0) +
+			max(d[4]-edge, 0) + max(d[5]-edge, 0) + max(d[6]-edge, 0) + max(d[7]-edge, 0)
+		e := 3*a*a*h.n - 2*a*sum - (b-a)*far
+		if e < cost {
+			table, cost = int32(t), e
+		}
+		// No pixel is far any more, and a is beyond the mean of what is wanted: greater tables only cost more.
+		if far == 0 && 3*a*h.n >= sum {
+			break
+		}
+	}
+	return table, cost
+}
+
+// exact is the true cost of a base colour of 8 bits with a table.
+func (h *half) exact(c rgb, m *[2]int32) int32 {
+	paint := splitPaint(c, m)
+	sum := int32(0)
+	for i := range h.pixels {
+		if int32(i) == h.n {
+			break
+		}
+		p := &h.pixels[i]
+		sum += min(distance(p, &paint[0]), distance(p, &paint[1]), distance(p, &paint[2]), distance(p, &paint[3]))
+	}
+	return sum
+}
+
+func distance(p, q *rgb) int32 {
+	r, g, b := p[0]-q[0], p[1]-q[1], p[2]-q[2]
+	return r*r + g*g + b*b
+}
+
+// solve fills out with the base colours of 4 or 5 bits from reach steps below the mean to reach steps above it.
+func (h *half) solve(out *bases, bits int, reach int32, tables *[8][2]int32) {
+	out.n, out.best = 0, 0
+	top := int32(1)<<bits - 1
+	// Channels of the mean, less reach, as multiples of 1/unit of a step, and the step that they are in; next is what they
+	// are above their start where they get to the next one.
+	unit := 255 * max(h.n, 1)
+	var c, next rgb
+	for i := range c {
+		m := h.total[i]*top - reach*unit
+		c[i] = (m+unit/2+64*unit)/unit - 64
+		next[i] = c[i]*unit + unit/2 - m
+	}
+	for range min(6*reach+1, maxWalk) {
+		b := h.price(rgb{min(max(c[0], 0), top), min(max(c[1], 0), top), min(max(c[2], 0), top)}, bits, tables)
+		out.list[out.n&(maxWalk-1)] = b
+		if b.cost < out.list[out.best].cost {
+			out.best = out.n
+		}
+		out.n++
+		k := 0
+		if next[1] < next[k] {
+			k = 1
+		}
+		if next[2] < next[k] {
+			k = 2
+		}
+		c[k]++
+		next[k] += unit
+	}
+}
+
+// price is what a base colour of 4 or 5 bits costs with the table that suits it.
+func (h *half) price(c rgb, bits int, tables *[8][2]int32) base {
+	w := c.widen(bits)
+	table, cost := h.luma(w[0]+w[1]+w[2], tables)
+	for i := range w {
+		cost += w[i] * (w[i]*h.n - 2*h.total[i])
+	}
+	cost += h.squares
+	m := tables[table&7][1]
+	if min(w[0], w[1], w[2]) < m || max(w[0], w[1], w[2]) > 255-m {
+		table, cost = h.clamped(w, table, tables)
+	}
+	return base{c, table, cost}
+}
+
+// clamped is the true cost of a base colour where clamping has its say. That makes greater tables cheaper than luma says, so
+// those are tried for as long as it falls: as good as all tables within 0.02 dB, in a third of the time.
+func (h *half) clamped(c rgb, table int32, tables *[8][2]int32) (best, cost int32) {
+	best, cost = table, h.exact(c, &tables[table&7])
+	for t := table + 1; t < 8; t++ {
+		e := h.exact(c, &tables[t])
+		if e >= cost {
+			break
+		}
+		best, cost = t, e
+	}
+	return best, cost
+}
+
+// split tries the individual and the differential mode.
+func (s *search) split() {
+	flips := [2]*[16]uint8{&leftHalf, &topHalf}
+	skip := -1
+	if !s.bothFlips {
+		skip = s.worseFlip()
+	}
+	for flip, halves := range flips {
+		if flip == skip {
+			continue
+		}
+		h := s.halves(halves)
+		var lists [2]bases
+		h[0].solve(&lists[0], 5, s.reach, s.tables)
+		h[1].solve(&lists[1], 5, s.reach, s.tables)
+		b1, b2, free := neighbours(&h, &lists, s.tables)
+		s.take(found{
+			cost:  b1.cost + b2.cost,
+			word:  packDifferential(b1.c, b2.c, b1.table, b2.table, flip) | s.bit,
+			paint: [2][4]rgb{splitPaint(b1.c.widen(5), &s.tables[b1.table]), splitPaint(b2.c.widen(5), &s.tables[b2.table])},
+			half:  halves,
+		})
+		if s.punch || free && !s.individual {
+			continue
+		}
+		h[0].solve(&lists[0], 4, (s.reach+1)/2, s.tables)
+		h[1].solve(&lists[1], 4, (s.reach+1)/2, s.tables)
+		b1, b2 = lists[0].list[lists[0].best], lists[1].list[lists[1].best]
+		s.take(found{
+			cost:  b1.cost + b2.cost,
+			word:  packIndividual(b1.c, b2.c, b1.table, b2.table, flip),
+			paint: [2][4]rgb{splitPaint(b1.c.widen(4), &s.tables[b1.table]), splitPaint(b2.c.widen(4), &s.tables[b2.table])},
+			half:  halves,
+		})
+	}
+}
+
+// halves of a block, as the flip bit has them.
+func (s *search) halves(of *[16]uint8) (h [2]half) {
+	for i := range s.px {
+		if s.mask>>i&1 == 1 {
+			h[of[i]&1].add(s.px[i])
+		}
+	}
+	return h
+}
+
+// worseFlip is the flip whose halves leave more that modifiers cannot give: all that is not grey, and by experience an eighth of what is.
+func (s *search) worseFlip() int {
+	var rest [2]int32
+	for flip, of := range [2]*[16]uint8{&leftHalf, &topHalf} {
+		h := s.halves(of)
+		for k := range h {
+			rest[flip] += h[k].rest()
+		}
+	}
+	if rest[0] > rest[1] {
+		return 0
+	}
+	return 1
+}
+
+func (h *half) rest() int32 {
+	if h.n == 0 {
+		return 0
+	}
+	var grey int32
+	for _, s := range h.sums[:h.n] {
+		grey += s * s
+	}
+	t := &h.total
+	s := t[0] + t[1] + t[2]
+	all := h.squares - (t[0]*t[0]+t[1]*t[1]+t[2]*t[2])/h.n
+	grey = (grey - s*s/h.n) / 3
+	return all - grey*7/8
+}
+
+// neighbours are the cheapest pair of base colours that the differential mode can have. Free tells whether that is no constraint.
+func neighbours(h *[2]half, l *[2]bases, tables *[8][2]int32) (b1, b2 base, free bool) {
+	b1, b2 = l[0].list[l[0].best], l[1].list[l[1].best]
+	if near(&b1.c, &b2.c) {
+		return b1, b2, true
+	}
+	// Each half's best with what is nearest to it for the other one, so that there is a pair in any case.
+	c1, c2 := b1, b2
+	for i := range 3 {
+		c1.c[i] = min(max(b1.c[i], b2.c[i]-3), b2.c[i]+4)
+		c2.c[i] = min(max(b2.c[i], b1.c[i]-4), b1.c[i]+3)
+	}
+	c1, c2 = h[0].price(c1.c, 5, tables), h[1].price(c2.c, 5, tables)
+	least := c1.cost + b2.cost
+	if b1.cost+c2.cost < least {
+		least, b2 = b1.cost+c2.cost, c2
+	} else {
+		b1 = c1
+	}
+	for i := range l[0].list[:l[0].n] {
+		x := &l[0].list[i]
+		for j := range l[1].list[:l[1].n] {
+			if y := &l[1].list[j]; x.cost+y.cost < least && near(&x.c, &y.c) {
+				least, b1, b2 = x.cost+y.cost, *x, *y
+			}
+		}
+	}
+	return b1, b2, false
+}
+
+// near tells whether the channels of c2-c1 are within -4..3.
+func near(c1, c2 *rgb) bool {
+	return uint32(c2[0]-c1[0]+4) < 8 && uint32(c2[1]-c1[1]+4) < 8 && uint32(c2[2]-c1[2]+4) < 8
+}
+
+// solid is for a block of one colour, and tells whether it is: of all sums of a base colour of 5 bits and a modifier
+// it takes the nearest, for both halves.
+func (s *search) solid() bool {
+	p := s.px[0]
+	for i := range s.px {
+		if s.px[i] != p {
+			return false
+		}
+	}
+	for t := range s.tables {
+		m := &s.tables[t]
+		for _, v := range [4]int32{m[0], m[1], -m[0], -m[1]} {
+			var c rgb
+			for i := range c {
+				c[i] = (clamp8(p[i]-v)*31 + 127) / 255
+			}
+			paint := splitPaint(c.widen(5), m)
+			s.take(found{
+				cost:  16 * min(distance(&p, &paint[0]), distance(&p, &paint[1]), distance(&p, &paint[2]), distance(&p, &paint[3])),
+				word:  packDifferential(c, c, int32(t), int32(t), 0) | s.bit,
+				paint: [2][4]rgb{paint, paint},
+				half:  &leftHalf,
+			})
+		}
+	}
+	return true
+}
