@@ -25,7 +25,12 @@ func DecodeConfig(name string, data []byte) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return f.size(data)
+	c, err := f.size(data)
+	if err == nil {
+		m := metaOf(f.id, data)
+		c.Width, c.Height = upright(c.Width, c.Height, m.orientation())
+	}
+	return c, err
 }
 
 func open(name string, data []byte) (format, error) {
@@ -66,16 +71,18 @@ func (f format) size(data []byte) (c Config, err error) {
 // Decode reads an image as 8 bits a channel: the first frame, if there are several. The name serves only to know a
 // TGA. Errors are an [*Error].
 //
-// 16-bit channels are rounded to 8. Linear light is clamped to 0..1 and encoded as sRGB.
+// 16-bit channels are rounded to 8. Linear light is clamped to 0..1 and encoded as sRGB. What Exif says of the orientation is heeded.
+// Colour profiles and gamma are not: the numbers in the file are the numbers in the image.
 func Decode(name string, data []byte, lim Limits) (*Image, error) {
-	_, d, err := decode(name, data, lim, false)
+	c, d, err := decode(name, data, lim, false)
 	if err != nil {
 		return nil, err
 	}
+	m := metaOf(c.Format, data)
 	if d.light != nil {
-		return d.light.Encoded(), nil
+		return d.light.Encoded().oriented(m.orientation()), nil
 	}
-	return fromImage(d.image), nil
+	return fromImage(d.image).oriented(m.orientation()), nil
 }
 
 // DecodePicture is [Decode] with nothing lost: see [Picture].
@@ -84,14 +91,19 @@ func DecodePicture(name string, data []byte, lim Limits) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
+	m := metaOf(c.Format, data)
+	if m.icc == nil {
+		m.icc = d.profile
+	}
 	p := &Picture{Format: c.Format, HDR: c.HDR}
 	if c.HDR {
-		p.Float = d.light
+		p.Float, p.Space = d.light, d.space
 		return p, nil
 	}
-	p.Eight = fromImage(d.image)
+	p.Space, p.Gamma = m.colours()
+	p.Eight = fromImage(d.image).oriented(m.orientation())
 	if c.Deep {
-		p.Float = floatOf(d.image)
+		p.Float = floatOf(d.image).oriented(m.orientation())
 	}
 	return p, nil
 }
@@ -121,6 +133,9 @@ func decode(name string, data []byte, lim Limits, deep bool) (c Config, d decode
 	defer f.recovered(&err)
 	if d, err = f.decode(data, int(min(lim.MaxBytes/perPixel, math.MaxInt))); err != nil {
 		return c, d, f.fault(err)
+	}
+	if d.light != nil {
+		d.light.tame()
 	}
 	w, h := d.size()
 	if w != c.Width || h != c.Height {

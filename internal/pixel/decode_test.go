@@ -386,5 +386,16 @@ func FuzzDecode(f *testing.F) {
 		if m.Width < 1 || m.Height < 1 || len(m.Pix) != 4*m.Width*m.Height || int64(len(m.Pix)) > lim.MaxBytes {
 			t.Fatalf("%d x %d, %d bytes", m.Width, m.Height, len(m.Pix))
 		}
+		p, err := DecodePicture("x.tga", data, lim)
+		if err != nil { // more memory is needed where there are more than 8 bits
+			var e *Error
+			if !errors.As(err, &e) || e.Fault != TooLarge {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		if w, h := p.Size(); w != m.Width || h != m.Height || p.HDR != (p.Eight == nil) || p.HDR && p.Float == nil {
+			t.Fatalf("%+v", p)
+		}
 	})
 }

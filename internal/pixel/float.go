@@ -1,6 +1,9 @@
 package pixel
 
-import "image"
+import (
+	"image"
+	"math"
+)
 
 // Float is RGBA in 32-bit floating point, straight alpha, rows from the top down without padding, so
 // len(Pix) is 4*Width*Height. Where the file holds light (Radiance HDR, OpenEXR), values are linear and may be over 1.
@@ -24,6 +27,62 @@ func (f *Float) Encoded() *Image {
 		d[3] = byte(unit(s[3], 255))
 	}
 	return out
+}
+
+// maxLight is the most that infinite light becomes: the largest number of 16-bit floating point.
+const maxLight = 65504
+
+// tame makes a number of what is none: files of light have 0/0 and 1/0 in them now and then, and one such pixel would spread over
+// all smaller versions of the image.
+func (f *Float) tame() {
+	for i, v := range f.Pix {
+		switch {
+		case v != v:
+			f.Pix[i] = 0
+		case v > math.MaxFloat32:
+			f.Pix[i] = maxLight
+		case v < -math.MaxFloat32:
+			f.Pix[i] = -maxLight
+		}
+	}
+}
+
+// Encode gives a picture with a Gamma the sRGB encoding instead. Without one nothing changes.
+func (p *Picture) Encode() {
+	if p.Gamma == 0 || p.HDR {
+		return
+	}
+	var eight [256]byte
+	for i := range eight {
+		eight[i] = byte(math.Round(255 * toSRGB(math.Pow(float64(i)/255, 1/p.Gamma))))
+	}
+	for i, v := range p.Eight.Pix {
+		if i%4 != 3 {
+			p.Eight.Pix[i] = eight[v]
+		}
+	}
+	if p.Float != nil {
+		// 16 bits, as it was: so no last bit of a power is left that another machine may have otherwise.
+		sixteen := make([]float32, 1<<16)
+		for i := range sixteen {
+			sixteen[i] = float32(math.Round(65535*toSRGB(math.Pow(float64(i)/65535, 1/p.Gamma)))) / 65535
+		}
+		for i := range p.Float.Pix {
+			if i%4 != 3 {
+				p.Float.Pix[i] = sixteen[unit(p.Float.Pix[i], 0xffff)]
+				p.Eight.Pix[i] = byte(unit(p.Float.Pix[i], 255)) // nearer than what 8 bits gave
+			}
+		}
+	}
+	p.Gamma = 0
+}
+
+// toSRGB is the reverse of decodeSRGB.
+func toSRGB(v float64) float64 {
+	if v <= 0.0031308 {
+		return 12.92 * v
+	}
+	return float64(1.055*math.Pow(v, 1/2.4)) - 0.055
 }
 
 // unit is v of 0..1, clamped, as 0..top, rounded; NaN is 0.

@@ -40,6 +40,7 @@ type decoded struct {
 	image   image.Image
 	light   *Float
 	profile []byte // ICC, where the decoder finds it
+	space   string // of light, if its primaries are not those of Rec. 709
 }
 
 // config makes a reader of heads of one of the standard library.
@@ -200,7 +201,14 @@ func configEXR(data []byte) (Config, error) {
 
 func decodeEXR(data []byte, maxPixels int) (decoded, error) {
 	h, pix, err := exr.Decode(data, maxPixels)
-	return decoded{light: &Float{h.Width, h.Height, pix}}, err
+	d := decoded{light: &Float{h.Width, h.Height, pix}}
+	rec709 := [8]float32{0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290}
+	for i, v := range h.Chromaticity {
+		if off := v - rec709[i]; h.Chromaticity != [8]float32{} && !(off > -0.01 && off < 0.01) {
+			d.space = "primaries of its own"
+		}
+	}
+	return d, err
 }
 
 func configPSD(data []byte) (Config, error) {

@@ -34,6 +34,14 @@ type Picture struct {
 	// encoding, as in Eight. If HDR, it is linear light, which may be over 1.
 	Float *Float
 	HDR   bool
+
+	// Space names the colour space that the file says its numbers are of, such as "Display P3"; empty if that is sRGB, or
+	// nothing is said. Nothing is converted: who makes a texture of colours should say so.
+	Space string
+
+	// Gamma is what a PNG says of its numbers if they are not encoded as sRGB: a number is light to this power, so 1 is linear;
+	// 0 otherwise. [Picture.Encode] makes sRGB of them, for colours; in a picture of data the numbers are what counts.
+	Gamma float64
 }
 
 // Size in pixels.
