@@ -49,6 +49,7 @@ var allowed = map[string]string{
 	"internal/codec/dds":            "",
 	"internal/codec/dds/ddscheck":   "",
 	"internal/codec/document":       "go-toml yaml",
+	"internal/codec/etc2":           "internal/codec/block",
 	"internal/codec/exr":            "",
 	"internal/codec/gltf":           "",
 	"internal/codec/hdr":            "",
