@@ -277,7 +277,7 @@ func TestLight(t *testing.T) {
 		t.Error("light does not come back as it was")
 	}
 	p := &Picture{Eight: m}
-	if l := p.Light(false); l.Pix[5] != float32(m.Pix[5])/255 || p.Bits() != m {
+	if l := p.Light(false); l.Pix[5] != float32(m.Pix[5])/255 || p.Bits(true) != m {
 		t.Error("numbers")
 	}
 	deep := &Picture{Eight: New(1, 1), Float: &Float{1, 1, []float32{0.5, 0, 1, 0.25}}}
@@ -291,7 +291,10 @@ func TestLight(t *testing.T) {
 		t.Error("16 bits of numbers")
 	}
 	hdr := &Picture{HDR: true, Float: &Float{1, 1, []float32{4, 0.2140411, 0, 1}}}
-	if hdr.Light(true) != hdr.Float || [4]byte(hdr.Bits().Pix) != [4]byte{255, 127, 0, 255} && [4]byte(hdr.Bits().Pix) != [4]byte{255, 128, 0, 255} {
-		t.Errorf("light: %v", hdr.Bits().Pix)
+	if hdr.Light(true) != hdr.Float || [4]byte(hdr.Bits(true).Pix) != [4]byte{255, 127, 0, 255} && [4]byte(hdr.Bits(true).Pix) != [4]byte{255, 128, 0, 255} {
+		t.Errorf("light: %v", hdr.Bits(true).Pix)
+	}
+	if got := [4]byte(hdr.Bits(false).Pix); got != [4]byte{255, 55, 0, 255} {
+		t.Errorf("numbers: %v", got)
 	}
 }

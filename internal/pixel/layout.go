@@ -200,6 +200,16 @@ func arctan(t float64) float64 {
 	return 4 * sum
 }
 
+// Flipped is the image upside down.
+func (m *Float) Flipped() *Float {
+	out := NewFloat(m.Width, m.Height)
+	stride := 4 * m.Width
+	for y := range m.Height {
+		copy(out.Pix[y*stride:(y+1)*stride], m.Pix[(m.Height-1-y)*stride:])
+	}
+	return out
+}
+
 // Pick puts a channel of another image, 0 to 3, in the place of one of this. Both have the same size.
 func (m *Image) Pick(to int, from *Image, channel int) {
 	for i := 0; i < len(m.Pix); i += 4 {

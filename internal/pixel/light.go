@@ -42,12 +42,20 @@ func (p *Picture) Light(srgb bool) *Float {
 	return out
 }
 
-// Bits is the picture with 8 bits a channel. Light beyond 1 is white.
-func (p *Picture) Bits() *Image {
-	if p.Eight != nil {
+// Bits is the picture with 8 bits a channel. Of floating point, light becomes sRGB-encoded colours, with all over 1 white; what is no
+// light is taken as it is.
+func (p *Picture) Bits(light bool) *Image {
+	switch {
+	case p.Eight != nil:
 		return p.Eight
+	case light:
+		return p.Float.Encoded()
 	}
-	return p.Float.Encoded()
+	out := New(p.Float.Width, p.Float.Height)
+	for i, v := range p.Float.Pix {
+		out.Pix[i] = byte(unit(v, 255))
+	}
+	return out
 }
 
 // lightOf is the light of 16-bit sRGB codes.

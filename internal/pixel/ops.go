@@ -1,6 +1,9 @@
 package pixel
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // Flipped is the image upside down.
 func (m *Image) Flipped() *Image {
@@ -57,6 +60,40 @@ var (
 		return t
 	})
 )
+
+// Straighten divides the colours of a premultiplied image by alpha; as light, if they are sRGB-encoded. It is the reverse of
+// Premultiplied, as far as rounding left something to divide.
+func (m *Image) Straighten(srgb bool) {
+	t := tables()
+	for i := 0; i < len(m.Pix); i += 4 {
+		p := m.Pix[i : i+4 : i+4]
+		a := int(p[3])
+		if a == 255 || a == 0 {
+			continue
+		}
+		for c, v := range p[:3] {
+			if srgb {
+				p[c] = t.code[min(0xffff, (int(t.light[v])*255+a/2)/a)]
+			} else {
+				p[c] = byte(min(255, (int(v)*255+a/2)/a))
+			}
+		}
+	}
+}
+
+// Swizzle puts channels in other places: four of "rgba01" tell what becomes red, green, blue and alpha. Empty is "rgba".
+func (m *Image) Swizzle(order string) {
+	if order == "" || order == "rgba" {
+		return
+	}
+	for i := 0; i < len(m.Pix); i += 4 {
+		p := m.Pix[i : i+4 : i+4]
+		from := [6]byte{p[0], p[1], p[2], p[3], 0, 255}
+		for c := range p {
+			p[c] = from[strings.IndexByte("rgba01", order[c])]
+		}
+	}
+}
 
 // Channels keeps the first n channels, 1 to 4, without padding: n*Width*Height bytes.
 func (m *Image) Channels(n int) []byte {
