@@ -182,30 +182,22 @@ func (e *encoder) rank(l *layout) {
 			channels++
 		}
 	}
-	var power [2][4]float32
-	for plane := range l.planes {
-		for p := range l.partitions {
-			power[plane][p] = float32(l.lines[plane][p].span * l.lines[plane][p].span)
-		}
-	}
-	var g [maxWeights]float32
+	var rough [13][13]float32
+	e.roughness(&rough, l)
 	for i := range e.shapes {
 		s := &e.shapes[i]
 		modes := s.modes[l.planes-1]
 		if len(modes) == 0 {
 			continue
 		}
-		spread := l.residual
-		for plane := range l.planes {
-			spread += s.relax(&g, &l.ideal[plane], &l.part, &power[plane], e.effort.relax)
-		}
+		spread := l.residual + rough[s.width][s.height]
 		if spread >= e.limit() {
 			continue
 		}
 		for k := range modes {
 			m := &modes[k]
 			step := 1 / float32(ranges[m.weights].levels-1)
-			err := spread + float32(l.power*s.noise*float32(step*step)/12)
+			err := spread + float32((l.power[0]+l.power[1])*s.noise*float32(step*step)/12)
 			if err >= e.limit() {
 				continue
 			}
@@ -276,6 +268,8 @@ func (e *encoder) try(c *candidate) {
 		e.fit(&t, &spread)
 		if t.err < e.best.err {
 			e.best = t
+		} else if t.err > 1.25*e.best.err {
+			return
 		}
 		if round == e.effort.rounds || !e.settle(&t, &spread) {
 			return

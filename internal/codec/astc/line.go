@@ -18,7 +18,7 @@ type layout struct {
 	ideal      [2][maxTexels]float32 // by plane: 0 at the line's one end, 1 at the other
 	residual   float32               // squared error that no weights mend
 	scaled     float32               // the same, more, if lines must point at black
-	power      float32               // squared length of the texels' lines, both planes, on average
+	power      [2]float32            // by plane: squared length of the texels' lines on average
 	near       bool                  // ends are near enough to each other for offsets
 }
 
@@ -118,7 +118,7 @@ func unit(v [4]float32) [4]float32 {
 
 // layOut finds lines for partitions and planes, which l has already.
 func (e *encoder) layOut(l *layout) {
-	l.residual, l.scaled, l.power, l.near = 0, 0, 0, true
+	l.residual, l.scaled, l.power, l.near = 0, 0, [2]float32{}, true
 	use := e.use
 	if l.planes == 2 {
 		use[l.second] = false
@@ -161,7 +161,7 @@ func (e *encoder) project(l *layout, plane int) {
 		if ln.span > 1e-3 {
 			scale[p] = 1 / ln.span
 		}
-		l.power += float32(ln.span*ln.span) * float32(l.sums[p].n) / float32(e.texels)
+		l.power[plane] += float32(ln.span*ln.span) * float32(l.sums[p].n) / float32(e.texels)
 	}
 	for i := range e.texels {
 		p := l.part[i] & 3

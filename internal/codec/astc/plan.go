@@ -8,9 +8,10 @@ import (
 // plan is what encoding blocks of one footprint needs besides decoding them.
 type plan struct {
 	*table
-	shapes   []shape
-	patterns []pattern // of two partitions, without those that are alike
-	sample   []int     // the texels that stand for a pattern's bits, at most 64
+	across, down [12][12]float32 // cosines
+	shapes       []shape
+	patterns     []pattern // of two partitions, without those that are alike
+	sample       []int     // the texels that stand for a pattern's bits, at most 64
 }
 
 // shape is a grid seen from its places, with the modes that have it.
@@ -50,7 +51,7 @@ var plans = func() (p [len(footprints)]func() *plan) {
 }()
 
 func newPlan(t *table) *plan {
-	p := &plan{table: t}
+	p := &plan{table: t, across: waves(t.Width), down: waves(t.Height)}
 	of := map[[2]int]int{}
 	seen := map[mode]bool{}
 	for code := range uint32(1 << 11) {
