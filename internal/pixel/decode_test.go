@@ -68,12 +68,18 @@ func TestDecodeFiles(t *testing.T) {
 		{"grey.tga", "tga", false, true, 0.6},
 		{"palette.tga", "tga", false, false, 0},
 		{"rgb.gif", "gif", false, false, 0},
+		{"deep.png", "png", true, false, 0},
+		{"rgba.psd", "psd", true, false, 0},
+		{"rgb.exr", "exr", false, false, 0.6},
+		{"rgb.hdr", "hdr", false, false, 2}, // 8 bits of light for the brightest channel are few in the dark
 	}
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
 			data := read(t, tt.file)
 			c, err := DecodeConfig(tt.file, data)
-			if want := (Config{Width: 8, Height: 6, Format: tt.format}); err != nil || c != want {
+			light := tt.format == "exr" || tt.format == "hdr"
+			want := Config{Width: 8, Height: 6, Format: tt.format, Deep: light || tt.file == "deep.png", HDR: light}
+			if err != nil || c != want {
 				t.Errorf("config is %+v, %v; want %+v", c, err, want)
 			}
 			m, err := Decode(tt.file, data, DefaultLimits())
