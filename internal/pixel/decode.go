@@ -180,7 +180,7 @@ func (f format) fault(err error) *Error {
 		e.Fault = Truncated
 		return e
 	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
-		is(bmp.ErrUnsupported, exr.ErrUnsupported, hdr.ErrUnsupported, psd.ErrUnsupported, tga.ErrUnsupported):
+		is(errUnsupported, bmp.ErrUnsupported, exr.ErrUnsupported, hdr.ErrUnsupported, psd.ErrUnsupported, tga.ErrUnsupported):
 		e.Fault = Unsupported
 	case is(exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge):
 		e.Fault = TooLarge

@@ -2,6 +2,8 @@ package pixel
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/gif"
@@ -69,8 +71,8 @@ func formats() []format {
 		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 512, config(jpeg.DecodeConfig), decoder(jpeg.Decode)},
 		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, 0, config(gif.DecodeConfig), decodeGIF},
 		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 8, config(bmp.DecodeConfig), decoder(bmp.Decode)},
-		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, config(tiff.DecodeConfig), decoder(tiff.Decode)},
-		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, config(webp.DecodeConfig), decoder(webp.Decode)},
+		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, configTIFF, decoder(tiff.Decode)},
+		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, configWebP, decoder(webp.Decode)},
 		{"hdr", "Radiance HDR", " .hdr .pic ", []string{"#?RADIANCE", "#?RGBE"}, 0, configHDR, decodeHDR},
 		{"psd", "Photoshop", " .psd .psb ", []string{"8BPS"}, 0, configPSD, decodePSD},
 		{"exr", "OpenEXR", " .exr ", []string{"v/1\x01"}, 0, configEXR, decodeEXR},
@@ -172,6 +174,27 @@ func decodeGIF(data []byte, _ int) (decoded, error) {
 		copy(screen.Pix[screen.PixOffset(at.Min.X, y):], frame.Pix[from:from+4*at.Dx()])
 	}
 	return decoded{image: screen}, nil
+}
+
+// errUnsupported is for what the decoders of others do not say well.
+var errUnsupported = errors.New("not supported")
+
+// configTIFF refuses planes of their own for each channel (TIFF 6.0, page 38), which the decoder would take for one.
+func configTIFF(data []byte) (Config, error) {
+	if v := tiffTag(data, 284); len(v) == 2 && tiffOrder(data).Uint16(v) == 2 {
+		if n := tiffTag(data, 277); len(n) == 2 && tiffOrder(data).Uint16(n) > 1 {
+			return Config{}, fmt.Errorf("separate planes: %w", errUnsupported)
+		}
+	}
+	return config(tiff.DecodeConfig)(data)
+}
+
+// configWebP refuses animations, by the flag of the extended header.
+func configWebP(data []byte) (Config, error) {
+	if len(data) > 20 && string(data[12:16]) == "VP8X" && data[20]&2 != 0 {
+		return Config{}, fmt.Errorf("an animation: %w", errUnsupported)
+	}
+	return config(webp.DecodeConfig)(data)
 }
 
 func configTGA(data []byte) (Config, error) {
