@@ -11,7 +11,7 @@ type packer struct {
 	rects  maxRects
 	line   skyline
 	now    attempt
-	failed []Size
+	failed []piece
 }
 
 // fill makes the next page: all of must that can be on one page, and of the others what still fits.

@@ -18,6 +18,8 @@ type Item struct {
 	// Together is 0, or a number that all those have that must lie on one page. These pages come first,
 	// in the order of their numbers; other items fill what they leave.
 	Together int
+
+	Upright bool // never turned
 }
 
 // Options of a packing. Lengths are in pixels.
@@ -53,10 +55,10 @@ type Layout struct {
 }
 
 // Fits tells whether an empty page of the largest size has room for the rectangle.
-func (o Options) Fits(s Size) bool {
-	room, s := o.room(o.largest()), o.padded(s)
+func (o Options) Fits(it Item) bool {
+	room, s := o.room(o.largest()), o.padded(it.Size)
 	t := o.turned(s)
-	return s.W <= room.W && s.H <= room.H || o.Rotate && t.W <= room.W && t.H <= room.H
+	return s.W <= room.W && s.H <= room.H || o.Rotate && !it.Upright && t.W <= room.W && t.H <= room.H
 }
 
 // padded is the room that a rectangle takes: itself and the padding at its right and bottom.
@@ -80,11 +82,11 @@ func Pack(items []Item, o Options) Layout {
 	l := Layout{Places: make([]Place, len(items))}
 	var rest []piece
 	for i, it := range items {
-		if !o.Fits(it.Size) {
+		if !o.Fits(it) {
 			l.Places[i].Page = TooBig
 			continue
 		}
-		rest = append(rest, piece{index: i, together: it.Together, Size: o.padded(it.Size)})
+		rest = append(rest, piece{index: i, together: it.Together, turns: o.Rotate && !it.Upright && it.W != it.H, Size: o.padded(it.Size)})
 	}
 	p := packer{o: o}
 	for len(rest) > 0 {
@@ -109,6 +111,7 @@ func Pack(items []Item, o Options) Layout {
 // piece is a rectangle to place, its padding included.
 type piece struct {
 	index, together int
+	turns           bool // may be turned, and is another then
 	Size
 }
 

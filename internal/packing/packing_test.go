@@ -25,7 +25,7 @@ func check(t interface {
 	pageOf := map[int]int{}
 	for i, it := range items {
 		p := l.Places[i]
-		if fits := o.Fits(it.Size); fits != (p.Page != TooBig) {
+		if fits := o.Fits(it); fits != (p.Page != TooBig) {
 			t.Errorf("%v on page %d, though it fits: %t", it, p.Page, fits)
 		}
 		if p.Page == Crowded && it.Together == 0 {
@@ -38,7 +38,7 @@ func check(t interface {
 		if p.Turned {
 			w, h = h, w
 		}
-		if p.Turned && !o.Rotate {
+		if p.Turned && (!o.Rotate || it.Upright) {
 			t.Errorf("%v is turned", it)
 		}
 		if page, seen := pageOf[it.Together]; it.Together > 0 && seen && page != p.Page {
@@ -88,7 +88,7 @@ func TestPackHoldsItsPromises(t *testing.T) {
 		side := rapid.IntRange(0, rapid.SampledFrom([]int{4, 40, 150}).Draw(t, "sides up to"))
 		few := rapid.IntRange(0, 9)
 		items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Item {
-			return Item{Size{side.Draw(t, "w"), side.Draw(t, "h")}, max(0, rapid.IntRange(-5, 2).Draw(t, "together"))}
+			return Item{Size{side.Draw(t, "w"), side.Draw(t, "h")}, max(0, rapid.IntRange(-5, 2).Draw(t, "together")), rapid.Bool().Draw(t, "upright")}
 		}), 0, 80).Draw(t, "items")
 		o := Options{
 			Max:        Size{rapid.IntRange(0, 200).Draw(t, "max width"), rapid.IntRange(0, 200).Draw(t, "max height")},
@@ -269,7 +269,7 @@ func TestPageSizes(t *testing.T) {
 func TestTogether(t *testing.T) {
 	o := Options{Max: Size{64, 64}, PowerOfTwo: true}
 	big, small := Size{64, 32}, Size{16, 16}
-	l := Pack([]Item{{big, 0}, {small, 7}, {big, 0}, {small, 3}, {small, 7}, {small, 3}}, o)
+	l := Pack([]Item{{Size: big}, {small, 7, false}, {Size: big}, {small, 3, false}, {small, 7, false}, {small, 3, false}}, o)
 	// 3 before 7, and the others fill what these leave.
 	want := []int{0, 1, 1, 0, 1, 0}
 	for i, p := range l.Places {
@@ -277,7 +277,7 @@ func TestTogether(t *testing.T) {
 			t.Errorf("item %d is on page %d, want %d", i, p.Page, want[i])
 		}
 	}
-	l = Pack([]Item{{big, 1}, {big, 1}, {big, 1}, {small, 0}}, o)
+	l = Pack([]Item{{big, 1, false}, {big, 1, false}, {big, 1, false}, {Size: small}}, o)
 	crowded := 0
 	for _, p := range l.Places[:3] {
 		if p.Page == Crowded {

@@ -30,7 +30,7 @@ func (o Options) leastPage(pieces []piece) Size {
 	least := Size{1, 1}
 	for _, it := range pieces {
 		w, h := it.W-o.Padding.W, it.H-o.Padding.H
-		if o.Rotate {
+		if it.turns {
 			w, h = min(w, h), min(w, h)
 		}
 		least.W, least.H = max(least.W, w+2*o.Border.W), max(least.H, h+2*o.Border.H)

@@ -87,16 +87,17 @@ func (p *packer) in(s *set, o order) (sorted []piece, least []Size) {
 		s.least[o] = make([]Size, len(s.pieces))
 		least := Size{math.MaxInt32, math.MaxInt32}
 		for i, it := range slices.Backward(s.sorted[o]) {
-			least = p.less(least, it.Size)
+			least = p.less(least, it)
 			s.least[o][i] = least
 		}
 	}
 	return s.sorted[o], s.least[o]
 }
 
-// less is the lesser width and height of two sizes, the second either way round if it may be turned.
-func (p *packer) less(a, b Size) Size {
-	if p.o.Rotate {
+// less is the lesser width and height of a size and of a piece, either way round if it may be turned.
+func (p *packer) less(a Size, it piece) Size {
+	b := it.Size
+	if it.turns {
 		t := p.o.turned(b)
 		b = Size{min(b.W, t.W), min(b.H, t.H)}
 	}
@@ -164,15 +165,15 @@ func (p *packer) inOrder(b bin, s *set, o order, last, all bool) bool {
 		if b.full() {
 			return false
 		}
-		if p.hopeless(it.Size) {
+		if p.hopeless(it) {
 			continue
 		}
-		at, turned, _, ok := p.best(b, it.Size)
+		at, turned, _, ok := p.best(b, it)
 		if !ok {
 			if all {
 				return false
 			}
-			p.fail(it.Size)
+			p.fail(it)
 			continue
 		}
 		p.put(b, it, at, turned)
@@ -181,14 +182,15 @@ func (p *packer) inOrder(b bin, s *set, o order, last, all bool) bool {
 }
 
 // fail remembers that something did not fit: nothing larger will, as room only gets less.
-func (p *packer) fail(s Size) {
-	p.failed = slices.DeleteFunc(p.failed, func(f Size) bool { return f.W >= s.W && f.H >= s.H })
-	p.failed = append(p.failed, s)
+func (p *packer) fail(it piece) {
+	p.failed = slices.DeleteFunc(p.failed, func(f piece) bool { return f.W >= it.W && f.H >= it.H && f.turns == it.turns })
+	p.failed = append(p.failed, it)
 }
 
-func (p *packer) hopeless(s Size) bool {
+func (p *packer) hopeless(it piece) bool {
 	for _, f := range p.failed {
-		if f.W <= s.W && f.H <= s.H {
+		// What may be turned can fit where the same upright did not.
+		if f.W <= it.W && f.H <= it.H && (f.turns || !it.turns) {
 			return true
 		}
 	}
@@ -207,10 +209,10 @@ func (p *packer) global(b bin, s *set, last, all bool) bool {
 		var at box
 		var best score
 		for i, it := range left {
-			if i > 0 && it.Size == left[i-1].Size {
+			if i > 0 && it.Size == left[i-1].Size && it.turns == left[i-1].turns {
 				continue
 			}
-			a, t, c, ok := p.best(b, it.Size)
+			a, t, c, ok := p.best(b, it)
 			if !ok && all {
 				return false
 			}
@@ -230,16 +232,16 @@ func (p *packer) global(b bin, s *set, last, all bool) bool {
 func (p *packer) leastOf(pieces []piece) Size {
 	least := pieces[0].Size
 	for _, it := range pieces {
-		least = p.less(least, it.Size)
+		least = p.less(least, it)
 	}
 	return least
 }
 
 // best finds the best place, the rectangle turned or not.
-func (p *packer) best(b bin, s Size) (at box, turned bool, c score, ok bool) {
-	at, c, ok = b.find(int32(s.W), int32(s.H))
-	if p.o.Rotate && s.W != s.H {
-		t := p.o.turned(s)
+func (p *packer) best(b bin, it piece) (at box, turned bool, c score, ok bool) {
+	at, c, ok = b.find(int32(it.W), int32(it.H))
+	if it.turns {
+		t := p.o.turned(it.Size)
 		a, d, fits := b.find(int32(t.W), int32(t.H))
 		if fits && (!ok || d.less(c)) {
 			return a, true, d, true
