@@ -1,34 +1,24 @@
 package bptc
 
-import (
-	"os"
-	"strconv"
+import "github.com/kiln-pipeline/kiln/internal/codec/block"
 
-	"github.com/kiln-pipeline/kiln/internal/codec/block"
-)
-
-func knob(n string, d int) int {
-	if s := os.Getenv(n); s != "" {
-		d, _ = strconv.Atoi(s)
-	}
-	return d
-}
-
-var NN, T3, RR, SL, RT = knob("NN", -1), knob("T3", -1), knob("RR", -1), knob("SL", -1), knob("RT", -1)
-
-// effort7 says what a quality tries.
+// effort7 is how much of what could be tried is.
+//
+// Measured on three photographs of 1024x1024, two workers: mode 6 alone takes 0.05 s and gives 40.9 dB RGB in the mean; with the
+// best two partitions by estimate in modes 1 and 3, 0.4 s and 43.8; all that Normal tries, 1.1 s and 44.1; Best, 4 s and
+// 44.2. Fitting all 64 partitions of mode 1 took 4 s and gave 43.9: estimates pay.
 type effort7 struct {
 	rounds     int     // of least squares for each line
-	candidates int     // partitions that are fitted, of those that are estimated
-	three      bool    // partitions of three subsets, too
-	slack      float32 // of estimates: a candidate is fitted if this part of its estimate is below the best error
-	separate   int     // rotations tried in the modes with two indices a pixel: of opaque blocks none below 4
+	candidates int     // that are fitted, of those that are estimated
+	slack      float32 // a candidate whose estimate is above the best error by this factor is not fitted
+	three      bool    // partitions of three subsets are estimated, too
+	rotations  bool    // and other channels than alpha that have an index of their own
 }
 
 var efforts7 = [...]effort7{
-	block.Fast:   {2, 2, false, 0.6, 1},
-	block.Normal: {3, 10, true, 0.5, 4},
-	block.Best:   {6, 48, true, 0.3, 4},
+	block.Fast:   {rounds: 2, candidates: 2, slack: 2.5},
+	block.Normal: {rounds: 3, candidates: 10, slack: 6, three: true, rotations: true},
+	block.Best:   {rounds: 6, candidates: 48, slack: 20, three: true, rotations: true},
 }
 
 // encoder7 codes blocks one after another; it holds what it needs for one.
@@ -44,23 +34,7 @@ type encoder7 struct {
 }
 
 func newEncoder7(q block.Quality) *encoder7 {
-	e := &encoder7{effort7: efforts7[min(q, block.Best)]}
-	if NN >= 0 {
-		e.effort7.candidates = NN
-	}
-	if T3 >= 0 {
-		e.effort7.three = T3 > 0
-	}
-	if RR >= 0 {
-		e.effort7.rounds = RR
-	}
-	if SL >= 0 {
-		e.slack = float32(SL) / 100
-	}
-	if RT >= 0 {
-		e.separate = RT
-	}
-	return e
+	return &encoder7{effort7: efforts7[min(q, block.Best)]}
 }
 
 // encode codes a block.
@@ -70,6 +44,11 @@ func (e *encoder7) encode(pix *[64]byte, to *[16]byte) {
 	} else {
 		e.err = far
 		e.trySubsets(6, 0)
+		if !e.opaque && e.err > 0 {
+			e.trySeparate(5, 0, 0)
+			e.trySeparate(4, 0, 0)
+			e.trySeparate(4, 0, 1)
+		}
 		if e.err > 0 {
 			e.rank()
 			e.tryCandidates()
@@ -117,43 +96,47 @@ func (e *encoder7) parities(m *mode7) uint8 {
 }
 
 // rank estimates all that the effort allows but mode 6, and keeps the most promising.
+//
+// The factors are a regression of errors by estimates over 10,000 blocks of five photographs: what is off the
+// line stays; of what is along it the indices leave a part by their bits; the rounding of endpoints adds a constant.
 func (e *encoder7) rank() {
 	e.estimator.fill(&e.pix, !e.opaque)
 	c, most := &e.candidates, e.effort7.candidates
 	c.n = 0
 	for p := range uint8(64) {
 		off, along := e.estimator.two(p)
-		if !e.opaque {
-			c.add(candidate{cost: off + along*0.05 + 50, mode: 7, partition: p}, most)
-			continue
+		if e.opaque {
+			c.add(candidate{cost: expect(off, 1.05, along, 0.0104, 21), mode: 1, partition: p}, most)
+			c.add(candidate{cost: expect(off, 1.16, along, 0.036, 5), mode: 3, partition: p}, most)
+		} else {
+			c.add(candidate{cost: expect(off, 1, along, 0.02, 50), mode: 7, partition: p}, most)
 		}
-		c.add(candidate{cost: off*1.05 + along*0.0104 + 21, mode: 1, partition: p}, most)
-		c.add(candidate{cost: off*1.16 + along*0.036 + 5, mode: 3, partition: p}, most)
 	}
 	if e.opaque && e.three {
 		for p := range uint8(64) {
 			off, along := e.estimator.three(p)
 			if p < 16 {
-				c.add(candidate{cost: off*2 + along*0.025 + 50, mode: 0, partition: p}, most)
+				c.add(candidate{cost: expect(off, 2, along, 0.025, 50), mode: 0, partition: p}, most)
 			}
-			c.add(candidate{cost: off*2 + along*0.041 + 50, mode: 2, partition: p}, most)
+			c.add(candidate{cost: expect(off, 2, along, 0.041, 50), mode: 2, partition: p}, most)
 		}
 	}
-	for r := range uint8(e.separate) {
-		if r == 0 && e.opaque {
-			continue
+	if e.rotations {
+		for r := uint8(1); r < 4; r++ {
+			off, along, apart := e.estimator.apart(r)
+			c.add(candidate{cost: expect(off, 1, along+apart, 0.07, 10), mode: 5, rotation: r}, most)
+			c.add(candidate{cost: expect(off+float32(along*0.07), 1, apart, 0.02, 20), mode: 4, rotation: r}, most)
+			c.add(candidate{cost: expect(off+float32(along*0.02), 1, apart, 0.07, 20), mode: 4, rotation: r, selector: 1}, most)
 		}
-		off, along, apart := e.estimator.apart(r)
-		c.add(candidate{cost: off + along*0.07 + apart*0.07 + 10, mode: 5, rotation: r}, most)
-		c.add(candidate{cost: off + along*0.07 + apart*0.02 + 20, mode: 4, rotation: r}, most)
-		c.add(candidate{cost: off + along*0.02 + apart*0.07 + 20, mode: 4, rotation: r, selector: 1}, most)
 	}
 }
+
+func expect(off, a, along, b, c float32) float32 { return float32(off*a) + float32(along*b) + c }
 
 // tryCandidates fits them until their estimates are far above the best error.
 func (e *encoder7) tryCandidates() {
 	for _, try := range e.candidates.list[:e.candidates.n] {
-		if try.cost*e.slack > float32(e.err) {
+		if try.cost > e.slack*float32(e.err) || e.err == 0 {
 			return
 		}
 		if try.mode == 4 || try.mode == 5 {
