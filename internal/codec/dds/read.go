@@ -43,10 +43,13 @@ func Decode(data []byte) (*Texture, error) {
 	}
 	if m != nil {
 		t.Levels, err = t.expand(rest, int(levels), m)
-		return t, err
+	} else {
+		t.Levels, err = t.cut(rest, int(levels), t.Format.Block)
 	}
-	t.Levels, err = t.cut(rest, int(levels), t.Format.Block)
-	return t, err
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // readNewHead reads the DX10 header, which says everything, and whatever the older fields repeat of it is ignored.

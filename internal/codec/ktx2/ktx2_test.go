@@ -144,6 +144,9 @@ func TestEncodeEveryShape(t *testing.T) {
 			{Width: 7, Height: 7, BottomUp: true, Premultiplied: true, Swizzle: "rrr1"},
 		} {
 			for _, zstd := range []bool{false, true} {
+				if zstd && f%4 != 1 && f != RGB9E5 {
+					continue // an encoder takes 4 ms to make
+				}
 				x := x
 				x.Format, x.Zstd = f, zstd
 				levels := full(x.Width, x.Height, x.Depth)

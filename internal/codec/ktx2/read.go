@@ -105,7 +105,10 @@ func parse(data []byte) (*Texture, [][]byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("key/value data: %w", err)
 	}
-	return t, levels, t.check(count)
+	if err := t.check(count); err != nil { // again, with what the key/values say
+		return nil, nil, err
+	}
+	return t, levels, nil
 }
 
 // parseHead reads the first 48 bytes.
