@@ -28,16 +28,23 @@ func Known(file string) bool {
 func Describe(file string, data []byte) (string, error) {
 	switch strings.ToLower(path.Ext(file)) {
 	case ".ktx2":
-		t, err := ktx2.Decode(data)
+		t, n, err := ktx2.DecodeConfig(data)
 		if err != nil {
 			return "", err
 		}
-		words := []string{"KTX2", side(t.Width, t.Height), ktx2Formats[t.Format], levels(len(t.Levels))}
+		words := append([]string{"KTX2", side(t.Width, t.Height, t.Depth), t.Format.String()}, shape(t.Cube, t.Layers)...)
+		words = append(words, levels(n))
+		if t.Zstd {
+			words = append(words, "Zstandard")
+		}
 		if t.Premultiplied {
 			words = append(words, "premultiplied")
 		}
 		if t.BottomUp {
 			words = append(words, "bottom row first")
+		}
+		if t.Swizzle != "" {
+			words = append(words, "sampled as "+t.Swizzle)
 		}
 		return strings.Join(words, ", "), nil
 	case ".dds":
@@ -45,7 +52,8 @@ func Describe(file string, data []byte) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		words := []string{"DDS", side(t.Width, t.Height), ddsFormats[t.Format], levels(len(t.Levels))}
+		words := append([]string{"DDS", side(t.Width, t.Height, t.Depth), t.Format.String()}, shape(t.Cube, t.Layers)...)
+		words = append(words, levels(len(t.Levels)))
 		if t.Alpha == dds.AlphaPremultiplied {
 			words = append(words, "premultiplied")
 		}
@@ -66,12 +74,24 @@ func Describe(file string, data []byte) (string, error) {
 	return "", nil
 }
 
-var (
-	ktx2Formats = map[ktx2.Format]string{ktx2.R8: "R8", ktx2.RG8: "RG8", ktx2.RGBA8: "RGBA8", ktx2.RGBA8SRGB: "RGBA8 sRGB"}
-	ddsFormats  = map[dds.Format]string{dds.R8: "R8", dds.RG8: "RG8", dds.RGBA8: "RGBA8", dds.RGBA8SRGB: "RGBA8 sRGB"}
-)
+// side is the size in pixels; depth is 0 in two dimensions.
+func side(w, h, depth int) string {
+	if depth > 0 {
+		return fmt.Sprintf("%d x %d x %d", w, h, depth)
+	}
+	return fmt.Sprintf("%d x %d", w, h)
+}
 
-func side(w, h int) string { return fmt.Sprintf("%d x %d", w, h) }
+// shape is what a texture is beside an image.
+func shape(cube bool, layers int) (words []string) {
+	if cube {
+		words = append(words, "cube")
+	}
+	if layers > 0 {
+		words = append(words, fmt.Sprintf("array of %d", layers))
+	}
+	return words
+}
 
 func levels(n int) string {
 	if n == 1 {
@@ -87,7 +107,7 @@ func table(t *atlas.Table) string {
 			words = append(words, "and more")
 			break
 		}
-		words = append(words, fmt.Sprintf("%s %s", p.File, side(p.Width, p.Height)))
+		words = append(words, fmt.Sprintf("%s %s", p.File, side(p.Width, p.Height, 0)))
 	}
 	return strings.Join(words, ", ")
 }

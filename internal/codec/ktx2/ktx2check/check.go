@@ -156,7 +156,7 @@ func (f *file) levelData() {
 			return
 		}
 		f.zeros("3.13.2", "mipPadding", end, offset)
-		if f.scheme == 2 {
+		if f.scheme == 2 && len(f.faults) == 0 {
 			f.inflate(name, f.data[offset:offset+length], f.levelSize(p))
 		}
 		end = offset + length
@@ -172,7 +172,7 @@ func (f *file) inflate(name string, level []byte, size int) {
 		return
 	}
 	defer dec.Close()
-	if size > 256<<20 || size/(32<<10) > len(level) {
+	if size < 0 || size > 256<<20 || size/(32<<10) > len(level) {
 		f.fault("3.8.1", "%s: %d bytes cannot, or should not, become %d", name, len(level), size)
 		return
 	}
