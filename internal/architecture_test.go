@@ -45,6 +45,7 @@ var allowed = map[string]string{
 	"internal/codec/astc":           "internal/codec/block",
 	"internal/codec/atlas":          "",
 	"internal/codec/block":          "",
+	"internal/codec/bmp":            "",
 	"internal/codec/bptc":           "internal/codec/block",
 	"internal/codec/dds":            "",
 	"internal/codec/dds/ddscheck":   "",
@@ -59,7 +60,7 @@ var allowed = map[string]string{
 	"internal/codec/psd":            "",
 	"internal/codec/tga":            "",
 	"internal/packing":              "",
-	"internal/pixel":                "internal/codec/block internal/codec/exr internal/codec/hdr internal/codec/psd internal/codec/tga x/image",
+	"internal/pixel":                "internal/codec/block internal/codec/bmp internal/codec/exr internal/codec/hdr internal/codec/psd internal/codec/tga x/image",
 	"internal/texture":              "internal/codec/dds internal/codec/ktx2 internal/diag internal/pixel processor",
 
 	"internal/processors": "internal/processors/atlas internal/processors/copy internal/processors/data internal/processors/gltf " +

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 
+	"github.com/kiln-pipeline/kiln/internal/codec/bmp"
 	"github.com/kiln-pipeline/kiln/internal/codec/exr"
 	"github.com/kiln-pipeline/kiln/internal/codec/hdr"
 	"github.com/kiln-pipeline/kiln/internal/codec/psd"
@@ -172,7 +172,7 @@ func (f format) fault(err error) *Error {
 	}
 	text := err.Error()
 	switch {
-	case is(io.ErrUnexpectedEOF, io.EOF, exr.ErrTruncated, hdr.ErrTruncated, psd.ErrTruncated, tga.ErrTruncated):
+	case is(io.ErrUnexpectedEOF, io.EOF, bmp.ErrTruncated, exr.ErrTruncated, hdr.ErrTruncated, psd.ErrTruncated, tga.ErrTruncated):
 		e.Fault = Truncated
 		return e
 	// These decoders and the riff reader below webp make plain texts of it.
@@ -182,7 +182,7 @@ func (f format) fault(err error) *Error {
 	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
 		is(errUnsupported, bmp.ErrUnsupported, exr.ErrUnsupported, hdr.ErrUnsupported, psd.ErrUnsupported, tga.ErrUnsupported):
 		e.Fault = Unsupported
-	case is(exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge):
+	case is(bmp.ErrTooLarge, exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge):
 		e.Fault = TooLarge
 	}
 	e.Detail = text

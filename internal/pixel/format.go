@@ -13,10 +13,10 @@ import (
 	"path"
 	"strings"
 
-	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
 
+	"github.com/kiln-pipeline/kiln/internal/codec/bmp"
 	"github.com/kiln-pipeline/kiln/internal/codec/exr"
 	"github.com/kiln-pipeline/kiln/internal/codec/hdr"
 	"github.com/kiln-pipeline/kiln/internal/codec/psd"
@@ -70,7 +70,7 @@ func formats() []format {
 		// However it is packed, each 8 x 8 block has a bit at least.
 		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 512, config(jpeg.DecodeConfig), decoder(jpeg.Decode)},
 		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, 0, config(gif.DecodeConfig), decodeGIF},
-		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 8, config(bmp.DecodeConfig), decoder(bmp.Decode)},
+		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 0, configBMP, decodeBMP},
 		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, configTIFF, decoder(tiff.Decode)},
 		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, configWebP, decoder(webp.Decode)},
 		{"hdr", "Radiance HDR", " .hdr .pic ", []string{"#?RADIANCE", "#?RGBE"}, 0, configHDR, decodeHDR},
@@ -195,6 +195,16 @@ func configWebP(data []byte) (Config, error) {
 		return Config{}, fmt.Errorf("an animation: %w", errUnsupported)
 	}
 	return config(webp.DecodeConfig)(data)
+}
+
+func configBMP(data []byte) (Config, error) {
+	h, err := bmp.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height}, err
+}
+
+func decodeBMP(data []byte, maxPixels int) (decoded, error) {
+	h, pix, err := bmp.Decode(data, maxPixels)
+	return eightBits(pix, h.Width, h.Height), err
 }
 
 func configTGA(data []byte) (Config, error) {

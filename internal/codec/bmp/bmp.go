@@ -1,0 +1,325 @@
+// Package bmp reads Windows and OS/2 bitmaps.
+//
+// It follows "Bitmap Storage" of the Windows documentation: headers of 12 to 124 bytes; 1, 2, 4, 8, 16, 24 and 32 bits; RLE4 and RLE8; masks
+// of any bits in a row. Where that leaves a choice:
+//
+//   - Alpha is where a mask says so, and in the fourth byte of plain 32-bit pixels below a header of 108 bytes or more. Below a shorter
+//     one that byte means nothing. Alpha that is 0 all over the image was forgotten: it is opaque.
+//   - Pixels that RLE jumps over have colour 0; those beyond the end of a row, with which some programs fill it up, are dropped.
+//   - A colour that the map lacks is black.
+//
+// Memory is taken only after the number of pixels was compared with the caller's limit and, but for RLE, with the
+// length of the data.
+package bmp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+var (
+	ErrTruncated   = errors.New("data ends too early")
+	ErrDamaged     = errors.New("damaged")
+	ErrUnsupported = errors.New("not supported")
+	ErrTooLarge    = errors.New("too large")
+)
+
+// Compression of the pixels.
+const (
+	plain      = 0
+	rle8       = 1
+	rle4       = 2
+	masked     = 3 // red, green and blue by masks
+	alphaMask  = 6 // and alpha
+	maxSide    = 1 << 20
+	fileHeader = 14 // bytes
+)
+
+// Header is the start of a file. All numbers are little-endian.
+//
+//	 0  2 bytes  "BM", then u32 size of the file and u32 of nothing: ignored
+//	10  u32      where the pixels begin
+//	14  u32      size of the header from here on: 12 of OS/2, or 16 to 124
+//	18  i32      width, i32 height: below 0 top down; u16 both, if the size is 12
+//	26  u16      1, u16 bits of a pixel
+//	30  u32      compression
+//	46  u32      colours of the map; 0 is all
+//	54  u32      masks of red, green, blue, alpha
+//	             the map: blue, green, red, 0; without the 0, if the size is 12
+type Header struct {
+	Width, Height int
+	Depth         int // bits of a pixel
+
+	topDown     bool
+	compression uint32
+	masks       [4]uint32 // of red, green, blue, alpha
+	palette     []byte
+	entry       int // bytes of a colour in the palette
+	pixels      int // offset
+}
+
+// ParseHeader reads the header and refuses what [Decode] cannot read.
+func ParseHeader(data []byte) (Header, error) {
+	if len(data) < fileHeader+12 {
+		return Header{}, ErrTruncated
+	}
+	if string(data[:2]) != "BM" {
+		return Header{}, fmt.Errorf("no signature: %w", ErrDamaged)
+	}
+	u16 := func(i int) int { return int(binary.LittleEndian.Uint16(data[i:])) }
+	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(data[i:]) }
+	size := u32(14)
+	if size != 12 && (size < 16 || size > 1<<10) {
+		return Header{}, fmt.Errorf("header of %d bytes: %w", size, ErrUnsupported)
+	}
+	if len(data) < fileHeader+int(size) {
+		return Header{}, ErrTruncated
+	}
+	h := Header{entry: 4, pixels: int(u32(10))}
+	width, height, colours := int(int32(u32(18))), 0, uint32(0)
+	if size == 12 {
+		width, height, h.Depth, h.entry = u16(18), u16(20), u16(24), 3
+	} else {
+		height, h.Depth = int(int32(u32(22))), u16(28)
+	}
+	if size >= 40 {
+		h.compression, colours = u32(30), u32(46)
+	}
+	if h.topDown = height < 0; h.topDown {
+		height = -height
+	}
+	if width < 1 || height < 1 {
+		return h, fmt.Errorf("size %d x %d: %w", width, height, ErrDamaged)
+	}
+	if width > maxSide || height > maxSide {
+		return h, fmt.Errorf("%d x %d pixels: %w", width, height, ErrTooLarge)
+	}
+	h.Width, h.Height = width, height
+	after := fileHeader + int(size)
+	if h.compression == masked || h.compression == alphaMask {
+		n := 3
+		if h.compression == alphaMask || size >= 56 {
+			n = 4
+		}
+		if size < 52 { // the masks follow it
+			after += 4 * n
+		}
+		if len(data) < 54+4*n {
+			return h, ErrTruncated
+		}
+		for i := range n {
+			h.masks[i] = u32(54 + 4*i)
+		}
+	} else if h.Depth == 16 {
+		h.masks = [4]uint32{0x7c00, 0x3e0, 0x1f, 0}
+	} else if h.masks = [4]uint32{0xff0000, 0xff00, 0xff, 0}; h.Depth == 32 && size >= 108 {
+		h.masks[3] = 0xff000000
+	}
+	if err := h.check(); err != nil {
+		return h, err
+	}
+	if h.Depth <= 8 {
+		if colours == 0 || colours > 256 {
+			colours = 1 << h.Depth
+		}
+		end := after + int(colours)*h.entry
+		if h.pixels >= after { // some maps are shorter than they say
+			end = min(end, h.pixels)
+		}
+		if end > len(data) {
+			return h, ErrTruncated
+		}
+		h.palette = data[after:end]
+	}
+	return h, nil
+}
+
+func (h *Header) check() error {
+	depths := map[uint32][]int{plain: {1, 2, 4, 8, 16, 24, 32}, rle8: {8}, rle4: {4}, masked: {16, 32}, alphaMask: {16, 32}}
+	if depths[h.compression] == nil {
+		return fmt.Errorf("compression %d: %w", h.compression, ErrUnsupported)
+	}
+	if h.topDown && (h.compression == rle4 || h.compression == rle8) {
+		return fmt.Errorf("RLE top down: %w", ErrDamaged)
+	}
+	for i, m := range h.masks {
+		run := m >> bits.TrailingZeros32(m)
+		if run&(run+1) != 0 || i < 3 && m == 0 {
+			return fmt.Errorf("mask %#x: %w", m, ErrDamaged)
+		}
+	}
+	for _, d := range depths[h.compression] {
+		if d == h.Depth {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d bits a pixel with compression %d: %w", h.Depth, h.compression, ErrUnsupported)
+}
+
+// Decode reads an image as RGBA, 8 bits a channel, straight alpha, rows top down, 4*Width*Height bytes. More than maxPixels
+// is ErrTooLarge.
+func Decode(data []byte, maxPixels int) (Header, []byte, error) {
+	h, err := ParseHeader(data)
+	if err != nil {
+		return h, nil, err
+	}
+	if h.Width*h.Height > maxPixels {
+		return h, nil, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
+	}
+	if h.pixels > len(data) {
+		return h, nil, ErrTruncated
+	}
+	data = data[h.pixels:]
+	if h.compression == rle4 || h.compression == rle8 {
+		pix := make([]byte, 4*h.Width*h.Height)
+		return h, pix, h.runs(pix, data)
+	}
+	stride := (h.Width*h.Depth + 31) / 32 * 4
+	// The padding of the last row is missing now and then.
+	if len(data) < stride*(h.Height-1)+(h.Width*h.Depth+7)/8 {
+		return h, nil, ErrTruncated
+	}
+	pix := make([]byte, 4*h.Width*h.Height)
+	for i := range h.Height {
+		row := data[i*stride:]
+		dst := pix[4*h.Width*h.row(i):][:4*h.Width]
+		switch {
+		case h.Depth <= 8:
+			h.indices(dst, row)
+		case h.Depth == 24:
+			for x := 0; x < len(dst); x += 4 {
+				s := row[x/4*3:][:3]
+				dst[x], dst[x+1], dst[x+2], dst[x+3] = s[2], s[1], s[0], 255
+			}
+		default:
+			h.fields(dst, row)
+		}
+	}
+	if h.masks[3] != 0 && h.Depth > 8 {
+		opaqueIfForgotten(pix)
+	}
+	return h, pix, nil
+}
+
+// row is where row i of the file is to be seen.
+func (h *Header) row(i int) int {
+	if h.topDown {
+		return i
+	}
+	return h.Height - 1 - i
+}
+
+func (h *Header) colour(dst []byte, index int) {
+	dst[3] = 255
+	if at := index * h.entry; at+2 < len(h.palette) {
+		dst[0], dst[1], dst[2] = h.palette[at+2], h.palette[at+1], h.palette[at]
+	}
+}
+
+// indices reads a row of 1, 2, 4 or 8 bits a pixel, the leftmost pixel in the highest bits.
+func (h *Header) indices(dst, row []byte) {
+	perByte := 8 / h.Depth
+	for x := range h.Width {
+		shift := 8 - h.Depth*(x%perByte+1)
+		h.colour(dst[4*x:4*x+4], int(row[x/perByte]>>shift)&(1<<h.Depth-1))
+	}
+}
+
+// fields reads a row of 16 or 32 bits a pixel by the masks.
+func (h *Header) fields(dst, row []byte) {
+	for x := range h.Width {
+		var v uint32
+		if h.Depth == 16 {
+			v = uint32(binary.LittleEndian.Uint16(row[2*x:]))
+		} else {
+			v = binary.LittleEndian.Uint32(row[4*x:])
+		}
+		p := dst[4*x : 4*x+4 : 4*x+4]
+		p[3] = 255
+		for c, m := range h.masks {
+			if m != 0 {
+				shift := bits.TrailingZeros32(m)
+				most := uint64(m >> shift)
+				p[c] = byte((uint64(v&m>>shift)*255 + most/2) / most)
+			}
+		}
+	}
+}
+
+func opaqueIfForgotten(pix []byte) {
+	for i := 3; i < len(pix); i += 4 {
+		if pix[i] != 0 {
+			return
+		}
+	}
+	for i := 3; i < len(pix); i += 4 {
+		pix[i] = 255
+	}
+}
+
+// runs reads RLE. A count over 0 repeats the byte that follows, of one pixel of 8 bits or of two of 4 by turns. After a 0 comes: 0, the end of the row; 1,
+// the end of the image; 2, bytes of how far to jump to the right and up; another count, so many pixels as they are,
+// padded to be even in bytes.
+func (h *Header) runs(pix, data []byte) error {
+	for i := 0; i < len(pix); i += 4 {
+		h.colour(pix[i:i+4], 0)
+	}
+	x, y := 0, 0
+	put := func(n int, at func(i int) byte) error {
+		if y >= h.Height {
+			return fmt.Errorf("run of %d pixels at %d, %d: %w", n, x, y, ErrDamaged)
+		}
+		n = min(n, h.Width-x)
+		dst := pix[4*(h.Width*h.row(y)+x):]
+		for i := range n {
+			v := at(i)
+			if h.compression == rle4 {
+				v = at(i/2) >> (4 * (1 - i%2)) & 15
+			}
+			dst[4*i], dst[4*i+1], dst[4*i+2] = 0, 0, 0
+			h.colour(dst[4*i:4*i+4], int(v))
+		}
+		x += n
+		return nil
+	}
+	for {
+		if len(data) < 2 {
+			return ErrTruncated
+		}
+		n, v := int(data[0]), data[1]
+		data = data[2:]
+		var err error
+		switch {
+		case n > 0:
+			err = put(n, func(int) byte { return v })
+		case v == 0:
+			x, y = 0, y+1
+		case v == 1:
+			return nil
+		case v == 2:
+			if len(data) < 2 {
+				return ErrTruncated
+			}
+			if x, y = x+int(data[0]), y+int(data[1]); x > h.Width || y > h.Height {
+				return fmt.Errorf("jump to %d, %d: %w", x, y, ErrDamaged)
+			}
+			data = data[2:]
+		default:
+			size := int(v)
+			if h.compression == rle4 {
+				size = (size + 1) / 2
+			}
+			if len(data) < size {
+				return ErrTruncated
+			}
+			body := data
+			err = put(int(v), func(i int) byte { return body[min(i, size-1)] })
+			data = data[min((size+1)&^1, len(data)):]
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
