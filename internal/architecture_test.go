@@ -65,7 +65,7 @@ var allowed = map[string]string{
 
 	"internal/processors": "internal/processors/atlas internal/processors/copy internal/processors/data internal/processors/gltf " +
 		"internal/processors/texture processor",
-	"internal/processors/atlas":   "internal/codec/atlas internal/diag internal/packing internal/pixel internal/texture processor doublestar",
+	"internal/processors/atlas":   "internal/codec/atlas internal/codec/document internal/diag internal/packing internal/pixel internal/texture processor doublestar",
 	"internal/processors/copy":    "processor",
 	"internal/processors/data":    "internal/codec/document internal/diag processor jsonschema",
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",

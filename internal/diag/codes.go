@@ -83,6 +83,14 @@ const (
 	AtlasPattern     Code = "K1304" // include or exclude is no glob, or leads out of the folder
 	AtlasTable       Code = "K1305" // more pages or frames than the format has numbers for, or a name it cannot hold
 	AtlasTooMuch     Code = "K1306" // more pixels than one job should hold
+	AtlasPatch       Code = "K1307" // guide lines of a nine-patch that are none
+	AtlasPackFile    Code = "K1308" // a pack.json that cannot be read, or says what cannot be
+	AtlasPackSetting Code = "K1309" // a setting of libGDX that is not understood
+	AtlasSheet       Code = "K1310" // a sheet smaller than one of its frames
+	AtlasCrowded     Code = "K1311" // what must lie on one page does not fit there
+	AtlasSetting     Code = "K1312" // settings that are none, or cannot be together
+	AtlasPlain       Code = "K1313" // a plain image beside a nine-patch of its name
+	AtlasExport      Code = "K1314" // a name or a place for which an export has no words
 )
 
 // Images and textures (K1201..K1249).
@@ -95,6 +103,15 @@ const (
 	ImageTooLarge    Code = "K1206" // claims more than the limit
 	ImageMisnamed    Code = "K1207" // its extension says another format than its content
 	TextureSettings  Code = "K1208" // a setting has no effect beside another
+
+	TextureSource      Code = "K1209" // a picture that a setting names is not there, or cannot be named so
+	TextureShape       Code = "K1210" // pictures that do not fit together to a cube, an array, a volume
+	TextureCombination Code = "K1211" // settings that cannot be together
+	TextureOddSize     Code = "K1212" // not a multiple of 4, with a format that some hardware wants that for
+	TextureAlpha       Code = "K1213" // a format without alpha for a picture with it
+	TextureGuess       Code = "K1214" // named like a normal map, but does not look like one
+	TextureTool        Code = "K1215" // an external encoder failed
+	TextureSpace       Code = "K1216" // colours that are not those of sRGB
 )
 
 // The content database.

@@ -8,6 +8,8 @@
 // method is best for all, so all are tried, and what holds most on the smallest page is kept (fill.go).
 package packing
 
+import "slices"
+
 // Size of a rectangle or a page, in pixels.
 type Size struct{ W, H int }
 
@@ -88,6 +90,7 @@ func Pack(items []Item, o Options) Layout {
 		}
 		rest = append(rest, piece{index: i, together: it.Together, turns: o.Rotate && !it.Upright && it.W != it.H, Size: o.padded(it.Size)})
 	}
+	slices.SortStableFunc(rest, byLongSide.compare) // once for all pages; what is left of it stays sorted
 	p := packer{o: o}
 	for len(rest) > 0 {
 		must, may, later := nextPage(rest)

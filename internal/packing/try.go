@@ -83,7 +83,9 @@ type set struct {
 func (p *packer) in(s *set, o order) (sorted []piece, least []Size) {
 	if s.sorted[o] == nil {
 		s.sorted[o] = slices.Clone(s.pieces)
-		slices.SortStableFunc(s.sorted[o], o.compare)
+		if !slices.IsSortedFunc(s.sorted[o], o.compare) {
+			slices.SortStableFunc(s.sorted[o], o.compare)
+		}
 		s.least[o] = make([]Size, len(s.pieces))
 		least := Size{math.MaxInt32, math.MaxInt32}
 		for i, it := range slices.Backward(s.sorted[o]) {

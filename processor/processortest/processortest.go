@@ -284,8 +284,10 @@ func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 		if part.running {
 			return nil, fmt.Errorf("part %q needs itself", name)
 		}
-		if part.err != nil {
-			errs = append(errs, part.err)
+		for _, err := range leaves(part.err) {
+			if !slices.Contains(errs, err) { // of a part that several others asked for
+				errs = append(errs, err)
+			}
 		}
 		for _, product := range slices.Sorted(maps.Keys(part.products)) {
 			all[i] = append(all[i], j.ofPart(name, part.products[product]))
@@ -295,6 +297,22 @@ func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 		return nil, err
 	}
 	return all, nil
+}
+
+// leaves are the errors that were joined.
+func leaves(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, leaves(e)...)
+	}
+	return all
 }
 
 func (j *job) ofPart(part string, p Product) processor.Product {

@@ -10,10 +10,13 @@ import (
 	"image/color"
 	"image/png"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -116,10 +119,10 @@ func run(t *testing.T, files map[string][]byte, s *Settings) processortest.Resul
 func pagesOf(t *testing.T, r processortest.Result) []*pixel.Image {
 	t.Helper()
 	var pages []*pixel.Image
-	for i := range len(r.Products) - 1 {
-		p, ok := r.Products[pageName(i)]
+	for i := 0; ; i++ {
+		p, ok := r.Products[strconv.Itoa(i)]
 		if !ok {
-			t.Fatalf("no page %d among %d products", i, len(r.Products))
+			break
 		}
 		tex, err := ktx2.Decode(p.Data)
 		if err != nil {
@@ -154,7 +157,7 @@ func restores(t *testing.T, files map[string][]byte, tab *table.Table, pages []*
 	t.Helper()
 	n := 0
 	for file, data := range files {
-		name := frameName("ui", file)
+		name := strings.TrimSuffix(frameName("ui", file), ".9")
 		f, ok := tab.Find(name)
 		if !ok {
 			continue
@@ -164,11 +167,26 @@ func restores(t *testing.T, files map[string][]byte, tab *table.Table, pages []*
 		if err != nil {
 			t.Fatal(err)
 		}
+		if strings.HasSuffix(frameName("ui", file), ".9") {
+			want = crop(want, 1, 1, want.Width-2, want.Height-2)
+		} else if _, both := files[strings.TrimSuffix(file, path.Ext(file))+".9.png"]; both {
+			n--
+			continue // the nine-patch has the name
+		}
 		got := pixel.New(f.SourceW, f.SourceH)
 		page := pages[f.Page]
 		for y := range f.H {
-			from := page.Pix[4*((f.Y+y)*page.Width+f.X):][:4*f.W]
-			copy(got.Pix[4*((f.OffsetY+y)*got.Width+f.OffsetX):], from)
+			for x := range f.W {
+				// Where a pixel lies that was turned, by the words of docs/formats/atlas.md.
+				px, py := f.X+x, f.Y+y
+				switch f.Turn {
+				case table.Right:
+					px, py = f.X+f.H-1-y, f.Y+x
+				case table.Left:
+					px, py = f.X+y, f.Y+f.W-1-x
+				}
+				copy(got.Pix[4*((f.OffsetY+y)*got.Width+f.OffsetX+x):][:4], page.Pix[4*(py*page.Width+px):])
+			}
 		}
 		for _, img := range []*pixel.Image{want, got} {
 			for i := 0; i < len(img.Pix); i += 4 {
@@ -213,17 +231,74 @@ func TestGolden(t *testing.T) {
 	restores(t, icons(), tab, pagesOf(t, binary))
 }
 
+// Every part looks at what it must, and at nothing else.
 func TestObservations(t *testing.T) {
 	r := run(t, icons(), settings(func(s *Settings) {}))
-	want := []string{
-		"glob ui/" + everyImage(),
-		"file ui/button/down.png", "file ui/button/hover.png", "file ui/button/up.png",
-		"file ui/coin-corner.png", "file ui/coin.png", "file ui/dot.png", "file ui/gem.PNG",
-		"file ui/nothing.png", "file ui/nowhere.png",
+	want := []string{"missing ui/pack.json", "glob ui/" + everyImage(), "missing ui/button/pack.json"}
+	names := []string{"button/down.png", "button/hover.png", "button/up.png", "coin.png", "coin-corner.png", "dot.png", "gem.PNG", "nothing.png", "nowhere.png"}
+	for _, n := range names {
+		want = append(want, "part image:ui/"+n)
 	}
-	if d := cmp.Diff(want, r.Observations); d != "" {
+	layout := append(slices.Clone(want), "part aliases", "part aliases product aliases@1000")
+	for _, n := range names {
+		layout = append(layout, "part image:ui/"+n+" product size@1000")
+		want = append(want, "part image:ui/"+n+" product hash@1000")
+	}
+	for name, want := range map[string][]string{
+		"layout": layout, "aliases": want,
+		"image:ui/coin.png":        {"missing ui/pack.json", "file ui/coin.png"},
+		"image:ui/button/down.png": {"missing ui/pack.json", "missing ui/button/pack.json", "file ui/button/down.png"},
+	} {
+		if d := cmp.Diff(want, r.Parts[name].Observations); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	if d := cmp.Diff([]string{"part layout", "part page:0", "missing ui/pack.json", "part layout product frames@1000"}, r.Observations); d != "" {
 		t.Error(d)
 	}
+	for _, o := range r.Parts["page:0"].Observations {
+		if strings.HasPrefix(o, "file ") || strings.Contains(o, "size@") || strings.Contains(o, "hash@") {
+			t.Errorf("the page looked at %q", o)
+		}
+	}
+}
+
+// An edit that keeps the trimmed size changes nothing that the layout, or whoever reads the table, looks at.
+func TestEdit(t *testing.T) {
+	change := func(s *Settings) { s.MaxSize = 64 }
+	before := run(t, icons(), settings(change))
+	files := icons()
+	files["ui/gem.PNG"] = disc(21, 30, 11, 15, 9.5, gold)
+	after := run(t, files, settings(change))
+	var changed []string
+	for _, name := range slices.Sorted(maps.Keys(before.Parts)) {
+		for product, b := range before.Parts[name].Products {
+			if a := after.Parts[name].Products[product]; !bytes.Equal(a.Data, b.Data) {
+				changed = append(changed, name+" "+product)
+			}
+		}
+	}
+	slices.Sort(changed)
+	page := frameOf(t, before, "gem").Page
+	want := []string{"image:ui/gem.PNG hash@1000", "image:ui/gem.PNG pixels@1000", fmt.Sprintf("page:%d %d", page, page)}
+	if d := cmp.Diff(want, changed); d != "" {
+		t.Errorf("changed: %s", d)
+	}
+	if len(before.Parts) != len(after.Parts) || !bytes.Equal(before.Products[""].Data, after.Products[""].Data) {
+		t.Error("there are other parts, or another table")
+	}
+	if other := after.Parts[fmt.Sprintf("page:%d", 1-page)]; slices.Contains(other.Observations, "part image:ui/gem.PNG product pixels@1000") {
+		t.Error("the other page looked at the pixels of the image that changed")
+	}
+}
+
+func frameOf(t *testing.T, r processortest.Result, name string) table.Frame {
+	t.Helper()
+	f, ok := frames(t, r).Find(name)
+	if !ok {
+		t.Fatalf("no frame %q", name)
+	}
+	return f
 }
 
 func TestSettings(t *testing.T) {
@@ -387,13 +462,14 @@ func TestProblems(t *testing.T) {
 		{"empty by default", map[string][]byte{"ui/readme.txt": nil}, func(s *Settings) { s.Exclude = nil },
 			[]string{`K1301 : folder "ui" has no images`}, "put images in it"},
 		{"names", map[string][]byte{"ui/a/b.png": whole["ui/dot.png"], "ui/a/b.tga": broken, "ui/a.png": whole["ui/dot.png"]}, func(*Settings) {},
-			[]string{"ui/a/b.tga", `K1302 ui/a/b.tga: "ui/a/b.png" and "ui/a/b.tga" would both be the frame "a/b"`}, ""},
+			[]string{`K1302 ui/a/b.tga: "ui/a/b.png" and "ui/a/b.tga" would both be the frame "a/b"`}, ""},
 		{"too big", whole, func(s *Settings) { s.MaxSize = 24 },
 			[]string{
 				"K1303 ui/button/down.png: image of 60 x 18 pixels does not fit on a page: max_size is 24, which as a power of two is 16",
 				"K1303 ui/button/hover.png", "K1303 ui/button/up.png",
+				"K1303 ui/coin.png",
 				"K1303 ui/coin-corner.png: image of 48 x 40 pixels (20 x 20 once trimmed) does not fit",
-				"K1303 ui/coin.png", "K1303 ui/gem.PNG",
+				"K1303 ui/gem.PNG",
 			}, "set max_size = 64,"},
 		{"too big with frills", whole, func(s *Settings) { s.MaxSize, s.PowerOfTwo, s.Border, s.Extrude = 65, false, 2, 1 },
 			[]string{
@@ -452,7 +528,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	want := []string{"ui/broken.png", "ui/empty.webp", "ui/huge.png", "ui/noise.gif"}
+	want := []string{"ui/broken.png", "ui/empty.webp", "ui/noise.gif"} // and the huge one once these are mended: sizes come after all images
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

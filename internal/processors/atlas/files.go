@@ -3,8 +3,11 @@ package atlas
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -121,21 +124,87 @@ func frameName(folder, file string) string {
 	return p
 }
 
-// clashes complains of images that would have the same name.
-func clashes(folder string, paths []string) (problems []error) {
-	byName := map[string]string{}
-	for _, p := range paths {
-		name := frameName(folder, p)
-		other, taken := byName[name]
-		if !taken {
-			byName[name] = p
+// source is an image file of the atlas.
+type source struct {
+	path    string
+	within  string // the path in the folder
+	name    string // of the frame
+	density int    // in thousandths: 2000 for what is named @2x
+	patch   bool   // a nine-patch
+	plan    plan
+}
+
+// density is the end of the name of an image that has more or fewer pixels than its size in the game.
+var density = regexp.MustCompile(`^(.*[^/])@([0-9]{1,2}(?:\.[0-9]{1,3})?)x$`)
+
+// numbered is the name of an image of an animation.
+var numbered = regexp.MustCompile(`^(.*[^/])_([0-9]{1,4})$`)
+
+// sourceOf says what the name of a file says.
+func sourceOf(folder, file string, s *Settings, p plan) source {
+	src := source{path: file, within: within(folder, file), name: frameName(folder, file), density: 1000, plan: p}
+	if p.flatten {
+		src.name = path.Base(src.name)
+	}
+	if stem, ok := strings.CutSuffix(src.name, ".9"); ok && s.NinePatch && stem != "" && !strings.HasSuffix(stem, "/") {
+		src.name, src.patch = stem, true
+	}
+	if m := density.FindStringSubmatch(src.name); m != nil {
+		// Three digits after the point are thousandths without a rest.
+		if d, err := strconv.ParseFloat(m[2], 64); err == nil && d > 0 {
+			src.name, src.density = m[1], int(math.Round(d*1000))
+		}
+	}
+	return src
+}
+
+// sources finds out about all images. One that has a nine-patch of its name beside it is left out with a warning: such pairs
+// are what is left of an image that became a nine-patch.
+func (p *plans) sources(paths []string) (all []source, problems []error) {
+	type key struct {
+		name    string
+		density int
+	}
+	taken := map[key]int{} // index in all
+	for _, file := range paths {
+		plan, err := p.of(path.Dir(file))
+		if err != nil {
+			return nil, []error{err}
+		}
+		if plan.ignore {
 			continue
 		}
-		problems = append(problems, &processor.Problem{
-			Code: string(diag.AtlasNames), Path: p,
-			Text: fmt.Sprintf("%q and %q would both be the frame %q", other, p, name),
-			Hint: "frames are named by path without extension: rename one of the two, or exclude it",
-		})
+		src := sourceOf(p.job.Asset().Path, file, p.s, plan)
+		k := key{src.name, src.density}
+		i, clash := taken[k]
+		switch {
+		case !clash:
+			taken[k] = len(all)
+			all = append(all, src)
+		case all[i].patch != src.patch:
+			plain, patch := all[i], src
+			if all[i].patch {
+				plain, patch = src, all[i]
+			}
+			all[i] = patch
+			p.warned = append(p.warned, processor.Problem{
+				Code: string(diag.AtlasPlain), Path: plain.path,
+				Text: fmt.Sprintf("image is left out: the nine-patch %q is the frame %q", within(p.job.Asset().Path, patch.path), patch.name),
+				Hint: "delete it, rename it, or exclude it",
+			})
+		default:
+			problems = append(problems, sameName(all[i], src))
+		}
 	}
-	return problems
+	slices.SortFunc(all, func(a, b source) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.density, b.density)) })
+	return all, problems
+}
+
+// sameName complains of two images that would have the same name.
+func sameName(a, b source) error {
+	return &processor.Problem{
+		Code: string(diag.AtlasNames), Path: b.path,
+		Text: fmt.Sprintf("%q and %q would both be the frame %q", a.path, b.path, b.name),
+		Hint: "frames are named by path without extension: rename one of the two, or exclude it",
+	}
 }

@@ -1,115 +1,250 @@
 package atlas
 
 import (
-	"context"
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
-	"math/bits"
+	"io"
+	"math"
+	"path"
+	"strconv"
 
+	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/packing"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
 	"github.com/kiln-pipeline/kiln/internal/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// image is a source image.
-type image struct {
-	path, name       string
-	width, height    int // as in the file
-	offsetX, offsetY int // of the part in the image
-	part             *part
+// cut is what is known of one image, or one frame of a sheet, without its pixels.
+type cut struct {
+	Cell             int `json:",omitempty"` // in a sheet, from 0
+	W, H             int // trimmed
+	OffsetX, OffsetY int `json:",omitempty"`
+	SourceW, SourceH int
+	Patch            *table.Patch `json:",omitempty"`
 }
 
-// part is what of an image goes on a page. Images that look the same share one.
-type part struct {
-	pixels *pixel.Image
-	place  packing.Place // of the part itself, inside of its extrusion
+// sizes is the product "size" of an image: all that the layout wants to know.
+type sizes struct {
+	Cells int // of a sheet; 0: it is none
+	Cuts  []cut
 }
 
-// sheet is all that goes on the pages.
-type sheet struct {
-	images []*image
-	parts  []*part // without those that look the same
-}
+// hash of the pixels of a cut, its size included.
+type hash = [sha256.Size]byte
 
-// load reads all images. Those that are broken or larger than a page are left out, and are problems.
-func (p proc) load(ctx context.Context, job processor.Job, paths []string, s *Settings) (sh sheet, problems []error) {
-	byHash := map[[sha256.Size]byte]*part{}
-	kept := 0
-	for _, file := range paths {
-		if err := ctx.Err(); err != nil {
-			return sh, []error{err}
-		}
-		m, pixels, err := read(job, file, s)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		key := hash(pixels)
-		if m.part = byHash[key]; m.part == nil {
-			if kept += pixels.Width * pixels.Height; kept > p.maxPixels {
-				return sh, append(problems, tooMuch(job.Asset().Path, p.maxPixels))
-			}
-			m.part = &part{pixels: pixels}
-			byHash[key] = m.part
-			sh.parts = append(sh.parts, m.part)
-		}
-		sh.images = append(sh.images, m)
+// at names a hidden product of one scale.
+func at(what string, scale int) string { return what + "@" + strconv.Itoa(scale) }
+
+// image is the part that reads one image. For each scale it makes
+//
+//	size    what the layout wants to know
+//	hash    of the pixels of each cut
+//	pixels  of each cut: RGBA, 8 bits a channel, one cut after the other
+func (p proc) image(job processor.Job, file string) error {
+	plans, err := newPlans(job)
+	if err != nil {
+		return err
 	}
-	return sh, problems
-}
-
-// read makes an image of a file, and the pixels of it that go on a page.
-func read(job processor.Job, file string, s *Settings) (*image, *pixel.Image, error) {
+	plan, err := plans.of(path.Dir(file))
+	if err != nil {
+		return err
+	}
 	data, err := job.ReadFile(file)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	pixels, err := pixel.Decode(file, data, pixel.DefaultLimits())
+	img, err := pixel.Decode(file, data, pixel.DefaultLimits())
 	if err != nil {
-		return nil, nil, texture.Problem(file, "", err)
+		return texture.Problem(file, "", err)
 	}
-	m := &image{path: file, name: frameName(job.Asset().Path, file), width: pixels.Width, height: pixels.Height}
-	if s.Trim {
-		m.offsetX, m.offsetY, pixels = trimmed(pixels)
+	src := sourceOf(job.Asset().Path, file, plans.s, plan)
+	for _, scale := range plans.s.scales() {
+		c := cutter{s: plans.s, plan: plan, src: src, factor: float64(scale) / float64(src.density)}
+		if err := c.cut(img); err != nil {
+			return err
+		}
+		if err := c.write(job, scale); err != nil {
+			return err
+		}
 	}
-	if size := s.extruded(pixels); !s.packing().Fits(size) {
-		return nil, nil, tooBig(m, pixels, s)
-	}
-	return m, pixels, nil
+	return nil
 }
 
-// trimmed cuts off the edges that are fully transparent. Of an image that has nothing else, one
-// transparent pixel stays.
-func trimmed(img *pixel.Image) (x, y int, part *pixel.Image) {
-	row := 4 * img.Width
-	left, top, right, bottom := img.Width, img.Height, 0, 0
+// cutter makes the cuts of one image at one scale.
+type cutter struct {
+	s      *Settings
+	plan   plan
+	src    source
+	factor float64
+
+	sizes  sizes
+	hashes []byte
+	pixels bytes.Buffer
+}
+
+func (c *cutter) cut(img *pixel.Image) error {
+	w, h := c.s.sheet(c.src.within)
+	if w > 0 && !c.src.patch {
+		return c.sheet(img, w*c.src.density/1000, h*c.src.density/1000)
+	}
+	var patch *table.Patch
+	if c.src.patch {
+		var err error
+		if patch, img, err = readPatch(c.src.path, img); err != nil {
+			return err
+		}
+	}
+	c.add(0, c.scaled(img), scaledPatch(patch, c.factor))
+	return nil
+}
+
+// sheet cuts an image into frames, row by row. What does not fill a frame at the right and the bottom is left out, as are frames that
+// are transparent all over.
+func (c *cutter) sheet(img *pixel.Image, w, h int) error {
+	columns, rows := img.Width/max(w, 1), img.Height/max(h, 1)
+	if columns*rows == 0 || w == 0 || h == 0 {
+		return &processor.Problem{
+			Code: string(diag.AtlasSheet), Path: c.src.path,
+			Text: fmt.Sprintf("sheet of %d x %d pixels is smaller than one of its frames of %d x %d", img.Width, img.Height, w, h),
+			Hint: `correct "sheet" or "sheets", or leave the image out of it`,
+		}
+	}
+	c.sizes.Cells = columns * rows
+	for i := range columns * rows {
+		cell := crop(img, i%columns*w, i/columns*h, w, h)
+		if !blank(cell, 0) {
+			c.add(i, c.scaled(cell), nil)
+		}
+	}
+	return nil
+}
+
+func (c *cutter) scaled(img *pixel.Image) *pixel.Image {
+	if c.factor == 1 {
+		return img
+	}
+	f := pixel.Filter{SRGB: c.s.SRGB, Weighted: true}
+	return f.Resize(img, scaleSide(img.Width, c.factor), scaleSide(img.Height, c.factor))
+}
+
+func scaleSide(n int, factor float64) int { return max(1, int(math.Round(float64(n)*factor))) }
+
+// add trims a cut and keeps it. A nine-patch keeps its edges: its corners are counted from them.
+func (c *cutter) add(cell int, img *pixel.Image, patch *table.Patch) {
+	k := cut{Cell: cell, SourceW: img.Width, SourceH: img.Height, Patch: patch}
+	empty := blank(img, c.plan.trimAlpha)
+	if empty && c.plan.dropBlank {
+		return
+	}
+	if !c.src.patch {
+		k.OffsetX, k.OffsetY, img = trimmed(img, c.plan, empty)
+	}
+	k.W, k.H = img.Width, img.Height
+	c.sizes.Cuts = append(c.sizes.Cuts, k)
+	sum := hashOf(img)
+	c.hashes = append(c.hashes, sum[:]...)
+	c.pixels.Write(img.Pix)
+}
+
+func (c *cutter) write(job processor.Job, scale int) error {
+	size, err := json.Marshal(c.sizes)
+	if err != nil {
+		return err
+	}
+	return writeHidden(job, map[string][]byte{at("size", scale): size, at("hash", scale): c.hashes, at("pixels", scale): c.pixels.Bytes()},
+		at("size", scale), at("hash", scale), at("pixels", scale))
+}
+
+// writeHidden writes products for other parts, in the order of their names.
+func writeHidden(job processor.Job, data map[string][]byte, names ...string) error {
+	for _, name := range names {
+		if err := job.Write(processor.Output{Name: name, Type: typeHidden, Hidden: true}, data[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readHidden reads a product of a part.
+func readHidden(job processor.Job, made []processor.Product, name string) ([]byte, error) {
+	for _, p := range made {
+		if p.Name == name {
+			f, err := job.OpenProduct(p)
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			data := make([]byte, f.Size())
+			_, err = io.ReadFull(f, data)
+			return data, err
+		}
+	}
+	return nil, fmt.Errorf("part has not made %q", name)
+}
+
+func crop(img *pixel.Image, left, top, w, h int) *pixel.Image {
+	part := pixel.New(w, h)
+	for y := range h {
+		from := 4 * ((top+y)*img.Width + left)
+		copy(part.Pix[4*y*w:], img.Pix[from:from+4*w])
+	}
+	return part
+}
+
+// blank tells whether no pixel has more alpha than that.
+func blank(img *pixel.Image, alpha int) bool {
 	for i := 3; i < len(img.Pix); i += 4 {
-		if img.Pix[i] == 0 {
+		if int(img.Pix[i]) > alpha {
+			return false
+		}
+	}
+	return true
+}
+
+// trimmed cuts off the edges that are transparent. Of an image that has nothing else, one
+// transparent pixel stays.
+func trimmed(img *pixel.Image, p plan, empty bool) (x, y int, part *pixel.Image) {
+	if !p.trimX && !p.trimY {
+		return 0, 0, img
+	}
+	if empty {
+		return 0, 0, pixel.New(1, 1)
+	}
+	left, top, right, bottom := img.Width, img.Height, 0, 0
+	for y := range img.Height {
+		row := img.Pix[4*y*img.Width:][:4*img.Width]
+		first := 0
+		for first < img.Width && int(row[4*first+3]) <= p.trimAlpha {
+			first++
+		}
+		if first == img.Width {
 			continue
 		}
-		x, y := i%row/4, i/row
-		left, right = min(left, x), max(right, x+1)
-		top, bottom = min(top, y), max(bottom, y+1)
+		last := img.Width - 1
+		for int(row[4*last+3]) <= p.trimAlpha {
+			last--
+		}
+		left, right = min(left, first), max(right, last+1)
+		top, bottom = min(top, y), y+1
 	}
-	if right == 0 {
-		return 0, 0, pixel.New(1, 1)
+	if !p.trimX {
+		left, right = 0, img.Width
+	}
+	if !p.trimY {
+		top, bottom = 0, img.Height
 	}
 	if right-left == img.Width && bottom-top == img.Height {
 		return 0, 0, img
 	}
-	part = pixel.New(right-left, bottom-top)
-	for y := range part.Height {
-		from := (top+y)*row + 4*left
-		copy(part.Pix[y*4*part.Width:], img.Pix[from:from+4*part.Width])
-	}
-	return left, top, part
+	return left, top, crop(img, left, top, right-left, bottom-top)
 }
 
-// hash is equal for equal pixels only.
-func hash(img *pixel.Image) (sum [sha256.Size]byte) {
+// hashOf is equal for equal pixels only.
+func hashOf(img *pixel.Image) (sum hash) {
 	h := sha256.New()
 	var size [16]byte
 	binary.LittleEndian.PutUint64(size[:], uint64(img.Width))
@@ -118,75 +253,4 @@ func hash(img *pixel.Image) (sum [sha256.Size]byte) {
 	h.Write(img.Pix)
 	h.Sum(sum[:0])
 	return sum
-}
-
-// pack finds a place for every part.
-func (sh sheet) pack(s *Settings) []packing.Size {
-	items := make([]packing.Item, len(sh.parts))
-	for i, p := range sh.parts {
-		items[i].Size = s.extruded(p.pixels)
-	}
-	layout := packing.Pack(items, s.packing())
-	for i, p := range sh.parts {
-		p.place = layout.Places[i]
-		p.place.X += s.Extrude
-		p.place.Y += s.Extrude
-	}
-	return layout.Pages
-}
-
-func (s *Settings) packing() packing.Options {
-	both := func(n int) packing.Size { return packing.Size{W: n, H: n} }
-	return packing.Options{Max: both(s.MaxSize), Padding: both(s.Padding), Border: both(s.Border), PowerOfTwo: s.PowerOfTwo, Square: s.Square, Multiple: 4}
-}
-
-// extruded is the room that a part takes.
-func (s *Settings) extruded(part *pixel.Image) packing.Size {
-	return packing.Size{W: part.Width + 2*s.Extrude, H: part.Height + 2*s.Extrude}
-}
-
-// tooBig says how large a page would have to be.
-func tooBig(m *image, part *pixel.Image, s *Settings) *processor.Problem {
-	const largest = 16384 // bound of max_size
-	trimmed := ""
-	if part.Width != m.width || part.Height != m.height {
-		trimmed = fmt.Sprintf(" (%d x %d once trimmed)", part.Width, part.Height)
-	}
-	side := max(part.Width, part.Height) + 2*(s.Border+s.Extrude)
-	if s.PowerOfTwo {
-		side = 1 << bits.Len(uint(side-1))
-	}
-	hint := fmt.Sprintf("set max_size = %d, make the image smaller, or move it to another folder, as a texture of its own", side)
-	if side > largest {
-		hint = "make the image smaller, or move it to another folder, as a texture of its own"
-	}
-	return &processor.Problem{
-		Code: string(diag.AtlasImageTooBig), Path: m.path,
-		Text: fmt.Sprintf("image of %d x %d pixels%s does not fit on a page: %s", m.width, m.height, trimmed, pageRoom(s)),
-		Hint: hint,
-	}
-}
-
-// tooMuch is for a folder that would take more memory than one job should.
-func tooMuch(folder string, maxPixels int) *processor.Problem {
-	return &processor.Problem{
-		Code: string(diag.AtlasTooMuch),
-		Text: fmt.Sprintf("the images in %q have more than %d pixels in all", folder, maxPixels),
-		Hint: "make several atlases of it: one rule for each folder below",
-	}
-}
-
-// pageRoom says what a page has room for, and why.
-func pageRoom(s *Settings) string {
-	room := fmt.Sprintf("max_size is %d", s.MaxSize)
-	if s.PowerOfTwo && s.MaxSize&(s.MaxSize-1) != 0 {
-		room += fmt.Sprintf(", which as a power of two is %d", 1<<(bits.Len(uint(s.MaxSize))-1))
-	}
-	if s.Border > 0 {
-		room += fmt.Sprintf(", border is %d", s.Border)
-	}
-	if s.Extrude > 0 {
-		room += fmt.Sprintf(", extrude is %d", s.Extrude)
-	}
-	return room
 }

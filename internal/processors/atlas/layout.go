@@ -1,0 +1,452 @@
+package atlas
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/bits"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/packing"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// cutKey names a cut of an image: the n-th.
+type cutKey struct {
+	Path string
+	N    int
+}
+
+// aliases is the part that finds equal pixels. For each scale it makes
+//
+//	aliases  the cuts that look like an earlier one, and which that is
+//
+// It is apart from the layout, so that an image which changes and still looks like no other leaves the layout alone.
+func (p proc) aliases(job processor.Job) error {
+	plans, paths, err := images(job)
+	if err != nil {
+		return err
+	}
+	made, err := job.Parts(imageParts(paths)...)
+	if err != nil {
+		return err
+	}
+	for _, scale := range plans.s.scales() {
+		first := map[hash]cutKey{}
+		same := [][2]cutKey{}
+		for i, file := range paths {
+			hashes, err := readHidden(job, made[i], at("hash", scale))
+			if err != nil {
+				return err
+			}
+			for n, sum := range slices.Collect(slices.Chunk(hashes, len(hash{}))) {
+				k := cutKey{file, n}
+				if other, ok := first[hash(sum)]; ok {
+					same = append(same, [2]cutKey{k, other})
+				} else {
+					first[hash(sum)] = k
+				}
+			}
+		}
+		data, err := json.Marshal(same)
+		if err != nil {
+			return err
+		}
+		if err := writeHidden(job, map[string][]byte{at("aliases", scale): data}, at("aliases", scale)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// images lists the images of the atlas.
+func images(job processor.Job) (*plans, []string, error) {
+	plans, err := newPlans(job)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := plans.s.check(); err != nil {
+		return nil, nil, err
+	}
+	all, err := list(job, plans.s)
+	if err != nil {
+		return nil, nil, err
+	}
+	sources, problems := plans.sources(all)
+	if problems = append(problems, plans.errors...); len(problems) > 0 {
+		return nil, nil, errors.Join(problems...)
+	}
+	plans.images = sources
+	var paths []string
+	for _, src := range sources {
+		paths = append(paths, src.path)
+	}
+	return plans, paths, nil
+}
+
+func imageParts(paths []string) []string {
+	parts := make([]string, len(paths))
+	for i, file := range paths {
+		parts[i] = "image:" + file
+	}
+	return parts
+}
+
+// placed is an image on a page: what the page's part needs to draw it.
+type placed struct {
+	Path    string
+	Start   int // of its pixels among those of the image, in bytes
+	W, H    int
+	X, Y    int        // of the image itself, inside of its extrusion
+	Extrude int        `json:",omitempty"`
+	Turn    table.Turn `json:",omitempty"`
+}
+
+// sheet is the product "page-NAME" of the layout: what is where on one page.
+type sheet struct {
+	Scale  int
+	W, H   int
+	Images []placed
+}
+
+// layout is the part that finds a place for every image. It makes
+//
+//	page-NAME  what is where on the page, see sheet
+//	frames     the frame table of each scale
+func (p proc) layout(job processor.Job) error {
+	plans, paths, err := images(job)
+	if err != nil {
+		return err
+	}
+	for _, w := range plans.warned {
+		job.Warn(w)
+	}
+	made, err := job.Parts(append(imageParts(paths), "aliases")...)
+	if err != nil {
+		return err
+	}
+	for _, scale := range plans.s.scales() {
+		l := layouter{proc: p, job: job, plans: plans, scale: scale}
+		if err := l.read(paths, made); err != nil {
+			return err
+		}
+		if err := l.run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// layouter lays out one scale.
+type layouter struct {
+	proc
+	job   processor.Job
+	plans *plans
+	scale int
+
+	frames []*frame
+	pages  []sheet
+}
+
+// frame is a cut that will be a frame of the table.
+type frame struct {
+	cut
+	source
+	key    cutKey // of the pixels, equal for equal ones
+	start  int
+	number int    // at the end of its name; -1: none
+	name   string // with the number of a cell
+	place  packing.Place
+}
+
+// read makes frames of the sizes of images: of those of one name, of the image that fits the scale best.
+func (l *layouter) read(paths []string, made [][]processor.Product) error {
+	data, err := readHidden(l.job, made[len(made)-1], at("aliases", l.scale))
+	if err != nil {
+		return err
+	}
+	var same [][2]cutKey
+	if err := json.Unmarshal(data, &same); err != nil {
+		return err
+	}
+	aliases := map[cutKey]cutKey{}
+	for _, pair := range same {
+		aliases[pair[0]] = pair[1]
+	}
+	for i := 0; i < len(l.plans.images); {
+		k := i + 1
+		for k < len(l.plans.images) && l.plans.images[k].name == l.plans.images[i].name {
+			k++
+		}
+		// Sorted by density: the first that need not be enlarged, else the largest.
+		best := k - 1
+		for n := i; n < k; n++ {
+			if l.plans.images[n].density >= l.scale {
+				best = n
+				break
+			}
+		}
+		if err := l.add(l.plans.images[best], made[best], aliases); err != nil {
+			return err
+		}
+		i = k
+	}
+	slices.SortStableFunc(l.frames, func(a, b *frame) int { return cmp.Compare(a.name, b.name) })
+	return nil
+}
+
+// add makes frames of one image.
+func (l *layouter) add(src source, made []processor.Product, aliases map[cutKey]cutKey) error {
+	data, err := readHidden(l.job, made, at("size", l.scale))
+	if err != nil {
+		return err
+	}
+	var s sizes
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	start := 0
+	for n, c := range s.Cuts {
+		f := &frame{cut: c, source: src, key: cutKey{src.path, n}, start: start, number: -1, name: src.name}
+		start += 4 * c.W * c.H
+		if first, ok := aliases[f.key]; ok && src.plan.aliases {
+			f.key = first
+		}
+		if s.Cells > 0 {
+			digits := len(strconv.Itoa(s.Cells - 1))
+			f.number, f.name = c.Cell, fmt.Sprintf("%s_%0*d", src.name, digits, c.Cell)
+		} else if m := numbered.FindStringSubmatch(src.name); m != nil && src.plan.numbers {
+			f.number, _ = strconv.Atoi(m[2])
+		}
+		l.frames = append(l.frames, f)
+	}
+	return nil
+}
+
+// run packs the frames, those of one plan at a time, and writes what came of it.
+func (l *layouter) run() error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	var groups []plan
+	for _, f := range l.frames {
+		if !slices.Contains(groups, f.plan) {
+			groups = append(groups, f.plan)
+		}
+	}
+	for _, g := range groups {
+		var frames []*frame
+		for _, f := range l.frames {
+			if f.plan == g {
+				frames = append(frames, f)
+			}
+		}
+		if err := l.pack(g, frames); err != nil {
+			return err
+		}
+	}
+	for i, page := range l.pages {
+		data, err := json.Marshal(page)
+		if err != nil {
+			return err
+		}
+		name := "page-" + pageName(l.plans.s, l.scale, i)
+		if err := writeHidden(l.job, map[string][]byte{name: data}, name); err != nil {
+			return err
+		}
+	}
+	t, err := table.Write(l.table())
+	if err != nil {
+		return &processor.Problem{
+			Code: string(diag.AtlasTable), Text: "the frame table cannot be written: " + err.Error(),
+			Hint: "split the folder into several atlases, or raise max_size", Err: err,
+		}
+	}
+	return writeHidden(l.job, map[string][]byte{at("frames", l.scale): t}, at("frames", l.scale))
+}
+
+// check finds frames that are too large, and names that cells of a sheet and other images share.
+func (l *layouter) check() error {
+	var problems []error
+	pixels, counted := 0, map[cutKey]bool{}
+	for i, f := range l.frames {
+		if item := f.item(); !l.plans.s.packing(f.plan).Fits(item) {
+			problems = append(problems, f.tooBig(l.plans.s))
+		}
+		if !counted[f.key] {
+			counted[f.key] = true
+			pixels += f.W * f.H
+		}
+		if i > 0 && l.frames[i-1].name == f.name {
+			problems = append(problems, sameName(l.frames[i-1].source, source{path: f.path, name: f.name}))
+		}
+	}
+	if pixels > l.maxPixels {
+		problems = append(problems, &processor.Problem{
+			Code: string(diag.AtlasTooMuch),
+			Text: fmt.Sprintf("the images in %q have more than %d pixels in all", l.job.Asset().Path, l.maxPixels),
+			Hint: "make several atlases of it: one rule for each folder below",
+		})
+	}
+	return errors.Join(problems...)
+}
+
+// item is the room that a frame takes.
+func (f *frame) item() packing.Item {
+	e := 2 * f.plan.extrude
+	return packing.Item{Size: packing.Size{W: f.W + e, H: f.H + e}, Upright: f.patch}
+}
+
+// pack finds places for frames of one plan, on pages of their own.
+func (l *layouter) pack(g plan, frames []*frame) error {
+	labels := sortedValues(l.plans.s.Pages)
+	slices.Sort(labels)
+	labels = slices.Compact(labels)
+	var items []packing.Item
+	index := map[cutKey]int{} // in items
+	var first []*frame        // by item
+	for _, f := range frames {
+		label := forFile(l.plans.s.Pages, f.within)
+		i, ok := index[f.key]
+		if !ok {
+			i = len(items)
+			index[f.key] = i
+			items, first = append(items, f.item()), append(first, f)
+		}
+		items[i].Upright = items[i].Upright || f.patch
+		if label != "" && items[i].Together == 0 {
+			items[i].Together = 1 + slices.Index(labels, label)
+		}
+	}
+	o := l.plans.s.packing(g)
+	made := packing.Pack(items, o)
+	start := len(l.pages)
+	for _, size := range made.Pages {
+		l.pages = append(l.pages, sheet{Scale: l.scale, W: size.W, H: size.H})
+	}
+	var problems []error
+	for i, f := range first {
+		at := made.Places[i]
+		if at.Page == packing.Crowded {
+			problems = append(problems, f.crowded(forFile(l.plans.s.Pages, f.within)))
+			continue
+		}
+		made.Places[i].Page += start
+		made.Places[i].X += g.extrude
+		made.Places[i].Y += g.extrude
+		at = made.Places[i]
+		page := &l.pages[at.Page]
+		page.Images = append(page.Images, placed{
+			Path: f.path, Start: f.start, W: f.W, H: f.H, X: at.X, Y: at.Y, Extrude: g.extrude, Turn: l.turn(at),
+		})
+	}
+	for _, f := range frames {
+		f.place = made.Places[index[f.key]]
+	}
+	return errors.Join(problems...)
+}
+
+func (l *layouter) turn(at packing.Place) table.Turn {
+	if at.Turned {
+		return l.plans.s.turn()
+	}
+	return table.Upright
+}
+
+// crowded says that what was to lie on one page does not.
+func (f *frame) crowded(label string) error {
+	return &processor.Problem{
+		Code: string(diag.AtlasCrowded), Path: f.path,
+		Text: fmt.Sprintf("image does not fit on page %q with the others that pages puts there", label),
+		Hint: "raise max_size, or put fewer images on it",
+	}
+}
+
+// pageName is the name of a page's product: 0, 1, 2 and so on; 0.5x.0 for another scale.
+func pageName(s *Settings, scale, i int) string {
+	if tag := s.tag(scale); tag != "" {
+		return tag + "." + strconv.Itoa(i)
+	}
+	return strconv.Itoa(i)
+}
+
+// table says where everything is.
+func (l *layouter) table() *table.Table {
+	t := &table.Table{Scale: l.scale}
+	base := path.Base(strings.TrimSuffix(l.job.Asset().ID, "/"))
+	for i, page := range l.pages {
+		name := pageName(l.plans.s, l.scale, i)
+		t.Pages = append(t.Pages, table.Page{
+			File:  base + "." + name + l.plans.s.options().Extension(),
+			SubID: processor.SubID(name),
+			Width: page.W, Height: page.H,
+		})
+	}
+	animations := map[string][]int{}
+	for i, f := range l.frames {
+		t.Frames = append(t.Frames, table.Frame{
+			Name: f.name, Page: f.place.Page, X: f.place.X, Y: f.place.Y, W: f.W, H: f.H,
+			OffsetX: f.OffsetX, OffsetY: f.OffsetY, SourceW: f.SourceW, SourceH: f.SourceH,
+			Turn: l.turn(f.place), Number: f.number + 1, Patch: f.Patch,
+		})
+		if f.number >= 0 {
+			name := f.name[:strings.LastIndexByte(f.name, '_')]
+			animations[name] = append(animations[name], i)
+		}
+	}
+	for name, frames := range animations {
+		slices.SortStableFunc(frames, func(a, b int) int { return cmp.Compare(l.frames[a].number, l.frames[b].number) })
+		// run_1 and run_01 are the same number: the first by name counts.
+		frames = slices.CompactFunc(frames, func(a, b int) bool { return l.frames[a].number == l.frames[b].number })
+		t.Animations = append(t.Animations, table.Animation{Name: name, Frames: frames})
+	}
+	slices.SortFunc(t.Animations, func(a, b table.Animation) int { return cmp.Compare(a.Name, b.Name) })
+	return t
+}
+
+// tooBig says how large a page would have to be.
+func (f *frame) tooBig(s *Settings) *processor.Problem {
+	const largest = 16384 // bound of max_size
+	trimmed := ""
+	if f.W != f.SourceW || f.H != f.SourceH {
+		trimmed = fmt.Sprintf(" (%d x %d once trimmed)", f.W, f.H)
+	}
+	side := max(f.W, f.H) + 2*(max(f.plan.border.W, f.plan.border.H)+f.plan.extrude)
+	if f.plan.powerOfTwo {
+		side = 1 << bits.Len(uint(side-1))
+	}
+	hint := fmt.Sprintf("set max_size = %d, make the image smaller, or move it to another folder, as a texture of its own", side)
+	if side > largest {
+		hint = "make the image smaller, or move it to another folder, as a texture of its own"
+	}
+	return &processor.Problem{
+		Code: string(diag.AtlasImageTooBig), Path: f.path,
+		Text: fmt.Sprintf("image of %d x %d pixels%s does not fit on a page: %s", f.SourceW, f.SourceH, trimmed, f.plan.pageRoom()),
+		Hint: hint,
+	}
+}
+
+// pageRoom says what a page has room for, and why.
+func (p plan) pageRoom() string {
+	side := strconv.Itoa(p.max.W)
+	if p.max.W != p.max.H {
+		side += fmt.Sprintf(" x %d", p.max.H)
+	}
+	room := "max_size is " + side
+	if p.powerOfTwo && p.max.W&(p.max.W-1) != 0 {
+		room += fmt.Sprintf(", which as a power of two is %d", 1<<(bits.Len(uint(p.max.W))-1))
+	}
+	if p.border.W > 0 {
+		room += fmt.Sprintf(", border is %d", p.border.W)
+	}
+	if p.extrude > 0 {
+		room += fmt.Sprintf(", extrude is %d", p.extrude)
+	}
+	return room
+}
