@@ -58,6 +58,50 @@ func DecodeBC7(data []byte, width, height int) ([]byte, error) {
 	return rgba, nil
 }
 
+// EncodeBC6H codes the red, green and blue of an image of RGBA values, width x height pixels without padding, as BC6H: 16 bytes for
+// each 4x4 pixels, rows of blocks top down. Values are light, linear, up to 65504; without a sign negative ones become 0. An
+// error says that the size is none or does not fit rgba.
+func EncodeBC6H(rgba []float32, width, height int, signed bool, o block.Options) ([]byte, error) {
+	if err := checkImage(len(rgba), width, height); err != nil {
+		return nil, err
+	}
+	columns, rows := block.Size(width, height, 4, 4)
+	out := make([]byte, 16*columns*rows)
+	block.Rows(rows, o.Workers, func(next func() int) {
+		e := newEncoder6(o.Quality, signed)
+		var pix [64]float32
+		for row := next(); row >= 0; row = next() {
+			for column := range columns {
+				block.Gather(pix[:], rgba, width, height, 4, 4, column, row)
+				e.encode(&pix, (*[16]byte)(out[16*(row*columns+column):]))
+			}
+		}
+	})
+	return out, nil
+}
+
+// DecodeBC6H is the reverse of [EncodeBC6H]: width x height pixels of RGBA, alpha 1. An error says that the size is none or does not
+// fit data.
+func DecodeBC6H(data []byte, width, height int, signed bool) ([]float32, error) {
+	if err := checkData(len(data), width, height); err != nil {
+		return nil, err
+	}
+	columns, rows := block.Size(width, height, 4, 4)
+	rgba := make([]float32, 4*width*height)
+	var halfs [16][3]uint16
+	var pix [64]float32
+	for row := range rows {
+		for column := range columns {
+			decode6((*[16]byte)(data[16*(row*columns+column):]), signed, &halfs)
+			for i, h := range halfs {
+				pix[4*i], pix[4*i+1], pix[4*i+2], pix[4*i+3] = fromHalf(h[0]), fromHalf(h[1]), fromHalf(h[2]), 1
+			}
+			block.Scatter(rgba, pix[:], width, height, 4, 4, column, row)
+		}
+	}
+	return rgba, nil
+}
+
 func checkSize(width, height int) error {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide {
 		return fmt.Errorf("bptc: no image is %d x %d pixels", width, height)

@@ -88,6 +88,31 @@ func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, best *fitte
 	}
 }
 
+// settle finds the line that fit would if any endpoint could be stored.
+func (g *group) settle(indexBits uint8, rounds int) [2][4]float32 {
+	var try fitted
+	var s sums
+	var ends, best [2][4]float32
+	var q quadric
+	g.span(&ends)
+	for least := int32(far); ; rounds-- {
+		for c := range 4 {
+			try.shown[0][c], try.shown[1][c] = nearest(ends[0][c]), nearest(ends[1][c])
+		}
+		g.assign(&try, &weights[indexBits], 1<<indexBits-1, &s)
+		if try.err >= least {
+			return best
+		}
+		least, best = try.err, ends
+		if rounds <= 0 || !g.solve(&s, &ends, &q) {
+			return best
+		}
+	}
+}
+
+// nearest integer to x, which is above -32768.
+func nearest(x float32) int32 { return int32(x+32768.5) - 32768 }
+
 // span finds the line through the mean of the pixels along their principal axis, from the first to the last pixel.
 func (g *group) span(ends *[2][4]float32) {
 	var cov [4][4]int32 // n times the covariance

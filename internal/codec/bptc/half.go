@@ -1,0 +1,41 @@
+package bptc
+
+import "math"
+
+// largest is the greatest finite half: 65504.
+const largest = 0x7bff
+
+// toHalf rounds to the nearest half, ties to even. What BC6H cannot hold becomes what is nearest to it: infinities the
+// greatest finite number, not-a-number 0, and negative numbers 0 where there is no sign.
+func toHalf(f float32, signed bool) uint16 {
+	b := math.Float32bits(f)
+	sign, b := uint16(b>>16&0x8000), b&0x7fffffff
+	if b > 0x7f800000 || sign != 0 && !signed {
+		return 0
+	}
+	var h uint32
+	switch {
+	case b >= 0x477ff000: // rounds to 65536 or more
+		h = largest
+	case b >= 0x38800000: // 2^-14, the least normal half
+		b -= (127 - 15) << 23
+		h = (b + 0xfff + b>>13&1) >> 13
+	case b >= 0x33000000: // 2^-25, half of the least half
+		shift := 126 - b>>23
+		b = b&0x7fffff | 0x800000
+		h = (b + 1<<(shift-1) - 1 + b>>shift&1) >> shift
+	}
+	return sign | uint16(h)
+}
+
+// fromHalf is exact.
+func fromHalf(h uint16) float32 {
+	sign, exponent, fraction := uint32(h&0x8000)<<16, uint32(h>>10&31), uint32(h&0x3ff)
+	if exponent == 0 {
+		return math.Float32frombits(sign | math.Float32bits(float32(fraction)*(1.0/(1<<24))))
+	}
+	if exponent == 31 {
+		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
+	}
+	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
+}
