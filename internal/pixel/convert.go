@@ -37,6 +37,13 @@ func rowOf(m image.Image) func(dst []byte, y int) {
 				dst[i] = eight(uint32(src[2*i])<<8 | uint32(src[2*i+1]))
 			}
 		}
+	case *image.RGBA64:
+		return func(dst []byte, y int) {
+			for i := 0; i < len(dst); i += 4 {
+				c := straight(m.RGBA64At(m.Rect.Min.X+i/4, m.Rect.Min.Y+y))
+				copy(dst[i:], c[:])
+			}
+		}
 	case *image.Gray:
 		return func(dst []byte, y int) {
 			src := m.Pix[y*m.Stride:]
@@ -65,7 +72,7 @@ func rowOf(m image.Image) func(dst []byte, y int) {
 			}
 		}
 	}
-	return func(dst []byte, y int) { anyRow(dst, m, y) } // CMYK, RGBA64
+	return func(dst []byte, y int) { anyRow(dst, m, y) } // CMYK
 }
 
 // palettedRow looks each colour up in a table of straight RGBA8; an index that the palette lacks is

@@ -111,11 +111,11 @@ func floatOf(m image.Image) *Float {
 				v := sixteen(src[i/2 : i/2+2])
 				row[i], row[i+1], row[i+2], row[i+3] = v, v, v, 1
 			}
-		default: // RGBA64: premultiplied
+		case image.RGBA64Image: // RGBA64: premultiplied
 			for i := 0; i < len(row); i += 4 {
-				r, g, b, a := m.At(b.Min.X+i/4, b.Min.Y+y).RGBA()
-				d := float32(max(a, 1))
-				row[i], row[i+1], row[i+2], row[i+3] = float32(min(r, a))/d, float32(min(g, a))/d, float32(min(b, a))/d, float32(a)/0xffff
+				c := m.RGBA64At(b.Min.X+i/4, b.Min.Y+y)
+				d := float32(max(c.A, 1))
+				row[i], row[i+1], row[i+2], row[i+3] = float32(min(c.R, c.A))/d, float32(min(c.G, c.A))/d, float32(min(c.B, c.A))/d, float32(c.A)/0xffff
 			}
 		}
 	}

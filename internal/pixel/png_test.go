@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -142,5 +144,19 @@ func TestBombs(t *testing.T) {
 	// 8 bits of 16 need less.
 	if _, err := Decode("", read(t, "deep.png"), Limits{MaxSide: 100, MaxBytes: 4 * 8 * 6}); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is no number becomes one, before anything is made of it.
+func TestTame(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	f := &Float{2, 1, []float32{nan, inf, -inf, 1, 2, -1, 0.5, 0.25}}
+	f.tame()
+	if want := []float32{0, 65504, -65504, 1, 2, -1, 0.5, 0.25}; !slices.Equal(f.Pix, want) {
+		t.Errorf("%v, want %v", f.Pix, want)
+	}
+	// 0.5 of the light is 188 in sRGB; alpha is no light.
+	if got, want := f.Encoded().Pix, []byte{0, 255, 0, 255, 255, 0, 188, 64}; !bytes.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
