@@ -10,13 +10,14 @@ import (
 type effort6 struct {
 	rounds     int  // of least squares for each line
 	candidates int  // partitions that are fitted, of those that are estimated
+	sweeps     int  // over the endpoints of the best block, moving each by the least step
 	clamp      bool // offsets that a mode cannot hold are cut, instead of the mode passed over
 }
 
 var efforts6 = [...]effort6{
 	block.Fast:   {rounds: 1, candidates: 1},
-	block.Normal: {rounds: 3, candidates: 4},
-	block.Best:   {rounds: 4, candidates: 32, clamp: true},
+	block.Normal: {rounds: 3, candidates: 4, sweeps: 1},
+	block.Best:   {rounds: 4, candidates: 32, sweeps: 3, clamp: true},
 }
 
 // encoder6 codes blocks one after another. It works in the numbers that decoders interpolate: the bits of halfs, times
@@ -32,7 +33,8 @@ type encoder6 struct {
 	estimator  estimator
 	candidates candidates
 	best       block6
-	err        int64 // of best
+	ends       [4][3]int32 // that best was made of
+	err        int64       // of best
 }
 
 func newEncoder6(q block.Quality, signed bool) *encoder6 {
@@ -56,6 +58,11 @@ func (e *encoder6) encode(pix *[64]float32, to *[16]byte) {
 		}
 		for _, try := range c.list[:c.n] {
 			e.try(2, try.partition)
+		}
+	}
+	for range e.sweeps {
+		if !e.sweep() {
+			break
 		}
 	}
 	out := e.best.pack()
@@ -122,11 +129,32 @@ func (e *encoder6) try(subsets int, partition uint8) {
 	for mode := range modes6 {
 		if int(modes6[mode].subsets) == subsets {
 			try := block6{mode: uint8(mode), partition: partition}
-			if e.quantise(&try, &ends) {
-				e.judge(&try, of, anchors)
+			if e.quantise(&try, &ends) && e.judge(&try, of, anchors) {
+				e.ends = ends
 			}
 		}
 	}
+}
+
+// sweep moves each channel of each endpoint of the best block by a step of its mode, both ways, and keeps what helps. It tells
+// whether anything did.
+func (e *encoder6) sweep() (better bool) {
+	m := &modes6[e.best.mode]
+	of, anchors := subsetsOf(int(m.subsets), e.best.partition), anchorsOf(int(m.subsets), e.best.partition)
+	for i := range 2 * m.subsets {
+		for c := range 3 {
+			for _, step := range [2]int32{1 << (16 - m.bits), -1 << (16 - m.bits)} {
+				ends := e.ends
+				ends[i][c] = e.limit(ends[i][c] + step)
+				try := block6{mode: e.best.mode, partition: e.best.partition}
+				if e.quantise(&try, &ends) && e.judge(&try, of, anchors) {
+					e.ends = ends
+					better = true
+				}
+			}
+		}
+	}
+	return better
 }
 
 // nearSecond tells whether a pixel is nearer to the second end of a line than to the first.
@@ -178,7 +206,7 @@ func narrow(v int32, bits uint8) int32 {
 
 // judge gives each pixel the nearest index and keeps the block if it is better than the best so far. Endpoints are not
 // turned round any more, as offsets have a side with one more: an anchor takes the nearest index that it may have.
-func (e *encoder6) judge(b *block6, of uint32, anchors uint16) {
+func (e *encoder6) judge(b *block6, of uint32, anchors uint16) bool {
 	m := &modes6[b.mode]
 	var ends [4][3]int32
 	b.shown(e.signed, &ends)
@@ -206,8 +234,9 @@ func (e *encoder6) judge(b *block6, of uint32, anchors uint16) {
 			err += d * d
 		}
 		if err >= e.err {
-			return
+			return false
 		}
 	}
 	e.err, e.best = err, *b
+	return true
 }
