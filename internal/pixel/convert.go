@@ -39,9 +39,14 @@ func rowOf(m image.Image) func(dst []byte, y int) {
 		}
 	case *image.RGBA64:
 		return func(dst []byte, y int) {
+			src := m.Pix[y*m.Stride:]
 			for i := 0; i < len(dst); i += 4 {
-				c := straight(m.RGBA64At(m.Rect.Min.X+i/4, m.Rect.Min.Y+y))
-				copy(dst[i:], c[:])
+				s := src[2*i : 2*i+8 : 2*i+8]
+				a := uint32(s[6])<<8 | uint32(s[7])
+				for c := range 3 {
+					dst[i+c] = straighten64(uint32(s[2*c])<<8|uint32(s[2*c+1]), a)
+				}
+				dst[i+3] = eight(a)
 			}
 		}
 	case *image.Gray:
@@ -122,11 +127,18 @@ func straight(c color.Color) [4]byte {
 		return [4]byte{eight(uint32(c.R)), eight(uint32(c.G)), eight(uint32(c.B)), eight(uint32(c.A))}
 	}
 	r, g, b, a := c.RGBA()
-	if a == 0 {
-		return [4]byte{}
+	return [4]byte{straighten64(r, a), straighten64(g, a), straighten64(b, a), eight(a)}
+}
+
+// straighten64 divides a colour of 16 bits by alpha.
+func straighten64(v, a uint32) byte {
+	switch a {
+	case 0:
+		return 0
+	case 0xffff:
+		return eight(v)
 	}
-	un := func(v uint32) byte { return eight((min(v, a)*0xffff + a/2) / a) }
-	return [4]byte{un(r), un(g), un(b), eight(a)}
+	return eight((min(v, a)*0xffff + a/2) / a)
 }
 
 // straighten divides a row of premultiplied RGBA8 by alpha.

@@ -111,7 +111,17 @@ func floatOf(m image.Image) *Float {
 				v := sixteen(src[i/2 : i/2+2])
 				row[i], row[i+1], row[i+2], row[i+3] = v, v, v, 1
 			}
-		case image.RGBA64Image: // RGBA64: premultiplied
+		case *image.RGBA64: // premultiplied, but mostly opaque
+			src := m.Pix[y*m.Stride:]
+			for i := 0; i < len(row); i += 4 {
+				s := src[2*i : 2*i+8 : 2*i+8]
+				a := sixteen(s[6:])
+				row[i], row[i+1], row[i+2], row[i+3] = sixteen(s), sixteen(s[2:]), sixteen(s[4:]), a
+				for c := i; a < 1 && c < i+3; c++ {
+					row[c] = min(row[c], a) / max(a, 1.0/0xffff)
+				}
+			}
+		case image.RGBA64Image:
 			for i := 0; i < len(row); i += 4 {
 				c := m.RGBA64At(b.Min.X+i/4, b.Min.Y+y)
 				d := float32(max(c.A, 1))
