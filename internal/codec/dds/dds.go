@@ -90,25 +90,25 @@ func (t *Texture) images() int {
 	return max(1, t.Layers)
 }
 
-// imageSize is the bytes of level n of one layer and face, all its slices; or math.MaxInt64 if that is more than can be.
+// imageSize is the bytes of level n of one layer and face, all its slices; or math.MaxInt if that is more than can be.
 func (t *Texture) imageSize(n int) int { return t.sizeIn(n, t.Format.Block) }
 
 // sizeIn is imageSize in other blocks than those of the format.
 func (t *Texture) sizeIn(n int, block func() (width, height, bytes int)) int {
 	w, h, size := block()
-	slice := (max(1, t.Width>>n) + w - 1) / w * ((max(1, t.Height>>n) + h - 1) / h) * size // below 2^45
+	slice := times(times((max(1, t.Width>>n)+w-1)/w, (max(1, t.Height>>n)+h-1)/h), size)
 	return times(slice, max(1, t.Depth>>n))
 }
 
 // levelSize is the bytes of level n.
 func (t *Texture) levelSize(n int) int { return times(t.imageSize(n), t.images()) }
 
-// times multiplies what is not negative, and never goes over math.MaxInt64.
+// times multiplies what is not negative, and never goes over math.MaxInt.
 func times(a, b int) int {
-	if hi, lo := bits.Mul64(uint64(a), uint64(b)); hi == 0 && lo < math.MaxInt64 {
+	if hi, lo := bits.Mul64(uint64(a), uint64(b)); hi == 0 && lo < math.MaxInt {
 		return int(lo)
 	}
-	return math.MaxInt64
+	return math.MaxInt
 }
 
 // check refuses what a file cannot hold, the content of levels aside.

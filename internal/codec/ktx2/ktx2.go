@@ -78,19 +78,23 @@ func (t *Texture) faces() int {
 	return 1
 }
 
-// sliceSize is the bytes of one two-dimensional image of level n. With sides of maxSide it is below 2^45.
+// sliceSize is the bytes of one two-dimensional image of level n, or math.MaxInt if that is more than can be.
 func (t *Texture) sliceSize(n int) int {
 	w, h, size := t.Format.Block()
-	return (max(1, t.Width>>n) + w - 1) / w * ((max(1, t.Height>>n) + h - 1) / h) * size
+	return times(times((max(1, t.Width>>n)+w-1)/w, (max(1, t.Height>>n)+h-1)/h), size)
 }
 
-// levelSize is the bytes of level n, or math.MaxInt64 if that is more than can be.
+// levelSize is the bytes of level n, or math.MaxInt.
 func (t *Texture) levelSize(n int) int {
-	images := max(1, t.Layers) * t.faces() * max(1, t.Depth>>n) // below 2^43
-	if hi, lo := bits.Mul64(uint64(t.sliceSize(n)), uint64(images)); hi == 0 && lo < math.MaxInt64 {
+	return times(times(t.sliceSize(n), max(1, t.Depth>>n)), times(t.faces(), max(1, t.Layers)))
+}
+
+// times multiplies what is not negative, and never goes over math.MaxInt.
+func times(a, b int) int {
+	if hi, lo := bits.Mul64(uint64(a), uint64(b)); hi == 0 && lo < math.MaxInt {
 		return int(lo)
 	}
-	return math.MaxInt64
+	return math.MaxInt
 }
 
 // Image is one two-dimensional image: a part of Levels[level], nothing is copied. Layers, faces and slices count from 0.

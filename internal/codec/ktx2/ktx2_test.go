@@ -144,7 +144,7 @@ func TestEncodeEveryShape(t *testing.T) {
 			{Width: 7, Height: 7, BottomUp: true, Premultiplied: true, Swizzle: "rrr1"},
 		} {
 			for _, zstd := range []bool{false, true} {
-				if zstd && f%4 != 1 && f != RGB9E5 {
+				if zstd && f != R8 && f != RGB9E5 && f != BC7SRGB && f != ASTC(10, 6, false) {
 					continue // an encoder takes 4 ms to make
 				}
 				x := x
@@ -491,7 +491,7 @@ func TestDecodeBombs(t *testing.T) {
 // A size that does not fit an int is no size of a level.
 func TestLevelSizeSaturates(t *testing.T) {
 	x := &Texture{Format: RGBA32F, Width: maxSide, Height: maxSide, Depth: maxSide, Layers: maxLayers, Cube: true}
-	if n := x.levelSize(0); n != math.MaxInt64 {
+	if n := x.levelSize(0); n != math.MaxInt {
 		t.Errorf("%d", n)
 	}
 }

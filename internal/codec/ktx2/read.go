@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxInflated is the most bytes that Decode inflates the levels of a supercompressed file to.
+// MaxInflated is the most bytes that all levels together may have for Decode, in the file or inflated.
 const MaxInflated = 1 << 30
 
 // Decode reads a file. Levels are slices of data, nothing is copied, unless they are compressed.
