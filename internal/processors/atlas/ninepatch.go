@@ -30,14 +30,14 @@ func readPatch(file string, img *pixel.Image) (*table.Patch, *pixel.Image, error
 		}
 	}
 	inner := crop(img, 1, 1, img.Width-2, img.Height-2)
-	if marks == [4]mark{} {
-		return nil, inner, nil
+	if !marks[0].found && !marks[1].found {
+		return nil, inner, nil // of pads alone libGDX says nothing either
 	}
 	patch := &table.Patch{}
 	for axis, size := range []int{inner.Width, inner.Height} {
 		patch.Split[2*axis], patch.Split[2*axis+1] = marks[axis].sides(size)
 	}
-	if marks[2] != (mark{}) || marks[3] != (mark{}) {
+	if marks[2].found || marks[3].found {
 		pad := table.Sides{-1, -1, -1, -1}
 		for axis, size := range []int{inner.Width, inner.Height} {
 			if m := marks[2+axis]; m.found {
@@ -65,10 +65,11 @@ type mark struct {
 	start, end int
 }
 
-// sides is how far the mark is from both ends of an image without guides; 0 and 0 if there is no mark: all is stretched.
+// sides is how far the mark is from both ends of an image without guides. Without a mark nothing is stretched: as libGDX
+// has it, all belongs to the second side.
 func (m mark) sides(size int) (before, after int) {
 	if !m.found {
-		return 0, 0
+		return 0, size
 	}
 	return m.start - 1, size - (m.end - 1)
 }
