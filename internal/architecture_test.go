@@ -61,7 +61,8 @@ var allowed = map[string]string{
 	"internal/codec/tga":            "",
 	"internal/packing":              "",
 	"internal/pixel":                "internal/codec/block internal/codec/bmp internal/codec/exr internal/codec/hdr internal/codec/psd internal/codec/tga x/image",
-	"internal/texture":              "internal/codec/dds internal/codec/ktx2 internal/diag internal/pixel processor",
+	"internal/texture": "internal/codec/astc internal/codec/bcn internal/codec/block internal/codec/bptc internal/codec/dds internal/codec/etc2 " +
+		"internal/codec/hdrpack internal/codec/ktx2 internal/diag internal/pixel processor",
 
 	"internal/processors": "internal/processors/atlas internal/processors/copy internal/processors/data internal/processors/gltf " +
 		"internal/processors/texture processor",
@@ -69,7 +70,7 @@ var allowed = map[string]string{
 	"internal/processors/copy":    "processor",
 	"internal/processors/data":    "internal/codec/document internal/diag processor jsonschema",
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",
-	"internal/processors/texture": "internal/diag internal/pixel internal/texture processor",
+	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
 
 	"internal/setup":  "internal/codec/document internal/diag internal/project",
 	"internal/doctor": "internal/asset internal/build internal/diag internal/engine internal/project internal/source x/sys",

@@ -1,11 +1,14 @@
-// Package texture is the processor that turns one picture into one texture. It reads nothing but the
-// picture; how the texture is made is package internal/texture's.
+// Package texture is the processor that turns pictures into one texture: its asset's own, and those that its settings name as channels,
+// faces, layers or slices. How the texture is made is package internal/texture's.
+//
+// sources.go finds and reads the pictures, tool.go runs an encoder that is not ours.
 package texture
 
 import (
 	"context"
 	"fmt"
 	"path"
+	"runtime"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
@@ -22,11 +25,12 @@ type proc struct{}
 func (proc) Info() processor.Info {
 	defaults := texture.Defaults()
 	return processor.Info{
-		Name:       "texture",
-		Version:    1,
-		Summary:    "pictures to textures with mip levels (KTX2, DDS)",
-		Extensions: []string{".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".tga"},
-		Settings:   &defaults,
+		Name:    "texture",
+		Version: 2,
+		Summary: "pictures to textures with mip levels, compressed for graphics cards (KTX2, DDS)",
+		Extensions: []string{".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".tga", ".qoi", ".psd", ".hdr", ".exr",
+			".dds", ".ktx2"},
+		Settings: &defaults,
 		Products: []processor.ProductType{
 			{Type: texture.Type, Extension: ".ktx2", Doc: "KTX 2.0 texture"},
 			{Type: texture.Type, Extension: ".dds", Doc: "DirectDraw Surface texture with a DX10 header"},
@@ -35,38 +39,92 @@ func (proc) Info() processor.Info {
 	}
 }
 
-// bytesAPixel is what a job allocates for each pixel of its picture; 22.5 were measured (go test -bench Job -benchmem).
-const bytesAPixel = 23
+// Guess tells what the settings leave open for a source file: the setting, its value, and the part of the name that says so, which
+// is empty if nothing does. `kiln settings` shows it.
+func (proc) Guess(file string, settings any) (setting, value, because string) {
+	o := *settings.(*texture.Options)
+	if o.Use != "auto" {
+		return "", "", ""
+	}
+	_, because = texture.UseOf(file)
+	return "use", o.For(file).Use, because
+}
+
+// Bytes that a job allocates, as measured (go test -bench Memory): for each pixel of its pictures, of 8 bits with all that can be done to them,
+// and of more; and what zstd takes besides, whatever the size.
+const (
+	bytesAPixel      = 37
+	floatBytesAPixel = 115
+	zstdBytes        = 22 << 20
+)
 
 // weighed is a Job that takes how much memory was needed, so that the next run is weighed by it.
 type weighed interface{ UsedMemory(bytes int64) }
 
 func (proc) Process(ctx context.Context, job processor.Job) error {
-	name, o := job.Asset().Path, *processor.SettingsOf[texture.Options](job)
-	data, err := job.ReadFile(name)
+	s := &sources{job: job, o: processor.SettingsOf[texture.Options](job).For(job.Asset().Path)}
+	im, err := s.images()
 	if err != nil {
 		return err
 	}
-	img, err := pixel.Decode(name, data, pixel.DefaultLimits())
+	out := processor.Output{Type: texture.Type, Extension: s.o.Extension()}
+	if s.ready != nil {
+		return job.Write(out, s.ready)
+	}
+	plan, err := texture.NewPlan(im, s.o)
 	if err != nil {
-		return texture.Problem("", "", err)
+		return err
 	}
-	warn(job, name, pixel.Sniff(name, data), o)
-	if w, ok := job.(weighed); ok {
-		w.UsedMemory(bytesAPixel * int64(img.Width) * int64(img.Height))
+	for _, w := range plan.Warnings() {
+		job.Warn(w)
 	}
+	s.doubt(plan)
+	pixels := weigh(job, im, s.o.Compress == "zstd")
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	out, err := texture.Encode(img, o)
+	tools := texture.Tools{Workers: workers(pixels)}
+	if s.o.Quality == "best" && strings.HasPrefix(plan.Format, "astc") {
+		tools.ASTC = external(ctx, job)
+	}
+	data, err := plan.Encode(tools)
 	if err != nil {
 		return err
 	}
-	return job.Write(processor.Output{Type: texture.Type, Extension: o.Extension()}, out)
+	return job.Write(out, data)
 }
 
-// warn tells of what is odd but does no harm here.
-func warn(job processor.Job, name, format string, o texture.Options) {
+// weigh tells how much memory the job takes, and counts its pixels.
+func weigh(job processor.Job, im texture.Images, zstd bool) int64 {
+	pixels, bytes := int64(0), int64(0)
+	if zstd {
+		bytes = zstdBytes
+	}
+	for _, p := range im.Pictures {
+		w, h := p.Size()
+		pixels += int64(w) * int64(h)
+		if p.Float != nil {
+			bytes += floatBytesAPixel * int64(w) * int64(h)
+		} else {
+			bytes += bytesAPixel * int64(w) * int64(h)
+		}
+	}
+	if w, ok := job.(weighed); ok {
+		w.UsedMemory(bytes)
+	}
+	return pixels
+}
+
+// workers are all for a large picture, and one for a small one: of small ones there are many, and other jobs use the other cores.
+func workers(pixels int64) int {
+	if pixels <= 512*512 {
+		return 1
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// misnamed tells of a file whose name says another format than its content.
+func misnamed(job processor.Job, name, format string) {
 	if named := pixel.FormatOf(name); named != "" && named != format {
 		job.Warn(processor.Problem{
 			Code: string(diag.ImageMisnamed),
@@ -74,11 +132,16 @@ func warn(job processor.Job, name, format string, o texture.Options) {
 			Hint: "rename it: other programs may not read it",
 		})
 	}
-	if o.Premultiply && (o.Format == "r8" || o.Format == "rg8") {
-		job.Warn(processor.Problem{
-			Code: string(diag.TextureSettings),
-			Text: fmt.Sprintf("premultiply does nothing with format %q, which has no colour and no alpha", o.Format),
-			Hint: `leave premultiply out, or use format = "rgba8"`,
+}
+
+// doubt tells of a normal map that is one by its name alone.
+func (s *sources) doubt(plan *texture.Plan) {
+	_, because := texture.UseOf(s.job.Asset().Path)
+	if plan.Use == "normal" && processor.SettingsOf[texture.Options](s.job).Use == "auto" && !plan.Directions() {
+		s.job.Warn(processor.Problem{
+			Code: string(diag.TextureGuess),
+			Text: fmt.Sprintf("named %q like a normal map, but most of its pixels are no directions", because),
+			Hint: `say what it is: use = "color", or use = "normal" if it is right`,
 		})
 	}
 }

@@ -1,0 +1,323 @@
+package texture
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/texture"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// sources finds and reads what a texture is made of.
+type sources struct {
+	job   processor.Job
+	o     texture.Options
+	ready []byte // the texture itself, where the source is one that needs nothing done
+}
+
+// images reads all pictures that the settings ask for.
+func (s *sources) images() (texture.Images, error) {
+	o := &s.o
+	var asked []string
+	ask := func(yes bool, setting string) {
+		if yes {
+			asked = append(asked, setting)
+		}
+	}
+	ask(o.R != "" || o.G != "" || o.B != "" || o.A != "", "r, g, b, a")
+	ask(o.Cube != "none" && o.Cube != "", "cube")
+	ask(len(o.Layers) > 0, "layers")
+	ask(len(o.Slices) > 0, "slices")
+	ask(o.SliceCount > 0, "slice_count")
+	if len(asked) > 1 {
+		return texture.Images{}, &processor.Problem{
+			Code: string(diag.TextureCombination), Text: strings.Join(asked, " and ") + " cannot be together", Hint: "a texture is one of them; leave the others out",
+		}
+	}
+	switch {
+	case len(o.Layers) > 0:
+		return s.listed(texture.Array, "layers", o.Layers)
+	case len(o.Slices) > 0:
+		return s.listed(texture.Volume, "slices", o.Slices)
+	case o.Cube == "faces":
+		names, err := s.faces()
+		if err != nil {
+			return texture.Images{}, err
+		}
+		return s.listed(texture.Cube, "faces", names)
+	}
+	return s.own()
+}
+
+// own is what is made of the asset's own file.
+func (s *sources) own() (texture.Images, error) {
+	name := s.job.Asset().Path
+	data, err := s.job.ReadFile(name)
+	if err != nil {
+		return texture.Images{}, err
+	}
+	o := &s.o
+	whole := o.Cube != "cross" && o.Cube != "equirect" && o.SliceCount == 0 && o.R == "" && o.G == "" && o.B == "" && o.A == ""
+	if texture.IsFile(data) && whole {
+		return s.file(data)
+	}
+	p, err := s.decode(name, data, true)
+	if err != nil {
+		return texture.Images{}, err
+	}
+	misnamed(s.job, name, pixel.Sniff(name, data))
+	flat := texture.Images{Pictures: []*pixel.Picture{p}}
+	width, height := p.Size()
+	switch {
+	case o.SliceCount > 0:
+		if parts := p.Cut(o.SliceCount); parts != nil {
+			return texture.Images{Shape: texture.Volume, Pictures: parts}, nil
+		}
+		return flat, shape("slice_count must divide the longer side", "a strip of %d x %d pixels cannot be cut into %d slices", width, height, o.SliceCount)
+	case o.Cube == "cross":
+		if faces := p.Cross(); faces != nil {
+			return texture.Images{Shape: texture.Cube, Pictures: faces}, nil
+		}
+		return flat, shape("it is 4 by 3 or 3 by 4 squares; docs/textures.md shows which is which", "a picture of %d x %d pixels is no cross of six squares", width, height)
+	case o.Cube == "equirect":
+		if width != 2*height || width < 4 {
+			return flat, shape("it is twice as wide as high", "a picture of %d x %d pixels does not show all directions", width, height)
+		}
+		return s.equirect(p), nil
+	case !whole:
+		return flat, s.channels(p)
+	}
+	return flat, nil
+}
+
+// equirect projects a picture of all directions, as light: faces are a quarter as wide, so that the middle of a face keeps its detail.
+func (s *sources) equirect(p *pixel.Picture) texture.Images {
+	width, _ := p.Size()
+	im := texture.Images{Shape: texture.Cube}
+	for _, f := range p.Light(s.o.SRGB).Cube(width / 4) {
+		face := &pixel.Picture{Format: p.Format, HDR: true, Float: f}
+		if !p.HDR {
+			face = &pixel.Picture{Format: p.Format, Eight: face.Bits(s.o.SRGB)}
+		}
+		im.Pictures = append(im.Pictures, face)
+	}
+	return im
+}
+
+// file is a source that is a texture file already.
+func (s *sources) file(data []byte) (texture.Images, error) {
+	f, err := texture.Open(data, s.o.Limits())
+	if err != nil {
+		return texture.Images{}, err
+	}
+	if f.Keeps(s.o) {
+		s.ready, err = f.Repack(s.o)
+		return texture.Images{}, err
+	}
+	s.o = f.Options(s.o)
+	return f.Images()
+}
+
+// colors tells whether what is made are colours.
+func (s *sources) colors() bool { return s.o.SRGB && (s.o.Use == "color" || s.o.Use == "ui") }
+
+// decode reads a picture, or the first image of a texture file. Where it may be of colours, they become sRGB-encoded, as a gamma in the file
+// says.
+func (s *sources) decode(name string, data []byte, colors bool) (*pixel.Picture, error) {
+	where := name
+	if name == s.job.Asset().Path {
+		where = ""
+	}
+	if texture.IsFile(data) {
+		f, err := texture.Open(data, s.o.Limits())
+		if err != nil {
+			return nil, err
+		}
+		return f.Picture(0, 0, 0, 0)
+	}
+	p, err := pixel.DecodePicture(name, data, s.o.Limits())
+	if err != nil {
+		return nil, texture.Problem(where, "", err)
+	}
+	if colors && s.colors() {
+		if p.Encode(); p.Space != "" {
+			s.job.Warn(processor.Problem{
+				Code: string(diag.TextureSpace), Path: where, Text: fmt.Sprintf("its colours are of %s, and are taken for sRGB", p.Space),
+				Hint: "convert it to sRGB in an image editor, or colours will be off",
+			})
+		}
+	}
+	return p, nil
+}
+
+// read reads a picture that a setting names.
+func (s *sources) read(setting, file string) (*pixel.Picture, error) {
+	data, err := s.job.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, named(setting, "%q does not exist", file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.decode(file, data, len(setting) > 1) // channels are numbers
+}
+
+// listed reads all pictures of a list.
+func (s *sources) listed(as texture.Shape, setting string, list []string) (texture.Images, error) {
+	im := texture.Images{Shape: as}
+	var files []string
+	for _, entry := range list {
+		found, err := s.find(setting, entry)
+		if err != nil {
+			return im, err
+		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		p, err := s.read(setting, file)
+		if err != nil {
+			return im, err
+		}
+		if len(im.Pictures) > 0 {
+			w, h := p.Size()
+			if fw, fh := im.Pictures[0].Size(); w != fw || h != fh {
+				return im, shape("make them the same size", "%s: %q has %d x %d pixels, the first %d x %d", setting, file, w, h, fw, fh)
+			}
+		}
+		im.Pictures = append(im.Pictures, p)
+	}
+	return im, uniform(im)
+}
+
+// uniform makes all pictures light or none, so that no texture is half of both.
+func uniform(im texture.Images) error {
+	for _, p := range im.Pictures {
+		if p.HDR != im.Pictures[0].HDR {
+			return shape("take pictures of one kind", "some of the pictures hold light in floating point, others do not")
+		}
+	}
+	return nil
+}
+
+// find gives the files that an entry of a list means: one, or those that a glob matches.
+func (s *sources) find(setting, entry string) ([]string, error) {
+	own := s.job.Asset().Path
+	file, err := processor.Resolve(own, entry)
+	if err != nil {
+		return nil, named(setting, "%v", err)
+	}
+	if !strings.ContainsAny(entry, "*?[{") {
+		return []string{file}, nil
+	}
+	found, err := s.job.Glob(path.Join(escape(path.Dir(own)), entry))
+	if err != nil {
+		return nil, named(setting, "%v", err)
+	}
+	if len(found) == 0 {
+		return nil, named(setting, "no file matches %q", entry)
+	}
+	return found, nil
+}
+
+// escape makes a folder's name one that a glob takes as it is.
+func escape(folder string) string {
+	var b strings.Builder
+	for _, r := range folder {
+		if strings.ContainsRune(`*?[]{}\`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// faceNames are how the six files of a cube are told apart by the ends of their names, in the order +x -x +y -y +z -z.
+var faceNames = [][6]string{
+	{"px", "nx", "py", "ny", "pz", "nz"},
+	{"posx", "negx", "posy", "negy", "posz", "negz"},
+	{"right", "left", "top", "bottom", "front", "back"},
+	{"rt", "lf", "up", "dn", "ft", "bk"},
+}
+
+// faces names the six files of a cube, relative to the asset's folder.
+func (s *sources) faces() ([]string, error) {
+	if list := s.o.Faces; len(list) > 0 {
+		if len(list) != 6 {
+			return nil, shape("name six: +x, -x, +y, -y, +z, -z", "faces names %d pictures", len(list))
+		}
+		return list, nil
+	}
+	base := path.Base(s.job.Asset().Path)
+	ext := path.Ext(base)
+	stem := strings.TrimSuffix(base, ext)
+	at := strings.LastIndexAny(stem, "_-.") + 1
+	for _, set := range faceNames {
+		if !slices.Contains(set[:], strings.ToLower(stem[at:])) {
+			continue
+		}
+		files := make([]string, 6)
+		for i, face := range set {
+			files[i] = stem[:at] + face + ext
+			if face == strings.ToLower(stem[at:]) {
+				files[i] = base
+			}
+		}
+		return files, nil
+	}
+	return nil, named("cube", "%q does not end in the name of a face", base)
+}
+
+// channels puts channels of other pictures in the place of p's own.
+func (s *sources) channels(p *pixel.Picture) error {
+	width, height := p.Size()
+	own := pixel.New(width, height)
+	copy(own.Pix, p.Bits(s.o.SRGB).Pix)
+	p.Eight, p.Float, p.HDR = own, nil, false
+	for to, ref := range [4]string{s.o.R, s.o.G, s.o.B, s.o.A} {
+		if ref == "" {
+			continue
+		}
+		setting := "rgba"[to : to+1]
+		name, channel := channelOf(ref)
+		file, err := processor.Resolve(s.job.Asset().Path, name)
+		if err != nil {
+			return named(setting, "%v", err)
+		}
+		from, err := s.read(setting, file)
+		if err != nil {
+			return err
+		}
+		if w, h := from.Size(); w != width || h != height {
+			return shape("make them the same size", "%s: %q has %d x %d pixels, the asset's own picture %d x %d", setting, file, w, h, width, height)
+		}
+		own.Pick(to, from.Bits(false), channel)
+	}
+	return nil
+}
+
+// channelOf splits "file.png:a" into the file and the channel's number; red is what is meant if nothing is said.
+func channelOf(ref string) (file string, channel int) {
+	if i := strings.LastIndexByte(ref, ':'); i >= 0 {
+		if c := strings.Index("rgba", ref[i+1:]); c >= 0 && len(ref) == i+2 {
+			return ref[:i], c
+		}
+	}
+	return ref, 0
+}
+
+func named(setting, text string, args ...any) error {
+	return &processor.Problem{
+		Code: string(diag.TextureSource), Text: setting + ": " + fmt.Sprintf(text, args...),
+		Hint: "paths are relative to the asset's folder",
+	}
+}
+
+func shape(hint, text string, args ...any) error {
+	return &processor.Problem{Code: string(diag.TextureShape), Text: fmt.Sprintf(text, args...), Hint: hint}
+}

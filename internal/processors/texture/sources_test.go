@@ -1,0 +1,302 @@
+package texture
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/texture"
+	"github.com/kiln-pipeline/kiln/processor"
+	"github.com/kiln-pipeline/kiln/processor/processortest"
+)
+
+// plain is a PNG of one colour.
+func plain(t testing.TB, w, h int, c color.NRGBA) []byte {
+	t.Helper()
+	m := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for i := 0; i < len(m.Pix); i += 4 {
+		copy(m.Pix[i:], []byte{c.R, c.G, c.B, c.A})
+	}
+	return pngFile(t, m)
+}
+
+func grey(t testing.TB, side int, v byte) []byte {
+	return plain(t, side, side, color.NRGBA{v, v, v, 255})
+}
+
+// made opens the main product.
+func made(t testing.TB, r processortest.Result) *texture.File {
+	t.Helper()
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	f, err := texture.Open(r.Products[""].Data, pixel.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// first is the first pixel of an image.
+func first(t testing.TB, f *texture.File, level, layer, face, slice int) [4]byte {
+	t.Helper()
+	p, err := f.Picture(level, layer, face, slice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [4]byte(p.Bits(true).Pix)
+}
+
+func TestChannels(t *testing.T) {
+	files := map[string][]byte{
+		"rocks/stone_orm.png": plain(t, 4, 4, color.NRGBA{1, 2, 3, 255}),
+		"rocks/rough.png":     grey(t, 4, 100),
+		"shared/metal.png":    plain(t, 4, 4, color.NRGBA{5, 6, 7, 200}),
+	}
+	r := processortest.Run(t, New(), processortest.Case{Files: files, Asset: "rocks/stone_orm.png",
+		Settings: settings(func(o *texture.Options) { o.G, o.B, o.A = "rough.png", "../shared/metal.png:a", "rough.png:g" })})
+	f := made(t, r)
+	if got := first(t, f, 0, 0, 0, 0); got != [4]byte{1, 100, 200, 100} || f.Format != "RGBA8" {
+		t.Errorf("%v of %s", got, f.Format)
+	}
+	want := []string{"file rocks/stone_orm.png", "file rocks/rough.png", "file shared/metal.png", "file rocks/rough.png"}
+	if !slices.Equal(r.Observations, want) {
+		t.Errorf("saw %q", r.Observations)
+	}
+}
+
+func TestCubes(t *testing.T) {
+	names := []string{"px", "nx", "py", "ny", "pz", "nz"}
+	files := map[string][]byte{}
+	for i, n := range names {
+		files["sky/sky_"+n+".png"] = grey(t, 8, byte(10*i))
+	}
+	check := func(what string, r processortest.Result) {
+		t.Helper()
+		f := made(t, r)
+		if f.Shape != texture.Cube || f.Width != 8 || f.Levels != 4 {
+			t.Fatalf("%s: %+v", what, f)
+		}
+		for i := range 6 {
+			if got := first(t, f, 0, 0, i, 0)[0]; got != byte(10*i) {
+				t.Errorf("%s: face %d is %d", what, i, got)
+			}
+		}
+	}
+	run := func(asset string, change func(*texture.Options)) processortest.Result {
+		return processortest.Run(t, New(), processortest.Case{Files: files, Asset: asset, Settings: settings(change)})
+	}
+	r := run("sky/sky_px.png", func(o *texture.Options) { o.Cube = "faces" })
+	check("by name", r)
+	if len(r.Observations) != 6 || r.Observations[5] != "file sky/sky_nz.png" {
+		t.Errorf("saw %q", r.Observations)
+	}
+	check("by another face's name", run("sky/sky_ny.png", func(o *texture.Options) { o.Cube = "faces" }))
+	check("listed", run("sky/sky_px.png", func(o *texture.Options) {
+		o.Cube = "faces"
+		for _, n := range names {
+			o.Faces = append(o.Faces, "sky_"+n+".png")
+		}
+	}))
+	cross := image.NewNRGBA(image.Rect(0, 0, 32, 24))
+	for i, at := range [][2]int{{2, 1}, {0, 1}, {1, 0}, {1, 2}, {1, 1}, {3, 1}} {
+		for y := range 8 {
+			for x := range 8 {
+				cross.SetNRGBA(8*at[0]+x, 8*at[1]+y, color.NRGBA{byte(10 * i), 0, 0, 255})
+			}
+		}
+	}
+	files["sky/cross.png"] = pngFile(t, cross)
+	check("cross", run("sky/cross.png", func(o *texture.Options) { o.Cube = "cross" }))
+	files["sky/all.png"] = plain(t, 32, 16, color.NRGBA{100, 150, 200, 255})
+	f := made(t, run("sky/all.png", func(o *texture.Options) { o.Cube = "equirect" }))
+	if got := first(t, f, 3, 0, 5, 0); f.Shape != texture.Cube || f.Width != 8 || got != [4]byte{100, 150, 200, 255} {
+		t.Errorf("equirect: %+v, %v", f, got)
+	}
+}
+
+func TestLayersAndSlices(t *testing.T) {
+	files := map[string][]byte{
+		"g[1]/grass.png": grey(t, 4, 10), "g[1]/rock_b.png": grey(t, 4, 30), "g[1]/rock_a.png": grey(t, 4, 20),
+		"g[1]/strip.png": plain(t, 8, 2, color.NRGBA{50, 60, 70, 255}),
+	}
+	run := func(asset string, change func(*texture.Options)) *texture.File {
+		t.Helper()
+		return made(t, processortest.Run(t, New(), processortest.Case{Files: files, Asset: asset, Settings: settings(change)}))
+	}
+	f := run("g[1]/grass.png", func(o *texture.Options) { o.Layers = []string{"grass.png", "rock_*.png"} })
+	if f.Shape != texture.Array || f.Layers != 3 || f.Levels != 3 {
+		t.Fatalf("%+v", f)
+	}
+	for i := range 3 {
+		if got := first(t, f, 2, i, 0, 0)[1]; got != byte(10*i+10) {
+			t.Errorf("layer %d is %d", i, got)
+		}
+	}
+	f = run("g[1]/grass.png", func(o *texture.Options) { o.Slices, o.SRGB = []string{"grass.png", "rock_a.png"}, false })
+	if f.Shape != texture.Volume || f.Depth != 2 || first(t, f, 0, 0, 0, 1)[0] != 20 || first(t, f, 1, 0, 0, 0)[0] != 15 {
+		t.Errorf("%+v", f)
+	}
+	f = run("g[1]/strip.png", func(o *texture.Options) { o.SliceCount = 4 })
+	if f.Shape != texture.Volume || f.Depth != 4 || f.Width != 2 || f.Height != 2 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestSourceProblems(t *testing.T) {
+	files := map[string][]byte{"d/a.png": grey(t, 4, 1), "d/b.png": grey(t, 8, 1), "d/broken.png": []byte("x"), "d/a_px.png": grey(t, 4, 1), "d/wide.png": plain(t, 8, 6, color.NRGBA{})}
+	for _, tt := range []struct {
+		asset  string
+		change func(*texture.Options)
+		code   string
+		text   string
+	}{
+		{"d/a.png", func(o *texture.Options) { o.R = "none.png" }, "K1209", `r: "d/none.png" does not exist`},
+		{"d/a.png", func(o *texture.Options) { o.R = "../../none.png" }, "K1209", "leads out of the source roots"},
+		{"d/a.png", func(o *texture.Options) { o.Layers = []string{"x*.png"} }, "K1209", `layers: no file matches "x*.png"`},
+		{"d/a.png", func(o *texture.Options) { o.Layers = []string{"["} }, "K1209", "layers: "},
+		{"d/a.png", func(o *texture.Options) { o.Cube = "faces" }, "K1209", `cube: "a.png" does not end in the name of a face`},
+		{"d/a_px.png", func(o *texture.Options) { o.Cube = "faces" }, "K1209", `faces: "d/a_nx.png" does not exist`},
+		{"d/a.png", func(o *texture.Options) { o.Cube, o.Faces = "faces", []string{"a.png"} }, "K1210", "faces names 1 pictures"},
+		{"d/a.png", func(o *texture.Options) { o.Cube = "cross" }, "K1210", "4 x 4 pixels is no cross"},
+		{"d/a.png", func(o *texture.Options) { o.Cube = "equirect" }, "K1210", "4 x 4 pixels does not show all directions"},
+		{"d/wide.png", func(o *texture.Options) { o.SliceCount = 3 }, "K1210", "8 x 6 pixels cannot be cut into 3 slices"},
+		{"d/a.png", func(o *texture.Options) { o.G = "b.png" }, "K1210", `g: "d/b.png" has 8 x 8 pixels`},
+		{"d/a.png", func(o *texture.Options) { o.Layers = []string{"a.png", "b.png"} }, "K1210", `layers: "d/b.png" has 8 x 8 pixels`},
+		{"d/a.png", func(o *texture.Options) { o.Layers, o.R = []string{"a.png"}, "b.png" }, "K1211", "r, g, b, a and layers cannot be together"},
+		{"d/a.png", func(o *texture.Options) { o.ColorKey = "red" }, "K1211", `color_key "red"`},
+		{"d/a.png", func(o *texture.Options) { o.Layers = []string{"broken.png"} }, "K1202", "not an image"},
+		{"d/b.png", func(o *texture.Options) { o.MaxPixels = 63 }, "K1206", "over the limit"},
+	} {
+		r := processortest.Run(t, New(), processortest.Case{Files: files, Asset: tt.asset, Settings: settings(tt.change)})
+		ps := processortest.Problems(r.Err)
+		if len(ps) != 1 || ps[0].Code != tt.code || !strings.Contains(ps[0].Text, tt.text) || ps[0].Hint == "" {
+			t.Errorf("%s: %v", tt.text, r.Err)
+		}
+	}
+}
+
+// A texture file is kept as it is, put into another container, or coded anew.
+func TestTextureFiles(t *testing.T) {
+	m := picture()
+	square := image.NewNRGBA(image.Rect(0, 0, 8, 8))
+	for i := range square.Pix {
+		square.Pix[i] = m.Pix[i%len(m.Pix)] | 0x0f
+	}
+	run := func(asset string, data []byte, change func(*texture.Options)) processortest.Result {
+		return processortest.Run(t, New(), processortest.Case{Files: map[string][]byte{asset: data}, Asset: asset, Settings: settings(change)})
+	}
+	bc7 := run("a.png", pngFile(t, square), func(o *texture.Options) { o.Format = "bc7" }).Products[""].Data
+	if r := run("a.ktx2", bc7, func(*texture.Options) {}); r.Err != nil || !bytes.Equal(r.Products[""].Data, bc7) || len(r.Warnings) > 0 {
+		t.Errorf("kept: %v %v", r.Err, r.Warnings)
+	}
+	dds := run("a.ktx2", bc7, func(o *texture.Options) { o.Container = "dds" })
+	if f := made(t, dds); f.Container != "dds" || f.Format != "BC7 sRGB" || f.Levels != 4 || dds.Products[""].Extension != ".dds" {
+		t.Errorf("repacked: %+v", f)
+	}
+	etc := run("a.dds", dds.Products[""].Data, func(o *texture.Options) { o.Family, o.MaxSize = "etc2", 4 })
+	if f := made(t, etc); f.Format != "ETC2 RGBA sRGB" || f.Width != 4 || f.Levels != 3 {
+		t.Errorf("coded anew: %+v", f)
+	}
+	again := run("a.ktx2", bc7, func(o *texture.Options) { o.Format = "rgba8" })
+	want, _ := made(t, run("a.ktx2", bc7, func(*texture.Options) {})).Picture(0, 0, 0, 0)
+	got, _ := made(t, again).Picture(0, 0, 0, 0)
+	if !bytes.Equal(got.Eight.Pix, want.Eight.Pix) {
+		t.Error("decoded pixels differ")
+	}
+	for _, tt := range []struct {
+		data []byte
+		code string
+	}{{bc7[:40], "K1203"}, {bc7[:len(bc7)-1], "K1203"}} {
+		r := run("a.ktx2", tt.data, func(*texture.Options) {})
+		if ps := processortest.Problems(r.Err); len(ps) != 1 || ps[0].Code != tt.code {
+			t.Errorf("%d bytes: %v", len(tt.data), r.Err)
+		}
+	}
+}
+
+func TestGuess(t *testing.T) {
+	p := New().(interface {
+		Guess(file string, settings any) (setting, value, because string)
+	})
+	for _, tt := range []struct {
+		file   string
+		change func(*texture.Options)
+		want   string
+	}{
+		{"a/stone_n.png", func(*texture.Options) {}, "use normal _n"},
+		{"a/stone.png", func(*texture.Options) {}, "use color "},
+		{"a/stone.png", func(o *texture.Options) { o.R = "x.png" }, "use mask "},
+		{"a/stone_n.png", func(o *texture.Options) { o.Use = "color" }, "  "},
+	} {
+		setting, value, because := p.Guess(tt.file, settings(tt.change))
+		if got := setting + " " + value + " " + because; got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.file, got, tt.want)
+		}
+	}
+}
+
+// What a name says decides; a picture that is none of what it says is told of.
+func TestUseByName(t *testing.T) {
+	normal, orm := plain(t, 8, 8, color.NRGBA{128, 128, 255, 255}), plain(t, 8, 8, color.NRGBA{90, 140, 60, 255})
+	for _, tt := range []struct {
+		name, format string
+		data         []byte
+		warning      string
+	}{
+		{"a_n.png", "BC5", normal, ""},
+		{"a_n.png", "BC5", orm, `named "_n" like a normal map`},
+		{"a_orm.png", "BC7", orm, ""},
+		{"a_rough.png", "BC4", grey(t, 8, 90), ""},
+		{"a_lut.png", "RGBA8", orm, ""},
+		{"a.png", "BC7 sRGB", orm, ""},
+	} {
+		r := processortest.Run(t, New(), processortest.Case{Files: map[string][]byte{tt.name: tt.data}, Asset: tt.name,
+			Settings: settings(func(o *texture.Options) { o.Family = "bc" })})
+		said := ""
+		for _, w := range r.Warnings {
+			said += w.Text
+		}
+		if f := made(t, r); f.Format != tt.format || !strings.HasPrefix(said, tt.warning) || tt.warning == "" && said != "" {
+			t.Errorf("%s: %s, %q", tt.name, f.Format, said)
+		}
+	}
+}
+
+// The encoder of others: there or not is seen; what it makes is in the file, and its failure is told of.
+func TestAstcenc(t *testing.T) {
+	c := processortest.Case{Files: map[string][]byte{"a.png": plain(t, 13, 9, color.NRGBA{200, 100, 50, 255})}, Asset: "a.png",
+		Settings: settings(func(o *texture.Options) { o.Format, o.Quality = "astc6x6", "best" })}
+	r := processortest.Run(t, New(), c)
+	if f := made(t, r); f.Format != "ASTC 6x6 sRGB" || !slices.Contains(r.Observations, "tool astcenc") {
+		t.Errorf("without it: %s, saw %q", f.Format, r.Observations)
+	}
+	c.Tools = map[string]string{"astcenc": os.Args[0]} // this test: it knows no such arguments
+	if ps := processortest.Problems(processortest.Run(t, New(), c).Err); len(ps) != 1 || ps[0].Code != "K1215" || !strings.Contains(ps[0].Text, "exit status") {
+		t.Errorf("a program that fails: %v", ps)
+	}
+	tool, err := exec.LookPath("astcenc")
+	if err != nil {
+		t.Skip("astcenc is not installed: only that it is missing was tried")
+	}
+	c.Tools["astcenc"] = tool
+	f := made(t, processortest.Run(t, New(), c))
+	if got := first(t, f, 0, 0, 0, 0); f.Levels != 4 || fmt.Sprint(got) != "[200 100 50 255]" {
+		t.Errorf("with it: %v, %d levels", got, f.Levels)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := processortest.RunContext(t, ctx, New(), c).Err; err == nil {
+		t.Error("cancelled, and no error")
+	}
+}
+
+var _ processor.Processor = proc{}

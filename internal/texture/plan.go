@@ -1,0 +1,241 @@
+package texture
+
+import (
+	"fmt"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Plan is what texture will be made of some images: all that options leave open is decided.
+type Plan struct {
+	Use           string // never "auto"
+	Format        string // never "auto"
+	SRGB          bool
+	Width, Height int // of level 0
+
+	o      Options
+	images Images
+	format format
+	color  bool // red, green and blue are a colour or light, and alpha is alpha
+	spread bool // the one channel that is kept stands for red, green and blue
+}
+
+// NewPlan decides. Its errors are a [processor.Problem] where the options cannot be.
+func NewPlan(im Images, o Options) (*Plan, error) {
+	p := &Plan{Use: o.Use, o: o, images: im}
+	if p.Use == "auto" || p.Use == "" {
+		p.Use = "color"
+	}
+	if _, _, err := o.Key(); err != nil {
+		return nil, &processor.Problem{Code: string(diag.TextureCombination), Text: err.Error(), Hint: `write it as color_key = "#ff00ff"`}
+	}
+	if err := p.checkImages(); err != nil {
+		return nil, err
+	}
+	if err := p.chooseFormat(); err != nil {
+		return nil, err
+	}
+	width, height := im.Pictures[0].Size()
+	p.Width, p.Height = o.Size(width, height)
+	if im.Shape == Cube { // rounding cannot tell one side from the other, but be sure
+		p.Height = p.Width
+	}
+	return p, nil
+}
+
+// checkImages refuses what is no texture.
+func (p *Plan) checkImages() error {
+	pictures := p.images.Pictures
+	if len(pictures) == 0 {
+		return shapeProblem("", "there are no pictures")
+	}
+	width, height := pictures[0].Size()
+	if width < 1 || height < 1 || max(width, height) > maxSide {
+		return fmt.Errorf("an image of %d x %d pixels cannot be a texture: sides are 1 to %d", width, height, maxSide)
+	}
+	for i, pic := range pictures {
+		w, h := pic.Size()
+		if w != width || h != height {
+			return shapeProblem("make them the same size", "picture %d has %d x %d pixels, the first %d x %d", i+1, w, h, width, height)
+		}
+		if m := pic.Eight; m != nil && len(m.Pix) != 4*w*h {
+			return fmt.Errorf("%d bytes are no image of %d x %d pixels", len(m.Pix), w, h)
+		}
+	}
+	switch {
+	case p.images.Shape == Flat && len(pictures) != 1:
+		return fmt.Errorf("%d pictures are no flat texture", len(pictures))
+	case p.images.Shape == Cube && len(pictures) != 6:
+		return shapeProblem("", "a cube has 6 faces, not %d", len(pictures))
+	case p.images.Shape == Cube && width != height:
+		return shapeProblem("", "the faces of a cube are square, not %d x %d", width, height)
+	case len(pictures) > maxLayers:
+		return shapeProblem("", "%d pictures are more than the %d that a texture can have", len(pictures), maxLayers)
+	}
+	return nil
+}
+
+// maxLayers of an array, and slices of a volume: those of today's hardware.
+const maxLayers = 2048
+
+func shapeProblem(hint, text string, args ...any) error {
+	return &processor.Problem{Code: string(diag.TextureShape), Text: fmt.Sprintf(text, args...), Hint: hint}
+}
+
+func (p *Plan) chooseFormat() error {
+	o, name := p.o, p.o.Format
+	auto := p.auto()
+	switch {
+	case auto:
+		family := o.Family
+		if family == "" {
+			family = "none"
+		}
+		alpha := family != "none" && p.transparent()
+		name = choose(p.Use, family, alpha, p.grey(), p.images.Pictures[0].HDR)
+	case name == "bc1" && p.transparent():
+		name = "bc1a"
+	}
+	f, err := formatNamed(name)
+	if err != nil {
+		return err
+	}
+	p.format, p.Format = f, f.name
+	p.spread = auto && f.channels == 1
+	pictures := p.Use == "color" || p.Use == "ui"
+	// What is no sRGB is data, alpha included, unless something is to be multiplied by alpha: then alpha is alpha.
+	p.color = f.channels >= 3 && (pictures && (o.SRGB || o.Premultiply || f.float) || p.Use == "hdr")
+	p.SRGB = p.color && o.SRGB && !f.float
+	switch o.Container {
+	case "ktx2":
+	case "dds":
+		if f.dds == 0 {
+			return &processor.Problem{
+				Code: string(diag.TextureCombination), Text: fmt.Sprintf("a DDS file cannot hold format %q", f.name),
+				Hint: `use container = "ktx2", or a format of family "bc"`,
+			}
+		}
+	default:
+		return fmt.Errorf("texture container %q is unknown", o.Container)
+	}
+	return nil
+}
+
+// auto tells whether the format is left open.
+func (p *Plan) auto() bool { return p.o.Format == "auto" || p.o.Format == "" }
+
+// transparent tells whether anything shines through.
+func (p *Plan) transparent() bool {
+	if p.o.ColorKey != "" {
+		return true
+	}
+	for _, pic := range p.images.Pictures {
+		if pic.Eight == nil {
+			for i := 3; i < len(pic.Float.Pix); i += 4 {
+				if pic.Float.Pix[i] < 1 {
+					return true
+				}
+			}
+		} else if !pic.Eight.Opaque() {
+			return true
+		}
+	}
+	return false
+}
+
+// grey tells whether one channel says all; it is asked of masks alone.
+func (p *Plan) grey() bool {
+	if p.Use != "mask" {
+		return false
+	}
+	for _, pic := range p.images.Pictures {
+		if pic.Eight == nil || !pic.Eight.Grey() {
+			return false
+		}
+	}
+	return true
+}
+
+// premultiplies tells whether colours are multiplied by alpha.
+func (p *Plan) premultiplies() bool { return p.o.Premultiply && p.color && p.format.channels == 4 }
+
+// filter is how the images are made smaller.
+func (p *Plan) filter(workers int) pixel.Filter {
+	return pixel.Filter{
+		SRGB: p.SRGB, Weighted: p.color, Normal: p.Use == "normal",
+		Kernel: p.o.kernel(), Workers: workers,
+	}
+}
+
+// Warnings tell of options that do nothing beside others, and of what some hardware will refuse.
+func (p *Plan) Warnings() []processor.Problem {
+	var list []processor.Problem
+	add := func(code diag.Code, hint, text string, args ...any) {
+		list = append(list, processor.Problem{Code: string(code), Text: fmt.Sprintf(text, args...), Hint: hint})
+	}
+	o := p.o
+	if o.Premultiply && !p.premultiplies() && !(p.auto() && p.color) { // auto leaves alpha out where there is none
+		switch {
+		case p.format.channels < 4:
+			add(diag.TextureSettings, `leave premultiply out, or use format = "rgba8"`,
+				"premultiply does nothing with format %q, which has no %s", p.Format, missing(p.format.channels))
+		default:
+			add(diag.TextureSettings, `leave premultiply out, or say use = "color"`, "premultiply does nothing for %s", nouns[p.Use])
+		}
+	}
+	if o.GreenUp && p.Use != "normal" {
+		add(diag.TextureSettings, `leave green_up out, or say use = "normal"`, "green_up does nothing for a picture that is no normal map")
+	}
+	if o.AlphaCutoff > 0 && (!p.color || p.format.channels < 4 || p.format.float) {
+		add(diag.TextureSettings, "leave alpha_cutoff out", "alpha_cutoff does nothing for %s of format %q", nouns[p.Use], p.Format)
+	}
+	if o.Compress == "zstd" && o.Container == "dds" {
+		add(diag.TextureSettings, `leave compress out, or use container = "ktx2"`, "compress does nothing in a DDS file")
+	}
+	if o.Flip && p.images.Shape == Cube {
+		add(diag.TextureSettings, "leave flip out", "flip does nothing with a cube map, which has one orientation everywhere")
+	}
+	if p.color && p.format.channels == 3 && p.transparent() {
+		add(diag.TextureAlpha, `use "bc7", "bc3", "etc2a" or "astc6x6", or a picture without alpha`, "format %q drops the picture's alpha", p.Format)
+	}
+	if p.format.family == "bc" && (p.Width%4 != 0 || p.Height%4 != 0) {
+		add(diag.TextureOddSize, "set multiple_of = 4, or leave it if the game uses Vulkan or Metal alone",
+			"%d x %d is no multiple of 4, and Direct3D and WebGL refuse such textures of format %q", p.Width, p.Height, p.Format)
+	}
+	return list
+}
+
+// nouns are uses in a sentence.
+var nouns = map[string]string{
+	"color": "a picture of numbers", "ui": "a picture of numbers", "normal": "a normal map", "mask": "a mask", "hdr": "light", "data": "data",
+}
+
+// missing names what a format of one, two or three channels does not keep.
+func missing(channels int) string {
+	if channels < 3 {
+		return "colour and no alpha"
+	}
+	return "alpha"
+}
+
+// Directions tells whether most pixels of the first picture could be a direction: about as long as 1. All others are no normal map.
+func (p *Plan) Directions() bool {
+	m := p.images.Pictures[0].Bits(false)
+	good, all := 0, len(m.Pix)/4
+	for i := 0; i < len(m.Pix); i += 4 {
+		length := 0 // squared, with 255 for 1
+		for _, v := range m.Pix[i : i+2] {
+			length += (2*int(v) - 255) * (2*int(v) - 255)
+		}
+		z := 2*int(m.Pix[i+2]) - 255
+		// A file that has left blue out is as good, as long as red and green do not lead out of the circle.
+		if flat := length <= 72000 && (m.Pix[i+2] == 0 || m.Pix[i+2] == 255); flat || abs(length+z*z-255*255) < 255*255*2/5 {
+			good++
+		}
+	}
+	return 2*good >= all
+}
+
+func abs(n int) int { return max(n, -n) }
