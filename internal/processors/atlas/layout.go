@@ -103,9 +103,9 @@ type placed struct {
 	Path    string
 	Start   int // of its pixels among those of the image, in bytes
 	W, H    int
-	X, Y    int        // of the image itself, inside of its extrusion
-	Extrude int        `json:",omitempty"`
-	Turn    table.Turn `json:",omitempty"`
+	X, Y    int   // of the image itself, inside of its extrusion
+	Extrude int   `json:",omitempty"`
+	Turn    uint8 `json:",omitempty"` // a table.Turn, as a number
 }
 
 // sheet is the product "page-NAME" of the layout: what is where on one page.
@@ -343,7 +343,7 @@ func (l *layouter) pack(g plan, frames []*frame) error {
 		at = made.Places[i]
 		page := &l.pages[at.Page]
 		page.Images = append(page.Images, placed{
-			Path: f.path, Start: f.start, W: f.W, H: f.H, X: at.X, Y: at.Y, Extrude: g.extrude, Turn: l.turn(at),
+			Path: f.path, Start: f.start, W: f.W, H: f.H, X: at.X, Y: at.Y, Extrude: g.extrude, Turn: uint8(l.turn(at)),
 		})
 	}
 	for _, f := range frames {

@@ -81,7 +81,7 @@ func draw(job processor.Job, s sheet) (*pixel.Image, error) {
 		if _, err := files[i].ReadAt(src.Pix, int64(at.Start)); err != nil && err != io.EOF {
 			return nil, err
 		}
-		drawPart(page, turned(src, at.Turn), at)
+		drawPart(page, turned(src, table.Turn(at.Turn)), at)
 	}
 	return page, nil
 }
