@@ -26,6 +26,9 @@ type Input struct {
 	Custom     []processor.Info // the project's own
 }
 
+// folders that files lie in, sorted.
+func (in *Input) folders() []string { return foldersOf(in.Files) }
+
 // Build makes the assets. Messages come in the order of the rules, then of the ids, those about lines of one
 // file in the order of these lines, errors first; the table holds all that could be understood.
 func Build(in Input) (*Table, diag.List) {
@@ -164,7 +167,7 @@ func (b *builder) folderAssets() {
 		return
 	}
 	var chain []int32
-	for _, folder := range foldersOf(b.in.Files) {
+	for _, folder := range b.in.folders() {
 		chain = b.folders.match(chain[:0], folder, parent(folder))
 		if len(chain) == 0 {
 			continue
@@ -230,23 +233,29 @@ func (b *builder) fileAssets() {
 	b.assets = slices.Grow(b.assets, len(b.in.Files))
 	var chain []int32
 	for _, file := range b.in.Files {
-		folder := parent(file)
-		name := strings.TrimPrefix(file[len(folder):], "/")
-		if slices.Contains(notAssets, name) {
-			continue
-		}
-		chain = b.files.match(chain[:0], file, folder)
-		for _, i := range chain {
-			b.matched[i] = true
-		}
-		if len(b.claims) > 0 && b.belongs(file, folder, chain) {
-			continue
-		}
-		g := b.group(chain, b.byExtension(name), false)
-		if len(g.platforms) > 0 {
-			b.asset(chain, g, Asset{ID: file, Path: file})
-		}
+		chain = b.fileAsset(chain[:0], file)
 	}
+}
+
+// fileAsset adds a file's asset, if it is one. It gives the rules that match, in the room of chain.
+func (b *builder) fileAsset(chain []int32, file string) []int32 {
+	folder := parent(file)
+	name := strings.TrimPrefix(file[len(folder):], "/")
+	if slices.Contains(notAssets, name) {
+		return chain
+	}
+	chain = b.files.match(chain, file, folder)
+	for _, i := range chain {
+		b.matched[i] = true
+	}
+	if len(b.claims) > 0 && b.belongs(file, folder, chain) {
+		return chain
+	}
+	g := b.group(chain, b.byExtension(name), false)
+	if len(g.platforms) > 0 {
+		b.asset(chain, g, Asset{ID: file, Path: file})
+	}
+	return chain
 }
 
 // belongs gives a file to the nearest folder asset above it that takes it, unless a later

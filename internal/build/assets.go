@@ -23,26 +23,31 @@ import (
 
 // evaluate makes assets of the files and all rules. It also gives the paths of all source files, Kiln's own left out.
 func (p *Project) evaluate(t *source.Table) (*asset.Table, []string, diag.List) {
-	all := t.Paths()
-	paths := make([]string, 0, len(all))
+	paths, folders := sourcePaths(t)
 	var rules []project.Rule
 	var l diag.List
-	var folders []string
-	for _, f := range all {
-		switch path.Base(f) {
-		case project.RulesFile:
-			folders = append(folders, path.Dir(f))
-		case project.File:
-		default:
-			paths = append(paths, f)
-		}
-	}
 	for _, dir := range folders {
 		r, errs := p.folderRules(t, dir)
 		rules, l = append(rules, r...), append(l, errs...)
 	}
 	set, more := asset.Build(asset.Input{Files: paths, Project: p.Project, Rules: rules, Processors: p.builtin, Custom: p.own})
 	return set, paths, append(l, more...)
+}
+
+// sourcePaths are the paths of all source files, Kiln's own left out, and the folders that have rules.
+func sourcePaths(t *source.Table) (paths, withRules []string) {
+	all := t.Paths()
+	paths = make([]string, 0, len(all))
+	for _, f := range all {
+		switch path.Base(f) {
+		case project.RulesFile:
+			withRules = append(withRules, path.Dir(f))
+		case project.File:
+		default:
+			paths = append(paths, f)
+		}
+	}
+	return paths, withRules
 }
 
 // emptyFiles warns of assets that have no content: most often an export or a copy that was cut short. Names that begin with a
@@ -94,34 +99,27 @@ func (p *Project) folderRules(t *source.Table, dir string) ([]project.Rule, diag
 	return rules, l
 }
 
-// newWorld makes the tasks: one for each asset on each platform.
-func newWorld(p *Project, t *source.Table, set *asset.Table, blobs *cas.Store) *world {
-	w := &world{
-		table: t, prefixes: p.prefixes(), assets: set, blobs: blobs, dir: p.Dir, output: p.OutputDir(),
+// newWorld is a world without tasks.
+func newWorld(p *Project, t *source.Table, blobs *cas.Store) *world {
+	return &world{
+		table: t, prefixes: p.prefixes(), blobs: blobs, dir: p.Dir, outputDir: p.OutputDir(), procs: p.procs,
 		scratch: p.scratchDir(), reporter: silent{},
 		tasks: map[taskID]*task{}, byKey: map[engine.Key]*task{},
 		globs: map[string]digest.Hash{}, tools: map[string]*tool{}, vars: map[string]digest.Hash{},
 		outputs: map[string]state.Output{}, edited: map[string]source.Presence{},
 	}
+}
+
+// addAll makes the tasks: one for each asset on each platform.
+func (w *world) addAll(set *asset.Table) {
+	w.assets = set
+	w.names = func() *asset.Table { return set }
 	for k := range set.Assets {
 		a := &set.Assets[k]
 		for i := range a.Platforms {
-			tg := &a.Platforms[i]
-			pr := p.procs[tg.Processor]
-			nt := &task{asset: a, platform: tg.Platform, settings: tg.Settings, proc: pr}
-			nt.Key = engine.Key(nt.preimage().Sum())
-			nt.Name = taskName(a.ID, tg.Platform)
-			nt.Fingerprint = pr.fingerprint
-			if nt.Memory = pr.info.Memory; nt.Memory == 0 {
-				nt.Memory = defaultJobMemory
-			}
-			nt.Run = func(r *engine.Run) (engine.Output, error) { return w.run(nt, r) }
-			w.tasks[taskID{a, tg.Platform}] = nt
-			w.byKey[nt.Key] = nt
-			w.all = append(w.all, nt)
+			w.all = append(w.all, w.task(a, a.Platforms[i].Platform, ""))
 		}
 	}
-	return w
 }
 
 // defaultJobMemory is what a job is expected to need if nobody knows better, in bytes; the contract of a processor says so.
@@ -132,6 +130,9 @@ func (t *task) preimage() *digest.Builder {
 	b := digest.Build("job")
 	if t.asset.Collides != "" {
 		b.Str("collides", t.asset.Collides)
+	}
+	if t.part != "" {
+		b.Str("part", t.part)
 	}
 	return b.Str("processor", t.proc.info.Name).Str("asset", t.asset.ID).Str("uuid", t.asset.UUID).
 		Str("path", t.asset.Path).Str("platform", t.platform).Str("settings", string(t.asset.On(t.platform).Canonical))

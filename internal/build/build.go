@@ -61,6 +61,7 @@ type Summary struct {
 // JobReport tells what became of one job.
 type JobReport struct {
 	Asset, Platform, Processor string
+	Part                       string // of the asset's job; "" for the job itself
 	State                      engine.State
 	Failed                     bool
 	Why                        engine.Reason
@@ -84,14 +85,18 @@ type session struct {
 	req    Request
 	start  time.Time
 	prev   *state.Snapshot // nil: none
+	before before          // what build takes out of it
 	traces *state.Traces
 	w      *world
-	pres   []source.Presence // of prev.Outputs
+	pres   map[string]source.Presence // outputs of prev that are not as they were; nil as long as nobody has looked
 
 	wanted   []*task // of this build
 	messages diag.List
 	notes    diag.List // of this build alone: the next one does not tell them again
 	results  []*engine.Result
+	ran      map[engine.Key]*engine.Result // by short, which then could not go on
+	live     []*task                       // that the project has: those of the world, and the parts that their traces ask for
+	parts    map[*task][]*task             // by the asset's own job
 	number   uint64
 	stopped  bool
 	killed   bool            // the build before did not come to its end, or left something lying about
@@ -99,6 +104,12 @@ type session struct {
 	hashes   []digest.Hash   // of prev.Sources as they were: a build goes on with that table if no file changed
 	unplaced map[*task]bool  // tasks whose outputs could not be written
 	known    map[string]bool // files in the output tree that Kiln put there
+}
+
+// before is what a build that looks at everything wants to know of the one before it.
+type before struct {
+	outputs []state.Output
+	tasks   []state.TaskState
 }
 
 // Build builds. The caller holds the lock. Asset errors are in the report; the error is for what
@@ -139,6 +150,9 @@ func (s *session) run(ctx context.Context) (*Report, error) {
 		if err := s.begin(); err != nil {
 			return nil, err
 		}
+	}
+	if r, err := s.short(ctx, table); r != nil || err != nil {
+		return r, err
 	}
 	return s.build(ctx, table)
 }
@@ -199,35 +213,16 @@ func (s *session) signature() digest.Hash {
 // no rule is evaluated, no trace read.
 func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	prev := s.prev
-	if s.killed || prev == nil || contents || !prev.Whole || prev.Mirrored != prev.Build || s.req.Force || len(s.req.Patterns) > 0 || len(s.req.Platforms) > 0 || prev.Signature != s.signature() {
+	if contents || !s.goesOn() {
 		return nil
 	}
-	if s.pres == nil {
-		s.pres = s.compareOutputs()
-	}
-	for _, p := range s.pres {
-		if p != source.Same {
-			return nil
-		}
-	}
-	for _, v := range prev.Variables {
-		if envHash(v.Name) != v.Value {
-			return nil
-		}
-	}
-	for _, in := range prev.Tools {
-		if !toolSame(s.p.Dir, in) {
-			return nil
-		}
-	}
-	if !contentdb.Intact(s.p.DatabasePath()) {
+	if !s.outputsSame() || !s.worldSame() {
 		return nil
 	}
 	if stats {
-		next := *prev
-		next.Sources = t
-		if err := state.WriteSnapshot(s.p.snapshotPath(), &next); err != nil {
-			return nil // the long way round says what is wrong
+		changes, ok := folderChanges(prev.Sources, t)
+		if !ok || s.append(&state.Delta{Head: prev.Head, Folders: changes}) != nil {
+			return nil // the long way round writes everything, or says what is wrong
 		}
 	}
 	tt := prev.Totals
@@ -238,16 +233,67 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	}
 }
 
-func (s *session) compareOutputs() []source.Presence {
-	seen := make([]source.Seen, len(s.prev.Outputs))
-	for i := range seen {
-		seen[i] = source.Seen{File: s.prev.Outputs[i].File, Stat: s.prev.Outputs[i].Stat}
+// goesOn tells whether the build before this one was of everything and came to its end, and this one is of everything again, by the same
+// rules and processors.
+func (s *session) goesOn() bool {
+	prev := s.prev
+	return !s.killed && prev != nil && prev.Whole && prev.Mirrored == prev.Build && !s.req.Force && s.whole() && prev.Signature == s.signature()
+}
+
+// outputsSame tells whether all outputs are as the build before left them.
+func (s *session) outputsSame() bool {
+	if s.pres == nil {
+		s.pres = s.compareOutputs()
 	}
-	return source.Compare(s.p.OutputDir(), seen, s.p.workers(s.req.Workers))
+	return len(s.pres) == 0
+}
+
+// worldSame tells whether all else that jobs looked at, besides files, is as it was, and the database there.
+func (s *session) worldSame() bool {
+	for _, v := range s.prev.Variables {
+		if envHash(v.Name) != v.Value {
+			return false
+		}
+	}
+	for _, in := range s.prev.Tools {
+		if !toolSame(s.p.Dir, in) {
+			return false
+		}
+	}
+	return contentdb.Intact(s.p.DatabasePath())
+}
+
+func (s *session) compareOutputs() map[string]source.Presence {
+	o := s.prev.Outputs
+	return source.Compare(s.p.OutputDir(), o.Folders(), o.Folder, s.p.workers(s.req.Workers))
+}
+
+// readBefore takes everything out of the snapshot. If it turns out to be damaged, there was none.
+func (s *session) readBefore() {
+	if s.prev == nil {
+		return
+	}
+	outputs, err := s.prev.Outputs.All()
+	var tasks *state.Tasks
+	if err == nil {
+		tasks, err = s.prev.Tasks()
+	}
+	if err != nil {
+		s.warnState(err.Error())
+		s.prev = nil
+		return
+	}
+	s.before = before{outputs: outputs}
+	for _, t := range tasks.All() {
+		if !t.Gone {
+			s.before.tasks = append(s.before.tasks, t)
+		}
+	}
 }
 
 // build is the long way: rules, traces, engine, outputs, state, database.
 func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
+	s.readBefore()
 	if s.prev != nil {
 		for i := range s.prev.Sources.Files {
 			s.hashes = append(s.hashes, s.prev.Sources.Files[i].Hash)
@@ -281,6 +327,7 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 		return nil, err
 	}
 	s.stopped = slices.ContainsFunc(s.results, func(r *engine.Result) bool { return r.Trace == nil })
+	s.findLive()
 	r := s.finish()
 	if err := s.save(r); err != nil {
 		return r, err
@@ -316,26 +363,30 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 	s.messages = append(append(s.messages, s.p.warnings...), l...)
 	s.messages = append(s.messages, t.Report(s.p.prefixes())...)
 	s.messages = append(s.messages, s.p.emptyFiles(t, set)...)
-	w := newWorld(s.p, t, set, blobs)
+	w := newWorld(s.p, t, blobs)
+	w.addAll(set)
 	w.reporter = s.req.Reporter
 	w.paths = func() []string { return paths }
 	s.w = w
 	if s.prev != nil {
-		if s.pres == nil {
-			s.pres = s.compareOutputs()
-		}
-		for i, o := range s.prev.Outputs {
-			if s.pres[i] == source.Same {
+		s.outputsSame()
+		for _, o := range s.before.outputs {
+			if p := s.pres[o.File]; p == source.Same {
 				w.outputs[o.File] = o
 			} else {
-				w.edited[o.File] = s.pres[i]
+				w.edited[o.File] = p
 			}
 		}
-		for _, in := range s.prev.Tools {
-			w.tools[in.Name] = &tool{path: in.Path, stat: in.Stat, hash: in.Hash}
-		}
+		s.knownTools()
 	}
 	return nil
+}
+
+// knownTools tells the world which programs were found in the build before.
+func (s *session) knownTools() {
+	for _, in := range s.prev.Tools {
+		s.w.tools[in.Name] = &tool{path: in.Path, stat: in.Stat, hash: in.Hash}
+	}
 }
 
 // choose picks the tasks that are asked for.
@@ -355,7 +406,7 @@ func (s *session) choose() error {
 		for i := range a.Platforms {
 			platform := a.Platforms[i].Platform
 			if len(s.req.Platforms) == 0 || slices.Contains(s.req.Platforms, platform) {
-				s.wanted = append(s.wanted, s.w.tasks[taskID{a, platform}])
+				s.wanted = append(s.wanted, s.w.task(a, platform, ""))
 			}
 		}
 	}
@@ -375,6 +426,11 @@ func (s *session) runEngine(ctx context.Context) error {
 		Workers: s.p.workers(s.req.Workers), Memory: s.p.memoryLimit(), Force: s.req.Force, FailFast: s.req.FailFast, DryRun: s.req.DryRun,
 		Build: s.number,
 	}, tasks)
+	for i, r := range s.results {
+		if ran := s.ran[r.Task.Key]; ran != nil && r.State == engine.Held && r.Trace.ID == ran.Trace.ID {
+			s.results[i] = ran
+		}
+	}
 	return err
 }
 
@@ -405,6 +461,7 @@ func (s *session) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.readBefore()
 	if err := s.openTraces(true); err != nil {
 		return err
 	}
@@ -428,7 +485,7 @@ func (s *session) countAssets() int {
 
 func (s *session) jobReport(r *engine.Result) JobReport {
 	t := s.w.byKey[r.Task.Key]
-	j := JobReport{Asset: t.asset.ID, Platform: t.platform, Processor: t.proc.info.Name, State: r.State, Why: r.Why}
+	j := JobReport{Asset: t.asset.ID, Platform: t.platform, Part: t.part, Processor: t.proc.info.Name, State: r.State, Why: r.Why}
 	if r.Trace != nil {
 		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds
 	}
@@ -453,8 +510,18 @@ func (r *Report) count(res *engine.Result) {
 	if res.Trace.Outcome != engine.Succeeded {
 		sum.Failed++
 	}
-	sum.Products += len(res.Trace.Products)
-	for i := range res.Trace.Products {
-		sum.Bytes += res.Trace.Products[i].Size
+	products, bytes := countProducts(res.Trace)
+	sum.Products += products
+	sum.Bytes += bytes
+}
+
+// countProducts counts a trace's products, those that are not hidden.
+func countProducts(tr *engine.Trace) (products int, bytes int64) {
+	for i := range tr.Products {
+		if tr.Products[i].File != "" {
+			products++
+			bytes += tr.Products[i].Size
+		}
 	}
+	return products, bytes
 }

@@ -41,11 +41,9 @@ func Explain(r engine.Reason) string {
 func ObservationText(o engine.Observation) string {
 	switch o.Kind {
 	case engine.Outline:
-		_, a := splitSubject(o.Subject)
-		return "the list of products of " + a
+		return "the list of products of " + SubjectName(o)
 	case engine.Content:
-		_, a := splitSubject(o.Subject)
-		return "a product of " + a
+		return "a product of " + SubjectName(o)
 	case sawFile:
 		return o.Subject
 	case sawExists:
@@ -121,8 +119,19 @@ func KindName(o engine.Observation) string {
 // SubjectName is an observation's subject without the platform.
 func SubjectName(o engine.Observation) string {
 	if o.Kind < engine.FirstLeaf {
-		_, a := splitSubject(o.Subject)
+		_, a, part := splitSubject(o.Subject)
+		if part != "" {
+			return a + partMark + part
+		}
 		return a
 	}
 	return o.Subject
+}
+
+// neededAsset is the other asset that an observation is of, by id or path; "" if it is of a part of its own asset, or of no asset.
+func neededAsset(o engine.Observation) string {
+	if _, a, part := splitSubject(o.Subject); o.Kind == engine.Outline && part == "" {
+		return a
+	}
+	return ""
 }

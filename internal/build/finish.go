@@ -13,12 +13,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // wish is an output as it should be.
@@ -32,7 +34,7 @@ type wish struct {
 func (s *session) finish() *Report {
 	r := &Report{Stopped: s.stopped}
 	wishes, clashes := s.wishes()
-	for _, t := range s.w.all {
+	for _, t := range s.live {
 		s.messages = append(s.messages, clashes[t]...)
 	}
 	s.removeStale(wishes)
@@ -43,10 +45,9 @@ func (s *session) finish() *Report {
 		if clashes[t] != nil || s.unplaced[t] {
 			if res.Trace != nil && res.Trace.Outcome == engine.Succeeded {
 				r.Summary.Failed++
-				r.Summary.Products -= len(res.Trace.Products)
-				for i := range res.Trace.Products {
-					r.Summary.Bytes -= res.Trace.Products[i].Size
-				}
+				products, bytes := countProducts(res.Trace)
+				r.Summary.Products -= products
+				r.Summary.Bytes -= bytes
 			}
 		}
 		if res.State == engine.Ran || res.State == engine.Stopped {
@@ -59,6 +60,84 @@ func (s *session) finish() *Report {
 	return r
 }
 
+// findLive finds the tasks that the project has: those of its assets, and the parts that these, or other parts, asked for when they ran. Results of
+// parts that nobody asks for any more are dropped.
+func (s *session) findLive() {
+	byKey := make(map[engine.Key]*engine.Result, len(s.results))
+	for _, res := range s.results {
+		byKey[res.Task.Key] = res
+	}
+	held := s.heldBefore()
+	s.parts = map[*task][]*task{}
+	s.live = make([]*task, 0, len(s.w.all))
+	live := make(map[engine.Key]bool, len(s.w.all))
+	var visit func(main, t *task)
+	visit = func(main, t *task) {
+		if live[t.Key] {
+			return
+		}
+		live[t.Key] = true
+		s.live = append(s.live, t)
+		if t != main {
+			s.parts[main] = append(s.parts[main], t)
+		}
+		if _, ok := t.proc.Processor.(processor.Parter); !ok {
+			return
+		}
+		for _, tr := range s.tracesNow(t, byKey[t.Key], held) {
+			for _, p := range s.w.partsIn(t, tr) {
+				visit(main, p)
+			}
+		}
+	}
+	for _, t := range s.w.all {
+		visit(t, t)
+	}
+	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool { return !live[r.Task.Key] })
+}
+
+// partsIn are the parts of its own asset's job that a task asked for.
+func (w *world) partsIn(t *task, tr *engine.Trace) []*task {
+	var parts []*task
+	for i := range tr.Observations {
+		if o := &tr.Observations[i]; o.Kind == engine.Outline {
+			if _, _, part := splitSubject(o.Subject); part != "" {
+				if p := w.task(t.asset, t.platform, part); p != nil {
+					parts = append(parts, p)
+				}
+			}
+		}
+	}
+	return parts
+}
+
+// tracesNow are the traces whose products are a task's: that of its result, and maybe the last good one; or that of the build before.
+func (s *session) tracesNow(t *task, res *engine.Result, held map[engine.Key]uint64) []*engine.Trace {
+	if res == nil || res.Trace == nil {
+		if tr := s.traceByID(t.Key, held[t.Key]); tr != nil {
+			return []*engine.Trace{tr}
+		}
+		return nil
+	}
+	now := []*engine.Trace{res.Trace}
+	if res.Trace.Outcome != engine.Succeeded && s.req.LastGood {
+		if good := s.lastGood(s.traces.Traces(t.Key)); good != nil {
+			now = append(now, good)
+		}
+	}
+	return now
+}
+
+// traceByID finds a kept trace, or gives nil.
+func (s *session) traceByID(k engine.Key, id uint64) *engine.Trace {
+	for _, tr := range s.traces.Traces(k) {
+		if tr.ID == id {
+			return tr
+		}
+	}
+	return nil
+}
+
 // wishes are all files that the output tree should hold, by file in lower case; and the tasks that want a file which another one wants too.
 func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
 	byKey := make(map[engine.Key]*engine.Result, len(s.results))
@@ -66,11 +145,14 @@ func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
 		byKey[res.Task.Key] = res
 	}
 	before := s.heldBefore()
-	wishes := make(map[string]wish, len(s.w.all))
+	wishes := make(map[string]wish, len(s.live))
 	clashes := map[*task]diag.List{}
-	for _, t := range s.w.all {
+	for _, t := range s.live {
 		products, settled := s.productsOf(t, byKey[t.Key], before)
 		for i := range products {
+			if products[i].File == "" {
+				continue
+			}
 			low := strings.ToLower(products[i].File)
 			other, taken := wishes[low]
 			if !taken {
@@ -133,8 +215,8 @@ func (s *session) heldBefore() map[engine.Key]uint64 {
 	if s.prev == nil || s.complete() {
 		return nil
 	}
-	held := make(map[engine.Key]uint64, len(s.prev.Tasks))
-	for _, ts := range s.prev.Tasks {
+	held := make(map[engine.Key]uint64, len(s.before.tasks))
+	for _, ts := range s.before.tasks {
 		held[ts.Key] = ts.Trace
 	}
 	return held
@@ -142,16 +224,14 @@ func (s *session) heldBefore() map[engine.Key]uint64 {
 
 // complete tells whether this build decided every task of the project: it was asked for everything, and nothing stopped it.
 func (s *session) complete() bool {
-	return s.whole() && !s.stopped && len(s.results) == len(s.w.all)
+	return s.whole() && !s.stopped
 }
 
 // productsOf is what a task put into the output tree. A task that this build did not decide keeps what it had.
 func (s *session) productsOf(t *task, res *engine.Result, before map[engine.Key]uint64) (ps []engine.Product, settled bool) {
 	if res == nil || res.Trace == nil {
-		for _, tr := range s.traces.Traces(t.Key) {
-			if tr.ID == before[t.Key] {
-				return tr.Products, true
-			}
+		if tr := s.traceByID(t.Key, before[t.Key]); tr != nil {
+			return tr.Products, true
 		}
 		return nil, true
 	}
@@ -180,11 +260,11 @@ func (s *session) lastGood(traces []*engine.Trace) *engine.Trace {
 // traces that are newer than it: those of a build that was killed. What is left of them is noted in s.known.
 func (s *session) removeStale(wishes map[string]wish) {
 	s.known = s.knownOutputs()
-	parts, files := s.undecided()
+	open, files := s.undecided()
 	for _, f := range slices.Sorted(maps.Keys(s.known)) {
 		wi, ok := wishes[strings.ToLower(f)]
 		platform, _, _ := strings.Cut(f, "/")
-		if ok && wi.product.File == f || parts[platform] && !files[f] {
+		if ok && wi.product.File == f || open[platform] && !files[f] {
 			continue
 		}
 		delete(s.w.outputs, f)
@@ -211,7 +291,7 @@ func (s *session) undecided() (platforms, files map[string]bool) {
 	for _, res := range s.results {
 		decided[res.Task.Key] = res.Trace != nil
 	}
-	for _, t := range s.w.all {
+	for _, t := range s.live {
 		if !decided[t.Key] {
 			platforms[t.platform] = true
 			continue
@@ -253,7 +333,7 @@ func (s *session) removeOutput(file string) error {
 func (s *session) knownOutputs() map[string]bool {
 	known := map[string]bool{}
 	if s.prev != nil {
-		for _, o := range s.prev.Outputs {
+		for _, o := range s.before.outputs {
 			known[o.File] = true
 		}
 	}
@@ -262,6 +342,7 @@ func (s *session) knownOutputs() map[string]bool {
 			known[f] = true
 		}
 	}
+	defer delete(known, "") // hidden products
 	if since := s.settled(); s.traces.LastBuild() > since {
 		for _, k := range s.traces.Keys() {
 			for _, tr := range s.traces.Traces(k) {
@@ -312,9 +393,29 @@ func (s *session) placeAll(wishes map[string]wish) {
 	}
 }
 
-// collect gathers all messages: what is wrong with the project and its files, then failures, root causes first, then warnings.
-// What is said of several platforms alike is said once.
-func (s *session) collect() diag.List {
+// spoken is a trace with something to tell, and whose it is.
+type spoken struct {
+	t  *task
+	tr *engine.Trace
+}
+
+// spoken are the results that have something to tell.
+func (s *session) spoken(results []*engine.Result) []spoken {
+	var said []spoken
+	for _, res := range results {
+		if res.Trace != nil && len(res.Trace.Messages) > 0 {
+			said = append(said, spoken{s.w.byKey[res.Task.Key], res.Trace})
+		}
+	}
+	return said
+}
+
+// collect gathers all messages.
+func (s *session) collect() diag.List { return s.sortMessages(s.spoken(s.results)) }
+
+// sortMessages puts first what is wrong with the project and its files, then failures, root causes first, then warnings; those of jobs in the order
+// of assets and platforms. What is said of several platforms alike is said once.
+func (s *session) sortMessages(said []spoken) diag.List {
 	var own, needs, warnings diag.List
 	seen := map[string]bool{}
 	sort := func(l diag.List) {
@@ -335,10 +436,9 @@ func (s *session) collect() diag.List {
 		}
 	}
 	sort(s.messages)
-	for _, res := range s.results {
-		if res.Trace != nil {
-			sort(s.messagesOf(res.Trace))
-		}
+	slices.SortStableFunc(said, func(a, b spoken) int { return s.order(a.t, b.t) })
+	for _, x := range said {
+		sort(s.messagesOf(x.tr))
 	}
 	if s.w.unsettled {
 		warnings = append(warnings, diag.Warningf(diag.SourceChanged, diag.Pos{}, "source files changed while they were built").WithHint("build again"))
@@ -348,40 +448,62 @@ func (s *session) collect() diag.List {
 
 // save writes snapshot and database.
 func (s *session) save(r *Report) error {
-	next := &state.Snapshot{
-		Signature: s.signature(), Project: s.p.text, Build: s.number, Sources: s.w.table,
-		Whole:  s.complete() && !r.Stopped && !s.w.unsettled && len(s.unplaced) == 0 && !s.passing(),
-		Totals: state.Totals{Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes},
-	}
-	if s.prev != nil {
-		next.Mirrored = s.prev.Mirrored
-	}
-	next.Messages = encodeMessages(slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code == diag.StateDamaged }))
+	next := &state.Image{Head: s.head(r), Sources: s.w.table}
+	next.Whole = s.complete() && !r.Stopped && !s.w.unsettled && len(s.unplaced) == 0 && !s.passing()
+	next.Plain = s.plain()
 	s.saveOutputs(next)
 	for _, name := range slices.Sorted(maps.Keys(s.w.tools)) {
 		t := s.w.tools[name]
 		if s.complete() && !t.found {
 			continue // nobody looks for it any more
 		}
-		next.Tools = append(next.Tools, state.Tool{Name: name, Path: t.path, Stat: t.stat, Hash: t.hash})
+		next.Tools = append(next.Tools, t.state(name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.w.vars)) {
 		next.Variables = append(next.Variables, state.Variable{Name: name, Value: s.w.vars[name]})
 	}
-	next.Tasks = s.taskStates()
+	s.saveTasks(next)
 	s.leave()
 	if r.Stopped {
 		next.Mirrored = 0 // the database tells of a build before, and what it lacks is not kept track of
 	} else {
 		s.mirror(r, next)
 	}
+	s.saveHeads(next)
 	if err := state.WriteSnapshot(s.p.snapshotPath(), next); err != nil {
 		return err
 	}
+	return s.end()
+}
+
+// head is what the snapshot says of a build besides its tables.
+func (s *session) head(r *Report) state.Head {
+	h := state.Head{
+		Signature: s.signature(), Project: s.p.text, Build: s.number,
+		Totals: state.Totals{Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes},
+	}
+	if s.prev != nil {
+		h.Mirrored = s.prev.Mirrored
+	}
+	h.Messages = encodeMessages(slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code == diag.StateDamaged }))
+	return h
+}
+
+// end takes away the mark that a build is under way.
+func (s *session) end() error {
 	if s.w.untidy && s.p.removeTemps() != nil || s.untidy {
 		return nil // the next build tries again
 	}
 	return removeAll(s.p.underWayPath())
+}
+
+// plain tells whether nothing is to be said but what jobs have to say, and no two assets' ids collide.
+func (s *session) plain() bool {
+	return len(s.messages) == 0 && !slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Collides != "" })
+}
+
+func (t *tool) state(name string) state.Tool {
+	return state.Tool{Name: name, Path: t.path, Stat: t.stat, Hash: t.hash}
 }
 
 // passing tells whether some job failed in a way that may pass, so that it must be tried again although nothing changes.
@@ -393,7 +515,7 @@ func (s *session) passing() bool {
 
 // saveOutputs notes all outputs as they are now. Those that are there although they should not be, or not as they should be, are
 // noted without a stat, which none is equal to.
-func (s *session) saveOutputs(next *state.Snapshot) {
+func (s *session) saveOutputs(next *state.Image) {
 	next.Outputs = make([]state.Output, 0, len(s.w.outputs))
 	for _, o := range s.w.outputs {
 		next.Outputs = append(next.Outputs, o)
@@ -406,45 +528,93 @@ func (s *session) saveOutputs(next *state.Snapshot) {
 	slices.SortFunc(next.Outputs, func(a, b state.Output) int { return strings.Compare(a.File, b.File) })
 }
 
-// taskStates says which trace of each task holds now.
-func (s *session) taskStates() []state.TaskState {
+// saveTasks notes which trace of each task holds now, and what these looked at. Keys of tasks that are no more, but of which there are traces,
+// come last.
+func (s *session) saveTasks(next *state.Image) {
 	held := s.heldBefore()
-	if held == nil {
-		held = make(map[engine.Key]uint64, len(s.results))
-	}
+	byKey := make(map[engine.Key]*engine.Trace, len(s.results))
 	for _, res := range s.results {
-		if res.Trace != nil {
-			held[res.Task.Key] = res.Trace.ID
+		byKey[res.Task.Key] = res.Trace
+	}
+	next.Tasks = make([]state.TaskState, 0, len(s.live))
+	globs := map[string]int{}
+	for _, t := range s.live {
+		tr := byKey[t.Key]
+		id, ok := held[t.Key]
+		if tr != nil {
+			id, ok = tr.ID, true
+		}
+		if !ok {
+			continue
+		}
+		if tr == nil {
+			tr = s.traceByID(t.Key, id)
+		}
+		number := len(next.Tasks)
+		next.Tasks = append(next.Tasks, state.TaskState{Subject: t.subject(), Key: t.Key, Trace: id, Speaks: speaks(tr)})
+		if tr != nil {
+			next.Edges, next.Globs = addEdges(next.Edges, next.Globs, globs, tr, number)
 		}
 	}
-	states := make([]state.TaskState, 0, len(s.w.all))
-	for _, t := range s.w.all {
-		if id, ok := held[t.Key]; ok {
-			states = append(states, state.TaskState{Key: t.Key, Trace: id})
+	seen := make(map[engine.Key]bool, len(next.Tasks))
+	for i := range next.Tasks {
+		seen[next.Tasks[i].Key] = true
+	}
+	for _, k := range s.traces.Keys() {
+		if !seen[k] {
+			next.Tasks = append(next.Tasks, state.TaskState{Key: k, Gone: true})
 		}
 	}
-	return states
+}
+
+// saveHeads notes where in the log the traces are.
+func (s *session) saveHeads(next *state.Image) {
+	for i := range next.Tasks {
+		next.Tasks[i].Head = s.traces.Head(next.Tasks[i].Key)
+	}
+	next.Log = s.traces.Mark()
+}
+
+// speaks tells whether a trace has something to say, or tells of a failure.
+func speaks(tr *engine.Trace) bool {
+	return tr != nil && (tr.Outcome != engine.Succeeded || len(tr.Messages) > 0)
+}
+
+// addEdges adds what a trace looked at.
+func addEdges(edges []state.Edge, globs []state.Glob, known map[string]int, tr *engine.Trace, number int) ([]state.Edge, []state.Glob) {
+	for i := range tr.Observations {
+		o := &tr.Observations[i]
+		switch o.Kind {
+		case sawFile, sawExists:
+			edges = append(edges, state.Edge{Subject: state.Subject(state.PathSubject, o.Subject), Task: number})
+		case sawAsset:
+			edges = append(edges, state.Edge{Subject: state.Subject(state.AssetSubject, o.Subject), Task: number})
+		case engine.Outline:
+			edges = append(edges, state.Edge{Subject: state.Subject(state.TaskSubject, o.Subject), Task: number})
+		case sawGlob:
+			at, ok := known[o.Subject]
+			if !ok {
+				at = len(globs)
+				known[o.Subject] = at
+				globs = append(globs, state.Glob{Pattern: o.Subject})
+			}
+			globs[at].Tasks = append(globs[at].Tasks, number)
+		}
+	}
+	return edges, globs
 }
 
 // leave notes that the traces of tasks which the project has no more were used until now.
 func (s *session) leave() {
-	if s.prev == nil {
-		return
+	live := make(map[engine.Key]bool, len(s.live))
+	for _, t := range s.live {
+		live[t.Key] = true
 	}
-	all := s.w.all
-	for _, was := range s.prev.Tasks {
-		if len(all) > 0 && all[0].Key == was.Key { // nearly always: the order is the same
-			all = all[1:]
-			continue
-		}
-		if s.w.byKey[was.Key] == nil {
+	for _, was := range s.before.tasks {
+		if !live[was.Key] {
 			if traces := s.traces.Traces(was.Key); len(traces) > 0 {
 				s.traces.Use(was.Key, traces[0])
 			}
-			continue
-		}
-		for len(all) > 0 && all[0].Key != was.Key {
-			all = all[1:]
 		}
 	}
 }
@@ -466,3 +636,6 @@ func envHash(name string) digest.Hash {
 	}
 	return digest.Build("env").Str("value", v).Sum()
 }
+
+// sortedKeys are a map's keys in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

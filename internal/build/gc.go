@@ -91,12 +91,13 @@ func (s *session) needed(log *state.Traces) map[traceID]*engine.Trace {
 		}
 	}
 	if s.prev != nil {
-		for _, was := range s.prev.Tasks {
+		for _, was := range s.before.tasks {
 			ids[traceID{was.Key, was.Trace}] = true
 		}
 	}
-	needed := make(map[traceID]*engine.Trace, len(s.w.all))
-	for _, t := range s.w.all {
+	s.findLive()
+	needed := make(map[traceID]*engine.Trace, len(s.live))
+	for _, t := range s.live {
 		for i, tr := range log.Traces(t.Key) {
 			if id := (traceID{t.Key, tr.ID}); i == 0 || ids[id] {
 				needed[id] = tr
@@ -133,7 +134,7 @@ func (s *session) unneeded(log *state.Traces, needed map[traceID]*engine.Trace) 
 	var last time.Time
 	if info, err := os.Stat(s.p.snapshotPath()); err == nil && s.prev != nil {
 		last = info.ModTime()
-		for _, was := range s.prev.Tasks {
+		for _, was := range s.before.tasks {
 			atLast[traceID{was.Key, was.Trace}] = true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
@@ -300,7 +301,7 @@ func (j *job) Glob(pattern string) ([]string, error) {
 func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 	subjects := make([]string, len(ids))
 	for i, id := range ids {
-		subjects[i] = subject(j.t.platform, id)
+		subjects[i] = subject(j.t.platform, id, "")
 		j.sawAsset(id) // its UUID is in the answer, and not in what the engine sees of it
 	}
 	needed, err := j.run.Need(subjects...)
@@ -309,12 +310,11 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 	}
 	all := make([][]processor.Product, len(ids))
 	for i, ps := range needed {
-		a := find(j.w.assets, ids[i])
+		a := j.w.find(ids[i])
 		for _, p := range ps {
-			all[i] = append(all[i], processor.Product{
-				AssetID: a.ID, UUID: a.UUID, Name: p.Name, SubID: p.SubID, Type: p.Type,
-				File: strings.TrimPrefix(p.File, j.t.platform+"/"),
-			})
+			if p.File != "" {
+				all[i] = append(all[i], j.product(a, "", p))
+			}
 		}
 	}
 	return all, nil
@@ -331,7 +331,7 @@ func (j *job) needError(err error, ids []string) error {
 		return err
 	}
 	for _, id := range ids {
-		if find(j.w.assets, id) == nil {
+		if j.w.find(id) == nil {
 			m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.asset.Path)}, "%s%q", noAsset, id)
 			return fmt.Errorf("%w: %w", m, fs.ErrNotExist)
 		}
@@ -339,13 +339,43 @@ func (j *job) needError(err error, ids []string) error {
 	return err
 }
 
-// Parts brings parts of the asset's own work up to date.
 func (j *job) Parts(names ...string) ([][]processor.Product, error) {
-	return nil, errors.ErrUnsupported
+	if _, ok := j.t.proc.Processor.(processor.Parter); !ok {
+		return nil, fmt.Errorf("processor %q makes no parts: it has no method Part", j.t.proc.info.Name)
+	}
+	subjects := make([]string, len(names))
+	for i, name := range names {
+		if name == "" || strings.Contains(name, "\x00") {
+			return nil, fmt.Errorf("%q is no name of a part", name)
+		}
+		subjects[i] = subject(j.t.platform, j.t.asset.ID, name)
+	}
+	needed, err := j.run.Need(subjects...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]processor.Product, len(names))
+	for i, ps := range needed {
+		for _, p := range ps {
+			all[i] = append(all[i], j.product(j.t.asset, names[i], p))
+		}
+	}
+	return all, nil
+}
+
+// product is an engine's product in the words of processors.
+func (j *job) product(a *asset.Asset, part string, p engine.Product) processor.Product {
+	return processor.Product{
+		AssetID: a.ID, UUID: a.UUID, Name: p.Name, SubID: p.SubID, Type: p.Type,
+		File: strings.TrimPrefix(p.File, j.t.platform+"/"), Part: part,
+	}
 }
 
 func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
-	s := subject(j.t.platform, p.AssetID)
+	if p.Part != "" && p.AssetID != j.t.asset.ID {
+		return nil, fmt.Errorf("product %q of a part of %q: parts are for their own asset: %w", p.Name, p.AssetID, fs.ErrNotExist)
+	}
+	s := subject(j.t.platform, p.AssetID, p.Part)
 	needed, err := j.run.Need(s)
 	if err != nil {
 		return nil, j.needError(err, []string{p.AssetID})
@@ -365,7 +395,7 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 
 func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
 	j.sawAsset(assetID)
-	a := find(j.w.assets, assetID)
+	a := j.w.find(assetID)
 	if a == nil {
 		return processor.Reference{}, fmt.Errorf("asset %q: %w", assetID, fs.ErrNotExist)
 	}
@@ -439,7 +469,11 @@ func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
 	if out.Name != "" {
 		file += "." + out.Name
 	}
-	w := &writer{j: j, out: out, file: file + out.Extension, refs: refs, blob: j.w.blobs.Create()}
+	file += out.Extension
+	if out.Hidden {
+		file = ""
+	}
+	w := &writer{j: j, out: out, file: file, refs: refs, blob: j.w.blobs.Create()}
 	j.mu.Lock()
 	j.writers = append(j.writers, w)
 	j.mu.Unlock()
@@ -519,7 +553,7 @@ func (j *job) result() ([]engine.Product, error) {
 	slices.SortFunc(ps, func(a, b engine.Product) int { return strings.Compare(a.Name, b.Name) })
 	for i := range ps {
 		for k := range i {
-			if ps[k].SubID != ps[i].SubID && ps[k].File != ps[i].File {
+			if ps[k].SubID != ps[i].SubID && (ps[k].File != ps[i].File || ps[i].File == "") {
 				continue
 			}
 			m := diag.Errorf(diag.ProductClash, diag.Pos{File: j.display(j.t.asset.Path)}, "processor %q wrote product %q twice", j.t.proc.info.Name, ps[i].Name)

@@ -41,6 +41,8 @@ func (j *job) messages(err error) diag.List {
 	case errors.As(err, &cycle):
 		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Ring)).
 			WithHint("break the ring: one of these must do without the next")}
+	case errors.As(err, &need) && taskAsset(need.Root) == j.t.asset.ID:
+		return nil // a part of the same asset has said why
 	case errors.As(err, &need):
 		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", taskAsset(need.Name))
 		if need.Root != need.Name {
@@ -119,13 +121,22 @@ func (j *job) problem(p *processor.Problem) *diag.Message {
 }
 
 // taskName is a task for people; taskAsset is its asset alone.
-func taskName(asset, platform string) string { return fmt.Sprintf("%s [%s]", asset, platform) }
+func taskName(asset, platform, part string) string {
+	if part != "" {
+		asset += partMark + part
+	}
+	return asset + " [" + platform + "]"
+}
+
+// partMark stands between an asset and a part of its job.
+const partMark = " ▸ "
 
 func taskAsset(name string) string {
 	if i := strings.LastIndex(name, " ["); i >= 0 {
-		return name[:i]
+		name = name[:i]
 	}
-	return name
+	asset, _, _ := strings.Cut(name, partMark)
+	return asset
 }
 
 // noAsset begins the message about an asset that is missing; its name follows.
@@ -138,7 +149,7 @@ func (s *session) messagesOf(tr *engine.Trace) diag.List {
 	for _, m := range l {
 		if name, ok := strings.CutPrefix(m.Text, noAsset); ok && m.Code == diag.AssetMissing {
 			if name, err := strconv.Unquote(name); err == nil {
-				if like := nearest(s.w.assets, name); like != "" {
+				if like := nearest(s.w.names(), name); like != "" {
 					m.WithHint("did you mean %q?", like)
 				}
 			}

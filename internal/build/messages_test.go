@@ -154,16 +154,16 @@ func TestStateMessages(t *testing.T) {
 			s := []byte(p.read(".kiln/snapshot"))
 			s[8] = 77
 			p.write(".kiln/snapshot", string(s))
-		}, ".kiln: warning[K0211]: the snapshot of files has version 77, not 1; all files are looked at\n"},
+		}, ".kiln: warning[K0211]: the snapshot of files has version 77, not 2; all files are looked at\n"},
 		{"traces", func(p *fixture) { p.write(".kiln/traces", "what is this?"); p.remove("build/pc/a.txt") }, ".kiln: warning[K0211]: the trace log is not one; it was begun anew\n"},
 		{"other traces", func(p *fixture) {
 			s := []byte(p.read(".kiln/traces"))
 			s[8] = 77
 			p.write(".kiln/traces", string(s))
 			p.remove("build/pc/a.txt")
-		}, ".kiln: warning[K0211]: the trace log has version 77, not 2; it was begun anew\n"},
-		{"traces cut off", func(p *fixture) { p.write(".kiln/traces", p.read(".kiln/traces")[:20]); p.remove("build/pc/a.txt") },
-			".kiln: warning[K0211]: the trace log is damaged at byte 12; what follows was dropped\n"},
+		}, ".kiln: warning[K0211]: the trace log has version 77, not 3; it was begun anew\n"},
+		{"traces cut off", func(p *fixture) { p.write(".kiln/traces", p.read(".kiln/traces")[:30]); p.remove("build/pc/a.txt") },
+			".kiln: warning[K0211]: the trace log is damaged at byte 24; what follows was dropped\n"},
 		{"database", func(p *fixture) {
 			p.remove(".kiln/content.db-wal")
 			p.write(".kiln/content.db", strings.Repeat("what is this?", 100))
@@ -231,7 +231,9 @@ func TestVerify(t *testing.T) {
 				p.must(err)
 				i, _, _ := snap.Sources.Find("a.txt")
 				snap.Sources.Files[i].Hash = digest.Of([]byte("what it was"))
-				p.must(state.WriteSnapshot(p.path(".kiln/snapshot"), snap))
+				im, err := snap.Image()
+				p.must(err)
+				p.must(state.WriteSnapshot(p.path(".kiln/snapshot"), im))
 			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

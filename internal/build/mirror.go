@@ -21,7 +21,7 @@ import (
 
 // mirror tells the content database what changed since the build it knows of. next.Mirrored is set if it now knows of this one;
 // otherwise a warning says why not, and the next build hands in everything.
-func (s *session) mirror(r *Report, next *state.Snapshot) {
+func (s *session) mirror(r *Report, next *state.Image) {
 	err := s.mirrorOnce(r, next)
 	if errors.Is(err, contentdb.ErrDamaged) { // it has been set aside
 		next.Mirrored = 0
@@ -35,7 +35,7 @@ func (s *session) mirror(r *Report, next *state.Snapshot) {
 	}
 }
 
-func (s *session) mirrorOnce(r *Report, next *state.Snapshot) error {
+func (s *session) mirrorOnce(r *Report, next *state.Image) error {
 	db, opened, err := contentdb.Open(s.p.DatabasePath())
 	if err != nil {
 		return err
@@ -48,14 +48,7 @@ func (s *session) mirrorOnce(r *Report, next *state.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	start := contentdb.Start{
-		Number: int64(s.number), Started: s.start, After: int64(next.Mirrored), Project: s.p.Name, Output: s.p.Output,
-		Kiln: s.p.cfg.Version, Platforms: s.p.PlatformNames(), Building: s.req.Platforms,
-	}
-	for i := range s.p.Roots {
-		start.Roots = append(start.Roots, s.p.Roots[i].Path)
-	}
-	b, err := db.Begin(start)
+	b, err := db.Begin(s.mirrorStart(next.Mirrored))
 	if err != nil {
 		return err
 	}
@@ -72,6 +65,18 @@ func (s *session) mirrorOnce(r *Report, next *state.Snapshot) error {
 	return nil
 }
 
+// mirrorStart is what the database is told first; after is the build that it tells of as yet.
+func (s *session) mirrorStart(after uint64) contentdb.Start {
+	start := contentdb.Start{
+		Number: int64(s.number), Started: s.start, After: int64(after), Project: s.p.Name, Output: s.p.Output,
+		Kiln: s.p.cfg.Version, Platforms: s.p.PlatformNames(), Building: s.req.Platforms,
+	}
+	for i := range s.p.Roots {
+		start.Roots = append(start.Roots, s.p.Roots[i].Path)
+	}
+	return start
+}
+
 func (s *session) mirrorSummary(r *Report) contentdb.Summary {
 	sum := contentdb.Summary{
 		Seconds: r.Summary.Seconds, Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Built: r.Summary.Built, Reused: r.Summary.Reused,
@@ -85,7 +90,10 @@ func (s *session) mirrorSummary(r *Report) contentdb.Summary {
 
 // tasksGone tells whether tasks that the database may know of are no more.
 func (s *session) tasksGone() bool {
-	return s.prev != nil && (!s.prev.Whole || slices.ContainsFunc(s.prev.Tasks, func(ts state.TaskState) bool { return s.w.byKey[ts.Key] == nil }))
+	return s.prev != nil && (!s.prev.Whole || slices.ContainsFunc(s.before.tasks, func(ts state.TaskState) bool {
+		_, _, part := splitSubject(ts.Subject)
+		return part == "" && s.w.byKey[ts.Key] == nil
+	}))
 }
 
 // goneAssets are those that the database knows and the project no longer has.
@@ -150,11 +158,11 @@ func (s *session) mirrorParcels(b *contentdb.Build) {
 }
 
 // mirrorAssets hands in the assets with a job whose trace is another than in the build that the database knows of.
-func (s *session) mirrorAssets(b *contentdb.Build, next *state.Snapshot) {
-	known := map[state.TaskState]bool{}
+func (s *session) mirrorAssets(b *contentdb.Build, next *state.Image) {
+	known := map[traceID]bool{}
 	if s.prev != nil && !b.Everything() {
-		for _, ts := range s.prev.Tasks {
-			known[ts] = true
+		for _, ts := range s.before.tasks {
+			known[traceID{ts.Key, ts.Trace}] = true
 		}
 	}
 	held := make(map[engine.Key]uint64, len(next.Tasks))
@@ -165,45 +173,81 @@ func (s *session) mirrorAssets(b *contentdb.Build, next *state.Snapshot) {
 	for _, res := range s.results {
 		traces[res.Task.Key] = res.Trace
 	}
+	trace := func(t *task) *engine.Trace {
+		if tr := traces[t.Key]; tr != nil {
+			return tr
+		}
+		return s.traceByID(t.Key, held[t.Key])
+	}
+	other := func(t *task) bool {
+		id, ok := held[t.Key]
+		if tr := traces[t.Key]; tr != nil && tr.Outcome != engine.Succeeded {
+			return true // its messages may be others although the trace is the same
+		}
+		return ok && (id == 0 || !known[traceID{t.Key, id}])
+	}
 	fewer := s.tasksGone()
 	for k := range s.w.assets.Assets {
 		a := &s.w.assets.Assets[k]
 		changed := b.Everything() || fewer && len(a.Platforms) < len(s.p.Platforms)
 		for i := range a.Platforms {
-			t := s.w.tasks[taskID{a, a.Platforms[i].Platform}]
-			id, ok := held[t.Key]
-			if tr := traces[t.Key]; tr != nil && tr.Outcome != engine.Succeeded {
-				changed = true // its messages may be others although the trace is the same
-			}
-			changed = changed || ok && (id == 0 || !known[state.TaskState{Key: t.Key, Trace: id}])
+			t := s.w.task(a, a.Platforms[i].Platform, "")
+			changed = changed || other(t) || slices.ContainsFunc(s.parts[t], other)
 		}
 		if changed {
-			b.Put(s.assetRecord(a, held, traces, b.Everything()))
+			b.Put(s.assetRecord(a, trace, b.Everything()))
 		}
 	}
 }
 
-func (s *session) assetRecord(a *asset.Asset, held map[engine.Key]uint64, traces map[engine.Key]*engine.Trace, everything bool) contentdb.Asset {
+// assetRecord is an asset with its jobs, and what their parts made in theirs.
+func (s *session) assetRecord(a *asset.Asset, trace func(*task) *engine.Trace, everything bool) contentdb.Asset {
 	rec := contentdb.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder, Processor: a.Processor}
 	for i := range a.Platforms {
 		platform := a.Platforms[i].Platform
 		if !everything && len(s.req.Platforms) > 0 && !slices.Contains(s.req.Platforms, platform) {
 			continue // its records stay as they are
 		}
-		t := s.w.tasks[taskID{a, platform}]
-		tr := traces[t.Key]
+		t := s.w.task(a, platform, "")
+		tr := trace(t)
 		if tr == nil {
-			for _, old := range s.traces.Traces(t.Key) {
-				if old.ID == held[t.Key] {
-					tr = old
-				}
+			continue
+		}
+		job := s.jobRecord(t, tr)
+		for _, p := range s.parts[t] {
+			if tr := trace(p); tr != nil {
+				s.addPart(&job, p, tr)
 			}
 		}
-		if tr != nil {
-			rec.Jobs = append(rec.Jobs, s.jobRecord(t, tr))
-		}
+		rec.Jobs = append(rec.Jobs, job)
 	}
 	return rec
+}
+
+// addPart adds what a part of a job looked at and made to the job's record.
+func (s *session) addPart(job *contentdb.Job, p *task, tr *engine.Trace) {
+	part := s.jobRecord(p, tr)
+	after := 0
+	if n := len(job.Observations); n > 0 {
+		after = job.Observations[n-1].Group
+	}
+	for _, o := range part.Observations {
+		o.Group += after
+		job.Observations = append(job.Observations, o)
+	}
+	for _, n := range part.Needs {
+		if !slices.Contains(job.Needs, n) {
+			job.Needs = append(job.Needs, n)
+		}
+	}
+	for _, x := range part.Products {
+		if !slices.ContainsFunc(job.Products, func(o contentdb.Product) bool { return o.SubID == x.SubID }) {
+			job.Products = append(job.Products, x)
+		}
+	}
+	job.Diagnostics = append(job.Diagnostics, part.Diagnostics...)
+	job.Seconds += part.Seconds
+	job.PeakMemory = max(job.PeakMemory, part.PeakMemory)
 }
 
 func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
@@ -217,17 +261,22 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 		if !o.Joined {
 			group++
 		}
+		if _, _, part := splitSubject(o.Subject); o.Kind < engine.FirstLeaf && part != "" {
+			continue // of the same job
+		}
 		job.Observations = append(job.Observations, contentdb.Observation{
 			Group: group, Kind: contentdb.Kind(KindName(*o)), Subject: SubjectName(*o), Hash: o.Value,
 		})
-		if o.Kind == engine.Outline {
-			if a := find(s.w.assets, SubjectName(*o)); a != nil && !slices.Contains(job.Needs, a.ID) {
+		if name := neededAsset(*o); name != "" {
+			if a := s.w.find(name); a != nil && !slices.Contains(job.Needs, a.ID) {
 				job.Needs = append(job.Needs, a.ID)
 			}
 		}
 	}
 	for i := range tr.Products {
-		job.Products = append(job.Products, productRecord(t.platform, &tr.Products[i]))
+		if tr.Products[i].File != "" {
+			job.Products = append(job.Products, productRecord(t.platform, &tr.Products[i]))
+		}
 	}
 	for _, m := range s.messagesOf(tr) {
 		d := contentdb.Diagnostic{Message: *m}

@@ -31,7 +31,8 @@ func (p *Project) Verify(ctx context.Context) (*Verified, error) {
 	if err := s.readSnapshot(); err != nil {
 		return nil, err
 	}
-	v := &Verified{Messages: s.messages}
+	v := &Verified{Messages: slices.Clone(s.messages)}
+	told := len(s.messages)
 	blobs, err := cas.Open(p.casDir())
 	if err != nil {
 		return nil, err
@@ -45,18 +46,23 @@ func (p *Project) Verify(ctx context.Context) (*Verified, error) {
 		v.Messages = append(v.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "%s", reason).
 			WithHint("the next build makes it anew"))
 	}
-	if s.prev == nil {
+	if s.readBefore(); s.prev == nil {
+		v.Messages = append(v.Messages, s.messages[told:]...)
 		return v, nil
 	}
 	before := len(v.Messages)
-	v.products(ctx, p, s.prev)
+	s.before.outputs = v.products(ctx, p, s.before.outputs)
 	v.sources(ctx, p, s.prev)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if len(v.Messages) > before {
-		s.prev.Whole = false
-		return v, state.WriteSnapshot(p.snapshotPath(), s.prev)
+		next, err := s.prev.Image()
+		if err != nil {
+			return v, removeAll(p.snapshotPath())
+		}
+		next.Outputs, next.Whole = s.before.outputs, false
+		return v, state.WriteSnapshot(p.snapshotPath(), next)
 	}
 	return v, nil
 }
@@ -76,9 +82,9 @@ func (v *Verified) blobs(ctx context.Context, blobs *cas.Store) error {
 
 func blobName(h digest.Hash) string { return ".kiln/cas/" + h.String()[:2] + "/" + h.String()[2:] }
 
-// products compares outputs that look untouched with what they should be.
-func (v *Verified) products(ctx context.Context, p *Project, prev *state.Snapshot) {
-	prev.Outputs = slices.DeleteFunc(prev.Outputs, func(o state.Output) bool {
+// products compares outputs that look untouched with what they should be, and gives those that are.
+func (v *Verified) products(ctx context.Context, p *Project, outputs []state.Output) []state.Output {
+	return slices.DeleteFunc(outputs, func(o state.Output) bool {
 		if ctx.Err() != nil {
 			return false
 		}

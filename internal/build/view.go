@@ -161,6 +161,7 @@ func (p *Project) Clean(state bool) (int, error) {
 	if err := s.openTraces(true); err != nil {
 		return 0, err
 	}
+	s.readBefore()
 	n, err := s.removeOutputs()
 	if err != nil || !state {
 		return n, errors.Join(err, removeAll(p.snapshotPath()))
@@ -189,7 +190,7 @@ func removeAll(path string) error {
 func (r *Report) JobNames() []string {
 	names := make([]string, len(r.Jobs))
 	for i, j := range r.Jobs {
-		names[i] = taskName(j.Asset, j.Platform)
+		names[i] = taskName(j.Asset, j.Platform, j.Part)
 	}
 	slices.Sort(names)
 	return names

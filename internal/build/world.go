@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -25,6 +26,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // What a job may look at, besides other assets' products. The numbers are in the trace log.
@@ -37,37 +39,42 @@ const (
 	sawEnv                              // value of an environment variable
 )
 
-// task is one job: an asset, a platform, a processor with settings.
+// task is one job: an asset, a platform, a processor with settings; or a part of it.
 type task struct {
 	engine.Task
 	asset    *asset.Asset
 	platform string
+	part     string // "" for the asset's own job
 	settings any
 	proc     *installed
 }
 
 // world answers the engine's questions out of one scan of the source files, and runs jobs.
 type world struct {
-	table    *source.Table
-	prefixes []string // by root: what stands before a path when people see it
-	assets   *asset.Table
-	blobs    *cas.Store
-	dir      string // of the project
-	output   string // absolute
-	scratch  string // folder for the jobs' scratch folders
-	tasks    map[taskID]*task
-	byKey    map[engine.Key]*task
-	all      []*task // by asset, then platform
-	reporter Reporter
+	table     *source.Table
+	prefixes  []string      // by root: what stands before a path when people see it
+	assets    *asset.Table  // all, or nil if only single ones are looked for, with finder
+	finder    *asset.Finder // else nil
+	procs     map[string]*installed
+	blobs     *cas.Store
+	dir       string // of the project
+	outputDir string // absolute
+	scratch   string // folder for the jobs' scratch folders
+	tasks     map[taskID]*task
+	byKey     map[engine.Key]*task
+	all       []*task // by asset, then platform; parts are not among them
+	reporter  Reporter
 
-	paths func() []string // all visible source paths, sorted
+	paths func() []string     // all visible source paths, sorted
+	names func() *asset.Table // all assets, whatever it costs
 
 	mu        sync.Mutex // all below
 	globs     map[string]digest.Hash
 	tools     map[string]*tool
 	vars      map[string]digest.Hash
-	outputs   map[string]state.Output    // files in the output tree that are as they should be
-	edited    map[string]source.Presence // those that are not
+	outputs   map[string]state.Output    // files in the output tree that are as they should be; see output
+	before    *state.Outputs             // where to look for those that are not in outputs; may be nil
+	edited    map[string]source.Presence // those that are not, or no more
 	unsettled bool                       // a file changed between two looks at it in this build
 	untidy    bool                       // an output could not be put in place: what was to become it may lie beside
 
@@ -75,30 +82,78 @@ type world struct {
 }
 
 type taskID struct {
-	asset    *asset.Asset
-	platform string
+	asset          *asset.Asset
+	platform, part string
 }
 
-// subject names an asset, by id or path, on a platform, as the engine hands it around.
-func subject(platform, asset string) string { return platform + "\x00" + asset }
-
-func splitSubject(s string) (platform, asset string) {
-	platform, asset, _ = strings.Cut(s, "\x00")
-	return platform, asset
-}
-
-// Resolve finds the task for a subject.
-func (w *world) Resolve(s string) *engine.Task {
-	platform, name := splitSubject(s)
-	a := find(w.assets, name)
-	if a == nil {
-		return nil
+// subject names an asset, by id or path, on a platform, and maybe a part of its job, as the engine hands it around.
+func subject(platform, asset, part string) string {
+	s := platform + "\x00" + asset
+	if part != "" {
+		s += "\x00" + part
 	}
-	if t := w.tasks[taskID{a, platform}]; t != nil {
+	return s
+}
+
+func splitSubject(s string) (platform, asset, part string) {
+	platform, asset, _ = strings.Cut(s, "\x00")
+	asset, part, _ = strings.Cut(asset, "\x00")
+	return platform, asset, part
+}
+
+// find finds the asset that a name means: its id, its path, or a folder's path without the slash.
+func (w *world) find(name string) *asset.Asset {
+	if w.finder != nil {
+		return w.finder.Find(name)
+	}
+	return find(w.assets, name)
+}
+
+// Resolve finds the task for a subject. The engine calls it for one subject at a time.
+func (w *world) Resolve(s string) *engine.Task {
+	if t := w.taskFor(s); t != nil {
 		return &t.Task
 	}
 	return nil
 }
+
+func (w *world) taskFor(s string) *task {
+	platform, name, part := splitSubject(s)
+	a := w.find(name)
+	if a == nil {
+		return nil
+	}
+	return w.task(a, platform, part)
+}
+
+// task is an asset's job on a platform, or a part of it; nil if there is no such job, or its processor makes no parts.
+func (w *world) task(a *asset.Asset, platform, part string) *task {
+	id := taskID{a, platform, part}
+	if t := w.tasks[id]; t != nil {
+		return t
+	}
+	on := a.On(platform)
+	if on == nil {
+		return nil
+	}
+	pr := w.procs[on.Processor]
+	if _, parts := pr.Processor.(processor.Parter); part != "" && !parts {
+		return nil
+	}
+	t := &task{asset: a, platform: platform, part: part, settings: on.Settings, proc: pr}
+	t.Key = engine.Key(t.preimage().Sum())
+	t.Name = taskName(a.ID, platform, part)
+	t.Fingerprint = pr.fingerprint
+	if t.Memory = pr.info.Memory; t.Memory == 0 {
+		t.Memory = defaultJobMemory
+	}
+	t.Run = func(r *engine.Run) (engine.Output, error) { return w.run(t, r) }
+	w.tasks[id], w.byKey[t.Key] = t, t
+	return t
+}
+
+// subject is what a task is asked for by.
+func (t *task) subject() string { return subject(t.platform, t.asset.ID, t.part) }
 
 var present = digest.Build("present").Sum()
 
@@ -138,7 +193,7 @@ func (w *world) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 
 // assetHash is that of an asset's UUID, or zero if there is none.
 func (w *world) assetHash(name string) digest.Hash {
-	if a := find(w.assets, name); a != nil {
+	if a := w.find(name); a != nil {
 		return digest.Of([]byte(a.UUID))
 	}
 	return digest.Hash{}
@@ -241,17 +296,35 @@ func (w *world) Available(t *engine.Trace) (string, bool) {
 	for i := range t.Products {
 		p := &t.Products[i]
 		w.mu.Lock()
-		out, ok := w.outputs[p.File]
-		edited := w.edited[p.File] == source.Differs
+		out, ok := w.output(p.File)
+		edited := p.File != "" && w.edited[p.File] == source.Differs
 		w.mu.Unlock()
 		if ok && out.Hash == p.Hash {
 			continue
 		}
 		if !w.blobs.Has(p.Hash, p.Size) || edited && w.blobs.Verify(p.Hash) != nil {
-			return p.File, false
+			return cmp.Or(p.File, p.Name), false
 		}
 	}
 	return "", true
+}
+
+// output is what is known of a file in the output tree that is as it should be. w.mu is held.
+func (w *world) output(file string) (state.Output, bool) {
+	out, ok := w.outputs[file]
+	if ok || w.before == nil || file == "" || w.edited[file] != source.Same {
+		return out, ok
+	}
+	out, ok, err := w.before.Find(file)
+	return out, ok && err == nil
+}
+
+// forget says that an output is not as it should be. w.mu is held.
+func (w *world) forget(file string) {
+	delete(w.outputs, file)
+	if w.before != nil {
+		w.edited[file] = source.Missing
+	}
 }
 
 // Planned, Started, Finished and Suspended pass on what people want to see.
@@ -280,13 +353,16 @@ func (w *world) Finished(r *engine.Result) {
 
 // place makes an output what its product says, if it is not.
 func (w *world) place(p *engine.Product) error {
+	if p.File == "" {
+		return nil // hidden
+	}
 	w.mu.Lock()
-	out, ok := w.outputs[p.File]
+	out, ok := w.output(p.File)
 	w.mu.Unlock()
 	if ok && out.Hash == p.Hash {
 		return nil
 	}
-	abs := filepath.Join(w.output, filepath.FromSlash(p.File))
+	abs := filepath.Join(w.outputDir, filepath.FromSlash(p.File))
 	if err := w.blobs.Materialise(p.Hash, abs); err != nil {
 		w.mu.Lock()
 		w.untidy = true
@@ -309,14 +385,16 @@ func (w *world) content(p engine.Product) ([]byte, error) {
 	if err == nil {
 		return data, nil
 	}
-	data, oerr := os.ReadFile(filepath.Join(w.output, filepath.FromSlash(p.File)))
-	if oerr == nil && digest.Of(data) == p.Hash {
-		_, err := w.blobs.Put(data)
-		return data, err
+	if p.File != "" {
+		data, oerr := os.ReadFile(filepath.Join(w.outputDir, filepath.FromSlash(p.File)))
+		if oerr == nil && digest.Of(data) == p.Hash {
+			_, err := w.blobs.Put(data)
+			return data, err
+		}
+		w.mu.Lock()
+		w.forget(p.File)
+		w.mu.Unlock()
 	}
-	w.mu.Lock()
-	delete(w.outputs, p.File)
-	w.mu.Unlock()
 	return nil, diag.Errorf(diag.BlobDamaged, diag.Pos{File: p.File}, "the product was lost or damaged since it was made").
 		WithHint("build again: the job that makes it runs then")
 }
@@ -367,7 +445,11 @@ func (w *world) process(t *task, j *job) (err error) {
 		}
 		return source.LFS(j.display(t.asset.Path))
 	}
-	err = t.proc.Process(j.run.Context(), j)
+	if t.part != "" {
+		err = t.proc.Processor.(processor.Parter).Part(j.run.Context(), j, t.part)
+	} else {
+		err = t.proc.Process(j.run.Context(), j)
+	}
 	if errors.Is(err, command.ErrMoment) {
 		return asPassing(err)
 	}

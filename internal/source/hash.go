@@ -35,6 +35,9 @@ func (t *Table) Know(i Index, st Stat, h digest.Hash, now time.Time) {
 	defer t.mu.Unlock()
 	f := &t.Files[i]
 	f.Stat, f.Hash, f.Racy = st, h, racy(st.MTime, now)
+	if t.since != nil {
+		t.learnt = append(t.learnt, i)
+	}
 }
 
 // Hash is the content hash of a file. It reads the file only if the hash is not known.

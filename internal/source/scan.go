@@ -91,6 +91,7 @@ type folder struct {
 	unread bool      // its ignore file cannot be read
 	force  bool      // what prev has of it is not to be trusted
 	gone   bool
+	as     int // 1 + the number of the folder of prev that it is in every way; 0: of none
 }
 
 // sub is a folder in a folder.
@@ -213,9 +214,17 @@ func (s *scan) lookFile(in *Folder, d dir, old *File) (File, listing) {
 func (s *scan) takeOver() {
 	for i := range s.prev.Folders {
 		f := &folder{Folder: s.prev.Folders[i]}
-		f.files = s.filesNow(i)
+		f.files, f.as = s.filesNow(i), s.same(i)
 		s.kept = append(s.kept, f)
 	}
+}
+
+// same is folder.as for a folder that need not be listed.
+func (s *scan) same(i int) int {
+	if s.found[i].files != nil {
+		return 0
+	}
+	return i + 1
 }
 
 // filesNow are the entries of a folder of prev that need not be listed.
@@ -289,6 +298,7 @@ func (s *scan) visit(f *folder) []*folder {
 		f.files = nil
 		return s.list(f)
 	}
+	f.as = s.same(i)
 	subs := make([]*folder, len(s.below[i]))
 	for k, j := range s.below[i] {
 		_, name := split(s.prev.Folders[j].Path)
@@ -421,9 +431,16 @@ func (s *scan) compare(t *Table) (contents, stats bool) {
 	}
 	contents = len(t.Folders) != len(s.prev.Folders) || len(t.Files) != len(s.prev.Files)
 	var pairs [][2]Index // entries that differ, then and now
+	shape := len(t.Folders) == len(s.prev.Folders)
 	for i := range t.Folders {
+		if as := s.kept[i].as; as > 0 {
+			shape = shape && as == i+1
+			continue
+		}
+		t.others = append(t.others, i)
 		now := &folder{Folder: t.Folders[i]}
 		j, ok := s.known(now)
+		shape = shape && ok && i == j
 		if !ok {
 			contents = true
 			continue
@@ -432,6 +449,9 @@ func (s *scan) compare(t *Table) (contents, stats bool) {
 		stats = stats || old.Stat != now.Stat || old.Racy != now.Racy
 		more, differ := pair(s.prev, &old, t, &now.Folder)
 		pairs, contents = append(pairs, more...), contents || differ
+	}
+	if shape {
+		t.since = s.prev
 	}
 	var differs, other atomic.Bool
 	s.parallel(len(pairs), func(k int) {

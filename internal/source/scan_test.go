@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -355,23 +357,25 @@ func TestLinksBehindLinks(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	dir := tree(t, map[string]string{"a": "1", "d/b": "2", "d/c": "3", "d/e/f": "4", "is/file": "5"})
-	seen := []Seen{{File: "a"}, {File: "d/b"}, {File: "d/c"}, {File: "d/e/f"}, {File: "d/no"}, {File: "is/file/x"}, {File: "no/x"}, {File: "is"}}
+	seen := []string{"a", "d/b", "d/c", "d/e/f", "d/no", "is/file/x", "no/x", "is"}
+	stats := make([]Stat, len(seen))
 	for i := range seen {
-		if st, mode, err := StatPath(filepath.Join(dir, filepath.FromSlash(seen[i].File))); err == nil && mode == 0 {
-			seen[i].Stat = st
+		if st, mode, err := StatPath(filepath.Join(dir, filepath.FromSlash(seen[i]))); err == nil && mode == 0 {
+			stats[i] = st
 		}
+	}
+	each := func(i int) (string, iter.Seq2[string, Stat]) { // a folder for each file, though some are the same
+		folder, name := split(seen[i])
+		return folder, func(yield func(string, Stat) bool) { yield(name, stats[i]) }
 	}
 	if err := os.Link(filepath.Join(dir, "d", "c"), filepath.Join(dir, "other-name")); err != nil {
 		t.Fatal(err) // changes the change time, which is not compared
 	}
 	put(t, dir, map[string]string{"d/b": "22"})
-	want := []Presence{Same, Differs, Same, Same, Missing, Missing, Missing, Differs}
+	want := map[string]Presence{"d/b": Differs, "d/no": Missing, "is/file/x": Missing, "no/x": Missing, "is": Differs}
 	for _, workers := range []int{0, 1, 8} {
-		got := Compare(dir, seen, workers)
-		for i := range want {
-			if got[i] != want[i] {
-				t.Errorf("%d workers, %s: %d, not %d", workers, seen[i].File, got[i], want[i])
-			}
+		if got := Compare(dir, len(seen), each, workers); !maps.Equal(got, want) {
+			t.Errorf("%d workers: %v, not %v", workers, got, want)
 		}
 	}
 	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
@@ -380,10 +384,10 @@ func TestCompare(t *testing.T) {
 	if err := os.Symlink("d/c", filepath.Join(dir, "a")); err != nil {
 		t.Skip("no symbolic links here")
 	}
-	if got := Compare(dir, seen[:1], 1); got[0] != Differs {
-		t.Errorf("a link in the place of a file: %d", got[0])
+	if got := Compare(dir, 1, each, 1); got["a"] != Differs {
+		t.Errorf("a link in the place of a file: %v", got)
 	}
-	if got := Compare(filepath.Join(dir, "nowhere"), seen, 2); got[0] != Missing || got[7] != Missing {
+	if got := Compare(filepath.Join(dir, "nowhere"), len(seen), each, 2); got["a"] != Missing || got["is"] != Missing {
 		t.Errorf("no folder at all: %v", got)
 	}
 }

@@ -1,8 +1,8 @@
 package source
 
 import (
+	"iter"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -16,66 +16,46 @@ const (
 	Missing
 )
 
-// Seen is a file as it was.
-type Seen struct {
-	File string // below some folder, forward slashes
-	Stat Stat
-}
-
-// Compare tells for each of many files below a folder whether it is as it was seen: size, modification time and inode. The change time
-// is left out, since it changes when another name is linked to the file. Neighbours in one folder cost less than others.
-func Compare(base string, seen []Seen, workers int) []Presence {
-	out := make([]Presence, len(seen))
-	const batch = 512
+// Compare tells which of many files are not as they were seen, by path below base: size, modification time and inode. The change time
+// is left out, since it changes when another name is linked to the file. Folder gives the path of each of a number of folders, and
+// the files that were seen there.
+func Compare(base string, folders int, folder func(int) (string, iter.Seq2[string, Stat]), workers int) map[string]Presence {
+	differ := map[string]Presence{}
+	var mu sync.Mutex
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range min(max(1, workers), (len(seen)+batch-1)/batch) {
+	for range min(max(1, workers), folders) {
 		wg.Go(func() {
-			for {
-				from := int(next.Add(batch)) - batch
-				if from >= len(seen) {
-					return
-				}
-				to := min(from+batch, len(seen))
-				compare(base, seen[from:to], out[from:to])
+			for i := int(next.Add(1)) - 1; i < folders; i = int(next.Add(1)) - 1 {
+				path, files := folder(i)
+				compareFolder(filepath.Join(base, filepath.FromSlash(path)), files, func(name string, p Presence) {
+					mu.Lock()
+					differ[join(path, name)] = p
+					mu.Unlock()
+				})
 			}
 		})
 	}
 	wg.Wait()
-	return out
+	return differ
 }
 
-func compare(base string, seen []Seen, out []Presence) {
-	for i := 0; i < len(seen); {
-		folder, _ := split(seen[i].File)
-		n := 1
-		for i+n < len(seen) {
-			if f, _ := split(seen[i+n].File); f != folder {
-				break
-			}
-			n++
-		}
-		compareFolder(filepath.Join(base, filepath.FromSlash(folder)), seen[i:i+n], out[i:i+n])
-		i += n
-	}
-}
-
-func compareFolder(abs string, seen []Seen, out []Presence) {
+func compareFolder(abs string, files iter.Seq2[string, Stat], differs func(string, Presence)) {
 	d, err := openDir(abs, true)
 	if err != nil {
-		for i := range out {
-			out[i] = Missing
+		for name := range files {
+			differs(name, Missing)
 		}
 		return
 	}
 	defer d.close()
-	for i := range seen {
-		st, mode, err := d.stat(seen[i].File[strings.LastIndexByte(seen[i].File, '/')+1:])
+	for name, was := range files {
+		st, mode, err := d.stat(name)
 		switch {
 		case err != nil:
-			out[i] = Missing
-		case mode != 0 || st.Size != seen[i].Stat.Size || st.MTime != seen[i].Stat.MTime || st.Inode != seen[i].Stat.Inode:
-			out[i] = Differs
+			differs(name, Missing)
+		case mode != 0 || st.Size != was.Size || st.MTime != was.MTime || st.Inode != was.Inode:
+			differs(name, Differs)
 		}
 	}
 }

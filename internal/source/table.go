@@ -7,6 +7,7 @@
 package source
 
 import (
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -71,8 +72,40 @@ type Table struct {
 	once    sync.Once
 	folders []map[string]int // by root: path to index
 
-	mu sync.Mutex // Hash, Racy and Stat of files
+	mu     sync.Mutex // Hash, Racy and Stat of files, and learnt
+	learnt []Index    // files whose hashes were filled in, if since is set
+
+	since  *Table // what Scan compared with and found to have the same folders; nil: no such table
+	others []int  // the folders that may differ from those of since
 }
+
+// Since gives the numbers, sorted, of all folders that may differ from those of an earlier table. ok is false if that is not the table which
+// this one was scanned with, or if it has other folders.
+func (t *Table) Since(prev *Table) (folders []int, ok bool) {
+	if t == prev {
+		return nil, true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.since != prev || prev == nil {
+		return nil, false
+	}
+	folders = slices.Clone(t.others)
+	for _, i := range t.learnt {
+		folders = append(folders, t.folderNumber(i))
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders), true
+}
+
+// Entries are the files of a folder, and whatever else is in the table for it.
+func (t *Table) Entries(folder int) []File {
+	f := &t.Folders[folder]
+	return t.Files[f.First : f.First+f.Count]
+}
+
+// Visible tells whether an entry can be read as a source file.
+func (f *File) Visible() bool { return f.visible() }
 
 // Index of a file in the table.
 type Index int
@@ -208,11 +241,12 @@ func (t *Table) At(i Index) File {
 }
 
 // folderOf finds the folder of a file by its index.
-func (t *Table) folderOf(i Index) *Folder {
-	j := sort.Search(len(t.Folders), func(j int) bool {
+func (t *Table) folderOf(i Index) *Folder { return &t.Folders[t.folderNumber(i)] }
+
+func (t *Table) folderNumber(i Index) int {
+	return sort.Search(len(t.Folders), func(j int) bool {
 		return t.Folders[j].First+t.Folders[j].Count > int(i)
 	})
-	return &t.Folders[j]
 }
 
 // PathOf is a file's root and path below it.

@@ -67,7 +67,7 @@ func BenchmarkOpenTraces(b *testing.B) {
 // BenchmarkSnapshot writes and reads the snapshot of 100,000 files in 1,000 folders with as many outputs and tasks.
 func BenchmarkSnapshot(b *testing.B) {
 	const n = 100_000
-	s := &Snapshot{Sources: &source.Table{Roots: []string{"/a"}}, Tasks: taskStates(n)}
+	s := &Image{Sources: &source.Table{Roots: []string{"/a"}}, Tasks: taskStates(n)}
 	for i := range n {
 		if i%100 == 0 {
 			s.Sources.Folders = append(s.Sources.Folders, source.Folder{Path: fmt.Sprintf("textures/folder%03d", i/100), Stat: stat(int64(i)), First: i, Count: 100})
@@ -89,7 +89,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			s, why, err := ReadSnapshot(path)
-			if err != nil || why != "" || len(s.Outputs) != n {
+			if err != nil || why != "" || s.Outputs.count != n {
 				b.Fatal(why, err)
 			}
 		}

@@ -90,6 +90,13 @@ func (d *decoder) fixed64() uint64 {
 	return 0
 }
 
+func (d *decoder) fixed32() uint32 {
+	if b := d.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
 func (d *decoder) float() float64 { return math.Float64frombits(d.fixed64()) }
 func (d *decoder) bool() bool     { return d.byte() != 0 }
 

@@ -30,7 +30,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal("the disk does not fill")
 		}
 	}
-	if err := WriteSnapshot(filepath.Join(dir, "snapshot"), &Snapshot{Sources: &source.Table{}, Messages: make([]byte, 1<<16)}); err == nil {
+	if err := WriteSnapshot(filepath.Join(dir, "snapshot"), &Image{Sources: &source.Table{}, Head: Head{Messages: make([]byte, 1<<16)}}); err == nil {
 		t.Error("no error")
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "snapshot*")); len(left) > 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // SnapshotVersion is in the header of the snapshot; one of another version is not used.
-const SnapshotVersion = 1
+const SnapshotVersion = 2
 
 var snapshotMagic = []byte("KILN\x00snp")
 
@@ -40,113 +41,275 @@ type Variable struct {
 	Value digest.Hash // zero: not set
 }
 
-// TaskState says which trace of a task held at the end of a build.
-type TaskState struct {
-	Key   engine.Key
-	Trace uint64
-}
-
 // Totals of a build over the whole project.
 type Totals struct {
 	Assets, Jobs, Failed, Products int
 	Bytes                          int64
 }
 
-// Snapshot is the world at the end of a build. If nothing in it differs, nothing is to be done.
-type Snapshot struct {
+// Head is what a snapshot says besides its tables.
+type Head struct {
 	Signature digest.Hash // of all that decides what is built besides files: Kiln itself, processors, the environment of the project file
 	Project   digest.Hash // of the project file
 	Build     uint64      // number of the build
 	Mirrored  uint64      // number of the build that the content database tells of; 0: none
 	Whole     bool        // the build was of all assets on all platforms and was not stopped
-	Sources   *source.Table
-	Outputs   []Output // sorted by File
+	Plain     bool        // nothing is to be said of the project, its rules and its files: all messages are those of jobs
+	Log       Mark        // the trace log at the end of the build
 	Tools     []Tool
 	Variables []Variable
-	Tasks     []TaskState
 	Messages  []byte // what there was to tell people, to be told again
 	Totals    Totals
 }
 
+// Image is all that a snapshot is written from.
+type Image struct {
+	Head
+	Sources *source.Table
+	Outputs []Output // sorted by File
+	Tasks   []TaskState
+	Edges   []Edge // in any order
+	Globs   []Glob
+}
+
+// Snapshot is the world at the end of a build. If nothing in it differs, nothing is to be done.
+//
+// It is an image and what later builds appended to it. The large tables that only a build with something to do
+// needs are read when they are asked for.
+type Snapshot struct {
+	Head
+	Sources *source.Table
+	Outputs *Outputs
+
+	path   string
+	size   int64 // of the file, up to the end of the last whole block
+	base   int64 // of the image in it
+	deltas int   // appended to it
+	blocks map[uint32]block
+	later  []*Delta
+	tasks  *Tasks
+}
+
+// Blocks of the file. Those of the image come once, in this order; deltas follow.
+const (
+	blockHead    = 1
+	blockSources = 2
+	blockOutputs = 3
+	blockHashes  = 4 // of the outputs
+	blockTasks   = 5
+	blockEdges   = 6
+	blockDelta   = 7
+
+	blockHeadSize = 16 // kind u32, size u64, checksum u32
+)
+
+// block is where in the file some payload is.
+type block struct {
+	at, size int64
+	sum      uint32
+}
+
 // ReadSnapshot reads a snapshot. It is nil if there is none that can be used; why says so unless there simply is none.
 func ReadSnapshot(path string) (s *Snapshot, why string, err error) {
-	data, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	s, why = parseSnapshot(data)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, "", err
+	}
+	s, why = parseSnapshot(f, info.Size())
+	if s != nil {
+		s.path = path
+	}
 	return s, why, nil
 }
 
-func parseSnapshot(data []byte) (s *Snapshot, why string) {
-	if len(data) < headerSize+4 || !bytes.Equal(data[:8], snapshotMagic) {
+const snapshotDamaged = "the snapshot of files is damaged; all files are looked at"
+
+func parseSnapshot(f io.ReaderAt, size int64) (*Snapshot, string) {
+	head := make([]byte, headerSize)
+	if _, err := f.ReadAt(head, 0); err != nil || !bytes.Equal(head[:8], snapshotMagic) {
 		return nil, "the snapshot of files is not one; all files are looked at"
 	}
-	if v := binary.LittleEndian.Uint32(data[8:]); v != SnapshotVersion {
+	if v := binary.LittleEndian.Uint32(head[8:]); v != SnapshotVersion {
 		return nil, fmt.Sprintf("the snapshot of files has version %d, not %d; all files are looked at", v, SnapshotVersion)
 	}
-	body := data[headerSize+4:]
-	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(data[headerSize:]) {
-		return nil, "the snapshot of files is damaged; all files are looked at"
+	s := &Snapshot{blocks: map[uint32]block{}, size: headerSize}
+	for s.size < size {
+		if !s.parseBlock(f, size) {
+			return nil, snapshotDamaged
+		}
 	}
-	d := decoder{buf: body}
-	s = decodeSnapshot(&d)
-	if d.err != nil {
-		return nil, "the snapshot of files is damaged; all files are looked at"
+	if s.Outputs == nil || s.blocks[blockEdges].at == 0 {
+		return nil, snapshotDamaged
 	}
 	return s, ""
 }
 
+// parseBlock takes in the block at s.size.
+func (s *Snapshot) parseBlock(f io.ReaderAt, size int64) bool {
+	kind, b, ok := readBlock(f, s.size, size)
+	if !ok {
+		return false
+	}
+	s.size = b.at + b.size
+	if kind == blockDelta {
+		data, ok := b.read(f)
+		return ok && len(s.blocks) == blockEdges && s.parseDelta(data)
+	}
+	if kind != uint32(len(s.blocks))+1 { // each of the image once, and in order
+		return false
+	}
+	s.blocks[kind], s.base = b, s.size
+	if kind > blockOutputs {
+		return true
+	}
+	data, ok := b.read(f)
+	d := decoder{buf: data}
+	switch kind {
+	case blockHead:
+		s.Head = decodeHead(&d)
+	case blockSources:
+		s.Sources = decodeTable(&d)
+	case blockOutputs:
+		s.Outputs = decodeOutputs(&d)
+		s.Outputs.hashes = func() ([]byte, error) { return s.load(blockHashes) }
+	}
+	return ok && d.err == nil && len(d.buf) == 0
+}
+
+func readBlock(f io.ReaderAt, at, size int64) (kind uint32, b block, ok bool) {
+	var head [blockHeadSize]byte
+	if at+blockHeadSize > size {
+		return 0, b, false
+	}
+	if _, err := f.ReadAt(head[:], at); err != nil {
+		return 0, b, false
+	}
+	n := binary.LittleEndian.Uint64(head[4:])
+	b = block{at + blockHeadSize, int64(n), binary.LittleEndian.Uint32(head[12:])}
+	return binary.LittleEndian.Uint32(head[:]), b, n <= uint64(size-at-blockHeadSize)
+}
+
+func (b block) read(f io.ReaderAt) ([]byte, bool) {
+	data := make([]byte, b.size)
+	if _, err := f.ReadAt(data, b.at); err != nil {
+		return nil, false
+	}
+	return data, crc32.Checksum(data, castagnoli) == b.sum
+}
+
+// errDamaged says that a part of the snapshot that is read later cannot be used.
+var errDamaged = errors.New(snapshotDamaged)
+
+// load reads a block of the image that was left for later. The file may have been replaced meanwhile, by a build that this process,
+// which then holds no lock, does not see: that is an error as well.
+func (s *Snapshot) load(kind uint32) ([]byte, error) {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Size() < s.size {
+		return nil, errDamaged
+	}
+	was := s.blocks[kind]
+	now, b, ok := readBlock(f, was.at-blockHeadSize, s.size)
+	if !ok || now != kind || b != was {
+		return nil, errDamaged
+	}
+	data, ok := b.read(f)
+	if !ok {
+		return nil, errDamaged
+	}
+	return data, nil
+}
+
 // WriteSnapshot replaces the snapshot, whole or not at all.
-func WriteSnapshot(path string, s *Snapshot) error {
-	e := encoder{buf: make([]byte, headerSize+4, 1<<20)}
-	copy(e.buf, header(snapshotMagic, SnapshotVersion))
-	encodeSnapshot(&e, s)
-	binary.LittleEndian.PutUint32(e.buf[headerSize:], crc32.Checksum(e.buf[headerSize+4:], castagnoli))
+func WriteSnapshot(path string, im *Image) error {
+	e := encoder{buf: make([]byte, 0, 1<<20)}
+	e.buf = append(e.buf, header(snapshotMagic, SnapshotVersion)...)
+	var hashes, tasks, edges encoder
+	for kind, fill := range []func(){
+		blockHead:    func() { encodeHead(&e, &im.Head) },
+		blockSources: func() { encodeTable(&e, im.Sources) },
+		blockOutputs: func() { encodeOutputs(&e, &hashes, im.Outputs) },
+		blockHashes:  func() { e.buf = append(e.buf, hashes.buf...) },
+		blockTasks:   func() { encodeTasks(&tasks, im.Tasks); e.buf = append(e.buf, tasks.buf...) },
+		blockEdges:   func() { encodeEdges(&edges, im.Edges, im.Globs); e.buf = append(e.buf, edges.buf...) },
+	} {
+		if fill != nil {
+			e.block(uint32(kind), fill)
+		}
+	}
 	return writeFile(path, e.buf)
 }
 
-func encodeSnapshot(e *encoder, s *Snapshot) {
-	e.hash(&s.Signature)
-	e.hash(&s.Project)
-	e.uint(s.Build)
-	e.uint(s.Mirrored)
-	e.bool(s.Whole)
-	encodeTable(e, s.Sources)
-	e.uint(uint64(len(s.Outputs)))
-	for i := range s.Outputs {
-		o := &s.Outputs[i]
-		e.str(o.File)
-		encodeStat(e, &o.Stat)
-		e.hash(&o.Hash)
-	}
-	e.uint(uint64(len(s.Tools)))
-	for i := range s.Tools {
-		in := &s.Tools[i]
+// block writes a block with what fill appends.
+func (e *encoder) block(kind uint32, fill func()) {
+	at := len(e.buf)
+	e.buf = append(e.buf, make([]byte, blockHeadSize)...)
+	fill()
+	data := e.buf[at+blockHeadSize:]
+	binary.LittleEndian.PutUint32(e.buf[at:], kind)
+	binary.LittleEndian.PutUint64(e.buf[at+4:], uint64(len(data)))
+	binary.LittleEndian.PutUint32(e.buf[at+12:], crc32.Checksum(data, castagnoli))
+}
+
+func encodeHead(e *encoder, h *Head) {
+	e.hash(&h.Signature)
+	e.hash(&h.Project)
+	e.uint(h.Build)
+	e.uint(h.Mirrored)
+	e.bool(h.Whole)
+	e.bool(h.Plain)
+	e.fixed64(h.Log.Made)
+	e.uint(uint64(h.Log.Size))
+	e.uint(uint64(h.Log.Live))
+	e.uint(uint64(len(h.Tools)))
+	for i := range h.Tools {
+		in := &h.Tools[i]
 		e.str(in.Name)
 		e.str(in.Path)
 		encodeStat(e, &in.Stat)
 		e.hash(&in.Hash)
 	}
-	e.uint(uint64(len(s.Variables)))
-	for i := range s.Variables {
-		e.str(s.Variables[i].Name)
-		e.hash(&s.Variables[i].Value)
+	e.uint(uint64(len(h.Variables)))
+	for i := range h.Variables {
+		e.str(h.Variables[i].Name)
+		e.hash(&h.Variables[i].Value)
 	}
-	e.uint(uint64(len(s.Tasks)))
-	for i := range s.Tasks {
-		e.hash((*digest.Hash)(&s.Tasks[i].Key))
-		e.fixed64(s.Tasks[i].Trace)
+	e.bytes(h.Messages)
+	e.uint(uint64(h.Totals.Assets))
+	e.uint(uint64(h.Totals.Jobs))
+	e.uint(uint64(h.Totals.Failed))
+	e.uint(uint64(h.Totals.Products))
+	e.int(h.Totals.Bytes)
+}
+
+func decodeHead(d *decoder) Head {
+	h := Head{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Whole: d.bool(), Plain: d.bool()}
+	h.Log = Mark{Made: d.fixed64(), Size: int64(d.uint()), Live: int64(d.uint())}
+	h.Tools = make([]Tool, d.count(2+leastStat+digest.Size))
+	for i := range h.Tools {
+		in := &h.Tools[i]
+		in.Name, in.Path = d.str(), d.str()
+		decodeStat(d, &in.Stat)
+		in.Hash = d.hash()
 	}
-	e.bytes(s.Messages)
-	e.uint(uint64(s.Totals.Assets))
-	e.uint(uint64(s.Totals.Jobs))
-	e.uint(uint64(s.Totals.Failed))
-	e.uint(uint64(s.Totals.Products))
-	e.int(s.Totals.Bytes)
+	h.Variables = make([]Variable, d.count(1+digest.Size))
+	for i := range h.Variables {
+		h.Variables[i] = Variable{d.str(), d.hash()}
+	}
+	h.Messages = d.bytes()
+	h.Totals = Totals{Assets: int(d.uint()), Jobs: int(d.uint()), Failed: int(d.uint()), Products: int(d.uint()), Bytes: d.int()}
+	return h
 }
 
 func encodeStat(e *encoder, s *source.Stat) {
@@ -154,6 +317,12 @@ func encodeStat(e *encoder, s *source.Stat) {
 	e.fixed64(uint64(s.MTime))
 	e.fixed64(uint64(s.CTime))
 	e.uint(s.Inode)
+}
+
+func decodeStat(d *decoder, s *source.Stat) {
+	s.Size = d.int()
+	s.MTime, s.CTime = int64(d.fixed64()), int64(d.fixed64())
+	s.Inode = d.uint()
 }
 
 func encodeTable(e *encoder, t *source.Table) {
@@ -167,18 +336,26 @@ func encodeTable(e *encoder, t *source.Table) {
 		f := &t.Folders[i]
 		e.uint(uint64(f.Root))
 		e.str(f.Path)
-		e.bool(f.Racy)
-		encodeStat(e, &f.Stat)
+		encodeFolder(e, f)
 		e.uint(uint64(f.Count))
 		for j := f.First; j < f.First+f.Count; j++ {
-			file := &t.Files[j]
-			e.str(file.Name)
-			e.byte(byte(file.Trouble))
-			e.bool(file.Racy)
-			encodeStat(e, &file.Stat)
-			e.hash(&file.Hash)
+			encodeFile(e, &t.Files[j])
 		}
 	}
+}
+
+// encodeFolder writes what is known of the folder itself.
+func encodeFolder(e *encoder, f *source.Folder) {
+	e.bool(f.Racy)
+	encodeStat(e, &f.Stat)
+}
+
+func encodeFile(e *encoder, file *source.File) {
+	e.str(file.Name)
+	e.byte(byte(file.Trouble))
+	e.bool(file.Racy)
+	encodeStat(e, &file.Stat)
+	e.hash(&file.Hash)
 }
 
 const (
@@ -186,42 +363,6 @@ const (
 	leastFile   = 3 + leastStat + digest.Size
 	leastFolder = 4 + leastStat
 )
-
-func decodeSnapshot(d *decoder) *Snapshot {
-	s := &Snapshot{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Whole: d.bool()}
-	s.Sources = decodeTable(d)
-	s.Outputs = make([]Output, d.count(1+leastStat+digest.Size))
-	for i := range s.Outputs {
-		o := &s.Outputs[i]
-		o.File = d.str()
-		decodeStat(d, &o.Stat)
-		o.Hash = d.hash()
-	}
-	s.Tools = make([]Tool, d.count(2+leastStat+digest.Size))
-	for i := range s.Tools {
-		in := &s.Tools[i]
-		in.Name, in.Path = d.str(), d.str()
-		decodeStat(d, &in.Stat)
-		in.Hash = d.hash()
-	}
-	s.Variables = make([]Variable, d.count(1+digest.Size))
-	for i := range s.Variables {
-		s.Variables[i] = Variable{d.str(), d.hash()}
-	}
-	s.Tasks = make([]TaskState, d.count(8+digest.Size))
-	for i := range s.Tasks {
-		s.Tasks[i] = TaskState{engine.Key(d.hash()), d.fixed64()}
-	}
-	s.Messages = d.bytes()
-	s.Totals = Totals{Assets: int(d.uint()), Jobs: int(d.uint()), Failed: int(d.uint()), Products: int(d.uint()), Bytes: d.int()}
-	return s
-}
-
-func decodeStat(d *decoder, s *source.Stat) {
-	s.Size = d.int()
-	s.MTime, s.CTime = int64(d.fixed64()), int64(d.fixed64())
-	s.Inode = d.uint()
-}
 
 func decodeTable(d *decoder) *source.Table {
 	t := &source.Table{Roots: make([]string, d.count(leastString))}
@@ -236,16 +377,34 @@ func decodeTable(d *decoder) *source.Table {
 		if root >= uint64(len(t.Roots)) {
 			d.fail()
 		}
-		f.Root, f.Path, f.Racy = int(root), d.str(), d.bool()
-		decodeStat(d, &f.Stat)
+		f.Root, f.Path = int(root), d.str()
+		decodeFolder(d, f)
 		f.First, f.Count = len(t.Files), d.count(leastFile)
 		for range f.Count {
-			var file source.File
-			file.Name, file.Trouble, file.Racy = d.str(), source.Trouble(d.byte()), d.bool()
-			decodeStat(d, &file.Stat)
-			file.Hash = d.hash()
-			t.Files = append(t.Files, file)
+			t.Files = append(t.Files, decodeFile(d))
 		}
 	}
 	return t
+}
+
+func decodeFolder(d *decoder, f *source.Folder) {
+	f.Racy = d.bool()
+	decodeStat(d, &f.Stat)
+}
+
+func decodeFile(d *decoder) (f source.File) {
+	f.Name, f.Trouble, f.Racy = d.str(), source.Trouble(d.byte()), d.bool()
+	decodeStat(d, &f.Stat)
+	f.Hash = d.hash()
+	return f
+}
+
+// TaskState is what is known of a task at the end of a build.
+type TaskState struct {
+	Subject string     // what it was asked for by: platform, asset and part
+	Key     engine.Key //
+	Trace   uint64     // the one that held; 0: none did
+	Head    int64      // where in the trace log the last record of its key is; 0: there is none
+	Gone    bool       // the project has it no more; its traces are kept for when it comes back
+	Speaks  bool       // its trace has something to tell people, or it failed
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // TracesVersion is in the header of the log; a log of another version is set aside.
-const TracesVersion = 2
+const TracesVersion = 3
 
 // KeptTraces is how many traces a key keeps: enough to go back and forth between some branches.
 const KeptTraces = 8
@@ -36,8 +36,12 @@ var (
 
 const (
 	headerSize = 12
+	logHead    = headerSize + 8 + 4 // and when the log was made, and a checksum
 	recordHead = 8
 	maxRecord  = 256 << 20
+
+	// A record's payload begins with its kind, its key, and the place of the record before it with that key.
+	keyedHead = 1 + digest.Size + 8
 )
 
 // Kinds of record in the log.
@@ -55,6 +59,7 @@ type Traces struct {
 	mu    sync.Mutex
 	file  *os.File // nil: read only
 	byKey map[engine.Key]kept
+	made  uint64 // when the log was begun or written anew, in nanoseconds since 1970: tells it from others of its size
 	size  int64
 	live  int64 // bytes of records that still count
 	slabs slabs // of what load makes
@@ -62,12 +67,23 @@ type Traces struct {
 
 	scratch []byte // of drop
 	last    uint64 // highest build number of a trace
+
+	find    func(engine.Key) int64 // where the last record of a key is; nil: all were read when the log was opened
+	damaged bool                   // a record was found damaged after that
+}
+
+// Mark tells a state of the log from others.
+type Mark struct {
+	Made uint64
+	Size int64
+	Live int64 // bytes of records that still count
 }
 
 // kept are the traces of a key, the one used last first. The times are for those who clear up; no build looks at them.
 type kept struct {
 	traces []*engine.Trace
 	used   []int64 // when each was made or last used, in nanoseconds since 1970
+	head   int64   // where the last record of the key is; 0: nowhere
 }
 
 // OpenTraces reads the log, or begins one. why is not empty if an older log was set aside or cut.
@@ -83,11 +99,11 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 	if readOnly {
 		return t, why, nil
 	}
-	if good < headerSize {
-		if err := writeFile(path, header(tracesMagic, TracesVersion)); err != nil {
+	if good < logHead {
+		if err := writeFile(path, t.begun()); err != nil {
 			return nil, why, err
 		}
-		good = headerSize
+		good = logHead
 	}
 	t.file, err = os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -100,6 +116,104 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 	t.size = good
 	_, err = t.file.Seek(good, io.SeekStart)
 	return t, why, err
+}
+
+// OpenTracesAt opens a log that is as it was at a mark, to be written to, and reads of it only the traces that are asked for. find gives where
+// the last record of a key is, and 0 for a key that has none. ok is false if the log is not what it was then.
+func OpenTracesAt(path string, at Mark, last uint64, find func(engine.Key) int64) (t *Traces, ok bool, err error) {
+	t = &Traces{path: path, now: time.Now, byKey: map[engine.Key]kept{}, made: at.Made, size: at.Size, live: at.Live, last: last, find: find}
+	if t.file, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+		return nil, false, err
+	}
+	var head [logHead]byte
+	info, err := t.file.Stat()
+	if err == nil && info.Size() == at.Size {
+		_, err = t.file.ReadAt(head[:], 0)
+	}
+	if err != nil || info.Size() != at.Size || !bytes.Equal(head[:], logHeader(at.Made)) {
+		return nil, false, errors.Join(err, t.file.Close())
+	}
+	_, err = t.file.Seek(at.Size, io.SeekStart)
+	return t, true, err
+}
+
+// begun is the beginning of a new log.
+func (t *Traces) begun() []byte {
+	t.made = uint64(t.now().UnixNano())
+	return logHeader(t.made)
+}
+
+func logHeader(made uint64) []byte {
+	b := binary.LittleEndian.AppendUint64(header(tracesMagic, TracesVersion), made)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// Mark is the state of the log.
+func (t *Traces) Mark() Mark {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Mark{t.made, t.size, t.live}
+}
+
+// Head is where the last record of a key is, for OpenTracesAt; 0 if there is none.
+func (t *Traces) Head(k engine.Key) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.get(k).head
+}
+
+// Damaged tells whether a record was found damaged when it was asked for. Its key has no traces then.
+func (t *Traces) Damaged() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.damaged
+}
+
+// get is what is kept of a key, read now if it was not yet.
+func (t *Traces) get(k engine.Key) kept {
+	if v, ok := t.byKey[k]; ok || t.find == nil {
+		return v
+	}
+	live, last := t.live, t.last // these know of what is read
+	if !t.readChain(k, t.find(k)) {
+		t.damaged = true
+		t.byKey[k] = kept{}
+	} else if _, ok := t.byKey[k]; !ok {
+		t.byKey[k] = kept{}
+	}
+	t.live, t.last = live, last
+	return t.byKey[k]
+}
+
+// readChain takes over all records of a key, in the order in which they were written; they are linked the other way round.
+func (t *Traces) readChain(k engine.Key, at int64) bool {
+	var records [][]byte
+	var places []int64
+	for before := t.size; at != 0; {
+		if at < logHead || at >= before {
+			return false // a record links back only, so that this ends
+		}
+		var head [recordHead]byte
+		if _, err := t.file.ReadAt(head[:], at); err != nil {
+			return false
+		}
+		n := int64(binary.LittleEndian.Uint32(head[:]))
+		if n < keyedHead || n > maxRecord || n > before-at-recordHead {
+			return false
+		}
+		b := make([]byte, recordHead+n)
+		if _, err := t.file.ReadAt(b, at); err != nil || engine.Key(b[recordHead+1:][:digest.Size]) != k {
+			return false
+		}
+		records, places = append(records, b), append(places, at)
+		before, at = at, int64(binary.LittleEndian.Uint64(b[recordHead+1+digest.Size:]))
+	}
+	for i := len(records) - 1; i >= 0; i-- {
+		if _, ok := t.loadRecord(records[i], places[i]); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 func header(magic []byte, version uint32) []byte {
@@ -115,11 +229,14 @@ func (t *Traces) load(data []byte) (good int64, why string) {
 		return 0, "the trace log is not one; it was begun anew"
 	case binary.LittleEndian.Uint32(data[8:]) != TracesVersion:
 		return 0, fmt.Sprintf("the trace log has version %d, not %d; it was begun anew", binary.LittleEndian.Uint32(data[8:]), TracesVersion)
+	case len(data) < logHead || !bytes.Equal(data[:logHead], logHeader(binary.LittleEndian.Uint64(data[headerSize:]))):
+		return 0, "the head of the trace log is damaged; it was begun anew"
 	}
+	t.made = binary.LittleEndian.Uint64(data[headerSize:])
 	t.byKey = make(map[engine.Key]kept, countTraces(data))
-	at := headerSize
+	at := logHead
 	for at < len(data) {
-		n, ok := t.loadRecord(data[at:])
+		n, ok := t.loadRecord(data[at:], int64(at))
 		if !ok {
 			return int64(at), fmt.Sprintf("the trace log is damaged at byte %d; what follows was dropped", at)
 		}
@@ -130,7 +247,7 @@ func (t *Traces) load(data []byte) (good int64, why string) {
 
 // countTraces hops over records, so that the map is made once. Damage makes the count wrong, not large.
 func countTraces(data []byte) (n int) {
-	for at := headerSize; at+recordHead < len(data); {
+	for at := logHead; at+recordHead < len(data); {
 		size := binary.LittleEndian.Uint32(data[at:])
 		if size > maxRecord {
 			break
@@ -143,7 +260,7 @@ func countTraces(data []byte) (n int) {
 	return min(n, len(data)/(recordHead+leastTrace))
 }
 
-func (t *Traces) loadRecord(b []byte) (int, bool) {
+func (t *Traces) loadRecord(b []byte, at int64) (int, bool) {
 	if len(b) < recordHead {
 		return 0, false
 	}
@@ -157,6 +274,7 @@ func (t *Traces) loadRecord(b []byte) (int, bool) {
 	}
 	d := decoder{buf: payload[1:]}
 	key := engine.Key(d.hash())
+	d.fixed64() // the record before, which has been read
 	if d.err != nil {
 		return 0, false
 	}
@@ -172,17 +290,33 @@ func (t *Traces) loadRecord(b []byte) (int, bool) {
 			t.moveToFront(key, id, used)
 		}
 	case recordForget:
-		for _, tr := range t.byKey[key].traces {
-			t.drop(tr)
-		}
-		delete(t.byKey, key)
+		t.forget(key)
 	}
-	return n + recordHead, d.err == nil
+	if d.err != nil {
+		return 0, false
+	}
+	t.setHead(key, at)
+	return n + recordHead, true
+}
+
+func (t *Traces) setHead(key engine.Key, at int64) {
+	v := t.byKey[key]
+	v.head = at
+	t.byKey[key] = v
+}
+
+// forget drops the traces of a key. Where its records are stays known.
+func (t *Traces) forget(key engine.Key) {
+	v := t.byKey[key]
+	for _, tr := range v.traces {
+		t.drop(tr)
+	}
+	t.byKey[key] = kept{head: v.head}
 }
 
 func (t *Traces) put(key engine.Key, tr *engine.Trace, used int64, size int) {
 	old := t.byKey[key]
-	now := kept{carve(&t.slabs.lists, len(old.traces)+1)[:1], carve(&t.slabs.times, len(old.traces)+1)[:1]}
+	now := kept{carve(&t.slabs.lists, len(old.traces)+1)[:1], carve(&t.slabs.times, len(old.traces)+1)[:1], old.head}
 	now.traces[0], now.used[0] = tr, used
 	for i, o := range old.traces {
 		if len(now.traces) < KeptTraces && o.ID != tr.ID && !sameQuestion(o, tr) {
@@ -201,7 +335,7 @@ func (t *Traces) drop(tr *engine.Trace) {
 	e := encoder{buf: t.scratch[:0]}
 	encodeTrace(&e, tr)
 	t.scratch = e.buf
-	t.live -= int64(recordHead + 1 + digest.Size + len(e.buf))
+	t.live -= int64(recordHead + keyedHead + len(e.buf))
 }
 
 // sameQuestion tells whether two traces hold under the same conditions: the newer one then stands for both.
@@ -220,6 +354,7 @@ func (t *Traces) moveToFront(key engine.Key, id uint64, used int64) {
 			t.byKey[key] = kept{
 				append(append([]*engine.Trace{tr}, old.traces[:i]...), old.traces[i+1:]...),
 				append(append([]int64{used}, old.used[:i]...), old.used[i+1:]...),
+				old.head,
 			}
 			return
 		}
@@ -230,7 +365,7 @@ func (t *Traces) moveToFront(key engine.Key, id uint64, used int64) {
 func (t *Traces) Traces(k engine.Key) []*engine.Trace {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.byKey[k].traces
+	return t.get(k).traces
 }
 
 // Each calls f for every trace, the one used last of a key first, and tells when it was made or last used. A trace in front
@@ -257,8 +392,10 @@ func (t *Traces) Keys() []engine.Key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	keys := make([]engine.Key, 0, len(t.byKey))
-	for k := range t.byKey {
-		keys = append(keys, k)
+	for k, v := range t.byKey {
+		if len(v.traces) > 0 {
+			keys = append(keys, k)
+		}
 	}
 	return keys
 }
@@ -268,15 +405,19 @@ func (t *Traces) Add(k engine.Key, tr *engine.Trace) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now().UnixNano()
-	if old := t.byKey[k].traces; len(old) > 0 {
+	if old := t.get(k).traces; len(old) > 0 {
 		t.use(k, old[0].ID, now)
 	}
 	payload := t.begin(recordTrace, k)
 	encodeTrace(payload, tr)
+	before := payload.buf[recordHead+1+digest.Size:][:8]
+	at := binary.LittleEndian.Uint64(before)
+	clear(before) // where a trace stands in the log is no part of it
 	sum := digest.Of(payload.buf[recordHead:])
+	binary.LittleEndian.PutUint64(before, at)
 	tr.ID = binary.LittleEndian.Uint64(sum[:8])
 	payload.sign(tr.ID, now)
-	n, err := t.append()
+	n, err := t.append(k)
 	if err == nil {
 		t.put(k, tr, now, n)
 	}
@@ -291,23 +432,22 @@ func (t *Traces) Use(k engine.Key, tr *engine.Trace) {
 }
 
 func (t *Traces) use(k engine.Key, id uint64, now int64) {
+	t.get(k)
 	t.moveToFront(k, id, now)
 	e := t.begin(recordUse, k)
 	e.fixed64(id)
 	e.fixed64(uint64(now))
-	t.append() // only the order of traces is lost if it fails
+	t.append(k) // only the order of traces is lost if it fails
 }
 
 // Forget drops all traces of a key.
 func (t *Traces) Forget(k engine.Key) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, tr := range t.byKey[k].traces {
-		t.drop(tr)
-	}
-	delete(t.byKey, k)
+	t.get(k)
+	t.forget(k)
 	t.begin(recordForget, k)
-	_, err := t.append()
+	_, err := t.append(k)
 	return err
 }
 
@@ -317,7 +457,7 @@ func (t *Traces) Retain(keep func(engine.Key, *engine.Trace) bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k, all := range t.byKey {
-		var now kept
+		now := kept{head: all.head}
 		for i, tr := range all.traces {
 			if keep(k, tr) {
 				now.traces, now.used = append(now.traces, tr), append(now.used, all.used[i])
@@ -334,7 +474,7 @@ func (t *Traces) Retain(keep func(engine.Key, *engine.Trace) bool) error {
 	}
 	err := t.file.Close()
 	t.file = nil
-	if t.size > t.live+headerSize {
+	if t.size > t.live+logHead {
 		err = errors.Join(err, t.compact())
 	}
 	return err
@@ -344,10 +484,11 @@ func (t *Traces) begin(kind byte, k engine.Key) *encoder {
 	t.enc.buf = append(t.enc.buf[:0], make([]byte, recordHead)...)
 	t.enc.byte(kind)
 	t.enc.hash((*digest.Hash)(&k))
+	t.enc.fixed64(uint64(t.byKey[k].head))
 	return &t.enc
 }
 
-func (t *Traces) append() (int, error) {
+func (t *Traces) append(k engine.Key) (int, error) {
 	b := t.enc.buf
 	if n := len(b) - recordHead; n > maxRecord {
 		t.enc.buf = nil
@@ -365,6 +506,7 @@ func (t *Traces) append() (int, error) {
 		t.file.Seek(t.size, io.SeekStart)
 		return 0, err
 	}
+	t.setHead(k, t.size)
 	t.size += int64(n)
 	return n, nil
 }
@@ -379,6 +521,13 @@ func (t *Traces) Size() int64 {
 // compactSlack is what a log may hold in vain besides as much again as is live: rewriting less is not worth it.
 const compactSlack = 1 << 20
 
+// Wasteful tells whether more than half of the log is dead. One that was read in full is then written anew by Close.
+func (t *Traces) Wasteful() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.size > 2*t.live+compactSlack
+}
+
 // Close ends the log; one of which more than half is dead is written anew.
 func (t *Traces) Close() error {
 	t.mu.Lock()
@@ -388,7 +537,7 @@ func (t *Traces) Close() error {
 	}
 	err := t.file.Close()
 	t.file = nil
-	if err == nil && t.size > 2*t.live+compactSlack {
+	if err == nil && t.find == nil && t.size > 2*t.live+compactSlack {
 		err = t.compact()
 	}
 	return err
@@ -401,24 +550,29 @@ func (t *Traces) compact() error {
 	}
 	slices.SortFunc(keys, func(a, b engine.Key) int { return bytes.Compare(a[:], b[:]) })
 	var buf bytes.Buffer
-	buf.Write(header(tracesMagic, TracesVersion))
+	buf.Write(t.begun())
 	for _, k := range keys {
-		for i, tr := range slices.Backward(t.byKey[k].traces) {
+		v := t.byKey[k]
+		v.head = 0
+		for i, tr := range slices.Backward(v.traces) {
+			t.byKey[k] = v
 			e := t.begin(recordTrace, k)
 			encodeTrace(e, tr)
-			e.sign(tr.ID, t.byKey[k].used[i])
-			if _, err := t.append(); err != nil {
+			e.sign(tr.ID, v.used[i])
+			v.head = int64(buf.Len())
+			if _, err := t.append(k); err != nil {
 				return err
 			}
 			buf.Write(e.buf)
 		}
+		t.byKey[k] = v
 	}
 	return writeFile(t.path, buf.Bytes())
 }
 
 // sign fills in what encodeTrace leaves room for in the record in the buffer.
 func (e *encoder) sign(id uint64, used int64) {
-	at := e.buf[recordHead+1+digest.Size:]
+	at := e.buf[recordHead+keyedHead:]
 	binary.LittleEndian.PutUint64(at, id)
 	binary.LittleEndian.PutUint64(at[8:], uint64(used))
 }

@@ -221,7 +221,7 @@ func TestCompaction(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if tr.live+headerSize != tr.size {
+	if tr.live+logHead != tr.size {
 		t.Errorf("%d bytes live, of %d just after compaction", tr.live, tr.size)
 	}
 	compacted, _ := os.ReadFile(path)
@@ -242,7 +242,7 @@ func small(t *testing.T) (data []byte, at []int, states []string) {
 	add(t, tr, "k", trace("a", "1"))
 	note()
 	// A trace that takes the place of another one comes after a record that says how long that one was used.
-	at, states = append(at, int(tr.Size())+recordHead+1+digest.Size+16), append(states, states[1])
+	at, states = append(at, int(tr.Size())+recordHead+keyedHead+16), append(states, states[1])
 	add(t, tr, "k", everything())
 	note()
 	add(t, tr, "l", trace("c", "1"))
@@ -307,7 +307,7 @@ func TestDamage(t *testing.T) {
 			if got := names(tr, "k") + "|" + names(tr, "l"); got != states[hit] || why == "" {
 				t.Fatalf("%s: %q, want %q; says %q", what, got, states[hit], why)
 			}
-			if i >= headerSize && good != int64(at[hit]) {
+			if i >= logHead && good != int64(at[hit]) {
 				t.Fatalf("%s: %d bytes are good, want %d", what, good, at[hit])
 			}
 		}
@@ -377,7 +377,7 @@ func TestRecordTooLarge(t *testing.T) {
 	tr := openWell(t, path)
 	add(t, tr, "k", trace("a", "1"))
 	tr.enc.buf = make([]byte, recordHead+maxRecord+1)
-	if _, err := tr.append(); err == nil {
+	if _, err := tr.append(key("k")); err == nil {
 		t.Error("no error")
 	}
 	add(t, tr, "k", trace("c", "3"))
@@ -439,7 +439,7 @@ func FuzzTraces(f *testing.F) {
 	f.Add(log)
 	f.Add([]byte{recordForget})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		headed := header(tracesMagic, TracesVersion)
+		headed := logHeader(1)
 		for _, in := range [][]byte{data, slices.Concat(headed, data), slices.Concat(headed, record(data)), slices.Concat(headed, record(data), record(data))} {
 			tr := &Traces{byKey: map[engine.Key]kept{}}
 			good, why := tr.load(in)
@@ -456,7 +456,7 @@ func consistent(t *testing.T, tr *Traces, size int64) {
 	var memory int64
 	for k, all := range tr.byKey {
 		xs := all.traces
-		if len(xs) == 0 || len(xs) > KeptTraces || len(xs) != len(all.used) {
+		if len(xs) > KeptTraces || len(xs) != len(all.used) {
 			t.Fatalf("%d traces, %d times", len(xs), len(all.used))
 		}
 		for _, x := range xs {

@@ -106,7 +106,7 @@ func TestRetain(t *testing.T) {
 				t.Errorf("keep %q: %d bytes live, %d keys", c.keep, tr.live, len(tr.Keys()))
 			}
 		}
-		if again.live+headerSize != again.size || again.live != tr.live {
+		if again.live+logHead != again.size || again.live != tr.live {
 			t.Errorf("keep %q: %d bytes live, %d when read again, of %d", c.keep, tr.live, again.live, again.size)
 		}
 		add(t, again, "k", trace("d", "4"))

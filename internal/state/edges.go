@@ -1,0 +1,146 @@
+package state
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"sort"
+)
+
+// Edge says that the trace of a task that holds looked at some subject. There may be more edges than there are such looks, and one may
+// be found for another subject: who follows edges finds tasks that may be concerned, and every one that is.
+type Edge struct {
+	Subject uint64 // as Subject hashes it
+	Task    int    // its number
+}
+
+// Glob is a pattern that traces looked at, with the tasks whose.
+type Glob struct {
+	Pattern string
+	Tasks   []int
+}
+
+// Classes of subjects.
+const (
+	PathSubject  = 'p' // a path below the source roots: content, presence or absence
+	AssetSubject = 'a' // an asset by any of its names: whether it exists
+	TaskSubject  = 't' // a task by any of its names: what it made
+)
+
+// Subject hashes a subject of some class: FNV-1a, 64 bits.
+func Subject(class byte, subject string) uint64 {
+	h := uint64(14695981039346656037)
+	h = (h ^ uint64(class)) * 1099511628211
+	for i := range len(subject) {
+		h = (h ^ uint64(subject[i])) * 1099511628211
+	}
+	return h
+}
+
+// edges as they are on disk, and what deltas added.
+type edges struct {
+	raw   []byte // edgeSize bytes each, sorted
+	more  []Edge
+	globs []Glob
+}
+
+const edgeSize = 12
+
+func encodeEdges(e *encoder, list []Edge, globs []Glob) {
+	slices.SortFunc(list, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Task, b.Task)) })
+	list = slices.Compact(list)
+	e.fixed64(uint64(len(list)))
+	for _, x := range list {
+		e.fixed64(x.Subject)
+		e.buf = binary.LittleEndian.AppendUint32(e.buf, uint32(x.Task))
+	}
+	encodeGlobs(e, globs)
+}
+
+func encodeGlobs(e *encoder, globs []Glob) {
+	e.uint(uint64(len(globs)))
+	for _, g := range globs {
+		e.str(g.Pattern)
+		e.uint(uint64(len(g.Tasks)))
+		for _, t := range g.Tasks {
+			e.uint(uint64(t))
+		}
+	}
+}
+
+func decodeEdges(data []byte) (x edges, ok bool) {
+	if len(data) < 8 {
+		return x, false
+	}
+	n := binary.LittleEndian.Uint64(data)
+	if n > uint64(len(data)-8)/edgeSize {
+		return x, false
+	}
+	end := 8 + int(n)*edgeSize
+	x.raw = data[8:end]
+	d := decoder{buf: data[end:]}
+	x.globs = decodeGlobs(&d)
+	return x, d.err == nil
+}
+
+func decodeGlobs(d *decoder) []Glob {
+	globs := make([]Glob, d.count(2))
+	for i := range globs {
+		globs[i].Pattern = d.str()
+		globs[i].Tasks = make([]int, d.count(1))
+		for k := range globs[i].Tasks {
+			globs[i].Tasks[k] = int(d.uint() & (1<<31 - 1))
+		}
+	}
+	return globs
+}
+
+// Looked gives the numbers of the tasks that may have looked at a subject.
+func (t *Tasks) Looked(subject uint64) []int {
+	raw := t.edges.raw
+	n := len(raw) / edgeSize
+	at := sort.Search(n, func(i int) bool { return binary.LittleEndian.Uint64(raw[i*edgeSize:]) >= subject })
+	var list []int
+	for ; at < n && binary.LittleEndian.Uint64(raw[at*edgeSize:]) == subject; at++ {
+		if task := int(binary.LittleEndian.Uint32(raw[at*edgeSize+8:])); task < t.Len() {
+			list = append(list, task)
+		}
+	}
+	for _, x := range t.edges.more {
+		if x.Subject == subject && x.Task < t.Len() {
+			list = append(list, x.Task)
+		}
+	}
+	return list
+}
+
+// Globs are all patterns that traces looked at.
+func (t *Tasks) Globs() []Glob { return t.edges.globs }
+
+// Tasks reads what is known of tasks. An error means that the snapshot cannot be used.
+func (s *Snapshot) Tasks() (*Tasks, error) {
+	if s.tasks != nil {
+		return s.tasks, nil
+	}
+	data, err := s.load(blockTasks)
+	if err != nil {
+		return nil, err
+	}
+	t, ok := decodeTasks(data)
+	if !ok {
+		return nil, errDamaged
+	}
+	if data, err = s.load(blockEdges); err != nil {
+		return nil, err
+	}
+	if t.edges, ok = decodeEdges(data); !ok {
+		return nil, errDamaged
+	}
+	for _, d := range s.later {
+		if !t.take(d) {
+			return nil, errDamaged
+		}
+	}
+	s.tasks = t
+	return t, nil
+}
