@@ -85,13 +85,14 @@ type run struct {
 }
 
 // runs6 are the layouts of modes6, read.
-var runs6 = sync.OnceValue(func() (of [14][]run) {
+var runs6 = sync.OnceValue(func() *[14][]run {
+	var of [14][]run
 	for i := range modes6 {
 		for _, word := range strings.Fields(modes6[i].layout) {
 			of[i] = append(of[i], parseRun(word))
 		}
 	}
-	return of
+	return &of
 })
 
 func parseRun(word string) run {
