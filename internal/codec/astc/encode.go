@@ -4,17 +4,18 @@ import "github.com/kiln-pipeline/kiln/internal/codec/block"
 
 // effort is what a quality costs.
 type effort struct {
-	patterns int // of two partitions whose lines are found
-	kept     int // of these, that are laid out
-	tries    int // candidates that are fitted
-	rounds   int // of fitting ends to weights and weights to ends
-	relax    int // rounds of relaxing
+	patterns int     // of two partitions whose lines are found
+	kept     int     // of these, that are laid out
+	tries    int     // candidates that are fitted
+	rounds   int     // of fitting ends to weights and weights to ends
+	relax    int     // rounds of relaxing
+	enough   float32 // squared error of a texel that needs no partitions
 }
 
 var efforts = [...]effort{
-	block.Fast:   {4, 1, 4, 1, 1},
-	block.Normal: {12, 2, 12, 3, 1},
-	block.Best:   {64, 4, 32, 4, 2},
+	block.Fast:   {4, 1, 4, 1, 1, 1},
+	block.Normal: {12, 2, 12, 3, 1, 1},
+	block.Best:   {64, 4, 32, 4, 2, 0},
 }
 
 // encoder turns texels into blocks. Each worker has its own.
@@ -95,7 +96,9 @@ func (e *encoder) block(out *[BlockSize]byte, texels *[4 * maxTexels]byte) {
 	e.layOut(single)
 	e.rank(single)
 	e.rankPlanes()
-	e.rankPartitions()
+	if e.tries[0].err > e.effort.enough*float32(e.texels) {
+		e.rankPartitions()
+	}
 	for i := range e.tried {
 		e.try(&e.tries[i])
 	}
@@ -156,7 +159,7 @@ func (e *encoder) rankPartitions() {
 	var room [8]int
 	for _, at := range e.split(room[:0:e.effort.kept]) {
 		l := e.add()
-		l.partitions, l.planes, l.seed = 2, 1, e.patterns[at].seed
+		l.partitions, l.planes, l.seed = 2, 1, e.seeds[at]
 		partitionOf(l.part[:e.texels], l.seed, 2, e.Width)
 		l.sums[0], l.sums[1] = sums{}, sums{}
 		for i := range e.texels {
@@ -167,42 +170,55 @@ func (e *encoder) rankPartitions() {
 	}
 }
 
-// rank puts the modes that a layout can have among the candidates, by the error expected of them.
+// rank puts the modes that a layout can have among the candidates, by the error expected of them: what no weights mend, what is lost by
+// spreading weights, and what the steps of weights and of colours should add, a twelfth of their squares.
 func (e *encoder) rank(l *layout) {
-	fixed := 128 - 17
+	if l.residual >= e.limit() {
+		return
+	}
+	size := 128 - 17
 	if l.partitions > 1 {
-		fixed = 128 - 29
+		size = 128 - 29
 	}
 	if l.planes == 2 {
-		fixed -= 2
+		size -= 2
 	}
-	channels := 0
-	for _, used := range e.use {
-		if used {
-			channels++
+	values := float32(0)
+	for c := range 4 {
+		if e.use[c] {
+			values += float32(e.texels) * 0.3 // not 2/3, the two ends' shares on average, as either end and the weights make up for the other
 		}
+	}
+	if l.near {
+		values /= 4 // offsets halve the steps
 	}
 	var rough [13][13]float32
 	e.roughness(&rough, l)
+	power := l.power[0] + l.power[1]
+	limit := e.limit()
 	for i := range e.shapes {
 		s := &e.shapes[i]
-		modes := s.modes[l.planes-1]
-		if len(modes) == 0 {
-			continue
-		}
 		spread := l.residual + rough[s.width][s.height]
-		if spread >= e.limit() {
+		if spread >= limit {
 			continue
 		}
+		modes := s.modes[l.planes-1]
 		for k := range modes {
 			m := &modes[k]
-			step := 1 / float32(ranges[m.weights].levels-1)
-			err := spread + float32((l.power[0]+l.power[1])*s.noise*float32(step*step)/12)
-			if err >= e.limit() {
+			weighted := spread + float32(power*m.noise)
+			if weighted >= limit {
 				continue
 			}
 			for w := range e.ways {
-				e.consider(l, s, m, &e.ways[w], fixed-m.size, channels, err)
+				way := &e.ways[w]
+				err := weighted + float32(values*colorNoise[way.values*l.partitions][size-m.size])
+				if way.scaled {
+					err += l.scaled
+				}
+				if err < limit {
+					e.insert(candidate{l, s, m, way, colorRanges[way.values*l.partitions][size-m.size], err})
+					limit = e.limit()
+				}
 			}
 		}
 	}
@@ -216,35 +232,16 @@ func (e *encoder) limit() float32 {
 	return e.tries[e.tried-1].err
 }
 
-// consider puts a candidate in its place, if colours have room in size bits.
-func (e *encoder) consider(l *layout, s *shape, m *choice, w *way, size, channels int, err float32) {
-	count := w.values * l.partitions
-	if size < 0 || count > 18 {
-		return
-	}
-	colors := colorRanges[count][size]
-	if colors == 0 {
-		return
-	}
-	step := 255 / float32(ranges[colors].levels-1)
-	if l.near {
-		step /= 2
-	}
-	err += float32(step*step) * float32(channels*e.texels) / 36
-	if w.scaled {
-		err += l.scaled
-	}
-	if err >= e.limit() {
-		return
-	}
+// insert puts a candidate in its place, and the last one out if there are enough.
+func (e *encoder) insert(c candidate) {
 	if e.tried < e.effort.tries {
 		e.tried++
 	}
 	i := e.tried - 1
-	for ; i > 0 && e.tries[i-1].err > err; i-- {
+	for ; i > 0 && e.tries[i-1].err > c.err; i-- {
 		e.tries[i] = e.tries[i-1]
 	}
-	e.tries[i] = candidate{l, s, m, w, colors, err}
+	e.tries[i] = c
 }
 
 // try makes a candidate, and keeps it if it is better than what there was.
@@ -380,3 +377,5 @@ func (e *encoder) settle(t *trial, spread *[2][maxTexels]int32) bool {
 	}
 	return moved
 }
+
+var endFactor float32 = 1. / 3

@@ -57,8 +57,7 @@ type line struct {
 }
 
 // axis is the direction of the greatest variance in the channels of use, and the squared distances of all texels from the
-// line through their mean. It multiplies the covariance with itself, which makes the greatest eigenvalue stand out, and then
-// a vector a few times.
+// line through their mean, by power iteration.
 func (s *sums) axis(use *[4]bool) (axis [4]float32, residual float32) {
 	var m [4][4]float32
 	trace := float32(0)
@@ -85,10 +84,18 @@ func (s *sums) axis(use *[4]bool) (axis [4]float32, residual float32) {
 			most = i
 		}
 	}
-	v := unit(m[most])
-	for range 5 {
-		v = unit(times(&m, v))
+	v := m[most]
+	scale := 1 / trace // so that no length grows beyond 1, and none below what the greatest of four eigenvalues keeps of it
+	for i := range v {
+		v[i] *= scale
 	}
+	for range 5 {
+		v = times(&m, v)
+		for i := range v {
+			v[i] *= scale
+		}
+	}
+	v = unit(v)
 	w := times(&m, v)
 	value := float32(v[0]*w[0]) + float32(v[1]*w[1]) + float32(v[2]*w[2]) + float32(v[3]*w[3])
 	if v[0]+v[1]+v[2] < 0 { // the first end of a line is the darker one
@@ -201,10 +208,10 @@ func (l *layout) judge(p int) {
 
 // split finds patterns of two partitions whose lines are near the texels: it clusters the colours by 2-means, takes the patterns
 // that resemble the clusters most, and then those with the least distances from their lines. It gives their places in
-// e.patterns, the best first.
+// e.seeds, the best first.
 func (e *encoder) split(out []int) []int {
 	mask := e.cluster()
-	similar := e.similar[:min(e.effort.patterns, len(e.patterns))]
+	similar := e.similar[:min(e.effort.patterns, len(e.seeds))]
 	e.resemble(similar, mask)
 	type found struct {
 		at       int
@@ -214,10 +221,10 @@ func (e *encoder) split(out []int) []int {
 	n := 0
 	for _, at := range similar {
 		var one sums
-		m := e.patterns[at].mask
+		m := e.masks[at]
 		if e.texels > 64 {
 			var part [maxTexels]uint8
-			partitionOf(part[:e.texels], e.patterns[at].seed, 2, e.Width)
+			partitionOf(part[:e.texels], e.seeds[at], 2, e.Width)
 			for i := range e.texels {
 				if part[i] == 1 {
 					one.add(&e.texel[i])
@@ -298,8 +305,8 @@ func (e *encoder) cluster() uint64 {
 func (e *encoder) resemble(out []int, mask uint64) {
 	var count [65]int
 	n := len(e.sample)
-	for i := range e.patterns {
-		d := bits.OnesCount64(e.patterns[i].mask ^ mask)
+	for i, m := range e.masks {
+		d := bits.OnesCount64(m ^ mask)
 		d = min(d, n-d)
 		e.distance[i] = uint8(d)
 		count[d]++
@@ -310,7 +317,7 @@ func (e *encoder) resemble(out []int, mask uint64) {
 		inside += count[limit]
 	}
 	k, last := 0, len(out)-(inside-count[limit]) // of those at the limit, so many still find a place
-	for i, d := range e.distance[:len(e.patterns)] {
+	for i, d := range e.distance[:len(e.masks)] {
 		switch {
 		case int(d) < limit:
 		case int(d) == limit && last > 0:

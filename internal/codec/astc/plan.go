@@ -10,8 +10,9 @@ type plan struct {
 	*table
 	across, down [12][12]float32 // cosines
 	shapes       []shape
-	patterns     []pattern // of two partitions, without those that are alike
-	sample       []int     // the texels that stand for a pattern's bits, at most 64
+	seeds        []int    // of patterns of two partitions, without those that are alike
+	masks        []uint64 // the same patterns: bit i is the partition of sample i
+	sample       []int    // texels, at most 64
 }
 
 // shape is a grid seen from its places, with the modes that have it.
@@ -32,15 +33,10 @@ type reach struct {
 
 // choice is a mode of a shape.
 type choice struct {
-	code    uint16 // its eleven bits
-	weights uint8  // range
-	size    int    // bits of all weights
-}
-
-// pattern is a partitioning in two. Bit i of mask is the partition of sample i.
-type pattern struct {
-	mask uint64
-	seed int
+	code    uint16  // its eleven bits
+	weights uint8   // range
+	size    int     // bits of all weights
+	noise   float32 // squared error that the steps of weights add, for ends at distance 1
 }
 
 var plans = func() (p [len(footprints)]func() *plan) {
@@ -68,7 +64,10 @@ func newPlan(t *table) *plan {
 			p.shapes = append(p.shapes, newShape(t, m.width, m.height))
 		}
 		s := &p.shapes[i]
-		s.modes[m.planes-1] = append(s.modes[m.planes-1], choice{uint16(code), m.weights, sequenceSize(m.count(), m.weights)})
+		step := 1 / float32(ranges[m.weights].levels-1)
+		s.modes[m.planes-1] = append(s.modes[m.planes-1], choice{
+			uint16(code), m.weights, sequenceSize(m.count(), m.weights), s.noise * step * step / 12,
+		})
 	}
 	p.makePatterns()
 	return p
@@ -114,7 +113,7 @@ func (p *plan) makePatterns() {
 		}
 		if k := bits.OnesCount64(mask & all); k != 0 && k != n && !seen[key] {
 			seen[key] = true
-			p.patterns = append(p.patterns, pattern{mask, seed})
+			p.seeds, p.masks = append(p.seeds, seed), append(p.masks, mask)
 		}
 	}
 }
@@ -179,6 +178,19 @@ var weightLevels = func() (t [weightRanges]struct{ near, code [65]uint8 }) {
 				if d := max(int(v)-i, i-int(v)); d < distance {
 					t[r].near[i], distance = v, d
 				}
+			}
+		}
+	}
+	return t
+}()
+
+// colorNoise is the squared error that the steps of those ranges add to a value, a twelfth of their square.
+var colorNoise = func() (t [19][112]float32) {
+	for count := range t {
+		for size, r := range colorRanges[count] {
+			step := 255 / float32(ranges[r].levels-1)
+			if t[count][size] = step * step / 12; r == 0 {
+				t[count][size] = never
 			}
 		}
 	}
