@@ -82,6 +82,19 @@ func (f Format) SRGB() bool {
 	return i.transfer == transferSRGB
 }
 
+// channels are the letters of what can be sampled.
+func (f Format) channels() string {
+	switch f {
+	case R8, R8SRGB, BC4, BC4Signed, EACR, EACRSigned:
+		return "r"
+	case RG8, RG8SRGB, BC5, BC5Signed, EACRG, EACRGSigned:
+		return "rg"
+	case RGB8, RGB8SRGB, RGB9E5, BC1, BC1SRGB, BC6H, BC6HSigned, ETC2RGB, ETC2RGBSRGB:
+		return "rgb"
+	}
+	return "rgba"
+}
+
 // String is the format as people write it: "BC7 sRGB", "ASTC 6x6".
 func (f Format) String() string {
 	i, ok := f.info()

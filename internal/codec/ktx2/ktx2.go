@@ -43,7 +43,9 @@ type Texture struct {
 
 	Zstd bool // levels are compressed in the file, each by itself
 
-	Swizzle string // KTXswizzle: four of "rgba01", what a game should sample as red, green, blue and alpha; or empty
+	// Swizzle is KTXswizzle: what a game should sample as red, green, blue and alpha, four letters of 0, 1 and those of "rgba"
+	// that the format has; or empty.
+	Swizzle string
 	Writer  string // KTXwriter: the program that made the file; may be empty
 }
 
@@ -124,7 +126,7 @@ func (t *Texture) check(levels int) error {
 	if levels < 1 || levels > 32 || max(t.Width, t.Height, t.Depth)>>(levels-1) == 0 {
 		return fmt.Errorf("%d levels of %s: %w", levels, t.size(), ErrDamaged)
 	}
-	if t.Swizzle != "" && !isSwizzle(t.Swizzle) {
+	if t.Swizzle != "" && (len(t.Swizzle) != 4 || strings.Trim(t.Swizzle, "01"+t.Format.channels()) != "") {
 		return fmt.Errorf("swizzle %q: %w", t.Swizzle, ErrDamaged)
 	}
 	return nil
@@ -135,8 +137,4 @@ func (t *Texture) size() string {
 		return fmt.Sprintf("%d x %d", t.Width, t.Height)
 	}
 	return fmt.Sprintf("%d x %d x %d", t.Width, t.Height, t.Depth)
-}
-
-func isSwizzle(s string) bool {
-	return len(s) == 4 && strings.Trim(s, "rgba01") == ""
 }

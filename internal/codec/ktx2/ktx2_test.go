@@ -226,6 +226,28 @@ func TestDecodeForeign(t *testing.T) {
 	}
 }
 
+// A channel that a format does not have is what sampling it gives.
+func TestDecodeSwizzle(t *testing.T) {
+	for _, tt := range []struct {
+		f          Format
+		swizzle    string
+		want, good string
+	}{{R8, "rgba", "r001", "rrr1"}, {BC5, "gbra", "g0r1", "rg01"}, {ETC2RGB, "abgr", "1bgr", "rgb1"}, {ETC2RGBA, "abgr", "abgr", "rgb1"}, {RGB9E5, "aaaa", "1111", "bgr0"}} {
+		b, err := Encode(counting(&Texture{Format: tt.f, Width: 4, Height: 4, Swizzle: tt.good}, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ktx2check.Check(b); err != nil {
+			t.Fatal(err)
+		}
+		copy(b[bytes.Index(b, []byte(tt.good)):], tt.swizzle)
+		x, err := Decode(b)
+		if err != nil || x.Swizzle != tt.want {
+			t.Errorf("%v: %q is %q, want %q, %v", tt.f, tt.swizzle, x.Swizzle, tt.want, err)
+		}
+	}
+}
+
 func TestDecodeConfig(t *testing.T) {
 	b, err := Encode(counting(&Texture{Format: BC6H, Width: 16, Height: 16, Cube: true, Zstd: true}, 5))
 	if err != nil {
@@ -324,18 +346,19 @@ func annotated(b []byte) string {
 
 func TestEncodeRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Texture){
-		"format":          func(x *Texture) { x.Format = 1 },
-		"no width":        func(x *Texture) { x.Width = 0 },
-		"no levels":       func(x *Texture) { x.Levels = nil },
-		"a short level":   func(x *Texture) { x.Levels[1] = x.Levels[1][1:] },
-		"many levels":     func(x *Texture) { x.Levels = append(x.Levels, x.Levels[2], x.Levels[2]) },
-		"writer":          func(x *Texture) { x.Writer = "a\x00b" },
-		"swizzle":         func(x *Texture) { x.Swizzle = "rgbx" },
-		"short swizzle":   func(x *Texture) { x.Swizzle = "rgb" },
-		"negative depth":  func(x *Texture) { x.Depth = -1 },
-		"negative layers": func(x *Texture) { x.Layers = -1 },
-		"cube of one":     func(x *Texture) { x.Cube = true },
-		"layers of one":   func(x *Texture) { x.Layers = 2 },
+		"format":                      func(x *Texture) { x.Format = 1 },
+		"no width":                    func(x *Texture) { x.Width = 0 },
+		"no levels":                   func(x *Texture) { x.Levels = nil },
+		"a short level":               func(x *Texture) { x.Levels[1] = x.Levels[1][1:] },
+		"many levels":                 func(x *Texture) { x.Levels = append(x.Levels, x.Levels[2], x.Levels[2]) },
+		"writer":                      func(x *Texture) { x.Writer = "a\x00b" },
+		"swizzle":                     func(x *Texture) { x.Swizzle = "rgbx" },
+		"short swizzle":               func(x *Texture) { x.Swizzle = "rgb" },
+		"a channel that is not there": func(x *Texture) { *x = *counting(&Texture{Format: BC5, Width: 4, Height: 4, Swizzle: "rgb1"}, 1) },
+		"negative depth":              func(x *Texture) { x.Depth = -1 },
+		"negative layers":             func(x *Texture) { x.Layers = -1 },
+		"cube of one":                 func(x *Texture) { x.Cube = true },
+		"layers of one":               func(x *Texture) { x.Layers = 2 },
 		"a cube upside down": func(x *Texture) {
 			*x = *counting(&Texture{Format: R8, Width: 1, Height: 1, Cube: true, BottomUp: true}, 1)
 		},

@@ -190,7 +190,7 @@ func (t *Texture) readKeyValues(kvd []byte) error {
 		case keyOrientation:
 			err = t.readOrientation(value)
 		case keySwizzle:
-			t.Swizzle = value
+			t.Swizzle = t.readSwizzle(value)
 		case keyWriter:
 			t.Writer = value
 		}
@@ -200,6 +200,20 @@ func (t *Texture) readKeyValues(kvd []byte) error {
 		kvd = kvd[min(len(kvd), align(4+int(size))):]
 	}
 	return nil
+}
+
+// readSwizzle puts what sampling gives in the place of channels that the format does not have: 0, and 1 for alpha. Some
+// programs write "rgba" for everything; check sees to the rest.
+func (t *Texture) readSwizzle(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case !strings.ContainsRune("rgba", r), strings.ContainsRune(t.Format.channels(), r):
+			return r
+		case r == 'a':
+			return '1'
+		}
+		return '0'
+	}, s)
 }
 
 // readOrientation understands columns from left to right. Which way slices go is not kept.

@@ -237,7 +237,7 @@ func (f *file) known(key, value string) {
 			pattern = "^[rl]\x00$"
 		}
 	case "KTXswizzle":
-		pattern = "^[rgba01]{4}\x00$"
+		pattern = "^[" + f.spec.channels() + "01]{4}\x00$"
 	case "KTXwriter", "KTXwriterScParams":
 		pattern = "^[^\x00]*\x00$"
 		if !utf8.ValidString(value) {

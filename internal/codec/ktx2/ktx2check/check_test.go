@@ -72,7 +72,9 @@ func TestCheckRefuses(t *testing.T) {
 		"padding that is not":  {of(zstd), func(b []byte) { b[kvd+23] = 1 }, "valuePadding"},
 		"an orientation":       {of(zstd), func(b []byte) { b[kvd+19] = 'x' }, "KTXorientation"},
 		"a value without end":  {of(zstd), func(b []byte) { b[kvd+24+15] = 'x' }, "KTXwriter"},
-		"global data":          {of(zstd), func(b []byte) { b[72] = 8 }, "sgdByteLength"},
+		"a swizzle of green in R8": {of(&ktx2.Texture{Format: ktx2.R8, Width: 1, Height: 1, Swizzle: "rrr1", Levels: [][]byte{{1}}}),
+			func(b []byte) { b[bytes.Index(b, []byte("rrr1"))] = 'g' }, "KTXswizzle"},
+		"global data": {of(zstd), func(b []byte) { b[72] = 8 }, "sgdByteLength"},
 		"an unsized descriptor, right until revision 3": {of(zstd), func(b []byte) { b[80+24+20] = 0 }, "bytesPlane0"},
 	} {
 		tt.change(tt.data)

@@ -24,6 +24,34 @@ type sample struct {
 
 func (f format) compressed() bool { return f.model >= 128 }
 
+// channels are the components that KTXswizzle may name (section 5.4): those that are in the texture.
+func (f format) channels() (letters string) {
+	switch f.model {
+	case 129, 130, 134, 162: // BC2, BC3, BC7, ASTC
+		return "rgba"
+	case 133: // BC6H
+		return "rgb"
+	case 128:
+		return "rgba"[:3+f.samples[0].channel] // ALPHAPRESENT is 1
+	}
+	for _, s := range f.samples {
+		switch s.channel & 15 {
+		case 0:
+			letters += "r"
+		case 1:
+			letters += "g"
+		case 2:
+			letters += "b"
+			if f.model == 161 { // ETC2's colour
+				letters += "rg"
+			}
+		case 15:
+			letters += "a"
+		}
+	}
+	return letters
+}
+
 // table is one line a format:
 //
 //	vkFormat name typeSize colourModel transfer block bytes : samples
