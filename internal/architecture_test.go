@@ -44,6 +44,7 @@ var allowed = map[string]string{
 
 	"internal/codec/astc":           "internal/codec/block",
 	"internal/codec/atlas":          "",
+	"internal/codec/bcn":            "internal/codec/block",
 	"internal/codec/block":          "",
 	"internal/codec/bmp":            "",
 	"internal/codec/bptc":           "internal/codec/block",

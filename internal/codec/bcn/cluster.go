@@ -1,0 +1,244 @@
+package bcn
+
+import (
+	"math"
+	"sync"
+)
+
+// Nearly all of the work for a good colour block is to find which pixels share a place. In order along the line on which
+// their colours spread most, each place holds a run of pixels; so there are few ways to cut them into runs, and least
+// squares tell for each how good the best endpoints would be. That is Simon Brown's cluster fit (libsquish, 2006).
+//
+// What makes it fast is to see it as a regression: with t = 0, 1, 2, 3 for the place of a pixel of colour x, the best
+// endpoints make the sum of the errors' squares less than one colour for all does by
+//
+//	|n*sum(t*x) - sum(t)*sum(x)|^2 / n(n*sum(t*t) - sum(t)^2)
+//
+// The divisor depends on the cuts alone and stands in a table. The vector is the sum of three, one for each cut: what
+// all pixels after it are off the mean. So its square is a sum of dot products, of which there are only 136.
+
+// shape is a way to cut n pixels into runs: in order, the first cut[0] of them are at 0, those up to cut[1] at 1, those up to
+// cut[2] at 2, and the rest at 3. What is no more than a shift of places is one shape: two runs are cut[0] = cut[2],
+// or, where there can be no four, cut[0] = cut[1]; three are cut[2] = n.
+//
+// Its gain is what the best endpoints take from the sum of the errors' squares, as the bits of a float32: greater floats
+// have greater bits, and of integers the greatest is found without branches.
+type shape struct {
+	cut  [3]uint8
+	gain int32
+}
+
+// shapes are all shapes of n pixels in the order of three nested loops, and for each 1/n(n*sum(t*t) - sum(t)^2), or 0
+// for what is there only to keep the loops simple.
+type shapes struct {
+	cuts    [][3]uint8
+	inverse []float32
+}
+
+// maxShapes is the number of shapes of 16 pixels: 680 of four runs or two, 105 of three, and 15 to be passed over.
+const maxShapes = 800
+
+// allShapes holds the shapes by the number of pixels; the second of at most three runs.
+var allShapes = sync.OnceValue(func() *[2][17]shapes {
+	all := new([2][17]shapes)
+	for n := 2; n <= 16; n++ {
+		four, three := &all[0][n], &all[1][n]
+		for i := 1; i < n; i++ {
+			for j := i; j < n; j++ {
+				for k := j; k <= n; k++ {
+					t, tt := (n-i)+(n-j)+(n-k), (n-i)+3*(n-j)+5*(n-k)
+					cut, inverse := [3]uint8{uint8(i), uint8(j), uint8(k)}, 1/float32(n*(n*tt-t*t))
+					if k == n {
+						three.cuts, three.inverse = append(three.cuts, cut), append(three.inverse, inverse)
+						if i == j {
+							inverse = 0 // two runs, which i = j = k are already
+						}
+					}
+					four.cuts, four.inverse = append(four.cuts, cut), append(four.inverse, inverse)
+				}
+			}
+		}
+	}
+	return all
+})
+
+// sort puts the pixels in order along an axis.
+func (c *colors) sort(axis rgb) {
+	var keys [16]int32
+	for i := range keys {
+		keys[i] = worst
+		if i < c.n {
+			p := &c.x[i]
+			keys[i] = (p[0]*axis[0]+p[1]*axis[1]+p[2]*axis[2])<<4 | int32(i) // 255*1024*3*16 is less than 2^24
+		}
+	}
+	for _, ij := range network {
+		a, b := &keys[ij[0]&15], &keys[ij[1]&15]
+		*a, *b = min(*a, *b), max(*a, *b)
+	}
+	for i, k := range keys {
+		c.order[i] = uint8(k & 15)
+	}
+	var s rgb
+	c.tail[c.n] = s
+	for i := c.n - 1; i >= 0; i-- {
+		p := &c.x[c.order[i]&15]
+		s[0] += p[0]
+		s[1] += p[1]
+		s[2] += p[2]
+		c.tail[i] = s
+	}
+}
+
+// network sorts 16 numbers by 60 comparisons (Green 1969; Knuth, The Art of Computer Programming 3, section 5.3.4).
+var network = [60][2]uint8{
+	{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}, {12, 13}, {14, 15},
+	{0, 2}, {4, 6}, {8, 10}, {12, 14}, {1, 3}, {5, 7}, {9, 11}, {13, 15},
+	{0, 4}, {8, 12}, {1, 5}, {9, 13}, {2, 6}, {10, 14}, {3, 7}, {11, 15},
+	{0, 8}, {1, 9}, {2, 10}, {3, 11}, {4, 12}, {5, 13}, {6, 14}, {7, 15},
+	{5, 10}, {6, 9}, {3, 12}, {13, 14}, {4, 8}, {7, 11}, {1, 2},
+	{1, 4}, {7, 13}, {2, 8}, {11, 14}, {5, 6}, {9, 10},
+	{2, 4}, {11, 13}, {3, 8}, {7, 12},
+	{6, 8}, {10, 12}, {3, 5}, {7, 9},
+	{3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12},
+	{6, 7}, {8, 9},
+}
+
+// cluster gives the endpoints that are best for one of the most promising shapes.
+func (c *colors) cluster(f Format, most int) (best ends) {
+	s, three := &allShapes()[0][c.n], !c.may(3, f)
+	if three {
+		s = &allShapes()[1][c.n]
+	}
+	gain, spread := c.measure(s, three)
+	c.pick(s, most, gain, spread)
+	least := worst
+	for i := range c.top {
+		runs, base := c.fit(&c.top[i])
+		for _, u := range uses[runs] {
+			if !c.may(u.last, f) {
+				continue
+			}
+			at := base.moved(u)
+			if e, err := at.solve(); err < least {
+				best, least = e, err
+			}
+		}
+	}
+	return best
+}
+
+// measure computes the gain of each shape. It gives the greatest, and the greatest that could be: the sum of the squares of the
+// colours' distances from their mean.
+func (c *colors) measure(s *shapes, three bool) (best, spread float32) {
+	n := c.n
+	var v [17][3]float32 // n times what the pixels from i on are off the mean
+	for i := 1; i < n; i++ {
+		for k := range 3 {
+			v[i][k] = float32(int32(n)*c.tail[i][k] - int32(n-i)*c.sum[k])
+		}
+	}
+	var square [17]float32
+	var twice [17][17]float32 // the dot products, times 2
+	for i := 1; i < n; i++ {
+		for j := 1; j <= i; j++ {
+			square[i] = float32(v[i][0]*v[j][0]) + float32(v[i][1]*v[j][1]) + float32(v[i][2]*v[j][2])
+			twice[j][i] = 2 * square[i]
+		}
+	}
+	for i := range n {
+		r, g, b := v[i][0]-v[i+1][0], v[i][1]-v[i+1][1], v[i][2]-v[i+1][2]
+		spread += float32(r*r) + float32(g*g) + float32(b*b)
+	}
+	inverse, gains := s.inverse, c.gains[:len(s.inverse)]
+	var both [17]float32
+	top := int32(0)
+	for i := 1; i < n; i++ {
+		for k := i; k <= n; k++ {
+			both[k] = square[k] + twice[i][k]
+		}
+		for j := i; j < n; j++ {
+			from := j
+			if three {
+				from = n
+			}
+			base := square[i] + both[j]
+			row := both[from : n+1]
+			other, by, out := twice[j][from:][:len(row)], inverse[:len(row)], gains[:len(row)]
+			for k, x := range row {
+				g := int32(math.Float32bits((base + x + other[k]) * by[k]))
+				top = max(top, g)
+				out[k] = g
+			}
+			inverse, gains = inverse[len(row):], gains[len(row):]
+		}
+	}
+	return math.Float32frombits(uint32(top)), spread / float32(n*n)
+}
+
+// pick keeps the shapes of the greatest gains, but none that is much worse than the best.
+func (c *colors) pick(s *shapes, most int, best, spread float32) {
+	gains := c.gains[:len(s.cuts)]
+	slack := max(float32(0.5*(spread-best)), 32)
+	limit := int32(math.Float32bits(max(0, best-slack)))
+	c.top = c.top[:0]
+	for i, g := range gains {
+		if g < limit {
+			continue
+		}
+		if len(c.top) < most {
+			c.top = append(c.top, shape{})
+		}
+		k := len(c.top) - 1
+		for ; k > 0 && c.top[k-1].gain < g; k-- {
+			c.top[k] = c.top[k-1]
+		}
+		c.top[k] = shape{s.cuts[i], g}
+		if len(c.top) == most {
+			limit = max(limit, c.top[most-1].gain)
+		}
+	}
+}
+
+// use says at which places of a block the runs of a shape are: run times step, plus first.
+type use struct{ last, step, first int32 }
+
+// uses are those of two, three and four runs. Where colours are close together, a longer line whose ends no pixel takes is
+// often the better one, for its places lie closer than those of 5 and 6 bits.
+var uses = [5][]use{
+	2: {{3, 3, 0}, {3, 2, 0}, {3, 2, 1}, {3, 1, 0}, {3, 1, 1}, {3, 1, 2}, {2, 2, 0}, {2, 1, 0}, {2, 1, 1}},
+	3: {{3, 1, 0}, {3, 1, 1}, {2, 1, 0}},
+	4: {{3, 1, 0}},
+}
+
+// fit gives the number of runs of a shape, and the sums for places that are the numbers of the runs.
+func (c *colors) fit(s *shape) (runs int, f fit) {
+	cuts := s.cut[:]
+	if int(s.cut[2]) == c.n {
+		cuts = cuts[:2]
+	}
+	if s.cut[0] == cuts[len(cuts)-1] {
+		cuts = cuts[:1]
+	}
+	f = fit{n: int32(c.n), x: c.sum}
+	for i, cut := range cuts {
+		after := f.n - int32(cut)
+		f.t += after
+		f.tt += int32(2*i+1) * after // (i+1)^2 - i^2
+		for k := range f.tx {
+			f.tx[k] += c.tail[cut][k]
+		}
+	}
+	return len(cuts) + 1, f
+}
+
+// moved gives the sums for other places: t*step + first.
+func (f fit) moved(u use) fit {
+	f.last = u.last
+	f.tt = u.step*u.step*f.tt + 2*u.step*u.first*f.t + u.first*u.first*f.n
+	f.t = u.step*f.t + u.first*f.n
+	for k := range f.tx {
+		f.tx[k] = u.step*f.tx[k] + u.first*f.x[k]
+	}
+	return f
+}
