@@ -226,6 +226,18 @@ func TestDecodeForeign(t *testing.T) {
 	}
 }
 
+// A program's name that is not UTF-8 becomes UTF-8, so that the texture can be written again.
+func TestDecodeWriter(t *testing.T) {
+	b, err := Encode(plain(R8, 1, 1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[bytes.Index(b, []byte("Kiln"))] = 0xa9
+	if x, err := Decode(b); err != nil || x.Writer != "\ufffdiln" {
+		t.Errorf("%+v, %v", x, err)
+	}
+}
+
 // A channel that a format does not have is what sampling it gives.
 func TestDecodeSwizzle(t *testing.T) {
 	for _, tt := range []struct {
@@ -352,6 +364,7 @@ func TestEncodeRefuses(t *testing.T) {
 		"a short level":               func(x *Texture) { x.Levels[1] = x.Levels[1][1:] },
 		"many levels":                 func(x *Texture) { x.Levels = append(x.Levels, x.Levels[2], x.Levels[2]) },
 		"writer":                      func(x *Texture) { x.Writer = "a\x00b" },
+		"writer in Latin 1":           func(x *Texture) { x.Writer = "\xa9" },
 		"swizzle":                     func(x *Texture) { x.Swizzle = "rgbx" },
 		"short swizzle":               func(x *Texture) { x.Swizzle = "rgb" },
 		"a channel that is not there": func(x *Texture) { *x = *counting(&Texture{Format: BC5, Width: 4, Height: 4, Swizzle: "rgb1"}, 1) },

@@ -192,7 +192,7 @@ func (t *Texture) readKeyValues(kvd []byte) error {
 		case keySwizzle:
 			t.Swizzle = t.readSwizzle(value)
 		case keyWriter:
-			t.Writer = value
+			t.Writer = strings.ToValidUTF8(value, "\ufffd")
 		}
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -18,7 +19,7 @@ func Encode(t *Texture) ([]byte, error) {
 			return nil, fmt.Errorf("level %d has %d bytes, not %d: %w", n, len(l), want, ErrDamaged)
 		}
 	}
-	if strings.ContainsRune(t.Writer, 0) {
+	if strings.ContainsRune(t.Writer, 0) || !utf8.ValidString(t.Writer) {
 		return nil, fmt.Errorf("writer %q: %w", t.Writer, ErrUnsupported)
 	}
 	levels, scheme := t.Levels, schemeNone
