@@ -109,7 +109,7 @@ const (
 	TextureCombination Code = "K1211" // settings that cannot be together
 	TextureOddSize     Code = "K1212" // not a multiple of 4, with a format that some hardware wants that for
 	TextureAlpha       Code = "K1213" // a format without alpha for a picture with it
-	TextureGuess       Code = "K1214" // named like a normal map, but does not look like one
+	TextureGuess       Code = "K1214" // named like a normal map or a mask, but does not look like one
 	TextureTool        Code = "K1215" // an external encoder failed
 	TextureSpace       Code = "K1216" // colours that are not those of sRGB
 )

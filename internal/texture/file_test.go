@@ -156,7 +156,7 @@ func TestLight(t *testing.T) {
 	m := pixel.NewFloat(16, 8)
 	for i := range 16 * 8 {
 		x, y := float32(i%16), float32(i/16)
-		copy(m.Pix[4*i:], []float32{0.5 + x/4, 1 + x/8, 0.2 + y/8, 1})
+		copy(m.Pix[4*i:], []float32{2 + x/16, 3 + x/16, 2.5 + y/16, 1})
 	}
 	for _, tt := range []struct {
 		format string

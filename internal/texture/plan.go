@@ -2,6 +2,7 @@ package texture
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
@@ -220,22 +221,44 @@ func missing(channels int) string {
 	return "alpha"
 }
 
-// Directions tells whether most pixels of the first picture could be a direction: about as long as 1. All others are no normal map.
-func (p *Plan) Directions() bool {
+// Doubt tells what speaks against the plan's use, if it is but guessed by a file's name: "" if nothing does. The first picture is looked at.
+func (p *Plan) Doubt(name string) string {
+	use, because := UseOf(name)
+	if use != p.Use || because == "" {
+		return ""
+	}
 	m := p.images.Pictures[0].Bits(false)
-	good, all := 0, len(m.Pix)/4
+	switch {
+	case use == "normal" && !directions(m):
+		return fmt.Sprintf("named %q like a normal map, but most of its pixels are no directions", because)
+	case use == "mask" && !slices.Contains(severalChannels, because[1:]) && coloured(m):
+		return fmt.Sprintf("named %q like a mask, but it has colours", because)
+	}
+	return ""
+}
+
+// directions tells whether most pixels could be a direction: about as long as 1.
+func directions(m *pixel.Image) bool {
+	good := 0
 	for i := 0; i < len(m.Pix); i += 4 {
-		length := 0 // squared, with 255 for 1
-		for _, v := range m.Pix[i : i+2] {
-			length += (2*int(v) - 255) * (2*int(v) - 255)
-		}
-		z := 2*int(m.Pix[i+2]) - 255
+		x, y, z := 2*int(m.Pix[i])-255, 2*int(m.Pix[i+1])-255, 2*int(m.Pix[i+2])-255
+		flat := x*x + y*y
 		// A file that has left blue out is as good, as long as red and green do not lead out of the circle.
-		if flat := length <= 72000 && (m.Pix[i+2] == 0 || m.Pix[i+2] == 255); flat || abs(length+z*z-255*255) < 255*255*2/5 {
+		if (z == -255 || z == 255) && flat <= 72000 || abs(flat+z*z-255*255) < 255*255*2/5 {
 			good++
 		}
 	}
-	return 2*good >= all
+	return 8*good >= len(m.Pix) // half of them
+}
+
+// coloured tells whether red, green and blue differ by a tenth, on average: what JPEG makes of grey does not.
+func coloured(m *pixel.Image) bool {
+	sum := 0
+	for i := 0; i < len(m.Pix); i += 4 {
+		r, g, b := m.Pix[i], m.Pix[i+1], m.Pix[i+2]
+		sum += int(max(r, g, b)) - int(min(r, g, b))
+	}
+	return sum > len(m.Pix)/4*25
 }
 
 func abs(n int) int { return max(n, -n) }

@@ -248,21 +248,28 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func TestDirections(t *testing.T) {
+func TestDoubt(t *testing.T) {
 	for _, tt := range []struct {
+		name string
 		px   [3]byte
-		want bool
+		want string
 	}{
-		{[3]byte{128, 128, 255}, true}, {[3]byte{218, 128, 218}, true}, {[3]byte{200, 100, 0}, true}, {[3]byte{128, 128, 128}, false},
-		{[3]byte{255, 255, 255}, false}, {[3]byte{0, 0, 0}, false}, {[3]byte{90, 140, 60}, false},
+		{"a_n.png", [3]byte{128, 128, 255}, ""}, {"a_n.png", [3]byte{218, 128, 218}, ""}, {"a_n.png", [3]byte{200, 100, 0}, ""},
+		{"a_n.png", [3]byte{128, 128, 128}, `named "_n" like a normal map, but most of its pixels are no directions`},
+		{"a_n.png", [3]byte{255, 255, 255}, `named "_n"`}, {"a_n.png", [3]byte{0, 0, 0}, `named "_n"`}, {"a_n.png", [3]byte{90, 140, 60}, `named "_n"`},
+		{"a_h.png", [3]byte{90, 92, 85}, ""}, {"a_h.png", [3]byte{90, 140, 60}, `named "_h" like a mask, but it has colours`},
+		{"a_orm.png", [3]byte{90, 140, 60}, ""}, {"a.png", [3]byte{90, 140, 60}, ""},
 	} {
 		m := pixel.New(4, 4)
 		for i := 0; i < len(m.Pix); i += 4 {
 			copy(m.Pix[i:], tt.px[:])
 		}
-		p, err := NewPlan(Images{Pictures: []*pixel.Picture{{Eight: m}}}, with(func(o *Options) { o.Use = "normal" }))
-		if err != nil || p.Directions() != tt.want {
-			t.Errorf("%v: %t, %v", tt.px, p.Directions(), err)
+		p, err := NewPlan(Images{Pictures: []*pixel.Picture{{Eight: m}}}, Defaults().For(tt.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Doubt(tt.name); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%s of %v: %q", tt.name, tt.px, got)
 		}
 	}
 }

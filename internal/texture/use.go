@@ -21,6 +21,9 @@ var suffixes = []struct {
 	{"data", []string{"data", "lut", "noise", "flow"}},
 }
 
+// severalChannels are the words of masks that may hold another number in each channel.
+var severalChannels = []string{"mask", "orm", "arm", "rma", "mra"}
+
 // UseOf tells what a picture is for by its file's name, and what of the name says so; "color" and "" if nothing does.
 func UseOf(name string) (use, because string) {
 	base := strings.ToLower(path.Base(name))

@@ -32,8 +32,8 @@ func grey(t testing.TB, side int, v byte) []byte {
 	return plain(t, side, side, color.NRGBA{v, v, v, 255})
 }
 
-// made opens the main product.
-func made(t testing.TB, r processortest.Result) *texture.File {
+// opened is the main product.
+func opened(t testing.TB, r processortest.Result) *texture.File {
 	t.Helper()
 	if r.Err != nil {
 		t.Fatal(r.Err)
@@ -63,7 +63,7 @@ func TestChannels(t *testing.T) {
 	}
 	r := processortest.Run(t, New(), processortest.Case{Files: files, Asset: "rocks/stone_orm.png",
 		Settings: settings(func(o *texture.Options) { o.G, o.B, o.A = "rough.png", "../shared/metal.png:a", "rough.png:g" })})
-	f := made(t, r)
+	f := opened(t, r)
 	if got := first(t, f, 0, 0, 0, 0); got != [4]byte{1, 100, 200, 100} || f.Format != "RGBA8" {
 		t.Errorf("%v of %s", got, f.Format)
 	}
@@ -81,7 +81,7 @@ func TestCubes(t *testing.T) {
 	}
 	check := func(what string, r processortest.Result) {
 		t.Helper()
-		f := made(t, r)
+		f := opened(t, r)
 		if f.Shape != texture.Cube || f.Width != 8 || f.Levels != 4 {
 			t.Fatalf("%s: %+v", what, f)
 		}
@@ -117,7 +117,7 @@ func TestCubes(t *testing.T) {
 	files["sky/cross.png"] = pngFile(t, cross)
 	check("cross", run("sky/cross.png", func(o *texture.Options) { o.Cube = "cross" }))
 	files["sky/all.png"] = plain(t, 32, 16, color.NRGBA{100, 150, 200, 255})
-	f := made(t, run("sky/all.png", func(o *texture.Options) { o.Cube = "equirect" }))
+	f := opened(t, run("sky/all.png", func(o *texture.Options) { o.Cube = "equirect" }))
 	if got := first(t, f, 3, 0, 5, 0); f.Shape != texture.Cube || f.Width != 8 || got != [4]byte{100, 150, 200, 255} {
 		t.Errorf("equirect: %+v, %v", f, got)
 	}
@@ -130,7 +130,7 @@ func TestLayersAndSlices(t *testing.T) {
 	}
 	run := func(asset string, change func(*texture.Options)) *texture.File {
 		t.Helper()
-		return made(t, processortest.Run(t, New(), processortest.Case{Files: files, Asset: asset, Settings: settings(change)}))
+		return opened(t, processortest.Run(t, New(), processortest.Case{Files: files, Asset: asset, Settings: settings(change)}))
 	}
 	f := run("g[1]/grass.png", func(o *texture.Options) { o.Layers = []string{"grass.png", "rock_*.png"} })
 	if f.Shape != texture.Array || f.Layers != 3 || f.Levels != 3 {
@@ -199,16 +199,16 @@ func TestTextureFiles(t *testing.T) {
 		t.Errorf("kept: %v %v", r.Err, r.Warnings)
 	}
 	dds := run("a.ktx2", bc7, func(o *texture.Options) { o.Container = "dds" })
-	if f := made(t, dds); f.Container != "dds" || f.Format != "BC7 sRGB" || f.Levels != 4 || dds.Products[""].Extension != ".dds" {
+	if f := opened(t, dds); f.Container != "dds" || f.Format != "BC7 sRGB" || f.Levels != 4 || dds.Products[""].Extension != ".dds" {
 		t.Errorf("repacked: %+v", f)
 	}
 	etc := run("a.dds", dds.Products[""].Data, func(o *texture.Options) { o.Family, o.MaxSize = "etc2", 4 })
-	if f := made(t, etc); f.Format != "ETC2 RGBA sRGB" || f.Width != 4 || f.Levels != 3 {
+	if f := opened(t, etc); f.Format != "ETC2 RGBA sRGB" || f.Width != 4 || f.Levels != 3 {
 		t.Errorf("coded anew: %+v", f)
 	}
 	again := run("a.ktx2", bc7, func(o *texture.Options) { o.Format = "rgba8" })
-	want, _ := made(t, run("a.ktx2", bc7, func(*texture.Options) {})).Picture(0, 0, 0, 0)
-	got, _ := made(t, again).Picture(0, 0, 0, 0)
+	want, _ := opened(t, run("a.ktx2", bc7, func(*texture.Options) {})).Picture(0, 0, 0, 0)
+	got, _ := opened(t, again).Picture(0, 0, 0, 0)
 	if !bytes.Equal(got.Eight.Pix, want.Eight.Pix) {
 		t.Error("decoded pixels differ")
 	}
@@ -265,7 +265,7 @@ func TestUseByName(t *testing.T) {
 		for _, w := range r.Warnings {
 			said += w.Text
 		}
-		if f := made(t, r); f.Format != tt.format || !strings.HasPrefix(said, tt.warning) || tt.warning == "" && said != "" {
+		if f := opened(t, r); f.Format != tt.format || !strings.HasPrefix(said, tt.warning) || tt.warning == "" && said != "" {
 			t.Errorf("%s: %s, %q", tt.name, f.Format, said)
 		}
 	}
@@ -276,7 +276,7 @@ func TestAstcenc(t *testing.T) {
 	c := processortest.Case{Files: map[string][]byte{"a.png": plain(t, 13, 9, color.NRGBA{200, 100, 50, 255})}, Asset: "a.png",
 		Settings: settings(func(o *texture.Options) { o.Format, o.Quality = "astc6x6", "best" })}
 	r := processortest.Run(t, New(), c)
-	if f := made(t, r); f.Format != "ASTC 6x6 sRGB" || !slices.Contains(r.Observations, "tool astcenc") {
+	if f := opened(t, r); f.Format != "ASTC 6x6 sRGB" || !slices.Contains(r.Observations, "tool astcenc") {
 		t.Errorf("without it: %s, saw %q", f.Format, r.Observations)
 	}
 	c.Tools = map[string]string{"astcenc": os.Args[0]} // this test: it knows no such arguments
@@ -288,7 +288,7 @@ func TestAstcenc(t *testing.T) {
 		t.Skip("astcenc is not installed: only that it is missing was tried")
 	}
 	c.Tools["astcenc"] = tool
-	f := made(t, processortest.Run(t, New(), c))
+	f := opened(t, processortest.Run(t, New(), c))
 	if got := first(t, f, 0, 0, 0, 0); f.Levels != 4 || fmt.Sprint(got) != "[200 100 50 255]" {
 		t.Errorf("with it: %v, %d levels", got, f.Levels)
 	}

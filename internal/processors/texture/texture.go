@@ -27,7 +27,7 @@ func (proc) Info() processor.Info {
 	return processor.Info{
 		Name:    "texture",
 		Version: 2,
-		Summary: "pictures to textures with mip levels, compressed for graphics cards (KTX2, DDS)",
+		Summary: "pictures to textures with mip levels (KTX2, DDS)",
 		Extensions: []string{".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".tga", ".qoi", ".psd", ".hdr", ".exr",
 			".dds", ".ktx2"},
 		Settings: &defaults,
@@ -134,14 +134,15 @@ func misnamed(job processor.Job, name, format string) {
 	}
 }
 
-// doubt tells of a normal map that is one by its name alone.
+// doubt tells of a picture that is not what its name says.
 func (s *sources) doubt(plan *texture.Plan) {
-	_, because := texture.UseOf(s.job.Asset().Path)
-	if plan.Use == "normal" && processor.SettingsOf[texture.Options](s.job).Use == "auto" && !plan.Directions() {
+	if processor.SettingsOf[texture.Options](s.job).Use != "auto" {
+		return
+	}
+	if why := plan.Doubt(s.job.Asset().Path); why != "" {
 		s.job.Warn(processor.Problem{
-			Code: string(diag.TextureGuess),
-			Text: fmt.Sprintf("named %q like a normal map, but most of its pixels are no directions", because),
-			Hint: `say what it is: use = "color", or use = "normal" if it is right`,
+			Code: string(diag.TextureGuess), Text: why,
+			Hint: fmt.Sprintf(`say what it is: use = "color", or use = %q if the name is right`, plan.Use),
 		})
 	}
 }
