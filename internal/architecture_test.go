@@ -60,8 +60,9 @@ var allowed = map[string]string{
 	"internal/codec/ktx2/ktx2check": "compress",
 	"internal/codec/psd":            "",
 	"internal/codec/tga":            "",
+	"internal/codec/tiff":           "",
 	"internal/packing":              "",
-	"internal/pixel":                "internal/codec/block internal/codec/bmp internal/codec/exr internal/codec/hdr internal/codec/psd internal/codec/tga x/image",
+	"internal/pixel":                "internal/codec/block internal/codec/bmp internal/codec/exr internal/codec/hdr internal/codec/psd internal/codec/tga internal/codec/tiff x/image",
 	"internal/texture": "internal/codec/astc internal/codec/bcn internal/codec/block internal/codec/bptc internal/codec/dds internal/codec/etc2 " +
 		"internal/codec/hdrpack internal/codec/ktx2 internal/diag internal/pixel processor",
 
@@ -77,8 +78,8 @@ var allowed = map[string]string{
 	"internal/doctor": "internal/asset internal/build internal/diag internal/engine internal/project internal/source x/sys",
 	"internal/header": "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",
 	"internal/impact": "internal/asset internal/build internal/engine internal/project doublestar uuid",
-	"internal/cli": "internal/asset internal/build internal/contentdb internal/diag internal/digest internal/doctor internal/engine " +
-		"internal/header internal/impact internal/project internal/settings internal/setup internal/source processor cobra pflag uuid x/sys x/term x/text",
+	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/diag internal/digest internal/doctor internal/engine " +
+		"internal/header internal/impact internal/pixel internal/project internal/settings internal/setup internal/source internal/texture processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

@@ -17,6 +17,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/codec/hdr"
 	"github.com/kiln-pipeline/kiln/internal/codec/psd"
 	"github.com/kiln-pipeline/kiln/internal/codec/tga"
+	rare "github.com/kiln-pipeline/kiln/internal/codec/tiff"
 )
 
 // DecodeConfig reads the size of an image. The name serves only to know a TGA. Errors are an [*Error].
@@ -97,7 +98,7 @@ func DecodePicture(name string, data []byte, lim Limits) (*Picture, error) {
 	}
 	p := &Picture{Format: c.Format, HDR: c.HDR}
 	if c.HDR {
-		p.Float, p.Space = d.light, d.space
+		p.Float, p.Space = d.light.oriented(m.orientation()), d.space
 		return p, nil
 	}
 	p.Space, p.Gamma = m.colours()
@@ -172,7 +173,7 @@ func (f format) fault(err error) *Error {
 	}
 	text := err.Error()
 	switch {
-	case is(io.ErrUnexpectedEOF, io.EOF, bmp.ErrTruncated, exr.ErrTruncated, hdr.ErrTruncated, psd.ErrTruncated, tga.ErrTruncated):
+	case is(io.ErrUnexpectedEOF, io.EOF, bmp.ErrTruncated, exr.ErrTruncated, hdr.ErrTruncated, psd.ErrTruncated, rare.ErrTruncated, tga.ErrTruncated):
 		e.Fault = Truncated
 		return e
 	// These decoders and the riff reader below webp make plain texts of it.
@@ -180,9 +181,9 @@ func (f format) fault(err error) *Error {
 		e.Fault = Truncated
 		return e
 	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
-		is(errUnsupported, bmp.ErrUnsupported, exr.ErrUnsupported, hdr.ErrUnsupported, psd.ErrUnsupported, tga.ErrUnsupported):
+		is(errUnsupported, bmp.ErrUnsupported, exr.ErrUnsupported, hdr.ErrUnsupported, psd.ErrUnsupported, rare.ErrUnsupported, tga.ErrUnsupported):
 		e.Fault = Unsupported
-	case is(bmp.ErrTooLarge, exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge):
+	case is(bmp.ErrTooLarge, exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge, rare.ErrTooLarge):
 		e.Fault = TooLarge
 	}
 	e.Detail = text

@@ -279,7 +279,7 @@ func TestFaults(t *testing.T) {
 		{"TGA of another kind", "a.tga", huffman, Unsupported, "image type 32"},
 		{"WebP with an animation", "a.webp", []byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x07\x00\x00\x05\x00\x00ANIM"), Unsupported, "an animation"},
 		{"TIFF in planes", "a.tif", []byte("II*\x00\x08\x00\x00\x00\x02\x00\x15\x01\x03\x00\x01\x00\x00\x00\x03\x00\x00\x00\x1c\x01\x03\x00\x01\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00"),
-			Unsupported, "separate planes"},
+			Damaged, "size 0 x 0"},
 		{"PNG of 60000 x 60000", "a.png", claim(t, 60000, 60000), TooLarge, "claims 60000 x 60000 pixels, over the limit of 16384 a side and 1024 MiB"},
 		{"PNG of 16384 x 16384 in 70 bytes", "a.png", claim(t, 16384, 16384), Truncated, "cannot hold 16384 x 16384"},
 		{"JPEG of 16384 x 16384 in 700 bytes", "a.jpg", wide, Truncated, "cannot hold 16384 x 16384"},

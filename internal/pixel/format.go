@@ -21,6 +21,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/codec/hdr"
 	"github.com/kiln-pipeline/kiln/internal/codec/psd"
 	"github.com/kiln-pipeline/kiln/internal/codec/tga"
+	rare "github.com/kiln-pipeline/kiln/internal/codec/tiff"
 )
 
 // format is one kind of image file.
@@ -71,7 +72,7 @@ func formats() []format {
 		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 512, config(jpeg.DecodeConfig), decoder(jpeg.Decode)},
 		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, 0, config(gif.DecodeConfig), decodeGIF},
 		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 0, configBMP, decodeBMP},
-		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, configTIFF, decoder(tiff.Decode)},
+		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, configTIFF, decodeTIFF},
 		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, configWebP, decoder(webp.Decode)},
 		{"hdr", "Radiance HDR", " .hdr .pic ", []string{"#?RADIANCE", "#?RGBE"}, 0, configHDR, decodeHDR},
 		{"psd", "Photoshop", " .psd .psb ", []string{"8BPS"}, 0, configPSD, decodePSD},
@@ -179,14 +180,40 @@ func decodeGIF(data []byte, _ int) (decoded, error) {
 // errUnsupported is for what the decoders of others do not say well.
 var errUnsupported = errors.New("not supported")
 
-// configTIFF refuses planes of their own for each channel (TIFF 6.0, page 38), which the decoder would take for one.
-func configTIFF(data []byte) (Config, error) {
-	if v := tiffTag(data, 284); len(v) == 2 && tiffOrder(data).Uint16(v) == 2 {
-		if n := tiffTag(data, 277); len(n) == 2 && tiffOrder(data).Uint16(n) > 1 {
-			return Config{}, fmt.Errorf("separate planes: %w", errUnsupported)
+// rareTIFF tells whether a TIFF is of a kind that golang.org/x/image does not read, or has planes for each channel, which it would take
+// for one; and what ours says of it.
+func rareTIFF(data []byte) (h rare.Header, yes bool, err error) {
+	planes := tiffTag(data, 284)
+	if len(planes) != 2 || tiffOrder(data).Uint16(planes) == 1 {
+		var unsupported tiff.UnsupportedError
+		if _, err := tiff.DecodeConfig(bytes.NewReader(data)); !errors.As(err, &unsupported) {
+			return h, false, nil
 		}
 	}
+	h, err = rare.ParseHeader(data)
+	return h, true, err
+}
+
+func configTIFF(data []byte) (Config, error) {
+	if h, yes, err := rareTIFF(data); yes {
+		return Config{Width: h.Width, Height: h.Height, Deep: h.Bits > 8, HDR: h.Float}, err
+	}
 	return config(tiff.DecodeConfig)(data)
+}
+
+func decodeTIFF(data []byte, maxPixels int) (decoded, error) {
+	h, yes, _ := rareTIFF(data)
+	if !yes {
+		return decoder(tiff.Decode)(data, maxPixels)
+	}
+	m, err := rare.Decode(data, maxPixels)
+	if err != nil {
+		return decoded{}, err
+	}
+	if h.Float {
+		return decoded{light: &Float{m.Width, m.Height, m.Light}}, nil
+	}
+	return sixteenBits(m.Pix, m.Width, m.Height, h.Bits > 8), nil
 }
 
 // configWebP refuses animations, by the flag of the extended header.
@@ -257,20 +284,25 @@ func decodePSD(data []byte, maxPixels int) (decoded, error) {
 	if m.Light != nil {
 		return decoded{light: &Float{m.Width, m.Height, m.Light}, profile: m.Profile}, nil
 	}
-	if m.Depth <= 8 {
-		pix := make([]byte, len(m.Pix))
-		for i, v := range m.Pix {
-			pix[i] = eight(uint32(v))
+	d := sixteenBits(m.Pix, m.Width, m.Height, m.Depth > 8)
+	d.profile = m.Profile
+	return d, nil
+}
+
+// sixteenBits is straight RGBA of 16 bits as the standard library has it; of 8, if no more were in the file.
+func sixteenBits(pix []uint16, width, height int, deep bool) decoded {
+	if !deep {
+		eights := make([]byte, len(pix))
+		for i, v := range pix {
+			eights[i] = eight(uint32(v))
 		}
-		d := eightBits(pix, m.Width, m.Height)
-		d.profile = m.Profile
-		return d, nil
+		return eightBits(eights, width, height)
 	}
-	deep := image.NewNRGBA64(image.Rect(0, 0, m.Width, m.Height))
-	for i, v := range m.Pix {
-		deep.Pix[2*i], deep.Pix[2*i+1] = byte(v>>8), byte(v)
+	m := image.NewNRGBA64(image.Rect(0, 0, width, height))
+	for i, v := range pix {
+		m.Pix[2*i], m.Pix[2*i+1] = byte(v>>8), byte(v)
 	}
-	return decoded{image: deep, profile: m.Profile}, nil
+	return decoded{image: m}
 }
 
 // eightBits is straight RGBA8 as the standard library has it.

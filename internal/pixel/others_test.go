@@ -90,6 +90,12 @@ func TestAgainstImageMagick(t *testing.T) {
 		{"bit.bmp", false, 0, []string{"-alpha", "off", "-monochrome"}},
 		{"rgba.tif", false, 0, []string{"-depth", "8", "-compress", "lzw"}},
 		{"deep.tif", true, 0, []string{"-alpha", "off", "-compress", "zip"}},
+		{"planes.tif", false, 0, []string{"-depth", "8", "-interlace", "plane", "-compress", "lzw"}},
+		{"planes16.tif", true, 0, []string{"-interlace", "plane", "-compress", "zip", "-define", "tiff:predictor=2"}},
+		{"cmyk.tif", false, 1, []string{"-alpha", "off", "-depth", "8", "-colorspace", "CMYK", "-compress", "none"}},
+		{"cmyk16.tif", true, 1, []string{"-alpha", "off", "-colorspace", "CMYK", "-compress", "lzw"}},
+		{"int32.tif", true, 0, []string{"-depth", "32", "-compress", "lzw", "-define", "tiff:predictor=2"}},
+		{"int32tiles.tif", true, 0, []string{"-alpha", "off", "-depth", "32", "-compress", "rle", "-define", "tiff:tile-geometry=16x16"}},
 		{"rgba.webp", false, 0, []string{"-depth", "8", "-define", "webp:lossless=true", "-define", "webp:exact=true"}},
 		{"deep.png", true, 0, []string{"-interlace", "PNG"}},
 		{"palette.png", false, 0, []string{"-alpha", "off", "-colors", "7", "-type", "Palette"}},
@@ -207,5 +213,47 @@ func TestRadianceAgainstImageMagick(t *testing.T) {
 				t.Fatalf("pixel %d, %d: channel %d is %v, not %v", i%37, i/37, c, got, want)
 			}
 		}
+	}
+}
+
+// ImageMagick writes floating point into TIFF; it has 16 bits of it.
+func TestFloatTIFFAgainstImageMagick(t *testing.T) {
+	magick := tool(t, "magick", "convert-im6.q16")
+	for name, args := range map[string][]string{
+		"raw":         {"-depth", "32"},
+		"big-endian":  {"-depth", "32", "-endian", "MSB", "-compress", "lzw"},
+		"half":        {"-depth", "16", "-compress", "zip"},
+		"predictor":   {"-depth", "32", "-compress", "zip", "-define", "tiff:predictor=3"},
+		"predictor 2": {"-depth", "64", "-compress", "lzw", "-define", "tiff:predictor=3", "-endian", "MSB"},
+		"tiles":       {"-depth", "32", "-define", "tiff:tile-geometry=16x16", "-compress", "zip"},
+		"planes":      {"-depth", "32", "-interlace", "plane", "-compress", "zip"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			scene(t, dir)
+			args := append(append([]string{"scene.png", "-alpha", "off", "-define", "quantum:format=floating-point"}, args...), "x.tif")
+			run(t, dir, magick, args...)
+			run(t, dir, magick, "scene.png", "-alpha", "off", "-depth", "16", "-endian", "LSB", "rgb:reference")
+			data, err := os.ReadFile(filepath.Join(dir, "x.tif"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := DecodePicture("x.tif", data, DefaultLimits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := os.ReadFile(filepath.Join(dir, "reference"))
+			if err != nil || len(want) != 6*37*23 || !p.HDR || len(p.Float.Pix) != 4*37*23 {
+				t.Fatalf("%d bytes, %v, %+v", len(want), err, p)
+			}
+			for i := range 37 * 23 {
+				for c := range 3 {
+					got, want := 65535*float64(p.Float.Pix[4*i+c]), float64(binary.LittleEndian.Uint16(want[2*(3*i+c):]))
+					if off := 1.0; math.Abs(got-want) > off+want/2048 { // a half has 11 bits
+						t.Fatalf("pixel %d, %d: channel %d is %v, not %v", i%37, i/37, c, got, want)
+					}
+				}
+			}
+		})
 	}
 }

@@ -1,0 +1,251 @@
+// Package tiff reads the kinds of TIFF that golang.org/x/image/tiff leaves out, and which image editors write all the same: floating
+// point, whole numbers of 32 bits, a plane for each channel, CMYK.
+//
+// It follows "TIFF Revision 6.0" (1992) and Adobe's "Photoshop TIFF Technical Notes" 1 to 3 (2002, 2005): the first page; grey, RGB and CMYK of 8,
+// 16 and 32 bits, or floating point of 16, 32 and 64; raw, LZW, Deflate, PackBits, with predictors; strips and tiles. Palettes, YCbCr, Lab, fax
+// and JPEG are not read here.
+//
+// Floating point is linear light, as Photoshop has it. CMYK becomes RGB without regard to a profile. Memory is taken for
+// at most the caller's limit of pixels, and for a strip or tile only what its packed bytes can unfold to.
+package tiff
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+var (
+	ErrTruncated   = errors.New("data ends too early")
+	ErrDamaged     = errors.New("damaged")
+	ErrUnsupported = errors.New("not supported")
+	ErrTooLarge    = errors.New("too large")
+)
+
+const (
+	maxSide     = 1 << 20
+	maxChannels = 64
+)
+
+// Tags of a directory.
+const (
+	tagWidth       = 256
+	tagHeight      = 257
+	tagBits        = 258
+	tagCompression = 259
+	tagPhotometric = 262
+	tagStrips      = 273
+	tagChannels    = 277
+	tagStripRows   = 278
+	tagStripSizes  = 279
+	tagPlanes      = 284
+	tagPredictor   = 317
+	tagTileWidth   = 322
+	tagTileHeight  = 323
+	tagTiles       = 324
+	tagTileSizes   = 325
+	tagExtra       = 338
+	tagFormat      = 339
+)
+
+// Photometric interpretations.
+const (
+	whiteIsZero = 0
+	blackIsZero = 1
+	rgb         = 2
+	cmyk        = 5
+)
+
+// Compressions.
+const (
+	plain      = 1
+	lzw        = 5
+	deflate    = 8
+	packBits   = 32773
+	oldDeflate = 32946
+)
+
+// Kinds of alpha.
+const (
+	noAlpha = iota
+	multiplied
+	straight
+)
+
+// Header is the first directory.
+type Header struct {
+	Width, Height int
+	Bits          int  // of a channel
+	Float         bool // linear light
+
+	order       binary.ByteOrder
+	photometric int
+	channels    int
+	alpha       int
+	planes      bool // a plane for each channel
+	compression int
+	predictor   int
+
+	blockWidth, blockHeight int // of tiles, or of strips
+	tiled                   bool
+	offsets, sizes          []int
+}
+
+// colours is how many channels make a colour.
+func (h *Header) colours() int {
+	switch h.photometric {
+	case rgb:
+		return 3
+	case cmyk:
+		return 4
+	}
+	return 1
+}
+
+// ParseHeader reads the first directory and refuses what [Decode] cannot read.
+//
+//	0  "II" or "MM": the order of bytes, then u16 42
+//	4  u32 offset of the directory: u16 entries, each of u16 tag, u16 type, u32 count, and 4 bytes of numbers, or
+//	   their u32 offset if they are more
+func ParseHeader(data []byte) (Header, error) {
+	h := Header{order: binary.LittleEndian}
+	if len(data) < 8 {
+		return h, ErrTruncated
+	}
+	switch string(data[:4]) {
+	case "II*\x00":
+	case "MM\x00*":
+		h.order = binary.BigEndian
+	default:
+		return h, fmt.Errorf("no signature: %w", ErrDamaged)
+	}
+	tags, err := h.directory(data)
+	if err != nil {
+		return h, err
+	}
+	one := func(tag, otherwise int) int {
+		if v := tags[tag]; len(v) > 0 {
+			return v[0]
+		}
+		return otherwise
+	}
+	h.Width, h.Height = one(tagWidth, 0), one(tagHeight, 0)
+	if h.Width < 1 || h.Height < 1 {
+		return h, fmt.Errorf("size %d x %d: %w", h.Width, h.Height, ErrDamaged)
+	}
+	if h.Width > maxSide || h.Height > maxSide {
+		return h, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
+	}
+	h.Bits, h.channels = one(tagBits, 1), one(tagChannels, 1)
+	h.photometric, h.compression, h.predictor = one(tagPhotometric, -1), one(tagCompression, plain), one(tagPredictor, 1)
+	h.planes = one(tagPlanes, 1) == 2 && h.channels > 1
+	h.Float = one(tagFormat, 1) == 3
+	if err := h.check(tags, one(tagFormat, 1)); err != nil {
+		return h, err
+	}
+	if h.channels > h.colours() {
+		h.alpha = min(one(tagExtra, 0), straight)
+	}
+	return h, h.blocks(tags, one)
+}
+
+// directory reads the numbers of all tags that have whole ones.
+func (h *Header) directory(data []byte) (map[int][]int, error) {
+	at := int64(h.order.Uint32(data[4:]))
+	if at+2 > int64(len(data)) {
+		return nil, ErrTruncated
+	}
+	entries := data[at+2:]
+	tags := map[int][]int{}
+	for range h.order.Uint16(data[at:]) {
+		if len(entries) < 12 {
+			return nil, ErrTruncated
+		}
+		tag, kind, count := int(h.order.Uint16(entries)), h.order.Uint16(entries[2:]), int64(h.order.Uint32(entries[4:]))
+		body := entries[8:12]
+		entries = entries[12:]
+		size := map[uint16]int64{1: 1, 3: 2, 4: 4}[kind]
+		if size == 0 || tags[tag] != nil {
+			continue
+		}
+		if count*size > 4 {
+			from := int64(h.order.Uint32(body))
+			if from+count*size > int64(len(data)) {
+				return nil, ErrTruncated
+			}
+			body = data[from:]
+		}
+		// Only blocks are many, and 1 << 22 of them are all that 16384 x 16384 in tiles of 16 x 16 need for four planes.
+		most := int64(maxChannels)
+		if tag == tagStrips || tag == tagStripSizes || tag == tagTiles || tag == tagTileSizes {
+			most = 1 << 22
+		}
+		list := make([]int, min(count, most))
+		for i := range list {
+			switch kind {
+			case 1:
+				list[i] = int(body[i])
+			case 3:
+				list[i] = int(h.order.Uint16(body[2*i:]))
+			case 4:
+				list[i] = int(h.order.Uint32(body[4*i:]))
+			}
+		}
+		tags[tag] = list
+	}
+	return tags, nil
+}
+
+func (h *Header) check(tags map[int][]int, format int) error {
+	for _, b := range tags[tagBits] {
+		if b != h.Bits {
+			return fmt.Errorf("channels of %d and of %d bits: %w", h.Bits, b, ErrUnsupported)
+		}
+	}
+	switch {
+	case h.photometric != whiteIsZero && h.photometric != blackIsZero && h.photometric != rgb && h.photometric != cmyk:
+		return fmt.Errorf("colours of kind %d: %w", h.photometric, ErrUnsupported)
+	case h.channels < h.colours() || h.channels > maxChannels:
+		return fmt.Errorf("%d channels: %w", h.channels, ErrDamaged)
+	case format != 1 && format != 3:
+		return fmt.Errorf("numbers of kind %d: %w", format, ErrUnsupported)
+	case h.Float && h.photometric == cmyk, h.Float && h.photometric == whiteIsZero:
+		return fmt.Errorf("floating point with colours of kind %d: %w", h.photometric, ErrUnsupported)
+	case h.Bits != 16 && h.Bits != 32 && (h.Float || h.Bits != 8) && (!h.Float || h.Bits != 64):
+		return fmt.Errorf("%d bits a channel: %w", h.Bits, ErrUnsupported)
+	case h.predictor < 1 || h.predictor > 3, h.predictor == 2 && h.Float, h.predictor == 3 && !h.Float:
+		return fmt.Errorf("predictor %d: %w", h.predictor, ErrUnsupported)
+	}
+	switch h.compression {
+	case plain, lzw, deflate, oldDeflate, packBits:
+		return nil
+	}
+	return fmt.Errorf("compression %d: %w", h.compression, ErrUnsupported)
+}
+
+// blocks finds the strips or tiles.
+func (h *Header) blocks(tags map[int][]int, one func(tag, otherwise int) int) error {
+	h.blockWidth, h.blockHeight = h.Width, min(one(tagStripRows, h.Height), h.Height)
+	h.offsets, h.sizes = tags[tagStrips], tags[tagStripSizes]
+	if h.tiled = tags[tagTiles] != nil; h.tiled {
+		h.blockWidth, h.blockHeight = one(tagTileWidth, 0), one(tagTileHeight, 0)
+		h.offsets, h.sizes = tags[tagTiles], tags[tagTileSizes]
+	}
+	if h.blockWidth < 1 || h.blockHeight < 1 || h.blockWidth > maxSide || h.blockHeight > maxSide {
+		return fmt.Errorf("blocks of %d x %d: %w", h.blockWidth, h.blockHeight, ErrDamaged)
+	}
+	across, down := h.grid()
+	n := across * down
+	if h.planes {
+		n *= h.channels
+	}
+	if len(h.offsets) < n || len(h.sizes) < n {
+		return fmt.Errorf("%d blocks instead of %d: %w", min(len(h.offsets), len(h.sizes)), n, ErrDamaged)
+	}
+	return nil
+}
+
+// grid is how many blocks there are, across and down.
+func (h *Header) grid() (across, down int) {
+	return (h.Width + h.blockWidth - 1) / h.blockWidth, (h.Height + h.blockHeight - 1) / h.blockHeight
+}
