@@ -43,6 +43,7 @@ var allowed = map[string]string{
 	"internal/command": "internal/diag internal/digest processor doublestar x/sys",
 
 	"internal/codec/astc":           "internal/codec/block",
+	"internal/atlasview":            "internal/codec/atlas internal/pixel x/image",
 	"internal/codec/atlas":          "",
 	"internal/codec/bcn":            "internal/codec/block",
 	"internal/codec/block":          "",

@@ -23,7 +23,8 @@ import (
 )
 
 func newInspectCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var drawing string
+	cmd := &cobra.Command{
 		Use:   "inspect ASSET|KEY|FILE",
 		Short: "Tell all that is known of an asset, a job's key, an output or a source file",
 		Long: `Tell all that is known of:
@@ -33,7 +34,7 @@ func newInspectCommand(a *app) *cobra.Command {
   an output      which job made it, what it holds, what needs it
   a source file  which jobs look at it`,
 		GroupID:           groupLook,
-		Example:           "  kiln inspect sprites/tank.png -p pc\n  kiln inspect 64ea4628\n  kiln inspect build/pc/sprites/tank.png.ktx2",
+		Example:           "  kiln inspect sprites/tank.png -p pc\n  kiln inspect 64ea4628\n  kiln inspect build/pc/sprites/tank.png.ktx2\n  kiln inspect sprites/ui/ --png ui.png",
 		Args:              exactly("ASSET, KEY or FILE"),
 		ValidArgsFunction: a.assetIDs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,9 +46,15 @@ func newInspectCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return (&inspector{a: a, p: p, v: v, jobs: jobsByAsset(v)}).inspect(cmd.Context(), args[0])
+			x := &inspector{a: a, p: p, v: v, jobs: jobsByAsset(v)}
+			if drawing != "" {
+				return x.draw(args[0], drawing)
+			}
+			return x.inspect(cmd.Context(), args[0])
 		},
 	}
+	cmd.Flags().StringVar(&drawing, "png", "", "draw the pages of an atlas to this file, further ones to FILE-1.png, FILE-2.png")
+	return cmd
 }
 
 type inspector struct {

@@ -55,9 +55,19 @@ const (
 	Left         // by 90 degrees counter-clockwise, as libGDX and Spine have it
 )
 
+var turns = [...]string{Upright: "none", Right: "right", Left: "left"}
+
 // MarshalText writes the direction as a word.
-func (t Turn) MarshalText() ([]byte, error) {
-	return []byte([...]string{"none", "right", "left"}[t]), nil
+func (t Turn) MarshalText() ([]byte, error) { return []byte(turns[t]), nil }
+
+// UnmarshalText reads such a word.
+func (t *Turn) UnmarshalText(text []byte) error {
+	i := slices.Index(turns[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("%q is no direction", text)
+	}
+	*t = Turn(i)
+	return nil
 }
 
 // Frame is one image on a page. Lengths are in pixels, the origin is at the top left.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var update = flag.Bool("update", false, "write the goldens")
@@ -138,10 +139,49 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		golden(t, "testdata/"+name+".atlas.json", j)
-		if !json.Valid(j) {
-			t.Error("not JSON")
+		if got, err = ReadJSON(j); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(table, got); d != "" {
+			t.Errorf("read as JSON (-want +got):\n%s", d)
 		}
 	}
+}
+
+func TestReadJSONRefuses(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`{`, "unexpected end"},
+		{`{"version":1}`, "version 1"},
+		{`{"version":2}`, "scale of 0"},
+		{`{"version":2,"scale":1,"frames":{"a":{"turn":"up"}}}`, `"up" is no direction`},
+		{`{"version":2,"scale":1,"frames":{"a":{}}}`, "is on page 0 of 0"},
+		{`{"version":2,"scale":1,"animations":{"a":["b"]}}`, `frame "b", which is not there`},
+	} {
+		if got, err := ReadJSON([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v", c.text, got, err)
+		}
+	}
+}
+
+func FuzzReadJSON(f *testing.F) {
+	j, err := WriteJSON(full())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(j)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table, err := ReadJSON(data)
+		if err != nil {
+			return
+		}
+		b, err := Write(table)
+		if err != nil {
+			t.Fatalf("read what cannot be written: %v", err)
+		}
+		if again, err := Read(b); err != nil || !cmp.Equal(table, again, cmpopts.EquateEmpty()) {
+			t.Fatalf("%v: %s", err, cmp.Diff(table, again))
+		}
+	})
 }
 
 func TestGoldenOfPackers(t *testing.T) {

@@ -5,6 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 )
 
@@ -85,4 +88,47 @@ func appendJSON(b *bytes.Buffer, v any) {
 		panic(err) // strings and integers always encode
 	}
 	b.Truncate(b.Len() - 1)
+}
+
+// ReadJSON decodes what [WriteJSON] wrote.
+func ReadJSON(data []byte) (*Table, error) {
+	var doc struct {
+		Version    int                 `json:"version"`
+		Scale      float64             `json:"scale"`
+		Pages      []Page              `json:"pages"`
+		Frames     map[string]Frame    `json:"frames"`
+		Animations map[string][]string `json:"animations"`
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	if doc.Version != Version {
+		return nil, fmt.Errorf("frame table of version %d, this reader knows %d", doc.Version, Version)
+	}
+	if !(doc.Scale > 0 && doc.Scale*1000 <= MaxScale) {
+		return nil, fmt.Errorf("scale of %g is not between 0 and %d", doc.Scale, MaxScale/1000)
+	}
+	t := &Table{Scale: int(math.Round(doc.Scale * 1000)), Pages: doc.Pages}
+	index := map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(doc.Frames)) {
+		f := doc.Frames[name]
+		f.Name = name
+		index[name] = len(t.Frames)
+		t.Frames = append(t.Frames, f)
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Animations)) {
+		a := Animation{Name: name}
+		for _, frame := range doc.Animations[name] {
+			i, ok := index[frame]
+			if !ok {
+				return nil, fmt.Errorf("animation %q has frame %q, which is not there", name, frame)
+			}
+			a.Frames = append(a.Frames, i)
+		}
+		t.Animations = append(t.Animations, a)
+	}
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }

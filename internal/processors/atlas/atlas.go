@@ -79,7 +79,6 @@ func (p proc) Part(ctx context.Context, job processor.Job, name string) error {
 }
 
 func (p proc) Process(ctx context.Context, job processor.Job) error {
-	job = withParts(ctx, p, job)
 	made, err := job.Parts("layout")
 	if err != nil {
 		return err

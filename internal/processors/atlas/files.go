@@ -166,6 +166,7 @@ func (p *plans) sources(paths []string) (all []source, problems []error) {
 		density int
 	}
 	taken := map[key]int{} // index in all
+	var left []string
 	for _, file := range paths {
 		plan, err := p.of(path.Dir(file))
 		if err != nil {
@@ -186,18 +187,25 @@ func (p *plans) sources(paths []string) (all []source, problems []error) {
 			if all[i].patch {
 				plain, patch = src, all[i]
 			}
-			all[i] = patch
-			p.warned = append(p.warned, processor.Problem{
-				Code: string(diag.AtlasPlain), Path: plain.path,
-				Text: fmt.Sprintf("image is left out: the nine-patch %q is the frame %q", within(p.job.Asset().Path, patch.path), patch.name),
-				Hint: "delete it, rename it, or exclude it",
-			})
+			all[i], left = patch, append(left, plain.within)
 		default:
 			problems = append(problems, sameName(all[i], src))
 		}
 	}
+	if len(left) > 0 {
+		p.warned = append(p.warned, leftOut(left))
+	}
 	slices.SortFunc(all, func(a, b source) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.density, b.density)) })
 	return all, problems
+}
+
+// leftOut tells of images that have a nine-patch of their name beside them: the first by name, and how many.
+func leftOut(files []string) processor.Problem {
+	text := fmt.Sprintf("image %q is left out: a nine-patch has its name", files[0])
+	if n := len(files) - 1; n > 0 {
+		text = fmt.Sprintf("images %q and %d more are left out: nine-patches have their names", files[0], n)
+	}
+	return processor.Problem{Code: string(diag.AtlasPlain), Text: text, Hint: "delete them, rename them, or exclude them"}
 }
 
 // sameName complains of two images that would have the same name.

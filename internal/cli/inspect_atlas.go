@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/atlasview"
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/texture"
+)
+
+// draw draws the pages of an atlas to PNG files: the first as it was named, further ones with a number.
+func (x *inspector) draw(name, file string) error {
+	tables := x.tablesOf(name)
+	if len(tables) == 0 {
+		return diag.Errorf(diag.NothingKnown, diag.Pos{}, "%q is no atlas that was built", name).
+			WithHint("--png draws the pages of an atlas: `kiln inspect sprites/ui/ --png ui.png`, after `kiln build`")
+	}
+	n := 0
+	for _, rel := range tables {
+		full := filepath.Join(x.p.OutputDir(), filepath.FromSlash(rel))
+		data, err := os.ReadFile(full)
+		if err != nil {
+			return err
+		}
+		read := atlas.Read
+		if strings.HasSuffix(rel, atlas.JSONExtension) {
+			read = atlas.ReadJSON
+		}
+		t, err := read(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", rel, err)
+		}
+		for page := range t.Pages {
+			to := numbered(file, n)
+			n++
+			if err := drawPage(t, page, filepath.Dir(full), to); err != nil {
+				return err
+			}
+			s := atlasview.Measure(t, page)
+			fmt.Fprintf(x.a.out, "%s  %s, %d frames in %d places, %.1f %% filled\n", to, t.Pages[page].File, s.Frames, s.Places, 100*s.Fill())
+		}
+	}
+	return nil
+}
+
+// tablesOf finds the frame tables that an asset has on the first platform that made any.
+func (x *inspector) tablesOf(name string) (files []string) {
+	x.each(func(av *build.AssetView, j *build.JobView) {
+		if av.ID != name || len(files) > 0 {
+			return
+		}
+		for _, p := range productsOf(j) {
+			if p.Type == atlas.Type {
+				files = append(files, p.File)
+			}
+		}
+	})
+	return files
+}
+
+// numbered puts a number before the extension, but for the first.
+func numbered(file string, n int) string {
+	if n == 0 {
+		return file
+	}
+	ext := filepath.Ext(file)
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(file, ext), n, ext)
+}
+
+// drawPage draws one page to a file.
+func drawPage(t *atlas.Table, page int, dir, to string) error {
+	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(t.Pages[page].File)))
+	if err != nil {
+		return err
+	}
+	img, err := pageImage(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.Pages[page].File, err)
+	}
+	f, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if err := png.Encode(f, atlasview.Draw(t, page, img)); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// pageImage decodes a page, as a game sees it.
+func pageImage(data []byte) (*pixel.Image, error) {
+	f, err := texture.Open(data, pixel.DefaultLimits())
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.Picture(0, 0, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	return p.Eight, nil // of light there is none: its frames are drawn empty
+}
