@@ -69,6 +69,9 @@ func (f file) bytes() []byte {
 	return out
 }
 
+// deflater is kept: a new one takes longer than all that is packed here.
+var deflater = zlib.NewWriter(nil)
+
 // pack is the reverse of unpack, written from the description of the format.
 func pack(c compression, b []byte) []byte {
 	if c == none {
@@ -99,9 +102,9 @@ func pack(c compression, b []byte) []byte {
 			i += n
 		}
 	} else {
-		w := zlib.NewWriter(&out)
-		_, _ = w.Write(diff)
-		_ = w.Close()
+		deflater.Reset(&out)
+		_, _ = deflater.Write(diff)
+		_ = deflater.Close()
 	}
 	if out.Len() >= len(b) {
 		return b
