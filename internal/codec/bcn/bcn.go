@@ -13,7 +13,8 @@
 // the image is nobody's. Bits are decided by integers, or by floats that nothing can fuse, so that every machine writes the same.
 //
 // The specification interpolates with real numbers and leaves the rounding to the decoder. This one rounds towards zero,
-// as libsquish and SwiftShader do.
+// as libsquish and SwiftShader do: all three give the same bytes. What they show is what the encoder makes small. A GPU that rounds
+// to the nearest shows BC4 and BC5 0.5 to 0.7 dB worse, BC1 0.03 dB; an encoder for such a GPU would lose 0.7 to 1 dB on the others.
 package bcn
 
 import (

@@ -122,14 +122,14 @@ func decodeChannel(pixels *[64]byte, at int, b uint64) {
 func decodeSigned(pixels *[64]byte, at int, b uint64) {
 	s0, s1 := int8(b), int8(b>>8)
 	e0, e1 := max(int(s0), -127), max(int(s1), -127)
-	palette := [8]byte{unsign(e0, 1), unsign(e1, 1), 6: unsign(-127, 1), 7: unsign(127, 1)}
+	palette := [8]byte{unsign(e0), unsign(e1), 6: 0, 7: 255}
 	if s0 > s1 {
 		for i := 1; i < 7; i++ {
-			palette[i+1] = unsign((7-i)*e0+i*e1, 7)
+			palette[i+1] = unsign(((7-i)*e0 + i*e1) / 7)
 		}
 	} else {
 		for i := 1; i < 5; i++ {
-			palette[i+1] = unsign((5-i)*e0+i*e1, 5)
+			palette[i+1] = unsign(((5-i)*e0 + i*e1) / 5)
 		}
 	}
 	for i := range 16 {
@@ -137,9 +137,9 @@ func decodeSigned(pixels *[64]byte, at int, b uint64) {
 	}
 }
 
-// unsign maps v/over, -127 to 127, to the nearest of 0 to 255; the 127.5 of zero goes up.
-func unsign(v, over int) byte {
-	return byte(((v+127*over)*255 + 127*over) / (254 * over))
+// unsign maps -127 to 127 to the nearest of 0 to 255; the 127.5 of zero goes up.
+func unsign(v int) byte {
+	return byte(((v+127)*255 + 127) / 254)
 }
 
 // expand gives the 8-bit red, green and blue of 5:6:5 bits: the high bits are repeated below.

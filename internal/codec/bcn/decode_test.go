@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -37,9 +38,9 @@ func TestDecodeBlock(t *testing.T) {
 		{"six places", BC4, "10e6" + "88c6fa000000",
 			[]byte{16, 0, 0, 255, 230, 0, 0, 255, 58, 0, 0, 255, 101, 0, 0, 255, 144, 0, 0, 255, 187, 0, 0, 255, 0, 0, 0, 255, 255, 0, 0, 255}},
 		{"two channels", BC5, "e610" + "000000000000" + "07e6" + "000000000000", []byte{230, 7, 0, 255, 230, 7, 0, 255}},
-		{"signed, eight places", BC4S, "7f81" + "88c6fa000000", // 127, -127; steps of 254/7
-			[]byte{255, 0, 0, 255, 0, 0, 0, 255, 219, 0, 0, 255, 182, 0, 0, 255, 146, 0, 0, 255, 109, 0, 0, 255, 73, 0, 0, 255, 36, 0, 0, 255}},
-		{"signed, six places", BC4S, "817f" + "88c6fa000000", // steps of 254/5
+		{"signed, eight places", BC4S, "7f81" + "88c6fa000000", // 127, -127: 90, 54, 18, -18, -54, -90 between
+			[]byte{255, 0, 0, 255, 0, 0, 0, 255, 218, 0, 0, 255, 182, 0, 0, 255, 146, 0, 0, 255, 109, 0, 0, 255, 73, 0, 0, 255, 37, 0, 0, 255}},
+		{"signed, six places", BC4S, "817f" + "88c6fa000000", // -76, -25, 25, 76 between
 			[]byte{0, 0, 0, 255, 255, 0, 0, 255, 51, 0, 0, 255, 102, 0, 0, 255, 153, 0, 0, 255, 204, 0, 0, 255, 0, 0, 0, 255, 255, 0, 0, 255}},
 		{"-128 is -127, but less", BC4S, "8180" + "ffffffffffff", []byte{0, 0, 0, 255}}, // index 7 of eight places, not of six
 		{"signed zero", BC5S, "0000" + "000000000000" + "0000" + "000000000000", []byte{128, 128, 0, 255}},
@@ -147,15 +148,14 @@ func channelByTables(b []byte, i int) byte {
 }
 
 func signedByTables(b []byte, i int) byte {
-	unit := func(v byte) float64 { return max(float64(int8(v))/127, -1) }
-	r0, r1 := unit(b[0]), unit(b[1])
+	r0, r1 := max(float64(int8(b[0])), -127), max(float64(int8(b[1])), -127)
 	var v float64
 	if int8(b[0]) > int8(b[1]) {
 		v = []float64{r0, r1, (6*r0 + r1) / 7, (5*r0 + 2*r1) / 7, (4*r0 + 3*r1) / 7, (3*r0 + 4*r1) / 7, (2*r0 + 5*r1) / 7, (r0 + 6*r1) / 7}[indexByTables(b, i)]
 	} else {
-		v = []float64{r0, r1, (4*r0 + r1) / 5, (3*r0 + 2*r1) / 5, (2*r0 + 3*r1) / 5, (r0 + 4*r1) / 5, -1, 1}[indexByTables(b, i)]
+		v = []float64{r0, r1, (4*r0 + r1) / 5, (3*r0 + 2*r1) / 5, (2*r0 + 3*r1) / 5, (r0 + 4*r1) / 5, -127, 127}[indexByTables(b, i)]
 	}
-	return byte((v+1)/2*255 + 0.5 + 1e-9)
+	return byte((math.Trunc(v)/127+1)/2*255 + 0.5 + 1e-9)
 }
 
 func TestRefused(t *testing.T) {
