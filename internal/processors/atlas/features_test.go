@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"image/color"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/texture"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
 
@@ -396,5 +399,41 @@ func TestMoreProblems(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Settings that mean what they mean for a texture have its values, and come to it.
+func TestTextureSettings(t *testing.T) {
+	ours, theirs := reflect.TypeFor[Settings](), reflect.TypeFor[texture.Options]()
+	for _, name := range []string{"Format", "Family", "Quality", "Container", "Compress", "Mips", "Filter", "SRGB", "Premultiply", "AlphaCutoff", "Bleed"} {
+		a, _ := ours.FieldByName(name)
+		b, ok := theirs.FieldByName(name)
+		if !ok || a.Type != b.Type {
+			t.Errorf("%s is %v, and of a texture %v", name, a.Type, b.Type)
+			continue
+		}
+		for _, tag := range []string{"toml", "values", "min", "max"} {
+			if a.Tag.Get(tag) != b.Tag.Get(tag) {
+				t.Errorf("%s: %s is %q, and of a texture %q", name, tag, a.Tag.Get(tag), b.Tag.Get(tag))
+			}
+		}
+		s := Defaults()
+		switch f := reflect.ValueOf(&s).Elem().FieldByName(name); f.Kind() {
+		case reflect.Bool:
+			f.SetBool(!f.Bool())
+		case reflect.String:
+			f.SetString("other")
+		case reflect.Int:
+			f.SetInt(7)
+		case reflect.Float64:
+			f.SetFloat(0.7)
+		}
+		if got := reflect.ValueOf(s.options()).FieldByName(name); !got.Equal(reflect.ValueOf(s).FieldByName(name)) {
+			t.Errorf("%s does not come to the texture", name)
+		}
+	}
+	r := run(t, icons(), settings(func(s *Settings) { s.Family, s.Quality, s.Container = "bc", "fast", "dds" }))
+	if f, err := texture.Open(r.Products["0"].Data, pixel.DefaultLimits()); err != nil || f.Format != "BC7 sRGB" {
+		t.Errorf("%v %+v", err, f)
 	}
 }

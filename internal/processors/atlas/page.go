@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime"
 
 	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
@@ -11,8 +12,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// bytesAPixel is what a page's part allocates for each pixel of it, as the texture processor measured, and the page itself.
-const bytesAPixel = 27
+// bytesAPixel is what a page's part allocates for each pixel of it: what the texture processor measured, and the page itself.
+const bytesAPixel = 37 + 4
 
 // page is the part that draws a page and encodes it.
 func (p proc) page(job processor.Job, name string) error {
@@ -40,7 +41,14 @@ func (p proc) page(job processor.Job, name string) error {
 		return err
 	}
 	o := plans.s.options()
-	out, err := texture.Encode(img, o)
+	plan, err := texture.NewPlan(texture.Images{Pictures: []*pixel.Picture{{Eight: img}}}, o)
+	if err != nil {
+		return err
+	}
+	for _, w := range plan.Warnings() {
+		job.Warn(w)
+	}
+	out, err := plan.Encode(texture.Tools{Workers: runtime.GOMAXPROCS(0)})
 	if err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
 	}

@@ -47,11 +47,18 @@ type Settings struct {
 
 	PackJSON bool `toml:"pack_json" doc:"Settings of libGDX in a file pack.json hold for its folder and below."`
 
-	Format      string `toml:"format" values:"auto,rgba8,r8,rg8" doc:"Pixel format of the pages. auto is rgba8; r8 and rg8 keep red, or red and green, as data."`
-	Container   string `toml:"container" values:"ktx2,dds" doc:"File format of the pages."`
-	Mips        bool   `toml:"mips" doc:"Make mip levels of the pages."`
-	SRGB        bool   `toml:"srgb" doc:"Pixels are colours, sRGB-encoded. Turn it off for normal maps, masks and other data."`
-	Premultiply bool   `toml:"premultiply" doc:"Multiply colours by alpha."`
+	Use         string  `toml:"use" values:"color,normal,mask,ui,data" doc:"What the images are for: it decides the format that auto takes, and how mips are made."`
+	Format      string  `toml:"format" values:"auto,bc1,bc3,bc4,bc5,bc6h,bc7,etc2,etc2a,eacr11,eacrg11,astc4x4,astc6x6,astc8x8,rgba8,rg8,r8,rgba16f,rgb9e5" doc:"Pixel format of the pages. auto takes one of the family that fits the use."`
+	Family      string  `toml:"family" values:"none,bc,etc2,astc" doc:"Formats that auto chooses from: bc for PCs and consoles, etc2 and astc for phones, none for pixels as they are."`
+	Quality     string  `toml:"quality" values:"fast,normal,best" doc:"How long the encoder of a compressed format tries."`
+	Container   string  `toml:"container" values:"ktx2,dds" doc:"File format of the pages."`
+	Compress    string  `toml:"compress" values:"none,zstd" doc:"Pack the levels of a KTX2 file once more."`
+	Mips        bool    `toml:"mips" doc:"Make mip levels of the pages."`
+	Filter      string  `toml:"filter" values:"box,kaiser" doc:"How mip levels are made: box is the mean of what is covered, kaiser is sharper."`
+	SRGB        bool    `toml:"srgb" doc:"Pixels are colours, sRGB-encoded. Turn it off for normal maps, masks and other data."`
+	Premultiply bool    `toml:"premultiply" doc:"Multiply colours by alpha."`
+	AlphaCutoff float64 `toml:"alpha_cutoff" min:"0" max:"1" doc:"The game draws what has at least this alpha, and nothing else: each mip level keeps as much of it. 0: it blends."`
+	Bleed       int     `toml:"bleed" min:"0" max:"16384" doc:"Spread the colours of edges so many pixels into what is transparent."`
 
 	Table   string   `toml:"table" values:"binary,json" doc:"Form of the frame table: binary for games with a reader, json for everybody else."`
 	Exports []string `toml:"exports" values:"libgdx,json-hash,json-array,bmfont" doc:"Further forms of the table: text of libGDX and Spine, JSON of texture packers, BMFont of glyphs."`
@@ -63,7 +70,8 @@ func Defaults() Settings {
 	return Settings{
 		MaxSize: 2048, PowerOfTwo: true, MultipleOf: 4, Padding: 2, Layout: "auto", Trim: true, Aliases: true, NinePatch: true, Numbers: true,
 		Scale: []float64{1}, PackJSON: true,
-		Format: t.Format, Container: t.Container, SRGB: t.SRGB, Premultiply: t.Premultiply,
+		Use: "color", Format: t.Format, Family: t.Family, Quality: t.Quality, Container: t.Container, Compress: t.Compress,
+		Filter: t.Filter, SRGB: t.SRGB, Premultiply: t.Premultiply,
 		Table: "binary",
 	}
 }
@@ -71,7 +79,8 @@ func Defaults() Settings {
 // options of the pages.
 func (s *Settings) options() texture.Options {
 	o := texture.Defaults()
-	o.Format, o.Container, o.Mips, o.SRGB, o.Premultiply = s.Format, s.Container, s.Mips, s.SRGB, s.Premultiply
+	o.Use, o.Format, o.Family, o.Quality, o.Container, o.Compress = s.Use, s.Format, s.Family, s.Quality, s.Container, s.Compress
+	o.Mips, o.Filter, o.SRGB, o.Premultiply, o.AlphaCutoff, o.Bleed = s.Mips, s.Filter, s.SRGB, s.Premultiply, s.AlphaCutoff, s.Bleed
 	return o
 }
 
