@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 )
 
@@ -278,13 +279,22 @@ func TestChannels(t *testing.T) {
 }
 
 func BenchmarkMips(b *testing.B) {
-	for _, size := range []int{1024, 1023} {
-		m := noise(size, size, 1)
-		for _, f := range []Filter{{}, {SRGB: true, Weighted: true}} {
-			b.Run(fmt.Sprintf("%d/%+v", size, f), func(b *testing.B) {
-				b.SetBytes(int64(size * size)) // so that MB/s reads as megapixels a second
+	color := Filter{SRGB: true, Weighted: true}
+	for _, bm := range []struct {
+		name string
+		size int
+		f    Filter
+	}{
+		{"color", 1024, color}, {"numbers", 1024, Filter{}}, {"normal", 1024, Filter{Normal: true}},
+		{"kaiser", 1024, Filter{SRGB: true, Weighted: true, Kernel: Kaiser}}, {"odd", 1023, color},
+	} {
+		m := noise(bm.size, bm.size, 1)
+		for _, workers := range []int{1, runtime.GOMAXPROCS(0)} {
+			bm.f.Workers = workers
+			b.Run(fmt.Sprintf("%s/%d/workers=%d", bm.name, bm.size, workers), func(b *testing.B) {
+				b.SetBytes(int64(bm.size * bm.size)) // so that MB/s reads as megapixels a second
 				for range b.N {
-					f.Mips(m)
+					bm.f.Mips(m)
 				}
 			})
 		}

@@ -182,12 +182,14 @@ func (f Filter) resample(src rows, across, down axis) plane {
 					if w == 0 {
 						continue
 					}
-					for i, v := range lines[4*width*(down.first[y]+k-top):][:4*width] {
-						sum[i] += int64(w) * v
+					line := lines[4*width*(down.first[y]+k-top):][:len(sum)]
+					for i := range sum {
+						sum[i] += int64(w) * line[i]
 					}
 				}
+				dst := out.v[4*y*width:][:len(sum)]
 				for i, v := range sum {
-					out.v[4*y*width+i] = uint32(max(0, min((v+1<<(2*weightBits-1))>>(2*weightBits), maxValue)))
+					dst[i] = uint32(max(0, min((v+1<<(2*weightBits-1))>>(2*weightBits), maxValue)))
 				}
 			}
 		}
