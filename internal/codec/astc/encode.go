@@ -4,18 +4,18 @@ import "github.com/kiln-pipeline/kiln/internal/codec/block"
 
 // effort is what a quality costs.
 type effort struct {
-	patterns int     // of two partitions whose lines are found
-	kept     int     // of these, that are laid out
-	tries    int     // candidates that are fitted
-	rounds   int     // of fitting ends to weights and weights to ends
-	relax    int     // rounds of relaxing
-	enough   float32 // squared error of a texel that needs no partitions
+	patterns int        // of two partitions whose lines are found
+	kept     int        // of these, that are laid out
+	tries    int        // candidates that are fitted
+	rounds   int        // of fitting ends to weights and weights to ends
+	relax    int        // rounds of relaxing
+	enough   [4]float32 // squared error of a texel that needs no so many partitions
 }
 
 var efforts = [...]effort{
-	block.Fast:   {4, 1, 4, 1, 1, 1},
-	block.Normal: {12, 2, 12, 3, 1, 1},
-	block.Best:   {64, 4, 32, 4, 2, 0},
+	block.Fast:   {4, 1, 4, 1, 1, [4]float32{2: 1, 3: 1e9}},
+	block.Normal: {12, 2, 12, 3, 1, [4]float32{2: 1, 3: 30}},
+	block.Best:   {64, 4, 32, 4, 2, [4]float32{2: 0.5, 3: 0.5}},
 }
 
 // encoder turns texels into blocks. Each worker has its own.
@@ -25,36 +25,22 @@ type encoder struct {
 	srgb   bool
 	levels *[len(ranges)]levels
 
-	texel [maxTexels][4]int32
-	value [maxTexels][4]float32 // the same
-	all   sums
-	use   [4]bool // the channels that lines are for
-	ways  []way
+	texel  [maxTexels][4]int32
+	value  [maxTexels][4]float32 // the same
+	all    sums
+	use    [4]bool // the channels that lines are for
+	ways   []way   // for a single partition
+	chroma float32 // squared distance of all colours from grey
 
-	layouts  [16]layout
-	used     int // of layouts
-	similar  [64]int
-	distance [1024]uint8
-	tries    [32]candidate
-	tried    int
+	layouts [16]layout
+	used    int // of layouts
+	similar [64]int
+	wrong   [1024]uint8 // samples, by pattern
+	tries   [32]candidate
+	tried   int
 
 	best trial
 }
-
-// way is a choice of endpoint modes that take the same number of values.
-type way struct {
-	values int
-	scaled bool // the darker end is a fraction of the other
-	modes  []int
-}
-
-// Ways for what is in a block: red, green and blue or the same of all three; with alpha or all opaque.
-var (
-	greyWays      = []way{{2, false, []int{lumDirect}}}
-	greyAlphaWays = []way{{4, false, []int{lumAlphaDirect}}}
-	rgbWays       = []way{{6, false, []int{rgbDirect, rgbOffset}}, {4, true, []int{rgbScale}}}
-	rgbaWays      = []way{{8, false, []int{rgbaDirect, rgbaOffset}}, {6, true, []int{rgbScaleAlpha}}}
-)
 
 // candidate is a layout with a mode and a way, and the error expected.
 type candidate struct {
@@ -70,7 +56,7 @@ type candidate struct {
 type trial struct {
 	candidate
 	weights [2]plane
-	mode    int // of endpoints
+	modes   [4]int // of endpoints, by partition
 	ends    [4]ends
 	err     float64
 }
@@ -96,8 +82,10 @@ func (e *encoder) block(out *[BlockSize]byte, texels *[4 * maxTexels]byte) {
 	e.layOut(single)
 	e.rank(single)
 	e.rankPlanes()
-	if e.tries[0].err > e.effort.enough*float32(e.texels) {
-		e.rankPartitions()
+	for count := 2; count <= 3; count++ {
+		if e.tries[0].err > e.effort.enough[count]*float32(e.texels) {
+			e.rankPartitions(count)
+		}
 	}
 	for i := range e.tried {
 		e.try(&e.tries[i])
@@ -120,16 +108,8 @@ func (e *encoder) load(texels *[4 * maxTexels]byte) bool {
 		e.all.add(&e.texel[i])
 	}
 	e.use = [4]bool{true, true, true, !opaque}
-	switch {
-	case grey && opaque:
-		e.ways = greyWays
-	case grey:
-		e.ways = greyAlphaWays
-	case opaque:
-		e.ways = rgbWays
-	default:
-		e.ways = rgbaWays
-	}
+	e.ways = waysFor(opaque, grey)
+	e.chroma = e.all.chroma()
 	return same
 }
 
@@ -143,7 +123,7 @@ func (e *encoder) add() *layout {
 func (e *encoder) rankPlanes() {
 	single := &e.layouts[0]
 	for c := range 4 {
-		if !e.use[c] || len(e.ways) == 1 && c < 3 {
+		if !e.use[c] || e.chroma == 0 && c < 3 {
 			continue
 		}
 		l := e.add()
@@ -154,17 +134,14 @@ func (e *encoder) rankPlanes() {
 	}
 }
 
-// rankPartitions ranks layouts in two parts.
-func (e *encoder) rankPartitions() {
+// rankPartitions ranks layouts in two or three parts.
+func (e *encoder) rankPartitions(count int) {
 	var room [8]int
-	for _, at := range e.split(room[:0:e.effort.kept]) {
+	for _, at := range e.split(room[:0:e.effort.kept], count) {
 		l := e.add()
-		l.partitions, l.planes, l.seed = 2, 1, e.seeds[at]
-		partitionOf(l.part[:e.texels], l.seed, 2, e.Width)
-		l.sums[0], l.sums[1] = sums{}, sums{}
-		for i := range e.texels {
-			l.sums[l.part[i]&1].add(&e.texel[i])
-		}
+		l.partitions, l.planes, l.seed = count, 1, e.patterns[count].seeds[at]
+		partitionOf(l.part[:e.texels], l.seed, count, e.Width)
+		l.sums = e.parts(&e.patterns[count], at, count)
 		e.layOut(l)
 		e.rank(l)
 	}
@@ -183,6 +160,7 @@ func (e *encoder) rank(l *layout) {
 	if l.planes == 2 {
 		size -= 2
 	}
+	e.waysOf(l)
 	values := float32(0)
 	for c := range 4 {
 		if e.use[c] {
@@ -205,23 +183,48 @@ func (e *encoder) rank(l *layout) {
 		modes := s.modes[l.planes-1]
 		for k := range modes {
 			m := &modes[k]
-			weighted := spread + float32(power*m.noise)
+			noise := float32(power * m.noise)
+			if s.whole {
+				noise = e.steps(l, m.weights)
+			}
+			weighted := spread + noise
 			if weighted >= limit {
 				continue
 			}
-			for w := range e.ways {
-				way := &e.ways[w]
-				err := weighted + float32(values*colorNoise[way.values*l.partitions][size-m.size])
+			for w := range l.ways {
+				way := &l.ways[w]
+				room := size - m.size - way.extra
+				if room < 0 {
+					continue
+				}
+				err := weighted + float32(values*colorNoise[way.values][room])
 				if way.scaled {
 					err += l.scaled
 				}
+				if way.grey {
+					err += max(e.chroma-l.residual, 0)
+				}
 				if err < limit {
-					e.insert(candidate{l, s, m, way, colorRanges[way.values*l.partitions][size-m.size], err})
+					e.insert(candidate{l, s, m, way, colorRanges[way.values][room], err})
 					limit = e.limit()
 				}
 			}
 		}
 	}
+}
+
+// steps is the squared error of taking the texels' places on their lines to the nearest that a range of weights has.
+func (e *encoder) steps(l *layout, r uint8) float32 {
+	err := float32(0)
+	square := &weightLevels[r].square
+	for plane := range l.planes {
+		sum := float32(0)
+		for _, v := range l.ideal[plane][:e.texels] {
+			sum += square[int(64*v+0.5)]
+		}
+		err += float32(sum * l.power[plane])
+	}
+	return err
 }
 
 // limit is the expected error that a candidate must be below.
@@ -307,8 +310,27 @@ func (e *encoder) fit(t *trial, spread *[2][maxTexels]int32) {
 			}
 		}
 	}
+	e.fitWay(t, &q)
+}
+
+// fitWay finds the ends of all partitions. They have one mode together, or each the one that suits it.
+func (e *encoder) fitWay(t *trial, q *[4][4]cost) {
+	l := t.layout
+	if t.way.extra > 0 {
+		t.err = 0
+		for p := range l.partitions {
+			t.ends[p].err = never
+			for _, mode := range t.way.modes[p] {
+				if f := fitMode(mode, &q[p], &e.levels[t.colors]); f.err < t.ends[p].err {
+					t.ends[p], t.modes[p] = f, mode
+				}
+			}
+			t.err += t.ends[p].err
+		}
+		return
+	}
 	t.err = never
-	for _, mode := range t.way.modes {
+	for _, mode := range t.way.modes[0] {
 		var f [4]ends
 		sum := 0.0
 		for p := range l.partitions {
@@ -316,7 +338,10 @@ func (e *encoder) fit(t *trial, spread *[2][maxTexels]int32) {
 			sum += f[p].err
 		}
 		if sum < t.err {
-			t.err, t.mode, t.ends = sum, mode, f
+			t.err, t.ends = sum, f
+			for p := range l.partitions {
+				t.modes[p] = mode
+			}
 		}
 	}
 }

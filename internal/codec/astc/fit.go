@@ -202,10 +202,16 @@ func fitScale(q *[4]cost, channels int, l *levels) ends {
 	return best
 }
 
-// fitGrey finds values of the luminance modes, with alpha or without. Red, green and blue are the same.
+// fitGrey finds values of the luminance modes, with alpha or without.
 func fitGrey(q *[4]cost, channels int, l *levels) ends {
-	e0, e1, err := fitChannel(&q[0], l)
-	f := ends{values: [8]uint8{e0, e1}, err: 3 * err}
+	all := cost{a: 3 * q[0].a, b: 3 * q[0].b, c: 3 * q[0].c}
+	for c := range 3 {
+		all.d0 += q[c].d0
+		all.d1 += q[c].d1
+		all.square += q[c].square
+	}
+	e0, e1, err := fitChannel(&all, l)
+	f := ends{values: [8]uint8{e0, e1}, err: err}
 	f.colors[0] = color{int(e0), int(e0), int(e0), 255}
 	f.colors[1] = color{int(e1), int(e1), int(e1), 255}
 	if channels == 4 {

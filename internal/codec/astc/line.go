@@ -1,9 +1,6 @@
 package astc
 
-import (
-	"math"
-	"math/bits"
-)
+import "math"
 
 // layout is a way to cut a block up before a mode is chosen: in partitions, or in planes. Each partition has a line through its
 // colours, and each texel its place on it.
@@ -19,7 +16,9 @@ type layout struct {
 	residual   float32               // squared error that no weights mend
 	scaled     float32               // the same, more, if lines must point at black
 	power      [2]float32            // by plane: squared length of the texels' lines on average
-	near       bool                  // ends are near enough to each other for offsets
+	ways       []way
+	room       [4]way // for ways
+	near       bool   // ends are near enough to each other for offsets
 }
 
 // sums are of the texels of a partition. Values up to 144*255*255 are exact.
@@ -204,128 +203,4 @@ func (l *layout) judge(p int) {
 		off += float32(d * d)
 	}
 	l.scaled += off * float32(s.n) / 3
-}
-
-// split finds patterns of two partitions whose lines are near the texels: it clusters the colours by 2-means, takes the patterns
-// that resemble the clusters most, and then those with the least distances from their lines. It gives their places in
-// e.seeds, the best first.
-func (e *encoder) split(out []int) []int {
-	mask := e.cluster()
-	similar := e.similar[:min(e.effort.patterns, len(e.seeds))]
-	e.resemble(similar, mask)
-	type found struct {
-		at       int
-		residual float32
-	}
-	var best [8]found
-	n := 0
-	for _, at := range similar {
-		var one sums
-		m := e.masks[at]
-		if e.texels > 64 {
-			var part [maxTexels]uint8
-			partitionOf(part[:e.texels], e.seeds[at], 2, e.Width)
-			for i := range e.texels {
-				if part[i] == 1 {
-					one.add(&e.texel[i])
-				}
-			}
-		} else {
-			for i := range e.texels {
-				if m>>i&1 == 1 {
-					one.add(&e.texel[i])
-				}
-			}
-		}
-		zero := e.all.minus(&one)
-		_, r1 := one.axis(&e.use)
-		_, r0 := zero.axis(&e.use)
-		f := found{at, r0 + r1}
-		if n < cap(out) {
-			n++
-		} else if f.residual >= best[n-1].residual {
-			continue
-		}
-		k := n - 1
-		for ; k > 0 && best[k-1].residual > f.residual; k-- {
-			best[k] = best[k-1]
-		}
-		best[k] = f
-	}
-	for k := range n {
-		out = append(out, best[k].at)
-	}
-	return out
-}
-
-// cluster parts the colours in two by 2-means, from the middle of the block's line on, and gives the samples of the second part.
-func (e *encoder) cluster() uint64 {
-	var side [maxTexels]uint8
-	for i := range e.texels {
-		if e.layouts[0].ideal[0][i] > 0.5 {
-			side[i] = 1
-		}
-	}
-	for range 3 {
-		var x [2][4]int32
-		var n [2]int32
-		for i := range e.texels {
-			s := side[i] & 1
-			n[s]++
-			for c, v := range e.texel[i] {
-				x[s][c] += v
-			}
-		}
-		if n[0] == 0 || n[1] == 0 {
-			break
-		}
-		var toward [4]float32
-		limit := float32(0)
-		for c := range toward {
-			c0, c1 := float32(x[0][c])/float32(n[0]), float32(x[1][c])/float32(n[1])
-			toward[c] = c1 - c0
-			limit += float32((c1 - c0) * (c1 + c0) / 2)
-		}
-		for i := range e.texels {
-			v := &e.value[i]
-			side[i] = 0
-			if float32(v[0]*toward[0])+float32(v[1]*toward[1])+float32(v[2]*toward[2])+float32(v[3]*toward[3]) > limit {
-				side[i] = 1
-			}
-		}
-	}
-	mask := uint64(0)
-	for k, i := range e.sample {
-		mask |= uint64(side[i]) << k
-	}
-	return mask
-}
-
-// resemble fills out with the patterns that differ from mask, or from its opposite, in the fewest samples.
-func (e *encoder) resemble(out []int, mask uint64) {
-	var count [65]int
-	n := len(e.sample)
-	for i, m := range e.masks {
-		d := bits.OnesCount64(m ^ mask)
-		d = min(d, n-d)
-		e.distance[i] = uint8(d)
-		count[d]++
-	}
-	limit, inside := 0, count[0]
-	for inside < len(out) {
-		limit++
-		inside += count[limit]
-	}
-	k, last := 0, len(out)-(inside-count[limit]) // of those at the limit, so many still find a place
-	for i, d := range e.distance[:len(e.masks)] {
-		switch {
-		case int(d) < limit:
-		case int(d) == limit && last > 0:
-			last--
-		default:
-			continue
-		}
-		out[k] = i
-		k++
-	}
 }

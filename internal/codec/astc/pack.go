@@ -16,20 +16,20 @@ func (t *trial) pack() [BlockSize]byte {
 	w := putSequence(weights[:places*l.planes], t.choice.weights).reverse()
 	w.put(0, 11, uint32(t.choice.code))
 	w.put(11, 2, uint32(l.partitions-1))
-	start := 17
+	start, top := 17, 128-t.choice.size
 	if l.partitions == 1 {
-		w.put(13, 4, uint32(t.mode))
+		w.put(13, 4, uint32(t.modes[0]))
 	} else {
 		start = 29
 		w.put(13, 10, uint32(l.seed))
-		w.put(25, 4, uint32(t.mode))
+		top -= t.putModes(&w, top)
 	}
 	if l.planes == 2 {
-		w.put(128-t.choice.size-2, 2, uint32(l.second))
+		w.put(top-2, 2, uint32(l.second))
 	}
 	values := make([]uint8, 0, 18)
 	for p := range l.partitions {
-		for _, v := range t.ends[p].values[:endpointValues(t.mode)] {
+		for _, v := range t.ends[p].values[:endpointValues(t.modes[p])] {
 			values = append(values, levelsOf()[t.colors].code[v])
 		}
 	}
@@ -37,6 +37,26 @@ func (t *trial) pack() [BlockSize]byte {
 	w.low |= v.low << start
 	w.high |= v.high<<start | v.low>>(64-start)
 	return w.bytes()
+}
+
+// putModes writes the endpoint modes of several partitions, what does not fit the fixed place below top. It gives the number of those bits.
+func (t *trial) putModes(w *word, top int) int {
+	n := t.layout.partitions
+	if t.way.extra == 0 {
+		w.put(25, 4, uint32(t.modes[0]))
+		return 0
+	}
+	low := 3
+	for _, m := range t.modes[:n] {
+		low = min(low, m>>2)
+	}
+	all := uint32(low + 1)
+	for p, m := range t.modes[:n] {
+		all |= uint32(m>>2-low)<<(2+p) | uint32(m&3)<<(2+n+2*p)
+	}
+	w.put(23, 6, all&63)
+	w.put(top-t.way.extra, t.way.extra, all>>6)
+	return t.way.extra
 }
 
 // voidExtent is a block of one colour, which extends nowhere.

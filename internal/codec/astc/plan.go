@@ -1,18 +1,14 @@
 package astc
 
-import (
-	"math/bits"
-	"sync"
-)
+import "sync"
 
 // plan is what encoding blocks of one footprint needs besides decoding them.
 type plan struct {
 	*table
 	across, down [12][12]float32 // cosines
 	shapes       []shape
-	seeds        []int    // of patterns of two partitions, without those that are alike
-	masks        []uint64 // the same patterns: bit i is the partition of sample i
-	sample       []int    // texels, at most 64
+	patterns     [4]patterns // by their number of partitions
+	sample       []int       // texels, at most 64
 }
 
 // shape is a grid seen from its places, with the modes that have it.
@@ -69,7 +65,11 @@ func newPlan(t *table) *plan {
 			uint16(code), m.weights, sequenceSize(m.count(), m.weights), s.noise * step * step / 12,
 		})
 	}
-	p.makePatterns()
+	n := min(p.texels, 64)
+	for i := range n {
+		p.sample = append(p.sample, i*p.texels/n)
+	}
+	p.patterns = [4]patterns{2: p.newPatterns(2), 3: p.newPatterns(3)}
 	return p
 }
 
@@ -91,31 +91,40 @@ func newShape(t *table, width, height int) shape {
 	return s
 }
 
-// makePatterns lists the partitionings in two, each once: many seeds give the same, or the same with partitions exchanged, or one
-// that leaves a partition empty.
-func (p *plan) makePatterns() {
-	n := min(p.texels, 64)
-	for i := range n {
-		p.sample = append(p.sample, i*p.texels/n)
-	}
-	all := uint64(1)<<n - 1
-	seen := map[[3]uint64]bool{}
+// patterns are partitionings in two or three, without those that are alike.
+type patterns struct {
+	seeds []int
+	masks [][2]uint64 // bit i is set in the one if sample i is in partition 1, in the other for partition 2
+}
+
+// newPatterns lists each partitioning once: many seeds give the same, or the same with partitions exchanged, or one that leaves
+// a partition empty.
+func (p *plan) newPatterns(count int) (list patterns) {
+	seen := map[[5]uint64]bool{}
 	var part [maxTexels]uint8
 	for seed := range 1024 {
-		partitionOf(part[:p.texels], seed, 2, p.Width)
-		var key [3]uint64
-		for i := range p.texels {
-			key[i/64] |= uint64(part[i]^part[0]) << (i % 64)
+		partitionOf(part[:p.texels], seed, count, p.Width)
+		var key [5]uint64
+		names, named := [4]uint8{9, 9, 9, 9}, uint8(0) // by first appearance
+		for i, q := range part[:p.texels] {
+			if names[q] == 9 {
+				names[q] = named
+				named++
+			}
+			key[i/32] |= uint64(names[q]) << (i % 32 * 2)
 		}
-		mask := uint64(0)
+		var masks [2]uint64
 		for k, i := range p.sample {
-			mask |= uint64(part[i]) << k
+			if q := part[i]; q > 0 {
+				masks[q-1] |= 1 << k
+			}
 		}
-		if k := bits.OnesCount64(mask & all); k != 0 && k != n && !seen[key] {
+		if named == uint8(count) && !seen[key] {
 			seen[key] = true
-			p.seeds, p.masks = append(p.seeds, seed), append(p.masks, mask)
+			list.seeds, list.masks = append(list.seeds, seed), append(list.masks, masks)
 		}
 	}
+	return list
 }
 
 // levels are ways from what is wanted of an endpoint's value to what a range has.
@@ -165,8 +174,11 @@ var levelsOf = sync.OnceValue(func() *[len(ranges)]levels {
 	return t
 })
 
-// weightLevels are, for each range of weights, the value nearest to 0..64 and how it is stored.
-var weightLevels = func() (t [weightRanges]struct{ near, code [65]uint8 }) {
+// weightLevels are, for each range of weights, the value nearest to 0..64, how it is stored, and how far off it is, squared, with 64 as 1.
+var weightLevels = func() (t [weightRanges]struct {
+	near, code [65]uint8
+	square     [65]float32
+}) {
 	for r := range t {
 		values := weightValues[r][:ranges[r].levels]
 		for code, v := range values {
@@ -179,6 +191,7 @@ var weightLevels = func() (t [weightRanges]struct{ near, code [65]uint8 }) {
 					t[r].near[i], distance = v, d
 				}
 			}
+			t[r].square[i] = float32(distance*distance) / (64 * 64)
 		}
 	}
 	return t
