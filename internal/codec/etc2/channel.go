@@ -81,45 +81,62 @@ func distinct(px *[16]int32) (v values) {
 	return v
 }
 
-// level searches all tables. What the modifiers of a table reach sets the multiplier; from a base in the middle the search takes
+// level searches all tables. What the modifiers of a table reach sets the multiplier; from several bases around the middle the search takes
 // turns: pixels go to the nearest paint, and the base to the mean of what is left.
+//
+// Where values touch an end of the range, as at the edges of cut-outs, clamping lets the modifiers reach beyond, and the best
+// base may be far from the middle: one multiplier and one start more take 4 dB off the error there.
 func (e *effort) level(v *values, k *kind) level {
 	low, high := v.value[0], v.value[(v.n-1)&15]
-	best := level{cost: never}
 	if low == high && k == &alpha8 {
 		return level{low, 1, 13, 0} // modifier 0 of table 13
+	}
+	best := level{cost: never}
+	multipliers, starts := e.multipliers, e.starts
+	if low == k.low || high == k.high {
+		multipliers, starts = multipliers+1, starts+1
 	}
 	for t := range int32(16) {
 		m := &eacModifiers[t]
 		span := (m[7] - m[3]) * k.scale
-		first := (high - low + span/2) / span
-		last := first
-		if e.multipliers > 1 {
-			first = (high-low)/span - int32(e.multipliers)/4
-			last = first + int32(e.multipliers) - 1
+		first := (high - low) / span
+		if multipliers == 1 {
+			first = (high - low + span/2) / span
 		}
-		for mult := max(first, k.least); mult <= min(max(last, k.least), 15); mult++ {
-			l := level{multiplier: mult, table: t}
+		first = min(max(first, k.least), 15)
+		for mult := first; mult < min(first+multipliers, 16); mult++ {
 			step := k.step(mult)
-			l.base = k.base(low+high-(m[3]+m[7])*step, 2)
-			for range e.turns {
-				cost, rest := k.assign(v, &l, best.cost)
-				if cost < best.cost {
-					best = l
-					best.cost = cost
-				}
-				if cost == 0 {
+			// The bases from which the modifiers reach both ends.
+			from, to := high-m[7]*step, low-m[3]*step
+			for s := range starts {
+				base := k.base(2*starts*from+(2*s+1)*(to-from), 2*starts)
+				e.descend(v, k, level{base, mult, t, never}, &best)
+				if best.cost == 0 {
 					return best
 				}
-				b := k.base(rest, 16)
-				if cost == never || b == l.base {
-					break
-				}
-				l.base = b
 			}
 		}
 	}
 	return best
+}
+
+// descend takes turns from a level on, and keeps the best.
+func (e *effort) descend(v *values, k *kind, l level, best *level) {
+	for range e.turns {
+		cost, rest, n := k.assign(v, &l, best.cost)
+		if cost < best.cost {
+			*best = l
+			best.cost = cost
+		}
+		if n == 0 {
+			return
+		}
+		b := k.base(rest, n)
+		if b == l.base {
+			return
+		}
+		l.base = b
+	}
 }
 
 // base is the nearest one to a sum of n values.
@@ -129,26 +146,31 @@ func (k *kind) base(sum, n int32) int32 {
 	return min(max(b, k.lowBase), k.topBase)
 }
 
-// assign gives the cost of a choice, and the sum over the pixels of what is left without their modifiers. If it costs more than
-// limit, both are not to be used, and the cost is never.
-func (k *kind) assign(v *values, l *level, limit int32) (cost, rest int32) {
+// assign gives the cost of a choice, and the sum over n pixels of what is left without their modifiers. Pixels whose
+// paint is clamped do not mind where the base is, and are left out. A choice that costs twice the limit is not worth the
+// time: its cost is never.
+func (k *kind) assign(v *values, l *level, limit int32) (cost, rest, n int32) {
 	paint := k.paint(l)
-	step := k.step(l.multiplier)
+	base, step := l.base*k.scale+k.offset, k.step(l.multiplier)
 	m := &eacModifiers[l.table&15]
 	for i := range v.value {
 		if i == v.n {
 			break
 		}
-		x, n := v.value[i], v.count[i]
-		// The index rides in the lowest bits.
+		x, count := v.value[i], v.count[i]
 		d0, d1, d2, d3 := x-paint[0], x-paint[1], x-paint[2], x-paint[3]
 		d4, d5, d6, d7 := x-paint[4], x-paint[5], x-paint[6], x-paint[7]
+		// The index rides in the lowest bits.
 		least := min(d0*d0<<3, d1*d1<<3|1, d2*d2<<3|2, d3*d3<<3|3, d4*d4<<3|4, d5*d5<<3|5, d6*d6<<3|6, d7*d7<<3|7)
-		cost += least >> 3 * n
-		rest += (x - m[least&7]*step) * n
+		cost += least >> 3 * count
 		if cost/2 >= limit {
-			return never, 0
+			return never, 0, 0
+		}
+		at := m[least&7] * step
+		if base+at == paint[least&7] {
+			rest += (x - at) * count
+			n += count
 		}
 	}
-	return cost, rest
+	return cost, rest, n
 }

@@ -4,21 +4,21 @@ import "github.com/kiln-pipeline/kiln/internal/codec/block"
 
 // effort says what of a search is done.
 type effort struct {
-	reach       int32 // of the walk through base colours, in steps to both sides of the mean
-	bothFlips   bool  // or the one that looks better
-	individual  bool  // also where the differential mode will do
-	pairAbove   int32 // the modes T and H are tried if a block costs more
-	pairSpan    int32 // of their distances
-	pairTurns   int
-	pairPolish  bool
-	multipliers int // of EAC, for each table
-	turns       int
+	margin, reach       int32 // of the walk through base colours, in steps to both sides of the mean
+	bothFlips           bool  // or the one that looks better
+	individual          bool  // also where the differential mode will do
+	pairAbove           int32 // the modes T and H are tried if a block costs more
+	pairSpan            int32 // of their distances
+	pairTurns           int
+	pairPolish          bool
+	multipliers, starts int32 // of EAC, for each table
+	turns               int
 }
 
 var efforts = [...]effort{
-	block.Fast:   {reach: 1, pairAbove: 1000, pairSpan: 1, pairTurns: 2, multipliers: 1, turns: 1},
-	block.Normal: {reach: 3, bothFlips: true, individual: true, pairAbove: 300, pairSpan: 3, pairTurns: 3, multipliers: 2, turns: 2},
-	block.Best:   {reach: 8, bothFlips: true, individual: true, pairSpan: 8, pairTurns: 5, pairPolish: true, multipliers: 4, turns: 4},
+	block.Fast:   {margin: 1, reach: 2, pairAbove: 1000, pairSpan: 1, pairTurns: 2, multipliers: 1, starts: 1, turns: 1},
+	block.Normal: {margin: 1, reach: 6, bothFlips: true, individual: true, pairAbove: 300, pairSpan: 3, pairTurns: 3, pairPolish: true, multipliers: 2, starts: 2, turns: 3},
+	block.Best:   {margin: 2, reach: 10, bothFlips: true, individual: true, pairSpan: 8, pairTurns: 5, pairPolish: true, multipliers: 3, starts: 3, turns: 4},
 }
 
 // pixels of a block, counted down the columns.
@@ -50,6 +50,11 @@ const opaque = 1 << 33
 
 // colour encodes the colours of 16 RGBA pixels; with punch, also whether their alpha is 128 or more.
 func (e *effort) colour(src *[64]byte, punch bool) uint64 {
+	s := e.search(src, punch)
+	return s.best.word | s.indices()
+}
+
+func (e *effort) search(src *[64]byte, punch bool) search {
 	s := search{effort: *e, punch: punch, mask: 0xffff, tables: &modifiers, bit: opaque, best: found{cost: never}}
 	for i := range s.px {
 		at := src[4*(i&3<<2|i>>2):][:4:4]
@@ -60,7 +65,8 @@ func (e *effort) colour(src *[64]byte, punch bool) uint64 {
 	}
 	switch {
 	case s.mask == 0:
-		return 0xffff0000 // black in the differential mode, all indices 2
+		s.best = found{half: &leftHalf} // black in the differential mode
+		return s
 	case s.mask != 0xffff:
 		s.tables, s.bit = &punched, 0
 		s.split()
@@ -73,7 +79,7 @@ func (e *effort) colour(src *[64]byte, punch bool) uint64 {
 	if s.best.cost > s.pairAbove {
 		s.pair()
 	}
-	return s.best.word | s.indices()
+	return s
 }
 
 // take keeps a word if it is better than the best so far.

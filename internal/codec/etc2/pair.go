@@ -163,27 +163,62 @@ func (l *cloud) guess(p *pairing, span int32) (first, end int32) {
 // refine takes turns from a choice on, and keeps the best.
 func (s *search) refine(l *cloud, p pairing) {
 	cost := int32(never)
+	next := p
 	for range s.pairTurns {
-		at, c1, c2 := l.assign(&p, s.bit == 0)
+		at, c1, c2 := l.assign(&next, s.bit == 0)
 		if at >= cost {
 			break
 		}
-		cost = at
-		if cost < s.best.cost {
-			s.takePairing(p, cost)
-		}
+		cost, p = at, next
+		s.keep(l, p, cost)
 		if cost > 2*s.best.cost || c1 == p.c1 && c2 == p.c2 {
 			break
 		}
-		p.c1, p.c2 = c1, c2
+		next.c1, next.c2 = c1, c2
+	}
+	if s.pairPolish && cost < s.best.cost*3/2 {
+		s.polish(l, p, cost)
 	}
 }
 
-func (s *search) takePairing(p pairing, cost int32) {
-	if w, ok := p.word(); ok {
-		paint := p.paint(s.bit == 0)
-		s.take(found{cost: cost, word: w | s.bit, paint: [2][4]rgb{paint, paint}, half: &leftHalf})
+// polish moves single channels of the base colours by a step, for as long as that helps.
+func (s *search) polish(l *cloud, p pairing, cost int32) {
+	for better := true; better; {
+		better = false
+		for i := range 12 {
+			q := p
+			c := &q.c1
+			if i >= 6 {
+				c = &q.c2
+			}
+			v := &c[i%6>>1]
+			*v += int32(i&1)*2 - 1
+			if *v < 0 || *v > 15 {
+				continue
+			}
+			if at, _, _ := l.assign(&q, s.bit == 0); at < cost {
+				cost, p, better = at, q, true
+			}
+		}
 	}
+	s.keep(l, p, cost)
+}
+
+// keep takes a choice if it is better than the best so far.
+func (s *search) keep(l *cloud, p pairing, cost int32) {
+	if cost >= s.best.cost {
+		return
+	}
+	w, ok := p.word()
+	if !ok {
+		return
+	}
+	punch := s.bit == 0
+	if punch {
+		cost, _, _ = l.assign(&p, punch) // turned around, another colour is the one that is missing
+	}
+	paint := p.paint(punch)
+	s.take(found{cost: cost, word: w | s.bit, paint: [2][4]rgb{paint, paint}, half: &leftHalf})
 }
 
 // assign gives the cost of a choice, and the base colours that would be best for the pixels that they have now.

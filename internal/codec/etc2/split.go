@@ -99,9 +99,10 @@ func distance(p, q *rgb) int32 {
 }
 
 // solve fills out with the base colours of 4 or 5 bits from reach steps below the mean to reach steps above it.
-func (h *half) solve(out *bases, bits int, reach int32, tables *[8][2]int32) {
+func (h *half) solve(out *bases, bits int, margin, reach int32, tables *[8][2]int32) {
 	out.n, out.best = 0, 0
 	top := int32(1)<<bits - 1
+	reach = h.reach(bits, margin, reach)
 	// Channels of the mean, less reach, as multiples of 1/unit of a step, and the step that they are in; next is what they
 	// are above their start where they get to the next one.
 	unit := 255 * max(h.n, 1)
@@ -128,6 +129,18 @@ func (h *half) solve(out *bases, bits int, reach int32, tables *[8][2]int32) {
 		c[k]++
 		next[k] += unit
 	}
+}
+
+// reach says how far from the mean the base colour may be best, within a limit: not by more than half of what the pixels spread
+// along grey, and a margin. Smooth halves, which most are, are done soon; those with hard edges need it all.
+func (h *half) reach(bits int, margin, limit int32) int32 {
+	low, high := int32(3*255), int32(0)
+	for i := range h.sums {
+		if int32(i) < h.n {
+			low, high = min(low, h.sums[i]), max(high, h.sums[i])
+		}
+	}
+	return min(margin+max(high-low, 0)<<bits/(2*3*256), limit)
 }
 
 // price is what a base colour of 4 or 5 bits costs with the table that suits it.
@@ -172,8 +185,8 @@ func (s *search) split() {
 		}
 		h := s.halves(halves)
 		var lists [2]bases
-		h[0].solve(&lists[0], 5, s.reach, s.tables)
-		h[1].solve(&lists[1], 5, s.reach, s.tables)
+		h[0].solve(&lists[0], 5, s.margin, s.reach, s.tables)
+		h[1].solve(&lists[1], 5, s.margin, s.reach, s.tables)
 		b1, b2, free := neighbours(&h, &lists, s.tables)
 		s.take(found{
 			cost:  b1.cost + b2.cost,
@@ -184,8 +197,8 @@ func (s *search) split() {
 		if s.punch || free && !s.individual {
 			continue
 		}
-		h[0].solve(&lists[0], 4, (s.reach+1)/2, s.tables)
-		h[1].solve(&lists[1], 4, (s.reach+1)/2, s.tables)
+		h[0].solve(&lists[0], 4, s.margin, s.reach, s.tables)
+		h[1].solve(&lists[1], 4, s.margin, s.reach, s.tables)
 		b1, b2 = lists[0].list[lists[0].best], lists[1].list[lists[1].best]
 		s.take(found{
 			cost:  b1.cost + b2.cost,
