@@ -60,10 +60,11 @@ var allowed = map[string]string{
 	"internal/codec/ktx2":           "compress",
 	"internal/codec/ktx2/ktx2check": "compress",
 	"internal/codec/psd":            "",
+	"internal/codec/qoi":            "",
 	"internal/codec/tga":            "",
 	"internal/codec/tiff":           "",
 	"internal/packing":              "",
-	"internal/pixel":                "internal/codec/block internal/codec/bmp internal/codec/exr internal/codec/hdr internal/codec/psd internal/codec/tga internal/codec/tiff x/image",
+	"internal/pixel":                "internal/codec/block internal/codec/bmp internal/codec/exr internal/codec/hdr internal/codec/psd internal/codec/qoi internal/codec/tga internal/codec/tiff x/image",
 	"internal/texture": "internal/codec/astc internal/codec/bcn internal/codec/block internal/codec/bptc internal/codec/dds internal/codec/etc2 " +
 		"internal/codec/hdrpack internal/codec/ktx2 internal/diag internal/pixel processor",
 

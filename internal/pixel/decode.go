@@ -16,6 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/codec/exr"
 	"github.com/kiln-pipeline/kiln/internal/codec/hdr"
 	"github.com/kiln-pipeline/kiln/internal/codec/psd"
+	"github.com/kiln-pipeline/kiln/internal/codec/qoi"
 	"github.com/kiln-pipeline/kiln/internal/codec/tga"
 	rare "github.com/kiln-pipeline/kiln/internal/codec/tiff"
 )
@@ -173,7 +174,7 @@ func (f format) fault(err error) *Error {
 	}
 	text := err.Error()
 	switch {
-	case is(io.ErrUnexpectedEOF, io.EOF, bmp.ErrTruncated, exr.ErrTruncated, hdr.ErrTruncated, psd.ErrTruncated, rare.ErrTruncated, tga.ErrTruncated):
+	case is(io.ErrUnexpectedEOF, io.EOF, bmp.ErrTruncated, exr.ErrTruncated, hdr.ErrTruncated, psd.ErrTruncated, qoi.ErrTruncated, rare.ErrTruncated, tga.ErrTruncated):
 		e.Fault = Truncated
 		return e
 	// These decoders and the riff reader below webp make plain texts of it.
@@ -183,7 +184,7 @@ func (f format) fault(err error) *Error {
 	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
 		is(errUnsupported, bmp.ErrUnsupported, exr.ErrUnsupported, hdr.ErrUnsupported, psd.ErrUnsupported, rare.ErrUnsupported, tga.ErrUnsupported):
 		e.Fault = Unsupported
-	case is(bmp.ErrTooLarge, exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge, rare.ErrTooLarge):
+	case is(bmp.ErrTooLarge, exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge, qoi.ErrTooLarge, rare.ErrTooLarge):
 		e.Fault = TooLarge
 	}
 	e.Detail = text

@@ -69,6 +69,7 @@ func TestDecodeFiles(t *testing.T) {
 		{"palette.tga", "tga", false, false, 0},
 		{"rgb.gif", "gif", false, false, 0},
 		{"deep.png", "png", true, false, 0},
+		{"rgba.qoi", "qoi", true, false, 0},
 		{"rgba.psd", "psd", true, false, 0},
 		{"rgb.exr", "exr", false, false, 0.6},
 		{"rgb.hdr", "hdr", false, false, 2}, // 8 bits of light for the brightest channel are few in the dark

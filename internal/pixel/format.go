@@ -20,6 +20,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/codec/exr"
 	"github.com/kiln-pipeline/kiln/internal/codec/hdr"
 	"github.com/kiln-pipeline/kiln/internal/codec/psd"
+	"github.com/kiln-pipeline/kiln/internal/codec/qoi"
 	"github.com/kiln-pipeline/kiln/internal/codec/tga"
 	rare "github.com/kiln-pipeline/kiln/internal/codec/tiff"
 )
@@ -75,6 +76,7 @@ func formats() []format {
 		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, configTIFF, decodeTIFF},
 		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, configWebP, decoder(webp.Decode)},
 		{"hdr", "Radiance HDR", " .hdr .pic ", []string{"#?RADIANCE", "#?RGBE"}, 0, configHDR, decodeHDR},
+		{"qoi", "QOI", " .qoi ", []string{"qoif"}, 0, configQOI, decodeQOI},
 		{"psd", "Photoshop", " .psd .psb ", []string{"8BPS"}, 0, configPSD, decodePSD},
 		{"exr", "OpenEXR", " .exr ", []string{"v/1\x01"}, 0, configEXR, decodeEXR},
 		{"tga", "TGA", " .tga .icb .vda .vst ", nil, 128, configTGA, decodeTGA},
@@ -83,7 +85,6 @@ func formats() []format {
 
 // strangers are formats that people are likely to hand in and that cannot be read.
 var strangers = [...]struct{ name, magic string }{
-	{"a QOI image", "qoif"},
 	{"a DDS texture", "DDS "},
 	{"a KTX texture", "\xabKTX 11\xbb"},
 	{"a KTX 2.0 texture", "\xabKTX 20\xbb"},
@@ -138,7 +139,7 @@ func FormatOf(name string) string {
 	return ""
 }
 
-// Sniff tells a file's format by its first bytes: "png", "jpeg", "gif", "bmp", "tiff", "webp", "psd", "exr",
+// Sniff tells a file's format by its first bytes: "png", "jpeg", "gif", "bmp", "tiff", "webp", "qoi", "psd", "exr",
 // "hdr", "tga", or "". TGA has no
 // signature: the name must say .tga, and the header must make sense.
 func Sniff(name string, data []byte) string {
@@ -269,6 +270,16 @@ func decodeEXR(data []byte, maxPixels int) (decoded, error) {
 		}
 	}
 	return d, err
+}
+
+func configQOI(data []byte) (Config, error) {
+	h, err := qoi.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height}, err
+}
+
+func decodeQOI(data []byte, maxPixels int) (decoded, error) {
+	pix, w, h, err := qoi.Decode(data, maxPixels)
+	return eightBits(pix, w, h), err
 }
 
 func configPSD(data []byte) (Config, error) {

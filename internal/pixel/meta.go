@@ -16,7 +16,7 @@ type meta struct {
 	exif    []byte // TIFF, with the orientation
 	icc     []byte
 	packed  []byte     // the same of PNG, deflated
-	gamma   float64    // of PNG: a number is light to this power; 0 if it does not say
+	gamma   float64    // of PNG and QOI: a number is light to this power; 0 if it does not say
 	primary [8]float64 // x and y of white, red, green and blue; zero if it does not say
 	srgb    bool       // it says so
 	cicp    []byte     // of PNG: primaries, transfer function, matrix, range; as in ITU-T H.273
@@ -31,6 +31,10 @@ func metaOf(format string, data []byte) (m meta) {
 		m.jpeg(data)
 	case "webp":
 		m.webp(data)
+	case "qoi":
+		if len(data) > 13 && data[13] == 1 {
+			m.gamma = 1
+		}
 	case "tiff":
 		m.exif = data
 		m.icc = tiffTag(data, 34675)
@@ -179,7 +183,7 @@ func (m *meta) orientation() int {
 	return 1
 }
 
-// colours tells what is known of the numbers beyond that they are sRGB: the name of another space, or the gamma, of PNG. As the PNG
+// colours tells what is known of the numbers beyond that they are sRGB: the name of another space, or the gamma, of PNG and QOI. As the PNG
 // specification has it, cICP counts more than a profile, that more than sRGB, that more than gAMA and cHRM.
 func (m *meta) colours() (space string, gamma float64) {
 	switch {

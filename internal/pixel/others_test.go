@@ -1,6 +1,7 @@
 package pixel
 
 import (
+	"bytes"
 	"encoding/binary"
 	"image"
 	"image/color"
@@ -255,5 +256,29 @@ func TestFloatTIFFAgainstImageMagick(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// FFmpeg writes a QOI image of what it reads from a PNG.
+func TestQOIAgainstFFmpeg(t *testing.T) {
+	ffmpeg := tool(t, "ffmpeg")
+	for _, format := range []string{"rgb24", "rgba"} {
+		dir := t.TempDir()
+		scene(t, dir)
+		run(t, dir, ffmpeg, "-loglevel", "error", "-i", "scene.png", "-pix_fmt", format, "x.qoi")
+		run(t, dir, ffmpeg, "-loglevel", "error", "-i", "scene.png", "-pix_fmt", format, "x.png")
+		var got [2]*Image
+		for i, name := range []string{"x.qoi", "x.png"} {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got[i], err = Decode(name, data, DefaultLimits()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(got[0].Pix, got[1].Pix) {
+			t.Errorf("%s: another picture", format)
+		}
 	}
 }

@@ -39,7 +39,7 @@ type Picture struct {
 	// nothing is said. Nothing is converted: who makes a texture of colours should say so.
 	Space string
 
-	// Gamma is what a PNG says of its numbers if they are not encoded as sRGB: a number is light to this power, so 1 is linear;
+	// Gamma is what a PNG or QOI says of its numbers if they are not encoded as sRGB: a number is light to this power, so 1 is linear;
 	// 0 otherwise. [Picture.Encode] makes sRGB of them, for colours; in a picture of data the numbers are what counts.
 	Gamma float64
 }
