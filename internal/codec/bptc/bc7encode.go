@@ -67,12 +67,12 @@ func (e *encoder7) encode(pix *[64]byte, to *[16]byte) {
 
 // load takes the pixels in and tells whether they are all the same.
 func (e *encoder7) load(pix *[64]byte) (same bool) {
-	any, all := uint8(0), uint8(255)
+	some, all := uint8(0), uint8(255)
 	same = true
 	for i := range e.pix {
 		p := pix[4*i : 4*i+4 : 4*i+4]
 		e.pix[i] = [4]int32{int32(p[0]), int32(p[1]), int32(p[2]), int32(p[3])}
-		any |= p[3]
+		some |= p[3]
 		all &= p[3]
 		same = same && e.pix[i] == e.pix[0]
 	}
@@ -80,7 +80,7 @@ func (e *encoder7) load(pix *[64]byte) (same bool) {
 	switch {
 	case e.opaque:
 		e.alphas = oddOnly // 127 and parity 1 is 255; parity 0 would show 254
-	case any == 0:
+	case some == 0:
 		e.alphas = evenOnly
 	default:
 		e.alphas = anyParity

@@ -45,21 +45,24 @@ func (e *encoder7) trySeparate(mode, rotation, selector uint8) {
 func (e *encoder7) solid() {
 	e.err = 0
 	e.best = block7{mode: 5}
-	m := &modes7[5]
 	p := &e.pix[0]
 	for c := range 3 {
-		low := uint8(p[c] >> 1)
-		e.best.ends[0][c], e.best.ends[1][c] = low, low
-		for d := uint8(0); d < 4; d++ {
-			high := min(low+d, 127)
-			if int32(lerp(m.expand(c, int32(low), 0), m.expand(c, int32(high), 0), weights[2][1])) == p[c] {
-				e.best.ends[1][c] = high
-				break
-			}
-		}
+		e.best.ends[0][c], e.best.ends[1][c] = third(p[c])
 	}
 	e.best.ends[0][3], e.best.ends[1][3] = uint8(p[3]), uint8(p[3])
 	for i := range e.best.index {
 		e.best.index[i] = 1
+	}
+}
+
+// third finds two values of 7 bits that v lies a third of the way between.
+func third(v int32) (low, high uint8) {
+	m := &modes7[5]
+	for from := max(v>>1-1, 0); ; from++ {
+		for to := from; to <= min(from+2, 127); to++ {
+			if int32(lerp(m.expand(0, from, 0), m.expand(0, to, 0), weights[2][1])) == v {
+				return uint8(from), uint8(to)
+			}
+		}
 	}
 }

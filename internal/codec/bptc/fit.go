@@ -23,7 +23,8 @@ type fitted struct {
 	err   int32
 }
 
-// far is an error that every real one is below: 16 pixels of four channels give at most 4,161,600.
+// far is an error that every real one is below: 16 pixels of four channels give at most 4,161,600, or, scaled for BC6H, of three
+// channels and with the margin of settle, 453 million.
 const far = 1 << 30
 
 // sums of a group's pixels by the weight w that their indices give the second endpoint.
@@ -88,16 +89,21 @@ func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, best *fitte
 	}
 }
 
-// settle finds the line that fit would if any endpoint could be stored.
+// settle finds the line that fit would if any endpoint could be stored, for pixels below 1<<scaledBits. Endpoints that
+// few indices speak for may lie far outside; they are kept within half as much again, where 32 bits do for assign.
 func (g *group) settle(indexBits uint8, rounds int) [2][4]float32 {
+	const margin = 1 << (scaledBits - 1)
 	var try fitted
 	var s sums
 	var ends, best [2][4]float32
 	var q quadric
 	g.span(&ends)
 	for least := int32(far); ; rounds-- {
-		for c := range 4 {
-			try.shown[0][c], try.shown[1][c] = nearest(ends[0][c]), nearest(ends[1][c])
+		for i := range ends {
+			for c := range ends[i] {
+				ends[i][c] = min(max(ends[i][c], -margin), 3*margin)
+				try.shown[i][c] = nearest(ends[i][c])
+			}
 		}
 		g.assign(&try, &weights[indexBits], 1<<indexBits-1, &s)
 		if try.err >= least {
