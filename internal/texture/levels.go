@@ -4,6 +4,9 @@ import "github.com/kiln-pipeline/kiln/internal/pixel"
 
 // Encode makes the bytes of the file.
 func (p *Plan) Encode(t Tools) ([]byte, error) {
+	if t.Workers == 0 {
+		t.Workers = Workers(p.Width * p.Height * len(p.images.Pictures))
+	}
 	var levels [][]byte
 	var err error
 	if p.format.float {

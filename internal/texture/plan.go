@@ -40,9 +40,6 @@ func NewPlan(im Images, o Options) (*Plan, error) {
 	}
 	width, height := im.Pictures[0].Size()
 	p.Width, p.Height = o.Size(width, height)
-	if im.Shape == Cube { // rounding cannot tell one side from the other, but be sure
-		p.Height = p.Width
-	}
 	return p, nil
 }
 
@@ -50,7 +47,7 @@ func NewPlan(im Images, o Options) (*Plan, error) {
 func (p *Plan) checkImages() error {
 	pictures := p.images.Pictures
 	if len(pictures) == 0 {
-		return shapeProblem("", "there are no pictures")
+		return shapeProblem("name some", "there are no pictures")
 	}
 	width, height := pictures[0].Size()
 	if width < 1 || height < 1 || max(width, height) > maxSide {
@@ -69,11 +66,11 @@ func (p *Plan) checkImages() error {
 	case p.images.Shape == Flat && len(pictures) != 1:
 		return fmt.Errorf("%d pictures are no flat texture", len(pictures))
 	case p.images.Shape == Cube && len(pictures) != 6:
-		return shapeProblem("", "a cube has 6 faces, not %d", len(pictures))
+		return shapeProblem("name six: +x, -x, +y, -y, +z, -z", "a cube has 6 faces, not %d", len(pictures))
 	case p.images.Shape == Cube && width != height:
-		return shapeProblem("", "the faces of a cube are square, not %d x %d", width, height)
+		return shapeProblem("make them square", "the faces of a cube are square, not %d x %d", width, height)
 	case len(pictures) > maxLayers:
-		return shapeProblem("", "%d pictures are more than the %d that a texture can have", len(pictures), maxLayers)
+		return shapeProblem("make several textures of them", "%d pictures are more than the %d that a texture can have", len(pictures), maxLayers)
 	}
 	return nil
 }
@@ -90,12 +87,8 @@ func (p *Plan) chooseFormat() error {
 	auto := p.auto()
 	switch {
 	case auto:
-		family := o.Family
-		if family == "" {
-			family = "none"
-		}
-		alpha := family != "none" && p.transparent()
-		name = choose(p.Use, family, alpha, p.grey(), p.images.Pictures[0].HDR)
+		some := o.Family != "" && o.Family != "none" // else nobody asks
+		name = choose(p.Use, o.Family, some && p.transparent(), some && p.grey(), p.images.Pictures[0].HDR)
 	case name == "bc1" && p.transparent():
 		name = "bc1a"
 	}

@@ -202,7 +202,9 @@ func TestPlanRefuses(t *testing.T) {
 		{"no colour", Images{Flat, pictures(1, 8, 8)}, with(func(o *Options) { o.ColorKey = "pink" }), "K1211"},
 		{"no colour", Images{Flat, pictures(1, 8, 8)}, with(func(o *Options) { o.ColorKey = "#12345" }), "K1211"},
 	} {
-		if _, err := NewPlan(tt.im, tt.o); codeOf(err) != tt.code {
+		_, err := NewPlan(tt.im, tt.o)
+		var p *processor.Problem
+		if codeOf(err) != tt.code || errors.As(err, &p) && p.Hint == "" {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}

@@ -8,7 +8,11 @@
 // Its rule: the same pictures and options give the same bytes on every machine, with any number of workers.
 package texture
 
-import "github.com/kiln-pipeline/kiln/internal/pixel"
+import (
+	"runtime"
+
+	"github.com/kiln-pipeline/kiln/internal/pixel"
+)
 
 // Type is the product type of a texture.
 const Type = "texture"
@@ -34,10 +38,18 @@ type Images struct {
 
 // Tools are what an encoder may use. None of it changes what comes out, but for ASTC.
 type Tools struct {
-	Workers int // goroutines; less than 1 is 1
+	Workers int // goroutines; 0 is as many as are good for the size: see [Workers]
 
 	// ASTC is nil or encodes an image with square blocks of a side, in place of our own encoder: a slower and better one.
 	ASTC func(img *pixel.Image, side int, srgb bool) ([]byte, error)
+}
+
+// Workers are all cores for many pixels, and one for few: of small pictures there are many, and other jobs use the other cores.
+func Workers(pixels int) int {
+	if pixels <= 512*512 {
+		return 1
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // Encode makes the bytes of a texture file. The image is not changed.

@@ -124,8 +124,10 @@ func (s *sources) file(data []byte) (texture.Images, error) {
 	return f.Images()
 }
 
-// colors tells whether what is made are colours.
-func (s *sources) colors() bool { return s.o.SRGB && (s.o.Use == "color" || s.o.Use == "ui") }
+// colors tells whether what is made are colours, or light of them.
+func (s *sources) colors() bool {
+	return s.o.SRGB && (s.o.Use == "color" || s.o.Use == "ui" || s.o.Use == "hdr")
+}
 
 // decode reads a picture, or the first image of a texture file. Where it may be of colours, they become sRGB-encoded, as a gamma in the file
 // says.

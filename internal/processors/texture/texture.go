@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"runtime"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
@@ -79,11 +78,11 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 		job.Warn(w)
 	}
 	s.doubt(plan)
-	pixels := weigh(job, im, s.o.Compress == "zstd")
+	weigh(job, im, s.o.Compress == "zstd")
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	tools := texture.Tools{Workers: workers(pixels)}
+	tools := texture.Tools{}
 	if s.o.Quality == "best" && strings.HasPrefix(plan.Format, "astc") {
 		tools.ASTC = external(ctx, job)
 	}
@@ -94,33 +93,25 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 	return job.Write(out, data)
 }
 
-// weigh tells how much memory the job takes, and counts its pixels.
-func weigh(job processor.Job, im texture.Images, zstd bool) int64 {
-	pixels, bytes := int64(0), int64(0)
+// weigh tells how much memory the job takes.
+func weigh(job processor.Job, im texture.Images, zstd bool) {
+	w, ok := job.(weighed)
+	if !ok {
+		return
+	}
+	bytes := int64(0)
 	if zstd {
 		bytes = zstdBytes
 	}
 	for _, p := range im.Pictures {
-		w, h := p.Size()
-		pixels += int64(w) * int64(h)
+		width, height := p.Size()
 		if p.Float != nil {
-			bytes += floatBytesAPixel * int64(w) * int64(h)
+			bytes += floatBytesAPixel * int64(width) * int64(height)
 		} else {
-			bytes += bytesAPixel * int64(w) * int64(h)
+			bytes += bytesAPixel * int64(width) * int64(height)
 		}
 	}
-	if w, ok := job.(weighed); ok {
-		w.UsedMemory(bytes)
-	}
-	return pixels
-}
-
-// workers are all for a large picture, and one for a small one: of small ones there are many, and other jobs use the other cores.
-func workers(pixels int64) int {
-	if pixels <= 512*512 {
-		return 1
-	}
-	return runtime.GOMAXPROCS(0)
+	w.UsedMemory(bytes)
 }
 
 // misnamed tells of a file whose name says another format than its content.

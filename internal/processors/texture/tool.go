@@ -15,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/codec/astc"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -45,7 +46,7 @@ func external(ctx context.Context, job processor.Job) func(*pixel.Image, int, bo
 			mode = "-cs"
 		}
 		cmd := exec.CommandContext(ctx, tool, mode, "in.png", "out.astc", fmt.Sprintf("%dx%d", side, side), "-thorough",
-			"-j", strconv.Itoa(workers(int64(m.Width)*int64(m.Height))), "-silent")
+			"-j", strconv.Itoa(texture.Workers(m.Width*m.Height)), "-silent")
 		cmd.Dir, cmd.Env = dir, []string{}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			if ctx.Err() != nil {
