@@ -1,139 +1,224 @@
-// Package qoi reads images of the Quite OK Image Format.
+// Package qoi reads and writes QOI, the Quite OK Image format.
 //
-// It follows "The Quite OK Image Format, Specification Version 1.0" (D. Szablewski, 2022; qoiformat.org). An image that says it
-// has 3 channels is opaque, whatever its pixels say. The 8 bytes that mark the end may be missing, the pixels may not.
+// It follows "The Quite OK Image Format, Specification Version 1.0" (2022, qoiformat.org):
 //
-// Memory is taken only after the number of pixels was compared with the caller's limit and with the length of the
-// data: a byte makes 62 pixels at most.
+//	 0  "qoif"
+//	 4  u32  width, then u32 height, big-endian, in pixels
+//	12  u8   channels: 3 or 4; only a hint
+//	13  u8   colour space: 0 sRGB with linear alpha, 1 all linear; only a hint
+//	14  chunks, until all pixels are there, rows from the top
+//	    seven bytes 0 and a 1
+//
+// A chunk is for one pixel, or a run of them. It starts from the pixel before, at first opaque black, and from a table of 64
+// pixels seen, at first all 0, in which a pixel has its place by [place]:
+//
+//	0xfe r g b         red, green, blue
+//	0xff r g b a       and alpha
+//	00 index:6         a pixel of the table
+//	01 r:2 g:2 b:2     differences, plus 2
+//	10 g:6  r:4 b:4    difference of green, plus 32; those of red and blue less that of green, plus 8
+//	11 n:6             the pixel before, n+1 times, 1 to 62
+//
+// Its rules: pixels are RGBA, 8 bits a channel, straight alpha. Memory is taken only for as many pixels as the data can hold
+// and the caller allows. Whatever is in the data, the worst that happens is an error.
 package qoi
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 )
 
 var (
-	ErrTruncated = errors.New("data ends too early")
-	ErrDamaged   = errors.New("damaged")
-	ErrTooLarge  = errors.New("too large")
+	ErrTruncated = errors.New("qoi: data ends too early")
+	ErrDamaged   = errors.New("qoi: damaged")
+	ErrTooLarge  = errors.New("qoi: more pixels than allowed")
 )
 
-// headerSize of the file, in bytes.
-const headerSize = 14
+const (
+	magic      = "qoif"
+	headerSize = 14
+	end        = "\x00\x00\x00\x00\x00\x00\x00\x01"
+	maxRun     = 62 // 63 and 64 would be the codes of rgb and rgba
+)
 
-// maxSide keeps Width*Height far from overflowing. The specification has no limit.
-const maxSide = 1 << 20
+// Chunks: two with a whole byte, four with the upper two bits.
+const (
+	chunkRGB   = 0xfe
+	chunkRGBA  = 0xff
+	chunkIndex = 0x00
+	chunkDiff  = 0x40
+	chunkLuma  = 0x80
+	chunkRun   = 0xc0
+)
 
 // Header is the start of a file.
-//
-//	 0  4 bytes  "qoif"
-//	 4  u32      width, u32 height, in pixels, big-endian
-//	12  u8       channels: 3 or 4
-//	13  u8       0 if colours are sRGB, 1 if they are linear; alpha is linear
 type Header struct {
 	Width, Height int
-	Alpha         bool
-	Linear        bool
+	Channels      int  // 3 or 4, as the writer had it
+	Linear        bool // all channels; else colours are sRGB
 }
 
-// ParseHeader reads the header.
-func ParseHeader(data []byte) (Header, error) {
+// Config reads the header. The error is [ErrTruncated] or [ErrDamaged], and it has a size of at least 1x1.
+func Config(data []byte) (Header, error) {
 	if len(data) < headerSize {
 		return Header{}, ErrTruncated
 	}
-	if string(data[:4]) != "qoif" {
-		return Header{}, fmt.Errorf("no signature: %w", ErrDamaged)
+	width, height := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
+	h := Header{int(width), int(height), int(data[12]), data[13] == 1}
+	switch {
+	case string(data[:4]) != magic:
+		return h, fmt.Errorf("%w: no QOI header", ErrDamaged)
+	case width == 0 || height == 0 || width > 1<<31-1 || height > 1<<31-1:
+		return h, fmt.Errorf("%w: size %dx%d", ErrDamaged, width, height)
+	case h.Channels != 3 && h.Channels != 4:
+		return h, fmt.Errorf("%w: %d channels", ErrDamaged, h.Channels)
+	case data[13] > 1:
+		return h, fmt.Errorf("%w: colour space %d", ErrDamaged, data[13])
 	}
-	w, h := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
-	if w == 0 || h == 0 {
-		return Header{}, fmt.Errorf("size %d x %d: %w", w, h, ErrDamaged)
-	}
-	if w > maxSide || h > maxSide {
-		return Header{}, fmt.Errorf("%d x %d pixels: %w", w, h, ErrTooLarge)
-	}
-	if data[12] != 3 && data[12] != 4 {
-		return Header{}, fmt.Errorf("%d channels: %w", data[12], ErrDamaged)
-	}
-	if data[13] > 1 {
-		return Header{}, fmt.Errorf("colour space %d: %w", data[13], ErrDamaged)
-	}
-	return Header{Width: int(w), Height: int(h), Alpha: data[12] == 4, Linear: data[13] == 1}, nil
+	return h, nil
 }
 
-// The kinds of packets: two of a byte, four of its upper two bits.
-const (
-	opRGB   = 0xfe
-	opRGBA  = 0xff
-	opIndex = 0x00
-	opDiff  = 0x40
-	opLuma  = 0x80
-)
+type pixel [4]byte
 
-// Decode reads an image as RGBA, 8 bits a channel, straight alpha, rows top down, 4*width*height bytes. More than maxPixels is
-// ErrTooLarge.
+// place of a pixel in the table.
+func place(p pixel) uint8 { return (p[0]*3 + p[1]*5 + p[2]*7 + p[3]*11) & 63 }
+
+// Decode gives an image of at most maxPixels, as width*height*4 bytes. What follows the end is ignored. Errors are [ErrTruncated],
+// [ErrDamaged] and [ErrTooLarge], maybe wrapped.
 func Decode(data []byte, maxPixels int) (pix []byte, width, height int, err error) {
-	h, err := ParseHeader(data)
+	h, err := Config(data)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	if h.Width*h.Height > maxPixels {
-		return nil, 0, 0, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
+	pixels := int64(h.Width) * int64(h.Height)
+	if pixels > int64(maxPixels) {
+		return nil, 0, 0, fmt.Errorf("%w: %dx%d, and %d are", ErrTooLarge, h.Width, h.Height, maxPixels)
 	}
-	data = bytes.TrimSuffix(data[headerSize:], []byte{7: 1}) // no pixels end so: an index is never repeated
-	if h.Width*h.Height/62 > len(data) {
+	if body := len(data) - headerSize - len(end); body < 1 || pixels > maxRun*int64(body) {
 		return nil, 0, 0, ErrTruncated
 	}
-	pix = make([]byte, 4*h.Width*h.Height)
-	var seen [64][4]byte
-	p := [4]byte{3: 255}
-	for i := 0; i < len(pix); {
-		size := 1
-		if len(data) > 0 {
-			size = sizeOf(data[0])
-		}
-		if len(data) < size {
-			return nil, 0, 0, ErrTruncated
-		}
-		n := 1
-		switch b := data[0]; {
-		case b == opRGB:
-			copy(p[:3], data[1:4])
-		case b == opRGBA:
-			copy(p[:], data[1:5])
-		case b < opDiff:
-			p = seen[b]
-		case b < opLuma: // each channel by -2 to 1
-			p[0], p[1], p[2] = p[0]+b>>4&3-2, p[1]+b>>2&3-2, p[2]+b&3-2
-		case b < 0xc0: // green by -32 to 31, red and blue by -8 to 7 beside it
-			green := b&63 - 32
-			p[0], p[1], p[2] = p[0]+green+data[1]>>4-8, p[1]+green, p[2]+green+data[1]&15-8
-		default:
-			n = int(b&63) + 1
-		}
-		data = data[size:]
-		seen[(int(p[0])*3+int(p[1])*5+int(p[2])*7+int(p[3])*11)%64] = p
-		q := p
-		if !h.Alpha {
-			q[3] = 255
-		}
-		for ; n > 0 && i < len(pix); n-- {
-			i += copy(pix[i:], q[:])
-		}
+	pix = make([]byte, 4*pixels)
+	rest, err := decode(pix, data[headerSize:])
+	switch {
+	case err != nil:
+		return nil, 0, 0, err
+	case len(rest) < len(end):
+		return nil, 0, 0, ErrTruncated
+	case string(rest[:len(end)]) != end:
+		return nil, 0, 0, fmt.Errorf("%w: no end after the last pixel", ErrDamaged)
 	}
 	return pix, h.Width, h.Height, nil
 }
 
-// sizeOf a packet, in bytes, by its first one.
-func sizeOf(b byte) int {
-	switch {
-	case b == opRGB:
-		return 4
-	case b == opRGBA:
-		return 5
-	case b >= opLuma && b < 0xc0:
-		return 2
+// decode fills pix from chunks, and gives what is left of these.
+func decode(pix, in []byte) (rest []byte, err error) {
+	var table [64]pixel
+	p := pixel{3: 255}
+	for len(pix) > 0 {
+		// The longest chunk has 5 bytes, and the end has 8: what is whole has at least so many.
+		if len(in) < 5 {
+			return nil, ErrTruncated
+		}
+		b := in[0]
+		switch {
+		case b == chunkRGB:
+			p[0], p[1], p[2] = in[1], in[2], in[3]
+			in = in[4:]
+		case b == chunkRGBA:
+			p = pixel(in[1:5])
+			in = in[5:]
+		case b < chunkDiff:
+			p = table[b]
+			in = in[1:]
+		case b < chunkLuma:
+			p[0] += b>>4&3 - 2
+			p[1] += b>>2&3 - 2
+			p[2] += b&3 - 2
+			in = in[1:]
+		case b < chunkRun:
+			g := b&63 - 32
+			p[0] += g + in[1]>>4 - 8
+			p[1] += g
+			p[2] += g + in[1]&15 - 8
+			in = in[2:]
+		default:
+			in = in[1:]
+			n := int(b&63) + 1
+			if 4*n > len(pix) {
+				return nil, fmt.Errorf("%w: a run beyond the last pixel", ErrDamaged)
+			}
+			for range n - 1 {
+				copy(pix, p[:])
+				pix = pix[4:]
+			}
+		}
+		table[place(p)] = p
+		copy(pix, p[:])
+		pix = pix[4:]
 	}
-	return 1
+	return in, nil
+}
+
+// Encode writes an image of RGBA values, width*height*4 bytes, as sRGB. The header has 3 channels if all alpha is 255.
+func Encode(pix []byte, width, height int) ([]byte, error) {
+	if width < 1 || height < 1 || width > 1<<31-1 || height > 1<<31-1 || len(pix)%4 != 0 || len(pix)/4/width != height || len(pix)/4%width != 0 {
+		return nil, fmt.Errorf("qoi: %d bytes are no image of %dx%d", len(pix), width, height)
+	}
+	channels := byte(3)
+	for i := 3; i < len(pix); i += 4 {
+		if pix[i] != 255 {
+			channels = 4
+			break
+		}
+	}
+	// A byte a pixel is usual; it grows for noise.
+	out := make([]byte, headerSize, headerSize+len(pix)/4+len(end))
+	copy(out, magic)
+	binary.BigEndian.PutUint32(out[4:], uint32(width))
+	binary.BigEndian.PutUint32(out[8:], uint32(height))
+	out[12] = channels
+	return append(encode(out, pix), end...), nil
+}
+
+// encode appends chunks, each the shortest that will do.
+func encode(out, pix []byte) []byte {
+	var table [64]pixel
+	last, run := pixel{3: 255}, byte(0)
+	for ; len(pix) >= 4; pix = pix[4:] {
+		p := pixel(pix[:4])
+		if p == last {
+			if run++; run == maxRun {
+				out = append(out, chunkRun|(run-1))
+				run = 0
+			}
+			continue
+		}
+		if run > 0 {
+			out = append(out, chunkRun|(run-1))
+			run = 0
+		}
+		at := place(p)
+		// Differences wrap around.
+		r, g, b := p[0]-last[0], p[1]-last[1], p[2]-last[2]
+		rg, bg := r-g+8, b-g+8
+		switch {
+		case table[at] == p:
+			out = append(out, chunkIndex|at)
+		case p[3] != last[3]:
+			out = append(out, chunkRGBA, p[0], p[1], p[2], p[3])
+		case r+2 < 4 && g+2 < 4 && b+2 < 4:
+			out = append(out, chunkDiff|(r+2)<<4|(g+2)<<2|(b+2))
+		case g+32 < 64 && rg < 16 && bg < 16:
+			out = append(out, chunkLuma|(g+32), rg<<4|bg)
+		default:
+			out = append(out, chunkRGB, p[0], p[1], p[2])
+		}
+		table[at] = p
+		last = p
+	}
+	if run > 0 {
+		out = append(out, chunkRun|(run-1))
+	}
+	return out
 }
