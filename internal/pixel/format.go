@@ -273,7 +273,7 @@ func decodeEXR(data []byte, maxPixels int) (decoded, error) {
 }
 
 func configQOI(data []byte) (Config, error) {
-	h, err := qoi.ParseHeader(data)
+	h, err := qoi.Config(data)
 	return Config{Width: h.Width, Height: h.Height}, err
 }
 

@@ -101,8 +101,8 @@ func TestColours(t *testing.T) {
 		{"profile of linear grey", with(nil, "kTRC", straight0), "a profile without a name", 0},
 		{"profile of a press", with(nil, "A2B0", "mft2", "desc", ascii), "Wide", 0},
 		{"profile that is none", icc([]byte("hello")), "a profile without a name", 0},
-		{"QOI", []byte("qoif\x00\x00\x00\x01\x00\x00\x00\x01\x04\x00\xc0"), "", 0},
-		{"linear QOI", []byte("qoif\x00\x00\x00\x01\x00\x00\x00\x01\x04\x01\xc0"), "", 1},
+		{"QOI", []byte("qoif\x00\x00\x00\x01\x00\x00\x00\x01\x04\x00\xc0\x00\x00\x00\x00\x00\x00\x00\x01"), "", 0},
+		{"linear QOI", []byte("qoif\x00\x00\x00\x01\x00\x00\x00\x01\x04\x01\xc0\x00\x00\x00\x00\x00\x00\x00\x01"), "", 1},
 		{"profile in a JPEG, in two parts", jpegWith(t, append([]byte("\xe2ICC_PROFILE\x00\x01\x02"), profile(slices.Concat(matrixP3, []string{"desc", ascii})...)[:140]...),
 			append([]byte("\xe2ICC_PROFILE\x00\x02\x02"), profile(slices.Concat(matrixP3, []string{"desc", ascii})...)[140:]...)), "Wide", 0},
 	}

@@ -193,16 +193,14 @@ func (d *decoder) unpack(src []byte, size int) ([]byte, error) {
 		return nil, err
 	}
 	// Bytes are stored as differences plus 128, the even ones of the block before the odd ones.
-	b := d.packed
-	for i := 1; i < len(b); i++ {
-		b[i] += b[i-1] - 128
+	even, v := (size+1)/2, byte(128)
+	for i, b := range d.packed[:even] {
+		v += b - 128
+		d.out[2*i] = v
 	}
-	even, odd := b[:(size+1)/2], b[(size+1)/2:]
-	for i, v := range odd {
-		d.out[2*i], d.out[2*i+1] = even[i], v
-	}
-	if size%2 != 0 {
-		d.out[size-1] = even[size/2]
+	for i, b := range d.packed[even:] {
+		v += b - 128
+		d.out[2*i+1] = v
 	}
 	return d.out, nil
 }
