@@ -303,6 +303,26 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// Half a file is an error, wherever it ends.
+func TestHalves(t *testing.T) {
+	files, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if f.IsDir() {
+			continue
+		}
+		data := read(t, f.Name())
+		for n := range len(data) / 2 {
+			var e *Error
+			if _, err := DecodePicture(f.Name(), data[:n], DefaultLimits()); !errors.As(err, &e) || e.Error() == "" || e.Fault == TooLarge || e.Fault == Unsupported {
+				t.Errorf("%s, %d bytes: %v", f.Name(), n, err)
+			}
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	data := read(t, "rgba.png")
 	for _, tt := range []struct {
