@@ -247,54 +247,90 @@ func (g *group) solve(s *sums, ends *[2][4]float32, q *quadric) bool {
 
 // round finds the stored endpoints near ends for which the quadric is least, among all allowed parities.
 func (m *mode7) round(ends *[2][4]float32, q quadric, parities uint8, to *line) {
+	var near [4][2][2]neighbours // by channel, endpoint, parity
+	var costs [4]float32         // by parities
+	var choice [4][4]uint8       // by parities, channel
+	channels := 3
+	if m.alphaBits > 0 {
+		channels = 4
+	}
+	for c := range channels {
+		n := &near[c]
+		for p := range int32(2) {
+			if p == 0 || m.p != noParity {
+				n[0][p] = m.neighbours(c, ends[0][c], p)
+				n[1][p] = m.neighbours(c, ends[1][c], p)
+			}
+		}
+		for p := range uint8(4) {
+			if parities>>p&1 == 1 {
+				cost, best := q.least(&n[0][p&1].off, &n[1][p>>1].off)
+				costs[p] += cost
+				choice[p][c] = best
+			}
+		}
+	}
+	best := uint8(0)
 	least := float32(math.MaxFloat32)
 	for p := range uint8(4) {
-		if parities>>p&1 == 0 {
-			continue
+		if parities>>p&1 == 1 && costs[p] < least {
+			best, least = p, costs[p]
 		}
-		try := line{parity: [2]uint8{p & 1, p >> 1}}
-		cost := float32(0)
-		for c := range 4 {
-			if m.channelBits(c) > 0 {
-				cost += m.roundChannel(c, ends[0][c], ends[1][c], q, &try)
-			}
-		}
-		if cost < least {
-			least, *to = cost, try
+	}
+	*to = line{parity: [2]uint8{best & 1, best >> 1}}
+	for c := range channels {
+		for end := range uint8(2) {
+			n, i := &near[c][end][to.parity[end]&1], choice[best][c]>>end&1
+			to.stored[end][c], to.shown[end][c] = n.stored[i], n.shown[i]
 		}
 	}
 }
 
-// roundChannel tries the neighbours below and above both endpoints.
-func (m *mode7) roundChannel(c int, x0, x1 float32, q quadric, to *line) float32 {
-	p0, p1 := int32(to.parity[0]), int32(to.parity[1])
-	low0, low1 := m.below(c, x0, p0), m.below(c, x1, p1)
-	top := int32(1)<<m.channelBits(c) - 1
-	least := float32(math.MaxFloat32)
-	for v0 := low0; v0 <= min(low0+1, top); v0++ {
-		e0 := m.expand(c, v0, p0)
-		d0 := float32(e0) - x0
-		for v1 := low1; v1 <= min(low1+1, top); v1++ {
-			e1 := m.expand(c, v1, p1)
-			d1 := float32(e1) - x1
-			cost := float32(d0*(float32(q.a*d0)+float32(q.b*d1))) + float32(float32(q.c*d1)*d1)
-			if cost < least {
-				least = cost
-				to.stored[0][c], to.stored[1][c] = uint8(v0), uint8(v1)
-				to.shown[0][c], to.shown[1][c] = e0, e1
-			}
-		}
-	}
-	return least
+// neighbours are the values that can be stored below and above one that cannot.
+type neighbours struct {
+	stored [2]uint8
+	shown  [2]int32
+	off    [2]float32 // how far what is shown is above what should be
 }
 
-// below is the greatest value whose expansion is not above x, give or take one.
-func (m *mode7) below(c int, x float32, parity int32) int32 {
-	width := m.channelBits(c)
+// neighbours of x in channel c, among those of a parity. Below and above are so give or take one, as the
+// expansion to 8 bits rounds.
+func (m *mode7) neighbours(c int, x float32, parity int32) (n neighbours) {
+	width, step := m.channelBits(c), uint(0)
 	if m.p != noParity {
-		v := int32(float32(x*float32(int32(2)<<width-1))*(1.0/255)) - parity
-		return min(max(v, 0)>>1, 1<<width-1)
+		width, step = width+1, 1
+	} else {
+		parity = 0
 	}
-	v := int32(float32(x*float32(int32(1)<<width-1)) * (1.0 / 255))
-	return min(max(v, 0), 1<<width-1)
+	top := int32(1)<<(width&15) - 1
+	v := (int32(x*scales[width&15]) - parity) >> step
+	v = min(max(v, 0), top>>step)
+	w := min(v+1, top>>step)
+	n.stored = [2]uint8{uint8(v), uint8(w)}
+	v, w = v<<step|parity, w<<step|parity
+	up, down := (8-width)&15, (2*width-8)&15
+	n.shown = [2]int32{v<<up | v>>down, w<<up | w>>down}
+	n.off = [2]float32{float32(n.shown[0]) - x, float32(n.shown[1]) - x}
+	return n
+}
+
+// scales are from 8 bits to a number of bits.
+var scales = [16]float32{4: 15. / 255, 5: 31. / 255, 6: 63. / 255, 7: 127. / 255, 8: 1}
+
+// least tries both of d0 with both of d1. In best, bit 0 is the choice of d0, bit 1 that of d1.
+func (q quadric) least(d0, d1 *[2]float32) (cost float32, best uint8) {
+	a0, a1 := float32(float32(q.a*d0[0])*d0[0]), float32(float32(q.a*d0[1])*d0[1])
+	c0, c1 := float32(float32(q.c*d1[0])*d1[0]), float32(float32(q.c*d1[1])*d1[1])
+	b0, b1 := float32(q.b*d0[0]), float32(q.b*d0[1])
+	cost = a0 + c0 + float32(b0*d1[0])
+	if v := a1 + c0 + float32(b1*d1[0]); v < cost {
+		cost, best = v, 1
+	}
+	if v := a0 + c1 + float32(b0*d1[1]); v < cost {
+		cost, best = v, 2
+	}
+	if v := a1 + c1 + float32(b1*d1[1]); v < cost {
+		cost, best = v, 3
+	}
+	return cost, best
 }
