@@ -1,6 +1,10 @@
 package pixel
 
-import "math"
+import (
+	"math"
+
+	"github.com/kiln-pipeline/kiln/internal/codec/block"
+)
 
 // Crop copies a rectangle out of the image.
 func (m *Image) Crop(x, y, width, height int) *Image {
@@ -123,31 +127,32 @@ var faceAxes = [6][3][3]float64{
 // Cube projects a picture of all directions, with the longitude across and the latitude down, on the six faces of a cube. Its
 // middle is the middle of +z, a quarter to the right is +x, its upper edge is +y. Light is interpolated between the four
 // nearest pixels, and averaged over four points of each new one.
-func (m *Float) Cube(side int) []*Float {
+func (m *Float) Cube(side, workers int) []*Float {
 	faces := make([]*Float, 6)
 	for i := range faces {
 		faces[i] = NewFloat(side, side)
-		axes := &faceAxes[i]
-		for y := range side {
+	}
+	block.Rows(6*side, workers, func(next func() int) {
+		for row := next(); row >= 0; row = next() {
+			face, y := row/side, row%side
 			for x := range side {
-				out := faces[i].Pix[4*(y*side+x):][:4]
+				out := faces[face].Pix[4*(y*side+x):][:4]
 				for _, at := range [4][2]float64{{0.25, 0.25}, {0.75, 0.25}, {0.25, 0.75}, {0.75, 0.75}} {
-					s := 2*(float64(x)+at[0])/float64(side) - 1
-					t := 2*(float64(y)+at[1])/float64(side) - 1
-					var d [3]float64
-					for k := range d {
-						d[k] = axes[0][k] + float64(s*axes[1][k]) + float64(t*axes[2][k])
-					}
-					m.look(out, d)
+					s, t := 2*(float64(x)+at[0])/float64(side)-1, 2*(float64(y)+at[1])/float64(side)-1
+					m.look(out, &faceAxes[face], s, t)
 				}
 			}
 		}
-	}
+	})
 	return faces
 }
 
-// look adds a quarter of what is seen in a direction.
-func (m *Float) look(out []float32, d [3]float64) {
+// look adds a quarter of what is seen at s and t of a face, which go from -1 to 1.
+func (m *Float) look(out []float32, axes *[3][3]float64, s, t float64) {
+	var d [3]float64
+	for k := range d {
+		d[k] = axes[0][k] + float64(s*axes[1][k]) + float64(t*axes[2][k])
+	}
 	flat := math.Sqrt(float64(d[0]*d[0]) + float64(d[2]*d[2]))
 	u := turn(d[0], d[2]) + 0.5 // 0 to 1 across
 	v := 0.5 - 2*turn(d[1], flat)
@@ -193,12 +198,15 @@ func arctan(t float64) float64 {
 	}
 	sq := float64(t * t)
 	power, sum := t, t
-	for n := 3.0; n < 26; n += 2 {
+	for _, n := range oddParts {
 		power = -float64(power * sq)
-		sum += power / n
+		sum += float64(power * n)
 	}
 	return 4 * sum
 }
+
+// oddParts are 1/3, 1/5 and so on: products are quicker than quotients.
+var oddParts = [...]float64{1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19}
 
 // Flipped is the image upside down.
 func (m *Float) Flipped() *Float {

@@ -104,7 +104,7 @@ func TestCube(t *testing.T) {
 		major := [6]float64{x, x, y, y, z, z}[face]
 		return (sc/math.Abs(major) + 1) / 2, (tc/math.Abs(major) + 1) / 2
 	}
-	faces := m.Cube(side)
+	faces := m.Cube(side, 2)
 	for i, f := range faces {
 		for y := range side {
 			for x := range side {
@@ -149,5 +149,13 @@ func TestPickAndGreen(t *testing.T) {
 		if w := a.Pix[i]; i%4 == 1 && v != 255-w || i%4 != 1 && v != w {
 			t.Errorf("value %d: %d of %d", i, v, w)
 		}
+	}
+}
+
+func BenchmarkCube(b *testing.B) {
+	m := NewFloat(1024, 512)
+	b.SetBytes(6 * 256 * 256) // so that MB/s reads as megapixels a second
+	for range b.N {
+		m.Cube(256, 1)
 	}
 }

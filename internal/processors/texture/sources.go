@@ -99,8 +99,9 @@ func (s *sources) own() (texture.Images, error) {
 // equirect projects a picture of all directions, as light: faces are a quarter as wide, so that the middle of a face keeps its detail.
 func (s *sources) equirect(p *pixel.Picture) texture.Images {
 	width, _ := p.Size()
+	side := width / 4
 	im := texture.Images{Shape: texture.Cube}
-	for _, f := range p.Light(s.o.SRGB).Cube(width / 4) {
+	for _, f := range p.Light(s.o.SRGB).Cube(side, texture.Workers(6*side*side)) {
 		face := &pixel.Picture{Format: p.Format, HDR: true, Float: f}
 		if !p.HDR {
 			face = &pixel.Picture{Format: p.Format, Eight: face.Bits(s.o.SRGB)}

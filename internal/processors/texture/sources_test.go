@@ -212,6 +212,23 @@ func TestTextureFiles(t *testing.T) {
 	if !bytes.Equal(got.Eight.Pix, want.Eight.Pix) {
 		t.Error("decoded pixels differ")
 	}
+	// Every shape comes through.
+	for _, tt := range []struct {
+		change func(*texture.Options)
+		want   texture.Shape
+	}{
+		{func(o *texture.Options) { o.Layers = []string{"a.png", "a.png"} }, texture.Array},
+		{func(o *texture.Options) { o.SliceCount = 2 }, texture.Volume},
+		{func(o *texture.Options) {
+			o.Cube, o.Faces = "faces", []string{"a.png", "a.png", "a.png", "a.png", "a.png", "a.png"}
+		}, texture.Cube},
+	} {
+		file := run("a.png", pngFile(t, square), tt.change).Products[""].Data
+		old, f := opened(t, run("a.ktx2", file, func(*texture.Options) {})), opened(t, run("a.ktx2", file, func(o *texture.Options) { o.Format = "etc2a" }))
+		if f.Shape != tt.want || f.Format != "ETC2 RGBA sRGB" || f.Layers != old.Layers || f.Depth != old.Depth || f.Faces != old.Faces || f.Levels != old.Levels {
+			t.Errorf("%+v became %+v", old, f)
+		}
+	}
 	for _, tt := range []struct {
 		data []byte
 		code string
