@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -268,7 +269,7 @@ func (s *session) compareOutputs() map[string]source.Presence {
 	return source.Compare(s.p.OutputDir(), o.Folders(), o.Folder, s.p.workers(s.req.Workers))
 }
 
-// readBefore takes everything out of the snapshot. If it turns out to be damaged, there was none.
+// readBefore takes everything out of the snapshot. If it turns out to be damaged, there was none, but for the names of the outputs.
 func (s *session) readBefore() {
 	if s.prev == nil {
 		return
@@ -280,7 +281,9 @@ func (s *session) readBefore() {
 	}
 	if err != nil {
 		s.warnState(err.Error())
-		s.prev = nil
+		outputs = outputs[:0] // which files are Kiln's own is still known
+		s.prev.Outputs.Paths(func(folder, name string) { outputs = append(outputs, state.Output{File: path.Join(folder, name)}) })
+		s.prev, s.before.outputs = nil, outputs
 		return
 	}
 	s.before = before{outputs: outputs}

@@ -332,10 +332,8 @@ func (s *session) removeOutput(file string) error {
 // one made was put back, and no snapshot tells of it. So they may after a change of kiln.toml: the output folder may be one of old.
 func (s *session) knownOutputs() map[string]bool {
 	known := map[string]bool{}
-	if s.prev != nil {
-		for _, o := range s.before.outputs {
-			known[o.File] = true
-		}
+	for _, o := range s.before.outputs {
+		known[o.File] = true
 	}
 	if s.w != nil {
 		for f := range s.w.outputs {

@@ -133,7 +133,11 @@ func (p *fixture) try(ctx context.Context, req Request) (built, error) {
 	var names []string
 	for _, j := range r.Jobs {
 		if j.State == engine.Ran || j.State == engine.WouldRun {
-			names = append(names, strings.TrimSuffix(j.Asset+"@"+j.Platform, "@pc"))
+			name := j.Asset
+			if j.Part != "" {
+				name += "#" + j.Part
+			}
+			names = append(names, strings.TrimSuffix(name+"@"+j.Platform, "@pc"))
 		}
 	}
 	slices.Sort(names)

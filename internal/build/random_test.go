@@ -69,7 +69,7 @@ func (r *random) script() string {
 	var b strings.Builder
 	for range 1 + r.rng.IntN(4) {
 		n := r.name()
-		switch r.rng.IntN(17) {
+		switch r.rng.IntN(20) {
 		case 0, 1:
 			fmt.Fprintf(&b, "read %s\n", n)
 		case 2:
@@ -94,6 +94,10 @@ func (r *random) script() string {
 			fmt.Fprintln(&b, pick(r, "fail now", "panic stations", "error plain", "twice x", "scratch"))
 		case 14:
 			fmt.Fprintln(&b, "setting")
+		case 15, 16:
+			fmt.Fprintf(&b, "ask %s %s%s\n", r.name(), pick(r, "", "+", "++"), r.name())
+		case 17:
+			fmt.Fprintf(&b, "take %s%s\n", pick(r, "", "+"), r.name())
 		default:
 			fmt.Fprintf(&b, "text %d\n", r.rng.IntN(5))
 		}

@@ -30,6 +30,8 @@ import (
 //	warn WORDS       a warning on this line
 //	panic WORDS
 //	setting          the setting "say"
+//	ask PART...      how long the contents of parts are; a part is the path of a source file, or of a part after a plus sign
+//	take PART...     the contents of parts
 //	hook NAME        calls the test
 //	twice NAME       writes a product twice
 //
@@ -114,6 +116,8 @@ func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n i
 	case "part":
 		name, words, _ := strings.Cut(rest, " ")
 		return job.Write(processor.Output{Name: name, Type: "text", Extension: ".txt"}, []byte(words))
+	case "ask", "take":
+		return s.parts(job, out, map[string]string{"ask": "size", "take": "content"}[verb], strings.Fields(rest))
 	case "env":
 		v, ok := job.Env(rest)
 		return say(fmt.Sprint(v, ok))
@@ -158,6 +162,49 @@ func (s *script) products(job processor.Job, out io.Writer, content bool, ids []
 				return err
 			}
 			f.Close()
+		}
+	}
+	return nil
+}
+
+// Part reads a file, or another part, and writes its content and the length of that, hidden, and its name for all to see.
+func (s *script) Part(_ context.Context, job processor.Job, name string) error {
+	var content strings.Builder
+	if of, ok := strings.CutPrefix(name, "+"); ok {
+		if err := s.parts(job, &content, "content", []string{of}); err != nil {
+			return err
+		}
+	} else if b, err := job.ReadFile(name); err != nil {
+		return err
+	} else if content.Write(b); strings.HasPrefix(content.String(), "fail") {
+		return &processor.Problem{Path: name, Text: "the part is broken", Hint: "mend it"}
+	}
+	return errors.Join(
+		job.Write(processor.Output{Name: "content", Type: "text", Hidden: true}, []byte(content.String())),
+		job.Write(processor.Output{Name: "size", Type: "text", Hidden: true}, []byte(fmt.Sprint(content.Len()))),
+		job.Write(processor.Output{Name: strings.ReplaceAll(name, "/", "-"), Type: "text", Extension: ".part"}, []byte(name)))
+}
+
+// parts writes a product of each of some parts.
+func (s *script) parts(job processor.Job, out io.Writer, product string, names []string) error {
+	all, err := job.Parts(names...)
+	if err != nil {
+		return err
+	}
+	for _, ps := range all {
+		for _, p := range ps {
+			if p.Name != product {
+				continue
+			}
+			f, err := job.OpenProduct(p)
+			if err != nil {
+				return err
+			}
+			if _, err := io.Copy(out, f); err != nil {
+				return err
+			}
+			f.Close()
+			fmt.Fprintln(out)
 		}
 	}
 	return nil

@@ -444,11 +444,12 @@ type changed struct {
 	totals  state.Totals
 	traces  map[engine.Key]*engine.Trace
 	gone    []engine.Key
+	left    map[int]bool // by number: tasks that are no more
 }
 
 // changes compares the traces that hold with those that held. It is false if some task was stopped, or failed in a way that may pass.
 func (c *shortcut) changes() (*changed, bool) {
-	ch := &changed{files: map[string]engine.Product{}, before: map[string]bool{}, totals: c.prev.Totals, traces: map[engine.Key]*engine.Trace{}}
+	ch := &changed{files: map[string]engine.Product{}, before: map[string]bool{}, totals: c.prev.Totals, traces: map[engine.Key]*engine.Trace{}, left: map[int]bool{}}
 	for _, res := range c.results {
 		if res.Trace == nil || res.Trace.ID == 0 {
 			return nil, false
@@ -533,6 +534,7 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 			return false
 		}
 		at.Gone, at.Speaks = true, false
+		ch.left[n] = true
 		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: at})
 		ch.count(was, -1)
 		ch.gone = append(ch.gone, at.Key)
@@ -705,7 +707,7 @@ func (c *shortcut) report(ch *changed) *Report {
 		}
 	}
 	r.Summary.Reused = t.Jobs - r.Summary.Built
-	r.Messages = c.collect()
+	r.Messages = c.collect(ch)
 	r.Summary.Seconds = time.Since(c.start).Seconds()
 	return r
 }
@@ -719,7 +721,7 @@ func (c *shortcut) assetsAdded() map[*asset.Asset]bool {
 }
 
 // collect gathers the messages of all tasks that have any.
-func (c *shortcut) collect() diag.List {
+func (c *shortcut) collect(ch *changed) diag.List {
 	said := c.spoken(c.results)
 	met := map[engine.Key]bool{}
 	for _, res := range c.results {
@@ -727,7 +729,7 @@ func (c *shortcut) collect() diag.List {
 	}
 	for _, n := range c.tasks.Speaking() {
 		at := c.tasks.At(n)
-		if met[at.Key] || c.dirty[n] {
+		if met[at.Key] || c.dirty[n] || ch.left[n] {
 			continue
 		}
 		if t := c.w.taskFor(at.Subject); t != nil {

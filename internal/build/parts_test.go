@@ -1,0 +1,97 @@
+package build
+
+import (
+	"strings"
+	"testing"
+)
+
+const parted = `
+-- assets/set.s --
+ask a.txt +b.txt
+-- assets/user.s --
+use set.s
+-- assets/lister.s --
+list set.s
+-- assets/a.txt --
+aaa
+-- assets/b.txt --
+bbb
+-- assets/c.txt --
+cc
+`
+
+// TestParts edits what the parts of a job read, and wants just those to run that it reaches.
+func TestParts(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		do   func(p *fixture)
+		ran  string
+	}{
+		{"nothing", func(p *fixture) {}, ""},
+		{"content of the same length", func(p *fixture) { p.write("assets/a.txt", "AAA\n") }, "a.txt set.s#a.txt"},
+		{"the same through another part", func(p *fixture) { p.write("assets/b.txt", "BBB\n") }, "b.txt set.s#+b.txt set.s#b.txt"},
+		{"another length", func(p *fixture) { p.write("assets/b.txt", "longer\n") }, "b.txt set.s set.s#+b.txt set.s#b.txt user.s"},
+		{"another part", func(p *fixture) { p.write("assets/set.s", "ask a.txt c.txt\n") }, "set.s set.s#c.txt user.s"},
+		{"one part less", func(p *fixture) { p.write("assets/set.s", "ask a.txt\n") }, "set.s user.s"},
+		{"a part fails", func(p *fixture) { p.write("assets/a.txt", "fail") }, "a.txt lister.s set.s set.s#a.txt user.s"},
+		{"a part's file is gone", func(p *fixture) { p.remove("assets/a.txt") }, "lister.s set.s set.s#a.txt user.s"},
+		{"the asset is gone", func(p *fixture) { p.remove("assets/set.s") }, "lister.s user.s"},
+		{"a hidden product is lost with its blob", func(p *fixture) { p.remove(".kiln/cas"); p.write("assets/a.txt", "AAA\n") }, "a.txt set.s#a.txt set.s#b.txt set.s#+b.txt"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, parted)
+			p.age()
+			if b := p.build(); b.Built != 9 || b.Failed != 0 || b.Jobs != 9 || b.Products != 6+3 {
+				t.Fatalf("first: %+v %s %s", b.Summary, b.ran, b.messages)
+			}
+			p.nothing()
+			tt.do(p)
+			b := p.build()
+			if got := strings.Fields(b.ran); len(got) != len(strings.Fields(tt.ran)) || !sameWords(b.ran, tt.ran) {
+				t.Errorf("ran %q, want %q\n%s", b.ran, tt.ran, b.messages)
+			}
+			p.nothing()
+			if b.Failed > 0 {
+				for _, m := range b.list {
+					if m.Text == "" {
+						t.Errorf("an empty message: %+v", m)
+					}
+				}
+			}
+		})
+	}
+}
+
+func sameWords(a, b string) bool {
+	words := map[string]int{}
+	for _, w := range strings.Fields(a) {
+		words[w]++
+	}
+	for _, w := range strings.Fields(b) {
+		words[w]--
+	}
+	for _, n := range words {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// TestPartsGoBack goes back and forth between two states of a job with parts, without anything that runs twice.
+func TestPartsGoBack(t *testing.T) {
+	p := newProject(t, parted)
+	p.age()
+	p.build()
+	p.write("assets/set.s", "take c.txt\n")
+	p.wants("set.s set.s#c.txt user.s")
+	if p.read("build/pc/set.s.a.txt.part") != "" || p.read("build/pc/set.s.c.txt.part") != "c.txt" {
+		t.Error("the products of parts are not those of the job as it is")
+	}
+	p.write("assets/set.s", "ask a.txt +b.txt\n")
+	p.wants("")
+	if p.read("build/pc/set.s.a.txt.part") != "a.txt" || p.read("build/pc/set.s.c.txt.part") != "" {
+		t.Error("the products of parts are not those of the job as it is")
+	}
+}
