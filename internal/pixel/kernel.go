@@ -96,7 +96,7 @@ func sinc(t float64) float64 {
 		return 1
 	}
 	whole := math.Floor(t + 0.5)
-	x := math.Pi * (t - whole) // -π/2 to π/2
+	x := float64(math.Pi * (t - whole)) // -π/2 to π/2
 	term, sum := x, x
 	for n := 1.0; n < 12; n++ {
 		term = -float64(float64(term*x)*x) / (2 * n * (2*n + 1))

@@ -167,7 +167,7 @@ func (m *Float) weighted() *Float {
 	for i := 0; i < len(m.Pix); i += 4 {
 		s, d := m.Pix[i:i+4:i+4], out.Pix[i:i+4:i+4]
 		a := max(s[3], 0) + unseen
-		d[0], d[1], d[2], d[3] = s[0]*a, s[1]*a, s[2]*a, a
+		d[0], d[1], d[2], d[3] = float32(s[0]*a), float32(s[1]*a), float32(s[2]*a), a
 	}
 	return out
 }
@@ -187,7 +187,7 @@ func (m *Float) Premultiplied() *Float {
 	out := NewFloat(m.Width, m.Height)
 	for i := 0; i < len(m.Pix); i += 4 {
 		s, d := m.Pix[i:i+4:i+4], out.Pix[i:i+4:i+4]
-		d[0], d[1], d[2], d[3] = s[0]*s[3], s[1]*s[3], s[2]*s[3], s[3]
+		d[0], d[1], d[2], d[3] = float32(s[0]*s[3]), float32(s[1]*s[3]), float32(s[2]*s[3]), s[3]
 	}
 	return out
 }
