@@ -247,24 +247,25 @@ func (g *group) solve(s *sums, ends *[2][4]float32, q *quadric) bool {
 
 // round finds the stored endpoints near ends for which the quadric is least, among all allowed parities.
 func (m *mode7) round(ends *[2][4]float32, q quadric, parities uint8, to *line) {
-	var near [4][2][2]neighbours // by channel, endpoint, parity
-	var costs [4]float32         // by parities
-	var choice [4][4]uint8       // by parities, channel
+	var near [4][2][2][2]uint8 // what is shown: by channel, endpoint, parity; below and above
+	var costs [4]float32       // by parities
+	var choice [4][4]uint8     // by parities, channel
 	channels := 3
 	if m.alphaBits > 0 {
 		channels = 4
 	}
 	for c := range channels {
-		n := &near[c]
-		for p := range int32(2) {
-			if p == 0 || m.p != noParity {
-				n[0][p] = m.neighbours(c, ends[0][c], p)
-				n[1][p] = m.neighbours(c, ends[1][c], p)
+		var off [2][2][2]float32 // of near from what should be shown
+		for end := range 2 {
+			for p := range int32(2) {
+				if parities&having[end][p] != 0 {
+					near[c][end][p], off[end][p] = m.neighbours(c, ends[end][c], p)
+				}
 			}
 		}
 		for p := range uint8(4) {
 			if parities>>p&1 == 1 {
-				cost, best := q.least(&n[0][p&1].off, &n[1][p>>1].off)
+				cost, best := q.least(&off[0][p&1], &off[1][p>>1])
 				costs[p] += cost
 				choice[p][c] = best
 			}
@@ -279,39 +280,32 @@ func (m *mode7) round(ends *[2][4]float32, q quadric, parities uint8, to *line) 
 	}
 	*to = line{parity: [2]uint8{best & 1, best >> 1}}
 	for c := range channels {
+		drop := 8 - m.channelBits(c)
 		for end := range uint8(2) {
-			n, i := &near[c][end][to.parity[end]&1], choice[best][c]>>end&1
-			to.stored[end][c], to.shown[end][c] = n.stored[i], n.shown[i]
+			v := near[c][end][to.parity[end]&1][choice[best][c]>>end&1]
+			to.stored[end][c], to.shown[end][c] = v>>(drop&7), int32(v)
 		}
 	}
 }
 
-// neighbours are the values that can be stored below and above one that cannot.
-type neighbours struct {
-	stored [2]uint8
-	shown  [2]int32
-	off    [2]float32 // how far what is shown is above what should be
-}
+// having are the sets of parities in which an endpoint, first or second, has a parity, 0 or 1.
+var having = [2][2]uint8{{0b0101, 0b1010}, {0b0011, 0b1100}}
 
-// neighbours of x in channel c, among those of a parity. Below and above are so give or take one, as the
-// expansion to 8 bits rounds.
-func (m *mode7) neighbours(c int, x float32, parity int32) (n neighbours) {
+// neighbours are the values of channel c that can be shown below and above x, among those of a parity, and how far above x they
+// are. They are below and above give or take one, as the expansion to 8 bits rounds.
+func (m *mode7) neighbours(c int, x float32, parity int32) (shown [2]uint8, off [2]float32) {
 	width, step := m.channelBits(c), uint(0)
 	if m.p != noParity {
 		width, step = width+1, 1
-	} else {
-		parity = 0
 	}
 	top := int32(1)<<(width&15) - 1
 	v := (int32(x*scales[width&15]) - parity) >> step
 	v = min(max(v, 0), top>>step)
 	w := min(v+1, top>>step)
-	n.stored = [2]uint8{uint8(v), uint8(w)}
 	v, w = v<<step|parity, w<<step|parity
 	up, down := (8-width)&15, (2*width-8)&15
-	n.shown = [2]int32{v<<up | v>>down, w<<up | w>>down}
-	n.off = [2]float32{float32(n.shown[0]) - x, float32(n.shown[1]) - x}
-	return n
+	v, w = v<<up|v>>down, w<<up|w>>down
+	return [2]uint8{uint8(v), uint8(w)}, [2]float32{float32(v) - x, float32(w) - x}
 }
 
 // scales are from 8 bits to a number of bits.
