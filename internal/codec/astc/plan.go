@@ -18,7 +18,7 @@ type shape struct {
 	first []int // for each place, where its texels begin in reach; one more ends the last
 	reach []reach
 	modes [2][]choice // for one plane, and for two
-	noise float32     // what texels get of the variance of places' weights, summed up
+	share float32     // of places' squared errors that texels have in the end, on average
 }
 
 // reach says that a place of a grid makes up so much of a texel's weight.
@@ -29,10 +29,9 @@ type reach struct {
 
 // choice is a mode of a shape.
 type choice struct {
-	code    uint16  // its eleven bits
-	weights uint8   // range
-	size    int     // bits of all weights
-	noise   float32 // squared error that the steps of weights add, for ends at distance 1
+	code    uint16 // its eleven bits
+	weights uint8  // range
+	size    int    // bits of all weights
 }
 
 var plans = func() (p [len(footprints)]func() *plan) {
@@ -60,10 +59,7 @@ func newPlan(t *table) *plan {
 			p.shapes = append(p.shapes, newShape(t, m.width, m.height))
 		}
 		s := &p.shapes[i]
-		step := 1 / float32(ranges[m.weights].levels-1)
-		s.modes[m.planes-1] = append(s.modes[m.planes-1], choice{
-			uint16(code), m.weights, sequenceSize(m.count(), m.weights), s.noise * step * step / 12,
-		})
+		s.modes[m.planes-1] = append(s.modes[m.planes-1], choice{uint16(code), m.weights, sequenceSize(m.count(), m.weights)})
 	}
 	n := min(p.texels, 64)
 	for i := range n {
@@ -82,7 +78,7 @@ func newShape(t *table, width, height int) shape {
 				if part != 0 && int(sp.place[k]) == place {
 					share := float32(part) / 16
 					s.reach = append(s.reach, reach{i, share})
-					s.noise += float32(share * share)
+					s.share += float32(share*share) / float32(t.texels)
 				}
 			}
 		}
@@ -174,10 +170,9 @@ var levelsOf = sync.OnceValue(func() *[len(ranges)]levels {
 	return t
 })
 
-// weightLevels are, for each range of weights, the value nearest to 0..64, how it is stored, and how far off it is, squared, with 64 as 1.
+// weightLevels are, for each range of weights, the value nearest to 0..64 and how it is stored.
 var weightLevels = func() (t [weightRanges]struct {
 	near, code [65]uint8
-	square     [65]float32
 }) {
 	for r := range t {
 		values := weightValues[r][:ranges[r].levels]
@@ -191,7 +186,17 @@ var weightLevels = func() (t [weightRanges]struct {
 					t[r].near[i], distance = v, d
 				}
 			}
-			t[r].square[i] = float32(distance*distance) / (64 * 64)
+		}
+	}
+	return t
+}()
+
+// stepSquares say how far 0..64 are from the nearest value in each range of weights, squared, where 64 is 1.
+var stepSquares = func() (t [128][weightRanges]float32) {
+	for i := range 65 {
+		for r := range weightRanges {
+			d := float32(i - int(weightLevels[r].near[i]))
+			t[i][r] = d * d / (64 * 64)
 		}
 	}
 	return t

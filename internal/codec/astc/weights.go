@@ -57,13 +57,14 @@ func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
 	for _, v := range g[1:count] {
 		low, high = min(low, v), max(high, v)
 	}
+	low, high = max(low, 0), min(high, 1) // beyond is overshoot at an edge, which is better cut off than shrunk
 	scale := float32(0)
 	if high > low {
 		scale = 64 / (high - low)
 	}
 	near := &weightLevels[r].near
 	for j := range count {
-		out[j] = near[int(float32((g[j]-low)*scale)+0.5)]
+		out[j] = near[int(min(max(float32((g[j]-low)*scale), 0), 64)+0.5)]
 	}
 }
 
