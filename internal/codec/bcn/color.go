@@ -198,7 +198,7 @@ func (c *colors) refine(e ends, rounds int) (ends, int32) {
 
 // polish moves the endpoints of a channel by single steps, as long as that makes the error smaller.
 func (c *colors) polish(e ends, err int32, ways int) (ends, int32) {
-	for moved := true; moved; {
+	for moved := err > 0; moved; {
 		moved = false
 		for k, top := range levels {
 			for _, d := range moves[:ways] {

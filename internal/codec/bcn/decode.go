@@ -20,7 +20,7 @@ func Decode(f Format, data []byte, width, height int) ([]byte, error) {
 	}
 	columns, rows := block.Size(width, height, 4, 4)
 	size := f.BlockBytes()
-	if len(data) != columns*rows*size { // the image takes no more than 8 times this
+	if uint64(len(data)) != uint64(columns)*uint64(rows)*uint64(size) { // the image takes no more than 8 times this, and a block
 		return nil, fmt.Errorf("decode %v of %d x %d: %w: %d bytes", f, width, height, ErrLength, len(data))
 	}
 	out := make([]byte, 4*width*height)
