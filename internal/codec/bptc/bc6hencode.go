@@ -91,7 +91,7 @@ func (e *encoder6) load(pix *[64]float32) {
 	}
 }
 
-// spread is the reverse of half: the middle of what gives h.
+// spread is the reverse of half: one of the numbers that give h.
 func (e *encoder6) spread(h uint16) int32 {
 	v := int32(h & 0x7fff)
 	switch {

@@ -17,7 +17,7 @@ func (e *encoder7) trySeparate(mode, rotation, selector uint8) {
 	var g group
 	var c, a fitted
 	g.gather(&pix, 0, 0, false)
-	g.fit(m, colourBits, evenOnly, e.rounds, &c)
+	g.fit(m, colourBits, evenOnly, e.rounds, e.err, &c)
 	if c.err >= e.err {
 		return
 	}
@@ -26,7 +26,7 @@ func (e *encoder7) trySeparate(mode, rotation, selector uint8) {
 		g.pix[i] = [4]int32{3: pix[i][3]}
 		g.sum[3] += pix[i][3]
 	}
-	g.fit(m, alphaBits, evenOnly, e.rounds, &a)
+	g.fit(m, alphaBits, evenOnly, e.rounds, e.err-c.err, &a)
 	if c.err+a.err >= e.err {
 		return
 	}

@@ -67,9 +67,10 @@ func (g *group) gather(pix *[16][4]int32, subsets, s uint32, alpha bool) {
 }
 
 // fit finds a line by the principal axis of the pixels, then by least squares over the indices that each line gives, for as
-// long as that helps and at most rounds times. Endpoints are rounded to what the mode m can store so that the
-// error, which is a quadric, grows least: together, not one by one.
-func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, best *fitted) {
+// long as that helps and at most rounds times. It gives up where the error is twice what would be of use, as least squares hardly
+// ever halve it. Endpoints are rounded to what the mode m can store so that the error, which is a quadric, grows least: together,
+// not one by one.
+func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, use int32, best *fitted) {
 	var try fitted
 	var s sums
 	var ends [2][4]float32
@@ -83,7 +84,7 @@ func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, best *fitte
 			return
 		}
 		*best = try
-		if rounds--; rounds < 0 || best.err == 0 || !g.solve(&s, &ends, &q) {
+		if rounds--; rounds < 0 || best.err == 0 || best.err/2 > use || !g.solve(&s, &ends, &q) {
 			return
 		}
 	}
