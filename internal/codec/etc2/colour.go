@@ -7,18 +7,18 @@ type effort struct {
 	margin, reach       int32 // of the walk through base colours, in steps to both sides of the mean
 	bothFlips           bool  // or the one that looks better
 	individual          bool  // also where the differential mode will do
+	polish              bool  // base colours are moved by single steps at the end
 	pairAbove           int32 // the modes T and H are tried if a block costs more
 	pairSpan            int32 // of their distances
 	pairTurns           int
-	pairPolish          bool
 	multipliers, starts int32 // of EAC, for each table
 	turns               int
 }
 
 var efforts = [...]effort{
 	block.Fast:   {margin: 1, reach: 2, pairAbove: 1000, pairSpan: 1, pairTurns: 2, multipliers: 1, starts: 1, turns: 1},
-	block.Normal: {margin: 1, reach: 6, bothFlips: true, individual: true, pairAbove: 300, pairSpan: 3, pairTurns: 3, pairPolish: true, multipliers: 2, starts: 2, turns: 3},
-	block.Best:   {margin: 2, reach: 10, bothFlips: true, individual: true, pairSpan: 8, pairTurns: 5, pairPolish: true, multipliers: 3, starts: 3, turns: 4},
+	block.Normal: {margin: 1, reach: 6, bothFlips: true, individual: true, pairAbove: 300, pairSpan: 3, pairTurns: 3, polish: true, multipliers: 2, starts: 2, turns: 3},
+	block.Best:   {margin: 2, reach: 10, bothFlips: true, individual: true, pairSpan: 8, pairTurns: 5, polish: true, multipliers: 3, starts: 3, turns: 4},
 }
 
 // pixels of a block, counted down the columns.

@@ -176,13 +176,13 @@ func (s *search) refine(l *cloud, p pairing) {
 		}
 		next.c1, next.c2 = c1, c2
 	}
-	if s.pairPolish && cost < s.best.cost*3/2 {
-		s.polish(l, p, cost)
+	if s.polish && cost < s.best.cost*3/2 {
+		s.polishPair(l, p, cost)
 	}
 }
 
-// polish moves single channels of the base colours by a step, for as long as that helps.
-func (s *search) polish(l *cloud, p pairing, cost int32) {
+// polishPair moves single channels of the base colours by a step, for as long as that helps.
+func (s *search) polishPair(l *cloud, p pairing, cost int32) {
 	for better := true; better; {
 		better = false
 		for i := range 12 {

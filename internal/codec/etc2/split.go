@@ -21,18 +21,19 @@ type half struct {
 
 // base is a base colour, with what the half costs at best.
 type base struct {
-	c     rgb // in 4 or 5 bits
-	table int32
-	cost  int32
+	c       rgb // in 4 or 5 bits
+	table   int32
+	cost    int32
+	clamped bool // a modifier reaches beyond 0 or 255
 }
 
-// walk is the longest search.
-const maxWalk = 64
+// maxBases of a half: a walk has 61 at most, and then there is the polish.
+const maxBases = 128
 
 // bases are candidates for a half, and which is the best.
 type bases struct {
 	n, best int
-	list    [maxWalk]base
+	list    [maxBases]base
 }
 
 func (h *half) add(p rgb) {
@@ -98,11 +99,18 @@ func distance(p, q *rgb) int32 {
 	return r*r + g*g + b*b
 }
 
-// solve fills out with the base colours of 4 or 5 bits from reach steps below the mean to reach steps above it.
-func (h *half) solve(out *bases, bits int, margin, reach int32, tables *[8][2]int32) {
+// solve fills out with base colours of 4 or 5 bits: a walk, and a polish if there is time.
+func (s *search) solve(h *half, out *bases, bits int) {
 	out.n, out.best = 0, 0
+	h.walk(out, bits, h.reach(bits, s.margin, s.reach), s.tables)
+	if s.polish && out.list[out.best].clamped {
+		h.polish(out, bits, s.tables)
+	}
+}
+
+// walk takes the base colours from reach steps below the mean to reach steps above it.
+func (h *half) walk(out *bases, bits int, reach int32, tables *[8][2]int32) {
 	top := int32(1)<<bits - 1
-	reach = h.reach(bits, margin, reach)
 	// Channels of the mean, less reach, as multiples of 1/unit of a step, and the step that they are in; next is what they
 	// are above their start where they get to the next one.
 	unit := 255 * max(h.n, 1)
@@ -112,13 +120,8 @@ func (h *half) solve(out *bases, bits int, margin, reach int32, tables *[8][2]in
 		c[i] = (m+unit/2+64*unit)/unit - 64
 		next[i] = c[i]*unit + unit/2 - m
 	}
-	for range min(6*reach+1, maxWalk) {
-		b := h.price(rgb{min(max(c[0], 0), top), min(max(c[1], 0), top), min(max(c[2], 0), top)}, bits, tables)
-		out.list[out.n&(maxWalk-1)] = b
-		if b.cost < out.list[out.best].cost {
-			out.best = out.n
-		}
-		out.n++
+	for range 6*reach + 1 {
+		out.add(h.price(rgb{min(max(c[0], 0), top), min(max(c[1], 0), top), min(max(c[2], 0), top)}, bits, tables))
 		k := 0
 		if next[1] < next[k] {
 			k = 1
@@ -143,6 +146,36 @@ func (h *half) reach(bits int, margin, limit int32) int32 {
 	return min(margin+max(high-low, 0)<<bits/(2*3*256), limit)
 }
 
+// polish moves single channels of the best base colour by a step, for as long as that helps. Clamping makes it help, as another
+// colour may be best than the walk meets: 0.1 to 0.2 dB in drawn textures.
+func (h *half) polish(out *bases, bits int, tables *[8][2]int32) {
+	top := int32(1)<<bits - 1
+	for better := true; better; {
+		better = false
+		from := out.list[out.best].c
+		for i := range 6 {
+			c := from
+			v := &c[i>>1]
+			*v += int32(i&1)*2 - 1
+			if *v < 0 || *v > top || out.n == maxBases {
+				continue
+			}
+			better = out.add(h.price(c, bits, tables)) || better
+		}
+	}
+}
+
+// add tells whether a candidate is the best so far.
+func (l *bases) add(b base) bool {
+	l.list[l.n&(maxBases-1)] = b
+	l.n++
+	if b.cost >= l.list[l.best].cost {
+		return false
+	}
+	l.best = l.n - 1
+	return true
+}
+
 // price is what a base colour of 4 or 5 bits costs with the table that suits it.
 func (h *half) price(c rgb, bits int, tables *[8][2]int32) base {
 	w := c.widen(bits)
@@ -152,10 +185,11 @@ func (h *half) price(c rgb, bits int, tables *[8][2]int32) base {
 	}
 	cost += h.squares
 	m := tables[table&7][1]
-	if min(w[0], w[1], w[2]) < m || max(w[0], w[1], w[2]) > 255-m {
+	clamped := min(w[0], w[1], w[2]) < m || max(w[0], w[1], w[2]) > 255-m
+	if clamped {
 		table, cost = h.clamped(w, table, tables)
 	}
-	return base{c, table, cost}
+	return base{c, table, cost, clamped}
 }
 
 // clamped is the true cost of a base colour where clamping has its say. That makes greater tables cheaper than luma says, so
@@ -185,8 +219,9 @@ func (s *search) split() {
 		}
 		h := s.halves(halves)
 		var lists [2]bases
-		h[0].solve(&lists[0], 5, s.margin, s.reach, s.tables)
-		h[1].solve(&lists[1], 5, s.margin, s.reach, s.tables)
+		for i := range h {
+			s.solve(&h[i], &lists[i], 5)
+		}
 		b1, b2, free := neighbours(&h, &lists, s.tables)
 		s.take(found{
 			cost:  b1.cost + b2.cost,
@@ -197,8 +232,9 @@ func (s *search) split() {
 		if s.punch || free && !s.individual {
 			continue
 		}
-		h[0].solve(&lists[0], 4, s.margin, s.reach, s.tables)
-		h[1].solve(&lists[1], 4, s.margin, s.reach, s.tables)
+		for i := range h {
+			s.solve(&h[i], &lists[i], 4)
+		}
 		b1, b2 = lists[0].list[lists[0].best], lists[1].list[lists[1].best]
 		s.take(found{
 			cost:  b1.cost + b2.cost,
