@@ -22,6 +22,7 @@ const module = "github.com/kiln-pipeline/kiln"
 var allowed = map[string]string{
 	".":                    "internal/build internal/cli internal/diag internal/processors internal/project processor",
 	"bench":                "",
+	"bench/atlases":        "internal/packing",
 	"cmd/kiln":             ".",
 	"examples/knights/gen": "",
 
@@ -48,6 +49,7 @@ var allowed = map[string]string{
 	"internal/codec/bcn":            "internal/codec/block",
 	"internal/codec/block":          "",
 	"internal/codec/bmp":            "",
+	"internal/codec/bmfont":         "",
 	"internal/codec/bptc":           "internal/codec/block",
 	"internal/codec/dds":            "",
 	"internal/codec/dds/ddscheck":   "",
@@ -70,7 +72,7 @@ var allowed = map[string]string{
 
 	"internal/processors": "internal/processors/atlas internal/processors/copy internal/processors/data internal/processors/gltf " +
 		"internal/processors/texture processor",
-	"internal/processors/atlas":   "internal/codec/atlas internal/codec/document internal/diag internal/packing internal/pixel internal/texture processor doublestar",
+	"internal/processors/atlas":   "internal/codec/atlas internal/codec/bmfont internal/codec/document internal/diag internal/packing internal/pixel internal/texture processor doublestar",
 	"internal/processors/copy":    "processor",
 	"internal/processors/data":    "internal/codec/document internal/diag processor jsonschema",
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",

@@ -81,6 +81,38 @@ func (o Options) turned(s Size) Size {
 // Pack lays out the items. As many pages as needed are filled at the largest size, then each becomes the
 // smallest that was found to hold what is on it.
 func Pack(items []Item, o Options) Layout {
+	l := pack(items, o)
+	// Greedy as all methods are, more freedom at each step can come to less in the end. Beyond a thousand it hardly does, and
+	// the time counts.
+	if o.Rotate && len(items) <= 1000 {
+		o.Rotate = false
+		if upright := pack(items, o); upright.better(l) {
+			return upright
+		}
+	}
+	return l
+}
+
+// better tells whether all has a place, on fewer pages or on less area.
+func (l Layout) better(than Layout) bool {
+	a, b := l.cost(), than.cost()
+	return slices.Compare(a[:], b[:]) < 0
+}
+
+func (l Layout) cost() (cost [3]int) {
+	for _, p := range l.Places {
+		if p.Page < 0 {
+			cost[0]++
+		}
+	}
+	cost[1] = len(l.Pages)
+	for _, p := range l.Pages {
+		cost[2] += p.W * p.H
+	}
+	return cost
+}
+
+func pack(items []Item, o Options) Layout {
 	l := Layout{Places: make([]Place, len(items))}
 	var rest []piece
 	for i, it := range items {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/codec/bmfont"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
 	"github.com/kiln-pipeline/kiln/internal/texture"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
@@ -435,5 +436,62 @@ func TestTextureSettings(t *testing.T) {
 	r := run(t, icons(), settings(func(s *Settings) { s.Family, s.Quality, s.Container = "bc", "fast", "dds" }))
 	if f, err := texture.Open(r.Products["0"].Data, pixel.DefaultLimits()); err != nil || f.Format != "BC7 sRGB" {
 		t.Errorf("%v %+v", err, f)
+	}
+}
+
+func TestFonts(t *testing.T) {
+	files := map[string][]byte{
+		"ui/big/A.png":      disc(10, 14, 5, 7, 4, gold),
+		"ui/big/U+0042.png": fill(8, 12, red),
+		"ui/big/logo.png":   fill(30, 30, blue), // no glyph
+		// A font of two glyphs side by side; the picture is empty around x 4 to 20, y 2 to 10.
+		"ui/f/small.png": paint(24, 12, func(x, y int) color.NRGBA {
+			if x >= 4 && x < 20 && y >= 2 && y < 10 {
+				return color.NRGBA{uint8(x), uint8(y), 7, 255}
+			}
+			return color.NRGBA{}
+		}),
+		"ui/f/small.fnt": []byte("info face=\"Small\" size=10\ncommon lineHeight=12 base=9 scaleW=24 scaleH=12 pages=1\npage id=0 file=\"small.png\"\n" +
+			"char id=66 x=12 y=0 width=12 height=12 xoffset=1 yoffset=0 xadvance=11 page=0\nchar id=65 x=0 y=0 width=12 height=12 xoffset=1 yoffset=0 xadvance=11 page=0\n" +
+			"char id=32 x=0 y=0 width=3 height=1 xoffset=0 yoffset=0 xadvance=5 page=0\nkerning first=65 second=66 amount=-1\n"),
+	}
+	r := run(t, files, settings(func(s *Settings) { s.Exports = []string{"bmfont"} }))
+	small, err := bmfont.Read(r.Products["f-small"].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := frameOf(t, r, "f/small")
+	page := r.Products["0"]
+	want := &bmfont.Font{
+		Face: "Small", Size: 10, LineHeight: 12, Base: 9, ScaleW: small.ScaleW, ScaleH: small.ScaleH, Pages: []string{"ui.0.ktx2"},
+		Chars: []bmfont.Char{
+			{ID: 32, X: at.X, Y: at.Y, XAdvance: 5, XOffset: 4, YOffset: 2},
+			{ID: 65, X: at.X, Y: at.Y, Width: 8, Height: 8, XOffset: 5, YOffset: 2, XAdvance: 11},
+			{ID: 66, X: at.X + 8, Y: at.Y, Width: 8, Height: 8, XOffset: 1, YOffset: 2, XAdvance: 11},
+		},
+		Kernings: []bmfont.Kerning{{First: 65, Second: 66, Amount: -1}},
+	}
+	if d := cmp.Diff(want, small); d != "" || page.Data == nil {
+		t.Error(d)
+	}
+	big, err := bmfont.Read(r.Products["big"].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := frameOf(t, r, "big/A"), frameOf(t, r, "big/U+0042")
+	want = &bmfont.Font{
+		Face: "big", Size: 14, LineHeight: 14, Base: 14, ScaleW: big.ScaleW, ScaleH: big.ScaleH, Pages: []string{"ui.0.ktx2"},
+		Chars: []bmfont.Char{
+			{ID: 'A', X: a.X, Y: a.Y, Width: a.W, Height: a.H, XOffset: a.OffsetX, YOffset: a.OffsetY, XAdvance: 10},
+			{ID: 'B', X: b.X, Y: b.Y, Width: 8, Height: 12, YOffset: 2, XAdvance: 8},
+		},
+	}
+	if d := cmp.Diff(want, big); d != "" {
+		t.Error(d)
+	}
+	delete(files, "ui/f/small.png")
+	lost := processortest.Run(t, New(), processortest.Case{Files: files, Asset: "ui/", Settings: settings(func(s *Settings) { s.Exports = []string{"bmfont"} })})
+	if p := processortest.Problems(lost.Err); len(p) != 1 || p[0].Code != "K1314" || p[0].Path != "ui/f/small.fnt" || !strings.Contains(p[0].Text, "small.png") {
+		t.Errorf("%v", lost.Err)
 	}
 }

@@ -130,5 +130,3 @@ func (w *tableWriter) packerJSON(word string, form table.PackerJSON) error {
 func exportProblem(err error) error {
 	return &processor.Problem{Code: string(diag.AtlasExport), Text: err.Error(), Hint: "rename the image, or take the export out", Err: err}
 }
-
-func (w *tableWriter) bmfont() error { return nil }
