@@ -3,7 +3,9 @@ package texture
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"os"
@@ -284,6 +286,40 @@ func TestUseByName(t *testing.T) {
 		}
 		if f := opened(t, r); f.Format != tt.format || !strings.HasPrefix(said, tt.warning) || tt.warning == "" && said != "" {
 			t.Errorf("%s: %s, %q", tt.name, f.Format, said)
+		}
+	}
+}
+
+// Colours of another space are told of, where they are colours; light that a gamma tells is encoded.
+func TestColourSpaces(t *testing.T) {
+	chunk := func(file []byte, name string, data []byte) []byte {
+		var b bytes.Buffer
+		b.Write(file[:33]) // signature and head
+		binary.Write(&b, binary.BigEndian, uint32(len(data)))
+		body := append([]byte(name), data...)
+		b.Write(body)
+		binary.Write(&b, binary.BigEndian, crc32.ChecksumIEEE(body))
+		b.Write(file[33:])
+		return b.Bytes()
+	}
+	p3 := chunk(grey(t, 4, 90), "cICP", []byte{12, 13, 0, 1})
+	linear := chunk(grey(t, 4, 128), "gAMA", []byte{0, 1, 0x86, 0xa0}) // 100000: the numbers are light
+	for _, tt := range []struct {
+		name    string
+		data    []byte
+		warning string
+		want    byte
+	}{
+		{"a.png", p3, "K1216 its colours are of Display P3", 90}, {"a_rough.png", p3, "", 90},
+		{"a.png", linear, "", 188}, {"a_rough.png", linear, "", 128},
+	} {
+		r := processortest.Run(t, New(), processortest.Case{Files: map[string][]byte{tt.name: tt.data}, Asset: tt.name})
+		said := ""
+		for _, w := range r.Warnings {
+			said += w.Code + " " + w.Text
+		}
+		if got := first(t, opened(t, r), 0, 0, 0, 0)[0]; got != tt.want || !strings.HasPrefix(said, tt.warning) || tt.warning == "" && said != "" {
+			t.Errorf("%s: %d, %q", tt.name, got, said)
 		}
 	}
 }
