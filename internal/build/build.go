@@ -69,6 +69,14 @@ type JobReport struct {
 	Seconds                    float64
 }
 
+// Name is the job for people, without its platform.
+func (j *JobReport) Name() string {
+	if j.Part != "" {
+		return j.Asset + partMark + j.Part
+	}
+	return j.Asset
+}
+
 // Report is what became of a build.
 type Report struct {
 	Summary  Summary

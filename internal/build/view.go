@@ -49,6 +49,7 @@ type JobView struct {
 	State               JobState
 	Why                 engine.Reason   // Stale, Maybe, New: why it would run
 	Last                *engine.Trace   // the trace that holds, or the newest; nil: never built
+	LastRun             *engine.Trace   // that of the job or of the part of it that ran last; nil: never built
 	Traces              []*engine.Trace // all that are kept, the one used last first
 }
 
@@ -67,6 +68,7 @@ func (p *Project) Look(ctx context.Context, patterns, platforms []string) (*View
 		return nil, err
 	}
 	v := &View{Messages: s.messages, s: s}
+	s.findLive()
 	results := make(map[engine.Key]*engine.Result, len(s.results))
 	for _, r := range s.results {
 		results[r.Task.Key] = r
@@ -79,12 +81,13 @@ func (p *Project) Look(ctx context.Context, patterns, platforms []string) (*View
 			at[t.asset] = i
 			v.Assets = append(v.Assets, AssetView{Asset: t.asset})
 		}
-		v.Assets[i].Jobs = append(v.Assets[i].Jobs, s.jobView(t, results[t.Key]))
+		v.Assets[i].Jobs = append(v.Assets[i].Jobs, s.jobView(t, results))
 	}
 	return v, nil
 }
 
-func (s *session) jobView(t *task, r *engine.Result) JobView {
+func (s *session) jobView(t *task, results map[engine.Key]*engine.Result) JobView {
+	r := results[t.Key]
 	j := JobView{
 		Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Preimage: t.preimage().Preimage(),
 		Fingerprint: t.Fingerprint, Why: r.Why, Traces: s.traces.Traces(t.Key),
@@ -104,6 +107,19 @@ func (s *session) jobView(t *task, r *engine.Result) JobView {
 		j.State = New
 	default:
 		j.State = Stale
+	}
+	j.LastRun = j.Last
+	for _, p := range s.parts[t] {
+		r := results[p.Key]
+		if r == nil {
+			continue
+		}
+		if (j.State == Fresh || j.State == Maybe) && r.State == engine.WouldRun {
+			j.State, j.Why = Stale, r.Why
+		}
+		if r.Trace != nil && (j.LastRun == nil || r.Trace.Build > j.LastRun.Build) {
+			j.LastRun = r.Trace
+		}
 	}
 	return j
 }

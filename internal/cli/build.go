@@ -179,7 +179,7 @@ func (a *app) tellBuild(ctx context.Context, r *build.Report) error {
 	case a.verbose:
 		t := a.tableOn(a.errs)
 		for _, j := range mergeJobs(r.Jobs) {
-			t.row(styled(jobStyle(j.state), j.state), left(j.Asset), left(j.platforms), left(j.Processor), right(secondsText(j.Seconds)), styled(dim, j.why))
+			t.row(styled(jobStyle(j.state), j.state), left(j.Name()), left(j.platforms), left(j.Processor), right(secondsText(j.Seconds)), styled(dim, j.why))
 		}
 		if err := t.write(); err != nil {
 			return err
@@ -212,7 +212,7 @@ func (a *app) tellPlan(r *build.Report) error {
 	} else {
 		t := a.tableOn(a.out)
 		for _, j := range mergeJobs(would) {
-			t.row(styled(jobStyle(j.state), j.state), left(j.Asset), left(j.platforms), left(j.Processor), styled(dim, j.why))
+			t.row(styled(jobStyle(j.state), j.state), left(j.Name()), left(j.platforms), left(j.Processor), styled(dim, j.why))
 		}
 		if err := t.write(); err != nil {
 			return err
@@ -247,6 +247,7 @@ type jobLine struct {
 	Type      string  `json:"type"`
 	Asset     string  `json:"asset"`
 	Platform  string  `json:"platform"`
+	Part      string  `json:"part,omitempty"`
 	Processor string  `json:"processor"`
 	State     string  `json:"state"`
 	Why       string  `json:"why,omitempty"`
@@ -254,7 +255,7 @@ type jobLine struct {
 }
 
 func newJobLine(j build.JobReport) jobLine {
-	return jobLine{"job", j.Asset, j.Platform, j.Processor, jobState(j), build.Explain(j.Why), j.Seconds}
+	return jobLine{"job", j.Asset, j.Platform, j.Part, j.Processor, jobState(j), build.Explain(j.Why), j.Seconds}
 }
 
 // jobState is what became of a job, or, in a dry run, would become of it.
@@ -295,7 +296,7 @@ func mergeJobs(jobs []build.JobReport) []mergedJob {
 	for _, j := range jobs {
 		m := mergedJob{j, jobState(j), build.Explain(j.Why), j.Platform}
 		i := slices.IndexFunc(merged[max(0, len(merged)-8):], func(o mergedJob) bool {
-			return o.Asset == m.Asset && o.Processor == m.Processor && o.state == m.state && o.why == m.why
+			return o.Asset == m.Asset && o.Part == m.Part && o.Processor == m.Processor && o.state == m.state && o.why == m.why
 		})
 		if i < 0 {
 			merged = append(merged, m)

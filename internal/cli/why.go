@@ -136,8 +136,8 @@ func (a *app) tellWhy(av *build.AssetView, jobs jobTable) error {
 	for i := range av.Jobs {
 		j := &av.Jobs[i]
 		lines, took := append(nowLines(j, jobs), lastLines(j)...), ""
-		if j.Last != nil {
-			took = secondsText(j.Last.Seconds)
+		if j.LastRun != nil {
+			took = secondsText(j.LastRun.Seconds)
 		}
 		k := slices.IndexFunc(texts, func(t whyText) bool { return t.state == j.State && slices.Equal(t.lines, lines) })
 		if k < 0 {
@@ -196,12 +196,12 @@ const tookMark = "\x00"
 
 // lastLines say why a job ran last time, and what came of it.
 func lastLines(j *build.JobView) []string {
-	t := j.Last
+	t := j.LastRun
 	if t == nil {
 		return nil
 	}
 	lines := []string{fmt.Sprintf("last built in build %d, because %s (%s)", t.Build, build.Explain(t.Why), tookMark)}
-	if t.Outcome != engine.Succeeded {
+	if t = j.Last; t != nil && t.Outcome != engine.Succeeded {
 		for _, m := range j.Messages() {
 			if m.Severity == diag.Error {
 				lines = append(lines, "  "+m.Error())
@@ -271,8 +271,8 @@ func newWhyLine(asset string, j *build.JobView, jobs jobTable) whyLine {
 			l.Chain = append(l.Chain, chainLine{k.asset, k.job.State, newReasonLine(k.job.Why)})
 		}
 	}
-	if t := j.Last; t != nil {
-		l.Last = &lastLine{t.Build, t.Seconds, t.Outcome != engine.Succeeded, newReasonLine(t.Why), j.Messages()}
+	if t := j.LastRun; t != nil {
+		l.Last = &lastLine{t.Build, t.Seconds, j.Last != nil && j.Last.Outcome != engine.Succeeded, newReasonLine(t.Why), j.Messages()}
 	}
 	return l
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -485,5 +487,109 @@ func consistent(t *testing.T, tr *Traces, size int64) {
 	}
 	if memory > 16*size {
 		t.Fatalf("%d bytes for %d", memory, size)
+	}
+}
+
+// TestTracesAt adds, uses and forgets traces at random, and wants a log that is read key by key to tell the same as one that is read whole.
+func TestTracesAt(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	path := logPath(t)
+	heads := map[engine.Key]int64{}
+	find := func(k engine.Key) int64 { return heads[k] }
+	tr := openWell(t, path)
+	for round := range 40 {
+		touched := map[string]bool{}
+		for range 1 + rng.IntN(8) {
+			k := fmt.Sprint(rng.IntN(6))
+			touched[k] = true
+			switch n := len(tr.Traces(key(k))); {
+			case n > 1 && rng.IntN(3) == 0:
+				tr.Use(key(k), tr.Traces(key(k))[rng.IntN(n)])
+			case rng.IntN(12) == 0:
+				if err := tr.Forget(key(k)); err != nil {
+					t.Fatal(err)
+				}
+			default:
+				add(t, tr, k, trace(fmt.Sprint(rng.IntN(12)), fmt.Sprint(rng.IntN(12))))
+			}
+		}
+		for k := range touched {
+			heads[key(k)] = tr.Head(key(k))
+		}
+		mark, last := tr.Mark(), tr.LastBuild()
+		closeIt(t, tr)
+		whole, why, err := OpenTraces(path, true)
+		if err != nil || why != "" {
+			t.Fatal(why, err)
+		}
+		if got := (Mark{whole.made, whole.size, whole.live}); round%2 == 0 && got.Live != mark.Live {
+			t.Fatalf("round %d: %d bytes live, but %d by the mark", round, got.Live, mark.Live)
+		}
+		var ok bool
+		if tr, ok, err = OpenTracesAt(path, mark, last, find); !ok || err != nil {
+			t.Fatalf("round %d: %t, %v", round, ok, err)
+		}
+		for i := range 6 {
+			k := key(fmt.Sprint(i))
+			if diff := cmp.Diff(whole.Traces(k), tr.Traces(k), cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("round %d, key %d (-whole +by key):\n%s", round, i, diff)
+			}
+		}
+		if tr.Damaged() {
+			t.Fatal("said to be damaged")
+		}
+	}
+	closeIt(t, tr)
+}
+
+// TestTracesAtAnother opens a log that is not what it was.
+func TestTracesAtAnother(t *testing.T) {
+	path := logPath(t)
+	tr := openWell(t, path)
+	add(t, tr, "k", trace("a", "1"))
+	mark, head := tr.Mark(), tr.Head(key("k"))
+	closeIt(t, tr)
+	find := func(engine.Key) int64 { return head }
+	data, _ := os.ReadFile(path)
+	for what, d := range map[string][]byte{
+		"longer": append(slices.Clone(data), 0), "shorter": data[:len(data)-1], "begun at another time": slices.Concat(logHeader(mark.Made+1), data[logHead:]), "empty": nil,
+	} {
+		if err := os.WriteFile(path, d, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if tr, ok, err := OpenTracesAt(path, mark, 1, find); ok || tr != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	// A record that is damaged, another key's, or one that points at itself, makes that the key has no traces.
+	for i := logHead; i < len(data); i++ {
+		flipped := slices.Clone(data)
+		flipped[i] ^= 4
+		if err := os.WriteFile(path, flipped, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		tr, ok, err := OpenTracesAt(path, mark, 1, find)
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if got := tr.Traces(key("k")); len(got) > 0 || !tr.Damaged() {
+			t.Fatalf("byte %d: %d traces, damaged %t", i, len(got), tr.Damaged())
+		}
+		tr.file.Close()
+	}
+	for _, at := range []int64{1, logHead + 1, mark.Size - 4, mark.Size, mark.Size + 1, -1} {
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		tr, ok, err := OpenTracesAt(path, mark, 1, func(engine.Key) int64 { return at })
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if got := tr.Traces(key("k")); len(got) > 0 || !tr.Damaged() {
+			t.Errorf("at %d: %d traces", at, len(got))
+		}
+		tr.file.Close()
 	}
 }
