@@ -41,81 +41,98 @@ func repeat(v, bits int) int {
 
 func clampInt(v int) int { return min(max(v, 0), 255) }
 
-// reference decodes pixel x, y of a word as the text of the specification goes, one pixel and one channel at a time.
-func reference(w uint64, x, y int, punch bool) (out [4]int, mode string) {
-	opaque := w>>33&1 == 1
-	at := strings.IndexByte(pixelNames, byte('a'+4*x+y))
-	index := int(w>>(31-at)&1)<<1 | int(w>>(15-at)&1)
-	signed := func(v int) int { return (v+4)%8 - 4 }
-	var one, two [3]int
-	for i, c := range []byte("RGB") {
-		one[i], two[i] = field(w, differentialBits, c), signed(field(w, differentialBits, c|32))
+// modeOf is the mode of a word, by section a of the table.
+func modeOf(w uint64, punch bool) string {
+	if !punch && w>>33&1 == 0 {
+		return "individual"
 	}
-	out[3] = 255
-	if punch && !opaque && index == 2 {
-		out[3] = 0
-	}
-	for i, c := range []byte("RGB") {
-		low := c | 32
-		wrong := func(i int) bool { return one[i]+two[i] < 0 || one[i]+two[i] > 31 }
-		switch {
-		case !punch && !opaque || !wrong(0) && !wrong(1) && !wrong(2):
-			mode = "differential"
-			base, bits := one[i], 5
-			second := x >= 2
-			if field(w, individualBits, 'F') == 1 {
-				second = y >= 2
-			}
-			table := field(w, individualBits, 'T')
-			if second {
-				base, table = one[i]+two[i], field(w, individualBits, 't')
-			}
-			if !punch && !opaque {
-				mode, bits = "individual", 4
-				base = field(w, individualBits, c)
-				if second {
-					base = field(w, individualBits, low)
-				}
-			}
-			small := [8]int{2, 5, 9, 13, 18, 24, 33, 47}[table]
-			if punch && !opaque {
-				small = 0
-			}
-			large := [8]int{8, 17, 29, 42, 60, 80, 106, 183}[table]
-			out[i] = clampInt(repeat(base, bits) + [4]int{small, large, -small, -large}[index])
-		case wrong(0):
-			mode = "T"
-			c1, c2 := repeat(field(w, tBits, c), 4), repeat(field(w, tBits, low), 4)
-			d := [8]int{3, 6, 11, 16, 23, 32, 41, 64}[field(w, tBits, 'D')]
-			out[i] = clampInt([4]int{c1, c2 + d, c2, c2 - d}[index])
-		case wrong(1):
-			mode = "H"
-			value := func(letters string) (v int) {
-				for _, l := range []byte(letters) {
-					v = v<<8 | repeat(field(w, hBits, l), 4)
-				}
-				return v
-			}
-			d := field(w, hBits, 'D') << 1
-			if value("RGB") >= value("rgb") {
-				d++
-			}
-			c1, c2 := repeat(field(w, hBits, c), 4), repeat(field(w, hBits, low), 4)
-			d = [8]int{3, 6, 11, 16, 23, 32, 41, 64}[d]
-			out[i] = clampInt([4]int{c1 + d, c1 - d, c2 + d, c2 - d}[index])
-		default:
-			mode = "planar"
-			bits := [3]int{6, 7, 6}[i]
-			o, h, v := field(w, planarLayout, c), field(w, planarLayout, low), field(w, planarLayout, "uvw"[i])
-			O, H, V := float64(repeat(o, bits)), float64(repeat(h, bits)), float64(repeat(v, bits))
-			out[i] = clampInt(int(math.Floor(float64(x)*(H-O)/4 + float64(y)*(V-O)/4 + O + 0.5)))
-			out[3] = 255
+	for i, mode := range []string{"T", "H", "planar"} {
+		c := "RGB"[i]
+		delta := (field(w, differentialBits, c|32)+4)%8 - 4
+		if sum := field(w, differentialBits, c) + delta; sum < 0 || sum > 31 {
+			return mode
 		}
 	}
-	if out[3] == 0 {
-		out = [4]int{}
+	return "differential"
+}
+
+var distanceTable = [8]int{3, 6, 11, 16, 23, 32, 41, 64}
+
+// reference decodes pixel x, y of a word as the text of the specification goes, one pixel and one channel at a time.
+func reference(w uint64, x, y int, punch bool) (out [4]int, mode string) {
+	mode = modeOf(w, punch)
+	at := strings.IndexByte(pixelNames, byte('a'+4*x+y))
+	index := int(w>>(31-at)&1)<<1 | int(w>>(15-at)&1)
+	transparent := punch && w>>33&1 == 0 && mode != "planar"
+	if transparent && index == 2 {
+		return [4]int{}, mode
 	}
+	for i := range 3 {
+		switch mode {
+		case "planar":
+			out[i] = planarReference(w, i, float64(x), float64(y))
+		case "T":
+			c1, c2 := repeat(field(w, tBits, "RGB"[i]), 4), repeat(field(w, tBits, "rgb"[i]), 4)
+			d := distanceTable[field(w, tBits, 'D')]
+			out[i] = clampInt([4]int{c1, c2 + d, c2, c2 - d}[index])
+		case "H":
+			c1, c2, d := hReference(w, i)
+			out[i] = clampInt([4]int{c1 + d, c1 - d, c2 + d, c2 - d}[index])
+		default:
+			out[i] = splitReference(w, i, x, y, index, mode == "individual", transparent)
+		}
+	}
+	out[3] = 255
 	return out, mode
+}
+
+func splitReference(w uint64, i, x, y, index int, individual, transparent bool) int {
+	second := x >= 2
+	if field(w, individualBits, 'F') == 1 {
+		second = y >= 2
+	}
+	table := field(w, individualBits, 'T')
+	if second {
+		table = field(w, individualBits, 't')
+	}
+	var base int
+	switch upper, lower := "RGB"[i], "rgb"[i]; {
+	case individual && second:
+		base = repeat(field(w, individualBits, lower), 4)
+	case individual:
+		base = repeat(field(w, individualBits, upper), 4)
+	case second:
+		base = repeat(field(w, differentialBits, upper)+(field(w, differentialBits, lower)+4)%8-4, 5)
+	default:
+		base = repeat(field(w, differentialBits, upper), 5)
+	}
+	small := [8]int{2, 5, 9, 13, 18, 24, 33, 47}[table]
+	if transparent {
+		small = 0
+	}
+	large := [8]int{8, 17, 29, 42, 60, 80, 106, 183}[table]
+	return clampInt(base + [4]int{small, large, -small, -large}[index])
+}
+
+func hReference(w uint64, i int) (c1, c2, d int) {
+	value := func(letters string) (v int) {
+		for _, l := range []byte(letters) {
+			v = v<<8 | repeat(field(w, hBits, l), 4)
+		}
+		return v
+	}
+	d = field(w, hBits, 'D') << 1
+	if value("RGB") >= value("rgb") {
+		d++
+	}
+	return repeat(field(w, hBits, "RGB"[i]), 4), repeat(field(w, hBits, "rgb"[i]), 4), distanceTable[d]
+}
+
+func planarReference(w uint64, i int, x, y float64) int {
+	bits := [3]int{6, 7, 6}[i]
+	number := func(letter byte) float64 { return float64(repeat(field(w, planarLayout, letter), bits)) }
+	o, h, v := number("RGB"[i]), number("rgb"[i]), number("uvw"[i])
+	return clampInt(int(math.Floor(x*(h-o)/4 + y*(v-o)/4 + o + 0.5)))
 }
 
 func TestDecodeColour(t *testing.T) {
