@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the goldens")
 func TestEncoded(t *testing.T) {
 	var got strings.Builder
 	rgba, shine := picture(128, 96), light(128, 96)
-	for q, name := range []string{"fast", "normal", "best"} {
+	for q, name := range qualities {
 		o := block.Options{Quality: block.Quality(q), Workers: 2}
 		data, back := encodeBC7(t, rgba, 128, 96, o)
 		var modes [8]int
@@ -35,7 +35,7 @@ func TestEncoded(t *testing.T) {
 		fmt.Fprintf(&got, "bc7 %-6s %.2f dB RGBA, modes %v, %x\n", name, decibels(rgba, back, 0, 4), modes, sha256.Sum256(data))
 	}
 	for _, signed := range []bool{false, true} {
-		for q, name := range []string{"fast", "normal", "best"} {
+		for q, name := range qualities {
 			data, back := encodeBC6H(t, shine, 128, 96, signed, block.Options{Quality: block.Quality(q), Workers: 2})
 			var modes [14]int
 			for i := 0; i < len(data); i += 16 {
@@ -109,10 +109,10 @@ func decodePNG(t testing.TB, file string) (rgba []byte, width, height int) {
 // page of a skin, and of the image named by KILN_PHOTO.
 func BenchmarkEncode(b *testing.B) {
 	run := func(name string, load func(b *testing.B) ([]byte, int, int)) {
-		for quality, q := range qualities {
+		for q, quality := range qualities {
 			b.Run("bc7/"+name+"/"+quality, func(b *testing.B) {
 				rgba, w, h := load(b)
-				o := block.Options{Quality: q, Workers: 2}
+				o := block.Options{Quality: block.Quality(q), Workers: 2}
 				for b.Loop() {
 					if _, err := EncodeBC7(rgba, w, h, o); err != nil {
 						b.Fatal(err)
@@ -134,10 +134,10 @@ func BenchmarkEncode(b *testing.B) {
 	if photo := os.Getenv("KILN_PHOTO"); photo != "" {
 		run("photo", func(b *testing.B) ([]byte, int, int) { return decodePNG(b, photo) })
 	}
-	for quality, q := range qualities {
+	for q, quality := range qualities {
 		b.Run("bc6h/square/"+quality, func(b *testing.B) {
 			light, _, w, h := exposed(b)
-			o := block.Options{Quality: q, Workers: 2}
+			o := block.Options{Quality: block.Quality(q), Workers: 2}
 			for b.Loop() {
 				if _, err := EncodeBC6H(light, w, h, false, o); err != nil {
 					b.Fatal(err)
