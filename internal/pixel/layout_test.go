@@ -159,3 +159,38 @@ func BenchmarkCube(b *testing.B) {
 		m.Cube(256, 1)
 	}
 }
+
+func TestSwizzle(t *testing.T) {
+	for order, want := range map[string][4]byte{"": {1, 2, 3, 4}, "rgba": {1, 2, 3, 4}, "rrr1": {1, 1, 1, 255}, "bgra": {3, 2, 1, 4}, "0a1g": {0, 4, 255, 2}} {
+		m := &Image{1, 1, []byte{1, 2, 3, 4}}
+		if m.Swizzle(order); [4]byte(m.Pix) != want {
+			t.Errorf("%q: %v, want %v", order, m.Pix, want)
+		}
+	}
+}
+
+// What was multiplied comes back, the nearer the more of it was left.
+func TestStraighten(t *testing.T) {
+	for _, srgb := range []bool{false, true} {
+		for alpha := 1; alpha < 256; alpha++ {
+			m := &Image{3, 1, []byte{255, 0, 128, byte(alpha), 10, 200, 77, byte(alpha), 90, 91, 92, byte(alpha)}}
+			got := m.Premultiplied(srgb)
+			got.Straighten(srgb)
+			for i, v := range got.Pix {
+				// Rounding moved a number by a half at most, which dividing by alpha makes 128/alpha; the curve is at its
+				// steepest near black, where one step of the product is several of light.
+				most := 1 + 128/alpha
+				if srgb {
+					most = 2 + 600/alpha
+				}
+				if d := int(v) - int(m.Pix[i]); d > most || d < -most {
+					t.Fatalf("sRGB %t alpha %d: %v, want %v", srgb, alpha, got.Pix, m.Pix)
+				}
+			}
+		}
+	}
+	clear := &Image{1, 1, []byte{9, 9, 9, 0}}
+	if clear.Straighten(true); clear.Pix[0] != 9 {
+		t.Error("what is transparent was divided")
+	}
+}
