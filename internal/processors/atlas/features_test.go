@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"image/color"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -493,5 +494,37 @@ func TestFonts(t *testing.T) {
 	lost := processortest.Run(t, New(), processortest.Case{Files: files, Asset: "ui/", Settings: settings(func(s *Settings) { s.Exports = []string{"bmfont"} })})
 	if p := processortest.Problems(lost.Err); len(p) != 1 || p[0].Code != "K1314" || p[0].Path != "ui/f/small.fnt" || !strings.Contains(p[0].Text, "small.png") {
 		t.Errorf("%v", lost.Err)
+	}
+}
+
+// BenchmarkAtlas is all the work on 5,000 sprites, one part after the other: in a build they go side by side. Each image is read once
+// as a file and once as pixels for its page.
+func BenchmarkAtlas(b *testing.B) {
+	files := map[string][]byte{}
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 5000 {
+		base := 8 << r.IntN(4)
+		files[fmt.Sprintf("ui/%04d_x.png", i)] = paint(base+r.IntN(base), base+r.IntN(base), func(x, y int) color.NRGBA {
+			return color.NRGBA{uint8(x * i), uint8(3*y + i), uint8(x), 255}
+		})
+	}
+	for b.Loop() {
+		r := processortest.Run(b, New(), processortest.Case{Files: files, Asset: "ui/"})
+		if r.Err != nil {
+			b.Fatal(r.Err)
+		}
+		reads := map[string]int{}
+		for _, part := range r.Parts {
+			for _, o := range part.Observations {
+				if strings.HasPrefix(o, "file ") || strings.HasSuffix(o, "product pixels@1000") {
+					reads[o]++
+				}
+			}
+		}
+		for o, n := range reads {
+			if n != 1 {
+				b.Fatalf("%q happens %d times", o, n)
+			}
+		}
 	}
 }
