@@ -117,9 +117,10 @@ func Decode(f Footprint, data []byte, width, height int, srgb bool) ([]byte, err
 	return pix, nil
 }
 
-// Encode compresses the straight RGBA values of an image, rows top down, to blocks in the same order. The bytes depend on the
-// image, f, and o.Quality only. srgb says how the texture will be sampled, as the two ways round differently.
-func Encode(f Footprint, rgba []byte, width, height int, srgb bool, o block.Options) ([]byte, error) {
+// Encode compresses the straight RGBA values of an image, rows top down, to blocks in the same order, all channels weighing the same. The bytes
+// depend on the image, f, and o.Quality only. How the texture will be sampled makes no difference yet: the two ways round
+// differently, by less than half a step.
+func Encode(f Footprint, rgba []byte, width, height int, _ bool, o block.Options) ([]byte, error) {
 	if err := f.check(width, height); err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func Encode(f Footprint, rgba []byte, width, height int, srgb bool, o block.Opti
 	columns, rows := block.Size(width, height, f.Width, f.Height)
 	out := make([]byte, f.Size(width, height))
 	block.Rows(rows, o.Workers, func(next func() int) {
-		e := newEncoder(f, srgb, o.Quality)
+		e := newEncoder(f, o.Quality)
 		var texels [4 * maxTexels]byte
 		for r := next(); r >= 0; r = next() {
 			for c := range columns {

@@ -191,12 +191,15 @@ var weightLevels = func() (t [weightRanges]struct {
 	return t
 }()
 
-// stepSquares say how far 0..64 are from the nearest value in each range of weights, squared, where 64 is 1.
-var stepSquares = func() (t [128][weightRanges]float32) {
-	for i := range 65 {
+// stepSquares say how far 0..128 are from the nearest value in each range of weights, squared, where 128 is 1.
+var stepSquares = func() (t [256][weightRanges]float32) {
+	for i := range 129 {
 		for r := range weightRanges {
-			d := float32(i - int(weightLevels[r].near[i]))
-			t[i][r] = d * d / (64 * 64)
+			t[i][r] = 1
+			for _, v := range weightValues[r][:ranges[r].levels] {
+				d := float32(i-2*int(v)) / 128
+				t[i][r] = min(t[i][r], d*d)
+			}
 		}
 	}
 	return t

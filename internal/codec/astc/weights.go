@@ -117,7 +117,8 @@ func waves(n int) (t [12][12]float32) {
 			if k == 0 {
 				scale = math.Sqrt(1 / float64(n))
 			}
-			t[k][i] = float32(scale * math.Cos(math.Pi*(float64(i)+0.5)*float64(k)/float64(n)))
+			wave := scale * math.Cos(math.Pi*(float64(i)+0.5)*float64(k)/float64(n))
+			t[k][i] = float32(math.Round(wave*(1<<20)) / (1 << 20)) // machines differ in a cosine's last bits
 		}
 	}
 	return t
@@ -158,7 +159,7 @@ func (e *encoder) roughness(out *[13][13]float32, l *layout) {
 				}
 				sum += float32(v * v)
 				inside[j+1] += sum
-				out[k+1][j+1] += max(total-inside[j+1], 0) * power * gridLoss
+				out[k+1][j+1] += float32(max(total-inside[j+1], 0) * power * gridLoss)
 			}
 		}
 	}
