@@ -11,8 +11,12 @@
 //	endpoint.go   values to pairs of colours
 //	decode.go     a block to texels
 //	encode.go     texels to a block: what is tried, and in which order
-//	line.go       lines through colours, which layouts are made of
-//	fit.go        endpoints to weights and weights to endpoints
+//	plan.go       tables that only encoding needs
+//	line.go       lines through colours, which the layouts of a block are made of
+//	split.go      partitions that suit a block
+//	way.go        endpoint modes that suit a block
+//	weights.go    places on lines to weights of a grid
+//	fit.go        weights to endpoints
 //	pack.go       what was chosen, to bits
 //	file.go       the .astc container
 //

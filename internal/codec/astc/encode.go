@@ -407,5 +407,3 @@ func (e *encoder) settle(t *trial, spread *[2][maxTexels]int32) bool {
 	}
 	return moved
 }
-
-var endFactor float32 = 1. / 3
