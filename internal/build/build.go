@@ -83,6 +83,7 @@ type Report struct {
 	Messages diag.List   // root causes first
 	Jobs     []JobReport // that ran, or would; all if the request was a dry run
 	Stopped  bool        // by the context or FailFast; what was finished is kept
+	Short    bool        // only what a few changed files reach was looked at
 }
 
 // Failed tells whether anything went wrong: a job, or a source file that could not be taken in.
@@ -438,7 +439,7 @@ func (s *session) runEngine(ctx context.Context) error {
 		Build: s.number,
 	}, tasks)
 	for i, r := range s.results {
-		if ran := s.ran[r.Task.Key]; ran != nil && r.State == engine.Held && r.Trace.ID == ran.Trace.ID {
+		if ran := s.ran[r.Task.Key]; ran != nil && (r.State == engine.Stopped || r.State == engine.Held && r.Trace.ID == ran.Trace.ID) {
 			s.results[i] = ran
 		}
 	}

@@ -38,6 +38,8 @@ type fixture struct {
 	litter bool
 	// checked builds are compared with a clean one.
 	unchecked bool
+
+	builds, shorts int // how many there were, and how many went the short way
 }
 
 // A project of files in txtar form: paths relative to the project folder. Without a kiln.toml it gets the plainest one.
@@ -99,6 +101,7 @@ type built struct {
 	ran      string // names of the jobs that ran, sorted, with a space between; those of platform pc without it
 	messages string
 	stopped  bool
+	short    bool
 	list     diag.List
 }
 
@@ -129,7 +132,11 @@ func (p *fixture) try(ctx context.Context, req Request) (built, error) {
 	if r == nil {
 		return built{}, err
 	}
-	b := built{Summary: r.Summary, stopped: r.Stopped, list: r.Messages}
+	b := built{Summary: r.Summary, stopped: r.Stopped, short: r.Short, list: r.Messages}
+	if r.Short {
+		p.shorts++
+	}
+	p.builds++
 	var names []string
 	for _, j := range r.Jobs {
 		if j.State == engine.Ran || j.State == engine.WouldRun {

@@ -21,16 +21,33 @@ var (
 )
 
 // TestRandom edits a project at random and compares every build with a clean one, and every second build with nothing.
-func TestRandom(t *testing.T) {
-	t.Parallel()
+func TestRandom(t *testing.T) { t.Parallel(); randomly(t, false) }
+
+// TestRandomCalm is TestRandom with few changes from build to build, as people make them, so that most builds go the short way.
+func TestRandomCalm(t *testing.T) { t.Parallel(); randomly(t, true) }
+
+func randomly(t *testing.T, calm bool) {
 	rng := randomSource(t)
 	for until := time.Now().Add(*long); ; {
 		r := newRandom(t, rng)
+		r.calm = calm
+		if calm {
+			r.p.write("kiln.toml", projectFiles[rng.IntN(2)])
+			for _, dir := range []string{"", "sub/", "sub/deep/", "other/"} { // a file of each kind, so that another one is nothing new
+				for _, ext := range []string{"s", "txt", "bin"} {
+					r.p.write("assets/"+dir+"keep."+ext, "text that stays")
+				}
+			}
+		}
 		for r.n = range *steps {
 			r.step()
 			if t.Failed() {
 				t.Fatalf("after:\n%s", strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 			}
+		}
+		t.Logf("%d of %d builds went the short way", r.p.shorts, r.p.builds)
+		if calm && r.p.shorts < *steps/4 {
+			t.Error("too few builds went the short way")
 		}
 		r.p.remove(".")
 		if time.Now().After(until) {
@@ -47,6 +64,7 @@ type random struct {
 	log     []string
 	past    map[string][]string // contents that a file had
 	project int                 // which of the project files
+	calm    bool
 }
 
 func newRandom(t *testing.T, rng *rand.Rand) *random {
@@ -127,7 +145,11 @@ func (r *random) edit() {
 	file := "assets/" + name
 	_, err := os.Stat(r.p.path(file))
 	there := err == nil
-	switch k := r.rng.IntN(10); {
+	k := r.rng.IntN(10)
+	if r.calm && k == 9 {
+		k = 6
+	}
+	switch {
 	case k < 6 || !there:
 		c := r.content(name)
 		r.note("write %s: %q", file, c)
@@ -318,8 +340,14 @@ func (c *cancelling) JobFinished(string, bool, time.Duration) {
 
 func (r *random) step() {
 	// A product that stays where it is although its asset and all state are gone is nobody's: so state is lost on its own.
-	if r.rng.IntN(6) == 0 {
+	if r.calm && r.rng.IntN(12) > 0 {
+		for range 1 + r.rng.IntN(2) {
+			r.edit()
+		}
+	} else if r.rng.IntN(6) == 0 {
 		r.state()
+	} else if r.calm {
+		r.part()
 	} else {
 		for range 1 + r.rng.IntN(3) {
 			switch r.rng.IntN(10) {

@@ -699,7 +699,7 @@ func (c *shortcut) report(ch *changed) *Report {
 	t := ch.totals
 	t.Assets += len(c.assetsAdded()) - len(c.gone)
 	ch.totals = t
-	r := &Report{Summary: Summary{Assets: t.Assets, Jobs: t.Jobs, Failed: t.Failed, Products: t.Products, Bytes: t.Bytes}}
+	r := &Report{Short: true, Summary: Summary{Assets: t.Assets, Jobs: t.Jobs, Failed: t.Failed, Products: t.Products, Bytes: t.Bytes}}
 	for _, res := range c.results {
 		if res.State == engine.Ran {
 			r.Summary.Built++

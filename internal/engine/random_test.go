@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	flagBuilds = flag.Int("engine.builds", 6000, "builds of the random graph test")
+	flagBuilds = flag.Int("engine.builds", 10_000, "builds of the random graph test")
 	flagSeed   = flag.Uint64("engine.seed", 0, "seed of the one graph to try; 0: others each time")
 )
 

@@ -1,0 +1,130 @@
+package build
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+const shortcuts = `
+-- assets/a.txt --
+alpha
+-- assets/b.txt --
+beta
+-- assets/d/e.txt --
+epsilon
+-- assets/d/f.txt --
+phi
+-- assets/join.s --
+read a.txt
+use b.txt
+-- assets/above.s --
+use join.s
+-- assets/glob.s --
+glob d/*.txt
+-- assets/maybe.s --
+try d/new.txt
+-- assets/asks.s --
+list d/f.txt
+-- assets/warns.s --
+warn of something
+-- kiln.toml --
+[project]
+name = "test"
+`
+
+// TestShortWay tells which builds go the short way. That they come to the same as a clean build is compared as for all builds here.
+func TestShortWay(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		do    func(p *fixture)
+		ran   string
+		short bool
+	}{
+		{"an edit", func(p *fixture) { p.write("assets/d/e.txt", "EPSILON") }, "d/e.txt", true},
+		{"an edit that others see", func(p *fixture) { p.write("assets/b.txt", "BETA") }, "above.s b.txt join.s", true},
+		{"an edit of a script that makes the same", func(p *fixture) { p.write("assets/join.s", "read a.txt\n\nuse b.txt\n") }, "join.s", true},
+		{"a failure", func(p *fixture) { p.write("assets/join.s", "fail now\n") }, "above.s join.s", true},
+		{"a warning goes", func(p *fixture) { p.write("assets/warns.s", "text no more\n") }, "warns.s", true},
+		{"a file more", func(p *fixture) { p.write("assets/d/new.txt", "nu") }, "d/new.txt glob.s maybe.s", true},
+		{"a file less", func(p *fixture) { p.remove("assets/d/e.txt") }, "glob.s", true},
+		{"a file less that is asked for", func(p *fixture) { p.remove("assets/d/f.txt") }, "asks.s glob.s", true},
+		{"another name", func(p *fixture) { p.rename("assets/d/e.txt", "assets/d/g.txt") }, "d/g.txt glob.s", true},
+		{"several at once", func(p *fixture) {
+			p.write("assets/a.txt", "ALPHA")
+			p.write("assets/d/f.txt", "PHI")
+			p.remove("assets/d/e.txt")
+		}, "a.txt above.s d/f.txt glob.s join.s", true},
+		{"a name that differs in case only", func(p *fixture) { p.write("assets/d/E.TXT", "other") }, "d/E.TXT d/e.txt", false},
+		{"a file of another type, to which no rule applies either", func(p *fixture) { p.write("assets/d/x.bin", "x") }, "d/x.bin", true},
+		{"the first file for another processor", func(p *fixture) { p.write("assets/d/x.s", "text x") }, "d/x.s", false},
+		{"a new folder", func(p *fixture) { p.write("assets/n/x.txt", "x") }, "n/x.txt", false},
+		{"an empty file", func(p *fixture) { p.write("assets/d/e.txt", "") }, "d/e.txt", false},
+		{"a rule", func(p *fixture) {
+			p.write("assets/d/rules.toml", "[[rules]]\nmatch = \"e.txt\"\nprocessor = \"none\"\n")
+		}, "", false},
+		{"an output edited", func(p *fixture) { p.write("assets/a.txt", "ALPHA"); p.scribble("build/pc/d/e.txt") }, "a.txt above.s d/e.txt join.s", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, shortcuts)
+			p.age()
+			p.build()
+			p.nothing()
+			tt.do(p)
+			if b := p.build(); b.ran != tt.ran || b.short != tt.short {
+				t.Errorf("ran %q, short %t; want %q, %t\n%s", b.ran, b.short, tt.ran, tt.short, b.messages)
+			}
+			p.nothing()
+		})
+	}
+}
+
+// TestShortWayStopped stops a build on the short way; the next one goes on from there.
+func TestShortWayStopped(t *testing.T) {
+	p := newProject(t, shortcuts)
+	p.age()
+	p.build()
+	p.write("assets/b.txt", "BETA")
+	ctx, cancel := context.WithCancel(context.Background())
+	b, err := p.try(ctx, Request{Workers: 1, Reporter: stopper{cancel}})
+	if err != nil || !b.stopped {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	rest := p.build()
+	if b.Built+rest.Built != 3 {
+		t.Errorf("%d ran, then %d (%s)", b.Built, rest.Built, rest.ran)
+	}
+	p.nothing()
+}
+
+// stopper stops a build after its first job.
+type stopper struct{ cancel func() }
+
+func (stopper) Planned(int)                               {}
+func (stopper) JobStarted(string)                         {}
+func (stopper) JobSuspended(string, []string, bool)       {}
+func (s stopper) JobFinished(string, bool, time.Duration) { s.cancel() }
+
+// TestShortWayFarBack goes back and forth so often that the snapshot is written anew, and the log as well.
+func TestShortWayFarBack(t *testing.T) {
+	p := newProject(t, shortcuts)
+	p.unchecked = true
+	p.age()
+	p.build()
+	for i := range 250 {
+		p.write("assets/a.txt", []string{"one", "two", "three"}[i%3])
+		want := "a.txt join.s above.s"
+		if i >= 3 {
+			want = ""
+		}
+		if b := p.build(); !sameWords(b.ran, want) || b.Failed > 0 {
+			t.Fatalf("round %d: ran %q, want %q", i, b.ran, want)
+		}
+	}
+	p.unchecked = false
+	p.build()
+	if p.shorts < 200 {
+		t.Errorf("%d of %d builds went the short way", p.shorts, p.builds)
+	}
+}
