@@ -138,7 +138,7 @@ func planarReference(w uint64, i int, x, y float64) int {
 func TestDecodeColour(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]int{}
-	for range 50_000 {
+	for range 20_000 {
 		w := r.Uint64()
 		for _, punch := range []bool{false, true} {
 			var got [64]byte
