@@ -31,7 +31,8 @@ type Case struct {
 	Settings any               // pointer to the processor's settings struct; nil for the defaults
 
 	// Others are products of other assets, by asset id. An asset that is only in
-	// Files exists, but has no products.
+	// Files exists, but has no products. Those of a part named "pack" are requests: images that the asset wants to
+	// have in an atlas, named ATLAS:FRAME.
 	Others map[string][]OtherProduct
 	Env    map[string]string
 	Tools  map[string]string // program name to path
@@ -255,10 +256,31 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 			return nil, fmt.Errorf("asset %q: %w", id, fs.ErrNotExist)
 		}
 		for _, p := range ps {
-			p.AssetID, p.UUID, p.SubID = id, UUID(id), processor.SubID(p.Name)
-			all[i] = append(all[i], p.Product)
+			if p.Part == "" {
+				all[i] = append(all[i], p.of(id))
+			}
 		}
 	}
+	return all, nil
+}
+
+// of is what a job is told of the product.
+func (p OtherProduct) of(asset string) processor.Product {
+	p.AssetID, p.UUID, p.SubID = asset, UUID(asset), processor.SubID(p.Name)
+	return p.Product
+}
+
+// Requests tells which images other assets want to have packed into this one.
+func (j *job) Requests() ([]processor.Product, error) {
+	var all []processor.Product
+	for _, id := range slices.Sorted(maps.Keys(j.c.Others)) {
+		for _, p := range j.c.Others[id] {
+			if p.Part == "pack" && strings.HasPrefix(p.Name, j.c.Asset+":") {
+				all = append(all, p.of(id))
+			}
+		}
+	}
+	j.see("requests")
 	return all, nil
 }
 
@@ -339,7 +361,7 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 		return nil, fmt.Errorf("product %q of part %q: %w", p.Name, p.Part, fs.ErrNotExist)
 	}
 	for _, o := range j.c.Others[p.AssetID] {
-		if o.Name == p.Name {
+		if o.Name == p.Name && o.Part == p.Part {
 			j.see("product %s %s", p.AssetID, p.Name)
 			return file{bytes.NewReader(o.Data)}, nil
 		}

@@ -4,6 +4,7 @@
 // The work falls into parts, so that an edit does as little as it must:
 //
 //	image:PATH   reads one image, cuts and trims it (image.go)           -> sizes, hashes, pixels
+//	request:...  the same of an image that another asset asks for (requests.go)
 //	aliases      finds images that look the same, by the hashes          -> aliases
 //	layout       finds every image a place, by the sizes (layout.go)     -> the contents of each page, frames
 //	page:NAME    draws and encodes one page, of the pixels (page.go)     -> a texture
@@ -68,6 +69,8 @@ func (p proc) Part(ctx context.Context, job processor.Job, name string) error {
 	switch kind {
 	case "image":
 		return p.image(job, rest)
+	case "request":
+		return p.request(job, rest)
 	case "aliases":
 		return p.aliases(job)
 	case "layout":

@@ -234,7 +234,7 @@ func TestGolden(t *testing.T) {
 // Every part looks at what it must, and at nothing else.
 func TestObservations(t *testing.T) {
 	r := run(t, icons(), settings(func(s *Settings) {}))
-	want := []string{"missing ui/pack.json", "glob ui/" + everyImage(), "missing ui/button/pack.json"}
+	want := []string{"missing ui/pack.json", "glob ui/" + everyImage(), "missing ui/button/pack.json", "requests"}
 	names := []string{"button/down.png", "button/hover.png", "button/up.png", "coin.png", "coin-corner.png", "dot.png", "gem.PNG", "nothing.png", "nowhere.png"}
 	for _, n := range names {
 		want = append(want, "part image:ui/"+n)

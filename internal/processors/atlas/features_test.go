@@ -2,6 +2,7 @@ package atlas
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"image/color"
@@ -17,6 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/codec/bmfont"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
 	"github.com/kiln-pipeline/kiln/internal/texture"
+	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
 
@@ -526,5 +528,56 @@ func BenchmarkAtlas(b *testing.B) {
 				b.Fatalf("%q happens %d times", o, n)
 			}
 		}
+	}
+}
+
+// Other assets have images packed, and their own files are not looked at.
+func TestRequests(t *testing.T) {
+	raw := func(w, h int, c color.NRGBA) []byte {
+		data := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(w)), uint32(h))
+		return append(data, bytes.Repeat([]byte{c.R, c.G, c.B, c.A}, w*h)...)
+	}
+	request := func(name string, data []byte) processortest.OtherProduct {
+		return processortest.OtherProduct{Product: processor.Product{Name: name, Part: "pack"}, Data: data}
+	}
+	c := processortest.Case{
+		Files: map[string][]byte{"ui/dot.png": fill(3, 3, red)}, Asset: "ui/", Settings: settings(func(*Settings) {}),
+		Others: map[string][]processortest.OtherProduct{
+			"big.ttf":   {request("ui/:font/A", raw(9, 12, gold)), request("ui/:font/B", raw(7, 12, blue)), request("hud/:font/A", nil)},
+			"small.ttf": {request("ui/:same", raw(3, 3, red))},
+		},
+	}
+	r := processortest.Run(t, New(), c)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	page, tab := pagesOf(t, r)[0], frames(t, r)
+	for name, want := range map[string]color.NRGBA{"font/A": gold, "font/B": blue, "dot": red, "same": red} {
+		f := frameOf(t, r, name)
+		if p := page.Pix[4*(f.Y*page.Width+f.X):]; (color.NRGBA{p[0], p[1], p[2], p[3]}) != want {
+			t.Errorf("%s is %v", name, p[:4])
+		}
+	}
+	if a, b := frameOf(t, r, "dot"), frameOf(t, r, "same"); len(tab.Frames) != 4 || a.X != b.X || a.Y != b.Y {
+		t.Errorf("%d frames; a request that looks like an image: %+v, %+v", len(tab.Frames), a, b)
+	}
+	want := []string{"missing ui/pack.json", "product big.ttf ui/:font/A"}
+	if d := cmp.Diff(want, r.Parts["request:big.ttf|font/A"].Observations); d != "" {
+		t.Error(d)
+	}
+	c.Files = map[string][]byte{}
+	if r := processortest.Run(t, New(), c); r.Err != nil {
+		t.Errorf("an atlas of requests alone: %v", r.Err)
+	}
+	c.Files["ui/same.png"] = fill(3, 3, red)
+	c.Others["small.ttf"] = append(c.Others["small.ttf"], request("ui/:cut", raw(2, 2, red)[:11]))
+	problems := processortest.Problems(processortest.Run(t, New(), c).Err)
+	if len(problems) != 1 || problems[0].Code != "K1302" || problems[0].Path != "small.ttf" {
+		t.Errorf("%v", problems)
+	}
+	delete(c.Files, "ui/same.png")
+	problems = processortest.Problems(processortest.Run(t, New(), c).Err)
+	if len(problems) != 1 || problems[0].Path != "small.ttf" || !strings.Contains(problems[0].Text, `image "cut" for the atlas: 2 x 2 pixels are not 3 bytes`) {
+		t.Errorf("%v", problems)
 	}
 }

@@ -59,13 +59,15 @@ func list(job processor.Job, s *Settings) ([]string, error) {
 			return doublestar.MatchUnvalidated(pattern, within(folder, p))
 		})
 	})
-	if len(paths) == 0 {
-		return nil, &processor.Problem{
-			Code: string(diag.AtlasEmpty), Text: fmt.Sprintf("folder %q has no images for the atlas", folder),
-			Hint: cmp.Or(emptyHint(s), "put images in it (.png, .jpg, .gif, .bmp, .tif, .webp, .tga), or remove its rule"),
-		}
-	}
 	return paths, nil
+}
+
+// empty says that there is nothing to pack.
+func empty(folder string, s *Settings) error {
+	return &processor.Problem{
+		Code: string(diag.AtlasEmpty), Text: fmt.Sprintf("folder %q has no images for the atlas", folder),
+		Hint: cmp.Or(emptyHint(s), "put images in it (.png, .jpg, .gif, .bmp, .tif, .webp, .tga), or remove its rule"),
+	}
 }
 
 func emptyHint(s *Settings) string {
@@ -126,7 +128,8 @@ func frameName(folder, file string) string {
 
 // source is an image file of the atlas.
 type source struct {
-	path    string
+	part    string // that reads it
+	path    string // of the file, or the asset that asks for it
 	within  string // the path in the folder
 	name    string // of the frame
 	density int    // in thousandths: 2000 for what is named @2x
@@ -142,7 +145,7 @@ var numbered = regexp.MustCompile(`^(.*[^/])_([0-9]{1,4})$`)
 
 // sourceOf says what the name of a file says.
 func sourceOf(folder, file string, s *Settings, p plan) source {
-	src := source{path: file, within: within(folder, file), name: frameName(folder, file), density: 1000, plan: p}
+	src := source{part: "image:" + file, path: file, within: within(folder, file), name: frameName(folder, file), density: 1000, plan: p}
 	if p.flatten {
 		src.name = path.Base(src.name)
 	}
@@ -161,21 +164,31 @@ func sourceOf(folder, file string, s *Settings, p plan) source {
 // sources finds out about all images. One that has a nine-patch of its name beside it is left out with a warning: such pairs
 // are what is left of an image that became a nine-patch.
 func (p *plans) sources(paths []string) (all []source, problems []error) {
+	for _, file := range paths {
+		plan, err := p.of(path.Dir(file))
+		if err != nil {
+			return nil, []error{err}
+		}
+		if !plan.ignore {
+			all = append(all, sourceOf(p.job.Asset().Path, file, p.s, plan))
+		}
+	}
+	asked, err := p.requests()
+	if err != nil {
+		return nil, []error{err}
+	}
+	return p.distinct(append(all, asked...))
+}
+
+// distinct leaves one of each name and density, in the order of both.
+func (p *plans) distinct(sources []source) (all []source, problems []error) {
 	type key struct {
 		name    string
 		density int
 	}
 	taken := map[key]int{} // index in all
 	var left []string
-	for _, file := range paths {
-		plan, err := p.of(path.Dir(file))
-		if err != nil {
-			return nil, []error{err}
-		}
-		if plan.ignore {
-			continue
-		}
-		src := sourceOf(p.job.Asset().Path, file, p.s, plan)
+	for _, src := range sources {
 		k := key{src.name, src.density}
 		i, clash := taken[k]
 		switch {

@@ -61,9 +61,13 @@ func (p proc) image(job processor.Job, file string) error {
 	if err != nil {
 		return texture.Problem(file, "", err)
 	}
-	src := sourceOf(job.Asset().Path, file, plans.s, plan)
+	return writeCuts(job, plans, sourceOf(job.Asset().Path, file, plans.s, plan), img)
+}
+
+// writeCuts makes the products of an image's part.
+func writeCuts(job processor.Job, plans *plans, src source, img *pixel.Image) error {
 	for _, scale := range plans.s.scales() {
-		c := cutter{s: plans.s, plan: plan, src: src, factor: float64(scale) / float64(src.density)}
+		c := cutter{s: plans.s, plan: src.plan, src: src, factor: float64(scale) / float64(src.density)}
 		if err := c.cut(img); err != nil {
 			return err
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// cutKey names a cut of an image: the n-th.
+// cutKey names a cut of an image: the n-th that the part made.
 type cutKey struct {
-	Path string
+	Part string
 	N    int
 }
 
@@ -29,24 +29,24 @@ type cutKey struct {
 //
 // It is apart from the layout, so that an image which changes and still looks like no other leaves the layout alone.
 func (p proc) aliases(job processor.Job) error {
-	plans, paths, err := images(job)
+	plans, parts, err := images(job)
 	if err != nil {
 		return err
 	}
-	made, err := job.Parts(imageParts(paths)...)
+	made, err := job.Parts(parts...)
 	if err != nil {
 		return err
 	}
 	for _, scale := range plans.s.scales() {
 		first := map[hash]cutKey{}
 		same := [][2]cutKey{}
-		for i, file := range paths {
+		for i, part := range parts {
 			hashes, err := readHidden(job, made[i], at("hash", scale))
 			if err != nil {
 				return err
 			}
 			for n, sum := range slices.Collect(slices.Chunk(hashes, len(hash{}))) {
-				k := cutKey{file, n}
+				k := cutKey{part, n}
 				if other, ok := first[hash(sum)]; ok {
 					same = append(same, [2]cutKey{k, other})
 				} else {
@@ -65,43 +65,36 @@ func (p proc) aliases(job processor.Job) error {
 	return nil
 }
 
-// images lists the images of the atlas.
-func images(job processor.Job) (*plans, []string, error) {
-	plans, err := newPlans(job)
+// images finds out about all images of the atlas, and which parts read them.
+func images(job processor.Job) (p *plans, parts []string, err error) {
+	if p, err = newPlans(job); err != nil {
+		return nil, nil, err
+	}
+	if err := p.s.check(); err != nil {
+		return nil, nil, err
+	}
+	files, err := list(job, p.s)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := plans.s.check(); err != nil {
-		return nil, nil, err
-	}
-	all, err := list(job, plans.s)
-	if err != nil {
-		return nil, nil, err
-	}
-	sources, problems := plans.sources(all)
-	if problems = append(problems, plans.errors...); len(problems) > 0 {
+	var problems []error
+	p.images, problems = p.sources(files)
+	if problems = append(problems, p.errors...); len(problems) > 0 {
 		return nil, nil, errors.Join(problems...)
 	}
-	plans.images = sources
-	var paths []string
-	for _, src := range sources {
-		paths = append(paths, src.path)
+	if len(p.images) == 0 {
+		return nil, nil, empty(job.Asset().Path, p.s)
 	}
-	return plans, paths, nil
-}
-
-func imageParts(paths []string) []string {
-	parts := make([]string, len(paths))
-	for i, file := range paths {
-		parts[i] = "image:" + file
+	for _, src := range p.images {
+		parts = append(parts, src.part)
 	}
-	return parts
+	return p, parts, nil
 }
 
 // placed is an image on a page: what the page's part needs to draw it.
 type placed struct {
-	Path    string
-	Start   int // of its pixels among those of the image, in bytes
+	Part    string // that has its pixels
+	Start   int    // of its pixels among those of the image, in bytes
 	W, H    int
 	X, Y    int   // of the image itself, inside of its extrusion
 	Extrude int   `json:",omitempty"`
@@ -120,20 +113,20 @@ type sheet struct {
 //	page-NAME  what is where on the page, see sheet
 //	frames     the frame table of each scale
 func (p proc) layout(job processor.Job) error {
-	plans, paths, err := images(job)
+	plans, parts, err := images(job)
 	if err != nil {
 		return err
 	}
 	for _, w := range plans.warned {
 		job.Warn(w)
 	}
-	made, err := job.Parts(append(imageParts(paths), "aliases")...)
+	made, err := job.Parts(append(slices.Clone(parts), "aliases")...)
 	if err != nil {
 		return err
 	}
 	for _, scale := range plans.s.scales() {
 		l := layouter{proc: p, job: job, plans: plans, scale: scale}
-		if err := l.read(paths, made); err != nil {
+		if err := l.read(made); err != nil {
 			return err
 		}
 		if err := l.run(); err != nil {
@@ -166,7 +159,7 @@ type frame struct {
 }
 
 // read makes frames of the sizes of images: of those of one name, of the image that fits the scale best.
-func (l *layouter) read(paths []string, made [][]processor.Product) error {
+func (l *layouter) read(made [][]processor.Product) error {
 	data, err := readHidden(l.job, made[len(made)-1], at("aliases", l.scale))
 	if err != nil {
 		return err
@@ -213,7 +206,7 @@ func (l *layouter) add(src source, made []processor.Product, aliases map[cutKey]
 	}
 	start := 0
 	for n, c := range s.Cuts {
-		f := &frame{cut: c, source: src, key: cutKey{src.path, n}, start: start, number: -1, name: src.name}
+		f := &frame{cut: c, source: src, key: cutKey{src.part, n}, start: start, number: -1, name: src.name}
 		start += 4 * c.W * c.H
 		if first, ok := aliases[f.key]; ok && src.plan.aliases {
 			f.key = first
@@ -343,7 +336,7 @@ func (l *layouter) pack(g plan, frames []*frame) error {
 		at = made.Places[i]
 		page := &l.pages[at.Page]
 		page.Images = append(page.Images, placed{
-			Path: f.path, Start: f.start, W: f.W, H: f.H, X: at.X, Y: at.Y, Extrude: g.extrude, Turn: uint8(l.turn(at)),
+			Part: f.part, Start: f.start, W: f.W, H: f.H, X: at.X, Y: at.Y, Extrude: g.extrude, Turn: uint8(l.turn(at)),
 		})
 	}
 	for _, f := range frames {

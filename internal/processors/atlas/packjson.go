@@ -34,7 +34,7 @@ func (p *plans) read(file string, base plan) (plan, error) {
 			Text: "it holds no settings", Hint: "write { maxWidth: 1024 }, or delete the file"})
 		return base, nil
 	}
-	r := packReader{plans: p, file: file, plan: base, root: path.Dir(file) == path.Clean(p.job.Asset().Path)}
+	r := packReader{plans: p, file: file, plan: base, root: path.Dir(file) == rootOf(p.job)}
 	for _, m := range object {
 		r.member(m)
 	}

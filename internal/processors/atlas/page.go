@@ -61,9 +61,9 @@ func draw(job processor.Job, s sheet) (*pixel.Image, error) {
 	var parts []string
 	index := map[string]int{}
 	for _, at := range s.Images {
-		if _, ok := index[at.Path]; !ok {
-			index[at.Path] = len(parts)
-			parts = append(parts, "image:"+at.Path)
+		if _, ok := index[at.Part]; !ok {
+			index[at.Part] = len(parts)
+			parts = append(parts, at.Part)
 		}
 	}
 	made, err := job.Parts(parts...)
@@ -79,7 +79,7 @@ func draw(job processor.Job, s sheet) (*pixel.Image, error) {
 		}
 	}()
 	for _, at := range s.Images {
-		i := index[at.Path]
+		i := index[at.Part]
 		if files[i] == nil {
 			if files[i], err = openPixels(job, made[i], s.Scale); err != nil {
 				return nil, err

@@ -245,9 +245,12 @@ type plans struct {
 func newPlans(job processor.Job) (*plans, error) {
 	s := *processor.SettingsOf[Settings](job)
 	p := &plans{job: job, s: &s, known: map[string]plan{}}
-	_, err := p.of(path.Clean(job.Asset().Path))
+	_, err := p.of(rootOf(job))
 	return p, err
 }
+
+// rootOf is the folder of the atlas.
+func rootOf(job processor.Job) string { return path.Clean(job.Asset().Path) }
 
 // of is the plan of a folder, which is that of the atlas or below it.
 func (p *plans) of(folder string) (plan, error) {
@@ -255,7 +258,7 @@ func (p *plans) of(folder string) (plan, error) {
 		return known, nil
 	}
 	base := p.s.plan()
-	if folder != path.Clean(p.job.Asset().Path) && folder != "." {
+	if folder != rootOf(p.job) && folder != "." {
 		var err error
 		if base, err = p.of(path.Dir(folder)); err != nil {
 			return plan{}, err

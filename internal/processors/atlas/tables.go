@@ -16,7 +16,7 @@ func (p proc) tables(job processor.Job, made []processor.Product) error {
 	if err != nil {
 		return err
 	}
-	root, err := plans.of(path.Clean(job.Asset().Path))
+	root, err := plans.of(rootOf(job))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,88 @@
+package atlas
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/texture"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Other assets may ask to have images packed: glyphs of a font, the pictures of a map. They do so in a part of their own named
+// "pack", as hidden products named ATLAS:FRAME, before they look at the atlas; so nobody waits for himself.
+//
+// A request's bytes are its width and height as 32-bit numbers, little-endian, then RGBA, 8 bits a channel, straight alpha, rows top down.
+const (
+	packPart      = "pack"
+	requestHeader = 8
+)
+
+// requested is a Job that knows who asks. It brings the part "pack" up to date of all assets that pack into this one, and tells of
+// the products that are for it. Which they are is recorded, and not what is in them.
+type requested interface {
+	Requests() ([]processor.Product, error)
+}
+
+// requests are images that other assets ask for, in the order of the assets and names.
+func (p *plans) requests() ([]source, error) {
+	r, ok := p.job.(requested)
+	if !ok {
+		return nil, nil
+	}
+	products, err := r.Requests()
+	if err != nil {
+		return nil, err
+	}
+	plan := p.known[rootOf(p.job)]
+	var all []source
+	for _, product := range products {
+		frame, ok := strings.CutPrefix(product.Name, p.job.Asset().ID+":")
+		if !ok || frame == "" {
+			return nil, fmt.Errorf("asset %q asks for %q, which is no frame of this atlas", product.AssetID, product.Name)
+		}
+		all = append(all, source{
+			part: "request:" + product.AssetID + "|" + frame,
+			path: product.AssetID, within: frame, name: frame, density: 1000, plan: plan,
+		})
+	}
+	return all, nil
+}
+
+// request is the part that takes one image which another asset asks for. It makes what the part of an image file makes.
+func (p proc) request(job processor.Job, rest string) error {
+	asset, frame, ok := strings.Cut(rest, "|")
+	if !ok {
+		return fmt.Errorf("%q is no request", rest)
+	}
+	plans, err := newPlans(job)
+	if err != nil {
+		return err
+	}
+	name := job.Asset().ID + ":" + frame
+	f, err := job.OpenProduct(processor.Product{AssetID: asset, Part: packPart, Name: name, SubID: processor.SubID(name)})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	img, err := readRequest(f)
+	if err != nil {
+		return texture.Problem(asset, fmt.Sprintf("image %q for the atlas", frame), err)
+	}
+	return writeCuts(job, plans, source{part: "request:" + rest, path: asset, within: frame, name: frame, density: 1000, plan: plans.known[rootOf(job)]}, img)
+}
+
+func readRequest(f processor.File) (*pixel.Image, error) {
+	var head [requestHeader]byte
+	if _, err := f.ReadAt(head[:], 0); err != nil {
+		return nil, fmt.Errorf("it has no size: %w", err)
+	}
+	w, h := int64(binary.LittleEndian.Uint32(head[:])), int64(binary.LittleEndian.Uint32(head[4:]))
+	if limit := int64(pixel.DefaultLimits().MaxSide); w < 1 || h < 1 || w > limit || h > limit || f.Size() != requestHeader+4*w*h {
+		return nil, fmt.Errorf("%d x %d pixels are not %d bytes", w, h, f.Size()-requestHeader)
+	}
+	img := pixel.New(int(w), int(h))
+	_, err := f.ReadAt(img.Pix, requestHeader)
+	return img, err
+}
