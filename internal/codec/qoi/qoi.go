@@ -149,12 +149,12 @@ func decode(pix, in []byte) (rest []byte, err error) {
 				return nil, fmt.Errorf("%w: a run beyond the last pixel", ErrDamaged)
 			}
 			for range n - 1 {
-				copy(pix, p[:])
+				*(*pixel)(pix) = p
 				pix = pix[4:]
 			}
 		}
 		table[place(p)] = p
-		copy(pix, p[:])
+		*(*pixel)(pix) = p
 		pix = pix[4:]
 	}
 	return in, nil
