@@ -163,33 +163,28 @@ func (p *Plan) filter(workers int) pixel.Filter {
 	}
 }
 
-// Warnings tell of options that do nothing beside others, and of what some hardware will refuse.
+// Warnings tell of options that do nothing beside others, and of what some hardware will refuse. An option that has no meaning for what the
+// picture is for is passed over: a rule may well speak for a whole folder.
 func (p *Plan) Warnings() []processor.Problem {
 	var list []processor.Problem
 	add := func(code diag.Code, hint, text string, args ...any) {
 		list = append(list, processor.Problem{Code: string(code), Text: fmt.Sprintf(text, args...), Hint: hint})
 	}
 	o := p.o
-	if o.Premultiply && !p.premultiplies() && !(p.auto() && p.color) { // auto leaves alpha out where there is none
-		switch {
-		case p.format.channels < 4:
-			add(diag.TextureSettings, `leave premultiply out, or use format = "rgba8"`,
-				"premultiply does nothing with format %q, which has no %s", p.Format, missing(p.format.channels))
-		default:
-			add(diag.TextureSettings, `leave premultiply out, or say use = "color"`, "premultiply does nothing for %s", nouns[p.Use])
+	if (p.Use == "color" || p.Use == "ui") && !p.auto() && p.format.channels < 4 { // auto leaves alpha out where there is none
+		lacks := "alpha"
+		if p.format.channels < 3 {
+			lacks = "colour and no alpha"
 		}
-	}
-	if o.GreenUp && p.Use != "normal" {
-		add(diag.TextureSettings, `leave green_up out, or say use = "normal"`, "green_up does nothing for a picture that is no normal map")
-	}
-	if o.AlphaCutoff > 0 && (!p.color || p.format.channels < 4 || p.format.float) {
-		add(diag.TextureSettings, "leave alpha_cutoff out", "alpha_cutoff does nothing for %s of format %q", nouns[p.Use], p.Format)
+		if o.Premultiply {
+			add(diag.TextureSettings, `leave premultiply out, or use format = "rgba8"`, "premultiply does nothing with format %q, which has no %s", p.Format, lacks)
+		}
+		if o.AlphaCutoff > 0 {
+			add(diag.TextureSettings, `leave alpha_cutoff out, or use format = "rgba8"`, "alpha_cutoff does nothing with format %q, which has no %s", p.Format, lacks)
+		}
 	}
 	if o.Compress == "zstd" && o.Container == "dds" {
 		add(diag.TextureSettings, `leave compress out, or use container = "ktx2"`, "compress does nothing in a DDS file")
-	}
-	if o.Flip && p.images.Shape == Cube {
-		add(diag.TextureSettings, "leave flip out", "flip does nothing with a cube map, which has one orientation everywhere")
 	}
 	if p.color && p.format.channels == 3 && p.transparent() {
 		add(diag.TextureAlpha, `use "bc7", "bc3", "etc2a" or "astc6x6", or a picture without alpha`, "format %q drops the picture's alpha", p.Format)
@@ -199,19 +194,6 @@ func (p *Plan) Warnings() []processor.Problem {
 			"%d x %d is no multiple of 4, and Direct3D and WebGL refuse such textures of format %q", p.Width, p.Height, p.Format)
 	}
 	return list
-}
-
-// nouns are uses in a sentence.
-var nouns = map[string]string{
-	"color": "a picture of numbers", "ui": "a picture of numbers", "normal": "a normal map", "mask": "a mask", "hdr": "light", "data": "data",
-}
-
-// missing names what a format of one, two or three channels does not keep.
-func missing(channels int) string {
-	if channels < 3 {
-		return "colour and no alpha"
-	}
-	return "alpha"
 }
 
 // Doubt tells what speaks against the plan's use, if it is but guessed by a file's name: "" if nothing does. The first picture is looked at.
