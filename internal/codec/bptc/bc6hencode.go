@@ -161,7 +161,7 @@ func (e *encoder6) sweep() (better bool) {
 func nearSecond(p *[4]int32, line *[2][4]float32) bool {
 	var t float32
 	for c := range 3 {
-		t += float32((float32(p[c]) - (line[0][c]+line[1][c])/2) * (line[1][c] - line[0][c]))
+		t += float32((float32(p[c]) - float32((line[0][c]+line[1][c])/2)) * (line[1][c] - line[0][c]))
 	}
 	return t > 0
 }
