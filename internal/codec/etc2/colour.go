@@ -9,16 +9,28 @@ type effort struct {
 	individual          bool  // also where the differential mode will do
 	polish              bool  // base colours are moved by single steps at the end
 	pairAbove           int32 // the modes T and H are tried if a block costs more
-	pairSpan            int32 // of their distances
-	pairTurns           int
+	pairSpan            int32 // how many of their distances
+	pairTurns           int   // of refining them
 	multipliers, starts int32 // of EAC, for each table
-	turns               int
+	turns               int   // of refining it
 }
 
 var efforts = [...]effort{
-	block.Fast:   {margin: 1, reach: 2, pairAbove: 1000, pairSpan: 1, pairTurns: 2, multipliers: 1, starts: 1, turns: 1},
-	block.Normal: {margin: 1, reach: 6, bothFlips: true, individual: true, pairAbove: 300, pairSpan: 3, pairTurns: 3, polish: true, multipliers: 2, starts: 2, turns: 3},
-	block.Best:   {margin: 2, reach: 10, bothFlips: true, individual: true, pairSpan: 8, pairTurns: 5, polish: true, multipliers: 3, starts: 3, turns: 4},
+	block.Fast: {
+		margin: 1, reach: 2,
+		pairAbove: 1000, pairSpan: 1, pairTurns: 2,
+		multipliers: 1, starts: 1, turns: 1,
+	},
+	block.Normal: {
+		margin: 1, reach: 6, bothFlips: true, individual: true, polish: true,
+		pairAbove: 300, pairSpan: 3, pairTurns: 3,
+		multipliers: 2, starts: 2, turns: 3,
+	},
+	block.Best: {
+		margin: 2, reach: 10, bothFlips: true, individual: true, polish: true,
+		pairAbove: 0, pairSpan: 8, pairTurns: 5,
+		multipliers: 3, starts: 3, turns: 4,
+	},
 }
 
 // pixels of a block, counted down the columns.

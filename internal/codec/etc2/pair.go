@@ -247,34 +247,25 @@ func (l *cloud) assign(p *pairing, punch bool) (cost int32, c1, c2 rgb) {
 		s[2] += x[2]
 	}
 	d := distances[p.distance&7]
-	mean := func(was rgb, a, b, c int, offset int32) rgb {
-		count := n[a] + n[b]
-		if c >= 0 {
-			count += n[c]
-		}
-		if count == 0 {
-			return was
-		}
-		var m rgb
-		for i := range m {
-			v := sum[a][i] + sum[b][i] + offset
-			if c >= 0 {
-				v += sum[c][i]
-			}
-			m[i] = (v + count/2) / count
-		}
-		return m.narrow()
-	}
 	if p.h {
-		return cost, mean(p.c1, 0, 1, -1, d*(n[1]-n[0])), mean(p.c2, 2, 3, -1, d*(n[3]-n[2]))
-	}
-	if n[0] > 0 {
-		for i := range c1 {
-			c1[i] = (sum[0][i] + n[0]/2) / n[0]
-		}
-		c1 = c1.narrow()
+		c1 = p.c1.mean(sum[0].plus(sum[1]), n[0]+n[1], d*(n[1]-n[0]))
+		c2 = p.c2.mean(sum[2].plus(sum[3]), n[2]+n[3], d*(n[3]-n[2]))
 	} else {
-		c1 = p.c1
+		c1 = p.c1.mean(sum[0], n[0], 0)
+		c2 = p.c2.mean(sum[1].plus(sum[2]).plus(sum[3]), n[1]+n[2]+n[3], d*(n[3]-n[1]))
 	}
-	return cost, c1, mean(p.c2, 1, 2, 3, d*(n[3]-n[1]))
+	return cost, c1, c2
+}
+
+func (c rgb) plus(d rgb) rgb { return rgb{c[0] + d[0], c[1] + d[1], c[2] + d[2]} }
+
+// mean is that of n pixels, in 4 bits, of their sum and what their distances add to it; of no pixels it is c.
+func (c rgb) mean(sum rgb, n, offset int32) rgb {
+	if n == 0 {
+		return c
+	}
+	for i := range c {
+		c[i] = (sum[i] + offset + n/2) / n
+	}
+	return c.narrow()
 }
