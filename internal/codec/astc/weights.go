@@ -6,11 +6,11 @@ import "math"
 type plane [maxWeights]uint8
 
 // relax finds values of the grid's places that, spread over the texels, come near to ideal, where texels count by power, which is given for
-// each partition. It gives them in g and the squared error. It is a mean first, then some rounds of Gauss-Seidel.
-func (s *shape) relax(g *[maxWeights]float32, ideal *[maxTexels]float32, part *[maxTexels]uint8, power *[4]float32, rounds int) float32 {
+// each partition. It is a mean first, then some rounds of Gauss-Seidel.
+func (s *shape) relax(g *[maxWeights]float32, ideal *[maxTexels]float32, part *[maxTexels]uint8, power *[4]float32, rounds int) {
 	if s.whole {
 		copy(g[:], ideal[:len(s.spread)])
-		return 0
+		return
 	}
 	count := len(s.first) - 1
 	for j := range count {
@@ -43,11 +43,6 @@ func (s *shape) relax(g *[maxWeights]float32, ideal *[maxTexels]float32, part *[
 			}
 		}
 	}
-	err := float32(0)
-	for i := range s.spread {
-		err += float32(float32(rest[i]*rest[i]) * power[part[i]&3])
-	}
-	return err
 }
 
 // quantize stretches values of places over all of 0..64, and takes the nearest that the range of weights has.
