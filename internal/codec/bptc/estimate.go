@@ -58,7 +58,7 @@ func (m *moments) scatter(n int, alpha bool) (off, along float32) {
 		norm += float32(aa*aa) + 2*(float32(ra*ra)+float32(ga*ga)+float32(ba*ba))
 	}
 	root := float32(math.Sqrt(float64(max(0, norm+norm-float32(trace*trace)))))
-	along = (trace + root) / 2
+	along = float32((trace + root) / 2)
 	return trace - along, along
 }
 
