@@ -266,16 +266,21 @@ func lock(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(func() { l.Close() })
 }
 
-// png FILE WIDTH HEIGHT: draws a small image.
+// png FILE WIDTH HEIGHT [BLUE]: draws a small image.
 func writePNG(ts *testscript.TestScript, _ bool, args []string) {
 	w, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	h, err := strconv.Atoi(args[2])
 	ts.Check(err)
+	blue := 128
+	if len(args) > 3 {
+		blue, err = strconv.Atoi(args[3])
+		ts.Check(err)
+	}
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
 		for x := range w {
-			m.Set(x, y, color.NRGBA{uint8(x * 16), uint8(y * 16), 128, 255})
+			m.Set(x, y, color.NRGBA{uint8(x * 16), uint8(y * 16), uint8(blue), 255})
 		}
 	}
 	f, err := os.Create(ts.MkAbs(args[0]))
