@@ -222,7 +222,7 @@ func (e *encoder) steps(out *[weightRanges]float32, l *layout) {
 	for plane := range l.planes {
 		var sums [weightRanges]float32
 		for _, v := range l.ideal[plane][:e.texels] {
-			for r, square := range &stepSquares[int(128*v+0.5)&255] {
+			for r, square := range &stepSquares[int(128*v+0.5)&255] { // 128*v is exact, so this may be fused
 				sums[r] += square
 			}
 		}
