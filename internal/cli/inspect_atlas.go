@@ -97,6 +97,9 @@ func drawPage(t *atlas.Table, page int, dir, to string) error {
 
 // pageImage decodes a page, as a game sees it.
 func pageImage(data []byte) (*pixel.Image, error) {
+	if !texture.IsFile(data) {
+		return pixel.Decode("page.png", data, pixel.DefaultLimits())
+	}
 	f, err := texture.Open(data, pixel.DefaultLimits())
 	if err != nil {
 		return nil, err

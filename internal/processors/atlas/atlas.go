@@ -51,6 +51,7 @@ func (proc) Info() processor.Info {
 			{Type: table.Type, Extension: table.Extension, Doc: "frame table: where each image is on which page"},
 			{Type: texture.Type, Extension: ".ktx2", Doc: "page, KTX 2.0 texture"},
 			{Type: texture.Type, Extension: ".dds", Doc: "page, DirectDraw Surface with a DX10 header"},
+			{Type: texture.Type, Extension: ".png", Doc: "page, PNG"},
 			{Type: typeExport, Extension: ".atlas", Doc: "frame table as text of libGDX and Spine"},
 			{Type: typeExport, Extension: ".json", Doc: "frame table as JSON of texture packers"},
 			{Type: typeExport, Extension: ".fnt", Doc: "frame table as BMFont, of glyphs"},

@@ -376,7 +376,7 @@ func (l *layouter) table() *table.Table {
 	for i, page := range l.pages {
 		name := pageName(l.plans.s, l.scale, i)
 		t.Pages = append(t.Pages, table.Page{
-			File:  base + "." + name + l.plans.s.options().Extension(),
+			File:  base + "." + name + l.plans.s.extension(),
 			SubID: processor.SubID(name),
 			Width: page.W, Height: page.H,
 		})

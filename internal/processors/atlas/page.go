@@ -1,8 +1,11 @@
 package atlas
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"runtime"
 
@@ -40,19 +43,31 @@ func (p proc) page(job processor.Job, name string) error {
 	if err != nil {
 		return err
 	}
-	o := plans.s.options()
-	plan, err := texture.NewPlan(texture.Images{Pictures: []*pixel.Picture{{Eight: img}}}, o)
+	out, err := encode(job, img, plans.s)
 	if err != nil {
-		return err
+		return fmt.Errorf("page %s: %w", name, err)
+	}
+	return job.Write(processor.Output{Name: name, Type: texture.Type, Extension: plans.s.extension()}, out)
+}
+
+// encode makes the file of a page.
+func encode(job processor.Job, img *pixel.Image, s *Settings) ([]byte, error) {
+	if s.Container == "png" {
+		if s.Premultiply {
+			img = img.Premultiplied(false) // engines that load PNG blend its numbers as they are
+		}
+		var b bytes.Buffer
+		err := png.Encode(&b, &image.NRGBA{Pix: img.Pix, Stride: 4 * img.Width, Rect: image.Rect(0, 0, img.Width, img.Height)})
+		return b.Bytes(), err
+	}
+	plan, err := texture.NewPlan(texture.Images{Pictures: []*pixel.Picture{{Eight: img}}}, s.options())
+	if err != nil {
+		return nil, err
 	}
 	for _, w := range plan.Warnings() {
 		job.Warn(w)
 	}
-	out, err := plan.Encode(texture.Tools{Workers: runtime.GOMAXPROCS(0)})
-	if err != nil {
-		return fmt.Errorf("page %s: %w", name, err)
-	}
-	return job.Write(processor.Output{Name: name, Type: texture.Type, Extension: o.Extension()}, out)
+	return plan.Encode(texture.Tools{Workers: runtime.GOMAXPROCS(0)})
 }
 
 // draw paints what is on a page.

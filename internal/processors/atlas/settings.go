@@ -51,7 +51,7 @@ type Settings struct {
 	Format      string  `toml:"format" values:"auto,bc1,bc3,bc4,bc5,bc6h,bc7,etc2,etc2a,eacr11,eacrg11,astc4x4,astc6x6,astc8x8,rgba8,rg8,r8,rgba16f,rgb9e5" doc:"Pixel format of the pages. auto takes one of the family that fits the use."`
 	Family      string  `toml:"family" values:"none,bc,etc2,astc" doc:"Formats that auto chooses from: bc for PCs and consoles, etc2 and astc for phones, none for pixels as they are."`
 	Quality     string  `toml:"quality" values:"fast,normal,best" doc:"How long the encoder of a compressed format tries."`
-	Container   string  `toml:"container" values:"ktx2,dds" doc:"File format of the pages."`
+	Container   string  `toml:"container" values:"ktx2,dds,png" doc:"File format of the pages. png is for engines that read nothing else: of what is said of textures, only premultiply holds."`
 	Compress    string  `toml:"compress" values:"none,zstd" doc:"Pack the levels of a KTX2 file once more."`
 	Mips        bool    `toml:"mips" doc:"Make mip levels of the pages."`
 	Filter      string  `toml:"filter" values:"box,kaiser" doc:"How mip levels are made: box is the mean of what is covered, kaiser is sharper."`
@@ -83,6 +83,9 @@ func (s *Settings) options() texture.Options {
 	o.Mips, o.Filter, o.SRGB, o.Premultiply, o.AlphaCutoff, o.Bleed = s.Mips, s.Filter, s.SRGB, s.Premultiply, s.AlphaCutoff, s.Bleed
 	return o
 }
+
+// extension of the pages.
+func (s *Settings) extension() string { return "." + s.Container }
 
 // check finds settings that cannot be together, or are not what they should be.
 func (s *Settings) check() error {
