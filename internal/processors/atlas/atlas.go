@@ -57,7 +57,7 @@ func (proc) Info() processor.Info {
 			{Type: typeExport, Extension: ".fnt", Doc: "frame table as BMFont, of glyphs"},
 			{Type: typeHidden, Doc: "what one part of the work hands to the next"},
 		},
-		Memory: 256 << 20,
+		Memory: 128 << 20, // a page of 2048 x 2048 takes 170 MB, and says so; an image, of which there are thousands, nearly nothing
 	}
 }
 

@@ -61,6 +61,7 @@ func (p proc) image(job processor.Job, file string) error {
 	if err != nil {
 		return texture.Problem(file, "", err)
 	}
+	usedMemory(job, int64(len(data))+3*int64(len(img.Pix))) // the pixels, those of them that are kept, and those as a product
 	return writeCuts(job, plans, sourceOf(job.Asset().Path, file, plans.s, plan), img)
 }
 

@@ -18,6 +18,13 @@ import (
 // bytesAPixel is what a page's part allocates for each pixel of it: what the texture processor measured, and the page itself.
 const bytesAPixel = 37 + 4
 
+// usedMemory tells how much a part took, so that its next runs are weighed by it.
+func usedMemory(job processor.Job, bytes int64) {
+	if w, ok := job.(interface{ UsedMemory(bytes int64) }); ok {
+		w.UsedMemory(bytes)
+	}
+}
+
 // page is the part that draws a page and encodes it.
 func (p proc) page(job processor.Job, name string) error {
 	plans, err := newPlans(job)
@@ -36,9 +43,7 @@ func (p proc) page(job processor.Job, name string) error {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return err
 	}
-	if w, ok := job.(interface{ UsedMemory(bytes int64) }); ok {
-		w.UsedMemory(bytesAPixel * int64(s.W) * int64(s.H))
-	}
+	usedMemory(job, bytesAPixel*int64(s.W)*int64(s.H))
 	img, err := draw(job, s)
 	if err != nil {
 		return err
