@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/pixel"
 )
 
 // skins are user interfaces whose atlases libGDX's own packer made of the raw images beside them.
@@ -17,10 +18,13 @@ var skins = []struct {
 	name, atlas string
 	trim        bool
 	anySize     bool // its page's sides are no powers of two
+
+	// Pixels that differ: the raw images were edited after libGDX had packed them.
+	edited map[string]int
 }{
 	{name: "arcade", atlas: "arcade-ui.atlas", trim: true},
 	{name: "biological-attack", atlas: "biological-attack-ui.atlas"},
-	{name: "clean-crispy", atlas: "clean-crispy-ui.atlas"},
+	{name: "clean-crispy", atlas: "clean-crispy-ui.atlas", edited: map[string]int{"scrollpane-knob-horizontal": 1, "scrollpane-knob-vertical": 1, "selectbox-pressed-over": 12}},
 	{name: "comic", atlas: "comic-ui.atlas"},
 	{name: "commodore64", atlas: "uiskin.atlas", anySize: true},
 	{name: "glassy", atlas: "glassy-ui.atlas"},
@@ -31,6 +35,34 @@ var skins = []struct {
 // described is a region without its place.
 func described(r table.Region) string {
 	return fmt.Sprintf("size %v split %v pad %v orig %v offset %v index %d", r.Size, r.Split, r.Pad, r.Orig, r.Offset, r.Index)
+}
+
+// samePixels checks that regions of one name look the same: where something is transparent its colour does not count.
+func samePixels(t *testing.T, a *table.LibGDX, pageA *pixel.Image, b *table.LibGDX, pageB *pixel.Image, edited map[string]int) {
+	t.Helper()
+	regions := map[string]table.Region{}
+	for _, r := range b.Regions {
+		regions[r.Name] = r
+	}
+	for _, r := range a.Regions {
+		o := regions[r.Name]
+		if o.Size != r.Size {
+			continue // told already
+		}
+		differ := 0
+		for y := range r.Size[1] {
+			for x := range r.Size[0] {
+				p := [4]byte(pageA.Pix[4*((r.XY[1]+y)*pageA.Width+r.XY[0]+x):])
+				q := [4]byte(pageB.Pix[4*((o.XY[1]+y)*pageB.Width+o.XY[0]+x):])
+				if p != q && (p[3] != 0 || q[3] != 0) {
+					differ++
+				}
+			}
+		}
+		if differ != edited[r.Name] {
+			t.Errorf("%q: %d of %d pixels differ, want %d", r.Name, differ, r.Size[0]*r.Size[1], edited[r.Name])
+		}
+	}
 }
 
 func folderOf(t *testing.T, root, prefix string) map[string][]byte {
@@ -112,6 +144,16 @@ func TestSkins(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Error(d)
 			}
+			file := filepath.Join(dir, "skin", original.Pages[0].File)
+			data, err = os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := pixel.Decode(file, data, pixel.DefaultLimits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			samePixels(t, original, page, made, pagesOf(t, r)[0], skin.edited)
 			theirs, ours := original.Pages[0], made.Pages[0]
 			if len(made.Pages) != 1 || ours.Width*ours.Height > theirs.Width*theirs.Height {
 				t.Errorf("pages %v, libGDX made %v", made.Pages, original.Pages)
