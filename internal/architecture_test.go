@@ -27,6 +27,7 @@ var allowed = map[string]string{
 	"examples/knights/gen": "",
 
 	"processor":               "",
+	"processor/pack":          "internal/codec/atlas processor",
 	"processor/processortest": "processor doublestar",
 
 	"internal/digest":    "blake3",

@@ -39,6 +39,9 @@ type Parter interface {
 	Part(ctx context.Context, job Job, name string) error
 }
 
+// PackPart is the part in which an asset of a processor that Packs asks to have images packed.
+const PackPart = "pack"
+
 // Info is what Kiln knows of a processor without running it.
 type Info struct {
 	// Name is how rules call it: lower case letters, digits and dashes.
@@ -72,6 +75,10 @@ type Info struct {
 
 	// Products lists the types of product it makes, the main one first.
 	Products []ProductType
+
+	// Packs says that its assets ask to have images packed into atlases, in a part named PackPart. See package
+	// processor/pack.
+	Packs bool
 
 	// Memory is what one job needs at most, in bytes, as long as no run
 	// of it was measured. 0 means 64 MiB.

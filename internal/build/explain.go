@@ -56,6 +56,8 @@ func ObservationText(o engine.Observation) string {
 		return "tool " + o.Subject
 	case sawEnv:
 		return "environment variable " + o.Subject
+	case sawPackers:
+		return "the list of assets that have images packed"
 	}
 	return o.Subject
 }
@@ -112,6 +114,8 @@ func KindName(o engine.Observation) string {
 		return "tool"
 	case sawEnv:
 		return "env"
+	case sawPackers:
+		return "packers"
 	}
 	return "unknown"
 }

@@ -92,6 +92,11 @@ func (s *session) findLive() {
 	}
 	for _, t := range s.w.all {
 		visit(t, t)
+		if t.proc.info.Packs { // asked for by atlases, not by itself
+			if p := s.w.task(t.asset, t.platform, processor.PackPart); p != nil && (byKey[p.Key] != nil || held[p.Key] != 0) {
+				visit(t, p)
+			}
+		}
 	}
 	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool { return !live[r.Task.Key] })
 }
@@ -101,7 +106,8 @@ func (w *world) partsIn(t *task, tr *engine.Trace) []*task {
 	var parts []*task
 	for i := range tr.Observations {
 		if o := &tr.Observations[i]; o.Kind == engine.Outline {
-			if _, _, part := splitSubject(o.Subject); part != "" {
+			// The part of another asset, which it asks for by its id, is not among them.
+			if _, of, part := splitSubject(o.Subject); part != "" && of == t.asset.ID {
 				if p := w.task(t.asset, t.platform, part); p != nil {
 					parts = append(parts, p)
 				}
@@ -578,6 +584,9 @@ func speaks(tr *engine.Trace) bool {
 	return tr != nil && (tr.Outcome != engine.Succeeded || len(tr.Messages) > 0)
 }
 
+// packersSubject stands for all assets that ask to have images packed: it is no name of any.
+const packersSubject = "\x00packers"
+
 // addEdges adds what a trace looked at.
 func addEdges(edges []state.Edge, globs []state.Glob, known map[string]int, tr *engine.Trace, number int) ([]state.Edge, []state.Glob) {
 	for i := range tr.Observations {
@@ -587,6 +596,8 @@ func addEdges(edges []state.Edge, globs []state.Glob, known map[string]int, tr *
 			edges = append(edges, state.Edge{Subject: state.Subject(state.PathSubject, o.Subject), Task: number})
 		case sawAsset:
 			edges = append(edges, state.Edge{Subject: state.Subject(state.AssetSubject, o.Subject), Task: number})
+		case sawPackers:
+			edges = append(edges, state.Edge{Subject: state.Subject(state.AssetSubject, packersSubject), Task: number})
 		case engine.Outline:
 			edges = append(edges, state.Edge{Subject: state.Subject(state.TaskSubject, o.Subject), Task: number})
 		case sawGlob:

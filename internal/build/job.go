@@ -363,6 +363,34 @@ func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 	return all, nil
 }
 
+// Requests brings up to date what other assets ask this one to pack, and tells of the products that are for it. It is not part of
+// processor.Job; the atlas looks for it.
+func (j *job) Requests() ([]processor.Product, error) {
+	ids, h := j.w.packers(j.t.platform)
+	j.run.See(sawPackers, j.t.platform, h)
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	subjects := make([]string, len(ids))
+	for i, id := range ids {
+		subjects[i] = subject(j.t.platform, id, processor.PackPart)
+	}
+	needed, err := j.run.Need(subjects...)
+	if err != nil {
+		return nil, err
+	}
+	var all []processor.Product
+	for i, ps := range needed {
+		a := j.w.find(ids[i])
+		for _, p := range ps {
+			if strings.HasPrefix(p.Name, j.t.asset.ID+":") {
+				all = append(all, j.product(a, processor.PackPart, p))
+			}
+		}
+	}
+	return all, nil
+}
+
 // product is an engine's product in the words of processors.
 func (j *job) product(a *asset.Asset, part string, p engine.Product) processor.Product {
 	return processor.Product{
@@ -372,7 +400,7 @@ func (j *job) product(a *asset.Asset, part string, p engine.Product) processor.P
 }
 
 func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
-	if p.Part != "" && p.AssetID != j.t.asset.ID {
+	if p.Part != "" && p.Part != processor.PackPart && p.AssetID != j.t.asset.ID {
 		return nil, fmt.Errorf("product %q of a part of %q: parts are for their own asset: %w", p.Name, p.AssetID, fs.ErrNotExist)
 	}
 	s := subject(j.t.platform, p.AssetID, p.Part)
@@ -483,7 +511,7 @@ func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
 // badOutput tells what is wrong with an output's name or extension.
 func badOutput(out processor.Output) string {
 	switch {
-	case strings.ContainsAny(out.Name, "/\\\x00:*?\"<>|"), strings.ContainsAny(out.Extension, "/\\\x00:*?\"<>|"):
+	case !out.Hidden && strings.ContainsAny(out.Name, "/\\\x00:*?\"<>|"), strings.ContainsAny(out.Extension, "/\\\x00:*?\"<>|"):
 		return "its name has a character that file names cannot have"
 	case out.Extension != "" && out.Extension[0] != '.':
 		return "its extension does not begin with a dot"

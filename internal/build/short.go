@@ -20,6 +20,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // The short way of a build: a few source files are not as they were, and all else is. What it costs is in proportion to what these
@@ -306,6 +307,9 @@ func (c *shortcut) reach() bool {
 			}
 		}
 		if a := c.w.finder.Would(p); a != nil {
+			if c.w.anyPacks() {
+				push(state.AssetSubject, packersSubject)
+			}
 			for _, name := range namesOf(a) {
 				push(state.AssetSubject, name)
 				for _, platform := range c.p.PlatformNames() {
@@ -510,7 +514,7 @@ func (c *shortcut) liveNow(ch *changed) []*task {
 		}
 	}
 	for _, res := range c.results {
-		if t := c.w.byKey[res.Task.Key]; t.part == "" {
+		if t := c.w.byKey[res.Task.Key]; t.part == "" || t.part == processor.PackPart {
 			visit(t)
 		}
 	}
@@ -551,6 +555,14 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 			}
 			c.numbers[t.Key] = n
 			jobs = append(jobs, t)
+			if !t.proc.info.Packs {
+				continue
+			}
+			if p := c.w.task(a, t.platform, processor.PackPart); p != nil {
+				if n, ok := c.tasks.ByKey(p.Key); ok && !c.tasks.At(n).Gone && !leave(n) {
+					return false
+				}
+			}
 		}
 	}
 	for n := range c.partsBefore(jobs) {
@@ -879,6 +891,13 @@ func (c *shortcut) findParts(a *asset.Asset, trace func(*task) *engine.Trace) {
 			}
 		}
 		visit(main)
+		if main.proc.info.Packs {
+			if p := c.w.task(a, main.platform, processor.PackPart); p != nil && trace(p) != nil && !seen[p] {
+				seen[p] = true
+				c.parts[main] = append(c.parts[main], p)
+				visit(p)
+			}
+		}
 	}
 }
 

@@ -31,12 +31,13 @@ import (
 
 // What a job may look at, besides other assets' products. The numbers are in the trace log.
 const (
-	sawFile   = engine.FirstLeaf + iota // content; no value if it is missing
-	sawExists                           // whether a file is there
-	sawGlob                             // the names that match
-	sawAsset                            // whether an asset exists, and its UUID
-	sawTool                             // content of an external program
-	sawEnv                              // value of an environment variable
+	sawFile    = engine.FirstLeaf + iota // content; no value if it is missing
+	sawExists                            // whether a file is there
+	sawGlob                              // the names that match
+	sawAsset                             // whether an asset exists, and its UUID
+	sawTool                              // content of an external program
+	sawEnv                               // value of an environment variable
+	sawPackers                           // which assets ask to have images packed
 )
 
 // task is one job: an asset, a platform, a processor with settings; or a part of it.
@@ -187,8 +188,38 @@ func (w *world) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 		return t.hash, nil
 	case sawEnv:
 		return w.env(subject), nil
+	case sawPackers:
+		_, h := w.packers(subject)
+		return h, nil
 	}
 	return digest.Hash{}, fmt.Errorf("unknown kind of observation %d", kind)
+}
+
+// packers are the assets that ask to have images packed on a platform, and the hash of the list.
+func (w *world) packers(platform string) ([]string, digest.Hash) {
+	var ids []string
+	b := digest.Build("packers")
+	if w.anyPacks() {
+		all := w.names()
+		for i := range all.Assets {
+			a := &all.Assets[i]
+			if on := a.On(platform); on != nil && w.procs[on.Processor].info.Packs {
+				ids = append(ids, a.ID)
+				b.Str("asset", a.ID)
+			}
+		}
+	}
+	return ids, b.Sum()
+}
+
+// anyPacks tells whether the project has a processor that packs. Nearly none has.
+func (w *world) anyPacks() bool {
+	for _, p := range w.procs {
+		if p.info.Packs {
+			return true
+		}
+	}
+	return false
 }
 
 // assetHash is that of an asset's UUID, or zero if there is none.

@@ -1,0 +1,88 @@
+// Package pack is how a processor has images packed into an atlas that is another asset: the glyphs of a font, the pictures of a
+// map. It asks first and writes after:
+//
+//   - Its Info says Packs. Kiln then calls its Part for the part "pack" of each of its assets, which asks with [Image]
+//     and does nothing that needs the atlas.
+//   - The atlas is laid out when all that ask for it have asked.
+//   - Its Process finds out with [Frame] where its images are.
+//
+// An image that comes out as before packs nothing anew.
+package pack
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/kiln-pipeline/kiln/internal/codec/atlas"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Part is the name of the part in which an asset asks.
+const Part = processor.PackPart
+
+// requestType is the product type of a request.
+const requestType = "pack"
+
+// Image asks to have an image packed into an atlas as the frame of that name; another asset's frame of the same name is an error
+// of the atlas. rgba is 4*width*height bytes: 8 bits a channel, straight alpha, rows top down.
+func Image(job processor.Job, atlasID, frame string, width, height int, rgba []byte) error {
+	if width < 1 || height < 1 || len(rgba) != 4*width*height {
+		return fmt.Errorf("frame %q for %q: %d bytes are no image of %d x %d pixels", frame, atlasID, len(rgba), width, height)
+	}
+	data := binary.LittleEndian.AppendUint32(nil, uint32(width))
+	data = binary.LittleEndian.AppendUint32(data, uint32(height))
+	return job.Write(processor.Output{Name: atlasID + ":" + frame, Type: requestType, Hidden: true}, append(data, rgba...))
+}
+
+// Placed is where a frame is. Lengths are in pixels, the origin is at the top left.
+type Placed struct {
+	Page    int // the atlas' page with that number
+	X, Y    int // of what is on the page
+	W, H    int // of the same, upright
+	Turned  int // quarter turns clockwise by which it was turned to be packed
+	OffsetX int // where what is left of the image began, before its transparent edges were taken off
+	OffsetY int
+	SourceW int // the size of the whole image
+	SourceH int
+}
+
+// Frames is where all frames of an atlas are.
+type Frames struct{ table *atlas.Table }
+
+// Open builds an atlas and opens its frames. That they are where they are is recorded.
+func Open(job processor.Job, atlasID string) (*Frames, error) {
+	all, err := job.Products(atlasID)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all[0] {
+		if p.Name != "" || p.Type != atlas.Type {
+			continue
+		}
+		f, err := job.OpenProduct(p)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(f)
+		if err != nil {
+			return nil, err
+		}
+		t, err := atlas.Read(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", atlasID, err)
+		}
+		return &Frames{t}, nil
+	}
+	return nil, fmt.Errorf("%q is no atlas", atlasID)
+}
+
+// Find finds a frame.
+func (f *Frames) Find(name string) (Placed, bool) {
+	x, ok := f.table.Find(name)
+	return Placed{
+		Page: x.Page, X: x.X, Y: x.Y, W: x.W, H: x.H, Turned: int(x.Turn),
+		OffsetX: x.OffsetX, OffsetY: x.OffsetY, SourceW: x.SourceW, SourceH: x.SourceH,
+	}, ok
+}
