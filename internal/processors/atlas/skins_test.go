@@ -19,7 +19,7 @@ var skins = []struct {
 	trim        bool
 	anySize     bool // its page's sides are no powers of two
 
-	// Pixels that differ: the raw images were edited after libGDX had packed them.
+	// Pixels that differ: the raw images were presumably edited after libGDX had packed them.
 	edited map[string]int
 }{
 	{name: "arcade", atlas: "arcade-ui.atlas", trim: true},
