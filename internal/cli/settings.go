@@ -11,6 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/settings"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 func newSettingsCommand(a *app) *cobra.Command {
@@ -65,7 +66,7 @@ func (a *app) listSettings(v *build.AssetView) error {
 			platforms[k] = r.Platform
 		}
 		fmt.Fprintf(a.out, "%s  %s on %s\n", a.paint(a.out, bold, v.ID), group[0].Processor, strings.Join(platforms, ", "))
-		rows := settingRows(group)
+		rows := a.settingRows(v, group)
 		if len(rows) == 0 {
 			fmt.Fprintln(a.out, "  no settings")
 		}
@@ -107,12 +108,40 @@ func byProcessor(v *build.AssetView) [][]*asset.Resolved {
 	return groups
 }
 
+// guesser is a processor that settles a setting by the name of the asset's file.
+type guesser interface {
+	Guess(file string, settings any) (setting, value, because string)
+}
+
+// guess adds to a setting that is left open what the processor makes of it.
+func (a *app) guess(v *build.AssetView, r *asset.Resolved, origins []settings.Origin) {
+	i := slices.IndexFunc(a.cfg.Processors, func(p processor.Processor) bool { return p.Info().Name == r.Processor })
+	if i < 0 {
+		return
+	}
+	g, ok := a.cfg.Processors[i].(guesser)
+	if !ok {
+		return
+	}
+	setting, value, because := g.Guess(v.Path, r.Settings)
+	for k := range origins {
+		if origins[k].Name == setting {
+			origins[k].Value += ": " + value
+			if because != "" {
+				origins[k].Value += fmt.Sprintf(", by %q", because)
+			}
+		}
+	}
+}
+
 // settingRows merges platforms on which a setting has the same value from the same place.
-func settingRows(group []*asset.Resolved) []settingRow {
+func (a *app) settingRows(v *build.AssetView, group []*asset.Resolved) []settingRow {
 	var rows []settingRow
 	for _, r := range group {
 		at := 0 // where the rows of the next new setting go
-		for _, o := range r.Origins() {
+		origins := r.Origins()
+		a.guess(v, r, origins)
+		for _, o := range origins {
 			same := slices.IndexFunc(rows, func(x settingRow) bool {
 				return x.Name == o.Name && x.Value == o.Value && x.Span.Pos == o.Span.Pos
 			})

@@ -36,7 +36,7 @@ const (
 func (proc) Info() processor.Info {
 	return processor.Info{
 		Name:       "gltf",
-		Version:    1,
+		Version:    2,
 		Summary:    "glTF models, validated, as one .glb with textures beside it",
 		Extensions: []string{".gltf", ".glb"},
 		Settings:   &Settings{Validate: "warn", TextureMips: true, TextureContainer: "ktx2"},
