@@ -386,6 +386,8 @@ func TestMoreProblems(t *testing.T) {
 			[]string{`K1311 ui/b.png: image does not fit on page "x"`}},
 		{"sheet is no size", map[string][]byte{"ui/a.png": dot}, func(s *Settings) { s.Sheets = map[string]string{"*": "0x3"} }, []string{`K1312 : sheet "0x3" is no size`}},
 		{"two scales", map[string][]byte{"ui/a.png": dot}, func(s *Settings) { s.Scale = []float64{1, 2, 1} }, []string{"K1312 : scale 1 is there twice"}},
+		{"too close scales", map[string][]byte{"ui/a.png": dot}, func(s *Settings) { s.Scale = []float64{0.5001, 0.5002} }, []string{"K1312 : scale 0.5 is there twice"}},
+		{"enlarged too much", map[string][]byte{"ui/a.png": fill(5000, 1, red)}, func(s *Settings) { s.Scale = []float64{16} }, []string{"K1303 ui/a.png: image of 5000 x 1 pixels would have 80000 x 16 at this scale"}},
 		{"two ways to turn", map[string][]byte{"ui/a.png": dot}, func(s *Settings) { s.Rotate, s.Exports = true, []string{"libgdx", "json-hash"} }, []string{"K1312 : libGDX turns images counter-clockwise"}},
 		{"glob of pages", map[string][]byte{"ui/a.png": dot}, func(s *Settings) { s.Pages = map[string]string{"[": "x"} }, []string{`K1304 : pattern "["`}},
 		{"name in libGDX", map[string][]byte{"ui/a:b.png": dot}, func(s *Settings) { s.Exports = []string{"libgdx"} }, []string{`K1314 : the name "a:b"`}},

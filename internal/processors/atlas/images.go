@@ -103,8 +103,7 @@ func (c *cutter) cut(img *pixel.Image) error {
 			return err
 		}
 	}
-	c.add(0, c.scaled(img), scaledPatch(patch, c.factor))
-	return nil
+	return c.add(0, img, scaledPatch(patch, c.factor))
 }
 
 // sheet cuts an image into frames, row by row. What does not fill a frame at the right and the bottom is left out, as are frames that
@@ -121,29 +120,44 @@ func (c *cutter) sheet(img *pixel.Image, w, h int) error {
 	c.sizes.Cells = columns * rows
 	for i := range columns * rows {
 		cell := crop(img, i%columns*w, i/columns*h, w, h)
-		if !blank(cell, 0) {
-			c.add(i, c.scaled(cell), nil)
+		if blank(cell, 0) {
+			continue
+		}
+		if err := c.add(i, cell, nil); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (c *cutter) scaled(img *pixel.Image) *pixel.Image {
+func (c *cutter) scaled(img *pixel.Image) (*pixel.Image, error) {
 	if c.factor == 1 {
-		return img
+		return img, nil
+	}
+	w, h := scaleSide(img.Width, c.factor), scaleSide(img.Height, c.factor)
+	if max(w, h) > table.MaxSide || int64(w)*int64(h) > pixel.DefaultLimits().MaxBytes/4 {
+		return nil, &processor.Problem{
+			Code: string(diag.AtlasImageTooBig), Path: c.src.path,
+			Text: fmt.Sprintf("image of %d x %d pixels would have %d x %d at this scale", img.Width, img.Height, w, h),
+			Hint: "use a smaller scale, or make the image smaller",
+		}
 	}
 	f := pixel.Filter{SRGB: c.s.SRGB, Weighted: true}
-	return f.Resize(img, scaleSide(img.Width, c.factor), scaleSide(img.Height, c.factor))
+	return f.Resize(img, w, h), nil
 }
 
 func scaleSide(n int, factor float64) int { return max(1, int(math.Round(float64(n)*factor))) }
 
-// add trims a cut and keeps it. A nine-patch keeps its edges: its corners are counted from them.
-func (c *cutter) add(cell int, img *pixel.Image, patch *table.Patch) {
+// add scales and trims a cut and keeps it. A nine-patch keeps its edges: its corners are counted from them.
+func (c *cutter) add(cell int, img *pixel.Image, patch *table.Patch) error {
+	img, err := c.scaled(img)
+	if err != nil {
+		return err
+	}
 	k := cut{Cell: cell, SourceW: img.Width, SourceH: img.Height, Patch: patch}
 	empty := blank(img, c.plan.trimAlpha)
 	if empty && c.plan.dropBlank {
-		return
+		return nil
 	}
 	if !c.src.patch {
 		k.OffsetX, k.OffsetY, img = trimmed(img, c.plan, empty)
@@ -153,6 +167,7 @@ func (c *cutter) add(cell int, img *pixel.Image, patch *table.Patch) {
 	sum := hashOf(img)
 	c.hashes = append(c.hashes, sum[:]...)
 	c.pixels.Write(img.Pix)
+	return nil
 }
 
 func (c *cutter) write(job processor.Job, scale int) error {

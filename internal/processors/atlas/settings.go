@@ -97,9 +97,10 @@ func (s *Settings) check() error {
 	if s.Rotate && slices.Contains(s.Exports, "bmfont") {
 		return wrongSetting("BMFont has no word for turned glyphs", "turn rotate off")
 	}
-	for i, scale := range s.Scale {
-		if slices.Contains(s.Scale[:i], scale) {
-			return wrongSetting(fmt.Sprintf("scale %g is there twice", scale), "name each scale once")
+	scales := s.scales()
+	for i, scale := range scales {
+		if slices.Contains(scales[:i], scale) {
+			return wrongSetting(fmt.Sprintf("scale %g is there twice", float64(scale)/1000), "name each scale once; there are three digits after the point")
 		}
 	}
 	for _, text := range append(sortedValues(s.Sheets), s.Sheet) {
