@@ -79,6 +79,7 @@ var allowed = map[string]string{
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",
 	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
 
+	"internal/seal":   "x/sys",
 	"internal/setup":  "internal/codec/document internal/diag internal/project",
 	"internal/doctor": "internal/asset internal/build internal/diag internal/engine internal/project internal/source x/sys",
 	"internal/header": "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",

@@ -1,0 +1,12 @@
+package seal
+
+import "golang.org/x/sys/unix"
+
+const (
+	arch     = unix.AUDIT_ARCH_AARCH64
+	callsX32 = 0 // there is no such interface
+	fstatat  = unix.SYS_FSTATAT
+)
+
+// oldCalls are those that only other architectures have: here every call takes a folder.
+var oldCalls []call

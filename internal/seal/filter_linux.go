@@ -1,0 +1,258 @@
+//go:build amd64 || arm64
+
+package seal
+
+import (
+	"runtime"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// call is a system call with a path in it.
+type call struct {
+	number uint32
+	folder int // argument that holds the folder's descriptor, or noFolder
+	path   int // argument that points to the path
+	op     Op
+	flags  int // argument that when looks at
+	when   condition
+}
+
+const noFolder = -1
+
+// condition tells when the filter stops a call. It sees numbers only, no memory.
+type condition uint8
+
+const (
+	always  condition = iota
+	opening           // not opened for writing alone: the outputs, which nobody has to be told of
+	named             // not about an open descriptor: C libraries ask that with AT_EMPTY_PATH and no name, for each file they open
+	foreign           // not the exec of Kiln's own, see place
+)
+
+// calls are all that the watcher sees. creat only writes. open_by_handle_at takes rights that programs do not have.
+var calls = append([]call{
+	{unix.SYS_OPENAT, 0, 1, Read, 2, opening},
+	{unix.SYS_OPENAT2, 0, 1, Read, 0, always}, // its flags are in memory
+	{fstatat, 0, 1, Look, 3, named},
+	{unix.SYS_STATX, 0, 1, Look, 2, named},
+	{unix.SYS_FACCESSAT, 0, 1, Look, 0, always},
+	{unix.SYS_FACCESSAT2, 0, 1, Look, 0, always},
+	{unix.SYS_READLINKAT, 0, 1, Look, 0, always},
+	{unix.SYS_EXECVE, noFolder, 0, Exec, 0, foreign},
+	{unix.SYS_EXECVEAT, 0, 1, Exec, 0, always},
+}, oldCalls...)
+
+// refused are calls by which a program would go round the filter: io_uring opens files and sockets by itself, the others
+// give paths another meaning.
+var refused = []struct {
+	number uint32
+	errno  syscall.Errno
+}{
+	{unix.SYS_IO_URING_SETUP, unix.ENOSYS}, // programs do without: older kernels have none
+	{unix.SYS_CHROOT, unix.EPERM},
+	{unix.SYS_PIVOT_ROOT, unix.EPERM},
+	{unix.SYS_MOUNT, unix.EPERM},
+	{unix.SYS_MOVE_MOUNT, unix.EPERM},
+	{unix.SYS_SETNS, unix.EPERM},
+}
+
+// Offsets in struct seccomp_data, of 64 bits each but for the first two.
+const (
+	atNumber = 0
+	atArch   = 4
+	atPlace  = 8
+	atArgs   = 16
+)
+
+// program is a filter in the language of the classic packet filter. A jump says how many instructions it skips.
+type program []unix.SockFilter
+
+func (p *program) do(code uint16, k uint32) {
+	*p = append(*p, unix.SockFilter{Code: code, K: k})
+}
+
+func (p *program) load(at uint32) { p.do(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, at) }
+func (p *program) ret(k uint32)   { p.do(unix.BPF_RET|unix.BPF_K, k) }
+
+// unless skips n instructions if the loaded number is not k.
+func (p *program) unless(k uint32, n uint8) {
+	*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: k, Jf: n})
+}
+
+func refuse(e syscall.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(e) }
+
+// filter is what a box needs, nil if it needs none.
+func (b Box) filter() program {
+	if !b.Trace && b.Network {
+		return nil
+	}
+	var p program
+	p.load(atArch)
+	p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: arch, Jt: 1})
+	p.ret(unix.SECCOMP_RET_KILL_PROCESS) // a 32-bit program: its calls have other numbers
+	p.load(atNumber)
+	if callsX32 != 0 {
+		p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: callsX32, Jf: 1})
+		p.ret(refuse(unix.ENOSYS))
+	}
+	if !b.Network {
+		p.sockets()
+	}
+	for _, r := range refused {
+		p.unless(r.number, 1)
+		p.ret(refuse(r.errno))
+	}
+	if b.Trace {
+		for _, c := range calls {
+			p.watch(c)
+		}
+	}
+	p.ret(unix.SECCOMP_RET_ALLOW)
+	return p
+}
+
+// sockets allows those between processes of this machine and to its kernel.
+func (p *program) sockets() {
+	p.unless(unix.SYS_SOCKET, 6)
+	p.load(atArgs)
+	p.unless(unix.AF_UNIX, 1)
+	p.ret(unix.SECCOMP_RET_ALLOW)
+	p.unless(unix.AF_NETLINK, 1)
+	p.ret(unix.SECCOMP_RET_ALLOW)
+	p.ret(refuse(unix.EACCES))
+}
+
+// watch stops a call. What is loaded before and after is the call's number.
+func (p *program) watch(c call) {
+	var block program
+	argument := uint32(atArgs + 8*c.flags)
+	switch c.when {
+	case opening:
+		block.load(argument)
+		block.do(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.O_ACCMODE)
+		block.unless(unix.O_WRONLY, 1)
+		block.ret(unix.SECCOMP_RET_ALLOW)
+	case named:
+		block.load(argument)
+		block.unless(unix.AT_EMPTY_PATH, 1)
+		block.ret(unix.SECCOMP_RET_ALLOW)
+	case foreign:
+		block.load(atPlace)
+		block.unless(uint32(place()), 3)
+		block.load(atPlace + 4)
+		block.unless(uint32(place()>>32), 1)
+		block.ret(unix.SECCOMP_RET_ALLOW)
+	}
+	block.ret(unix.SECCOMP_RET_USER_NOTIF)
+	p.unless(c.number, uint8(len(block)))
+	*p = append(*p, block...)
+}
+
+// place is where in Kiln's memory the instruction stands that makes raw system calls, as the kernel tells it.
+//
+// Between fork and exec, Go's own code runs in the new process while its parent waits, and the parent then holds what the garbage
+// collector wants to stop. A watcher that must answer exec would wait for the collector, and that for the
+// parent: for ever. So the filter lets exec through that comes from there. In another program the place would
+// have to be that of the same instruction; then what it execs is seen by the first file it opens.
+//
+// A filter that answers a call with twelve bits of the place as the error's number tells it, whatever Go's
+// internals are called.
+var place = sync.OnceValue(func() uint64 {
+	at := make(chan uint64)
+	go func() { // the thread ends with it, and so does the filter
+		runtime.LockOSThread()
+		var p program
+		for shift := range 2 {
+			for piece := range 3 {
+				p.load(atNumber)
+				p.unless(unix.SYS_GETPPID, 7)
+				p.load(atArgs)
+				p.unless(uint32(3*shift+piece+1), 5)
+				p.load(uint32(atPlace + 4*shift))
+				p.do(unix.BPF_ALU|unix.BPF_RSH|unix.BPF_K, uint32(12*piece))
+				p.do(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xfff)
+				p.do(unix.BPF_ALU|unix.BPF_OR|unix.BPF_K, unix.SECCOMP_RET_ERRNO)
+				p.do(unix.BPF_RET|unix.BPF_A, 0)
+			}
+		}
+		p.ret(unix.SECCOMP_RET_ALLOW)
+		if _, err := p.install(0); err != nil {
+			at <- 0
+			return
+		}
+		var sum uint64
+		for shift := range 2 {
+			for piece := range 3 {
+				_, _, errno := unix.RawSyscall(unix.SYS_GETPPID, uintptr(3*shift+piece+1), 0, 0)
+				sum |= uint64(errno) << (32*shift + 12*piece)
+			}
+		}
+		at <- sum
+	}()
+	return <-at
+})
+
+// install puts the filter on the calling thread.
+func (p program) install(flags uintptr) (listener int, err error) {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return -1, err
+	}
+	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
+}
+
+// landlock refuses the calling thread to write outside of these folders.
+func landlock(version int, writable []string) error {
+	const file = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	rights := uint64(file | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
+		unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER)
+	if version < 3 {
+		rights &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if version < 2 {
+		rights &^= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	rules := unix.LandlockRulesetAttr{Handled_access_fs: rights}
+	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), unsafe.Sizeof(rules.Handled_access_fs), 0)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(int(set))
+	allow := func(path string, rights uint64) error {
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, set, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+		if errno != 0 {
+			return errno
+		}
+		return nil
+	}
+	for _, folder := range writable {
+		if err := allow(folder, rights); err != nil {
+			return err
+		}
+	}
+	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty"} {
+		allow(device, rights&file) // not there in every container
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}

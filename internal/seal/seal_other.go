@@ -1,0 +1,30 @@
+//go:build !linux || (!amd64 && !arm64)
+
+package seal
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// Supported is what this system can do: nothing.
+func Supported() Support {
+	return Support{Trace: fmt.Errorf("%w: %s on %s has no way to", ErrUnsupported, runtime.GOOS, runtime.GOARCH)}
+}
+
+// Tracer watches what was started in a box.
+type Tracer struct{}
+
+// Enter does nothing, and fails if the program is to be traced.
+func (b Box) Enter() (*Tracer, error) {
+	if b.Trace {
+		return nil, Supported().Trace
+	}
+	return &Tracer{}, nil
+}
+
+// Stop is what was seen: nothing.
+func (t *Tracer) Stop() ([]Access, error) { return nil, nil }
+
+// StateOf is never asked for.
+func StateOf(string) State { return State{} }

@@ -1,0 +1,203 @@
+//go:build amd64 || arm64
+
+package seal
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxAccesses is how many different paths one run may look at. Each is kept in the record of the job, some 100 bytes.
+const maxAccesses = 200_000
+
+// Tracer watches what was started in a box.
+type Tracer struct {
+	box      Box
+	thread   int  // in the box; it is Kiln's own
+	quiet    bool // what that one looks at is left out
+	listener int
+	done     chan struct{}
+
+	// Of the watcher, until done is closed.
+	seen     map[seenKey]int // index in accesses
+	accesses []Access
+	err      error
+}
+
+type seenKey struct {
+	path string
+	op   Op
+}
+
+// note records one call. Its error is the end of the trace and not of the watch.
+func (t *Tracer) note(n *notification) error {
+	for i := range calls {
+		if calls[i].number == uint32(n.number) {
+			return t.noteCall(n, &calls[i])
+		}
+	}
+	return fmt.Errorf("system call %d was stopped, and nobody asked for that", n.number)
+}
+
+func (t *Tracer) noteCall(n *notification, c *call) error {
+	path, err := readPath(int(n.pid), uintptr(n.argument[c.path]))
+	if err == nil {
+		path, err = absolute(n, c, path)
+	}
+	if !t.valid(n) { // killed, and what was read may be another process's
+		return nil
+	}
+	switch err {
+	case nil:
+	case unix.EFAULT, unix.ENAMETOOLONG, unix.EBADF, unix.ENOENT: // the call fails with that, too
+		return nil
+	default:
+		return fmt.Errorf("a path of the program cannot be read: %w", err)
+	}
+	if path == "" {
+		return nil // about an open descriptor
+	}
+	return t.add(path, c.op, int(n.pid))
+}
+
+// add records a path, absolute but not clean.
+func (t *Tracer) add(path string, op Op, pid int) error {
+	path = t.direct(path, pid)
+	if path == "" || t.skipped(path) {
+		return nil
+	}
+	state := StateOf(path)
+	if op == Read && state.Dir {
+		op = List
+	}
+	key := seenKey{path, op}
+	if i, again := t.seen[key]; again {
+		if t.accesses[i].State != state {
+			t.accesses[i].State = State{Exists: true, Inode: ^uint64(0)} // no file is like that: it changed while the program ran
+		}
+		return nil
+	}
+	if len(t.accesses) == maxAccesses {
+		return fmt.Errorf("the program looked at more than %d files", maxAccesses)
+	}
+	t.seen[key] = len(t.accesses)
+	t.accesses = append(t.accesses, Access{path, op, state})
+	return nil
+}
+
+// direct removes "." and ".." from a path, as the kernel goes it: ".." leads out of what a link points to. A path through /proc
+// becomes the one that it means.
+func (t *Tracer) direct(path string, pid int) string {
+	clean := filepath.Clean(path)
+	if strings.Contains(path, "..") && clean != path {
+		folder, name := filepath.Split(strings.TrimRight(path, "/"))
+		if real, err := filepath.EvalSymlinks(folder); err == nil {
+			clean = filepath.Join(real, name)
+			if name == ".." || name == "." {
+				clean, _ = filepath.EvalSymlinks(path)
+			}
+		}
+	}
+	if rest, ok := within("/dev/fd", clean); ok {
+		clean = filepath.Join("/proc/self/fd", rest)
+	}
+	if rest, ok := within("/proc", clean); ok {
+		first, _, _ := strings.Cut(rest, "/")
+		if first == "self" || first == "thread-self" {
+			clean = "/proc/" + strconv.Itoa(pid) + strings.TrimPrefix(rest, first)
+		}
+		real, err := filepath.EvalSymlinks(clean)
+		if err != nil {
+			return ""
+		}
+		return real
+	}
+	return clean
+}
+
+// skipped tells whether a path is in what is left out: what the kernel makes up, and the program's own files.
+func (t *Tracer) skipped(path string) bool {
+	for _, folder := range []string{"/proc", "/sys", "/dev"} {
+		if _, ok := within(folder, path); ok {
+			return true
+		}
+	}
+	for _, folder := range t.box.Skip {
+		if _, ok := within(folder, path); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// within is the part of a path below a folder.
+func within(folder, path string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, folder)
+	if !ok || rest != "" && rest[0] != '/' {
+		return "", false
+	}
+	return strings.TrimPrefix(rest, "/"), true
+}
+
+// absolute is a path in a call from the root on.
+func absolute(n *notification, c *call, path string) (string, error) {
+	if strings.HasPrefix(path, "/") {
+		return path, nil
+	}
+	if path == "" && c.op != Exec {
+		return "", nil // of the folder itself, or an error
+	}
+	link := "/proc/" + strconv.Itoa(int(n.pid)) + "/cwd"
+	if c.folder != noFolder {
+		if fd := int32(n.argument[c.folder]); fd != unix.AT_FDCWD {
+			link = "/proc/" + strconv.Itoa(int(n.pid)) + "/fd/" + strconv.Itoa(int(fd))
+		}
+	}
+	folder, err := os.Readlink(link)
+	if err != nil {
+		return "", err.(*os.PathError).Err
+	}
+	if path == "" {
+		return folder, nil
+	}
+	return folder + "/" + path, nil
+}
+
+// readPath reads a path in a process's memory. It goes page by page: what follows the path may not be there.
+func readPath(pid int, at uintptr) (string, error) {
+	var buf [unix.PathMax]byte
+	page := uintptr(os.Getpagesize())
+	for n := 0; n < len(buf); {
+		size := min(int(page-(at+uintptr(n))%page), len(buf)-n, 256)
+		local := []unix.Iovec{{Base: &buf[n], Len: uint64(size)}}
+		got, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: at + uintptr(n), Len: size}}, 0)
+		if err != nil {
+			return "", err
+		}
+		if got == 0 {
+			return "", unix.EFAULT
+		}
+		if i := bytes.IndexByte(buf[n:n+got], 0); i >= 0 {
+			return string(buf[:n+i]), nil
+		}
+		n += got
+	}
+	return "", unix.ENAMETOOLONG
+}
+
+// StateOf looks at a file, links followed.
+func StateOf(path string) State {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return State{}
+	}
+	s := State{Exists: true, Dir: st.Mode&unix.S_IFMT == unix.S_IFDIR, Device: uint64(st.Dev), Inode: st.Ino}
+	s.Size, s.Written, s.Moved = st.Size, st.Mtim.Nano(), st.Ctim.Nano()
+	return s
+}
