@@ -382,6 +382,7 @@ func TestMoreProblems(t *testing.T) {
 			[]string{"K1308 ui/pack.json: maxWidth cannot be big", "K1308 ui/pack.json: pot cannot be 3", "K1308 ui/b/pack.json:"}},
 		{"no settings", map[string][]byte{"ui/a.png": dot, "ui/pack.json": []byte("7")}, func(*Settings) {}, []string{"K1308 ui/pack.json: it holds no settings"}},
 		{"small sheet", map[string][]byte{"ui/a.png": dot}, func(s *Settings) { s.Sheet = "2x1" }, []string{"K1310 ui/a.png: sheet of 1 x 1 pixels is smaller than one of its frames of 2 x 1"}},
+		{"too many cells", map[string][]byte{"ui/a.png": fill(300, 300, red)}, func(s *Settings) { s.Sheet = "1x1" }, []string{"K1310 ui/a.png: sheet of 300 x 300 pixels has 90000 frames of 1 x 1, more than 65535"}},
 		{"crowded", map[string][]byte{"ui/a.png": fill(8, 8, red), "ui/b.png": fill(8, 8, blue)}, func(s *Settings) { s.MaxSize, s.Pages = 8, map[string]string{"*": "x"} },
 			[]string{`K1311 ui/b.png: image does not fit on page "x"`}},
 		{"sheet is no size", map[string][]byte{"ui/a.png": dot}, func(s *Settings) { s.Sheets = map[string]string{"*": "0x3"} }, []string{`K1312 : sheet "0x3" is no size`}},

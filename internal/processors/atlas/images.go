@@ -106,6 +106,9 @@ func (c *cutter) cut(img *pixel.Image) error {
 	return c.add(0, img, scaledPatch(patch, c.factor))
 }
 
+// maxCells of a sheet: frames have numbers of 16 bits.
+const maxCells = math.MaxUint16
+
 // sheet cuts an image into frames, row by row. What does not fill a frame at the right and the bottom is left out, as are frames that
 // are transparent all over.
 func (c *cutter) sheet(img *pixel.Image, w, h int) error {
@@ -114,6 +117,13 @@ func (c *cutter) sheet(img *pixel.Image, w, h int) error {
 		return &processor.Problem{
 			Code: string(diag.AtlasSheet), Path: c.src.path,
 			Text: fmt.Sprintf("sheet of %d x %d pixels is smaller than one of its frames of %d x %d", img.Width, img.Height, w, h),
+			Hint: `correct "sheet" or "sheets", or leave the image out of it`,
+		}
+	}
+	if columns*rows > maxCells {
+		return &processor.Problem{
+			Code: string(diag.AtlasSheet), Path: c.src.path,
+			Text: fmt.Sprintf("sheet of %d x %d pixels has %d frames of %d x %d, more than %d", img.Width, img.Height, columns*rows, w, h, maxCells),
 			Hint: `correct "sheet" or "sheets", or leave the image out of it`,
 		}
 	}
