@@ -80,6 +80,7 @@ var allowed = map[string]string{
 	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
 
 	"internal/seal":   "x/sys",
+	"internal/script": "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor starlark",
 	"internal/setup":  "internal/codec/document internal/diag internal/project",
 	"internal/doctor": "internal/asset internal/build internal/diag internal/engine internal/project internal/source x/sys",
 	"internal/header": "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",
@@ -98,6 +99,7 @@ var modules = map[string]string{
 	"go-toml":          "github.com/pelletier/go-toml/v2",
 	"jsonschema":       "github.com/santhosh-tekuri/jsonschema/v6",
 	"pflag":            "github.com/spf13/pflag",
+	"starlark":         "go.starlark.net",
 	"uuid":             "github.com/google/uuid",
 	"x/image":          "golang.org/x/image",
 	"x/sys":            "golang.org/x/sys",

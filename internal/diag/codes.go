@@ -182,3 +182,30 @@ const (
 	LimitLow         Code = "K0248" // of open files, of watched folders
 	NothingKnown     Code = "K0249" // of what was asked for: no asset, file or key
 )
+
+// Scripts (K1450..K1469).
+const (
+	ScriptSyntax      Code = "K1450" // not Starlark, or an unknown name
+	ScriptLoad        Code = "K1451" // a script or a module that is missing, out of the project, in a ring, too large
+	ScriptDeclaration Code = "K1452" // processor() and process(job)
+	ScriptError       Code = "K1453" // while it ran
+	ScriptFailed      Code = "K1454" // what the script says is wrong with a source file
+	ScriptWarning     Code = "K1455" // what the script warns of
+	ScriptPrint       Code = "K1456"
+	ScriptLimit       Code = "K1457" // steps, memory, the size of a value
+	ScriptTime        Code = "K1458"
+)
+
+// Processors in WebAssembly (K1550..K1569).
+const (
+	WasmModule    Code = "K1550" // no module, or one that cannot be a processor
+	WasmImport    Code = "K1551" // it imports what a processor cannot have
+	WasmInfo      Code = "K1552" // it describes itself wrongly
+	WasmGoMissing Code = "K1553" // no Go toolchain to compile it with
+	WasmGoBuild   Code = "K1554" // the Go toolchain could not compile it
+	WasmTrap      Code = "K1555" // it crashed or ended itself
+	WasmTimeout   Code = "K1556"
+	WasmMemory    Code = "K1557" // it crashed with no memory left
+	WasmAbuse     Code = "K1558" // a call that breaks the interface's rules: a bad pointer, a closed handle
+	WasmFailed    Code = "K1559" // it says that the job failed, and not why
+)

@@ -1,0 +1,210 @@
+// Package script makes processors of Starlark scripts that a project brings along.
+//
+// Its rules: a script sees the world through its Job alone, so there is no clock, no file, no network and no randomness but a
+// seeded one. All that it loads is part of its fingerprint. A module is executed once, at [Load], and frozen; jobs call its
+// function `process` on threads of their own, side by side. Whatever a script does, the worst that happens is that its job fails:
+// steps, memory and time have limits (see guard.go), and messages show the place in the script, the calls that led there, and the asset.
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// runner is part of every fingerprint. It is raised when this package gives the same script another meaning.
+const runner = "1"
+
+// Interpreter is the version of go.starlark.net, which is part of every fingerprint, too.
+const Interpreter = "v0.0.0-20260908191801-89a6a09411d5"
+
+// Limits of scripts.
+const (
+	MaxSource  = 256 << 10        // bytes of one module: the parser's depth, and so its stack, is bounded by it
+	MaxModules = 256              // that one script loads
+	MaxSteps   = 1_000_000_000    // of one job: half a minute at least
+	MaxMemory  = int64(1) << 30   // bytes that one job may have taken while Kiln as a whole has grown by as much
+	loadSteps  = 2_000_000        // of all modules together: what they nest is frozen recursively
+	patience   = 5 * time.Second  // for a script that does not stop after its time, before it is left to itself
+	Timeout    = 10 * time.Minute // of one job, if nothing else is said
+)
+
+// ErrMoment is wrapped by a failure that is due to the moment and not to the input: the job took too long, or too much memory.
+var ErrMoment = errors.New("due to the moment, not to the input")
+
+// Script is a loaded script. It is a [processor.Processor].
+type Script struct {
+	info    processor.Info
+	code    digest.Hash
+	sources map[string][]byte // of all modules, by path from the project folder
+	process *starlark.Function
+
+	// Steps, Memory and Timeout are limits of one job; [Load] sets them to MaxSteps, MaxMemory and Timeout. They are set before the first job.
+	Steps   uint64
+	Memory  int64
+	Timeout time.Duration
+}
+
+// Load reads and executes the script at path, relative to the project folder, and all that it loads. The error is a [diag.List].
+func Load(projectDir, path string) (*Script, error) {
+	root, err := os.OpenRoot(projectDir)
+	if err != nil {
+		return nil, diag.List{diag.Errorf(diag.ScriptLoad, diag.Pos{File: path}, "the project's folder cannot be read: %v", err)}
+	}
+	defer root.Close()
+	l := newLoader(root)
+	s := &Script{sources: l.sources, Steps: MaxSteps, Memory: MaxMemory, Timeout: Timeout}
+	globals, err := l.load(path, nil)
+	if err == nil {
+		err = s.declare(path, globals, l.declared)
+	}
+	if err != nil {
+		return nil, l.messages(err)
+	}
+	s.code = l.fingerprint(path)
+	return s, nil
+}
+
+// Info describes the processor as the script declares it.
+func (s *Script) Info() processor.Info { return s.info }
+
+// Fingerprint is the hash of the script, of all that it loads, and of what runs it.
+func (s *Script) Fingerprint() string { return s.code.String() }
+
+// Rename sets what the project file says of the processor: zero values leave what the script says.
+func (s *Script) Rename(name, summary string, version int, extensions []string, folder bool) {
+	if name != "" {
+		s.info.Name = name
+	}
+	if summary != "" {
+		s.info.Summary = summary
+	}
+	if version > 1 {
+		s.info.Version = version
+	}
+	if extensions != nil {
+		s.info.Extensions = extensions
+	}
+	s.info.Folder = s.info.Folder || folder
+}
+
+// declare takes what the script declared.
+func (s *Script) declare(path string, globals starlark.StringDict, declared []*declaration) error {
+	switch {
+	case len(declared) == 0:
+		return diag.Errorf(diag.ScriptDeclaration, diag.Pos{File: path}, "the script declares no processor").
+			WithHint(`write processor(%q, extensions = [".map"])`, strings.TrimSuffix(filepath.Base(path), ".star"))
+	case len(declared) > 1:
+		return at(diag.ScriptDeclaration, declared[1].pos, "the script declares a second processor").WithHint("a script makes one; let two scripts load what they share")
+	}
+	fn, ok := globals["process"].(*starlark.Function)
+	if !ok {
+		return at(diag.ScriptDeclaration, declared[0].pos, "the script has no function %q", "process").WithHint("write def process(job): ...")
+	}
+	if fn.NumParams() != 1 || fn.HasVarargs() || fn.HasKwargs() {
+		return at(diag.ScriptDeclaration, fn.Position(), "the function %q takes one argument", "process").WithHint("write def process(job): ...")
+	}
+	s.process, s.info = fn, declared[0].info
+	return nil
+}
+
+// Process runs the script's function `process`.
+func (s *Script) Process(ctx context.Context, job processor.Job) error {
+	g := newGuard(s.Steps, s.Memory)
+	j := &jobValue{job: job, script: s}
+	thread := &starlark.Thread{Name: job.Asset().ID, Print: j.print}
+	g.attach(thread)
+	thread.SetLocal(jobKey, j)
+
+	timed, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	defer context.AfterFunc(timed, func() { thread.Cancel(timeIsUp) })()
+
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- diag.Errorf(diag.Internal, diag.Pos{File: s.process.Position().Filename()}, "the interpreter panicked: %v", p)
+			}
+		}()
+		_, err := starlark.Call(thread, s.process, starlark.Tuple{j}, nil)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return s.explain(timed, j, err)
+	case <-timed.Done():
+	}
+	// Between two steps the thread sees that it is cancelled; a single built-in, or a look at the world, may take longer.
+	left := time.NewTimer(patience)
+	defer left.Stop()
+	select {
+	case err := <-done:
+		return s.explain(timed, j, err)
+	case <-left.C:
+		j.ended.Store(true)
+		return s.tooLong(timed, j)
+	}
+}
+
+// timeIsUp is the reason that a thread is cancelled with.
+const timeIsUp = "its time is up"
+
+func (s *Script) tooLong(ctx context.Context, j *jobValue) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ctx.Err()
+	}
+	m := diag.Errorf(diag.ScriptTime, diag.Pos{File: s.process.Position().Filename()}, "the script took longer than %v", s.Timeout).
+		WithHint("raise `timeout` of the processor in kiln.toml if it needs that long")
+	j.note(m)
+	return fmt.Errorf("%w: %w", m, ErrMoment)
+}
+
+// explain puts what became of a call into a message: where in the script, by which calls, for which asset.
+func (s *Script) explain(ctx context.Context, j *jobValue, err error) error {
+	j.ended.Store(true)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil && strings.Contains(err.Error(), timeIsUp) {
+		return s.tooLong(ctx, j)
+	}
+	var told *jobError
+	if errors.As(err, &told) && !told.missing() {
+		return told.err // the job has words of its own for it
+	}
+	var failed *failure
+	if errors.As(err, &failed) {
+		return &failed.problem
+	}
+	m := evalMessage(err, s.sources)
+	var limit *limitError
+	if errors.As(err, &limit) {
+		m.Code, m.Hint = diag.ScriptLimit, limit.hint
+	}
+	if told != nil {
+		m.Code = diag.SourceMissing
+		m.WithHint("put the file there, or ask job.exists(path) first")
+	}
+	j.note(m)
+	if limit != nil && limit.moment {
+		return fmt.Errorf("%w: %w", m, ErrMoment)
+	}
+	return m
+}
+
+// at is a message at a place in a script.
+func at(code diag.Code, pos syntax.Position, format string, args ...any) *diag.Message {
+	return diag.Errorf(code, diag.Pos{File: pos.Filename(), Line: int(pos.Line), Column: int(pos.Col)}, format, args...)
+}
