@@ -23,6 +23,7 @@ var allowed = map[string]string{
 	".":                    "internal/build internal/cli internal/diag internal/processors internal/project processor",
 	"bench":                "",
 	"bench/atlases":        "internal/packing",
+	"bench/textures":       "internal/codec/astc internal/codec/bcn internal/codec/block internal/codec/bptc internal/codec/etc2 internal/pixel",
 	"cmd/kiln":             ".",
 	"examples/knights/gen": "",
 
@@ -41,7 +42,7 @@ var allowed = map[string]string{
 	"internal/state":     "internal/digest internal/engine internal/source",
 	"internal/contentdb": "internal/diag internal/digest processor zombiezen-sqlite",
 	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/engine " +
-		"internal/project internal/settings internal/source internal/state processor doublestar flock uuid x/sys",
+		"internal/project internal/script internal/settings internal/source internal/state processor doublestar flock uuid x/sys",
 	"internal/command": "internal/diag internal/digest processor doublestar x/sys",
 
 	"internal/codec/astc":           "internal/codec/block",

@@ -1,0 +1,237 @@
+// Command textures measures how well and how fast Kiln encodes textures, beside other encoders, and prints a table:
+//
+//	go run ./bench/textures [-photo FILE] [-corpus DIR] [-runs N]
+//
+// There are two sets of pictures: a photograph, and every picture of exactly 1024 x 1024 in a folder of real game content. Without
+// a photograph there is one that is made from a seed, and its figures say nothing about photographs: the targets do not hold for it.
+//
+// The peers are what Debian has: astcenc, and libsquish by way of peers/squish.cpp, which is compiled if g++ and libsquish-dev are
+// there. What they write is decoded by Kiln, whose decoders give what theirs do (internal/texture/judge_test.go). A peer that is not
+// installed is named and left out.
+//
+// Seconds are the median of the runs of the photograph, or those of all textures of games once: by the clock on all cores, and of
+// processor time, which other programs on the machine disturb less.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/codec/block"
+	"github.com/kiln-pipeline/kiln/internal/pixel"
+)
+
+func main() {
+	photo := flag.String("photo", "", "a photograph, at least 1024 x 1024; the middle of a larger one is taken")
+	corpus := flag.String("corpus", os.Getenv("KILN_CORPUS"), "folder of real content")
+	runs := flag.Int("runs", 3, "runs of the photograph, of which the median is printed; textures of games, of which there are more, are encoded once")
+	only := flag.String("only", "", "only formats whose name begins so: \"ASTC\"")
+	flag.Parse()
+	if err := run(os.Stdout, *photo, *corpus, *only, max(1, *runs)); err != nil {
+		fmt.Fprintln(os.Stderr, "textures:", err)
+		os.Exit(1)
+	}
+}
+
+func run(w io.Writer, photo, corpus, only string, runs int) error {
+	sets, err := picturesOf(photo, corpus)
+	if err != nil {
+		return err
+	}
+	p, err := findPeers()
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	for _, missing := range p.missing {
+		fmt.Fprintf(w, "Not taking part: %s\n", missing)
+	}
+	fmt.Fprintf(w, "%d cores, load %s before; median of %d runs of the photograph.\n", runtime.NumCPU(), load(), runs)
+	for _, s := range sets {
+		if len(s.pictures) > 1 {
+			runs = 1
+		}
+		fmt.Fprintf(w, "\n%s:\n\n| format | encoder | dB | | seconds | CPU | against the peer | target | |\n|---|---|---|---|---|---|---|---|---|\n", s.name)
+		for _, c := range codecs {
+			if !strings.HasPrefix(c.name, only) {
+				continue
+			}
+			if err := s.table(w, c, p, runs); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+		}
+		if only == "" {
+			s.mips(w, runs)
+		}
+	}
+	fmt.Fprintf(w, "\nLoad %s after.\n", load())
+	return nil
+}
+
+// table prints the rows of a format: the peer's and Kiln's.
+func (s *set) table(w io.Writer, c codec, p *peers, runs int) error {
+	channels := c.channels
+	if c.name == "BC7" && s.opaque() {
+		channels = 3 // alpha without an error would flatter it
+	}
+	var theirs [3]result // for each quality
+	for _, q := range []block.Quality{block.Fast, block.Normal, block.Best} {
+		name, encode := p.of(c, q)
+		if encode == nil {
+			continue
+		}
+		if q == block.Best && name == theirs[block.Normal].name {
+			theirs[q] = theirs[block.Normal]
+			continue
+		}
+		r, err := s.measure(c, channels, runs, encode)
+		if err != nil {
+			return err
+		}
+		r.name = name
+		theirs[q] = r
+		fmt.Fprintf(w, "| %s | %s | %.2f | %s | %.3f | %.3f | | | |\n", c.name, name, r.db, "RGBA"[:channels], r.wall, r.cpu)
+	}
+	for q, name := range []string{"fast", "normal", "best"} {
+		o := block.Options{Quality: block.Quality(q), Workers: runtime.NumCPU()}
+		r, err := s.measure(c, channels, runs, func(p *picture) ([]byte, spent, error) {
+			var data []byte
+			var err error
+			t := timed(func() { data, err = c.encode(p, o) })
+			return data, t, err
+		})
+		if err != nil {
+			return err
+		}
+		ratio := ""
+		if t := theirs[q]; t.cpu > 0 {
+			ratio = fmt.Sprintf("%+.2f dB, %.2f of the CPU of %s", r.db-t.db, r.cpu/t.cpu, t.name)
+		}
+		var want, verdict string
+		if s.photo {
+			want, verdict = c.targets[q].judge(r, theirs[q])
+		}
+		fmt.Fprintf(w, "| %s | **Kiln %s** | %.2f | %s | %.3f | %.3f | %s | %s | %s |\n", c.name, name, r.db, "RGBA"[:channels], r.wall, r.cpu, ratio, want, verdict)
+	}
+	return nil
+}
+
+// mips prints the time that all smaller levels take, the way colours are averaged.
+func (s *set) mips(w io.Writer, runs int) {
+	f := pixel.Filter{SRGB: true, Weighted: true, Workers: runtime.NumCPU()}
+	var all []spent
+	for range max(runs, 9) { // short, and easily disturbed
+		t := timed(func() {
+			for _, p := range s.pictures {
+				f.Mips(p.image)
+			}
+		})
+		all = append(all, t)
+	}
+	r := result{spent: median(all)}
+	var want, verdict string
+	if s.photo {
+		want, verdict = target{seconds: 0.02}.judge(r, result{})
+	}
+	fmt.Fprintf(w, "| mips | **Kiln** | | RGBA | %.3f | %.3f | | %s | %s |\n", r.wall, r.cpu, want, verdict)
+}
+
+// spent is seconds.
+type spent struct{ wall, cpu float64 }
+
+// result is what an encoder did with a set.
+type result struct {
+	name string
+	db   float64
+	spent
+}
+
+// target is what is asked of an encoder for a photograph of 1024 x 1024 on two cores; zeros ask nothing.
+type target struct{ db, seconds float64 }
+
+// judge tells what was asked, and whether it was held. Photographs differ by many dB: whether the peer reaches the same figure with
+// this one is part of the answer.
+func (t target) judge(r, peer result) (want, verdict string) {
+	if t == (target{}) {
+		return "", ""
+	}
+	want = fmt.Sprintf("≤ %g s", t.seconds)
+	if t.db > 0 {
+		want = fmt.Sprintf("≥ %.1f dB, %s", t.db, want)
+	}
+	switch {
+	case r.db < t.db && r.cpu/2 > t.seconds:
+		return want, "both missed"
+	case r.db < t.db && peer.name != "" && peer.db < t.db:
+		return want, "dB missed, and by the peer, too"
+	case r.db < t.db:
+		return want, "dB missed"
+	case r.wall <= t.seconds:
+		return want, "held"
+	case r.cpu/2 <= t.seconds:
+		return want, "held by half its CPU time"
+	}
+	return want, "time missed"
+}
+
+// measure encodes all pictures a number of times. The mean error is that over all pixels of the set.
+func (s *set) measure(c codec, channels, runs int, encode func(*picture) ([]byte, spent, error)) (result, error) {
+	var all []spent
+	var squares, values float64
+	for n := range runs {
+		var sum spent
+		for i := range s.pictures {
+			p := &s.pictures[i]
+			data, t, err := encode(p)
+			if err != nil {
+				return result{}, err
+			}
+			sum.wall += t.wall
+			sum.cpu += t.cpu
+			if n > 0 {
+				continue
+			}
+			got, err := c.decode(data, p.image.Width, p.image.Height)
+			if err != nil {
+				return result{}, err
+			}
+			squares += squaredError(got, p.image.Pix, channels)
+			values += float64(len(got) / 4 * channels)
+		}
+		all = append(all, sum)
+	}
+	return result{db: decibels(squares, values), spent: median(all)}, nil
+}
+
+func timed(work func()) spent {
+	runtime.GC() // what was before is not to be paid now
+	start, used := time.Now(), cpu()
+	work()
+	return spent{time.Since(start).Seconds(), (cpu() - used).Seconds()}
+}
+
+// median is that of each column by itself.
+func median(all []spent) spent {
+	var wall, cpu []float64
+	for _, s := range all {
+		wall, cpu = append(wall, s.wall), append(cpu, s.cpu)
+	}
+	slices.Sort(wall)
+	slices.Sort(cpu)
+	return spent{wall[len(wall)/2], cpu[len(cpu)/2]}
+}
+
+// load is the load average of the machine, where it tells.
+func load() string {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(data))[:3], " ")
+}
