@@ -16,7 +16,6 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/kiln-pipeline/kiln/internal/command"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/project"
@@ -69,13 +68,8 @@ func Open(cfg Config) (*Project, error) {
 		return nil, l
 	}
 	p.Project, p.warnings = pf, l
-	for i := range pf.Processors {
-		c := &pf.Processors[i]
-		pr, code, err := p.custom(c)
-		if err != nil {
-			return nil, commandErrors(c, err)
-		}
-		p.own = append(p.own, p.install(pr, code))
+	if l := p.customs(); len(l) > 0 {
+		return nil, l
 	}
 	return p, nil
 }
@@ -85,42 +79,6 @@ func (p *Project) install(pr processor.Processor, code string) processor.Info {
 	fp := digest.Build("processor").Str("contract", fmt.Sprint(contractVersion)).Str("name", info.Name).Str("version", fmt.Sprint(info.Version)).Str("code", code).Sum()
 	p.procs[info.Name] = &installed{Processor: pr, info: info, fingerprint: fp}
 	return info
-}
-
-// custom makes the processor that the project file declares, and tells what its declaration hashes to.
-func (p *Project) custom(c *project.CustomProcessor) (processor.Processor, string, error) {
-	cc := command.Config{
-		Name: c.Name, Summary: c.Summary, Version: c.Version, Command: c.Command, Extensions: c.Extensions, Folder: c.Folder,
-		Output: c.Output, Outputs: map[string]string{}, Timeout: c.Timeout, Memory: c.Memory, Env: c.Env,
-	}
-	for _, o := range c.Outputs {
-		cc.Outputs[o.Name] = o.Extension
-	}
-	for _, in := range c.Inputs {
-		cc.Inputs = append(cc.Inputs, in.Text)
-	}
-	for _, s := range c.Settings {
-		cc.Settings = append(cc.Settings, command.Setting{Name: s.Name, Default: s.Default, Doc: s.Doc})
-	}
-	cc.Roots, _ = p.roots()
-	pr, err := command.New(cc)
-	return pr, cc.Fingerprint(), err
-}
-
-// commandErrors points at what cannot work in the declaration of a command.
-func commandErrors(c *project.CustomProcessor, err error) diag.List {
-	var l diag.List
-	for _, e := range joined(err) {
-		var ce *command.ConfigError
-		if !errors.As(e, &ce) {
-			l = append(l, c.Span.Errorf(diag.BadValue, "processor %q: %v", c.Name, e))
-			continue
-		}
-		m := c.Place(ce.Key, ce.Index).Errorf(ce.Code, "processor %q: %s", c.Name, ce.Text)
-		m.Hint = ce.Hint
-		l = append(l, m)
-	}
-	return l
 }
 
 // joined takes apart what errors.Join made.

@@ -1,7 +1,9 @@
 package project
 
 import (
+	"io/fs"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,9 +13,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/settings"
 )
 
-// CustomProcessor is a processor of the project's own: one of Script, Wasm and Command is given.
+// CustomProcessor is a processor of the project's own: one of Script, Wasm, WasmGo and Command is given.
 type CustomProcessor struct {
-	Name       string
+	Name       string // "": a script says it
 	Summary    string
 	Version    int      // raised to run every job again when Kiln cannot know that the output changes
 	Folder     bool     // its assets are folders
@@ -21,11 +23,14 @@ type CustomProcessor struct {
 
 	Script  string   // path of a Starlark script, relative to the project folder
 	Wasm    string   // path of a WebAssembly module, relative to the project folder
+	WasmGo  string   // folder of a Go package that is compiled to one, relative to the project folder
 	Command []string // program and arguments with {in}, {out} and so on; no shell
 
 	Output  string         // extension of the main product; "" keeps the source's own name
 	Outputs []CustomOutput // further products, in the order of the file
 	Inputs  []Pattern      // globs from the source root: what it may read besides the asset
+	Reads   string         // how a command's inputs become known if not by these globs: "traced" or "depfile"
+	Network bool           // a command may talk to other machines
 	Timeout time.Duration  // 0: not given
 	Memory  int64          // bytes that one run needs, until one was measured; 0: not given
 	Env     []string       // names of environment variables that it gets
@@ -74,7 +79,7 @@ func (d *decoder) processors(e *settings.Entry) []CustomProcessor {
 	var list []CustomProcessor
 	seen, extensions := names{}, names{}
 	d.tables(e, func(t *settings.Table) {
-		if p := d.processor(t, seen, extensions); p.Name != "" {
+		if p := d.processor(t, seen, extensions); p.Name != "" || p.Script != "" {
 			list = append(list, p)
 		}
 	})
@@ -82,9 +87,13 @@ func (d *decoder) processors(e *settings.Entry) []CustomProcessor {
 }
 
 func (d *decoder) processor(t *settings.Table, seen, extensions names) CustomProcessor {
-	p := CustomProcessor{Version: 1, Span: t.Span, CommandSpan: t.Span, table: t}
+	p := CustomProcessor{Version: 1, Span: t.Span, NameSpan: t.Span, CommandSpan: t.Span, table: t}
+	nameless := `name = "tilemap"`
+	if t.Get("script") != nil {
+		nameless = "" // the script says its name
+	}
 	d.keys(t, "a processor", []key{
-		{name: "name", missing: `name = "tilemap"`, take: func(e *settings.Entry) {
+		{name: "name", missing: nameless, take: func(e *settings.Entry) {
 			p.NameSpan = e.Value.Span
 			switch s := d.str(e); {
 			case s == "none":
@@ -97,8 +106,8 @@ func (d *decoder) processor(t *settings.Table, seen, extensions names) CustomPro
 		{name: "version", take: func(e *settings.Entry) { p.Version = int(d.integer(e, 1, math.MaxInt32)) }},
 		{name: "folder", take: func(e *settings.Entry) { p.Folder = d.boolean(e) }},
 		{name: "extensions", take: func(e *settings.Entry) { p.Extensions = d.extensions(e, extensions) }},
-		{name: "script", take: func(e *settings.Entry) { p.Script = d.str(e); d.later(e) }},
-		{name: "wasm", take: func(e *settings.Entry) { p.Wasm = d.str(e); d.later(e) }},
+		{name: "script", take: func(e *settings.Entry) { p.Script = d.inProject(e.Value, e.Key) }},
+		{name: "wasm", take: func(e *settings.Entry) { d.wasm(e, &p) }},
 		{name: "command", take: func(e *settings.Entry) {
 			p.CommandSpan = e.Value.Span
 			p.Command = d.strs(e, commandHint[len("write command = "):])
@@ -108,7 +117,8 @@ func (d *decoder) processor(t *settings.Table, seen, extensions names) CustomPro
 		}},
 		{name: "output", take: func(e *settings.Entry) { p.Output = d.extension(e.Value, e.Key) }},
 		{name: "outputs", take: func(e *settings.Entry) { p.Outputs = d.outputs(e) }},
-		{name: "inputs", take: func(e *settings.Entry) { p.Inputs = d.patterns(e, `["shaders/include/*.glsl"]`) }},
+		{name: "inputs", take: func(e *settings.Entry) { d.inputs(e, &p) }},
+		{name: "network", take: func(e *settings.Entry) { p.Network = d.boolean(e) }},
 		{name: "timeout", take: func(e *settings.Entry) { p.Timeout = d.duration(e) }},
 		{name: "memory", take: func(e *settings.Entry) { p.Memory = d.size(e) }},
 		{name: "env", take: func(e *settings.Entry) { p.Env = d.strs(e, `["SDK_HOME"]`) }},
@@ -118,10 +128,57 @@ func (d *decoder) processor(t *settings.Table, seen, extensions names) CustomPro
 	return p
 }
 
-// later refuses the ways to add a processor that this version does not have yet.
-func (d *decoder) later(e *settings.Entry) {
-	d.add(e.Span.Errorf(diag.NotSupported, "a processor by %q is not supported in this version of Kiln", e.Key).
-		WithHint(`use command = ["tool", "{in}", "{out}"]`))
+// wasm takes the path of a module, or { go = "folder" }.
+func (d *decoder) wasm(e *settings.Entry, p *CustomProcessor) {
+	if e.Kind != settings.Inner {
+		p.Wasm = d.inProject(e.Value, e.Key)
+		return
+	}
+	d.keys(e.Table, "a module's source", []key{
+		{name: "go", missing: `go = "tools/voxel"`, take: func(e *settings.Entry) { p.WasmGo = d.inProject(e.Value, e.Key) }},
+	})
+}
+
+// inProject takes a path relative to the project folder that does not lead out of it.
+func (d *decoder) inProject(v *settings.Value, name string) string {
+	s := d.strValue(v, name)
+	if s == "" {
+		return ""
+	}
+	p := path.Clean(s)
+	switch bad := !fs.ValidPath(p) || p == "." || strings.ContainsAny(s, `\:`); {
+	case bad && strings.Contains(s, `\`):
+		d.bad(v, "write "+strconv.Quote(strings.ReplaceAll(s, `\`, "/")), "%q has backslashes", s)
+		return ""
+	case bad:
+		d.bad(v, `write it relative to kiln.toml, like "tools/tilemap.star"`, "%q is not a path in the project", s)
+		return ""
+	}
+	return p
+}
+
+// says are the keys that mean something only for one way to make a processor; others may stand beside any.
+var says = map[string]string{
+	"output": "command", "outputs": "command", "inputs": "command", "env": "command", "settings": "command",
+}
+
+// inputs takes globs, or how it becomes known without them what a command reads.
+func (d *decoder) inputs(e *settings.Entry, p *CustomProcessor) {
+	if e.Value.Kind != settings.String {
+		p.Inputs = d.patterns(e, `["shaders/include/*.glsl"]`)
+		return
+	}
+	switch s := e.Value.Str; s {
+	case "declared":
+	case "traced", "depfile":
+		p.Reads = s
+	default:
+		m := e.Value.Span.Errorf(diag.BadValue, "%q is no way to know inputs", s)
+		if m.Hint = diag.DidYouMean(s, []string{"traced", "depfile", "declared"}); m.Hint == "" {
+			m.Hint = `a list of globs, "traced" or "depfile"`
+		}
+		d.add(m)
+	}
 }
 
 func (d *decoder) oneWay(t *settings.Table) {
@@ -136,6 +193,13 @@ func (d *decoder) oneWay(t *settings.Table) {
 		d.add(t.Span.Errorf(diag.MissingKey, "a processor needs a key %q", "command").WithHint("%s", commandHint))
 	case len(ways) > 1:
 		d.add(ways[1].Span.Errorf(diag.BadValue, "a processor has %q or %q, not both", ways[0].Key, ways[1].Key).WithHint("remove one"))
+	default:
+		for i := range t.Entries {
+			e := &t.Entries[i]
+			if way := says[e.Key]; way != "" && way != ways[0].Key {
+				d.add(e.Span.Errorf(diag.BadValue, "%q is for processors by %q", e.Key, way).WithHint("remove it: a %s says that itself", ways[0].Key))
+			}
+		}
 	}
 }
 

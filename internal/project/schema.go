@@ -147,21 +147,28 @@ func customSchema() object {
 	o := closed("A processor of the project's own.", object{
 		"name":       object{"$ref": "#/$defs/name", "description": "How rules call it."},
 		"extensions": object{"type": "array", "items": object{"type": "string", "pattern": `^\.[^A-Z/\\]+$`}, "description": "Extensions it is the default processor for."},
-		"script":     text("A Starlark script. Not in this version."),
-		"wasm":       text("A WebAssembly module. Not in this version."),
-		"command":    object{"type": "array", "minItems": 1, "items": object{"type": "string", "minLength": 1}, "description": "A program and its arguments: {in}, {out} and others are replaced. No shell."},
-		"output":     text("Extension of the main product. Without it, the product keeps the file's name."),
-		"outputs":    object{"type": "object", "propertyNames": ref("name"), "additionalProperties": object{"type": "string"}, "description": "Extensions of further products by name."},
-		"inputs":     object{"type": "array", "items": ref("glob"), "description": "What the program may read besides the asset."},
-		"summary":    text("A line for `kiln processors`."),
-		"version":    object{"type": "integer", "minimum": 1, "description": "Raise it to run every job again when Kiln cannot know that the output changes."},
-		"folder":     object{"type": "boolean", "description": "Its assets are folders."},
-		"timeout":    text(`How long it may run: "90s", "2m".`),
-		"memory":     object{"type": []string{"string", "integer"}, "description": `What one run needs, until one was measured: "512MiB".`},
-		"env":        texts("Environment variables that it gets."),
-		"settings":   object{"type": "object", "description": "Settings that rules may give: name = default, or name = { default, type, doc }."},
-	}, "name")
-	o["oneOf"] = []object{{"required": []string{"script"}}, {"required": []string{"wasm"}}, {"required": []string{"command"}}}
+		"script":     text("A Starlark script, by its path in the project."),
+		"wasm": object{
+			"anyOf":       []object{{"type": "string", "minLength": 1}, closed("A Go package that is compiled to a module.", object{"go": text("Its folder in the project.")}, "go")},
+			"description": `A WebAssembly module, by its path in the project, or { go = "folder" } of a Go package that is compiled to one.`,
+		},
+		"command":  object{"type": "array", "minItems": 1, "items": object{"type": "string", "minLength": 1}, "description": "A program and its arguments: {in}, {out} and others are replaced. No shell."},
+		"output":   text("Extension of the main product. Without it, the product keeps the file's name."),
+		"outputs":  object{"type": "object", "propertyNames": ref("name"), "additionalProperties": object{"type": "string"}, "description": "Extensions of further products by name."},
+		"inputs": object{
+			"anyOf":       []object{{"type": "array", "items": ref("glob")}, {"enum": []string{"declared", "traced", "depfile"}}},
+			"description": `What the program may read besides the asset; or "traced": what it is seen to read; or "depfile": what it says that it read.`,
+		},
+		"network":  object{"type": "boolean", "description": "The program may talk to other machines."},
+		"summary":  text("A line for `kiln processors`."),
+		"version":  object{"type": "integer", "minimum": 1, "description": "Raise it to run every job again when Kiln cannot know that the output changes."},
+		"folder":   object{"type": "boolean", "description": "Its assets are folders."},
+		"timeout":  text(`How long it may run: "90s", "2m".`),
+		"memory":   object{"type": []string{"string", "integer"}, "description": `What one run needs, until one was measured: "512MiB".`},
+		"env":      texts("Environment variables that it gets."),
+		"settings": object{"type": "object", "description": "Settings that rules may give: name = default, or name = { default, type, doc }."},
+	})
+	o["oneOf"] = []object{{"required": []string{"script"}}, {"required": []string{"name", "wasm"}}, {"required": []string{"name", "command"}}}
 	return o
 }
 

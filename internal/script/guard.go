@@ -33,11 +33,12 @@ const (
 // another, and its job is tried again with the next build.
 type guard struct {
 	steps uint64 // limit
+	used  uint64 // by threads that are done
 	limit int64  // bytes
 	made  int64
-	next  int64 // value of made for the next look
-	base  int64 // heap at the beginning
-	err   error // that ended the thread from outside of a built-in
+	next  int64       // value of made for the next look
+	base  int64       // heap at the beginning
+	over  *limitError // that ended the thread between two steps
 }
 
 const guardKey, jobKey = "guard", "job"
@@ -51,17 +52,17 @@ func guardOf(thread *starlark.Thread) *guard { return thread.Local(guardKey).(*g
 // attach puts a thread under the guard. Threads that follow each other share its limits.
 func (g *guard) attach(thread *starlark.Thread) {
 	thread.SetLocal(guardKey, g)
-	left := g.steps
+	left := g.steps - min(g.used, g.steps-1)
 	thread.SetMaxExecutionSteps(min(slice, left))
 	thread.OnMaxSteps = func(t *starlark.Thread) {
 		done := t.ExecutionSteps()
 		g.made += slice * stepBytes
 		switch err := g.look(); {
 		case done >= left:
-			g.err = &limitError{text: fmt.Sprintf("the script took more than %d steps", g.steps), hint: "does a loop not end? else let image and bytes operations do the work"}
+			g.over = &limitError{text: fmt.Sprintf("the script took more than %d steps", g.steps), hint: "does a loop not end? else let image and bytes operations do the work"}
 			t.Cancel("too many steps")
 		case err != nil:
-			g.err = err
+			g.over = err
 			t.Cancel("too much memory")
 		default:
 			t.SetMaxExecutionSteps(min(done+slice, left))
@@ -76,7 +77,7 @@ func heap() int64 {
 	return int64(s[0].Value.Uint64())
 }
 
-func (g *guard) look() error {
+func (g *guard) look() *limitError {
 	g.next = g.made + look
 	if g.made < g.limit || heap() < g.base+g.limit {
 		return nil
@@ -103,7 +104,9 @@ func take(thread *starlark.Thread, n int64) error {
 	}
 	g := guardOf(thread)
 	if g.made += n; g.made >= g.next {
-		return g.look()
+		if over := g.look(); over != nil {
+			return over
+		}
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type jobValue struct {
 	script *Script
 	ended  atomic.Bool // nobody waits for it any more
 	prints int
+	clock  *stopwatch
 }
 
 func (j *jobValue) String() string      { return "job " + j.job.Asset().ID }
@@ -232,7 +233,9 @@ func (j *jobValue) products(c *callArgs) (starlark.Value, error) {
 	if len(c.kwargs) > 0 || len(ids) == 0 {
 		return nil, fmt.Errorf("%s: want the ids of assets", c.name)
 	}
+	j.clock.pause()
 	found, err := j.job.Products(ids...)
+	j.clock.resume()
 	if err != nil {
 		return nil, jobFailed("", err)
 	}
@@ -260,7 +263,9 @@ func (j *jobValue) open(c *callArgs) (starlark.Value, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: got %s, want a product that job.products told of", c.name, v.Type())
 	}
+	j.clock.pause()
 	f, err := j.job.OpenProduct(p.product)
+	j.clock.resume()
 	if err != nil {
 		return nil, jobFailed("", err)
 	}

@@ -75,6 +75,7 @@ func (l *loader) load(path string, by []string) (starlark.StringDict, error) {
 	}
 	l.guard.attach(thread)
 	globals, err := prog.Init(thread, l.names)
+	l.guard.used += thread.ExecutionSteps()
 	if err != nil {
 		return nil, err
 	}
@@ -201,10 +202,7 @@ func (l *loader) messages(err error) diag.List {
 		return list
 	}
 	msg := evalMessage(err, l.sources)
-	var limit *limitError
-	if errors.As(err, &limit) {
-		msg.Code, msg.Hint = diag.ScriptLimit, limit.hint
-	}
+	limitOf(msg, l.guard, err)
 	return diag.List{msg}
 }
 

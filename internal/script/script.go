@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -82,21 +83,32 @@ func (s *Script) Info() processor.Info { return s.info }
 // Fingerprint is the hash of the script, of all that it loads, and of what runs it.
 func (s *Script) Fingerprint() string { return s.code.String() }
 
-// Rename sets what the project file says of the processor: zero values leave what the script says.
-func (s *Script) Rename(name, summary string, version int, extensions []string, folder bool) {
-	if name != "" {
-		s.info.Name = name
+// Declared is what a project file says of a script's processor. Zero values leave what the script says.
+type Declared struct {
+	Summary    string
+	Version    int
+	Extensions []string
+	Timeout    time.Duration // of one job, not counting the building of other assets
+	Memory     int64         // bytes that one job may take
+}
+
+// Declare is called before the first job.
+func (s *Script) Declare(d Declared) {
+	if d.Summary != "" {
+		s.info.Summary = d.Summary
 	}
-	if summary != "" {
-		s.info.Summary = summary
+	if d.Version > 1 {
+		s.info.Version = d.Version
 	}
-	if version > 1 {
-		s.info.Version = version
+	if d.Extensions != nil {
+		s.info.Extensions = d.Extensions
 	}
-	if extensions != nil {
-		s.info.Extensions = extensions
+	if d.Timeout > 0 {
+		s.Timeout = d.Timeout
 	}
-	s.info.Folder = s.info.Folder || folder
+	if d.Memory > 0 {
+		s.Memory, s.info.Memory = d.Memory, d.Memory
+	}
 }
 
 // declare takes what the script declared.
@@ -127,15 +139,17 @@ func (s *Script) Process(ctx context.Context, job processor.Job) error {
 	g.attach(thread)
 	thread.SetLocal(jobKey, j)
 
-	timed, cancel := context.WithTimeout(ctx, s.Timeout)
-	defer cancel()
-	defer context.AfterFunc(timed, func() { thread.Cancel(timeIsUp) })()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	j.clock = newStopwatch(s.Timeout, func() { cancel(errTooLong) })
+	defer j.clock.end()
+	defer context.AfterFunc(ctx, func() { thread.Cancel(timeIsUp) })()
 
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- diag.Errorf(diag.Internal, diag.Pos{File: s.process.Position().Filename()}, "the interpreter panicked: %v", p)
+				done <- diag.Errorf(diag.ScriptError, diag.Pos{File: s.process.Position().Filename()}, "the interpreter panicked: %v", p)
 			}
 		}()
 		_, err := starlark.Call(thread, s.process, starlark.Tuple{j}, nil)
@@ -143,26 +157,64 @@ func (s *Script) Process(ctx context.Context, job processor.Job) error {
 	}()
 	select {
 	case err := <-done:
-		return s.explain(timed, j, err)
-	case <-timed.Done():
+		return s.explain(ctx, j, g, err)
+	case <-ctx.Done():
 	}
 	// Between two steps the thread sees that it is cancelled; a single built-in, or a look at the world, may take longer.
 	left := time.NewTimer(patience)
 	defer left.Stop()
 	select {
 	case err := <-done:
-		return s.explain(timed, j, err)
+		return s.explain(ctx, j, g, err)
 	case <-left.C:
 		j.ended.Store(true)
-		return s.tooLong(timed, j)
+		return s.tooLong(ctx, j)
 	}
 }
+
+// stopwatch ends a job that takes too long; it stands still while other assets are built.
+type stopwatch struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	left  time.Duration
+	since time.Time
+	over  bool // the job is: it is not resumed
+}
+
+func newStopwatch(d time.Duration, end func()) *stopwatch {
+	return &stopwatch{timer: time.AfterFunc(d, end), left: d, since: time.Now()}
+}
+
+func (w *stopwatch) pause() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer.Stop()
+	w.left -= time.Since(w.since)
+}
+
+func (w *stopwatch) resume() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.since = time.Now()
+		w.timer.Reset(max(w.left, time.Millisecond))
+	}
+}
+
+func (w *stopwatch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.timer.Stop()
+}
+
+var errTooLong = errors.New("the script took too long")
 
 // timeIsUp is the reason that a thread is cancelled with.
 const timeIsUp = "its time is up"
 
 func (s *Script) tooLong(ctx context.Context, j *jobValue) error {
-	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if !errors.Is(context.Cause(ctx), errTooLong) {
 		return ctx.Err()
 	}
 	m := diag.Errorf(diag.ScriptTime, diag.Pos{File: s.process.Position().Filename()}, "the script took longer than %v", s.Timeout).
@@ -172,7 +224,7 @@ func (s *Script) tooLong(ctx context.Context, j *jobValue) error {
 }
 
 // explain puts what became of a call into a message: where in the script, by which calls, for which asset.
-func (s *Script) explain(ctx context.Context, j *jobValue, err error) error {
+func (s *Script) explain(ctx context.Context, j *jobValue, g *guard, err error) error {
 	j.ended.Store(true)
 	if err == nil {
 		return nil
@@ -189,10 +241,7 @@ func (s *Script) explain(ctx context.Context, j *jobValue, err error) error {
 		return &failed.problem
 	}
 	m := evalMessage(err, s.sources)
-	var limit *limitError
-	if errors.As(err, &limit) {
-		m.Code, m.Hint = diag.ScriptLimit, limit.hint
-	}
+	limit := limitOf(m, g, err)
 	if told != nil {
 		m.Code = diag.SourceMissing
 		m.WithHint("put the file there, or ask job.exists(path) first")
@@ -202,6 +251,19 @@ func (s *Script) explain(ctx context.Context, j *jobValue, err error) error {
 		return fmt.Errorf("%w: %w", m, ErrMoment)
 	}
 	return m
+}
+
+// limitOf makes a message one of a limit, if that is what the script went over.
+func limitOf(m *diag.Message, g *guard, err error) *limitError {
+	var limit *limitError
+	if g.over != nil { // the thread was cancelled
+		limit = g.over
+		m.Text = limit.text
+	} else if !errors.As(err, &limit) {
+		return nil
+	}
+	m.Code, m.Hint = diag.ScriptLimit, limit.hint
+	return limit
 }
 
 // at is a message at a place in a script.
