@@ -457,8 +457,8 @@ func (s *session) dryRun(ctx context.Context) (*Report, error) {
 	r := &Report{Messages: s.messages}
 	for _, res := range s.results {
 		r.Jobs = append(r.Jobs, s.jobReport(res))
-		r.count(res)
 	}
+	s.count(r)
 	r.Summary.Assets = s.countAssets()
 	r.Summary.Seconds = time.Since(s.start).Seconds()
 	return r, nil
@@ -504,27 +504,46 @@ func (s *session) jobReport(r *engine.Result) JobReport {
 	return j
 }
 
-// count adds a result to the summary.
-func (r *Report) count(res *engine.Result) {
+// count adds the results to the summary. A job of which a part ran was built.
+func (s *session) count(r *Report) {
 	sum := &r.Summary
-	sum.Jobs++
-	switch res.State {
-	case engine.Ran, engine.WouldRun:
-		sum.Built++
-	case engine.Held:
-		sum.Reused++
-	case engine.Stopped:
-		r.Stopped = true
+	ran := s.jobsRun()
+	for _, res := range s.results {
+		if res.State == engine.Stopped {
+			r.Stopped = true
+		}
+		if res.Trace != nil {
+			products, bytes := countProducts(res.Trace)
+			sum.Products += products
+			sum.Bytes += bytes
+		}
+		t := s.w.byKey[res.Task.Key]
+		if t.part != "" {
+			continue
+		}
+		sum.Jobs++
+		switch {
+		case ran[taskID{t.asset, t.platform, ""}]:
+			sum.Built++
+		case res.State == engine.Held:
+			sum.Reused++
+		}
+		if res.Trace != nil && res.Trace.Outcome != engine.Succeeded {
+			sum.Failed++
+		}
 	}
-	if res.Trace == nil {
-		return
+}
+
+// jobsRun are the jobs that ran, or would, as a whole or in part.
+func (s *session) jobsRun() map[taskID]bool {
+	ran := map[taskID]bool{}
+	for _, res := range s.results {
+		if res.State == engine.Ran || res.State == engine.WouldRun {
+			t := s.w.byKey[res.Task.Key]
+			ran[taskID{t.asset, t.platform, ""}] = true
+		}
 	}
-	if res.Trace.Outcome != engine.Succeeded {
-		sum.Failed++
-	}
-	products, bytes := countProducts(res.Trace)
-	sum.Products += products
-	sum.Bytes += bytes
+	return ran
 }
 
 // countProducts counts a trace's products, those that are not hidden.

@@ -132,10 +132,11 @@ func SubjectName(o engine.Observation) string {
 	return o.Subject
 }
 
-// neededAsset is the other asset that an observation is of, by id or path; "" if it is of a part of its own asset, or of no asset.
-func neededAsset(o engine.Observation) string {
-	if _, a, part := splitSubject(o.Subject); o.Kind == engine.Outline && part == "" {
-		return a
+// NeededAsset is the asset whose products an observation is of, by id or path; "" if it is of something else.
+func NeededAsset(o engine.Observation) string {
+	if o.Kind >= engine.FirstLeaf {
+		return ""
 	}
-	return ""
+	_, a, _ := splitSubject(o.Subject)
+	return a
 }

@@ -39,8 +39,8 @@ func (s *session) finish() *Report {
 	}
 	s.removeStale(wishes)
 	s.placeAll(wishes)
+	s.count(r)
 	for _, res := range s.results {
-		r.count(res)
 		t := s.w.byKey[res.Task.Key]
 		if clashes[t] != nil || s.unplaced[t] {
 			if res.Trace != nil && res.Trace.Outcome == engine.Succeeded {

@@ -261,14 +261,14 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 		if !o.Joined {
 			group++
 		}
-		if _, _, part := splitSubject(o.Subject); o.Kind < engine.FirstLeaf && part != "" {
+		if _, of, part := splitSubject(o.Subject); o.Kind < engine.FirstLeaf && part != "" && of == t.asset.ID {
 			continue // of the same job
 		}
 		job.Observations = append(job.Observations, contentdb.Observation{
 			Group: group, Kind: contentdb.Kind(KindName(*o)), Subject: SubjectName(*o), Hash: o.Value,
 		})
-		if name := neededAsset(*o); name != "" {
-			if a := s.w.find(name); a != nil && !slices.Contains(job.Needs, a.ID) {
+		if name := NeededAsset(*o); name != "" {
+			if a := s.w.find(name); a != nil && a != t.asset && !slices.Contains(job.Needs, a.ID) {
 				job.Needs = append(job.Needs, a.ID)
 			}
 		}

@@ -477,8 +477,8 @@ func (c *shortcut) changes() (*changed, bool) {
 			next++
 		}
 		was := c.was[n]
-		ch.count(was, -1)
-		ch.count(tr, 1)
+		ch.count(t.part, was, -1)
+		ch.count(t.part, tr, 1)
 		if !ch.take(was, tr) {
 			return nil, false
 		}
@@ -540,7 +540,8 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 		at.Gone, at.Speaks = true, false
 		ch.left[n] = true
 		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: at})
-		ch.count(was, -1)
+		_, _, part := splitSubject(at.Subject)
+		ch.count(part, was, -1)
 		ch.gone = append(ch.gone, at.Key)
 		return ch.take(was, nil)
 	}
@@ -599,14 +600,16 @@ func (c *shortcut) partsBefore(jobs []*task) map[int]bool {
 	return parts
 }
 
-// count adds a trace to the totals, or takes it away.
-func (ch *changed) count(tr *engine.Trace, times int) {
+// count adds the trace of a job, or of a part of one, to the totals, or takes it away.
+func (ch *changed) count(part string, tr *engine.Trace, times int) {
 	if tr == nil {
 		return
 	}
-	ch.totals.Jobs += times
-	if tr.Outcome != engine.Succeeded {
-		ch.totals.Failed += times
+	if part == "" {
+		ch.totals.Jobs += times
+		if tr.Outcome != engine.Succeeded {
+			ch.totals.Failed += times
+		}
 	}
 	products, bytes := countProducts(tr)
 	ch.totals.Products += times * products
@@ -714,10 +717,10 @@ func (c *shortcut) report(ch *changed) *Report {
 	r := &Report{Short: true, Summary: Summary{Assets: t.Assets, Jobs: t.Jobs, Failed: t.Failed, Products: t.Products, Bytes: t.Bytes}}
 	for _, res := range c.results {
 		if res.State == engine.Ran {
-			r.Summary.Built++
 			r.Jobs = append(r.Jobs, c.jobReport(res))
 		}
 	}
+	r.Summary.Built = len(c.jobsRun())
 	r.Summary.Reused = t.Jobs - r.Summary.Built
 	r.Messages = c.collect(ch)
 	r.Summary.Seconds = time.Since(c.start).Seconds()

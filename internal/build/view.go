@@ -50,7 +50,33 @@ type JobView struct {
 	Why                 engine.Reason   // Stale, Maybe, New: why it would run
 	Last                *engine.Trace   // the trace that holds, or the newest; nil: never built
 	LastRun             *engine.Trace   // that of the job or of the part of it that ran last; nil: never built
+	Part                string          // what this is a part of a job; "" for the job itself
+	Parts               []JobView       // of the job, as far as they are known
 	Traces              []*engine.Trace // all that are kept, the one used last first
+}
+
+// Name is the job of an asset for people, without its platform.
+func (j *JobView) Name(asset string) string {
+	if j.Part != "" {
+		return asset + partMark + j.Part
+	}
+	return asset
+}
+
+// Products of a job and its parts as they are, hidden ones left out.
+func (j *JobView) Products() []engine.Product {
+	var all []engine.Product
+	for _, x := range append([]JobView{*j}, j.Parts...) {
+		if x.Last == nil {
+			continue
+		}
+		for _, p := range x.Last.Products {
+			if p.File != "" {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }
 
 // Messages of a job's last run.
@@ -89,7 +115,7 @@ func (p *Project) Look(ctx context.Context, patterns, platforms []string) (*View
 func (s *session) jobView(t *task, results map[engine.Key]*engine.Result) JobView {
 	r := results[t.Key]
 	j := JobView{
-		Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Preimage: t.preimage().Preimage(),
+		Part: t.part, Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Preimage: t.preimage().Preimage(),
 		Fingerprint: t.Fingerprint, Why: r.Why, Traces: s.traces.Traces(t.Key),
 	}
 	if len(j.Traces) > 0 {
@@ -110,15 +136,16 @@ func (s *session) jobView(t *task, results map[engine.Key]*engine.Result) JobVie
 	}
 	j.LastRun = j.Last
 	for _, p := range s.parts[t] {
-		r := results[p.Key]
-		if r == nil {
+		if results[p.Key] == nil {
 			continue
 		}
-		if (j.State == Fresh || j.State == Maybe) && r.State == engine.WouldRun {
-			j.State, j.Why = Stale, r.Why
+		part := s.jobView(p, results)
+		j.Parts = append(j.Parts, part)
+		if (j.State == Fresh || j.State == Maybe) && (part.State == Stale || part.State == New) {
+			j.State, j.Why = Stale, part.Why
 		}
-		if r.Trace != nil && (j.LastRun == nil || r.Trace.Build > j.LastRun.Build) {
-			j.LastRun = r.Trace
+		if part.Last != nil && (j.LastRun == nil || part.Last.Build > j.LastRun.Build) {
+			j.LastRun = part.Last
 		}
 	}
 	return j
@@ -157,11 +184,11 @@ func (v *View) SourcePath(name string) (string, bool) {
 	return "", false
 }
 
-// AllTraces gives every kept trace of the keys of today's assets.
-func (v *View) AllTraces(f func(a *asset.Asset, platform string, t *engine.Trace)) {
-	for _, t := range v.s.w.all {
-		for _, tr := range v.s.traces.Traces(t.Key) {
-			f(t.asset, t.platform, tr)
+// Traces gives the trace used last of each of today's jobs, and of the parts that they have.
+func (v *View) Traces(f func(a *asset.Asset, platform, part string, t *engine.Trace)) {
+	for _, t := range v.s.live {
+		if traces := v.s.traces.Traces(t.Key); len(traces) > 0 {
+			f(t.asset, t.platform, t.part, traces[0])
 		}
 	}
 }

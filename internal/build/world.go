@@ -281,7 +281,7 @@ func (w *world) tool(name string) *tool {
 			old.found = true
 			return old
 		}
-		if h, err := source.HashFile(path); err == nil {
+		if h, err := hashTool(path); err == nil {
 			t.stat, t.hash = st, h
 		} else {
 			t.path = ""
@@ -289,6 +289,19 @@ func (w *world) tool(name string) *tool {
 	}
 	w.tools[name] = t
 	return t
+}
+
+// hashTool is the hash of a program's content; that of a folder, which ends in a slash, is of the names in it.
+func hashTool(path string) (digest.Hash, error) {
+	if !strings.HasSuffix(path, "/") {
+		return source.HashFile(path)
+	}
+	entries, err := os.ReadDir(path)
+	b := digest.Build("folder")
+	for _, e := range entries {
+		b.Str("name", e.Name())
+	}
+	return b.Sum(), err
 }
 
 // findTool looks in PATH, or, where the name has a slash, in the project folder.
@@ -300,6 +313,9 @@ func findTool(dir, name string) string {
 		}
 		if p, err := exec.LookPath(p); err == nil {
 			return p
+		}
+		if st, err := os.Stat(p); err == nil && filepath.IsAbs(name) && st.IsDir() == strings.HasSuffix(name, "/") {
+			return name // a traced program read it: a library, a font, the names in a folder
 		}
 		return ""
 	}

@@ -76,11 +76,14 @@ func (x *inspector) inspect(ctx context.Context, name string) error {
 			if i > 0 && !x.a.json {
 				fmt.Fprintln(x.a.out)
 			}
-			if err := x.job(av, &av.Jobs[i]); err != nil {
+			if err := x.whole(av, &av.Jobs[i]); err != nil {
 				return err
 			}
 		}
 		return nil
+	}
+	if done, err := x.part(name); done || err != nil {
+		return err
 	}
 	if done, err := x.key(name); done || err != nil {
 		return err
@@ -119,17 +122,56 @@ func (x *inspector) names() []string {
 	}
 	names = append(names, x.v.Sources().Paths()...)
 	x.each(func(_ *build.AssetView, j *build.JobView) {
-		for i := range productsOf(j) {
-			names = append(names, x.p.Output+"/"+j.Last.Products[i].File)
+		for _, p := range productsOf(j) {
+			if p.File != "" {
+				names = append(names, x.p.Output+"/"+p.File)
+			}
 		}
 	})
 	return names
 }
 
+// part inspects a part of jobs, by the name that is shown for it.
+func (x *inspector) part(name string) (found bool, err error) {
+	x.each(func(av *build.AssetView, j *build.JobView) {
+		if j.Part != "" && j.Name(av.ID) == name {
+			found, err = true, errors.Join(err, x.job(av, j))
+		}
+	})
+	return found, err
+}
+
+// whole shows a job, and tells which parts it has.
+func (x *inspector) whole(av *build.AssetView, j *build.JobView) error {
+	if err := x.job(av, j); err != nil || len(j.Parts) == 0 {
+		return err
+	}
+	if x.a.json {
+		for i := range j.Parts {
+			if err := x.job(av, &j.Parts[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	fmt.Fprintln(x.a.out, "\n  parts, each of which `kiln inspect` shows by its name or key")
+	t := x.a.tableOn(x.a.out)
+	for i := range j.Parts {
+		p := &j.Parts[i]
+		t.row(left("    "+p.Name(av.ID)), styled(dim, p.Key.Short()), styled(stateStyle(p.State), string(p.State)))
+	}
+	t.write()
+	return nil
+}
+
 func (x *inspector) each(f func(*build.AssetView, *build.JobView)) {
 	for i := range x.v.Assets {
 		for k := range x.v.Assets[i].Jobs {
-			f(&x.v.Assets[i], &x.v.Assets[i].Jobs[k])
+			j := &x.v.Assets[i].Jobs[k]
+			f(&x.v.Assets[i], j)
+			for p := range j.Parts {
+				f(&x.v.Assets[i], &j.Parts[p])
+			}
 		}
 	}
 }
@@ -168,7 +210,7 @@ func (x *inspector) key(digits string) (bool, error) {
 	}
 	m := diag.Errorf(diag.NothingKnown, diag.Pos{}, "%d keys begin with %q", len(hits), digits).WithHint("give more digits")
 	for _, h := range hits[:min(len(hits), 10)] {
-		m.WithNote("%s  %s [%s]", h.j.Key.Short(), h.av.ID, h.j.Platform)
+		m.WithNote("%s  %s [%s]", h.j.Key.Short(), h.j.Name(h.av.ID), h.j.Platform)
 	}
 	return true, m
 }
@@ -179,6 +221,7 @@ type inspectJobLine struct {
 	UUID        string         `json:"uuid"`
 	Path        string         `json:"path"`
 	Platform    string         `json:"platform"`
+	Part        string         `json:"part,omitempty"`
 	Processor   string         `json:"processor"`
 	State       build.JobState `json:"state"`
 	Key         string         `json:"key"`
@@ -218,7 +261,7 @@ type productLine struct {
 	Type       string          `json:"product_type"`
 	Size       int64           `json:"size"`
 	Hash       string          `json:"hash"`
-	State      string          `json:"state"` // of the file: "good", "missing", "changed"; "old": another trace made what is there
+	State      string          `json:"state"` // of the file: "good", "missing", "changed"; "old": another trace made what is there; "hidden": it has none
 	Holds      string          `json:"holds,omitempty"`
 	References []referenceLine `json:"references,omitempty"`
 }
@@ -237,7 +280,7 @@ var outcomes = map[engine.Outcome]string{
 
 func (x *inspector) newJobLine(av *build.AssetView, j *build.JobView) inspectJobLine {
 	l := inspectJobLine{
-		Type: "job", Asset: av.ID, UUID: av.UUID, Path: av.Path, Platform: j.Platform, Processor: j.Processor, State: j.State,
+		Type: "job", Asset: av.ID, UUID: av.UUID, Path: av.Path, Platform: j.Platform, Part: j.Part, Processor: j.Processor, State: j.State,
 		Key: j.Key.String(), Preimage: []partLine{}, Fingerprint: j.Fingerprint.String(), Traces: []traceLine{},
 	}
 	for _, p := range j.Preimage {
@@ -272,7 +315,10 @@ func (x *inspector) newProductLine(p *engine.Product, platform string, current b
 		}
 		l.References = append(l.References, rl)
 	}
-	if current {
+	switch {
+	case p.File == "":
+		l.File, l.State = "", "hidden"
+	case current:
 		l.State, l.Holds = x.look(p)
 	}
 	return l
@@ -284,7 +330,7 @@ func (x *inspector) fileOf(asset, platform string, subID uint32) string {
 	if j == nil {
 		return ""
 	}
-	for _, p := range productsOf(j) {
+	for _, p := range j.Products() {
 		if p.SubID == subID {
 			return x.p.Output + "/" + p.File
 		}
@@ -324,7 +370,7 @@ func (x *inspector) job(av *build.AssetView, j *build.JobView) error {
 	}
 	out := func(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
 	faint := func(s string) string { return a.paint(a.out, dim, s) }
-	out("%s  on %s, %s", a.paint(a.out, bold, l.Asset), l.Platform, a.paint(a.out, stateStyle(l.State), string(l.State)))
+	out("%s  on %s, %s", a.paint(a.out, bold, j.Name(l.Asset)), l.Platform, a.paint(a.out, stateStyle(l.State), string(l.State)))
 	out("  %s  %s", faint("key        "), l.Key)
 	for _, p := range l.Preimage {
 		value := strings.ReplaceAll(strings.TrimSpace(p.Value), "\n", "\n"+strings.Repeat(" ", 15)) // settings have a line each
@@ -383,7 +429,7 @@ func (x *inspector) products(products []productLine) {
 	a := x.a
 	fmt.Fprintln(a.out, "    products")
 	for _, p := range products {
-		fmt.Fprintf(a.out, "      %s  %s, %s, %s\n", p.File, p.Type, sizeText(p.Size), a.paint(a.out, fileStates[p.State], p.State))
+		fmt.Fprintf(a.out, "      %s  %s, %s, %s\n", cmp.Or(p.File, p.Name), p.Type, sizeText(p.Size), a.paint(a.out, fileStates[p.State], p.State))
 		if p.Holds != "" {
 			fmt.Fprintf(a.out, "        %s\n", p.Holds)
 		}

@@ -124,9 +124,9 @@ func newAssetLine(v *build.AssetView) assetLine {
 		j := &v.Jobs[i]
 		pl := assetPlatformLine{Platform: j.Platform, Processor: j.Processor, State: j.State}
 		if j.Last != nil {
-			pl.Products = len(j.Last.Products)
-			for k := range j.Last.Products {
-				pl.Bytes += j.Last.Products[k].Size
+			for _, p := range j.Products() {
+				pl.Products++
+				pl.Bytes += p.Size
 			}
 		}
 		l.Products, l.Bytes = l.Products+pl.Products, l.Bytes+pl.Bytes

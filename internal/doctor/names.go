@@ -71,7 +71,7 @@ func (r *Report) outputs(p *build.Project, v *build.View) {
 			if j.Last == nil {
 				continue
 			}
-			for _, pr := range j.Last.Products {
+			for _, pr := range j.Products() {
 				if file := path.Join(p.Output, pr.File); len(utf16.Encode([]rune(v.Display(v.Assets[i].Path)))) <= maxPath {
 					r.length(file, file)
 				}

@@ -61,16 +61,10 @@ func (r *Report) tools(ctx context.Context, p *build.Project, v *build.View) {
 		}
 	}
 	if v != nil {
-		last := map[string]bool{}
-		v.AllTraces(func(a *asset.Asset, platform string, t *engine.Trace) {
-			if job := a.ID + "\x00" + platform; last[job] {
-				return
-			} else {
-				last[job] = true
-			}
+		v.Traces(func(a *asset.Asset, _, _ string, t *engine.Trace) {
 			for _, o := range t.Observations {
-				if build.KindName(o) == "tool" {
-					need(build.SubjectName(o), a.ID)
+				if name := build.SubjectName(o); build.KindName(o) == "tool" && !filepath.IsAbs(name) { // else a traced program read it
+					need(name, a.ID)
 				}
 			}
 		})

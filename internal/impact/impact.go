@@ -45,11 +45,11 @@ type Report struct {
 // Job would run again.
 type Job struct {
 	Asset, Platform string
-	Steps           int     // 0: looks at a file itself; 1: needs such a job, and so on
-	Because         string  // the file, or the asset that it needs
-	Kind            string  // of what it saw of it: see build.KindName
-	Seconds         float64 // that it took when it last ran
-	trace           *engine.Trace
+	Steps           int             // 0: looks at a file itself; 1: needs such a job, and so on
+	Because         string          // the file, or the asset that it needs
+	Kind            string          // of what it saw of it: see build.KindName
+	Seconds         float64         // that it took when it last ran
+	traces          []*engine.Trace // of the job and its parts
 }
 
 // at names a job.
@@ -58,9 +58,9 @@ type at struct{ asset, platform string }
 // index is all jobs with what they looked at.
 type index struct {
 	table   *asset.Table
-	jobs    []at // in the order of the assets
-	traces  map[at]*engine.Trace
-	needers map[at][]at // who looked at the products of a job
+	jobs    []at                   // in the order of the assets
+	traces  map[at][]*engine.Trace // of the job, and of its parts
+	needers map[at][]at            // who looked at the products of a job
 }
 
 // Of finds out what changes of files would bring on some platforms; none are all. Parcels are those of the project file.
@@ -93,8 +93,12 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 	for _, j := range r.Jobs {
 		r.Seconds += j.Seconds
 		changed[j.Asset] = true
-		for i := range j.trace.Products {
-			r.Products = append(r.Products, j.trace.Products[i].File)
+		for _, t := range j.traces {
+			for i := range t.Products {
+				if f := t.Products[i].File; f != "" {
+					r.Products = append(r.Products, f)
+				}
+			}
 		}
 	}
 	slices.Sort(r.Products)
@@ -103,30 +107,39 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 }
 
 func newIndex(v *build.View, platforms []string) *index {
-	x := &index{table: v.Table(), traces: map[at]*engine.Trace{}, needers: map[at][]at{}}
-	v.AllTraces(func(a *asset.Asset, platform string, t *engine.Trace) {
+	x := &index{table: v.Table(), traces: map[at][]*engine.Trace{}, needers: map[at][]at{}}
+	v.Traces(func(a *asset.Asset, platform, part string, t *engine.Trace) {
 		j := at{a.ID, platform}
 		if len(platforms) > 0 && !slices.Contains(platforms, platform) {
 			return
 		}
-		if x.traces[j] == nil { // the first is the one used last
-			x.traces[j] = t
+		if x.traces[j] == nil {
 			x.jobs = append(x.jobs, j)
 		}
+		x.traces[j] = append(x.traces[j], t)
 	})
 	for _, j := range x.jobs {
 		seen := map[at]bool{}
-		for _, o := range x.traces[j].Observations {
+		for _, o := range x.observations(j) {
 			if o.Kind >= engine.FirstLeaf {
 				continue
 			}
-			if a := x.find(build.SubjectName(o)); a != nil && !seen[at{a.ID, j.platform}] {
+			if a := x.find(build.NeededAsset(o)); a != nil && a.ID != j.asset && !seen[at{a.ID, j.platform}] {
 				seen[at{a.ID, j.platform}] = true
 				x.needers[at{a.ID, j.platform}] = append(x.needers[at{a.ID, j.platform}], j)
 			}
 		}
 	}
 	return x
+}
+
+// observations of a job and its parts.
+func (x *index) observations(j at) []engine.Observation {
+	var all []engine.Observation
+	for _, t := range x.traces[j] {
+		all = append(all, t.Observations...)
+	}
+	return all
 }
 
 // find finds an asset by what an observation calls it.
@@ -138,13 +151,16 @@ func (x *index) find(name string) *asset.Asset {
 }
 
 func (x *index) job(j at, steps int, because, kind string) Job {
-	t := x.traces[j]
-	return Job{j.asset, j.platform, steps, because, kind, t.Seconds, t}
+	job := Job{j.asset, j.platform, steps, because, kind, 0, x.traces[j]}
+	for _, t := range job.traces {
+		job.Seconds += t.Seconds
+	}
+	return job
 }
 
 // sees reports whether a job looked at one of the files in a way that the change touches.
 func (x *index) sees(j at, files []File) (because, kind string, ok bool) {
-	for _, o := range x.traces[j].Observations {
+	for _, o := range x.observations(j) {
 		if o.Kind < engine.FirstLeaf {
 			continue
 		}
@@ -221,7 +237,7 @@ func (x *index) holds(p *project.Parcel, changed map[string]bool, byUUID map[str
 func (x *index) required(byUUID map[string]string) map[string][]string {
 	needs := map[string][]string{}
 	for _, j := range x.jobs {
-		for _, p := range x.traces[j].Products {
+		for _, p := range x.products(j) {
 			for _, r := range p.References {
 				if id := byUUID[uuid.UUID(r.UUID).String()]; r.Required && id != j.asset {
 					needs[j.asset] = append(needs[j.asset], id)
@@ -230,4 +246,13 @@ func (x *index) required(byUUID map[string]string) map[string][]string {
 		}
 	}
 	return needs
+}
+
+// products of a job and its parts.
+func (x *index) products(j at) []engine.Product {
+	var all []engine.Product
+	for _, t := range x.traces[j] {
+		all = append(all, t.Products...)
+	}
+	return all
 }

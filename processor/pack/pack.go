@@ -13,6 +13,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/codec/atlas"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -40,7 +41,7 @@ type Placed struct {
 	Page    int // the atlas' page with that number
 	X, Y    int // of what is on the page
 	W, H    int // of the same, upright
-	Turned  int // quarter turns clockwise by which it was turned to be packed
+	Turned  int // quarter turns clockwise by which it was turned to be packed: 0, 1 or 3
 	OffsetX int // where what is left of the image began, before its transparent edges were taken off
 	OffsetY int
 	SourceW int // the size of the whole image
@@ -69,7 +70,11 @@ func Open(job processor.Job, atlasID string) (*Frames, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := atlas.Read(data)
+		read := atlas.Read
+		if strings.HasSuffix(p.File, atlas.JSONExtension) {
+			read = atlas.ReadJSON
+		}
+		t, err := read(data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", atlasID, err)
 		}
@@ -81,8 +86,9 @@ func Open(job processor.Job, atlasID string) (*Frames, error) {
 // Find finds a frame.
 func (f *Frames) Find(name string) (Placed, bool) {
 	x, ok := f.table.Find(name)
+	turns := map[atlas.Turn]int{atlas.Right: 1, atlas.Left: 3}
 	return Placed{
-		Page: x.Page, X: x.X, Y: x.Y, W: x.W, H: x.H, Turned: int(x.Turn),
+		Page: x.Page, X: x.X, Y: x.Y, W: x.W, H: x.H, Turned: turns[x.Turn],
 		OffsetX: x.OffsetX, OffsetY: x.OffsetY, SourceW: x.SourceW, SourceH: x.SourceH,
 	}, ok
 }
