@@ -73,6 +73,8 @@ const (
 	CommandUndeclared    Code = "K1510" // it read a source file that `inputs` does not name
 	CommandDepfile       Code = "K1511" // missing, too large or not a depfile
 	CommandView          Code = "K1512" // the input view cannot be laid out
+	CommandChanged       Code = "K1513" // what it read changed while it ran
+	CommandUntraced      Code = "K1514" // this system cannot show what it reads
 )
 
 // Atlases (K1301..K1349).

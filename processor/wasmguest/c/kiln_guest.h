@@ -1,0 +1,109 @@
+/*
+ * A Kiln processor in C. The functions of docs/formats/wasm-abi.md, and a little on top that needs no C library.
+ *
+ *     clang --target=wasm32 -O2 -nostdlib -Wl,--no-entry -o heights.wasm heights.c
+ *
+ * Include it in one file. Text is a pointer and a length; KILN_TEXT("abc") writes both. A result below zero is an error:
+ * KILN_FAILED or KILN_NOT_FOUND, and kiln_error() has its words. What is wrong with a call itself (a pointer, a handle that
+ * is closed) ends the job at once, so nobody has to look for that.
+ */
+#ifndef KILN_GUEST_H
+#define KILN_GUEST_H
+
+#define KILN_ABI 1
+#define KILN_FAILED (-1)
+#define KILN_NOT_FOUND (-2)
+
+typedef int kiln_handle; /* above zero */
+typedef unsigned char kiln_byte;
+typedef __SIZE_TYPE__ kiln_size;
+
+#define KILN_IMPORT(name) __attribute__((import_module("kiln_v1"), import_name(name)))
+#define KILN_EXPORT(name) __attribute__((export_name(name)))
+#define KILN_TEXT(literal) (literal), (sizeof(literal) - 1)
+
+/* In kiln_info, once: what the processor is, in JSON. */
+KILN_IMPORT("describe") void kiln_describe(const char *json, kiln_size n);
+
+/* What the job is about: handles of text. */
+enum { KILN_ASSET_ID = 0, KILN_ASSET_UUID = 1, KILN_ASSET_PATH = 2, KILN_PLATFORM = 3 };
+KILN_IMPORT("asset") kiln_handle kiln_asset(int what);
+KILN_IMPORT("settings") kiln_handle kiln_settings(void); /* all, as a JSON object */
+KILN_IMPORT("setting") kiln_handle kiln_setting(const char *name, kiln_size n); /* one: text as it is, all else in JSON */
+
+/* Source files. Lists are texts that each end in a zero byte. */
+KILN_IMPORT("open") kiln_handle kiln_open(const char *path, kiln_size n);
+KILN_IMPORT("exists") int kiln_exists(const char *path, kiln_size n); /* 1, 0 or an error */
+KILN_IMPORT("glob") kiln_handle kiln_glob(const char *pattern, kiln_size n);
+
+/* Other assets' products: five texts each: asset, UUID, name, type, file. */
+KILN_IMPORT("products") kiln_handle kiln_products(const char *ids, kiln_size n);
+KILN_IMPORT("open_product") kiln_handle kiln_open_product(const char *asset, kiln_size n, const char *name, kiln_size m);
+
+/* What is behind a handle. kiln_read gives how many bytes it read, 0 at the end. */
+KILN_IMPORT("size") long long kiln_handle_size(kiln_handle h);
+KILN_IMPORT("read") int kiln_read(kiln_handle h, long long offset, void *to, kiln_size n);
+KILN_IMPORT("close") int kiln_close(kiln_handle h);
+
+/* Products. References are the texts that kiln_reference gives, one after the other. */
+KILN_IMPORT("reference") kiln_handle kiln_reference(const char *asset, kiln_size n, const char *name, kiln_size m, int required);
+KILN_IMPORT("create") kiln_handle kiln_create(const char *name, kiln_size n, const char *type, kiln_size m, const char *extension, kiln_size k,
+                                              const char *references, kiln_size r);
+KILN_IMPORT("write") int kiln_write(kiln_handle h, const void *from, kiln_size n);
+
+/* What is wrong. An empty path is the asset's own file; lines and columns count from 1, and 0 is unknown. cause is 0 or from kiln_error. */
+KILN_IMPORT("warn") void kiln_warn(const char *text, kiln_size n, const char *hint, kiln_size m, const char *path, kiln_size k, int line, int column, int length);
+KILN_IMPORT("fail") void kiln_fail(const char *text, kiln_size n, const char *hint, kiln_size m, const char *path, kiln_size k, int line, int column, int length, kiln_handle cause);
+KILN_IMPORT("error") kiln_handle kiln_error(void);
+
+/* What clang calls by itself. */
+void *memcpy(void *to, const void *from, kiln_size n) {
+	kiln_byte *t = to;
+	const kiln_byte *f = from;
+	while (n--) *t++ = *f++;
+	return to;
+}
+
+void *memset(void *to, int c, kiln_size n) {
+	kiln_byte *t = to;
+	while (n--) *t++ = (kiln_byte)c;
+	return to;
+}
+
+/* Memory that is never given back: each job begins with all of it. 0 if there is no more. */
+static void *kiln_alloc(kiln_size n) {
+	extern kiln_byte __heap_base;
+	static kiln_size used;
+	if (used == 0) used = (kiln_size)&__heap_base;
+	kiln_size at = (used + 15) & ~(kiln_size)15, pages = __builtin_wasm_memory_size(0);
+	if (n > (kiln_size)-1 - at - 65535) return 0;
+	if (at + n > pages * 65536 && __builtin_wasm_memory_grow(0, (at + n + 65535) / 65536 - pages) == (kiln_size)-1) return 0;
+	used = at + n;
+	return (void *)at;
+}
+
+/* All that is behind a handle, which is closed; a zero byte follows it. 0 if there is too little memory, or it cannot be read. */
+static char *kiln_all(kiln_handle h, kiln_size *n) {
+	long long size = kiln_handle_size(h);
+	if (size > 0x7ffffff0) return 0;
+	char *b = kiln_alloc((kiln_size)size + 1);
+	if (!b) return 0;
+	for (*n = 0; (long long)*n < size;) {
+		int got = kiln_read(h, *n, b + *n, (kiln_size)size - *n);
+		if (got <= 0) return 0;
+		*n += (kiln_size)got;
+	}
+	b[*n] = 0;
+	kiln_close(h);
+	return b;
+}
+
+/* A number of a setting's text. */
+static int kiln_number(const char *s) {
+	int sign = 1, n = 0;
+	if (*s == '-') sign = -1, s++;
+	while (*s >= '0' && *s <= '9') n = n * 10 + (*s++ - '0');
+	return sign * n;
+}
+
+#endif

@@ -1,0 +1,223 @@
+//go:build wasip1
+
+package wasmguest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// job is processor.Job by the functions of the host.
+type job struct {
+	asset    processor.Asset
+	platform string
+	settings any
+}
+
+func asset() processor.Asset {
+	a := processor.Asset{ID: text(hostAsset(0)), UUID: text(hostAsset(1)), Path: text(hostAsset(2))}
+	a.Folder = strings.HasSuffix(a.ID, "/")
+	return a
+}
+
+func (j *job) Asset() processor.Asset { return j.asset }
+func (j *job) Platform() string       { return j.platform }
+func (j *job) Settings() any          { return j.settings }
+
+// file reads what is behind a handle.
+type file struct {
+	*io.SectionReader
+	handle int32
+	size   int64
+}
+
+func newFile(h int32) *file {
+	f := &file{handle: h, size: hostSize(h)}
+	f.SectionReader = io.NewSectionReader(byHandle(h), 0, f.size)
+	return f
+}
+
+func (f *file) Size() int64 { return f.size }
+
+func (f *file) Close() error {
+	if f.handle == 0 {
+		return fs.ErrClosed
+	}
+	err := failed(hostClose(f.handle), "close", "")
+	f.handle = 0
+	f.SectionReader = io.NewSectionReader(byHandle(0), 0, f.size)
+	return err
+}
+
+// byHandle is an io.ReaderAt; 0 is closed.
+type byHandle int32
+
+func (h byHandle) ReadAt(b []byte, offset int64) (int, error) {
+	if h == 0 {
+		return 0, fs.ErrClosed
+	}
+	n := 0
+	for n < len(b) {
+		got := hostRead(int32(h), offset+int64(n), pointer(b[n:]), uint32(min(len(b)-n, 1<<30)))
+		if got < 0 {
+			return n, failed(got, "read", "")
+		}
+		if got == 0 {
+			return n, io.EOF
+		}
+		n += int(got)
+	}
+	return n, nil
+}
+
+func (j *job) Open(path string) (processor.File, error) {
+	h := hostOpen(path)
+	if h < 0 {
+		return nil, failed(h, "open", path)
+	}
+	return newFile(h), nil
+}
+
+func (j *job) ReadFile(path string) ([]byte, error) {
+	f, err := j.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, f.Size())
+	_, err = io.ReadFull(f, b)
+	return b, err
+}
+
+func (j *job) Exists(path string) (bool, error) {
+	h := hostExists(path)
+	return h == 1, failed(h, "exists", path)
+}
+
+func (j *job) Glob(pattern string) ([]string, error) {
+	h := hostGlob(pattern)
+	if h < 0 {
+		return nil, failed(h, "glob", pattern)
+	}
+	return texts(h), nil
+}
+
+func (j *job) Products(ids ...string) ([][]processor.Product, error) {
+	var list string
+	if len(ids) > 0 {
+		list = strings.Join(ids, "\x00") + "\x00"
+	}
+	h := hostProducts(list)
+	if h < 0 {
+		return nil, failed(h, "products", "")
+	}
+	of := map[string][]processor.Product{}
+	for t := texts(h); len(t) >= 5; t = t[5:] {
+		p := processor.Product{AssetID: t[0], UUID: t[1], Name: t[2], SubID: processor.SubID(t[2]), Type: t[3], File: t[4]}
+		if n := len(of[p.AssetID]); n == 0 || of[p.AssetID][0].Name != p.Name { // an asset that was named twice is told of twice
+			of[p.AssetID] = append(of[p.AssetID], p)
+		}
+	}
+	all := make([][]processor.Product, len(ids))
+	for i, id := range ids {
+		all[i] = of[id]
+	}
+	return all, nil
+}
+
+func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
+	h := hostOpenProduct(p.AssetID, p.Name)
+	if h < 0 {
+		return nil, failed(h, "open product", p.File)
+	}
+	return newFile(h), nil
+}
+
+func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
+	if assetID == "" {
+		return processor.Reference{}, &fs.PathError{Op: "reference", Path: assetID, Err: fs.ErrNotExist}
+	}
+	flag := int32(0)
+	if required {
+		flag = 1
+	}
+	h := hostReference(assetID, name, flag)
+	if h < 0 {
+		return processor.Reference{}, failed(h, "reference", assetID)
+	}
+	t := texts(h)
+	sub, err := strconv.ParseUint(t[1], 10, 32)
+	return processor.Reference{UUID: t[0], SubID: uint32(sub), Required: required}, err
+}
+
+var errNot = errors.New("not there for a module in WebAssembly")
+
+func (j *job) Parts(...string) ([][]processor.Product, error) {
+	return nil, fmt.Errorf("parts: %w", errNot)
+}
+
+func (j *job) Tool(name string) (string, error) { return "", fmt.Errorf("tool %q: %w", name, errNot) }
+func (j *job) Env(string) (string, bool)        { return "", false }
+func (j *job) Scratch() (string, error)         { return "", fmt.Errorf("scratch: %w", errNot) }
+
+// writer writes a product.
+type writer struct{ handle int32 }
+
+func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
+	if out.Hidden {
+		return nil, fmt.Errorf("hidden products: %w", errNot)
+	}
+	var refs strings.Builder
+	for _, r := range out.References {
+		required := 0
+		if r.Required {
+			required = 1
+		}
+		fmt.Fprintf(&refs, "%s\x00%d\x00%d\x00", r.UUID, r.SubID, required)
+	}
+	h := hostCreate(out.Name, out.Type, out.Extension, refs.String())
+	if h < 0 {
+		return nil, failed(h, "create", "")
+	}
+	return &writer{h}, nil
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	if w.handle == 0 {
+		return 0, fs.ErrClosed
+	}
+	if err := failed(hostWrite(w.handle, pointer(b), uint32(len(b))), "write", ""); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+func (w *writer) Close() error {
+	if w.handle == 0 {
+		return fs.ErrClosed
+	}
+	h := w.handle
+	w.handle = 0
+	return failed(hostClose(h), "close", "")
+}
+
+func (j *job) Write(out processor.Output, data []byte) error {
+	w, err := j.Create(out)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+func (j *job) Warn(p processor.Problem) {
+	hostWarn(p.Text, p.Hint, p.Path, int32(p.Line), int32(p.Column), int32(p.Length))
+}
