@@ -13,6 +13,7 @@ import (
 // Limits of single values. They are what makes a step of the interpreter, and so the reaction to a limit, short.
 const (
 	maxValue   = 256 << 20 // bytes of one string, list or picture
+	maxText    = 64 << 20  // bytes of the text of a list, dict or tuple
 	maxLength  = 1 << 24   // elements of a range, and of what is made of one
 	maxBits    = 1 << 16   // of a product of whole numbers
 	maxDigits  = 4300      // of a number in a string, as in Python
@@ -152,12 +153,15 @@ func weigh(v starlark.Value, limit int64, depth int) (int64, error) {
 	add := func(e starlark.Value) error {
 		n, err := weigh(e, limit-total, depth+1)
 		if total += n + 2; err == nil && total > limit {
-			err = &limitError{text: fmt.Sprintf("the text of a value would be larger than %d MiB", maxValue>>20)}
+			err = &limitError{text: fmt.Sprintf("the text of a value would be larger than %d MiB", maxText>>20)}
 		}
 		return err
 	}
 	switch v := v.(type) {
 	case starlark.String, starlark.Bytes:
+		if depth == 0 {
+			return sizeOf(v), nil
+		}
 		return 2 + 4*sizeOf(v), nil // escapes
 	case starlark.Int:
 		return 2 + 3*sizeOf(v), nil
@@ -166,6 +170,20 @@ func weigh(v starlark.Value, limit int64, depth int) (int64, error) {
 			if err := add(k); err != nil {
 				return total, err
 			}
+			if err := add(e); err != nil {
+				return total, err
+			}
+		}
+		return total, nil
+	case *starlark.List:
+		for i := range v.Len() {
+			if err := add(v.Index(i)); err != nil {
+				return total, err
+			}
+		}
+		return total, nil
+	case starlark.Tuple:
+		for _, e := range v {
 			if err := add(e); err != nil {
 				return total, err
 			}
@@ -194,7 +212,7 @@ func weigh(v starlark.Value, limit int64, depth int) (int64, error) {
 
 // takeText is take for the text of a value.
 func takeText(thread *starlark.Thread, v starlark.Value) error {
-	n, err := weigh(v, maxValue, 0)
+	n, err := weigh(v, maxText, 0)
 	if err != nil {
 		return err
 	}
@@ -260,7 +278,7 @@ func operate(thread *starlark.Thread, op syntax.Token, x, y starlark.Value) (sta
 		n = repeated(x, y)
 	case syntax.PERCENT:
 		if format, ok := x.(starlark.String); ok {
-			w, err := weigh(y, maxValue, 0)
+			w, err := weigh(y, maxText, 0)
 			if err != nil {
 				return nil, err
 			}
@@ -420,14 +438,14 @@ func built(v starlark.Value, name string, args starlark.Tuple, kwargs []starlark
 	case "format":
 		n := int64(0)
 		for _, a := range args {
-			w, err := weigh(a, maxValue, 0)
+			w, err := weigh(a, maxText, 0)
 			if err != nil {
 				return 0, err
 			}
 			n += w
 		}
 		for _, kv := range kwargs {
-			w, err := weigh(kv[1], maxValue, 0)
+			w, err := weigh(kv[1], maxText, 0)
 			if err != nil {
 				return 0, err
 			}

@@ -51,9 +51,6 @@ func (l *loader) load(path string, by []string) (starlark.StringDict, error) {
 		return nil, err
 	}
 	l.sources[path] = data
-	if err := brackets(path, data); err != nil {
-		return nil, err
-	}
 	file, err := options().Parse(path, data, 0)
 	if err != nil {
 		return nil, err
@@ -149,27 +146,6 @@ func plainPath(err error) error {
 		return pe.Err
 	}
 	return err
-}
-
-// maxNesting is how deep brackets may stand in each other. The parser takes about 2 KiB of stack for each.
-const maxNesting = 200
-
-// brackets refuses text that would cost the parser too much stack. Brackets in strings and comments count until their line ends.
-func brackets(path string, text []byte) error {
-	depth, line := 0, 1
-	for _, c := range text {
-		switch c {
-		case '(', '[', '{':
-			if depth++; depth > maxNesting {
-				return diag.Errorf(diag.ScriptSyntax, diag.Pos{File: path, Line: line}, "brackets are nested deeper than %d", maxNesting)
-			}
-		case ')', ']', '}':
-			depth = max(0, depth-1)
-		case '\n':
-			line++
-		}
-	}
-	return nil
 }
 
 // fingerprint hashes what runs the script and all modules by path.

@@ -32,7 +32,7 @@ const Interpreter = "v0.0.0-20260908191801-89a6a09411d5"
 
 // Limits of scripts.
 const (
-	MaxSource  = 256 << 10        // bytes of one module: the parser's depth, and so its stack, is bounded by it
+	MaxSource  = 256 << 10        // bytes of one module
 	MaxModules = 256              // that one script loads
 	MaxSteps   = 1_000_000_000    // of one job: half a minute at least
 	MaxMemory  = int64(1) << 30   // bytes that one job may have taken while Kiln as a whole has grown by as much

@@ -92,3 +92,15 @@ func TestLanguage(t *testing.T) {
 		}
 	}
 }
+
+// symlink makes a link to a file out of the folder, where the system lets us.
+func symlink(t *testing.T, dir, name string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out.star")
+	if err := os.WriteFile(out, []byte("x = 1"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(out, filepath.Join(dir, name)); err != nil {
+		t.Skip("this system makes no links")
+	}
+}
