@@ -29,6 +29,7 @@ type File struct {
 	data   []byte
 	t      *ktx2.Texture // whatever the container
 	format format        // of ours, or none
+	lim    pixel.Limits
 }
 
 // IsFile tells by the first bytes whether this is a texture file.
@@ -47,7 +48,7 @@ func containerOf(data []byte) string {
 // Open reads the head of a texture file and unpacks its levels; pixels are decoded by [File.Picture]. An error is a
 // [processor.Problem].
 func Open(data []byte, lim pixel.Limits) (*File, error) {
-	f := &File{Container: containerOf(data), data: data}
+	f := &File{Container: containerOf(data), data: data, lim: lim}
 	var err error
 	switch f.Container {
 	case "ktx2":
@@ -199,11 +200,15 @@ func (f *File) float() bool {
 	return false
 }
 
-// Images decodes the largest level of all there is. An array of cubes has no [Shape] and is an error.
+// Images decodes the largest level of all there is. An array of cubes has no [Shape] and is an error; so is what is over the limits
+// of Open when decoded: a block of 16 bytes may become 144 pixels, so that 30 KB of Zstandard were 36 GB.
 func (f *File) Images() (Images, error) {
 	im := Images{Shape: f.Shape}
 	if f.Shape == Cube && f.Layers > 1 {
 		return im, fileProblem(diag.ImageUnsupported, "make it of its original pictures", errors.New("an array of cubes cannot be made into another format"))
+	}
+	if err := f.affordable(f.Layers * f.Faces * f.Depth); err != nil {
+		return im, err
 	}
 	for layer := range f.Layers {
 		for face := range f.Faces {
@@ -219,11 +224,27 @@ func (f *File) Images() (Images, error) {
 	return im, nil
 }
 
+// affordable tells whether so many pictures of the largest level may be decoded.
+func (f *File) affordable(pictures int) error {
+	perPixel := 4
+	if f.float() {
+		perPixel = 16
+	}
+	if most := f.lim.MaxBytes / int64(perPixel); int64(f.Width)*int64(f.Height) > most/int64(pictures) {
+		return fileProblem(diag.ImageTooLarge, "raise max_pixels, or make it smaller", fmt.Errorf("%d of %d x %d pixels are over the limit of %d in all",
+			pictures, f.Width, f.Height, most))
+	}
+	return nil
+}
+
 // Picture decodes one image: rows top down, straight alpha, channels as a game samples them. Level 0 is the largest; the others
 // count from 0, too. It is an error if there is no such image, or if its format is not known.
 func (f *File) Picture(level, layer, face, slice int) (*pixel.Picture, error) {
 	if level < 0 || level >= f.Levels || layer < 0 || layer >= f.Layers || face < 0 || face >= f.Faces || slice < 0 || slice >= max(1, f.Depth>>level) {
 		return nil, fmt.Errorf("there is no level %d, layer %d, face %d, slice %d in this file", level, layer, face, slice)
+	}
+	if err := f.affordable(1); err != nil {
+		return nil, err
 	}
 	width, height := max(1, f.Width>>level), max(1, f.Height>>level)
 	p, err := unpack(f.t.Format, f.t.Image(level, layer, face, slice), width, height)
