@@ -43,7 +43,7 @@ var allowed = map[string]string{
 	"internal/contentdb": "internal/diag internal/digest processor zombiezen-sqlite",
 	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/engine " +
 		"internal/project internal/script internal/settings internal/source internal/state processor doublestar flock uuid x/sys",
-	"internal/command": "internal/diag internal/digest processor doublestar x/sys",
+	"internal/command": "internal/diag internal/digest internal/seal processor doublestar x/sys",
 
 	"internal/codec/astc":           "internal/codec/block",
 	"internal/atlasview":            "internal/codec/atlas internal/pixel x/image",

@@ -1,22 +1,22 @@
 // Package command makes a processor of an external program: a template for its
 // command line, declared in the project file.
 //
-// The program runs without a shell, in an input view of its own: a folder with the
-// asset's file and the files that `inputs` matches, each at its path below the source
-// roots, and nothing else. All of them are recorded with their content, and so is the
-// listing behind each glob. Recording too much runs a job once too often;
-// recording too little gives a wrong build, so no more is known than this:
+// The program runs without a shell. What it reads becomes known in one of three ways:
 //
-//   - A depfile never narrows what was recorded. A file counts as read once
-//     the Job opens it, and it must be opened to be laid out for a program that has not run
-//     yet; what the last run read says nothing about this one.
-//   - A depfile can only show what was read and not recorded. A source file among that
-//     fails the job: the declaration is wrong, and the next build would be too.
+//   - Declared: it runs in an input view of its own, a folder with the asset's file and the files that `inputs` matches, each at its
+//     path below the source roots, and nothing else. All of them are recorded with their content, and so is the listing behind each
+//     glob, whether the program read them or not: they must be opened to be laid out for a program that has not run yet.
+//     A depfile never narrows that. It can only show what was read and not recorded, and that fails the job.
+//   - Traced: it runs in a view of links to the source files as they are, and each file that it looks at is recorded afterwards, those
+//     that it did not find included, its own libraries too.
+//   - Depfile: the same, with what the program itself tells.
+//
+// What is recorded afterwards is compared with how it was when the program saw it. If it changed, the job fails, and is tried again.
 //
 // The program's paths are relative, its environment is fixed but for the variables
-// that are declared, and its files have a fixed time, so that its output has no way to
-// depend on the machine, the user or the day. It is a matter of honest programs: an absolute path
-// reads what it likes.
+// that are declared, and copies have a fixed time, so that its output has no way to
+// depend on the machine, the user or the day. On Linux it runs in a box (package seal): it writes nowhere but into its scratch
+// folder, and talks to no other machine. Elsewhere that is a matter of honest programs.
 package command
 
 import (
@@ -26,6 +26,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -43,7 +44,7 @@ const DefaultTimeout = 10 * time.Minute
 
 // runner is part of every fingerprint. It is raised when this package gives a program
 // other surroundings than before: another environment, another layout of its folders.
-const runner = "1"
+const runner = "2"
 
 // Config declares a processor that runs a program.
 type Config struct {
@@ -77,8 +78,14 @@ type Config struct {
 	// Outputs are the extensions of further products by name; the name is the type as well.
 	Outputs map[string]string
 
-	// Inputs are globs from the source root: what the program may read besides the asset.
+	// Reads says how what the program reads becomes known.
+	Reads Reads
+
+	// Inputs are globs from the source root: what the program may read besides the asset, if Reads is Declared.
 	Inputs []string
+
+	// Network lets the program talk to other machines.
+	Network bool
 
 	// Timeout of one run; 0 is DefaultTimeout.
 	Timeout time.Duration
@@ -89,10 +96,19 @@ type Config struct {
 	// Settings that rules may give, in the order they are shown.
 	Settings []Setting
 
-	// Roots are the source roots as absolute paths. They only serve to tell what
-	// a depfile names, and are no part of the fingerprint.
+	// Roots are the source roots as absolute paths; a later one overlays an earlier one. They serve to tell which
+	// source file a path means, and are no part of the fingerprint.
 	Roots []string
 }
+
+// Reads says how what a program reads becomes known.
+type Reads string
+
+const (
+	Declared Reads = ""        // by Inputs: it is given these files and no others
+	Traced   Reads = "traced"  // by watching it; on Linux only
+	Depfile  Reads = "depfile" // by what it writes into {dep}
+)
 
 // Setting is one setting of the processor.
 type Setting struct {
@@ -165,6 +181,7 @@ func (c Config) Fingerprint() string {
 	for _, s := range c.Env {
 		b.Str("env", s)
 	}
+	b.Str("reads", string(c.Reads)).Str("network", strconv.FormatBool(c.Network))
 	return b.Sum().String()
 }
 
@@ -247,6 +264,18 @@ func check(c Config) (errs []error) {
 		case glob == "" || path.IsAbs(glob) || path.Clean(glob) != glob || glob == ".." || strings.HasPrefix(glob, "../"):
 			bad("inputs", i, "write it relative to the source root, with forward slashes", "%q leads to nothing below a source root", glob)
 		}
+	}
+	switch c.Reads {
+	case Declared:
+	case Traced, Depfile:
+		if len(c.Inputs) > 0 {
+			bad("inputs", -1, "give globs, or say how they become known", "inputs are declared or %s, not both", c.Reads)
+		}
+		if c.Reads == Depfile && !slices.ContainsFunc(c.Command, func(s string) bool { return strings.Contains(s, "{dep}") }) {
+			bad("inputs", -1, "name {dep} in `command`, where the program is told of that file", "inputs come from a depfile, and the command has no {dep}")
+		}
+	default:
+		bad("inputs", -1, `use "declared", "traced", "depfile" or a list of globs`, "%q is no way to know inputs", string(c.Reads))
 	}
 	if c.Timeout < 0 {
 		bad("timeout", -1, `write it as "90s" or "5m"`, "%v is no time to run", c.Timeout)

@@ -4,7 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/seal"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // maxDepfile is the largest depfile that is read, in bytes: some 100,000 paths.
@@ -138,4 +147,111 @@ func backslashes(b *strings.Builder, s string) (rest string) {
 		b.WriteString(s[:n])
 	}
 	return rest
+}
+
+// takeDepfile reads the depfile, if there is to be one. Where inputs are declared it fails if the program read source files that
+// are not among them; else, unless the program was traced, what it read is recorded.
+func (p *proc) takeDepfile(r *reads, tools map[string]string, began time.Time) error {
+	if !uses(p.args, "dep") || p.config.Reads == Traced {
+		return nil
+	}
+	read, err := p.readDepfile(r.v)
+	switch {
+	case err != nil:
+		return err
+	case p.config.Reads == Depfile:
+		return p.recordDepfile(r, read, began)
+	}
+	return p.checkDepfile(r.v, read, tools)
+}
+
+// recordDepfile records what the program says that it read.
+func (p *proc) recordDepfile(r *reads, read []string, began time.Time) error {
+	var all []seal.Access
+	for _, file := range read {
+		if !filepath.IsAbs(file) {
+			file = r.v.path(viewFolder) + "/" + filepath.ToSlash(file)
+		}
+		if strings.Contains(file, "..") { // which leads out of what a link points to
+			dir, name := filepath.Split(file)
+			file = filepath.Join(r.folder(dir), name)
+		}
+		a := seal.Access{Path: filepath.Clean(file), Op: seal.Read}
+		if a.State = seal.StateOf(a.Path); a.State.Moved >= began.UnixNano() && !r.own(r.follow(a.Path)) {
+			return changedMeanwhile(a.Path)
+		}
+		all = append(all, a)
+	}
+	return r.see(all)
+}
+
+// readDepfile lists what the depfile names.
+func (p *proc) readDepfile(v *view) ([]string, error) {
+	hint := fmt.Sprintf("check the options of %s that write {dep}", p.config.Command[0])
+	if p.config.Reads == Declared {
+		hint += ", or remove them; `inputs` is what counts"
+	}
+	bad := func(err error, format string, args ...any) ([]string, error) {
+		return nil, &processor.Problem{
+			Code: string(diag.CommandDepfile), Text: fmt.Sprintf(format, args...), Err: err,
+			Hint: hint,
+		}
+	}
+	f, err := v.open(depfile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return bad(err, "%s succeeded, but did not write {dep}", path.Base(p.config.Command[0]))
+	}
+	if err != nil {
+		return bad(err, "what %s wrote is no depfile: %v", path.Base(p.config.Command[0]), err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxDepfile+1))
+	if err != nil {
+		return nil, moment(err)
+	}
+	if len(data) > maxDepfile {
+		return bad(nil, "the depfile is larger than %d bytes", maxDepfile)
+	}
+	read, err := parseDepfile(data)
+	if err != nil {
+		return bad(err, "what %s wrote is no depfile: %v", path.Base(p.config.Command[0]), err)
+	}
+	return read, nil
+}
+
+// checkDepfile fails if the program read source files that are not in its view.
+func (p *proc) checkDepfile(v *view, read []string, tools map[string]string) error {
+	known := map[string]bool{}
+	for _, t := range tools {
+		known[t] = true
+	}
+	var all []error
+	for _, file := range read {
+		if source, ok := p.undeclared(v, file); ok && !known[filepath.Clean(file)] {
+			all = append(all, &processor.Problem{
+				Code: string(diag.CommandUndeclared),
+				Text: fmt.Sprintf("%s read %s where it lies and not in its input view, so that a change of it would go unseen", path.Base(p.config.Command[0]), source),
+				Hint: fmt.Sprintf("add %q to `inputs` of the processor %q, and name it by a relative path", source, p.config.Name),
+			})
+		}
+	}
+	return errors.Join(all...)
+}
+
+// undeclared tells whether a path of a depfile is a source file outside of the view. What is inside is
+// recorded or was made by the program itself; what is neither there nor under a root belongs to the
+// system, as the program's own libraries do.
+func (p *proc) undeclared(v *view, file string) (source string, ok bool) {
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(v.path(viewFolder), filepath.FromSlash(file))
+	}
+	if _, ok := below(v.dir, file); ok {
+		return "", false
+	}
+	for _, root := range p.config.Roots {
+		if source, ok := below(root, file); ok {
+			return source, true
+		}
+	}
+	return "", false
 }

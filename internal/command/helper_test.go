@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -88,6 +89,67 @@ func helper(mode string, args []string) error {
 		return os.Symlink(args[1], filepath.Dir(args[0]))
 	case "nothing":
 		return nil
+	case "cat": // OUT IN...: those that are there
+		var all []byte
+		for _, in := range args[1:] {
+			data, _ := os.ReadFile(in)
+			all = append(all, data...)
+		}
+		return os.WriteFile(args[0], all, 0o600)
+	case "need": // OUT IN...: all must be there
+		for _, in := range args[1:] {
+			if _, err := os.ReadFile(in); err != nil {
+				return err
+			}
+		}
+		return os.WriteFile(args[0], nil, 0o600)
+	case "list": // OUT IN FOLDER
+		entries, err := os.ReadDir(args[2])
+		var all string
+		for _, e := range entries {
+			all += e.Name() + "\n"
+		}
+		return errors.Join(err, os.WriteFile(args[0], []byte(all), 0o600))
+	case "ask": // OUT IN PATH...: which of these are there?
+		var all string
+		for _, p := range args[2:] {
+			if _, err := os.Stat(p); err == nil {
+				all += "yes "
+			} else {
+				all += "no "
+			}
+		}
+		return os.WriteFile(args[0], []byte(all), 0o600)
+	case "child": // MODE ARGUMENT...: a child of a child does it
+		exe, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		return exec.Command(exe, args...).Run()
+	case "race": // OUT IN FILE DEP ADDRESS: reads the file, and waits until the test has changed it
+		if _, err := os.ReadFile(args[2]); err != nil {
+			return err
+		}
+		if err := started(args[4]); err != nil {
+			return err
+		}
+		return errors.Join(os.WriteFile(args[0], nil, 0o600), os.WriteFile(args[3], []byte("x: "+args[2]), 0o600))
+	case "overwrite": // FILE OUT
+		return errors.Join(os.WriteFile(args[0], []byte("spoilt"), 0o600), os.WriteFile(args[1], nil, 0o600))
+	case "remove": // FILE OUT
+		return errors.Join(os.RemoveAll(args[0]), os.WriteFile(args[1], nil, 0o600))
+	case "connect": // ADDRESS OUT
+		c, err := net.Dial("tcp", args[0])
+		if err == nil {
+			c.Close()
+		}
+		return errors.Join(err, os.WriteFile(args[1], nil, 0o600))
+	case "many": // OUT IN COUNT: opens as many files that are not there
+		n, err := strconv.Atoi(args[2])
+		for i := range n {
+			os.ReadFile("many/" + strconv.Itoa(i))
+		}
+		return errors.Join(err, os.WriteFile(args[0], nil, 0o600))
 	case "hold": // OUT MEBIBYTES: and writes how many bytes that made, if the system tells
 		n, err := strconv.Atoi(args[1])
 		if err != nil {
@@ -193,6 +255,7 @@ func helperConfig(args ...string) Config {
 		Command:    append([]string{"helper"}, args...),
 		Extensions: []string{".txt"},
 		Output:     ".bin",
+		Network:    true,                              // for the tests that wait for each other; TestNetwork has none
 		Env:        []string{helperEnv, "GOCOVERDIR"}, // a binary of go test -cover complains without the second
 	}
 }

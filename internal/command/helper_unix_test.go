@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/kiln-pipeline/kiln/internal/seal"
 )
 
 // systemHelper has the modes that only this system can have.
@@ -36,8 +38,7 @@ func systemHelper(mode string, args []string) error {
 			return err
 		}
 		cmd := &exec.Cmd{Path: exe, Args: []string{"helper", "wait", args[0]}}
-		_, err = run(context.Background(), cmd, &capture{})
-		return err
+		return run(context.Background(), cmd, &capture{}, seal.Box{Network: true, Writable: []string{"/"}}).err
 	case "suicide":
 		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}

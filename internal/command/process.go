@@ -25,7 +25,7 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 	if err != nil {
 		return err
 	}
-	v, err := newView(ctx, job, p.config.Inputs)
+	v, err := p.view(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -45,12 +45,16 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 		Env:  environment(program, v, p.config.Env, job.Env),
 	}
 	var out capture
-	peak, err := run(timed, cmd, &out)
-	if err != nil {
-		return p.failure(err, cmd, &out, v)
+	done := run(timed, cmd, &out, p.box(v))
+	r := newReads(job, p.config.Roots, v)
+	if err := p.record(r, tools, done.seen); err != nil { // of a run that failed, too: it is what may mend it
+		return err
 	}
-	p.tellMemory(job, peak)
-	if err := p.checkDepfile(v, tools); err != nil {
+	if done.err != nil {
+		return p.failure(done.err, cmd, &out, v)
+	}
+	p.tellMemory(job, done.peak)
+	if err := p.takeDepfile(r, tools, done.began); err != nil {
 		return err
 	}
 	if err := p.publish(ctx, job, v); err != nil {
@@ -246,71 +250,6 @@ func (p *proc) warn(job processor.Job, out *capture, v *view) {
 		Text: fmt.Sprintf("%s wrote to standard error:\n    %s", path.Base(p.config.Command[0]), strings.Join(lines, "\n    ")),
 		Hint: "if it always does, look for its option to be quiet",
 	})
-}
-
-// checkDepfile fails if the program read source files that are not recorded.
-func (p *proc) checkDepfile(v *view, tools map[string]string) error {
-	if !uses(p.args, "dep") {
-		return nil
-	}
-	bad := func(err error, format string, args ...any) error {
-		return &processor.Problem{
-			Code: string(diag.CommandDepfile), Text: fmt.Sprintf(format, args...), Err: err,
-			Hint: fmt.Sprintf("check the options of %s that write {dep}, or remove them; `inputs` is what counts", p.config.Command[0]),
-		}
-	}
-	f, err := v.open(depfile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return bad(err, "%s succeeded, but did not write {dep}", path.Base(p.config.Command[0]))
-	}
-	if err != nil {
-		return bad(err, "what %s wrote is no depfile: %v", path.Base(p.config.Command[0]), err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxDepfile+1))
-	if err != nil {
-		return moment(err)
-	}
-	if len(data) > maxDepfile {
-		return bad(nil, "the depfile is larger than %d bytes", maxDepfile)
-	}
-	read, err := parseDepfile(data)
-	if err != nil {
-		return bad(err, "what %s wrote is no depfile: %v", path.Base(p.config.Command[0]), err)
-	}
-	known := map[string]bool{}
-	for _, t := range tools {
-		known[t] = true
-	}
-	var all []error
-	for _, file := range read {
-		if source, ok := p.undeclared(v, file); ok && !known[filepath.Clean(file)] {
-			all = append(all, &processor.Problem{
-				Code: string(diag.CommandUndeclared),
-				Text: fmt.Sprintf("%s read %s where it lies and not in its input view, so that a change of it would go unseen", path.Base(p.config.Command[0]), source),
-				Hint: fmt.Sprintf("add %q to `inputs` of the processor %q, and name it by a relative path", source, p.config.Name),
-			})
-		}
-	}
-	return errors.Join(all...)
-}
-
-// undeclared tells whether a path of a depfile is a source file outside of the view. What is inside is
-// recorded or was made by the program itself; what is neither there nor under a root belongs to the
-// system, as the program's own libraries do.
-func (p *proc) undeclared(v *view, file string) (source string, ok bool) {
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(v.path(viewFolder), filepath.FromSlash(file))
-	}
-	if _, ok := below(v.dir, file); ok {
-		return "", false
-	}
-	for _, root := range p.config.Roots {
-		if source, ok := below(root, file); ok {
-			return source, true
-		}
-	}
-	return "", false
 }
 
 // publish hands over what the program wrote. All outputs must be there: a declared one that

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/seal"
 )
 
 // drainTime is how long the output is still read once the program and its group are gone. Only a
@@ -21,20 +23,46 @@ const drainTime = time.Second
 // errTimeout is the cause of a context that the timeout ended.
 var errTimeout = errors.New("timeout")
 
-// run runs a program to its end and collects its output. When the context ends, the program and all that it
-// started are killed; the same happens to what it leaves behind. The error is
-// *exec.ExitError, the context's cause, or says why it did not start. peak is the most memory
-// that it had, in bytes, as far as the system can tell: see group.peak.
-func run(ctx context.Context, cmd *exec.Cmd, out *capture) (peak int64, err error) {
+// ended is what became of a program.
+type ended struct {
+	// err is *exec.ExitError, the context's cause, *startError, or an error of the watch.
+	err error
+
+	peak  int64         // the most memory that it had, in bytes, as far as the system can tell: see group.peak
+	began time.Time     // just before it did
+	seen  []seal.Access // what it looked at, if it was traced
+}
+
+// run runs a program in a box to its end and collects its output. When the context ends, the program and all that it
+// started are killed; the same happens to what it leaves behind.
+func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
+	e := ended{began: time.Now()}
+	done := make(chan struct{})
+	go func() { // the box is around a thread, and that ends with this goroutine
+		defer close(done)
+		runtime.LockOSThread()
+		tracer, err := box.Enter()
+		if err != nil {
+			e.err = &startError{err}
+			return
+		}
+		e.peak, e.err = inBox(ctx, cmd, out)
+		var terr error
+		if e.seen, terr = tracer.Stop(); terr != nil && e.err == nil {
+			e.err = moment(terr)
+		}
+	}()
+	<-done
+	return e
+}
+
+// inBox runs a program on this thread. The kernel ends the program when the thread that started it ends (see
+// dieWithParent), so the goroutine is locked to it.
+func inBox(ctx context.Context, cmd *exec.Cmd, out *capture) (peak int64, err error) {
 	pipes, err := openPipes(cmd, out)
 	if err != nil {
 		return 0, &startError{err}
 	}
-	// The kernel ends the program when the thread that started it ends (see
-	// dieWithParent), and Go ends threads as it likes unless they are locked.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-
 	var g group
 	defer g.close()
 	g.prepare(cmd)

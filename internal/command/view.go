@@ -48,8 +48,8 @@ type view struct {
 	order []string        // made, each after the one it lies in
 }
 
-// newView lays out the asset's file and the declared inputs. All of them are recorded by the Job.
-func newView(ctx context.Context, job processor.Job, inputs []string) (*view, error) {
+// openView is an empty view.
+func openView(job processor.Job) (*view, error) {
 	dir, err := job.Scratch()
 	if err != nil {
 		return nil, err
@@ -58,20 +58,36 @@ func newView(ctx context.Context, job processor.Job, inputs []string) (*view, er
 	if err != nil {
 		return nil, moment(err)
 	}
-	v := &view{dir: dir, root: root, files: map[string]bool{}, made: map[string]bool{}}
+	return &view{dir: dir, root: root, files: map[string]bool{}, made: map[string]bool{}}, nil
+}
+
+// newView lays out the asset's file and the declared inputs. All of them are recorded by the Job.
+func newView(ctx context.Context, job processor.Job, inputs []string) (*view, error) {
+	v, err := openView(job)
+	if err != nil {
+		return nil, err
+	}
 	if err := v.fill(ctx, job, inputs); err != nil {
-		return nil, errors.Join(err, root.Close())
+		return nil, errors.Join(err, v.close())
 	}
 	return v, nil
 }
 
 func (v *view) close() error { return v.root.Close() }
 
-func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) error {
+// mkdirs makes the folders that every run has.
+func (v *view) mkdirs() error {
 	for _, folder := range []string{viewFolder, outFolder, homeFolder, tempFolder} {
 		if err := v.mkdir(folder); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) error {
+	if err := v.mkdirs(); err != nil {
+		return err
 	}
 	asset := job.Asset()
 	paths := []string{asset.Path}

@@ -152,9 +152,9 @@ func customSchema() object {
 			"anyOf":       []object{{"type": "string", "minLength": 1}, closed("A Go package that is compiled to a module.", object{"go": text("Its folder in the project.")}, "go")},
 			"description": `A WebAssembly module, by its path in the project, or { go = "folder" } of a Go package that is compiled to one.`,
 		},
-		"command":  object{"type": "array", "minItems": 1, "items": object{"type": "string", "minLength": 1}, "description": "A program and its arguments: {in}, {out} and others are replaced. No shell."},
-		"output":   text("Extension of the main product. Without it, the product keeps the file's name."),
-		"outputs":  object{"type": "object", "propertyNames": ref("name"), "additionalProperties": object{"type": "string"}, "description": "Extensions of further products by name."},
+		"command": object{"type": "array", "minItems": 1, "items": object{"type": "string", "minLength": 1}, "description": "A program and its arguments: {in}, {out} and others are replaced. No shell."},
+		"output":  text("Extension of the main product. Without it, the product keeps the file's name."),
+		"outputs": object{"type": "object", "propertyNames": ref("name"), "additionalProperties": object{"type": "string"}, "description": "Extensions of further products by name."},
 		"inputs": object{
 			"anyOf":       []object{{"type": "array", "items": ref("glob")}, {"enum": []string{"declared", "traced", "depfile"}}},
 			"description": `What the program may read besides the asset; or "traced": what it is seen to read; or "depfile": what it says that it read.`,

@@ -4,6 +4,7 @@ package seal
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 )
 
@@ -26,5 +27,11 @@ func (b Box) Enter() (*Tracer, error) {
 // Stop is what was seen: nothing.
 func (t *Tracer) Stop() ([]Access, error) { return nil, nil }
 
-// StateOf is never asked for.
-func StateOf(string) State { return State{} }
+// StateOf looks at a file, links followed. Which file it is, this system does not tell.
+func StateOf(path string) State {
+	st, err := os.Stat(path)
+	if err != nil {
+		return State{}
+	}
+	return State{Exists: true, Dir: st.IsDir(), Size: st.Size(), Written: st.ModTime().UnixNano(), Moved: st.ModTime().UnixNano()}
+}

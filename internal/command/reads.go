@@ -1,0 +1,318 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/seal"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// view lays out what the program will see.
+func (p *proc) view(ctx context.Context, job processor.Job) (*view, error) {
+	if p.config.Reads == Declared {
+		return newView(ctx, job, p.config.Inputs)
+	}
+	if p.config.Reads == Traced {
+		if err := seal.Supported().Trace; err != nil {
+			return nil, &processor.Problem{
+				Code: string(diag.CommandUntraced),
+				Text: fmt.Sprintf("what %s reads cannot be seen: %v", path.Base(p.config.Command[0]), err),
+				Hint: fmt.Sprintf("give the processor %q a list of `inputs`, or \"depfile\"", p.config.Name),
+				Err:  errors.Join(err, ErrMoment), // on another machine the same files may do
+			}
+		}
+	}
+	return newLinks(job, p.config.Roots)
+}
+
+// box is what the program may do.
+func (p *proc) box(v *view) seal.Box {
+	return seal.Box{
+		Writable: []string{v.dir}, Network: p.config.Network, Trace: p.config.Reads == Traced,
+		Skip: []string{v.path(outFolder), v.path(homeFolder), v.path(tempFolder), v.path(depfile)},
+	}
+}
+
+// record tells the job what a traced program looked at.
+func (p *proc) record(r *reads, tools map[string]string, seen []seal.Access) error {
+	if p.config.Reads != Traced {
+		return nil
+	}
+	var all []seal.Access
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		all = append(all, loaders(tools[name])...)
+	}
+	for _, a := range seen {
+		all = append(all, a)
+		if a.Op == seal.Exec && a.State.Exists {
+			all = append(all, loaders(a.Path)...)
+		}
+	}
+	return r.see(all)
+}
+
+// reads turns paths that a program used into what a job records.
+type reads struct {
+	job     processor.Job
+	v       *view
+	roots   []string
+	real    map[string]string // folders, and where their links lead
+	done    map[string]bool   // what was recorded: kind and name
+	absent  map[string]bool   // names that are no source files of Kiln's
+	entered map[string]bool   // source folders in which something was recorded
+}
+
+func newReads(job processor.Job, roots []string, v *view) *reads {
+	return &reads{
+		job: job, v: v, roots: roots,
+		real: map[string]string{}, done: map[string]bool{}, absent: map[string]bool{}, entered: map[string]bool{},
+	}
+}
+
+// see records accesses in their order, after the asset's own file. Then none of the files may have changed.
+func (r *reads) see(all []seal.Access) error {
+	own := seal.Access{Path: r.v.path(viewFolder + "/" + r.job.Asset().Path), Op: seal.Read}
+	if own.State = seal.StateOf(own.Path); own.State.Dir {
+		own.Op = seal.List
+	}
+	all = append([]seal.Access{own}, all...)
+	var folders []string
+	for i := range all {
+		asked, err := r.one(&all[i])
+		if err != nil {
+			return err
+		}
+		folders = append(folders, asked...)
+	}
+	for _, name := range folders { // that one is there is known by what was seen in it, or by its list
+		if name != "." && !r.entered[name] {
+			if err := r.glob(name); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range all {
+		if err := r.unchanged(&all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one records an access; folders are source folders that the program only asked about.
+func (r *reads) one(a *seal.Access) (folders []string, err error) {
+	names, external := r.names(a.Path)
+	known := len(names) == 0
+	for _, name := range names {
+		if a.Op == seal.Look && a.State.Dir {
+			folders = append(folders, name)
+			continue
+		}
+		is, err := r.source(name, a)
+		if err != nil {
+			return nil, err
+		}
+		known = known || is
+	}
+	if file := r.follow(a.Path); !known && a.State.Exists && !a.State.Dir && !r.own(file) {
+		external = file // Kiln ignores it, but the program does not
+	}
+	if external != "" {
+		return folders, r.external(external, a)
+	}
+	return folders, nil
+}
+
+// source records what a program did with a source file; known is false if Kiln knows no such file.
+func (r *reads) source(name string, a *seal.Access) (known bool, err error) {
+	for dir := path.Dir(name); dir != "." && !r.entered[dir]; dir = path.Dir(dir) {
+		r.entered[dir] = true
+	}
+	if a.Op == seal.List && a.State.Dir {
+		return true, r.glob(name)
+	}
+	if !a.State.Exists && a.Op == seal.Look { // it may become a folder, of which the job knows no more than what is in it
+		if err := r.glob(name); err != nil {
+			return false, err
+		}
+	}
+	r.v.files[name] = true
+	if !a.State.Exists || a.Op == seal.Look {
+		if r.once("exists", name) {
+			known, err := r.job.Exists(name)
+			r.absent[name] = !known
+			return known, err
+		}
+		return !r.absent[name], nil
+	}
+	if r.once("file", name) {
+		f, err := r.job.Open(name)
+		if r.absent[name] = errors.Is(err, fs.ErrNotExist); r.absent[name] {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		return true, f.Close()
+	}
+	return !r.absent[name], nil
+}
+
+// glob records which files are in a source folder.
+func (r *reads) glob(folder string) error {
+	pattern := "**"
+	if folder != "." {
+		pattern = literally(folder) + "/**"
+	}
+	if !r.once("glob", pattern) {
+		return nil
+	}
+	_, err := r.job.Glob(pattern)
+	return err
+}
+
+// external records what is not in the source roots by its absolute path; that it is missing, too.
+func (r *reads) external(file string, a *seal.Access) error {
+	switch {
+	case a.State.Dir && a.Op == seal.List:
+		file += "/" // the names in it
+	case a.State.Dir:
+		return nil
+	}
+	if !r.once("tool", file) {
+		return nil
+	}
+	if _, err := r.job.Tool(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (r *reads) once(kind, name string) bool {
+	key := kind + " " + name
+	first := !r.done[key]
+	r.done[key] = true
+	return first
+}
+
+// unchanged fails if a file is not as it was when the program saw it. Of a folder it counts that it is there: what is
+// in it was recorded by name.
+func (r *reads) unchanged(a *seal.Access) error {
+	now := seal.StateOf(a.Path)
+	if now == a.State || now.Dir && a.State.Dir && now.Inode == a.State.Inode || r.own(r.follow(a.Path)) {
+		return nil
+	}
+	shown := a.Path
+	if names, _ := r.names(a.Path); len(names) > 0 {
+		shown = names[0]
+	}
+	return changedMeanwhile(shown)
+}
+
+func changedMeanwhile(file string) error {
+	return &processor.Problem{
+		Code: string(diag.CommandChanged),
+		Text: fmt.Sprintf("%s changed while the program ran that read it", file),
+		Hint: "build again when whatever writes it is done",
+		Err:  ErrMoment,
+	}
+}
+
+// names are the source files that a path means: as it is written, and where its links lead. external is the path that has to be
+// recorded besides, if it means something else that is not the program's own.
+func (r *reads) names(p string) (names []string, external string) {
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if name, ok := cutFolder(r.v.path(viewFolder), p); ok {
+		add(name)
+	}
+	to := r.follow(p)
+	for _, at := range []string{p, to} {
+		if r.own(at) {
+			continue
+		}
+		name, root := r.root(at)
+		switch {
+		case root < 0:
+		case r.overlaid(name, root): // the job would open another root's file by that name
+			external = at
+		default:
+			add(name)
+		}
+	}
+	if len(names) == 0 && external == "" && !r.own(to) {
+		external = p
+	}
+	return names, external
+}
+
+// own tells whether a path is in the program's scratch folder.
+func (r *reads) own(p string) bool {
+	if _, ok := cutFolder(r.v.dir, p); ok {
+		return true
+	}
+	_, ok := cutFolder(r.folder(r.v.dir), p)
+	return ok
+}
+
+// root is the innermost source root that a path is in, and the path below it; -1 if there is none.
+func (r *reads) root(p string) (name string, root int) {
+	root = -1
+	for i, dir := range r.roots {
+		for _, dir := range []string{dir, r.folder(dir)} {
+			if rest, ok := cutFolder(dir, p); ok && (root < 0 || len(rest) < len(name)) {
+				name, root = rest, i
+			}
+		}
+	}
+	return name, root
+}
+
+// overlaid tells whether a later root has a file of that name.
+func (r *reads) overlaid(name string, root int) bool {
+	for _, dir := range r.roots[root+1:] {
+		if st, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil && !st.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
+// follow is a path with its links followed, as far as they lead anywhere.
+func (r *reads) follow(p string) string {
+	dir, name := filepath.Split(p)
+	file := filepath.Join(r.folder(filepath.Clean(dir)), name)
+	if st, err := os.Lstat(file); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+		if to, err := filepath.EvalSymlinks(file); err == nil {
+			return to
+		}
+	}
+	return file
+}
+
+// folder is follow for a folder, and remembers.
+func (r *reads) folder(dir string) string {
+	if real, ok := r.real[dir]; ok {
+		return real
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		if real = dir; filepath.Dir(dir) != dir { // it is missing, but what it would lie in may be a link
+			real = filepath.Join(r.folder(filepath.Dir(dir)), filepath.Base(dir))
+		}
+	}
+	r.real[dir] = real
+	return real
+}

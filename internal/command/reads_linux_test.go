@@ -1,0 +1,277 @@
+//go:build amd64 || arm64
+
+package command
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/seal"
+	"github.com/kiln-pipeline/kiln/processor/processortest"
+)
+
+// rooted is a processor that runs the helper in source roots on disk, and a case with the same files: each root
+// is a list of name and content; a content that begins with "->" is a link.
+func rooted(t *testing.T, reads Reads, roots []map[string]string, args ...string) (Config, processortest.Case) {
+	t.Helper()
+	if err := seal.Supported().Trace; err != nil {
+		t.Skip(err)
+	}
+	c := helperConfig(args...)
+	c.Reads = reads
+	one := helperCase(t)
+	one.Files = map[string][]byte{}
+	for _, files := range roots {
+		dir := t.TempDir()
+		c.Roots = append(c.Roots, dir)
+		for name, data := range files {
+			file := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			to, link := strings.CutPrefix(data, "->")
+			if link {
+				if err := os.Symlink(to, file); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(filepath.Base(name), "ignored") {
+				one.Files[name] = []byte(data)
+			}
+		}
+	}
+	return c, one
+}
+
+// ofSources leaves out what was seen of the system, and puts words for folders that differ in each run.
+func ofSources(seen []string, roots []string) []string {
+	var all []string
+	for _, s := range seen {
+		if isEnv(s) || strings.HasPrefix(s, "tool /") && !strings.Contains(s, os.TempDir()) || strings.HasPrefix(s, "tool /tmp/go-build") {
+			continue
+		}
+		for i, root := range roots {
+			s = strings.ReplaceAll(s, root, "ROOT"+string(rune('1'+i)))
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func TestTraced(t *testing.T) {
+	one := []map[string]string{{
+		"a/water.txt": "deep", "a/fire.txt": "hot", "b/c.txt": "c", "b/link.txt": "->../a/fire.txt", "b/d/ignored.txt": "i", "link": "->b", "sp [1]/x.txt": "x",
+	}}
+	two := []map[string]string{
+		{"a/water.txt": "old", "a/fire.txt": "hot", "b/c.txt": "c", "flat.txt": "1"},
+		{"a/water.txt": "deep", "d.txt": "d"},
+	}
+	outside := filepath.Join(t.TempDir(), "font.ttf")
+	if err := os.WriteFile(outside, []byte("font"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		roots []map[string]string
+		args  []string
+		want  []string
+		data  string
+	}{
+		{"one file", one, []string{"cat", "{out}", "{in}"}, []string{"file a/water.txt"}, "deep"},
+		{"more", one, []string{"cat", "{out}", "{in}", "{root}/b/c.txt"}, []string{"file a/water.txt", "file b/c.txt"}, "deepc"},
+		{"missing", one, []string{"cat", "{out}", "{in}", "none.txt", "none/x.txt"}, []string{"file a/water.txt", "exists none.txt: false", "exists none/x.txt: false"}, "deep"},
+		{"dots", one, []string{"cat", "{out}", "{in}", "b/../a/fire.txt", "a/.././b/c.txt"}, []string{"file a/water.txt", "file a/fire.txt", "file b/c.txt"}, "deephotc"},
+		{"a link", one, []string{"cat", "{out}", "{in}", "b/link.txt"}, []string{"file a/water.txt", "missing b/link.txt", "file a/fire.txt"}, "deephot"},
+		{"a linked folder", one, []string{"cat", "{out}", "{in}", "link/c.txt"}, []string{"file a/water.txt", "missing link/c.txt", "file b/c.txt"}, "deepc"},
+		{"ignored", one, []string{"cat", "{out}", "{in}", "b/d/ignored.txt"}, []string{"file a/water.txt", "missing b/d/ignored.txt", "tool ROOT1/b/d/ignored.txt"}, "deepi"},
+		{"outside", one, []string{"cat", "{out}", "{in}", outside, outside + "2"}, []string{"file a/water.txt", "tool " + outside, "tool " + outside + "2"}, "deepfont"},
+		{"names", one, []string{"cat", "{out}", "{in}", "sp [1]/x.txt"}, []string{"file a/water.txt", "file sp [1]/x.txt"}, "deepx"},
+		{"list", one, []string{"list", "{out}", "{in}", "sp [1]"}, []string{"file a/water.txt", `glob sp \[1]/**`}, "x.txt\n"},
+		{"ask", one, []string{"ask", "{out}", "{in}", "b/c.txt", "none", "b"}, []string{
+			"file a/water.txt", "exists b/c.txt: true", "glob none/**", "exists none: false"}, "yes no yes "},
+		{"ask for a folder", one, []string{"ask", "{out}", "{in}", "b"}, []string{"file a/water.txt", "glob b/**"}, "yes "},
+		{"its own", one, []string{"cat", "{out}", "{in}", "../out", "../tmp/x"}, []string{"file a/water.txt"}, "deep"},
+		{"later root first", two, []string{"cat", "{out}", "{in}", "a/fire.txt", "flat.txt", "d.txt", "b/c.txt"}, []string{
+			"file a/water.txt", "file a/fire.txt", "file flat.txt", "file d.txt", "file b/c.txt"}, "deephot1dc"},
+		{"in a child", one, []string{"child", "cat", "{out}", "{in}", "b/c.txt"}, []string{"file a/water.txt", "file b/c.txt"}, "deepc"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config, one := rooted(t, Traced, c.roots, c.args...)
+			r := processortest.Run(t, mustNew(t, config), one)
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			if d := cmp.Diff(append([]string{"tool helper"}, c.want...), ofSources(r.Observations, config.Roots)); d != "" {
+				t.Error(d)
+			}
+			if got := string(r.Products[""].Data); got != c.data {
+				t.Errorf("%q, want %q", got, c.data)
+			}
+		})
+	}
+}
+
+// What a run that fails looked at may be what mends it.
+func TestTracedFailureIsRecorded(t *testing.T) {
+	c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "need", "{out}", "{in}", "lib/common.txt")
+	r := processortest.Run(t, mustNew(t, c), one)
+	only(t, r.Err, diag.CommandFailed)
+	if !slices.Contains(r.Observations, "exists lib/common.txt: false") {
+		t.Errorf("%q", r.Observations)
+	}
+}
+
+func TestTracedDynamicLoader(t *testing.T) {
+	cat := "/bin/cat"
+	if loader(cat) == "" {
+		t.Skip("no dynamically linked cat")
+	}
+	c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "")
+	c.Command = []string{"sh", "-c", "cat \"$1\" >\"$0\"", "{out}", "{in}"}
+	one.Tools["sh"] = "/bin/sh"
+	r := processortest.Run(t, mustNew(t, c), one)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if string(r.Products[""].Data) != "deep" {
+		t.Errorf("%q", r.Products[""].Data)
+	}
+	for _, want := range []string{"tool sh", "tool " + loader("/bin/sh"), "file a/water.txt"} {
+		if !slices.Contains(r.Observations, want) {
+			t.Errorf("no %q in %q", want, r.Observations)
+		}
+	}
+	for _, part := range []string{"/cat", "libc.so"} {
+		if !slices.ContainsFunc(r.Observations, func(s string) bool { return strings.Contains(s, part) }) {
+			t.Errorf("no %s in %q", part, r.Observations)
+		}
+	}
+}
+
+func TestSourceThatChangesMeanwhile(t *testing.T) {
+	for _, reads := range []Reads{Traced, Depfile} {
+		c, one := rooted(t, reads, []map[string]string{{"a/water.txt": "deep", "b.txt": "b"}}, "")
+		c.Command = []string{"helper", "race", "{out}", "{in}", "b.txt", "{dep}"}
+		address, next := listener(t)
+		c.Command = append(c.Command, address)
+		done := make(chan error, 1)
+		go func() { done <- processortest.Run(t, mustNew(t, c), one).Err }()
+		program := next() // it has read b.txt
+		if err := os.WriteFile(filepath.Join(c.Roots[0], "b.txt"), []byte("changed"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		program.Close()
+		p := only(t, <-done, diag.CommandChanged)
+		if !errors.Is(p, ErrMoment) || !strings.Contains(p.Text, "b.txt") {
+			t.Errorf("%s: %+v", reads, p)
+		}
+	}
+}
+
+func TestDepfileIsRecorded(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "stdio.h")
+	if err := os.WriteFile(outside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, one := rooted(t, Depfile, []map[string]string{{"a/water.txt": "deep", "lib/b.txt": "b"}}, "dep", "{out}", "{dep}", "x: a/water.txt lib/b.txt a/../lib/b.txt lib/none.txt "+outside, "{in}")
+	r := processortest.Run(t, mustNew(t, c), one)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []string{"tool helper", "file a/water.txt", "file lib/b.txt", "exists lib/none.txt: false", "tool " + outside}
+	if d := cmp.Diff(want, ofSources(r.Observations, c.Roots)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestHostile: what a program does elsewhere than in its scratch folder fails, and it is told.
+func TestHostile(t *testing.T) {
+	if s := seal.Supported(); s.Writes < 3 || !s.Network {
+		t.Skipf("%+v", s)
+	}
+	address, _ := listener(t)
+	for _, reads := range []Reads{Declared, Traced} {
+		for _, args := range [][]string{
+			{"overwrite", "ROOT/a/water.txt"}, {"overwrite", "ROOT/new.txt"}, {"remove", "ROOT/a/water.txt"}, {"remove", "ROOT/a"}, {"overwrite", "/tmp/kiln-hostile"}, {"connect", address},
+		} {
+			c, one := rooted(t, reads, []map[string]string{{"a/water.txt": "deep"}}, "")
+			c.Network = false
+			c.Command = append([]string{"helper"}, args...)
+			for i := range c.Command {
+				c.Command[i] = strings.ReplaceAll(c.Command[i], "ROOT", c.Roots[0])
+			}
+			c.Command = append(c.Command, "{out}", "{in}")
+			p := only(t, processortest.Run(t, mustNew(t, c), one).Err, diag.CommandFailed)
+			if !strings.Contains(p.Text, "permission denied") {
+				t.Errorf("%v: %s", args, p.Text)
+			}
+			if data, err := os.ReadFile(filepath.Join(c.Roots[0], "a/water.txt")); err != nil || string(data) != "deep" {
+				t.Errorf("%v: %q, %v", args, data, err)
+			}
+		}
+	}
+}
+
+func TestTracedOpensTenThousandFiles(t *testing.T) {
+	c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "many", "{out}", "{in}", "10000")
+	r := processortest.Run(t, mustNew(t, c), one)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	n := 0
+	for _, s := range r.Observations {
+		if strings.HasPrefix(s, "exists many/") {
+			n++
+		}
+	}
+	if n != 10_000 {
+		t.Errorf("%d files recorded", n)
+	}
+}
+
+func TestLoader(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, data string) string {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, []byte(data), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	sh := file("sh", "#! "+file("inner", "#!/none/x -u\n")+" -e\necho\n")
+	var got []string
+	for _, a := range loaders(sh) {
+		got = append(got, a.Path)
+	}
+	if want := []string{dir + "/inner", "/none/x"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, data := range []string{"", "#!", "#!\n", "\x7fELF", "\x7fELF\x02\x01" + strings.Repeat("\xff", 100), "\x7fELF\x02\x01" + strings.Repeat("\x00", 58)} {
+		if got := loaders(file("bad", data)); got != nil {
+			t.Errorf("%q: %v", data, got)
+		}
+	}
+}
+
+func FuzzELFLoader(f *testing.F) {
+	if data, err := os.ReadFile("/bin/sh"); err == nil {
+		f.Add(data[:min(len(data), maxHeader)])
+	}
+	f.Add([]byte("\x7fELF\x02\x01"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if s := elfLoader(data); len(s) > len(data) {
+			t.Errorf("%d bytes of %d", len(s), len(data))
+		}
+	})
+}
