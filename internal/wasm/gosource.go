@@ -52,7 +52,7 @@ func goModule(ctx context.Context, c Config) ([]byte, digest.Hash, error) {
 			return fail(err)
 		}
 		text, _ := json.Marshal(src)
-		keep(kept, text)
+		c.keep(kept, text)
 	}
 	key, err := digest.Parse(src.Key)
 	if err != nil {
@@ -66,7 +66,7 @@ func goModule(ctx context.Context, c Config) ([]byte, digest.Hash, error) {
 	if err != nil {
 		return fail(err)
 	}
-	keep(module, code)
+	c.keep(module, code)
 	return code, key, nil
 }
 

@@ -50,7 +50,7 @@ type Config struct {
 	Path string // of the module, relative to Dir
 	Go   string // folder of a Go package that is compiled to a module, relative to Dir
 
-	// Cache is a folder for what can be made anew: compiled code, modules of Go packages. Absolute; it is made when it is needed.
+	// Cache is a folder for what can be made anew: compiled code, modules of Go packages. Absolute; it is made when it is needed. "" keeps nothing.
 	Cache string
 
 	// Name is how rules call it; Summary, Version, Extensions and Folder overrule what the module says of itself, unless they are zero.
@@ -144,7 +144,7 @@ var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 func (p *proc) describe(ctx context.Context) error {
 	kept := filepath.Join(p.config.Cache, "about-"+p.key.String()+".json")
 	text, err := os.ReadFile(kept)
-	if err == nil && len(text) <= maxAbout {
+	if err == nil && p.config.Cache != "" && len(text) <= maxAbout {
 		if p.about, err = parseDescription(text); err == nil {
 			return p.setInfo()
 		}
@@ -159,12 +159,15 @@ func (p *proc) describe(ctx context.Context) error {
 	if err := p.setInfo(); err != nil {
 		return err
 	}
-	keep(kept, p.engine.about) // without it, the module is asked again
+	p.config.keep(kept, p.engine.about) // without it, the module is asked again
 	return nil
 }
 
-// keep writes a file of the cache, whole or not at all.
-func keep(file string, data []byte) error {
+// keep writes a file of the cache, whole or not at all, if there is a cache.
+func (c *Config) keep(file string, data []byte) error {
+	if c.Cache == "" {
+		return nil
+	}
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		return nil
 	}

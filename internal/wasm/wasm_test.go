@@ -156,7 +156,7 @@ func problemOf(t testing.TB, err error) *processor.Problem {
 	return ps[0]
 }
 
-func run(t testing.TB, p processor.Processor, asset, content string) processortest.Result {
+func runOn(t testing.TB, p processor.Processor, asset, content string) processortest.Result {
 	t.Helper()
 	return processortest.Run(t, p, processortest.Case{Files: map[string][]byte{asset: []byte(content), "other.txt": []byte("other")}, Asset: asset,
 		Others: map[string][]processortest.OtherProduct{"b.png": {{Product: processor.Product{Type: "texture", File: "b.png.ktx2"}, Data: []byte("pixels")}}}})
@@ -165,7 +165,7 @@ func run(t testing.TB, p processor.Processor, asset, content string) processorte
 // TestGuest: the Go kit's Job is Job.
 func TestGuest(t *testing.T) {
 	p := goGuest(t)
-	r := run(t, p, "dir/all.guest", "all")
+	r := runOn(t, p, "dir/all.guest", "all")
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
@@ -187,13 +187,13 @@ func TestGuest(t *testing.T) {
 // TestHandedBack: an error of the host that a guest returns is to the host what it was.
 func TestHandedBack(t *testing.T) {
 	p := goGuest(t)
-	if r := run(t, p, "a.guest", "refused"); r.Err == nil || !strings.HasPrefix(r.Err.Error(), `read of "../x" refused`) {
+	if r := runOn(t, p, "a.guest", "refused"); r.Err == nil || !strings.HasPrefix(r.Err.Error(), `read of "../x" refused`) {
 		t.Errorf("%v", r.Err)
 	}
-	if r := run(t, p, "a.guest", "wrapped"); problemOf(t, r.Err).Text != `while it looked: asset "no.png": file does not exist` || !isNotExist(r.Err) {
+	if r := runOn(t, p, "a.guest", "wrapped"); problemOf(t, r.Err).Text != `while it looked: asset "no.png": file does not exist` || !isNotExist(r.Err) {
 		t.Errorf("%v", r.Err)
 	}
-	if r := run(t, p, "a.guest", "two"); len(processortest.Problems(r.Err)) != 2 {
+	if r := runOn(t, p, "a.guest", "two"); len(processortest.Problems(r.Err)) != 2 {
 		t.Errorf("%v", r.Err)
 	}
 }
@@ -213,12 +213,12 @@ func TestBadGuest(t *testing.T) {
 		{"recursion", diag.WasmTrap, "stack"},
 		{"unclosed", diag.WasmAbuse, `did not close the product "half"`},
 	} {
-		r := run(t, p, "a.guest", c.content)
+		r := runOn(t, p, "a.guest", c.content)
 		problem := problemOf(t, r.Err)
 		if problem.Code != string(c.code) || !strings.Contains(problem.Text, c.text) || problem.Path != "" {
 			t.Errorf("%s: %s %s", c.content, problem.Code, problem.Text)
 		}
-		if r := run(t, p, "a.guest", "state"); string(r.Products[""].Data) != "1" {
+		if r := runOn(t, p, "a.guest", "state"); string(r.Products[""].Data) != "1" {
 			t.Errorf("after %s: %q %v", c.content, r.Products[""].Data, r.Err)
 		}
 	}
@@ -237,16 +237,17 @@ func TestOneWorld(t *testing.T) {
 				defer wait.Done()
 				for i := w; i < len(got); i += workers {
 					content := []string{"world", "world", "state", "grow"}[i%4]
-					r := run(t, p, fmt.Sprintf("a%02d.guest", i%3), content)
+					r := runOn(t, p, fmt.Sprintf("a%02d.guest", i%3), content)
 					got[i] = fmt.Sprintf("%s %s %v", content, r.Products[""].Data, r.Err)
 				}
 			}()
 		}
 		wait.Wait()
 		slices.Sort(got)
-		if all := strings.Join(slices.Compact(got), "\n"); first == "" {
+		got = slices.Compact(got)
+		if all := strings.Join(got, "\n"); first == "" {
 			first = all
-			if strings.Count(all, "\n") != 2 {
+			if len(got) != 3 || !strings.HasPrefix(got[1], "state 1 ") {
 				t.Errorf("not one outcome for each kind of job:\n%s", all)
 			}
 		} else if all != first {
@@ -295,7 +296,7 @@ func TestLazy(t *testing.T) {
 	if p.(*proc).engine != nil {
 		t.Error("compiled without need")
 	}
-	if r := run(t, p, "a.x", "x"); r.Err != nil {
+	if r := runOn(t, p, "a.x", "x"); r.Err != nil {
 		t.Error(r.Err)
 	}
 	damaged := 0
@@ -310,7 +311,7 @@ func TestLazy(t *testing.T) {
 		t.Fatal(damaged, err)
 	}
 	p = load(t, c)
-	if r := run(t, p, "a.x", "x"); r.Err != nil {
+	if r := runOn(t, p, "a.x", "x"); r.Err != nil {
 		t.Error(r.Err)
 	}
 }
@@ -325,5 +326,22 @@ func TestCancelled(t *testing.T) {
 	r := processortest.RunContext(t, ctx, p, processortest.Case{Files: map[string][]byte{"a": nil}, Asset: "a"})
 	if !errors.Is(r.Err, context.Canceled) {
 		t.Error(r.Err)
+	}
+}
+
+// TestDocs: the page shows the examples as they are.
+func TestDocs(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(repository(t), "docs/wasm.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"processor/wasmguest/example/voxel.go", "processor/wasmguest/c/heights.c"} {
+		code, err := os.ReadFile(filepath.Join(repository(t), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), "\n"+string(code)+"```\n") {
+			t.Errorf("docs/wasm.md does not have %s as it is", file)
+		}
 	}
 }
