@@ -445,3 +445,32 @@ func TestFailedWriteIsNoBlob(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whoever only looks finds a damaged blob and leaves it where it is.
+func TestReadOnlyLeavesDamage(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := s.Put([]byte("content"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Chmod(s.Path(h), 0o666), os.WriteFile(s.Path(h), []byte("damaged"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	ro := OpenReadOnly(dir)
+	if err := ro.Verify(h); !errors.Is(err, ErrDamaged) {
+		t.Errorf("Verify: %v", err)
+	}
+	if _, err := ro.Read(h); !errors.Is(err, ErrDamaged) {
+		t.Errorf("Read: %v", err)
+	}
+	if data, err := os.ReadFile(s.Path(h)); string(data) != "damaged" {
+		t.Errorf("it holds %q, %v", data, err)
+	}
+	if err := s.Verify(h); !errors.Is(err, ErrDamaged) || s.Has(h, 7) {
+		t.Errorf("a store that is written to keeps it: %v", err)
+	}
+}

@@ -319,9 +319,15 @@ func (t *Traces) put(key engine.Key, tr *engine.Trace, used int64, size int) {
 	now := kept{carve(&t.slabs.lists, len(old.traces)+1)[:1], carve(&t.slabs.times, len(old.traces)+1)[:1], old.head}
 	now.traces[0], now.used[0] = tr, used
 	for i, o := range old.traces {
-		if len(now.traces) < KeptTraces && o.ID != tr.ID && !sameQuestion(o, tr) {
+		switch last := len(now.traces) - 1; {
+		case o.ID == tr.ID || sameQuestion(o, tr):
+			t.drop(o)
+		case len(now.traces) < KeptTraces:
 			now.traces, now.used = append(now.traces, o), append(now.used, old.used[i])
-		} else {
+		case succeeded(o) && !slices.ContainsFunc(now.traces, succeeded): // the last good one, which may be wanted when all else fails
+			t.drop(now.traces[last])
+			now.traces[last], now.used[last] = o, old.used[i]
+		default:
 			t.drop(o)
 		}
 	}
@@ -329,6 +335,8 @@ func (t *Traces) put(key engine.Key, tr *engine.Trace, used int64, size int) {
 	t.last = max(t.last, tr.Build)
 	t.live += int64(size)
 }
+
+func succeeded(t *engine.Trace) bool { return t.Outcome == engine.Succeeded }
 
 // drop takes a trace off what is live. Its size is found by writing it again: that is rare, and a table of sizes costs each opening.
 func (t *Traces) drop(tr *engine.Trace) {

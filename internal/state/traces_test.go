@@ -593,3 +593,24 @@ func TestTracesAtAnother(t *testing.T) {
 		tr.file.Close()
 	}
 }
+
+// The last trace that succeeded stays although many that failed are newer.
+func TestLastGoodStays(t *testing.T) {
+	path := logPath(t)
+	tr := openWell(t, path)
+	add(t, tr, "k", trace("older", "0"))
+	add(t, tr, "k", trace("good", "1"))
+	for i := range 2 * KeptTraces {
+		bad := trace(fmt.Sprint("bad", i), fmt.Sprint("b", i))
+		bad.Outcome, bad.Products = engine.Failed, nil
+		add(t, tr, "k", bad)
+	}
+	want := names(tr, "k")
+	if all := tr.Traces(key("k")); len(all) != KeptTraces || all[KeptTraces-1].Outcome != engine.Succeeded || !strings.HasSuffix(want, " good") {
+		t.Errorf("kept %q", want)
+	}
+	closeIt(t, tr)
+	if got := names(openWell(t, path), "k"); got != want {
+		t.Errorf("read %q, not %q", got, want)
+	}
+}
