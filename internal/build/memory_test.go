@@ -174,7 +174,7 @@ func TestMemoryLimit(t *testing.T) {
 	p.must(err)
 	project := func(limit int64) {
 		p.write("kiln.toml", fmt.Sprintf("[project]\nname = \"test\"\n[build]\nworkers = 8\nmemory = %d\n[[processors]]\nname = \"hold\"\nextensions = [\".hold\"]\n"+
-			"command = [%q, \"{out}\", \"{in}\"]\nenv = [%q, \"GORACE\"]\n", limit, exe, holdAt))
+			"command = [%q, \"{out}\", \"{in}\"]\nnetwork = true\nenv = [%q, \"GORACE\"]\n", limit, exe, holdAt))
 	}
 	project(limit)
 	for i := range jobs {

@@ -116,7 +116,7 @@ func TestScripts(t *testing.T) {
 //
 //	tool join OUT IN...   writes the files one after the other
 //	tool fail IN          says that line 2 of the file is wrong
-//	tool hang             makes the file that MARK names, and waits to be killed
+//	tool hang OUT         makes the file, and waits to be killed
 //	tool sleep            waits to be killed
 //	tool idle             does nothing, and succeeds
 //	tool loud OUT         writes the file and to standard error
@@ -152,7 +152,7 @@ func tool() {
 			die(err)
 		}
 	case "hang":
-		if err := os.WriteFile(os.Getenv("MARK"), nil, 0o666); err != nil {
+		if err := os.WriteFile(args[0], nil, 0o666); err != nil {
 			die(err)
 		}
 		select {}
@@ -320,10 +320,10 @@ func badName(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), "b\xff.txt"), []byte("x"), 0o666))
 }
 
-// await FILE: waits for a file that a background command makes.
+// await GLOB: waits for a file that a background command makes.
 func await(ts *testscript.TestScript, _ bool, args []string) {
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+		if found, _ := filepath.Glob(ts.MkAbs(args[0])); len(found) > 0 {
 			return
 		}
 	}

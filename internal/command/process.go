@@ -207,7 +207,10 @@ func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
 		}
 	case errors.As(err, &exit):
 		text = name + " " + exitText(exit)
-		hint = fmt.Sprintf("run it by hand to see more; a file that it did not find has to be in `inputs` of the processor %q", p.config.Name)
+		hint = "run it by hand to see more; it may write only to {out} and below its current folder"
+		if p.config.Reads == Declared {
+			hint = fmt.Sprintf("run it by hand to see more; a file that it did not find has to be in `inputs` of the processor %q", p.config.Name)
+		}
 		if signalled(exit) {
 			cause = ErrMoment
 			hint = "run it by hand; the system kills a program when memory is short, and this one was not ended by Kiln"
