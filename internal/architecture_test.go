@@ -31,6 +31,9 @@ var allowed = map[string]string{
 	"processor/pack":          "internal/codec/atlas processor",
 	"processor/processortest": "processor doublestar",
 
+	"processor/wasmguest":         "processor",
+	"processor/wasmguest/example": "processor processor/wasmguest",
+
 	"internal/digest":    "blake3",
 	"internal/diag":      "",
 	"internal/settings":  "internal/diag processor",
@@ -42,7 +45,7 @@ var allowed = map[string]string{
 	"internal/state":     "internal/digest internal/engine internal/source",
 	"internal/contentdb": "internal/diag internal/digest processor zombiezen-sqlite",
 	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/engine " +
-		"internal/project internal/script internal/settings internal/source internal/state processor doublestar flock uuid x/sys",
+		"internal/project internal/script internal/settings internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
 	"internal/command": "internal/diag internal/digest internal/seal processor doublestar x/sys",
 
 	"internal/codec/astc":           "internal/codec/block",
@@ -82,6 +85,7 @@ var allowed = map[string]string{
 
 	"internal/seal":   "x/sys",
 	"internal/script": "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor starlark",
+	"internal/wasm":   "internal/diag internal/digest processor wazero",
 	"internal/setup":  "internal/codec/document internal/diag internal/project",
 	"internal/doctor": "internal/asset internal/build internal/diag internal/engine internal/project internal/source x/sys",
 	"internal/header": "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",
@@ -102,6 +106,7 @@ var modules = map[string]string{
 	"pflag":            "github.com/spf13/pflag",
 	"starlark":         "go.starlark.net",
 	"uuid":             "github.com/google/uuid",
+	"wazero":           "github.com/tetratelabs/wazero",
 	"x/image":          "golang.org/x/image",
 	"x/sys":            "golang.org/x/sys",
 	"x/term":           "golang.org/x/term",
