@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	scripts "github.com/kiln-pipeline/kiln/internal/script"
+	"github.com/kiln-pipeline/kiln/internal/wasm"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -69,8 +71,7 @@ func (p *Project) custom(c *project.CustomProcessor) (m made) {
 	case c.Script != "":
 		return p.script(c)
 	case c.Wasm != "" || c.WasmGo != "":
-		return made{errs: diag.List{c.Place("wasm", -1).Errorf(diag.NotSupported, "a processor by %q is not supported in this version of Kiln", "wasm").
-			WithHint(`use script = "tools/tilemap.star"`)}}
+		return p.wasm(c)
 	default:
 		pr, code, err := p.command(c)
 		if err != nil {
@@ -106,6 +107,28 @@ func (p *Project) script(c *project.CustomProcessor) made {
 	}
 	s.Declare(scripts.Declared{Summary: c.Summary, Version: c.Version, Extensions: c.Extensions, Timeout: c.Timeout, Memory: c.Memory})
 	return made{Processor: momentary{s}, code: s.Fingerprint()}
+}
+
+// wasm makes a processor of a WebAssembly module.
+func (p *Project) wasm(c *project.CustomProcessor) made {
+	dir, err := filepath.Abs(p.cfg.Dir)
+	cache, err2 := filepath.Abs(filepath.Join(p.stateDir(), "wasm"))
+	if err = errors.Join(err, err2); err != nil {
+		return made{errs: diag.List{c.Span.Errorf(diag.WasmModule, "the project's folder has no absolute path: %v", err)}}
+	}
+	pr, code, err := wasm.Load(context.Background(), wasm.Config{
+		Dir: dir, Path: c.Wasm, Go: c.WasmGo, Cache: cache,
+		Name: c.Name, Summary: c.Summary, Version: c.Version, Extensions: c.Extensions, Folder: c.Folder, Timeout: c.Timeout, Memory: c.Memory,
+	})
+	if err == nil {
+		return made{Processor: pr, code: code}
+	}
+	m := c.Place("wasm", -1).Errorf(diag.WasmModule, "%v", err)
+	var problem *processor.Problem
+	if errors.As(err, &problem) {
+		m.Code, m.Text, m.Hint = diag.Code(problem.Code), problem.Text, problem.Hint
+	}
+	return made{errs: diag.List{m}}
 }
 
 func sorted(list []string) []string {

@@ -146,7 +146,6 @@ const (
 const (
 	FoldersOverlap    Code = "K0013" // source roots in each other, in the output or in .kiln
 	ProcessorMismatch Code = "K0014" // a folder's processor for a file, or the other way round
-	NotSupported      Code = "K0015" // known, but not in this version
 )
 
 // Models (K1401..K1449).

@@ -173,6 +173,10 @@ func imageOf(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwarg
 			m.Pix[i] = 255
 		}
 	}
+	if channels == "rgba" {
+		copy(m.Pix, data)
+		return m, nil
+	}
 	n := len(order)
 	for k, c := range order {
 		for i, at := c, k; i < len(m.Pix); i, at = i+4, at+n {

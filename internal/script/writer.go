@@ -163,9 +163,7 @@ func (w *writerValue) each(c *callArgs, size int, one func(starlark.Value) error
 			}
 			continue
 		}
-		if n := starlark.Len(seq); n < 0 || n > maxValue {
-			return fmt.Errorf("%s: got %s, want numbers", c.name, a.Type())
-		} else if err := w.room(c, n*size); err != nil {
+		if err := w.room(c, min(maxValue, max(0, starlark.Len(seq)))*size); err != nil { // elems() do not tell, and are not many
 			return err
 		}
 		for v := range starlark.Elements(seq) {
