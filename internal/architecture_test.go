@@ -87,7 +87,7 @@ var allowed = map[string]string{
 	"internal/script": "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor starlark",
 	"internal/wasm":   "internal/diag internal/digest processor wazero",
 	"internal/setup":  "internal/codec/document internal/diag internal/project",
-	"internal/doctor": "internal/asset internal/build internal/diag internal/engine internal/project internal/source x/sys",
+	"internal/doctor": "internal/asset internal/build internal/diag internal/engine internal/project internal/seal internal/source x/sys",
 	"internal/header": "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",
 	"internal/impact": "internal/asset internal/build internal/engine internal/project doublestar uuid",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/diag internal/digest internal/doctor internal/engine " +

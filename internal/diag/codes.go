@@ -75,6 +75,7 @@ const (
 	CommandView          Code = "K1512" // the input view cannot be laid out
 	CommandChanged       Code = "K1513" // what it read changed while it ran
 	CommandUntraced      Code = "K1514" // this system cannot show what it reads
+	CommandUnsealed      Code = "K1515" // this system does not refuse it anything
 )
 
 // Atlases (K1301..K1349).

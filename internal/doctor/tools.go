@@ -14,6 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/seal"
 )
 
 // Tool is an external program.
@@ -60,6 +62,7 @@ func (r *Report) tools(ctx context.Context, p *build.Project, v *build.View) {
 			need(c.Command[0], id)
 		}
 	}
+	r.boxes(p.Project.Processors)
 	if v != nil {
 		v.Traces(func(a *asset.Asset, _, _ string, t *engine.Trace) {
 			for _, o := range t.Observations {
@@ -82,6 +85,25 @@ func (r *Report) tools(ctx context.Context, p *build.Project, v *build.View) {
 	r.Tools = append(own, r.Tools...)
 	for i := range r.Tools {
 		r.tool(ctx, p.Dir, &r.Tools[i], needs[r.Tools[i].Name])
+	}
+}
+
+// boxes tells what this system cannot do of what command processors are promised.
+func (r *Report) boxes(commands []project.CustomProcessor) {
+	commands = slices.DeleteFunc(slices.Clone(commands), func(c project.CustomProcessor) bool { return len(c.Command) == 0 })
+	if len(commands) == 0 {
+		return
+	}
+	can := seal.Supported()
+	for i := range commands {
+		if c := &commands[i]; c.Reads == "traced" && can.Trace != nil {
+			r.add(c.CommandSpan.Warningf(diag.CommandUntraced, "processor %q: %v", c.Name, can.Trace).
+				WithHint("give it a list of `inputs`, or "depfile"; its assets fail here"))
+		}
+	}
+	if runtime.GOOS == "linux" && (can.Writes == 0 || !can.Network) {
+		r.add(diag.Warningf(diag.CommandUnsealed, diag.Pos{}, "this system does not hold external programs back: they can write anywhere, or use the network").
+			WithHint("use Linux 5.13 or later with landlock, and a container that allows seccomp"))
 	}
 }
 
