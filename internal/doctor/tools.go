@@ -98,7 +98,7 @@ func (r *Report) boxes(commands []project.CustomProcessor) {
 	for i := range commands {
 		if c := &commands[i]; c.Reads == "traced" && can.Trace != nil {
 			r.add(c.CommandSpan.Warningf(diag.CommandUntraced, "processor %q: %v", c.Name, can.Trace).
-				WithHint("give it a list of `inputs`, or "depfile"; its assets fail here"))
+				WithHint("give it a list of `inputs`, or %q; its assets fail here", "depfile"))
 		}
 	}
 	if runtime.GOOS == "linux" && (can.Writes == 0 || !can.Network) {
