@@ -57,7 +57,7 @@ func run(w io.Writer, photo, corpus, only string, runs int) error {
 		if len(s.pictures) > 1 {
 			runs = 1
 		}
-		fmt.Fprintf(w, "\n%s:\n\n| format | encoder | dB | | seconds | CPU | against the peer | target | |\n|---|---|---|---|---|---|---|---|---|\n", s.name)
+		fmt.Fprintf(w, "\n%s:\n\n| format | encoder | dB | of | seconds | CPU | against the peer | asked | |\n|---|---|---|---|---|---|---|---|---|\n", s.name)
 		for _, c := range codecs {
 			if !strings.HasPrefix(c.name, only) {
 				continue

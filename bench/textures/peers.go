@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -67,11 +68,19 @@ func (p *peers) of(c codec, q block.Quality) (string, func(*picture) ([]byte, sp
 	return "", nil
 }
 
-// runSquish has libsquish measure itself. It uses all cores, if it was built so; Debian's is.
+// runSquish has libsquish measure itself. It uses all cores, if it was built so; Debian's is. Of BC1 it would leave out what is
+// transparent, and Kiln is to code those colours, too: both get opaque pixels.
 func (p *peers) runSquish(m *picture, fit, format string) ([]byte, spent, error) {
 	cmd := exec.Command(p.squish, "encode", fit, format, strconv.Itoa(m.image.Width), strconv.Itoa(m.image.Height))
 	var out, said bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(m.image.Pix), &out, &said
+	pix := m.image.Pix
+	if format == "bc1" {
+		pix = slices.Clone(pix)
+		for i := 3; i < len(pix); i += 4 {
+			pix[i] = 255
+		}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(pix), &out, &said
 	if err := cmd.Run(); err != nil {
 		return nil, spent{}, fmt.Errorf("squish: %w %s", err, said.Bytes())
 	}
