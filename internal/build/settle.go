@@ -1,0 +1,488 @@
+package build
+
+import (
+	"cmp"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/asset"
+	"github.com/kiln-pipeline/kiln/internal/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/source"
+	"github.com/kiln-pipeline/kiln/internal/state"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// changed is what a build the short way did.
+type changed struct {
+	tasks   []state.TaskChange
+	edges   []state.Edge
+	globs   []state.Glob
+	assets  []*asset.Asset            // with a task of another trace
+	deleted []string                  // ids of assets
+	files   map[string]engine.Product // outputs of tasks that were looked at, now
+	before  map[string]bool           // and before
+	totals  state.Totals
+	traces  map[engine.Key]*engine.Trace
+	gone    []engine.Key
+	left    map[int]bool // by number: tasks that are no more
+}
+
+// changes compares the traces that hold with those that held. It is false if some task was stopped, or failed in a way that may pass.
+func (c *shortcut) changes() (*changed, bool) {
+	ch := &changed{files: map[string]engine.Product{}, before: map[string]bool{}, totals: c.prev.Totals, traces: map[engine.Key]*engine.Trace{}, left: map[int]bool{}}
+	for _, res := range c.results {
+		if res.Trace == nil || res.Trace.ID == 0 {
+			return nil, false
+		}
+		ch.traces[res.Task.Key] = res.Trace
+	}
+	next := c.tasks.Len()
+	live := c.liveNow(ch)
+	known := map[string]int{}
+	for _, t := range live {
+		tr := ch.traces[t.Key]
+		n, ok := c.numbers[t.Key]
+		if !ok {
+			n, ok = c.tasks.ByKey(t.Key)
+		}
+		if ok && !c.tasks.At(n).Gone && !c.dirty[n] {
+			continue // looked at because another one needs it, and as it was
+		}
+		if !ok {
+			n = next
+			next++
+		}
+		was := c.was[n]
+		ch.count(t.part, was, -1)
+		ch.count(t.part, tr, 1)
+		if !ch.take(was, tr) {
+			return nil, false
+		}
+		if was != nil && was.ID == tr.ID {
+			if tr.Outcome != engine.Succeeded {
+				ch.assets = append(ch.assets, t.asset) // its messages may be others
+			}
+			continue
+		}
+		now := state.TaskState{Subject: t.subject(), Key: t.Key, Trace: tr.ID, Speaks: speaks(tr)}
+		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: now})
+		ch.edges, ch.globs = addEdges(ch.edges, ch.globs, known, tr, n)
+		ch.assets = append(ch.assets, t.asset)
+	}
+	if !c.leaveGone(ch, live) {
+		return nil, false
+	}
+	return ch, true
+}
+
+// liveNow are the tasks among the results that the project has, parts included.
+func (c *shortcut) liveNow(ch *changed) []*task {
+	var live []*task
+	seen := map[*task]bool{}
+	var visit func(t *task)
+	visit = func(t *task) {
+		if tr := ch.traces[t.Key]; tr != nil && !seen[t] {
+			seen[t] = true
+			live = append(live, t)
+			for _, p := range c.w.partsIn(t, tr) {
+				visit(p)
+			}
+		}
+	}
+	for _, res := range c.results {
+		if t := c.w.byKey[res.Task.Key]; t.part == "" || t.part == processor.PackPart {
+			visit(t)
+		}
+	}
+	c.results = slices.DeleteFunc(c.results, func(r *engine.Result) bool { return !seen[c.w.byKey[r.Task.Key]] })
+	return live
+}
+
+// leaveGone takes in the tasks that are no more: those of files that are gone, and parts that nobody asks for.
+func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
+	is := make(map[engine.Key]bool, len(live))
+	for _, t := range live {
+		is[t.Key] = true
+	}
+	leave := func(n int) bool {
+		at := c.tasks.At(n)
+		was := c.was[n]
+		if was == nil {
+			was = c.traceByID(at.Key, at.Trace)
+		}
+		if was == nil {
+			return false
+		}
+		at.Gone, at.Speaks = true, false
+		ch.left[n] = true
+		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: at})
+		_, _, part := splitSubject(at.Subject)
+		ch.count(part, was, -1)
+		ch.gone = append(ch.gone, at.Key)
+		return ch.take(was, nil)
+	}
+	jobs := slices.DeleteFunc(slices.Clone(live), func(t *task) bool { _, was := c.numbers[t.Key]; return !was || t.part != "" })
+	for a := range c.gone {
+		ch.deleted = append(ch.deleted, a.ID)
+		for i := range a.Platforms {
+			t := c.w.task(a, a.Platforms[i].Platform, "")
+			n, ok := c.tasks.ByKey(t.Key)
+			if !ok || !leave(n) {
+				return false
+			}
+			c.numbers[t.Key] = n
+			jobs = append(jobs, t)
+			if !t.proc.info.Packs {
+				continue
+			}
+			if p := c.w.task(a, t.platform, processor.PackPart); p != nil {
+				if n, ok := c.tasks.ByKey(p.Key); ok && !c.tasks.At(n).Gone && !leave(n) {
+					return false
+				}
+			}
+		}
+	}
+	for n := range c.partsBefore(jobs) {
+		if at := c.tasks.At(n); !is[at.Key] && !leave(n) {
+			return false
+		}
+	}
+	return true
+}
+
+// partsBefore are the numbers of all parts that the jobs had before, by the traces that held.
+func (c *shortcut) partsBefore(jobs []*task) map[int]bool {
+	parts := map[int]bool{}
+	var visit func(t *task, n int)
+	visit = func(t *task, n int) {
+		was := c.was[n]
+		if was == nil {
+			at := c.tasks.At(n)
+			was = c.traceByID(at.Key, at.Trace)
+		}
+		if was == nil {
+			return
+		}
+		for _, p := range c.w.partsIn(t, was) {
+			if k, ok := c.tasks.ByKey(p.Key); ok && !parts[k] && !c.tasks.At(k).Gone {
+				parts[k] = true
+				visit(p, k)
+			}
+		}
+	}
+	for _, t := range jobs {
+		visit(t, c.numbers[t.Key])
+	}
+	return parts
+}
+
+// count adds the trace of a job, or of a part of one, to the totals, or takes it away.
+func (ch *changed) count(part string, tr *engine.Trace, times int) {
+	if tr == nil {
+		return
+	}
+	if part == "" {
+		ch.totals.Jobs += times
+		if tr.Outcome != engine.Succeeded {
+			ch.totals.Failed += times
+		}
+	}
+	products, bytes := countProducts(tr)
+	ch.totals.Products += times * products
+	ch.totals.Bytes += int64(times) * bytes
+}
+
+// take takes in the outputs of a task, before and now. Two that want the same one are left to the long way.
+func (ch *changed) take(was, now *engine.Trace) bool {
+	if was != nil {
+		for i := range was.Products {
+			if f := was.Products[i].File; f != "" {
+				ch.before[f] = true
+			}
+		}
+	}
+	if now != nil {
+		for i := range now.Products {
+			f := now.Products[i].File
+			if _, twice := ch.files[f]; twice && f != "" {
+				return false
+			}
+			if f != "" {
+				ch.files[f] = now.Products[i]
+			}
+		}
+	}
+	return true
+}
+
+// place puts outputs in place, and removes those that nobody wants any more.
+func (c *shortcut) place(ch *changed) bool {
+	var added []string
+	for f := range ch.files {
+		if !ch.before[f] {
+			added = append(added, f)
+		}
+	}
+	if len(added) > 0 && c.inTheWay(ch, added) {
+		return false
+	}
+	for _, f := range sortedKeys(ch.before) {
+		if _, still := ch.files[f]; !still {
+			c.w.forget(f)
+			if c.removeOutput(f) != nil {
+				return false
+			}
+		}
+	}
+	c.w.blobs.Forget()
+	for _, f := range sortedKeys(ch.files) {
+		p := ch.files[f]
+		if c.w.place(&p) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// inTheWay tells whether a new output has the name of another one, but for case, or is where another one needs a folder.
+func (c *shortcut) inTheWay(ch *changed, added []string) bool {
+	low := map[string]bool{}
+	for _, f := range added {
+		if low[strings.ToLower(f)] {
+			return true
+		}
+		low[strings.ToLower(f)] = true
+	}
+	folders := map[string]bool{} // that new outputs need
+	for f := range low {
+		for d := path.Dir(f); d != "."; d = path.Dir(d) {
+			folders[d] = true
+		}
+	}
+	found := false
+	c.prev.Outputs.Paths(func(folder, name string) {
+		if found {
+			return
+		}
+		f := strings.ToLower(path.Join(folder, name))
+		if !low[f] && !folders[f] && !underAny(low, f) {
+			return
+		}
+		was := path.Join(folder, name)
+		_, still := ch.files[was]
+		found = still || !ch.before[was] // another's, or one of these that stays
+	})
+	return found
+}
+
+// underAny tells whether some folder above a file is in the set.
+func underAny(set map[string]bool, file string) bool {
+	for d := path.Dir(file); d != "."; d = path.Dir(d) {
+		if set[d] {
+			return true
+		}
+	}
+	return false
+}
+
+// save appends what changed to the snapshot, and tells the database.
+func (c *shortcut) save(r *Report, ch *changed) bool {
+	folders, ok := folderChanges(c.prev.Sources, c.w.table)
+	if !ok {
+		return false
+	}
+	d := &state.Delta{Head: c.head(r), Folders: folders, Tasks: ch.tasks, Edges: ch.edges, Globs: ch.globs}
+	d.Head.Whole, d.Head.Plain = !c.w.unsettled, true
+	d.Head.Tools, d.Head.Variables = c.tools(), c.variables()
+	for _, f := range sortedKeys(c.w.outputs) {
+		d.Outputs = append(d.Outputs, c.w.outputs[f])
+	}
+	for _, f := range sortedKeys(ch.before) {
+		if _, still := ch.files[f]; !still {
+			d.Removed = append(d.Removed, f)
+		}
+	}
+	for _, k := range ch.gone {
+		if traces := c.traces.Traces(k); len(traces) > 0 {
+			c.traces.Use(k, traces[0])
+		}
+	}
+	if !c.tell(r, ch, folders) {
+		return false
+	}
+	d.Head.Mirrored = c.number
+	for i := range d.Tasks {
+		d.Tasks[i].Head = c.traces.Head(d.Tasks[i].Key)
+	}
+	// A trace that holds again without a change of the task's state may have been moved to the front of its key.
+	for n := range c.dirty {
+		at := c.tasks.At(n)
+		if head := c.traces.Head(at.Key); head != at.Head && !slices.ContainsFunc(d.Tasks, func(t state.TaskChange) bool { return t.Number == n }) {
+			at.Head = head
+			d.Tasks = append(d.Tasks, state.TaskChange{Number: n, TaskState: at})
+		}
+	}
+	slices.SortFunc(d.Tasks, func(a, b state.TaskChange) int { return cmp.Compare(a.Number, b.Number) })
+	d.Head.Log = c.traces.Mark()
+	return c.append(d) == nil && c.end() == nil
+}
+
+// tell hands in to the database what changed.
+func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) bool {
+	db, opened, err := contentdb.Open(c.p.DatabasePath())
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	if opened.Reason != "" {
+		return false
+	}
+	b, err := db.Begin(c.mirrorStart(c.prev.Mirrored))
+	if err != nil {
+		return false
+	}
+	if b.Everything() {
+		b.Cancel()
+		return false
+	}
+	b.PutFiles(c.files(folders))
+	slices.Sort(ch.deleted)
+	for _, id := range ch.deleted {
+		b.Delete(id)
+	}
+	if len(c.added)+len(c.removed) > 0 { // what a name that nobody has was meant for depends on the names that there are
+		for _, n := range c.tasks.Speaking() {
+			if t := c.w.taskFor(c.tasks.At(n).Subject); t != nil {
+				ch.assets = append(ch.assets, t.asset)
+			}
+		}
+	}
+	trace := func(t *task) *engine.Trace {
+		if tr := ch.traces[t.Key]; tr != nil {
+			return tr
+		}
+		if n, ok := c.tasks.ByKey(t.Key); ok {
+			return c.traceByID(t.Key, c.tasks.At(n).Trace)
+		}
+		return nil
+	}
+	slices.SortFunc(ch.assets, func(a, b *asset.Asset) int { return strings.Compare(a.ID, b.ID) })
+	for _, a := range slices.Compact(ch.assets) {
+		c.findParts(a, trace)
+		b.Put(c.assetRecord(a, trace, false))
+	}
+	return b.Finish(c.mirrorSummary(r)) == nil
+}
+
+// files are the records of the source files that are not as they were, those included that a job found to be so by chance.
+func (c *shortcut) files(folders []state.FolderChange) []contentdb.File {
+	t := c.w.table
+	var files []contentdb.File
+	for k := range folders {
+		for i := range folders[k].Files {
+			now := &folders[k].Files[i]
+			p := path.Join(t.Folders[folders[k].Number].Path, now.Name)
+			_, root, ok := t.Find(p)
+			if ok && root == t.Folders[folders[k].Number].Root {
+				files = append(files, contentdb.File{Path: p, Root: root, Size: now.Stat.Size, Hash: now.Hash})
+			}
+		}
+	}
+	for _, p := range c.removed {
+		files = append(files, contentdb.File{Path: p, Missing: true})
+	}
+	for _, p := range c.edited { // where a file that another one overlaid is gone or came
+		if i, root, ok := t.Find(p); ok && len(t.Roots) > 1 {
+			f := t.At(i)
+			files = append(files, contentdb.File{Path: p, Root: root, Size: f.Stat.Size, Hash: f.Hash})
+		}
+	}
+	return files
+}
+
+// findParts finds the parts of an asset's jobs, for its record.
+func (c *shortcut) findParts(a *asset.Asset, trace func(*task) *engine.Trace) {
+	if c.parts == nil {
+		c.parts = map[*task][]*task{}
+	}
+	for i := range a.Platforms {
+		main := c.w.task(a, a.Platforms[i].Platform, "")
+		seen := map[*task]bool{main: true}
+		var visit func(t *task)
+		visit = func(t *task) {
+			tr := trace(t)
+			if tr == nil {
+				return
+			}
+			for _, p := range c.w.partsIn(t, tr) {
+				if !seen[p] {
+					seen[p] = true
+					c.parts[main] = append(c.parts[main], p)
+					visit(p)
+				}
+			}
+		}
+		visit(main)
+		if main.proc.info.Packs {
+			if p := c.w.task(a, main.platform, processor.PackPart); p != nil && trace(p) != nil && !seen[p] {
+				seen[p] = true
+				c.parts[main] = append(c.parts[main], p)
+				visit(p)
+			}
+		}
+	}
+}
+
+// tools are the programs that some job looked for, in this build or before.
+func (c *shortcut) tools() []state.Tool {
+	var list []state.Tool
+	for _, name := range sortedKeys(c.w.tools) {
+		list = append(list, c.w.tools[name].state(name))
+	}
+	return list
+}
+
+func (c *shortcut) variables() []state.Variable {
+	list := slices.DeleteFunc(slices.Clone(c.prev.Variables), func(v state.Variable) bool { _, again := c.w.vars[v.Name]; return again })
+	for _, name := range sortedKeys(c.w.vars) {
+		list = append(list, state.Variable{Name: name, Value: c.w.vars[name]})
+	}
+	slices.SortFunc(list, func(a, b state.Variable) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// append appends to the snapshot, or writes it anew when that is due.
+func (s *session) append(d *state.Delta) error {
+	err := s.prev.Append(d)
+	if !errors.Is(err, state.ErrWriteAnew) {
+		return err
+	}
+	im, err := s.prev.With(d)
+	if err != nil {
+		return err
+	}
+	return state.WriteSnapshot(s.p.snapshotPath(), im)
+}
+
+// folderChanges is what differs between two tables, in the words of the snapshot. ok is false if these are not of the same folders.
+func folderChanges(prev, t *source.Table) (list []state.FolderChange, ok bool) {
+	folders, ok := t.Since(prev)
+	for _, i := range folders {
+		was, now := prev.Entries(i), t.Entries(i)
+		c := state.FolderChange{Number: i, Folder: t.Folders[i]}
+		if len(was) == len(now) && slices.EqualFunc(was, now, func(a, b source.File) bool { return a.Name == b.Name }) {
+			for k := range now {
+				if was[k] != now[k] {
+					c.At, c.Files = append(c.At, k), append(c.Files, now[k])
+				}
+			}
+		} else {
+			c.All, c.Files = true, slices.Clone(now)
+		}
+		list = append(list, c)
+	}
+	return list, ok
+}
