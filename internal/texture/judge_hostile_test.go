@@ -18,9 +18,9 @@ import (
 var hostileLimits = pixel.Limits{MaxSide: 4096, MaxBytes: 1 << 20}
 
 // hostileMost is the memory, freed or not, that one file may cost under hostileLimits: eight times what its pixels may take, for
-// a decoder's own picture with 16 bits, the one of 8 bits and the one in floating point that are made of it, and 4 MiB for tables
-// and windows of inflating.
-const hostileMost = 8<<20 + 4<<20
+// a decoder's own picture with 16 bits, the one of 8 bits and the one in floating point that are made of it; and 16 MiB for tables,
+// windows of inflating, and a colour profile of up to 4 MiB, which doubles as it grows.
+const hostileMost = 8<<20 + 16<<20
 
 // allocated is the memory that work takes in all.
 func allocated(work func()) uint64 {
