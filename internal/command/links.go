@@ -65,7 +65,7 @@ func (v *view) link(folder string, roots []string) error {
 		}
 		var err error
 		if len(from) == 1 {
-			err = v.root.Symlink(from[0], filepath.Join(viewFolder, filepath.FromSlash(at)))
+			err = os.Symlink(from[0], v.path(path.Join(viewFolder, at)))
 		} else if err = v.mkdir(path.Join(viewFolder, at)); err == nil {
 			err = v.link(at, from)
 		}

@@ -209,6 +209,16 @@ func (p program) install(flags uintptr) (listener int, err error) {
 	return int(fd), nil
 }
 
+// devices are open descriptors of those that every program may write to; not all are there in every container.
+var devices = sync.OnceValue(func() (fds []int) {
+	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty"} {
+		if fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
+			fds = append(fds, fd)
+		}
+	}
+	return fds
+})
+
 // landlock refuses the calling thread to write outside of these folders.
 func landlock(version int, writable []string) error {
 	const file = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
@@ -227,12 +237,7 @@ func landlock(version int, writable []string) error {
 		return errno
 	}
 	defer unix.Close(int(set))
-	allow := func(path string, rights uint64) error {
-		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
+	add := func(fd int, rights uint64) error {
 		rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
 		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, set, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 		if errno != 0 {
@@ -240,13 +245,23 @@ func landlock(version int, writable []string) error {
 		}
 		return nil
 	}
+	allow := func(path string, rights uint64) error {
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return add(fd, rights)
+	}
 	for _, folder := range writable {
 		if err := allow(folder, rights); err != nil {
 			return err
 		}
 	}
-	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty"} {
-		allow(device, rights&file) // not there in every container
+	for _, device := range devices() {
+		if err := add(device, rights&file); err != nil {
+			return err
+		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
