@@ -1,0 +1,111 @@
+// Package c_test compiles kiln.h as games do, with every compiler that is there, and holds it to the other readers.
+package c_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/zeebo/blake3"
+)
+
+// strict is how the header must compile: as either language, without a warning, and watched while it runs.
+var strict = []string{"-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", "-O1", "-g",
+	"-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
+
+// dialects are the compilers and languages that must take it.
+var dialects = []struct{ compiler, language, std string }{
+	{"gcc", "c", "c99"}, {"clang", "c", "c99"}, {"g++", "c++", "c++17"}, {"clang++", "c++", "c++17"},
+}
+
+// programs are compiled once a test run: building is most of the time these tests take.
+var programs struct {
+	sync.Mutex
+	dir  string
+	made map[string]string
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "kiln-c-")
+	if err != nil {
+		panic(err)
+	}
+	programs.dir, programs.made = dir, map[string]string{}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// compiled is testdata/<name>.c as a program.
+func compiled(t testing.TB, name, compiler, language, std string, flags ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath(compiler); err != nil {
+		t.Skipf("there is no %s", compiler)
+	}
+	programs.Lock()
+	defer programs.Unlock()
+	key := name + "-" + compiler
+	if out, ok := programs.made[key]; ok {
+		return out
+	}
+	out := filepath.Join(programs.dir, key)
+	args := append([]string{"-std=" + std}, flags...)
+	args = append(args, "-I.", "-x", language, filepath.Join("testdata", name+".c"), "-o", out)
+	if said, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", compiler, strings.Join(args, " "), err, said)
+	}
+	programs.made[key] = out
+	return out
+}
+
+// everywhere runs a test once a compiler and language, with testdata/check.c.
+func everywhere(t *testing.T, test func(t *testing.T, program string)) {
+	for _, d := range dialects {
+		t.Run(d.compiler, func(t *testing.T) {
+			test(t, compiled(t, "check", d.compiler, d.language, d.std, strict...))
+		})
+	}
+}
+
+// run gives what a program writes. What sanitizers say fails the test.
+func run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	var out, said bytes.Buffer
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, out.Bytes(), said.Bytes())
+	}
+	return out.String()
+}
+
+func TestHash(t *testing.T) {
+	// Sizes around blocks of 64 and chunks of 1024 bytes, and trees that are full, lopsided and of one.
+	sizes := []int{0, 1, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 2048, 2049, 3072, 3073, 4096, 5000, 7168, 8192, 8193, 31744, 102400}
+	dir := t.TempDir()
+	var files []string
+	var want strings.Builder
+	for _, n := range sizes {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(i*i>>3 + i)
+		}
+		name := filepath.Join(dir, "input"+hex.EncodeToString([]byte{byte(n >> 16), byte(n >> 8), byte(n)}))
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sum := blake3.Sum256(b)
+		files = append(files, name)
+		want.WriteString(hex.EncodeToString(sum[:]) + "\n")
+	}
+	everywhere(t, func(t *testing.T, program string) {
+		if got := run(t, program, append([]string{"hash"}, files...)...); got != want.String() {
+			t.Errorf("got\n%swant\n%s", got, want.String())
+		}
+	})
+}

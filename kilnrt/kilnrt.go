@@ -1,0 +1,59 @@
+// Package kilnrt is the game's side of Kiln: it opens parcels, finds resources by id, UUID or name, and loads them with
+// all that they need.
+//
+// A Parcel is one file, a Resource one thing in it. A Library is several parcels mounted over each other, with loaders for the types
+// of resources that the game knows. The format is docs/formats/parcel.md.
+//
+// The rules of the package:
+//
+//   - Nothing is trusted. A parcel may come from anywhere: each offset is checked where it is used, a wrong one is an
+//     error on that resource, never a panic, and no number in a file makes for an allocation that the file's own size does not warrant.
+//   - Looking up allocates nothing. Content that is not compressed is given out where it lies.
+//   - All methods may be called by many goroutines at once, except Close.
+//   - There are no globals and nothing is registered behind your back.
+package kilnrt
+
+import "errors"
+
+// Errors that callers tell apart, with errors.Is. All others say in words what is wrong.
+var (
+	ErrNotFound = errors.New("kilnrt: no such resource")
+	ErrDamaged  = errors.New("kilnrt: the parcel is damaged")
+	ErrCycle    = errors.New("kilnrt: resources require each other in a circle")
+	ErrNoLoader = errors.New("kilnrt: no loader for this type")
+)
+
+// The numbers of the format that a writer needs, too.
+const (
+	Magic   = "\x89KPRC\r\n\x1a"
+	Version = 1
+
+	SlotSize   = 512  // bytes of a header slot that count
+	SlotPitch  = 4096 // the second slot begins here
+	DataStart  = 8192 // the first byte that a payload can have
+	RecordSize = 128
+	PageSize   = 64 // records of a page
+
+	MaxResources  = 1 << 24
+	MaxCompressed = 1 << 28 // bytes of content that may be compressed
+	MaxName       = 4096
+	MaxNeeds      = 1 << 16
+	MaxChain      = 1000 // required needs one after the other
+	MaxDictionary = 1 << 20
+	MaxSignature  = 4096
+	MaxTypes      = 1 << 16
+)
+
+// The sections of a parcel, in the order of the header.
+const (
+	SectionDirectory = iota
+	SectionIDs
+	SectionUUIDs
+	SectionNames
+	SectionTypes
+	SectionTexts
+	SectionNeeds
+	SectionDictionary
+	SectionSignature
+	Sections // how many
+)

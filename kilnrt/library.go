@@ -1,0 +1,297 @@
+package kilnrt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Loader makes what the game uses of a resource: a texture on the graphics card, a sound, a level. What it returns is shared by all
+// who load the resource; if it has a method Unload(), that is called when the last of them has released it.
+type Loader func(*Loading) (any, error)
+
+// Loading is what a loader is given.
+type Loading struct {
+	Resource Resource
+	Needs    []Need // the required ones first, in load order
+}
+
+// Need is a resource that another one needs, loaded before it.
+type Need struct {
+	ID    uint32
+	Value any // of its loader; nil for an optional one that is in no parcel
+}
+
+// Library is parcels mounted over each other, and the resources of them that are loaded. All methods may be called by many goroutines at
+// once; one resource is loaded once, however many ask for it.
+//
+// All parcels of a library share one numbering: a mod or a DLC is built with the ids of the game it is for.
+type Library struct {
+	mu      sync.Mutex
+	layers  []*Parcel // the topmost last; replaced, never changed, so that who has it may go on reading
+	loaders map[string]Loader
+	loaded  map[place]*entry
+}
+
+// place is one resource of one parcel.
+type place struct {
+	p     *Parcel
+	index int
+}
+
+// entry is a resource that is loaded, or about to be. refs is guarded by the library; value and err are written before done is
+// closed, and read after.
+type entry struct {
+	at    place
+	refs  int
+	done  chan struct{}
+	needs []*entry
+	value any
+	err   error
+}
+
+// NewLibrary makes an empty one.
+func NewLibrary() *Library {
+	return &Library{loaders: map[string]Loader{}, loaded: map[place]*entry{}}
+}
+
+// Register says how resources of a type are loaded. The type "" stands for all that have no loader of their own.
+func (l *Library) Register(productType string, load Loader) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loaders[productType] = load
+}
+
+// Mount lays a parcel over those that are mounted: what it has is found in it from now on. What is loaded already
+// stays as it is.
+func (l *Library) Mount(p *Parcel) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.layers = append(slices.Clone(l.layers), p)
+}
+
+// Unmount takes a parcel away. It may be closed once all that came out of it is released.
+func (l *Library) Unmount(p *Parcel) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.layers = slices.DeleteFunc(slices.Clone(l.layers), func(q *Parcel) bool { return p == q })
+}
+
+// Find looks a resource up by its id, in the topmost parcel that has it.
+func (l *Library) Find(id uint32) (Resource, error) {
+	return topmost(l.mounted(), func(p *Parcel) (Resource, error) { return p.ByID(id) })
+}
+
+// FindName looks a resource up by its name.
+func (l *Library) FindName(name string) (Resource, error) {
+	return topmost(l.mounted(), func(p *Parcel) (Resource, error) { return p.ByName(name) })
+}
+
+// FindUUID looks a resource up by the UUID of its asset and the sub id of the product.
+func (l *Library) FindUUID(uuid [16]byte, sub uint32) (Resource, error) {
+	return topmost(l.mounted(), func(p *Parcel) (Resource, error) { return p.ByUUID(uuid, sub) })
+}
+
+func (l *Library) mounted() []*Parcel {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.layers
+}
+
+// topmost asks the parcels from the top down. One that is damaged where it is asked is an error, not a reason to
+// look further down: that would be another content than was meant.
+func topmost(layers []*Parcel, find func(*Parcel) (Resource, error)) (Resource, error) {
+	for _, p := range slices.Backward(layers) {
+		if r, err := find(p); !errors.Is(err, ErrNotFound) {
+			return r, err
+		}
+	}
+	return Resource{}, ErrNotFound
+}
+
+// Handle is a share in a loaded resource.
+type Handle struct {
+	l    *Library
+	e    *entry
+	once sync.Once
+}
+
+// Value is what the loader made.
+func (h *Handle) Value() any { return h.e.value }
+
+// Release gives the share back. With the last one the resource is unloaded, and then what it alone needed. A second call does nothing.
+func (h *Handle) Release() { h.once.Do(func() { h.l.release(h.e) }) }
+
+// Load loads a resource, and before it all that it needs, as Find finds it.
+func (l *Library) Load(id uint32) (*Handle, error) {
+	layers := l.mounted()
+	r, err := topmost(layers, func(p *Parcel) (Resource, error) { return p.ByID(id) })
+	if err != nil {
+		return nil, fmt.Errorf("resource %d: %w", id, err)
+	}
+	return l.load(layers, r)
+}
+
+// LoadName loads a resource by its name.
+func (l *Library) LoadName(name string) (*Handle, error) {
+	layers := l.mounted()
+	r, err := topmost(layers, func(p *Parcel) (Resource, error) { return p.ByName(name) })
+	if err != nil {
+		return nil, fmt.Errorf("resource %q: %w", name, err)
+	}
+	return l.load(layers, r)
+}
+
+// LoadResource loads a resource that was found before.
+func (l *Library) LoadResource(r Resource) (*Handle, error) { return l.load(l.mounted(), r) }
+
+// load plans first and loads then. The plan finds circles, so that nobody ever waits for somebody who waits for him.
+func (l *Library) load(layers []*Parcel, r Resource) (*Handle, error) {
+	pl := plan{layers: layers, at: map[place]*step{}}
+	root, err := pl.add(r, 0)
+	if err != nil {
+		return nil, err
+	}
+	var mine []*entry // a share in each, until the one that needs it has its own
+	defer func() {
+		for _, e := range mine {
+			l.release(e)
+		}
+	}()
+	for _, s := range pl.order {
+		e, err := l.enter(s)
+		mine = append(mine, e)
+		if err != nil {
+			return nil, err
+		}
+		s.entry = e
+	}
+	l.mu.Lock()
+	root.entry.refs++
+	l.mu.Unlock()
+	return &Handle{l: l, e: root.entry}, nil
+}
+
+// plan is the resources to load, in load order.
+type plan struct {
+	layers []*Parcel
+	at     map[place]*step
+	order  []*step
+}
+
+type step struct {
+	r     Resource
+	needs []*step // nil for an optional one that is not there
+	ready bool    // all that it needs is in the plan before it
+	entry *entry
+}
+
+// add plans a resource after those it needs. depth is bounded, so that a hostile parcel cannot use up the stack.
+func (pl *plan) add(r Resource, depth int) (*step, error) {
+	k := place{r.p, r.index}
+	if s := pl.at[k]; s != nil {
+		if !s.ready {
+			return nil, fmt.Errorf("%w: %d", ErrCycle, r.ID)
+		}
+		return s, nil
+	}
+	if depth > MaxChain {
+		return nil, fmt.Errorf("%w: more than %d resources require each other one after the other", ErrDamaged, MaxChain)
+	}
+	s := &step{r: r}
+	pl.at[k] = s
+	for i := range r.Required + r.Optional {
+		id := r.Need(i)
+		n, err := topmost(pl.layers, func(p *Parcel) (Resource, error) { return p.ByID(id) })
+		optional := i >= r.Required
+		if optional && errors.Is(err, ErrNotFound) {
+			s.needs = append(s.needs, nil)
+			continue
+		}
+		var need *step
+		if err == nil {
+			need, err = pl.add(n, depth+1)
+		}
+		if optional && errors.Is(err, ErrCycle) {
+			need, err = nil, nil // it comes to be without
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%d needs %d: %w", r.ID, id, err)
+		}
+		s.needs = append(s.needs, need)
+	}
+	s.ready = true
+	pl.order = append(pl.order, s)
+	return s, nil
+}
+
+// enter takes a share in a resource whose needs are entered: it loads it, or waits for who does. The share is taken even if there is an error.
+func (l *Library) enter(s *step) (*entry, error) {
+	k := place{s.r.p, s.r.index}
+	l.mu.Lock()
+	if e := l.loaded[k]; e != nil {
+		e.refs++
+		l.mu.Unlock()
+		<-e.done
+		return e, e.err
+	}
+	e := &entry{at: k, refs: 1, done: make(chan struct{})}
+	l.loaded[k] = e
+	for _, n := range s.needs {
+		if n != nil {
+			n.entry.refs++
+			e.needs = append(e.needs, n.entry)
+		}
+	}
+	load := l.loaders[s.r.Type()]
+	if load == nil {
+		load = l.loaders[""]
+	}
+	l.mu.Unlock()
+
+	in := &Loading{Resource: s.r}
+	for i, n := range s.needs {
+		need := Need{ID: s.r.Need(i)}
+		if n != nil {
+			need.Value = n.entry.value
+		}
+		in.Needs = append(in.Needs, need)
+	}
+	l.run(e, load, in)
+	return e, e.err
+}
+
+// run calls the loader. Should it panic, those who wait are let go before the panic goes on.
+func (l *Library) run(e *entry, load Loader, in *Loading) {
+	e.err = fmt.Errorf("kilnrt: the loader of resource %d did not return", in.Resource.ID)
+	defer close(e.done)
+	if load == nil {
+		e.err = fmt.Errorf("%w: %q of resource %d", ErrNoLoader, in.Resource.Type(), in.Resource.ID)
+		return
+	}
+	value, err := load(in)
+	if err != nil {
+		err = fmt.Errorf("resource %d: %w", in.Resource.ID, err)
+	}
+	e.value, e.err = value, err
+}
+
+// release gives a share back, and unloads what nobody has a share in any more: a resource before what it needs.
+func (l *Library) release(e *entry) {
+	var gone []*entry
+	l.mu.Lock()
+	for queue := []*entry{e}; len(queue) > 0; queue = queue[1:] {
+		if queue[0].refs--; queue[0].refs == 0 {
+			delete(l.loaded, queue[0].at)
+			gone = append(gone, queue[0])
+			queue = append(queue, queue[0].needs...)
+		}
+	}
+	l.mu.Unlock()
+	for _, e := range gone {
+		if u, ok := e.value.(interface{ Unload() }); ok && e.err == nil {
+			u.Unload()
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package kilnrt
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Bucket is the entry of a table of 2^tableBits entries at which the search for a key begins: Fibonacci hashing, Knuth,
+// The Art of Computer Programming 3, 6.4.
+func Bucket(key uint32, tableBits int) int { return int(key * 2654435769 >> (32 - tableBits)) }
+
+// KeyOfUUID is the key of a UUID and sub id in the table of UUIDs.
+func KeyOfUUID(uuid [16]byte, sub uint32) uint32 {
+	var b [20]byte
+	copy(b[:], uuid[:])
+	le.PutUint32(b[16:], sub)
+	return murmur3(b[:])
+}
+
+// KeyOfName is the key of a name in the table of names.
+func KeyOfName(name string) uint32 { return murmur3(name) }
+
+// murmur3 is MurmurHash3_x86_32 with seed 0, by Austin Appleby.
+func murmur3[T string | []byte](s T) uint32 {
+	var h uint32
+	mix := func(k uint32) uint32 { return bits.RotateLeft32(k*0xcc9e2d51, 15) * 0x1b873593 }
+	i := 0
+	for ; i+4 <= len(s); i += 4 {
+		k := uint32(s[i]) | uint32(s[i+1])<<8 | uint32(s[i+2])<<16 | uint32(s[i+3])<<24
+		h = bits.RotateLeft32(h^mix(k), 13)*5 + 0xe6546b64
+	}
+	if i < len(s) {
+		var k uint32
+		for j := len(s) - 1; j >= i; j-- {
+			k = k<<8 | uint32(s[j])
+		}
+		h ^= mix(k)
+	}
+	h ^= uint32(len(s))
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return h ^ h>>16
+}
+
+// ByID finds a resource by its id. No such resource is ErrNotFound, like below.
+func (p *Parcel) ByID(id uint32) (Resource, error) {
+	for s := p.search(SectionIDs, id); s.next(); {
+		r, err := p.at(s.index)
+		if err != nil || r.ID == id {
+			return r, err
+		}
+	}
+	return Resource{}, ErrNotFound
+}
+
+// ByUUID finds a resource by the UUID of its asset and the sub id of the product.
+func (p *Parcel) ByUUID(uuid [16]byte, sub uint32) (Resource, error) {
+	for s := p.search(SectionUUIDs, KeyOfUUID(uuid, sub)); s.next(); {
+		r, err := p.at(s.index)
+		if err != nil || r.UUID == uuid && r.SubID == sub {
+			return r, err
+		}
+	}
+	return Resource{}, ErrNotFound
+}
+
+// ByName finds a resource by its name. Nothing has the empty name.
+func (p *Parcel) ByName(name string) (Resource, error) {
+	if name == "" {
+		return Resource{}, ErrNotFound
+	}
+	for s := p.search(SectionNames, KeyOfName(name)); s.next(); {
+		r, err := p.at(s.index)
+		if err != nil || string(r.nameBytes()) == name {
+			return r, err
+		}
+	}
+	return Resource{}, ErrNotFound
+}
+
+// at is At for an index of a table.
+func (p *Parcel) at(index uint32) (Resource, error) {
+	if index >= uint32(p.h.Count) {
+		return Resource{}, fmt.Errorf("%w: a table leads to record %d of %d", ErrDamaged, index, p.h.Count)
+	}
+	return p.At(int(index))
+}
+
+// search goes through the entries of a table that have a key. It ends at an empty entry, or after one round.
+type search struct {
+	table    []byte
+	key      uint32
+	at, left int
+	index    uint32 // what next found
+}
+
+func (p *Parcel) search(section int, key uint32) search {
+	return search{table: p.sections[section], key: key, at: Bucket(key, p.h.Bits), left: 1 << p.h.Bits}
+}
+
+func (s *search) next() bool {
+	for ; s.left > 0; s.left-- {
+		e := s.table[8*s.at:][:8]
+		s.at = (s.at + 1) & (len(s.table)/8 - 1)
+		i := le.Uint32(e[4:])
+		if i == 0 {
+			return false
+		}
+		if le.Uint32(e) == s.key {
+			s.index = i - 1
+			s.left--
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,180 @@
+package kilnrt
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Parcel is an open parcel.
+type Parcel struct {
+	h     *Header
+	src   io.ReaderAt
+	data  []byte // the file, if it is mapped
+	close func() error
+
+	sections [Sections][]byte
+	pages    [][]byte // of records, if the file is not mapped; nil where the directory leads astray
+	types    []string
+
+	plain, withDict func() (*zstd.Decoder, error)
+}
+
+// Open opens a file. Where the system can, it is mapped into memory: opening takes the same time for any
+// size, and content that is not compressed is never copied. A parcel that is open must not be cut short by anyone; Kiln never does: it appends, or puts a new file in place.
+func Open(path string) (*Parcel, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := open(f)
+	if err == nil {
+		return p, nil
+	}
+	f.Close()
+	return nil, fmt.Errorf("%s: %w", path, err)
+}
+
+func open(f *os.File) (*Parcel, error) {
+	// First the header, then the size: a change may be appended in between, and the header that counts must not
+	// say more than the file has.
+	h, err := readSlots(f)
+	if err != nil {
+		return nil, err
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.check(size); err != nil {
+		return nil, err
+	}
+	data, unmap, err := mapFile(f, h.End)
+	if err != nil {
+		return nil, err
+	}
+	p := &Parcel{h: h, src: f, data: data}
+	p.close = func() error {
+		err := unmap()
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		return err
+	}
+	if err := p.load(); err != nil {
+		unmap() // the file is the caller's to close
+		return nil, err
+	}
+	return p, nil
+}
+
+// OpenReaderAt opens a parcel of the given size in anything that can be read at an offset. The index is read into memory, contents as they are
+// asked for. r must allow reads at once.
+func OpenReaderAt(r io.ReaderAt, size int64) (*Parcel, error) {
+	h, err := ReadHeader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	p := &Parcel{h: h, src: r, close: func() error { return nil }}
+	return p, p.load()
+}
+
+// load gets at the index.
+func (p *Parcel) load() error {
+	for i, s := range p.h.Sections {
+		b, err := p.bytes(s.Offset, s.Size)
+		if err != nil {
+			return err
+		}
+		p.sections[i] = b
+	}
+	if err := p.parseTypes(); err != nil {
+		return err
+	}
+	if p.data == nil {
+		p.pages = make([][]byte, pages(p.h.Count))
+		for k := range p.pages {
+			b, err := p.page(k)
+			if err == nil {
+				p.pages[k] = b
+			}
+		}
+	}
+	p.plain = sync.OnceValues(func() (*zstd.Decoder, error) { return newDecoder(nil, nil) })
+	p.withDict = sync.OnceValues(func() (*zstd.Decoder, error) { return newDecoder(nil, p.sections[SectionDictionary]) })
+	return nil
+}
+
+// bytes gives a range of the file that is known to lie within it: where it is mapped, else a copy, made in steps so
+// that a size that is not true costs nothing.
+func (p *Parcel) bytes(offset, size int64) ([]byte, error) {
+	if p.data != nil {
+		return p.data[offset : offset+size : offset+size], nil
+	}
+	var b []byte
+	for int64(len(b)) < size {
+		n := min(size-int64(len(b)), max(1<<20, int64(len(b))))
+		at := len(b)
+		b = append(b, make([]byte, n)...)
+		if got, err := p.src.ReadAt(b[at:], offset+int64(at)); got < int(n) {
+			return nil, fmt.Errorf("kilnrt: reading %d bytes at %d: %w", size, offset, err)
+		}
+	}
+	return b, nil
+}
+
+func (p *Parcel) parseTypes() error {
+	rest := p.sections[SectionTypes]
+	for range p.h.Types {
+		if len(rest) < 2 {
+			return fmt.Errorf("%w: its types are cut short", ErrDamaged)
+		}
+		n := int(le.Uint16(rest))
+		if n < 1 || n > 255 || n > len(rest)-2 {
+			return fmt.Errorf("%w: a type of %d bytes", ErrDamaged, n)
+		}
+		p.types = append(p.types, string(rest[2:2+n]))
+		rest = rest[2+n:]
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("%w: something follows its types", ErrDamaged)
+	}
+	return nil
+}
+
+// page gives the records of page k.
+func (p *Parcel) page(k int) ([]byte, error) {
+	if p.pages != nil && p.pages[k] != nil {
+		return p.pages[k], nil
+	}
+	offset := le.Uint64(p.sections[SectionDirectory][16*k:])
+	size := int64(min(PageSize, p.h.Count-k*PageSize)) * RecordSize
+	if offset < DataStart || offset > uint64(p.h.End-size) || offset%16 != 0 {
+		return nil, fmt.Errorf("%w: page %d of records cannot lie at %d", ErrDamaged, k, offset)
+	}
+	return p.bytes(int64(offset), size)
+}
+
+// Close gives everything back. What Bytes gave out of a mapped parcel is gone then: do not touch it any more.
+func (p *Parcel) Close() error { return p.close() }
+
+// Len is the number of resources.
+func (p *Parcel) Len() int { return p.h.Count }
+
+// Header gives the header that counts.
+func (p *Parcel) Header() Header { return *p.h }
+
+// Digest is the BLAKE3 hash of all that the parcel holds, as its header has it.
+func (p *Parcel) Digest() [32]byte { return p.h.Digest }
+
+// Signature is what stands in the place for a signature of the digest; empty if there is none. It is not judged.
+func (p *Parcel) Signature() []byte { return p.sections[SectionSignature] }
+
+// Dictionary is the Zstandard dictionary; empty if there is none.
+func (p *Parcel) Dictionary() []byte { return p.sections[SectionDictionary] }
+
+// Mapped tells whether content is given out where it lies.
+func (p *Parcel) Mapped() bool { return p.data != nil }

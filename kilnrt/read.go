@@ -1,0 +1,167 @@
+package kilnrt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxWindow is how far back a frame may refer, by the format. It bounds what a stream costs in memory.
+const maxWindow = 8 << 20
+
+// newDecoder makes a decoder of r, or of nothing in particular, with a dictionary in the format of zstd or of raw content.
+func newDecoder(r io.Reader, dict []byte) (*zstd.Decoder, error) {
+	opts := []zstd.DOption{
+		zstd.WithDecoderMaxMemory(MaxCompressed), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true),
+	}
+	if r != nil {
+		opts = append(opts, zstd.WithDecoderConcurrency(1)) // no goroutines
+	}
+	switch {
+	case len(dict) >= 4 && le.Uint32(dict) == 0xec30a437:
+		opts = append(opts, zstd.WithDecoderDicts(dict))
+	case len(dict) > 0:
+		opts = append(opts, zstd.WithDecoderDictRaw(0, dict))
+	}
+	return zstd.NewReader(r, opts...)
+}
+
+// Bytes gives the content, whole and checked against its CRC. What is not compressed in a mapped parcel is not copied: do not
+// write to it, and do not use it after Close.
+func (r *Resource) Bytes() ([]byte, error) {
+	b, err := r.Raw()
+	if err != nil {
+		return nil, err
+	}
+	if crc32.ChecksumIEEE(b) != r.CRC {
+		return nil, fmt.Errorf("%w: the content of resource %d is not what it was", ErrDamaged, r.ID)
+	}
+	if r.Codec == None {
+		return b, nil
+	}
+	if r.Size > 64*r.Stored+1<<20 {
+		return r.unfold(b)
+	}
+	get := r.p.plain
+	if r.Codec == ZstdDict {
+		get = r.p.withDict
+	}
+	d, err := get()
+	if err != nil {
+		return nil, r.undecodable(err)
+	}
+	out, err := d.DecodeAll(b, make([]byte, 0, r.Size))
+	return out, r.whole(int64(len(out)), err)
+}
+
+// Raw gives the stored bytes, unchecked, compressed if the resource is: for those who hand them on as they are, and for speed.
+func (r *Resource) Raw() ([]byte, error) { return r.p.bytes(r.Offset, r.Stored) }
+
+// unfold decompresses step by step what claims to become more than 64 times as large: an empty texture may, a lie ends early.
+func (r *Resource) unfold(stored []byte) ([]byte, error) {
+	d, err := r.decoder(bytes.NewReader(stored))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	var out bytes.Buffer
+	n, err := io.Copy(&out, io.LimitReader(d, r.Size+1))
+	return out.Bytes(), r.whole(n, err)
+}
+
+func (r *Resource) decoder(from io.Reader) (*zstd.Decoder, error) {
+	var dict []byte
+	if r.Codec == ZstdDict {
+		dict = r.p.sections[SectionDictionary]
+	}
+	d, err := newDecoder(from, dict)
+	if err != nil {
+		return nil, r.undecodable(err)
+	}
+	return d, nil
+}
+
+// whole tells whether decompressing came to its right end.
+func (r *Resource) whole(size int64, err error) error {
+	if err == nil && size != r.Size {
+		err = fmt.Errorf("%d bytes instead of %d", size, r.Size)
+	}
+	if err != nil {
+		return r.undecodable(err)
+	}
+	return nil
+}
+
+func (r *Resource) undecodable(err error) error {
+	return fmt.Errorf("%w: resource %d cannot be decompressed: %w", ErrDamaged, r.ID, err)
+}
+
+// Reader gives the content as a stream, for what is too large to have in memory. The end of the stream is an error, and not
+// io.EOF, if the CRC or the size is not as it should be: nothing that was read is certain before that. Close it.
+func (r *Resource) Reader() (io.ReadCloser, error) {
+	s := &stream{r: r, stored: stored{from: io.NewSectionReader(r.p.src, r.Offset, r.Stored)}}
+	if r.Codec == None {
+		s.content = &s.stored
+		return s, nil
+	}
+	d, err := r.decoder(&s.stored)
+	if err != nil {
+		return nil, err
+	}
+	s.content, s.close = d, d.Close
+	return s, nil
+}
+
+// stored is the stored bytes of a resource, and the CRC of those that went by.
+type stored struct {
+	from io.Reader
+	n    int64
+	crc  uint32
+}
+
+func (s *stored) Read(b []byte) (int, error) {
+	n, err := s.from.Read(b)
+	s.n += int64(n)
+	s.crc = crc32.Update(s.crc, crc32.IEEETable, b[:n])
+	return n, err
+}
+
+type stream struct {
+	r       *Resource
+	stored  stored
+	content io.Reader
+	n       int64
+	close   func()
+}
+
+func (s *stream) Read(b []byte) (int, error) {
+	n, err := s.content.Read(b)
+	s.n += int64(n)
+	switch {
+	case s.n > s.r.Size:
+		return n, s.r.whole(s.n, nil)
+	case err == nil:
+		return n, nil
+	case !errors.Is(err, io.EOF):
+		return n, s.r.undecodable(err)
+	}
+	if s.stored.n != s.r.Stored || s.stored.crc != s.r.CRC {
+		return n, fmt.Errorf("%w: the content of resource %d is not what it was", ErrDamaged, s.r.ID)
+	}
+	if err := s.r.whole(s.n, nil); err != nil {
+		return n, err
+	}
+	return n, io.EOF
+}
+
+func (s *stream) Close() error {
+	if s.close != nil {
+		s.close()
+		s.close = nil
+	}
+	return nil
+}
