@@ -42,6 +42,8 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 	a.addFlags(root)
 	root.AddCommand(
 		newInitCommand(a),
+		newNewCommand(a),
+		newTestCommand(a),
 		newBuildCommand(a),
 		newLsCommand(a),
 		newWhyCommand(a),

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/golden"
+)
+
+type testLine struct {
+	Type      string   `json:"type"`
+	Folder    string   `json:"folder"`
+	Products  int      `json:"products"`
+	Different []string `json:"different"` // paths in want
+	Updated   bool     `json:"updated"`
+}
+
+func newTestCommand(a *app) *cobra.Command {
+	var update bool
+	cmd := &cobra.Command{
+		Use:   "test",
+		Short: "Run the golden tests of the project's own processors",
+		Long: `Build what is in testdata/in beside each of the project's own scripts and modules, and compare the products with
+testdata/want; messages.txt there has what was said. Exits with 1 if anything differs. With --update, want becomes what was built.`,
+		GroupID: groupMake,
+		Example: "  kiln test\n  kiln test --update",
+		Args:    atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			cfg := build.Config{Dir: p.Dir, Version: a.cfg.Version.Identity(), Processors: a.cfg.Processors}
+			failed := false
+			dirs := golden.Find(p)
+			for _, dir := range dirs {
+				r, err := golden.Run(cmd.Context(), cfg, dir, update)
+				if err != nil {
+					return err
+				}
+				failed = failed || len(r.Different) > 0 && !update
+				if err := a.tellTest(r, update); err != nil {
+					return err
+				}
+			}
+			if len(dirs) == 0 && !a.json && !a.quiet {
+				fmt.Fprintln(a.out, "no tests: none of the project's own processors has a folder testdata/in beside it")
+			}
+			if failed {
+				return exitFailed
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&update, "update", false, "write what was built to testdata/want")
+	return cmd
+}
+
+func (a *app) tellTest(r *golden.Result, update bool) error {
+	if a.json {
+		return a.emit(testLine{"test", r.Dir, r.Products, append([]string{}, r.Different...), update})
+	}
+	verb := "differs"
+	if update {
+		verb = "written"
+	}
+	for _, name := range r.Different {
+		fmt.Fprintf(a.out, "%s: %s/want/%s\n", verb, r.Dir, name)
+	}
+	if len(r.Different) == 0 && !a.quiet {
+		fmt.Fprintf(a.out, "same: %s, %s\n", r.Dir, count(r.Products, "file", "files"))
+	}
+	return nil
+}
