@@ -178,6 +178,13 @@ func traps() (all []hostile) {
 	add("calls without an end", diag.WasmTimeout, "took too long", b, forever(b.call("exists", 4096, 3), []byte{0x1a}))
 	b = guest("sched_yield")
 	add("yields without an end", diag.WasmTimeout, "took too long", b, forever(b.call("sched_yield"), []byte{0x1a}))
+	b = guest()
+	for i := range 64 { // each calls the next one twice
+		next := leb(uint32(4 + i))
+		b.more = append(b.more, slices.Concat([]byte{0x10}, next, []byte{0x10}, next))
+	}
+	b.more = append(b.more, []byte{0x01})
+	add("2^64 calls", diag.WasmTimeout, "took too long", b, []byte{0x10, 3, 0x41, 0})
 	grow := slices.Concat([]byte{0x03, 0x40}, i32(16), []byte{0x40, 0}, i32(-1), []byte{0x47, 0x0d, 0, 0x0b, 0x00}) // until it fails, then unreachable
 	add("memory without an end", diag.WasmMemory, "out of memory", guest(), grow)
 	b = guest("proc_exit")

@@ -63,7 +63,7 @@ func prepare(code []byte) (p prepared, err error) {
 		case sectionGlobal:
 			mutable = s.globals()
 		case sectionCode:
-			s.functions()
+			body = s.functions()
 		case sectionExport:
 			exports, section = len(p.code), body
 			continue
@@ -194,17 +194,33 @@ func (r *reader) globals() (mutable []uint32) {
 	return mutable
 }
 
-func (r *reader) functions() {
-	for n := r.u32(); n > 0; n-- {
-		body := &reader{b: r.take(int(r.u32()))}
+// functions is the section of code with an empty loop at the begin of each function that calls in two places or more. The engine looks whether
+// the time is over where a loop begins, and nowhere else: 64 functions of which each calls the next one twice would run for good. A function that calls in one place
+// and has no loop does so once, and the stack ends that.
+func (r *reader) functions() []byte {
+	n := r.u32()
+	out := binary.AppendUvarint(make([]byte, 0, len(r.b)*17/16), uint64(n))
+	for ; n > 0; n-- {
+		all := r.take(int(r.u32()))
+		body := &reader{b: all}
 		for l := body.u32(); l > 0; l-- {
 			body.u32()
 			body.byte()
 		}
+		instructions, calls := body.b, 0
 		for len(body.b) > 0 {
-			body.instruction()
+			if op := body.instruction(); op == 0x10 || op == 0x11 { // call, call_indirect
+				calls++
+			}
 		}
+		var look []byte
+		if calls > 1 {
+			look = []byte{0x03, 0x40, 0x0b} // loop, end
+		}
+		out = binary.AppendUvarint(out, uint64(len(all)+len(look)))
+		out = append(append(append(out, all[:len(all)-len(instructions)]...), look...), instructions...)
 	}
+	return out
 }
 
 // expression skips one that ends with the first `end`: it has no blocks.
