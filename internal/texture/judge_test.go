@@ -132,7 +132,7 @@ func outside(t *testing.T, why string, names ...string) string {
 			return file
 		}
 	}
-	t.Skipf("%s is not installed: %s is not judged by it", names[0], why)
+	t.Skipf("%s is not installed and does not judge %s", names[0], why)
 	return ""
 }
 
@@ -181,7 +181,7 @@ func TestJudgedBySquish(t *testing.T) {
 	tool := filepath.Join(dir, "squish")
 	driver := filepath.Join("..", "..", "bench", "textures", "peers", "squish.cpp")
 	if said, err := exec.CommandContext(ctx, compiler, "-O1", "-o", tool, driver, "-lsquish").CombinedOutput(); err != nil {
-		t.Skipf("libsquish is not installed: BC1 and BC3 are not judged by it: %v %.300s", err, said)
+		t.Skipf("libsquish is not installed and does not judge BC1 and BC3: %v %.300s", err, said)
 	}
 	for _, tt := range []struct {
 		format   string
@@ -241,7 +241,7 @@ func TestJudgedByWebGL(t *testing.T) {
 	ctx, leave := chromedp.NewContext(ctx)
 	defer leave()
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](judgeJS+"; true")); err != nil {
-		t.Skipf("%s does not run here: no format is judged by it: %v", tool, err)
+		t.Skipf("%s does not run here and judges nothing: %v", tool, err)
 	}
 	for _, tt := range webGL {
 		for _, quality := range qualities {
