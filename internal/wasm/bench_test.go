@@ -1,7 +1,6 @@
 package wasm
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -109,7 +108,7 @@ func BenchmarkLoad(b *testing.B) {
 			load(b, c)
 			for b.Loop() {
 				if p := load(b, c).(*proc); p.engine != nil {
-					b.Fatal(fmt.Sprintf("%s was compiled", name))
+					b.Fatalf("%s was compiled", name)
 				}
 			}
 		})

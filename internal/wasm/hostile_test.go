@@ -187,7 +187,6 @@ func traps() (all []hostile) {
 	add("2^64 calls", diag.WasmTimeout, "took too long", b, []byte{0x10, 3, 0x41, 0})
 	grow := slices.Concat([]byte{0x03, 0x40}, i32(16), []byte{0x40, 0}, i32(-1), []byte{0x47, 0x0d, 0, 0x0b, 0x00}) // until it fails, then unreachable
 	add("memory without an end", diag.WasmMemory, "out of memory", guest(), grow)
-	b = guest("proc_exit")
 	for _, code := range []int{0, 1, -1} {
 		b = guest("proc_exit")
 		add(fmt.Sprint("exit ", code), diag.WasmTrap, "ended itself with exit code", b, b.call("proc_exit", code), []byte{0x41, 0})
