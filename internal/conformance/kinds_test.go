@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -182,7 +183,8 @@ func command(args []string) error {
 		case "crash":
 			panic("crash")
 		case "loop":
-			for {
+			for { // until it is ended
+				time.Sleep(time.Second)
 			}
 		default:
 			return errors.New("no step " + step)

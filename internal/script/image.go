@@ -377,7 +377,7 @@ func (m *imageValue) mapped(c *callArgs) (starlark.Value, error) {
 }
 
 func tableOf(t *starlark.Thread, v starlark.Value) (table [256]byte, err error) {
-	at := func(i int) (starlark.Value, error) { return nil, nil }
+	var at func(i int) (starlark.Value, error)
 	switch v := v.(type) {
 	case starlark.Bytes:
 		if len(v) != 256 {
