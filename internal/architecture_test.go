@@ -27,6 +27,8 @@ var allowed = map[string]string{
 	"cmd/kiln":             ".",
 	"examples/knights/gen": "",
 
+	"kilnrt": "compress",
+
 	"processor":               "",
 	"processor/pack":          "internal/codec/atlas processor",
 	"processor/processortest": "processor doublestar",

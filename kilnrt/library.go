@@ -178,7 +178,12 @@ type plan struct {
 	layers []*Parcel
 	at     map[place]*step
 	order  []*step
+	needs  int // looked up so far
 }
+
+// maxPlan bounds how many needs are looked up for one call of Load. Where optional needs go round in circles, resources
+// are planned more than once; a game of 100,000 resources with 10 needs each is a fourth of it.
+const maxPlan = 1 << 22
 
 type step struct {
 	r     Resource
@@ -195,6 +200,9 @@ func (pl *plan) add(r Resource, depth int) (*step, error) {
 			return nil, fmt.Errorf("%w: %d", ErrCycle, r.ID)
 		}
 		return s, nil
+	}
+	if pl.needs += r.Required + r.Optional; pl.needs > maxPlan {
+		return nil, fmt.Errorf("%w: more than %d needs", ErrDamaged, maxPlan)
 	}
 	if depth > MaxChain {
 		return nil, fmt.Errorf("%w: more than %d resources require each other one after the other", ErrDamaged, MaxChain)
@@ -217,6 +225,7 @@ func (pl *plan) add(r Resource, depth int) (*step, error) {
 			need, err = nil, nil // it comes to be without
 		}
 		if err != nil {
+			delete(pl.at, k) // another way it may go
 			return nil, fmt.Errorf("%d needs %d: %w", r.ID, id, err)
 		}
 		s.needs = append(s.needs, need)

@@ -178,3 +178,8 @@ func (p *Parcel) Dictionary() []byte { return p.sections[SectionDictionary] }
 
 // Mapped tells whether content is given out where it lies.
 func (p *Parcel) Mapped() bool { return p.data != nil }
+
+// PageOffset is where page k of the records lies: for who writes a parcel anew in part.
+func (p *Parcel) PageOffset(k int) int64 {
+	return int64(min(le.Uint64(p.sections[SectionDirectory][16*k:]), 1<<62))
+}

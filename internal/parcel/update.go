@@ -1,0 +1,284 @@
+package parcel
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+// How a parcel came to be as it should.
+type How string
+
+// The ways.
+const (
+	Nothing   How = "nothing"   // it was so already
+	Appended  How = "appended"  // what changed was appended
+	Rewritten How = "rewritten" // written anew: there was none, or too much of it would be waste
+)
+
+// Report tells what Update did.
+type Report struct {
+	How     How
+	Written int64 // bytes
+	Added   int   // resources
+	Removed int
+	Changed int // in content, name or anything else
+}
+
+// Waste is bounded: a parcel is written anew when more than a quarter of it, and more than a MiB, is not used any more. So over time a
+// change costs at most five times what it appends.
+const (
+	wasteShare = 4
+	wasteFree  = 1 << 20
+)
+
+// Update makes the parcel at a path hold exactly the resources, and writes only what is not there yet: new contents and what
+// they change of the index. See "What a change does" in docs/formats/parcel.md. A parcel that is missing or damaged is
+// written anew. No two may update one parcel at once.
+func Update(path string, rs []Resource, o Options) (Report, error) {
+	items, err := prepare(rs, o)
+	if err != nil {
+		return Report{}, err
+	}
+	old, err := kilnrt.Open(path)
+	if err == nil {
+		defer old.Close()
+		var was []item
+		if was, err = itemsOf(old); err == nil {
+			return update(path, old, was, items, o)
+		}
+	}
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, kilnrt.ErrDamaged) {
+		return Report{}, err
+	}
+	return rewrite(path, Report{Added: len(items)}, items, o)
+}
+
+func rewrite(path string, rep Report, items []item, o Options) (Report, error) {
+	if err := write(path, items, o); err != nil {
+		return Report{}, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return Report{}, err
+	}
+	rep.How, rep.Written = Rewritten, info.Size()
+	return rep, nil
+}
+
+// change is an update under way.
+type change struct {
+	old     *kilnrt.Parcel
+	header  kilnrt.Header
+	was     []item
+	now     []item
+	same    bool  // ids, UUIDs, names, types and needs are as they were: records are written in their pages
+	touched []int // indexes of now whose record changes, if same
+	dropped int64 // bytes of contents that nothing leads to any more
+}
+
+func update(path string, old *kilnrt.Parcel, was, now []item, o Options) (Report, error) {
+	c := &change{old: old, header: old.Header(), was: was, now: now}
+	rep := c.compare()
+	fresh := c.keep()
+	if bytes.Equal(old.Dictionary(), o.Dictionary) {
+		if rep.Added+rep.Removed+rep.Changed == 0 && len(c.touched) == 0 && c.same {
+			return Report{How: Nothing}, nil
+		}
+		if _, err := loadOrder(now); err != nil {
+			return Report{}, err
+		}
+		waste := c.header.Waste + c.dropped + c.indexWaste()
+		if waste <= wasteFree || waste <= c.header.End/wasteShare {
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				return Report{}, err
+			}
+			defer f.Close()
+			rep.How = Appended
+			rep.Written, err = c.append(f, fresh, waste, o)
+			return rep, errors.Join(err, f.Close())
+		}
+	} else {
+		c.forget()
+	}
+	return rewrite(path, rep, now, o)
+}
+
+// compare finds out what differs.
+func (c *change) compare() Report {
+	var rep Report
+	c.same = len(c.was) == len(c.now)
+	i, k := 0, 0
+	for i < len(c.was) || k < len(c.now) {
+		switch {
+		case k == len(c.now) || i < len(c.was) && c.was[i].ID < c.now[k].ID:
+			rep.Removed++
+			i++
+			c.same = false
+		case i == len(c.was) || c.was[i].ID > c.now[k].ID:
+			rep.Added++
+			k++
+			c.same = false
+		default:
+			a, b := &c.was[i], &c.now[k]
+			alike := a.UUID == b.UUID && a.SubID == b.SubID && a.Name == b.Name && a.Type == b.Type &&
+				slices.Equal(a.Required, b.Required) && slices.Equal(a.Optional, b.Optional)
+			c.same = c.same && alike
+			if !alike || a.Hash != b.Hash || a.Size != b.Size || a.codec != b.codec || a.Align != b.Align {
+				rep.Changed++
+			}
+			i, k = i+1, k+1
+		}
+	}
+	return rep
+}
+
+// keep gives each item the place that its content has already, where it is fit, and lists the others.
+func (c *change) keep() (fresh []int) {
+	have := make(map[blobKey]*item, len(c.was))
+	for i := range c.was {
+		if it := &c.was[i]; it.Size > 0 {
+			have[it.key()] = it
+		}
+	}
+	used := make(map[int64]bool, len(c.now)) // offsets
+	for i := range c.now {
+		it := &c.now[i]
+		if it.Size == 0 {
+			continue
+		}
+		// The item's own place before another's: with one content twice, nothing is to move.
+		from := have[it.key()]
+		if k, ok := find(c.was, it.ID); ok && c.was[k].key() == it.key() && c.was[k].Size > 0 {
+			from = &c.was[k]
+		}
+		if from != nil && from.Size == it.Size {
+			it.stored = from.stored
+		}
+		if it.stored == nil || from.at.offset%int64(it.Align) != 0 {
+			fresh = append(fresh, i)
+			continue
+		}
+		it.at = from.at
+		used[it.at.offset] = true
+	}
+	for i := range c.was {
+		if at := c.was[i].at; at.size > 0 && !used[at.offset] {
+			used[at.offset] = true // counted once
+			c.dropped += at.size
+		}
+	}
+	if !c.same {
+		return fresh
+	}
+	isFresh := make(map[int]bool, len(fresh))
+	for _, i := range fresh {
+		isFresh[i] = true
+	}
+	for i := range c.now {
+		a, b := &c.was[i], &c.now[i]
+		if isFresh[i] || a.at != b.at || a.Hash != b.Hash || a.Size != b.Size || a.codec != b.codec || a.Align != b.Align {
+			c.touched = append(c.touched, i)
+		}
+	}
+	return fresh
+}
+
+// forget drops stored places: with another dictionary they are other bytes.
+func (c *change) forget() {
+	for i := range c.now {
+		if c.now[i].codec == kilnrt.ZstdDict {
+			c.now[i].stored = nil
+		}
+	}
+}
+
+// indexWaste is how much of the old index is given up.
+func (c *change) indexWaste() int64 {
+	if c.same {
+		return int64(len(c.pages()))*kilnrt.PageSize*kilnrt.RecordSize + c.header.Sections[kilnrt.SectionDirectory].Size
+	}
+	n := int64(len(c.was)) * kilnrt.RecordSize
+	for _, s := range c.header.Sections {
+		n += s.Size
+	}
+	return n
+}
+
+// pages lists the pages that have a record that changes, ascending.
+func (c *change) pages() []int {
+	var list []int
+	for _, i := range c.touched {
+		if k := i / kilnrt.PageSize; len(list) == 0 || list[len(list)-1] != k {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// append writes what is new behind what is there, and has it count with the other slot.
+func (c *change) append(f file, fresh []int, waste int64, o Options) (int64, error) {
+	w := &writer{f: f, pos: c.header.End}
+	if err := w.payloads(c.now, fresh, o); err != nil {
+		return w.written, err
+	}
+	x, err := makeIndex(c.now, o.Dictionary)
+	if err != nil {
+		return w.written, err
+	}
+	h := c.header
+	h.Generation++
+	h.Waste = waste
+	h.Count = len(c.now)
+	if c.same {
+		err = c.appendPages(w, &h, x)
+	} else {
+		err = w.index(&h, x)
+	}
+	if err != nil {
+		return w.written, err
+	}
+	err = w.slot(&h, 1-h.Slot)
+	return w.written, err
+}
+
+func (c *change) appendPages(w *writer, h *kilnrt.Header, x *index) error {
+	const page = kilnrt.PageSize * kilnrt.RecordSize
+	moved := map[int]int64{}
+	for _, k := range c.pages() {
+		at, err := w.append(x.records[k*page:min(len(x.records), (k+1)*page)], 16)
+		if err != nil {
+			return err
+		}
+		moved[k] = at
+	}
+	dir := directory(x.records, func(k int) int64 {
+		if at, ok := moved[k]; ok {
+			return at
+		}
+		return c.old.PageOffset(k)
+	})
+	h.Digest = x.digest
+	err := w.section(h, kilnrt.SectionDirectory, dir)
+	h.End = w.pos
+	return err
+}
+
+// Compact writes a parcel anew without waste, if it has any.
+func Compact(path string) error {
+	p, err := kilnrt.Open(path)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	items, err := itemsOf(p)
+	if err != nil {
+		return err
+	}
+	return write(path, items, Options{Dictionary: p.Dictionary(), Workers: 1})
+}

@@ -1,0 +1,250 @@
+/*
+ * Says what kiln.h makes of parcels, in the words of the conformance set.
+ *
+ *     check hash FILE...            BLAKE3 of each file
+ *     check judge PARCEL QUERIES    the judgement; QUERIES has the lines "find ..." to answer
+ *     check all FILE...             calls everything on each file, whatever is in it, and says nothing
+ *     check order PARCEL... -- ID... load order, each parcel over the one before; "?" before an id: with what is optional
+ */
+#define KILN_IMPLEMENTATION
+#include "kiln.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifdef WITH_ZSTD
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *ZSTD_createDCtx(void);
+size_t ZSTD_freeDCtx(void *context);
+size_t ZSTD_decompress_usingDict(void *context, void *to, size_t room, const void *from, size_t size, const void *dictionary, size_t dictionary_size);
+#ifdef __cplusplus
+}
+#endif
+static size_t unpack(void *user, void *to, size_t room, const void *from, size_t size, const void *dictionary, size_t dictionary_size) {
+    return ZSTD_decompress_usingDict(user, to, room, from, size, dictionary, dictionary_size);
+}
+static void *context(void) { return ZSTD_createDCtx(); }
+static void drop(void *c) { ZSTD_freeDCtx(c); }
+#else
+static size_t unpack(void *user, void *to, size_t room, const void *from, size_t size, const void *dictionary, size_t dictionary_size) {
+    (void)user, (void)from, (void)size, (void)dictionary, (void)dictionary_size;
+    if (room) memset(to, 0, room); /* what it may write, it writes */
+    return (size_t)-1;
+}
+static void *context(void) { return NULL; }
+static void drop(void *c) { (void)c; }
+#endif
+
+static void die(const char *what, const char *why) {
+    fprintf(stderr, "check: %s: %s\n", what, why);
+    exit(2);
+}
+
+/* load reads a file into memory of exactly its size, so that a sanitizer sees one byte too far. */
+static uint8_t *load(const char *name, size_t *size) {
+    FILE *f = fopen(name, "rb");
+    uint8_t *data;
+    long n = 0;
+    if (!f || fseek(f, 0, SEEK_END) || (n = ftell(f)) < 0) die(name, "cannot be read");
+    rewind(f);
+    *size = (size_t)n;
+    data = (uint8_t *)malloc(*size ? *size : 1);
+    if (!data || fread(data, 1, *size, f) != *size) die(name, "cannot be read");
+    fclose(f);
+    return data;
+}
+
+/* content reads a resource in memory that free takes, or gives NULL. */
+static uint8_t *content(const kiln_resource *r, void *zstd, int *error) {
+    uint8_t *to;
+    *error = KILN_ROOM;
+    if (r->size > 64 * r->stored + (1u << 20)) return NULL;
+    to = (uint8_t *)malloc(r->size ? (size_t)r->size : 1);
+    if (!to) die("content", "no memory");
+    *error = kiln_read(r, to, (size_t)r->size, unpack, zstd);
+    return to;
+}
+
+static void say_needs(const kiln_resource *r) {
+    uint32_t i;
+    if (r->required + r->optional == 0) return;
+    printf(" needs=");
+    for (i = 0; i < r->required + r->optional; i++) printf("%s%u", i == r->required ? ";" : i ? "," : "", (unsigned)kiln_need(r, i));
+    if (!r->optional) printf(";");
+}
+
+static void say_resource(const kiln_parcel *p, uint32_t i, void *zstd) {
+    kiln_resource r;
+    uint8_t *bytes = NULL;
+    int error = kiln_at(p, i, &r), unread = 0;
+    if (!error) {
+        bytes = content(&r, zstd, &unread);
+        error = unread;
+    }
+    if (error) {
+        printf("%u error%s\n", (unsigned)i, r.codec && unread ? " zstd" : "");
+    } else {
+        kiln_text type = kiln_type(p, r.type);
+        printf("%u id=%u sub=%u type=%.*s name=\"%.*s\" size=%lu content=%08x%s", (unsigned)i, (unsigned)r.id, (unsigned)r.sub, (int)type.size, type.data,
+               (int)r.name.size, r.name.data, (unsigned long)r.size, (unsigned)kilni_crc(bytes, (size_t)r.size), r.codec ? " zstd" : "");
+        say_needs(&r);
+        printf("\n");
+    }
+    free(bytes);
+}
+
+/* find answers one line of queries. */
+static void find(const kiln_parcel *p, char *line) {
+    kiln_resource r;
+    int error = KILN_FILE;
+    unsigned id, sub, b[16], i;
+    size_t n = strcspn(line, "\r\n");
+    line[n] = 0;
+    if (sscanf(line, "find id=%u", &id) == 1) {
+        error = kiln_find(p, id, &r);
+    } else if (strncmp(line, "find uuid=", 10) == 0 && n > 42) {
+        uint8_t uuid[16];
+        for (i = 0; i < 16; i++) {
+            if (sscanf(line + 10 + 2 * i, "%2x", &b[i]) != 1) die(line, "no query");
+            uuid[i] = (uint8_t)b[i];
+        }
+        if (sscanf(line + 42, " sub=%u", &sub) != 1) die(line, "no query");
+        error = kiln_find_uuid(p, uuid, sub, &r);
+    } else if (strncmp(line, "find name=\"", 11) == 0) {
+        error = kiln_find_name(p, line + 11, n - 12, &r);
+    } else {
+        die(line, "no query");
+    }
+    printf("%s ", line);
+    if (error == KILN_OK) printf("%u\n", (unsigned)r.index);
+    else printf("%s\n", error == KILN_NOT_FOUND ? "none" : "error");
+}
+
+static void judge(const char *parcel, const char *queries) {
+    size_t size;
+    uint8_t *data = load(parcel, &size);
+    kiln_parcel p;
+    uint32_t i;
+    char line[8192];
+    void *zstd = context();
+    FILE *f = fopen(queries, "r");
+    int error = kiln_open(&p, data, size);
+    printf("open %s\n", error ? "error" : "ok");
+    if (!error) {
+        printf("check %s\ncount %u\n", kiln_check(&p) ? "error" : "ok", (unsigned)p.count);
+        for (i = 0; i < p.count; i++) say_resource(&p, i, zstd);
+        while (f && fgets(line, sizeof line, f)) find(&p, line);
+    }
+    if (f) fclose(f);
+    drop(zstd);
+    free(data);
+}
+
+/* all calls everything. */
+static void all(const uint8_t *data, size_t size) {
+    static const uint8_t uuid[16] = {0};
+    static uint32_t memory[4 * 64];
+    kiln_parcel p;
+    kiln_resource r, found;
+    kiln_order order;
+    uint8_t hash[32];
+    void *zstd;
+    uint32_t i;
+    if (kiln_open(&p, data, size)) return;
+    kiln_check(&p);
+    kiln_digest(&p, hash);
+    kiln_find_type(&p, "texture", 7);
+    kiln_find_uuid(&p, uuid, 0, &found);
+    kiln_order_begin(&order, memory, 4 * 64);
+    zstd = context();
+    for (i = 0; i < p.count; i++) {
+        const void *view;
+        uint8_t *bytes;
+        int error;
+        if (kiln_at(&p, i, &r)) continue;
+        bytes = content(&r, zstd, &error);
+        if (!error) kiln_verify(&r, bytes, (size_t)r.size);
+        free(bytes);
+        kiln_view(&r, &view);
+        kiln_find(&p, r.id, &found);
+        kiln_find(&p, r.id + 1, &found);
+        kiln_find_name(&p, r.name.data, r.name.size, &found);
+        kiln_find_uuid(&p, r.uuid, r.sub, &found);
+        kiln_order_add(&order, &p, r.id, (int)i & 1);
+    }
+    drop(zstd);
+}
+
+static void load_order(int n, char **args) {
+    kiln_parcel layers[8];
+    uint8_t *data[8];
+    uint32_t memory[4 * 2048];
+    kiln_order order;
+    int count = 0, i, parcels;
+    for (; count < n && strcmp(args[count], "--") != 0; count++) {
+        size_t size;
+        int error;
+        if (count == 8) die(args[count], "too many parcels");
+        data[count] = load(args[count], &size);
+        error = kiln_open(&layers[count], data[count], size);
+        if (error) die(args[count], kiln_words(error));
+        if (count) layers[count].under = &layers[count - 1];
+    }
+    parcels = count;
+    kiln_order_begin(&order, memory, sizeof memory / sizeof *memory);
+    for (i = count + 1; i < n; i++) {
+        int optional = args[i][0] == '?';
+        size_t before = order.count;
+        int error = kiln_order_add(&order, &layers[parcels - 1], (uint32_t)strtoul(args[i] + optional, NULL, 10), optional);
+        if (error) printf(" error %d", error);
+        for (; before < order.count; before++) {
+            kiln_resource r;
+            if (kiln_find(&layers[parcels - 1], order.ids[before], &r)) die("order", "an id that is not found");
+            printf(" %u@%d", (unsigned)r.id, (int)(r.parcel - layers));
+        }
+        printf("\n");
+    }
+    while (count--) free(data[count]);
+}
+
+#ifdef FUZZ
+#ifdef __cplusplus
+extern "C"
+#endif
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    all(data, size);
+    return 0;
+}
+#else
+int main(int n, char **args) {
+    int i;
+    if (n > 2 && strcmp(args[1], "hash") == 0) {
+        for (i = 2; i < n; i++) {
+            uint8_t hash[32];
+            size_t size, k;
+            uint8_t *data = load(args[i], &size);
+            kiln_hash(data, size, hash);
+            for (k = 0; k < 32; k++) printf("%02x", hash[k]);
+            printf("\n");
+            free(data);
+        }
+    } else if (n == 4 && strcmp(args[1], "judge") == 0) {
+        judge(args[2], args[3]);
+    } else if (n > 2 && strcmp(args[1], "all") == 0) {
+        for (i = 2; i < n; i++) {
+            size_t size;
+            uint8_t *data = load(args[i], &size);
+            all(data, size);
+            free(data);
+        }
+    } else if (n > 2 && strcmp(args[1], "order") == 0) {
+        load_order(n - 2, args + 2);
+    } else {
+        die("usage", "hash FILE... | judge PARCEL QUERIES | all FILE... | order PARCEL... -- ID...");
+    }
+    return 0;
+}
+#endif
