@@ -270,7 +270,7 @@ func (s *session) worldSame() bool {
 			return false
 		}
 	}
-	return contentdb.Intact(s.p.DatabasePath())
+	return contentdb.Intact(s.p.DatabasePath(), s.prev.Journal)
 }
 
 func (s *session) compareOutputs() map[string]source.Presence {

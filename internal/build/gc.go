@@ -71,6 +71,9 @@ func (p *Project) gc(ctx context.Context, req GCRequest) (*Freed, error) {
 			return nil, err
 		}
 	}
+	if !req.DryRun {
+		s.w.blobs.LetRemove()
+	}
 	return f, g.sweep(ctx, s.w.blobs, f, req.DryRun)
 }
 

@@ -310,7 +310,7 @@ func (c *shortcut) save(r *Report, ch *changed) bool {
 			c.traces.Use(k, traces[0])
 		}
 	}
-	if !c.tell(r, ch, folders) {
+	if d.Head.Journal, ok = c.tell(r, ch, folders); !ok {
 		return false
 	}
 	d.Head.Mirrored = c.number
@@ -330,23 +330,23 @@ func (c *shortcut) save(r *Report, ch *changed) bool {
 	return c.append(d) == nil && c.end() == nil
 }
 
-// tell hands in to the database what changed.
-func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) bool {
+// tell hands in to the database what changed. It gives the length of the database's log.
+func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (journal int64, ok bool) {
 	db, opened, err := contentdb.Open(c.p.DatabasePath())
 	if err != nil {
-		return false
+		return 0, false
 	}
 	defer db.Close()
 	if opened.Reason != "" {
-		return false
+		return 0, false
 	}
 	b, err := db.Begin(c.mirrorStart(c.prev.Mirrored))
 	if err != nil {
-		return false
+		return 0, false
 	}
 	if b.Everything() {
 		b.Cancel()
-		return false
+		return 0, false
 	}
 	b.PutFiles(c.files(folders))
 	slices.Sort(ch.deleted)
@@ -374,7 +374,11 @@ func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) bo
 		c.findParts(a, trace)
 		b.Put(c.assetRecord(a, trace, false))
 	}
-	return b.Finish(c.mirrorSummary(r)) == nil
+	if b.Finish(c.mirrorSummary(r)) != nil {
+		return 0, false
+	}
+	journal, err = db.Leave()
+	return journal, err == nil
 }
 
 // files are the records of the source files that are not as they were, those included that a job found to be so by chance.

@@ -50,6 +50,9 @@ func Open(dir string) (*Store, error) {
 // OpenReadOnly opens a store to look into. Nothing is made, removed or written.
 func OpenReadOnly(dir string) *Store { return &Store{dir: dir, ways: sharing, still: true} }
 
+// LetRemove lets blobs be removed from a store that was opened to look into. The caller holds the project's lock.
+func (s *Store) LetRemove() { s.still = false }
+
 // Path is where a blob is or would be.
 func (s *Store) Path(h digest.Hash) string {
 	x := h.String()

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -466,5 +467,66 @@ func TestAssetIDs(t *testing.T) {
 	slices.Sort(want)
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Errorf("%v\n%s", err, d)
+	}
+}
+
+// Leave keeps what was written in the log; readers and the next build see it all, and a log that is gone is noticed.
+func TestLeave(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "content.db")
+	var after int64
+	for n := int64(1); n <= 3; n++ {
+		db, _, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := db.Begin(Start{Number: n, Started: time.Unix(n, 0), After: after, Project: "p", Output: "build", Platforms: []string{"pc"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Everything() != (n == 1) {
+			t.Errorf("build %d: everything %t", n, b.Everything())
+		}
+		b.PutFiles([]File{{Path: fmt.Sprintf("file%d", n), Size: n}})
+		if err := b.Finish(Summary{}); err != nil {
+			t.Fatal(err)
+		}
+		after = n
+		if n == 1 {
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		log, err := db.Leave()
+		if err != nil || log == 0 {
+			t.Fatalf("build %d: a log of %d bytes, %v", n, log, err)
+		}
+		if !Intact(path, log) || Intact(path, log+1) || Intact(path, log-1) {
+			t.Errorf("build %d: intact is not told by the length of the log", n)
+		}
+		conn, err := openReadOnly(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := number(conn, "SELECT count(*) FROM source_file WHERE present")
+		if err := errors.Join(err, conn.Close()); err != nil || got != n {
+			t.Errorf("build %d: a reader sees %d files, %v", n, got, err)
+		}
+		if n == 3 {
+			if err := os.Remove(path + "-wal"); err != nil {
+				t.Fatal(err)
+			}
+			if Intact(path, log) {
+				t.Error("intact without its log")
+			}
+		}
+	}
+	db, _, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if b, err := db.Begin(Start{Number: 4, Started: time.Unix(4, 0), After: 3, Platforms: []string{"pc"}}); err != nil || !b.Everything() {
+		t.Errorf("what stood in the log is not asked for again: %v", err)
 	}
 }

@@ -77,7 +77,7 @@ func Open(path string) (*DB, Opened, error) {
 	}
 	conn, err := connect(path)
 	if err == nil && !opened.Fresh {
-		if err = check(conn); err == nil && !Intact(path) {
+		if err = check(conn); err == nil && !intact(path) {
 			err = cutOff
 		}
 	}
@@ -123,6 +123,24 @@ func (db *DB) Close() error {
 	err = errors.Join(err, db.conn.Close())
 	db.conn = nil
 	return err
+}
+
+// Leave is Close, but what was written stays in the log beside the file, from where SQLite copies it once that is long enough; so this build
+// waits for no disk. It tells how long the log is, for Intact.
+//
+// SQLite copies the log when the last connection is closed, unless that one may not write.
+func (db *DB) Leave() (log int64, err error) {
+	reader, err := openReadOnly(db.path)
+	if err == nil {
+		_, err = number(reader, "SELECT count(*) FROM project") // it has the log open from now on
+		err = errors.Join(err, db.Close(), reader.Close())
+	} else {
+		err = db.Close()
+	}
+	if info, serr := os.Stat(db.path + "-wal"); serr == nil {
+		log = info.Size()
+	}
+	return log, err
 }
 
 // connect opens the file and sets it up for one writer.

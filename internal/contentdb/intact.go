@@ -12,9 +12,16 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// Intact tells whether the file begins as a content database of this version does, and is as long as it says. It reads 100 bytes, so
-// that a build in which nothing changed can afford it; Verify reads all.
-func Intact(path string) bool {
+// Intact tells whether the file begins as a content database of this version does, and is as long as it says, and whether the log beside it is
+// as long as Leave said it was; 0 if Close was called. It reads 100 bytes, so that a build in which nothing changed can afford it; Verify reads all.
+func Intact(path string, log int64) bool {
+	if info, err := os.Stat(path + "-wal"); log > 0 && (err != nil || info.Size() != log) {
+		return false // gone, with all that was in it, unless another program copied it
+	}
+	return intact(path)
+}
+
+func intact(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
 		return false
@@ -30,7 +37,7 @@ func Intact(path string) bool {
 			return true
 		}
 	}
-	log, err := os.Stat(path + "-wal") // a reader is at work, and what is missing in the file is there
+	log, err := os.Stat(path + "-wal") // what is missing in the file is there
 	return err == nil && log.Size() > 0
 }
 
@@ -47,7 +54,7 @@ func Verify(path string) (reason string, err error) {
 		}
 		conn.Close()
 	}
-	if err == nil && !Intact(path) {
+	if err == nil && !intact(path) {
 		err = cutOff
 	}
 	reason, unusable := whyUnusable(err)

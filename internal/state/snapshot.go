@@ -53,6 +53,7 @@ type Head struct {
 	Project   digest.Hash // of the project file
 	Build     uint64      // number of the build
 	Mirrored  uint64      // number of the build that the content database tells of; 0: none
+	Journal   int64       // bytes of what was written to the database and stands in its log
 	Whole     bool        // the build was of all assets on all platforms and was not stopped
 	Plain     bool        // nothing is to be said of the project, its rules and its files: all messages are those of jobs
 	Log       Mark        // the trace log at the end of the build
@@ -267,6 +268,7 @@ func encodeHead(e *encoder, h *Head) {
 	e.hash(&h.Project)
 	e.uint(h.Build)
 	e.uint(h.Mirrored)
+	e.uint(uint64(h.Journal))
 	e.bool(h.Whole)
 	e.bool(h.Plain)
 	e.fixed64(h.Log.Made)
@@ -294,7 +296,7 @@ func encodeHead(e *encoder, h *Head) {
 }
 
 func decodeHead(d *decoder) Head {
-	h := Head{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Whole: d.bool(), Plain: d.bool()}
+	h := Head{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Journal: int64(d.uint()), Whole: d.bool(), Plain: d.bool()}
 	h.Log = Mark{Made: d.fixed64(), Size: int64(d.uint()), Live: int64(d.uint())}
 	h.Tools = make([]Tool, d.count(2+leastStat+digest.Size))
 	for i := range h.Tools {
