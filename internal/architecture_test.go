@@ -85,6 +85,7 @@ var allowed = map[string]string{
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",
 	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
 
+	"internal/parcel":   "compress internal/digest kilnrt",
 	"internal/seal":     "x/sys",
 	"internal/script":   "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor starlark",
 	"internal/wasm":     "internal/diag internal/digest processor wazero",
@@ -94,8 +95,9 @@ var allowed = map[string]string{
 	"internal/doctor":   "internal/asset internal/build internal/diag internal/engine internal/project internal/seal internal/source x/sys",
 	"internal/header":   "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",
 	"internal/impact":   "internal/asset internal/build internal/engine internal/project doublestar uuid",
+	"internal/ids":      "internal/asset internal/diag uuid",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/diag internal/digest internal/doctor internal/engine internal/golden " +
-		"internal/header internal/impact internal/pixel internal/project internal/settings internal/setup internal/skeleton internal/source internal/texture processor cobra pflag uuid x/sys x/term x/text",
+		"internal/header internal/ids internal/impact internal/pixel internal/project internal/settings internal/setup internal/skeleton internal/source internal/texture processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

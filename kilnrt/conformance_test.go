@@ -1,0 +1,388 @@
+package kilnrt_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/parcel"
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+var update = flag.Bool("update", false, "write the conformance set anew")
+
+const conformance = "testdata/conformance"
+
+// The conformance set is made from the format's page: each broken parcel is a good one with the bytes changed that its name says, and
+// says beforehand what the judgement begins with. The other readers of this repository are held to the same files.
+func TestConformance(t *testing.T) {
+	made := conformanceSet(t)
+	if *update {
+		old, _ := filepath.Glob(conformance + "/*")
+		for _, f := range old {
+			os.Remove(f)
+		}
+		os.MkdirAll(conformance, 0o755)
+		for _, c := range made {
+			os.WriteFile(filepath.Join(conformance, c.name+".parcel"), c.data, 0o644)
+			os.WriteFile(filepath.Join(conformance, c.name+".txt"), []byte(judge(c.data, false)), 0o644)
+		}
+	}
+	for _, c := range made {
+		data, err := os.ReadFile(filepath.Join(conformance, c.name+".parcel"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(data, c.data) {
+			t.Errorf("%s: the parcel in %s is not the one that is made", c.name, conformance)
+		}
+		want, err := os.ReadFile(filepath.Join(conformance, c.name+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(want), c.begins) {
+			t.Errorf("%s: the judgement does not begin with %q:\n%s", c.name, c.begins, want)
+		}
+		if strings.Count(string(want), " error") != c.errors {
+			t.Errorf("%s: there are not %d errors in the judgement:\n%s", c.name, c.errors, want)
+		}
+		for _, mapped := range []bool{false, true} {
+			if got := judge(data, mapped); got != string(want) {
+				t.Errorf("%s, mapped %v: is judged\n%s\nnot\n%s", c.name, mapped, got, want)
+			}
+		}
+	}
+}
+
+// verdict is a parcel of the set, and what is known of its judgement without a reader.
+type verdict struct {
+	name   string
+	data   []byte
+	begins string
+	errors int
+}
+
+const (
+	refused = "open error\n"
+	checked = "open ok\ncheck ok\n"
+	wrong   = "open ok\ncheck error\n"
+)
+
+func resource(id uint32, name, typ string, content []byte, needs ...uint32) parcel.Resource {
+	r := parcel.Resource{ID: id, Name: name, Type: typ, Required: needs, Size: int64(len(content)), Hash: digest.Of(content)}
+	uuid := digest.Of([]byte(fmt.Sprint(id)))
+	copy(r.UUID[:], uuid[:])
+	r.Open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+	return r
+}
+
+func written(t *testing.T, o parcel.Options, rs ...parcel.Resource) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "p")
+	if err := parcel.Write(path, rs, o); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// goodParcels are the parcels of the set that are right.
+func goodParcels(t *testing.T) []verdict {
+	text := bytes.Repeat([]byte("the quick brown fox jumps over the lazy dog, "), 100)
+	knight := resource(7, "characters/knight.glb", "model", []byte("a knight"), 3, 90000)
+	knight.Optional = []uint32{1, 4000000000}
+	cape := resource(3, "characters/cape.png", "texture", bytes.Repeat([]byte{1, 2, 3}, 2000))
+	cape.Align = 4096
+	second := resource(90000, "", "texture", bytes.Repeat([]byte{1, 2, 3}, 2000))
+	second.UUID, second.SubID = cape.UUID, 17
+	odd := resource(1, "n\u00e4me \u2713.txt", "text", text)
+	odd.Compress = true
+	empty := resource(0, "empty", "data", nil)
+	kinds := []parcel.Resource{knight, cape, second, odd, empty}
+
+	var many []parcel.Resource
+	for i := range uint32(200) {
+		many = append(many, resource(i*i, fmt.Sprintf("many/%d", i), "data", []byte(fmt.Sprint(i%50))))
+	}
+	packed := resource(5, "packed", "data", text)
+	packed.Compress = true
+	dict := parcel.Options{Dictionary: bytes.Repeat([]byte("jumps over the lazy dog, the quick brown fox "), 4)}
+
+	path := filepath.Join(t.TempDir(), "appended")
+	for _, rs := range [][]parcel.Resource{many, append(slices.Clone(many[:199]), resource(199*199, "many/199", "data", []byte("changed")))} {
+		if _, err := parcel.Update(path, rs, parcel.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	appended, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []verdict{
+		{"good-empty", written(t, parcel.Options{}), checked, 0},
+		{"good-kinds", written(t, parcel.Options{}, kinds...), checked, 0},
+		{"good-many", written(t, parcel.Options{}, many...), checked, 0},
+		{"good-dictionary", written(t, dict, packed), checked, 0},
+		{"good-appended", appended, checked, 0},
+		{"good-tail", append(slices.Clone(appended), "left from a change that was cut short"...), checked, 0},
+	}
+}
+
+// editor changes the bytes of a parcel.
+type editor []byte
+
+func (e editor) section(i int) []byte {
+	at := binary.LittleEndian.Uint64(e[64+24*i:])
+	return e[at : at+binary.LittleEndian.Uint64(e[72+24*i:])]
+}
+
+// record is one of the first 64.
+func (e editor) record(i int) []byte {
+	at := binary.LittleEndian.Uint64(e.section(kilnrt.SectionDirectory)) + 128*uint64(i)
+	return e[at : at+128]
+}
+
+// mend makes the CRCs of slot 0 and of the index right again. page: that of the first page of records, too.
+func (e editor) mend(page bool) {
+	le := binary.LittleEndian
+	if page {
+		n := min(64, int(le.Uint32(e[40:])))
+		at := le.Uint64(e.section(kilnrt.SectionDirectory))
+		le.PutUint32(e.section(kilnrt.SectionDirectory)[8:], crc32.ChecksumIEEE(e[at:at+128*uint64(n)]))
+		for i := range kilnrt.Sections {
+			le.PutUint32(e[80+24*i:], crc32.ChecksumIEEE(e.section(i)))
+		}
+	}
+	e.seal(0)
+}
+
+func (e editor) seal(slot int) {
+	s := e[slot*kilnrt.SlotPitch:][:kilnrt.SlotSize]
+	binary.LittleEndian.PutUint32(s[508:], crc32.ChecksumIEEE(s[:508]))
+}
+
+// conformanceSet is all parcels of the set. The broken ones are made of good-kinds, whose records are 0: empty, 1: compressed,
+// 3: a texture aligned to 4096, 7: a model that needs, 90000: without a name, with the content of 3.
+func conformanceSet(t *testing.T) []verdict {
+	le := binary.LittleEndian
+	set := goodParcels(t)
+	kinds, appended, dict := set[1].data, set[4].data, set[3].data
+	edit := func(name, begins string, errors int, from []byte, change func(e editor)) {
+		e := editor(slices.Clone(from))
+		change(e)
+		set = append(set, verdict{name, e, begins, errors})
+	}
+	header := func(name string, at int, v uint64, size int) {
+		edit("header-"+name, refused, 1, kinds, func(e editor) {
+			var b [8]byte
+			le.PutUint64(b[:], v)
+			copy(e[at:at+size], b[:])
+			e.seal(0)
+		})
+	}
+	record := func(name string, i, at int, v uint64, size int) {
+		edit("record-"+name, wrong, 2, kinds, func(e editor) {
+			var b [8]byte
+			le.PutUint64(b[:], v)
+			copy(e.record(i)[at:at+size], b[:])
+			e.mend(true)
+		})
+	}
+	end := le.Uint64(kinds[24:])
+
+	set = append(set, verdict{"file-nothing", nil, refused, 1}, verdict{"file-short", kinds[:8191], refused, 1},
+		verdict{"file-cut", kinds[:len(kinds)-1], refused, 1}, verdict{"file-zeros", make([]byte, 10000), refused, 1})
+	edit("file-magic", refused, 1, kinds, func(e editor) { e[1] = 'k'; e.seal(0) })
+	edit("file-crc", refused, 1, kinds, func(e editor) { e[508]++ })
+	// The newer slot is torn: the older one counts. Its pages and payloads are all there still.
+	edit("slots-torn", checked, 0, appended, func(e editor) { e[4096+100]++ })
+	edit("slots-older-torn", checked, 0, appended, func(e editor) { e[100]++ })
+	edit("slots-newer-version", refused, 1, appended, func(e editor) { e[4096+8] = 2; e.seal(1) })
+	edit("slots-newer-end", refused, 1, appended, func(e editor) { le.PutUint64(e[4096+24:], 1<<40); e.seal(1) })
+
+	header("version", 8, 2, 4)
+	header("flag", 12, 1, 4)
+	edit("header-flag-upper", checked, 0, kinds, func(e editor) { e[14] = 1; e.seal(0) })
+	header("end-small", 24, 8191, 8)
+	header("end-large", 24, end+1, 8)
+	header("end-huge", 24, 1<<64-1, 8)
+	header("count-large", 40, 1<<24+1, 4)
+	header("count-wrong", 40, 65, 4)
+	header("count-huge", 40, 1<<32-1, 4)
+	header("bits-0", 44, 0, 4)
+	header("bits-27", 44, 27, 4)
+	header("bits-32", 44, 32, 4)
+	header("bits-small", 44, 2, 4)
+	header("types-more", 48, 5, 4)
+	header("types-less", 48, 2, 4)
+	header("types-huge", 48, 1<<32-1, 4)
+	header("section-low", 64, 4096, 8)
+	header("section-odd", 64, le.Uint64(kinds[64:])+8, 8)
+	header("section-overflow", 64+24*5, 1<<64-16, 8)
+	header("section-size", 72+24*5, 1<<40, 8)
+	header("needs-odd", 72+24*6, 7, 8)
+	header("dictionary-large", 72+24*7, 1<<20+1, 8)
+	header("empty-somewhere", 64+24*8, 8192, 8)
+	edit("types-length-0", refused, 1, kinds, func(e editor) { e.section(4)[0] = 0; e.mend(true) })
+	edit("types-length-long", refused, 1, kinds, func(e editor) { e.section(4)[0] = 255; e.mend(true) })
+
+	record("type", 3, 24, 4, 2)
+	record("codec", 3, 26, 3, 1)
+	record("codec-dictionary", 1, 26, 2, 1)
+	record("align-small", 3, 27, 3, 1)
+	record("align-large", 3, 27, 13, 1)
+	record("offset-low", 3, 32, 4096, 8)
+	record("offset-high", 3, 32, end-4, 8)
+	record("offset-overflow", 3, 32, 1<<64-8, 8)
+	record("offset-unaligned", 2, 32, le.Uint64(editor(kinds).record(2)[32:])+16, 8)
+	record("stored-overflow", 3, 40, 1<<64-1, 8)
+	record("empty-offset", 0, 32, 8192, 8)
+	record("empty-crc", 0, 28, 1, 4)
+	record("size", 3, 48, 9, 8)
+	record("size-compressed", 1, 48, 1<<28+1, 8)
+	record("name", 3, 56, 1<<32-1, 4)
+	record("name-long", 3, 60, 4097, 4)
+	record("needs", 3, 96, 1<<32-1, 4)
+	record("needs-many", 3, 104, 1<<32-1, 4)
+	edit("record-zeros", wrong, 1, kinds, func(e editor) { e.record(3)[127] = 1; e.mend(true) })
+	edit("record-order", wrong, 1, kinds, func(e editor) { le.PutUint32(e.record(2), 8); e.mend(true) })
+	edit("record-crc", wrong, 1, kinds, func(e editor) { e.record(3)[64]++; e.mend(false) })
+
+	edit("content", checked, 1, kinds, func(e editor) { e[le.Uint64(e.record(3)[32:])]++ })
+	edit("content-crc", checked, 1, kinds, func(e editor) { e.record(3)[28]++; e.mend(true) })
+	edit("content-size-more", checked, 1, kinds, func(e editor) { e.record(1)[48]++; e.mend(true) })
+	edit("content-size-huge", checked, 1, kinds, func(e editor) { le.PutUint64(e.record(1)[48:], 1<<28); e.mend(true) })
+	edit("content-size-less", checked, 1, kinds, func(e editor) { e.record(1)[48]--; e.mend(true) })
+	edit("content-no-frame", checked, 1, kinds, func(e editor) {
+		r := e.record(1)
+		b := e[le.Uint64(r[32:]):][:le.Uint64(r[40:])]
+		b[0]++
+		le.PutUint32(r[28:], crc32.ChecksumIEEE(b))
+		e.mend(true)
+	})
+	edit("content-other-dictionary", checked, 1, dict, func(e editor) { e.record(0)[26] = 1; e.mend(true) })
+
+	edit("page-overflow", wrong, 6, kinds, func(e editor) { le.PutUint64(e.section(0), 1<<64-16); e.mend0() })
+	edit("page-low", wrong, 6, kinds, func(e editor) { le.PutUint64(e.section(0), 4096); e.mend0() })
+	edit("page-odd", wrong, 6, kinds, func(e editor) { e.section(0)[0] += 8; e.mend0() })
+	edit("texts-crc", wrong, 1, kinds, func(e editor) { le.PutUint32(e[80+24*5:], 1); e.seal(0) })
+	edit("name-no-text", wrong, 1, kinds, func(e editor) { e.section(5)[0] = 0xff; e.mend(true) })
+	edit("table-full", wrong, 1, kinds, func(e editor) { e.fill(1, 1); e.mend(true) })
+	edit("table-astray", wrong, 6, kinds, func(e editor) { e.fill(1, 99); e.mend(true) })
+	return set
+}
+
+// mend0 makes the CRC of the directory right again, wherever it leads.
+func (e editor) mend0() {
+	binary.LittleEndian.PutUint32(e[80:], crc32.ChecksumIEEE(e.section(0)))
+	e.seal(0)
+}
+
+// fill makes all entries of a table lead to one record.
+func (e editor) fill(section int, index1 uint32) {
+	b := e.section(section)
+	for i := 0; i < len(b); i += 8 {
+		binary.LittleEndian.PutUint32(b[i+4:], index1)
+	}
+}
+
+// judge writes the judgement that docs/formats/parcel.md describes. mapped: of a file, else of bytes in memory.
+func judge(data []byte, mapped bool) string {
+	p, err := kilnrt.OpenReaderAt(bytes.NewReader(data), int64(len(data)))
+	if mapped {
+		dir, derr := os.MkdirTemp("", "kilnrt")
+		if derr != nil {
+			return derr.Error()
+		}
+		defer os.RemoveAll(dir)
+		path := filepath.Join(dir, "p")
+		os.WriteFile(path, data, 0o644)
+		p, err = kilnrt.Open(path)
+	}
+	if err != nil {
+		return refused
+	}
+	defer p.Close()
+	var b strings.Builder
+	b.WriteString("open ok\n")
+	if p.Check() == nil {
+		b.WriteString("check ok\n")
+	} else {
+		b.WriteString("check error\n")
+	}
+	fmt.Fprintf(&b, "count %d\n", p.Len())
+	for i := range p.Len() {
+		b.WriteString(lineOf(p, i))
+	}
+	for i := range min(p.Len(), 8) {
+		r, err := p.At(i)
+		if err != nil {
+			continue
+		}
+		fmt.Fprintf(&b, "find id=%d %s\n", r.ID, found(p.ByID(r.ID)))
+		fmt.Fprintf(&b, "find uuid=%s sub=%d %s\n", hex.EncodeToString(r.UUID[:]), r.SubID, found(p.ByUUID(r.UUID, r.SubID)))
+		if name := r.Name(); name != "" && utf8.ValidString(name) {
+			fmt.Fprintf(&b, "find name=%q %s\n", name, found(p.ByName(name)))
+		}
+	}
+	fmt.Fprintf(&b, "find id=4294967294 %s\n", found(p.ByID(1<<32-2)))
+	fmt.Fprintf(&b, "find uuid=%032d sub=5 %s\n", 0, found(p.ByUUID([16]byte{}, 5)))
+	fmt.Fprintf(&b, "find name=%q %s\n", "absent", found(p.ByName("absent")))
+	return b.String()
+}
+
+func found(r kilnrt.Resource, err error) string {
+	switch {
+	case err == nil:
+		return strconv.Itoa(r.Index())
+	case err == kilnrt.ErrNotFound:
+		return "none"
+	}
+	return "error"
+}
+
+func lineOf(p *kilnrt.Parcel, i int) string {
+	r, err := p.At(i)
+	var content []byte
+	if err == nil {
+		content, err = r.Bytes()
+	}
+	if err != nil {
+		return fmt.Sprintf("%d error\n", i)
+	}
+	name := r.Name()
+	if !utf8.ValidString(name) {
+		name = "?"
+	}
+	line := fmt.Sprintf("%d id=%d sub=%d type=%s name=\"%s\" size=%d content=%08x", i, r.ID, r.SubID, r.Type(), name, r.Size, crc32.ChecksumIEEE(content))
+	if r.Codec != kilnrt.None {
+		line += " zstd"
+	}
+	if r.Required+r.Optional > 0 {
+		var req, opt []string
+		for k := range r.Required + r.Optional {
+			if n := fmt.Sprint(r.Need(k)); k < r.Required {
+				req = append(req, n)
+			} else {
+				opt = append(opt, n)
+			}
+		}
+		line += " needs=" + strings.Join(req, ",") + ";" + strings.Join(opt, ",")
+	}
+	return line + "\n"
+}
