@@ -53,6 +53,7 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		newInspectCommand(a),
 		newQueryCommand(a),
 		newDoctorCommand(a),
+		newIDsCommand(a),
 		newCleanCommand(a),
 		newGCCommand(a),
 		newVerifyCommand(a),

@@ -211,3 +211,11 @@ const (
 	WasmAbuse     Code = "K1558" // a call that breaks the interface's rules: a bad pointer, a closed handle
 	WasmFailed    Code = "K1559" // it says that the job failed, and not why
 )
+
+// Resource ids (K0270..K0279).
+const (
+	IDsSyntax   Code = "K0270" // a line of kiln.ids that is none
+	IDsConflict Code = "K0271" // two lines for one number or one resource
+	IDsChange   Code = "K0272" // with --locked: kiln.ids is not what it should be
+	IDsUnbuilt  Code = "K0273" // assets whose products are not known
+)

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/ids"
+)
+
+// idsOptions are the flags of kiln ids.
+type idsOptions struct{ repair, locked bool }
+
+func newIDsCommand(a *app) *cobra.Command {
+	var o idsOptions
+	cmd := &cobra.Command{
+		Use:   "ids",
+		Short: "Give each resource its number, in kiln.ids",
+		Long: `Bring kiln.ids up to date: each product of the project, on whatever platforms, has a number there. Those that are there
+already keep theirs; new ones take the lowest that are free. The project must have been built.
+
+With --repair, numbers that are there twice after a merge are given to one resource: to the one that has it in
+kiln.ids.released, or else to the first by name. With --locked nothing is written, and it fails if something would be.`,
+		GroupID: groupMake,
+		Example: "  kiln ids\n  kiln ids --repair\n  kiln ids --locked",
+		Args:    atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.repair && o.locked {
+				return wrongUsage("--locked tells of duplicates too", "--repair and --locked cannot be together")
+			}
+			if len(a.platforms) > 0 {
+				return wrongUsage("leave out -p", "ids are the same on all platforms")
+			}
+			return a.assignIDs(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.repair, "repair", false, "give numbers that are there twice to one resource each")
+	cmd.Flags().BoolVar(&o.locked, "locked", false, "write nothing, and fail if something would change")
+	return cmd
+}
+
+func (a *app) assignIDs(ctx context.Context, o idsOptions) error {
+	p, err := a.open()
+	if err != nil {
+		return err
+	}
+	if !o.locked {
+		if err := a.lock(ctx, p, false); err != nil {
+			return err
+		}
+		defer p.Unlock()
+	}
+	before, text, err := readIDs(p.Dir, ids.FileName, o.repair)
+	if err != nil {
+		return err
+	}
+	var changes []ids.Change
+	file := before
+	if o.repair {
+		released, _, err := readIDs(p.Dir, ids.ReleasedName, false)
+		if err != nil {
+			return err
+		}
+		if file, changes, err = ids.Repair(before, released); err != nil {
+			return err
+		}
+	} else if l := conflicts(before, text); len(l) > 0 {
+		return l
+	}
+	v, err := p.Look(ctx, nil, nil)
+	if err != nil {
+		return err
+	}
+	products, failed, err := resources(v)
+	if err != nil {
+		return err
+	}
+	file, more, err := ids.Assign(file, products, func(uuid string) bool { return failed[uuid] })
+	if err != nil {
+		return err
+	}
+	return a.writeIDs(p, o, file, text, append(changes, more...))
+}
+
+// readIDs reads one of the two files; one that is not there is empty.
+func readIDs(dir, name string, merged bool) (*ids.File, []byte, error) {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, diag.Errorf(diag.IDsSyntax, diag.Pos{File: name}, "cannot be read: %v", err).WithHint("check its permissions")
+	}
+	f, err := ids.Parse(name, text, merged)
+	return f, text, err
+}
+
+// conflicts are what a merge left, in words.
+func conflicts(f *ids.File, text []byte) diag.List {
+	var l diag.List
+	for _, c := range f.Conflicts() {
+		pos := diag.Pos{File: ids.FileName, Line: c.Second.Line, Column: 1}
+		m := diag.Errorf(diag.IDsConflict, pos, "%s has an id already: %d", c.Second.Name, c.First.ID)
+		if c.SameID {
+			m = diag.Errorf(diag.IDsConflict, pos, "%d is the id of two resources: %s and %s", c.Second.ID, c.First.Name, c.Second.Name)
+		}
+		m.WithSource(text, len([]rune(diag.SourceLine(text, c.Second.Line)))).WithHint("after a merge, run: kiln ids --repair")
+		l = append(l, m.WithNote("the first is at %s:%d", ids.FileName, c.First.Line))
+	}
+	return l
+}
+
+// resources are the project's products as they are known by their last builds, and the assets, by UUID, that failed on some platform.
+// If a build would still change something, it is an error: the ids would tell of what was.
+func resources(v *build.View) (all []ids.Name, failed map[string]bool, err error) {
+	failed = map[string]bool{}
+	due, first := 0, ""
+	for i := range v.Assets {
+		as := &v.Assets[i]
+		for k := range as.Jobs {
+			j := &as.Jobs[k]
+			if j.State == build.Failed {
+				failed[as.UUID] = true
+				continue
+			}
+			if j.State != build.Fresh {
+				due++
+				first = cmp.Or(first, as.ID)
+				continue
+			}
+			for _, p := range j.Products() {
+				all = append(all, ids.Name{Asset: as.ID, UUID: as.UUID, Product: p.Name})
+			}
+		}
+	}
+	if due > 0 {
+		return nil, nil, diag.Errorf(diag.IDsUnbuilt, diag.Pos{}, "%s not built yet, so their products are not known; the first is of %s", count(due, "job is", "jobs are"), first).
+			WithHint("run: kiln build")
+	}
+	return all, failed, nil
+}
+
+// writeIDs tells what changed, and writes the file, or with --locked fails if it would have to.
+func (a *app) writeIDs(p *build.Project, o idsOptions, f *ids.File, before []byte, changes []ids.Change) error {
+	for _, c := range changes {
+		if err := a.tellID(c); err != nil {
+			return err
+		}
+	}
+	text := f.Format()
+	same := bytes.Equal(text, before) || len(before) == 0 && len(f.Entries) == 0
+	if !same && o.locked {
+		m := diag.Errorf(diag.IDsChange, diag.Pos{File: ids.FileName}, "the file is not what the project needs").WithHint("run `kiln ids`, and commit the file")
+		if err := a.tell(diag.List{m}); err != nil {
+			return err
+		}
+		return exitFailed
+	}
+	if !same {
+		if err := replace(filepath.Join(p.Dir, ids.FileName), text); err != nil {
+			return err
+		}
+	}
+	if a.quiet || a.json {
+		return nil
+	}
+	state := "as it was"
+	if !same {
+		state = "written"
+	}
+	_, err := fmt.Fprintf(a.errs, "%s: %s, %s\n", ids.FileName, count(len(f.Entries), "resource", "resources"), state)
+	return err
+}
+
+type idLine struct {
+	Type    string   `json:"type"`
+	Change  ids.What `json:"change"`
+	Asset   string   `json:"asset"`
+	Product string   `json:"product"`
+	UUID    string   `json:"uuid"`
+	ID      uint32   `json:"id"`
+	Old     string   `json:"old,omitempty"`  // renamed: the asset's id before
+	From    *uint32  `json:"from,omitempty"` // moved: the number before
+}
+
+func (a *app) tellID(c ids.Change) error {
+	if a.json {
+		l := idLine{Type: "id", Change: c.What, Asset: c.Name.Asset, Product: c.Name.Product, UUID: c.Name.Identity(), ID: c.ID, Old: c.Old}
+		if c.What == ids.Moved {
+			l.From = &c.From
+		}
+		return a.emit(l)
+	}
+	text := fmt.Sprintf("%-7s  %6d  %s", c.What, c.ID, c.Name)
+	switch c.What {
+	case ids.Renamed:
+		text += ", was " + c.Old
+	case ids.Moved:
+		text += fmt.Sprintf(", was %d", c.From)
+	}
+	_, err := fmt.Fprintln(a.out, text)
+	return err
+}
+
+// replace writes a file beside and renames it, so that it is whole or as it was.
+func replace(file string, text []byte) error {
+	tmp := file + ".tmp"
+	err := os.WriteFile(tmp, text, 0o666)
+	if err == nil {
+		err = os.Rename(tmp, file)
+	}
+	if err != nil {
+		os.Remove(tmp)
+	}
+	return err
+}
