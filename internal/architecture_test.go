@@ -27,7 +27,8 @@ var allowed = map[string]string{
 	"cmd/kiln":             ".",
 	"examples/knights/gen": "",
 
-	"kilnrt": "compress",
+	"kilnrt":                "compress",
+	"kilnrt/internal/judge": "internal/digest internal/parcel kilnrt",
 
 	"processor":               "",
 	"processor/pack":          "internal/codec/atlas processor",

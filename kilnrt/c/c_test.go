@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/zeebo/blake3"
+
+	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )
 
 // strict is how the header must compile: as either language, without a warning, and watched while it runs.
@@ -79,7 +81,7 @@ func run(t *testing.T, program string, args ...string) string {
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, out.Bytes(), said.Bytes())
+		t.Fatalf("%s: %v\n%s", args[0], err, said.Bytes())
 	}
 	return out.String()
 }
@@ -108,4 +110,49 @@ func TestHash(t *testing.T) {
 			t.Errorf("got\n%swant\n%s", got, want.String())
 		}
 	})
+}
+
+// judged holds the readers of all compilers to cases.
+func judged(t *testing.T, cases []judge.Case) {
+	everywhere(t, func(t *testing.T, program string) {
+		for _, wrong := range judge.CompareAll(cases, run(t, program, judge.Arguments(cases)...)) {
+			t.Error(wrong)
+		}
+	})
+}
+
+func TestConformance(t *testing.T) {
+	cases, err := judge.Conformance(filepath.Join("..", "testdata", "conformance"), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) == 0 {
+		t.Skip("there is no conformance set")
+	}
+	judged(t, cases)
+}
+
+// TestDamaged compares the judgements on parcels that are damaged by chance with those of the Go reader.
+func TestDamaged(t *testing.T) {
+	cases, err := judge.Damaged(t.TempDir(), 100, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged(t, cases)
+}
+
+func TestOrder(t *testing.T) {
+	for _, c := range judge.Orders() {
+		t.Run(c.Name, func(t *testing.T) {
+			args, err := c.Arguments(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			everywhere(t, func(t *testing.T, program string) {
+				if got := run(t, program, args...); got != c.Want+"\n" {
+					t.Errorf("got %q, want %q", got, c.Want)
+				}
+			})
+		})
+	}
 }

@@ -303,7 +303,7 @@ static const uint8_t *kilni_walk_types(const kiln_section *s, uint32_t n) {
         if (size < 1 || size > 255 || size > s->size - at - 2) return NULL;
         at += 2 + size;
     }
-    return s->data ? s->data + at : NULL;
+    return s->data + at;
 }
 
 KILN_API int kiln_open(kiln_parcel *p, const void *data, size_t size) {
@@ -335,8 +335,8 @@ KILN_API int kiln_open(kiln_parcel *p, const void *data, size_t size) {
     }
     if (p->sections[KILN_NEEDS].size % 4) return KILN_DAMAGED;
     types = &p->sections[KILN_TYPES];
-    if (p->types ? kilni_walk_types(types, p->types) != types->data + types->size : types->size != 0) return KILN_DAMAGED;
-    return KILN_OK;
+    if (types->size == 0) return p->types ? KILN_DAMAGED : KILN_OK;
+    return kilni_walk_types(types, p->types) == types->data + types->size ? KILN_OK : KILN_DAMAGED;
 }
 
 KILN_API kiln_text kiln_type(const kiln_parcel *p, uint32_t type) {

@@ -2,7 +2,7 @@
  * Says what kiln.h makes of parcels, in the words of the conformance set.
  *
  *     check hash FILE...            BLAKE3 of each file
- *     check judge PARCEL QUERIES    the judgement; QUERIES has the lines "find ..." to answer
+ *     check judge PARCEL QUERIES... the judgements, a line "== PARCEL" before each; QUERIES is a file with the lines "find ..." to answer
  *     check all FILE...             calls everything on each file, whatever is in it, and says nothing
  *     check order PARCEL... -- ID... load order, each parcel over the one before; "?" before an id: with what is optional
  */
@@ -75,20 +75,32 @@ static void say_needs(const kiln_resource *r) {
     if (!r->optional) printf(";");
 }
 
+/* say_name writes "?" for what is no text. A zero byte is text here, and only kiln_check minds it. */
+static void say_name(kiln_text name) {
+    uint8_t copy[4096];
+    size_t i;
+    for (i = 0; i < name.size; i++) copy[i] = name.data[i] ? (uint8_t)name.data[i] : (uint8_t)' ';
+    if (kilni_utf8(copy, name.size)) fwrite(name.data, 1, name.size, stdout);
+    else printf("?");
+}
+
 static void say_resource(const kiln_parcel *p, uint32_t i, void *zstd) {
     kiln_resource r;
     uint8_t *bytes = NULL;
-    int error = kiln_at(p, i, &r), unread = 0;
-    if (!error) {
-        bytes = content(&r, zstd, &unread);
-        error = unread;
-    }
-    if (error) {
-        printf("%u error%s\n", (unsigned)i, r.codec && unread ? " zstd" : "");
+    int error = kiln_at(p, i, &r);
+    if (error) r.codec = 0; /* whatever it says */
+    else bytes = content(&r, zstd, &error);
+    if (error && r.codec && !zstd) {
+        printf("%u ?\n", (unsigned)i);
+    } else if (error) {
+        printf("%u error\n", (unsigned)i);
     } else {
         kiln_text type = kiln_type(p, r.type);
-        printf("%u id=%u sub=%u type=%.*s name=\"%.*s\" size=%lu content=%08x%s", (unsigned)i, (unsigned)r.id, (unsigned)r.sub, (int)type.size, type.data,
-               (int)r.name.size, r.name.data, (unsigned long)r.size, (unsigned)kilni_crc(bytes, (size_t)r.size), r.codec ? " zstd" : "");
+        printf("%u id=%u sub=%u type=", (unsigned)i, (unsigned)r.id, (unsigned)r.sub);
+        fwrite(type.data, 1, type.size, stdout);
+        printf(" name=\"");
+        say_name(r.name);
+        printf("\" size=%lu content=%08x%s", (unsigned long)r.size, (unsigned)kilni_crc(bytes, (size_t)r.size), r.codec ? " zstd" : "");
         say_needs(&r);
         printf("\n");
     }
@@ -198,7 +210,8 @@ static void load_order(int n, char **args) {
         int optional = args[i][0] == '?';
         size_t before = order.count;
         int error = kiln_order_add(&order, &layers[parcels - 1], (uint32_t)strtoul(args[i] + optional, NULL, 10), optional);
-        if (error) printf(" error %d", error);
+        if (error == KILN_MISSING || error == KILN_CIRCLE) printf(" error %s", error == KILN_MISSING ? "missing" : "circle");
+        else if (error) die("order", kiln_words(error));
         for (; before < order.count; before++) {
             kiln_resource r;
             if (kiln_find(&layers[parcels - 1], order.ids[before], &r)) die("order", "an id that is not found");
@@ -231,8 +244,11 @@ int main(int n, char **args) {
             printf("\n");
             free(data);
         }
-    } else if (n == 4 && strcmp(args[1], "judge") == 0) {
-        judge(args[2], args[3]);
+    } else if (n > 3 && strcmp(args[1], "judge") == 0) {
+        for (i = 2; i + 1 < n; i += 2) {
+            printf("== %s\n", args[i]);
+            judge(args[i], args[i + 1]);
+        }
     } else if (n > 2 && strcmp(args[1], "all") == 0) {
         for (i = 2; i < n; i++) {
             size_t size;
@@ -243,7 +259,7 @@ int main(int n, char **args) {
     } else if (n > 2 && strcmp(args[1], "order") == 0) {
         load_order(n - 2, args + 2);
     } else {
-        die("usage", "hash FILE... | judge PARCEL QUERIES | all FILE... | order PARCEL... -- ID...");
+        die("usage", "hash FILE... | judge PARCEL QUERIES... | all FILE... | order PARCEL... -- ID...");
     }
     return 0;
 }

@@ -1,0 +1,112 @@
+package judge
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/parcel"
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+// Order is a case of what to load in which order.
+type Order struct {
+	Name   string
+	Layers []string // each "1:2,3;4 2 3": resource 1 requires 2 and 3 and would use 4; a layer lies over the one before
+	Ask    string   // ids, one after the other: "?" before one is with what is optional
+	Want   string   // a line for each of them: " 2@0 1@0", the ids with the number of the layer
+}
+
+// Orders are the cases. What is wanted follows from "Needs" in docs/formats/parcel.md.
+func Orders() []Order {
+	chain := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "%d:%d ", i, i+1)
+		}
+		return b.String() + fmt.Sprint(n)
+	}
+	var whole strings.Builder
+	for i := 1000; i >= 0; i-- {
+		fmt.Fprintf(&whole, " %d@0", i)
+	}
+	return []Order{
+		{"required ones come first", []string{"1:3,2 2:3 3"}, "1", " 3@0 2@0 1@0"},
+		{"known ones are not loaded again", []string{"1:3,2 2:3 3 4:2"}, "2 4 4", " 3@0 2@0\n 4@0\n"},
+		{"a layer lies over another", []string{"1:2 2 3", "2:3"}, "1", " 3@0 2@1 1@0"},
+		{"missing", []string{"1:2 2:9 3"}, "1 3", " error missing\n 3@0"},
+		{"a circle", []string{"1:2 2:3 3:1 4"}, "1 4", " error circle\n 4@0"},
+		{"itself", []string{"1:1"}, "1", " error circle"},
+		{"optional ones are asked for", []string{"1:2;3,9 2 3:4 4"}, "1 ?1 ?3", " 2@0 1@0\n\n 4@0 3@0"},
+		{"optional ones follow", []string{"1:2;3,9 2 3:4;5 4 5"}, "?1", " 2@0 1@0 4@0 3@0 5@0"},
+		{"optional ones in a circle", []string{"1:2 2:;3 3:1"}, "?1", " 2@0 1@0 3@0"},
+		{"an optional one that is not whole", []string{"1:;2,3 2:4,9 3 4"}, "?1 4", " 1@0 3@0\n 4@0"},
+		{"a chain of 1000", []string{chain(1000)}, "0", whole.String()},
+		{"a chain of 1001", []string{chain(1001)}, "0", " error circle"},
+	}
+}
+
+// Arguments writes the layers into a folder and gives what a reader's program is called with.
+func (o *Order) Arguments(dir string) ([]string, error) {
+	args := []string{"order"}
+	for i, layer := range o.Layers {
+		var rs []parcel.Resource
+		for _, text := range strings.Fields(layer) {
+			own, needs, _ := strings.Cut(text, ":")
+			required, optional, _ := strings.Cut(needs, ";")
+			id := numbers(own)[0]
+			rs = append(rs, Resource(id, fmt.Sprint("r/", id), "data", text, shifted(required, away), shifted(optional, away)))
+		}
+		path := filepath.Join(dir, fmt.Sprintf("%d.parcel", i))
+		if err := parcel.Write(path, rs, parcel.Options{}); err != nil {
+			return nil, err
+		}
+		if err := bringNear(path); err != nil {
+			return nil, err
+		}
+		args = append(args, path)
+	}
+	return append(append(args, "--"), strings.Fields(o.Ask)...), nil
+}
+
+// away is added to needs while they are written, for the writer refuses circles.
+const away = 1 << 20
+
+func shifted(list string, by uint32) []uint32 {
+	ns := numbers(list)
+	for i := range ns {
+		ns[i] += by
+	}
+	return ns
+}
+
+// bringNear takes away from the needs of a parcel.
+func bringNear(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	h, err := kilnrt.ReadHeader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return err
+	}
+	s := h.Sections[kilnrt.SectionNeeds]
+	for at := s.Offset; at < s.Offset+s.Size; at += 4 {
+		binary.LittleEndian.PutUint32(b[at:], binary.LittleEndian.Uint32(b[at:])-away)
+	}
+	mend(b, h.Slot*kilnrt.SlotPitch)
+	return os.WriteFile(path, b, 0o600)
+}
+
+func numbers(list string) []uint32 {
+	var ns []uint32
+	for _, text := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+		var n uint32
+		fmt.Sscan(text, &n)
+		ns = append(ns, n)
+	}
+	return ns
+}

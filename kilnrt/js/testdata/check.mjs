@@ -1,0 +1,96 @@
+// Says what kiln.mjs makes of parcels, in the words of the conformance set.
+//
+//     node check.mjs hash FILE...                BLAKE3 of each file
+//     node check.mjs judge PARCEL QUERIES...     the judgements, a line "== PARCEL" before each; QUERIES is a file with the lines "find ..." to answer
+//     node check.mjs order PARCEL... -- ID...    load order, each parcel over the one before; "?" before an id: with what is optional
+//     node check.mjs url URL                     opens over HTTP and loads everything: how many resources and requests
+import { readFileSync } from "node:fs";
+import zlib from "node:zlib";
+import { KilnError, crc32, hash, loadAll, loadOrder, open, openURL } from "../kiln.mjs";
+
+// A node that has Zstandard, 22.15 or newer, decompresses with it; an older one says "?" of what is compressed.
+const unpack = zlib.zstdDecompressSync && ((stored, size, dictionary) => new Uint8Array(zlib.zstdDecompressSync(stored, { dictionary, maxOutputLength: size + 1 })));
+
+const hex = (n) => n.toString(16).padStart(8, "0");
+
+// attempt gives what f gives, or undefined where it throws a KilnError; anything else that is thrown is a fault of the reader.
+function attempt(f) {
+  try {
+    return f();
+  } catch (error) {
+    if (error instanceof KilnError) return undefined;
+    throw error;
+  }
+}
+
+// nameOf is the name as judgements have it: "?" if it is no text.
+function nameOf(r) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(r.nameBytes);
+  } catch {
+    return "?";
+  }
+}
+
+function resource(parcel, i) {
+  const r = attempt(() => parcel.at(i));
+  if (r && r.codec && !unpack) return `${i} ?`;
+  const bytes = r && attempt(() => r.bytes());
+  if (!bytes) return `${i} error`;
+  const needs = r.required.length + r.optional.length ? ` needs=${r.required};${r.optional}` : "";
+  return `${i} id=${r.id} sub=${r.sub} type=${r.type} name="${nameOf(r)}" size=${r.size} content=${hex(crc32(bytes))}${r.codec ? " zstd" : ""}${needs}`;
+}
+
+function find(parcel, query) {
+  const [, key, value, sub] = /^find (id|uuid|name)=(\S+|".*?")(?: sub=(\d+))?$/.exec(query);
+  const look = { id: () => parcel.find(Number(value)), uuid: () => parcel.findUUID(value, Number(sub)), name: () => parcel.findName(JSON.parse(value)) };
+  const found = attempt(() => ({ r: look[key]() }));
+  return `${query} ${found ? found.r?.index ?? "none" : "error"}`;
+}
+
+function judge(file, queries) {
+  const parcel = attempt(() => open(readFileSync(file), { zstd: unpack }));
+  if (!parcel) return ["open error"];
+  const lines = ["open ok", attempt(() => (parcel.check(), true)) ? "check ok" : "check error", `count ${parcel.count}`];
+  for (let i = 0; i < parcel.count; i++) lines.push(resource(parcel, i));
+  return [...lines, ...queries.map((q) => find(parcel, q))];
+}
+
+function order(args) {
+  const cut = args.indexOf("--");
+  let top = null;
+  const layers = args.slice(0, cut).map((file) => (top = open(readFileSync(file), { under: top })));
+  const known = new Set();
+  return args.slice(cut + 1).map((arg) => {
+    try {
+      const list = loadOrder(top, Number(arg.replace("?", "")), { known, optional: arg.startsWith("?") });
+      return list.map((r) => ` ${r.id}@${layers.indexOf(r.parcel)}`).join("");
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
+      return ` error ${error.code}`;
+    }
+  });
+}
+
+async function overHTTP(url) {
+  let requests = 0;
+  const parcel = await openURL(url, { fetch: (...args) => (requests++, fetch(...args)) });
+  const opening = requests;
+  parcel.check();
+  const all = [...parcel].filter((r) => r.codec === 0);
+  const contents = await loadAll(all);
+  all.forEach((r, i) => r.verify(contents[i]));
+  const again = await all.at(-1).load();
+  return [`${all.length} resources, ${opening} requests to open, ${requests - opening - 1} to load; digest ${Buffer.from(parcel.digest()).equals(parcel.storedDigest)}; ${again.length}`];
+}
+
+const [mode, ...args] = process.argv.slice(2);
+if (mode === "hash") for (const file of args) console.log(Buffer.from(hash(readFileSync(file))).toString("hex"));
+if (mode === "order") console.log(order(args).join("\n"));
+if (mode === "url") console.log((await overHTTP(args[0])).join("\n"));
+if (mode === "judge") {
+  for (let i = 0; i < args.length; i += 2) {
+    console.log(`== ${args[i]}`);
+    console.log(judge(args[i], readFileSync(args[i + 1], "utf8").split("\n").filter(Boolean)).join("\n"));
+  }
+}
