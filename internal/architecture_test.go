@@ -96,6 +96,7 @@ var allowed = map[string]string{
 	"internal/doctor":   "internal/asset internal/build internal/diag internal/engine internal/project internal/seal internal/source x/sys",
 	"internal/header":   "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",
 	"internal/impact":   "internal/asset internal/build internal/engine internal/project doublestar uuid",
+	"internal/codegen":  "x/text",
 	"internal/ids":      "internal/asset internal/diag uuid",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/diag internal/digest internal/doctor internal/engine internal/golden " +
 		"internal/header internal/ids internal/impact internal/pixel internal/project internal/settings internal/setup internal/skeleton internal/source internal/texture processor cobra pflag uuid x/sys x/term x/text",

@@ -1,0 +1,194 @@
+// Package codegen writes constants for the resources of a project, so that a typing mistake in code is told by its compiler.
+//
+// Each language has a template here, which a project may replace. The rules:
+//   - A type or namespace a parcel, a constant a resource, with the asset's path as its comment.
+//   - Names follow from the path alone, in the way that the language writes them, and are legal and unique by the rules of Ident and of names.
+//   - The order of what is handed in does not matter.
+package codegen
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// Model is what constants are made for.
+type Model struct {
+	Package string // of the language, where it has packages: its namespace, module or prefix; "" is "kiln"
+	Parcels []Parcel
+}
+
+// Parcel becomes a type or namespace.
+type Parcel struct {
+	Name      string
+	Resources []Resource
+}
+
+// Resource becomes a constant. One that lies in several parcels is a constant of each.
+type Resource struct {
+	ID      uint32
+	Asset   string // id of the asset
+	Product string // name of the product; "" is the main one
+	Type    string // of the product
+}
+
+// Languages are the names that Generate knows.
+func Languages() []string {
+	names := make([]string, len(languages))
+	for i, l := range languages {
+		names[i] = l.name
+	}
+	return names
+}
+
+// FileName is how a language calls the file for a package.
+func FileName(language, pkg string) (string, error) {
+	l, err := find(language)
+	if err != nil {
+		return "", err
+	}
+	return l.file(l.packageName(pkg)) + l.extension, nil
+}
+
+// Template is the one that Generate takes for a language, to begin another one with.
+func Template(language string) (string, error) {
+	l, err := find(language)
+	if err != nil {
+		return "", err
+	}
+	text, err := templates.ReadFile("templates/" + l.name + ".tmpl")
+	return string(text), err
+}
+
+// maxOutput is the most bytes that a template may write; a project with 2^24 resources is far below it.
+const maxOutput = 4 << 30
+
+// Generate writes the source file. tmpl is the text of a template of package text/template, or "" for Kiln's own; it
+// gets a File, and the function upper. The error is one of the language's name, of the template, or of what is handed in.
+func Generate(language string, m Model, tmpl string) ([]byte, error) {
+	l, err := find(language)
+	if err != nil {
+		return nil, err
+	}
+	if tmpl == "" {
+		if tmpl, err = Template(language); err != nil {
+			return nil, err
+		}
+	}
+	t, err := template.New(language).Option("missingkey=error").Funcs(template.FuncMap{"upper": strings.ToUpper}).Parse(tmpl)
+	if err != nil {
+		return nil, fmt.Errorf("codegen: %w", err)
+	}
+	f, err := l.resolve(m)
+	if err != nil {
+		return nil, fmt.Errorf("codegen: %w", err)
+	}
+	out := limited{left: maxOutput}
+	if err := t.Execute(&out, f); err != nil {
+		return nil, fmt.Errorf("codegen: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+type limited struct {
+	bytes.Buffer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.left -= len(p); l.left < 0 {
+		return 0, errors.New("the template writes more than 4 GiB")
+	}
+	return l.Buffer.Write(p)
+}
+
+func find(name string) (*language, error) {
+	for i := range languages {
+		if languages[i].name == name {
+			return &languages[i], nil
+		}
+	}
+	return nil, fmt.Errorf("codegen: there is no language %q; there are: %s", name, strings.Join(Languages(), ", "))
+}
+
+// File is what a template gets.
+type File struct {
+	Package string // a legal name
+	Parcels []FileParcel
+}
+
+// FileParcel is a parcel with its name in the language.
+type FileParcel struct {
+	Name, Ident string // as the project says, and as the language can
+	Doc         string // Name, safe in a comment
+	Constants   []Constant
+}
+
+// Constant is a resource with its name in the language.
+type Constant struct {
+	Resource
+	Ident string
+	Doc   string // asset, product and type, safe in a comment of one line
+}
+
+// resolve sorts and names everything.
+func (l *language) resolve(m Model) (*File, error) {
+	f := &File{Package: l.packageName(m.Package)}
+	parcels := slices.Clone(m.Parcels)
+	slices.SortStableFunc(parcels, func(a, b Parcel) int { return strings.Compare(a.Name, b.Name) })
+	global, outer := newScope(l.reserved), scope{} // of flat constants; of parcels, which in flat languages are but a part of names
+	if !l.flat {
+		outer = newScope(l.reserved)
+		outer.take(f.Package)
+	}
+	for i, p := range parcels {
+		if i > 0 && p.Name == parcels[i-1].Name {
+			return nil, fmt.Errorf("parcel %q is there twice", p.Name)
+		}
+		fp := FileParcel{Name: p.Name, Ident: outer.name(l.parcel(words(p.Name))), Doc: l.comment(plain(p.Name))}
+		scope := global
+		if !l.flat {
+			scope = newScope(l.reserved)
+			scope.take(fp.Ident)
+			for _, w := range l.members {
+				scope.take(w)
+			}
+		}
+		resources := slices.Clone(p.Resources)
+		slices.SortFunc(resources, func(a, b Resource) int {
+			return cmp.Or(strings.Compare(a.Asset, b.Asset), strings.Compare(a.Product, b.Product), cmp.Compare(a.ID, b.ID))
+		})
+		for k, r := range resources {
+			if k > 0 && r.Asset == resources[k-1].Asset && r.Product == resources[k-1].Product {
+				return nil, fmt.Errorf("parcel %q has %s %q twice", p.Name, r.Asset, r.Product)
+			}
+			parts := append(words(r.Asset), words(r.Product)...)
+			ident := l.constant(parts)
+			if l.flat {
+				ident = l.prefixed(f.Package, fp.Ident, parts)
+			}
+			fp.Constants = append(fp.Constants, Constant{Resource: r, Ident: scope.name(ident), Doc: l.comment(describe(r))})
+		}
+		f.Parcels = append(f.Parcels, fp)
+	}
+	return f, nil
+}
+
+func describe(r Resource) string {
+	s := plain(r.Asset)
+	if r.Product != "" {
+		s += " " + plain(r.Product)
+	}
+	if r.Type != "" {
+		s += " (" + plain(r.Type) + ")"
+	}
+	return s
+}
