@@ -51,6 +51,7 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		newRdepsCommand(a),
 		newImpactCommand(a),
 		newInspectCommand(a),
+		newParcelCommand(a),
 		newQueryCommand(a),
 		newDoctorCommand(a),
 		newIDsCommand(a),

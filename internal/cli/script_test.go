@@ -107,7 +107,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "snapshot": snapshot, "unchanged": unchanged, "timeless": timeless, "touch": touch,
 			"lock": lock, "png": writePNG, "fields": fields, "jsonlines": jsonLines, "await": await, "writable": writable,
-			"fifo": fifo, "badname": badName, "cut": cut, "claims": claims,
+			"fifo": fifo, "badname": badName, "cut": cut, "claims": claims, "conformance": conformance,
 		},
 	})
 }

@@ -219,3 +219,9 @@ const (
 	IDsChange   Code = "K0272" // with --locked: kiln.ids is not what it should be
 	IDsUnbuilt  Code = "K0273" // assets whose products are not known
 )
+
+// Parcels (K1601..K1619).
+const (
+	ParcelDamaged Code = "K1601" // no parcel, or not what its hashes say
+	PatchWrong    Code = "K1602" // damaged, or for another parcel
+)

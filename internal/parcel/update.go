@@ -126,8 +126,7 @@ func (c *change) compare() Report {
 			c.same = false
 		default:
 			a, b := &c.was[i], &c.now[k]
-			alike := a.UUID == b.UUID && a.SubID == b.SubID && a.Name == b.Name && a.Type == b.Type &&
-				slices.Equal(a.Required, b.Required) && slices.Equal(a.Optional, b.Optional)
+			alike := a.alike(b)
 			c.same = c.same && alike
 			if !alike || a.Hash != b.Hash || a.Size != b.Size || a.codec != b.codec || a.Align != b.Align {
 				rep.Changed++
@@ -136,6 +135,12 @@ func (c *change) compare() Report {
 		}
 	}
 	return rep
+}
+
+// alike tells whether two are the same but for their content and where it lies.
+func (it *item) alike(o *item) bool {
+	return it.UUID == o.UUID && it.SubID == o.SubID && it.Name == o.Name && it.Type == o.Type &&
+		slices.Equal(it.Required, o.Required) && slices.Equal(it.Optional, o.Optional)
 }
 
 // keep gives each item the place that its content has already, where it is fit, and lists the others.

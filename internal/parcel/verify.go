@@ -46,3 +46,41 @@ func verifyContent(it *item) error {
 	}
 	return nil
 }
+
+// Difference is one resource that two parcels do not have alike.
+type Difference struct {
+	Change           string // "added", "removed" or "changed": content, name, type, UUID or needs
+	ID               uint32
+	Name             string // in the newer parcel that has it
+	OldSize, NewSize int64
+}
+
+// Diff tells which resources differ, by id.
+func Diff(older, newer *kilnrt.Parcel) ([]Difference, error) {
+	was, err := itemsOf(older)
+	if err != nil {
+		return nil, err
+	}
+	now, err := itemsOf(newer)
+	if err != nil {
+		return nil, err
+	}
+	var list []Difference
+	i, k := 0, 0
+	for i < len(was) || k < len(now) {
+		switch {
+		case k == len(now) || i < len(was) && was[i].ID < now[k].ID:
+			list = append(list, Difference{"removed", was[i].ID, was[i].Name, was[i].Size, 0})
+			i++
+		case i == len(was) || was[i].ID > now[k].ID:
+			list = append(list, Difference{"added", now[k].ID, now[k].Name, 0, now[k].Size})
+			k++
+		default:
+			if a, b := &was[i], &now[k]; a.Hash != b.Hash || !a.alike(b) {
+				list = append(list, Difference{"changed", b.ID, b.Name, a.Size, b.Size})
+			}
+			i, k = i+1, k+1
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/parcel"
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+func newParcelCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "parcel",
+		Short:   "Look into parcels, and make patches between them",
+		Long:    "Look into parcels, hold them to their hashes, take files out, and make and apply patches. No project is needed.",
+		GroupID: groupLook,
+		Example: "  kiln parcel ls build/pc/level1.parcel\n  kiln parcel patch old.parcel new.parcel -o update.patch",
+		Args:    atMost(0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	sub := func(use, short, example string, args cobra.PositionalArgs, run func(args []string) error) *cobra.Command {
+		c := &cobra.Command{Use: use, Short: short, Example: "  " + example, Args: args, RunE: func(_ *cobra.Command, args []string) error { return run(args) }}
+		cmd.AddCommand(c)
+		return c
+	}
+	sub("ls FILE...", "List what is in parcels", "kiln parcel ls level1.parcel", atLeastOne("FILE"), func(args []string) error { return a.eachParcel(args, a.listParcel) })
+	sub("verify FILE...", "Hold parcels to their hashes", "kiln parcel verify *.parcel", atLeastOne("FILE"), a.verifyParcels)
+	var dir, out string
+	c := sub("extract FILE [NAME|ID...]", "Write resources as files", "kiln parcel extract level1.parcel -o level1", atLeastOne("FILE"), func(args []string) error {
+		return a.extract(args[0], args[1:], dir)
+	})
+	c.Flags().StringVarP(&dir, "output", "o", ".", "write below `DIR`")
+	sub("diff OLD NEW", "Tell which resources differ", "kiln parcel diff old.parcel new.parcel", exactly("OLD", "NEW"), func(args []string) error { return a.diffParcels(args[0], args[1]) })
+	c = sub("patch OLD NEW", "Make a patch from one parcel to another", "kiln parcel patch old.parcel new.parcel -o update.patch", exactly("OLD", "NEW"), func(args []string) error {
+		if out == "" {
+			return wrongUsage("name the patch with -o", "kiln parcel patch needs -o FILE")
+		}
+		return parcel.MakePatchFile(out, args[0], args[1])
+	})
+	c.Flags().StringVarP(&out, "output", "o", "", "write the patch to `FILE`")
+	c = sub("apply OLD PATCH", "Apply a patch to a parcel", "kiln parcel apply old.parcel update.patch -o new.parcel", exactly("OLD", "PATCH"), func(args []string) error {
+		if out == "" {
+			return wrongUsage("name the new parcel with -o; it may be OLD", "kiln parcel apply needs -o FILE")
+		}
+		err := parcel.ApplyPatchFile(out, args[0], args[1])
+		if errors.Is(err, parcel.ErrPatch) {
+			return diag.Errorf(diag.PatchWrong, diag.Pos{File: args[1]}, "%v", err).WithHint("nothing was written; make the patch again from the parcel that it is to be applied to")
+		}
+		return err
+	})
+	c.Flags().StringVarP(&out, "output", "o", "", "write the new parcel to `FILE`")
+	return cmd
+}
+
+// damagedParcel puts into words what is wrong with a parcel.
+func damagedParcel(path string, err error) error {
+	var pathErr *os.PathError
+	if errors.As(err, &pathErr) {
+		return err
+	}
+	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), path+": "), "kilnrt: ", "")
+	return diag.Errorf(diag.ParcelDamaged, diag.Pos{File: path}, "%s", text).WithHint("pack it again, or fetch it again")
+}
+
+func withParcel(path string, use func(*kilnrt.Parcel) error) error {
+	p, err := kilnrt.Open(path)
+	if err != nil {
+		return damagedParcel(path, err)
+	}
+	defer p.Close()
+	return use(p)
+}
+
+func (a *app) eachParcel(paths []string, use func(path string, p *kilnrt.Parcel) error) error {
+	for _, path := range paths {
+		if err := withParcel(path, func(p *kilnrt.Parcel) error { return use(path, p) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type resourceLine struct {
+	Type     string   `json:"type"`
+	Parcel   string   `json:"parcel"`
+	ID       uint32   `json:"id"`
+	UUID     string   `json:"uuid"`
+	SubID    uint32   `json:"sub_id"`
+	Name     string   `json:"name"` // empty: it has none
+	Kind     string   `json:"product_type"`
+	Size     int64    `json:"size"`
+	Stored   int64    `json:"stored"`
+	Hash     string   `json:"hash"`
+	Required []uint32 `json:"required"`
+	Optional []uint32 `json:"optional"`
+}
+
+func newResourceLine(path string, r *kilnrt.Resource) resourceLine {
+	l := resourceLine{
+		Type: "resource", Parcel: path, ID: r.ID, UUID: uuid.UUID(r.UUID).String(), SubID: r.SubID, Name: r.Name(), Kind: r.Type(),
+		Size: r.Size, Stored: r.Stored, Hash: hex.EncodeToString(r.Hash[:]), Required: []uint32{}, Optional: []uint32{},
+	}
+	for i := range r.Required + r.Optional {
+		if i < r.Required {
+			l.Required = append(l.Required, r.Need(i))
+		} else {
+			l.Optional = append(l.Optional, r.Need(i))
+		}
+	}
+	return l
+}
+
+func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
+	t := a.table()
+	t.header("ID", "NAME", "TYPE", "SIZE", "STORED")
+	for i := range p.Len() {
+		r, err := p.At(i)
+		if err != nil {
+			return damagedParcel(path, err)
+		}
+		if a.json {
+			if err := a.emit(newResourceLine(path, &r)); err != nil {
+				return err
+			}
+			continue
+		}
+		t.row(right(strconv.Itoa(int(r.ID))), left(oneLine(r.Name())), left(oneLine(r.Type())), right(sizeText(r.Size)), right(sizeText(r.Stored)))
+	}
+	if a.json {
+		return nil
+	}
+	if err := t.write(); err != nil {
+		return err
+	}
+	h := p.Header()
+	_, err := fmt.Fprintf(a.errs, "%s: %s, %s, %s of it waste, generation %d\n", path, count(p.Len(), "resource", "resources"), sizeText(h.End), sizeText(h.Waste), h.Generation)
+	return err
+}
+
+func (a *app) verifyParcels(paths []string) error {
+	var bad diag.List
+	for _, path := range paths {
+		err := withParcel(path, func(p *kilnrt.Parcel) error {
+			if err := parcel.Verify(p); err != nil {
+				return damagedParcel(path, err)
+			}
+			return nil
+		})
+		var m *diag.Message
+		switch {
+		case errors.As(err, &m):
+			bad = append(bad, m)
+		case err != nil:
+			return err
+		case !a.quiet && !a.json:
+			fmt.Fprintf(a.out, "%s is good\n", path)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	a.tell(bad)
+	return exitFailed
+}
+
+// extract writes resources below dir, under their names, or their ids if they have none. A name that would lead out of dir is refused.
+func (a *app) extract(path string, which []string, dir string) error {
+	return withParcel(path, func(p *kilnrt.Parcel) error {
+		done := map[string]bool{}
+		for i := range p.Len() {
+			r, err := p.At(i)
+			if err != nil {
+				return damagedParcel(path, err)
+			}
+			id, name := strconv.Itoa(int(r.ID)), r.Name()
+			done[id], done[name] = true, true
+			if len(which) > 0 && !slices.Contains(which, id) && !(name != "" && slices.Contains(which, name)) {
+				continue
+			}
+			if name == "" {
+				name = id
+			}
+			file := filepath.FromSlash(name)
+			if !filepath.IsLocal(file) {
+				return damagedParcel(path, fmt.Errorf("resource %d is named %q, which is no path below a folder", r.ID, name))
+			}
+			if err := extractTo(filepath.Join(dir, file), &r); err != nil {
+				return damagedParcel(path, err)
+			}
+		}
+		for _, w := range which {
+			if !done[w] {
+				return diag.Errorf(diag.NothingKnown, diag.Pos{File: path}, "there is no resource %q", w).WithHint("`kiln parcel ls %s` lists them", path)
+			}
+		}
+		return nil
+	})
+}
+
+// extractTo writes a resource, and removes the file again if it is not whole.
+func extractTo(file string, r *kilnrt.Resource) (err error) {
+	content, err := r.Reader()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(file)
+	}
+	return err
+}
+
+type parcelDiffLine struct {
+	Type    string `json:"type"`
+	Change  string `json:"change"` // "added", "removed", "changed"
+	ID      uint32 `json:"id"`
+	Name    string `json:"name,omitempty"`
+	OldSize int64  `json:"old_size"`
+	NewSize int64  `json:"new_size"`
+}
+
+func (a *app) diffParcels(older, newer string) error {
+	return withParcel(older, func(o *kilnrt.Parcel) error {
+		return withParcel(newer, func(n *kilnrt.Parcel) error {
+			list, err := parcel.Diff(o, n)
+			if err != nil {
+				return damagedParcel(older+" or "+newer, err)
+			}
+			t := a.table()
+			for _, d := range list {
+				if a.json {
+					if err := a.emit(parcelDiffLine{"resource_difference", d.Change, d.ID, d.Name, d.OldSize, d.NewSize}); err != nil {
+						return err
+					}
+					continue
+				}
+				t.row(left(d.Change), right(strconv.Itoa(int(d.ID))), left(oneLine(d.Name)), right(sizeText(d.OldSize)), right(sizeText(d.NewSize)))
+			}
+			return t.write()
+		})
+	})
+}
