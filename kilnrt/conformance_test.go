@@ -88,7 +88,7 @@ func resource(id uint32, name, typ string, content []byte, needs ...uint32) parc
 	return r
 }
 
-func written(t *testing.T, o parcel.Options, rs ...parcel.Resource) []byte {
+func written(t testing.TB, o parcel.Options, rs ...parcel.Resource) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "p")
 	if err := parcel.Write(path, rs, o); err != nil {
@@ -102,7 +102,7 @@ func written(t *testing.T, o parcel.Options, rs ...parcel.Resource) []byte {
 }
 
 // goodParcels are the parcels of the set that are right.
-func goodParcels(t *testing.T) []verdict {
+func goodParcels(t testing.TB) []verdict {
 	text := bytes.Repeat([]byte("the quick brown fox jumps over the lazy dog, "), 100)
 	knight := resource(7, "characters/knight.glb", "model", []byte("a knight"), 3, 90000)
 	knight.Optional = []uint32{1, 4000000000}
@@ -178,7 +178,7 @@ func (e editor) seal(slot int) {
 
 // conformanceSet is all parcels of the set. The broken ones are made of good-kinds, whose records are 0: empty, 1: compressed,
 // 3: a texture aligned to 4096, 7: a model that needs, 90000: without a name, with the content of 3.
-func conformanceSet(t *testing.T) []verdict {
+func conformanceSet(t testing.TB) []verdict {
 	le := binary.LittleEndian
 	set := goodParcels(t)
 	kinds, appended, dict := set[1].data, set[4].data, set[3].data
