@@ -4,12 +4,15 @@ package c_test
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/zeebo/blake3"
 
@@ -122,19 +125,65 @@ func judged(t *testing.T, cases []judge.Case) {
 }
 
 func TestConformance(t *testing.T) {
-	cases, err := judge.Conformance(filepath.Join("..", "testdata", "conformance"), t.TempDir())
+	cases, err := judge.Conformance(conformance, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
-	}
-	if len(cases) == 0 {
-		t.Skip("there is no conformance set")
 	}
 	judged(t, cases)
 }
 
+var conformance = filepath.Join("..", "testdata", "conformance")
+
+// TestZstd judges what is compressed, too, with the library of Zstandard. Its header need not be there: check.c declares what it calls.
+func TestZstd(t *testing.T) {
+	cases, err := judge.Conformance(conformance, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip("there is no gcc")
+	}
+	program := filepath.Join(t.TempDir(), "check")
+	if said, err := exec.Command(gcc, "-std=c99", "-O2", "-DWITH_ZSTD", "-I.", filepath.Join("testdata", "check.c"), "-l:libzstd.so.1", "-o", program).CombinedOutput(); err != nil {
+		t.Skipf("there is no libzstd.so.1: %s", said)
+	}
+	out := run(t, program, judge.Arguments(cases)...)
+	if strings.Contains(out, " ?\n") {
+		t.Error("something is left out")
+	}
+	for _, wrong := range judge.CompareAll(cases, out) {
+		t.Error(wrong)
+	}
+}
+
+// TestFuzz gives clang's fuzzer a moment with the conformance set; KILN_FUZZ=60s gives it more.
+func TestFuzz(t *testing.T) {
+	effort := "-runs=5000"
+	if d, err := time.ParseDuration(os.Getenv("KILN_FUZZ")); err == nil {
+		effort = fmt.Sprintf("-max_total_time=%d", int(d.Seconds()))
+	}
+	program := compiled(t, "fuzz", "clang", "c", "c99", append(slices.Clone(strict), "-fsanitize=fuzzer")...)
+	seeds, err := filepath.Glob(filepath.Join(conformance, "*.parcel"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	corpus := t.TempDir()
+	for _, seed := range seeds {
+		b, err := os.ReadFile(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(corpus, filepath.Base(seed)), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, program, "-seed=1", "-max_len=20000", "-timeout=10", "-artifact_prefix="+t.TempDir()+"/", effort, corpus)
+}
+
 // TestDamaged compares the judgements on parcels that are damaged by chance with those of the Go reader.
 func TestDamaged(t *testing.T) {
-	cases, err := judge.Damaged(t.TempDir(), 100, 1)
+	cases, err := judge.Damaged(t.TempDir(), 60, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

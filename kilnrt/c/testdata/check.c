@@ -222,16 +222,6 @@ static void load_order(int n, char **args) {
     while (count--) free(data[count]);
 }
 
-#ifdef FUZZ
-#ifdef __cplusplus
-extern "C"
-#endif
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    all(data, size);
-    return 0;
-}
-#else
 int main(int n, char **args) {
     int i;
     if (n > 2 && strcmp(args[1], "hash") == 0) {
@@ -263,4 +253,3 @@ int main(int n, char **args) {
     }
     return 0;
 }
-#endif
