@@ -190,6 +190,20 @@ func TestDamaged(t *testing.T) {
 	judged(t, cases)
 }
 
+// TestFacts reads the sample that has one of everything: seven resources, one of them compressed, and the types data, level, model, sound, texture.
+func TestFacts(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := judge.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	want := "digest right, texture is type 4, nothing is -1, 6 viewed, 6 aligned, 6 verified\n"
+	everywhere(t, func(t *testing.T, program string) {
+		if got := run(t, program, "facts", filepath.Join(dir, "all.parcel")); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
 func TestOrder(t *testing.T) {
 	for _, c := range judge.Orders() {
 		t.Run(c.Name, func(t *testing.T) {

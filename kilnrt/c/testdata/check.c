@@ -4,6 +4,7 @@
  *     check hash FILE...            BLAKE3 of each file
  *     check judge PARCEL QUERIES... the judgements, a line "== PARCEL" before each; QUERIES is a file with the lines "find ..." to answer
  *     check all FILE...             calls everything on each file, whatever is in it, and says nothing
+ *     check facts PARCEL            maps the file, and says what all other calls make of it
  *     check order PARCEL... -- ID... load order, each parcel over the one before; "?" before an id: with what is optional
  */
 #define KILN_IMPLEMENTATION
@@ -189,6 +190,38 @@ static void all(const uint8_t *data, size_t size) {
     drop(zstd);
 }
 
+static void facts(const char *name) {
+    const void *data, *view;
+    size_t size;
+    kiln_parcel p;
+    kiln_resource r;
+    uint8_t digest[32], *bytes;
+    uint32_t i, viewed = 0, verified = 0, aligned = 0;
+    int error = kiln_map_file(name, &data, &size);
+    if (!error) error = kiln_open(&p, data, size);
+    if (!error) error = kiln_digest(&p, digest);
+    if (error) die(name, kiln_words(error));
+    for (i = 0; i < p.count; i++) {
+        if (kiln_at(&p, i, &r)) die(name, "a resource");
+        if (kiln_view(&r, &view)) continue;
+        viewed++;
+        if ((uintptr_t)r.payload % ((uintptr_t)1 << r.align) == 0) aligned++;
+        bytes = content(&r, NULL, &error);
+        if (!error && memcmp(bytes, view, (size_t)r.size) == 0 && !kiln_verify(&r, bytes, (size_t)r.size)) verified++;
+        if (r.size) {
+            bytes[r.size - 1] ^= 1;
+            if (!kiln_verify(&r, bytes, (size_t)r.size)) die(name, "a hash that anything has");
+            if (kiln_read(&r, bytes, (size_t)r.size - 1, NULL, NULL) != KILN_ROOM) die(name, "room that is not there");
+        }
+        free(bytes);
+    }
+    printf("digest %s, texture is type %d, nothing is %d, %u viewed, %u aligned, %u verified\n", memcmp(digest, p.digest, 32) ? "wrong" : "right",
+           kiln_find_type(&p, "texture", 7), kiln_find_type(&p, "nothing", 7), (unsigned)viewed, (unsigned)aligned, (unsigned)verified);
+    kiln_unmap_file(data, size);
+    if (kiln_map_file("no/such/file", &data, &size) != KILN_FILE || data) die(name, "a file that is not there");
+    if (kiln_map_file(".", &data, &size) != KILN_FILE || data) die(name, "a folder");
+}
+
 static void load_order(int n, char **args) {
     kiln_parcel layers[8];
     uint8_t *data[8];
@@ -246,10 +279,12 @@ int main(int n, char **args) {
             all(data, size);
             free(data);
         }
+    } else if (n == 3 && strcmp(args[1], "facts") == 0) {
+        facts(args[2]);
     } else if (n > 2 && strcmp(args[1], "order") == 0) {
         load_order(n - 2, args + 2);
     } else {
-        die("usage", "hash FILE... | judge PARCEL QUERIES... | all FILE... | order PARCEL... -- ID...");
+        die("usage", "hash FILE... | judge PARCEL QUERIES... | all FILE... | facts PARCEL | order PARCEL... -- ID...");
     }
     return 0;
 }
