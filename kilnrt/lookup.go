@@ -43,47 +43,60 @@ func murmur3[T string | []byte](s T) uint32 {
 }
 
 // ByID finds a resource by its id. No such resource is ErrNotFound, like below.
-func (p *Parcel) ByID(id uint32) (Resource, error) {
+func (p *Parcel) ByID(id uint32) (r Resource, err error) {
 	for s := p.search(SectionIDs, id); s.next(); {
-		r, err := p.at(s.index)
-		if err != nil || r.ID == id {
+		b, err := p.entry(s.index)
+		if err != nil {
 			return r, err
 		}
+		if le.Uint32(b) == id {
+			r.read(p, int(s.index), b)
+			return r, nil
+		}
 	}
-	return Resource{}, ErrNotFound
+	return r, ErrNotFound
 }
 
 // ByUUID finds a resource by the UUID of its asset and the sub id of the product.
-func (p *Parcel) ByUUID(uuid [16]byte, sub uint32) (Resource, error) {
+func (p *Parcel) ByUUID(uuid [16]byte, sub uint32) (r Resource, err error) {
 	for s := p.search(SectionUUIDs, KeyOfUUID(uuid, sub)); s.next(); {
-		r, err := p.at(s.index)
-		if err != nil || r.UUID == uuid && r.SubID == sub {
+		b, err := p.entry(s.index)
+		if err != nil {
 			return r, err
 		}
+		if [16]byte(b[8:24]) == uuid && le.Uint32(b[4:]) == sub {
+			r.read(p, int(s.index), b)
+			return r, nil
+		}
 	}
-	return Resource{}, ErrNotFound
+	return r, ErrNotFound
 }
 
 // ByName finds a resource by its name. Nothing has the empty name.
-func (p *Parcel) ByName(name string) (Resource, error) {
+func (p *Parcel) ByName(name string) (r Resource, err error) {
 	if name == "" {
-		return Resource{}, ErrNotFound
+		return r, ErrNotFound
 	}
 	for s := p.search(SectionNames, KeyOfName(name)); s.next(); {
-		r, err := p.at(s.index)
-		if err != nil || string(r.nameBytes()) == name {
+		b, err := p.entry(s.index)
+		if err != nil {
 			return r, err
 		}
+		at, n := int(le.Uint32(b[56:])), int(le.Uint32(b[60:]))
+		if string(p.sections[SectionTexts][at:at+n]) == name {
+			r.read(p, int(s.index), b)
+			return r, nil
+		}
 	}
-	return Resource{}, ErrNotFound
+	return r, ErrNotFound
 }
 
-// at is At for an index of a table.
-func (p *Parcel) at(index uint32) (Resource, error) {
+// entry gives the record that a table leads to.
+func (p *Parcel) entry(index uint32) ([]byte, error) {
 	if index >= uint32(p.h.Count) {
-		return Resource{}, fmt.Errorf("%w: a table leads to record %d of %d", ErrDamaged, index, p.h.Count)
+		return nil, fmt.Errorf("%w: a table leads to record %d of %d", ErrDamaged, index, p.h.Count)
 	}
-	return p.At(int(index))
+	return p.record(int(index))
 }
 
 // search goes through the entries of a table that have a key. It ends at an empty entry, or after one round.

@@ -35,62 +35,71 @@ type Resource struct {
 }
 
 // At gives the resource at an index from 0 to Len()-1; they are sorted by id.
-func (p *Parcel) At(i int) (Resource, error) {
+func (p *Parcel) At(i int) (r Resource, err error) {
 	if i < 0 || i >= p.h.Count {
-		return Resource{}, fmt.Errorf("kilnrt: there is no resource %d of %d", i, p.h.Count)
+		return r, fmt.Errorf("kilnrt: there is no resource %d of %d", i, p.h.Count)
 	}
 	b, err := p.record(i)
-	if err != nil {
-		return Resource{}, err
+	if err == nil {
+		r.read(p, i, b)
 	}
-	return p.parse(i, b)
+	return r, err
 }
 
-// record gives the RecordSize bytes of a record.
+// record gives the RecordSize bytes of a record, which is none that the format refuses.
 func (p *Parcel) record(i int) ([]byte, error) {
 	page, err := p.page(i / PageSize)
 	if err != nil {
 		return nil, err
 	}
 	at := i % PageSize * RecordSize
-	return page[at : at+RecordSize], nil
+	b := page[at : at+RecordSize]
+	if wrong := p.refuse(b); wrong != "" {
+		return nil, fmt.Errorf("%w: %s is wrong in record %d", ErrDamaged, wrong, i)
+	}
+	return b, nil
 }
 
-// parse reads a record and refuses it as the format says.
-func (p *Parcel) parse(i int, b []byte) (Resource, error) {
+// refuse tells what is wrong in a record.
+func (p *Parcel) refuse(b []byte) string {
+	_ = b[RecordSize-1]
 	offset, stored, size := le.Uint64(b[32:]), le.Uint64(b[40:]), le.Uint64(b[48:])
-	r := Resource{
-		ID: le.Uint32(b), SubID: le.Uint32(b[4:]), UUID: [16]byte(b[8:24]), Codec: Codec(b[26]), Align: 1 << (b[27] & 15), CRC: le.Uint32(b[28:]),
-		Offset: int64(offset), Stored: int64(stored), Size: int64(size), Hash: [32]byte(b[64:96]),
-		Required: int(le.Uint32(b[100:])), Optional: int(le.Uint32(b[104:])),
-		p: p, index: i, typ: int(le.Uint16(b[24:])), name: le.Uint32(b[56:]), nameLen: le.Uint32(b[60:]), needs: le.Uint32(b[96:]),
-	}
-	end := uint64(p.h.End)
+	end, codec, align := uint64(p.h.End), Codec(b[26]), uint64(1)<<(b[27]&15)
 	needs := uint64(le.Uint32(b[100:])) + uint64(le.Uint32(b[104:]))
-	var wrong string
+	name := uint64(le.Uint32(b[60:]))
 	switch {
-	case r.ID == 1<<32-1:
-		wrong = "its id"
-	case r.typ >= len(p.types):
-		wrong = "its type"
-	case r.Codec > ZstdDict || r.Codec == ZstdDict && len(p.sections[SectionDictionary]) == 0:
-		wrong = "its codec"
+	case le.Uint32(b) == 1<<32-1:
+		return "its id"
+	case int(le.Uint16(b[24:])) >= len(p.types):
+		return "its type"
+	case codec > ZstdDict || codec == ZstdDict && len(p.sections[SectionDictionary]) == 0:
+		return "its codec"
 	case b[27] < 4 || b[27] > 12:
-		wrong = "its alignment"
-	case stored > end || offset > end-stored || stored > 0 && (offset < DataStart || offset%uint64(r.Align) != 0):
-		wrong = "where it lies"
-	case stored == 0 && (offset != 0 || size != 0 || r.CRC != 0 || r.Codec != None):
-		wrong = "empty content"
-	case r.Codec == None && stored != size || r.Codec != None && size > MaxCompressed:
-		wrong = "its size"
-	case r.nameLen > MaxName || uint64(r.name)+uint64(r.nameLen) > uint64(len(p.sections[SectionTexts])):
-		wrong = "its name"
-	case needs > MaxNeeds || uint64(r.needs)+needs > uint64(len(p.sections[SectionNeeds])/4):
-		wrong = "what it needs"
-	default:
-		return r, nil
+		return "its alignment"
+	case stored > end || offset > end-stored || stored > 0 && (offset < DataStart || offset&(align-1) != 0):
+		return "where it lies"
+	case stored == 0 && (offset != 0 || size != 0 || le.Uint32(b[28:]) != 0 || codec != None):
+		return "empty content"
+	case codec == None && stored != size || codec != None && size > MaxCompressed:
+		return "its size"
+	case name > MaxName || uint64(le.Uint32(b[56:]))+name > uint64(len(p.sections[SectionTexts])):
+		return "its name"
+	case needs > MaxNeeds || uint64(le.Uint32(b[96:]))+needs > uint64(len(p.sections[SectionNeeds])/4):
+		return "what it needs"
 	}
-	return Resource{}, fmt.Errorf("%w: %s is wrong in record %d", ErrDamaged, wrong, i)
+	return ""
+}
+
+// read fills a resource in place: it has 200 bytes, and copying them was half of a look-up.
+func (r *Resource) read(p *Parcel, i int, b []byte) {
+	_ = b[RecordSize-1]
+	r.ID, r.SubID, r.UUID = le.Uint32(b), le.Uint32(b[4:]), [16]byte(b[8:24])
+	r.Codec, r.Align, r.CRC = Codec(b[26]), 1<<(b[27]&15), le.Uint32(b[28:])
+	r.Offset, r.Stored, r.Size = int64(le.Uint64(b[32:])), int64(le.Uint64(b[40:])), int64(le.Uint64(b[48:]))
+	r.Hash = [32]byte(b[64:96])
+	r.Required, r.Optional = int(le.Uint32(b[100:])), int(le.Uint32(b[104:]))
+	r.p, r.index, r.typ = p, i, int(le.Uint16(b[24:]))
+	r.name, r.nameLen, r.needs = le.Uint32(b[56:]), le.Uint32(b[60:]), le.Uint32(b[96:])
 }
 
 // Index is its place in the parcel.
