@@ -99,7 +99,7 @@ var allowed = map[string]string{
 	"internal/codegen":  "x/text",
 	"internal/ids":      "internal/asset internal/diag uuid",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/diag internal/digest internal/doctor internal/engine internal/golden " +
-		"internal/header internal/ids internal/impact internal/pixel internal/project internal/settings internal/setup internal/skeleton internal/source internal/texture processor cobra pflag uuid x/sys x/term x/text",
+		"internal/header internal/ids internal/impact internal/parcel internal/pixel internal/project internal/settings internal/setup internal/skeleton internal/source internal/texture kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

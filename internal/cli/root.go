@@ -55,6 +55,7 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		newQueryCommand(a),
 		newDoctorCommand(a),
 		newIDsCommand(a),
+		newMvCommand(a),
 		newCleanCommand(a),
 		newGCCommand(a),
 		newVerifyCommand(a),
