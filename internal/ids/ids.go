@@ -57,7 +57,11 @@ func (n Name) String() string {
 }
 
 func compareNames(a, b Name) int {
-	return cmp.Or(strings.Compare(a.Asset, b.Asset), strings.Compare(a.Product, b.Product), strings.Compare(a.Identity(), b.Identity()))
+	c := cmp.Or(strings.Compare(a.Asset, b.Asset), strings.Compare(a.Product, b.Product))
+	if c == 0 {
+		c = strings.Compare(a.Identity(), b.Identity()) // two hashes, which cmp.Or would compute in every comparison
+	}
+	return c
 }
 
 // Entry is a line of the file.
