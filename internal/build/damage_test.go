@@ -59,6 +59,7 @@ type damaged struct {
 func newDamaged(t *testing.T, file string) *damaged {
 	d := &damaged{fixture: &fixture{TB: t, dir: t.TempDir(), procs: processors.All()}, file: ".kiln/" + file}
 	d.must(copyTree("../../examples/knights", d.dir))
+	d.write("kiln.toml", plainKnights(d))
 	page, dialogue := "assets/characters/shared/page.png", "assets/data/dialogue.json"
 	icon := "assets/sprites/ui/sword.png"
 	d.edits[0] = map[string]string{page: d.read(page), dialogue: d.read(dialogue), icon: d.read(icon)}

@@ -77,9 +77,7 @@ func (p *faulty) sources() {
 	p.Helper()
 	p.remove("assets")
 	p.must(copyTree("../../examples/knights/assets", p.path("assets")))
-	kiln, err := os.ReadFile("../../examples/knights/kiln.toml")
-	p.must(err)
-	p.write("kiln.toml", string(kiln))
+	p.write("kiln.toml", plainKnights(p))
 }
 
 // edit changes what models, an atlas and data are made of, adds an asset and removes others.

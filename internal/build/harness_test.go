@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -277,6 +278,15 @@ func (p *fixture) hooked() bool {
 
 // cleanBuilds are the outcomes of all clean builds so far: most steps of a test come back to sources that were built before.
 var cleanBuilds sync.Map
+
+// plainKnights is the example's project file without compressed textures, which would take most of the time of hundreds of builds.
+func plainKnights(t testing.TB) string {
+	text, err := os.ReadFile("../../examples/knights/kiln.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`(?m)^family *=.*$`).ReplaceAllString(string(text), "")
+}
 
 // copyTree copies a project without state and output folders; links stay links.
 func copyTree(from, to string) error {
