@@ -49,6 +49,9 @@ func (c *shortcut) changes() (*changed, bool) {
 			n, ok = c.tasks.ByKey(t.Key)
 		}
 		if ok && !c.tasks.At(n).Gone && !c.dirty[n] {
+			if c.tasks.At(n).Trace != tr.ID {
+				return nil, false // it ran all the same: a blob of its was lost
+			}
 			continue // looked at because another one needs it, and as it was
 		}
 		if !ok {
