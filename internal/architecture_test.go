@@ -49,6 +49,7 @@ var allowed = map[string]string{
 	"internal/contentdb": "internal/diag internal/digest processor zombiezen-sqlite",
 	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/engine " +
 		"internal/project internal/script internal/settings internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
+	"internal/session": "internal/build internal/diag internal/digest internal/engine",
 	"internal/command": "internal/diag internal/digest internal/seal processor doublestar x/sys",
 
 	"internal/codec/astc":           "internal/codec/block",

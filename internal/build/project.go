@@ -16,6 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/project"
@@ -127,6 +128,11 @@ func (p *Project) tracesPath() string   { return filepath.Join(p.stateDir(), "tr
 func (p *Project) snapshotPath() string { return filepath.Join(p.stateDir(), "snapshot") }
 func (p *Project) lockPath() string     { return filepath.Join(p.stateDir(), "lock") }
 func (p *Project) scratchDir() string   { return filepath.Join(p.stateDir(), "tmp") }
+
+// OpenBlob opens what is kept of a product, by its hash.
+func (p *Project) OpenBlob(h digest.Hash) (*os.File, error) {
+	return os.Open(cas.OpenReadOnly(p.casDir()).Path(h))
+}
 
 // underWayPath is of a file that is there while a build changes outputs: if it is there before one, the build before was killed.
 func (p *Project) underWayPath() string { return filepath.Join(p.stateDir(), "underway") }

@@ -1,0 +1,78 @@
+package session
+
+import (
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+)
+
+// Event is one of Began, Planned, JobStarted, JobSuspended, JobFinished, Ended, Noted.
+type Event interface{ event() }
+
+// Began tells that a build begins.
+type Began struct {
+	Number int       // of the build in this session, from 1
+	Paths  []string  // what changed, below the project folder where it is there, sorted, at most mostPaths; none: everything was looked at
+	Seen   time.Time // when the first of these changes was seen; zero for a build that nothing changed for
+}
+
+// Planned tells how many jobs are known to run in this build; more may come.
+type Planned struct{ Jobs int }
+
+// JobStarted tells that a job runs: "sprites/tank.png [pc]".
+type JobStarted struct{ Job string }
+
+// JobSuspended tells that a job begins, or ends, to wait for others.
+type JobSuspended struct {
+	Job    string
+	On     []string
+	Begins bool
+}
+
+// JobFinished tells that a job has run. Its products are in place.
+type JobFinished struct {
+	Job    string
+	Failed bool
+	Took   time.Duration
+}
+
+// Ended tells what came of a build.
+type Ended struct {
+	Began
+	Report   *build.Report // nil if Err says that there was no build
+	Err      error         // what stopped the build as a whole: kiln.toml is wrong, the disk is full; [diag.Messages] takes it apart
+	Products []Product     // that are new, other than they were, or gone; sorted by platform, asset and sub id
+	Failed   []Failure     // jobs that failed, and did not before, or in another way
+	Mended   []Failure     // jobs that failed before this build, and do not now
+	Total    int           // jobs that fail now
+}
+
+// Noted tells something that is no matter of one build: changes are looked for in another way than before.
+type Noted struct{ Message *diag.Message }
+
+func (Began) event()        {}
+func (Planned) event()      {}
+func (JobStarted) event()   {}
+func (JobSuspended) event() {}
+func (JobFinished) event()  {}
+func (Ended) event()        {}
+func (Noted) event()        {}
+
+// Product is a product of an asset on a platform as it is now. Its bytes are to be had by its Hash with [Session.Blob].
+type Product struct {
+	Platform string
+	Asset    string // id
+	UUID     string // of the asset
+	engine.Product
+	Gone bool // in Ended: it is no more
+}
+
+// Failure is a job that fails. With it the last good products stay in place.
+type Failure struct {
+	Platform string
+	Asset    string // id
+	UUID     string
+	Messages diag.List // why; none if all is said of an asset that it needs
+}

