@@ -32,7 +32,7 @@ overwritten. Change it, and let kiln test compare what it makes.`,
 				return wrongUsage("write `kiln new processor NAME`", "there is nothing called %q to make", args[0])
 			}
 			name := args[1]
-			if !settings.Name.MatchString(name) || name == "none" {
+			if !settings.Name().MatchString(name) || name == "none" {
 				return wrongUsage("use lower case letters, digits and dashes", "a processor cannot be called %q", name)
 			}
 			p, err := a.open()

@@ -28,6 +28,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -225,9 +226,9 @@ func (p *proc) productType(o output) string {
 }
 
 var (
-	validName      = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
-	validExtension = regexp.MustCompile(`^(\.[^./\\*?\[\]{}<>:|"\pC\pZ]+)+$`)
-	validEnv       = regexp.MustCompile(`^[^=\x00]+$`)
+	validName      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`) })
+	validExtension = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\.[^./\\*?\[\]{}<>:|"\pC\pZ]+)+$`) })
+	validEnv       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^=\x00]+$`) })
 )
 
 // check looks at everything but the template and the settings.
@@ -235,22 +236,22 @@ func check(c Config) (errs []error) {
 	bad := func(key string, index int, hint, format string, args ...any) {
 		errs = append(errs, &ConfigError{key, index, diag.CommandConfig, fmt.Sprintf(format, args...), hint})
 	}
-	if !validName.MatchString(c.Name) {
+	if !validName().MatchString(c.Name) {
 		bad("name", -1, "use lower case letters, digits and dashes", "%q is no name of a processor", c.Name)
 	}
 	for i, e := range c.Extensions {
-		if !validExtension.MatchString(e) || strings.ToLower(e) != e {
+		if !validExtension().MatchString(e) || strings.ToLower(e) != e {
 			bad("extensions", i, `write it in lower case and with the dot, as ".vert"`, "%q is no extension", e)
 		}
 	}
-	if c.Output != "" && !validExtension.MatchString(c.Output) {
+	if c.Output != "" && !validExtension().MatchString(c.Output) {
 		bad("output", -1, `write it with the dot, as ".spv"; leave it out to keep the source's name`, "%q is no extension", c.Output)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Outputs)) {
-		if !validName.MatchString(name) {
+		if !validName().MatchString(name) {
 			bad("outputs."+name, -1, "use lower case letters, digits and dashes", "%q is no name of a product", name)
 		}
-		if !validExtension.MatchString(c.Outputs[name]) {
+		if !validExtension().MatchString(c.Outputs[name]) {
 			bad("outputs."+name, -1, `write it with the dot, as ".json"`, "%q is no extension", c.Outputs[name])
 		}
 		if "."+name+c.Outputs[name] == c.Output {
@@ -281,7 +282,7 @@ func check(c Config) (errs []error) {
 		bad("timeout", -1, `write it as "90s" or "5m"`, "%v is no time to run", c.Timeout)
 	}
 	for i, name := range c.Env {
-		if !validEnv.MatchString(name) {
+		if !validEnv().MatchString(name) {
 			bad("env", i, "name the variable only; its value comes from the environment", "%q is no name of a variable", name)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -23,9 +24,15 @@ const (
 //	a.vert(3,14): error X3004: text    cl, fxc, dxc; the column may be missing or a range
 //	ERROR: a.vert:3: text         glslang
 var (
-	gccLine     = regexp.MustCompile(`^(.+?):([0-9]{1,9})(?::([0-9]{1,9}))?: *(fatal error|error|warning)\b *(.*)$`)
-	msvcLine    = regexp.MustCompile(`^(.+?)\(([0-9]{1,9})(?:,([0-9]{1,9}))?(?:-[0-9,]+)?\) ?: *(fatal error|error|warning)\b *(.*)$`)
-	glslangLine = regexp.MustCompile(`^(ERROR|WARNING): (.+?):([0-9]{1,9})(?::([0-9]{1,9}))?: *(.*)$`)
+	gccLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(.+?):([0-9]{1,9})(?::([0-9]{1,9}))?: *(fatal error|error|warning)\b *(.*)$`)
+	})
+	msvcLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(.+?)\(([0-9]{1,9})(?:,([0-9]{1,9}))?(?:-[0-9,]+)?\) ?: *(fatal error|error|warning)\b *(.*)$`)
+	})
+	glslangLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(ERROR|WARNING): (.+?):([0-9]{1,9})(?::([0-9]{1,9}))?: *(.*)$`)
+	})
 )
 
 // report is a line with a position.
@@ -37,12 +44,12 @@ type report struct {
 }
 
 func parseLine(s string) (report, bool) {
-	if m := glslangLine.FindStringSubmatch(s); m != nil {
+	if m := glslangLine().FindStringSubmatch(s); m != nil {
 		return report{m[2], number(m[3]), number(m[4]), m[1] == "WARNING", m[5]}, true
 	}
-	m := gccLine.FindStringSubmatch(s)
+	m := gccLine().FindStringSubmatch(s)
 	if m == nil {
-		m = msvcLine.FindStringSubmatch(s)
+		m = msvcLine().FindStringSubmatch(s)
 	}
 	if m == nil {
 		return report{}, false

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 )
 
-var validSetting = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var validSetting = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })
 
 // settingsStruct makes a struct type of the declared settings, the same as a processor
 // in Go would have written, and a value with the defaults: so the rules are
@@ -32,7 +33,7 @@ func settingsStruct(settings []Setting) (any, []error) {
 		}
 		v, ok := defaultValue(s.Default)
 		switch {
-		case !validSetting.MatchString(s.Name):
+		case !validSetting().MatchString(s.Name):
 			bad("begin with a letter; use lower case letters, digits and underscores", "%q is no name of a setting", s.Name)
 		case slices.Contains(placeholders, s.Name):
 			bad("choose another name", "{%s} is a placeholder of Kiln's own", s.Name)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/asset"
@@ -159,7 +160,7 @@ func needText(assets []string) string {
 // versionTime is how long a tool may take to tell its version.
 const versionTime = 3 * time.Second
 
-var versionNumber = regexp.MustCompile(`[nv]?\d+(\.\d+)+[\w.+~-]*`)
+var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[nv]?\d+(\.\d+)+[\w.+~-]*`) })
 
 // version asks a tool that is known for its version.
 func version(ctx context.Context, t *Tool) string {
@@ -176,7 +177,7 @@ func version(ctx context.Context, t *Tool) string {
 			return ""
 		}
 		for line := range strings.Lines(string(out)) {
-			if n := versionNumber.FindString(line); n != "" {
+			if n := versionNumber().FindString(line); n != "" {
 				return n
 			}
 		}

@@ -169,12 +169,12 @@ func (d *decoder) boolean(e *settings.Entry) bool {
 
 // name takes a name of a platform, a processor or a parcel.
 func (d *decoder) name(s string, span settings.Span, what string) bool {
-	if settings.Name.MatchString(s) {
+	if settings.Name().MatchString(s) {
 		return true
 	}
 	m := span.Errorf(diag.BadValue, "%q cannot be the name of a %s", s, what).
 		WithHint("lower case letters, digits, dashes and underscores, at most 64")
-	if fixed := strings.ReplaceAll(strings.ToLower(s), " ", "-"); settings.Name.MatchString(fixed) {
+	if fixed := strings.ReplaceAll(strings.ToLower(s), " ", "-"); settings.Name().MatchString(fixed) {
 		m.Hint = "write \"" + fixed + "\""
 	}
 	d.add(m)

@@ -21,7 +21,7 @@ type object = map[string]any
 // names that are not among infos are let through, for they may be the project's own.
 func Schema(infos []processor.Info) []byte {
 	defs := object{
-		"name":     object{"type": "string", "pattern": settings.Name.String()},
+		"name":     object{"type": "string", "pattern": settings.Name().String()},
 		"folder":   object{"type": "string", "minLength": 1, "pattern": `^[^/\\]`},
 		"glob":     object{"type": "string", "minLength": 1, "maxLength": maxPattern, "pattern": "^[^/]"},
 		"settings": object{"type": "object"},

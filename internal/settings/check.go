@@ -9,22 +9,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // Name is what platforms, processors and parcels may be called: such names are parts of paths and
 // of keys on every system.
-var Name = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+var Name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`) })
 
-var settingName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var settingName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })
 
 // Check finds the mistakes a programmer can make in a processor's Info: names, extensions, settings of
 // a kind that files cannot give, tags that do not fit, defaults that would be refused. Everything
 // else in this package may panic on an Info that does not pass.
 func Check(info processor.Info) error {
 	c := checker{}
-	if !Name.MatchString(info.Name) || info.Name == "none" {
+	if !Name().MatchString(info.Name) || info.Name == "none" {
 		c.add("the name may have lower case letters, digits, dashes and underscores, and is not none")
 	}
 	for i, e := range info.Extensions {
@@ -63,7 +64,7 @@ func (c *checker) structure(v reflect.Value, prefix string) {
 		case !f.IsExported() || f.Anonymous:
 			c.add("field %s%s is embedded or not exported", prefix, f.Name)
 			continue
-		case !settingName.MatchString(f.name):
+		case !settingName().MatchString(f.name):
 			c.add(`field %s%s has no usable tag toml:"name"`, prefix, f.Name)
 			continue
 		case seen[f.name]:

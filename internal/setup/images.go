@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 var imageExtensions = strings.Fields(`.png .jpg .jpeg .tga .webp .bmp .tif .tiff .gif`)
@@ -20,8 +21,10 @@ func isImage(file string) bool {
 
 // normalName and linearName tell by its name, without extension, that an image holds directions or measures and not colours.
 var (
-	normalName = regexp.MustCompile(`(?i)[_.-](n|nrm|norm|normal|normals|normalmap)$`)
-	linearName = regexp.MustCompile(`(?i)([_.-](orm|ao|height|displacement)|[_.-]?(occlusionroughnessmetallic|metallicroughness|roughness|metallic|metalness|occlusion))$`)
+	normalName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)[_.-](n|nrm|norm|normal|normals|normalmap)$`) })
+	linearName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)([_.-](orm|ao|height|displacement)|[_.-]?(occlusionroughnessmetallic|metallicroughness|roughness|metallic|metalness|occlusion))$`)
+	})
 )
 
 const (
@@ -42,9 +45,9 @@ func (b *branch) imageRules() []Rule {
 	var order []string
 	for _, f := range b.files {
 		stem := strings.TrimSuffix(path.Base(f), path.Ext(f))
-		why, suffix := normalWhy, normalName.FindString(stem)
+		why, suffix := normalWhy, normalName().FindString(stem)
 		if suffix == "" {
-			why, suffix = linearWhy, linearName.FindString(stem)
+			why, suffix = linearWhy, linearName().FindString(stem)
 		}
 		if suffix == "" || !isImage(f) {
 			continue
@@ -126,7 +129,9 @@ const (
 	atlasMaxSide   = 512 // pixels
 )
 
-var atlasName = regexp.MustCompile(`(?i)^(ui|gui|hud|icons?|sprites?|atlas|emoji|cursors?|buttons?|tiles)$`)
+var atlasName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(ui|gui|hud|icons?|sprites?|atlas|emoji|cursors?|buttons?|tiles)$`)
+})
 
 // atlases are folders that could be an atlas each: only names and sizes were looked at, so it is for people to decide.
 func (b *branch) atlases() []string {
@@ -138,7 +143,7 @@ func (b *branch) atlases() []string {
 	}
 	var list []string
 	for dir, files := range images {
-		if dir != "." && len(files) >= atlasMinImages && atlasName.MatchString(path.Base(dir)) && !slices.ContainsFunc(files, b.large) {
+		if dir != "." && len(files) >= atlasMinImages && atlasName().MatchString(path.Base(dir)) && !slices.ContainsFunc(files, b.large) {
 			list = append(list, escape(dir)+"/")
 		}
 	}

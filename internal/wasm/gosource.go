@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
@@ -145,7 +146,9 @@ func (g *goTool) run(args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-var goLine = regexp.MustCompile(`(?m)^(?:\./)?([^\s:]+\.go):([0-9]{1,9}):(?:([0-9]{1,9}):)? *(.*)$`)
+var goLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(?:\./)?([^\s:]+\.go):([0-9]{1,9}):(?:([0-9]{1,9}):)? *(.*)$`)
+})
 
 // maxComplaints is how many of the compiler's errors are shown.
 const maxComplaints = 20
@@ -153,7 +156,7 @@ const maxComplaints = 20
 // complaints are the compiler's errors, at their places.
 func (g *goTool) complaints(said string, err error) error {
 	var errs []error
-	for _, m := range goLine.FindAllStringSubmatch(said, maxComplaints) {
+	for _, m := range goLine().FindAllStringSubmatch(said, maxComplaints) {
 		p := g.problem(diag.WasmGoBuild, "", m[4])
 		p.Line, _ = strconv.Atoi(m[2])
 		p.Column, _ = strconv.Atoi(m[3])

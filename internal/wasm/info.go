@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -56,8 +57,8 @@ var settingTypes = map[string]reflect.Type{
 }
 
 var (
-	validSetting   = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-	validExtension = regexp.MustCompile(`^(\.[^./\\*?\[\]{}<>:|"\pC\pZ]+)+$`)
+	validSetting   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })
+	validExtension = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\.[^./\\*?\[\]{}<>:|"\pC\pZ]+)+$`) })
 )
 
 func parseDescription(text []byte) (description, error) {
@@ -80,7 +81,7 @@ func (d *description) check() error {
 	switch {
 	case d.ABI != abi:
 		return fmt.Errorf("it is for version %d of the interface; this Kiln has version %d", d.ABI, abi)
-	case !validName.MatchString(d.Name):
+	case !validName().MatchString(d.Name):
 		return fmt.Errorf("%q is no name of a processor: use lower case letters, digits and dashes", d.Name)
 	case d.Version < 1 || d.Version > 1<<31-1:
 		return fmt.Errorf("version %d is not from 1 to 2147483647", d.Version)
@@ -90,12 +91,12 @@ func (d *description) check() error {
 		return fmt.Errorf("it names no products")
 	}
 	for _, e := range d.Extensions {
-		if !validExtension.MatchString(e) || strings.ToLower(e) != e {
+		if !validExtension().MatchString(e) || strings.ToLower(e) != e {
 			return fmt.Errorf("%q is no extension: lower case, with the dot", e)
 		}
 	}
 	for _, t := range d.Products {
-		if t.Type == "" || t.Extension != "" && !validExtension.MatchString(t.Extension) {
+		if t.Type == "" || t.Extension != "" && !validExtension().MatchString(t.Extension) {
 			return fmt.Errorf("a product of type %q with extension %q cannot be", t.Type, t.Extension)
 		}
 	}
@@ -117,7 +118,7 @@ func (s *setting) check() error {
 	typ, ok := settingTypes[s.Type]
 	number := s.Type == "integer" || s.Type == "number"
 	switch {
-	case !validSetting.MatchString(s.Name):
+	case !validSetting().MatchString(s.Name):
 		return fmt.Errorf("it begins with a letter, and has lower case letters, digits and underscores")
 	case !ok:
 		return fmt.Errorf("type %q is not known", s.Type)
@@ -190,7 +191,7 @@ func (p *proc) setInfo() error {
 	if c.Memory > 0 && p.info.Memory > c.Memory {
 		p.info.Memory = c.Memory
 	}
-	if !validName.MatchString(p.info.Name) {
+	if !validName().MatchString(p.info.Name) {
 		return p.problem(diag.WasmInfo, "use lower case letters, digits and dashes", "%q is no name of a processor", p.info.Name)
 	}
 	return nil

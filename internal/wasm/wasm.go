@@ -138,7 +138,7 @@ func (p *proc) problem(code diag.Code, hint, format string, args ...any) *proces
 	return &processor.Problem{Code: string(code), Path: p.what, Text: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`) })
 
 // describe finds out what the module says of itself: from the cache, or by asking it.
 func (p *proc) describe(ctx context.Context) error {

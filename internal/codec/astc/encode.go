@@ -165,6 +165,7 @@ func (e *encoder) rank(l *layout) {
 	e.roughness(&rough, l)
 	var steps [weightRanges]float32
 	e.steps(&steps, l)
+	noises, ranges := colorNoise(), colorRanges()
 	limit := e.limit()
 	for i := range e.shapes {
 		s := &e.shapes[i]
@@ -185,7 +186,7 @@ func (e *encoder) rank(l *layout) {
 				if room < 0 {
 					continue
 				}
-				err := weighted + float32(values*colorNoise[way.values][room])
+				err := weighted + float32(values*noises[way.values][room])
 				if way.scaled {
 					err += l.scaled
 				}
@@ -193,7 +194,7 @@ func (e *encoder) rank(l *layout) {
 					err += max(e.chroma-l.residual, 0)
 				}
 				if err < limit {
-					e.insert(candidate{l, s, m, way, colorRanges[way.values][room], err})
+					e.insert(candidate{l, s, m, way, ranges[way.values][room], err})
 					limit = e.limit()
 				}
 			}
@@ -219,10 +220,11 @@ func (e *encoder) values(l *layout) float32 {
 // steps fills out with the squared error of taking the texels' places on their lines to the nearest that each range of weights has. At edges
 // it is far below a twelfth of a step's square, and 8x8 blocks of sprites gained 2 dB when it was no longer taken for that.
 func (e *encoder) steps(out *[weightRanges]float32, l *layout) {
+	squares := stepSquares()
 	for plane := range l.planes {
 		var sums [weightRanges]float32
 		for _, v := range l.ideal[plane][:e.texels] {
-			for r, square := range &stepSquares[int(128*v+0.5)&255] { // 128*v is exact, so this may be fused
+			for r, square := range &squares[int(128*v+0.5)&255] { // 128*v is exact, so this may be fused
 				sums[r] += square
 			}
 		}

@@ -7,7 +7,7 @@ func (t *trial) pack() [BlockSize]byte {
 	l := t.layout
 	places := t.shape.width * t.shape.height
 	var weights [maxWeights]uint8
-	code := &weightLevels[t.choice.weights].code
+	code := &weightLevels()[t.choice.weights].code
 	for i := range places {
 		for plane := range l.planes {
 			weights[i*l.planes+plane] = code[t.weights[plane][i]]

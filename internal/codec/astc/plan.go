@@ -171,9 +171,8 @@ var levelsOf = sync.OnceValue(func() *[len(ranges)]levels {
 })
 
 // weightLevels are, for each range of weights, the value nearest to 0..64 and how it is stored.
-var weightLevels = func() (t [weightRanges]struct {
-	near, code [65]uint8
-}) {
+var weightLevels = sync.OnceValue(func() *[weightRanges]struct{ near, code [65]uint8 } {
+	t := new([weightRanges]struct{ near, code [65]uint8 })
 	for r := range t {
 		values := weightValues[r][:ranges[r].levels]
 		for code, v := range values {
@@ -189,10 +188,11 @@ var weightLevels = func() (t [weightRanges]struct {
 		}
 	}
 	return t
-}()
+})
 
 // stepSquares say how far 0..128 are from the nearest value in each range of weights, squared, where 128 is 1.
-var stepSquares = func() (t [256][weightRanges]float32) {
+var stepSquares = sync.OnceValue(func() *[256][weightRanges]float32 {
+	t := new([256][weightRanges]float32)
 	for i := range 129 {
 		for r := range weightRanges {
 			t[i][r] = 1
@@ -203,12 +203,13 @@ var stepSquares = func() (t [256][weightRanges]float32) {
 		}
 	}
 	return t
-}()
+})
 
 // colorNoise is the squared error that the steps of those ranges add to a value, a twelfth of their square.
-var colorNoise = func() (t [19][112]float32) {
+var colorNoise = sync.OnceValue(func() *[19][112]float32 {
+	t := new([19][112]float32)
 	for count := range t {
-		for size, r := range colorRanges[count] {
+		for size, r := range colorRanges()[count] {
 			step := 255 / float32(ranges[r].levels-1)
 			if t[count][size] = step * step / 12; r == 0 {
 				t[count][size] = never
@@ -216,10 +217,11 @@ var colorNoise = func() (t [19][112]float32) {
 		}
 	}
 	return t
-}()
+})
 
 // colorRanges is colorRange in a table, by count of values and bits.
-var colorRanges = func() (t [19][112]uint8) {
+var colorRanges = sync.OnceValue(func() *[19][112]uint8 {
+	t := new([19][112]uint8)
 	for count := range t {
 		for size := range t[count] {
 			if count > 0 {
@@ -228,4 +230,4 @@ var colorRanges = func() (t [19][112]uint8) {
 		}
 	}
 	return t
-}()
+})

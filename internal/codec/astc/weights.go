@@ -57,7 +57,7 @@ func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
 	if high > low {
 		scale = 64 / (high - low)
 	}
-	near := &weightLevels[r].near
+	near := &weightLevels()[r].near
 	for j := range count {
 		out[j] = near[int(min(max(float32((g[j]-low)*scale), 0), 64)+0.5)]
 	}
@@ -80,7 +80,7 @@ func (s *shape) infill(out *[maxTexels]int32, w *plane) {
 // each texel, its distance along its line from where its weight puts it, times the line's length; hold is for each partition
 // the square of that length. Lengths are of one 64th, as weights are.
 func (s *shape) settle(w *plane, rest *[maxTexels]float32, part *[maxTexels]uint8, hold *[4]float32, r uint8) bool {
-	near := &weightLevels[r].near
+	near := &weightLevels()[r].near
 	moved := false
 	for j := range len(s.first) - 1 {
 		reach := s.reach[s.first[j]:s.first[j+1]]

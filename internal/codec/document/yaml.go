@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -43,26 +44,28 @@ func YAML(data []byte) (Value, error) {
 }
 
 var (
-	yamlLine   = regexp.MustCompile(`^line (\d+): `)
-	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.+)' referenced$`)
+	yamlLine   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^line (\d+): `) })
+	yamlAnchor = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^unknown anchor '(.+)' referenced$`) })
 
 	// The parser counts lines from 0 in the errors of its grammar, and from 1 in those of its scanner.
-	yamlGrammar = regexp.MustCompile(`^(did not find expected (<|node content|'-' indicator|key|',' or)|found (duplicate|incompatible|undefined))`)
+	yamlGrammar = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(did not find expected (<|node content|'-' indicator|key|',' or)|found (duplicate|incompatible|undefined))`)
+	})
 )
 
 // yamlError makes an error of the parser ours. It knows the line at best.
 func yamlError(text []byte, err error) error {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	c := cursor{text: text}
-	if m := yamlAnchor.FindStringSubmatch(message); m != nil {
+	if m := yamlAnchor().FindStringSubmatch(message); m != nil {
 		off := max(0, bytes.Index(text, []byte("*"+m[1])))
 		return errorf(Syntax, c.at(off, len(m[1])+1), "there is no anchor %q above", m[1]).hint("define it with &" + m[1] + " before it is used")
 	}
 	at := Pos{Line: 1}
-	if m := yamlLine.FindStringSubmatch(message); m != nil {
+	if m := yamlLine().FindStringSubmatch(message); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		at.Line, message = int32(n), message[len(m[0]):]
-		if yamlGrammar.MatchString(message) {
+		if yamlGrammar().MatchString(message) {
 			at.Line++
 		}
 	}
@@ -262,9 +265,11 @@ func yamlTagged(n *yaml.Node, at Pos) (any, error) {
 }
 
 var (
-	yamlInt   = regexp.MustCompile(`^[-+]?[0-9]+$`)
-	yamlBase  = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
-	yamlFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	yamlInt   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-+]?[0-9]+$`) })
+	yamlBase  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`) })
+	yamlFloat = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	})
 )
 
 // yamlPlain resolves text without quotes or tag: the table of YAML 1.2, section 10.3.2.
@@ -280,15 +285,15 @@ func yamlPlain(s string, at Pos) (any, error) {
 		return nil, errorf(Number, at, "%s is no finite number", s).hint("write null or a very large number")
 	}
 	switch {
-	case yamlInt.MatchString(s):
+	case yamlInt().MatchString(s):
 		return integerOf(strings.TrimPrefix(s, "+"), 10, at)
-	case yamlBase.MatchString(s):
+	case yamlBase().MatchString(s):
 		base := 16
 		if s[1] == 'o' {
 			base = 8
 		}
 		return integerOf(s[2:], base, at)
-	case yamlFloat.MatchString(s):
+	case yamlFloat().MatchString(s):
 		return floatOf(s, at)
 	}
 	return s, nil
