@@ -89,7 +89,7 @@ var allowed = map[string]string{
 
 	"internal/parcel":   "compress internal/digest kilnrt",
 	"internal/seal":     "x/sys",
-	"internal/script":   "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor starlark",
+	"internal/script":   "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor processor/pack starlark",
 	"internal/wasm":     "internal/diag internal/digest processor wazero",
 	"internal/golden":   "internal/build internal/diag internal/project",
 	"internal/skeleton": "internal/diag internal/project",

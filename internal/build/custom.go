@@ -83,7 +83,7 @@ func (p *Project) custom(c *project.CustomProcessor) (m made) {
 
 // script makes a processor of a Starlark script. What kiln.toml says and the script says, too, has to agree.
 func (p *Project) script(c *project.CustomProcessor) made {
-	s, err := scripts.Load(p.cfg.Dir, c.Script)
+	s, err := scripts.Load(p.cfg.Dir, c.Script, filepath.Join(p.stateDir(), "scripts"))
 	if err != nil {
 		l := diag.Messages(err, diag.ScriptError)
 		if m := l[0]; m.Code == diag.ScriptLoad && m.File == c.Script && m.Pos.Line == 0 { // it is not there: the project file names it
@@ -106,6 +106,9 @@ func (p *Project) script(c *project.CustomProcessor) made {
 		return differ("extensions", c.Extensions, info.Extensions)
 	}
 	s.Declare(scripts.Declared{Summary: c.Summary, Version: c.Version, Extensions: c.Extensions, Timeout: c.Timeout, Memory: c.Memory})
+	if info.Packs {
+		return made{Processor: momentaryParts{momentary{s}, s}, code: s.Fingerprint()}
+	}
 	return made{Processor: momentary{s}, code: s.Fingerprint()}
 }
 
@@ -160,10 +163,23 @@ func sorted(list []string) []string {
 }
 
 // momentary marks what is due to the moment in a script's failures, so that they are not kept.
-type momentary struct{ *scripts.Script }
+type momentary struct{ processor.Processor }
 
 func (m momentary) Process(ctx context.Context, job processor.Job) error {
-	err := m.Script.Process(ctx, job)
+	return moment(m.Processor.Process(ctx, job))
+}
+
+// momentaryParts does the same for a script that has images packed. Other scripts make no parts, and nobody looks for any.
+type momentaryParts struct {
+	momentary
+	parter processor.Parter
+}
+
+func (m momentaryParts) Part(ctx context.Context, job processor.Job, name string) error {
+	return moment(m.parter.Part(ctx, job, name))
+}
+
+func moment(err error) error {
 	if errors.Is(err, scripts.ErrMoment) {
 		return asPassing(err)
 	}

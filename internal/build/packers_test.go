@@ -3,10 +3,13 @@ package build
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -127,6 +130,101 @@ func TestPackers(t *testing.T) {
 	p.write("assets/b.ask", "three 6 30\n")
 	if b := p.build(); b.Failed > 0 {
 		t.Errorf("mended: ran %s\n%s", b.ran, b.messages)
+	}
+	p.nothing()
+}
+
+// letterSheet is a picture of three letters of 8 x 8 pixels: filled squares of different sizes and greys, with transparent edges.
+func letterSheet(t *testing.T, greys [3]byte) string {
+	t.Helper()
+	img := image.NewNRGBA(image.Rect(0, 0, 24, 8))
+	for letter, grey := range greys {
+		for y := 1; y < 4+letter; y++ {
+			for x := 2; x < 5+letter; x++ {
+				img.SetNRGBA(8*letter+x, y, color.NRGBA{grey, byte(x), byte(y), 255})
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// lettersIn checks the product of docs/scripts.md's second example against the page of the atlas and the greys of the letters.
+func lettersIn(t *testing.T, p *fixture, greys [3]byte) {
+	t.Helper()
+	table, page := p.read("build/pc/fonts/small.glyphs.font"), p.read("build/pc/ui.0.png")
+	img, err := png.Decode(strings.NewReader(page))
+	if err != nil || len(table) != 3*17 {
+		t.Fatalf("%d bytes, %v", len(table), err)
+	}
+	for i := range 3 {
+		letter, rest := table[17*i], []byte(table[17*i+1:])
+		at := func(n int) int { return int(binary.LittleEndian.Uint16(rest[2*n:])) }
+		x, y, w, h, left, top := at(1), at(2), at(3), at(4), at(5), at(6)
+		if letter != "ABC"[i] || at(0) != 0 || w != 3+i || h != 3+i || left != 2 || top != 1 || at(7) != 8 {
+			t.Fatalf("letter %d: % x", i, table[17*i:17*i+17])
+		}
+		for dy := range h {
+			for dx := range w {
+				want := color.NRGBA{greys[i], byte(left + dx), byte(top + dy), 255}
+				if got := color.NRGBAModel.Convert(img.At(x+dx, y+dy)); got != want {
+					t.Fatalf("letter %c has %v at (%d, %d), want %v", letter, got, dx, dy, want)
+				}
+			}
+		}
+	}
+}
+
+// TestPackersInScripts follows the second example of docs/scripts.md, and edits all that it reads.
+func TestPackersInScripts(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/scripts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(doc), "## Images for an atlas")
+	section, _, _ = strings.Cut(section, "## Pictures")
+	p := newProject(t, "")
+	p.procs = processors.All()
+	files := regexp.MustCompile("(?s)`([^`\n]+)`[^`\n]*(?:`[^`\n]+`[^`\n]*)*:\n\n```\\w+\n(.*?)```").FindAllStringSubmatch(section, -1)
+	if len(files) != 3 {
+		t.Fatalf("the page has %d files", len(files))
+	}
+	for _, f := range files {
+		p.write(f[1], f[2])
+	}
+	p.write("assets/fonts/small.png", letterSheet(t, [3]byte{10, 20, 30}))
+	p.write("assets/ui/frame.png", letterSheet(t, [3]byte{1, 2, 3}))
+	p.age()
+	if b := p.build(); b.Failed > 0 {
+		t.Fatalf("%+v\n%s", b.Summary, b.messages)
+	}
+	lettersIn(t, p, [3]byte{10, 20, 30})
+	p.nothing()
+
+	// A letter is painted over: pack runs, and the page is drawn. What write reads is as it was.
+	p.write("assets/fonts/small.png", letterSheet(t, [3]byte{10, 25, 30}))
+	p.wants("fonts/small.glyphs#pack ui/#aliases ui/#page:0 ui/#request:fonts/small.glyphs|fonts/small.glyphs/B")
+	lettersIn(t, p, [3]byte{10, 25, 30})
+	p.nothing()
+	// Another image in the atlas: the layout and the page, and write, which is told where things are now.
+	p.write("assets/ui/other.png", letterSheet(t, [3]byte{1, 2, 4}))
+	if b := p.build(); b.Failed > 0 || strings.Contains(b.ran, "#pack") || !strings.Contains(b.ran, "fonts/small.glyphs") {
+		t.Errorf("another image: ran %s\n%s", b.ran, b.messages)
+	}
+	lettersIn(t, p, [3]byte{10, 25, 30})
+	p.nothing()
+	// A comment in the script: both functions, whose output is as it was, and nothing above.
+	p.write("tools/glyphs.star", "# another\n"+p.read("tools/glyphs.star"))
+	p.wants("fonts/small.glyphs fonts/small.glyphs#pack")
+	p.nothing()
+	// The asset goes, and its letters with it.
+	letters := len(p.read("build/pc/ui.atlas"))
+	p.remove("assets/fonts/small.glyphs")
+	if b := p.build(); b.Failed > 0 || p.read("build/pc/fonts/small.glyphs.font") != "" || len(p.read("build/pc/ui.atlas")) >= letters {
+		t.Errorf("it is gone: ran %s\n%s", b.ran, b.messages)
 	}
 	p.nothing()
 }

@@ -42,13 +42,21 @@ func BenchmarkJob(b *testing.B) {
 	b.ReportMetric(float64((took-floor).Nanoseconds())/float64(b.N)/1000, "µs-over-go/op")
 }
 
-// BenchmarkLoad is what a script costs the start of kiln.
+// BenchmarkLoad is what a script costs the start of kiln: one of a few lines, and one of 16 KiB, which is kept compiled.
 func BenchmarkLoad(b *testing.B) {
-	dir := project(b, map[string]string{"p.star": body("job.write(job.read())")})
-	for b.Loop() {
-		if _, err := Load(dir, "p.star"); err != nil {
-			b.Fatal(err)
-		}
+	few, many := body("job.write(job.read())"), ""
+	for i := range 160 {
+		many += fmt.Sprintf("def f%d(a, b):\n    x = [a * b + c for c in range(a)]\n    if len(x) > 3:\n        x[0] += 2\n    return x\n", i)
+	}
+	for _, c := range []struct{ name, text, cache string }{{"few lines", few, ""}, {"16 KiB", few + many, ""}, {"16 KiB kept", few + many, b.TempDir()}} {
+		dir := project(b, map[string]string{"p.star": c.text})
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Load(dir, "p.star", c.cache); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

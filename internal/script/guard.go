@@ -20,9 +20,11 @@ const (
 	maxDepth   = 500       // of what is written as text, and of tuples in tuples
 	maxSpread  = 1 << 12   // arguments of a call by *list
 	maxVisited = 1 << 20   // values within a tuple
-	slice      = 1_000_000 // steps from one look at the memory to the next: about 30 ms
-	look       = 16 << 20  // bytes from one look at the memory to the next
-	stepBytes  = 32        // that a step takes on the average, at most: an element of a list or a small object
+
+	maxFrameName = 1 << 10   // bytes of the name of an atlas or a frame
+	slice        = 1_000_000 // steps from one look at the memory to the next: about 30 ms
+	look         = 16 << 20  // bytes from one look at the memory to the next
+	stepBytes    = 32        // that a step takes on the average, at most: an element of a list or a small object
 )
 
 // guard bounds what one thread takes. The interpreter counts steps; memory is bounded so:

@@ -96,7 +96,7 @@ func TestHostile(t *testing.T) {
 		"a clock":              {"time.now()", "undefined"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Load(project(t, map[string]string{"p.star": body(c.lines)}), "p.star")
+			s, err := Load(project(t, map[string]string{"p.star": body(c.lines)}), "p.star", "")
 			if err == nil {
 				s.Steps, s.Memory, s.Timeout = 20_000_000, 256<<20, 20*time.Second
 				r := processortest.Run(t, s, processortest.Case{Files: map[string][]byte{"a.p": nil}, Asset: "a.p"})
@@ -149,7 +149,7 @@ func TestHostileModules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := project(t, map[string]string{"p.star": c.text, "empty.star": "", "ring.star": `load("p.star", "y")`})
 			symlink(t, dir, "link.star")
-			_, err := Load(dir, "p.star")
+			_, err := Load(dir, "p.star", "")
 			if c.want == "-" { // right, if unusual
 				if err != nil {
 					t.Error(written1(err))
@@ -198,7 +198,7 @@ func FuzzScript(f *testing.F) {
 		f.Add(body(lines))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := Load(project(t, map[string]string{"p.star": text}), "p.star")
+		s, err := Load(project(t, map[string]string{"p.star": text}), "p.star", "")
 		if err != nil {
 			if diag.Messages(err, diag.Internal)[0].Code == diag.Internal {
 				t.Errorf("no code: %v", err)

@@ -27,6 +27,11 @@ type jobValue struct {
 	ended  atomic.Bool // nobody waits for it any more
 	prints int
 	clock  *stopwatch
+	file   string // of the script, for messages without a line
+
+	asks   bool           // it is pack(job)'s, which asks and writes nothing
+	asked  []request      // by job.pack, in order
+	frames map[frame]bool // the same
 }
 
 func (j *jobValue) String() string      { return "job " + j.job.Asset().ID }
@@ -46,7 +51,7 @@ func jobMethods() map[string]jobMethod {
 		"read": (*jobValue).read, "read_text": (*jobValue).readText, "exists": (*jobValue).exists, "glob": (*jobValue).glob,
 		"json": (*jobValue).json, "toml": (*jobValue).toml, "xml": (*jobValue).xml, "csv": (*jobValue).csv, "image": (*jobValue).image,
 		"products": (*jobValue).products, "open": (*jobValue).open, "reference": (*jobValue).reference, "own": (*jobValue).own,
-		"write": (*jobValue).write, "warn": (*jobValue).warn, "random": (*jobValue).random,
+		"pack": (*jobValue).pack, "write": (*jobValue).write, "warn": (*jobValue).warn, "random": (*jobValue).random,
 	}
 }
 
@@ -322,6 +327,9 @@ func (j *jobValue) write(c *callArgs) (starlark.Value, error) {
 	var refs *starlark.List
 	if err := c.unpack("data", &v, "name?", &out.Name, "type?", &out.Type, "ext?", &ext, "references?", &refs); err != nil {
 		return nil, err
+	}
+	if j.asks {
+		return nil, fmt.Errorf("%s: products are written in write(job, responses), when the atlas is laid out", c.name)
 	}
 	data, err := bytesOf(v)
 	if err != nil {

@@ -27,10 +27,11 @@ type loader struct {
 	declared []*declaration
 	guard    *guard
 	names    starlark.StringDict
+	cache    cache
 }
 
-func newLoader(root *os.Root) *loader {
-	l := &loader{root: root, sources: map[string][]byte{}, modules: map[string]starlark.StringDict{}, guard: newGuard(loadSteps, MaxMemory)}
+func newLoader(root *os.Root, cacheDir string) *loader {
+	l := &loader{root: root, cache: cache{cacheDir}, sources: map[string][]byte{}, modules: map[string]starlark.StringDict{}, guard: newGuard(loadSteps, MaxMemory)}
 	l.names = predeclared()
 	l.names["processor"] = starlark.NewBuiltin("processor", l.processor)
 	return l
@@ -51,17 +52,12 @@ func (l *loader) load(path string, by []string) (starlark.StringDict, error) {
 		return nil, err
 	}
 	l.sources[path] = data
-	file, err := options().Parse(path, data, 0)
+	prog, err := l.compile(path, data)
 	if err != nil {
 		return nil, err
 	}
 	by = append(slices.Clip(by), path)
-	loaded, err := l.loads(file, by)
-	if err != nil {
-		return nil, err
-	}
-	rewrite(file)
-	prog, err := starlark.FileProgram(file, l.names.Has)
+	loaded, err := l.loads(prog, by)
 	if err != nil {
 		return nil, err
 	}
@@ -81,26 +77,38 @@ func (l *loader) load(path string, by []string) (starlark.StringDict, error) {
 	return globals, nil
 }
 
+// compile gives a module's code.
+func (l *loader) compile(path string, data []byte) (*starlark.Program, error) {
+	if prog := l.cache.get(path, data); prog != nil {
+		return prog, nil
+	}
+	file, err := options().Parse(path, data, 0)
+	if err != nil {
+		return nil, err
+	}
+	rewrite(file)
+	prog, err := starlark.FileProgram(file, l.names.Has)
+	if err == nil {
+		l.cache.keep(path, data, prog)
+	}
+	return prog, err
+}
+
 // loads loads what a module's load statements name.
-func (l *loader) loads(file *syntax.File, by []string) (map[string]starlark.StringDict, error) {
+func (l *loader) loads(prog *starlark.Program, by []string) (map[string]starlark.StringDict, error) {
 	loaded := map[string]starlark.StringDict{}
-	var first error
-	syntax.Walk(file, func(n syntax.Node) bool {
-		stmt, ok := n.(*syntax.LoadStmt)
-		if !ok || first != nil {
-			return first == nil
-		}
-		ref, pos := stmt.ModuleName(), stmt.Module.TokenPos
+	for i := range prog.NumLoads() {
+		ref, pos := prog.Load(i)
 		switch target, err := processor.Resolve(by[len(by)-1], ref); {
 		case err != nil:
-			first = at(diag.ScriptLoad, pos, "load: %v", strings.Replace(err.Error(), "the source roots", "the project", 1)).
+			return nil, at(diag.ScriptLoad, pos, "load: %v", strings.Replace(err.Error(), "the source roots", "the project", 1)).
 				WithHint("name a file in the project by its path from this one")
 		case slices.Contains(by, target):
 			ring := append(slices.Clone(by[slices.Index(by, target):]), target)
-			first = at(diag.ScriptLoad, pos, "modules load each other in a ring: %s", strings.Join(ring, " -> ")).
+			return nil, at(diag.ScriptLoad, pos, "modules load each other in a ring: %s", strings.Join(ring, " -> ")).
 				WithHint("put what both need into a third one")
 		case len(l.sources) >= MaxModules:
-			first = at(diag.ScriptLoad, pos, "the script loads more than %d modules", MaxModules)
+			return nil, at(diag.ScriptLoad, pos, "the script loads more than %d modules", MaxModules)
 		default:
 			g, err := l.load(target, by)
 			var m *diag.Message
@@ -108,11 +116,13 @@ func (l *loader) loads(file *syntax.File, by []string) (map[string]starlark.Stri
 				m.Pos = diag.Pos{File: pos.Filename(), Line: int(pos.Line), Column: int(pos.Col)}
 				m.Length = len(ref) + 2
 			}
-			loaded[ref], first = g, err
+			if err != nil {
+				return nil, err
+			}
+			loaded[ref] = g
 		}
-		return false
-	})
-	return loaded, first
+	}
+	return loaded, nil
 }
 
 // read reads a module's file, at most MaxSource bytes of it.

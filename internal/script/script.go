@@ -2,7 +2,7 @@
 //
 // Its rules: a script sees the world through its Job alone, so there is no clock, no file, no network and no randomness but a
 // seeded one. All that it loads is part of its fingerprint. A module is executed once, at [Load], and frozen; jobs call its
-// function `process` on threads of their own, side by side. Whatever a script does, the worst that happens is that its job fails:
+// function `process` (or `pack` and `write`, see pack.go) on threads of their own, side by side. Whatever a script does, the worst that happens is that its job fails:
 // steps, memory and time have limits (see guard.go), and messages show the place in the script, the calls that led there, and the asset.
 package script
 
@@ -49,7 +49,9 @@ type Script struct {
 	info    processor.Info
 	code    digest.Hash
 	sources map[string][]byte // of all modules, by path from the project folder
-	process *starlark.Function
+
+	// Either process, or pack and write.
+	process, pack, write *starlark.Function
 
 	// Steps, Memory and Timeout are limits of one job; [Load] sets them to MaxSteps, MaxMemory and Timeout. They are set before the first job.
 	Steps   uint64
@@ -57,14 +59,15 @@ type Script struct {
 	Timeout time.Duration
 }
 
-// Load reads and executes the script at path, relative to the project folder, and all that it loads. The error is a [diag.List].
-func Load(projectDir, path string) (*Script, error) {
+// Load reads and executes the script at path, relative to the project folder, and all that it loads. Compiled modules are kept in the
+// folder cacheDir, which is made when it is needed; "" keeps none. The error is a [diag.List].
+func Load(projectDir, path, cacheDir string) (*Script, error) {
 	root, err := os.OpenRoot(projectDir)
 	if err != nil {
 		return nil, diag.List{diag.Errorf(diag.ScriptLoad, diag.Pos{File: path}, "the project's folder cannot be read: %v", err)}
 	}
 	defer root.Close()
-	l := newLoader(root)
+	l := newLoader(root, cacheDir)
 	s := &Script{sources: l.sources, Steps: MaxSteps, Memory: MaxMemory, Timeout: Timeout}
 	globals, err := l.load(path, nil)
 	if err == nil {
@@ -120,22 +123,49 @@ func (s *Script) declare(path string, globals starlark.StringDict, declared []*d
 	case len(declared) > 1:
 		return at(diag.ScriptDeclaration, declared[1].pos, "the script declares a second processor").WithHint("a script makes one; let two scripts load what they share")
 	}
-	fn, ok := globals["process"].(*starlark.Function)
-	if !ok {
-		return at(diag.ScriptDeclaration, declared[0].pos, "the script has no function %q", "process").WithHint("write def process(job): ...")
+	s.info = declared[0].info
+	function := func(name string, params ...string) (*starlark.Function, error) {
+		return function(globals[name], declared[0].pos, name, params...)
 	}
-	if fn.NumParams() != 1 || fn.HasVarargs() || fn.HasKwargs() {
-		return at(diag.ScriptDeclaration, fn.Position(), "the function %q takes one argument", "process").WithHint("write def process(job): ...")
+	var err error
+	if globals["process"] != nil || globals["pack"] == nil && globals["write"] == nil { // beside process, the others may be any functions
+		s.process, err = function("process", "job")
+		return err
 	}
-	s.process, s.info = fn, declared[0].info
-	return nil
+	s.info.Packs = true
+	if s.pack, err = function("pack", "job"); err == nil {
+		s.write, err = function("write", "job", "responses")
+	}
+	return err
 }
 
-// Process runs the script's function `process`.
+// function is a global that has to be a function with these parameters.
+func function(global starlark.Value, declared syntax.Position, name string, params ...string) (*starlark.Function, error) {
+	hint := fmt.Sprintf("write def %s(%s): ...", name, strings.Join(params, ", "))
+	fn, ok := global.(*starlark.Function)
+	if !ok {
+		return nil, at(diag.ScriptDeclaration, declared, "the script has no function %q", name).WithHint("%s", hint)
+	}
+	if fn.NumParams() != len(params) || fn.HasVarargs() || fn.HasKwargs() {
+		return nil, at(diag.ScriptDeclaration, fn.Position(), "the function %q takes %s", name, map[int]string{1: "one argument", 2: "two arguments"}[len(params)]).WithHint("%s", hint)
+	}
+	return fn, nil
+}
+
+// Process runs the script's function `process`, or its function `write`.
 func (s *Script) Process(ctx context.Context, job processor.Job) error {
-	g := newGuard(s.Steps, s.Memory)
 	j := &jobValue{job: job, script: s}
-	thread := &starlark.Thread{Name: job.Asset().ID, Print: j.print}
+	if s.process == nil {
+		return s.packed(ctx, j)
+	}
+	return s.run(ctx, j, s.process)
+}
+
+// run calls one of the script's functions with the job and further arguments.
+func (s *Script) run(ctx context.Context, j *jobValue, fn *starlark.Function, more ...starlark.Value) error {
+	g := newGuard(s.Steps, s.Memory)
+	j.file = fn.Position().Filename()
+	thread := &starlark.Thread{Name: j.job.Asset().ID, Print: j.print}
 	g.attach(thread)
 	thread.SetLocal(jobKey, j)
 
@@ -149,10 +179,10 @@ func (s *Script) Process(ctx context.Context, job processor.Job) error {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- diag.Errorf(diag.ScriptError, diag.Pos{File: s.process.Position().Filename()}, "the interpreter panicked: %v", p)
+				done <- diag.Errorf(diag.ScriptError, diag.Pos{File: j.file}, "the interpreter panicked: %v", p)
 			}
 		}()
-		_, err := starlark.Call(thread, s.process, starlark.Tuple{j}, nil)
+		_, err := starlark.Call(thread, fn, append(starlark.Tuple{j}, more...), nil)
 		done <- err
 	}()
 	select {
@@ -217,7 +247,7 @@ func (s *Script) tooLong(ctx context.Context, j *jobValue) error {
 	if !errors.Is(context.Cause(ctx), errTooLong) {
 		return ctx.Err()
 	}
-	m := diag.Errorf(diag.ScriptTime, diag.Pos{File: s.process.Position().Filename()}, "the script took longer than %v", s.Timeout).
+	m := diag.Errorf(diag.ScriptTime, diag.Pos{File: j.file}, "the script took longer than %v", s.Timeout).
 		WithHint("raise `timeout` of the processor in kiln.toml if it needs that long")
 	j.note(m)
 	return fmt.Errorf("%w: %w", m, ErrMoment)

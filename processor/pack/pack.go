@@ -46,6 +46,8 @@ type Placed struct {
 	OffsetY int
 	SourceW int // the size of the whole image
 	SourceH int
+	PageW   int // the size of the page
+	PageH   int
 }
 
 // Frames is where all frames of an atlas are.
@@ -58,6 +60,9 @@ func Open(job processor.Job, atlasID string) (*Frames, error) {
 		return nil, err
 	}
 	for _, p := range all[0] {
+		if p.AssetID != atlasID { // by another name, its images would be looked for in vain
+			return nil, &NotAtlasError{atlasID, p.AssetID}
+		}
 		if p.Name != "" || p.Type != atlas.Type {
 			continue
 		}
@@ -80,15 +85,33 @@ func Open(job processor.Job, atlasID string) (*Frames, error) {
 		}
 		return &Frames{t}, nil
 	}
-	return nil, fmt.Errorf("%q is no atlas", atlasID)
+	return nil, &NotAtlasError{atlasID, ""}
+}
+
+// NotAtlasError says that what images were to be packed into is no atlas, or not by that name.
+type NotAtlasError struct {
+	Asset  string // as it was asked for
+	Called string // its id, if it is the other
+}
+
+func (e *NotAtlasError) Error() string {
+	if e.Called != "" {
+		return fmt.Sprintf("the atlas %q is called %q: ask for it by that", e.Asset, e.Called)
+	}
+	return fmt.Sprintf("%q is no atlas", e.Asset)
 }
 
 // Find finds a frame.
 func (f *Frames) Find(name string) (Placed, bool) {
 	x, ok := f.table.Find(name)
+	if !ok {
+		return Placed{}, false
+	}
 	turns := map[atlas.Turn]int{atlas.Right: 1, atlas.Left: 3}
+	page := f.table.Pages[x.Page] // both readers of tables have checked that it is there
 	return Placed{
 		Page: x.Page, X: x.X, Y: x.Y, W: x.W, H: x.H, Turned: turns[x.Turn],
 		OffsetX: x.OffsetX, OffsetY: x.OffsetY, SourceW: x.SourceW, SourceH: x.SourceH,
-	}, ok
+		PageW: page.Width, PageH: page.Height,
+	}, true
 }
