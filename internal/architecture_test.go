@@ -87,7 +87,7 @@ var allowed = map[string]string{
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",
 	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
 
-	"internal/parcel":   "compress internal/digest kilnrt",
+	"internal/parcel":   "compress internal/digest kilnrt x/sys",
 	"internal/seal":     "x/sys",
 	"internal/script":   "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor processor/pack starlark",
 	"internal/wasm":     "internal/diag internal/digest processor wazero",

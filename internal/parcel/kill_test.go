@@ -13,10 +13,10 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killed is a file whose writer ends after some writes and syncs, in the middle of a write.
+// killed is a file whose writer ends after some writes and syncs: of the write that it ends in, some thirds come to be.
 type killed struct {
-	f    *os.File
-	left int
+	f            *os.File
+	left, thirds int
 }
 
 func (k *killed) step() bool { k.left--; return k.left >= 0 }
@@ -25,7 +25,7 @@ func (k *killed) WriteAt(b []byte, at int64) (int, error) {
 	if k.step() {
 		return k.f.WriteAt(b, at)
 	}
-	n, _ := k.f.WriteAt(b[:len(b)/2], at)
+	n, _ := k.f.WriteAt(b[:len(b)*k.thirds/3], at)
 	return n, errKilled
 }
 
@@ -46,6 +46,10 @@ func TestKill(t *testing.T) {
 		changed := append([]Resource(nil), old...)
 		for i := range 3 + seed {
 			fresh := one(rng, old[i*20].ID)
+			if i == 1 { // larger than what is written at once
+				fresh = with(fresh, noise(uint64(seed), 3*smallWrites))
+				fresh.Compress = false
+			}
 			fresh.Required, fresh.Optional, fresh.Type, fresh.Name = old[i*20].Required, old[i*20].Optional, old[i*20].Type, old[i*20].Name
 			changed[i*20] = fresh
 		}
@@ -54,38 +58,47 @@ func TestKill(t *testing.T) {
 		}
 		steps := 0
 		for finished := false; !finished; steps++ {
-			path := filepath.Join(dir, fmt.Sprint(seed, steps))
-			if err := Write(path, old, Options{}); err != nil {
-				t.Fatal(err)
+			for thirds := range 4 {
+				finished = tryKill(t, filepath.Join(dir, fmt.Sprint(seed, steps, thirds)), old, changed, steps, thirds)
 			}
-			finished = killAt(t, path, changed, steps)
-			want := old
-			if p, err := kilnrt.Open(path); err != nil {
-				t.Fatalf("killed after %d steps: %v", steps, err)
-			} else {
-				if p.Header().Generation == 2 {
-					want = changed
-				}
-				if finished != (p.Header().Generation == 2) && steps == 0 {
-					t.Fatal("the first write decides nothing")
-				}
-				p.Close()
-			}
-			holds(t, path, want)
-			if _, err := Update(path, changed, Options{}); err != nil {
-				t.Fatal(err)
-			}
-			holds(t, path, changed)
-			os.Remove(path)
 		}
-		if steps < 6 {
+		if steps < 6 { // two writes, a sync, the slot, a sync, and the end
 			t.Errorf("an update has only %d steps", steps)
 		}
 	}
 }
 
+// tryKill ends an update after some steps, and tells whether it came to its end before.
+func tryKill(t *testing.T, path string, old, changed []Resource, steps, thirds int) bool {
+	t.Helper()
+	if err := Write(path, old, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(path)
+	finished := killAt(t, path, changed, steps, thirds)
+	p, err := kilnrt.Open(path)
+	if err != nil {
+		t.Fatalf("killed after %d steps: %v", steps, err)
+	}
+	newer := p.Header().Generation == 2
+	p.Close()
+	if newer && steps == 0 || finished && !newer {
+		t.Fatalf("after %d steps generation 2 counts: %v", steps, newer)
+	}
+	if newer {
+		holds(t, path, changed)
+	} else {
+		holds(t, path, old)
+	}
+	if _, err := Update(path, changed, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, path, changed)
+	return finished
+}
+
 // killAt updates a parcel up to a step, and tells whether it came to the end before.
-func killAt(t *testing.T, path string, rs []Resource, steps int) bool {
+func killAt(t *testing.T, path string, rs []Resource, steps, thirds int) bool {
 	t.Helper()
 	now, err := prepare(rs, Options{})
 	if err != nil {
@@ -107,7 +120,7 @@ func killAt(t *testing.T, path string, rs []Resource, steps int) bool {
 	defer f.Close()
 	c := &change{old: p, header: p.Header(), was: was, now: now}
 	c.compare()
-	_, err = c.append(&killed{f, steps}, c.keep(), 0, Options{})
+	_, err = c.append(&killed{f, steps, thirds}, c.keep(), 0, Options{})
 	if err != nil && !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}

@@ -228,7 +228,7 @@ func (c *change) pages() []int {
 
 // append writes what is new behind what is there, and has it count with the other slot.
 func (c *change) append(f file, fresh []int, waste int64, o Options) (int64, error) {
-	w := &writer{f: f, pos: c.header.End}
+	w := &writer{f: f, pos: c.header.End, begun: c.header.End}
 	if err := w.payloads(c.now, fresh, o); err != nil {
 		return w.written, err
 	}
