@@ -8,11 +8,13 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +38,8 @@ import (
 //	list GLOB    the names of source files, a line each
 //	use ID       the main product of another asset
 //
-// and faults: crash, loop, memory, outside, twice.
+// and faults: crash, loop, memory, outside (a read out of the roots), after (bytes for a product that has ended), twice (a product with
+// the name of another).
 
 // code is what the processor's code says beside its steps.
 type code struct {
@@ -49,7 +52,7 @@ type kind struct {
 	name string
 
 	// install puts the code into a project: files, more of its kiln.toml, and processors to compile in.
-	install func(t *testing.T, c code) (files map[string]string, toml string, compiled []processor.Processor)
+	install func(t testing.TB, c code) (files map[string]string, toml string, compiled []processor.Processor)
 
 	// without are steps that it cannot do, and why.
 	without map[string]string
@@ -58,7 +61,7 @@ type kind struct {
 	sees func([]string) []string
 }
 
-var kinds = []kind{goKind, starlarkKind, commandKind}
+var kinds = []kind{goKind, starlarkKind, goGuestKind, moduleKind, commandKind, tracedKind}
 
 // project is one on disk.
 type project struct {
@@ -74,19 +77,24 @@ func newProject(t *testing.T, k kind, files map[string]string) *project {
 	for name, text := range files {
 		p.write("assets/"+name, text)
 	}
+	shareModules(t, p.dir)
 	p.edit(code{})
 	return p
 }
 
-func (p *project) write(name, text string) {
-	p.t.Helper()
-	file := filepath.Join(p.dir, filepath.FromSlash(name))
+func writeFile(t testing.TB, file, text string) {
+	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
+}
+
+func (p *project) write(name, text string) {
+	p.t.Helper()
+	writeFile(p.t, filepath.Join(p.dir, filepath.FromSlash(name)), text)
 }
 
 func (p *project) remove(name string) {
@@ -263,7 +271,7 @@ func with(more map[string]string) map[string]string {
 func TestBytes(t *testing.T) {
 	want := map[string]string{"a.conf.out": "one\nno\n", "a.shout.txt": "ONE\nNO\n", "other.txt": "other"}
 	each(t, nil, func(t *testing.T, k kind) {
-		for _, workers := range []int{1, 2, 7} {
+		for _, workers := range []int{1, 2, 8} {
 			files := with(nil)
 			for i := range 20 {
 				files[fmt.Sprintf("n%d.conf", i)] = fmt.Sprintf("copy parts/%d.part\nlist parts/*[0-9].part\n", i)
@@ -296,12 +304,17 @@ func TestBytes(t *testing.T) {
 // TestObserved: what was read, missed and listed is what the record says, in the same order for every kind that asks for it by itself.
 func TestObserved(t *testing.T) {
 	each(t, []string{"ask"}, func(t *testing.T, k kind) {
-		p := newProject(t, k, with(map[string]string{"c.conf": "use other.txt\n"}))
-		p.good()
 		want := map[string][]string{
 			"a.conf": {"file a.conf", "file parts/one.part", "no file parts/two.part"},
 			"b.conf": {"file b.conf", "glob parts/*.part"},
 		}
+		files := with(nil)
+		if k.without["use"] == "" {
+			files["c.conf"] = "use other.txt\n"
+			want["c.conf"] = []string{"file c.conf", "asset other.txt", "products other.txt", "product other.txt"}
+		}
+		p := newProject(t, k, files)
+		p.good()
 		for id, list := range want {
 			got := p.observed(id)
 			for i := range got {
@@ -389,7 +402,17 @@ func TestCode(t *testing.T) {
 
 // TestFaults: the job fails with a message, and all else is built.
 func TestFaults(t *testing.T) {
-	for _, fault := range []string{"crash", "loop", "memory", "outside", "twice", "copy parts/none.part", "copy ../kiln.toml"} {
+	for _, f := range []struct{ fault, says string }{
+		{"crash", "crash|out of range"},
+		{"loop", "took (too long|longer than)"},
+		{"memory", "of memory|MiB of memory"},
+		{"outside", `\.\./outside`},
+		{"after", "closed"},
+		{"twice", "twice"},
+		{"copy parts/none.part", `"?parts/none\.part"?(, which|: no such file)`},
+		{"copy ../kiln.toml", `\.\./kiln\.toml`},
+	} {
+		fault, says := f.fault, regexp.MustCompile(f.says)
 		t.Run(fault, func(t *testing.T) {
 			step, _, _ := strings.Cut(fault, " ")
 			each(t, []string{step}, func(t *testing.T, k kind) {
@@ -398,7 +421,8 @@ func TestFaults(t *testing.T) {
 				if b.Failed != 2 || len(b.messages) == 0 {
 					t.Fatalf("failed %d: %v", b.Failed, b.messages)
 				}
-				if m := b.messages[0]; m.Code == diag.Internal || m.Text == "" {
+				m := b.messages[0]
+				if m.Code == diag.Internal || !says.MatchString(m.Text) || strings.Count(m.Text, "\n") > 40 || !strings.Contains(m.String(), "conf") {
 					t.Errorf("got %v", m)
 				}
 				all := p.products()
@@ -412,5 +436,49 @@ func TestFaults(t *testing.T) {
 				p.ran(p.good(), "bad.conf", "bad.shout")
 			})
 		})
+	}
+}
+
+// late is a processor that goes on writing when it has come back: its job ends first.
+type late struct {
+	ended chan struct{}
+	said  chan error
+}
+
+func (late) Info() processor.Info {
+	return processor.Info{Name: "late", Version: 1, Extensions: []string{".late"}, Products: []processor.ProductType{{Type: "text"}}}
+}
+
+func (l late) Process(_ context.Context, job processor.Job) error {
+	half, err := job.Create(processor.Output{Name: "half", Type: "text"})
+	if err != nil {
+		return err
+	}
+	go func() {
+		<-l.ended
+		_, err := half.Write([]byte("late"))
+		l.said <- err
+		l.said <- half.Close()
+		l.said <- job.Write(processor.Output{Name: "all", Type: "text"}, []byte("late"))
+	}()
+	return job.Write(processor.Output{Type: "text"}, []byte("in time"))
+}
+
+// TestLate: what code that is compiled in writes when its job has ended is refused, and nowhere.
+func TestLate(t *testing.T) {
+	l := late{make(chan struct{}), make(chan error)}
+	p := &project{t: t, dir: t.TempDir(), more: []processor.Processor{l}}
+	p.write("kiln.toml", "[project]\nname = \"late\"\n")
+	p.write("assets/a.late", "")
+	p.good()
+	close(l.ended)
+	for i := range 3 {
+		if err := <-l.said; !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("write %d after the end: %v", i, err)
+		}
+	}
+	p.ran(p.good())
+	if d := cmp.Diff(map[string]string{"a.late": "in time"}, p.products()); d != "" {
+		t.Error(d)
 	}
 }

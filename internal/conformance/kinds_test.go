@@ -2,10 +2,8 @@ package conformance
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,80 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/seal"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// conf is the processor in Go.
-type conf struct{ code code }
-
-func (c conf) Info() processor.Info {
-	version := 1 // a programmer raises it by hand
-	for _, b := range []byte(c.code.Mark + c.code.Comment) {
-		version = version*31%1_000_003 + int(b)
-	}
-	return processor.Info{Name: "conf", Version: version, Summary: "does as it is told", Extensions: []string{".conf"}, Products: []processor.ProductType{{Type: "conf", Extension: ".out"}}}
-}
-
-func (c conf) Process(_ context.Context, job processor.Job) error {
-	text, err := job.ReadFile(job.Asset().Path)
-	if err != nil {
-		return err
-	}
-	var out bytes.Buffer
-	out.WriteString(c.code.Mark)
-	for line := range strings.Lines(string(text)) {
-		step, arg, _ := strings.Cut(strings.TrimSpace(line), " ")
-		s, err := goStep(job, step, arg)
-		if err != nil {
-			return err
-		}
-		out.WriteString(s + "\n")
-	}
-	return job.Write(processor.Output{Type: "conf", Extension: ".out"}, out.Bytes())
-}
-
-func goStep(job processor.Job, step, arg string) (string, error) {
-	switch step {
-	case "copy":
-		data, err := job.ReadFile(arg)
-		return string(data), err
-	case "maybe":
-		ok, err := job.Exists(arg)
-		return map[bool]string{true: "yes", false: "no"}[ok], err
-	case "list":
-		names, err := job.Glob(arg)
-		return strings.Join(append(names, ""), "\n"), err
-	case "use":
-		return product(job, arg)
-	case "crash":
-		panic("crash")
-	case "outside":
-		_, err := job.ReadFile("../outside")
-		return "", err
-	case "twice":
-		return "", job.Write(processor.Output{Type: "conf", Extension: ".out"}, nil)
-	}
-	return "", fmt.Errorf("no step %q", step)
-}
-
-// product is the main product of another asset.
-func product(job processor.Job, id string) (string, error) {
-	ps, err := job.Products(id)
-	if err != nil {
-		return "", err
-	}
-	f, err := job.OpenProduct(ps[0][0])
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(f)
-	return string(data), err
-}
-
 var goKind = kind{
 	name: "go",
-	install: func(_ *testing.T, c code) (map[string]string, string, []processor.Processor) {
+	install: func(_ testing.TB, c code) (map[string]string, string, []processor.Processor) {
 		return nil, "", []processor.Processor{conf{c}}
 	},
 	without: map[string]string{
@@ -133,10 +64,11 @@ def process(job):
 
 var starlarkKind = kind{
 	name: "starlark",
-	install: func(_ *testing.T, c code) (map[string]string, string, []processor.Processor) {
+	install: func(_ testing.TB, c code) (map[string]string, string, []processor.Processor) {
 		text := strings.NewReplacer("%COMMENT", c.Comment, "%MARK", fmt.Sprintf("%q", c.Mark)).Replace(starlarkConf)
 		return map[string]string{"tools/conf.star": text}, "[[processors]]\nscript = \"tools/conf.star\"\ntimeout = \"2s\"\nmemory = \"64MiB\"\n", nil
 	},
+	without: map[string]string{"after": "a product is written at once"},
 }
 
 // The command is this test binary: TestMain runs it as one if it is called by this name.
@@ -150,7 +82,17 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(testAll(m))
+}
+
+func testAll(m *testing.M) int {
+	var err error
+	if compiledModules, err = os.MkdirTemp("", "kiln-conformance-*"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(compiledModules)
+	return m.Run()
 }
 
 // command is the processor as a program: IN OUT mark=MARK.
@@ -180,6 +122,12 @@ func command(args []string) error {
 			}
 			slices.Sort(names)
 			out.WriteString(strings.Join(append(names, ""), "\n"))
+		case "outside":
+			data, err := os.ReadFile("../outside")
+			if err != nil {
+				return err
+			}
+			out.Write(data)
 		case "crash":
 			panic("crash")
 		case "loop":
@@ -194,49 +142,87 @@ func command(args []string) error {
 	return os.WriteFile(args[1], out.Bytes(), 0o666)
 }
 
-var commandKind = kind{
-	name: "command",
-	install: func(t *testing.T, c code) (map[string]string, string, []processor.Processor) {
-		exe, err := os.Executable()
+// commandToml installs the program and declares it, with a line that says what it reads.
+func commandToml(t testing.TB, c code, inputs string) string {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, program)
+	if filepath.Ext(exe) == ".exe" {
+		file += ".exe"
+	}
+	if err := os.Link(exe, file); err != nil {
+		data, err := os.ReadFile(exe)
 		if err != nil {
 			t.Fatal(err)
 		}
-		dir := t.TempDir()
-		file := filepath.Join(dir, program)
-		if filepath.Ext(exe) == ".exe" {
-			file += ".exe"
+		if err := os.WriteFile(file, data, 0o777); err != nil {
+			t.Fatal(err)
 		}
-		if err := os.Link(exe, file); err != nil {
-			data, err := os.ReadFile(exe)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, data, 0o777); err != nil {
-				t.Fatal(err)
-			}
-		}
-		t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
-		t.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector, each program would end a second later
-		version := 1
-		if c.Comment != "" {
-			version = 2
-		}
-		return nil, fmt.Sprintf(`[[processors]]
+	}
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector, each program would end a second later
+	version := 1
+	if c.Comment != "" {
+		version = 2
+	}
+	return fmt.Sprintf(`[[processors]]
 name       = "conf"
 command    = [%q, "{in}", "{out}", %q]
 extensions = [".conf"]
 output     = ".out"
-inputs     = ["parts/*"]
+inputs     = %s
 timeout    = "3s"
 env        = ["GORACE"]
 version    = %d
-`, program, "mark="+c.Mark, version), nil
+`, program, "mark="+c.Mark, inputs, version)
+}
+
+var commandKind = kind{
+	name: "command",
+	install: func(t testing.TB, c code) (map[string]string, string, []processor.Processor) {
+		return nil, commandToml(t, c, `["parts/*"]`), nil
 	},
 	without: map[string]string{
-		"ask":     "its inputs are declared",
-		"use":     "it has no job to ask",
-		"memory":  "it has the system's memory, and the system ends it",
-		"outside": "it is held to its folder by package seal, and tested there",
-		"twice":   "each product is a file",
+		"ask":    "its inputs are declared",
+		"use":    "it has no job to ask",
+		"memory": "it has the system's memory, and the system ends it",
+		"after":  "each product is a file, and what the program leaves behind is ended with it",
+		"twice":  "each product is a file",
+	},
+}
+
+// tracedKind is the same program, of which nobody says what it reads.
+var tracedKind = kind{
+	name: "command, traced",
+	install: func(t testing.TB, c code) (map[string]string, string, []processor.Processor) {
+		if err := seal.Supported().Trace; err != nil {
+			t.Skipf("what a program reads cannot be seen here: %v", err)
+		}
+		return nil, commandToml(t, c, `"traced"`), nil
+	},
+	without: map[string]string{
+		"use":     commandKind.without["use"],
+		"memory":  commandKind.without["memory"],
+		"outside": "what it reads elsewhere is recorded",
+		"after":   commandKind.without["after"],
+		"twice":   commandKind.without["twice"],
+	},
+	// It is a tool that runs with variables; the system's files have absolute paths; a folder is listed with all names; and what is looked for
+	// in vain might have been a folder.
+	sees: func(all []string) (seen []string) {
+		for _, s := range all {
+			kind, subject, _ := strings.Cut(s, " ")
+			switch {
+			case kind == "tool", kind == "env", filepath.IsAbs(strings.TrimPrefix(subject, "file ")), s == "glob parts/two.part/**":
+			case s == "glob parts/**":
+				seen = append(seen, "glob parts/*.part")
+			default:
+				seen = append(seen, s)
+			}
+		}
+		return seen
 	},
 }

@@ -40,7 +40,7 @@ type run struct {
 	written  int64
 
 	about   []byte // what describe got
-	printed []byte // the last of it
+	printed printed
 	clock   int64
 	random  *rand.ChaCha8
 }
@@ -83,12 +83,40 @@ func (r *run) end() {
 	}
 }
 
-// maxPrinted is how much of what a guest prints is kept: the end, where a crash is told.
+// maxPrinted is how much of what a guest prints is kept, in bytes: as much of its beginning as of its end. C's libraries say last why they
+// give up, Go's runtime first.
 const maxPrinted = 4 << 10
 
-func (r *run) print(b []byte) {
-	r.printed = append(r.printed, b[max(0, len(b)-maxPrinted):]...)
-	r.printed = r.printed[max(0, len(r.printed)-maxPrinted):]
+type printed struct {
+	head, tail []byte
+	cut        bool // something between them is not kept
+}
+
+func (p *printed) add(b []byte) {
+	n := min(len(b), maxPrinted/2-len(p.head))
+	p.head = append(p.head, b[:n]...)
+	b = b[n:]
+	more := max(0, len(b)-maxPrinted/2)
+	p.tail = append(p.tail, b[more:]...)
+	before := max(0, len(p.tail)-maxPrinted/2)
+	p.tail = p.tail[before:]
+	p.cut = p.cut || more+before > 0
+}
+
+// text is what was printed, for people. Go's runtime tells of all goroutines, the one that crashed first: the others are left out.
+func (p *printed) text() string {
+	said := string(p.head)
+	if p.cut {
+		said += "\n...\n"
+	}
+	said += string(p.tail)
+	const goroutine = "\n\ngoroutine "
+	if first := strings.Index(said, goroutine); first >= 0 {
+		if second := strings.Index(said[first+1:], goroutine); second >= 0 {
+			said = said[:first+1+second]
+		}
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(said, "?"))
 }
 
 // outcome is the error of a job whose module came back with a code.
@@ -144,7 +172,7 @@ func (r *run) size() int64 {
 
 // outOfMemory guesses: a module that got no more memory ends as it likes. Most have nearly all then; Go's runtime says it.
 func (r *run) outOfMemory(limit int64) bool {
-	return r.size() >= limit/8*7 || strings.Contains(string(r.printed), "out of memory")
+	return r.size() >= limit/8*7 || strings.Contains(r.printed.text(), "out of memory")
 }
 
 // tell is a problem of the run, with what the module printed.
@@ -153,7 +181,7 @@ func (r *run) tell(code diag.Code, hint, format string, args ...any) error {
 	if r.job != nil {
 		p.Path = "" // it is the asset's
 	}
-	if said := strings.TrimSpace(strings.ToValidUTF8(string(r.printed), "?")); said != "" {
+	if said := r.printed.text(); said != "" {
 		p.Text += "\nit printed:\n  " + strings.ReplaceAll(said, "\n", "\n  ")
 	}
 	return p

@@ -85,7 +85,7 @@ func (r *run) wasiClock(s []uint64) {
 	errno(s, r.memory.WriteUint64Le(uint32(s[2]), uint64(r.clock)))
 }
 
-// wasiWrite keeps the last of what is printed, for the message of a job that fails.
+// wasiWrite keeps the begin and the end of what is printed, for the message of a job that fails.
 func (r *run) wasiWrite(s []uint64) {
 	fd, vectors, n := uint32(s[0]), uint32(s[1]), uint32(s[2])
 	if fd != 1 && fd != 2 || n > maxIO {
@@ -97,7 +97,7 @@ func (r *run) wasiWrite(s []uint64) {
 	for ; ok && len(list) > 0; list = list[8:] {
 		var b []byte
 		b, ok = r.memory.Read(binary.LittleEndian.Uint32(list), binary.LittleEndian.Uint32(list[4:]))
-		r.print(b)
+		r.printed.add(b)
 		total += uint32(len(b))
 	}
 	errno(s, ok && r.memory.WriteUint32Le(uint32(s[3]), total))

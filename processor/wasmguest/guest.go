@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"strconv"
 	"strings"
@@ -104,9 +105,16 @@ func fail(err error) {
 		p = &processor.Problem{Text: err.Error()}
 	}
 	var h *hostError
+	var missing *fs.PathError
 	cause := int32(0)
-	if errors.As(err, &h) {
+	switch {
+	case errors.As(err, &h):
 		cause = h.handle
+	case errors.As(err, &missing) && missing.Op == "open" && missing.Err == fs.ErrNotExist && hostOpen(missing.Path) == notFound: // now that it counts, the host is asked for its own error
+		cause = hostLastError()
+		if err == error(missing) {
+			p.Text = string(content(cause))
+		}
 	}
 	hostFail(p.Text, p.Hint, p.Path, int32(p.Line), int32(p.Column), int32(p.Length), cause)
 }
