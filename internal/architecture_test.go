@@ -92,7 +92,7 @@ var allowed = map[string]string{
 	"internal/script":   "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor processor/pack starlark",
 	"internal/wasm":     "internal/diag internal/digest processor wazero",
 	"internal/golden":   "internal/build internal/diag internal/project",
-	"internal/skeleton": "internal/diag internal/project",
+	"internal/skeleton": "internal/diag internal/project processor/wasmguest",
 	"internal/setup":    "internal/codec/document internal/diag internal/project",
 	"internal/doctor":   "internal/asset internal/build internal/diag internal/engine internal/project internal/seal internal/source x/sys",
 	"internal/header":   "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",

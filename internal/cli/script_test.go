@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,6 +97,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector, each command would end a second later
 			e.Values["snapshots"] = map[string]string{}
+			e.Vars = append(e.Vars, goEnvironment()...)
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -111,6 +113,19 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// goEnvironment lets scripts compile Go: offline, with the caches of whoever tests, and $KILN for this repository.
+var goEnvironment = sync.OnceValue(func() []string {
+	env := []string{"GOPROXY=off", "GOSUMDB=off", "GOTOOLCHAIN=local", "GOFLAGS=-trimpath", "CGO_ENABLED=0"}
+	if dir, err := filepath.Abs("../.."); err == nil {
+		env = append(env, "KILN="+dir)
+	}
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if dirs := strings.Fields(string(out)); err == nil && len(dirs) == 2 {
+		env = append(env, "GOCACHE="+dirs[0], "GOMODCACHE="+dirs[1])
+	}
+	return env
+})
 
 // tool is what command processors of the scripts run:
 //

@@ -147,7 +147,7 @@ func (g *goTool) run(args ...string) ([]byte, error) {
 }
 
 var goLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(?:\./)?([^\s:]+\.go):([0-9]{1,9}):(?:([0-9]{1,9}):)? *(.*)$`)
+	return regexp.MustCompile(`(?m)^(?:\./)?([^\s:]+\.go):([0-9]{1,9}):(?:([0-9]{1,9}):)? *(.*(?:\n\t.*)*)$`)
 })
 
 // maxComplaints is how many of the compiler's errors are shown.
@@ -157,7 +157,8 @@ const maxComplaints = 20
 func (g *goTool) complaints(said string, err error) error {
 	var errs []error
 	for _, m := range goLine().FindAllStringSubmatch(said, maxComplaints) {
-		p := g.problem(diag.WasmGoBuild, "", m[4])
+		text, more, _ := strings.Cut(m[4], "\n\t") // what to do about it: a line that is indented
+		p := g.problem(diag.WasmGoBuild, strings.ReplaceAll(more, "\n\t", ", "), strings.TrimSuffix(text, "; to add it:"))
 		p.Line, _ = strconv.Atoi(m[2])
 		p.Column, _ = strconv.Atoi(m[3])
 		if p.Path = m[1]; !filepath.IsAbs(m[1]) {

@@ -90,11 +90,13 @@ func TestGoProblems(t *testing.T) {
 	dir, write := goProject(t)
 	write("tools/library/library.go", "package library\n")
 	write("tools/syntax/main.go", "package main\n\nfunc main( {\n")
+	write("tools/needy/main.go", "package main\n\nimport \"github.com/kiln-pipeline/kiln/none\"\n\nfunc main() { none.F() }\n")
 	for _, c := range []struct {
 		folder, path string
 		code         diag.Code
 		text         string
 	}{
+		{"tools/needy", "tools/needy/main.go", diag.WasmGoBuild, "kiln/none"},
 		{"tools/none", "", diag.WasmModule, "there is no folder"},
 		{"tools/library", "", diag.WasmGoBuild, "main"},
 		{"tools/syntax", "tools/syntax/main.go", diag.WasmGoBuild, "syntax error"},

@@ -20,6 +20,7 @@ typedef __SIZE_TYPE__ kiln_size;
 
 #define KILN_IMPORT(name) __attribute__((import_module("kiln_v1"), import_name(name)))
 #define KILN_EXPORT(name) __attribute__((export_name(name)))
+#define KILN_HELPER static __attribute__((unused)) /* nobody needs them all */
 #define KILN_TEXT(literal) (literal), (sizeof(literal) - 1)
 
 /* In kiln_info, once: what the processor is, in JSON. */
@@ -71,7 +72,7 @@ void *memset(void *to, int c, kiln_size n) {
 }
 
 /* Memory that is never given back: each job begins with all of it. 0 if there is no more. */
-static void *kiln_alloc(kiln_size n) {
+KILN_HELPER void *kiln_alloc(kiln_size n) {
 	extern kiln_byte __heap_base;
 	static kiln_size used;
 	if (used == 0) used = (kiln_size)&__heap_base;
@@ -83,7 +84,7 @@ static void *kiln_alloc(kiln_size n) {
 }
 
 /* All that is behind a handle, which is closed; a zero byte follows it. 0 if there is too little memory, or it cannot be read. */
-static char *kiln_all(kiln_handle h, kiln_size *n) {
+KILN_HELPER char *kiln_all(kiln_handle h, kiln_size *n) {
 	long long size = kiln_handle_size(h);
 	if (size > 0x7ffffff0) return 0;
 	char *b = kiln_alloc((kiln_size)size + 1);
@@ -99,7 +100,7 @@ static char *kiln_all(kiln_handle h, kiln_size *n) {
 }
 
 /* A number of a setting's text. */
-static int kiln_number(const char *s) {
+KILN_HELPER int kiln_number(const char *s) {
 	int sign = 1, n = 0;
 	if (*s == '-') sign = -1, s++;
 	while (*s >= '0' && *s <= '9') n = n * 10 + (*s++ - '0');
