@@ -38,7 +38,8 @@ const (
 	MaxCompressed = 1 << 28 // bytes of content that may be compressed
 	MaxName       = 4096
 	MaxNeeds      = 1 << 16
-	MaxChain      = 1000 // required needs one after the other
+	MaxChain      = 1000    // needs one after the other
+	MaxLookedUp   = 1 << 20 // needs, to load one resource
 	MaxDictionary = 1 << 20
 	MaxSignature  = 4096
 	MaxTypes      = 1 << 16

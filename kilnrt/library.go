@@ -14,13 +14,13 @@ type Loader func(*Loading) (any, error)
 // Loading is what a loader is given.
 type Loading struct {
 	Resource Resource
-	Needs    []Need // the required ones first, in load order
+	Needs    []Need // the required ones, then the optional ones, each as the resource lists them
 }
 
 // Need is a resource that another one needs, loaded before it.
 type Need struct {
 	ID    uint32
-	Value any // of its loader; nil for an optional one that is in no parcel
+	Value any // of its loader; nil for an optional one that is passed over
 }
 
 // Library is parcels mounted over each other, and the resources of them that are loaded. All methods may be called by many goroutines at
@@ -146,6 +146,24 @@ func (l *Library) LoadName(name string) (*Handle, error) {
 // LoadResource loads a resource that was found before.
 func (l *Library) LoadResource(r Resource) (*Handle, error) { return l.load(l.mounted(), r) }
 
+// Order tells what Load loads, the resource itself last: see "Load order" in docs/formats/parcel.md.
+func (l *Library) Order(id uint32) ([]Resource, error) {
+	layers := l.mounted()
+	r, err := topmost(layers, func(p *Parcel) (Resource, error) { return p.ByID(id) })
+	if err != nil {
+		return nil, fmt.Errorf("resource %d: %w", id, err)
+	}
+	pl := plan{layers: layers, at: map[place]*step{}}
+	if _, err := pl.add(r, 0); err != nil {
+		return nil, err
+	}
+	rs := make([]Resource, len(pl.order))
+	for i, s := range pl.order {
+		rs[i] = s.r
+	}
+	return rs, nil
+}
+
 // load plans first and loads then. The plan finds circles, so that nobody ever waits for somebody who waits for him.
 func (l *Library) load(layers []*Parcel, r Resource) (*Handle, error) {
 	pl := plan{layers: layers, at: map[place]*step{}}
@@ -181,18 +199,15 @@ type plan struct {
 	needs  int // looked up so far
 }
 
-// maxPlan bounds how many needs are looked up for one call of Load. Where optional needs go round in circles, resources
-// are planned more than once; a game of 100,000 resources with 10 needs each is a fourth of it.
-const maxPlan = 1 << 22
-
 type step struct {
 	r     Resource
-	needs []*step // nil for an optional one that is not there
+	needs []*step // nil for an optional one that is passed over
 	ready bool    // all that it needs is in the plan before it
 	entry *entry
 }
 
-// add plans a resource after those it needs. depth is bounded, so that a hostile parcel cannot use up the stack.
+// add plans a resource after those it needs. depth is bounded, so that a hostile parcel cannot use up the stack, and so are
+// the needs that are looked up: what an optional need led to is planned again if the first attempt came to nothing.
 func (pl *plan) add(r Resource, depth int) (*step, error) {
 	k := place{r.p, r.index}
 	if s := pl.at[k]; s != nil {
@@ -201,38 +216,47 @@ func (pl *plan) add(r Resource, depth int) (*step, error) {
 		}
 		return s, nil
 	}
-	if pl.needs += r.Required + r.Optional; pl.needs > maxPlan {
-		return nil, fmt.Errorf("%w: more than %d needs", ErrDamaged, maxPlan)
-	}
 	if depth > MaxChain {
-		return nil, fmt.Errorf("%w: more than %d resources require each other one after the other", ErrDamaged, MaxChain)
+		return nil, fmt.Errorf("%w: more than %d resources need each other one after the other", ErrDamaged, MaxChain)
+	}
+	if pl.needs += r.Required + r.Optional; pl.needs > MaxLookedUp {
+		return nil, pl.tooMany()
 	}
 	s := &step{r: r}
 	pl.at[k] = s
 	for i := range r.Required + r.Optional {
-		id := r.Need(i)
-		n, err := topmost(pl.layers, func(p *Parcel) (Resource, error) { return p.ByID(id) })
-		optional := i >= r.Required
-		if optional && errors.Is(err, ErrNotFound) {
-			s.needs = append(s.needs, nil)
-			continue
-		}
-		var need *step
-		if err == nil {
-			need, err = pl.add(n, depth+1)
-		}
-		if optional && errors.Is(err, ErrCycle) {
-			need, err = nil, nil // it comes to be without
-		}
+		need, err := pl.need(r.Need(i), depth, i >= r.Required)
 		if err != nil {
 			delete(pl.at, k) // another way it may go
-			return nil, fmt.Errorf("%d needs %d: %w", r.ID, id, err)
+			return nil, fmt.Errorf("%d needs %d: %w", r.ID, r.Need(i), err)
 		}
 		s.needs = append(s.needs, need)
 	}
 	s.ready = true
 	pl.order = append(pl.order, s)
 	return s, nil
+}
+
+// need plans what one of depth needs. An optional one that cannot be is nil, and the plan is what it was before.
+func (pl *plan) need(id uint32, depth int, optional bool) (*step, error) {
+	before := len(pl.order)
+	r, err := topmost(pl.layers, func(p *Parcel) (Resource, error) { return p.ByID(id) })
+	var s *step
+	if err == nil {
+		s, err = pl.add(r, depth+1)
+	}
+	if err == nil || !optional || pl.needs > MaxLookedUp {
+		return s, err
+	}
+	for _, s := range pl.order[before:] {
+		delete(pl.at, place{s.r.p, s.r.index})
+	}
+	pl.order = pl.order[:before]
+	return nil, nil
+}
+
+func (pl *plan) tooMany() error {
+	return fmt.Errorf("%w: more than %d needs are looked up for one resource", ErrDamaged, MaxLookedUp)
 }
 
 // enter takes a share in a resource whose needs are entered: it loads it, or waits for who does. The share is taken even if there is an error.

@@ -36,7 +36,7 @@ enum {
     KILN_UNPACKING,   /* decompression failed, or gave another size */
     KILN_ROOM,        /* the memory that was handed over is too small */
     KILN_MISSING,     /* a resource that another one requires is in no mounted parcel */
-    KILN_CIRCLE,      /* needs go round in a circle, or a chain of them is longer than 1000 */
+    KILN_CIRCLE,      /* needs go round in a circle, a chain of them is longer than 1000, or there are more than a million of them */
     KILN_FILE         /* the file cannot be opened or mapped */
 };
 
@@ -151,17 +151,18 @@ KILN_API int kiln_digest(const kiln_parcel *parcel, uint8_t digest[32]);
 
 /* The order in which to load, see kiln_order_add. */
 typedef struct kiln_order {
-    uint32_t *ids; /* count of them: each after all that it requires */
+    uint32_t *ids; /* count of them: each after all that it needs */
     size_t count;
     size_t room;
+    size_t looked; /* needs that the last call looked up */
 } kiln_order;
 
 /* kiln_order_begin takes memory of the caller, 16 bytes for each resource that may be loaded, and empties the list. */
 KILN_API void kiln_order_begin(kiln_order *order, uint32_t *memory, size_t numbers);
 
 /*
- * kiln_order_add appends a resource and all it requires, as far as they are not in the list. With optional they are followed by what they would
- * use, where it is mounted and whole, and all that requires. After an error the list is as it was.
+ * kiln_order_add appends a resource after all that it requires, as far as that is not in the list; with optional also after what it would use, where
+ * that is mounted and can be loaded: "Load order" in docs/formats/parcel.md. After an error the list is as it was.
  */
 KILN_API int kiln_order_add(kiln_order *order, const kiln_parcel *parcel, uint32_t id, int optional);
 
@@ -265,6 +266,7 @@ static uint32_t kilni_murmur(const uint8_t *p, size_t n) {
 #define KILNI_RECORD 128u
 #define KILNI_PAGE 64u
 #define KILNI_CHAIN 1000
+#define KILNI_MAX_LOOKED (1u << 20)
 #define KILNI_MAX_NEEDS 65536u
 #define KILNI_MAX_NAME 4096u
 #define KILNI_MAX_SIGNATURE 4096u
@@ -760,8 +762,7 @@ KILN_API int kiln_digest(const kiln_parcel *p, uint8_t digest[32]) {
 
 /*
  * The memory of an order is room ids, and behind them a table of 3 * room entries with the same ids, each plus one, 0 where it is empty: with a third of
- * them in use a look-up takes 1.3 steps. Ids get there when all they require is there. So one that is under way is not known yet, and a circle of
- * needs is a chain without end: the bound on chains finds both.
+ * them in use a look-up takes 1.3 steps. Ids get there when all they need is there; those that are under way are the frames of the calls.
  */
 static uint32_t *kilni_place(const kiln_order *o, uint32_t id) {
     uint32_t *table = o->ids + o->room;
@@ -776,20 +777,46 @@ KILN_API void kiln_order_begin(kiln_order *o, uint32_t *memory, size_t numbers) 
     o->ids = memory;
     o->count = 0;
     o->room = numbers / 4;
+    o->looked = 0;
     if (o->room) memset(memory + o->room, 0, 3 * o->room * sizeof *memory);
 }
 
-static int kilni_visit(kiln_order *o, const kiln_parcel *p, uint32_t id, int depth) {
+typedef struct kilni_frame {
+    uint32_t id;
+    int depth;
+    const struct kilni_frame *below;
+} kilni_frame;
+
+/* kilni_forget takes the list back to its first count ids. The entry that came last is in nobody's way, so it may simply be emptied. */
+static void kilni_forget(kiln_order *o, size_t count) {
+    while (o->count > count) *kilni_place(o, o->ids[--o->count]) = 0;
+}
+
+static int kilni_visit(kiln_order *o, const kiln_parcel *p, uint32_t id, int optional, const kilni_frame *below) {
     kiln_resource r;
-    uint32_t i;
+    kilni_frame here;
+    const kilni_frame *f;
+    uint32_t i, all;
     int error = kiln_find(p, id, &r);
     if (error) return error;
-    if (depth > KILNI_CHAIN) return KILN_CIRCLE;
-    for (i = 0; i < r.required; i++) {
+    for (f = below; f; f = f->below) {
+        if (f->id == id) return KILN_CIRCLE;
+    }
+    here.id = id;
+    here.depth = below ? below->depth + 1 : 0;
+    here.below = below;
+    if (here.depth > KILNI_CHAIN) return KILN_CIRCLE;
+    all = r.required + (optional ? r.optional : 0);
+    o->looked += all;
+    if (o->looked > KILNI_MAX_LOOKED) return KILN_CIRCLE;
+    for (i = 0; i < all; i++) {
         uint32_t need = kiln_need(&r, i);
+        size_t before = o->count;
         if (kilni_known(o, need)) continue;
-        error = kilni_visit(o, p, need, depth + 1);
-        if (error) return error == KILN_NOT_FOUND ? KILN_MISSING : error;
+        error = kilni_visit(o, p, need, optional, &here);
+        if (!error) continue;
+        if (i < r.required || error == KILN_ROOM || o->looked > KILNI_MAX_LOOKED) return error == KILN_NOT_FOUND ? KILN_MISSING : error;
+        kilni_forget(o, before);
     }
     if (o->count == o->room) return KILN_ROOM;
     o->ids[o->count++] = id;
@@ -797,26 +824,11 @@ static int kilni_visit(kiln_order *o, const kiln_parcel *p, uint32_t id, int dep
     return KILN_OK;
 }
 
-/* kilni_forget takes the list back to its first count ids. The entry that came last is in nobody's way, so it may simply be emptied. */
-static void kilni_forget(kiln_order *o, size_t count) {
-    while (o->count > count) *kilni_place(o, o->ids[--o->count]) = 0;
-}
-
 KILN_API int kiln_order_add(kiln_order *o, const kiln_parcel *p, uint32_t id, int optional) {
-    size_t before = o->count, k;
-    int error = kilni_known(o, id) ? KILN_OK : kilni_visit(o, p, id, 0);
-    for (k = before; !error && optional && k < o->count; k++) {
-        kiln_resource r;
-        uint32_t i;
-        error = kiln_find(p, o->ids[k], &r);
-        for (i = 0; !error && i < r.optional; i++) {
-            size_t then = o->count;
-            uint32_t need = kiln_need(&r, r.required + i);
-            int missing = kilni_known(o, need) ? KILN_OK : kilni_visit(o, p, need, 0);
-            if (missing == KILN_ROOM) error = missing;
-            else if (missing) kilni_forget(o, then);
-        }
-    }
+    size_t before = o->count;
+    int error = KILN_OK;
+    o->looked = 0;
+    if (!kilni_known(o, id)) error = kilni_visit(o, p, id, optional, NULL);
     if (error) kilni_forget(o, before);
     return error;
 }

@@ -17,7 +17,7 @@ export class KilnError extends Error {
      * "not-parcel": the file is none, or both its headers are broken. "version": made for a newer reader. "damaged": something in it
      * contradicts something else, or a checksum is wrong. "compressed": there is no function to decompress with. "unpacking":
      * decompression failed. "missing": a resource that another one requires is in no mounted parcel. "circle": resources require each other in a circle,
-     * or in a chain longer than 1000. "fetch": the server did not answer as it must. "away": the bytes are not here, await load().
+     * or in a chain longer than 1000, or there are more than a million needs. "fetch": the server did not answer as it must. "away": the bytes are not here, await load().
      */
     this.code = code;
   }
@@ -26,7 +26,7 @@ export class KilnError extends Error {
 const damaged = (what) => new KilnError("damaged", `the parcel is damaged: ${what}`);
 
 const MAGIC = [0x89, 0x4b, 0x50, 0x52, 0x43, 0x0d, 0x0a, 0x1a];
-const SLOT = 512, PITCH = 4096, START = 8192, RECORD = 128, PAGE = 64, CHAIN = 1000;
+const SLOT = 512, PITCH = 4096, START = 8192, RECORD = 128, PAGE = 64, CHAIN = 1000, MAX_LOOKED = 2 ** 20;
 const MAX_COUNT = 2 ** 24, MAX_TYPES = 2 ** 16, MAX_NEEDS = 2 ** 16, MAX_COMPRESSED = 2 ** 28, MAX_NAME = 4096;
 const DIRECTORY = 0, IDS = 1, UUIDS = 2, NAMES_TABLE = 3, TYPES = 4, NAMES = 5, NEEDS = 6, DICTIONARY = 7, SIGNATURE = 8, SECTIONS = 9;
 const MOST = { [DICTIONARY]: 2 ** 20, [SIGNATURE]: 4096 };
@@ -572,33 +572,53 @@ export async function loadAll(resources) {
 }
 
 /**
- * loadOrder is a resource after all that it requires, as far as their ids are not in options.known, a Set which they come into. With options.optional those follow that
- * they would use, where they are mounted and whole. Nothing comes into the set if it throws.
+ * loadOrder is a resource after all that it requires, as far as their ids are not in options.known, a Set which they come into. With options.optional it comes also
+ * after what it would use, where that is mounted and can be loaded: "Load order" in docs/formats/parcel.md. Nothing comes into the set if it throws.
  */
 export function loadOrder(parcel, id, { known = new Set(), optional = false } = {}) {
-  const order = [], ids = new Set();
-  const visit = (at, depth) => {
-    if (known.has(at) || ids.has(at)) return;
+  const order = [], ids = new Set(), underWay = new Set();
+  let looked = 0;
+  // visit gives what is wrong, [code, message]: an attempt that fails is nothing to throw, which takes ten times as long.
+  const visit = (at) => {
+    if (known.has(at) || ids.has(at)) return undefined;
     const r = parcel.find(at);
-    if (!r) throw new KilnError("missing", `resource ${at} is in no mounted parcel`);
-    if (depth > CHAIN) throw new KilnError("circle", `resource ${at} is in a circle of needs, or at the end of too long a chain`);
-    for (const need of r.required) visit(need, depth + 1);
-    // Only now is it known: one that is under way is not, so a circle is a chain without end, and the bound on chains finds both.
+    if (!r) return ["missing", `resource ${at} is in no mounted parcel`];
+    if (underWay.has(at)) return ["circle", `resource ${at} is in a circle of needs`];
+    if (underWay.size > CHAIN) return ["circle", `resource ${at} is at the end of too long a chain of needs`];
+    looked += r.requiredCount + (optional ? r.optionalCount : 0);
+    if (looked > MAX_LOOKED) return ["circle", `resource ${at} is one of more than a million needs`];
+    underWay.add(at);
+    const wrong = visitNeeds(r);
+    underWay.delete(at);
+    if (wrong) return wrong;
     order.push(r);
     ids.add(at);
+    return undefined;
   };
-  visit(id, 0);
-  for (let k = 0; optional && k < order.length; k++) {
-    for (const need of order[k].optional) {
-      const before = order.length;
-      try {
-        visit(need, 0);
-      } catch (error) {
-        if (!(error instanceof KilnError)) throw error;
-        for (const r of order.splice(before)) ids.delete(r.id);
-      }
+  const visitNeeds = (r) => {
+    for (const need of r.required) {
+      const wrong = visit(need);
+      if (wrong) return wrong;
     }
-  }
+    for (const need of optional ? r.optional : []) {
+      const before = order.length, wrong = attempt(need);
+      if (wrong && looked > MAX_LOOKED) return wrong;
+      if (wrong) for (const taken of order.splice(before)) ids.delete(taken.id);
+    }
+    return undefined;
+  };
+  const attempt = (need) => {
+    const depth = underWay.size;
+    try {
+      return visit(need);
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
+      for (const at of Array.from(underWay).slice(depth)) underWay.delete(at);
+      return [error.code, error.message];
+    }
+  };
+  const wrong = visit(id);
+  if (wrong) throw new KilnError(...wrong);
   for (const at of ids) known.add(at);
   return order;
 }

@@ -2,7 +2,7 @@
  * Says what kiln.h makes of parcels, in the words of the conformance set.
  *
  *     check hash FILE...            BLAKE3 of each file
- *     check judge PARCEL QUERIES... the judgements, a line "== PARCEL" before each; QUERIES is a file with the lines "find ..." to answer
+ *     check judge PARCEL QUERIES... the judgements, a line "== PARCEL" before each; QUERIES is a file with the lines "find ..." and "load ..." to answer
  *     check all FILE...             calls everything on each file, whatever is in it, and says nothing
  *     check facts PARCEL            maps the file, and says what all other calls make of it
  *     check order PARCEL... -- ID... load order, each parcel over the one before; "?" before an id: with what is optional
@@ -108,6 +108,20 @@ static void say_resource(const kiln_parcel *p, uint32_t i, void *zstd) {
     free(bytes);
 }
 
+/* load_line says what loading a resource loads. */
+static void load_line(const kiln_parcel *p, uint32_t id) {
+    uint32_t *memory = (uint32_t *)calloc(4 * ((size_t)p->count + 1), 4);
+    kiln_order order;
+    size_t i;
+    if (!memory) die("load", "no memory");
+    kiln_order_begin(&order, memory, 4 * ((size_t)p->count + 1));
+    printf("load id=%u ", (unsigned)id);
+    if (kiln_order_add(&order, p, id, 1)) printf("error");
+    for (i = 0; i < order.count; i++) printf("%s%u", i ? "," : "", (unsigned)order.ids[i]);
+    printf("\n");
+    free(memory);
+}
+
 /* find answers one line of queries. */
 static void find(const kiln_parcel *p, char *line) {
     kiln_resource r;
@@ -115,6 +129,10 @@ static void find(const kiln_parcel *p, char *line) {
     unsigned id, sub, b[16], i;
     size_t n = strcspn(line, "\r\n");
     line[n] = 0;
+    if (sscanf(line, "load id=%u", &id) == 1) {
+        load_line(p, id);
+        return;
+    }
     if (sscanf(line, "find id=%u", &id) == 1) {
         error = kiln_find(p, id, &r);
     } else if (strncmp(line, "find uuid=", 10) == 0 && n > 42) {

@@ -33,7 +33,7 @@ func Conformance(folder, scratch string) ([]Case, error) {
 		}
 		var queries []string
 		for line := range strings.Lines(string(text)) {
-			if strings.HasPrefix(line, "find ") {
+			if strings.HasPrefix(line, "find ") || strings.HasPrefix(line, "load ") {
 				queries = append(queries, line[:strings.LastIndex(strings.TrimSpace(line), " ")])
 			}
 		}

@@ -14,14 +14,18 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// Parcel gives the judgement on a parcel: docs/formats/parcel.md, "Conformance". queries are lines like "find id=1"; of a sub id and a
-// name as they stand there.
+// Parcel gives the judgement on a parcel: docs/formats/parcel.md, "Conformance". queries are lines like "find id=1" and "load id=1".
 func Parcel(file []byte, queries []string) string {
 	p, err := kilnrt.OpenReaderAt(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		return "open error\n"
 	}
 	defer p.Close()
+	return Opened(p, queries)
+}
+
+// Opened gives the judgement on a parcel that could be opened.
+func Opened(p *kilnrt.Parcel, queries []string) string {
 	var b strings.Builder
 	b.WriteString("open ok\n")
 	if p.Check() == nil {
@@ -34,7 +38,7 @@ func Parcel(file []byte, queries []string) string {
 		resource(&b, p, i)
 	}
 	for _, q := range queries {
-		fmt.Fprintf(&b, "%s %s\n", q, find(p, q))
+		fmt.Fprintf(&b, "%s %s\n", q, answer(p, q))
 	}
 	return b.String()
 }
@@ -75,6 +79,29 @@ func resource(b *strings.Builder, p *kilnrt.Parcel, i int) {
 	b.WriteString("\n")
 }
 
+func answer(p *kilnrt.Parcel, query string) string {
+	var id uint32
+	if scanned(query, "load id=%d", &id) {
+		return order(p, id)
+	}
+	return find(p, query)
+}
+
+// order is the ids that loading one, with what is optional, loads.
+func order(p *kilnrt.Parcel, id uint32) string {
+	l := kilnrt.NewLibrary()
+	l.Mount(p)
+	rs, err := l.Order(id)
+	if err != nil {
+		return "error"
+	}
+	ids := make([]string, len(rs))
+	for i := range rs {
+		ids[i] = fmt.Sprint(rs[i].ID)
+	}
+	return strings.Join(ids, ",")
+}
+
 func find(p *kilnrt.Parcel, query string) string {
 	var r kilnrt.Resource
 	var err error
@@ -112,7 +139,7 @@ func Queries(file []byte) []string {
 	defer p.Close()
 	for i := range p.Len() {
 		if r, err := p.At(i); err == nil {
-			qs = append(qs, fmt.Sprintf("find id=%d", r.ID), fmt.Sprintf("find uuid=%x sub=%d", r.UUID, r.SubID), fmt.Sprintf("find name=%q", r.Name()))
+			qs = append(qs, fmt.Sprintf("find id=%d", r.ID), fmt.Sprintf("load id=%d", r.ID), fmt.Sprintf("find uuid=%x sub=%d", r.UUID, r.SubID), fmt.Sprintf("find name=%q", r.Name()))
 		}
 	}
 	return qs

@@ -20,12 +20,12 @@ type Order struct {
 	Want   string   // a line for each of them: " 2@0 1@0", the ids with the number of the layer
 }
 
-// Orders are the cases. What is wanted follows from "Needs" in docs/formats/parcel.md.
+// Orders are the cases. What is wanted follows from "Load order" in docs/formats/parcel.md.
 func Orders() []Order {
-	chain := func(n int) string {
+	chain := func(n int, mark string) string {
 		var b strings.Builder
 		for i := range n {
-			fmt.Fprintf(&b, "%d:%d ", i, i+1)
+			fmt.Fprintf(&b, "%d:%s%d ", i, mark, i+1)
 		}
 		return b.String() + fmt.Sprint(n)
 	}
@@ -41,12 +41,29 @@ func Orders() []Order {
 		{"a circle", []string{"1:2 2:3 3:1 4"}, "1 4", " error circle\n 4@0"},
 		{"itself", []string{"1:1"}, "1", " error circle"},
 		{"optional ones are asked for", []string{"1:2;3,9 2 3:4 4"}, "1 ?1 ?3", " 2@0 1@0\n\n 4@0 3@0"},
-		{"optional ones follow", []string{"1:2;3,9 2 3:4;5 4 5"}, "?1", " 2@0 1@0 4@0 3@0 5@0"},
-		{"optional ones in a circle", []string{"1:2 2:;3 3:1"}, "?1", " 2@0 1@0 3@0"},
-		{"an optional one that is not whole", []string{"1:;2,3 2:4,9 3 4"}, "?1 4", " 1@0 3@0\n 4@0"},
-		{"a chain of 1000", []string{chain(1000)}, "0", whole.String()},
-		{"a chain of 1001", []string{chain(1001)}, "0", " error circle"},
+		{"optional ones come before, too", []string{"1:2;3,9 2 3:4;5 4 5"}, "?1", " 2@0 4@0 5@0 3@0 1@0"},
+		{"optional ones after required ones", []string{"1:3;2 2 3"}, "?1", " 3@0 2@0 1@0"},
+		{"an optional one that requires what is under way", []string{"1:2 2:;3 3:1"}, "?1 ?3", " 2@0 1@0\n 3@0"},
+		{"an optional one that is under way", []string{"1:;2 2:;1"}, "?1", " 2@0 1@0"},
+		{"optional ones in a circle, begun elsewhere", []string{"1:;2 2:;1"}, "?2", " 1@0 2@0"},
+		{"an optional one that is not whole", []string{"1:;2,3 2:4,9 3 4"}, "?1 4", " 3@0 1@0\n 4@0"},
+		{"what a failed attempt led to comes by another way", []string{"1:;2,4 2:4,9 4:;5 5"}, "?1", " 5@0 4@0 1@0"},
+		{"a chain of 1000", []string{chain(1000, "")}, "0", whole.String()},
+		{"a chain of 1001", []string{chain(1001, "")}, "0", " error circle"},
+		{"an optional chain of 1001", []string{chain(1001, ";")}, "?0", whole.String()},
+		{"attempts without end", []string{attempts(18)}, "?1", " error circle"},
 	}
+}
+
+// attempts is a resource for each level up to n that would use two others, of which each requires one of the next level, and then
+// the first of all, which is under way: every attempt fails at its end, and each level doubles them.
+func attempts(n int) string {
+	var b strings.Builder
+	for i := range n {
+		x := 1 + 3*i
+		fmt.Fprintf(&b, "%d:;%d,%d %d:%d,1 %d:%d,1 ", x, x+1, x+2, x+1, x+3, x+2, x+3)
+	}
+	return b.String() + fmt.Sprint(1+3*n)
 }
 
 // Arguments writes the layers into a folder and gives what a reader's program is called with.

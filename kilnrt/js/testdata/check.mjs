@@ -1,7 +1,7 @@
 // Says what kiln.mjs makes of parcels, in the words of the conformance set.
 //
 //     node check.mjs hash FILE...                BLAKE3 of each file
-//     node check.mjs judge PARCEL QUERIES...     the judgements, a line "== PARCEL" before each; QUERIES is a file with the lines "find ..." to answer
+//     node check.mjs judge PARCEL QUERIES...     the judgements, a line "== PARCEL" before each; QUERIES is a file with the lines "find ..." and "load ..." to answer
 //     node check.mjs order PARCEL... -- ID...    load order, each parcel over the one before; "?" before an id: with what is optional
 //     node check.mjs url URL                     opens over HTTP and loads everything: how many resources and requests
 import { readFileSync } from "node:fs";
@@ -46,6 +46,13 @@ function resource(parcel, i) {
   return `${i} id=${r.id} sub=${r.sub} type=${r.type} name="${nameOf(r)}" size=${r.size} content=${hex(crc32(bytes))}${r.codec ? " zstd" : ""}${needs}`;
 }
 
+function answer(parcel, query) {
+  const load = /^load id=(\d+)$/.exec(query);
+  if (!load) return find(parcel, query);
+  const order = attempt(() => loadOrder(parcel, Number(load[1]), { optional: true }));
+  return `${query} ${order ? order.map((r) => r.id) : "error"}`;
+}
+
 function find(parcel, query) {
   const [, key, value, sub] = /^find (id|uuid|name)=(\S+|".*?")(?: sub=(\d+))?$/.exec(query);
   const look = { id: () => parcel.find(Number(value)), uuid: () => parcel.findUUID(value, Number(sub)), name: () => parcel.findName(JSON.parse(value)) };
@@ -58,7 +65,7 @@ function judge(file, queries) {
   if (!parcel) return ["open error"];
   const lines = ["open ok", attempt(() => (parcel.check(), true)) ? "check ok" : "check error", `count ${parcel.count}`];
   for (let i = 0; i < parcel.count; i++) lines.push(resource(parcel, i));
-  return [...lines, ...queries.map((q) => find(parcel, q))];
+  return [...lines, ...queries.map((q) => answer(parcel, q))];
 }
 
 function order(args) {
