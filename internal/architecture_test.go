@@ -48,7 +48,7 @@ var allowed = map[string]string{
 	"internal/state":     "internal/digest internal/engine internal/source",
 	"internal/contentdb": "internal/diag internal/digest processor zombiezen-sqlite",
 	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/engine " +
-		"internal/project internal/script internal/settings internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
+		"internal/project internal/script internal/settings internal/ship internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
 	"internal/session": "internal/build internal/diag internal/digest internal/engine",
 	"internal/command": "internal/diag internal/digest internal/seal processor doublestar x/sys",
 
@@ -99,8 +99,10 @@ var allowed = map[string]string{
 	"internal/impact":   "internal/asset internal/build internal/engine internal/project doublestar uuid",
 	"internal/codegen":  "x/text",
 	"internal/ids":      "internal/asset internal/diag uuid",
+	"internal/manifest": "internal/digest uuid",
+	"internal/ship":     "internal/codegen internal/diag internal/digest internal/ids internal/manifest internal/parcel internal/project kilnrt processor uuid",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/diag internal/digest internal/doctor internal/engine internal/golden " +
-		"internal/header internal/ids internal/impact internal/parcel internal/pixel internal/project internal/settings internal/setup internal/skeleton internal/source internal/texture kilnrt processor cobra pflag uuid x/sys x/term x/text",
+		"internal/header internal/ids internal/impact internal/parcel internal/pixel internal/project internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

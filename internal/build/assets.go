@@ -193,15 +193,20 @@ func match(set *asset.Table, prefixes []string, pattern string) ([]*asset.Asset,
 	if !doublestar.ValidatePattern(pattern) {
 		return nil, fmt.Errorf("bad pattern %q", pattern)
 	}
-	folder := strings.TrimSuffix(pattern, "/") + "/"
 	var found []*asset.Asset
 	for i := range set.Assets {
-		a := &set.Assets[i]
-		if strings.HasPrefix(a.ID, folder) || doublestar.MatchUnvalidated(pattern, a.ID) || doublestar.MatchUnvalidated(pattern, strings.TrimSuffix(a.ID, "/")) {
+		if a := &set.Assets[i]; below(pattern, a.ID) {
 			found = append(found, a)
 		}
 	}
 	return found, nil
+}
+
+// below tells whether an id is below a folder, or matches a glob, that is valid.
+func below(pattern, id string) bool {
+	folder := strings.TrimSuffix(pattern, "/")
+	return strings.HasPrefix(id, folder) && strings.HasPrefix(id[len(folder):], "/") ||
+		doublestar.MatchUnvalidated(pattern, id) || doublestar.MatchUnvalidated(pattern, strings.TrimSuffix(id, "/"))
 }
 
 // find finds the asset that a name means: its id, its path, or a folder's path without the slash.

@@ -33,6 +33,8 @@ type Request struct {
 	Detect    Detect
 	Changed   []string // with ByList: files and folders, as source.ParseList gives them
 	From      string   // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
+	Locked    bool     // kiln.ids may not change
+	Compact   bool     // leave no waste in parcels
 	LastGood  bool     // leave the last good products of assets that fail in place
 	Shuffle   uint64   // not 0: take the jobs in another order, by this seed
 	Reporter  Reporter
@@ -109,10 +111,12 @@ type session struct {
 	parts    map[*task][]*task             // by the asset's own job
 	number   uint64
 	stopped  bool
-	killed   bool            // the build before did not come to its end, or left something lying about
-	untidy   bool            // something lies about that could not be removed
-	hashes   []digest.Hash   // of prev.Sources as they were: a build goes on with that table if no file changed
-	unplaced map[*task]bool  // tasks whose outputs could not be written
+	killed   bool           // the build before did not come to its end, or left something lying about
+	untidy   bool           // something lies about that could not be removed
+	hashes   []digest.Hash  // of prev.Sources as they were: a build goes on with that table if no file changed
+	unplaced map[*task]bool // tasks whose outputs could not be written
+	clashed  map[*task]bool // tasks that want an output which another one wants too
+	goods    goods
 	known    map[string]bool // files in the output tree that Kiln put there
 }
 
@@ -216,6 +220,9 @@ func (s *session) signature() digest.Hash {
 	if s.req.LastGood {
 		b.Str("on-error", "last-good")
 	}
+	if s.req.Locked {
+		b.Str("ids", "locked")
+	}
 	return b.Sum()
 }
 
@@ -247,7 +254,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 // rules and processors.
 func (s *session) goesOn() bool {
 	prev := s.prev
-	return !s.killed && prev != nil && prev.Whole && prev.Mirrored == prev.Build && !s.req.Force && s.whole() && prev.Signature == s.signature()
+	return !s.killed && prev != nil && prev.Whole && prev.Mirrored == prev.Build && !s.req.Force && !s.req.Compact && s.whole() && prev.Signature == s.signature()
 }
 
 // outputsSame tells whether all outputs are as the build before left them.
@@ -270,7 +277,7 @@ func (s *session) worldSame() bool {
 			return false
 		}
 	}
-	return contentdb.Intact(s.p.DatabasePath(), s.prev.Journal)
+	return s.shippedSame() && contentdb.Intact(s.p.DatabasePath(), s.prev.Journal)
 }
 
 func (s *session) compareOutputs() map[string]source.Presence {

@@ -39,6 +39,11 @@ func (s *session) finish() *Report {
 	}
 	s.removeStale(wishes)
 	s.placeAll(wishes)
+	s.clashed = make(map[*task]bool, len(clashes))
+	for t := range clashes {
+		s.clashed[t] = true
+	}
+	s.ship()
 	s.count(r)
 	for _, res := range s.results {
 		t := s.w.byKey[res.Task.Key]
@@ -453,7 +458,7 @@ func (s *session) sortMessages(said []spoken) diag.List {
 // save writes snapshot and database.
 func (s *session) save(r *Report) error {
 	next := &state.Image{Head: s.head(r), Sources: s.w.table}
-	next.Whole = s.complete() && !r.Stopped && !s.w.unsettled && len(s.unplaced) == 0 && !s.passing()
+	next.Whole = s.complete() && !r.Stopped && !s.w.unsettled && len(s.unplaced) == 0 && !s.goods.again && !s.passing()
 	next.Plain = s.plain()
 	s.saveOutputs(next)
 	for _, name := range slices.Sorted(maps.Keys(s.w.tools)) {
@@ -489,6 +494,7 @@ func (s *session) head(r *Report) state.Head {
 	if s.prev != nil {
 		h.Mirrored = s.prev.Mirrored
 	}
+	h.Shipped = s.goods.files
 	h.Messages = encodeMessages(slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code == diag.StateDamaged }))
 	return h
 }

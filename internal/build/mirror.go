@@ -138,23 +138,11 @@ func (s *session) mirrorFiles(b *contentdb.Build) {
 	b.PutFiles(files)
 }
 
-// mirrorParcels hands in what the project file says belongs in which parcel, so that what is in none can be asked for. What these
-// products refer to comes along by its references.
+// mirrorParcels hands in the parcels, if this build looked at them.
 func (s *session) mirrorParcels(b *contentdb.Build) {
-	var parcels []contentdb.Parcel
-	for _, declared := range s.p.Parcels {
-		for _, platform := range s.p.PlatformNames() {
-			p := contentdb.Parcel{Name: declared.Name, Platform: platform}
-			for _, pattern := range declared.Assets {
-				found, _ := match(s.w.assets, nil, pattern.Text) // a bad glob is told of when the project is read
-				for _, a := range found {
-					p.Products = append(p.Products, contentdb.ParcelProduct{AssetID: a.ID})
-				}
-			}
-			parcels = append(parcels, p)
-		}
+	if s.goods.looked {
+		b.PutParcels(parcelRecords(s.goods.parcels))
 	}
-	b.PutParcels(parcels)
 }
 
 // mirrorAssets hands in the assets with a job whose trace is another than in the build that the database knows of.
@@ -291,7 +279,11 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 func productRecord(platform string, p *engine.Product) contentdb.Product {
 	rec := contentdb.Product{SubID: p.SubID, Name: p.Name, Type: p.Type, File: p.File[len(platform)+1:], Size: p.Size, Hash: p.Hash}
 	for _, r := range p.References {
-		rec.References = append(rec.References, processor.Reference{UUID: uuid.UUID(r.UUID).String(), SubID: r.SubID, Required: r.Required})
+		rec.References = append(rec.References, referenceRecord(r))
 	}
 	return rec
+}
+
+func referenceRecord(r engine.Reference) processor.Reference {
+	return processor.Reference{UUID: uuid.UUID(r.UUID).String(), SubID: r.SubID, Required: r.Required}
 }

@@ -22,7 +22,8 @@ import (
 //	glob PATTERN     the names
 //	use ID           the content of all products of an asset
 //	list ID...       names, files and UUIDs of the products of assets
-//	ref ID           a reference to an asset, or "no ID"
+//	ref ID           a reference to an asset that is required, or "no ID"
+//	opt ID           one that is optional
 //	part NAME WORDS  a product of its own with the words
 //	env NAME         its value
 //	scratch          what is in the scratch folder, which then gets a file
@@ -66,8 +67,8 @@ func (s *script) Process(ctx context.Context, job processor.Job) error {
 	var refs []processor.Reference
 	for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		verb, rest, _ := strings.Cut(line, " ")
-		if verb == "ref" {
-			r, err := job.Reference(rest, "", true)
+		if verb == "ref" || verb == "opt" {
+			r, err := job.Reference(rest, "", verb == "ref")
 			if errors.Is(err, fs.ErrNotExist) {
 				fmt.Fprintf(&out, "no %s\n", rest)
 			} else if err != nil {

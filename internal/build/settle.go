@@ -28,6 +28,13 @@ type changed struct {
 	traces  map[engine.Key]*engine.Trace
 	gone    []engine.Key
 	left    map[int]bool // by number: tasks that are no more
+	both    []changedTask
+}
+
+// changedTask is a task whose trace is another one.
+type changedTask struct {
+	t        *task
+	was, now *engine.Trace // was is nil for a task that is new
 }
 
 // changes compares the traces that hold with those that held. It is false if some task was stopped, or failed in a way that may pass.
@@ -74,6 +81,7 @@ func (c *shortcut) changes() (*changed, bool) {
 		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: now})
 		ch.edges, ch.globs = addEdges(ch.edges, ch.globs, known, tr, n)
 		ch.assets = append(ch.assets, t.asset)
+		ch.both = append(ch.both, changedTask{t, was, tr})
 	}
 	if !c.leaveGone(ch, live) {
 		return nil, false
@@ -372,6 +380,7 @@ func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (j
 		}
 		return nil
 	}
+	b.TouchParcels(parcelRecords(c.goods.parcels))
 	slices.SortFunc(ch.assets, func(a, b *asset.Asset) int { return strings.Compare(a.ID, b.ID) })
 	for _, a := range slices.Compact(ch.assets) {
 		c.findParts(a, trace)

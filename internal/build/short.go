@@ -11,6 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/ship"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 )
@@ -117,7 +118,11 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 		return nil, nil
 	}
 	ch, ok := c.changes()
-	if !ok || !c.place(ch) {
+	if !ok {
+		return nil, nil
+	}
+	contents, ok := ch.contentsOnly()
+	if !ok && ship.Wanted(c.p.Project) || !c.place(ch) || !c.ship(contents) {
 		return nil, nil
 	}
 	r := c.report(ch)

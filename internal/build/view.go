@@ -206,6 +206,8 @@ func (p *Project) Clean(state bool) (int, error) {
 	}
 	s.readBefore()
 	n, err := s.removeOutputs()
+	more, serr := s.removeShipped()
+	n, err = n+more, errors.Join(err, serr)
 	if err != nil || !state {
 		return n, errors.Join(err, removeAll(p.snapshotPath()))
 	}

@@ -25,6 +25,8 @@ type buildFlags struct {
 	failFast bool
 	force    bool
 	dryRun   bool
+	locked   bool
+	compact  bool
 	noWait   bool
 }
 
@@ -33,7 +35,8 @@ func newBuildCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build [PATTERN...]",
 		Short: "Build what is out of date",
-		Long: `Build all assets that are out of date, or those that the patterns mean, and what these need.
+		Long: `Build all assets that are out of date, or those that the patterns mean, and what these need. A build of all of them
+brings resource ids, parcels and constants up to date as well.
 A pattern is an asset's id, a path, a folder (all below it) or a glob of ids.`,
 		GroupID: groupMake,
 		Example: `  kiln build                          everything
@@ -51,6 +54,8 @@ A pattern is an asset's id, a path, a folder (all below it) or a glob of ids.`,
 	fl.BoolVar(&f.failFast, "fail-fast", false, "start nothing more after the first failure")
 	fl.StringVar(&f.changed, "changed", "stat", "`HOW` to see that files changed: stat (size, times, inode), hash (content), or a list of paths: a file, or - for standard input")
 	fl.StringVar(&f.onError, "on-error", "fail", "`WHAT` becomes of an asset that fails: fail (it has no products) or last-good (the last good ones stay)")
+	fl.BoolVar(&f.locked, "locked", false, "fail if kiln.ids would change, instead of writing it")
+	fl.BoolVar(&f.compact, "compact", false, "leave no waste in parcels: they come out as if made anew")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
 	fl.StringVar(&f.trace, "trace", "", "write when which job ran to `FILE`, in Chrome's trace format")
 	fixed := func(words ...string) cobra.CompletionFunc {
@@ -137,7 +142,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	show := a.newProgress(p.Workers(a.workers))
 	r, err := p.Build(ctx, build.Request{
 		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force, FailFast: f.failFast, DryRun: f.dryRun,
-		Detect: detect, Changed: changed, From: from, LastGood: f.onError == "last-good", Reporter: reporters{show, trace},
+		Detect: detect, Changed: changed, From: from, Locked: f.locked, Compact: f.compact, LastGood: f.onError == "last-good", Reporter: reporters{show, trace},
 	})
 	show.stop()
 	if terr := trace.close(); err == nil {

@@ -1,20 +1,16 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/ids"
+	"github.com/kiln-pipeline/kiln/internal/ship"
 )
 
 // idsOptions are the flags of kiln ids.
@@ -59,21 +55,21 @@ func (a *app) assignIDs(ctx context.Context, o idsOptions) error {
 		}
 		defer p.Unlock()
 	}
-	before, text, err := readIDs(p.Dir, ids.FileName, o.repair)
+	before, err := ship.ReadNumbers(p.Dir, ids.FileName, o.repair)
 	if err != nil {
 		return err
 	}
 	var changes []ids.Change
-	file := before
+	file := before.File
 	if o.repair {
-		released, _, err := readIDs(p.Dir, ids.ReleasedName, false)
+		released, err := ship.ReadNumbers(p.Dir, ids.ReleasedName, false)
 		if err != nil {
 			return err
 		}
-		if file, changes, err = ids.Repair(before, released); err != nil {
+		if file, changes, err = ids.Repair(before.File, released.File); err != nil {
 			return err
 		}
-	} else if l := conflicts(before, text); len(l) > 0 {
+	} else if l := before.Contradictions(); len(l) > 0 {
 		return l
 	}
 	v, err := p.Look(ctx, nil, nil)
@@ -88,32 +84,7 @@ func (a *app) assignIDs(ctx context.Context, o idsOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.writeIDs(p, o, file, text, append(changes, more...))
-}
-
-// readIDs reads one of the two files; one that is not there is empty.
-func readIDs(dir, name string, merged bool) (*ids.File, []byte, error) {
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, diag.Errorf(diag.IDsSyntax, diag.Pos{File: name}, "cannot be read: %v", err).WithHint("check its permissions")
-	}
-	f, err := ids.Parse(name, text, merged)
-	return f, text, err
-}
-
-// conflicts are what a merge left, in words.
-func conflicts(f *ids.File, text []byte) diag.List {
-	var l diag.List
-	for _, c := range f.Conflicts() {
-		pos := diag.Pos{File: ids.FileName, Line: c.Second.Line, Column: 1}
-		m := diag.Errorf(diag.IDsConflict, pos, "%s has an id already: %d", c.Second.Name, c.First.ID)
-		if c.SameID {
-			m = diag.Errorf(diag.IDsConflict, pos, "%d is the id of two resources: %s and %s", c.Second.ID, c.First.Name, c.Second.Name)
-		}
-		m.WithSource(text, len([]rune(diag.SourceLine(text, c.Second.Line)))).WithHint("after a merge, run: kiln ids --repair")
-		l = append(l, m.WithNote("the first is at %s:%d", ids.FileName, c.First.Line))
-	}
-	return l
+	return a.writeIDs(p, o, before, file, append(changes, more...))
 }
 
 // resources are the project's products as they are known by their last builds, and the assets, by UUID, that failed on some platform.
@@ -147,25 +118,21 @@ func resources(v *build.View) (all []ids.Name, failed map[string]bool, err error
 }
 
 // writeIDs tells what changed, and writes the file, or with --locked fails if it would have to.
-func (a *app) writeIDs(p *build.Project, o idsOptions, f *ids.File, before []byte, changes []ids.Change) error {
+func (a *app) writeIDs(p *build.Project, o idsOptions, before ship.Numbers, f *ids.File, changes []ids.Change) error {
 	for _, c := range changes {
 		if err := a.tellID(c); err != nil {
 			return err
 		}
 	}
-	text := f.Format()
-	same := bytes.Equal(text, before) || len(before) == 0 && len(f.Entries) == 0
+	same := before.Same(f)
 	if !same && o.locked {
-		m := diag.Errorf(diag.IDsChange, diag.Pos{File: ids.FileName}, "the file is not what the project needs").WithHint("run `kiln ids`, and commit the file")
-		if err := a.tell(diag.List{m}); err != nil {
+		if err := a.tell(diag.List{ship.Stale(0)}); err != nil {
 			return err
 		}
 		return exitFailed
 	}
-	if !same {
-		if err := replace(filepath.Join(p.Dir, ids.FileName), text); err != nil {
-			return err
-		}
+	if err := before.Save(p.Dir, f); err != nil {
+		return err
 	}
 	if a.quiet || a.json {
 		return nil
@@ -205,18 +172,5 @@ func (a *app) tellID(c ids.Change) error {
 		text += fmt.Sprintf(", was %d", c.From)
 	}
 	_, err := fmt.Fprintln(a.out, text)
-	return err
-}
-
-// replace writes a file beside and renames it, so that it is whole or as it was.
-func replace(file string, text []byte) error {
-	tmp := file + ".tmp"
-	err := os.WriteFile(tmp, text, 0o666)
-	if err == nil {
-		err = os.Rename(tmp, file)
-	}
-	if err != nil {
-		os.Remove(tmp)
-	}
 	return err
 }

@@ -170,9 +170,9 @@ func tool() {
 		if err := os.WriteFile(args[0], nil, 0o666); err != nil {
 			die(err)
 		}
-		select {}
+		time.Sleep(time.Hour)
 	case "sleep":
-		select {}
+		time.Sleep(time.Hour)
 	case "loud":
 		fmt.Fprintln(os.Stderr, "deprecated: use louder")
 		check(os.WriteFile(args[0], nil, 0o666))

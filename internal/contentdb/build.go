@@ -97,6 +97,11 @@ func (b *Build) PutParcels(parcels []Parcel) {
 	b.ops <- func(w *writer) error { return w.putParcels(parcels) }
 }
 
+// TouchParcels hands in parcels that hold the same products as before, and other contents: their sizes and hashes.
+func (b *Build) TouchParcels(parcels []Parcel) {
+	b.ops <- func(w *writer) error { return w.touchParcels(parcels) }
+}
+
 // Finish writes what is left, and from then on readers see this build. If the file turns out to be
 // damaged, the error is ErrDamaged, and the DB is closed: Open it anew and hand in everything.
 // After any other error the file still tells of the build before.

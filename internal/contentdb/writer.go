@@ -437,6 +437,19 @@ func (w *writer) putParcels(parcels []Parcel) error {
 	return w.err
 }
 
+func (w *writer) touchParcels(parcels []Parcel) error {
+	st, err := w.conn.Prepare("UPDATE parcel SET size = ?, hash = ? WHERE name = ? AND platform = ?")
+	if err != nil {
+		return err
+	}
+	for i := range parcels {
+		p := &parcels[i]
+		row := insertion{st: st}
+		w.note(row.int(p.Size).hash(p.Hash).text(p.Name).int(w.platforms[p.Platform]).run())
+	}
+	return w.err
+}
+
 // finish writes the summary, tidies up, and makes the indexes if everything is new.
 func (w *writer) finish(number int64, s Summary) error {
 	if err := sqlitex.Execute(w.conn, "DELETE FROM diagnostic WHERE asset = 0", nil); err != nil {

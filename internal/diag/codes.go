@@ -224,4 +224,11 @@ const (
 const (
 	ParcelDamaged Code = "K1601" // no parcel, or not what its hashes say
 	PatchWrong    Code = "K1602" // damaged, or for another parcel
+	ParcelLacks   Code = "K1603" // it requires something that cannot be had
+	ParcelHeld    Code = "K1604" // it shares content with one that lacks something
+	ParcelBudget  Code = "K1605" // larger than it should be
+	ParcelWrite   Code = "K1606" // it could not be written
+
+	ConstantsWrong    Code = "K1610" // a template that does not work
+	ConstantsInTheWay Code = "K1611" // a file that Kiln did not write stands where they belong
 )

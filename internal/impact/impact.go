@@ -102,7 +102,7 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 		}
 	}
 	slices.Sort(r.Products)
-	r.Parcels = x.parcels(parcels, changed)
+	r.Parcels = x.parcels(parcels, changed, v.Named)
 	return r
 }
 
@@ -190,21 +190,25 @@ func touches(kind, subject string, f File) bool {
 }
 
 // parcels names those that hold an asset that changes: by a pattern, or because something in them requires it.
-func (x *index) parcels(all []project.Parcel, changed map[string]bool) []string {
+func (x *index) parcels(all []project.Parcel, changed map[string]bool, named func(string) func(string) bool) []string {
 	byUUID := map[string]string{}
 	for i := range x.table.Assets {
 		byUUID[x.table.Assets[i].UUID] = x.table.Assets[i].ID
 	}
 	var names []string
 	for i := range all {
-		if x.holds(&all[i], changed, byUUID) {
+		if x.holds(&all[i], changed, byUUID, named) {
 			names = append(names, all[i].Name)
 		}
 	}
 	return names
 }
 
-func (x *index) holds(p *project.Parcel, changed map[string]bool, byUUID map[string]string) bool {
+func (x *index) holds(p *project.Parcel, changed map[string]bool, byUUID map[string]string, named func(string) func(string) bool) bool {
+	var has []func(string) bool
+	for _, pattern := range p.Assets {
+		has = append(has, named(pattern.Text))
+	}
 	var todo []string
 	in := map[string]bool{}
 	add := func(id string) {
@@ -215,7 +219,7 @@ func (x *index) holds(p *project.Parcel, changed map[string]bool, byUUID map[str
 	}
 	for i := range x.table.Assets {
 		id := x.table.Assets[i].ID
-		if slices.ContainsFunc(p.Assets, func(pat project.Pattern) bool { return doublestar.MatchUnvalidated(pat.Text, id) }) {
+		if slices.ContainsFunc(has, func(names func(string) bool) bool { return names(id) }) {
 			add(id)
 		}
 	}

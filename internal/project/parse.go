@@ -26,11 +26,14 @@ func Parse(file string, data []byte) (*Project, diag.List) {
 		{name: "rules", take: func(e *settings.Entry) { p.Rules = d.rules(e, "") }},
 		{name: "processors", take: func(e *settings.Entry) { p.Processors = d.processors(e) }},
 		{name: "parcels", take: func(e *settings.Entry) { p.Parcels = d.parcels(e) }},
+		{name: "constants", take: func(e *settings.Entry) { p.Constants = d.constants(e) }},
 		{name: "build", take: func(e *settings.Entry) { p.Build = d.build(e) }},
 	})
 	if len(p.Platforms) == 0 {
 		p.Platforms = []Platform{{Name: "pc"}}
 	}
+	d.parcelsTogether(p)
+	d.constantsTogether(p)
 	return p, d.list()
 }
 
@@ -169,26 +172,6 @@ func (d *decoder) platform(e *settings.Entry) Platform {
 		}
 	}
 	return p
-}
-
-func (d *decoder) parcels(e *settings.Entry) []Parcel {
-	var list []Parcel
-	seen := names{}
-	d.tables(e, func(t *settings.Table) {
-		p := Parcel{Span: t.Span}
-		d.keys(t, "a parcel", []key{
-			{name: "name", missing: `name = "preload"`, take: func(e *settings.Entry) {
-				if s := d.str(e); s != "" && d.name(s, e.Value.Span, "parcel") && d.fresh(seen, s, e.Value.Span, "parcels") {
-					p.Name = s
-				}
-			}},
-			{name: "assets", missing: `assets = ["sprites/**"]`, take: func(e *settings.Entry) { p.Assets = d.patterns(e, `["sprites/**"]`) }},
-		})
-		if p.Name != "" {
-			list = append(list, p)
-		}
-	})
-	return list
 }
 
 func (d *decoder) build(e *settings.Entry) Build {

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/settings"
@@ -38,6 +39,7 @@ type Project struct {
 	// Processors of the project's own.
 	Processors []CustomProcessor
 	Parcels    []Parcel
+	Constants  []Constants
 	Build      Build
 }
 
@@ -73,9 +75,46 @@ func (p *Platform) Processor(name string) *settings.Table {
 
 // Parcel is a package of products to make.
 type Parcel struct {
-	Name   string
-	Assets []Pattern // globs of asset ids
-	Span   settings.Span
+	Name      string
+	Assets    []Pattern // globs of asset ids
+	Platforms []string  // none: all
+
+	SharedWith string // the parcel that takes what others of its sharers need too; "" for none
+	Split      bool   // what others that are split need too goes into parcels that are made for it
+
+	Budget     int64     // bytes that its file should not exceed; 0: any
+	WarnOnly   bool      // a parcel over its budget is no error
+	Stored     []Pattern // assets that are not compressed
+	Store      bool      // nothing is
+	Align      int       // of what is not compressed: a power of two from 16 to 4096
+	Dictionary string    // of the compression, a file relative to the project folder; "": none
+
+	Span, SharedSpan, DictionarySpan settings.Span
+}
+
+// On reports whether the parcel is made for a platform.
+func (p *Parcel) On(platform string) bool {
+	return len(p.Platforms) == 0 || slices.Contains(p.Platforms, platform)
+}
+
+// Parcel finds a parcel by its name, or gives nil.
+func (p *Project) Parcel(name string) *Parcel {
+	for i := range p.Parcels {
+		if p.Parcels[i].Name == name {
+			return &p.Parcels[i]
+		}
+	}
+	return nil
+}
+
+// Constants is a source file for the game's code, with a name for each resource.
+type Constants struct {
+	Language string
+	Package  string // of the language; "" is its default
+	Template string // a file relative to the project folder that replaces Kiln's own; "": none
+	File     string // where, relative to the project folder; "": in the output folder, by the language's custom
+
+	Span, LanguageSpan, TemplateSpan, FileSpan settings.Span
 }
 
 // Build is how this project likes to be built.

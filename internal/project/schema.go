@@ -42,10 +42,8 @@ func Schema(infos []processor.Info) []byte {
 		},
 		"rules":      listOf("#/$defs/rule"),
 		"processors": object{"type": "array", "items": customSchema()},
-		"parcels": object{"type": "array", "items": closed("Products that the game loads at once, with all that they need.", object{
-			"name":   object{"$ref": "#/$defs/name", "description": "The parcel's file name."},
-			"assets": object{"type": "array", "items": ref("glob"), "description": "Globs of asset ids."},
-		}, "name", "assets")},
+		"parcels":    object{"type": "array", "items": parcelSchema()},
+		"constants":  object{"type": "array", "items": constantsSchema()},
 		"build": closed("How the project is built.", object{
 			"workers": object{"type": "integer", "minimum": 1, "maximum": 1024, "description": "Jobs at once; without it, one a processor core."},
 			"memory":  object{"type": []string{"string", "integer"}, "description": `What running jobs may use together: "2GB", "512MiB".`},
@@ -60,6 +58,32 @@ func Schema(infos []processor.Info) []byte {
 		panic(err) // there is nothing in it that JSON does not have
 	}
 	return append(data, '\n')
+}
+
+func parcelSchema() object {
+	size := object{"type": []string{"string", "integer"}, "description": `Bytes that the parcel's file should not exceed: "64MB".`}
+	return closed("Products that the game loads at once, with all that they need.", object{
+		"name":        object{"$ref": "#/$defs/name", "description": "The parcel's file name."},
+		"assets":      object{"type": "array", "items": ref("glob"), "description": "Globs of asset ids."},
+		"platforms":   texts("Platforms that it is made for; without it, all."),
+		"shared_with": text("The parcel that takes what several of its sharers need."),
+		"split":       object{"type": "boolean", "description": "What several split parcels need goes into parcels made for it."},
+		"budget":      size,
+		"over_budget": object{"enum": []string{"fail", "warn"}, "description": "What it means if the parcel is over its budget."},
+		"compression": object{"enum": []string{"zstd", "none"}, "description": "How its resources are stored."},
+		"stored":      object{"type": "array", "items": ref("glob"), "description": "Globs of asset ids that are stored as they are."},
+		"align":       object{"enum": []int{16, 32, 64, 128, 256, 512, 1024, 2048, 4096}, "description": "Alignment in the file of what is stored as it is."},
+		"dictionary":  text("A Zstandard dictionary, relative to the project folder."),
+	}, "name", "assets")
+}
+
+func constantsSchema() object {
+	return closed("A source file for the game's code, with a name for each resource.", object{
+		"language": object{"enum": Languages},
+		"package":  text("Package, namespace or module."),
+		"template": text("A template of one's own, relative to the project folder."),
+		"file":     text("Where it is written, relative to the project folder; without it, in the output folder."),
+	}, "language")
 }
 
 func ref(name string) object { return object{"$ref": "#/$defs/" + name} }

@@ -16,7 +16,7 @@ import (
 )
 
 // SnapshotVersion is in the header of the snapshot; one of another version is not used.
-const SnapshotVersion = 2
+const SnapshotVersion = 3
 
 var snapshotMagic = []byte("KILN\x00snp")
 
@@ -41,6 +41,13 @@ type Variable struct {
 	Value digest.Hash // zero: not set
 }
 
+// Shipped is a file that was made of products, or that decides what these are, as it was after the build.
+type Shipped struct {
+	File string // relative to the project folder
+	Made bool
+	Stat source.Stat // zero: it is not there
+}
+
 // Totals of a build over the whole project.
 type Totals struct {
 	Assets, Jobs, Failed, Products int
@@ -59,7 +66,8 @@ type Head struct {
 	Log       Mark        // the trace log at the end of the build
 	Tools     []Tool
 	Variables []Variable
-	Messages  []byte // what there was to tell people, to be told again
+	Shipped   []Shipped // sorted by File
+	Messages  []byte    // what there was to tell people, to be told again
 	Totals    Totals
 }
 
@@ -287,6 +295,12 @@ func encodeHead(e *encoder, h *Head) {
 		e.str(h.Variables[i].Name)
 		e.hash(&h.Variables[i].Value)
 	}
+	e.uint(uint64(len(h.Shipped)))
+	for i := range h.Shipped {
+		e.str(h.Shipped[i].File)
+		e.bool(h.Shipped[i].Made)
+		encodeStat(e, &h.Shipped[i].Stat)
+	}
 	e.bytes(h.Messages)
 	e.uint(uint64(h.Totals.Assets))
 	e.uint(uint64(h.Totals.Jobs))
@@ -308,6 +322,12 @@ func decodeHead(d *decoder) Head {
 	h.Variables = make([]Variable, d.count(1+digest.Size))
 	for i := range h.Variables {
 		h.Variables[i] = Variable{d.str(), d.hash()}
+	}
+	h.Shipped = make([]Shipped, d.count(2+leastStat))
+	for i := range h.Shipped {
+		in := &h.Shipped[i]
+		in.File, in.Made = d.str(), d.bool()
+		decodeStat(d, &in.Stat)
 	}
 	h.Messages = d.bytes()
 	h.Totals = Totals{Assets: int(d.uint()), Jobs: int(d.uint()), Failed: int(d.uint()), Products: int(d.uint()), Bytes: d.int()}

@@ -1,0 +1,118 @@
+package build
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+const parcelProject = `
+-- kiln.toml --
+[project]
+name = "test"
+
+[platforms.pc]
+[platforms.web]
+
+[[parcels]]
+name        = "one"
+assets      = ["one/**"]
+shared_with = "common"
+
+[[parcels]]
+name        = "two"
+assets      = ["two/**"]
+shared_with = "common"
+compression = "none"
+align       = 64
+
+[[parcels]]
+name   = "common"
+assets = ["x3.s"]
+
+[[parcels]]
+name   = "left"
+assets = ["one/**"]
+split  = true
+
+[[parcels]]
+name      = "right"
+assets    = ["two/**", "x1.s"]
+split     = true
+stored    = ["x*.s"]
+platforms = ["pc"]
+
+[[constants]]
+language = "lua"
+-- assets/one/a.s --
+text a
+ref x1.s
+-- assets/two/a.s --
+text b
+ref x1.s
+opt x4.s
+-- assets/x1.s --
+text x1
+ref x2.s
+-- assets/x2.s --
+text x2
+-- assets/x3.s --
+text x3
+-- assets/x4.s --
+text x4
+`
+
+// TestParcels edits a project with parcels at random. After each step its parcels hold what those of a clean build do, whichever way the
+// build went; those that could not be packed are as they were.
+func TestParcels(t *testing.T) {
+	seeds, steps := 5, 50
+	if testing.Short() {
+		seeds, steps = 2, 25
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, parcelProject)
+			p.age()
+			rnd := rand.New(rand.NewPCG(uint64(seed), 5))
+			p.build()
+			for i := range steps {
+				p.editParcels(rnd, i)
+				p.build()
+				if t.Failed() {
+					t.Fatalf("step %d", i)
+				}
+			}
+			if p.shorts < steps/10 {
+				t.Errorf("%d of %d builds went the short way", p.shorts, p.builds)
+			}
+		})
+	}
+}
+
+// editParcels changes a content mostly, at times what refers to what.
+func (p *fixture) editParcels(rnd *rand.Rand, step int) {
+	names := []string{"one/a.s", "one/b.s", "two/a.s", "two/b.s", "x1.s", "x2.s", "x3.s", "x4.s", "y/new.s"}
+	name := "assets/" + names[rnd.IntN(len(names))]
+	old := p.read(name)
+	switch what := rnd.IntN(20); {
+	case what < 14 && old != "":
+		lines := strings.Split(strings.TrimSpace(old), "\n")
+		lines[0] = fmt.Sprint("text ", strings.Repeat(fmt.Sprint(step), rnd.IntN(30)))
+		p.write(name, strings.Join(lines, "\n")+"\n")
+	case what == 14 && old != "":
+		p.remove(name)
+	case what == 15:
+		p.write(name, "fail now\n")
+	default:
+		text := fmt.Sprintln("text", step)
+		for range rnd.IntN(4) {
+			text += []string{"ref ", "opt "}[rnd.IntN(2)] + names[rnd.IntN(len(names))] + "\n"
+		}
+		if rnd.IntN(3) == 0 {
+			text += "part more of it\n"
+		}
+		p.write(name, text)
+	}
+}

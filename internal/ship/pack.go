@@ -1,0 +1,289 @@
+package ship
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/manifest"
+	"github.com/kiln-pipeline/kiln/internal/parcel"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+// ResourceName is how a game finds a product by name: the asset's id, and for another than the main product # and its name.
+func ResourceName(asset, product string) string {
+	if product == "" {
+		return asset
+	}
+	return asset + "#" + product
+}
+
+// pack writes the parcels of a platform and the list of them.
+func (s *shipment) pack(pl *Platform, contents []manifest.Contents) {
+	declared := s.parcelsOn(pl.Name)
+	list := List{Version: 1, Platform: pl.Name, Parcels: []ListEntry{}}
+	for i := range contents {
+		c := &contents[i]
+		file := Folder(pl.Name) + "/" + c.Name + ".parcel"
+		of := declared[c.Of[0]]
+		if s.lacks(pl.Name, c) || !s.packOne(pl, c, of, file) {
+			if !s.keepParcel(pl, c.Name, file, &list) {
+				continue
+			}
+		} else if !s.add(pl, c, file, &list) {
+			continue
+		}
+		s.res.Made = append(s.res.Made, s.file(file))
+		if len(c.Of) == 1 {
+			s.weigh(pl.Name, of, list.Parcels[len(list.Parcels)-1].Bytes)
+		}
+	}
+	s.keepSplit(pl, contents, &list)
+	if len(declared) == 0 {
+		return
+	}
+	data, _ := json.MarshalIndent(list, "", "  ") // strings and numbers
+	if name := s.file(path.Join(Folder(pl.Name), ListName)); s.write(name, append(data, '\n')) {
+		s.res.Made = append(s.res.Made, name)
+	}
+}
+
+// keepSplit keeps what split parcels gave up to others before, if one of them stays as it is: it needs these as they were.
+func (s *shipment) keepSplit(pl *Platform, contents []manifest.Contents, list *List) {
+	held := slices.ContainsFunc(contents, func(c manifest.Contents) bool {
+		of := s.p.Parcel(c.Name)
+		return of != nil && of.Split && len(c.Lacks) > 0
+	})
+	if !held {
+		return
+	}
+	old, err := ReadList(filepath.Join(s.abs(s.file(Folder(pl.Name))), ListName))
+	if err != nil {
+		return
+	}
+	for _, e := range old.Parcels {
+		now := slices.ContainsFunc(contents, func(c manifest.Contents) bool { return c.Name == e.Name })
+		if file := Folder(pl.Name) + "/" + e.File; !now && strings.Contains(e.Name, "+") && s.keepParcel(pl, e.Name, file, list) {
+			s.res.Made = append(s.res.Made, s.file(file))
+		}
+	}
+}
+
+// lacks tells of a parcel that cannot be made.
+func (s *shipment) lacks(platform string, c *manifest.Contents) bool {
+	for _, l := range c.Lacks {
+		last := l.Assets[len(l.Assets)-1]
+		hint := "mend that asset, or take out what refers to it; the parcel of the last good build stays until then"
+		if l.Circle {
+			hint = "make one of these references optional: of things that require each other none can be loaded first"
+		}
+		s.fail(diag.Errorf(diag.ParcelLacks, diag.Pos{}, "parcel %s [%s] was not packed: %s %s", c.Name, platform, last, l.Why).WithNote("%s", l.String(c.Name)).WithHint("%s", hint))
+	}
+	if c.Held != "" {
+		s.fail(diag.Warningf(diag.ParcelHeld, diag.Pos{}, "parcel %s [%s] was left as it is, because it shares content with %s", c.Name, platform, c.Held))
+	}
+	return len(c.Lacks) > 0 || c.Held != ""
+}
+
+// packOne brings one parcel up to date.
+func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parcel, file string) bool {
+	abs := s.abs(s.file(file))
+	wrong := func(err error) bool {
+		s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "the parcel cannot be written: %s", strings.ReplaceAll(cause(err).Error(), filepath.Dir(abs)+string(filepath.Separator), "")).
+			WithHint("the one that is there stays; mend what it says, and build again"))
+		return false
+	}
+	o := parcel.Options{Workers: s.o.Workers}
+	if of.Dictionary != "" {
+		s.res.Read = append(s.res.Read, of.Dictionary)
+		var err error
+		if o.Dictionary, err = os.ReadFile(s.abs(of.Dictionary)); err != nil {
+			s.fail(of.DictionarySpan.Errorf(diag.BadValue, "the dictionary cannot be read: %v", cause(err)).WithHint("make one with: zstd --train"))
+			return false
+		}
+		if len(o.Dictionary) > kilnrt.MaxDictionary {
+			s.fail(of.DictionarySpan.Errorf(diag.BadValue, "the dictionary has %d bytes, more than %d", len(o.Dictionary), kilnrt.MaxDictionary).WithHint("make one with: zstd --train --maxdict=%d", kilnrt.MaxDictionary))
+			return false
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(abs), 0o777); err != nil {
+		return wrong(err)
+	}
+	if s.o.Trusted == nil || !s.o.Trusted(s.file(file)) {
+		if err := discardDamaged(abs); err != nil {
+			return wrong(err)
+		}
+	}
+	_, err := parcel.Update(abs, s.resources(pl, c, of), o)
+	if err == nil && s.o.Compact {
+		err = parcel.Compact(abs)
+	}
+	if err != nil {
+		return wrong(err)
+	}
+	return true
+}
+
+// discardDamaged removes a parcel that is not what its hashes say. Update goes by its index alone.
+func discardDamaged(abs string) error {
+	p, err := kilnrt.Open(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return os.Remove(abs)
+	}
+	err = parcel.Verify(p)
+	if p.Close(); err != nil {
+		return os.Remove(abs)
+	}
+	return nil
+}
+
+// resources are what a parcel is to hold.
+func (s *shipment) resources(pl *Platform, c *manifest.Contents, of *project.Parcel) []parcel.Resource {
+	stored := s.any(of.Stored)
+	numbers := s.numbersOn(pl)
+	rs := make([]parcel.Resource, len(c.Products))
+	for i, at := range c.Products {
+		a := &pl.Assets[at.Asset]
+		p := &a.Products[at.Product]
+		r := parcel.Resource{
+			ID: s.numbers[resource{a.UUID, p.Name}], UUID: parseUUID(a.UUID), SubID: p.SubID, Name: ResourceName(a.ID, p.Name), Type: p.Type,
+			Size: p.Size, Hash: p.Hash, Align: of.Align, Compress: !of.Store && !stored(a.ID), Open: s.open(p.Hash),
+		}
+		for _, ref := range p.References {
+			id, ok := numbers[productKey{parseUUID(ref.UUID), ref.SubID}]
+			if ok && id == r.ID {
+				continue
+			}
+			if ok && ref.Required {
+				r.Required = append(r.Required, id)
+			} else if ok {
+				r.Optional = append(r.Optional, id)
+			}
+		}
+		rs[i] = r
+	}
+	return rs
+}
+
+// productKey names a product as references do.
+type productKey struct {
+	uuid manifest.UUID
+	sub  uint32
+}
+
+// numbersOn are the resource ids of all products of a platform. What is not there has none, though it may have one elsewhere.
+func (s *shipment) numbersOn(pl *Platform) map[productKey]uint32 {
+	if s.on == pl.Name {
+		return s.byProduct
+	}
+	s.on, s.byProduct = pl.Name, map[productKey]uint32{}
+	for i := range pl.Assets {
+		a := &pl.Assets[i]
+		for k := range a.Products {
+			if id, ok := s.numbers[resource{a.UUID, a.Products[k].Name}]; ok {
+				s.byProduct[productKey{parseUUID(a.UUID), a.Products[k].SubID}] = id
+			}
+		}
+	}
+	return s.byProduct
+}
+
+// open opens a content, as often as it is asked to.
+func (s *shipment) open(h digest.Hash) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return s.o.Open(h) }
+}
+
+// add notes a parcel that is up to date.
+func (s *shipment) add(pl *Platform, c *manifest.Contents, file string, list *List) bool {
+	x := Parcel{Name: c.Name, Platform: pl.Name, File: file, Needs: c.Needs, Resources: len(c.Products)}
+	for _, at := range c.Products {
+		x.Products = append(x.Products, Place{pl.Assets[at.Asset].ID, pl.Assets[at.Asset].Products[at.Product].SubID})
+	}
+	return s.note(pl, x, list)
+}
+
+// keepParcel notes a parcel that could not be made: the one that is there, if there is one.
+func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool {
+	x := Parcel{Name: name, Platform: pl.Name, File: file}
+	if old, err := ReadList(filepath.Join(filepath.Dir(s.abs(s.file(file))), ListName)); err == nil {
+		for _, e := range old.Parcels {
+			if e.Name == name {
+				x.Needs = e.Needs
+			}
+		}
+	}
+	return s.note(pl, x, list)
+}
+
+// note adds a parcel that is there to what there is. If it is not known what it holds, it says so itself.
+func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
+	p, err := kilnrt.Open(s.abs(s.file(x.File)))
+	if err != nil {
+		return false
+	}
+	defer p.Close()
+	if x.Products == nil {
+		x.Products = holds(pl, p)
+	}
+	x.Resources, x.Size, x.Digest = p.Len(), p.Header().End, digest.Hash(p.Digest())
+	s.res.Parcels = append(s.res.Parcels, x)
+	needs := x.Needs
+	if needs == nil {
+		needs = []string{}
+	}
+	list.Parcels = append(list.Parcels, ListEntry{Name: x.Name, File: path.Base(x.File), Needs: needs, Resources: x.Resources, Bytes: x.Size, Digest: x.Digest.String()})
+	return true
+}
+
+// holds are the products of a platform that a parcel has.
+func holds(pl *Platform, p *kilnrt.Parcel) []Place {
+	ids := make(map[manifest.UUID]string, len(pl.Assets))
+	for i := range pl.Assets {
+		ids[parseUUID(pl.Assets[i].UUID)] = pl.Assets[i].ID
+	}
+	var list []Place
+	for i := range p.Len() {
+		if r, err := p.At(i); err == nil && ids[r.UUID] != "" {
+			list = append(list, Place{ids[r.UUID], r.SubID})
+		}
+	}
+	return list
+}
+
+// weigh holds a parcel to its budget.
+func (s *shipment) weigh(platform string, of *project.Parcel, size int64) {
+	if of.Budget == 0 || size <= of.Budget {
+		return
+	}
+	m := of.Span.Errorf(diag.ParcelBudget, "parcel %s [%s] has %s, over its budget of %s", of.Name, platform, bytesText(size), bytesText(of.Budget))
+	if of.WarnOnly {
+		m.Severity = diag.Warning
+	}
+	s.fail(m.WithHint("see what fills it: kiln parcel treemap %s", s.file(Folder(platform)+"/"+of.Name+".parcel")))
+}
+
+// bytesText writes a size for people.
+func bytesText(n int64) string {
+	for _, u := range []struct {
+		bytes float64
+		name  string
+	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "KB"}} {
+		if float64(n) >= u.bytes {
+			return fmt.Sprintf("%.3g %s", float64(n)/u.bytes, u.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,104 @@
+package ship
+
+import (
+	"encoding/json"
+	"io"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/parcel"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+// Change is a product that has another content than before, and is the same in all else.
+type Change struct {
+	Asset string // id
+	UUID  string
+	SubID uint32
+	Size  int64
+	Hash  digest.Hash
+}
+
+// Touch brings the parcels of a platform up to date after a change of nothing but contents. It gives the parcels that it changed, and is false if it
+// cannot: Update has to.
+func Touch(p *project.Project, platform string, changes []Change, o Options) ([]Parcel, bool) {
+	s := &shipment{p: p, o: o}
+	folder := filepath.Join(o.Output, filepath.FromSlash(Folder(platform)))
+	list, err := ReadList(filepath.Join(folder, ListName))
+	if err != nil {
+		return nil, false
+	}
+	var done []Parcel
+	for i := range list.Parcels {
+		e := &list.Parcels[i]
+		first, _, _ := strings.Cut(e.Name, "+") // of one that was made by splitting
+		of := p.Parcel(first)
+		if of == nil {
+			return nil, false
+		}
+		x := Parcel{Name: e.Name, Platform: platform, File: Folder(platform) + "/" + e.File, Needs: e.Needs}
+		changed, ok := s.touch(filepath.Join(folder, e.File), of, changes, &x)
+		if !ok || of.Name == e.Name && of.Budget > 0 && x.Size > of.Budget {
+			return nil, false
+		}
+		if changed {
+			e.Resources, e.Bytes, e.Digest = x.Resources, x.Size, x.Digest.String()
+			done = append(done, x)
+		}
+	}
+	if len(done) == 0 {
+		return nil, true
+	}
+	data, _ := json.MarshalIndent(list, "", "  ") // strings and numbers
+	ok := s.write(s.file(path.Join(Folder(platform), ListName)), append(data, '\n'))
+	return done, ok
+}
+
+// touch changes one parcel, if it has any of the products.
+func (s *shipment) touch(abs string, of *project.Parcel, changes []Change, x *Parcel) (changed, ok bool) {
+	p, err := kilnrt.Open(abs)
+	if err != nil {
+		return false, false
+	}
+	defer p.Close()
+	if len(p.Signature()) > 0 {
+		return false, false
+	}
+	has := map[productKey]*Change{}
+	for i := range changes {
+		key := productKey{parseUUID(changes[i].UUID), changes[i].SubID}
+		if _, err := p.ByUUID(key.uuid, key.sub); err == nil {
+			has[key] = &changes[i]
+		}
+	}
+	if len(has) > 0 {
+		rs, o, err := parcel.Resources(p)
+		if err != nil {
+			return false, false
+		}
+		o.Workers = s.o.Workers
+		stored := s.any(of.Stored)
+		for i := range rs {
+			if c := has[productKey{rs[i].UUID, rs[i].SubID}]; c != nil {
+				h := c.Hash
+				rs[i].Size, rs[i].Hash, rs[i].Align, rs[i].Compress = c.Size, h, of.Align, !of.Store && !stored(c.Asset)
+				rs[i].Open = func() (io.ReadCloser, error) { return s.o.Open(h) }
+			}
+		}
+		rep, err := parcel.Update(abs, rs, o)
+		if err != nil {
+			return false, false
+		}
+		changed = rep.How != parcel.Nothing
+	}
+	now, err := kilnrt.Open(abs)
+	if err != nil {
+		return false, false
+	}
+	defer now.Close()
+	x.Resources, x.Size, x.Digest = now.Len(), now.Header().End, digest.Hash(now.Digest())
+	return changed, true
+}
