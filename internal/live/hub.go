@@ -1,0 +1,353 @@
+package live
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/ids"
+)
+
+// Hub knows the content of all platforms, and the games that are connected. All methods may be called by many goroutines at once.
+type Hub struct {
+	project string
+	content Content
+	used    *Used
+
+	mu        sync.Mutex // guards all below, and what games have beyond their connection
+	epoch     string
+	platforms []*platform // in the order of the project file
+	numbers   *numbers
+	file      *ids.File
+	games     map[*game]bool
+	lastGame  int
+	saved     []savedAt
+	latencies []Latency
+	lines     []Line
+	watchers  map[chan struct{}]bool
+}
+
+// savedAt is when the files were saved from which a change of a platform came.
+type savedAt struct {
+	platform string
+	seq      uint64
+	at       time.Time
+}
+
+// Latency is how long it took from a saved file to the game that had swapped what came of it.
+type Latency struct {
+	Game     int // its number
+	Platform string
+	Took     time.Duration
+	At       time.Time // of the swap
+	Swapped  int       // resources
+}
+
+// Line is what a game logged, or what is noted about it.
+type Line struct {
+	At    time.Time
+	Game  int
+	Level string
+	Text  string
+}
+
+const (
+	keptLines     = 1000
+	keptLatencies = 200
+)
+
+// Options are what a hub is made of.
+type Options struct {
+	Project   string   // its name
+	Platforms []string // the first one is that of games that name none
+	Content   Content
+	IDs       *ids.File // kiln.ids; nil: there is none
+	Used      *Used     // where to keep what games loaded; nil: nowhere
+}
+
+// NewHub makes a hub without content: hand in all of it with a whole Update a platform.
+func NewHub(o Options) *Hub {
+	h := &Hub{project: o.Project, content: o.Content, used: o.Used, epoch: rand.Text(), file: o.IDs, games: map[*game]bool{}, watchers: map[chan struct{}]bool{}}
+	if h.file == nil {
+		h.file = &ids.File{}
+	}
+	for _, name := range o.Platforms {
+		h.platforms = append(h.platforms, newPlatform(name))
+	}
+	return h
+}
+
+// platform finds one by name; "" is the first. The caller holds the lock.
+func (h *Hub) platform(name string) *platform {
+	for _, p := range h.platforms {
+		if p.name == name || name == "" {
+			return p
+		}
+	}
+	return nil
+}
+
+// Update takes in what is different on some platforms, by name. Games are told in their own time.
+func (h *Hub) Update(updates map[string]*Update) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.number(updates); err != nil {
+		return err
+	}
+	for _, p := range h.platforms {
+		u := updates[p.name]
+		if u == nil || !p.update(u, h.numbers) {
+			continue
+		}
+		if !u.Saved.IsZero() {
+			h.saved = append(h.saved, savedAt{p.name, p.seq, u.Saved})
+			h.saved = h.saved[max(0, len(h.saved)-1000):]
+		}
+	}
+	h.wakeAll()
+	return nil
+}
+
+// number gives each resource of the updates its number.
+func (h *Hub) number(updates map[string]*Update) error {
+	var names []ids.Name
+	for _, u := range updates {
+		for i := range u.Assets {
+			for k := range u.Assets[i].Products {
+				pr := &u.Assets[i].Products[k]
+				if h.numbers == nil || !h.numbers.has(pr.Key) {
+					names = append(names, ids.Name{Asset: u.Assets[i].ID, UUID: pr.UUID, Product: pr.Name})
+				}
+			}
+		}
+	}
+	if h.numbers != nil {
+		h.numbers.add(names)
+		return nil
+	}
+	n, err := newNumbers(h.file, names)
+	h.numbers = n
+	return err
+}
+
+// SetIDs hands in a kiln.ids that may be another one than before. If it contradicts the numbers that games know, all resources
+// are numbered anew, and games told from the beginning.
+func (h *Hub) SetIDs(f *ids.File) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.file = f
+	if h.numbers == nil || h.numbers.agrees(f) {
+		return nil
+	}
+	var names []ids.Name
+	for _, p := range h.platforms {
+		for _, r := range p.resources {
+			names = append(names, ids.Name{Asset: r.asset, UUID: r.UUID, Product: r.Product.Name})
+		}
+	}
+	n, err := newNumbers(f, names)
+	if err != nil {
+		return err
+	}
+	h.numbers, h.epoch = n, rand.Text()
+	for i, p := range h.platforms {
+		h.platforms[i] = p.renumbered(n)
+	}
+	for g := range h.games {
+		g.start = true
+	}
+	h.wakeAll()
+	return nil
+}
+
+// wakeAll has games look for news. The caller holds the lock.
+func (h *Hub) wakeAll() {
+	for g := range h.games {
+		g.wake()
+	}
+	for c := range h.watchers {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Watch gives a channel that gets a value when something about games or content is different; several changes may be one value. Call stop
+// at the end.
+func (h *Hub) Watch() (news <-chan struct{}, stop func()) {
+	c := make(chan struct{}, 1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.watchers[c] = true
+	return c, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.watchers, c)
+	}
+}
+
+// Game is a connected game.
+type Game struct {
+	Number   int
+	Name     string // as it calls itself
+	Client   string // the library and its version
+	Platform string
+	Address  string
+	Since    time.Time
+	Parcels  []string
+	Behind   uint64     // changes that it was not told of yet
+	Applied  uint64     // seq that is in the game
+	Loaded   []Resource // what it really loaded, in that order
+	Refused  []Refusal  // of which it kept an older one
+}
+
+// Resource names one for people.
+type Resource struct {
+	ID   uint32
+	Name string
+	Kind string
+	Size int64
+}
+
+// Refusal is a resource that a game did not take.
+type Refusal struct {
+	Resource
+	Reason string
+}
+
+// Games lists the games that are connected, by number.
+func (h *Hub) Games() []Game {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []Game
+	for g := range h.games {
+		p := h.platform(g.platform)
+		v := Game{Number: g.number, Name: g.name, Client: g.client, Platform: p.name, Address: g.address, Since: g.since,
+			Parcels: g.parcels, Behind: p.seq - min(g.seq, p.seq), Applied: g.applied}
+		for _, id := range g.loaded {
+			v.Loaded = append(v.Loaded, p.describe(id))
+		}
+		for id, reason := range g.refused {
+			v.Refused = append(v.Refused, Refusal{p.describe(id), reason})
+		}
+		slices.SortFunc(v.Refused, func(a, b Refusal) int { return int(int64(a.ID) - int64(b.ID)) })
+		all = append(all, v)
+	}
+	slices.SortFunc(all, func(a, b Game) int { return a.Number - b.Number })
+	return all
+}
+
+func (p *platform) describe(id uint32) Resource {
+	r := p.byID[id]
+	if r == nil {
+		return Resource{ID: id, Name: fmt.Sprintf("%d, which is gone", id)}
+	}
+	return Resource{id, r.name(), r.Kind, r.Size}
+}
+
+// Lines gives what games logged lately, the oldest first.
+func (h *Hub) Lines() []Line {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.lines)
+}
+
+// Latencies gives what was measured lately, the oldest first.
+func (h *Hub) Latencies() []Latency {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.latencies)
+}
+
+// Reload tells a game to load resources again, or all that it has. It is an error if no such game is connected.
+func (h *Hub) Reload(number int, resources ...uint32) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for g := range h.games {
+		if g.number == number {
+			g.say(reload{Type: "reload", IDs: resources})
+			return nil
+		}
+	}
+	return fmt.Errorf("game %d is not connected", number)
+}
+
+// note keeps a line. The caller holds the lock.
+func (h *Hub) note(g *game, level, text string) {
+	h.lines = append(h.lines, Line{time.Now(), g.number, level, text})
+	if len(h.lines) > keptLines*5/4 {
+		h.lines = append([]Line(nil), h.lines[len(h.lines)-keptLines:]...)
+	}
+}
+
+// applied notes that a game has swapped all up to seq, and how long that took.
+func (h *Hub) applied(g *game, seq uint64, swapped int) {
+	from := g.applied
+	g.applied = seq
+	for _, s := range h.saved {
+		if s.platform == g.platform && s.seq > from && s.seq <= seq {
+			h.latencies = append(h.latencies, Latency{g.number, s.platform, time.Since(s.at), time.Now(), swapped})
+			h.latencies = h.latencies[max(0, len(h.latencies)-keptLatencies):]
+			return // of several that came at once the first was waited for longest
+		}
+	}
+}
+
+// want has the asset built that a game asked for, and gives the ids of its resources, or why there are none.
+func (h *Hub) want(ctx context.Context, g *game, m *fromGame) reply {
+	answer := reply{Type: "reply", Request: m.Request}
+	name := h.assetOf(g, m)
+	if name == "" {
+		answer.Reason = "there is no such resource, and nothing by which to find its asset: ask by name"
+		return answer
+	}
+	err := h.content.Want(ctx, g.platform, name)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.platform(g.platform)
+	a := p.assets[name]
+	switch {
+	case err != nil:
+		answer.Reason = err.Error()
+	case a == nil:
+		answer.Reason = fmt.Sprintf("%s has no products on %s", name, p.name)
+	case a.failure != nil:
+		answer.Reason = fmt.Sprintf("%s failed: %s", name, a.failure[0].Text)
+	}
+	if a != nil && err == nil {
+		for _, k := range a.keys {
+			if r := p.resources[k]; r != nil {
+				answer.IDs = append(answer.IDs, r.id)
+			}
+		}
+	}
+	return answer
+}
+
+// assetOf finds the asset that a request means.
+func (h *Hub) assetOf(g *game, m *fromGame) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.platform(g.platform)
+	var r *resource
+	switch {
+	case m.Asset != "":
+		return m.Asset
+	case m.ID != nil:
+		r = p.byID[*m.ID]
+	case m.UUID != "":
+		r = p.resources[Key{m.UUID, m.Sub}]
+	case m.Name != "":
+		if r = p.byName[m.Name]; r == nil {
+			return assetPart(m.Name)
+		}
+	}
+	if r == nil {
+		return ""
+	}
+	return r.asset
+}
