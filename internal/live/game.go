@@ -41,7 +41,7 @@ type game struct {
 	epoch    string
 	seq      uint64 // told up to here
 	start    bool   // told nothing, or nothing that is still of use
-	outbox   []any // that do not depend on seq; said after what does
+	outbox   []any  // that do not depend on seq; said after what does
 	requests int
 	applied  uint64
 	loaded   []uint32
@@ -173,6 +173,15 @@ func (g *game) leave() {
 	g.hub.wakeAll()
 }
 
+// Hangup ends the connections to all games. They may come back: it is for the end of the server, which does not know of them.
+func (h *Hub) Hangup() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for g := range h.games {
+		g.conn.CloseNow()
+	}
+}
+
 // wake makes the game look for something to say.
 func (g *game) wake() {
 	select {
@@ -280,13 +289,7 @@ func (g *game) newsOf(p *platform, n news) (say []any) {
 
 func (g *game) failed(p *platform, id string) failed {
 	a := p.assets[id]
-	f := failed{Type: "failed", Seq: p.seq, Asset: id, Messages: a.failure}
-	for _, k := range a.keys {
-		if r := p.resources[k]; r != nil {
-			f.Resources = append(f.Resources, r.id)
-		}
-	}
-	return f
+	return failed{Type: "failed", Seq: p.seq, Asset: id, Messages: a.failure.Messages, Resources: p.idsOf(a)}
 }
 
 // everything is what is said to a game that cannot go on from where it was.
@@ -329,12 +332,7 @@ func (g *game) page(rs []*resource) (lines []resourceLine, rest []*resource) {
 	p := h.platform(g.platform)
 	bytes := 0
 	for len(rs) > 0 && len(lines) < pageResources && bytes < pageBytes {
-		l := rs[0].line(func(k Key) (uint32, bool) {
-			if r := p.resources[k]; r != nil {
-				return r.id, true
-			}
-			return 0, false
-		})
+		l := rs[0].line(p)
 		lines, rs, bytes = append(lines, l), rs[1:], bytes+l.bytes()
 	}
 	return lines, rs

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -97,6 +98,11 @@ func (h *Hub) Update(updates map[string]*Update) error {
 	if err := h.number(updates); err != nil {
 		return err
 	}
+	for _, name := range slices.Sorted(maps.Keys(updates)) {
+		if name != "" && h.platform(name) == nil { // kiln.toml has one more
+			h.platforms = append(h.platforms, newPlatform(name))
+		}
+	}
 	for _, p := range h.platforms {
 		u := updates[p.name]
 		if u == nil || !p.update(u, h.numbers) {
@@ -115,12 +121,9 @@ func (h *Hub) Update(updates map[string]*Update) error {
 func (h *Hub) number(updates map[string]*Update) error {
 	var names []ids.Name
 	for _, u := range updates {
-		for i := range u.Assets {
-			for k := range u.Assets[i].Products {
-				pr := &u.Assets[i].Products[k]
-				if h.numbers == nil || !h.numbers.has(pr.Key) {
-					names = append(names, ids.Name{Asset: u.Assets[i].ID, UUID: pr.UUID, Product: pr.Name})
-				}
+		for i := range u.Products {
+			if pr := &u.Products[i]; h.numbers == nil || !h.numbers.has(pr.Key) {
+				names = append(names, ids.Name{Asset: pr.Asset, UUID: pr.UUID, Product: pr.Name})
 			}
 		}
 	}
@@ -145,7 +148,7 @@ func (h *Hub) SetIDs(f *ids.File) error {
 	var names []ids.Name
 	for _, p := range h.platforms {
 		for _, r := range p.resources {
-			names = append(names, ids.Name{Asset: r.asset, UUID: r.UUID, Product: r.Product.Name})
+			names = append(names, ids.Name{Asset: r.Asset, UUID: r.UUID, Product: r.Name})
 		}
 	}
 	n, err := newNumbers(f, names)
@@ -316,14 +319,9 @@ func (h *Hub) want(ctx context.Context, g *game, m *fromGame) reply {
 	case a == nil:
 		answer.Reason = fmt.Sprintf("%s has no products on %s", name, p.name)
 	case a.failure != nil:
-		answer.Reason = fmt.Sprintf("%s failed: %s", name, a.failure[0].Text)
-	}
-	if a != nil && err == nil {
-		for _, k := range a.keys {
-			if r := p.resources[k]; r != nil {
-				answer.IDs = append(answer.IDs, r.id)
-			}
-		}
+		answer.Reason = a.failure.words()
+	default:
+		answer.IDs = p.idsOf(a)
 	}
 	return answer
 }
@@ -349,5 +347,5 @@ func (h *Hub) assetOf(g *game, m *fromGame) string {
 	if r == nil {
 		return ""
 	}
-	return r.asset
+	return r.Asset
 }

@@ -6,7 +6,7 @@
 //   - A game never holds a build. For each one a number is kept, how far it has been told; when it can take something it gets all that came
 //     after, as it is by then.
 //   - Nothing that a game or a web page says is trusted: every number has a limit, and who asks is looked at before what is asked.
-//   - It knows no project: whoever builds hands in, asset by asset, what there is (Update), and answers two questions (Content).
+//   - It knows no project: whoever builds hands in what became different (Update), and answers two questions (Content).
 package live
 
 import (
@@ -46,39 +46,40 @@ type Ref struct {
 // Product is one product of an asset on a platform. Refs are in load order, as the processor gave them.
 type Product struct {
 	Key
-	Name string // of the product; "" is the main one
-	Kind string // its type, as "texture"
-	Hash digest.Hash
-	Size int64 // bytes
-	Refs []Ref
+	Asset string // its id
+	Name  string // of the product; "" is the main one
+	Kind  string // its type, as "texture"
+	Hash  digest.Hash
+	Size  int64 // bytes
+	Refs  []Ref
 }
 
-// Asset is what a platform has of an asset: its products that are in place, and why its last build failed, if it did.
-type Asset struct {
-	ID       string
-	Products []Product
-	Failure  diag.List // nil: it did not fail
+// Failure is an asset that fails. Messages may be none: all is said of one that it needs.
+type Failure struct {
+	Asset    string
+	Messages diag.List
 }
 
 // Update is what became different on a platform.
 type Update struct {
-	Assets []Asset   // each replaces all that was known of it
-	Gone   []string  // assets that the project no longer has
-	Whole  bool      // Assets are all there are
-	Saved  time.Time // when the first file was saved that this comes from; zero: unknown. For measuring only.
+	Products []Product // that are new or other than they were
+	Gone     []Key     // products that are no more
+	Failed   []Failure // assets that fail, and did not, or in another way
+	Mended   []string  // assets that fail no longer
+	Whole    bool      // Products and Failed are all there are
+	Saved    time.Time // when the first file was saved that this comes from; zero: unknown. For measuring only.
 }
 
 // resource is a product with a number; it is not changed once it is made.
 type resource struct {
 	Product
-	id    uint32
-	asset string
+	id uint32
 }
 
 // name is what a game finds it by.
 func (r *resource) name() string {
-	if r.Product.Name == "" {
-		return r.asset
+	if r.Name == "" {
+		return r.Asset
 	}
-	return r.asset + "#" + r.Product.Name
+	return r.Asset + "#" + r.Name
 }

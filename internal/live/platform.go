@@ -25,9 +25,10 @@ type platform struct {
 	forgotten uint64               // changes up to this one are no longer in the log
 }
 
+// asset is one that has resources, or fails.
 type asset struct {
-	keys    []Key
-	failure diag.List
+	keys    map[Key]bool
+	failure *Failure // nil: it does not fail
 }
 
 // change says that something about a resource is different since seq, or about whether an asset fails.
@@ -43,26 +44,30 @@ func newPlatform(name string) *platform {
 		byName: map[string]*resource{}, needers: map[Key]map[Key]bool{}}
 }
 
-// update takes in what is different, and tells whether anything was. Each key in it has a number.
+// update takes in what is different, and tells whether anything was. Each product in it has a number.
 func (p *platform) update(u *Update, n *numbers) bool {
 	p.seq++
 	before := len(p.log)
+	gone, mended := u.Gone, u.Mended
 	if u.Whole {
-		here := make(map[string]bool, len(u.Assets))
-		for i := range u.Assets {
-			here[u.Assets[i].ID] = true
-		}
-		for _, id := range slices.Sorted(maps.Keys(p.assets)) {
-			if !here[id] {
-				p.replace(&Asset{ID: id}, n)
-			}
+		gone, mended = p.missing(u)
+	}
+	for _, k := range gone {
+		if r := p.resources[k]; r != nil {
+			p.remove(r)
 		}
 	}
-	for _, id := range u.Gone {
-		p.replace(&Asset{ID: id}, n)
+	for i := range u.Products {
+		pr := &u.Products[i]
+		if old := p.resources[pr.Key]; old == nil || !same(&old.Product, pr) {
+			p.put(&resource{Product: *pr, id: n.of[pr.Key]})
+		}
 	}
-	for i := range u.Assets {
-		p.replace(&u.Assets[i], n)
+	for _, id := range mended {
+		p.fail(id, nil)
+	}
+	for i := range u.Failed {
+		p.fail(u.Failed[i].Asset, &u.Failed[i])
 	}
 	if len(p.log) == before {
 		p.seq--
@@ -75,39 +80,57 @@ func (p *platform) update(u *Update, n *numbers) bool {
 	return true
 }
 
-// replace makes an asset what a says. A resource that is the same stays the same.
-func (p *platform) replace(a *Asset, n *numbers) {
-	was := p.assets[a.ID]
-	if was == nil {
-		was = &asset{}
+// missing is what a whole update does not have.
+func (p *platform) missing(u *Update) (gone []Key, mended []string) {
+	here, fails := make(map[Key]bool, len(u.Products)), map[string]bool{}
+	for i := range u.Products {
+		here[u.Products[i].Key] = true
 	}
-	now := &asset{failure: a.Failure}
-	has := make(map[Key]bool, len(a.Products))
-	for i := range a.Products {
-		pr := &a.Products[i]
-		now.keys = append(now.keys, pr.Key)
-		has[pr.Key] = true
-		old := p.resources[pr.Key]
-		if old == nil || old.asset != a.ID || !same(&old.Product, pr) {
-			p.put(&resource{Product: *pr, id: n.of[pr.Key], asset: a.ID})
+	for _, f := range u.Failed {
+		fails[f.Asset] = true
+	}
+	for k := range p.resources {
+		if !here[k] {
+			gone = append(gone, k)
 		}
 	}
-	for _, k := range was.keys {
-		// What another asset has taken over, as by a rename with a pin, is its own now.
-		if r := p.resources[k]; r != nil && r.asset == a.ID && !has[k] {
-			p.remove(r)
+	for id, a := range p.assets {
+		if a.failure != nil && !fails[id] {
+			mended = append(mended, id)
 		}
 	}
-	if !slices.EqualFunc(was.failure, now.failure, sameMessage) {
-		p.log = append(p.log, change{seq: p.seq, asset: a.ID})
+	return gone, mended
+}
+
+// fail says why an asset fails, or with nil that it does not.
+func (p *platform) fail(id string, f *Failure) {
+	a := p.asset(id)
+	if (f == nil) != (a.failure == nil) || f != nil && !slices.EqualFunc(f.Messages, a.failure.Messages, sameMessage) {
+		p.log = append(p.log, change{seq: p.seq, asset: id})
 	}
-	if p.assets[a.ID] = now; len(now.keys) == 0 && now.failure == nil {
-		delete(p.assets, a.ID)
+	a.failure = f
+	p.drop(id)
+}
+
+// asset is the record of one, which is made if need be.
+func (p *platform) asset(id string) *asset {
+	a := p.assets[id]
+	if a == nil {
+		a = &asset{keys: map[Key]bool{}}
+		p.assets[id] = a
+	}
+	return a
+}
+
+// drop drops the record of an asset that there is nothing to say of any more.
+func (p *platform) drop(id string) {
+	if a := p.assets[id]; a != nil && a.failure == nil && len(a.keys) == 0 {
+		delete(p.assets, id)
 	}
 }
 
 func same(a, b *Product) bool {
-	return a.Name == b.Name && a.Kind == b.Kind && a.Hash == b.Hash && a.Size == b.Size && slices.Equal(a.Refs, b.Refs)
+	return a.Asset == b.Asset && a.Name == b.Name && a.Kind == b.Kind && a.Hash == b.Hash && a.Size == b.Size && slices.Equal(a.Refs, b.Refs)
 }
 
 func sameMessage(a, b *diag.Message) bool {
@@ -121,6 +144,7 @@ func (p *platform) put(r *resource) {
 		p.forget(old)
 	}
 	p.resources[r.Key], p.byID[r.id], p.byName[r.name()] = r, r, r
+	p.asset(r.Asset).keys[r.Key] = true
 	for _, ref := range r.Refs {
 		if p.needers[ref.Key] == nil {
 			p.needers[ref.Key] = map[Key]bool{}
@@ -144,6 +168,8 @@ func (p *platform) remove(r *resource) {
 
 // forget takes a resource out of all indexes.
 func (p *platform) forget(r *resource) {
+	delete(p.asset(r.Asset).keys, r.Key)
+	p.drop(r.Asset)
 	delete(p.resources, r.Key)
 	delete(p.byID, r.id)
 	if p.byName[r.name()] == r {
@@ -157,7 +183,7 @@ func (p *platform) forget(r *resource) {
 }
 
 func (p *platform) note(r *resource) {
-	p.log = append(p.log, change{seq: p.seq, key: r.Key, id: r.id, asset: r.asset})
+	p.log = append(p.log, change{seq: p.seq, key: r.Key, id: r.id, asset: r.Asset})
 }
 
 // news is what is different since some moment.
@@ -271,11 +297,34 @@ func (p *platform) everything() []*resource {
 // renumbered is the same content with other numbers, and without a history.
 func (p *platform) renumbered(n *numbers) *platform {
 	q := newPlatform(p.name)
-	q.seq, q.assets = p.seq+1, p.assets
+	q.seq = p.seq + 1
+	for id, a := range p.assets {
+		if a.failure != nil {
+			q.asset(id).failure = a.failure
+		}
+	}
 	q.forgotten = q.seq
 	for _, r := range p.everything() {
-		q.put(&resource{Product: r.Product, id: n.of[r.Key], asset: r.asset})
+		q.put(&resource{Product: r.Product, id: n.of[r.Key]})
 	}
 	q.log = nil
 	return q
+}
+
+// idsOf are the numbers of an asset's resources, ascending.
+func (p *platform) idsOf(a *asset) []uint32 {
+	var all []uint32
+	for k := range a.keys {
+		all = append(all, p.resources[k].id)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// words says a failure in one line.
+func (f *Failure) words() string {
+	if len(f.Messages) == 0 {
+		return f.Asset + " needs an asset that failed"
+	}
+	return f.Asset + " failed: " + f.Messages[0].Text
 }

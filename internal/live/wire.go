@@ -151,20 +151,20 @@ type (
 	}
 )
 
-// missingID stands for a required resource that does not exist: no resource has this number (kilnrt's are below it).
+// missingID stands for a resource that is needed and does not exist: no resource has this number (kilnrt's are below it).
 const missingID = 1<<32 - 1
 
 // line is a resource as games are told of it; what it needs goes by number.
-func (r *resource) line(numberOf func(Key) (uint32, bool)) resourceLine {
-	l := resourceLine{ID: r.id, UUID: r.UUID, Sub: r.Sub, Name: r.name(), Asset: r.asset, Kind: r.Kind, Hash: r.Hash.String(), Size: r.Size}
+func (r *resource) line(p *platform) resourceLine {
+	l := resourceLine{ID: r.id, UUID: r.UUID, Sub: r.Sub, Name: r.name(), Asset: r.Asset, Kind: r.Kind, Hash: r.Hash.String(), Size: r.Size}
 	for _, ref := range r.Refs {
-		id, ok := numberOf(ref.Key)
-		switch {
-		case ref.Required && ok:
+		id := uint32(missingID)
+		if need := p.resources[ref.Key]; need != nil {
+			id = need.id
+		}
+		if ref.Required {
 			l.Needs = append(l.Needs, id)
-		case ref.Required:
-			l.Needs = append(l.Needs, missingID)
-		case ok:
+		} else {
 			l.Uses = append(l.Uses, id)
 		}
 	}

@@ -1,0 +1,331 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+// Library is the content of a platform as a watcher has it, and what of it is loaded. All methods may be called by many goroutines at once, but
+// loaders run one at a time, and must not call the library.
+type Library struct {
+	options Options
+	http    *http.Client
+	ctx     context.Context
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
+
+	work sync.Mutex // held while something is loaded, swapped or released; taken before mu
+
+	mu        sync.Mutex // guards all below
+	loaders   map[string]Loader
+	table     *table // as the last Poll left it
+	news      *table // as the watcher told last
+	loaded    map[key]*entry
+	order     []key // of first loads
+	ordered   map[key]bool
+	incoming  *change             // from table to news: first arrived,
+	fetching  *change             // then fetching, then incoming
+	arrived   *change             // may be applied: all contents that it takes are in ready
+	ready     map[[32]byte][]byte // contents for the next Poll
+	epoch     string              // up to where the watcher told
+	seq       uint64
+	connected bool
+	first     chan struct{} // closed with the first list
+	refused   error
+	failures  map[string][]Message
+	out       outbox
+	requests  map[int64]chan *fromWatcher
+	asked     int64
+
+	outNews, stageNews chan struct{} // have a value when there may be something to do
+	changed            chan struct{} // closed, and made anew, when something is told
+}
+
+// entry is a resource that is loaded.
+type entry struct {
+	key   key
+	res   *Resource
+	refs  int
+	needs []*entry // nil for an optional one that is not there
+	value any
+}
+
+// Handle is a share in a loaded resource.
+type Handle struct {
+	l    *Library
+	e    *entry
+	once sync.Once
+}
+
+// Value is what the loader made, as of the last Poll.
+func (h *Handle) Value() any {
+	h.l.mu.Lock()
+	defer h.l.mu.Unlock()
+	return h.e.value
+}
+
+// Resource is what it was made of.
+func (h *Handle) Resource() Resource {
+	h.l.mu.Lock()
+	defer h.l.mu.Unlock()
+	return *h.e.res
+}
+
+// Release gives the share back. With the last one the resource is unloaded, and then what it alone needed. A second call does nothing.
+func (h *Handle) Release() {
+	h.once.Do(func() {
+		h.l.work.Lock()
+		gone := h.l.release(h.e)
+		h.l.work.Unlock()
+		unload(gone)
+	})
+}
+
+// Register says how resources of a type are loaded. The type "" stands for all that have no loader of their own.
+func (l *Library) Register(productType string, load Loader) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loaders[productType] = load
+}
+
+// Find looks a resource up by its id.
+func (l *Library) Find(id uint32) (Resource, error) {
+	return l.find(func(t *table) *Resource { return t.byID[id] })
+}
+
+// FindName looks a resource up by its name.
+func (l *Library) FindName(name string) (Resource, error) {
+	return l.find(func(t *table) *Resource { return t.byName[name] })
+}
+
+// FindUUID looks a resource up by the UUID of its asset and the sub id of the product.
+func (l *Library) FindUUID(uuid [16]byte, sub uint32) (Resource, error) {
+	return l.find(func(t *table) *Resource { return t.byKey[key{uuid, sub}] })
+}
+
+func (l *Library) find(look func(*table) *Resource) (Resource, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := look(l.table); r != nil {
+		return *r, nil
+	}
+	return Resource{}, kilnrt.ErrNotFound
+}
+
+// Len is the number of resources.
+func (l *Library) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.table.byID)
+}
+
+// Resources are all resources, by name.
+func (l *Library) Resources() []Resource {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.table.sorted()
+}
+
+// Failures are the assets that do not build, with what Kiln says about them.
+func (l *Library) Failures() map[string][]Message {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make(map[string][]Message, len(l.failures))
+	for id, m := range l.failures {
+		all[id] = m
+	}
+	return all
+}
+
+// Load loads a resource, and before it all that it needs.
+func (l *Library) Load(id uint32) (*Handle, error) {
+	return l.load(fmt.Sprint(id), "", func(t *table) *Resource { return t.byID[id] })
+}
+
+// LoadName loads a resource by its name. If there is none the watcher is asked to build the asset first.
+func (l *Library) LoadName(name string) (*Handle, error) {
+	return l.load(fmt.Sprintf("%q", name), name, func(t *table) *Resource { return t.byName[name] })
+}
+
+// LoadResource loads a resource that was found before.
+func (l *Library) LoadResource(r Resource) (*Handle, error) {
+	k := key{r.UUID, r.SubID}
+	return l.load(fmt.Sprintf("%q", r.name), r.name, func(t *table) *Resource { return t.byKey[k] })
+}
+
+// load loads what look finds. ask is the name to ask the watcher for where there is nothing; "" asks for nothing.
+func (l *Library) load(what, ask string, look func(*table) *Resource) (*Handle, error) {
+	h, err := l.loadFound(look)
+	if errors.Is(err, kilnrt.ErrNotFound) && ask != "" && l.latest(look) == nil {
+		if asked := l.ask(ask); asked != nil {
+			return nil, fmt.Errorf("resource %s: %w: %w", what, kilnrt.ErrNotFound, asked)
+		}
+		h, err = l.loadFound(look)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resource %s: %w", what, err)
+	}
+	return h, nil
+}
+
+// latest looks into what was told last, and so into what the next Poll will put in place.
+func (l *Library) latest(look func(*table) *Resource) *Resource {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return look(l.news)
+}
+
+// loadFound loads what is there now or, if there is no such thing or its content is gone already, what is about to come.
+func (l *Library) loadFound(look func(*table) *Resource) (*Handle, error) {
+	l.work.Lock()
+	defer l.work.Unlock()
+	for {
+		l.mu.Lock()
+		news := l.changed
+		l.mu.Unlock()
+		h, err := l.loadFrom(l.table, look)
+		if errors.Is(err, errGone) || errors.Is(err, kilnrt.ErrNotFound) {
+			h, err = l.loadFrom(l.news, look)
+		}
+		if !errors.Is(err, errGone) {
+			return h, err
+		}
+		select { // what replaced it is on its way
+		case <-news:
+		case <-l.ctx.Done():
+			return nil, ErrClosed
+		}
+	}
+}
+
+// loadFrom loads a resource and all that it needs, as a table has it.
+func (l *Library) loadFrom(t *table, look func(*table) *Resource) (*Handle, error) {
+	l.mu.Lock()
+	pl := newPlan(l, t, nil)
+	root, err := (*step)(nil), kilnrt.ErrNotFound
+	if r := look(t); r != nil {
+		root, err = pl.add(r, 0)
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if err := pl.loadFresh(); err != nil {
+		unload(pl.drop())
+		return nil, err
+	}
+	l.mu.Lock()
+	gone := pl.commit(root)
+	h := &Handle{l: l, e: root.entry}
+	l.mu.Unlock()
+	unload(gone)
+	return h, nil
+}
+
+// Swapped is what a Poll did to one resource.
+type Swapped struct {
+	Resource Resource
+	Kept     error // nil: it is the new one; else why it is still the old one
+}
+
+// Poll puts in place what has arrived: call it once a frame. It tells what it did, in load order; nothing most of the time, and then it takes 50 ns.
+func (l *Library) Poll() []Swapped {
+	l.mu.Lock()
+	if l.arrived == nil {
+		l.mu.Unlock()
+		return nil
+	}
+	l.mu.Unlock()
+	l.work.Lock()
+	swapped, gone := l.swap()
+	l.work.Unlock()
+	unload(gone)
+	return swapped
+}
+
+// swap applies the change that has arrived.
+func (l *Library) swap() ([]Swapped, []any) {
+	l.mu.Lock()
+	c, ready := l.arrived, l.ready
+	if c == nil {
+		l.mu.Unlock()
+		return nil, nil
+	}
+	l.arrived, l.ready = nil, map[[32]byte][]byte{}
+	c.apply(l.table)
+	pl := newPlan(l, l.table, c)
+	pl.ready = ready
+	pl.addLoaded()
+	l.mu.Unlock()
+
+	pl.run()
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	gone := pl.commit(nil)
+	done := applied{Type: "applied", Seq: c.seq}
+	var swapped []Swapped
+	for _, s := range pl.order {
+		if !s.touched {
+			continue
+		}
+		swapped = append(swapped, Swapped{*s.res, s.err})
+		if s.err == nil {
+			done.Swapped = append(done.Swapped, s.res.ID)
+		} else {
+			done.Refused = append(done.Refused, have{ID: s.res.ID, Hash: fmt.Sprintf("%x", s.res.Hash), Reason: s.err.Error()})
+		}
+	}
+	l.say(done)
+	return swapped, gone
+}
+
+// release gives a share back, and gives the values that nobody has a share in any more: a resource before what it needs. The caller holds work.
+func (l *Library) release(e *entry) (gone []any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.drop(e)
+}
+
+// drop is release with mu held.
+func (l *Library) drop(e *entry) (gone []any) {
+	for queue := []*entry{e}; len(queue) > 0; queue = queue[1:] {
+		e := queue[0]
+		if e == nil {
+			continue
+		}
+		if e.refs--; e.refs == 0 {
+			delete(l.loaded, e.key)
+			gone = append(gone, e.value)
+			queue = append(queue, e.needs...)
+		}
+	}
+	return gone
+}
+
+func unload(values []any) {
+	for _, v := range values {
+		if u, ok := v.(interface{ Unload() }); ok {
+			u.Unload()
+		}
+	}
+}
+
+// content is the content of a resource, as it was fetched before, or fetched now.
+func (l *Library) content(r *Resource) ([]byte, error) {
+	if r.content != nil {
+		return r.content, nil
+	}
+	l.mu.Lock()
+	b, ok := l.ready[r.Hash]
+	l.mu.Unlock()
+	if ok {
+		return b, nil
+	}
+	return l.fetch(r.Hash, r.Size)
+}

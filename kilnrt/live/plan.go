@@ -1,0 +1,277 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+// plan is what has to be done to resources, in load order, and what came of it. Until commit nothing that the game sees is different.
+type plan struct {
+	l     *Library
+	table *table
+	since *change // nil: nothing but what is not loaded is to be done
+	ready map[[32]byte][]byte
+	at    map[key]*step
+	order []*step
+}
+
+// step is one resource of a plan.
+type step struct {
+	res     *Resource
+	entry   *entry  // nil: it is not loaded yet
+	needs   []*step // nil where there is nothing
+	planned bool    // all that it needs is in the plan before it
+	content bool    // has to be loaded because of itself
+	touched bool    // has to be loaded, or told
+	made    bool    // value is new
+	value   any
+	err     error // it was touched, and stays as it was
+}
+
+func newPlan(l *Library, t *table, since *change) *plan {
+	return &plan{l: l, table: t, since: since, at: map[key]*step{}}
+}
+
+// addLoaded plans all that is loaded. What is gone stays as it is, for as long as the game holds it. The caller holds mu.
+func (pl *plan) addLoaded() {
+	entries := slices.SortedFunc(maps.Values(pl.l.loaded), func(a, b *entry) int { return cmp.Compare(a.res.ID, b.res.ID) })
+	for _, e := range entries {
+		if r := pl.table.byKey[e.key]; r != nil {
+			if s, err := pl.add(r, 0); err != nil {
+				s = &step{res: r, entry: e, touched: true, value: e.value, err: err}
+				pl.at[e.key] = s
+				pl.order = append(pl.order, s)
+			}
+		}
+	}
+}
+
+// add plans a resource after those it needs.
+func (pl *plan) add(r *Resource, depth int) (*step, error) {
+	k := key{r.UUID, r.SubID}
+	if s := pl.at[k]; s != nil {
+		if !s.planned && s.err == nil {
+			return nil, fmt.Errorf("%w: %q", kilnrt.ErrCycle, r.name)
+		}
+		return s, nil
+	}
+	if depth > kilnrt.MaxChain {
+		return nil, fmt.Errorf("%w: more than %d resources require each other one after the other", kilnrt.ErrCycle, kilnrt.MaxChain)
+	}
+	s := &step{res: r, entry: pl.l.loaded[k]}
+	pl.at[k] = s
+	for i, id := range r.needs {
+		n := pl.table.byID[id]
+		if n == nil && i < r.Required {
+			delete(pl.at, k)
+			return nil, fmt.Errorf("%q needs %w: %d", r.name, kilnrt.ErrNotFound, id)
+		}
+		var need *step
+		if n != nil {
+			var err error
+			if need, err = pl.add(n, depth+1); err != nil && i < r.Required {
+				delete(pl.at, k)
+				return nil, err
+			}
+		}
+		s.needs = append(s.needs, need)
+	}
+	pl.judge(s)
+	s.planned = true
+	pl.order = append(pl.order, s)
+	return s, nil
+}
+
+// judge decides whether something is to be done to a resource.
+func (pl *plan) judge(s *step) {
+	e := s.entry
+	if e == nil {
+		s.content, s.touched = true, true
+		return
+	}
+	s.value = e.value
+	if pl.since == nil {
+		return
+	}
+	other := e.res.Hash != s.res.Hash || e.res.kind != s.res.kind
+	told := pl.since.whole || pl.since.resources[s.res.ID] != nil // else it was refused before, and there is no reason to try again
+	s.content = other && told || pl.since.reloadAll || pl.since.reload[s.res.ID]
+	s.touched = s.content || len(s.needs) != len(e.needs)
+	for i := 0; !s.touched && i < len(s.needs); i++ {
+		n := s.needs[i]
+		s.touched = n != nil && n.touched || (n == nil) != (e.needs[i] == nil) || n != nil && n.entry != e.needs[i]
+	}
+	s.content = s.content || s.touched && other
+}
+
+// contents are the resources of which the contents will be wanted.
+func (pl *plan) contents() []*Resource {
+	var all []*Resource
+	for _, s := range pl.order {
+		if s.err != nil || !s.touched {
+			continue
+		}
+		if _, rebinds := s.value.(Rebinder); s.content || !rebinds {
+			all = append(all, s.res)
+		}
+	}
+	return all
+}
+
+// loadFresh loads what is not loaded, up to the first error.
+func (pl *plan) loadFresh() error {
+	for _, s := range pl.order {
+		if s.entry == nil {
+			if pl.load(s); s.err != nil {
+				return s.err
+			}
+		}
+	}
+	return nil
+}
+
+// run does all that is to be done. What cannot be loaded stays as it was.
+func (pl *plan) run() {
+	for _, s := range pl.order {
+		if s.err != nil || !s.touched {
+			continue
+		}
+		if !s.content && !slices.ContainsFunc(s.needs, func(n *step) bool { return n != nil && n.touched && n.err == nil }) && len(s.needs) == len(s.entry.needs) && pl.sameNeeds(s) {
+			s.touched = false // what it needs stayed as it was after all
+			continue
+		}
+		if r, ok := s.value.(Rebinder); ok && !s.content {
+			if needs, err := s.given(); err == nil && r.Rebind(needs) == nil {
+				continue
+			}
+		}
+		pl.load(s)
+	}
+}
+
+// sameNeeds tells whether what a resource needs is what it has.
+func (pl *plan) sameNeeds(s *step) bool {
+	for i, n := range s.needs {
+		if (n == nil) != (s.entry.needs[i] == nil) || n != nil && n.entry != s.entry.needs[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// given is what a loader gets of the resources that are needed.
+func (s *step) given() ([]kilnrt.Need, error) {
+	var out []kilnrt.Need
+	for i, n := range s.needs {
+		need := kilnrt.Need{ID: s.res.needs[i]}
+		switch {
+		case n != nil && (n.err == nil || n.entry != nil):
+			need.Value = n.value
+		case i < s.res.Required:
+			return nil, fmt.Errorf("%q, which it needs: %w", n.res.name, n.err)
+		}
+		out = append(out, need)
+	}
+	return out, nil
+}
+
+// load calls the loader of a resource.
+func (pl *plan) load(s *step) {
+	s.err = func() error {
+		needs, err := s.given()
+		if err != nil {
+			return err
+		}
+		pl.l.mu.Lock()
+		load := pl.l.loaders[s.res.kind]
+		if load == nil {
+			load = pl.l.loaders[""]
+		}
+		pl.l.mu.Unlock()
+		if load == nil {
+			return fmt.Errorf("%w: %q", kilnrt.ErrNoLoader, s.res.kind)
+		}
+		res := *s.res
+		content, err := pl.content(&res)
+		if err != nil {
+			return err
+		}
+		res.content = content
+		v, err := load(&Loading{Resource: res, Needs: needs, Old: s.value})
+		if err == nil {
+			s.value, s.made = v, true
+		}
+		return err
+	}()
+}
+
+func (pl *plan) content(r *Resource) ([]byte, error) {
+	if b, ok := pl.ready[r.Hash]; ok {
+		return b, nil
+	}
+	return pl.l.content(r)
+}
+
+// drop gives the values that were made for nothing.
+func (pl *plan) drop() []any {
+	var all []any
+	for _, s := range pl.order {
+		if s.made {
+			all = append([]any{s.value}, all...)
+		}
+	}
+	return all
+}
+
+// commit puts everything in its place, gives the caller a share in root, and gives the values that nobody has any more. The caller holds
+// mu and work.
+func (pl *plan) commit(root *step) (gone []any) {
+	var before, born []*entry
+	for _, s := range pl.order {
+		if s.err != nil {
+			continue
+		}
+		fresh := s.entry == nil
+		if fresh {
+			s.entry = &entry{key: key{s.res.UUID, s.res.SubID}}
+			pl.l.loaded[s.entry.key] = s.entry
+			pl.l.nowUsed(s.res, s.entry.key)
+			born = append(born, s.entry)
+		}
+		s.entry.res = s.res
+		if !s.touched {
+			continue
+		}
+		if !fresh && s.made {
+			gone = append(gone, s.entry.value)
+		}
+		s.entry.value = s.value
+		before = append(before, s.entry.needs...)
+		s.entry.needs = nil
+		for _, n := range s.needs {
+			var e *entry
+			if n != nil && n.entry != nil {
+				e = n.entry
+				e.refs++
+			}
+			s.entry.needs = append(s.entry.needs, e)
+		}
+	}
+	if root != nil {
+		root.entry.refs++
+	}
+	for _, e := range slices.Backward(born) {
+		if e.refs == 0 { // who needed it was refused
+			e.refs++
+			before = append(before, e)
+		}
+	}
+	for _, e := range before {
+		gone = append(gone, pl.l.drop(e)...)
+	}
+	return gone
+}

@@ -1,0 +1,94 @@
+package live
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// key is a resource's identity for good.
+type key struct {
+	uuid [16]byte
+	sub  uint32
+}
+
+// table is resources by all that they are found by.
+type table struct {
+	byID   map[uint32]*Resource
+	byKey  map[key]*Resource
+	byName map[string]*Resource
+}
+
+func newTable() *table {
+	return &table{byID: map[uint32]*Resource{}, byKey: map[key]*Resource{}, byName: map[string]*Resource{}}
+}
+
+func (t *table) put(r *Resource) {
+	t.remove(r.ID)
+	t.byID[r.ID], t.byKey[key{r.UUID, r.SubID}], t.byName[r.name] = r, r, r
+}
+
+func (t *table) remove(id uint32) {
+	r := t.byID[id]
+	if r == nil {
+		return
+	}
+	delete(t.byID, id)
+	if k := (key{r.UUID, r.SubID}); t.byKey[k] == r {
+		delete(t.byKey, k)
+	}
+	if t.byName[r.name] == r {
+		delete(t.byName, r.name)
+	}
+}
+
+// change is what has become of resources: nil is gone. In one with whole set, all that it does not have is gone.
+type change struct {
+	seq       uint64
+	whole     bool
+	resources map[uint32]*Resource
+	reload    map[uint32]bool // to be loaded again although they are the same
+	reloadAll bool
+}
+
+func newChange() *change {
+	return &change{resources: map[uint32]*Resource{}, reload: map[uint32]bool{}}
+}
+
+// then is both changes, one after the other; c may be nil. Neither is changed.
+func (c *change) then(d *change) *change {
+	if c == nil || d.whole {
+		return d
+	}
+	both := &change{seq: max(c.seq, d.seq), whole: c.whole, resources: maps.Clone(c.resources), reload: maps.Clone(c.reload), reloadAll: c.reloadAll || d.reloadAll}
+	maps.Copy(both.resources, d.resources)
+	maps.Copy(both.reload, d.reload)
+	return both
+}
+
+// apply makes a table as the change says, in place.
+func (c *change) apply(t *table) {
+	if c.whole {
+		*t = *newTable()
+	}
+	for id, r := range c.resources {
+		if r == nil {
+			t.remove(id)
+		}
+	}
+	for _, r := range c.resources {
+		if r != nil {
+			t.put(r)
+		}
+	}
+}
+
+// sorted is all resources by name.
+func (t *table) sorted() []Resource {
+	all := make([]Resource, 0, len(t.byID))
+	for _, r := range t.byID {
+		all = append(all, *r)
+	}
+	slices.SortFunc(all, func(a, b Resource) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.ID, b.ID)) })
+	return all
+}
