@@ -29,6 +29,7 @@ var allowed = map[string]string{
 
 	"kilnrt":                "compress",
 	"kilnrt/internal/judge": "internal/digest internal/parcel kilnrt",
+	"kilnrt/live":           "blake3 kilnrt websocket",
 
 	"processor":               "",
 	"processor/pack":          "internal/codec/atlas processor",
@@ -87,6 +88,7 @@ var allowed = map[string]string{
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",
 	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
 
+	"internal/live":     "internal/diag internal/digest internal/ids processor websocket",
 	"internal/parcel":   "compress internal/digest kilnrt x/sys",
 	"internal/seal":     "x/sys",
 	"internal/script":   "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor processor/pack starlark",
@@ -118,6 +120,7 @@ var modules = map[string]string{
 	"starlark":         "go.starlark.net",
 	"uuid":             "github.com/google/uuid",
 	"wazero":           "github.com/tetratelabs/wazero",
+	"websocket":        "github.com/coder/websocket",
 	"x/image":          "golang.org/x/image",
 	"x/sys":            "golang.org/x/sys",
 	"x/term":           "golang.org/x/term",

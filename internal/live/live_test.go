@@ -332,7 +332,10 @@ func TestResume(t *testing.T) {
 	if _, err := p.FindName("b"); err == nil || p.Len() != 3 || len(p.Failures()) != 0 {
 		t.Error(err, p.Len(), p.Failures())
 	}
-	until(t, "it tells anew what it loaded", func() bool { g := n.hub.Games(); return len(g) == 1 && len(g[0].Loaded) == 1 && g[0].Loaded[0].Name == "a" })
+	until(t, "it tells anew what it loaded", func() bool {
+		g := n.hub.Games()
+		return len(g) == 1 && len(g[0].Loaded) == 1 && g[0].Loaded[0].Name == "a"
+	})
 	p.Close()
 	srv.Close()
 }

@@ -215,9 +215,9 @@ func (l *Library) loadFrom(t *table, look func(*table) *Resource) (*Handle, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := pl.loadFresh(); err != nil {
+	if pl.loadFresh(); root.err != nil {
 		unload(pl.drop())
-		return nil, err
+		return nil, root.err
 	}
 	l.mu.Lock()
 	gone := pl.commit(root)

@@ -122,16 +122,13 @@ func (pl *plan) contents() []*Resource {
 	return all
 }
 
-// loadFresh loads what is not loaded, up to the first error.
-func (pl *plan) loadFresh() error {
+// loadFresh loads what is not loaded. What cannot be, fails those that require it; others do without.
+func (pl *plan) loadFresh() {
 	for _, s := range pl.order {
 		if s.entry == nil {
-			if pl.load(s); s.err != nil {
-				return s.err
-			}
+			pl.load(s)
 		}
 	}
-	return nil
 }
 
 // run does all that is to be done. What cannot be loaded stays as it was.
