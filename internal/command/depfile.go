@@ -157,12 +157,27 @@ func (p *proc) takeDepfile(r *reads, tools map[string]string, began time.Time) e
 	}
 	read, err := p.readDepfile(r.v)
 	switch {
+	case err != nil && p.config.Reads == Depfile:
+		return moment(errors.Join(err, r.see(nil))) // what it read is not known: another try may go well
 	case err != nil:
 		return err
 	case p.config.Reads == Depfile:
 		return p.recordDepfile(r, read, began)
 	}
 	return p.checkDepfile(r.v, read, tools)
+}
+
+// recordFailed records what a program that failed says that it read: its asset, and what is in the depfile, if it came to write one. That
+// need not be all, and so the failure is not kept: a mended include would not be noticed.
+func (p *proc) recordFailed(r *reads, began time.Time) error {
+	if p.config.Reads != Depfile {
+		return nil
+	}
+	read, err := p.readDepfile(r.v)
+	if err != nil {
+		return r.see(nil)
+	}
+	return p.recordDepfile(r, read, began)
 }
 
 // recordDepfile records what the program says that it read.

@@ -51,6 +51,9 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 		return err
 	}
 	if done.err != nil {
+		if err := p.recordFailed(r, done.began); err != nil {
+			return err
+		}
 		return p.failure(done.err, cmd, &out, v)
 	}
 	p.tellMemory(job, done.peak)
@@ -210,6 +213,9 @@ func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
 		hint = "run it by hand to see more; it may write only to {out} and below its current folder"
 		if p.config.Reads == Declared {
 			hint = fmt.Sprintf("run it by hand to see more; a file that it did not find has to be in `inputs` of the processor %q", p.config.Name)
+		}
+		if p.config.Reads == Depfile {
+			cause = ErrMoment // what it read besides is not known: see recordFailed
 		}
 		if signalled(exit) {
 			cause = ErrMoment

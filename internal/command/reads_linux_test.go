@@ -195,6 +195,23 @@ func TestDepfileIsRecorded(t *testing.T) {
 	}
 }
 
+// TestFailedDepfile: of a program that failed, what it read is not known to the end. Its asset is, and the failure does not last.
+func TestFailedDepfile(t *testing.T) {
+	for _, command := range [][]string{
+		{"fail", "{out}", "{dep}", "{in}"},              // ends with 1
+		{"dep", "{out}", "{dep}", "no depfile", "{in}"}, // ends well, and the depfile is none
+	} {
+		c, one := rooted(t, Depfile, []map[string]string{{"a/water.txt": "deep"}}, command...)
+		r := processortest.Run(t, mustNew(t, c), one)
+		if !errors.Is(r.Err, ErrMoment) {
+			t.Errorf("%v: it would be kept: %v", command, r.Err)
+		}
+		if d := cmp.Diff([]string{"tool helper", "file a/water.txt"}, ofSources(r.Observations, c.Roots)); d != "" {
+			t.Errorf("%v: %s", command, d)
+		}
+	}
+}
+
 // TestHostile: what a program does elsewhere than in its scratch folder fails, and it is told.
 func TestHostile(t *testing.T) {
 	if s := seal.Supported(); s.Writes < 3 || !s.Network {
