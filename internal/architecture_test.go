@@ -54,7 +54,8 @@ var allowed = map[string]string{
 	"internal/contentdb": "internal/diag internal/digest processor zombiezen-sqlite",
 	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/engine " +
 		"internal/project internal/script internal/settings internal/ship internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
-	"internal/session": "internal/build internal/diag internal/digest internal/engine",
+	"internal/session": "internal/build internal/diag internal/digest internal/engine internal/source internal/watch",
+	"internal/watch":   "internal/diag fsnotify x/sys",
 	"internal/command": "internal/diag internal/digest internal/seal processor doublestar x/sys",
 
 	"internal/codec/astc":           "internal/codec/block",
@@ -108,7 +109,7 @@ var allowed = map[string]string{
 	"internal/manifest": "internal/digest uuid",
 	"internal/ship":     "internal/codegen internal/diag internal/digest internal/ids internal/manifest internal/parcel internal/project kilnrt processor uuid",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/diag internal/digest internal/doctor internal/engine internal/golden " +
-		"internal/header internal/ids internal/impact internal/parcel internal/pixel internal/project internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture kilnrt processor cobra pflag uuid x/sys x/term x/text",
+		"internal/header internal/ids internal/impact internal/parcel internal/pixel internal/project internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.
@@ -117,6 +118,7 @@ var modules = map[string]string{
 	"cobra":            "github.com/spf13/cobra",
 	"compress":         "github.com/klauspost/compress",
 	"doublestar":       "github.com/bmatcuk/doublestar/v4",
+	"fsnotify":         "github.com/fsnotify/fsnotify",
 	"flock":            "github.com/gofrs/flock",
 	"go-toml":          "github.com/pelletier/go-toml/v2",
 	"jsonschema":       "github.com/santhosh-tekuri/jsonschema/v6",

@@ -31,12 +31,14 @@ type Request struct {
 	FailFast  bool
 	DryRun    bool // tell what would be done
 	Detect    Detect
-	Changed   []string // with ByList: files and folders, as source.ParseList gives them
+	Changed   []string // with ByList: files and folders, as source.ParseList gives them; with ByWatch: absolute paths
+	Outputs   []string // with ByWatch: files and folders of the output folder that may not be as they were, absolute
 	From      string   // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
 	Locked    bool     // kiln.ids may not change
 	Compact   bool     // leave no waste in parcels
 	LastGood  bool     // leave the last good products of assets that fail in place
 	Shuffle   uint64   // not 0: take the jobs in another order, by this seed
+	Outcomes  Outcomes // which to tell
 	Reporter  Reporter
 }
 
@@ -86,6 +88,7 @@ type Report struct {
 	Jobs     []JobReport // that ran, or would; all if the request was a dry run
 	Stopped  bool        // by the context or FailFast; what was finished is kept
 	Short    bool        // only what a few changed files reach was looked at
+	Outcomes []Outcome   // as wanted, in no order
 }
 
 // Failed tells whether anything went wrong: a job, or a source file that could not be taken in.
@@ -113,6 +116,7 @@ type session struct {
 	stopped  bool
 	killed   bool           // the build before did not come to its end, or left something lying about
 	untidy   bool           // something lies about that could not be removed
+	goneOn   bool           // prev, as it is in memory, is what the disk says at the end
 	hashes   []digest.Hash  // of prev.Sources as they were: a build goes on with that table if no file changed
 	unplaced map[*task]bool // tasks whose outputs could not be written
 	clashed  map[*task]bool // tasks that want an output which another one wants too
@@ -138,6 +142,9 @@ func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
 	r, err := s.run(ctx)
 	if r != nil {
 		r.Messages = append(s.notes, r.Messages...)
+	}
+	if p.kept != nil && err == nil && r != nil && s.goneOn {
+		p.kept.put(p, s.prev)
 	}
 	return r, err
 }
@@ -199,6 +206,9 @@ func (p *Project) removeTemps() error {
 }
 
 func (s *session) readSnapshot() error {
+	if s.prev = s.p.take(); s.prev != nil {
+		return nil
+	}
 	snap, why, err := state.ReadSnapshot(s.p.snapshotPath())
 	if why != "" {
 		s.warnState(why)
@@ -211,13 +221,18 @@ func (s *session) warnState(why string) {
 	s.messages = append(s.messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln"}, "%s", why))
 }
 
+// sameRules tells whether all that decides what is built besides files is as it was. What becomes of assets that fail matters only if there are some.
+func (s *session) sameRules() bool {
+	return s.prev.Signature == s.signature(s.req.LastGood) || s.prev.Totals.Failed == 0 && s.prev.Signature == s.signature(!s.req.LastGood)
+}
+
 // signature is of all that decides what is built besides files.
-func (s *session) signature() digest.Hash {
+func (s *session) signature(lastGood bool) digest.Hash {
 	b := digest.Build("signature").Str("kiln", s.p.cfg.Version).Hash("project", s.p.text)
 	for _, i := range s.p.Processors() {
 		b.Str("processor", i.Name).Hash("fingerprint", s.p.procs[i.Name].fingerprint)
 	}
-	if s.req.LastGood {
+	if lastGood {
 		b.Str("on-error", "last-good")
 	}
 	if s.req.Locked {
@@ -230,7 +245,7 @@ func (s *session) signature() digest.Hash {
 // no rule is evaluated, no trace read.
 func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	prev := s.prev
-	if contents || !s.goesOn() {
+	if contents || !s.goesOn() || s.req.Outcomes == AllOutcomes {
 		return nil
 	}
 	if !s.outputsSame() || !s.worldSame() {
@@ -243,6 +258,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 		}
 	}
 	tt := prev.Totals
+	s.goneOn = s.goneOn || !stats
 	return &Report{
 		Messages: append(s.messages, decodeMessages(prev.Messages)...),
 		Summary: Summary{Assets: tt.Assets, Jobs: tt.Jobs, Reused: tt.Jobs, Failed: tt.Failed, Products: tt.Products, Bytes: tt.Bytes,
@@ -254,7 +270,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 // rules and processors.
 func (s *session) goesOn() bool {
 	prev := s.prev
-	return !s.killed && prev != nil && prev.Whole && prev.Mirrored == prev.Build && !s.req.Force && !s.req.Compact && s.whole() && prev.Signature == s.signature()
+	return !s.killed && prev != nil && prev.Whole && prev.Mirrored == prev.Build && !s.req.Force && !s.req.Compact && s.whole() && s.sameRules()
 }
 
 // outputsSame tells whether all outputs are as the build before left them.
@@ -282,7 +298,11 @@ func (s *session) worldSame() bool {
 
 func (s *session) compareOutputs() map[string]source.Presence {
 	o := s.prev.Outputs
-	return source.Compare(s.p.OutputDir(), o.Folders(), o.Folder, s.p.workers(s.req.Workers))
+	folder := o.Folder
+	if s.trusting() {
+		folder = s.only(s.req.Outputs)
+	}
+	return source.Compare(s.p.OutputDir(), o.Folders(), folder, s.p.workers(s.req.Workers))
 }
 
 // readBefore takes everything out of the snapshot. If it turns out to be damaged, there was none, but for the names of the outputs.
@@ -312,6 +332,7 @@ func (s *session) readBefore() {
 
 // build is the long way: rules, traces, engine, outputs, state, database.
 func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
+	s.goneOn = false
 	s.readBefore()
 	if s.prev != nil {
 		for i := range s.prev.Sources.Files {
@@ -348,6 +369,7 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	s.stopped = slices.ContainsFunc(s.results, func(r *engine.Result) bool { return r.Trace == nil })
 	s.findLive()
 	r := s.finish()
+	s.tellOutcomes(r)
 	if err := s.save(r); err != nil {
 		return r, err
 	}

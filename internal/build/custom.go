@@ -169,6 +169,19 @@ func (m momentary) Process(ctx context.Context, job processor.Job) error {
 	return moment(m.Processor.Process(ctx, job))
 }
 
+// modules are the files that a script is made of, below the project folder.
+func modules(p processor.Processor) []string {
+	switch p := p.(type) {
+	case momentary:
+		return modules(p.Processor)
+	case momentaryParts:
+		return modules(p.Processor)
+	case *scripts.Script:
+		return p.Modules()
+	}
+	return nil
+}
+
 // momentaryParts does the same for a script that has images packed. Other scripts make no parts, and nobody looks for any.
 type momentaryParts struct {
 	momentary

@@ -13,36 +13,48 @@ import (
 type Detect uint8
 
 const (
-	ByStat Detect = iota // size, times and inode say which files to look into
-	ByHash               // all of them are
-	ByList               // somebody says which ones may have; all else is taken for what it was
+	ByStat  Detect = iota // size, times and inode say which files to look into
+	ByHash                // all of them are
+	ByList                // somebody says which ones may have; all else is taken for what it was
+	ByWatch               // somebody has watched them since the build before, and says which ones did; so with outputs
 )
 
 // scan looks at the source files.
 func (s *session) scan() (t *source.Table, contents, stats bool, err error) {
-	roots, l := s.p.roots()
-	if len(l) > 0 {
-		return nil, false, false, l
+	o, err := s.p.scanOptions()
+	if err != nil {
+		return nil, false, false, err
 	}
-	o := source.Options{
-		Roots: roots, Ignore: s.p.Ignore, Workers: s.p.workers(s.req.Workers), Hash: s.req.Detect == ByHash,
+	o.Workers, o.Hash = s.p.workers(s.req.Workers), s.req.Detect == ByHash
+	var prev *source.Table
+	if s.prev != nil && slices.Equal(s.prev.Sources.Roots, o.Roots) {
+		prev = s.prev.Sources
+		o.Relist = s.prev.Project != s.p.text
 	}
-	own := []string{filepath.Join(s.p.Dir, filepath.FromSlash(s.p.Output)), filepath.Join(s.p.Dir, project.StateFolder)}
-	for _, dir := range append(own, s.p.OutputDir(), s.p.stateDir()) {
+	switch {
+	case s.req.Detect == ByList:
+		o.List = s.list(prev, o.Relist)
+	case s.trusting():
+		o.List = &source.List{Paths: s.req.Changed, Roots: s.p.rootNames()}
+	}
+	return source.Scan(prev, o)
+}
+
+// scanOptions says where source files are and what is passed over there.
+func (p *Project) scanOptions() (source.Options, error) {
+	roots, l := p.roots()
+	o := source.Options{Roots: roots, Ignore: p.Ignore}
+	own := []string{filepath.Join(p.Dir, filepath.FromSlash(p.Output)), filepath.Join(p.Dir, project.StateFolder)}
+	for _, dir := range append(own, p.OutputDir(), p.stateDir()) {
 		o.Exclude = append(o.Exclude, dir)
 		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
 			o.Exclude = append(o.Exclude, real)
 		}
 	}
-	var prev *source.Table
-	if s.prev != nil && slices.Equal(s.prev.Sources.Roots, roots) {
-		prev = s.prev.Sources
-		o.Relist = s.prev.Project != s.p.text
+	if len(l) > 0 {
+		return o, l
 	}
-	if s.req.Detect == ByList {
-		o.List = s.list(prev, o.Relist)
-	}
-	return source.Scan(prev, o)
+	return o, nil
 }
 
 // list is what the build is told of changes, or nil, with a note, if that is not enough to go by.
@@ -68,12 +80,19 @@ func (s *session) list(prev *source.Table, relist bool) *source.List {
 				break
 			}
 		}
-		for _, r := range s.p.Roots {
-			l.Roots = append(l.Roots, filepath.Join(s.p.Dir, filepath.FromSlash(r.Path)))
-		}
+		l.Roots = s.p.rootNames()
 		return l
 	}
 	m := &diag.Message{Severity: diag.Note, Code: diag.ListNotEnough, Text: "all source files were looked at, not only those in the list: " + why}
 	s.notes = append(s.notes, m.WithHint("the next build can go by a list again"))
 	return nil
+}
+
+// rootNames are the source roots as the project file names them, absolute.
+func (p *Project) rootNames() []string {
+	var names []string
+	for _, r := range p.Roots {
+		names = append(names, filepath.Join(p.Dir, filepath.FromSlash(r.Path)))
+	}
+	return names
 }

@@ -488,7 +488,7 @@ func (s *session) save(r *Report) error {
 // head is what the snapshot says of a build besides its tables.
 func (s *session) head(r *Report) state.Head {
 	h := state.Head{
-		Signature: s.signature(), Project: s.p.text, Build: s.number,
+		Signature: s.signature(s.req.LastGood), Project: s.p.text, Build: s.number,
 		Totals: state.Totals{Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes},
 	}
 	if s.prev != nil {

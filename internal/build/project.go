@@ -47,6 +47,7 @@ type Project struct {
 	own      []processor.Info // of the project file
 	warnings diag.List
 	lock     *flock.Flock
+	kept     *kept // nil: nothing is kept between builds
 }
 
 // installed is a processor as this project has it.

@@ -17,18 +17,19 @@ import (
 
 // changed is what a build the short way did.
 type changed struct {
-	tasks   []state.TaskChange
-	edges   []state.Edge
-	globs   []state.Glob
-	assets  []*asset.Asset            // with a task of another trace
-	deleted []string                  // ids of assets
-	files   map[string]engine.Product // outputs of tasks that were looked at, now
-	before  map[string]bool           // and before
-	totals  state.Totals
-	traces  map[engine.Key]*engine.Trace
-	gone    []engine.Key
-	left    map[int]bool // by number: tasks that are no more
-	both    []changedTask
+	tasks    []state.TaskChange
+	edges    []state.Edge
+	globs    []state.Glob
+	assets   []*asset.Asset            // with a task of another trace
+	deleted  []string                  // ids of assets
+	files    map[string]engine.Product // outputs of tasks that were looked at, now
+	before   map[string]bool           // and before
+	totals   state.Totals
+	traces   map[engine.Key]*engine.Trace
+	gone     []engine.Key
+	left     map[int]bool // by number: tasks that are no more
+	both     []changedTask
+	outcomes []Outcome
 }
 
 // changedTask is a task whose trace is another one.
@@ -68,7 +69,8 @@ func (c *shortcut) changes() (*changed, bool) {
 		was := c.was[n]
 		ch.count(t.part, was, -1)
 		ch.count(t.part, tr, 1)
-		if !ch.take(was, tr) {
+		now := c.standing(t.Key, tr, nil)
+		if !ch.take(c.standing(t.Key, was, tr), now) {
 			return nil, false
 		}
 		if was != nil && was.ID == tr.ID {
@@ -77,8 +79,8 @@ func (c *shortcut) changes() (*changed, bool) {
 			}
 			continue
 		}
-		now := state.TaskState{Subject: t.subject(), Key: t.Key, Trace: tr.ID, Speaks: speaks(tr)}
-		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: now})
+		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: state.TaskState{Subject: t.subject(), Key: t.Key, Trace: tr.ID, Speaks: speaks(tr)}})
+		ch.outcomes = append(ch.outcomes, c.outcome(t, tr, now.Products))
 		ch.edges, ch.globs = addEdges(ch.edges, ch.globs, known, tr, n)
 		ch.assets = append(ch.assets, t.asset)
 		ch.both = append(ch.both, changedTask{t, was, tr})
@@ -87,6 +89,19 @@ func (c *shortcut) changes() (*changed, bool) {
 		return nil, false
 	}
 	return ch, true
+}
+
+// standing is the trace whose products stand for a task that has this one: itself, or, if it failed and the last good products are to stay, that of
+// these. It is not after, which came later.
+func (c *shortcut) standing(k engine.Key, tr, after *engine.Trace) *engine.Trace {
+	if tr == nil || tr.Outcome == engine.Succeeded || !c.req.LastGood {
+		return tr
+	}
+	traces := c.traces.Traces(k)
+	if after != nil && after.Build == c.number {
+		traces = slices.DeleteFunc(slices.Clone(traces), func(t *engine.Trace) bool { return t.ID == after.ID })
+	}
+	return cmp.Or(c.lastGood(traces), tr)
 }
 
 // liveNow are the tasks among the results that the project has, parts included.
@@ -133,7 +148,8 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 		_, _, part := splitSubject(at.Subject)
 		ch.count(part, was, -1)
 		ch.gone = append(ch.gone, at.Key)
-		return ch.take(was, nil)
+		ch.outcomes = append(ch.outcomes, goneOutcome(at.Subject))
+		return ch.take(c.standing(at.Key, was, nil), nil)
 	}
 	jobs := slices.DeleteFunc(slices.Clone(live), func(t *task) bool { _, was := c.numbers[t.Key]; return !was || t.part != "" })
 	for a := range c.gone {
@@ -474,6 +490,7 @@ func (c *shortcut) variables() []state.Variable {
 func (s *session) append(d *state.Delta) error {
 	err := s.prev.Append(d)
 	if !errors.Is(err, state.ErrWriteAnew) {
+		s.goneOn = err == nil
 		return err
 	}
 	im, err := s.prev.With(d)

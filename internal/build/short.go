@@ -41,7 +41,7 @@ type shortcut struct {
 // short builds the short way. If it cannot, it gives nothing, and the long way is to be gone.
 func (s *session) short(ctx context.Context, t *source.Table) (*Report, error) {
 	c := &shortcut{session: s, dirty: map[int]bool{}, was: map[int]*engine.Trace{}, numbers: map[engine.Key]int{}, gone: map[*asset.Asset]struct{}{}}
-	if !s.goesOn() || !s.prev.Plain || s.req.LastGood || s.req.FailFast || s.req.Shuffle != 0 || len(s.messages) > 0 || !c.findChanges(t) || !s.outputsSame() || !s.worldSame() {
+	if !s.goesOn() || !s.prev.Plain || s.req.Outcomes == AllOutcomes || s.req.FailFast || s.req.Shuffle != 0 || len(s.messages) > 0 || !c.findChanges(t) || !s.outputsSame() || !s.worldSame() {
 		return nil, nil
 	}
 	var err error
@@ -129,6 +129,7 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 	if !c.save(r, ch) {
 		return nil, nil
 	}
+	r.Outcomes = ch.outcomes
 	return r, nil
 }
 

@@ -45,6 +45,7 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		newNewCommand(a),
 		newTestCommand(a),
 		newBuildCommand(a),
+		newWatchCommand(a),
 		newLsCommand(a),
 		newWhyCommand(a),
 		newDepsCommand(a),

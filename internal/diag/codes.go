@@ -56,6 +56,7 @@ const (
 	ProductWrong     Code = "K0220" // an output is not what it was
 	SourceMissed     Code = "K0221" // a change that stat did not show
 	ListNotEnough    Code = "K0222" // of changed files: everything was looked at
+	WatchPolls       Code = "K0223" // the system does not tell of changes
 	Internal         Code = "K0299"
 )
 

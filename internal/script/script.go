@@ -10,8 +10,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -85,6 +87,9 @@ func (s *Script) Info() processor.Info { return s.info }
 
 // Fingerprint is the hash of the script, of all that it loads, and of what runs it.
 func (s *Script) Fingerprint() string { return s.code.String() }
+
+// Modules are the paths of the script and of all that it loads, below the project folder, sorted.
+func (s *Script) Modules() []string { return slices.Sorted(maps.Keys(s.sources)) }
 
 // Declared is what a project file says of a script's processor. Zero values leave what the script says.
 type Declared struct {

@@ -17,12 +17,14 @@ package session
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/watch"
 )
 
 // Config says which project to keep open, and how.
@@ -36,13 +38,20 @@ type Config struct {
 
 // Session is a project kept open. Its methods may be called from several goroutines.
 type Session struct {
-	cfg Config
+	cfg   Config
+	first chan struct{} // closed when the first build has ended
+
+	telling sync.Mutex // held while followers are called; taken before mu
 
 	mu        sync.Mutex // all below
 	project   *build.Project
-	followers map[int]func(Event)
-	next      int
+	followers []*follower
+	content   *content
+	asked     []request // for builds
+	wake      chan struct{}
 }
+
+type follower struct{ f func(Event) }
 
 // Open reads the project. The error is a diag.List where the project is to blame.
 func Open(cfg Config) (*Session, error) {
@@ -50,7 +59,8 @@ func Open(cfg Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{cfg: cfg, project: p, followers: map[int]func(Event){}}, nil
+	p.Keep()
+	return &Session{cfg: cfg, first: make(chan struct{}), project: p, content: newContent(), wake: make(chan struct{}, 1)}, nil
 }
 
 // Project is the project as it is now. After a change of kiln.toml it is another one.
@@ -60,42 +70,81 @@ func (s *Session) Project() *build.Project {
 	return s.project
 }
 
+// Workers is how many jobs run at once.
+func (s *Session) Workers() int { return s.Project().Workers(s.cfg.Workers) }
+
 // Follow has f called with every event from now on, until stop is called. f must neither block nor call the session.
 func (s *Session) Follow(f func(Event)) (stop func()) {
+	me := &follower{f}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := s.next
-	s.next++
-	s.followers[id] = f
+	s.followers = append(s.followers, me)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.followers, id)
+		for i := range s.followers {
+			if s.followers[i] == me {
+				s.followers = append(s.followers[:i:i], s.followers[i+1:]...)
+				return
+			}
+		}
 	}
 }
 
-// Run builds, then follows changes and builds at each, until the context ends. The error is the context's, or tells why nothing can be followed.
-func (s *Session) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return ctx.Err()
+// tell calls the followers.
+func (s *Session) tell(e Event) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.mu.Lock()
+	all := s.followers
+	s.mu.Unlock()
+	for _, f := range all {
+		f.f(e)
+	}
 }
 
 // Content is what there is for a platform after a build.
 type Content struct {
 	Number   int       // of the last build that is in it: what Ended tells of builds with a higher number is not
 	Products []Product // sorted by asset and sub id
-	Failures []Failure
+	Failures []Failure // sorted by asset
 }
 
 // Content tells of all products of a platform. It waits for the first build of the session to end, and never for a later one.
 func (s *Session) Content(ctx context.Context, platform string) (*Content, error) {
-	return &Content{}, ctx.Err()
+	if err := s.waitForFirst(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.content.of(platform), nil
 }
 
-// Want has an asset built for a platform, before all else if a build is under way, and waits until its products are there. The error says
-// why they are not: fs.ErrNotExist if there is no such asset, a *FailedError if its job failed.
+func (s *Session) waitForFirst(ctx context.Context) error {
+	select {
+	case <-s.first:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Want has an asset, which is named by its id or its UUID, built for a platform, before all else if a build is under way, and waits until its products
+// are there. The error says why they are not: fs.ErrNotExist if there is no such asset, a *FailedError if its job failed.
 func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, error) {
-	return nil, os.ErrNotExist
+	if err := s.waitForFirst(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	products, failure := s.content.asset(platform, asset)
+	switch {
+	case failure != nil && len(products) == 0:
+		return nil, &FailedError{*failure}
+	case products == nil:
+		return nil, &fs.PathError{Op: "want", Path: asset, Err: fs.ErrNotExist}
+	}
+	return products, nil
 }
 
 // FailedError says that the asset that was wanted failed.
@@ -108,8 +157,54 @@ func (e *FailedError) Error() string {
 	return e.Failure.Asset + " failed"
 }
 
-// Build has everything looked at again and built, as if it had changed, and waits until that is done.
-func (s *Session) Build(ctx context.Context) error { return ctx.Err() }
+// request is for a build.
+type request struct{ done chan error }
+
+// Build has everything looked at and built, and waits until that is done.
+func (s *Session) Build(ctx context.Context) error {
+	r := request{make(chan error, 1)}
+	s.mu.Lock()
+	s.asked = append(s.asked, r)
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	select {
+	case err := <-r.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // Blob opens the bytes of a product.
 func (s *Session) Blob(h digest.Hash) (*os.File, error) { return s.Project().OpenBlob(h) }
+
+// Run builds, then follows changes and builds at each, until the context ends. The error is the context's, or tells why nothing can be followed.
+func (s *Session) Run(ctx context.Context) error {
+	r := &run{Session: s, p: s.Project(), full: true, all: true}
+	if err := r.watch(); err != nil {
+		return err
+	}
+	defer func() { r.w.Close() }()
+	for {
+		r.build(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := r.rewatch(); err != nil {
+			return err
+		}
+		if err := r.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// noted passes on the notes of a batch.
+func (s *Session) noted(b *watch.Batch) {
+	for _, m := range b.Notes {
+		s.tell(Noted{m})
+	}
+}

@@ -241,12 +241,7 @@ func (s *scan) walk() {
 	if s.found != nil {
 		s.family()
 	}
-	var base []pattern
-	for _, line := range slices.Concat(builtinIgnore, s.o.Ignore) {
-		if p, ok := parsePattern(line, ""); ok {
-			base = append(base, p)
-		}
-	}
+	base := basePatterns(s.o.Ignore)
 	var level []*folder
 	for i, r := range s.o.Roots {
 		level = append(level, &folder{Folder: Folder{Root: i}, real: filepath.FromSlash(r), ignore: slices.Clip(base)})
@@ -261,6 +256,17 @@ func (s *scan) walk() {
 		}
 		level = slices.Concat(below...)
 	}
+}
+
+// basePatterns are Kiln's own and the project's.
+func basePatterns(ignore []string) []pattern {
+	var base []pattern
+	for _, line := range slices.Concat(builtinIgnore, ignore) {
+		if p, ok := parsePattern(line, ""); ok {
+			base = append(base, p)
+		}
+	}
+	return base
 }
 
 // family finds the folders in each folder of prev, and lists again those that hold one which is no folder any more.

@@ -42,7 +42,7 @@ const mostDeltas = 100
 // ErrWriteAnew says that a delta cannot be appended.
 var ErrWriteAnew = errors.New("the snapshot must be written anew")
 
-// Append writes what a build changed behind the snapshot that s was read from. With ErrWriteAnew, nothing was written.
+// Append writes what a build changed behind the snapshot that s was read from, and changes s accordingly. With ErrWriteAnew, nothing was written.
 func (s *Snapshot) Append(d *Delta) error {
 	if s.deltas >= mostDeltas || s.size > s.base+s.base/4+1<<20 {
 		return ErrWriteAnew
@@ -60,7 +60,15 @@ func (s *Snapshot) Append(d *Delta) error {
 	if _, err = f.WriteAt(e.buf, s.size); err != nil {
 		err = errors.Join(err, f.Truncate(s.size))
 	}
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	s.size += int64(len(e.buf))
+	s.deltas++
+	if !s.take(d) {
+		return errDamaged
+	}
+	return nil
 }
 
 func encodeDelta(e *encoder, d *Delta) {
@@ -146,7 +154,6 @@ func (t *Tasks) take(d *Delta) bool {
 			return false
 		}
 	}
-	t.byKey = nil
 	t.edges.more = append(t.edges.more, d.Edges...)
 	t.edges.globs = append(t.edges.globs, d.Globs...)
 	return true

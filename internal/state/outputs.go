@@ -381,13 +381,22 @@ func (t *Tasks) hash() {
 	}
 	t.byKey = make([]int32, size)
 	for i := range t.Len() {
-		k := t.keyAt(i)
-		at := slot(k[:], size-1)
-		for t.byKey[at] != 0 {
-			at = (at + 1) & (size - 1)
-		}
-		t.byKey[at] = int32(i + 1)
+		t.enter(i)
 	}
+}
+
+// enter puts a task into the hash table, if there is one; when it gets full it is made anew.
+func (t *Tasks) enter(i int) {
+	if t.byKey == nil || len(t.byKey) < t.Len()+t.Len()/2 {
+		t.byKey = nil
+		return
+	}
+	k, mask := t.keyAt(i), len(t.byKey)-1
+	at := slot(k[:], mask)
+	for t.byKey[at] != 0 {
+		at = (at + 1) & mask
+	}
+	t.byKey[at] = int32(i + 1)
 }
 
 func (t *Tasks) keyAt(i int) (k [digest.Size]byte) {
@@ -408,6 +417,7 @@ func (t *Tasks) change(i int, s TaskState) bool {
 		t.more[i-n] = s
 	case i == n+len(t.more):
 		t.more = append(t.more, s)
+		t.enter(i)
 	default:
 		return false
 	}

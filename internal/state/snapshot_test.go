@@ -300,7 +300,8 @@ func TestDeltaRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	appended(t, path)
 	s, _, _ := ReadSnapshot(path)
-	if err := s.Append(delta()); err != nil {
+	other, _, _ := ReadSnapshot(path)
+	if err := other.Append(delta()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Append(delta()); !errors.Is(err, ErrWriteAnew) {
@@ -319,9 +320,39 @@ func TestDeltaRefused(t *testing.T) {
 		"folder": {Folders: []FolderChange{{Number: 3}}}, "place": {Folders: []FolderChange{{Number: 1, At: []int{0}, Files: []source.File{{Name: "x"}}}}},
 		"task": {Tasks: []TaskChange{{Number: 4}}},
 	} {
-		appended(t, path, d)
+		appended(t, path)
+		s, _, _ := ReadSnapshot(path)
+		if _, err := s.Tasks(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Append(d); err == nil {
+			t.Errorf("a %s that is not there could be appended", name)
+		}
 		if im, why, err := readImage(path); im != nil || why == "" || err != nil {
 			t.Errorf("a %s that is not there: %v, %q, %v", name, im, why, err)
+		}
+	}
+}
+
+// A snapshot to which deltas were appended is what reading it again gives.
+func TestAppendGoesOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "snapshot")
+	appended(t, path)
+	s, _, _ := ReadSnapshot(path)
+	if _, err := s.Tasks(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := s.Append(delta()); err != nil {
+			t.Fatal(err)
+		}
+		again, _, err := readImage(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := s.Image()
+		if diff := cmp.Diff(again, now, sameSnapshot); diff != "" || err != nil {
+			t.Fatal(diff, err)
 		}
 	}
 }

@@ -1,0 +1,268 @@
+package build
+
+import (
+	"iter"
+	"path/filepath"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/source"
+	"github.com/kiln-pipeline/kiln/internal/state"
+)
+
+// A project that is kept open between builds holds the snapshot in memory: as the last build left it, and what the file on disk says. Nothing is
+// read again then, as long as nobody else has written that file. Whoever keeps it watches the files, so that builds need not look at them
+// (ByWatch).
+
+// kept is what a project holds between builds.
+type kept struct {
+	snap *state.Snapshot
+	stat source.Stat // of the file, when snap was what it said
+}
+
+// Keep has the project hold what it knows from build to build.
+func (p *Project) Keep() {
+	if p.kept == nil {
+		p.kept = &kept{}
+	}
+}
+
+// Holds tells whether the next build can go on with what is held: somebody else may have built since.
+func (p *Project) Holds() bool {
+	if p.kept == nil || p.kept.snap == nil {
+		return false
+	}
+	st, _, err := source.StatPath(p.snapshotPath())
+	return err == nil && st == p.kept.stat
+}
+
+// take hands out the snapshot that is held, for one build: if that does not come to its end it is read anew.
+func (p *Project) take() *state.Snapshot {
+	if !p.Holds() {
+		return nil
+	}
+	snap := p.kept.snap
+	p.kept.snap = nil
+	return snap
+}
+
+func (k *kept) put(p *Project, snap *state.Snapshot) {
+	if st, _, err := source.StatPath(p.snapshotPath()); err == nil {
+		k.snap, k.stat = snap, st
+	}
+}
+
+// OutputsSame tells whether files and folders of the output folder, by absolute path, are as what is held says. It needs no lock.
+func (p *Project) OutputsSame(paths []string) bool {
+	if !p.Holds() {
+		return false
+	}
+	s := &session{p: p, prev: p.kept.snap, req: Request{Outputs: paths}}
+	o := s.prev.Outputs
+	return len(source.Compare(p.OutputDir(), o.Folders(), s.only(paths), 1)) == 0 && s.shippedSame()
+}
+
+// Read reads what builds want to hold, so that the next one need not.
+func (p *Project) Read() error {
+	if p.kept == nil || p.Holds() {
+		return nil
+	}
+	before, _, err := source.StatPath(p.snapshotPath())
+	if err != nil {
+		return err
+	}
+	snap, _, err := state.ReadSnapshot(p.snapshotPath())
+	if snap == nil || err != nil {
+		return err
+	}
+	if _, err := snap.Tasks(); err != nil {
+		return err
+	}
+	if p.kept.put(p, snap); p.kept.stat != before { // somebody wrote it meanwhile
+		p.kept.snap = nil
+	}
+	return nil
+}
+
+// trusting tells whether the build goes by what was watched. It does not if the build before is not the one since which was watched: then, and if there
+// is none, everything is looked at.
+func (s *session) trusting() bool {
+	return s.req.Detect == ByWatch && s.prev != nil && !s.killed && s.prev.Project == s.p.text
+}
+
+// only gives those outputs that paths name.
+func (s *session) only(paths []string) func(int) (string, iter.Seq2[string, source.Stat]) {
+	o := s.prev.Outputs
+	files, folders := map[string]map[string]bool{}, []string{}
+	for _, p := range paths {
+		rel, err := filepath.Rel(s.p.OutputDir(), p)
+		if rel = filepath.ToSlash(rel); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+			continue
+		}
+		folders = append(folders, rel)
+		dir, name := "", rel
+		if i := strings.LastIndexByte(rel, '/'); i >= 0 {
+			dir, name = rel[:i], rel[i+1:]
+		}
+		if files[dir] == nil {
+			files[dir] = map[string]bool{}
+		}
+		files[dir][name] = true
+	}
+	return func(i int) (string, iter.Seq2[string, source.Stat]) {
+		path, all := o.Folder(i)
+		for _, f := range folders {
+			if f == "." || path == f || strings.HasPrefix(path, f+"/") {
+				return path, all
+			}
+		}
+		names := files[path]
+		return path, func(yield func(string, source.Stat) bool) {
+			if names == nil {
+				return
+			}
+			for name, st := range all {
+				if names[name] && !yield(name, st) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Inputs is what a project is made of besides its source files: kiln.toml, the code of its processors, the programs that jobs run.
+type Inputs struct {
+	Files   []string // absolute
+	Folders []string // with all below
+	Others  []string // files that the project is not read anew for: programs that jobs run, kiln.ids, what is made of products
+}
+
+// Inputs are the project's. Others are those of the build that is held.
+func (p *Project) Inputs() Inputs {
+	in := Inputs{Files: []string{filepath.Join(p.Dir, project.File)}}
+	abs := func(path string) string { return filepath.Join(p.Dir, filepath.FromSlash(path)) }
+	for _, c := range p.Project.Processors {
+		switch {
+		case c.Script != "":
+			if pr := p.procs[c.Name]; pr != nil {
+				for _, m := range modules(pr.Processor) {
+					in.Files = append(in.Files, abs(m))
+				}
+			}
+			if dir := filepath.Dir(abs(c.Script)); dir != p.Dir {
+				in.Folders = append(in.Folders, dir)
+			}
+		case c.Wasm != "":
+			in.Files = append(in.Files, abs(c.Wasm))
+		case c.WasmGo != "":
+			in.Folders = append(in.Folders, abs(c.WasmGo))
+		}
+	}
+	if p.kept != nil && p.kept.snap != nil {
+		for _, f := range p.kept.snap.Shipped {
+			in.Others = append(in.Others, p.shippedPath(f.File))
+		}
+		for _, t := range p.kept.snap.Tools {
+			if t.Path != "" {
+				in.Others = append(in.Others, t.Path)
+			}
+			if real, err := filepath.EvalSymlinks(t.Path); err == nil && real != t.Path {
+				in.Others = append(in.Others, real)
+			}
+		}
+	}
+	return in
+}
+
+// SourceRoots are the source roots, absolute and without symbolic links in them, those included that are not there.
+func (p *Project) SourceRoots() []string {
+	roots := p.rootNames()
+	for i := range roots {
+		if real, err := filepath.EvalSymlinks(roots[i]); err == nil {
+			roots[i] = real
+		}
+	}
+	return roots
+}
+
+// Passes makes the rule of what a look at the source files passes over.
+func (p *Project) Passes() *source.Passes {
+	o, _ := p.scanOptions() // a root that is missing holds nothing
+	return source.NewPasses(o)
+}
+
+// Outcomes says which outcomes a report is to have.
+type Outcomes uint8
+
+const (
+	NoOutcomes      Outcomes = iota
+	ChangedOutcomes          // those of jobs that are not what they were before this build
+	AllOutcomes              // everything is gone through for it
+)
+
+// Outcome is what became of a job, or of a part of one.
+type Outcome struct {
+	Asset, UUID, Platform, Part string
+	Gone                        bool // the project has it no more
+	Failed                      bool
+	Messages                    diag.List        // of its last run
+	Products                    []engine.Product // what it has now, hidden ones left out; of a job that failed the last good ones, if these stay
+}
+
+func (s *session) outcome(t *task, tr *engine.Trace, products []engine.Product) Outcome {
+	o := Outcome{Asset: t.asset.ID, UUID: t.asset.UUID, Platform: t.platform, Part: t.part, Messages: s.messagesOf(tr)}
+	o.Failed = tr != nil && tr.Outcome != engine.Succeeded
+	for i := range products {
+		if products[i].File != "" {
+			o.Products = append(o.Products, products[i])
+		}
+	}
+	return o
+}
+
+// goneOutcome is that of a task which is no more.
+func goneOutcome(subject string) Outcome {
+	platform, id, part := splitSubject(subject)
+	return Outcome{Asset: id, Platform: platform, Part: part, Gone: true}
+}
+
+// tellOutcomes adds them to the report of a build that went the long way.
+func (s *session) tellOutcomes(r *Report) {
+	if s.req.Outcomes == NoOutcomes {
+		return
+	}
+	results := make(map[engine.Key]*engine.Result, len(s.results))
+	for _, res := range s.results {
+		results[res.Task.Key] = res
+	}
+	held := s.heldBefore()
+	was := make(map[string]uint64, len(s.before.tasks)) // trace by subject
+	for _, ts := range s.before.tasks {
+		was[ts.Subject] = ts.Trace
+	}
+	live := make(map[string]bool, len(s.live))
+	for _, t := range s.live {
+		subject := t.subject()
+		live[subject] = true
+		products, settled := s.productsOf(t, results[t.Key], held)
+		var tr *engine.Trace
+		if res := results[t.Key]; res != nil && res.Trace != nil {
+			tr = res.Trace
+		} else if settled {
+			tr = s.traceByID(t.Key, held[t.Key])
+		}
+		if tr == nil {
+			continue // not built yet
+		}
+		if before, ok := was[subject]; s.req.Outcomes == AllOutcomes || !ok || before != tr.ID || tr.Outcome != engine.Succeeded {
+			r.Outcomes = append(r.Outcomes, s.outcome(t, tr, products))
+		}
+	}
+	for _, ts := range s.before.tasks {
+		if !live[ts.Subject] {
+			r.Outcomes = append(r.Outcomes, goneOutcome(ts.Subject))
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/session"
+)
+
+type watchFlags struct {
+	quiet time.Duration
+	poll  time.Duration
+}
+
+func newWatchCommand(a *app) *cobra.Command {
+	var f watchFlags
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "Build, and build again at every change",
+		Long: `Build what is out of date, then follow the project's files and build again at every change, until it is
+interrupted. An asset that fails keeps its last good products until it is mended. Other kiln commands in the
+project go on working meanwhile.`,
+		GroupID: groupMake,
+		Example: `  kiln watch                 follow all files of the project
+  kiln watch --poll 2s       look at all files every two seconds: for drives that do not tell of changes`,
+		Args:    atMost(0),
+		PreRunE: func(*cobra.Command, []string) error { return f.check() },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.watch(cmd.Context(), f) },
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (f *watchFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.DurationVar(&f.quiet, "quiet-time", 0, "how long `TIME` a file must be left alone before it is built (default 25ms)")
+	fl.DurationVar(&f.poll, "poll", 0, "look at all files every `TIME`, instead of being told of changes by the system")
+}
+
+func (f *watchFlags) check() error {
+	for name, d := range map[string]time.Duration{"quiet-time": f.quiet, "poll": f.poll} {
+		if d < 0 {
+			return wrongUsage("write a time like 50ms or 2s", "--%s cannot be %v", name, d)
+		}
+	}
+	return nil
+}
+
+// openSession keeps the project open.
+func (a *app) openSession(f watchFlags) (*session.Session, error) {
+	dir, err := project.Find(a.dir)
+	if err != nil {
+		return nil, err
+	}
+	return session.Open(session.Config{
+		Build:     build.Config{Dir: dir, Version: a.cfg.Version.Identity(), Processors: a.cfg.Processors},
+		Platforms: a.platforms, Workers: a.workers, Quiet: f.quiet, Poll: f.poll,
+	})
+}
+
+// watch builds until it is interrupted.
+func (a *app) watch(ctx context.Context, f watchFlags) error {
+	s, err := a.openSession(f)
+	if err != nil {
+		return err
+	}
+	defer s.Follow(newWatchTeller(a, s).tell)()
+	if err := s.Run(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return exitInterrupted
+}
+
+// watchTeller tells of the builds of a session, one line each, and of what goes wrong and is mended.
+type watchTeller struct {
+	a       *app
+	workers int
+	show    *progress
+	told    map[string]bool // messages of the last build
+	first   bool
+}
+
+func newWatchTeller(a *app, s *session.Session) *watchTeller {
+	return &watchTeller{a: a, workers: s.Workers(), told: map[string]bool{}, first: true}
+}
+
+func (t *watchTeller) tell(e session.Event) {
+	switch e := e.(type) {
+	case session.Began:
+		t.show = t.a.newProgress(t.workers)
+	case session.Planned:
+		t.show.Planned(e.Jobs)
+	case session.JobStarted:
+		t.show.JobStarted(e.Job)
+	case session.JobSuspended:
+		t.show.JobSuspended(e.Job, e.On, e.Begins)
+	case session.JobFinished:
+		t.show.JobFinished(e.Job, e.Failed, e.Took)
+	case session.Ended:
+		t.show.stop()
+		t.ended(&e)
+	case session.Noted:
+		t.a.tell(diag.List{e.Message})
+	}
+}
+
+// ended tells what came of a build: messages that the one before did not have, and a line if anything came of it.
+func (t *watchTeller) ended(e *session.Ended) {
+	var all diag.List
+	if e.Err != nil {
+		all = diag.Messages(e.Err, codeOf(e.Err))
+	}
+	if e.Report != nil {
+		all = append(all, e.Report.Messages...)
+	}
+	now := map[string]bool{}
+	var fresh diag.List
+	for _, m := range all {
+		if text := m.String(); !now[text] {
+			if now[text] = true; !t.told[text] {
+				fresh = append(fresh, m)
+			}
+		}
+	}
+	t.told = now
+	t.a.tell(fresh)
+	t.mended(e)
+	if e.Report != nil && (t.first || t.a.verbose || len(fresh)+len(e.Mended)+len(e.Products)+e.Report.Summary.Built > 0) {
+		t.line(e)
+	}
+	if t.first && !t.a.quiet && !t.a.json {
+		fmt.Fprintln(t.a.errs, "watching; Ctrl-C ends it")
+	}
+	t.first = false
+}
+
+func (t *watchTeller) mended(e *session.Ended) {
+	last := ""
+	for _, f := range e.Mended {
+		if t.a.json {
+			t.a.emit(mendedLine{"mended", f.Asset, f.Platform})
+		} else if f.Asset != last && !t.first {
+			fmt.Fprintf(t.a.errs, "%s: %s\n", t.a.paint(t.a.errs, green, "mended"), oneLine(f.Asset))
+		}
+		last = f.Asset
+	}
+}
+
+type mendedLine struct {
+	Type     string `json:"type"`
+	Asset    string `json:"asset"`
+	Platform string `json:"platform"`
+}
+
+// mostNames is how many of the files that changed stand in the line of a build.
+const mostNames = 3
+
+func (t *watchTeller) line(e *session.Ended) {
+	a, sum := t.a, e.Report.Summary
+	if a.json {
+		for i := range e.Products {
+			p := &e.Products[i]
+			a.emit(changedLine{"changed", p.Asset, p.Platform, p.Name, p.Product.Type, strings.TrimPrefix(p.File, p.Platform+"/"), p.Hash.String(), p.Size, p.Gone})
+		}
+		a.emit(changeLine{summaryLine{"summary", sum, 0}, e.Number, slices.Concat([]string{}, e.Paths)})
+		return
+	}
+	text := ""
+	if n := len(e.Paths); n > 0 {
+		names := make([]string, min(n, mostNames))
+		for i := range names {
+			names[i] = oneLine(e.Paths[i])
+		}
+		if text = ": " + strings.Join(names, ", "); n > mostNames {
+			text += fmt.Sprintf(" and %d more", n-mostNames)
+		}
+	}
+	fmt.Fprintf(a.errs, "built %d, reused %d, failed %d in %.2fs%s\n", sum.Built, sum.Reused, sum.Failed, sum.Seconds, text)
+}
+
+type changeLine struct {
+	summaryLine
+	Number int      `json:"number"`
+	Paths  []string `json:"paths"`
+}
+
+type changedLine struct {
+	Type     string `json:"type"`
+	Asset    string `json:"asset"`
+	Platform string `json:"platform"`
+	Name     string `json:"name,omitempty"`
+	Kind     string `json:"kind"`
+	File     string `json:"file"`
+	Hash     string `json:"hash"`
+	Size     int64  `json:"size"`
+	Gone     bool   `json:"gone,omitempty"`
+}

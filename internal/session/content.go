@@ -1,0 +1,204 @@
+package session
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+)
+
+// content is what all jobs came to.
+type content struct {
+	number  int
+	jobs    map[jobID]job
+	uuids   map[string]string // to ids
+	failing map[jobID]bool
+}
+
+type jobID struct{ platform, asset string }
+
+// job is an asset's job with its parts, by name; its own is "".
+type job map[string]build.Outcome
+
+func newContent() *content {
+	return &content{jobs: map[jobID]job{}, uuids: map[string]string{}, failing: map[jobID]bool{}}
+}
+
+// take takes in what came of a build, and adds to the event what is other than it was. With all, the report tells of everything.
+func (c *content) take(e *Ended, all bool) {
+	first := c.number == 0
+	was := map[jobID]job{}
+	if all {
+		was, c.jobs = c.jobs, map[jobID]job{}
+	}
+	changed := map[jobID]bool{}
+	for id := range was {
+		changed[id] = true
+	}
+	for _, o := range e.Report.Outcomes {
+		id := jobID{o.Platform, o.Asset}
+		if !changed[id] {
+			changed[id] = true
+			if old, ok := c.jobs[id]; ok && !all {
+				was[id] = cloneJob(old)
+			}
+		}
+		switch {
+		case !o.Gone:
+			if c.jobs[id] == nil {
+				c.jobs[id] = job{}
+			}
+			c.jobs[id][o.Part] = o
+			c.uuids[o.UUID] = o.Asset
+		case c.jobs[id] != nil:
+			if delete(c.jobs[id], o.Part); len(c.jobs[id]) == 0 {
+				delete(c.jobs, id)
+			}
+		}
+	}
+	c.number = e.Number
+	for id := range changed {
+		if delete(c.failing, id); c.jobs[id].failed() {
+			c.failing[id] = true
+		}
+		c.compare(e, id, was[id], c.jobs[id], first)
+	}
+	e.Total = len(c.failing)
+	slices.SortFunc(e.Products, func(a, b Product) int {
+		return cmp.Or(strings.Compare(a.Platform, b.Platform), strings.Compare(a.Asset, b.Asset), cmp.Compare(a.SubID, b.SubID))
+	})
+	sortFailures(e.Failed)
+	sortFailures(e.Mended)
+}
+
+func cloneJob(j job) job {
+	c := make(job, len(j))
+	for part, o := range j {
+		c[part] = o
+	}
+	return c
+}
+
+// compare adds what is other about one job.
+func (c *content) compare(e *Ended, id jobID, was, now job, first bool) {
+	before, after := was.products(id), now.products(id)
+	if !first {
+		for sub, p := range after {
+			if old, ok := before[sub]; !ok || !sameProduct(&old.Product, &p.Product) {
+				e.Products = append(e.Products, p)
+			}
+		}
+		for sub, p := range before {
+			if _, still := after[sub]; !still {
+				p.Gone = true
+				e.Products = append(e.Products, p)
+			}
+		}
+	}
+	switch old, fails := was.failure(id), now.failure(id); {
+	case fails != nil && (old == nil || text(old.Messages) != text(fails.Messages)):
+		e.Failed = append(e.Failed, *fails)
+	case old != nil && fails == nil:
+		e.Mended = append(e.Mended, *old)
+	}
+}
+
+func text(l diag.List) string {
+	var b strings.Builder
+	for _, m := range l {
+		b.WriteString(m.String())
+	}
+	return b.String()
+}
+
+func sameProduct(a, b *engine.Product) bool {
+	return a.Hash == b.Hash && a.Type == b.Type && a.Name == b.Name && a.File == b.File && slices.Equal(a.References, b.References)
+}
+
+func (j job) failed() bool {
+	for _, o := range j {
+		if o.Failed {
+			return true
+		}
+	}
+	return false
+}
+
+// products by sub id.
+func (j job) products(id jobID) map[uint32]Product {
+	all := map[uint32]Product{}
+	for _, o := range j {
+		for _, p := range o.Products {
+			all[p.SubID] = Product{Platform: id.platform, Asset: id.asset, UUID: o.UUID, Product: p}
+		}
+	}
+	return all
+}
+
+// failure is nil for a job that does not fail.
+func (j job) failure(id jobID) *Failure {
+	if !j.failed() {
+		return nil
+	}
+	f := &Failure{Platform: id.platform, Asset: id.asset}
+	parts := make([]string, 0, len(j))
+	for part := range j {
+		parts = append(parts, part)
+	}
+	slices.Sort(parts)
+	for _, part := range parts {
+		o := j[part]
+		if f.UUID = o.UUID; o.Failed {
+			f.Messages = append(f.Messages, o.Messages...)
+		}
+	}
+	return f
+}
+
+func sortFailures(all []Failure) {
+	slices.SortFunc(all, func(a, b Failure) int {
+		return cmp.Or(strings.Compare(a.Platform, b.Platform), strings.Compare(a.Asset, b.Asset))
+	})
+}
+
+// of is all there is for a platform.
+func (c *content) of(platform string) *Content {
+	all := &Content{Number: c.number}
+	for id, j := range c.jobs {
+		if id.platform != platform {
+			continue
+		}
+		for _, p := range j.products(id) {
+			all.Products = append(all.Products, p)
+		}
+		if f := j.failure(id); f != nil {
+			all.Failures = append(all.Failures, *f)
+		}
+	}
+	slices.SortFunc(all.Products, func(a, b Product) int {
+		return cmp.Or(strings.Compare(a.Asset, b.Asset), cmp.Compare(a.SubID, b.SubID))
+	})
+	sortFailures(all.Failures)
+	return all
+}
+
+// asset is one asset's products, and its failure, on a platform. Both are nil if there is no such asset.
+func (c *content) asset(platform, name string) ([]Product, *Failure) {
+	id := jobID{platform, name}
+	if c.jobs[id] == nil {
+		id.asset = c.uuids[name]
+	}
+	j := c.jobs[id]
+	if j == nil {
+		return nil, nil
+	}
+	products := []Product{}
+	for _, p := range j.products(id) {
+		products = append(products, p)
+	}
+	slices.SortFunc(products, func(a, b Product) int { return cmp.Compare(a.SubID, b.SubID) })
+	return products, j.failure(id)
+}

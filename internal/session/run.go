@@ -1,0 +1,291 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/source"
+	"github.com/kiln-pipeline/kiln/internal/watch"
+)
+
+// run is a session at work, on one goroutine.
+type run struct {
+	*Session
+	p      *build.Project
+	w      *watch.Watcher
+	inputs build.Inputs
+	number int
+
+	// What is to be done in the next build. It stays until a build has come to its end.
+	sources map[string]bool // paths below the source roots
+	outputs map[string]bool // paths below the output folder
+	full    bool            // look at everything
+	all     bool            // have everything told
+	reopen  bool            // read the project anew
+	seen    time.Time       // when the first of these changes was seen
+	broken  error           // why the project cannot be read
+}
+
+// watch begins to watch what the project is made of, and ends what was watched before.
+func (r *run) watch() error {
+	o := watch.Options{Quiet: r.cfg.Quiet, Poll: r.cfg.Poll}
+	pass, roots := r.p.Passes(), r.p.SourceRoots()
+	covered := func(path string) bool {
+		return slices.ContainsFunc(o.Trees, func(t watch.Tree) bool { return within(path, t.Path) && !passed(t, path) })
+	}
+	slices.SortFunc(roots, func(a, b string) int { return len(a) - len(b) }) // what holds others first
+	for _, root := range roots {
+		if !covered(root) {
+			o.Trees = append(o.Trees, watch.Tree{Path: root, Pass: pass.Over})
+		}
+	}
+	out := r.p.OutputDir()
+	if err := os.MkdirAll(out, 0o777); err == nil {
+		o.Trees = append(o.Trees, watch.Tree{Path: out})
+	}
+	r.inputs = r.p.Inputs()
+	for _, dir := range r.inputs.Folders {
+		if !covered(dir) {
+			o.Trees = append(o.Trees, watch.Tree{Path: dir})
+		}
+	}
+	for _, f := range slices.Concat(r.inputs.Files, r.inputs.Others) {
+		if !covered(f) {
+			o.Files = append(o.Files, f)
+		}
+	}
+	w, err := watch.New(o)
+	if err != nil {
+		return err
+	}
+	if old := r.w; old != nil {
+		r.w = w
+		b := old.Flush(context.Background())
+		r.take(&b)
+		old.Close()
+	}
+	r.w = w
+	return nil
+}
+
+// rewatch watches what the last build found that the project depends on, besides what is watched.
+func (r *run) rewatch() error {
+	for _, f := range r.p.Inputs().Others {
+		if !slices.Contains(r.inputs.Others, f) {
+			return r.watch()
+		}
+	}
+	return nil
+}
+
+// due tells whether there is something to build.
+func (r *run) due() bool {
+	return r.full || r.all || r.reopen || len(r.sources) > 0 || len(r.outputs) > 0
+}
+
+// passed tells whether a tree passes over a path or a folder on the way to it.
+func passed(t watch.Tree, path string) bool {
+	if t.Pass == nil {
+		return false
+	}
+	for ; path != t.Path; path = filepath.Dir(path) {
+		if t.Pass(path, true) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
+}
+
+// retryAfter is how long to wait before a build is tried again that the disk, not the project, stopped.
+const retryAfter = 2 * time.Second
+
+// wait waits until there is something to build.
+func (r *run) wait(ctx context.Context) error {
+	if r.broken == nil && r.due() {
+		return nil
+	}
+	var retry <-chan time.Time
+	if r.broken != nil && !errors.As(r.broken, new(diag.List)) {
+		retry = time.After(retryAfter)
+	}
+	for {
+		select {
+		case b := <-r.w.Batches():
+			if r.take(&b) {
+				return nil
+			}
+		case <-r.wake:
+			b := r.w.Flush(ctx)
+			r.take(&b)
+			return nil
+		case <-retry:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// take sorts what changed by what it means. It is false if that is nothing.
+func (r *run) take(b *watch.Batch) bool {
+	r.noted(b)
+	if len(b.Paths) == 0 && !b.Lost {
+		return false
+	}
+	if r.seen.IsZero() {
+		r.seen = b.Seen
+	}
+	if b.Lost {
+		r.full, r.reopen = true, true
+	}
+	out := r.p.OutputDir()
+	for _, p := range b.Paths {
+		if slices.Contains(r.inputs.Files, p) || slices.ContainsFunc(r.inputs.Folders, func(dir string) bool { return within(p, dir) }) {
+			r.reopen = true
+		}
+		switch {
+		case within(p, out):
+			add(&r.outputs, p)
+		case filepath.Base(p) == source.IgnoreFile:
+			r.reopen = true // what is watched may be other folders
+		default:
+			add(&r.sources, p)
+		}
+	}
+	return true
+}
+
+func add(set *map[string]bool, p string) {
+	if *set == nil {
+		*set = map[string]bool{}
+	}
+	(*set)[p] = true
+}
+
+// build brings everything up to date, and tells of it.
+func (r *run) build(ctx context.Context) {
+	r.mu.Lock()
+	asked := r.asked
+	r.asked = nil
+	r.mu.Unlock()
+	if len(asked) == 0 && r.onlyOwn() {
+		r.outputs, r.seen = nil, time.Time{}
+		return
+	}
+	r.number++
+	began := Began{Number: r.number, Paths: r.names(), Seen: r.seen}
+	r.tell(began)
+	report, err := r.attempt(ctx)
+	ended := Ended{Began: began, Report: report, Err: err}
+	r.broken = err
+	if report != nil {
+		r.mu.Lock()
+		r.content.take(&ended, r.all)
+		r.mu.Unlock()
+	}
+	if err == nil && !report.Stopped {
+		r.sources, r.outputs, r.full, r.all, r.seen = nil, nil, false, false, time.Time{}
+	}
+	if ctx.Err() == nil {
+		r.tell(ended)
+		if r.number == 1 {
+			close(r.first)
+		}
+	}
+	for _, a := range asked {
+		a.done <- err
+	}
+	r.p.Read() // now, and not when somebody waits; if it fails the next build says why
+}
+
+// attempt is one build.
+func (r *run) attempt(ctx context.Context) (*build.Report, error) {
+	if r.reopen {
+		p, err := build.Open(r.cfg.Build)
+		if err != nil {
+			return nil, err
+		}
+		p.Keep()
+		r.p, r.full, r.reopen = p, true, false
+		r.mu.Lock()
+		r.project = p
+		r.mu.Unlock()
+		if err := r.watch(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.p.Lock(ctx, true, r.busy); err != nil {
+		return nil, err
+	}
+	defer r.p.Unlock()
+	if r.number > 1 && !r.p.Holds() {
+		r.all = true // somebody else may have built
+	}
+	req := build.Request{
+		Platforms: r.cfg.Platforms, Workers: r.cfg.Workers, LastGood: true, Outcomes: build.ChangedOutcomes, Reporter: reporter{r.Session},
+		Detect: build.ByWatch, Changed: slices.Sorted(maps.Keys(r.sources)), Outputs: slices.Sorted(maps.Keys(r.outputs)),
+	}
+	if r.full {
+		req.Detect = build.ByStat
+	}
+	if r.all {
+		req.Outcomes = build.AllOutcomes
+	}
+	return r.p.Build(ctx, req)
+}
+
+// busy says that another kiln has the project.
+func (r *run) busy() {
+	m := &diag.Message{Severity: diag.Note, Code: diag.ProjectBusy, Text: "another kiln is at work in this project; waiting for it to end"}
+	r.tell(Noted{m})
+}
+
+// onlyOwn tells whether nothing changed but outputs, and these are as the last build left them: it was that which changed them.
+func (r *run) onlyOwn() bool {
+	return !r.full && !r.all && !r.reopen && r.broken == nil && len(r.sources) == 0 && r.p.OutputsSame(slices.Collect(maps.Keys(r.outputs)))
+}
+
+// mostPaths is how many of the paths that changed are told.
+const mostPaths = 100
+
+// names are the paths that changed, for people.
+func (r *run) names() []string {
+	if r.full {
+		return nil
+	}
+	var names []string
+	for _, set := range []map[string]bool{r.sources, r.outputs} {
+		for p := range set {
+			if rel, err := filepath.Rel(r.p.Dir, p); err == nil && filepath.IsLocal(rel) {
+				p = filepath.ToSlash(rel)
+			}
+			names = append(names, p)
+		}
+	}
+	slices.Sort(names)
+	return names[:min(len(names), mostPaths)]
+}
+
+// reporter passes on what a build says while it runs.
+type reporter struct{ s *Session }
+
+func (r reporter) Planned(jobs int)      { r.s.tell(Planned{jobs}) }
+func (r reporter) JobStarted(job string) { r.s.tell(JobStarted{job}) }
+func (r reporter) JobSuspended(job string, on []string, begins bool) {
+	r.s.tell(JobSuspended{job, on, begins})
+}
+func (r reporter) JobFinished(job string, failed bool, took time.Duration) {
+	r.s.tell(JobFinished{job, failed, took})
+}

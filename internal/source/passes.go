@@ -1,0 +1,71 @@
+package source
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Passes tells what a scan passes over, one entry at a time: for who watches the roots. It reads an ignore file when it is first asked for
+// something below its folder, and keeps it. It is for one goroutine at a time.
+type Passes struct {
+	o      Options
+	base   []pattern
+	ignore map[string][]pattern // by absolute folder: its own ignore file's
+}
+
+// NewPasses makes it for scans with these options.
+func NewPasses(o Options) *Passes {
+	return &Passes{o: o, base: basePatterns(o.Ignore), ignore: map[string][]pattern{}}
+}
+
+// Over tells whether an entry is passed over, given that the folder that holds it is not. What is below no root is.
+func (p *Passes) Over(path string, dir bool) bool {
+	if slices.ContainsFunc(p.o.Exclude, func(x string) bool { return within(path, x) }) {
+		return true
+	}
+	for _, r := range p.o.Roots {
+		root := filepath.FromSlash(r)
+		if path == root {
+			return false
+		}
+		if !within(path, root) {
+			continue
+		}
+		rel := filepath.ToSlash(strings.TrimPrefix(path[len(root):], string(filepath.Separator)))
+		if rel == IgnoreFile || strings.HasSuffix(rel, "/"+IgnoreFile) {
+			return false
+		}
+		if !ignored(p.patterns(root, rel), rel, dir) {
+			return false // another root may look at it otherwise
+		}
+	}
+	return true
+}
+
+// patterns are those of the project and of the ignore files from a root down to the folder of an entry.
+func (p *Passes) patterns(root, rel string) []pattern {
+	all := slices.Clip(p.base)
+	at := ""
+	for {
+		folder := filepath.Join(root, filepath.FromSlash(at))
+		own, known := p.ignore[folder]
+		if !known {
+			base := ""
+			if at != "" {
+				base = at + "/"
+			}
+			if data, err := os.ReadFile(filepath.Join(folder, IgnoreFile)); err == nil && len(data) <= maxIgnoreFile {
+				own = parsePatterns(string(data), base)
+			}
+			p.ignore[folder] = own
+		}
+		all = append(all, own...)
+		name, _, more := strings.Cut(strings.TrimPrefix(rel[len(at):], "/"), "/")
+		if !more {
+			return all
+		}
+		at = join(at, name)
+	}
+}

@@ -1,0 +1,173 @@
+package watch
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// pollEvery is how often everything is looked at where the system does not tell of changes. To look at 100,000 files takes about 0.1 s here; at least
+// nine tenths of the time nothing is looked at.
+const pollEvery = time.Second
+
+// poller looks at everything now and then.
+type poller struct {
+	every time.Duration
+	out   chan []event
+	now   chan chan bool
+	quit  chan struct{}
+	over  sync.WaitGroup
+
+	mu   sync.Mutex
+	dirs map[string]map[string]look // nil for a folder that was there and is not
+}
+
+// look is what is compared.
+type look struct {
+	size  int64
+	mtime time.Time
+	mode  fs.FileMode
+	inode any
+}
+
+func newPoller(every time.Duration) notifier {
+	p := &poller{every: every, out: make(chan []event, 1), now: make(chan chan bool), quit: make(chan struct{}), dirs: map[string]map[string]look{}}
+	p.over.Go(p.run)
+	return p
+}
+
+func (p *poller) add(dir string, _ bool) error {
+	all, err := listLooks(dir)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dirs[dir] = all
+	return nil
+}
+
+func (p *poller) remove(dir string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for path := range p.dirs {
+		if path == dir || strings.HasPrefix(path, dir+string(filepath.Separator)) {
+			delete(p.dirs, path)
+		}
+	}
+}
+
+func (p *poller) events() <-chan []event { return p.out }
+
+func (p *poller) sync() bool {
+	done := make(chan bool)
+	select {
+	case p.now <- done:
+		return <-done
+	case <-p.quit:
+		return false
+	}
+}
+
+func (p *poller) close() {
+	close(p.quit)
+	p.over.Wait()
+}
+
+func (p *poller) run() {
+	wait := p.every
+	for {
+		var done chan bool
+		select {
+		case <-p.quit:
+			return
+		case <-time.After(wait):
+		case done = <-p.now:
+		}
+		start := time.Now()
+		sent := p.send(p.look())
+		if done != nil {
+			done <- sent
+		}
+		if !sent {
+			return
+		}
+		wait = max(p.every, 9*time.Since(start))
+	}
+}
+
+func (p *poller) send(events []event) bool {
+	if len(events) == 0 {
+		return true
+	}
+	select {
+	case p.out <- events:
+		return true
+	case <-p.quit:
+		return false
+	}
+}
+
+// look compares all folders with what they were.
+func (p *poller) look() []event {
+	p.mu.Lock()
+	dirs := make([]string, 0, len(p.dirs))
+	for dir := range p.dirs {
+		dirs = append(dirs, dir)
+	}
+	p.mu.Unlock()
+	var events []event
+	for _, dir := range dirs {
+		now, err := listLooks(dir)
+		p.mu.Lock()
+		was, still := p.dirs[dir]
+		if still && err == nil {
+			p.dirs[dir] = now
+		}
+		p.mu.Unlock()
+		switch {
+		case !still:
+		case err != nil:
+			events = append(events, event{path: dir, kind: removed, dir: true})
+		default:
+			events = compareLooks(events, dir, was, now)
+		}
+	}
+	return events
+}
+
+func compareLooks(events []event, dir string, was, now map[string]look) []event {
+	for name, l := range now {
+		old, known := was[name]
+		switch path := filepath.Join(dir, name); {
+		case known && old == l, known && l.mode.IsDir() && old.mode == l.mode && old.inode == l.inode:
+		case l.mode.IsDir():
+			events = append(events, event{path: path, kind: moved, dir: true})
+		default:
+			events = append(events, event{path: path, kind: changed})
+		}
+	}
+	for name := range was {
+		if _, still := now[name]; !still {
+			events = append(events, event{path: filepath.Join(dir, name), kind: removed, dir: was[name].mode.IsDir()})
+		}
+	}
+	return events
+}
+
+func listLooks(dir string) (map[string]look, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]look, len(entries))
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			all[e.Name()] = look{info.Size(), info.ModTime(), info.Mode(), inodeOf(info)}
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,460 @@
+// Package watch tells which files change. It is told by the system where that works, and looks at everything now and then where it does
+// not.
+//
+// Rules:
+//
+//   - Nothing is lost. Where changes may have gone unnoticed, as when the kernel's queue overflowed, a batch says so, and everything is to be
+//     looked at.
+//   - A folder is watched before it is listed: what is made in a new folder is either in the list or told of.
+//   - Saves come as one batch, when they are done: editors rename, copy, truncate and write in many steps. A file that a program still has open
+//     is waited for, and not longer than Most.
+//   - A batch waits until it is taken, and takes in what changes meanwhile.
+//   - As long as nothing changes nothing runs, but for polling.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+)
+
+// Tree is a folder to watch with all folders below.
+type Tree struct {
+	Path string                           // absolute
+	Pass func(path string, dir bool) bool // what is passed over; may be nil. Called by one goroutine at a time
+}
+
+// Options say what is watched, and how.
+type Options struct {
+	Trees []Tree        // none in another, but where that one passes it over
+	Files []string      // single files, absolute, which need not be there
+	Quiet time.Duration // how long nothing must have changed; 0: DefaultQuiet
+	Most  time.Duration // how long a change waits at most for others; 0: DefaultMost
+	Poll  time.Duration // not 0: look at everything so often, whatever the system can do
+}
+
+// The defaults. Saving a file is many steps within a few milliseconds: vim's dance of backup, write and rename takes 1 to 3 ms here, Blender's up
+// to 12. The bar for the whole way from a saved file to the running game is 60 ms.
+const (
+	DefaultQuiet = 25 * time.Millisecond
+	DefaultMost  = 500 * time.Millisecond
+)
+
+// Batch is what changed.
+type Batch struct {
+	Paths []string  // absolute, sorted: new, changed or gone. A folder means all below it
+	Lost  bool      // anything may have changed besides
+	Seen  time.Time // when the first of these changes was seen
+	Notes diag.List // how changes are looked for from now on
+}
+
+// Watcher watches.
+type Watcher struct {
+	opts    Options
+	dirs    map[string]*dir // by path
+	files   map[string]bool // Options.Files
+	pending pending
+	gone    map[string]bool // folders of trees and files that are not there; looked for every awayEvery
+
+	batches chan Batch
+	flushes chan chan Batch
+	quit    chan struct{}
+	over    sync.WaitGroup
+
+	mu     sync.Mutex
+	notify notifier // replaced by run's goroutine alone
+}
+
+// dir is a watched folder.
+type dir struct {
+	tree *Tree // nil: for single files only
+}
+
+// event is one change as the system tells it.
+type event struct {
+	path string
+	kind kind
+	dir  bool // known to be a folder
+}
+
+type kind uint8
+
+const (
+	changed kind = iota // in some way, maybe not the last; new, if it is a folder
+	opened              // a program is writing it; written will come
+	written             // and no longer open
+	moved               // has this name now, and came from elsewhere
+	removed
+	lost // events were
+)
+
+// notifier is the way in which a system tells of changes.
+type notifier interface {
+	// add watches a folder's entries, and, if it is one that was asked for, whether it goes away itself.
+	add(dir string, top bool) error
+	// remove forgets a folder that is gone from its place, and all below.
+	remove(dir string)
+	// events are those that came since the last, in order.
+	events() <-chan []event
+	// sync has what happened before sent before it returns true. False: it cannot tell.
+	sync() bool
+	close()
+}
+
+// limitError says that the system watches no more for this user, and how to have it do so.
+type limitError struct{ text, hint string }
+
+func (l *limitError) Error() string { return l.text }
+
+// New watches. Batches come when something changed after New returned.
+func New(o Options) (*Watcher, error) { return newWith(o, newNotifier) }
+
+func newWith(o Options, system func() (notifier, error)) (*Watcher, error) {
+	if o.Quiet == 0 {
+		o.Quiet = DefaultQuiet
+	}
+	if o.Most == 0 {
+		o.Most = DefaultMost
+	}
+	w := &Watcher{
+		opts: o, files: map[string]bool{}, batches: make(chan Batch), flushes: make(chan chan Batch), quit: make(chan struct{}),
+	}
+	w.pending.quiet, w.pending.most = o.Quiet, o.Most
+	for _, f := range o.Files {
+		w.files[f] = true
+	}
+	if err := w.begin(system); err != nil {
+		return nil, err
+	}
+	w.over.Go(w.run)
+	return w, nil
+}
+
+// Batches is where changes come.
+func (w *Watcher) Batches() <-chan Batch { return w.batches }
+
+// Close ends it.
+func (w *Watcher) Close() {
+	close(w.quit)
+	w.over.Wait()
+	w.notify.close()
+}
+
+// Flush gives at once all that changed before the call, settled or not. What it gives does not come as a batch any more. Where the system cannot
+// tell whether that is all, it is Lost.
+func (w *Watcher) Flush(ctx context.Context) Batch {
+	w.mu.Lock()
+	n := w.notify
+	w.mu.Unlock()
+	sure := n.sync()
+	reply := make(chan Batch, 1)
+	select {
+	case w.flushes <- reply:
+	case <-w.quit:
+		return Batch{Lost: true}
+	case <-ctx.Done():
+		return Batch{Lost: true}
+	}
+	b := <-reply
+	b.Lost = b.Lost || !sure
+	return b
+}
+
+// begin chooses how changes are looked for, and watches everything.
+func (w *Watcher) begin(system func() (notifier, error)) error {
+	every := w.opts.Poll
+	if every == 0 {
+		if where, fs := w.network(); fs != "" {
+			m := &diag.Message{Severity: diag.Note, Code: diag.WatchPolls, Pos: diag.Pos{File: where}}
+			m.Text = fmt.Sprintf("this folder is on another machine (%s), which does not tell of changes: all files are looked at every %v", fs, pollEvery)
+			w.pending.note(m.WithHint("keep the project on a disk of this machine, so that changes are seen at once"))
+			every = pollEvery
+		}
+	}
+	if every == 0 {
+		n, err := system()
+		if err == nil {
+			w.notify = n
+			if err = w.watchAll(); err == nil {
+				return nil
+			}
+			n.close()
+		}
+		w.pending.note(limitMessage(err))
+		every = pollEvery
+	}
+	w.notify = newPoller(every)
+	return w.watchAll()
+}
+
+// network finds a tree on a file system of another machine, and names that.
+func (w *Watcher) network() (path, fs string) {
+	for i := range w.opts.Trees {
+		if fs := networkName(w.opts.Trees[i].Path); fs != "" {
+			return w.opts.Trees[i].Path, fs
+		}
+	}
+	return "", ""
+}
+
+// subfolders are the names of the folders in a folder, links left out.
+func subfolders(path string) []string {
+	var names []string
+	entries, _ := os.ReadDir(path)
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// watchAll watches every folder that there is.
+func (w *Watcher) watchAll() error {
+	w.dirs, w.gone = map[string]*dir{}, map[string]bool{}
+	for i := range w.opts.Trees {
+		t := &w.opts.Trees[i]
+		if err := w.watchTree(t, t.Path); err != nil {
+			return err
+		}
+		if w.dirs[t.Path] == nil {
+			w.gone[t.Path] = true
+		}
+	}
+	for f := range w.files {
+		if err := w.watchFor(filepath.Dir(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watchFor watches a folder because of single files in it; one above it as long as it is not there.
+func (w *Watcher) watchFor(folder string) error {
+	if w.dirs[folder] != nil {
+		return nil
+	}
+	err := w.notify.add(folder, true)
+	switch {
+	case err == nil:
+		w.dirs[folder] = &dir{}
+	case isLimit(err):
+		return err
+	default:
+		w.gone[folder] = true
+	}
+	return nil
+}
+
+// watchTree watches a folder and all below. What is gone meanwhile, or may not be looked at, is told of by who reads it.
+func (w *Watcher) watchTree(t *Tree, path string) error {
+	if err := w.notify.add(path, path == t.Path); isLimit(err) {
+		return err
+	} else if err != nil {
+		return nil
+	}
+	w.dirs[path] = &dir{t}
+	for _, sub := range subfolders(path) {
+		if sub = filepath.Join(path, sub); t.Pass == nil || !t.Pass(sub, true) {
+			if err := w.watchTree(t, sub); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// run takes events and gives batches.
+func (w *Watcher) run() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		now := time.Now()
+		var out chan Batch
+		var batch Batch
+		wait := time.Duration(-1)
+		if w.pending.any() {
+			if wait = w.pending.due(now); wait <= 0 {
+				batch, out, wait = w.pending.ready(now), w.batches, -1
+			}
+		}
+		if len(w.gone) > 0 && (wait < 0 || wait > awayEvery) && out == nil {
+			wait = awayEvery
+		}
+		var tick <-chan time.Time
+		if wait >= 0 {
+			timer.Reset(wait)
+			tick = timer.C
+		}
+		select {
+		case <-w.quit:
+			return
+		case events, ok := <-w.notify.events():
+			if !ok {
+				return
+			}
+			w.take(events)
+		case out <- batch:
+			w.pending.taken(&batch)
+		case reply := <-w.flushes:
+			w.drain()
+			batch = w.pending.all()
+			w.pending.taken(&batch)
+			reply <- batch
+		case <-tick:
+			w.lookForGone()
+		}
+	}
+}
+
+// drain takes what the notifier has sent already.
+func (w *Watcher) drain() {
+	for {
+		select {
+		case events := <-w.notify.events():
+			w.take(events)
+		default:
+			return
+		}
+	}
+}
+
+// take takes in events, and watches folders that are new.
+func (w *Watcher) take(events []event) {
+	now := time.Now()
+	for _, e := range events {
+		if e.kind == lost {
+			w.lose(now)
+			continue
+		}
+		d := w.dirs[filepath.Dir(e.path)]
+		switch {
+		case w.dirs[e.path] != nil && (e.kind == removed || e.kind == moved):
+			w.forget(e.path)
+			if e.kind == removed {
+				w.pending.add(e, now)
+				w.missing(e.path)
+				continue
+			}
+		case d == nil:
+			continue // of a folder that is not watched any more
+		}
+		if d == nil {
+			continue
+		}
+		if d.tree == nil {
+			if w.files[e.path] {
+				w.pending.add(e, now)
+			}
+			continue
+		}
+		if d.tree.Pass != nil && d.tree.Pass(e.path, e.dir) {
+			continue
+		}
+		if e.dir && e.kind != removed && w.dirs[e.path] == nil {
+			if err := w.watchTree(d.tree, e.path); err != nil {
+				w.poll(err, now)
+				return
+			}
+		}
+		w.pending.add(e, now)
+	}
+}
+
+// forget watches a folder, and those below, no more.
+func (w *Watcher) forget(path string) {
+	w.notify.remove(path)
+	delete(w.dirs, path)
+	below := path + string(filepath.Separator)
+	for p := range w.dirs {
+		if strings.HasPrefix(p, below) {
+			delete(w.dirs, p)
+		}
+	}
+}
+
+// missing notes that a folder that was asked for is gone, so that it is looked for.
+func (w *Watcher) missing(path string) {
+	for i := range w.opts.Trees {
+		if t := w.opts.Trees[i].Path; within(t, path) && w.dirs[t] == nil {
+			w.gone[t] = true
+		}
+	}
+	for f := range w.files {
+		if dir := filepath.Dir(f); within(dir, path) && w.dirs[dir] == nil {
+			w.gone[dir] = true
+		}
+	}
+}
+
+func within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
+}
+
+// awayEvery is how often a folder that is asked for and not there is looked for.
+const awayEvery = 500 * time.Millisecond
+
+// lookForGone looks whether folders are back.
+func (w *Watcher) lookForGone() {
+	for path := range w.gone {
+		err := error(nil)
+		var tree *Tree
+		for i := range w.opts.Trees {
+			if w.opts.Trees[i].Path == path {
+				tree = &w.opts.Trees[i]
+			}
+		}
+		delete(w.gone, path)
+		if tree != nil {
+			err = w.watchTree(tree, path)
+		} else {
+			err = w.watchFor(path)
+		}
+		if err != nil {
+			w.poll(err, time.Now())
+			return
+		}
+		if w.dirs[path] != nil {
+			w.pending.lose(time.Now())
+		} else {
+			w.gone[path] = true
+		}
+	}
+}
+
+// lose notes that events were lost, and watches the folders that are new.
+func (w *Watcher) lose(now time.Time) {
+	w.pending.lose(now)
+	if err := w.watchAll(); err != nil {
+		w.poll(err, now)
+	}
+}
+
+// poll goes over to looking at everything.
+func (w *Watcher) poll(why error, now time.Time) {
+	w.notify.close()
+	w.mu.Lock()
+	w.notify = newPoller(pollEvery)
+	w.mu.Unlock()
+	w.pending.note(limitMessage(why))
+	w.pending.lose(now)
+	w.watchAll() // a poller has no limits
+}
+
+func isLimit(err error) bool { return errors.As(err, new(*limitError)) }
+
+func limitMessage(err error) *diag.Message {
+	m := diag.Warningf(diag.WatchPolls, diag.Pos{}, "%v: all files are looked at every %v instead", err, pollEvery)
+	var limit *limitError
+	if errors.As(err, &limit) {
+		return m.WithHint("%s", limit.hint)
+	}
+	return m
+}

@@ -1,0 +1,417 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ways are all notifiers that this system has.
+func ways(t *testing.T, f func(t *testing.T, start func(Options) *Watcher)) {
+	for name, make := range map[string]func() (notifier, error){
+		"system":   newNotifier,
+		"fsnotify": newFSNotify,
+		"poll":     func() (notifier, error) { return newPoller(5 * time.Millisecond), nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, func(o Options) *Watcher {
+				w, err := newWith(o, make)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(w.Close)
+				return w
+			})
+		})
+	}
+}
+
+// follower knows a tree by what it is told of it.
+type follower struct {
+	*testing.T
+	root string
+	w    *Watcher
+	seen map[string]string // content by path, below the root
+}
+
+func follow(t *testing.T, root string, w *Watcher) *follower {
+	f := &follower{T: t, root: root, w: w}
+	f.seen = readTree(root)
+	return f
+}
+
+func readTree(root string) map[string]string {
+	all := map[string]string{}
+	filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			data, _ := os.ReadFile(path)
+			all[path] = string(data)
+		}
+		return nil
+	})
+	return all
+}
+
+// take looks again at what a batch names, and at nothing else.
+func (f *follower) take(b Batch) {
+	if b.Lost {
+		f.seen = readTree(f.root)
+		return
+	}
+	for _, p := range b.Paths {
+		for known := range f.seen {
+			if within(known, p) {
+				delete(f.seen, known)
+			}
+		}
+		for path, data := range readTree(p) {
+			f.seen[path] = data
+		}
+		if data, err := os.ReadFile(p); err == nil {
+			f.seen[p] = string(data)
+		}
+	}
+}
+
+// catchesUp waits until what the follower knows is what there is.
+func (f *follower) catchesUp(what string) (batches int) {
+	f.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		if d := cmp.Diff(readTree(f.root), f.seen); d == "" {
+			return batches
+		}
+		select {
+		case b := <-f.w.Batches():
+			batches++
+			f.take(b)
+		case <-deadline:
+			f.Fatalf("%s: what is there (-) and what is known (+):\n%s", what, cmp.Diff(readTree(f.root), f.seen))
+		}
+	}
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(path, text string) error {
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666))
+}
+
+// TestSaves goes through the ways in which programs save.
+func TestSaves(t *testing.T) {
+	ways(t, func(t *testing.T, start func(Options) *Watcher) {
+		root := t.TempDir()
+		at := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+		must(t, put(at("a.txt"), "one"), put(at("deep/er/b.txt"), "one"))
+		f := follow(t, root, start(Options{Trees: []Tree{{Path: root}}}))
+		for _, step := range []struct {
+			name string
+			do   func() error
+		}{
+			{"truncate and write", func() error { return os.WriteFile(at("a.txt"), []byte("second"), 0o666) }},
+			{"write beside and rename", func() error {
+				return errors.Join(os.WriteFile(at("a.tmp"), []byte("the third"), 0o666), os.Rename(at("a.tmp"), at("a.txt")))
+			}},
+			{"backup, then anew", func() error {
+				return errors.Join(os.Rename(at("a.txt"), at("a.txt.bak")), os.WriteFile(at("a.txt"), []byte("the fourth one"), 0o666), os.Remove(at("a.txt.bak")))
+			}},
+			{"a new file", func() error { return put(at("c.txt"), "c") }},
+			{"a new file in new folders", func() error { return put(at("x/y/z/d.txt"), "d") }},
+			{"an edit in new folders", func() error { return put(at("x/y/z/d.txt"), "another d") }},
+			{"a folder is renamed", func() error { return os.Rename(at("x"), at("w")) }},
+			{"an edit in a renamed folder", func() error { return put(at("w/y/z/d.txt"), "yet another d") }},
+			{"a folder takes the old name", func() error { return put(at("x/y/e.txt"), "e") }},
+			{"a folder comes from outside", func() error {
+				outside := t.TempDir()
+				return errors.Join(put(filepath.Join(outside, "in/f.txt"), "f"), os.Rename(filepath.Join(outside, "in"), at("in")))
+			}},
+			{"an edit in a folder from outside", func() error { return put(at("in/f.txt"), "f, edited") }},
+			{"a folder goes away", func() error { return os.RemoveAll(at("w")) }},
+			{"a file takes a folder's place", func() error {
+				return errors.Join(os.RemoveAll(at("x")), os.WriteFile(at("x"), []byte("a file"), 0o666))
+			}},
+			{"a folder takes a file's place", func() error { return errors.Join(os.Remove(at("x")), put(at("x/g.txt"), "g")) }},
+			{"a file goes away", func() error { return os.Remove(at("a.txt")) }},
+			{"appended", func() error {
+				h, err := os.OpenFile(at("deep/er/b.txt"), os.O_APPEND|os.O_WRONLY, 0)
+				must(t, err)
+				_, err = h.WriteString(" more")
+				return errors.Join(err, h.Close())
+			}},
+			{"a hard link", func() error { return os.Link(at("deep/er/b.txt"), at("linked.txt")) }},
+		} {
+			must(t, step.do())
+			f.catchesUp(step.name)
+		}
+	})
+}
+
+// TestFiles watches single files, which come, change and go, with the folders that hold them.
+func TestFiles(t *testing.T) {
+	ways(t, func(t *testing.T, start func(Options) *Watcher) {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "sub", "kiln.toml")
+		w := start(Options{Files: []string{file}})
+		wait := func(what string) {
+			t.Helper()
+			select {
+			case b := <-w.Batches():
+				if !b.Lost && !slices.Equal(b.Paths, []string{file}) {
+					t.Errorf("%s: %v", what, b.Paths)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s: nothing was told", what)
+			}
+		}
+		must(t, put(file, "one"))
+		wait("its folder comes")
+		for w.Flush(context.Background()).Paths != nil {
+		}
+		must(t, put(filepath.Join(dir, "sub", "other"), "passed over"), put(file, "two"))
+		wait("it changes")
+		must(t, os.Remove(file))
+		wait("it goes")
+	})
+}
+
+// TestPass passes over what it is told to, and whatever is below.
+func TestPass(t *testing.T) {
+	ways(t, func(t *testing.T, start func(Options) *Watcher) {
+		root := t.TempDir()
+		must(t, put(filepath.Join(root, "out/a"), "1"), put(filepath.Join(root, "in/a"), "1"))
+		pass := func(path string, dir bool) bool { return dir && filepath.Base(path) == "out" }
+		w := start(Options{Trees: []Tree{{root, pass}}})
+		must(t, put(filepath.Join(root, "out/a"), "22"), put(filepath.Join(root, "in/out/b"), "2"), put(filepath.Join(root, "in/a"), "22"))
+		select {
+		case b := <-w.Batches():
+			for _, p := range b.Paths {
+				if strings.Contains(p, "out") {
+					t.Errorf("told of %s", p)
+				}
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("nothing was told")
+		}
+	})
+}
+
+// TestRootGone loses a whole tree and finds it again.
+func TestRootGone(t *testing.T) {
+	ways(t, func(t *testing.T, start func(Options) *Watcher) {
+		root := filepath.Join(t.TempDir(), "root")
+		must(t, put(filepath.Join(root, "a"), "1"))
+		f := follow(t, root, start(Options{Trees: []Tree{{Path: root}}}))
+		must(t, os.Rename(root, root+".away"))
+		f.catchesUp("the tree is renamed")
+		must(t, put(filepath.Join(root, "sub/b"), "2"))
+		f.catchesUp("another takes its place")
+		must(t, put(filepath.Join(root, "sub/b"), "another 2"))
+		f.catchesUp("an edit in it")
+	})
+}
+
+// TestRandom does to a tree what nobody foresaw, and asks now and then whether all of it was told.
+func TestRandom(t *testing.T) {
+	ways(t, func(t *testing.T, start func(Options) *Watcher) {
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("seed %d", seed)
+		rng := rand.New(rand.NewPCG(seed, 1))
+		root := t.TempDir()
+		f := follow(t, root, start(Options{Trees: []Tree{{Path: root}}}))
+		name := func() string {
+			p := root
+			for range 1 + rng.IntN(3) {
+				p = filepath.Join(p, string(rune('a'+rng.IntN(4))))
+			}
+			return p
+		}
+		for i := range 1500 {
+			p := name()
+			switch rng.IntN(8) {
+			case 0, 1, 2:
+				put(p, fmt.Sprint(i))
+			case 3:
+				os.MkdirAll(p, 0o777)
+			case 4, 5:
+				os.Rename(p, name())
+			case 6:
+				os.RemoveAll(p)
+			case 7:
+				if rng.IntN(5) == 0 {
+					f.catchesUp(fmt.Sprintf("step %d", i))
+				}
+			}
+		}
+		f.catchesUp("the end")
+	})
+}
+
+// TestManyAtOnce: a branch switch is one batch, or a few.
+func TestManyAtOnce(t *testing.T) {
+	root := t.TempDir()
+	w, err := New(Options{Trees: []Tree{{Path: root}}, Quiet: 100 * time.Millisecond, Most: 10 * time.Second})
+	must(t, err)
+	defer w.Close()
+	f := follow(t, root, w)
+	for i := range 5000 {
+		must(t, put(filepath.Join(root, fmt.Sprint(i/100), fmt.Sprint(i)), "x"))
+	}
+	if n := f.catchesUp("5000 files"); n > 3 {
+		t.Errorf("%d batches", n)
+	}
+}
+
+// TestFlush gives what changed before it, at once.
+func TestFlush(t *testing.T) {
+	ways(t, func(t *testing.T, start func(Options) *Watcher) {
+		root := t.TempDir()
+		f := follow(t, root, start(Options{Trees: []Tree{{Path: root}}, Quiet: time.Hour, Most: time.Hour}))
+		for i := range 50 {
+			must(t, put(filepath.Join(root, fmt.Sprint("sub", i%3), "a"), fmt.Sprint(i)))
+			f.take(f.w.Flush(context.Background()))
+			if d := cmp.Diff(readTree(root), f.seen); d != "" {
+				t.Fatalf("after change %d:\n%s", i, d)
+			}
+		}
+	})
+}
+
+// TestLimit goes over to polling when the system watches no more.
+func TestLimit(t *testing.T) {
+	root := t.TempDir()
+	must(t, put(filepath.Join(root, "a/b/c"), "1"))
+	w, err := newWith(Options{Trees: []Tree{{Path: root}}, Poll: 0}, func() (notifier, error) {
+		n, err := newNotifier()
+		return &limited{n, 2}, err
+	})
+	must(t, err)
+	defer w.Close()
+	b := <-w.Batches()
+	if len(b.Notes) != 1 || b.Notes[0].Hint != "raise it" {
+		t.Fatalf("notes: %v", b.Notes)
+	}
+	f := follow(t, root, w)
+	must(t, put(filepath.Join(root, "a/b/c"), "22"))
+	f.catchesUp("an edit, polled")
+}
+
+// limited refuses all but a few folders.
+type limited struct {
+	notifier
+	left int
+}
+
+func (l *limited) add(dir string, top bool) error {
+	if l.left--; l.left < 0 {
+		return &limitError{"the limit is reached", "raise it"}
+	}
+	return l.notifier.add(dir, top)
+}
+
+// TestPending: when a batch is due, by a clock of its own.
+func TestPending(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	ms := func(n int) time.Time { return start.Add(time.Duration(n) * time.Millisecond) }
+	type told struct {
+		at int
+		e  event
+	}
+	for _, c := range []struct {
+		name   string
+		events []told
+		due    int // milliseconds
+		paths  string
+	}{
+		{"a file that was written", []told{{0, event{path: "a", kind: opened}}, {2, event{path: "a", kind: written}}}, 12, "a"},
+		{"one of which the system does not tell when it is written", []told{{0, event{path: "a"}}, {20, event{path: "a"}}}, 50, "a"},
+		{"one that is gone may come back", []told{{0, event{path: "a", kind: removed}}}, 30, "a"},
+		{"one that is being written", []told{{0, event{path: "a", kind: opened}}}, 120, "a"},
+		{"and written on", []told{{0, event{path: "a", kind: opened}}, {100, event{path: "a", kind: opened}}}, 220, "a"},
+		{"one beside one that is being written", []told{{0, event{path: "a", kind: opened}}, {5, event{path: "b", kind: written}}}, 15, "b"},
+		{"one that never comes to rest", []told{{0, event{path: "a"}}, {299, event{path: "a"}}}, 300, "a"},
+		{"events were lost", []told{{0, event{path: "a"}}, {1, event{kind: lost}}}, 121, ""},
+	} {
+		p := pending{quiet: 30 * time.Millisecond, most: 300 * time.Millisecond}
+		at := start
+		for _, e := range c.events {
+			if at = ms(e.at); e.e.kind == lost {
+				p.lose(at)
+			} else {
+				p.add(e.e, at)
+			}
+		}
+		if due := at.Add(p.due(at)).Sub(start).Milliseconds(); due != int64(c.due) {
+			t.Errorf("%s: due after %d ms, not %d", c.name, due, c.due)
+		}
+		if b := p.ready(ms(c.due)); strings.Join(b.Paths, " ") != c.paths || b.Lost != (c.paths == "") || b.Seen != start && c.paths != "b" {
+			t.Errorf("%s: %+v", c.name, b)
+		}
+	}
+}
+
+// TestLost loses events now and then, as a kernel whose queue is full, and misses nothing for it.
+func TestLost(t *testing.T) {
+	root := t.TempDir()
+	w, err := newWith(Options{Trees: []Tree{{Path: root}}}, func() (notifier, error) {
+		n, err := newNotifier()
+		l := &lossy{n, make(chan []event), make(chan struct{})}
+		t.Cleanup(func() { close(l.quit) })
+		go l.run()
+		return l, err
+	})
+	must(t, err)
+	defer w.Close()
+	f := follow(t, root, w)
+	for i := range 300 {
+		must(t, put(filepath.Join(root, fmt.Sprint(i%7), fmt.Sprint(i%5), fmt.Sprint(i%3)), fmt.Sprint(i)))
+		if i%20 == 0 {
+			must(t, os.RemoveAll(filepath.Join(root, fmt.Sprint(i%7))))
+			f.catchesUp(fmt.Sprint("step ", i))
+		}
+	}
+	f.catchesUp("the end")
+}
+
+// lossy forgets every third group of events, and says so.
+type lossy struct {
+	notifier
+	out  chan []event
+	quit chan struct{}
+}
+
+func (l *lossy) events() <-chan []event { return l.out }
+
+func (l *lossy) run() {
+	i := 0
+	for {
+		select {
+		case events := <-l.notifier.events():
+			if i++; i%3 == 0 {
+				events = []event{{kind: lost}}
+			}
+			select {
+			case l.out <- events:
+			case <-l.quit:
+				return
+			}
+		case <-l.quit:
+			return
+		}
+	}
+}
