@@ -31,7 +31,7 @@ var allowed = map[string]string{
 	"examples/own-processors/tools/tilemap": "processor",
 	"examples/own-processors/tools/tilemap/guest": "examples/own-processors/tools/tilemap processor/wasmguest",
 
-	"kilnrt":                "compress",
+	"kilnrt":                "blake3 compress minisign",
 	"kilnrt/internal/judge": "internal/digest internal/parcel kilnrt",
 	"kilnrt/live":           "blake3 kilnrt websocket",
 
@@ -94,7 +94,7 @@ var allowed = map[string]string{
 	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
 
 	"internal/live":     "internal/diag internal/digest internal/ids processor websocket",
-	"internal/parcel":   "compress internal/digest kilnrt x/sys",
+	"internal/parcel":   "compress internal/digest kilnrt minisign x/sys",
 	"internal/seal":     "x/sys",
 	"internal/script":   "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor processor/pack starlark",
 	"internal/wasm":     "internal/diag internal/digest processor wazero",
@@ -122,6 +122,7 @@ var modules = map[string]string{
 	"flock":            "github.com/gofrs/flock",
 	"go-toml":          "github.com/pelletier/go-toml/v2",
 	"jsonschema":       "github.com/santhosh-tekuri/jsonschema/v6",
+	"minisign":         "aead.dev/minisign",
 	"pflag":            "github.com/spf13/pflag",
 	"starlark":         "go.starlark.net",
 	"uuid":             "github.com/google/uuid",

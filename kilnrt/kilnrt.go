@@ -21,6 +21,9 @@ var (
 	ErrDamaged  = errors.New("kilnrt: the parcel is damaged")
 	ErrCycle    = errors.New("kilnrt: resources require each other in a circle")
 	ErrNoLoader = errors.New("kilnrt: no loader for this type")
+
+	ErrNotSigned = errors.New("kilnrt: the parcel is not signed")
+	ErrSignature = errors.New("kilnrt: the parcel is signed by another key, or what it holds is not what was signed")
 )
 
 // The numbers of the format that a writer needs, too.

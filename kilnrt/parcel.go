@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -19,6 +20,7 @@ type Parcel struct {
 	sections [Sections][]byte
 	pages    [][]byte // of records, if the file is not mapped; nil where the directory leads astray
 	types    []string
+	trusted  atomic.Bool // contents are compared with their hashes
 
 	plain, withDict func() (*zstd.Decoder, error)
 }
@@ -196,7 +198,7 @@ func (p *Parcel) Header() Header { return *p.h }
 // Digest is the BLAKE3 hash of all that the parcel holds, as its header has it.
 func (p *Parcel) Digest() [32]byte { return p.h.Digest }
 
-// Signature is what stands in the place for a signature of the digest; empty if there is none. It is not judged.
+// Signature is the text of a minisign signature of the digest; empty if there is none. It is not judged: Trust does that.
 func (p *Parcel) Signature() []byte { return p.sections[SectionSignature] }
 
 // Dictionary is the Zstandard dictionary; empty if there is none.

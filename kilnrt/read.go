@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/zeebo/blake3"
 )
 
 // maxWindow is how far back a frame may refer, by the format. It bounds what a stream costs in memory.
@@ -30,7 +31,7 @@ func newDecoder(r io.Reader, dict []byte) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, opts...)
 }
 
-// Bytes gives the content, whole and checked against its CRC. What is not compressed in a mapped parcel is not copied: do not
+// Bytes gives the content, whole and checked against its CRC, and against its hash after Trust. What is not compressed in a mapped parcel is not copied: do not
 // write to it, and do not use it after Close.
 func (r *Resource) Bytes() ([]byte, error) {
 	b, err := r.Raw()
@@ -40,9 +41,15 @@ func (r *Resource) Bytes() ([]byte, error) {
 	if crc32.ChecksumIEEE(b) != r.CRC {
 		return nil, fmt.Errorf("%w: the content of resource %d is not what it was", ErrDamaged, r.ID)
 	}
-	if r.Codec == None {
-		return b, nil
+	if r.Codec != None {
+		if b, err = r.decompress(b); err != nil {
+			return nil, err
+		}
 	}
+	return b, r.authentic(b)
+}
+
+func (r *Resource) decompress(b []byte) ([]byte, error) {
 	if r.Size > 64*r.Stored+1<<20 {
 		return r.unfold(b)
 	}
@@ -101,9 +108,12 @@ func (r *Resource) undecodable(err error) error {
 }
 
 // Reader gives the content as a stream, for what is too large to have in memory. The end of the stream is an error, and not
-// io.EOF, if the CRC or the size is not as it should be: nothing that was read is certain before that. Close it.
+// io.EOF, if the CRC, the size or, after Trust, the hash is not as it should be: nothing that was read is certain before that. Close it.
 func (r *Resource) Reader() (io.ReadCloser, error) {
 	s := &stream{r: r, stored: stored{from: io.NewSectionReader(r.p.src, r.Offset, r.Stored)}}
+	if r.p.trusted.Load() {
+		s.hash = blake3.New()
+	}
 	if r.Codec == None {
 		s.content = &s.stored
 		return s, nil
@@ -135,12 +145,16 @@ type stream struct {
 	stored  stored
 	content io.Reader
 	n       int64
+	hash    *blake3.Hasher // of the content, after Trust
 	close   func()
 }
 
 func (s *stream) Read(b []byte) (int, error) {
 	n, err := s.content.Read(b)
 	s.n += int64(n)
+	if s.hash != nil {
+		s.hash.Write(b[:n])
+	}
 	switch {
 	case s.n > s.r.Size:
 		return n, s.r.whole(s.n, nil)
@@ -154,6 +168,9 @@ func (s *stream) Read(b []byte) (int, error) {
 	}
 	if err := s.r.whole(s.n, nil); err != nil {
 		return n, err
+	}
+	if s.hash != nil && [32]byte(s.hash.Sum(nil)) != s.r.Hash {
+		return n, s.r.forged()
 	}
 	return n, io.EOF
 }

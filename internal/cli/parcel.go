@@ -23,7 +23,7 @@ func newParcelCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "parcel",
 		Short:   "Look into parcels, and make patches between them",
-		Long:    "Look into parcels, hold them to their hashes, take files out, and make and apply patches. No project is needed.",
+		Long:    "Look into parcels, hold them to their hashes, sign them, take files out, and make and apply patches. No project is needed.",
 		GroupID: groupLook,
 		Example: "  kiln parcel ls build/pc/level1.parcel\n  kiln parcel patch old.parcel new.parcel -o update.patch",
 		Args:    atMost(0),
@@ -35,9 +35,10 @@ func newParcelCommand(a *app) *cobra.Command {
 		return c
 	}
 	sub("ls FILE...", "List what is in parcels", "kiln parcel ls level1.parcel", atLeastOne("FILE"), func(args []string) error { return a.eachParcel(args, a.listParcel) })
-	sub("verify FILE...", "Hold parcels to their hashes", "kiln parcel verify *.parcel", atLeastOne("FILE"), a.verifyParcels)
-	var dir, out string
-	c := sub("extract FILE [NAME|ID...]", "Write resources as files", "kiln parcel extract level1.parcel -o level1", atLeastOne("FILE"), func(args []string) error {
+	var dir, out, key string
+	c := sub("verify FILE...", "Hold parcels to their hashes, and to a key", "kiln parcel verify *.parcel", atLeastOne("FILE"), func(args []string) error { return a.verifyParcels(args, key) })
+	c.Flags().StringVar(&key, "key", "", "they must be signed by `KEY`, a public key of minisign or a file with it")
+	c = sub("extract FILE [NAME|ID...]", "Write resources as files", "kiln parcel extract level1.parcel -o level1", atLeastOne("FILE"), func(args []string) error {
 		return a.extract(args[0], args[1:], dir)
 	})
 	c.Flags().StringVarP(&dir, "output", "o", ".", "write below `DIR`")
@@ -60,6 +61,7 @@ func newParcelCommand(a *app) *cobra.Command {
 		return err
 	})
 	c.Flags().StringVarP(&out, "output", "o", "", "write the new parcel to `FILE`")
+	cmd.AddCommand(a.newParcelSignCommand(), a.newParcelDigestCommand())
 	return cmd
 }
 
@@ -148,10 +150,17 @@ func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
 	return err
 }
 
-func (a *app) verifyParcels(paths []string) error {
+func (a *app) verifyParcels(paths []string, by string) error {
+	key, err := publicKey(by)
+	if err != nil {
+		return err
+	}
 	var bad diag.List
 	for _, path := range paths {
 		err := withParcel(path, func(p *kilnrt.Parcel) error {
+			if err := signedBy(path, p, key); err != nil {
+				return err
+			}
 			if err := parcel.Verify(p); err != nil {
 				return damagedParcel(path, err)
 			}
@@ -164,7 +173,7 @@ func (a *app) verifyParcels(paths []string) error {
 		case err != nil:
 			return err
 		case !a.quiet && !a.json:
-			fmt.Fprintf(a.out, "%s is good\n", path)
+			fmt.Fprintf(a.out, "%s is good%s\n", path, map[bool]string{true: ", and signed by this key"}[key != nil])
 		}
 	}
 	if len(bad) == 0 {

@@ -232,4 +232,7 @@ const (
 
 	ConstantsWrong    Code = "K1610" // a template that does not work
 	ConstantsInTheWay Code = "K1611" // a file that Kiln did not write stands where they belong
+
+	SignatureWrong Code = "K1612" // none, or by another key
+	KeyWrong       Code = "K1613" // no key, another password, or no signature
 )

@@ -45,6 +45,10 @@ type Resource struct {
 type Options struct {
 	Dictionary []byte // of Zstandard; nil: none
 	Workers    int    // that read, hash and compress at once; 0: one
+
+	// Sign makes the text of a minisign signature of the digest, as Key.Sign does. The same digest must give the same text, or every Update
+	// writes. nil: there is none; but Update leaves one as it is if the digest stays the same.
+	Sign func(digest [32]byte) ([]byte, error)
 }
 
 // ErrResource is what all errors about resources that cannot be in a parcel are.

@@ -85,9 +85,12 @@ func update(path string, old *kilnrt.Parcel, was, now []item, o Options) (Report
 	c := &change{old: old, header: old.Header(), was: was, now: now}
 	rep := c.compare()
 	fresh := c.keep()
+	if o.Sign == nil {
+		o.Sign = keepSignature(old)
+	}
 	if bytes.Equal(old.Dictionary(), o.Dictionary) {
 		if rep.Added+rep.Removed+rep.Changed == 0 && len(c.touched) == 0 && c.same {
-			return Report{How: Nothing}, nil
+			return resign(path, old, o)
 		}
 		if _, err := loadOrder(now); err != nil {
 			return Report{}, err
@@ -107,6 +110,16 @@ func update(path string, old *kilnrt.Parcel, was, now []item, o Options) (Report
 		c.forget()
 	}
 	return rewrite(path, rep, now, o)
+}
+
+// resign leaves a parcel as it is, but for its signature.
+func resign(path string, old *kilnrt.Parcel, o Options) (Report, error) {
+	text, err := o.signature(old.Digest())
+	if err != nil || bytes.Equal(text, old.Signature()) {
+		return Report{How: Nothing}, err
+	}
+	err = Sign(path, func([32]byte) ([]byte, error) { return text, nil })
+	return Report{How: Appended, Written: int64(len(text)) + kilnrt.SlotSize}, err
 }
 
 // compare finds out what differs.
@@ -236,6 +249,9 @@ func (c *change) append(f file, fresh []int, waste int64, o Options) (int64, err
 	if err != nil {
 		return w.written, err
 	}
+	if x.sections[kilnrt.SectionSignature], err = o.signature(x.digest); err != nil {
+		return w.written, err
+	}
 	h := c.header
 	h.Generation++
 	h.Waste = waste
@@ -269,9 +285,17 @@ func (c *change) appendPages(w *writer, h *kilnrt.Header, x *index) error {
 		return c.old.PageOffset(k)
 	})
 	h.Digest = x.digest
-	err := w.section(h, kilnrt.SectionDirectory, dir)
+	if err := w.section(h, kilnrt.SectionDirectory, dir); err != nil {
+		return err
+	}
+	if text := x.sections[kilnrt.SectionSignature]; !bytes.Equal(text, c.old.Signature()) {
+		h.Waste += h.Sections[kilnrt.SectionSignature].Size
+		if err := w.section(h, kilnrt.SectionSignature, text); err != nil {
+			return err
+		}
+	}
 	h.End = w.pos
-	return err
+	return nil
 }
 
 // Compact writes a parcel anew without waste, if it has any.
@@ -285,5 +309,5 @@ func Compact(path string) error {
 	if err != nil {
 		return err
 	}
-	return write(path, items, Options{Dictionary: p.Dictionary(), Workers: 1})
+	return write(path, items, Options{Dictionary: p.Dictionary(), Workers: 1, Sign: keepSignature(p)})
 }

@@ -37,6 +37,9 @@ func write(path string, items []item, o Options) error {
 		if err != nil {
 			return err
 		}
+		if x.sections[kilnrt.SectionSignature], err = o.signature(x.digest); err != nil {
+			return err
+		}
 		h := &kilnrt.Header{Generation: 1, Count: len(items)}
 		if err := w.index(h, x); err != nil {
 			return err

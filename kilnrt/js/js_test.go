@@ -3,8 +3,11 @@ package js_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,8 +16,11 @@ import (
 	"strings"
 	"testing"
 
+	"aead.dev/minisign"
 	"github.com/zeebo/blake3"
+	"golang.org/x/crypto/blake2b"
 
+	"github.com/kiln-pipeline/kiln/internal/parcel"
 	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )
 
@@ -98,6 +104,79 @@ func TestOrder(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.Want)
 			}
 		})
+	}
+}
+
+// TestTrust: a parcel signed both ways, by another key, not at all, and with a content that was exchanged for another one with the right CRC.
+func TestTrust(t *testing.T) {
+	public, private, err := minisign.GenerateKey(bytes.NewReader(bytes.Repeat([]byte("not random"), 10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _, err := minisign.GenerateKey(bytes.NewReader(bytes.Repeat([]byte("another"), 10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pub, _ := public.MarshalText()
+	path := filepath.Join(t.TempDir(), "p")
+	rs := []parcel.Resource{judge.Resource(1, "one", "data", "one", nil, nil), judge.Resource(2, "two", "data", "two", nil, nil)}
+	expect := func(what, key, want string) {
+		t.Helper()
+		if got := node(t, "trust", path, key); got != want+"\n" {
+			t.Errorf("%s: %q, not %q", what, got, want)
+		}
+	}
+	for what, sign := range map[string]func(d [32]byte) ([]byte, error){
+		"of the digest": func(d [32]byte) ([]byte, error) { return minisign.Sign(private, d[:]), nil },
+		"of its hash": func(d [32]byte) ([]byte, error) {
+			r := minisign.NewReader(bytes.NewReader(d[:]))
+			_, err := io.Copy(io.Discard, r)
+			return r.Sign(private), err
+		},
+	} {
+		if err := parcel.Write(path, rs, parcel.Options{Sign: sign}); err != nil {
+			t.Fatal(err)
+		}
+		expect(what, string(pub), "trusted, good,good")
+		expect(what+", another key", other.String(), "signature")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature := bytes.Index(data, []byte("untrusted comment"))
+	data[signature+100] ^= 4
+	os.WriteFile(path, data, 0o644)
+	expect("another signature", public.String(), "signature")
+	data[signature+100] ^= 4
+	record := bytes.Index(data, append([]byte{2, 0, 0, 0, 0, 0, 0, 0}, rs[1].UUID[:]...))
+	copy(data[bytes.Index(data, []byte("two")):], "TWO")
+	binary.LittleEndian.PutUint32(data[record+28:], crc32.ChecksumIEEE([]byte("TWO")))
+	judge.Mend(data)
+	os.WriteFile(path, data, 0o644)
+	expect("another content", public.String(), "trusted, good,damaged")
+	if err := parcel.Write(path, rs, parcel.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	expect("not signed", public.String(), "signature")
+}
+
+// TestBLAKE2b holds the hash to that of golang.org/x/crypto.
+func TestBLAKE2b(t *testing.T) {
+	var want strings.Builder
+	args := []string{"blake2b"}
+	for n := range 129 {
+		b := bytes.Repeat([]byte{byte(3 * n)}, n)
+		name := filepath.Join(t.TempDir(), "b")
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sum := blake2b.Sum512(b)
+		args = append(args, name)
+		want.WriteString(hex.EncodeToString(sum[:]) + "\n")
+	}
+	if got := node(t, args...); got != want.String() {
+		t.Errorf("got\n%swant\n%s", got, want.String())
 	}
 }
 

@@ -17,7 +17,7 @@ export class KilnError extends Error {
      * "not-parcel": the file is none, or both its headers are broken. "version": made for a newer reader. "damaged": something in it
      * contradicts something else, or a checksum is wrong. "compressed": there is no function to decompress with. "unpacking":
      * decompression failed. "missing": a resource that another one requires is in no mounted parcel. "circle": resources require each other in a circle,
-     * or in a chain longer than 1000, or there are more than a million needs. "fetch": the server did not answer as it must. "away": the bytes are not here, await load().
+     * or in a chain longer than 1000, or there are more than a million needs. "fetch": the server did not answer as it must. "signature": trust() of signed.mjs. "away": the bytes are not here, await load().
      */
     this.code = code;
   }
@@ -267,6 +267,8 @@ export class Parcel {
     this.types = this.#typeBytes.map((b) => utf8.decode(b));
     /** Where look-ups go on if this parcel has no such resource: lay a patch or a mod over the base by setting it. */
     this.under = options.under ?? null;
+    /** trusted is set by trust() of signed.mjs: from then on each content is compared with its hash. */
+    this.trusted = false;
   }
 
   /** count is how many resources there are. */
@@ -278,7 +280,7 @@ export class Parcel {
   /** storedDigest is the digest as the file has it: compare it with digest(). */
   get storedDigest() { return this.#header.storedDigest; }
 
-  /** signature is the text of a minisign signature of the digest, or empty. Nobody has judged it. */
+  /** signature is the text of a minisign signature of the digest, or empty. trust() of signed.mjs judges it. */
   get signature() { return this.#sections[SIGNATURE]; }
 
   /** dictionary for Zstandard, or empty. */
@@ -510,6 +512,11 @@ export class Resource {
     if (!(content instanceof Uint8Array) || content.length !== this.size) {
       throw new KilnError("unpacking", `resource ${this.id} did not become ${this.size} bytes`);
     }
+    return this.#authentic(content);
+  }
+
+  #authentic(content) {
+    if (this.parcel.trusted) this.verify(content);
     return content;
   }
 
@@ -524,7 +531,7 @@ export class Resource {
    */
   bytes() {
     const stored = this.#whole(this.parcel.file.here(this.offset, this.stored));
-    if (this.codec === 0) return stored;
+    if (this.codec === 0) return this.#authentic(stored);
     try {
       return this.#unpacked(this.#unpack(stored));
     } catch (error) {
@@ -538,7 +545,7 @@ export class Resource {
   /** content makes of the stored bytes what they hold; for loadAll. */
   async content(stored) {
     this.#whole(stored);
-    if (this.codec === 0) return stored;
+    if (this.codec === 0) return this.#authentic(stored);
     try {
       return this.#unpacked(await this.#unpack(stored));
     } catch (error) {

@@ -216,6 +216,9 @@ func page(b []byte, h *kilnrt.Header, k int) (at, size int) {
 	return at, size
 }
 
+// Mend makes the checksums of a parcel that was just packed what they should be.
+func Mend(b []byte) { mend(b, 0) }
+
 // mend makes the checksums of pages, sections and the slot what they should be, as far as these lie within the file.
 func mend(b []byte, slot int) {
 	put := func(at int, crc uint32) {

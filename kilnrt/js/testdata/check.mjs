@@ -3,8 +3,11 @@
 //     node check.mjs hash FILE...                BLAKE3 of each file
 //     node check.mjs judge PARCEL QUERIES...     the judgements, a line "== PARCEL" before each; QUERIES is a file with the lines "find ..." and "load ..." to answer
 //     node check.mjs order PARCEL... -- ID...    load order, each parcel over the one before; "?" before an id: with what is optional
+//     node check.mjs trust PARCEL KEY            whether it is signed by the key, and which resources can be read then
+//     node check.mjs blake2b FILE...             BLAKE2b of each file of at most 128 bytes
 //     node check.mjs url URL                     opens over HTTP and loads everything: how many resources and requests
 import { readFileSync } from "node:fs";
+import { blake2b, trust } from "../signed.mjs";
 import { KilnError, crc32, hash, loadAll, loadOrder, open, openURL } from "../kiln.mjs";
 
 // With UNPACKED, a JSON object of contents by "<CRC-32 of the stored bytes> <bytes of the dictionary>", that is what decompresses; without, "?" is said of what is compressed.
@@ -84,6 +87,18 @@ function order(args) {
   });
 }
 
+async function trusted(file, key) {
+  const parcel = open(readFileSync(file));
+  try {
+    await trust(parcel, key);
+  } catch (error) {
+    if (!(error instanceof KilnError)) throw error;
+    return error.code;
+  }
+  const loaded = await Promise.allSettled([...parcel].filter((r) => r.codec === 0).map((r) => r.load()));
+  return `trusted, ${loaded.map((l) => l.status === "fulfilled" ? "good" : l.reason.code)}`;
+}
+
 async function overHTTP(url) {
   let requests = 0;
   const parcel = await openURL(url, { fetch: (...args) => (requests++, fetch(...args)) });
@@ -98,6 +113,8 @@ async function overHTTP(url) {
 
 const [mode, ...args] = process.argv.slice(2);
 if (mode === "hash") for (const file of args) console.log(Buffer.from(hash(readFileSync(file))).toString("hex"));
+if (mode === "blake2b") for (const file of args) console.log(Buffer.from(blake2b(readFileSync(file))).toString("hex"));
+if (mode === "trust") console.log(await trusted(args[0], args[1]));
 if (mode === "order") console.log(order(args).join("\n"));
 if (mode === "url") console.log((await overHTTP(args[0])).join("\n"));
 if (mode === "judge") {

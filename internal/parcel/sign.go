@@ -1,0 +1,119 @@
+package parcel
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+
+	"aead.dev/minisign"
+
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+// ErrKey is what all errors of keys and signatures that are none are.
+var ErrKey = errors.New("key")
+
+// Key is a secret key of minisign.
+type Key struct{ key minisign.PrivateKey }
+
+// ReadKey reads the text of a secret key, as `minisign -G` makes it. password is asked if the key has one.
+func ReadKey(text []byte, password func() (string, error)) (*Key, error) {
+	text = bytes.TrimSpace(text)
+	k := new(Key)
+	if !minisign.IsEncrypted(text) {
+		if err := k.key.UnmarshalText(text); err != nil {
+			return nil, fmt.Errorf("%w: it is no secret key of minisign", ErrKey)
+		}
+		return k, nil
+	}
+	word, err := password()
+	if err != nil {
+		return nil, err
+	}
+	if k.key, err = minisign.DecryptKey(word, text); err != nil {
+		return nil, fmt.Errorf("%w: the password is wrong, or the key is damaged", ErrKey)
+	}
+	return k, nil
+}
+
+// Sign makes a signature of a digest: that of a file with its 32 bytes, prehashed as minisign does it. There is no time in it, so one
+// key signs one digest with one text.
+func (k *Key) Sign(digest [32]byte) ([]byte, error) {
+	r := minisign.NewReader(bytes.NewReader(digest[:]))
+	if _, err := r.Read(make([]byte, len(digest))); err != nil {
+		return nil, err
+	}
+	return r.SignWithComments(k.key, "digest of a parcel: "+hex.EncodeToString(digest[:]), fmt.Sprintf("signature by the key %016X", k.key.ID())), nil
+}
+
+// Sign has the parcel at a path signed anew: sign makes the signature of its digest, nil takes the old one away. Only the signature is
+// written, as Update writes.
+func Sign(path string, sign func(digest [32]byte) ([]byte, error)) error {
+	p, err := kilnrt.Open(path)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	text, err := sign(p.Digest())
+	if err != nil || bytes.Equal(text, p.Signature()) {
+		return err
+	}
+	if err := checkSignature(text); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := p.Header()
+	h.Generation++
+	h.Waste += h.Sections[kilnrt.SectionSignature].Size
+	w := &writer{f: f, pos: h.End, begun: h.End}
+	if err := w.section(&h, kilnrt.SectionSignature, text); err != nil {
+		return err
+	}
+	h.End = w.pos
+	if err := w.slot(&h, 1-h.Slot); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// checkSignature refuses what is no signature, before it comes to be where readers look for one.
+func checkSignature(text []byte) error {
+	var s minisign.Signature
+	switch {
+	case len(text) == 0:
+		return nil
+	case len(text) > kilnrt.MaxSignature:
+		return fmt.Errorf("%w: a signature of %d bytes is longer than %d", ErrKey, len(text), kilnrt.MaxSignature)
+	case s.UnmarshalText(text) != nil:
+		return fmt.Errorf("%w: it is no signature of minisign", ErrKey)
+	}
+	return nil
+}
+
+// signature is what the signature section of a parcel with a digest has.
+func (o *Options) signature(digest [32]byte) ([]byte, error) {
+	if o.Sign == nil {
+		return nil, nil
+	}
+	text, err := o.Sign(digest)
+	if err == nil {
+		err = checkSignature(text)
+	}
+	return text, err
+}
+
+// keepSignature signs with the signature that a parcel has, as long as that is one of what it holds.
+func keepSignature(old *kilnrt.Parcel) func(digest [32]byte) ([]byte, error) {
+	return func(digest [32]byte) ([]byte, error) {
+		if old.Digest() == digest {
+			return old.Signature(), nil
+		}
+		return nil, nil
+	}
+}
