@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+
+	"github.com/hajimehoshi/ebiten/v2"
+
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+// register says how this game loads what Kiln makes. The library loads first what a resource needs, and hands it to the loader.
+func register(lib *kilnrt.Library) {
+	lib.Register("texture", loadTexture)
+	lib.Register("atlas", func(in *kilnrt.Loading) (any, error) { return loadAtlas(lib, in) })
+	lib.Register("data", func(in *kilnrt.Loading) (any, error) { return loadScene(lib, in) })
+}
+
+// texture is a picture on the graphics card.
+type texture struct{ *ebiten.Image }
+
+// Unload is called when nobody holds the texture any more.
+func (t *texture) Unload() { t.Deallocate() }
+
+// loadTexture reads level 0 of a KTX 2.0 file with 8 bits a channel; docs/formats/ktx2.md has the layout.
+func loadTexture(in *kilnrt.Loading) (any, error) {
+	b, err := in.Resource.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	if len(b) < 104 || string(b[1:7]) != "KTX 20" {
+		return nil, errors.New("no KTX 2.0 file")
+	}
+	u32 := func(at int) int { return int(binary.LittleEndian.Uint32(b[at:])) }
+	const rgba8, rgba8srgb = 37, 43 // VkFormat
+	if format := u32(12); format != rgba8 && format != rgba8srgb || u32(44) != 0 {
+		return nil, fmt.Errorf("this game shows RGBA8 alone, not format %d", format)
+	}
+	w, h := u32(20), max(u32(24), 1)
+	at, size := binary.LittleEndian.Uint64(b[80:]), binary.LittleEndian.Uint64(b[88:])
+	if w > 1<<14 || h > 1<<14 || size != uint64(4*w*h) || at > uint64(len(b)) || size > uint64(len(b))-at {
+		return nil, errors.New("its level 0 is cut short")
+	}
+	img := ebiten.NewImage(w, h)
+	img.WritePixels(b[at : at+size]) // colours are multiplied with alpha: kiln.toml says premultiply
+	return &texture{img}, nil
+}
+
+// atlas is frames by name, and animations.
+type atlas struct {
+	frames     map[string]frame
+	animations map[string][]string
+}
+
+// frame is a part of a page; what was trimmed off around it is in offset.
+type frame struct {
+	image  *ebiten.Image
+	offset image.Point
+}
+
+func loadAtlas(lib *kilnrt.Library, in *kilnrt.Loading) (any, error) {
+	var table struct {
+		Pages []struct {
+			SubID uint32 `json:"sub_id"`
+		} `json:"pages"`
+		Frames map[string]struct {
+			Page    int `json:"page"`
+			X       int `json:"x"`
+			Y       int `json:"y"`
+			W       int `json:"w"`
+			H       int `json:"h"`
+			OffsetX int `json:"offset_x"`
+			OffsetY int `json:"offset_y"`
+		} `json:"frames"`
+		Animations map[string][]string `json:"animations"`
+	}
+	if err := decode(in, &table); err != nil {
+		return nil, err
+	}
+	needs := loaded(in)
+	a := &atlas{frames: map[string]frame{}, animations: table.Animations}
+	for name, f := range table.Frames {
+		if f.Page < 0 || f.Page >= len(table.Pages) {
+			return nil, fmt.Errorf("frame %s is on page %d of %d", name, f.Page, len(table.Pages))
+		}
+		r, err := lib.FindUUID(in.Resource.UUID, table.Pages[f.Page].SubID)
+		if err != nil {
+			return nil, err
+		}
+		page, ok := needs[r.ID].(*texture)
+		if !ok {
+			return nil, fmt.Errorf("page %d is no texture", f.Page)
+		}
+		part := page.SubImage(image.Rect(f.X, f.Y, f.X+f.W, f.Y+f.H)).(*ebiten.Image)
+		a.frames[name] = frame{part, image.Pt(f.OffsetX, f.OffsetY)}
+	}
+	return a, nil
+}
+
+func decode(in *kilnrt.Loading, v any) error {
+	b, err := in.Resource.Bytes()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, v)
+}
+
+// loaded are the things that a resource needs, by their ids.
+func loaded(in *kilnrt.Loading) map[uint32]any {
+	all := map[uint32]any{}
+	for _, n := range in.Needs {
+		all[n.ID] = n.Value
+	}
+	return all
+}
+
+// cut is a column of an image.
+func cut(img *ebiten.Image, left, width int) *ebiten.Image {
+	b := img.Bounds()
+	return img.SubImage(image.Rect(left, b.Min.Y, left+width, b.Max.Y)).(*ebiten.Image)
+}

@@ -1,0 +1,77 @@
+// What the page makes of resources, and how it draws them: the same as scene.go and resources.go.
+
+/** makers turn content into what is drawn, by the type of the resource. */
+export const makers = {
+  texture: (bytes) => picture(bytes),
+  atlas: (bytes, resource, parcel, made) => {
+    const table = JSON.parse(new TextDecoder().decode(bytes));
+    const pages = table.pages.map((page) => made.get(parcel.findUUID(resource.uuid, page.sub_id).id));
+    return { frames: table.frames, animations: table.animations ?? {}, pages };
+  },
+  data: (bytes) => JSON.parse(new TextDecoder().decode(bytes)),
+};
+
+/** picture reads level 0 of a KTX 2.0 file with 8 bits a channel, whose colours are multiplied with alpha. */
+function picture(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const format = view.getUint32(12, true), [rgba8, rgba8srgb] = [37, 43];
+  if (format !== rgba8 && format !== rgba8srgb || view.getUint32(44, true) !== 0) throw new Error(`this page shows RGBA8 alone, not format ${format}`);
+  const width = view.getUint32(20, true), height = view.getUint32(24, true) || 1;
+  const from = bytes.subarray(Number(view.getBigUint64(80, true)), Number(view.getBigUint64(80, true)) + 4 * width * height);
+  const image = new ImageData(width, height); // wants colours as they are before that
+  for (let i = 0; i < from.length; i += 4) {
+    const alpha = from[i + 3];
+    for (let c = 0; c < 3; c++) image.data[i + c] = alpha ? Math.round(from[i + c] * 255 / alpha) : 0;
+    image.data[i + 3] = alpha;
+  }
+  const canvas = new OffscreenCanvas(width, height);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
+/** makeScene puts the things that the data names in place of their names. */
+export function makeScene(data, find) {
+  return {
+    ...data,
+    backdrop: data.backdrop.map(find),
+    ground: { ...data.ground, texture: find(data.ground.texture) },
+    runners: data.runners.map((r) => ({ begins: 0, ...r, atlas: find(r.atlas) })),
+    portraits: data.portraits.map((p) => ({ ...p, texture: find(p.texture) })),
+    hud: { ...data.hud, atlas: find(data.hud.atlas) },
+  };
+}
+
+/** draw shows the scene some seconds after it began. */
+export function draw(context, scene, seconds) {
+  const [width] = scene.size;
+  for (const image of scene.backdrop) context.drawImage(image, 0, 0);
+  const { texture, y, speed } = scene.ground;
+  for (let x = -Math.floor((seconds * speed) % texture.width); x < width; x += texture.width) context.drawImage(texture, x, y);
+  for (const r of scene.runners) {
+    const frames = r.atlas.animations[r.animation];
+    sprite(context, r.atlas, frames[Math.floor((seconds + r.begins) * r.rate) % frames.length], ...r.at);
+  }
+  context.imageSmoothingEnabled = false;
+  for (const p of scene.portraits) context.drawImage(p.texture, ...p.at, ...p.size);
+  scene.hud.hearts.forEach((name, i) => sprite(context, scene.hud.atlas, name, 8 + 34 * i, 8));
+  coins(context, scene, width);
+}
+
+function sprite(context, atlas, name, x, y) {
+  const f = atlas.frames[name];
+  context.drawImage(atlas.pages[f.page], f.x, f.y, f.w, f.h, x + f.offset_x, y + f.offset_y, f.w, f.h);
+}
+
+const digitWidth = 12; // of the ten in the picture "digits"
+
+function coins(context, { hud }, width) {
+  const text = String(hud.coins), digits = hud.atlas.frames.digits;
+  let x = width - 8 - digitWidth * text.length;
+  sprite(context, hud.atlas, "coin", x - 30, 8);
+  for (const c of text) {
+    // What was trimmed off the picture on the left is not on the page: the first digit is cut there.
+    const left = Number(c) * digitWidth - digits.offset_x, skip = Math.max(0, -left), w = Math.min(digitWidth - skip, digits.w - left - skip);
+    context.drawImage(hud.atlas.pages[digits.page], digits.x + left + skip, digits.y, w, digits.h, x + skip, 11 + digits.offset_y, w, digits.h);
+    x += digitWidth;
+  }
+}
