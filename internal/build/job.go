@@ -473,15 +473,51 @@ func (w *writer) Close() error {
 	if err != nil {
 		return w.j.mayPass(err)
 	}
+	w.made(h, n)
+	return nil
+}
+
+// made tells of the product once its blob is there.
+func (w *writer) made(h digest.Hash, size int64) {
 	w.j.mu.Lock()
 	defer w.j.mu.Unlock()
 	w.j.products = append(w.j.products, engine.Product{
-		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Hash: h, Size: n, References: w.refs,
+		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Hash: h, Size: size, References: w.refs,
 	})
+}
+
+// Adopt makes a product of a file that a program wrote, and takes the file away. It is errors.ErrUnsupported if the file has to be copied by
+// Create. It is not part of processor.Job; package command looks for it.
+func (j *job) Adopt(out processor.Output, dir *os.File, name string) error {
+	w, err := j.writer(out)
+	if err != nil {
+		return err
+	}
+	h, n, err := j.w.blobs.Adopt(dir, name)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if err != nil {
+		return j.mayPass(err)
+	}
+	w.made(h, n)
 	return nil
 }
 
 func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
+	w, err := j.writer(out)
+	if err != nil {
+		return nil, err
+	}
+	w.blob = j.w.blobs.Create()
+	j.mu.Lock()
+	j.writers = append(j.writers, w)
+	j.mu.Unlock()
+	return w, nil
+}
+
+// writer is one without a blob.
+func (j *job) writer(out processor.Output) (*writer, error) {
 	if bad := badOutput(out); bad != "" {
 		return nil, fmt.Errorf("product %q of %s: %s", out.Name, j.t.asset.ID, bad)
 	}
@@ -501,11 +537,7 @@ func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
 	if out.Hidden {
 		file = ""
 	}
-	w := &writer{j: j, out: out, file: file, refs: refs, blob: j.w.blobs.Create()}
-	j.mu.Lock()
-	j.writers = append(j.writers, w)
-	j.mu.Unlock()
-	return w, nil
+	return &writer{j: j, out: out, file: file, refs: refs}, nil
 }
 
 // badOutput tells what is wrong with an output's name or extension.
@@ -552,6 +584,10 @@ func (j *job) Scratch() (string, error) {
 	}
 	return j.scratch, nil
 }
+
+// Shelf is where a processor can leave something for later jobs of this build, until it ends. It need not be there. It is not part of
+// processor.Job; package command looks for it.
+func (j *job) Shelf() string { return filepath.Join(j.w.scratch, "shelf") }
 
 // close ends all that the processor left open: files count as read, products that were not closed do not count.
 func (j *job) close(failed bool) error {

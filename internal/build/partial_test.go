@@ -89,7 +89,6 @@ func TestPartial(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, twoPlatforms)
-			p.workers = 1 // two that store the same content at once may leave it in two files, of which an edit damages one
 			p.build()
 			c.do(p)
 			b := p.buildWith(c.req)

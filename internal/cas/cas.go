@@ -1,7 +1,7 @@
 // Package cas keeps immutable blobs by the hash of their content, and puts them into the
 // output tree. It knows no jobs.
 //
-// A blob is written beside, named when it is whole, and read-only from then on. It is not synced:
+// A blob is written beside, or adopted, named when it is whole, and read-only from then on. It is not synced:
 // after a power failure a blob may be short or empty, which its size or its hash tells, and then it is made again.
 package cas
 
@@ -215,12 +215,25 @@ func (w *Writer) name(h digest.Hash) error {
 		err = cerr
 	}
 	w.file = nil
-	to := w.s.Path(h)
-	if err == nil {
-		err = w.s.mkdir(filepath.Dir(to))
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp))
 	}
+	return w.s.name(tmp, h, w.n)
+}
+
+// name gives a temporary file the name of the blob that it is. If somebody else was quicker, the blob stays the file that it is then: in
+// the output tree, equal products are one file, however many made them at once.
+func (s *Store) name(tmp string, h digest.Hash, size int64) error {
+	to := s.Path(h)
+	err := s.mkdir(filepath.Dir(to))
 	if err == nil {
-		err = replaceFile(tmp, to)
+		err = nameFile(tmp, to)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		if s.Has(h, size) {
+			return os.Remove(tmp)
+		}
+		err = replaceFile(tmp, to) // a blob that was cut short
 	}
 	if err != nil {
 		os.Remove(tmp)
@@ -263,8 +276,11 @@ func (s *Store) Put(b []byte) (digest.Hash, error) {
 }
 
 func (s *Store) tempFile() (*os.File, error) {
-	name := filepath.Join(s.dir, "tmp", fmt.Sprintf("%d-%d", os.Getpid(), s.temp.Add(1)))
-	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return os.OpenFile(s.tempName(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+func (s *Store) tempName() string {
+	return filepath.Join(s.dir, "tmp", fmt.Sprintf("%d-%d", os.Getpid(), s.temp.Add(1)))
 }
 
 // mkdir makes a folder and remembers that it is there.

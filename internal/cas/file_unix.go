@@ -10,6 +10,18 @@ import (
 
 func readOnly(f *os.File) error { return f.Chmod(0o444) }
 
+// linkFile renames a file by a link, which is never over another one. Where there are no links, it may be.
+func linkFile(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil {
+		return os.Remove(from)
+	}
+	if refused(err) {
+		return os.Rename(from, to)
+	}
+	return err
+}
+
 func replaceFile(from, to string) error { return os.Rename(from, to) }
 
 func removeFile(path string) error { return os.Remove(path) }

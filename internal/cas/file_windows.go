@@ -11,6 +11,19 @@ import (
 // Windows knows read-only as an attribute, which also keeps a file from being replaced or removed.
 func readOnly(f *os.File) error { return os.Chmod(f.Name(), 0o444) }
 
+// nameFile renames a file, but not over another one: that is fs.ErrExist.
+func nameFile(from, to string) error {
+	old, err := windows.UTF16PtrFromString(from)
+	if err != nil {
+		return err
+	}
+	name, err := windows.UTF16PtrFromString(to)
+	if err != nil {
+		return err
+	}
+	return windows.MoveFileEx(old, name, 0)
+}
+
 func replaceFile(from, to string) error {
 	err := os.Rename(from, to)
 	if err != nil {

@@ -4,11 +4,13 @@ package cas
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -143,5 +145,46 @@ func TestFullDisk(t *testing.T) {
 	s.Walk(func(h digest.Hash, _ fs.FileInfo) error { n++; return s.Verify(h) })
 	if n == 0 {
 		t.Error("no blob at all")
+	}
+}
+
+// TestEqualBlobsAreOneFile: whoever stores the same bytes at the same time, all outputs are links to one file, so that an edit of
+// one is an edit of all.
+func TestEqualBlobsAreOneFile(t *testing.T) {
+	const workers, rounds = 8, 50
+	s, err := Open(filepath.Join(t.TempDir(), "cas"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.place.Store(byLink)
+	out := t.TempDir()
+	for round := range rounds {
+		data := fmt.Appendf(nil, "round %d", round)
+		at := func(w int) string { return filepath.Join(out, fmt.Sprint(round, "-", w)) }
+		start := make(chan struct{})
+		var wg sync.WaitGroup
+		for w := range workers {
+			wg.Go(func() {
+				<-start
+				h, err := s.Put(data)
+				if err == nil {
+					err = s.Materialise(h, at(w))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		first, err := os.Stat(at(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for w := range workers {
+			if info, err := os.Stat(at(w)); err != nil || !os.SameFile(first, info) {
+				t.Fatalf("round %d: worker %d has a file of its own: %v", round, w, err)
+			}
+		}
 	}
 }

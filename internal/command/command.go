@@ -195,6 +195,7 @@ type proc struct {
 	outputs  []output // the main one first, then by name
 	args     []argument
 	settings any // as processor.Info.Settings
+	frames   frames
 
 	own atomic.Int64 // what Kiln itself had at most when it was last looked, in bytes
 }

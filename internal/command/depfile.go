@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/seal"
@@ -151,7 +150,7 @@ func backslashes(b *strings.Builder, s string) (rest string) {
 
 // takeDepfile reads the depfile, if there is to be one. Where inputs are declared it fails if the program read source files that
 // are not among them; else, unless the program was traced, what it read is recorded.
-func (p *proc) takeDepfile(r *reads, tools map[string]string, began time.Time) error {
+func (p *proc) takeDepfile(r *reads, tools map[string]string) error {
 	if !uses(p.args, "dep") || p.config.Reads == Traced {
 		return nil
 	}
@@ -162,7 +161,7 @@ func (p *proc) takeDepfile(r *reads, tools map[string]string, began time.Time) e
 	case err != nil:
 		return err
 	case p.config.Reads == Depfile:
-		return p.recordDepfile(r, read, began)
+		return p.recordDepfile(r, read)
 	}
 	return p.checkDepfile(r.v, read, tools)
 }
@@ -181,7 +180,7 @@ func (p *proc) recordFailed(r *reads, began time.Time) error {
 }
 
 // recordDepfile records what the program says that it read.
-func (p *proc) recordDepfile(r *reads, read []string, began time.Time) error {
+func (p *proc) recordDepfile(r *reads, read []string) error {
 	var all []seal.Access
 	for _, file := range read {
 		if !filepath.IsAbs(file) {
@@ -192,7 +191,7 @@ func (p *proc) recordDepfile(r *reads, read []string, began time.Time) error {
 			file = filepath.Join(r.folder(dir), name)
 		}
 		a := seal.Access{Path: filepath.Clean(file), Op: seal.Read}
-		if a.State = seal.StateOf(a.Path); a.State.Moved >= began.UnixNano() && !r.own(r.follow(a.Path)) {
+		if a.State = seal.StateOf(a.Path); a.State.Moved >= r.v.began && !r.own(r.follow(a.Path)) {
 			return changedMeanwhile(a.Path)
 		}
 		all = append(all, a)
@@ -260,7 +259,7 @@ func (p *proc) undeclared(v *view, file string) (source string, ok bool) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(v.path(viewFolder), filepath.FromSlash(file))
 	}
-	if _, ok := below(v.dir, file); ok {
+	if _, ok := below(v.scratch, file); ok {
 		return "", false
 	}
 	for _, root := range p.config.Roots {

@@ -108,7 +108,7 @@ func diagnose(output string, v *view) diagnosis {
 // withoutView writes paths of the view as the sources they are copies of: the folder has another
 // name at each run, and means nothing to people.
 func withoutView(output string, v *view) string {
-	for _, dir := range []string{v.path(viewFolder), v.dir} {
+	for _, dir := range []string{v.path(viewFolder), v.dir, v.scratch} {
 		output = strings.ReplaceAll(output, dir+string(filepath.Separator), "")
 		output = strings.ReplaceAll(output, filepath.ToSlash(dir)+"/", "")
 	}

@@ -16,20 +16,17 @@ import (
 func systemHelper(mode string, args []string) error {
 	switch mode {
 	case "escape": // ADDRESS OUT: leaves a child that is in no group of ours and holds the pipes
-		exe, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		cmd := exec.Command(exe, "wait", args[0])
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		if err := cmd.Start(); err != nil {
+		if err := leave("wait", args[0]); err != nil {
 			return err
 		}
 		if err := started(args[0]); err != nil {
 			return err
 		}
 		return os.WriteFile(args[1], nil, 0o600)
+	case "frame": // IN OUT ADDRESS
+		return inFrame(args[0], args[1], args[2])
+	case "squat": // ADDRESS
+		return squat(args[0])
 	case "pipe": // OUT
 		return syscall.Mkfifo(args[0], 0o600)
 	case "drive": // ADDRESS: runs a program as Kiln does
@@ -43,4 +40,16 @@ func systemHelper(mode string, args []string) error {
 		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
 	return fmt.Errorf("no mode %q", mode)
+}
+
+// leave starts the helper in a session of its own.
+func leave(mode string, args ...string) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(exe, append([]string{mode}, args...)...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd.Start()
 }

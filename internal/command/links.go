@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/seal"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -15,19 +16,32 @@ import (
 // link to each file and folder at their top. Where several roots have a folder, the view has one too, and links to what
 // is in them; a later root's file is before an earlier one's. The links are the same in each run, and so the paths that the program
 // is given are, wherever the project lies.
-func newLinks(job processor.Job, roots []string) (*view, error) {
-	v, err := openView(job)
+func (p *proc) newLinks(job processor.Job, roots []string) (*view, error) {
+	v, err := p.openView(job)
 	if err != nil {
 		return nil, err
 	}
-	err = v.mkdirs()
+	err = errors.Join(v.prune(nil), v.link("", roots))
 	if err == nil {
-		err = moment(v.link("", roots))
+		v.began, err = diskTime(v.scratch)
 	}
 	if err != nil {
-		return nil, errors.Join(err, v.close())
+		return nil, errors.Join(moment(err), v.close())
 	}
 	return v, nil
+}
+
+// diskTime is not later than the time that a change of a file from now on gets, and later than that of all changes before, in
+// nanoseconds. Where file systems have a clock that ticks every few milliseconds, it is the time of the last tick: what changed in the same
+// one may have changed later. Linux since 6.13 gives finer times to what was looked at since it last changed, as this folder.
+func diskTime(folder string) (now int64, err error) {
+	for range 2 {
+		if err := os.Chmod(folder, 0o755); err != nil {
+			return 0, err
+		}
+		now = seal.StateOf(folder).Moved
+	}
+	return now, nil
 }
 
 // link puts what these folders of the roots have into a folder of the view.

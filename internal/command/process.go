@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -57,7 +58,7 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 		return p.failure(done.err, cmd, &out, v)
 	}
 	p.tellMemory(job, done.peak)
-	if err := p.takeDepfile(r, tools, done.began); err != nil {
+	if err := p.takeDepfile(r, tools); err != nil {
 		return err
 	}
 	if err := p.publish(ctx, job, v); err != nil {
@@ -267,7 +268,7 @@ func (p *proc) publish(ctx context.Context, job processor.Job, v *view) error {
 	name := path.Base(p.config.Command[0])
 	for _, o := range p.outputs {
 		placeholder := part{name: "out", detail: o.name}
-		f, err := v.open(outFile(job.Asset(), o))
+		err := p.hand(ctx, job, v, o)
 		var odd *notAFile
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -285,14 +286,39 @@ func (p *proc) publish(ctx context.Context, job processor.Job, v *view) error {
 				Err:  err,
 			}
 		case err != nil:
-			return moment(err)
-		}
-		err = send(ctx, job, f, processor.Output{Name: o.name, Type: p.productType(o), Extension: o.extension})
-		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// adopter is a job that can take a file as a product by moving it. The contract of a processor says nothing of that.
+type adopter interface {
+	Adopt(out processor.Output, dir *os.File, name string) error
+}
+
+// hand hands over one output. Its error is fs.ErrNotExist or *notAFile if there is none.
+func (p *proc) hand(ctx context.Context, job processor.Job, v *view, o output) error {
+	file := outFile(job.Asset(), o)
+	out := processor.Output{Name: o.name, Type: p.productType(o), Extension: o.extension}
+	if j, ok := job.(adopter); ok && v.shelf != "" { // nobody outside of a box writes in the store
+		if _, err := v.regular(file); err != nil {
+			return err
+		}
+		dir, err := v.root.Open(outFolder)
+		if err != nil {
+			return moment(err)
+		}
+		defer dir.Close()
+		if err := j.Adopt(out, dir, path.Base(file)); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
+	f, err := v.open(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(send(ctx, job, f, out), f.Close())
 }
 
 // send streams a file into a product.

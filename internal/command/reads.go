@@ -19,7 +19,7 @@ import (
 // view lays out what the program will see.
 func (p *proc) view(ctx context.Context, job processor.Job) (*view, error) {
 	if p.config.Reads == Declared {
-		return newView(ctx, job, p.config.Inputs)
+		return p.newView(ctx, job, p.config.Inputs)
 	}
 	if p.config.Reads == Traced {
 		if err := seal.Supported().Trace; err != nil {
@@ -31,13 +31,13 @@ func (p *proc) view(ctx context.Context, job processor.Job) (*view, error) {
 			}
 		}
 	}
-	return newLinks(job, p.config.Roots)
+	return p.newLinks(job, p.config.Roots)
 }
 
 // box is what the program may do.
 func (p *proc) box(v *view) seal.Box {
 	return seal.Box{
-		Writable: []string{v.dir}, Network: p.config.Network, Trace: p.config.Reads == Traced,
+		Writable: []string{v.scratch}, Network: p.config.Network, Trace: p.config.Reads == Traced,
 		Skip: []string{v.path(outFolder), v.path(homeFolder), v.path(tempFolder), v.path(depfile)},
 	}
 }
@@ -260,10 +260,10 @@ func (r *reads) names(p string) (names []string, external string) {
 
 // own tells whether a path is in the program's scratch folder.
 func (r *reads) own(p string) bool {
-	if _, ok := cutFolder(r.v.dir, p); ok {
+	if _, ok := cutFolder(r.v.scratch, p); ok {
 		return true
 	}
-	_, ok := cutFolder(r.folder(r.v.dir), p)
+	_, ok := cutFolder(r.folder(r.v.scratch), p)
 	return ok
 }
 

@@ -28,6 +28,7 @@ func rooted(t *testing.T, reads Reads, roots []map[string]string, args ...string
 	c.Reads = reads
 	one := helperCase(t)
 	one.Files = map[string][]byte{}
+	var written int64
 	for _, files := range roots {
 		dir := t.TempDir()
 		c.Roots = append(c.Roots, dir)
@@ -49,6 +50,12 @@ func rooted(t *testing.T, reads Reads, roots []map[string]string, args ...string
 			if !strings.HasPrefix(filepath.Base(name), "ignored") {
 				one.Files[name] = []byte(data)
 			}
+			written = max(written, seal.StateOf(file).Moved)
+		}
+	}
+	for now, err := int64(0), error(nil); now <= written; { // what is as young as the run counts as changed by it
+		if now, err = diskTime(t.TempDir()); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return c, one
@@ -291,4 +298,21 @@ func FuzzELFLoader(f *testing.F) {
 			t.Errorf("%d bytes of %d", len(s), len(data))
 		}
 	})
+}
+
+func TestFrameOfLinks(t *testing.T) {
+	if seal.Supported().Writes == 0 {
+		t.Skip("without landlock each run has a frame of its own")
+	}
+	two := []map[string]string{{"a/water.txt": "deep", "b/c.txt": "c"}, {"a/fire.txt": "hot"}}
+	c, one := rooted(t, Traced, two, "frame", "{in}", "{out}", "-")
+	p := mustNew(t, c).(*proc)
+	job := shelving{p, filepath.Join(t.TempDir(), "shelf")}
+	const want = ". folder\nhome folder\nin folder\nin/a folder\nin/a/fire.txt file\nin/a/water.txt file\nin/b file\nout folder\ntmp folder\n"
+	for range 2 {
+		r := processortest.Run(t, job, one)
+		if got := shape(r.Products[""].Data); r.Err != nil || got != want || len(p.frames.idle) != 1 {
+			t.Errorf("%v, %d frames\n%s", r.Err, len(p.frames.idle), got)
+		}
+	}
 }

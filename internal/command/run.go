@@ -28,15 +28,14 @@ type ended struct {
 	// err is *exec.ExitError, the context's cause, *startError, or an error of the watch.
 	err error
 
-	peak  int64         // the most memory that it had, in bytes, as far as the system can tell: see group.peak
-	began time.Time     // just before it did
-	seen  []seal.Access // what it looked at, if it was traced
+	peak int64         // the most memory that it had, in bytes, as far as the system can tell: see group.peak
+	seen []seal.Access // what it looked at, if it was traced
 }
 
 // run runs a program in a box to its end and collects its output. When the context ends, the program and all that it
 // started are killed; the same happens to what it leaves behind.
 func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
-	e := ended{began: time.Now()}
+	var e ended
 	done := make(chan struct{})
 	go func() { // the box is around a thread, and that ends with this goroutine
 		defer close(done)

@@ -23,7 +23,11 @@ import (
 //	out/        what it makes
 //	home/ tmp/  HOME and TMPDIR
 //	depfile.d   what it says it read
+//
+// below frameFolder, which is by itself in the job's scratch folder: see frame.
 const (
+	frameFolder = "run"
+
 	viewFolder = "in"
 	outFolder  = "out"
 	homeFolder = "home"
@@ -42,29 +46,40 @@ var fileTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 // view is the tree a program sees. It is laid out by plain paths: nobody else writes there yet, and going through root takes three
 // times as many system calls.
 type view struct {
-	dir   string   // scratch folder, absolute
-	root  *os.Root // of dir: the program may have put a link anywhere, and it must not lead out
-	files map[string]bool
-	made  map[string]bool // folders below dir, with forward slashes
-	order []string        // made, each after the one it lies in
+	scratch string   // the job's scratch folder, absolute
+	dir     string   // the frame's, in it
+	root    *os.Root // of dir: the program may have put a link anywhere, and it must not lead out
+	files   map[string]bool
+	made    map[string]bool // folders below dir, with forward slashes
+	order   []string        // made, each after the one it lies in
+
+	began int64 // just before the program did, in the time of files: see diskTime; of links alone
+
+	frames *frames
+	shelf  string      // where the frame goes afterwards; "" if nowhere
+	owner  string      // begins its name there
+	like   fs.FileInfo // an empty folder of the frame
 }
 
-// openView is an empty view.
-func openView(job processor.Job) (*view, error) {
-	dir, err := job.Scratch()
+// openView is a view with the folders that every run has, and nothing else.
+func (p *proc) openView(job processor.Job) (*view, error) {
+	scratch, err := job.Scratch()
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+	v := &view{scratch: scratch, dir: filepath.Join(scratch, frameFolder), files: map[string]bool{}, made: map[string]bool{}, frames: &p.frames, owner: p.config.Name}
+	if err := v.frame(job); err != nil {
+		return nil, err
+	}
+	if v.root, err = os.OpenRoot(v.dir); err != nil {
 		return nil, moment(err)
 	}
-	return &view{dir: dir, root: root, files: map[string]bool{}, made: map[string]bool{}}, nil
+	return v, nil
 }
 
 // newView lays out the asset's file and the declared inputs. All of them are recorded by the Job.
-func newView(ctx context.Context, job processor.Job, inputs []string) (*view, error) {
-	v, err := openView(job)
+func (p *proc) newView(ctx context.Context, job processor.Job, inputs []string) (*view, error) {
+	v, err := p.openView(job)
 	if err != nil {
 		return nil, err
 	}
@@ -74,30 +89,12 @@ func newView(ctx context.Context, job processor.Job, inputs []string) (*view, er
 	return v, nil
 }
 
-func (v *view) close() error { return v.root.Close() }
-
-// mkdirs makes the folders that every run has.
-func (v *view) mkdirs() error {
-	for _, folder := range []string{viewFolder, outFolder, homeFolder, tempFolder} {
-		if err := v.mkdir(folder); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) error {
-	if err := v.mkdirs(); err != nil {
-		return err
-	}
 	asset := job.Asset()
 	paths := []string{asset.Path}
 	if asset.Folder {
 		paths = nil
 		inputs = append([]string{literally(asset.Path) + "/**"}, inputs...)
-		if err := v.mkdir(path.Join(viewFolder, asset.Path)); err != nil { // it may have no files
-			return err
-		}
 	}
 	for _, glob := range inputs {
 		found, err := job.Glob(glob)
@@ -115,6 +112,9 @@ func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) err
 			Hint: "make the globs narrower: every one of these files is copied for every run",
 		}
 	}
+	if err := v.lay(asset, paths); err != nil {
+		return err
+	}
 	buf := make([]byte, 64<<10)
 	for _, p := range paths {
 		if err := ctx.Err(); err != nil {
@@ -131,6 +131,29 @@ func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) err
 		if err := os.Chtimes(v.path(folder), fileTime, fileTime); err != nil {
 			return moment(err)
 		}
+	}
+	return nil
+}
+
+// lay makes the folders of the files, and of an asset that is one: it may have no files.
+func (v *view) lay(asset processor.Asset, paths []string) error {
+	wanted := map[string]bool{}
+	want := func(folder string) {
+		for at := path.Join(viewFolder, folder); at != viewFolder && !wanted[at]; at = path.Dir(at) {
+			wanted[at] = true
+		}
+	}
+	for _, p := range paths {
+		want(path.Dir(p))
+	}
+	if asset.Folder {
+		want(asset.Path)
+	}
+	if err := v.prune(wanted); err != nil {
+		return err
+	}
+	if asset.Folder {
+		return v.mkdir(path.Join(viewFolder, asset.Path))
 	}
 	return nil
 }
@@ -246,22 +269,33 @@ func cutFolder(folder, p string) (string, bool) {
 // if there is nothing, and *notAFile if there is something else.
 func (v *view) open(name string) (*os.File, error) {
 	name = filepath.FromSlash(name)
-	before, err := v.root.Lstat(name)
+	before, err := v.regular(name)
 	if err != nil {
 		return nil, err
-	}
-	if !before.Mode().IsRegular() {
-		return nil, &notAFile{kind(before.Mode())}
 	}
 	f, err := v.root.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, moment(err)
 	}
 	// What lies there now may be another file, if a process of the program still runs.
 	if after, err := f.Stat(); err != nil || !os.SameFile(before, after) {
 		return nil, errors.Join(&notAFile{"a file that still changes"}, err, f.Close())
 	}
 	return f, nil
+}
+
+// regular looks at a file, and fails as open does.
+func (v *view) regular(name string) (fs.FileInfo, error) {
+	info, err := v.root.Lstat(filepath.FromSlash(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err != nil:
+		return nil, moment(err)
+	case !info.Mode().IsRegular():
+		return nil, &notAFile{kind(info.Mode())}
+	}
+	return info, nil
 }
 
 // notAFile says what lies where a file should.

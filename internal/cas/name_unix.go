@@ -1,0 +1,5 @@
+//go:build unix && !linux
+
+package cas
+
+func nameFile(from, to string) error { return linkFile(from, to) }

@@ -1,0 +1,220 @@
+//go:build unix
+
+package command
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/seal"
+	"github.com/kiln-pipeline/kiln/processor"
+	"github.com/kiln-pipeline/kiln/processor/processortest"
+)
+
+// shelving runs a processor with jobs that have a shelf.
+type shelving struct {
+	processor.Processor
+	shelf string
+}
+
+type shelvingJob struct {
+	processor.Job
+	shelf string
+}
+
+func (s shelving) Process(ctx context.Context, job processor.Job) error {
+	return s.Processor.Process(ctx, shelvingJob{job, s.shelf})
+}
+
+func (j shelvingJob) Shelf() string { return j.shelf }
+
+// inFrame does what its input says, once it has written what it finds in its frame.
+func inFrame(in, out, address string) error {
+	data, err := os.ReadFile(in)
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(".."); err != nil {
+		return err
+	}
+	found := tree()
+	switch string(data) {
+	case "litter":
+		for _, name := range []string{"in/a/more", "in/b/c/more", "in/top", "out/d/more", "home/.cache/more", "tmp/more", "more", "../more"} {
+			if err = os.MkdirAll(filepath.Dir(name), 0o700); err == nil {
+				err = os.WriteFile(name, data, 0o400)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		err = os.Symlink("/etc", "out/link")
+	case "close":
+		err = os.Chmod("tmp", 0o711)
+	case "replace":
+		if err = os.Remove("home"); err == nil {
+			err = os.Symlink("/", "home")
+		}
+	case "fill":
+		for i := 0; i < 200 && err == nil; i++ { // folders that grew stay so
+			err = os.WriteFile(fmt.Sprint("tmp/", strings.Repeat("x", 200), i), nil, 0o600)
+		}
+	case "squat":
+		if err := leave("squat", address); err != nil {
+			return err
+		}
+		err = started(address)
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("out/"+filepath.Base(out), found, 0o600)
+}
+
+// squat says where it is and waits; then it tries to write there and at the paths it is told.
+func squat(address string) error {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	fmt.Fprintln(c, "squats")
+	lines := bufio.NewScanner(c)
+	for lines.Scan() {
+		fmt.Fprintln(c, os.WriteFile(lines.Text(), []byte("planted"), 0o600))
+	}
+	return lines.Err()
+}
+
+func inFrameCase(t *testing.T, do string) processortest.Case {
+	c := helperCase(t)
+	c.Files["a/water.txt"] = []byte(do)
+	return c
+}
+
+const emptyFrame = `. folder
+home folder
+in folder
+in/a folder
+in/a/water.txt file
+out folder
+tmp folder
+`
+
+// shape is a tree without sizes and times.
+func shape(listed []byte) string {
+	var b strings.Builder
+	for line := range strings.Lines(string(listed)) {
+		name, rest, _ := strings.Cut(line, " ")
+		if !strings.HasPrefix(rest, "folder") {
+			rest = "file"
+		}
+		fmt.Fprintln(&b, name, strings.Fields(rest)[0])
+	}
+	return b.String()
+}
+
+func TestFramesGoFromRunToRun(t *testing.T) {
+	if seal.Supported().Writes == 0 {
+		t.Skip("without landlock each run has a frame of its own")
+	}
+	p := mustNew(t, helperConfig("frame", "{in}", "{out}", "-")).(*proc)
+	job := shelving{p, filepath.Join(t.TempDir(), "shelf")}
+	for _, step := range []struct {
+		do   string
+		kept int // frames afterwards
+	}{{"nothing", 1}, {"litter", 1}, {"nothing", 1}, {"close", 0}, {"nothing", 1}, {"replace", 0}, {"nothing", 1}, {"fill", 0}, {"nothing", 1}} {
+		r := processortest.Run(t, job, inFrameCase(t, step.do))
+		if r.Err != nil {
+			t.Fatal(step.do, r.Err)
+		}
+		if got := shape(r.Products[""].Data); got != emptyFrame {
+			t.Errorf("%s found\n%s", step.do, got)
+		}
+		if len(p.frames.idle) != step.kept {
+			t.Errorf("after %q there are %d frames on the shelf, not %d", step.do, len(p.frames.idle), step.kept)
+		}
+	}
+}
+
+// TestFrameOfAnotherFolder: the next run wants other folders in its view.
+func TestFrameOfAnotherFolder(t *testing.T) {
+	if seal.Supported().Writes == 0 {
+		t.Skip("without landlock each run has a frame of its own")
+	}
+	p := mustNew(t, helperConfig("frame", "{in}", "{out}", "-")).(*proc)
+	job := shelving{p, filepath.Join(t.TempDir(), "shelf")}
+	for _, path := range []string{"a/b/c/water.txt", "a/d/water.txt", "water.txt", "a/b/water.txt"} {
+		c := helperCase(t)
+		c.Asset, c.Files = path, map[string][]byte{path: []byte("nothing")}
+		r := processortest.Run(t, job, c)
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		var folders string
+		for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
+			folders = "in/" + dir + " folder\n" + folders
+		}
+		want := strings.Replace(emptyFrame, "in/a folder\nin/a/water.txt file\n", folders+"in/"+path+" file\n", 1)
+		if got := shape(r.Products[""].Data); got != want || len(p.frames.idle) != 1 {
+			t.Errorf("%s: %d frames\n%s", path, len(p.frames.idle), got)
+		}
+	}
+}
+
+// TestFrameIsOutOfReach: a process that an earlier run left behind cannot write into the frame that it had, neither where that is now nor by
+// the folder that it still stands in.
+func TestFrameIsOutOfReach(t *testing.T) {
+	if seal.Supported().Writes == 0 {
+		t.Skip("without landlock each run has a frame of its own")
+	}
+	address, next := listener(t)
+	p := mustNew(t, helperConfig("frame", "{in}", "{out}", address)).(*proc)
+	job := shelving{p, filepath.Join(t.TempDir(), "shelf")}
+	done := make(chan error, 1)
+	go func() { done <- processortest.Run(t, job, inFrameCase(t, "squat")).Err }()
+	one, two := next(), next()
+	child, parent := one, two
+	if one.says != "squats" {
+		child, parent = two, one
+	}
+	answers := bufio.NewReader(child)
+	try := func(path string) string {
+		fmt.Fprintln(child, path)
+		answer, err := answers.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	if a := try("in/planted"); a != "<nil>\n" {
+		t.Fatal("while its run lasts it writes where it likes:", a)
+	}
+	parent.Close()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if len(p.frames.idle) != 1 {
+		t.Fatal("no frame on the shelf")
+	}
+	scratch := t.TempDir()
+	at := filepath.Join(scratch, "run")
+	if f := p.frames.take(job.shelf, at); f.at == "" {
+		t.Fatal("the frame cannot be taken")
+	}
+	for _, path := range []string{"planted", "in/planted", "tmp/planted", at + "/in/planted", at + "/planted"} {
+		if a := try(path); !strings.Contains(a, "permission denied") {
+			t.Errorf("%s: %s", path, a)
+		}
+	}
+	if err := child.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Error(err)
+	}
+	child.gone(t)
+}
