@@ -168,7 +168,7 @@ func (p *proc) takeDepfile(r *reads, tools map[string]string) error {
 
 // recordFailed records what a program that failed says that it read: its asset, and what is in the depfile, if it came to write one. That
 // need not be all, and so the failure is not kept: a mended include would not be noticed.
-func (p *proc) recordFailed(r *reads, began time.Time) error {
+func (p *proc) recordFailed(r *reads) error {
 	if p.config.Reads != Depfile {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (p *proc) recordFailed(r *reads, began time.Time) error {
 	if err != nil {
 		return r.see(nil)
 	}
-	return p.recordDepfile(r, read, began)
+	return p.recordDepfile(r, read)
 }
 
 // recordDepfile records what the program says that it read.

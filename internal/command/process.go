@@ -52,7 +52,7 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 		return err
 	}
 	if done.err != nil {
-		if err := p.recordFailed(r, done.began); err != nil {
+		if err := p.recordFailed(r); err != nil {
 			return err
 		}
 		return p.failure(done.err, cmd, &out, v)
