@@ -108,6 +108,10 @@ var allowed = map[string]string{
 	"internal/ids":      "internal/asset internal/diag uuid",
 	"internal/manifest": "internal/digest uuid",
 	"internal/ship":     "internal/codegen internal/diag internal/digest internal/ids internal/manifest internal/parcel internal/project kilnrt processor uuid",
+
+	"internal/preview":   "internal/codec/atlas internal/codec/document internal/pixel internal/texture",
+	"internal/dashboard": "internal/cas internal/codec/atlas internal/contentdb internal/diag internal/digest internal/pixel internal/preview",
+
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/diag internal/digest internal/doctor internal/engine internal/golden " +
 		"internal/header internal/ids internal/impact internal/parcel internal/pixel internal/project internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }

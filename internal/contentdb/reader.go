@@ -148,6 +148,17 @@ func (r *Reader) RunSQL(ctx context.Context, sql string, limit int) (*Result, er
 	return res, err
 }
 
+// Ask runs one statement of Kiln's own, with values for its parameters: int64, string or nil, by their names with the
+// colon. Limit, ctx and errors as in RunSQL.
+func (r *Reader) Ask(ctx context.Context, sql string, params map[string]any, limit int) (*Result, error) {
+	var res *Result
+	err := r.snapshot(ctx, func() (err error) {
+		res, err = r.query(sql, params, limit)
+		return err
+	})
+	return res, err
+}
+
 // logicError stands before what SQLite says of a statement that is wrong.
 const logicError = "SQL logic error: "
 

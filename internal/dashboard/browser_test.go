@@ -1,0 +1,180 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Screenshots are written with -screenshots DIR, for the documentation.
+var screenshots = flag.String("screenshots", "", "write pictures of the pages to this `folder`")
+
+// browser is a Chromium with one page.
+type browser struct {
+	t    *testing.T
+	ctx  context.Context
+	base string
+}
+
+func newBrowser(t *testing.T, base string) *browser {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes seconds to start")
+	}
+	var tool string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			tool = found
+			break
+		}
+	}
+	if tool == "" {
+		t.Skip("there is no Chromium")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(tool), chromedp.NoSandbox, // the page is ours
+		chromedp.Flag("use-angle", "swiftshader"), chromedp.Flag("enable-unsafe-swiftshader", true), chromedp.WindowSize(1280, 860))
+	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(stop)
+	ctx, leave := chromedp.NewContext(ctx)
+	t.Cleanup(leave)
+	b := &browser{t, ctx, base}
+	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("true")); err != nil {
+		t.Skipf("%s does not run here: %v", tool, err)
+	}
+	if _, err := chromedp.Run(ctx, chromedp.EmulateViewport(1280, 860)); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// open opens a page and waits until it is alive.
+func (b *browser) open(path string) {
+	b.t.Helper()
+	if _, err := chromedp.Run(b.ctx, chromedp.Navigate(b.base+path)); err != nil {
+		b.t.Fatal(err)
+	}
+	b.until(`document.readyState === "complete"`)
+}
+
+// until waits until something is true on the page.
+func (b *browser) until(expression string) {
+	b.t.Helper()
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(30*time.Second))); err != nil {
+		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.querySelector("main").innerText`))
+		b.t.Fatalf("%s never became true: %v\nthe page says:\n%s", expression, err, text)
+	}
+}
+
+// value is that of an expression, as JSON.
+func (b *browser) value(expression string) string {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[json.RawMessage](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+	return string(v)
+}
+
+// keys presses keys.
+func (b *browser) keys(text string) {
+	b.t.Helper()
+	if _, err := chromedp.Run(b.ctx, chromedp.KeyEvent(text)); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// picture takes a picture of the page, if that is wanted.
+func (b *browser) picture(name string, dark bool) {
+	b.t.Helper()
+	if *screenshots == "" {
+		return
+	}
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	b.value(fmt.Sprintf(`document.documentElement.style.colorScheme = %q; document.documentElement.style.setProperty("--none", "0"); scrollTo(0, 0); new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))`, scheme))
+	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(*screenshots, name+".png"), png, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestBrowser walks through all pages, with the project broken and mended meanwhile.
+func TestBrowser(t *testing.T) {
+	p := newProject(t)
+	p.build()
+	s := serve(t, p.config())
+	b := newBrowser(t, s.URL)
+
+	b.open("/")
+	b.until(`document.querySelector("#pulse").textContent.includes("Watching")`)
+	b.picture("builds", false)
+
+	b.open("/content")
+	b.until(`[...document.querySelectorAll(".thumb img")].every(i => i.complete && i.naturalWidth > 0)`)
+	b.picture("content", false)
+	b.keys("/")
+	b.until(`document.activeElement === document.querySelector(".search input")`)
+	b.value(`document.activeElement.value = ""`) // the protocol sends the character by itself, which a keyboard does not
+	b.keys("knight gltf")
+	b.until(`document.querySelectorAll("#results tbody tr").length === 1`)
+	if got := b.value(`location.search`); got != `"?q=knight+gltf"` {
+		t.Errorf("the address is %s", got)
+	}
+
+	b.open("/asset/characters/knight/knight.gltf")
+	b.until(`+document.querySelector("[data-model]").dataset.drawn > 3`)
+	b.until(`document.querySelector("[data-model]").dataset.textures === "1"`)
+	b.picture("model", true)
+
+	b.open("/asset/characters/knight/knight.gltf?view=deps")
+	b.until(`document.querySelectorAll(".column li").length > 2`)
+	b.picture("dependencies", false)
+	b.keys("l")
+	b.until(`!!document.querySelector(".column:last-child li.at")`)
+
+	b.open("/asset/sprites/ui/")
+	b.until(`document.querySelectorAll(".paper rect").length > 5 && document.querySelector(".paper img").naturalWidth > 0`)
+	b.picture("atlas", false)
+
+	b.open("/asset/textures/title/banner.png")
+	b.until(`document.querySelector("#picture").naturalWidth > 0`)
+	b.picture("texture", true)
+
+	b.open("/asset/data/waves.yaml")
+	b.picture("data", false)
+}
+
+// TestTextureChanges holds a page open while the texture on it is painted over: it changes on screen by itself.
+func TestTextureChanges(t *testing.T) {
+	p := newProject(t)
+	p.write("assets/textures/title/banner.png", flat(t, 8, 255, 0, 0))
+	p.build()
+	s := serve(t, p.config())
+	b := newBrowser(t, s.URL)
+	b.open("/asset/textures/title/banner.png")
+	const middle = `(() => { const i = document.querySelector("#picture"); if (!i?.complete || !i.naturalWidth) return "";
+		const g = document.createElement("canvas").getContext("2d"); g.drawImage(i, 0, 0); return [...g.getImageData(4, 4, 1, 1).data].join(" "); })()`
+	b.until(middle + ` === "255 0 0 255"`)
+	b.value(`window.same = true`)
+	p.write("assets/textures/title/banner.png", flat(t, 8, 0, 0, 255))
+	p.build("assets/textures/title/banner.png")
+	b.until(middle + ` === "0 0 255 255"`)
+	if b.value(`!!window.same`) != "true" {
+		t.Error("the page was loaded anew")
+	}
+}

@@ -1,0 +1,194 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	timelineBuilds = 80  // bars of the timeline
+	listedBuilds   = 15  // rows below it
+	listedJobs     = 500 // of one build
+)
+
+// build is a row of table build.
+type buildRow struct {
+	Number                                        int64
+	Started                                       time.Time
+	Seconds                                       float64
+	Assets, Jobs, Built, Reused, Failed, Products int64
+	Bytes                                         int64
+}
+
+// job is a job as its last run left it.
+type job struct {
+	Asset, Platform, Processor string
+	Failed                     bool
+	Built                      int64
+	Reason                     string
+	Seconds                    float64
+	Memory                     int64
+	Share                      float64 // of the longest on the page
+}
+
+// lastBuilds are the last finished builds, the newest first.
+func (d *Dashboard) lastBuilds(ctx context.Context, n int) ([]buildRow, error) {
+	rows, err := d.library.ask(ctx, `SELECT number, started, seconds, assets, jobs, built, reused, failed, products, bytes
+		FROM build WHERE seconds IS NOT NULL ORDER BY number DESC LIMIT :n`, params{":n": int64(n)}, 0)
+	all := make([]buildRow, len(rows))
+	for i, r := range rows {
+		started, _ := time.Parse(time.RFC3339, r.text(1))
+		all[i] = buildRow{r.int(0), started, r.float(2), r.int(3), r.int(4), r.int(5), r.int(6), r.int(7), r.int(8), r.int(9)}
+	}
+	return all, err
+}
+
+// bar is a build in the timeline, in a drawing 100 units high.
+type bar struct {
+	buildRow
+	X, Y, Height int
+}
+
+type buildsBody struct {
+	Now    nowPanel
+	Bars   []bar
+	Width  int // of the timeline, in units
+	Grid   []gridLine
+	Builds []buildRow
+	Slow   []job
+	Large  []product
+	Kinds  []facet
+}
+
+// gridLine is a line across the timeline.
+type gridLine struct {
+	Y     int
+	Label string
+}
+
+func (d *Dashboard) buildsPage(r *http.Request) (*view, error) {
+	ctx := r.Context()
+	builds, err := d.lastBuilds(ctx, timelineBuilds)
+	if err != nil {
+		if !databaseMissing(err) || d.cfg.Feed == nil {
+			return nil, err
+		}
+	}
+	body := buildsBody{Now: d.nowPanel(), Builds: builds[:min(len(builds), listedBuilds)]}
+	body.Bars, body.Grid = timeline(builds)
+	body.Width = 12 * timelineBuilds
+	if body.Slow, err = d.slowest(ctx); err != nil {
+		return nil, err
+	}
+	if body.Large, err = d.largest(ctx); err != nil {
+		return nil, err
+	}
+	if body.Kinds, err = d.byType(ctx); err != nil {
+		return nil, err
+	}
+	return &view{Page: "builds", Title: "Builds", Body: body}, nil
+}
+
+// timeline draws how long builds took, the last one at the right, on a scale where ten times as long is as much higher
+// everywhere: builds take 10 ms or an hour.
+func timeline(builds []buildRow) ([]bar, []gridLine) {
+	height := func(seconds float64) int {
+		return int(math.Round(100 * min(1, max(0.06, (math.Log10(max(seconds, 0.001))+3)/(math.Log10(max(longest(builds), 1))+3.1)))))
+	}
+	bars := make([]bar, len(builds))
+	for i, b := range builds {
+		k := len(builds) - 1 - i
+		h := height(b.Seconds)
+		bars[k] = bar{b, 12 * (timelineBuilds - 1 - i), 100 - h, h} // the last one is at the right edge
+	}
+	var grid []gridLine
+	for _, s := range []float64{0.01, 0.1, 1, 10, 100, 1000} {
+		if s <= longest(builds)*1.01 || s <= 1 {
+			grid = append(grid, gridLine{100 - height(s), secondsText(s)})
+		}
+	}
+	return bars, grid
+}
+
+func longest(builds []buildRow) float64 {
+	t := 0.0
+	for _, b := range builds {
+		t = max(t, b.Seconds)
+	}
+	return t
+}
+
+type buildBody struct {
+	Build buildRow
+	Jobs  []job
+	More  bool
+}
+
+// buildPage shows one build: the jobs that ran in it and in none after.
+func (d *Dashboard) buildPage(r *http.Request) (*view, error) {
+	number, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
+	if err != nil || number < 1 {
+		return nil, notFound{"A build has a number."}
+	}
+	rows, err := d.library.ask(r.Context(), `SELECT number, started, seconds, assets, jobs, built, reused, failed, products, bytes
+		FROM build WHERE number = :n AND seconds IS NOT NULL`, params{":n": number}, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, notFound{fmt.Sprintf("There is no finished build %d.", number)}
+	}
+	row := rows[0]
+	started, _ := time.Parse(time.RFC3339, row.text(1))
+	body := buildBody{Build: buildRow{row.int(0), started, row.float(2), row.int(3), row.int(4), row.int(5), row.int(6), row.int(7), row.int(8), row.int(9)}}
+	body.Jobs, err = d.jobs(r.Context(), `WHERE j.built = :n ORDER BY j.failed DESC, j.seconds DESC`, params{":n": number}, listedJobs+1)
+	if len(body.Jobs) > listedJobs {
+		body.Jobs, body.More = body.Jobs[:listedJobs], true
+	}
+	return &view{Page: "build", Title: fmt.Sprintf("Build %d", number), Body: body}, err
+}
+
+func (d *Dashboard) slowest(ctx context.Context) ([]job, error) {
+	return d.jobs(ctx, `WHERE (j.asset, j.platform) IN (SELECT asset, platform FROM job WHERE seconds IS NOT NULL ORDER BY seconds DESC LIMIT 8) ORDER BY j.seconds DESC`, nil, 8)
+}
+
+// jobs asks for jobs; where goes on after the tables.
+func (d *Dashboard) jobs(ctx context.Context, where string, p params, limit int) ([]job, error) {
+	rows, err := d.library.ask(ctx, `SELECT a.id, p.name, s.text, j.failed, j.built, j.reason, j.seconds, j.peak_memory
+		FROM job j JOIN asset a ON a.no = j.asset JOIN platform p ON p.no = j.platform LEFT JOIN shared_text s ON s.no = a.processor `+where, p, limit)
+	all := make([]job, len(rows))
+	most := 0.0
+	for i, r := range rows {
+		all[i] = job{r.text(0), r.text(1), r.text(2), r.int(3) == 1, r.int(4), r.text(5), r.float(6), r.int(7), 0}
+		most = max(most, all[i].Seconds)
+	}
+	for i := range all {
+		all[i].Share = all[i].Seconds / max(most, 1e-9)
+	}
+	return all, err
+}
+
+func (d *Dashboard) largest(ctx context.Context) ([]product, error) {
+	return d.products(ctx, `WHERE (x.asset, x.platform, x.sub_id) IN (SELECT asset, platform, sub_id FROM product ORDER BY size DESC LIMIT 8) ORDER BY x.size DESC`, nil, 8)
+}
+
+// facet is a value that assets or products can be told apart by, with how many have it.
+type facet struct {
+	Name  string
+	Count int64
+	Bytes int64
+	Share float64
+}
+
+// byType is where bytes go, by type of product.
+func (d *Dashboard) byType(ctx context.Context) ([]facet, error) {
+	f, err := d.facets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.Types, nil
+}

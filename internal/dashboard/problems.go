@@ -1,0 +1,128 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxMessages = 200  // on the page
+	maxDragged  = 2000 // failures that others caused
+	namedOnes   = 12   // of those that one root cause drags down
+)
+
+// message is something that went wrong, on the platforms on which it is the same.
+type message struct {
+	no                    int64 // of the asset
+	Asset, Severity, Code string
+	Platforms             []string
+	File                  string // relative to the project
+	Line, Column          int64
+	Text, Hint            string
+	Notes                 []string
+	Before, Marked, After string // the source line, and what of it is meant
+	Cause                 string // asset whose failure this is
+
+	Fails   int      // assets that it drags down
+	Dragged []string // some of them
+}
+
+// Code page: docs/messages.md has one entry a code.
+
+// messages asks for messages of a kind, root causes first, and puts together those that differ in the platform only.
+func (d *Dashboard) messages(ctx context.Context, where string, p params, limit int) ([]message, error) {
+	rows, err := d.library.ask(ctx, `SELECT d.asset, a.id, p.name, d.severity, d.code, d.file, d.line, d.column, d.length, d.text, d.hint, d.notes, d.source, c.id
+		FROM diagnostic d LEFT JOIN asset a ON a.no = d.asset LEFT JOIN platform p ON p.no = d.platform LEFT JOIN asset c ON c.no = d.cause
+		WHERE `+where+` ORDER BY d.severity <> 'error', d.cause IS NOT NULL, a.id, p.no, d.seq`, p, limit)
+	var all []message
+	for _, r := range rows {
+		m := message{no: r.int(0), Asset: r.text(1), Severity: r.text(3), Code: r.text(4), File: r.text(5), Line: r.int(6), Column: r.int(7), Text: r.text(9), Hint: r.text(10), Cause: r.text(13)}
+		k := slices.IndexFunc(all, func(o message) bool {
+			return o.Asset == m.Asset && o.Code == m.Code && o.Text == m.Text && o.File == m.File && o.Line == m.Line && o.Column == m.Column
+		})
+		if k < 0 {
+			json.Unmarshal([]byte(r.text(11)), &m.Notes)
+			m.Before, m.Marked, m.After = mark(r.text(12), int(m.Column), int(r.int(8)))
+			all, k = append(all, m), len(all)
+		}
+		if r.text(2) != "" {
+			all[k].Platforms = append(all[k].Platforms, r.text(2))
+		}
+	}
+	return all, err
+}
+
+// mark cuts a source line around what a message means. Column is from 1 and length in characters, as in a terminal.
+func mark(line string, column, length int) (before, marked, after string) {
+	line = strings.TrimRight(line, "\r\n")
+	if column < 1 || column > utf8.RuneCountInString(line)+1 {
+		return line, "", ""
+	}
+	r := []rune(line)
+	from := min(column-1, len(r))
+	to := min(from+max(1, length), len(r))
+	const most = 160 // characters to either side
+	cut := max(0, from-most)
+	return string(r[cut:from]), string(r[from:to]), string(r[to:min(len(r), to+most)])
+}
+
+type problemsBody struct {
+	Errors, Warnings []message
+	MoreErrors       bool
+	MoreWarnings     bool
+	Warned           int64
+	Dragged          int // assets that fail only because others do
+}
+
+func (d *Dashboard) problemsPage(r *http.Request) (*view, error) {
+	ctx := r.Context()
+	errs, err := d.messages(ctx, `d.severity = 'error' AND d.cause IS NULL`, nil, 2*maxMessages)
+	if err != nil {
+		return nil, err
+	}
+	body := problemsBody{}
+	if body.Dragged, err = d.drag(ctx, errs); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(errs, func(a, b message) int { return b.Fails - a.Fails })
+	body.Errors, body.MoreErrors = errs[:min(len(errs), maxMessages)], len(errs) > maxMessages
+	warnings, err := d.messages(ctx, `d.severity = 'warning'`, nil, 2*maxMessages)
+	body.Warnings, body.MoreWarnings = warnings[:min(len(warnings), maxMessages)], len(warnings) > maxMessages
+	return &view{Page: "problems", Title: "Problems", Body: body}, err
+}
+
+// drag finds what each failure drags down with it, and how many assets that are together.
+func (d *Dashboard) drag(ctx context.Context, roots []message) (int, error) {
+	rows, err := d.library.ask(ctx, `SELECT DISTINCT d.cause, d.asset, a.id FROM diagnostic d JOIN asset a ON a.no = d.asset WHERE d.cause IS NOT NULL ORDER BY a.id`, nil, maxDragged)
+	if err != nil {
+		return 0, err
+	}
+	type failed struct {
+		no int64
+		id string
+	}
+	by, all := map[int64][]failed{}, map[int64]bool{}
+	for _, r := range rows {
+		by[r.int(0)] = append(by[r.int(0)], failed{r.int(1), r.text(2)})
+		all[r.int(1)] = true
+	}
+	for i := range roots {
+		seen := map[int64]bool{roots[i].no: true}
+		for next := []int64{roots[i].no}; len(next) > 0; next = next[1:] {
+			for _, f := range by[next[0]] {
+				if !seen[f.no] {
+					seen[f.no] = true
+					next = append(next, f.no)
+					roots[i].Dragged = append(roots[i].Dragged, f.id)
+				}
+			}
+		}
+		roots[i].Fails = len(roots[i].Dragged)
+		roots[i].Dragged = roots[i].Dragged[:min(roots[i].Fails, namedOnes)]
+	}
+	return len(all), nil
+}

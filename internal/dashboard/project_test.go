@@ -1,0 +1,118 @@
+package dashboard
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/processors"
+)
+
+// project is the example, copied and built.
+type project struct {
+	t    *testing.T
+	dir  string
+	feed *Feed
+	p    *build.Project
+}
+
+func newProject(t *testing.T) *project {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "assets"), os.DirFS("../../examples/knights/assets")); err != nil {
+		t.Fatal(err)
+	}
+	toml, err := os.ReadFile("../../examples/knights/kiln.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &project{t: t, dir: dir, feed: NewFeed(2)}
+	p.write("kiln.toml", string(toml))
+	return p
+}
+
+func (p *project) write(file, text string) {
+	p.t.Helper()
+	path := filepath.Join(p.dir, filepath.FromSlash(file))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// build builds, and tells the feed.
+func (p *project) build(cause ...string) {
+	p.t.Helper()
+	opened, err := build.Open(build.Config{Dir: p.dir, Version: "test", Processors: processors.All()})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.p = opened
+	if err := opened.Lock(p.t.Context(), true, nil); err != nil {
+		p.t.Fatal(err)
+	}
+	defer opened.Unlock()
+	p.feed.Begin(1, cause)
+	if _, err := opened.Build(context.Background(), build.Request{Reporter: p.feed}); err != nil {
+		p.t.Fatal(err)
+	}
+	p.feed.End("")
+}
+
+// config is that of a dashboard of the project.
+func (p *project) config() Config {
+	return Config{Dir: p.dir, Database: filepath.Join(p.dir, ".kiln", "content.db"), Blobs: cas.OpenReadOnly(filepath.Join(p.dir, ".kiln", "cas")), Feed: p.feed}
+}
+
+// serve serves a dashboard until the test ends.
+func serve(t *testing.T, cfg Config) *httptest.Server {
+	t.Helper()
+	d, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(d)
+	t.Cleanup(func() {
+		s.CloseClientConnections() // streams of events
+		s.Close()
+		d.Close()
+	})
+	return s
+}
+
+// get is the body of an answer, which must have this status.
+func get(t *testing.T, s *httptest.Server, path string, status int) (string, http.Header) {
+	t.Helper()
+	res, err := s.Client().Get(s.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != status {
+		t.Fatalf("GET %s: %s\n%.400s", path, res.Status, body)
+	}
+	return string(body), res.Header
+}
+
+// has checks that a page says something.
+func has(t *testing.T, page string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(page, w) {
+			t.Errorf("the page does not say %q", w)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package dashboard
+
+import (
+	"container/list"
+	"context"
+	"sync"
+)
+
+// shelf keeps what is dear to make and asked for again.
+type shelf struct {
+	facets   kept[*facets]
+	folders  kept[[]facet]
+	pictures pictures
+}
+
+func newShelf() *shelf {
+	return &shelf{pictures: pictures{slots: make(chan struct{}, 2), byName: map[string]*list.Element{}}}
+}
+
+// kept is what was made of the database as one build left it, by name.
+type kept[V any] struct {
+	mu      sync.Mutex // all below; held while something is made, so that it is made once
+	version string
+	byName  map[string]V
+}
+
+// maxKept is how many of one kind are kept.
+const maxKept = 256
+
+func (k *kept[V]) of(ctx context.Context, version func(context.Context) (string, error), name string, make func() (V, error)) (V, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now, err := version(ctx)
+	if v, ok := k.byName[name]; err != nil || ok && k.version == now {
+		return v, err
+	}
+	if k.version != now || len(k.byName) >= maxKept {
+		k.version, k.byName = now, map[string]V{}
+	}
+	v, err := make()
+	if err == nil {
+		k.byName[name] = v
+	}
+	return v, err
+}
+
+// maxPictures is how many bytes of PNG files are kept. A page of the list has 100 of about 4 KB.
+const maxPictures = 48 << 20
+
+// pictures keeps PNG files that were decoded, those used last. At most two are made at a time: the builds next door want
+// the processor, too.
+type pictures struct {
+	slots chan struct{}
+
+	mu     sync.Mutex // all below
+	byName map[string]*list.Element
+	used   list.List // the last one first
+	bytes  int
+}
+
+type keptPicture struct {
+	name string
+	png  []byte
+}
+
+func (p *pictures) of(ctx context.Context, name string, make func() ([]byte, error)) ([]byte, error) {
+	if png, ok := p.find(name); ok {
+		return png, nil
+	}
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if png, ok := p.find(name); ok {
+		return png, nil
+	}
+	png, err := make()
+	if err == nil {
+		p.keep(name, png)
+	}
+	return png, err
+}
+
+func (p *pictures) find(name string) ([]byte, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e, ok := p.byName[name]
+	if !ok {
+		return nil, false
+	}
+	p.used.MoveToFront(e)
+	return e.Value.(keptPicture).png, true
+}
+
+func (p *pictures) keep(name string, png []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.byName[name]; ok || len(png) > maxPictures/4 {
+		return
+	}
+	p.byName[name] = p.used.PushFront(keptPicture{name, png})
+	for p.bytes += len(png); p.bytes > maxPictures; {
+		last := p.used.Back()
+		old := p.used.Remove(last).(keptPicture)
+		delete(p.byName, old.name)
+		p.bytes -= len(old.png)
+	}
+}

@@ -1,0 +1,215 @@
+// What makes pages handier: keys, search while one types, and parts that follow builds. Pages work without it.
+
+import {viewer} from "./texture.mjs";
+import {sheet} from "./sheet.mjs";
+
+const $ = (what, inside = document) => inside.querySelector(what);
+const $$ = (what, inside = document) => [...inside.querySelectorAll(what)];
+
+// ---- Parts of a page that are drawn anew.
+
+// made is what the server sent for a part, before anything here changed it.
+const made = new WeakMap();
+const remember = part => made.set(part, part.outerHTML);
+
+// fresh gets a page and puts its parts in the place of those here which are not the same. A part is an element with an id
+// and the attribute data-live; `which` narrows them down.
+let asked = 0;
+async function fresh(address = location.href, which = "[data-live]") {
+  const mine = ++asked;
+  let text;
+  try {
+    text = await (await fetch(address)).text();
+  } catch {
+    return; // the server has gone; the stream of events tells when it is back
+  }
+  if (mine !== asked) return; // something newer was asked for meanwhile
+  const next = new DOMParser().parseFromString(text, "text/html");
+  if ($$(which, next).some(part => !document.getElementById(part.id))) { // the first problem, the first parcel
+    location.reload();
+    return;
+  }
+  const at = rows().findIndex(r => r.classList.contains("at"));
+  for (const part of $$(which)) {
+    const other = next.getElementById(part.id);
+    if (!other || made.get(part) === other.outerHTML) continue;
+    remember(other);
+    part.replaceWith(other);
+    alive(other);
+  }
+  if (at >= 0 && !$(".at[data-row]")) select(at, false);
+  tick();
+}
+
+// alive gives a part what it does.
+function alive(part) {
+  for (const e of $$("[data-texture]", part)) viewer(e);
+  for (const e of $$("[data-sheet]", part)) sheet(e);
+  for (const e of $$("[data-model]", part)) import("./model.mjs").then(m => m.show(e));
+  for (const e of $$("[data-sound]", part)) import("./sound.mjs").then(m => m.show(e));
+  for (const e of $$("[data-font]", part)) font(e);
+  for (const e of $$("[data-settings]", part)) origins(e);
+}
+
+// origins puts where settings come from in the place of the plain ones.
+async function origins(e) {
+  const answer = await fetch(e.dataset.settings);
+  if (answer.ok) e.innerHTML = await answer.text(); // made by our server's templates
+}
+
+async function font(e) {
+  const face = new FontFace("specimen", `url("${e.dataset.font}")`);
+  try {
+    document.fonts.add(await face.load());
+    e.style.fontFamily = "specimen";
+  } catch (err) {
+    e.textContent = `The browser cannot read this font: ${err.message}`;
+  }
+}
+
+// ---- Builds as they happen.
+
+function listen() {
+  const stream = new EventSource("/events");
+  const put = id => event => {
+    const e = document.getElementById(id);
+    if (e) { e.innerHTML = event.data; tick(); }
+  };
+  let lost = false;
+  stream.addEventListener("now", put("now"));
+  stream.addEventListener("pulse", put("pulse"));
+  stream.addEventListener("built", () => fresh());
+  stream.addEventListener("error", () => { lost = true; });
+  stream.addEventListener("open", () => { if (lost) { lost = false; fresh(); } });
+  addEventListener("pagehide", () => stream.close());
+}
+
+// tick moves clocks on.
+function tick() {
+  const now = Date.now();
+  for (const e of $$("[data-since]")) {
+    const s = Math.max(0, (now - Date.parse(e.dataset.since)) / 1000);
+    e.textContent = s < 60 ? `${s.toFixed(1)}\u00a0s` : `${Math.floor(s / 60)}\u00a0min ${String(Math.floor(s % 60)).padStart(2, "0")}\u00a0s`;
+  }
+  for (const e of $$("time[title]")) {
+    const s = (now - Date.parse(e.dateTime)) / 1000;
+    e.textContent = s < 5 ? "just now" : s < 60 ? `${Math.floor(s)}\u00a0s ago` : s < 3600 ? `${Math.floor(s / 60)}\u00a0min ago` : s < 48 * 3600 ? `${Math.floor(s / 3600)}\u00a0h ago` : `${Math.floor(s / 86400)}\u00a0days ago`;
+  }
+}
+
+// ---- Search on the server, while one types.
+
+function search() {
+  const field = $(".search input");
+  let wait;
+  field.addEventListener("input", () => {
+    clearTimeout(wait);
+    wait = setTimeout(() => {
+      const address = new URL(document.body.dataset.page === "content" ? location.href : "/content", location.href);
+      address.searchParams.delete("page");
+      if (field.value.trim()) address.searchParams.set("q", field.value); else address.searchParams.delete("q");
+      if (document.body.dataset.page !== "content") return; // elsewhere Enter leads to the list
+      history.replaceState(null, "", address);
+      fresh(address, "[data-swap]");
+    }, 120);
+  });
+  field.addEventListener("keydown", event => {
+    if (event.key === "ArrowDown") { event.preventDefault(); field.blur(); select(0); }
+    if (event.key === "Escape") field.blur();
+  });
+}
+
+// ---- Keys.
+
+const rows = () => $$("[data-row]").filter(r => r.offsetParent !== null);
+
+function select(i, scroll = true) {
+  const all = rows();
+  if (!all.length) return;
+  i = Math.max(0, Math.min(all.length - 1, i));
+  for (const r of $$(".at[data-row]")) r.classList.remove("at");
+  all[i].classList.add("at");
+  if (scroll) all[i].scrollIntoView({block: "nearest"});
+}
+
+function move(by) {
+  const at = rows().findIndex(r => r.classList.contains("at"));
+  select(at < 0 ? (by > 0 ? 0 : rows().length - 1) : at + by);
+}
+
+// sideways goes to the other column of dependencies, to another mip level, or to another page of the list.
+function sideways(by) {
+  const columns = $$(".walk .column");
+  if (columns.length) {
+    const first = columns[by < 0 ? 0 : 1].querySelector("[data-row]");
+    if (first) select(rows().indexOf(first));
+    return true;
+  }
+  const steps = $$("[data-steps] a");
+  if (steps.length) {
+    const at = steps.findIndex(a => a.hasAttribute("aria-current"));
+    steps[Math.max(0, Math.min(steps.length - 1, at + by))].click();
+    return true;
+  }
+  const link = $(by < 0 ? "a[rel=prev]" : "a[rel=next]");
+  link?.click();
+  return !!link;
+}
+
+const places = {b: "/", c: "/content", p: "/problems", r: "/parcels", m: "/games"};
+const keys = {
+  "/": () => { const f = $(".search input"); f.focus(); f.select(); },
+  "?": () => $("#help").showModal(),
+  j: () => move(1), ArrowDown: () => move(1),
+  k: () => move(-1), ArrowUp: () => move(-1),
+  h: () => sideways(-1), ArrowLeft: () => sideways(-1),
+  l: () => sideways(1), ArrowRight: () => sideways(1),
+  Enter: () => { if (document.activeElement === document.body) $(".at [data-open], .at.message .where")?.click(); },
+  o: () => ($(".at [data-edit]") ?? $("[data-edit]"))?.click(),
+  d: () => $("[data-deps]")?.click(),
+  u: () => $("[data-up]")?.click(),
+};
+
+function keyboard() {
+  let going = 0; // when g was pressed
+  addEventListener("keydown", event => {
+    const e = event.target;
+    if (event.ctrlKey || event.metaKey || event.altKey || e.closest?.("input, textarea, select, [contenteditable], dialog, audio, canvas")) return;
+    if (event.key === "g") { going = event.timeStamp; return; }
+    if (event.timeStamp - going < 1500 && places[event.key]) { location.href = places[event.key]; return; }
+    going = 0;
+    const act = keys[event.key];
+    if (!act || event.key === "Enter" && e.closest?.("a, button, summary")) return;
+    if (event.key !== "Enter") event.preventDefault();
+    act();
+  });
+}
+
+// ---- What is pressed.
+
+function pointer() {
+  addEventListener("click", event => {
+    const copy = event.target.closest("[data-copy]");
+    if (copy) navigator.clipboard?.writeText(copy.dataset.copy).then(() => {
+      const was = copy.textContent;
+      copy.textContent = "copied";
+      setTimeout(() => { copy.textContent = was; }, 900);
+    });
+    if (event.target.closest("[data-help]")) $("#help").showModal();
+    const step = event.target.closest("a[data-replace]");
+    if (step && event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey) { // mips and channels are no places to go back to
+      event.preventDefault();
+      history.replaceState(null, "", step.href);
+      fresh(step.href, "#stage");
+    }
+  });
+}
+
+$$("[data-live]").forEach(remember);
+listen();
+search();
+keyboard();
+pointer();
+alive(document);
+tick();
+setInterval(tick, 250);
