@@ -25,11 +25,14 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/ids"
 	"github.com/kiln-pipeline/kiln/internal/live"
+	"github.com/kiln-pipeline/kiln/internal/live/livetest"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 	client "github.com/kiln-pipeline/kiln/kilnrt/live"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { livetest.Clean(); os.Exit(code) }))
+}
 
 // stock is content in memory, and a hub that has it.
 type stock struct {

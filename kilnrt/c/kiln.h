@@ -172,6 +172,98 @@ KILN_API int kiln_map_file(const char *path, const void **data, size_t *size);
 KILN_API void kiln_unmap_file(const void *data, size_t size);
 #endif
 
+/*
+ * ---- live: content as it is built, for development ----
+ *
+ * What follows is the game's side of `kiln serve`: content without parcels, replaced while the game runs. docs/formats/live.md is the protocol,
+ * docs/live.md tells how to use this. Unlike what stands above it takes memory (KILN_LIVE_REALLOC(p, size) and KILN_LIVE_FREE(p) may be defined) and sockets,
+ * so its implementation is there only if KILN_LIVE_IMPLEMENTATION is defined besides KILN_IMPLEMENTATION; on Windows link ws2_32.
+ *
+ *     kiln_live *live = kiln_live_open(&options);
+ *     kiln_live_use_name(live, "sprites/tank.png");
+ *     for (;;) { kiln_live_poll(live); ... kiln_live_value(live, kiln_live_find_name(live, "sprites/tank.png")) ... }
+ *
+ * All of it is for one thread. Nothing waits but kiln_live_wait.
+ */
+
+/* A resource as the watcher has it. It stays where it is until the next kiln_live_poll. */
+typedef struct kiln_live_resource {
+    uint32_t id;
+    uint32_t sub;      /* id of the product within its asset, 0: the main one */
+    uint8_t uuid[16];  /* of the asset */
+    uint8_t hash[32];  /* BLAKE3 of the content */
+    uint64_t size;     /* of the content */
+    const char *name;  /* the asset's id, and ID#NAME for a product with a name of its own */
+    const char *type;  /* of product, as "texture" */
+    const uint32_t *needs; /* ids: required ones first, in load order */
+    uint32_t required;
+    uint32_t optional;
+} kiln_live_resource;
+
+typedef struct kiln_live kiln_live;
+
+typedef struct kiln_live_options {
+    const char *address;  /* of the watcher: an IPv4 address and a port; NULL: "127.0.0.1:7171" */
+    const char *token;    /* if it listens beyond this machine; else NULL */
+    const char *game;     /* name for people, or NULL */
+    const char *platform; /* whose content is wanted; NULL: the project's first */
+    void *user;           /* goes to the functions below */
+
+    /*
+     * load makes of a resource what the game uses, and puts it into *value, where the old one is (NULL the first time). It is called by kiln_live_poll
+     * alone, in load order: for a resource that is new or has changed with its content, and with data NULL for one of which only something that it needs has. data is gone
+     * when it returns. Anything but 0 is a refusal: *value must be as it was, and goes on being used. The old value is not unloaded: that is load's to do.
+     */
+    int (*load)(void *user, kiln_live *live, const kiln_live_resource *resource, const void *data, size_t size, void **value);
+
+    /* unload drops what load made of a resource that nobody uses any more. NULL: nothing is to be done. */
+    void (*unload)(void *user, kiln_live *live, const kiln_live_resource *resource, void *value);
+
+    /* notify tells of "connected", "disconnected", "failed", "mended" and "refused", with an asset or a reason. NULL: nobody is told. */
+    void (*notify)(void *user, kiln_live *live, const char *event, const char *text);
+} kiln_live_options;
+
+/* kiln_live_open begins to connect; the texts of the options must stay. NULL if the address is none, or there is no memory. */
+KILN_API kiln_live *kiln_live_open(const kiln_live_options *options);
+
+/* kiln_live_close unloads all and ends the connection. */
+KILN_API void kiln_live_close(kiln_live *live);
+
+/*
+ * kiln_live_poll puts in place what has arrived: call it once a frame. It never waits. It gives how many resources were loaded, told or refused: 0 most of the
+ * time. All that belongs together comes at once, and only when the content of the last one is there.
+ */
+KILN_API int kiln_live_poll(kiln_live *live);
+
+/* kiln_live_wait waits up to so many milliseconds until something comes in: for loading screens, and for tools. Then poll. */
+KILN_API void kiln_live_wait(kiln_live *live, int milliseconds);
+
+/* kiln_live_ready tells whether the watcher has told what there is, and all that is in use is there. */
+KILN_API int kiln_live_ready(const kiln_live *live);
+
+/* Look-ups, NULL: there is no such resource. */
+KILN_API const kiln_live_resource *kiln_live_find(const kiln_live *live, uint32_t id);
+KILN_API const kiln_live_resource *kiln_live_find_uuid(const kiln_live *live, const uint8_t uuid[16], uint32_t sub);
+KILN_API const kiln_live_resource *kiln_live_find_name(const kiln_live *live, const char *name);
+
+/* kiln_live_count is how many resources there are, kiln_live_at one of them by a number from 0, in no order; NULL: it is gone. */
+KILN_API size_t kiln_live_count(const kiln_live *live);
+KILN_API const kiln_live_resource *kiln_live_at(const kiln_live *live, size_t index);
+
+/*
+ * kiln_live_use has a resource, and all that it needs, loaded by a coming poll and kept up to date from then on. What there is no resource of that name of, the watcher is
+ * asked for, and it is used when it is there. Each use wants an unuse. KILN_NOT_FOUND, KILN_ROOM (no memory) or KILN_OK.
+ */
+KILN_API int kiln_live_use(kiln_live *live, uint32_t id);
+KILN_API int kiln_live_use_name(kiln_live *live, const char *name);
+KILN_API int kiln_live_unuse(kiln_live *live, uint32_t id);
+
+/* kiln_live_value is what load made of a resource; NULL if it is not loaded (yet). */
+KILN_API void *kiln_live_value(const kiln_live *live, const kiln_live_resource *resource);
+
+/* kiln_live_log says something to the people at the dashboard; level is debug, info, warning or error. It is dropped if there is no connection. */
+KILN_API void kiln_live_log(kiln_live *live, const char *level, const char *text);
+
 #ifdef __cplusplus
 }
 #endif
@@ -900,3 +992,1487 @@ KILN_API void kiln_unmap_file(const void *data, size_t size) {
 
 #endif /* KILN_IMPLEMENTED */
 #endif /* KILN_IMPLEMENTATION */
+
+#if defined(KILN_LIVE_IMPLEMENTATION) && !defined(KILN_LIVE_IMPLEMENTED)
+#define KILN_LIVE_IMPLEMENTED
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#include <winsock2.h>
+#include <ws2tcpip.h>
+#include <windows.h>
+typedef SOCKET kilnl_socket;
+#define KILNL_NONE INVALID_SOCKET
+#define KILNL_POLL WSAPoll
+#define KILNL_CLOSE closesocket
+#define KILNL_AGAIN (WSAGetLastError() == WSAEWOULDBLOCK)
+#define KILNL_UNDER_WAY (WSAGetLastError() == WSAEWOULDBLOCK)
+#else
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+typedef int kilnl_socket;
+#define KILNL_NONE (-1)
+#define KILNL_POLL poll
+#define KILNL_CLOSE close
+#define KILNL_AGAIN (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
+#define KILNL_UNDER_WAY (errno == EINPROGRESS)
+#endif
+
+#ifndef KILN_LIVE_REALLOC
+#define KILN_LIVE_REALLOC(p, size) realloc(p, size)
+#define KILN_LIVE_FREE(p) free(p)
+#endif
+
+#define KILNL_MAX_MESSAGE (16u << 20)
+#define KILNL_MAX_CONTENT ((uint64_t)1 << 31)
+#define KILNL_MAX_HEAD 16384u
+#define KILNL_MAX_UNSENT (4u << 20)
+#define KILNL_RETRY 500 /* milliseconds */
+
+/* Bytes that grow. After failed, nothing is added any more. */
+typedef struct kilnl_bytes {
+    uint8_t *data;
+    size_t size, room;
+    int failed;
+} kilnl_bytes;
+
+static int kilnl_reserve(kilnl_bytes *b, size_t more) {
+    size_t room = b->room ? b->room : 1024;
+    void *p;
+    if (b->failed || more > SIZE_MAX / 4 || b->size > SIZE_MAX / 4) return 0;
+    while (room < b->size + more) room *= 2;
+    if (room == b->room) return 1;
+    p = KILN_LIVE_REALLOC(b->data, room);
+    if (!p) {
+        b->failed = 1;
+        return 0;
+    }
+    b->data = (uint8_t *)p;
+    b->room = room;
+    return 1;
+}
+
+static void kilnl_add(kilnl_bytes *b, const void *data, size_t size) {
+    if (!size || !kilnl_reserve(b, size)) return;
+    memcpy(b->data + b->size, data, size);
+    b->size += size;
+}
+
+static void kilnl_add_text(kilnl_bytes *b, const char *text) { kilnl_add(b, text, strlen(text)); }
+
+static void kilnl_add_number(kilnl_bytes *b, uint64_t n) {
+    char digits[24];
+    int at = 24;
+    do digits[--at] = (char)('0' + n % 10); while (n /= 10);
+    kilnl_add(b, digits + at, (size_t)(24 - at));
+}
+
+static void kilnl_add_hex(kilnl_bytes *b, const uint8_t *p, size_t n) {
+    size_t i;
+    for (i = 0; i < n; i++) {
+        char two[2];
+        two[0] = "0123456789abcdef"[p[i] >> 4];
+        two[1] = "0123456789abcdef"[p[i] & 15];
+        kilnl_add(b, two, 2);
+    }
+}
+
+/* kilnl_add_string adds a text as JSON. What is no UTF-8 becomes question marks. */
+static void kilnl_add_string(kilnl_bytes *b, const char *text) {
+    size_t n = strlen(text), i;
+    int good = kilni_utf8((const uint8_t *)text, n);
+    kilnl_add_text(b, "\"");
+    for (i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        char out[8];
+        if (c == '"' || c == '\\') {
+            out[0] = '\\';
+            out[1] = (char)c;
+            kilnl_add(b, out, 2);
+        } else if (c < 32) {
+            kilnl_add_text(b, "\\u00");
+            kilnl_add_hex(b, &c, 1);
+        } else {
+            out[0] = c >= 128 && !good ? '?' : (char)c;
+            kilnl_add(b, out, 1);
+        }
+    }
+    kilnl_add_text(b, "\"");
+}
+
+static void kilnl_take(kilnl_bytes *b, size_t n) {
+    b->size -= n;
+    if (b->size) memmove(b->data, b->data + n, b->size);
+}
+
+static void kilnl_empty(kilnl_bytes *b) {
+    KILN_LIVE_FREE(b->data);
+    memset(b, 0, sizeof *b);
+}
+
+/* ---- JSON, as far as the protocol needs it: a cursor over one message ---- */
+
+typedef struct kilnl_json {
+    char *at, *end;
+    int bad;
+} kilnl_json;
+
+static void kilnl_space(kilnl_json *j) {
+    while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r')) j->at++;
+}
+
+/* kilnl_is passes over a character, if it comes next. */
+static int kilnl_is(kilnl_json *j, char c) {
+    kilnl_space(j);
+    if (j->bad || j->at == j->end || *j->at != c) return 0;
+    j->at++;
+    return 1;
+}
+
+static void kilnl_must(kilnl_json *j, char c) {
+    if (!kilnl_is(j, c)) j->bad = 1;
+}
+
+static uint32_t kilnl_four(kilnl_json *j) {
+    uint32_t c = 0;
+    int i;
+    for (i = 0; i < 4; i++) {
+        char d = j->at < j->end ? *j->at++ : 'x';
+        uint32_t v = d >= '0' && d <= '9' ? (uint32_t)(d - '0') : (d | 32) >= 'a' && (d | 32) <= 'f' ? (uint32_t)((d | 32) - 'a' + 10) : 16;
+        if (v > 15) j->bad = 1;
+        c = c << 4 | (v & 15);
+    }
+    return c;
+}
+
+/* kilnl_escape writes what follows a backslash; it is never longer than what it stands for. */
+static char *kilnl_escape(kilnl_json *j, char *to) {
+    static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
+    const char *known;
+    char c = j->at < j->end ? *j->at++ : 0;
+    if (c == 'u') {
+        uint32_t u = kilnl_four(j);
+        if (u >= 0xD800 && u < 0xDC00 && j->end - j->at >= 6 && j->at[0] == '\\' && j->at[1] == 'u') {
+            j->at += 2;
+            u = 0x10000 + ((u - 0xD800) << 10) + ((kilnl_four(j) - 0xDC00) & 0x3FF);
+        }
+        if (u == 0) u = '?'; /* texts here end with a zero */
+        if (u < 0x80) *to++ = (char)u;
+        else if (u < 0x800) *to++ = (char)(0xC0 | u >> 6), *to++ = (char)(0x80 | (u & 63));
+        else if (u < 0x10000) *to++ = (char)(0xE0 | u >> 12), *to++ = (char)(0x80 | (u >> 6 & 63)), *to++ = (char)(0x80 | (u & 63));
+        else *to++ = (char)(0xF0 | u >> 18), *to++ = (char)(0x80 | (u >> 12 & 63)), *to++ = (char)(0x80 | (u >> 6 & 63)), *to++ = (char)(0x80 | (u & 63));
+        return to;
+    }
+    known = c ? strchr(from, c) : NULL;
+    if (!known) j->bad = 1;
+    else *to++ = into[known - from];
+    return to;
+}
+
+/* kilnl_string reads a string in place, and gives it with a zero at its end: its closing quote makes room for that. */
+static const char *kilnl_string(kilnl_json *j) {
+    char *begin, *to;
+    kilnl_must(j, '"');
+    begin = to = j->at;
+    while (!j->bad) {
+        char c = j->at < j->end ? *j->at++ : 0;
+        if (c == '"') {
+            *to = 0;
+            return begin;
+        }
+        if (c == '\\') to = kilnl_escape(j, to);
+        else if (c) *to++ = c;
+        else j->bad = 1;
+    }
+    return "";
+}
+
+static uint64_t kilnl_number(kilnl_json *j) {
+    uint64_t n = 0;
+    char *begin;
+    kilnl_space(j);
+    for (begin = j->at; j->at < j->end && *j->at >= '0' && *j->at <= '9' && j->at - begin < 19; j->at++) n = n * 10 + (uint64_t)(*j->at - '0');
+    if (j->at == begin) j->bad = 1;
+    return n;
+}
+
+static int kilnl_true(kilnl_json *j) {
+    kilnl_space(j);
+    if (j->end - j->at >= 4 && memcmp(j->at, "true", 4) == 0) {
+        j->at += 4;
+        return 1;
+    }
+    if (j->end - j->at >= 5 && memcmp(j->at, "false", 5) == 0) j->at += 5;
+    else j->bad = 1;
+    return 0;
+}
+
+/* kilnl_skip passes over any value. */
+static void kilnl_skip(kilnl_json *j) {
+    int depth = 0;
+    do {
+        kilnl_space(j);
+        if (j->bad || j->at == j->end) {
+            j->bad = 1;
+            return;
+        }
+        switch (*j->at) {
+        case '"': {
+            j->at++;
+            while (j->at < j->end && *j->at != '"') j->at += *j->at == '\\' && j->at + 1 < j->end ? 2 : 1;
+            if (j->at < j->end) j->at++;
+            else j->bad = 1;
+            break;
+        }
+        case '{': case '[': depth++, j->at++; break;
+        case '}': case ']': depth--, j->at++; break;
+        case ',': case ':': j->at++; break;
+        default:
+            if (!*j->at) j->bad = 1;
+            while (j->at < j->end && *j->at && !strchr(",:]} \t\r\n", *j->at)) j->at++;
+        }
+        kilnl_space(j);
+        if (depth > 0 && j->at < j->end && (*j->at == ',' || *j->at == ':')) j->at++;
+    } while (depth > 0);
+}
+
+/* kilnl_key begins an object's next field, 0 at its end: while ((key = kilnl_key(j, &first))). */
+static const char *kilnl_key(kilnl_json *j, int *first) {
+    const char *key;
+    if (kilnl_is(j, '}') || j->bad) return NULL;
+    if (!*first) kilnl_must(j, ',');
+    *first = 0;
+    key = kilnl_string(j);
+    kilnl_must(j, ':');
+    return j->bad ? NULL : key;
+}
+
+/* kilnl_item tells whether a list goes on. */
+static int kilnl_item(kilnl_json *j, int *first) {
+    if (kilnl_is(j, ']') || j->bad) return 0;
+    if (!*first) kilnl_must(j, ',');
+    *first = 0;
+    return !j->bad;
+}
+
+static int kilnl_from_hex(uint8_t *to, size_t n, const char *text) {
+    size_t i = 0;
+    for (; *text; text++) {
+        int c = *text | 32, v = *text >= '0' && *text <= '9' ? *text - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        if (*text == '-') continue;
+        if (v < 0 || i == 2 * n) return 0;
+        to[i / 2] = (uint8_t)(i % 2 ? to[i / 2] | v : v << 4);
+        i++;
+    }
+    return i == 2 * n;
+}
+
+/* ---- SHA-1 (FIPS 180-4) and base64, for the handshake of WebSockets alone ---- */
+
+static void kilnl_sha1_block(uint32_t h[5], const uint8_t *p) {
+    uint32_t w[80], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
+    int i;
+    for (i = 0; i < 16; i++) w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
+    for (; i < 80; i++) w[i] = kilni_left(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+    for (i = 0; i < 80; i++) {
+        uint32_t f, t;
+        if (i < 20) f = ((b & c) | (~b & d)) + 0x5A827999u;
+        else if (i < 40) f = (b ^ c ^ d) + 0x6ED9EBA1u;
+        else if (i < 60) f = ((b & c) | (b & d) | (c & d)) + 0x8F1BBCDCu;
+        else f = (b ^ c ^ d) + 0xCA62C1D6u;
+        t = kilni_left(a, 5) + f + e + w[i];
+        e = d, d = c, c = kilni_left(b, 30), b = a, a = t;
+    }
+    h[0] += a, h[1] += b, h[2] += c, h[3] += d, h[4] += e;
+}
+
+/* kilnl_sha1 hashes up to 119 bytes: two blocks. */
+static void kilnl_sha1(const uint8_t *data, size_t size, uint8_t out[20]) {
+    uint32_t h[5] = {0x67452301u, 0xEFCDAB89u, 0x98BADCFEu, 0x10325476u, 0xC3D2E1F0u};
+    uint8_t block[128];
+    size_t blocks = size < 56 ? 1 : 2;
+    int i;
+    memset(block, 0, sizeof block);
+    memcpy(block, data, size);
+    block[size] = 0x80;
+    block[64 * blocks - 2] = (uint8_t)(size >> 5);
+    block[64 * blocks - 1] = (uint8_t)(size << 3);
+    kilnl_sha1_block(h, block);
+    if (blocks == 2) kilnl_sha1_block(h, block + 64);
+    for (i = 0; i < 20; i++) out[i] = (uint8_t)(h[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+static void kilnl_base64(const uint8_t *p, size_t n, char *to) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t i;
+    for (i = 0; i < n; i += 3) {
+        uint32_t v = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) | (i + 2 < n ? p[i + 2] : 0u);
+        *to++ = digits[v >> 18];
+        *to++ = digits[v >> 12 & 63];
+        *to++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
+        *to++ = i + 2 < n ? digits[v & 63] : '=';
+    }
+    *to = 0;
+}
+
+/* ---- what is known, and what is loaded ---- */
+
+/* A slot is a resource that the watcher has, or that is still loaded. */
+typedef struct kilnl_slot {
+    kiln_live_resource r;
+    char *memory; /* name, type and needs of r */
+    int here;     /* the watcher has it */
+    int listed;   /* on a page of the list that is coming in */
+    uint32_t uses; /* of the game itself */
+
+    int loaded;
+    uint8_t applied[32]; /* hash of what was loaded, or refused */
+    void *value;
+    int again; /* load it although it is the same */
+    int told;  /* the watcher knows that it was used */
+
+    uint8_t *content; /* that has arrived, with the hash of r */
+    int have;         /* it is there, empty or not */
+    int lost;         /* nobody has it any more; news of r are on their way */
+    int mark, fresh;  /* for kilnl_plan */
+} kilnl_slot;
+
+enum { KILNL_OFF, KILNL_CONNECTING, KILNL_SENDING, KILNL_HEAD, KILNL_OPEN };
+
+/* A connection: of the messages, and one on which contents are fetched. */
+typedef struct kilnl_line {
+    kilnl_socket socket;
+    int state;
+    kilnl_bytes in, out;
+} kilnl_line;
+
+struct kiln_live {
+    kiln_live_options o;
+    struct sockaddr_in where;
+    char host[32];
+    kilnl_line talk, fetch;
+    uint64_t retry; /* when to connect again, milliseconds */
+    uint32_t noise; /* for masks */
+    char accept[32];
+    kilnl_bytes message; /* fragments of one, so far */
+    size_t taken;        /* of what came, by frames */
+    int welcome;         /* it was told what there is */
+    int listing, changing; /* pages are still to come */
+    int refused;
+
+    char epoch[64];
+    uint64_t seq;
+
+    kilnl_slot *slots;
+    size_t count, room;
+    uint32_t *tables; /* three of 2^bits entries: slot + 1 by id, by UUID and sub, by name */
+    size_t entries[3];
+    int bits;
+
+    char **wanted; /* names that were used before they were there */
+    size_t wants;
+
+    int dirty;         /* something is to be looked at by kilnl_apply */
+    int waiting;       /* for contents */
+    int64_t fetching;  /* slot, or -1 */
+    uint8_t fetched[32];
+    uint64_t length;   /* of the answer under way */
+    int status, closing;
+    uint64_t fetch_retry;
+    uint32_t *order;   /* slots in load order */
+    size_t ordered;
+    uint32_t asked;
+};
+
+static uint64_t kilnl_now(void) {
+#ifdef _WIN32
+    return GetTickCount64();
+#else
+    struct timeval t;
+    gettimeofday(&t, NULL);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_usec / 1000;
+#endif
+}
+
+static void kilnl_tell(kiln_live *l, const char *event, const char *text) {
+    if (l->o.notify) l->o.notify(l->o.user, l, event, text);
+}
+
+static uint32_t kilnl_key_of(const uint8_t uuid[16], uint32_t sub) {
+    uint8_t key[20];
+    int i;
+    memcpy(key, uuid, 16);
+    for (i = 0; i < 4; i++) key[16 + i] = (uint8_t)(sub >> 8 * i);
+    return kilni_murmur(key, 20);
+}
+
+static uint32_t kilnl_name_key(const char *name) { return kilni_murmur((const uint8_t *)name, strlen(name)); }
+
+static size_t kilnl_start(const kiln_live *l, uint32_t key) { return (key * 2654435769u) >> (32 - l->bits); }
+
+static void kilnl_enter(kiln_live *l, int t, uint32_t key, size_t slot) {
+    size_t size = (size_t)1 << l->bits, at = kilnl_start(l, key);
+    uint32_t *table = l->tables + (size_t)t * size;
+    while (table[at]) at = (at + 1) & (size - 1);
+    table[at] = (uint32_t)slot + 1;
+    l->entries[t]++;
+}
+
+/* kilnl_index makes the three tables anew, a quarter full. */
+static int kilnl_index(kiln_live *l) {
+    size_t i, size;
+    int bits = 6;
+    void *p;
+    while (((size_t)1 << bits) < 4 * l->count) bits++;
+    size = (size_t)1 << bits;
+    p = bits < 32 ? KILN_LIVE_REALLOC(l->tables, 3 * size * sizeof *l->tables) : NULL;
+    if (!p) return 0;
+    l->tables = (uint32_t *)p;
+    l->bits = bits;
+    memset(l->tables, 0, 3 * size * sizeof *l->tables);
+    memset(l->entries, 0, sizeof l->entries);
+    for (i = 0; i < l->count; i++) {
+        const kilnl_slot *s = &l->slots[i];
+        kilnl_enter(l, 1, kilnl_key_of(s->r.uuid, s->r.sub), i);
+        if (s->here) kilnl_enter(l, 0, s->r.id, i), kilnl_enter(l, 2, kilnl_name_key(s->r.name), i);
+    }
+    return 1;
+}
+
+/* kilnl_note puts a slot into table t. What it was found by before leads to it still, and is seen to be wrong there. */
+static int kilnl_note(kiln_live *l, int t, uint32_t key, size_t slot) {
+    if (2 * (l->entries[t] + 1) > (size_t)1 << l->bits && !kilnl_index(l)) return 0;
+    kilnl_enter(l, t, key, slot);
+    return 1;
+}
+
+/* kilnl_seek finds a slot in table t: by id, by UUID and sub (also one that is gone), by name. */
+static kilnl_slot *kilnl_seek(const kiln_live *l, int t, uint32_t key, const kiln_live_resource *like) {
+    size_t size = (size_t)1 << l->bits, at = kilnl_start(l, key);
+    uint32_t found;
+    for (; (found = l->tables[(size_t)t * size + at]) != 0; at = (at + 1) & (size - 1)) {
+        kilnl_slot *s = &l->slots[found - 1];
+        if (t == 0 && s->here && s->r.id == like->id) return s;
+        if (t == 1 && s->r.sub == like->sub && memcmp(s->r.uuid, like->uuid, 16) == 0) return s;
+        if (t == 2 && s->here && strcmp(s->r.name, like->name) == 0) return s;
+    }
+    return NULL;
+}
+
+static kilnl_slot *kilnl_by_number(const kiln_live *l, uint32_t id) {
+    kiln_live_resource like;
+    like.id = id;
+    return kilnl_seek(l, 0, id, &like);
+}
+
+static kilnl_slot *kilnl_by_key(const kiln_live *l, const uint8_t uuid[16], uint32_t sub) {
+    kiln_live_resource like;
+    memcpy(like.uuid, uuid, 16);
+    like.sub = sub;
+    return kilnl_seek(l, 1, kilnl_key_of(uuid, sub), &like);
+}
+
+KILN_API const kiln_live_resource *kiln_live_find(const kiln_live *l, uint32_t id) {
+    kilnl_slot *s = kilnl_by_number(l, id);
+    return s ? &s->r : NULL;
+}
+
+KILN_API const kiln_live_resource *kiln_live_find_uuid(const kiln_live *l, const uint8_t uuid[16], uint32_t sub) {
+    kilnl_slot *s = kilnl_by_key(l, uuid, sub);
+    return s && s->here ? &s->r : NULL;
+}
+
+KILN_API const kiln_live_resource *kiln_live_find_name(const kiln_live *l, const char *name) {
+    kiln_live_resource like;
+    kilnl_slot *s;
+    like.name = name;
+    s = kilnl_seek(l, 2, kilnl_name_key(name), &like);
+    return s ? &s->r : NULL;
+}
+
+KILN_API size_t kiln_live_count(const kiln_live *l) { return l->count; }
+
+KILN_API const kiln_live_resource *kiln_live_at(const kiln_live *l, size_t index) {
+    return index < l->count && l->slots[index].here ? &l->slots[index].r : NULL;
+}
+
+KILN_API void *kiln_live_value(const kiln_live *l, const kiln_live_resource *r) {
+    const kilnl_slot *s = r ? kilnl_by_key(l, r->uuid, r->sub) : NULL;
+    return s && s->loaded ? s->value : NULL;
+}
+
+static void kilnl_drop_content(kilnl_slot *s) {
+    KILN_LIVE_FREE(s->content);
+    s->content = NULL;
+    s->have = 0;
+}
+
+/* kilnl_new_slot gives a slot for a key that has none. What is gone keeps its slot. */
+static kilnl_slot *kilnl_new_slot(kiln_live *l) {
+    kilnl_slot *s;
+    if (l->count == l->room) {
+        size_t room = l->room ? 2 * l->room : 256;
+        void *p = room < UINT32_MAX / 4 ? KILN_LIVE_REALLOC(l->slots, room * sizeof *l->slots) : NULL;
+        if (!p) return NULL;
+        l->slots = (kilnl_slot *)p;
+        l->room = room;
+    }
+    s = &l->slots[l->count++];
+    memset(s, 0, sizeof *s);
+    return s;
+}
+
+/* kilnl_text_of copies what a line says into one block of the slot's own. */
+static int kilnl_text_of(kilnl_slot *s, const char *name, const char *type, const uint32_t *needs, size_t count) {
+    size_t n = strlen(name) + 1, t = strlen(type) + 1, words = count * sizeof *needs;
+    char *memory = (char *)KILN_LIVE_REALLOC(NULL, words + n + t);
+    if (!memory) return 0;
+    if (words) memcpy(memory, needs, words);
+    memcpy(memory + words, name, n);
+    memcpy(memory + words + n, type, t);
+    KILN_LIVE_FREE(s->memory);
+    s->memory = memory;
+    s->r.needs = (const uint32_t *)(void *)memory;
+    s->r.name = memory + words;
+    s->r.type = memory + words + n;
+    return 1;
+}
+
+/* kilnl_ids reads a list of numbers behind those that are in b. */
+static uint32_t kilnl_ids(kilnl_json *j, kilnl_bytes *b) {
+    uint32_t n = 0;
+    int first = 1;
+    kilnl_must(j, '[');
+    while (kilnl_item(j, &first)) {
+        uint32_t id = (uint32_t)kilnl_number(j);
+        kilnl_add(b, &id, sizeof id);
+        n++;
+    }
+    if (b->failed || n > KILNI_MAX_NEEDS) j->bad = 1;
+    return n;
+}
+
+/* kilnl_settle puts a resource into its slot. */
+static int kilnl_settle(kiln_live *l, kiln_live_resource *r, const char *name, const char *type, const uint32_t *needs) {
+    kilnl_slot *s = kilnl_by_key(l, r->uuid, r->sub);
+    int fresh = !s, moved;
+    if (!s) s = kilnl_new_slot(l);
+    if (!s) return 0;
+    moved = !s->here || s->r.id != r->id || strcmp(s->r.name, name) != 0;
+    if (!s->here || memcmp(s->r.hash, r->hash, 32) != 0) kilnl_drop_content(s), s->lost = 0;
+    if (!kilnl_text_of(s, name, type, needs, (size_t)r->required + r->optional)) {
+        if (fresh) l->count--;
+        return 0;
+    }
+    r->name = s->r.name, r->type = s->r.type, r->needs = s->r.needs;
+    s->r = *r;
+    s->here = s->listed = 1;
+    if (fresh && !kilnl_note(l, 1, kilnl_key_of(r->uuid, r->sub), (size_t)(s - l->slots))) return 0;
+    return !moved || (kilnl_note(l, 0, r->id, (size_t)(s - l->slots)) && kilnl_note(l, 2, kilnl_name_key(name), (size_t)(s - l->slots)));
+}
+
+/* kilnl_resource reads one resource. */
+static void kilnl_resource(kiln_live *l, kilnl_json *j) {
+    kiln_live_resource r;
+    kilnl_bytes needs = {NULL, 0, 0, 0}, uses = {NULL, 0, 0, 0};
+    const char *key, *name = "", *type = "";
+    int first = 1, good = 1;
+    memset(&r, 0, sizeof r);
+    kilnl_must(j, '{');
+    while ((key = kilnl_key(j, &first)) != NULL) {
+        if (!strcmp(key, "id")) r.id = (uint32_t)kilnl_number(j);
+        else if (!strcmp(key, "sub")) r.sub = (uint32_t)kilnl_number(j);
+        else if (!strcmp(key, "size")) r.size = kilnl_number(j);
+        else if (!strcmp(key, "uuid")) good &= kilnl_from_hex(r.uuid, 16, kilnl_string(j));
+        else if (!strcmp(key, "hash")) good &= kilnl_from_hex(r.hash, 32, kilnl_string(j));
+        else if (!strcmp(key, "name")) name = kilnl_string(j);
+        else if (!strcmp(key, "kind")) type = kilnl_string(j);
+        else if (!strcmp(key, "needs")) r.required = kilnl_ids(j, &needs);
+        else if (!strcmp(key, "uses")) r.optional = kilnl_ids(j, &uses);
+        else kilnl_skip(j);
+    }
+    kilnl_add(&needs, uses.data, uses.size);
+    if (j->bad || !good || needs.failed || r.size > KILNL_MAX_CONTENT) j->bad = 1;
+    else if (!kilnl_settle(l, &r, name, type, (const uint32_t *)(void *)needs.data)) j->bad = 1;
+    kilnl_empty(&needs);
+    kilnl_empty(&uses);
+}
+
+/* ---- messages ---- */
+
+/* kilnl_say sends a message: one masked frame. */
+static void kilnl_say(kiln_live *l, kilnl_bytes *text) {
+    uint8_t head[14], mask[4];
+    size_t n = text->size, i, h = 2, at;
+    kilnl_bytes *out = &l->talk.out;
+    if (!text->failed && l->talk.state == KILNL_OPEN && out->size < KILNL_MAX_UNSENT) {
+        head[0] = 0x81;
+        if (n < 126) head[1] = (uint8_t)(0x80 | n);
+        else {
+            int k, wide = n > 65535 ? 8 : 2;
+            head[1] = wide == 8 ? 0xFF : 0xFE;
+            for (k = 0; k < wide; k++) head[h++] = (uint8_t)((uint64_t)n >> 8 * (wide - 1 - k));
+        }
+        l->noise = l->noise * 1664525u + 1013904223u; /* masks are for proxies that take messages for requests; there is none here */
+        for (i = 0; i < 4; i++) head[h + i] = mask[i] = (uint8_t)(l->noise >> 8 * i);
+        kilnl_add(out, head, h + 4);
+        at = out->size;
+        kilnl_add(out, text->data, n);
+        for (i = 0; !out->failed && i < n; i++) out->data[at + i] ^= mask[i & 3];
+    }
+    kilnl_empty(text);
+}
+
+static void kilnl_begin(kilnl_bytes *b, const char *type) {
+    memset(b, 0, sizeof *b);
+    kilnl_add_text(b, "{\"type\":\"");
+    kilnl_add_text(b, type);
+    kilnl_add_text(b, "\"");
+}
+
+static void kilnl_field(kilnl_bytes *b, const char *name, const char *value) {
+    if (!value) return;
+    kilnl_add_text(b, ",\"");
+    kilnl_add_text(b, name);
+    kilnl_add_text(b, "\":");
+    kilnl_add_string(b, value);
+}
+
+static void kilnl_hello(kiln_live *l) {
+    kilnl_bytes b;
+    size_t i;
+    const char *comma = "";
+    kilnl_begin(&b, "hello");
+    kilnl_add_text(&b, ",\"version\":1,\"list\":true,\"client\":\"kiln.h\"");
+    kilnl_field(&b, "game", l->o.game);
+    kilnl_field(&b, "platform", l->o.platform);
+    if (l->epoch[0]) {
+        kilnl_field(&b, "epoch", l->epoch);
+        kilnl_add_text(&b, ",\"seq\":");
+        kilnl_add_number(&b, l->seq);
+    }
+    kilnl_add_text(&b, ",\"have\":[");
+    for (i = 0; i < l->count; i++) {
+        const kilnl_slot *s = &l->slots[i];
+        if (!s->loaded) continue;
+        kilnl_add_text(&b, comma);
+        kilnl_add_text(&b, "{\"uuid\":\"");
+        kilnl_add_hex(&b, s->r.uuid, 16);
+        kilnl_add_text(&b, "\",\"sub\":");
+        kilnl_add_number(&b, s->r.sub);
+        kilnl_add_text(&b, ",\"hash\":\"");
+        kilnl_add_hex(&b, s->applied, 32);
+        kilnl_add_text(&b, "\"}");
+        comma = ",";
+    }
+    kilnl_add_text(&b, "]}");
+    kilnl_say(l, &b);
+}
+
+static void kilnl_ask(kiln_live *l, const char *name) {
+    kilnl_bytes b;
+    kilnl_begin(&b, "request");
+    kilnl_add_text(&b, ",\"request\":");
+    kilnl_add_number(&b, ++l->asked);
+    kilnl_field(&b, "name", name);
+    kilnl_add_text(&b, "}");
+    kilnl_say(l, &b);
+}
+
+KILN_API void kiln_live_log(kiln_live *l, const char *level, const char *text) {
+    kilnl_bytes b;
+    kilnl_begin(&b, "log");
+    kilnl_field(&b, "level", level);
+    kilnl_field(&b, "text", text);
+    kilnl_add_text(&b, "}");
+    kilnl_say(l, &b);
+}
+
+/* kilnl_welcome: the watcher knows where the game had been, or all is told anew. */
+static void kilnl_welcomed(kiln_live *l, const char *epoch, int resumed) {
+    size_t i;
+    snprintf(l->epoch, sizeof l->epoch, "%s", epoch);
+    if (strlen(epoch) >= sizeof l->epoch) l->epoch[0] = 0;
+    if (!resumed) l->seq = 0, l->listing = 0;
+    l->welcome = resumed;
+    l->dirty = 1;
+    for (i = 0; i < l->count; i++) l->slots[i].told = 0, l->slots[i].lost = 0;
+    for (i = 0; i < l->wants; i++) kilnl_ask(l, l->wanted[i]);
+    kilnl_tell(l, "connected", resumed ? "resumed" : "");
+}
+
+/* kilnl_page ends a page; with the last one of a list, what was on none is gone. */
+static void kilnl_page(kiln_live *l, int list, int more, uint64_t seq) {
+    size_t i;
+    l->changing = more;
+    l->listing = list && more;
+    if (more) return;
+    for (i = 0; list && i < l->count; i++) l->slots[i].here &= l->slots[i].listed;
+    l->seq = seq;
+    l->welcome = 1;
+    l->dirty = 1;
+}
+
+static void kilnl_forget_want(kiln_live *l, size_t i) {
+    KILN_LIVE_FREE(l->wanted[i]);
+    l->wanted[i] = l->wanted[--l->wants];
+}
+
+static void kilnl_reload(kiln_live *l, kilnl_json *j, int all) {
+    size_t i;
+    int first = 1;
+    for (i = 0; all && i < l->count; i++) l->slots[i].again = l->slots[i].loaded;
+    if (!all) {
+        kilnl_must(j, '[');
+        while (kilnl_item(j, &first)) {
+            kilnl_slot *s = kilnl_by_number(l, (uint32_t)kilnl_number(j));
+            if (s) s->again = s->loaded;
+        }
+    }
+    l->dirty = 1;
+}
+
+/* kilnl_type_of finds out what a message is; strings are read in place, so on a look ahead none may be. */
+static void kilnl_type_of(kilnl_json j, char *type, size_t room) {
+    int first = 1;
+    type[0] = 0;
+    kilnl_must(&j, '{');
+    while (!j.bad && !kilnl_is(&j, '}')) {
+        char *key, *value;
+        if (!first) kilnl_must(&j, ',');
+        first = 0;
+        kilnl_space(&j);
+        key = j.at;
+        kilnl_skip(&j);
+        kilnl_must(&j, ':');
+        kilnl_space(&j);
+        value = j.at;
+        kilnl_skip(&j);
+        if (!j.bad && j.at - value >= 2 && (size_t)(j.at - value) - 2 < room && memcmp(key, "\"type\"", 6) == 0) {
+            memcpy(type, value + 1, (size_t)(j.at - value) - 2);
+            type[j.at - value - 2] = 0;
+            return;
+        }
+    }
+}
+
+/* kilnl_heard takes in a message; 0: it is none of ours. */
+static int kilnl_heard(kiln_live *l, char *data, size_t size) {
+    kilnl_json j;
+    char type[16];
+    const char *key, *epoch = "", *asset = "", *reason = NULL;
+    int first = 1, list, change, more = 0, resumed = 0, some = 0;
+    uint64_t seq = 0;
+    size_t i;
+    j.at = data, j.end = data + size, j.bad = 0;
+    kilnl_type_of(j, type, sizeof type);
+    list = !strcmp(type, "list"), change = !strcmp(type, "changed");
+    for (i = 0; list && !l->listing && i < l->count; i++) l->slots[i].listed = 0;
+    kilnl_must(&j, '{');
+    while ((key = kilnl_key(&j, &first)) != NULL) {
+        int begin = 1;
+        if (!strcmp(key, "seq")) seq = kilnl_number(&j);
+        else if (!strcmp(key, "epoch")) epoch = kilnl_string(&j);
+        else if (!strcmp(key, "asset")) asset = kilnl_string(&j);
+        else if (!strcmp(key, "reason")) reason = kilnl_string(&j);
+        else if (!strcmp(key, "more")) more = kilnl_true(&j);
+        else if (!strcmp(key, "resumed")) resumed = kilnl_true(&j);
+        else if (!strcmp(key, "resources") && (list || change)) {
+            kilnl_must(&j, '[');
+            while (kilnl_item(&j, &begin)) kilnl_resource(l, &j);
+        } else if (!strcmp(key, "removed") && change) {
+            kilnl_must(&j, '[');
+            while (kilnl_item(&j, &begin)) {
+                kilnl_slot *s = kilnl_by_number(l, (uint32_t)kilnl_number(&j));
+                if (s) s->here = 0;
+            }
+        } else if (!strcmp(key, "ids") && !strcmp(type, "reload")) {
+            some = 1;
+            kilnl_reload(l, &j, 0);
+        } else kilnl_skip(&j);
+    }
+    if (j.bad) return 0;
+    if (list || change) kilnl_page(l, list, more, seq);
+    else if (!strcmp(type, "welcome")) kilnl_welcomed(l, epoch, resumed);
+    else if (!strcmp(type, "failed") || !strcmp(type, "mended")) kilnl_tell(l, type, asset);
+    else if (!strcmp(type, "reload") && !some) kilnl_reload(l, &j, 1);
+    else if (!strcmp(type, "reply") && reason) kilnl_tell(l, "refused", reason);
+    else if (!strcmp(type, "refused")) {
+        l->refused = 1;
+        kilnl_tell(l, "refused", reason ? reason : "");
+        return 0;
+    }
+    return 1;
+}
+
+/* ---- connections ---- */
+
+static void kilnl_hang_up(kilnl_line *c) {
+    if (c->socket != KILNL_NONE) KILNL_CLOSE(c->socket);
+    c->socket = KILNL_NONE;
+    c->state = KILNL_OFF;
+    kilnl_empty(&c->in);
+    kilnl_empty(&c->out);
+}
+
+/* kilnl_call begins to connect. */
+static int kilnl_call(kiln_live *l, kilnl_line *c) {
+    int yes = 1;
+    kilnl_hang_up(c);
+    c->socket = socket(AF_INET, SOCK_STREAM, 0);
+    if (c->socket == KILNL_NONE) return 0;
+#ifdef _WIN32
+    {
+        u_long on = 1;
+        ioctlsocket(c->socket, (long)FIONBIO, &on);
+    }
+#else
+    fcntl(c->socket, F_SETFL, O_NONBLOCK);
+    fcntl(c->socket, F_SETFD, FD_CLOEXEC);
+#ifdef SO_NOSIGPIPE
+    setsockopt(c->socket, SOL_SOCKET, SO_NOSIGPIPE, &yes, sizeof yes);
+#endif
+#endif
+    setsockopt(c->socket, IPPROTO_TCP, TCP_NODELAY, (const char *)&yes, sizeof yes);
+    c->state = KILNL_CONNECTING;
+    if (connect(c->socket, (const struct sockaddr *)&l->where, sizeof l->where) == 0 || KILNL_UNDER_WAY) return 1;
+    kilnl_hang_up(c);
+    return 0;
+}
+
+static void kilnl_request_head(kiln_live *l, kilnl_bytes *out, const char *path) {
+    kilnl_add_text(out, "GET ");
+    kilnl_add_text(out, path);
+    kilnl_add_text(out, " HTTP/1.1\r\nHost: ");
+    kilnl_add_text(out, l->host);
+    if (l->o.token) {
+        kilnl_add_text(out, "\r\nAuthorization: Bearer ");
+        kilnl_add_text(out, l->o.token);
+    }
+    kilnl_add_text(out, "\r\n");
+}
+
+static void kilnl_upgrade(kiln_live *l) {
+    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+    uint8_t nonce[16], hash[20];
+    char key[64];
+    int i;
+    for (i = 0; i < 16; i++) {
+        l->noise = l->noise * 1664525u + 1013904223u;
+        nonce[i] = (uint8_t)(l->noise >> 24);
+    }
+    kilnl_base64(nonce, 16, key);
+    kilnl_request_head(l, &l->talk.out, "/live/v1");
+    kilnl_add_text(&l->talk.out, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: kiln.live.v1\r\nSec-WebSocket-Key: ");
+    kilnl_add_text(&l->talk.out, key);
+    kilnl_add_text(&l->talk.out, "\r\n\r\n");
+    memcpy(key + strlen(key), guid, sizeof guid);
+    kilnl_sha1((const uint8_t *)key, strlen(key), hash);
+    kilnl_base64(hash, 20, l->accept);
+}
+
+/* kilnl_send sends what can be sent without waiting; 0: the connection is broken. */
+static int kilnl_send(kilnl_line *c) {
+    size_t sent = 0;
+    while (sent < c->out.size) {
+#ifdef _WIN32
+        int n = send(c->socket, (const char *)c->out.data + sent, (int)(c->out.size - sent < 65536 ? c->out.size - sent : 65536), 0);
+#elif defined(MSG_NOSIGNAL)
+        ssize_t n = send(c->socket, c->out.data + sent, c->out.size - sent, MSG_NOSIGNAL);
+#else
+        ssize_t n = send(c->socket, c->out.data + sent, c->out.size - sent, 0);
+#endif
+        if (n < 0 && KILNL_AGAIN) break;
+        if (n <= 0) return 0;
+        sent += (size_t)n;
+    }
+    kilnl_take(&c->out, sent);
+    return !c->out.failed;
+}
+
+/* kilnl_receive takes what has come, up to a limit; 0: the connection is broken. */
+static int kilnl_receive(kilnl_line *c, size_t limit) {
+    while (c->in.size < limit) {
+        size_t room = limit - c->in.size < 65536 ? limit - c->in.size : 65536;
+#ifdef _WIN32
+        int n;
+#else
+        ssize_t n;
+#endif
+        if (!kilnl_reserve(&c->in, room)) return 0;
+#ifdef _WIN32
+        n = recv(c->socket, (char *)c->in.data + c->in.size, (int)room, 0);
+#else
+        n = recv(c->socket, c->in.data + c->in.size, room, 0);
+#endif
+        if (n < 0 && KILNL_AGAIN) return 1;
+        if (n <= 0) return 0;
+        c->in.size += (size_t)n;
+    }
+    return 1;
+}
+
+/* kilnl_connected tells whether a connection that was begun is there: 1, 0: not yet, -1: it failed. */
+static int kilnl_connected(kilnl_line *c) {
+    struct pollfd p;
+    int error = 0;
+    socklen_t size = sizeof error;
+    p.fd = c->socket, p.events = POLLOUT, p.revents = 0;
+    if (KILNL_POLL(&p, 1, 0) <= 0) return 0;
+    if (getsockopt(c->socket, SOL_SOCKET, SO_ERROR, (char *)&error, &size) || error) return -1;
+    return 1;
+}
+
+/* kilnl_head gives the size of the head of an answer with the empty line behind it, 0: it is not whole. */
+static size_t kilnl_head(const kilnl_bytes *in) {
+    size_t i;
+    for (i = 3; i < in->size; i++) {
+        if (memcmp(in->data + i - 3, "\r\n\r\n", 4) == 0) return i + 1;
+    }
+    return 0;
+}
+
+/* kilnl_header finds a field of a head and copies its value; 0: there is none. */
+static int kilnl_header(const kilnl_bytes *in, size_t head, const char *name, char *value, size_t room) {
+    size_t n = strlen(name), i, k;
+    for (i = 0; i + n + 1 < head; i++) {
+        if (i && in->data[i - 1] != '\n') continue;
+        for (k = 0; k < n && (in->data[i + k] | 32) == (name[k] | 32); k++) {}
+        if (k < n || in->data[i + n] != ':') continue;
+        for (i += n + 1; in->data[i] == ' ' || in->data[i] == '\t'; i++) {}
+        for (k = 0; in->data[i + k] != '\r' && in->data[i + k] != '\n' && k + 1 < room; k++) value[k] = (char)in->data[i + k];
+        value[k] = 0;
+        return 1;
+    }
+    return 0;
+}
+
+static int kilnl_status(const kilnl_bytes *in) {
+    const uint8_t *p = in->data;
+    if (in->size < 12 || memcmp(p, "HTTP/1.", 7) != 0) return 0;
+    return (p[9] - '0') * 100 + (p[10] - '0') * 10 + (p[11] - '0');
+}
+
+/* kilnl_frame takes one frame out of what came: 1, 0: there is none yet, -1: it is wrong. */
+static int kilnl_frame(kiln_live *l) {
+    kilnl_bytes *in = &l->talk.in;
+    const uint8_t *p = in->data;
+    uint64_t n;
+    size_t head = 2;
+    int code, i, good = 1;
+    if (in->size < 2) return 0;
+    code = p[0] & 15;
+    n = p[1] & 127;
+    if (n > 125) {
+        int wide = n == 126 ? 2 : 8;
+        head += (size_t)wide;
+        if (in->size < head) return 0;
+        for (n = 0, i = 0; i < wide; i++) n = n << 8 | p[2 + i];
+    }
+    if ((p[0] & 0x70) || (p[1] & 0x80) || n > KILNL_MAX_MESSAGE || n + l->message.size > KILNL_MAX_MESSAGE) return -1;
+    if (in->size - head < n) return 0;
+    if (code == 9) { /* ping: the answer has the same content */
+        uint8_t pong[6] = {0x8A, 0x80, 0, 0, 0, 0};
+        if (n > 125) return -1;
+        pong[1] = (uint8_t)(0x80 | n);
+        kilnl_add(&l->talk.out, pong, 6);
+        kilnl_add(&l->talk.out, p + head, (size_t)n);
+    } else if (code == 8) return -1;
+    else if (code <= 2) {
+        kilnl_add(&l->message, p + head, (size_t)n);
+        if (p[0] & 0x80) {
+            good = code != 2 && !l->message.failed && kilnl_heard(l, (char *)l->message.data, l->message.size);
+            l->message.size = 0;
+        }
+    }
+    l->taken += head + (size_t)n;
+    in->data += head + (size_t)n, in->size -= head + (size_t)n; /* kilnl_talk puts it back */
+    return good ? 1 : -1;
+}
+
+/* kilnl_frames takes all frames that came; 0: something is wrong. */
+static int kilnl_frames(kiln_live *l) {
+    int more = 1;
+    l->taken = 0;
+    while (more > 0) more = kilnl_frame(l);
+    l->talk.in.data -= l->taken, l->talk.in.size += l->taken;
+    kilnl_take(&l->talk.in, l->taken);
+    return more == 0;
+}
+
+static void kilnl_broken(kiln_live *l) {
+    int was = l->talk.state == KILNL_OPEN;
+    kilnl_hang_up(&l->talk);
+    l->message.size = 0;
+    l->listing = l->changing = 0;
+    l->retry = kilnl_now() + KILNL_RETRY;
+    if (was) kilnl_tell(l, "disconnected", "");
+}
+
+/* kilnl_answered looks at the answer to the upgrade: 1, 0: not whole yet, -1: no. */
+static int kilnl_answered(kiln_live *l) {
+    char accept[64];
+    size_t head = kilnl_head(&l->talk.in);
+    int status;
+    if (!head) return l->talk.in.size > KILNL_MAX_HEAD ? -1 : 0;
+    status = kilnl_status(&l->talk.in);
+    if (status == 401 || status == 403) {
+        l->refused = 1;
+        kilnl_tell(l, "refused", status == 401 ? "the token is wrong" : "not by this address");
+    }
+    if (status != 101 || !kilnl_header(&l->talk.in, head, "Sec-WebSocket-Accept", accept, sizeof accept) || strcmp(accept, l->accept) != 0) return -1;
+    kilnl_take(&l->talk.in, head);
+    return 1;
+}
+
+/* kilnl_talk moves the connection of the messages on. */
+static void kilnl_talk(kiln_live *l) {
+    int there = 1, ok = 1;
+    kilnl_line *c = &l->talk;
+    if (c->state == KILNL_OFF) {
+        if (!l->refused && kilnl_now() >= l->retry && !kilnl_call(l, c)) l->retry = kilnl_now() + KILNL_RETRY;
+        return;
+    }
+    if (c->state == KILNL_CONNECTING) {
+        there = kilnl_connected(c);
+        if (there == 1) {
+            c->state = KILNL_HEAD;
+            kilnl_upgrade(l);
+        }
+    }
+    if (there == 1) {
+        ok = kilnl_send(c) && kilnl_receive(c, KILNL_MAX_MESSAGE + 16);
+        if (c->state == KILNL_HEAD) {
+            int answer = kilnl_answered(l);
+            if (answer < 0) ok = 0;
+            if (answer > 0) {
+                c->state = KILNL_OPEN;
+                kilnl_hello(l);
+            }
+        }
+        if (c->state == KILNL_OPEN && !kilnl_frames(l)) ok = 0;
+        if (ok) ok = kilnl_send(c);
+    }
+    if (there < 0 || !ok) kilnl_broken(l);
+}
+
+/* ---- contents ---- */
+
+static void kilnl_ask_content(kiln_live *l, size_t slot) {
+    kilnl_bytes path = {NULL, 0, 0, 0};
+    const kilnl_slot *s = &l->slots[slot];
+    l->fetching = (int64_t)slot;
+    memcpy(l->fetched, s->r.hash, 32);
+    l->length = 0, l->status = 0;
+    kilnl_add_text(&path, "/live/v1/blob/");
+    kilnl_add_hex(&path, s->r.hash, 32);
+    kilnl_add(&path, "", 1);
+    if (!path.failed) kilnl_request_head(l, &l->fetch.out, (const char *)path.data);
+    kilnl_add_text(&l->fetch.out, "\r\n");
+    kilnl_empty(&path);
+    if (l->fetch.state == KILNL_OPEN) l->fetch.state = KILNL_SENDING;
+}
+
+/* kilnl_arrived takes the content that has come whole, if it is still what is wanted. */
+static void kilnl_arrived(kiln_live *l) {
+    kilnl_slot *s = &l->slots[l->fetching];
+    uint8_t hash[32];
+    l->fetching = -1;
+    l->dirty = 1;
+    if (memcmp(l->fetched, s->r.hash, 32) != 0 || s->have) return;
+    if (l->status != 200) {
+        s->lost = 1;
+        return;
+    }
+    kiln_hash(l->fetch.in.data, (size_t)l->length, hash);
+    if (l->length != s->r.size || memcmp(hash, s->r.hash, 32) != 0) s->lost = 1;
+    else if (l->length == 0) s->have = 1;
+    else {
+        s->content = (uint8_t *)KILN_LIVE_REALLOC(NULL, (size_t)l->length);
+        if (s->content) {
+            memcpy(s->content, l->fetch.in.data, (size_t)l->length);
+            s->have = 1;
+        }
+    }
+}
+
+/* kilnl_answer reads head and body; 0: something is wrong. */
+static int kilnl_answer(kiln_live *l) {
+    char value[32];
+    if (l->fetch.state == KILNL_SENDING) {
+        size_t head = kilnl_head(&l->fetch.in);
+        if (!head) return l->fetch.in.size <= KILNL_MAX_HEAD;
+        l->status = kilnl_status(&l->fetch.in);
+        if (!kilnl_header(&l->fetch.in, head, "Content-Length", value, sizeof value)) return 0;
+        l->length = strtoull(value, NULL, 10);
+        if (l->length > KILNL_MAX_CONTENT) return 0;
+        l->closing = kilnl_header(&l->fetch.in, head, "Connection", value, sizeof value) && (value[0] | 32) == 'c';
+        kilnl_take(&l->fetch.in, head);
+        l->fetch.state = KILNL_HEAD;
+    }
+    if (l->fetch.state == KILNL_HEAD && l->fetch.in.size >= l->length) {
+        kilnl_arrived(l);
+        kilnl_take(&l->fetch.in, (size_t)l->length);
+        l->fetch.state = KILNL_OPEN;
+        return !l->closing;
+    }
+    return 1;
+}
+
+/* kilnl_get moves the fetching of contents on: one after the other, in load order. */
+static void kilnl_get(kiln_live *l) {
+    kilnl_line *c = &l->fetch;
+    int there = 1, ok = 1;
+    if (l->fetching < 0) return;
+    if (c->state == KILNL_OFF) {
+        if (kilnl_now() < l->fetch_retry || !kilnl_call(l, c)) return;
+        if (l->fetching >= 0) kilnl_ask_content(l, (size_t)l->fetching);
+    }
+    if (c->state == KILNL_CONNECTING) {
+        there = kilnl_connected(c);
+        if (there == 1) c->state = KILNL_SENDING;
+    }
+    if (there == 1) {
+        size_t limit = c->state == KILNL_HEAD ? (size_t)l->length : KILNL_MAX_HEAD + 65536;
+        ok = kilnl_send(c) && kilnl_receive(c, limit);
+        if (c->in.size) ok = kilnl_answer(l) && (ok || l->fetching < 0);
+        else if (c->state == KILNL_HEAD) ok = kilnl_answer(l) && ok;
+    }
+    if (there < 0 || !ok) {
+        kilnl_hang_up(c);
+        if (l->fetching >= 0) l->fetch_retry = kilnl_now() + KILNL_RETRY / 10;
+        else l->fetch_retry = 0;
+    }
+}
+
+/* ---- what is in use, in load order ---- */
+
+/* kilnl_visit puts a slot behind what it needs; depth bounds circles and hostile chains. */
+static void kilnl_visit(kiln_live *l, kilnl_slot *s, int depth) {
+    uint32_t i;
+    if (s->mark || depth > KILNI_CHAIN) return;
+    s->mark = 1;
+    for (i = 0; s->here && i < s->r.required + s->r.optional; i++) {
+        kilnl_slot *need = kilnl_by_number(l, s->r.needs[i]);
+        if (need) kilnl_visit(l, need, depth + 1);
+    }
+    l->order[l->ordered++] = (uint32_t)(s - l->slots);
+}
+
+/* kilnl_plan finds what is in use. Roots go by ascending id. */
+static int kilnl_plan(kiln_live *l) {
+    size_t i, roots = 0;
+    void *p = KILN_LIVE_REALLOC(l->order, (l->count + 1) * 2 * sizeof *l->order);
+    uint32_t *found;
+    if (!p) return 0;
+    l->order = (uint32_t *)p;
+    found = l->order + l->count + 1;
+    l->ordered = 0;
+    for (i = 0; i < l->count; i++) {
+        size_t at;
+        l->slots[i].mark = 0;
+        if (!l->slots[i].uses) continue;
+        for (at = roots++; at && l->slots[found[at - 1]].r.id > l->slots[i].r.id; at--) found[at] = found[at - 1];
+        found[at] = (uint32_t)i;
+    }
+    for (i = 0; i < roots; i++) kilnl_visit(l, &l->slots[found[i]], 0);
+    return 1;
+}
+
+/* kilnl_missing is a required need that is not loaded and cannot be. */
+static int kilnl_missing(const kiln_live *l, const kilnl_slot *s) {
+    uint32_t i;
+    for (i = 0; i < s->r.required; i++) {
+        const kilnl_slot *need = kilnl_by_number(l, s->r.needs[i]);
+        if (!need || !need->loaded) return 1;
+    }
+    return 0;
+}
+
+/* kilnl_differs tells whether a slot's own content has to be loaded. */
+static int kilnl_differs(const kilnl_slot *s) {
+    static const uint8_t none[32] = {0};
+    if (!s->here) return 0;
+    if (!s->loaded && memcmp(s->applied, none, 32) == 0) return 1;
+    return s->again || memcmp(s->applied, s->r.hash, 32) != 0;
+}
+
+/* kilnl_due tells whether something that a slot needs has just been swapped, or is about to be. */
+static int kilnl_due(const kiln_live *l, const kilnl_slot *s) {
+    uint32_t i;
+    for (i = 0; s->here && i < s->r.required + s->r.optional; i++) {
+        const kilnl_slot *need = kilnl_by_number(l, s->r.needs[i]);
+        if (need && need->fresh) return 1;
+    }
+    return 0;
+}
+
+static void kilnl_list_id(kilnl_bytes *b, uint32_t id) {
+    if (b->size) kilnl_add_text(b, ",");
+    kilnl_add_number(b, id);
+}
+
+/* kilnl_load_one calls the game's load, and notes what came of it. */
+static void kilnl_load_one(kiln_live *l, kilnl_slot *s, int content, kilnl_bytes *swapped, kilnl_bytes *refused, kilnl_bytes *used) {
+    void *value = s->loaded ? s->value : NULL;
+    const void *data = content ? (s->content ? (const void *)s->content : (const void *)"") : NULL;
+    int wrong = kilnl_missing(l, s) ? -1 : l->o.load && l->o.load(l->o.user, l, &s->r, data, content ? (size_t)s->r.size : 0, &value) ? 1 : 0;
+    if (content && wrong != -1) memcpy(s->applied, s->r.hash, 32);
+    s->again = 0;
+    kilnl_drop_content(s);
+    if (wrong) {
+        if (refused->size) kilnl_add_text(refused, ",");
+        kilnl_add_text(refused, "{\"id\":");
+        kilnl_add_number(refused, s->r.id);
+        kilnl_add_text(refused, ",\"hash\":\"");
+        kilnl_add_hex(refused, s->r.hash, 32);
+        kilnl_add_text(refused, wrong == -1 ? "\",\"reason\":\"something that it requires is not there\"}" : "\",\"reason\":\"the game's loader refused it\"}");
+        return;
+    }
+    s->value = value;
+    s->loaded = s->fresh = 1;
+    kilnl_list_id(swapped, s->r.id);
+    if (!s->told) s->told = 1, kilnl_list_id(used, s->r.id);
+}
+
+/* kilnl_unload drops what is loaded and no longer in use. */
+static void kilnl_unload(kiln_live *l) {
+    size_t i;
+    for (i = 0; i < l->count; i++) {
+        kilnl_slot *s = &l->slots[i];
+        if (s->mark || (!s->loaded && !s->have)) continue;
+        if (s->loaded && l->o.unload) l->o.unload(l->o.user, l, &s->r, s->value);
+        s->loaded = 0;
+        s->value = NULL;
+        memset(s->applied, 0, 32);
+        kilnl_drop_content(s);
+    }
+}
+
+static void kilnl_say_applied(kiln_live *l, kilnl_bytes *swapped, kilnl_bytes *refused, kilnl_bytes *used) {
+    kilnl_bytes b;
+    kilnl_begin(&b, "applied");
+    kilnl_add_text(&b, ",\"seq\":");
+    kilnl_add_number(&b, l->seq);
+    kilnl_add_text(&b, ",\"swapped\":[");
+    kilnl_add(&b, swapped->data, swapped->size);
+    kilnl_add_text(&b, "],\"refused\":[");
+    kilnl_add(&b, refused->data, refused->size);
+    kilnl_add_text(&b, "]}");
+    kilnl_say(l, &b);
+    if (used->size) {
+        kilnl_begin(&b, "used");
+        kilnl_add_text(&b, ",\"ids\":[");
+        kilnl_add(&b, used->data, used->size);
+        kilnl_add_text(&b, "]}");
+        kilnl_say(l, &b);
+    }
+    kilnl_empty(swapped);
+    kilnl_empty(refused);
+    kilnl_empty(used);
+}
+
+/* kilnl_wanted_names uses what was wanted by name and is there now. */
+static void kilnl_wanted_names(kiln_live *l) {
+    size_t i = 0;
+    while (i < l->wants) {
+        kiln_live_resource like;
+        kilnl_slot *s;
+        like.name = l->wanted[i];
+        s = kilnl_seek(l, 2, kilnl_name_key(like.name), &like);
+        if (!s) i++;
+        else {
+            s->uses++;
+            kilnl_forget_want(l, i);
+        }
+    }
+}
+
+/* kilnl_apply puts everything in place, if all contents are there. It gives how many resources it touched. */
+static int kilnl_apply(kiln_live *l) {
+    kilnl_bytes swapped = {NULL, 0, 0, 0}, refused = {NULL, 0, 0, 0}, used = {NULL, 0, 0, 0};
+    size_t i;
+    int done = 0;
+    l->dirty = 0;
+    kilnl_wanted_names(l);
+    if (!kilnl_plan(l)) {
+        l->dirty = 1;
+        return 0;
+    }
+    l->waiting = 0;
+    for (i = 0; i < l->ordered; i++) {
+        kilnl_slot *s = &l->slots[l->order[i]];
+        s->fresh = kilnl_due(l, s);
+        if (s->fresh && !s->loaded) s->again = 1; /* it was refused, perhaps for want of what comes now */
+        s->fresh |= kilnl_differs(s);
+        if (!kilnl_differs(s) || s->have) continue;
+        l->waiting = 1;
+        if (l->fetching < 0 && !s->lost) kilnl_ask_content(l, l->order[i]);
+    }
+    if (l->waiting) return 0;
+    for (i = 0; i < l->ordered; i++) l->slots[l->order[i]].fresh = 0;
+    for (i = 0; i < l->ordered; i++) {
+        kilnl_slot *s = &l->slots[l->order[i]];
+        int content = kilnl_differs(s);
+        if (!content && !kilnl_due(l, s)) {
+            if (s->loaded && s->here && !s->told) s->told = 1, kilnl_list_id(&used, s->r.id);
+            continue;
+        }
+        kilnl_load_one(l, s, content, &swapped, &refused, &used);
+        done++;
+    }
+    kilnl_unload(l);
+    kilnl_say_applied(l, &swapped, &refused, &used);
+    return done;
+}
+
+/* ---- what games call ---- */
+
+/* kilnl_address reads "127.0.0.1:7171", with http:// before it or not. */
+static int kilnl_address(kiln_live *l, const char *text) {
+    const char *colon;
+    char host[16];
+    size_t n;
+    unsigned long port;
+    if (strncmp(text, "http://", 7) == 0) text += 7;
+    colon = strchr(text, ':');
+    n = colon ? (size_t)(colon - text) : 0;
+    if (!n || n >= sizeof host) return 0;
+    memcpy(host, text, n);
+    host[n] = 0;
+    port = strtoul(colon + 1, NULL, 10);
+    if (port < 1 || port > 65535) return 0;
+    if (strcmp(host, "localhost") == 0) memcpy(host, "127.0.0.1", 10);
+    memset(&l->where, 0, sizeof l->where);
+    l->where.sin_family = AF_INET;
+    l->where.sin_port = htons((uint16_t)port);
+    snprintf(l->host, sizeof l->host, "%s:%lu", host, port);
+    return inet_pton(AF_INET, host, &l->where.sin_addr) == 1;
+}
+
+KILN_API kiln_live *kiln_live_open(const kiln_live_options *options) {
+    kiln_live *l = (kiln_live *)KILN_LIVE_REALLOC(NULL, sizeof *l);
+    if (!l) return NULL;
+    memset(l, 0, sizeof *l);
+    l->o = *options;
+    l->talk.socket = l->fetch.socket = KILNL_NONE;
+    l->fetching = -1;
+    l->noise = (uint32_t)kilnl_now() ^ (uint32_t)(uintptr_t)l;
+#ifdef _WIN32
+    {
+        WSADATA data;
+        if (WSAStartup(MAKEWORD(2, 2), &data)) {
+            KILN_LIVE_FREE(l);
+            return NULL;
+        }
+    }
+#endif
+    if (!kilnl_address(l, options->address ? options->address : "127.0.0.1:7171") || !kilnl_index(l)) {
+        kiln_live_close(l);
+        return NULL;
+    }
+    return l;
+}
+
+KILN_API void kiln_live_close(kiln_live *l) {
+    size_t i;
+    if (!l) return;
+    for (i = 0; i < l->count; i++) l->slots[i].mark = 0;
+    kilnl_unload(l);
+    for (i = 0; i < l->count; i++) KILN_LIVE_FREE(l->slots[i].memory);
+    while (l->wants) kilnl_forget_want(l, 0);
+    kilnl_hang_up(&l->talk);
+    kilnl_hang_up(&l->fetch);
+    kilnl_empty(&l->message);
+    KILN_LIVE_FREE(l->wanted);
+    KILN_LIVE_FREE(l->slots);
+    KILN_LIVE_FREE(l->tables);
+    KILN_LIVE_FREE(l->order);
+    KILN_LIVE_FREE(l);
+#ifdef _WIN32
+    WSACleanup();
+#endif
+}
+
+KILN_API int kiln_live_poll(kiln_live *l) {
+    int done;
+    kilnl_talk(l);
+    kilnl_get(l);
+    if (!l->welcome || l->changing || (!l->dirty && !l->waiting)) return 0;
+    if (!l->dirty && l->fetching >= 0) return 0;
+    done = kilnl_apply(l);
+    kilnl_get(l);
+    return done;
+}
+
+KILN_API void kiln_live_wait(kiln_live *l, int milliseconds) {
+    struct pollfd p[2];
+    kilnl_line *lines[2];
+    unsigned n = 0;
+    int i;
+    lines[0] = &l->talk, lines[1] = &l->fetch;
+    if (l->dirty && l->welcome && !l->changing) return;
+    for (i = 0; i < 2; i++) {
+        if (lines[i]->state == KILNL_OFF) continue;
+        p[n].fd = lines[i]->socket;
+        p[n].events = POLLIN;
+        if (lines[i]->state == KILNL_CONNECTING || lines[i]->out.size) p[n].events = POLLIN | POLLOUT;
+        p[n++].revents = 0;
+    }
+    if (l->talk.state == KILNL_OFF && milliseconds > KILNL_RETRY / 10) milliseconds = KILNL_RETRY / 10;
+    if (l->fetch.state == KILNL_OFF && l->fetching >= 0 && milliseconds > 5) milliseconds = 5;
+#ifdef _WIN32
+    if (!n) Sleep((DWORD)milliseconds);
+    else
+#endif
+        KILNL_POLL(p, n, milliseconds);
+}
+
+KILN_API int kiln_live_ready(const kiln_live *l) { return l->welcome && !l->changing && !l->dirty && !l->waiting && !l->wants; }
+
+KILN_API int kiln_live_use(kiln_live *l, uint32_t id) {
+    kilnl_slot *s = kilnl_by_number(l, id);
+    if (!s) return KILN_NOT_FOUND;
+    s->uses++;
+    l->dirty = 1;
+    return KILN_OK;
+}
+
+KILN_API int kiln_live_use_name(kiln_live *l, const char *name) {
+    const kiln_live_resource *r = kiln_live_find_name(l, name);
+    size_t n = strlen(name) + 1;
+    void *p;
+    if (r) return kiln_live_use(l, r->id);
+    p = KILN_LIVE_REALLOC(l->wanted, (l->wants + 1) * sizeof *l->wanted);
+    if (!p) return KILN_ROOM;
+    l->wanted = (char **)p;
+    l->wanted[l->wants] = (char *)KILN_LIVE_REALLOC(NULL, n);
+    if (!l->wanted[l->wants]) return KILN_ROOM;
+    memcpy(l->wanted[l->wants++], name, n);
+    if (l->talk.state == KILNL_OPEN) kilnl_ask(l, name);
+    return KILN_OK;
+}
+
+KILN_API int kiln_live_unuse(kiln_live *l, uint32_t id) {
+    kilnl_slot *s = kilnl_by_number(l, id);
+    if (!s || !s->uses) return KILN_NOT_FOUND;
+    s->uses--;
+    l->dirty = 1;
+    return KILN_OK;
+}
+
+#endif /* KILN_LIVE_IMPLEMENTATION */

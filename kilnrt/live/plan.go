@@ -239,7 +239,9 @@ func (pl *plan) commit(root *step) (gone []any) {
 			pl.l.nowUsed(s.res, s.entry.key)
 			born = append(born, s.entry)
 		}
-		s.entry.res = s.res
+		if fresh || s.touched || s.entry.res.Hash == s.res.Hash { // else it is what was refused
+			s.entry.res = s.res
+		}
 		if !s.touched {
 			continue
 		}

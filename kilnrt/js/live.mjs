@@ -1,0 +1,600 @@
+// live.mjs is the game's side of `kiln serve`: content as it is built, without parcels, replaced while the game runs. For development: a
+// game that ships uses kiln.mjs alone. docs/formats/live.md is the protocol, docs/live.md tells how to use this.
+//
+//     const library = await connect("http://127.0.0.1:7171", { game: "knights", platform: "web" });
+//     library.register("texture", async ({ bytes }) => makeTexture(await bytes()));
+//     const tank = await library.load("sprites/tank.png");
+//     function frame() {
+//       library.poll();            // what has changed is in place when it returns
+//       draw(tank.value);
+//       requestAnimationFrame(frame);
+//     }
+//
+// Loaders may take their time: what they make is put in place by poll(), all that belongs together at once. A loader that fails leaves the
+// old value where it is, and the watcher is told why. If the connection breaks, the game goes on with what it has until it is back.
+
+import { KilnError, hash, uuidText } from "./kiln.mjs";
+
+const VERSION = 1, PROTOCOL = "kiln.live.v1";
+const MAX_RESOURCES = 2 ** 24, MAX_CHAIN = 1000, MAX_LOGS = 1000;
+const HASHED = 16 * 2 ** 20; // bytes up to which content is compared with its hash: 80 ms
+const FIRST_RETRY = 20, LAST_RETRY = 1000; // milliseconds
+
+const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+const wrong = (what) => new KilnError("live", what);
+
+/** A Table is resources by all that they are found by. */
+class Table {
+  constructor() {
+    this.byID = new Map();
+    this.byKey = new Map();
+    this.byName = new Map();
+  }
+
+  put(r) {
+    this.remove(r.id);
+    this.byID.set(r.id, r);
+    this.byKey.set(r.key, r);
+    this.byName.set(r.name, r);
+  }
+
+  remove(id) {
+    const r = this.byID.get(id);
+    if (!r) return;
+    this.byID.delete(id);
+    if (this.byKey.get(r.key) === r) this.byKey.delete(r.key);
+    if (this.byName.get(r.name) === r) this.byName.delete(r.name);
+  }
+
+  /** apply makes the table as a change says. */
+  apply(change) {
+    if (change.whole) {
+      this.byID.clear();
+      this.byKey.clear();
+      this.byName.clear();
+    }
+    for (const [id, r] of change.resources) if (!r) this.remove(id);
+    for (const r of change.resources.values()) if (r) this.put(r);
+  }
+}
+
+// A change is what became of resources, by id; null: it is gone. In a whole one, all that it does not have is gone.
+const newChange = () => ({ seq: 0, whole: false, resources: new Map(), reload: new Set(), reloadAll: false });
+
+// then is both changes, one after the other.
+function then(a, b) {
+  if (!a || b.whole) return b;
+  return {
+    seq: Math.max(a.seq, b.seq), whole: a.whole, resources: new Map([...a.resources, ...b.resources]),
+    reload: new Set([...a.reload, ...b.reload]), reloadAll: a.reloadAll || b.reloadAll,
+  };
+}
+
+/** A LiveResource is one thing as the watcher has it. */
+class LiveResource {
+  constructor(line) {
+    this.id = line.id;
+    this.uuid = line.uuid;
+    this.sub = line.sub;
+    this.key = `${line.uuid}/${line.sub}`;
+    this.name = line.name;
+    this.asset = line.asset;
+    /** type of product, as "texture". */
+    this.type = line.kind;
+    this.hash = line.hash;
+    this.size = line.size;
+    this.required = line.needs ?? [];
+    this.optional = line.uses ?? [];
+  }
+
+  /** needs are ids: the required ones first, in load order. */
+  get needs() { return [...this.required, ...this.optional]; }
+}
+
+/** A Handle is a share in a loaded resource. */
+class Handle {
+  #library; #entry; #released = false;
+
+  constructor(library, entry) {
+    this.#library = library;
+    this.#entry = entry;
+  }
+
+  /** value is what the loader made, as of the last poll(). */
+  get value() { return this.#entry.value; }
+
+  /** resource is what it was made of. */
+  get resource() { return this.#entry.resource; }
+
+  /** release gives the share back. With the last one the resource is unloaded, and then what it alone needed. */
+  release() {
+    if (this.#released) return;
+    this.#released = true;
+    this.#library.drop(this.#entry);
+  }
+}
+
+/**
+ * connect connects to a watcher and waits until it has told what there is. options: game, platform and parcels are for people, but for the
+ * platform, whose content it is; token, if the watcher listens beyond this machine; notify, which is called with {type: "connected" | "disconnected" |
+ * "arrived" | "failed" | "mended", ...}; WebSocket and fetch, in place of the global ones; signal, an AbortSignal that ends the waiting.
+ */
+export async function connect(address = "http://127.0.0.1:7171", options = {}) {
+  const library = new LiveLibrary(address, options);
+  const given = options.signal && new Promise((_, no) => options.signal.addEventListener("abort", () => no(wrong("no watcher")), { once: true }));
+  try {
+    await (given ? Promise.race([library.ready, given]) : library.ready);
+  } catch (error) {
+    library.close();
+    throw error;
+  }
+  return library;
+}
+
+/** A LiveLibrary is the content of a platform as a watcher has it, and what of it is loaded. */
+export class LiveLibrary {
+  #address; #options; #socket; #closed = false; #wait = FIRST_RETRY;
+  #loaders = new Map(); #table = new Table(); #news = new Table();
+  #loaded = new Map(); // by key: {key, resource, value, needs, refs, next}
+  #order = []; #known = new Set();
+  #incoming = null; #arrived = null; #busy = Promise.resolve(); #staging = false;
+  #epoch = ""; #seq = 0; #page = null;
+  #requests = new Map(); #asked = 0; #unsaid = []; #told = []; // who waits for the next change
+  #begin; #refuse;
+
+  constructor(address, options) {
+    this.#address = new URL(address);
+    this.#options = options;
+    /** failures: messages of assets that do not build, by asset. */
+    this.failures = new Map();
+    this.connected = false;
+    this.ready = new Promise((yes, no) => { this.#begin = yes; this.#refuse = no; });
+    this.ready.catch(() => {});
+    this.#connect();
+  }
+
+  // ---- looking up ----
+
+  /** register says how resources of a type are loaded: ({resource, bytes, needs, old}) => value, or a promise of it. bytes() gives the content,
+   * needs are {id, value}, old is what it will replace. A value with a method unload() has it called when nobody has it any more. The type "" stands for all others. */
+  register(type, loader) { this.#loaders.set(type, loader); }
+
+  find(id) { return this.#table.byID.get(id); }
+  findName(name) { return this.#table.byName.get(name); }
+  findUUID(uuid, sub = 0) {
+    return this.#table.byKey.get(`${typeof uuid === "string" ? uuid.toLowerCase() : uuidText(uuid)}/${sub}`);
+  }
+
+  get count() { return this.#table.byID.size; }
+  [Symbol.iterator]() { return this.#table.byID.values(); }
+
+  // ---- loading ----
+
+  /** load loads a resource by id or name, and before it all that it needs. What there is none of, the watcher is asked for. */
+  async load(which) {
+    const look = (table) => (typeof which === "number" ? table.byID : table.byName).get(which);
+    if (!look(this.#table) && !look(this.#news) && typeof which === "string") await this.#ask(which);
+    return this.#oneAtATime(() => this.#loadFound(which, look));
+  }
+
+  // oneAtATime keeps loading and staging from each other.
+  #oneAtATime(work) {
+    const result = this.#busy.then(work);
+    this.#busy = result.catch(() => {});
+    return result;
+  }
+
+  async #loadFound(which, look) {
+    for (;;) {
+      let error = wrong(`there is no resource ${which}`);
+      const changed = new Promise((done) => this.#told.push(done));
+      for (const table of [this.#table, this.#news]) {
+        const resource = look(table);
+        if (!resource) continue;
+        try {
+          const plan = new Plan(this, table, null);
+          const root = plan.add(resource, 0);
+          await plan.make();
+          if (root.error) throw plan.undo(root.error);
+          const [entry] = this.#enter(plan, root);
+          return new Handle(this, entry);
+        } catch (e) {
+          error = e;
+          if (e.code !== "gone") throw e;
+        }
+      }
+      if (error.code !== "gone" || this.#closed) throw error;
+      await changed; // what replaced it is on its way
+    }
+  }
+
+  // enter puts in place what was not loaded.
+  #enter(plan, root) {
+    const entries = plan.commit(true);
+    root.entry.refs++;
+    plan.dropUnused();
+    return [root.entry, entries];
+  }
+
+  // ---- what Plan needs ----
+
+  entryOf(key) { return this.#loaded.get(key); }
+  loaderOf(type) { return this.#loaders.get(type) ?? this.#loaders.get(""); }
+
+  born(entry) {
+    this.#loaded.set(entry.key, entry);
+    if (!this.#known.has(entry.key)) {
+      this.#known.add(entry.key);
+      this.#order.push(entry.key);
+    }
+    this.#say({ type: "used", ids: [entry.resource.id] });
+  }
+
+  /** drop gives a share in an entry back. */
+  drop(entry) {
+    const gone = [];
+    for (const queue = [entry]; queue.length;) {
+      const e = queue.shift();
+      if (!e || --e.refs > 0) continue;
+      this.#loaded.delete(e.key);
+      gone.push(e.value);
+      if (e.next?.made) gone.push(e.next.value);
+      queue.push(...(e.next?.needs ?? []), ...e.needs);
+    }
+    for (const value of gone) value?.unload?.();
+  }
+
+  /** fetchBytes gets content by its hash. */
+  async fetchBytes(resource) {
+    const headers = this.#options.token ? { Authorization: `Bearer ${this.#options.token}` } : {};
+    const url = new URL(`/live/v1/blob/${resource.hash}`, this.#address);
+    const reply = await (this.#options.fetch ?? globalThis.fetch)(url, { headers });
+    if (reply.status === 404) throw new KilnError("gone", `the content of ${resource.name} has been replaced`);
+    if (reply.status !== 200) throw wrong(`the watcher answers ${reply.status}`);
+    const bytes = new Uint8Array(await reply.arrayBuffer());
+    if (bytes.length !== resource.size || bytes.length <= HASHED && hex(hash(bytes)) !== resource.hash) throw wrong(`${resource.name} came other than its hash says`);
+    return bytes;
+  }
+
+  // ---- swapping ----
+
+  /** poll puts in place what has arrived: call it once a frame. It gives what it did, in load order: {resource, kept}, kept being why it is still the old one. */
+  poll() {
+    const arrived = this.#arrived;
+    if (!arrived) return [];
+    this.#arrived = null;
+    this.#table.apply(arrived.change);
+    const gone = [], done = [], swapped = [], refused = [];
+    for (const { entry, resource, error } of arrived.steps.values()) {
+      if (this.#loaded.get(entry.key) !== entry) continue; // released meanwhile
+      done.push({ resource, kept: error });
+      if (error) refused.push({ id: resource.id, hash: resource.hash, reason: String(error.message ?? error) });
+      else swapped.push(resource.id);
+    }
+    for (const entry of [...this.#loaded.values()]) {
+      const next = entry.next;
+      if (!next) continue;
+      entry.next = undefined;
+      if (next.made) gone.push(entry.value);
+      const before = entry.needs;
+      Object.assign(entry, { resource: next.resource, value: next.value, needs: next.needs });
+      for (const need of before) this.drop(need);
+    }
+    for (const value of gone) value?.unload?.();
+    this.#say({ type: "applied", seq: arrived.change.seq, swapped, refused });
+    return done;
+  }
+
+  // stage makes what the next poll will put in place.
+  #stage() {
+    if (this.#staging || !this.#incoming) return;
+    this.#staging = true;
+    this.#oneAtATime(async () => {
+      const change = this.#incoming;
+      this.#incoming = null;
+      const plan = new Plan(this, this.#news, change);
+      for (const entry of [...this.#loaded.values()].sort((a, b) => a.resource.id - b.resource.id)) plan.addLoaded(entry);
+      try {
+        await plan.make();
+        plan.commit(false);
+        plan.dropUnused();
+        const steps = this.#arrived?.steps ?? new Map();
+        for (const s of plan.order) {
+          if (!s.touched || !s.entry) continue;
+          steps.delete(s.entry.key);
+          steps.set(s.entry.key, { entry: s.entry, resource: s.resource, error: s.error });
+        }
+        this.#arrived = { change: then(this.#arrived?.change, change), steps };
+        this.#notify({ type: "arrived" });
+      } catch (error) { // what was fetched has been replaced again, or the watcher went away
+        plan.undo(error);
+        this.#incoming = this.#incoming ? then(change, this.#incoming) : change;
+        setTimeout(() => this.#stage(), LAST_RETRY);
+        return;
+      } finally {
+        this.#staging = false;
+      }
+      this.#stage();
+    });
+  }
+
+  // ---- the connection ----
+
+  #connect() {
+    if (this.#closed) return;
+    const url = new URL("/live/v1", this.#address);
+    url.protocol = url.protocol.replace("http", "ws");
+    if (this.#options.token) url.searchParams.set("token", this.#options.token);
+    const socket = this.#socket = new (this.#options.WebSocket ?? globalThis.WebSocket)(url, PROTOCOL);
+    let ended = false;
+    const end = () => {
+      if (ended) return;
+      ended = true;
+      const was = this.connected;
+      this.connected = false;
+      this.#page = null;
+      for (const { no } of this.#requests.values()) no(wrong("the connection broke while the watcher built it"));
+      this.#requests.clear();
+      if (was) this.#notify({ type: "disconnected" });
+      if (this.#closed) return;
+      setTimeout(() => this.#connect(), this.#wait);
+      this.#wait = Math.min(2 * this.#wait, LAST_RETRY);
+    };
+    socket.onopen = () => {
+      const { game, platform, parcels } = this.#options;
+      const have = this.#order.map((key) => this.#loaded.get(key)?.resource).filter(Boolean).map(({ id, uuid, sub, hash }) => ({ id, uuid, sub, hash }));
+      socket.send(JSON.stringify({ type: "hello", version: VERSION, client: "live.mjs", game, platform, parcels, epoch: this.#epoch, seq: this.#seq, list: true, have }));
+    };
+    socket.onmessage = ({ data }) => {
+      if (ended) return;
+      try {
+        this.#heard(JSON.parse(data));
+      } catch (error) { // no watcher of ours
+        socket.close();
+        this.#refuse(error);
+      }
+    };
+    socket.onerror = () => end();
+    socket.onclose = () => end();
+  }
+
+  #heard(m) {
+    switch (m.type) {
+      case "welcome": return this.#welcomed(m);
+      case "list": case "changed": return this.#changed(m);
+      case "failed":
+        this.failures.set(m.asset, m.messages ?? []);
+        return this.#notify({ type: "failed", asset: m.asset, messages: m.messages ?? [] });
+      case "mended":
+        this.failures.delete(m.asset);
+        return this.#notify({ type: "mended", asset: m.asset });
+      case "reply": {
+        const waiting = this.#requests.get(m.request);
+        this.#requests.delete(m.request);
+        return m.reason ? waiting?.no(wrong(m.reason)) : waiting?.yes();
+      }
+      case "reload": {
+        const change = newChange();
+        change.reloadAll = !m.ids;
+        change.reload = new Set(m.ids ?? []);
+        return this.#complete(change);
+      }
+      case "refused":
+        this.#closed = true;
+        return this.#refuse(wrong(m.reason));
+    }
+  }
+
+  #welcomed(m) {
+    this.connected = true;
+    this.#wait = FIRST_RETRY;
+    this.#epoch = m.epoch;
+    this.#page = null;
+    if (m.resumed) this.#sayUsed();
+    else {
+      this.#seq = 0;
+      this.failures.clear();
+    }
+    this.#notify({ type: "connected", project: m.project, platform: m.platform, resumed: m.resumed });
+    for (const line of this.#unsaid.splice(0)) this.#say(line);
+    this.#stage();
+  }
+
+  #changed(m) {
+    const page = this.#page ??= newChange();
+    for (const line of m.resources ?? []) page.resources.set(line.id, new LiveResource(line));
+    for (const id of m.removed ?? []) page.resources.set(id, null);
+    if (page.resources.size > MAX_RESOURCES) throw wrong(`more than ${MAX_RESOURCES} resources`);
+    if (m.more) return;
+    this.#page = null;
+    page.seq = m.seq;
+    page.whole = m.type === "list";
+    this.#complete(page);
+  }
+
+  // complete takes in a change of which all pages are here. As long as nothing is loaded there is nothing to wait for.
+  #complete(change) {
+    if (change.seq) this.#seq = change.seq;
+    this.#news.apply(change);
+    if (!this.#loaded.size && !this.#incoming && !this.#arrived && !this.#staging) {
+      this.#table.apply(change);
+      this.#say({ type: "applied", seq: change.seq });
+    } else this.#incoming = then(this.#incoming, change);
+    if (change.whole) {
+      this.#sayUsed();
+      this.#begin();
+    }
+    for (const done of this.#told.splice(0)) done();
+    this.#stage();
+  }
+
+  #sayUsed() {
+    const ids = this.#order.map((key) => this.#news.byKey.get(key)?.id).filter((id) => id !== undefined);
+    if (ids.length) this.#say({ type: "used", ids });
+  }
+
+  #ask(name) {
+    if (!this.connected) throw wrong("there is no watcher to ask for it");
+    const request = ++this.#asked;
+    return new Promise((yes, no) => {
+      this.#requests.set(request, { yes, no });
+      this.#say({ type: "request", request, name });
+    });
+  }
+
+  #say(message) {
+    if (this.connected && this.#socket.readyState === 1) this.#socket.send(JSON.stringify(message));
+    else if (message.type === "log" && this.#unsaid.length < MAX_LOGS) this.#unsaid.push(message); // all else is told anew to the next watcher
+  }
+
+  #notify(event) { this.#options.notify?.(event); }
+
+  /** log says something to the people at the dashboard; level is debug, info, warning or error. */
+  log(level, text) { this.#say({ type: "log", level, text }); }
+
+  /** close ends the connection. What is loaded stays. */
+  close() {
+    this.#closed = true;
+    this.#socket?.close();
+    for (const done of this.#told.splice(0)) done();
+    this.#refuse(wrong("closed"));
+  }
+}
+
+// A Plan is what has to be done to resources, in load order. Until commit nothing that the game sees is different.
+class Plan {
+  constructor(library, table, since) {
+    Object.assign(this, { library, table, since, at: new Map(), order: [], bytes: new Map() });
+  }
+
+  /** addLoaded plans what is loaded. What is gone stays as it is, for as long as the game holds it. */
+  addLoaded(entry) {
+    const resource = this.table.byKey.get(entry.key);
+    if (!resource) return;
+    try {
+      this.add(resource, 0);
+    } catch (error) {
+      const s = { resource, entry, needs: [], touched: true, error, planned: true };
+      this.at.set(entry.key, s);
+      this.order.push(s);
+    }
+  }
+
+  add(resource, depth) {
+    const known = this.at.get(resource.key);
+    if (known?.planned) return known;
+    if (known) throw new KilnError("circle", `${resource.name} requires itself`);
+    if (depth > MAX_CHAIN) throw new KilnError("circle", `more than ${MAX_CHAIN} resources require each other one after the other`);
+    const s = { resource, entry: this.library.entryOf(resource.key), needs: [], planned: false, touched: false, made: false };
+    this.at.set(resource.key, s);
+    resource.needs.forEach((id, i) => {
+      const required = i < resource.required.length, need = this.table.byID.get(id);
+      try {
+        if (!need && required) throw new KilnError("missing", `${resource.name} needs resource ${id}, which there is none of`);
+        s.needs.push(need ? this.add(need, depth + 1) : undefined);
+      } catch (error) {
+        if (required) {
+          this.at.delete(resource.key);
+          throw error;
+        }
+        s.needs.push(undefined);
+      }
+    });
+    this.#judge(s);
+    s.planned = true;
+    this.order.push(s);
+    return s;
+  }
+
+  // judge decides whether something is to be done.
+  #judge(s) {
+    const e = s.entry;
+    if (!e) {
+      s.content = s.touched = true;
+      return;
+    }
+    const now = e.next ?? e;
+    s.value = now.value;
+    if (!this.since) return;
+    const { since, resource } = { since: this.since, resource: s.resource };
+    const other = now.resource.hash !== resource.hash || now.resource.type !== resource.type;
+    const told = since.whole || since.resources.has(resource.id); // else it was refused before, and there is no reason to try again
+    s.content = other && told || since.reloadAll || since.reload.has(resource.id);
+    s.otherNeeds = s.needs.length !== now.needs.length || s.needs.some((n, i) => n?.entry !== now.needs[i]);
+    s.touched = s.content || s.otherNeeds || s.needs.some((n) => n?.touched);
+    s.content ||= s.touched && other;
+  }
+
+  /** make fetches and loads. What cannot be loaded has its error; what cannot be fetched is thrown. */
+  async make() {
+    const wanted = this.order.filter((s) => s.touched && !s.error);
+    await Promise.all(wanted.map(async ({ resource }) => this.bytes.set(resource.hash, await this.library.fetchBytes(resource))));
+    for (const s of wanted) {
+      if (!s.content && !s.otherNeeds && !s.needs.some((n) => n?.touched && !n.error)) s.touched = false; // what it needs stayed as it was after all
+      else await this.#load(s);
+    }
+  }
+
+  async #load(s) {
+    try {
+      const { resource } = s;
+      const needs = resource.needs.map((id, i) => {
+        const n = s.needs[i];
+        if (n?.error && !n.entry && i < resource.required.length) throw n.error;
+        return { id, value: n?.value };
+      });
+      const loader = this.library.loaderOf(resource.type);
+      if (!loader) throw wrong(`no loader for the type ${resource.type}`);
+      s.value = await loader({ resource, bytes: () => this.bytes.get(resource.hash), needs, old: s.value });
+      s.made = true;
+    } catch (error) {
+      s.error = error;
+    }
+  }
+
+  /** commit leaves what was made with its entries: at once if they are new, else for the next poll. */
+  commit() {
+    this.fresh = [];
+    for (const s of this.order) {
+      if (s.error) continue;
+      const fresh = !s.entry;
+      if (fresh) {
+        s.entry = { key: s.resource.key, refs: 0, needs: [] };
+        this.fresh.push(s.entry);
+      } else if (!s.touched) {
+        const now = s.entry.next ?? s.entry;
+        if (now.resource.hash === s.resource.hash) now.resource = s.resource;
+        continue;
+      }
+      const needs = s.needs.map((n) => n?.entry);
+      for (const n of needs) if (n) n.refs++;
+      if (fresh) {
+        Object.assign(s.entry, { resource: s.resource, value: s.value, needs });
+        this.library.born(s.entry);
+        continue;
+      }
+      const before = s.entry.next;
+      s.entry.next = { resource: s.resource, value: s.value, needs, made: s.made || before?.made };
+      if (before) {
+        if (before.made && s.made) before.value?.unload?.();
+        for (const n of before.needs) this.library.drop(n);
+      }
+    }
+  }
+
+  /** dropUnused drops new entries that nobody needs, because who needed them failed. */
+  dropUnused() {
+    for (const entry of this.fresh.reverse()) {
+      if (entry.refs === 0) {
+        entry.refs++;
+        this.library.drop(entry);
+      }
+    }
+  }
+
+  /** undo drops what was made, and gives the error. */
+  undo(error) {
+    for (const s of this.order.reverse()) if (s.made) s.value?.unload?.();
+    return error;
+  }
+}
