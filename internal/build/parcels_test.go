@@ -5,6 +5,10 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/source"
+	"github.com/kiln-pipeline/kiln/internal/state"
 )
 
 const parcelProject = `
@@ -99,7 +103,7 @@ func (p *fixture) editParcels(rnd *rand.Rand, step int) {
 	switch what := rnd.IntN(20); {
 	case what < 14 && old != "":
 		lines := strings.Split(strings.TrimSpace(old), "\n")
-		lines[0] = fmt.Sprint("text ", strings.Repeat(fmt.Sprint(step), rnd.IntN(30)))
+		lines[0] = fmt.Sprint("text ", strings.Repeat(fmt.Sprint(step), rnd.IntN(80)))
 		p.write(name, strings.Join(lines, "\n")+"\n")
 	case what == 14 && old != "":
 		p.remove(name)
@@ -114,5 +118,26 @@ func (p *fixture) editParcels(rnd *rand.Rand, step int) {
 			text += "part more of it\n"
 		}
 		p.write(name, text)
+	}
+}
+
+// TestDamagedParcel: a parcel that somebody changed is made anew; one that rotted without a trace in its times is found by Verify.
+func TestDamagedParcel(t *testing.T) {
+	p := newProject(t, parcelProject)
+	p.build()
+	const file = "build/parcels/pc/one.parcel"
+	whole := p.read(file)
+	at := strings.LastIndex(whole, "one/a.s")
+	p.write(file, whole[:at]+"ONE"+whole[at+3:])
+	p.build()
+	if p.read(file) != whole {
+		t.Error("it was not made anew")
+	}
+	p.write(file, whole[:at]+"ONE"+whole[at+3:])
+	pr := p.open()
+	rotten := []state.Shipped{{File: file, Made: true, Stat: pr.shippedStat(file)}, {File: "kiln.ids", Stat: pr.shippedStat("kiln.ids")}}
+	var v Verified
+	if left := v.shipped(t.Context(), pr, rotten); left[0].Stat != (source.Stat{}) || left[1] != rotten[1] || len(v.Messages) != 1 || v.Messages[0].Code != diag.ProductWrong {
+		t.Errorf("%v, %v", left, v.Messages)
 	}
 }

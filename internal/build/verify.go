@@ -13,6 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/ship"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 )
@@ -52,6 +53,7 @@ func (p *Project) Verify(ctx context.Context) (*Verified, error) {
 	}
 	before := len(v.Messages)
 	s.before.outputs = v.products(ctx, p, s.before.outputs)
+	shipped := v.shipped(ctx, p, s.prev.Shipped)
 	v.sources(ctx, p, s.prev)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -61,7 +63,7 @@ func (p *Project) Verify(ctx context.Context) (*Verified, error) {
 		if err != nil {
 			return v, removeAll(p.snapshotPath())
 		}
-		next.Outputs, next.Whole = s.before.outputs, false
+		next.Outputs, next.Shipped, next.Whole = s.before.outputs, shipped, false
 		return v, state.WriteSnapshot(p.snapshotPath(), next)
 	}
 	return v, nil
@@ -103,6 +105,22 @@ func (v *Verified) products(ctx context.Context, p *Project, outputs []state.Out
 		}
 		return true
 	})
+}
+
+// shipped holds parcels to their hashes, and gives those that are good, and all other files, as they were; a damaged one has no stat.
+func (v *Verified) shipped(ctx context.Context, p *Project, files []state.Shipped) []state.Shipped {
+	files = slices.Clone(files)
+	for i, f := range files {
+		if !f.Made || ctx.Err() != nil || p.shippedStat(f.File) != f.Stat {
+			continue // the next build sees that by itself
+		}
+		v.Products++
+		if err := ship.Verify(p.shippedPath(f.File)); err != nil {
+			v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: f.File}, "the parcel is damaged").WithHint("the next build makes it anew"))
+			files[i].Stat = source.Stat{}
+		}
+	}
+	return files
 }
 
 // sources compares files whose stat is unchanged with the hash they had.

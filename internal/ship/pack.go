@@ -120,8 +120,10 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 		return wrong(err)
 	}
 	if s.o.Trusted == nil || !s.o.Trusted(s.file(file)) {
-		if err := discardDamaged(abs); err != nil {
-			return wrong(err)
+		if Verify(abs) != nil { // Update goes by its index alone
+			if err := os.Remove(abs); err != nil {
+				return wrong(err)
+			}
 		}
 	}
 	_, err := parcel.Update(abs, s.resources(pl, c, of), o)
@@ -134,25 +136,25 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 	return true
 }
 
-// discardDamaged removes a parcel that is not what its hashes say. Update goes by its index alone.
-func discardDamaged(abs string) error {
+// Verify tells what is wrong with a file, if it is a parcel that is there.
+func Verify(abs string) error {
+	if filepath.Ext(abs) != ".parcel" {
+		return nil
+	}
 	p, err := kilnrt.Open(abs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return os.Remove(abs)
+		return err
 	}
-	err = parcel.Verify(p)
-	if p.Close(); err != nil {
-		return os.Remove(abs)
-	}
-	return nil
+	defer p.Close()
+	return parcel.Verify(p)
 }
 
 // resources are what a parcel is to hold.
 func (s *shipment) resources(pl *Platform, c *manifest.Contents, of *project.Parcel) []parcel.Resource {
-	stored := s.any(of.Stored)
+	compress := s.compress(of)
 	numbers := s.numbersOn(pl)
 	rs := make([]parcel.Resource, len(c.Products))
 	for i, at := range c.Products {
@@ -160,7 +162,7 @@ func (s *shipment) resources(pl *Platform, c *manifest.Contents, of *project.Par
 		p := &a.Products[at.Product]
 		r := parcel.Resource{
 			ID: s.numbers[resource{a.UUID, p.Name}], UUID: parseUUID(a.UUID), SubID: p.SubID, Name: ResourceName(a.ID, p.Name), Type: p.Type,
-			Size: p.Size, Hash: p.Hash, Align: of.Align, Compress: !of.Store && !stored(a.ID), Open: s.open(p.Hash),
+			Size: p.Size, Hash: p.Hash, Align: of.Align, Compress: compress(a.ID, p.Size), Open: s.open(p.Hash),
 		}
 		for _, ref := range p.References {
 			id, ok := numbers[productKey{parseUUID(ref.UUID), ref.SubID}]
@@ -176,6 +178,17 @@ func (s *shipment) resources(pl *Platform, c *manifest.Contents, of *project.Par
 		rs[i] = r
 	}
 	return rs
+}
+
+// leastCompressed is the smallest content that is compressed without a dictionary: a frame of Zstandard is 9 bytes and more on top of what it says.
+const leastCompressed = 128
+
+// compress tells whether a product is compressed in a parcel.
+func (s *shipment) compress(of *project.Parcel) func(asset string, size int64) bool {
+	stored := s.any(of.Stored)
+	return func(asset string, size int64) bool {
+		return !of.Store && (size >= leastCompressed || of.Dictionary != "") && !stored(asset)
+	}
 }
 
 // productKey names a product as references do.

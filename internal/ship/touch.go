@@ -80,11 +80,11 @@ func (s *shipment) touch(abs string, of *project.Parcel, changes []Change, x *Pa
 			return false, false
 		}
 		o.Workers = s.o.Workers
-		stored := s.any(of.Stored)
+		compress := s.compress(of)
 		for i := range rs {
 			if c := has[productKey{rs[i].UUID, rs[i].SubID}]; c != nil {
 				h := c.Hash
-				rs[i].Size, rs[i].Hash, rs[i].Align, rs[i].Compress = c.Size, h, of.Align, !of.Store && !stored(c.Asset)
+				rs[i].Size, rs[i].Hash, rs[i].Align, rs[i].Compress = c.Size, h, of.Align, compress(c.Asset, c.Size)
 				rs[i].Open = func() (io.ReadCloser, error) { return s.o.Open(h) }
 			}
 		}
