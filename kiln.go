@@ -12,6 +12,7 @@ package kiln
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
@@ -29,28 +30,25 @@ const Version = "0.1.0-dev"
 type Option func(*config)
 
 type config struct {
-	processors []processor.Processor
+	builtin, team []processor.Processor
 }
 
-// With adds a processor to Kiln's own. If one of these has the same name, it takes its place.
+// With adds a processor to Kiln's own. If one of these, or one that was added before, has the same name, it takes its place. It gets the files
+// of its extensions before Kiln's own processors do, and after those that a project file declares.
 func With(p processor.Processor) Option {
+	name := p.Info().Name
+	same := func(other processor.Processor) bool { return other.Info().Name == name }
 	return func(c *config) {
-		for i := range c.processors {
-			if c.processors[i].Info().Name == p.Info().Name {
-				c.processors[i] = p
-				return
-			}
-		}
-		c.processors = append(c.processors, p)
+		c.builtin, c.team = slices.DeleteFunc(c.builtin, same), append(slices.DeleteFunc(c.team, same), p)
 	}
 }
 
 func newConfig(opts []Option) cli.Config {
-	c := config{processors: processors.All()}
+	c := config{builtin: processors.All()}
 	for _, o := range opts {
 		o(&c)
 	}
-	return cli.Config{Processors: c.processors, Version: cli.ReadVersion(Version)}
+	return cli.Config{Processors: c.builtin, Team: c.team, Version: cli.ReadVersion(Version)}
 }
 
 // Main is the kiln command: it runs the command line of this process and ends it with the exit code.
@@ -72,7 +70,7 @@ func Open(dir string, opts ...Option) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := build.Open(build.Config{Dir: dir, Version: c.Version.Identity(), Processors: c.Processors})
+	p, err := build.Open(build.Config{Dir: dir, Version: c.Version.Identity(), Processors: c.Processors, Team: c.Team})
 	if err != nil {
 		return nil, err
 	}

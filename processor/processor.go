@@ -140,7 +140,7 @@ type Job interface {
 	Glob(pattern string) ([]string, error)
 
 	// Products brings other assets up to date on this job's platform and tells
-	// what they made: names, types and files, each asset's main product first. The job is
+	// what they made, by all their processors: names, types and files, each asset's main product first. The job is
 	// suspended meanwhile. Only what is in the answer is recorded: a product whose bytes
 	// change does not run this job again. Name several assets at once and
 	// they are built side by side. If one of them failed, the error says so; return it.
@@ -216,7 +216,9 @@ type Product struct {
 	SubID   uint32 // SubID(Name)
 	Type    string
 	File    string // path below the platform's output folder, forward slashes; empty if it is hidden
-	Part    string // that made it; empty for the asset's own job
+
+	Processor string // that made it
+	Part      string // that made it; empty for the job itself
 }
 
 // Reference says that at run time a product needs another one.

@@ -150,7 +150,7 @@ func (e *example) observed() map[string][]string {
 		e.t.Fatal(err)
 	}
 	all := map[string][]string{}
-	v.Traces(func(a *asset.Asset, _, _ string, tr *engine.Trace) {
+	v.Traces(func(a *asset.Asset, _, _, _ string, tr *engine.Trace) {
 		folder, file, _ := strings.Cut(a.ID, "/")
 		if file != "clearing.map" {
 			return

@@ -10,6 +10,8 @@
 //   - A rule that names a processor speaks of that processor: where another one wins, its settings do not
 //     count, and a setting the processor does not have is an error. A rule that names none speaks of whatever
 //     is there: a setting counts where it is known, and is an error only if no matching asset knows it.
+//   - A rule may name several processors: each makes products of the same assets. A setting counts for those that know
+//     it; a table under the name of one of them is for that one alone.
 //   - A rule for folders makes one asset of a folder. Files in it whose extension its processor names belong
 //     to it and are no assets, but for those to which a later rule, or one with their exact path, gives a processor.
 package asset
@@ -42,18 +44,18 @@ type Asset struct {
 	UUID      string // lower case
 	Path      string // of the source file, or of the folder without a slash at the end
 	Folder    bool
-	Processor string // what the rules say for all platforms; a platform may have another, see Platforms
+	Processor string // what the rules say for all platforms, names with ", " between; a platform may have another, see Resolved
 
 	// Collides is the path of another asset whose id differs only in case or in how accents are composed; "" if
 	// there is none. Where a rule pins one of the ids, that is an error of the rules instead.
 	Collides string
 
-	// Platforms has an entry for each platform on which the asset is built, in the project's order.
-	// Assets with the same rules share it: do not change it.
-	Platforms []Resolved
+	// Resolved has an entry for each processor on each platform on which the asset is built: platforms in the project's order, on
+	// each the processors in the order of their rule. Assets with the same rules share it: do not change it.
+	Resolved []Resolved
 }
 
-// Resolved is what an asset gets on one platform.
+// Resolved is what an asset gets on one platform from one processor.
 type Resolved struct {
 	Platform  string
 	Processor string
@@ -67,14 +69,17 @@ type Resolved struct {
 // Origins tells where each setting comes from.
 func (r *Resolved) Origins() []settings.Origin { return settings.Origins(r.Settings, r.layers) }
 
-// On finds what the asset gets on a platform, or nil if it is not built there.
-func (a *Asset) On(platform string) *Resolved {
-	for i := range a.Platforms {
-		if a.Platforms[i].Platform == platform {
-			return &a.Platforms[i]
-		}
+// On is what the asset gets on a platform, from each of its processors; nothing if it is not built there.
+func (a *Asset) On(platform string) []Resolved {
+	from := 0
+	for from < len(a.Resolved) && a.Resolved[from].Platform != platform {
+		from++
 	}
-	return nil
+	to := from
+	for to < len(a.Resolved) && a.Resolved[to].Platform == platform {
+		to++
+	}
+	return a.Resolved[from:to]
 }
 
 // ForJob is the asset as processors see it.

@@ -90,7 +90,7 @@ func show(tab *Table, l diag.List) string {
 		if a.UUID != UUID(a.ID) {
 			fmt.Fprintf(&b, " uuid %s", a.UUID)
 		}
-		for _, r := range a.Platforms {
+		for _, r := range a.Resolved {
 			fmt.Fprintf(&b, " | %s: %s", r.Platform, r.Processor)
 			for _, o := range r.Origins() {
 				if !o.Span.IsZero() {
@@ -199,7 +199,7 @@ func TestLookup(t *testing.T) {
 		t.Error("found what is not there")
 	}
 	ui := tab.ByID("ui/")
-	if r := ui.On("pc"); r == nil || r.Platform != "pc" || ui.On("moon") != nil || !ui.ForJob().Folder {
+	if r := ui.On("pc"); len(r) != 1 || r[0].Platform != "pc" || len(ui.On("moon")) != 0 || !ui.ForJob().Folder {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -258,7 +258,7 @@ func FuzzBuild(f *testing.F) {
 			}
 		}
 		for i := range tab.Assets {
-			if a := &tab.Assets[i]; len(a.Platforms) == 0 || a.ID == "" || a.UUID == "" {
+			if a := &tab.Assets[i]; len(a.Resolved) == 0 || a.ID == "" || a.UUID == "" {
 				t.Errorf("not an asset: %+v", a)
 			}
 		}

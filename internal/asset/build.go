@@ -23,7 +23,37 @@ type Input struct {
 	Rules []project.Rule
 
 	Processors []processor.Info // built-in
+	Team       []processor.Info // of a team's own kiln
 	Custom     []processor.Info // the project's own
+}
+
+// ranks are the processors in the order in which they are given files by extension.
+func (in *Input) ranks() [][]processor.Info {
+	return [][]processor.Info{in.Custom, in.Team, in.Processors}
+}
+
+// Clash is an extension that two processors of one rank claim. The one that stands first gets its files.
+type Clash struct{ Extension, First, Second string }
+
+// Clashes finds the extensions that two claim of the first rank in which anyone does, by what stands first.
+func Clashes(ranks ...[]processor.Info) []Clash {
+	var list []Clash
+	claimed := map[string]string{}
+	for _, infos := range ranks {
+		here := map[string]bool{}
+		for _, info := range infos {
+			for _, e := range info.Extensions {
+				switch first, taken := claimed[e]; {
+				case info.Folder:
+				case !taken:
+					claimed[e], here[e] = info.Name, true
+				case here[e] && first != info.Name:
+					list = append(list, Clash{e, first, info.Name})
+				}
+			}
+		}
+	}
+	return list
 }
 
 // folders that files lie in, sorted.
@@ -38,6 +68,7 @@ func Build(in Input) (*Table, diag.List) {
 	b.fileAssets()
 	b.unknownSettings()
 	b.unmatched()
+	b.extensionClashes()
 	return b.table()
 }
 
@@ -49,6 +80,8 @@ type builder struct {
 	infos      map[string]processor.Info
 	extensions map[string]string // extension to default processor
 	longest    int               // dots in the extension that has most
+	clashes    []Clash
+	clashing   map[string]bool // extension of a clash to whether it decided about a file
 	platforms  []string
 
 	assets  []Asset
@@ -101,7 +134,7 @@ func newBuilder(in Input) *builder {
 	b := &builder{
 		in: in, infos: map[string]processor.Info{}, extensions: map[string]string{},
 		members: map[string]string{}, claims: map[string]*claim{}, groups: map[string]*group{},
-		pins: map[string]int32{}, said: map[said]bool{},
+		pins: map[string]int32{}, said: map[said]bool{}, clashes: Clashes(in.ranks()...), clashing: map[string]bool{},
 	}
 	// The rules of one file stay together and in order, so comparing the folders is enough.
 	own := slices.Clone(in.Rules)
@@ -112,7 +145,7 @@ func newBuilder(in Input) *builder {
 	b.files, b.folders = newSet(b.rules, false), newSet(b.rules, true)
 	b.matched = make([]bool, len(b.rules))
 	b.states = make([]ruleState, len(b.rules))
-	for _, infos := range [][]processor.Info{in.Custom, in.Processors} {
+	for _, infos := range in.ranks() {
 		for _, info := range infos {
 			if _, taken := b.infos[info.Name]; taken {
 				continue
@@ -142,23 +175,22 @@ func depth(folder string) int {
 	return 1 + strings.Count(folder, "/")
 }
 
-// byExtension is the processor that claims a file's name, the longest extension first.
-func (b *builder) byExtension(name string) string {
+// byExtension is the processor that claims a file's name, the longest extension first, and that extension.
+func (b *builder) byExtension(name string) (found, extension string) {
 	lower := strings.ToLower(name)
 	at := len(lower)
-	var found string
 	for range b.longest {
 		if at = strings.LastIndexByte(lower[:at], '.'); at <= 0 {
 			break
 		}
 		if p, ok := b.extensions[lower[at:]]; ok {
-			found = p
+			found, extension = p, lower[at:]
 		}
 	}
 	if found == "" {
-		return Default
+		return Default, ""
 	}
-	return found
+	return found, extension
 }
 
 // folderAssets finds the folders that rules make assets of.
@@ -176,7 +208,7 @@ func (b *builder) folderAssets() {
 			b.matched[i] = true
 		}
 		g := b.group(chain, "", true)
-		if len(g.platforms) == 0 {
+		if len(g.resolved) == 0 {
 			if g.last < 0 {
 				r := &b.rules[chain[0]]
 				b.add(r.MatchSpan.Errorf(diag.MissingKey, "no rule names a processor for the folder %q", folder).
@@ -185,7 +217,7 @@ func (b *builder) folderAssets() {
 			continue
 		}
 		c := &claim{extensions: map[string]bool{}, rule: g.last}
-		for _, r := range g.platforms {
+		for _, r := range g.resolved {
 			for _, e := range b.infos[r.Processor].Extensions {
 				c.extensions[e] = true
 			}
@@ -251,8 +283,12 @@ func (b *builder) fileAsset(chain []int32, file string) []int32 {
 	if len(b.claims) > 0 && b.belongs(file, folder, chain) {
 		return chain
 	}
-	g := b.group(chain, b.byExtension(name), false)
-	if len(g.platforms) > 0 {
+	byExtension, extension := b.byExtension(name)
+	g := b.group(chain, byExtension, false)
+	if len(b.clashes) > 0 && g.last < 0 {
+		b.clashing[extension] = true
+	}
+	if len(g.resolved) > 0 {
 		b.asset(chain, g, Asset{ID: file, Path: file})
 	}
 	return chain
@@ -292,7 +328,7 @@ func (b *builder) belongs(file, folder string, chain []int32) bool {
 // names reports whether a rule names a processor, for all platforms or one.
 func (b *builder) names(rule int32) bool {
 	r := &b.rules[rule]
-	return r.Processor != "" || slices.ContainsFunc(r.Platforms, func(p project.RulePlatform) bool { return p.Processor != "" })
+	return len(r.Processors) > 0 || slices.ContainsFunc(r.Platforms, func(p project.RulePlatform) bool { return len(p.Processors) > 0 })
 }
 
 func (b *builder) isExact(rule int32) bool { return !project.IsGlob(b.rules[rule].Match) }
@@ -314,7 +350,7 @@ func (b *builder) asset(chain []int32, g *group, a Asset) {
 	if a.UUID == "" {
 		a.UUID = UUID(a.ID)
 	}
-	a.Processor, a.Platforms = g.processor, g.platforms
+	a.Processor, a.Resolved = g.processor, g.resolved
 	b.assets = append(b.assets, a)
 }
 

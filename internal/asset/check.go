@@ -1,6 +1,8 @@
 package asset
 
 import (
+	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -15,7 +17,7 @@ import (
 // processorNames lists all processors, the project's own first.
 func (b *builder) processorNames() []string {
 	var names []string
-	for _, info := range slices.Concat(b.in.Custom, b.in.Processors) {
+	for _, info := range slices.Concat(b.in.ranks()...) {
 		if !slices.Contains(names, info.Name) {
 			names = append(names, info.Name)
 		}
@@ -27,7 +29,7 @@ func (b *builder) processorNames() []string {
 func (b *builder) checkProject() {
 	for i := range b.in.Project.Processors {
 		p := &b.in.Project.Processors[i]
-		for _, info := range b.in.Processors {
+		for _, info := range slices.Concat(b.in.Team, b.in.Processors) {
 			if info.Name == p.Name {
 				b.add(p.NameSpan.Errorf(diag.DuplicateName, "%q is the name of a built-in processor", p.Name).WithHint("take another name"))
 			}
@@ -42,18 +44,22 @@ func (b *builder) checkProject() {
 	}
 	for i := range b.rules {
 		r := &b.rules[i]
-		if r.Processor != "" {
-			b.processorExists(r.Processor, r.ProcessorSpan, true)
+		for _, n := range r.Processors {
+			b.processorExists(n.Name, n.Span, true)
 		}
 		for _, p := range r.Platforms {
-			if p.Processor != "" {
-				b.processorExists(p.Processor, p.ProcessorSpan, true)
+			for _, n := range p.Processors {
+				b.processorExists(n.Name, n.Span, true)
 			}
 			b.platformExists(p)
 		}
-		tablesOf(r, func(t *settings.Table, named, _ string) {
-			if named != "" {
-				b.check(named, t)
+		tablesOf(r, func(t *settings.Table, named []string, _ string) {
+			switch len(named) {
+			case 0:
+			case 1:
+				b.check(named[0], t)
+			default:
+				b.checkSeveral(named, t)
 			}
 		})
 	}
@@ -72,6 +78,46 @@ func (b *builder) check(processor string, t *settings.Table) {
 			b.add(m)
 		}
 	}
+}
+
+// checkSeveral is check for the settings of a rule that names several processors: each is one that some of them have, or a
+// table for one of them.
+func (b *builder) checkSeveral(processors []string, t *settings.Table) {
+	known := map[string]bool{}
+	for _, name := range processors {
+		info, ok := b.infos[name]
+		if !ok {
+			return // which has been said
+		}
+		_, diags := settings.Resolve(info, []settings.Layer{{Table: t, Lenient: true, Except: processors}})
+		for _, m := range diags {
+			b.add(m)
+		}
+		for _, name := range settings.Names(info) {
+			known[name] = true
+		}
+	}
+	for _, e := range t.Entries {
+		switch {
+		case slices.Contains(processors, e.Key):
+			if b.isTable(e) {
+				b.check(e.Key, e.Table)
+			}
+		case !known[e.Key]:
+			m := e.Span.Errorf(diag.UnknownKey, "none of %s has a setting %q", list(processors), e.Key)
+			m.Hint = diag.DidYouMean(e.Key, slices.Concat(processors, slices.Sorted(maps.Keys(known))))
+			b.add(m)
+		}
+	}
+}
+
+// isTable refuses anything but a table under the name of a processor.
+func (b *builder) isTable(e settings.Entry) bool {
+	if e.Kind != settings.Inner {
+		b.add(e.Value.Span.Errorf(diag.WrongType, "%q must be a table, not %s", e.Key, e.Kind).
+			WithHint("it is a processor of these assets: write %s = { setting = value }", e.Key))
+	}
+	return e.Kind == settings.Inner
 }
 
 func (b *builder) processorExists(name string, span settings.Span, orNone bool) bool {
@@ -111,6 +157,23 @@ func list(names []string) string {
 		return strings.Join(names[:most], ", ") + " and others"
 	}
 	return strings.Join(names, ", ")
+}
+
+// extensionClashes warns of extensions that two processors of one rank claim, where that decided about a file.
+func (b *builder) extensionClashes() {
+	for _, c := range b.clashes {
+		if !b.clashing[c.Extension] {
+			continue
+		}
+		m := diag.Warningf(diag.ExtensionClash, diag.Pos{File: project.File}, "")
+		for i := range b.in.Project.Processors {
+			if p := &b.in.Project.Processors[i]; p.Name == c.Second {
+				m = p.Place("extensions", slices.Index(p.Extensions, c.Extension)).Warningf(diag.ExtensionClash, "")
+			}
+		}
+		m.Text = fmt.Sprintf("processors %q and %q both claim %q; %[1]q gets these files because it stands first", c.First, c.Second, c.Extension)
+		b.add(m.WithHint("say in a rule which it is: match = %q, processor = %q", "**/*"+c.Extension, c.First))
+	}
 }
 
 // unmatched warns of rules that match nothing, and says what they may have been meant for.

@@ -96,7 +96,11 @@ func (f *Finder) Kind(path string) string {
 	for _, i := range chain {
 		kind = append(kind, byte(i), byte(i>>8), byte(i>>16))
 	}
-	return string(kind) + "\x00" + f.b.byExtension(strings.TrimPrefix(path[len(folder):], "/"))
+	byExtension, extension := f.b.byExtension(strings.TrimPrefix(path[len(folder):], "/"))
+	if len(f.b.clashes) > 0 {
+		byExtension += extension // it may be one of which something is to be said
+	}
+	return string(kind) + "\x00" + byExtension
 }
 
 // IDs are those that rules pin.

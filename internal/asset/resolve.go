@@ -3,6 +3,7 @@ package asset
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
@@ -13,9 +14,9 @@ import (
 
 // group is what all assets share to which the same rules apply.
 type group struct {
-	processor string
-	last      int32 // the last rule that names a processor, or -1
-	platforms []Resolved
+	processor string // as Asset.Processor
+	last      int32  // the last rule that names a processor, or -1
+	resolved  []Resolved
 }
 
 // ruleState gathers what became of the tables of a rule that does not name their processor.
@@ -36,39 +37,47 @@ func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group
 		if b.names(i) {
 			g.last = i
 		}
-		if p := b.rules[i].Processor; p != "" {
-			g.processor = p
+		if named := b.rules[i].Processors; len(named) > 0 {
+			g.processor = strings.Join(namesOf(named), ", ")
 		}
 	}
 	for i := range b.in.Project.Platforms {
 		p := &b.in.Project.Platforms[i]
-		name := byExtension
-		span := settings.Span{}
+		named := []project.Named{{Name: byExtension}}
 		for _, i := range chain {
 			r := &b.rules[i]
-			if r.Processor != "" {
-				name, span = r.Processor, r.ProcessorSpan
+			if len(r.Processors) > 0 {
+				named = r.Processors
 			}
-			if rp := onPlatform(r, p.Name); rp != nil && rp.Processor != "" {
-				name, span = rp.Processor, rp.ProcessorSpan
+			if rp := onPlatform(r, p.Name); rp != nil && len(rp.Processors) > 0 {
+				named = rp.Processors
 			}
 		}
-		info, ok := b.infos[name]
-		if name == None || !ok || !b.fits(info, folder, span) {
-			continue
+		for _, n := range named {
+			info, ok := b.infos[n.Name]
+			if n.Name == None || !ok || !b.fits(info, folder, n.Span) {
+				continue
+			}
+			r := Resolved{Platform: p.Name, Processor: n.Name, layers: b.layers(chain, p, n.Name, namesOf(named))}
+			var diags diag.List
+			r.Settings, diags = settings.Resolve(info, r.layers)
+			for _, m := range diags {
+				b.add(m)
+			}
+			r.Canonical = settings.Canonical(r.Settings)
+			r.Key = digest.Of(r.Canonical)
+			g.resolved = append(g.resolved, r)
 		}
-		layers := b.layers(chain, p, name)
-		r := Resolved{Platform: p.Name, Processor: name, layers: layers}
-		var diags diag.List
-		r.Settings, diags = settings.Resolve(info, layers)
-		for _, m := range diags {
-			b.add(m)
-		}
-		r.Canonical = settings.Canonical(r.Settings)
-		r.Key = digest.Of(r.Canonical)
-		g.platforms = append(g.platforms, r)
 	}
 	return g
+}
+
+func namesOf(named []project.Named) []string {
+	names := make([]string, len(named))
+	for i := range named {
+		names[i] = named[i].Name
+	}
+	return names
 }
 
 // fits refuses a processor of folders for a file, and the other way round.
@@ -97,38 +106,51 @@ func onPlatform(r *project.Rule, platform string) *project.RulePlatform {
 	return nil
 }
 
-// layers are the tables to lay over the defaults of a processor, lowest first.
-func (b *builder) layers(chain []int32, p *project.Platform, final string) []settings.Layer {
+// layers are the tables to lay over the defaults of one of an asset's processors, lowest first.
+func (b *builder) layers(chain []int32, p *project.Platform, final string, all []string) []settings.Layer {
 	var layers []settings.Layer
 	if t := p.Processor(final); t != nil {
 		layers = append(layers, settings.Layer{Table: t})
 	}
-	add := func(rule int32, t *settings.Table, named string) {
+	add := func(rule int32, t *settings.Table, named []string) {
 		switch {
-		case t == nil || named != "" && named != final:
-		case named == final:
+		case t == nil || len(named) > 0 && !slices.Contains(named, final):
+			return
+		case len(named) == 1:
 			layers = append(layers, settings.Layer{Table: t})
-		default:
-			layers = append(layers, settings.Layer{Table: t, Lenient: true})
-			b.learn(rule, t, final)
+			return
+		}
+		// Whatever else the asset has, the rule decides by itself what is the name of a processor if it names them.
+		own := named
+		if len(named) == 0 && len(all) > 1 {
+			own = all
+		}
+		layers = append(layers, settings.Layer{Table: t, Lenient: true, Except: own})
+		b.learn(rule, t, final, own)
+		if e := t.Get(final); e != nil && slices.Contains(own, final) && b.isTable(*e) {
+			layers = append(layers, settings.Layer{Table: e.Table})
 		}
 	}
 	for _, i := range chain {
 		r := &b.rules[i]
-		add(i, r.Settings, r.Processor)
+		add(i, r.Settings, namesOf(r.Processors))
 		if rp := onPlatform(r, p.Name); rp != nil {
-			named := rp.Processor
-			if named == "" {
-				named = r.Processor
-			}
-			add(i, rp.Settings, named)
+			add(i, rp.Settings, namedFor(r, rp))
 		}
 	}
 	return layers
 }
 
-// learn notes which settings of a table the processor of a matching asset has.
-func (b *builder) learn(rule int32, t *settings.Table, final string) {
+// namedFor are the processors that a rule names for a platform.
+func namedFor(r *project.Rule, rp *project.RulePlatform) []string {
+	if len(rp.Processors) > 0 {
+		return namesOf(rp.Processors)
+	}
+	return namesOf(r.Processors)
+}
+
+// learn notes which settings of a table the processor of a matching asset has; own are keys for its tables.
+func (b *builder) learn(rule int32, t *settings.Table, final string, own []string) {
 	s := &b.states[rule]
 	if s.knows == nil {
 		s.knows = map[*settings.Table]*knowledge{}
@@ -144,20 +166,19 @@ func (b *builder) learn(rule int32, t *settings.Table, final string) {
 			k.known[name] = true
 		}
 	}
+	for _, name := range own {
+		k.known[name] = true
+	}
 }
 
-// tablesOf visits a rule's tables of settings, with the processor that the rule names for each, or "".
-func tablesOf(r *project.Rule, visit func(t *settings.Table, named, platform string)) {
+// tablesOf visits a rule's tables of settings, with the processors that the rule names for each.
+func tablesOf(r *project.Rule, visit func(t *settings.Table, named []string, platform string)) {
 	if r.Settings != nil {
-		visit(r.Settings, r.Processor, "")
+		visit(r.Settings, namesOf(r.Processors), "")
 	}
-	for _, p := range r.Platforms {
-		if p.Settings != nil {
-			named := p.Processor
-			if named == "" {
-				named = r.Processor
-			}
-			visit(p.Settings, named, p.Name)
+	for i := range r.Platforms {
+		if p := &r.Platforms[i]; p.Settings != nil {
+			visit(p.Settings, namedFor(r, p), p.Name)
 		}
 	}
 }
@@ -168,8 +189,8 @@ func (b *builder) unknownSettings() {
 		if !b.matched[i] {
 			continue
 		}
-		tablesOf(&b.rules[i], func(t *settings.Table, named, platform string) {
-			if named != "" || platform != "" && !slices.Contains(b.platforms, platform) {
+		tablesOf(&b.rules[i], func(t *settings.Table, named []string, platform string) {
+			if len(named) > 0 || platform != "" && !slices.Contains(b.platforms, platform) {
 				return
 			}
 			k := b.states[i].knows[t]

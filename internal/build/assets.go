@@ -30,7 +30,7 @@ func (p *Project) evaluate(t *source.Table) (*asset.Table, []string, diag.List) 
 		r, errs := p.folderRules(t, dir)
 		rules, l = append(rules, r...), append(l, errs...)
 	}
-	set, more := asset.Build(asset.Input{Files: paths, Project: p.Project, Rules: rules, Processors: p.builtin, Custom: p.own})
+	set, more := asset.Build(asset.Input{Files: paths, Project: p.Project, Rules: rules, Processors: p.builtin, Team: p.team, Custom: p.own})
 	return set, paths, append(l, more...)
 }
 
@@ -110,14 +110,14 @@ func newWorld(p *Project, t *source.Table, blobs *cas.Store) *world {
 	}
 }
 
-// addAll makes the tasks: one for each asset on each platform.
+// addAll makes the tasks: one for each processor of each asset on each platform.
 func (w *world) addAll(set *asset.Table) {
 	w.assets = set
 	w.names = func() *asset.Table { return set }
 	for k := range set.Assets {
 		a := &set.Assets[k]
-		for i := range a.Platforms {
-			w.all = append(w.all, w.task(a, a.Platforms[i].Platform, ""))
+		for i := range a.Resolved {
+			w.all = append(w.all, w.task(a, &a.Resolved[i], ""))
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (t *task) preimage() *digest.Builder {
 		b.Str("part", t.part)
 	}
 	return b.Str("processor", t.proc.info.Name).Str("asset", t.asset.ID).Str("uuid", t.asset.UUID).
-		Str("path", t.asset.Path).Str("platform", t.platform).Str("settings", string(t.asset.On(t.platform).Canonical))
+		Str("path", t.asset.Path).Str("platform", t.platform).Str("settings", string(t.on.Canonical))
 }
 
 // checkPlatforms refuses platforms that the project does not have.

@@ -66,7 +66,8 @@ type Summary struct {
 // JobReport tells what became of one job.
 type JobReport struct {
 	Asset, Platform, Processor string
-	Part                       string // of the asset's job; "" for the job itself
+	Among                      string // Processor, where the asset has several on the platform; else ""
+	Part                       string // of the job; "" for the job itself
 	State                      engine.State
 	Failed                     bool
 	Why                        engine.Reason
@@ -74,12 +75,7 @@ type JobReport struct {
 }
 
 // Name is the job for people, without its platform.
-func (j *JobReport) Name() string {
-	if j.Part != "" {
-		return j.Asset + partMark + j.Part
-	}
-	return j.Asset
-}
+func (j *JobReport) Name() string { return JobName(j.Asset, j.Among, j.Part) }
 
 // Report is what became of a build.
 type Report struct {
@@ -444,10 +440,9 @@ func (s *session) choose() error {
 		if !match(a) {
 			continue
 		}
-		for i := range a.Platforms {
-			platform := a.Platforms[i].Platform
-			if len(s.req.Platforms) == 0 || slices.Contains(s.req.Platforms, platform) {
-				s.wanted = append(s.wanted, s.w.task(a, platform, ""))
+		for i := range a.Resolved {
+			if len(s.req.Platforms) == 0 || slices.Contains(s.req.Platforms, a.Resolved[i].Platform) {
+				s.wanted = append(s.wanted, s.w.task(a, &a.Resolved[i], ""))
 			}
 		}
 	}
@@ -526,7 +521,7 @@ func (s *session) countAssets() int {
 
 func (s *session) jobReport(r *engine.Result) JobReport {
 	t := s.w.byKey[r.Task.Key]
-	j := JobReport{Asset: t.asset.ID, Platform: t.platform, Part: t.part, Processor: t.proc.info.Name, State: r.State, Why: r.Why}
+	j := JobReport{Asset: t.asset.ID, Platform: t.platform, Among: t.among(), Part: t.part, Processor: t.proc.info.Name, State: r.State, Why: r.Why}
 	if r.Trace != nil {
 		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds
 	}
@@ -552,7 +547,7 @@ func (s *session) count(r *Report) {
 		}
 		sum.Jobs++
 		switch {
-		case ran[taskID{t.asset, t.platform, ""}]:
+		case ran[taskID{t.asset, t.on, ""}]:
 			sum.Built++
 		case res.State == engine.Held:
 			sum.Reused++
@@ -569,7 +564,7 @@ func (s *session) jobsRun() map[taskID]bool {
 	for _, res := range s.results {
 		if res.State == engine.Ran || res.State == engine.WouldRun {
 			t := s.w.byKey[res.Task.Key]
-			ran[taskID{t.asset, t.platform, ""}] = true
+			ran[taskID{t.asset, t.on, ""}] = true
 		}
 	}
 	return ran

@@ -45,20 +45,14 @@ func (p *Project) customs() diag.List {
 	return l
 }
 
-// adopt installs a processor unless an earlier one of the project has its name or one of its extensions; a script may say
-// both, so the project file's own check has not seen them.
+// adopt installs a processor unless an earlier one of the project has its name, which a script may say, so that the project file's own
+// check has not seen it.
 func (p *Project) adopt(c *project.CustomProcessor, m made) diag.List {
 	info := m.Info()
 	c.Name = info.Name
 	for _, other := range p.own {
 		if other.Name == info.Name {
 			return diag.List{c.NameSpan.Errorf(diag.DuplicateName, "two processors are called %q", info.Name).WithHint("give one of them another name")}
-		}
-		for _, e := range info.Extensions {
-			if !info.Folder && !other.Folder && slices.Contains(other.Extensions, e) {
-				return diag.List{c.Span.Errorf(diag.DuplicateName, "two processors are for extension %q: %q and %q", e, other.Name, info.Name).
-					WithHint("take it from one of them, and let rules name that")}
-			}
 		}
 	}
 	p.own = append(p.own, p.install(m.Processor, m.code))

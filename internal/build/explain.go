@@ -123,11 +123,11 @@ func KindName(o engine.Observation) string {
 // SubjectName is an observation's subject without the platform.
 func SubjectName(o engine.Observation) string {
 	if o.Kind < engine.FirstLeaf {
-		_, a, part := splitSubject(o.Subject)
-		if part != "" {
-			return a + partMark + part
+		s := parseSubject(o.Subject)
+		if s.part != "" {
+			s.processor = "" // parts have it always, and nearly always it says nothing
 		}
-		return a
+		return JobName(s.asset, s.processor, s.part)
 	}
 	return o.Subject
 }
@@ -137,6 +137,13 @@ func NeededAsset(o engine.Observation) string {
 	if o.Kind >= engine.FirstLeaf {
 		return ""
 	}
-	_, a, _ := splitSubject(o.Subject)
-	return a
+	return parseSubject(o.Subject).asset
+}
+
+// NeededProcessor is whose products an observation is of, if these are of one of an asset's further processors; else "".
+func NeededProcessor(o engine.Observation) string {
+	if o.Kind >= engine.FirstLeaf {
+		return ""
+	}
+	return parseSubject(o.Subject).processor
 }

@@ -98,7 +98,7 @@ func (s *session) findLive() {
 	for _, t := range s.w.all {
 		visit(t, t)
 		if t.proc.info.Packs { // asked for by atlases, not by itself
-			if p := s.w.task(t.asset, t.platform, processor.PackPart); p != nil && (byKey[p.Key] != nil || held[p.Key] != 0) {
+			if p := s.w.task(t.asset, t.on, processor.PackPart); p != nil && (byKey[p.Key] != nil || held[p.Key] != 0) {
 				visit(t, p)
 			}
 		}
@@ -106,14 +106,14 @@ func (s *session) findLive() {
 	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool { return !live[r.Task.Key] })
 }
 
-// partsIn are the parts of its own asset's job that a task asked for.
+// partsIn are the parts of its own job that a task asked for.
 func (w *world) partsIn(t *task, tr *engine.Trace) []*task {
 	var parts []*task
 	for i := range tr.Observations {
 		if o := &tr.Observations[i]; o.Kind == engine.Outline {
 			// The part of another asset, which it asks for by its id, is not among them.
-			if _, of, part := splitSubject(o.Subject); part != "" && of == t.asset.ID {
-				if p := w.task(t.asset, t.platform, part); p != nil {
+			if s := parseSubject(o.Subject); t.ofSameJob(s) {
+				if p := w.task(t.asset, t.on, s.part); p != nil {
 					parts = append(parts, p)
 				}
 			}
@@ -158,10 +158,14 @@ func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
 	before := s.heldBefore()
 	wishes := make(map[string]wish, len(s.live))
 	clashes := map[*task]diag.List{}
+	made := map[productID]*task{} // of assets that have several processors
 	for _, t := range s.live {
 		products, settled := s.productsOf(t, byKey[t.Key], before)
 		for i := range products {
 			if products[i].File == "" {
+				continue
+			}
+			if t.among() != "" && s.sameProduct(made, t, &products[i], clashes) {
 				continue
 			}
 			low := strings.ToLower(products[i].File)
@@ -183,6 +187,29 @@ func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
 		}
 	}
 	return wishes, clashes
+}
+
+// productID is a product of an asset on a platform.
+type productID struct {
+	asset    *asset.Asset
+	platform string
+	sub      uint32
+}
+
+// sameProduct notes which processor makes a product, and tells whether another one of the same asset does. Then both have failed.
+func (s *session) sameProduct(made map[productID]*task, t *task, p *engine.Product, clashes map[*task]diag.List) bool {
+	id := productID{t.asset, t.platform, p.SubID}
+	other := made[id]
+	if other == nil || other.on == t.on {
+		made[id] = t
+		return false
+	}
+	m := diag.Errorf(diag.ProductClash, diag.Pos{File: s.w.display(t.asset.Path)}, "processors %q and %q both make %s", other.on.Processor, t.on.Processor, productText(p.Name)).
+		WithHint("have one of them give its product another name, or let the rule name only one of them")
+	for _, t := range []*task{other, t} {
+		clashes[t] = append(clashes[t], m)
+	}
+	return true
 }
 
 // folderClashes finds outputs that stand where others need a folder.
@@ -214,6 +241,10 @@ func (s *session) folderClashes(wishes map[string]wish, clashes map[*task]diag.L
 }
 
 func (s *session) clash(t, other *task, file string) *diag.Message {
+	if t.asset == other.asset {
+		return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.display(t.asset.Path)}, "processor %q writes %s, and so does processor %q", t.on.Processor, file, other.on.Processor).
+			WithHint("have one of them give its product another name, or let the rule name only one of them")
+	}
 	return s.clashError(t, "writes %s, and so does %s", file, s.w.display(other.asset.Path))
 }
 

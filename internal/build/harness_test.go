@@ -63,7 +63,8 @@ func newProject(t testing.TB, files string) *fixture {
 }
 
 func testProcessors(h *hooks) []processor.Processor {
-	return []processor.Processor{&script{version: 1, hooks: h}, copy.New()}
+	s := &script{version: 1, hooks: h}
+	return []processor.Processor{s, &shadow{s}, copy.New()}
 }
 
 func (p *fixture) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
@@ -145,6 +146,9 @@ func (p *fixture) try(ctx context.Context, req Request) (built, error) {
 	for _, j := range r.Jobs {
 		if j.State == engine.Ran || j.State == engine.WouldRun {
 			name := j.Asset
+			if j.Among != "" {
+				name += "/" + j.Among
+			}
 			if j.Part != "" {
 				name += "#" + j.Part
 			}
@@ -475,13 +479,13 @@ func (p *fixture) database() map[string][]string {
 			FROM files WHERE present OR path IN (SELECT subject FROM observations)`,
 		"assets":       "SELECT asset, uuid, path, folder, processor, state = 'failed', products, bytes FROM assets",
 		"jobs":         "SELECT asset, platform, processor, state = 'failed', key, fingerprint, settings FROM jobs",
-		"observations": "SELECT asset, platform, seq, group_no, kind, subject, hash FROM observations",
+		"observations": "SELECT asset, platform, processor, seq, group_no, kind, subject, hash FROM observations",
 		"products":     "SELECT * FROM products",
 		"needs":        "SELECT * FROM job_dependencies",
 		"references":   "SELECT * FROM product_dependencies",
 		"parcels":      "SELECT parcel, platform, file, hash, products FROM parcels",
 		"in parcels":   "SELECT * FROM parcel_products",
-		"diagnostics":  "SELECT asset, platform, severity, code, file, line, column, text, hint, notes, cause FROM diagnostics WHERE code <> 'K0211'",
+		"diagnostics":  "SELECT asset, platform, processor, severity, code, file, line, column, text, hint, notes, cause FROM diagnostics WHERE code <> 'K0211'",
 	} {
 		res, err := db.RunSQL(context.Background(), sql, 0)
 		p.must(err)

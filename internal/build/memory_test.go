@@ -134,7 +134,7 @@ func (p *fixture) learned() map[string]int64 {
 	all := map[string]int64{}
 	for _, a := range v.Assets {
 		for _, j := range a.Jobs {
-			all[taskName(a.ID, j.Platform, "")] = j.Last.Memory
+			all[taskName(a.ID, j.Platform)] = j.Last.Memory
 		}
 	}
 	return all

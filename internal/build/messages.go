@@ -41,8 +41,8 @@ func (j *job) messages(err error) diag.List {
 	case errors.As(err, &cycle):
 		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Ring)).
 			WithHint("break the ring: one of these must do without the next")}
-	case errors.As(err, &need) && taskAsset(need.Root) == j.t.asset.ID:
-		return nil // a part of the same asset has said why
+	case errors.As(err, &need) && strings.HasPrefix(taskJob(need.Root), JobName(j.t.asset.ID, j.t.among(), "")+partMark):
+		return nil // a part of the same job has said why
 	case errors.As(err, &need):
 		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", taskAsset(need.Name))
 		if need.Root != need.Name {
@@ -120,24 +120,36 @@ func (j *job) problem(p *processor.Problem) *diag.Message {
 	return m
 }
 
-// taskName is a task for people; taskAsset is its asset alone.
-func taskName(asset, platform, part string) string {
-	if part != "" {
-		asset += partMark + part
-	}
-	return asset + " [" + platform + "]"
-}
+// taskName is a task for people.
+func taskName(job, platform string) string { return job + " [" + platform + "]" }
 
-// partMark stands between an asset and a part of its job.
-const partMark = " ▸ "
-
-func taskAsset(name string) string {
+// taskJob is the job's name in that of a task.
+func taskJob(name string) string {
 	if i := strings.LastIndex(name, " ["); i >= 0 {
 		name = name[:i]
 	}
-	asset, _, _ := strings.Cut(name, partMark)
+	return name
+}
+
+// taskAsset is the asset alone.
+func taskAsset(name string) string {
+	asset, _, _ := strings.Cut(taskJob(name), partMark)
 	return asset
 }
+
+// JobName is a job, or a part of one, without its platform. The processor is named where the asset has several.
+func JobName(asset, among, part string) string {
+	if among != "" {
+		asset += partMark + among
+	}
+	if part != "" {
+		asset += partMark + part
+	}
+	return asset
+}
+
+// partMark stands between an asset and one of its processors, and a part of a job.
+const partMark = " ▸ "
 
 // noAsset begins the message about an asset that is missing; its name follows.
 const noAsset = "there is no asset "

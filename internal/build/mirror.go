@@ -48,6 +48,10 @@ func (s *session) mirrorOnce(r *Report, next *state.Image) error {
 	if err != nil {
 		return err
 	}
+	fewer, err := s.fewerJobs(db)
+	if err != nil {
+		return err
+	}
 	b, err := db.Begin(s.mirrorStart(next.Mirrored))
 	if err != nil {
 		return err
@@ -56,7 +60,7 @@ func (s *session) mirrorOnce(r *Report, next *state.Image) error {
 	for _, id := range gone {
 		b.Delete(id)
 	}
-	s.mirrorAssets(b, next)
+	s.mirrorAssets(b, next, fewer)
 	s.mirrorParcels(b)
 	if err := b.Finish(s.mirrorSummary(r)); err != nil {
 		return err
@@ -90,10 +94,13 @@ func (s *session) mirrorSummary(r *Report) contentdb.Summary {
 
 // tasksGone tells whether tasks that the database may know of are no more.
 func (s *session) tasksGone() bool {
-	return s.prev != nil && (!s.prev.Whole || slices.ContainsFunc(s.before.tasks, func(ts state.TaskState) bool {
-		_, _, part := splitSubject(ts.Subject)
-		return part == "" && s.w.byKey[ts.Key] == nil
-	}))
+	return s.prev != nil && (!s.prev.Whole || slices.ContainsFunc(s.before.tasks, s.isGone))
+}
+
+// isGone tells whether a task of the build before is a job that is no more, or is not the same of its asset's jobs any more.
+func (s *session) isGone(ts state.TaskState) bool {
+	t := s.w.byKey[ts.Key]
+	return parseSubject(ts.Subject).part == "" && (t == nil || t.subject() != ts.Subject)
 }
 
 // goneAssets are those that the database knows and the project no longer has.
@@ -103,6 +110,33 @@ func (s *session) goneAssets(db *contentdb.DB) ([]string, error) {
 	}
 	ids, err := db.AssetIDs()
 	return slices.DeleteFunc(ids, func(id string) bool { return s.w.assets.ByID(id) != nil }), err
+}
+
+// fewerJobs are assets that may have jobs in the database which they have no more, by id. A build of one platform leaves those of the others
+// where they are, and no snapshot tells of them afterwards.
+func (s *session) fewerJobs(db *contentdb.DB) (map[string]bool, error) {
+	fewer := map[string]bool{}
+	if s.prev == nil {
+		return fewer, nil
+	}
+	for _, ts := range s.before.tasks {
+		if s.isGone(ts) {
+			fewer[parseSubject(ts.Subject).asset] = true
+		}
+	}
+	if s.prev.Whole {
+		return fewer, nil
+	}
+	several, err := db.Several()
+	for _, id := range several {
+		fewer[id] = true
+	}
+	for k := range s.w.assets.Assets {
+		if a := &s.w.assets.Assets[k]; len(a.Resolved) < len(s.p.Platforms) {
+			fewer[a.ID] = true
+		}
+	}
+	return fewer, err
 }
 
 // mirrorFiles hands in the source files that are not as they were. Of a path that several roots have, the last root's file counts.
@@ -146,7 +180,7 @@ func (s *session) mirrorParcels(b *contentdb.Build) {
 }
 
 // mirrorAssets hands in the assets with a job whose trace is another than in the build that the database knows of.
-func (s *session) mirrorAssets(b *contentdb.Build, next *state.Image) {
+func (s *session) mirrorAssets(b *contentdb.Build, next *state.Image, fewer map[string]bool) {
 	known := map[traceID]bool{}
 	if s.prev != nil && !b.Everything() {
 		for _, ts := range s.before.tasks {
@@ -174,12 +208,11 @@ func (s *session) mirrorAssets(b *contentdb.Build, next *state.Image) {
 		}
 		return ok && (id == 0 || !known[traceID{t.Key, id}])
 	}
-	fewer := s.tasksGone()
 	for k := range s.w.assets.Assets {
 		a := &s.w.assets.Assets[k]
-		changed := b.Everything() || fewer && len(a.Platforms) < len(s.p.Platforms)
-		for i := range a.Platforms {
-			t := s.w.task(a, a.Platforms[i].Platform, "")
+		changed := b.Everything() || fewer[a.ID]
+		for i := range a.Resolved {
+			t := s.w.task(a, &a.Resolved[i], "")
 			changed = changed || other(t) || slices.ContainsFunc(s.parts[t], other)
 		}
 		if changed {
@@ -191,12 +224,11 @@ func (s *session) mirrorAssets(b *contentdb.Build, next *state.Image) {
 // assetRecord is an asset with its jobs, and what their parts made in theirs.
 func (s *session) assetRecord(a *asset.Asset, trace func(*task) *engine.Trace, everything bool) contentdb.Asset {
 	rec := contentdb.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder, Processor: a.Processor}
-	for i := range a.Platforms {
-		platform := a.Platforms[i].Platform
-		if !everything && len(s.req.Platforms) > 0 && !slices.Contains(s.req.Platforms, platform) {
+	for i := range a.Resolved {
+		if !everything && len(s.req.Platforms) > 0 && !slices.Contains(s.req.Platforms, a.Resolved[i].Platform) {
 			continue // its records stay as they are
 		}
-		t := s.w.task(a, platform, "")
+		t := s.w.task(a, &a.Resolved[i], "")
 		tr := trace(t)
 		if tr == nil {
 			continue
@@ -240,7 +272,7 @@ func (s *session) addPart(job *contentdb.Job, p *task, tr *engine.Trace) {
 
 func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 	job := contentdb.Job{
-		Platform: t.platform, Key: digest.Hash(t.Key), Settings: settings.JSON(t.settings), Fingerprint: tr.Fingerprint.String(),
+		Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Settings: settings.JSON(t.settings), Fingerprint: tr.Fingerprint.String(),
 		Failed: tr.Outcome != engine.Succeeded, Built: int64(tr.Build), Reason: Explain(tr.Why), Seconds: tr.Seconds, PeakMemory: tr.Memory,
 	}
 	group := 0
@@ -249,8 +281,8 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 		if !o.Joined {
 			group++
 		}
-		if _, of, part := splitSubject(o.Subject); o.Kind < engine.FirstLeaf && part != "" && of == t.asset.ID {
-			continue // of the same job
+		if o.Kind < engine.FirstLeaf && t.ofSameJob(parseSubject(o.Subject)) {
+			continue
 		}
 		job.Observations = append(job.Observations, contentdb.Observation{
 			Group: group, Kind: contentdb.Kind(KindName(*o)), Subject: SubjectName(*o), Hash: o.Value,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
@@ -29,9 +30,10 @@ const contractVersion = 1
 
 // Config is what a build is made of besides the project.
 type Config struct {
-	Dir        string // of the project
-	Version    string // of Kiln, for people
-	Processors []processor.Processor
+	Dir        string                // of the project
+	Version    string                // of Kiln, for people
+	Processors []processor.Processor // Kiln's own
+	Team       []processor.Processor // of a team's own kiln: files that both would have are theirs
 
 	// State and Output are folders to use instead of the project's own; absolute, "" for the project's own. An audit builds beside them.
 	State, Output string
@@ -43,7 +45,8 @@ type Project struct {
 	cfg      Config
 	text     digest.Hash // of kiln.toml
 	procs    map[string]*installed
-	builtin  []processor.Info // Kiln's and, in a kiln of a team's own, theirs
+	builtin  []processor.Info // Kiln's own
+	team     []processor.Info // of a team's own kiln
 	own      []processor.Info // of the project file
 	warnings diag.List
 	lock     *flock.Flock
@@ -62,6 +65,9 @@ func Open(cfg Config) (*Project, error) {
 	p := &Project{cfg: cfg, procs: map[string]*installed{}}
 	for _, pr := range cfg.Processors {
 		p.builtin = append(p.builtin, p.install(pr, ""))
+	}
+	for _, pr := range cfg.Team {
+		p.team = append(p.team, p.install(pr, ""))
 	}
 	data, _ := os.ReadFile(filepath.Join(cfg.Dir, project.File))
 	p.text = digest.Of(data)
@@ -92,7 +98,10 @@ func joined(err error) []error {
 }
 
 // Processors lists what the project can use, with their settings.
-func (p *Project) Processors() []processor.Info { return append(slices.Clip(p.builtin), p.own...) }
+func (p *Project) Processors() []processor.Info { return slices.Concat(p.builtin, p.team, p.own) }
+
+// Clashes are the extensions that two processors of one rank claim.
+func (p *Project) Clashes() []asset.Clash { return asset.Clashes(p.own, p.team, p.builtin) }
 
 // OwnProcessor tells whether a processor comes from the project file.
 func (p *Project) OwnProcessor(name string) bool {

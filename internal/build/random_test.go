@@ -32,7 +32,7 @@ func randomly(t *testing.T, calm bool) {
 		r := newRandom(t, rng)
 		r.calm = calm
 		if calm {
-			r.p.write("kiln.toml", projectFiles[rng.IntN(2)])
+			r.p.write("kiln.toml", projectFiles[rng.IntN(3)])
 			for _, dir := range []string{"", "sub/", "sub/deep/", "other/"} { // a file of each kind, so that another one is nothing new
 				for _, ext := range []string{"s", "txt", "bin"} {
 					r.p.write("assets/"+dir+"keep."+ext, "text that stays")
@@ -116,11 +116,32 @@ func (r *random) script() string {
 			fmt.Fprintf(&b, "ask %s %s%s\n", r.name(), pick(r, "", "+", "++"), r.name())
 		case 17:
 			fmt.Fprintf(&b, "take %s%s\n", pick(r, "", "+"), r.name())
+		case 18:
+			fmt.Fprintf(&b, "shadow %s\n", r.shadow())
 		default:
 			fmt.Fprintf(&b, "text %d\n", r.rng.IntN(5))
 		}
 	}
 	return b.String()
+}
+
+// shadow writes a line of what the script's other processor does.
+func (r *random) shadow() string {
+	switch r.rng.IntN(8) {
+	case 0:
+		return "read " + r.name()
+	case 1:
+		return "list " + r.name()
+	case 2, 3:
+		return "use " + r.name()
+	case 4:
+		return fmt.Sprintf("part %s %d", pick(r, "x", "y", "z"), r.rng.IntN(3))
+	case 5:
+		return pick(r, "main", "file", "fail now", "setting", "warn it")
+	case 6:
+		return fmt.Sprintf("ask %s", r.name())
+	}
+	return fmt.Sprint("text ", r.rng.IntN(3))
 }
 
 func (r *random) content(name string) string {
@@ -180,6 +201,7 @@ func (r *random) edit() {
 var projectFiles = []string{
 	"[project]\nname = \"test\"\n",
 	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n",
+	"[project]\nname = \"test\"\n[[rules]]\nmatch = \"**/*.s\"\nprocessors = [\"script\", \"shadow\"]\n",
 	"[project]\nname = \"test\"\nignore = [\"*.bin\"]\n",
 	"[project]\nname = \"test\"\nroots = [\"assets\", \"mod\"]\n",
 	"[project]\nname = \"test\"\noutput = \"out\"\n",
@@ -194,6 +216,9 @@ var ruleFiles = []string{
 	"[[rules]]\nmatch = \"b.s\"\nuuid = \"11111111-2222-4333-8444-555555555555\"\n",
 	"[[rules]]\nmatch = \"c.txt\"\nid = \"sub\"\n",
 	"[[rules]]\nmatch = \"c.txt\"\nid = \"a.s.txt\"\n",
+	"[[rules]]\nmatch = \"*.s\"\nprocessors = [\"script\", \"shadow\"]\nsettings = { say = \"both\", shadow.say = \"boo\" }\n",
+	"[[rules]]\nmatch = \"*.s\"\nprocessors = [\"shadow\", \"script\"]\n",
+	"[[rules]]\nmatch = \"a.s\"\nprocessors = [\"shadow\", \"copy\"]\n[[rules]]\nmatch = \"*.txt\"\nprocessors = [\"copy\", \"shadow\"]\n",
 }
 
 // rules does something to what is a rule.
@@ -228,7 +253,7 @@ func (r *random) rules() {
 }
 
 func (r *random) outputDir() string {
-	if r.project == 4 {
+	if strings.Contains(projectFiles[r.project], "out") {
 		return "out"
 	}
 	return "build"

@@ -111,7 +111,7 @@ func (c *shortcut) open(t *source.Table) bool {
 // finder reads the rules, and finds assets by them.
 func (c *shortcut) finder(t *source.Table) (*asset.Finder, bool) {
 	s := c.session
-	in := asset.Input{Project: s.p.Project, Processors: s.p.builtin, Custom: s.p.own}
+	in := asset.Input{Project: s.p.Project, Processors: s.p.builtin, Team: s.p.team, Custom: s.p.own}
 	withRules := map[string]bool{}
 	for i := range t.Folders {
 		f := &t.Folders[i]
@@ -225,8 +225,8 @@ func (c *shortcut) reach() bool {
 			}
 			for _, name := range namesOf(a) {
 				push(state.AssetSubject, name)
-				for _, platform := range c.p.PlatformNames() {
-					push(state.TaskSubject, subject(platform, name, ""))
+				for _, platform := range c.p.PlatformNames() { // whoever asks for its further jobs asks for the first as well
+					push(state.TaskSubject, subject{platform: platform, asset: name}.String())
 				}
 			}
 		}
@@ -234,12 +234,12 @@ func (c *shortcut) reach() bool {
 	for len(queue) > 0 {
 		at := c.tasks.At(queue[0])
 		queue = queue[1:]
-		platform, id, part := splitSubject(at.Subject)
 		if at.Gone {
 			continue
 		}
-		for _, name := range c.namesOf(id) {
-			push(state.TaskSubject, subject(platform, name, part))
+		s := parseSubject(at.Subject)
+		for _, s.asset = range c.namesOf(s.asset) {
+			push(state.TaskSubject, s.String())
 		}
 		if len(c.dirty) > mostChanges+c.tasks.Len()/8 {
 			return false
@@ -281,7 +281,6 @@ func (c *shortcut) ask() bool {
 		if c.was[i] = c.traceByID(at.Key, at.Trace); c.was[i] == nil {
 			return false
 		}
-		_, _, part := splitSubject(at.Subject)
 		t := c.w.taskFor(at.Subject)
 		if t == nil || t.Key != at.Key { // its asset is gone, or has another processor now
 			if !slices.Contains(c.removed, c.pathOf(at.Subject)) {
@@ -290,7 +289,7 @@ func (c *shortcut) ask() bool {
 			continue
 		}
 		c.numbers[t.Key] = i
-		if part == "" {
+		if t.part == "" {
 			c.wanted = append(c.wanted, t)
 		}
 	}
@@ -299,8 +298,8 @@ func (c *shortcut) ask() bool {
 		if a == nil {
 			continue
 		}
-		for i := range a.Platforms {
-			t := c.w.task(a, a.Platforms[i].Platform, "")
+		for i := range a.Resolved {
+			t := c.w.task(a, &a.Resolved[i], "")
 			if n, ok := c.tasks.ByKey(t.Key); ok && !c.tasks.At(n).Gone {
 				return false
 			}
@@ -314,6 +313,5 @@ func (c *shortcut) ask() bool {
 
 // pathOf is the path of a file that has no asset any more, by the subject of its task.
 func (c *shortcut) pathOf(subject string) string {
-	_, id, _ := splitSubject(subject)
-	return id
+	return parseSubject(subject).asset
 }

@@ -205,14 +205,15 @@ const (
 // Outcome is what became of a job, or of a part of one.
 type Outcome struct {
 	Asset, UUID, Platform, Part string
-	Gone                        bool // the project has it no more
+	Processor                   string // of one of an asset's further jobs, or of a part; "" for the first job
+	Gone                        bool   // the project has it no more
 	Failed                      bool
 	Messages                    diag.List        // of its last run
 	Products                    []engine.Product // what it has now, hidden ones left out; of a job that failed the last good ones, if these stay
 }
 
 func (s *session) outcome(t *task, tr *engine.Trace, products []engine.Product) Outcome {
-	o := Outcome{Asset: t.asset.ID, UUID: t.asset.UUID, Platform: t.platform, Part: t.part, Messages: s.messagesOf(tr)}
+	o := Outcome{Asset: t.asset.ID, UUID: t.asset.UUID, Platform: t.platform, Part: t.part, Processor: parseSubject(t.subject()).processor, Messages: s.messagesOf(tr)}
 	o.Failed = tr != nil && tr.Outcome != engine.Succeeded
 	for i := range products {
 		if products[i].File != "" {
@@ -224,8 +225,8 @@ func (s *session) outcome(t *task, tr *engine.Trace, products []engine.Product) 
 
 // goneOutcome is that of a task which is no more.
 func goneOutcome(subject string) Outcome {
-	platform, id, part := splitSubject(subject)
-	return Outcome{Asset: id, Platform: platform, Part: part, Gone: true}
+	s := parseSubject(subject)
+	return Outcome{Asset: s.asset, Platform: s.platform, Part: s.part, Processor: s.processor, Gone: true}
 }
 
 // tellOutcomes adds them to the report of a build that went the long way.

@@ -35,6 +35,7 @@ import (
 //	take PART...     the contents of parts
 //	hook NAME        calls the test
 //	twice NAME       writes a product twice
+//	shadow LINE      nothing: the line is for the processor shadow
 //
 // The main product is what the lines give, one after the other.
 type script struct {
@@ -222,4 +223,37 @@ func (s *script) scratch(job processor.Job, say func(any) error) error {
 	}
 	say(len(entries))
 	return os.WriteFile(filepath.Join(dir, "file"), nil, 0o666)
+}
+
+// shadow is a processor of the same files, for assets that have several: it does the lines that begin with "shadow", and writes a product of that
+// name. Two more lines let it clash with the script: "main" writes the main product, "file" the file of that.
+type shadow struct{ *script }
+
+func (s *shadow) Info() processor.Info {
+	return processor.Info{Name: "shadow", Version: s.version, Summary: "for tests", Settings: &scriptSettings{Say: "hush"}}
+}
+
+func (s *shadow) Process(ctx context.Context, job processor.Job) error {
+	text, err := job.ReadFile(job.Asset().Path)
+	if err != nil {
+		return err
+	}
+	var out strings.Builder
+	for i, line := range strings.Split(string(text), "\n") {
+		line, ok := strings.CutPrefix(line, "shadow ")
+		verb, rest, _ := strings.Cut(line, " ")
+		switch {
+		case !ok:
+		case verb == "main":
+			err = job.Write(processor.Output{Type: "text", Extension: ".main"}, nil)
+		case verb == "file":
+			err = job.Write(processor.Output{Name: "txt", Type: "text"}, nil)
+		default:
+			err = s.line(ctx, job, &out, i+1, verb, rest)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return job.Write(processor.Output{Name: "shadow", Type: "text", Extension: ".sh"}, []byte(out.String()))
 }

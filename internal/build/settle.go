@@ -67,10 +67,13 @@ func (c *shortcut) changes() (*changed, bool) {
 			next++
 		}
 		was := c.was[n]
+		before, now := c.standing(t.Key, was, tr), c.standing(t.Key, tr, nil)
+		if t.among() != "" && !sameProducts(before, now) {
+			return nil, false // another of the asset's processors may make the same
+		}
 		ch.count(t.part, was, -1)
 		ch.count(t.part, tr, 1)
-		now := c.standing(t.Key, tr, nil)
-		if !ch.take(c.standing(t.Key, was, tr), now) {
+		if !ch.take(before, now) {
 			return nil, false
 		}
 		if was != nil && was.ID == tr.ID {
@@ -89,6 +92,11 @@ func (c *shortcut) changes() (*changed, bool) {
 		return nil, false
 	}
 	return ch, true
+}
+
+// sameProducts tells whether two traces have products of the same sub ids and files.
+func sameProducts(a, b *engine.Trace) bool {
+	return a != nil && b != nil && slices.EqualFunc(a.Products, b.Products, func(x, y engine.Product) bool { return x.SubID == y.SubID && x.File == y.File })
 }
 
 // standing is the trace whose products stand for a task that has this one: itself, or, if it failed and the last good products are to stay, that of
@@ -145,8 +153,7 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 		at.Gone, at.Speaks = true, false
 		ch.left[n] = true
 		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: at})
-		_, _, part := splitSubject(at.Subject)
-		ch.count(part, was, -1)
+		ch.count(parseSubject(at.Subject).part, was, -1)
 		ch.gone = append(ch.gone, at.Key)
 		ch.outcomes = append(ch.outcomes, goneOutcome(at.Subject))
 		return ch.take(c.standing(at.Key, was, nil), nil)
@@ -154,8 +161,8 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 	jobs := slices.DeleteFunc(slices.Clone(live), func(t *task) bool { _, was := c.numbers[t.Key]; return !was || t.part != "" })
 	for a := range c.gone {
 		ch.deleted = append(ch.deleted, a.ID)
-		for i := range a.Platforms {
-			t := c.w.task(a, a.Platforms[i].Platform, "")
+		for i := range a.Resolved {
+			t := c.w.task(a, &a.Resolved[i], "")
 			n, ok := c.tasks.ByKey(t.Key)
 			if !ok || !leave(n) {
 				return false
@@ -165,7 +172,7 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 			if !t.proc.info.Packs {
 				continue
 			}
-			if p := c.w.task(a, t.platform, processor.PackPart); p != nil {
+			if p := c.w.task(a, t.on, processor.PackPart); p != nil {
 				if n, ok := c.tasks.ByKey(p.Key); ok && !c.tasks.At(n).Gone && !leave(n) {
 					return false
 				}
@@ -440,8 +447,8 @@ func (c *shortcut) findParts(a *asset.Asset, trace func(*task) *engine.Trace) {
 	if c.parts == nil {
 		c.parts = map[*task][]*task{}
 	}
-	for i := range a.Platforms {
-		main := c.w.task(a, a.Platforms[i].Platform, "")
+	for i := range a.Resolved {
+		main := c.w.task(a, &a.Resolved[i], "")
 		seen := map[*task]bool{main: true}
 		var visit func(t *task)
 		visit = func(t *task) {
@@ -459,7 +466,7 @@ func (c *shortcut) findParts(a *asset.Asset, trace func(*task) *engine.Trace) {
 		}
 		visit(main)
 		if main.proc.info.Packs {
-			if p := c.w.task(a, main.platform, processor.PackPart); p != nil && trace(p) != nil && !seen[p] {
+			if p := c.w.task(a, main.on, processor.PackPart); p != nil && trace(p) != nil && !seen[p] {
 				seen[p] = true
 				c.parts[main] = append(c.parts[main], p)
 				visit(p)

@@ -23,7 +23,7 @@ type View struct {
 	s *session
 }
 
-// AssetView is an asset with its jobs, one for each platform looked at.
+// AssetView is an asset with its jobs: on each platform looked at one for each of its processors.
 type AssetView struct {
 	*asset.Asset
 	Jobs []JobView
@@ -43,6 +43,7 @@ const (
 // JobView is what is known of a job.
 type JobView struct {
 	Platform, Processor string
+	On                  *asset.Resolved // with which settings
 	Key                 digest.Hash
 	Preimage            []digest.Part // what the key is made of
 	Fingerprint         digest.Hash   // of the processor's code as it is now
@@ -50,18 +51,14 @@ type JobView struct {
 	Why                 engine.Reason   // Stale, Maybe, New: why it would run
 	Last                *engine.Trace   // the trace that holds, or the newest; nil: never built
 	LastRun             *engine.Trace   // that of the job or of the part of it that ran last; nil: never built
+	Among               string          // Processor, where the asset has several on the platform; else ""
 	Part                string          // what this is a part of a job; "" for the job itself
 	Parts               []JobView       // of the job, as far as they are known
 	Traces              []*engine.Trace // all that are kept, the one used last first
 }
 
 // Name is the job of an asset for people, without its platform.
-func (j *JobView) Name(asset string) string {
-	if j.Part != "" {
-		return asset + partMark + j.Part
-	}
-	return asset
-}
+func (j *JobView) Name(asset string) string { return JobName(asset, j.Among, j.Part) }
 
 // Products of a job and its parts as they are, hidden ones left out.
 func (j *JobView) Products() []engine.Product {
@@ -115,7 +112,7 @@ func (p *Project) Look(ctx context.Context, patterns, platforms []string) (*View
 func (s *session) jobView(t *task, results map[engine.Key]*engine.Result) JobView {
 	r := results[t.Key]
 	j := JobView{
-		Part: t.part, Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Preimage: t.preimage().Preimage(),
+		Among: t.among(), Part: t.part, On: t.on, Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Preimage: t.preimage().Preimage(),
 		Fingerprint: t.Fingerprint, Why: r.Why, Traces: s.traces.Traces(t.Key),
 	}
 	if len(j.Traces) > 0 {
@@ -184,11 +181,12 @@ func (v *View) SourcePath(name string) (string, bool) {
 	return "", false
 }
 
-// Traces gives the trace used last of each of today's jobs, and of the parts that they have.
-func (v *View) Traces(f func(a *asset.Asset, platform, part string, t *engine.Trace)) {
+// Traces gives the trace used last of each of today's jobs, and of the parts that they have; among is the processor, where the asset has
+// several on the platform, else "".
+func (v *View) Traces(f func(a *asset.Asset, platform, among, part string, t *engine.Trace)) {
 	for _, t := range v.s.live {
 		if traces := v.s.traces.Traces(t.Key); len(traces) > 0 {
-			f(t.asset, t.platform, t.part, traces[0])
+			f(t.asset, t.platform, t.among(), t.part, traces[0])
 		}
 	}
 }
@@ -235,7 +233,7 @@ func removeAll(path string) error {
 func (r *Report) JobNames() []string {
 	names := make([]string, len(r.Jobs))
 	for i, j := range r.Jobs {
-		names[i] = taskName(j.Asset, j.Platform, j.Part)
+		names[i] = taskName(j.Name(), j.Platform)
 	}
 	slices.Sort(names)
 	return names

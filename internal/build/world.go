@@ -44,8 +44,9 @@ const (
 type task struct {
 	engine.Task
 	asset    *asset.Asset
+	on       *asset.Resolved
 	platform string
-	part     string // "" for the asset's own job
+	part     string // "" for the job itself
 	settings any
 	proc     *installed
 }
@@ -83,23 +84,35 @@ type world struct {
 }
 
 type taskID struct {
-	asset          *asset.Asset
-	platform, part string
+	asset *asset.Asset
+	on    *asset.Resolved
+	part  string
 }
 
-// subject names an asset, by id or path, on a platform, and maybe a part of its job, as the engine hands it around.
-func subject(platform, asset, part string) string {
-	s := platform + "\x00" + asset
-	if part != "" {
-		s += "\x00" + part
+// subject names a job, or a part of one. String is how the engine hands it around, and how it stands in traces.
+type subject struct {
+	platform  string
+	asset     string // by id or path
+	part      string // "" for the job itself
+	processor string // of a part, always, whose trace may outlive its job's place; of a job unless it is the asset's first on the platform
+}
+
+func (s subject) String() string {
+	text := s.platform + "\x00" + s.asset
+	if s.part != "" || s.processor != "" {
+		text += "\x00" + s.part
 	}
-	return s
+	if s.processor != "" {
+		text += "\x00" + s.processor
+	}
+	return text
 }
 
-func splitSubject(s string) (platform, asset, part string) {
-	platform, asset, _ = strings.Cut(s, "\x00")
-	asset, part, _ = strings.Cut(asset, "\x00")
-	return platform, asset, part
+func parseSubject(text string) (s subject) {
+	s.platform, text, _ = strings.Cut(text, "\x00")
+	s.asset, text, _ = strings.Cut(text, "\x00")
+	s.part, s.processor, _ = strings.Cut(text, "\x00")
+	return s
 }
 
 // find finds the asset that a name means: its id, its path, or a folder's path without the slash.
@@ -118,32 +131,34 @@ func (w *world) Resolve(s string) *engine.Task {
 	return nil
 }
 
-func (w *world) taskFor(s string) *task {
-	platform, name, part := splitSubject(s)
-	a := w.find(name)
+func (w *world) taskFor(text string) *task {
+	s := parseSubject(text)
+	a := w.find(s.asset)
 	if a == nil {
 		return nil
 	}
-	return w.task(a, platform, part)
+	all := a.On(s.platform)
+	for i := range all {
+		if s.processor == "" || s.processor == all[i].Processor {
+			return w.task(a, &all[i], s.part)
+		}
+	}
+	return nil
 }
 
-// task is an asset's job on a platform, or a part of it; nil if there is no such job, or its processor makes no parts.
-func (w *world) task(a *asset.Asset, platform, part string) *task {
-	id := taskID{a, platform, part}
+// task is an asset's job, or a part of it; nil if its processor makes no parts.
+func (w *world) task(a *asset.Asset, on *asset.Resolved, part string) *task {
+	id := taskID{a, on, part}
 	if t := w.tasks[id]; t != nil {
 		return t
-	}
-	on := a.On(platform)
-	if on == nil {
-		return nil
 	}
 	pr := w.procs[on.Processor]
 	if _, parts := pr.Processor.(processor.Parter); part != "" && !parts {
 		return nil
 	}
-	t := &task{asset: a, platform: platform, part: part, settings: on.Settings, proc: pr}
+	t := &task{asset: a, on: on, platform: on.Platform, part: part, settings: on.Settings, proc: pr}
 	t.Key = engine.Key(t.preimage().Sum())
-	t.Name = taskName(a.ID, platform, part)
+	t.Name = taskName(JobName(a.ID, t.among(), part), on.Platform)
 	t.Fingerprint = pr.fingerprint
 	if t.Memory = pr.info.Memory; t.Memory == 0 {
 		t.Memory = defaultJobMemory
@@ -154,7 +169,29 @@ func (w *world) task(a *asset.Asset, platform, part string) *task {
 }
 
 // subject is what a task is asked for by.
-func (t *task) subject() string { return subject(t.platform, t.asset.ID, t.part) }
+func (t *task) subject() string { return t.subjectOf(t.part) }
+
+// subjectOf is what a part of the same job is asked for by.
+func (t *task) subjectOf(part string) string {
+	s := subject{t.platform, t.asset.ID, part, t.on.Processor}
+	if part == "" && t.on == &t.asset.On(t.platform)[0] {
+		s.processor = ""
+	}
+	return s.String()
+}
+
+// among is the processor's name if the asset has several on the platform, else "".
+func (t *task) among() string {
+	if len(t.asset.On(t.platform)) > 1 {
+		return t.on.Processor
+	}
+	return ""
+}
+
+// ofSameJob tells whether a subject is a part of the job that a task is of.
+func (t *task) ofSameJob(s subject) bool {
+	return s.part != "" && s.asset == t.asset.ID && (s.processor == t.on.Processor || s.processor == "")
+}
 
 var present = digest.Build("present").Sum()
 
@@ -195,21 +232,23 @@ func (w *world) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 	return digest.Hash{}, fmt.Errorf("unknown kind of observation %d", kind)
 }
 
-// packers are the assets that ask to have images packed on a platform, and the hash of the list.
-func (w *world) packers(platform string) ([]string, digest.Hash) {
-	var ids []string
+// packers are the parts of jobs on a platform that ask to have images packed, and the hash of the list.
+func (w *world) packers(platform string) ([]subject, digest.Hash) {
+	var parts []subject
 	b := digest.Build("packers")
 	if w.anyPacks() {
 		all := w.names()
 		for i := range all.Assets {
 			a := &all.Assets[i]
-			if on := a.On(platform); on != nil && w.procs[on.Processor].info.Packs {
-				ids = append(ids, a.ID)
-				b.Str("asset", a.ID)
+			for _, on := range a.On(platform) {
+				if w.procs[on.Processor].info.Packs {
+					parts = append(parts, subject{platform, a.ID, processor.PackPart, on.Processor})
+					b.Str("asset", a.ID).Str("processor", on.Processor)
+				}
 			}
 		}
 	}
-	return ids, b.Sum()
+	return parts, b.Sum()
 }
 
 // anyPacks tells whether the project has a processor that packs. Nearly none has.
@@ -222,12 +261,25 @@ func (w *world) anyPacks() bool {
 	return false
 }
 
-// assetHash is that of an asset's UUID, or zero if there is none.
+// assetHash is that of an asset's UUID and, where it has several processors, of their names; zero if there is no such asset.
 func (w *world) assetHash(name string) digest.Hash {
-	if a := w.find(name); a != nil {
-		return digest.Of([]byte(a.UUID))
+	a := w.find(name)
+	if a == nil {
+		return digest.Hash{}
 	}
-	return digest.Hash{}
+	var several *digest.Builder
+	for i := range a.Resolved {
+		if r := &a.Resolved[i]; len(a.On(r.Platform)) > 1 {
+			if several == nil {
+				several = digest.Build("asset").Str("uuid", a.UUID)
+			}
+			several.Str("platform", r.Platform).Str("processor", r.Processor)
+		}
+	}
+	if several != nil {
+		return several.Sum()
+	}
+	return digest.Of([]byte(a.UUID))
 }
 
 // glob lists the files that match, and hashes the list.

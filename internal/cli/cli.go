@@ -27,8 +27,14 @@ import (
 
 // Config is what a kiln is made of.
 type Config struct {
-	Processors []processor.Processor // in the order they are shown
+	Processors []processor.Processor // Kiln's own, in the order they are shown
+	Team       []processor.Processor // of a team's own kiln
 	Version    Version
+}
+
+// project is how this kiln builds the project in a folder.
+func (c *Config) project(dir string) build.Config {
+	return build.Config{Dir: dir, Version: c.Version.Identity(), Processors: c.Processors, Team: c.Team}
 }
 
 // Streams connect a command with the world.
@@ -95,7 +101,7 @@ func (a *app) open() (*build.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	return build.Open(build.Config{Dir: dir, Version: a.cfg.Version.Identity(), Processors: a.cfg.Processors})
+	return build.Open(a.cfg.project(dir))
 }
 
 // lock takes the project, and says so if it has to wait.

@@ -36,7 +36,8 @@ type impactJobLine struct {
 	Type     string  `json:"type"`
 	Asset    string  `json:"asset"`
 	Platform string  `json:"platform"`
-	Steps    int     `json:"steps"` // 0: it looks at a file itself
+	Among    string  `json:"processor,omitempty"` // where the asset has several
+	Steps    int     `json:"steps"`               // 0: it looks at a file itself
 	Because  string  `json:"because"`
 	Kind     string  `json:"kind"`
 	Seconds  float64 `json:"seconds"` // that it took last time
@@ -94,7 +95,7 @@ func (a *app) impact(ctx context.Context, names []string, removed bool) error {
 	sum.Assets = len(assets)
 	if a.json {
 		for _, j := range r.Jobs {
-			if err := a.emit(impactJobLine{"job", j.Asset, j.Platform, j.Steps, j.Because, j.Kind, j.Seconds}); err != nil {
+			if err := a.emit(impactJobLine{"job", j.Asset, j.Platform, j.Among, j.Steps, j.Because, j.Kind, j.Seconds}); err != nil {
 				return err
 			}
 		}
@@ -111,7 +112,7 @@ func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, ad
 	}
 	var rows []row
 	for _, j := range r.Jobs {
-		if n := len(rows); n > 0 && rows[n-1].Asset == j.Asset && rows[n-1].Steps == j.Steps {
+		if n := len(rows); n > 0 && rows[n-1].Asset == j.Asset && rows[n-1].Among == j.Among && rows[n-1].Steps == j.Steps {
 			rows[n-1].platforms = append(rows[n-1].platforms, j.Platform)
 			rows[n-1].Seconds += j.Seconds
 		} else {
@@ -124,7 +125,7 @@ func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, ad
 		if len(x.platforms) == len(p.PlatformNames()) && len(x.platforms) > 1 {
 			on = "all"
 		}
-		t.row(left(x.Asset), left(on), right(secondsText(x.Seconds)), styled(dim, becauseText(x.Job)))
+		t.row(left(build.JobName(x.Asset, x.Among, "")), left(on), right(secondsText(x.Seconds)), styled(dim, becauseText(x.Job)))
 	}
 	if err := t.write(); err != nil {
 		return err

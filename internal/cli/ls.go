@@ -104,7 +104,7 @@ type assetLine struct {
 	State     build.JobState      `json:"state"` // the worst of all platforms
 	Products  int                 `json:"products"`
 	Bytes     int64               `json:"bytes"`
-	Platforms []assetPlatformLine `json:"platforms"`
+	Platforms []assetPlatformLine `json:"platforms"` // a line for each of its processors
 }
 
 type assetPlatformLine struct {
@@ -113,6 +113,8 @@ type assetPlatformLine struct {
 	State     build.JobState `json:"state"`
 	Products  int            `json:"products"`
 	Bytes     int64          `json:"bytes"`
+
+	place string // for people
 }
 
 func newAssetLine(v *build.AssetView) assetLine {
@@ -122,7 +124,7 @@ func newAssetLine(v *build.AssetView) assetLine {
 	}
 	for i := range v.Jobs {
 		j := &v.Jobs[i]
-		pl := assetPlatformLine{Platform: j.Platform, Processor: j.Processor, State: j.State}
+		pl := assetPlatformLine{Platform: j.Platform, Processor: j.Processor, State: j.State, place: placeOf(j)}
 		if j.Last != nil {
 			for _, p := range j.Products() {
 				pl.Products++
@@ -151,12 +153,14 @@ func (l *assetLine) processors() string {
 
 // platformNames are those it is built for; "all" if these are as many as there are.
 func (l *assetLine) platformNames(of int) string {
-	if len(l.Platforms) == of && of > 1 {
-		return "all"
+	var names []string
+	for _, p := range l.Platforms {
+		if !slices.Contains(names, p.Platform) {
+			names = append(names, p.Platform)
+		}
 	}
-	names := make([]string, len(l.Platforms))
-	for i, p := range l.Platforms {
-		names[i] = p.Platform
+	if len(names) == of && of > 1 {
+		return "all"
 	}
 	return strings.Join(names, ", ")
 }
@@ -165,7 +169,7 @@ func (l *assetLine) platformNames(of int) string {
 func (l *assetLine) stateText() string {
 	on := map[build.JobState][]string{}
 	for _, p := range l.Platforms {
-		on[p.State] = append(on[p.State], p.Platform)
+		on[p.State] = append(on[p.State], p.place)
 	}
 	if len(on) < 2 {
 		return string(l.State)

@@ -43,12 +43,7 @@ func newProcessorsCommand(a *app) *cobra.Command {
 			}
 			switch {
 			case a.json:
-				for _, info := range infos {
-					if err := a.emit(newProcessorLine(info, p)); err != nil {
-						return err
-					}
-				}
-				return nil
+				return a.emitProcessors(infos, p)
 			case len(args) > 0:
 				return a.describeProcessor(infos[0])
 			}
@@ -64,7 +59,7 @@ func (a *app) knownProcessors() ([]processor.Info, *build.Project, diag.List) {
 		return p.Processors(), p, nil
 	}
 	var infos []processor.Info
-	for _, pr := range a.cfg.Processors {
+	for _, pr := range slices.Concat(a.cfg.Processors, a.cfg.Team) {
 		infos = append(infos, pr.Info())
 	}
 	if l := diag.Messages(err, diag.Internal); l[0].Code != diag.ProjectMissing {
@@ -94,12 +89,74 @@ func (a *app) listProcessors(infos []processor.Info, p *build.Project) error {
 	t := a.table()
 	for _, info := range infos {
 		summary := info.Summary
-		if p != nil && p.OwnProcessor(info.Name) {
+		switch a.origin(info.Name, p) {
+		case ofProject:
 			summary = strings.TrimSpace(summary + " (of this project)")
+		case ofTeam:
+			summary = strings.TrimSpace(summary + " (of this kiln)")
 		}
 		t.row(styled(bold, info.Name), left(extensionsText(info)), left(summary))
 	}
-	return t.write()
+	if err := t.write(); err != nil {
+		return err
+	}
+	for _, c := range clashes(p) {
+		if _, err := fmt.Fprintf(a.out, "\n%s  %s and %s both claim it: %[2]s gets the files unless a rule names the other, processor = %[4]q\n",
+			a.paint(a.out, yellow, c.Extension), c.First, c.Second, c.Second); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Where a processor comes from.
+const (
+	ofKiln    = "kiln"
+	ofTeam    = "team"
+	ofProject = "project"
+)
+
+func (a *app) origin(name string, p *build.Project) string {
+	switch {
+	case p != nil && p.OwnProcessor(name):
+		return ofProject
+	case slices.ContainsFunc(a.cfg.Team, func(pr processor.Processor) bool { return pr.Info().Name == name }):
+		return ofTeam
+	}
+	return ofKiln
+}
+
+func clashes(p *build.Project) []asset.Clash {
+	if p == nil {
+		return nil
+	}
+	return p.Clashes()
+}
+
+// emitProcessors writes a line for each processor, and one for each extension that two claim.
+func (a *app) emitProcessors(infos []processor.Info, p *build.Project) error {
+	here := map[string]bool{}
+	for _, info := range infos {
+		here[info.Name] = true
+		if err := a.emit(newProcessorLine(info, a.origin(info.Name, p))); err != nil {
+			return err
+		}
+	}
+	for _, c := range clashes(p) {
+		if here[c.First] || here[c.Second] {
+			if err := a.emit(clashLine{"clash", c.Extension, c.First, c.Second}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+type clashLine struct {
+	Type      string `json:"type"`
+	Extension string `json:"extension"`
+	First     string `json:"first"` // has the files
+	Second    string `json:"second"`
 }
 
 func extensionsText(info processor.Info) string {
@@ -181,7 +238,8 @@ type processorLine struct {
 	Version    int                `json:"version"`
 	Summary    string             `json:"summary"`
 	Folder     bool               `json:"folder"`
-	Own        bool               `json:"own"` // of the project file
+	Own        bool               `json:"own"`    // of the project file
+	Origin     string             `json:"origin"` // "kiln", "team" or "project"
 	Extensions []string           `json:"extensions"`
 	Settings   []settings.Setting `json:"settings"`
 	Products   []productTypeLine  `json:"products"`
@@ -193,10 +251,10 @@ type productTypeLine struct {
 	Doc       string `json:"doc,omitempty"`
 }
 
-func newProcessorLine(info processor.Info, p *build.Project) processorLine {
+func newProcessorLine(info processor.Info, origin string) processorLine {
 	l := processorLine{
 		Type: "processor", Name: info.Name, Version: info.Version, Summary: info.Summary, Folder: info.Folder,
-		Own:        p != nil && p.OwnProcessor(info.Name),
+		Own: origin == ofProject, Origin: origin,
 		Extensions: append([]string{}, info.Extensions...), Settings: append([]settings.Setting{}, settings.Describe(info)...),
 		Products: []productTypeLine{},
 	}

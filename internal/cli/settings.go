@@ -97,7 +97,7 @@ func (a *app) listSettings(v *build.AssetView) error {
 func byProcessor(v *build.AssetView) [][]*asset.Resolved {
 	var groups [][]*asset.Resolved
 	for i := range v.Jobs {
-		r := v.On(v.Jobs[i].Platform)
+		r := v.Jobs[i].On
 		k := slices.IndexFunc(groups, func(g []*asset.Resolved) bool { return g[0].Processor == r.Processor })
 		if k < 0 {
 			groups = append(groups, []*asset.Resolved{r})
@@ -115,11 +115,12 @@ type guesser interface {
 
 // guess adds to a setting that is left open what the processor makes of it.
 func (a *app) guess(v *build.AssetView, r *asset.Resolved, origins []settings.Origin) {
-	i := slices.IndexFunc(a.cfg.Processors, func(p processor.Processor) bool { return p.Info().Name == r.Processor })
+	all := slices.Concat(a.cfg.Team, a.cfg.Processors)
+	i := slices.IndexFunc(all, func(p processor.Processor) bool { return p.Info().Name == r.Processor })
 	if i < 0 {
 		return
 	}
-	g, ok := a.cfg.Processors[i].(guesser)
+	g, ok := all[i].(guesser)
 	if !ok {
 		return
 	}
@@ -186,7 +187,7 @@ type originLine struct {
 // emitSettings writes a line for each platform.
 func (a *app) emitSettings(v *build.AssetView) error {
 	for i := range v.Jobs {
-		r := v.On(v.Jobs[i].Platform)
+		r := v.Jobs[i].On
 		l := settingsLine{"settings", v.ID, r.Platform, r.Processor, json.RawMessage(settings.JSON(r.Settings)), []originLine{}}
 		for _, o := range r.Origins() {
 			ol := originLine{o.Name, o.Value, "default", o.Span.File, o.Span.Line, o.Span.Column}

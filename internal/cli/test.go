@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/golden"
 )
 
@@ -32,7 +31,7 @@ testdata/want; messages.txt there has what was said. Exits with 1 if anything di
 			if err != nil {
 				return err
 			}
-			cfg := build.Config{Dir: p.Dir, Version: a.cfg.Version.Identity(), Processors: a.cfg.Processors}
+			cfg := a.cfg.project(p.Dir)
 			failed := false
 			dirs := golden.Find(p)
 			for _, dir := range dirs {

@@ -83,18 +83,21 @@ type jobTable map[jobAt]*build.JobView
 
 func jobsByAsset(v *build.View) jobTable {
 	jobs := jobTable{}
-	for i := range v.Assets {
-		for k := range v.Assets[i].Jobs {
-			j := &v.Assets[i].Jobs[k]
-			jobs[jobAt{v.Assets[i].Path, j.Platform}] = j
+	add := func(name func(av *build.AssetView) string) {
+		for i := range v.Assets {
+			av := &v.Assets[i]
+			for k := range av.Jobs {
+				j := &av.Jobs[k]
+				if k == 0 || av.Jobs[k-1].Platform != j.Platform { // an asset's first job is called by its name alone
+					jobs[jobAt{name(av), j.Platform}] = j
+				} else {
+					jobs[jobAt{j.Name(name(av)), j.Platform}] = j
+				}
+			}
 		}
 	}
-	for i := range v.Assets {
-		for k := range v.Assets[i].Jobs {
-			j := &v.Assets[i].Jobs[k]
-			jobs[jobAt{v.Assets[i].ID, j.Platform}] = j
-		}
-	}
+	add(func(av *build.AssetView) string { return av.Path })
+	add(func(av *build.AssetView) string { return av.ID })
 	return jobs
 }
 
@@ -141,9 +144,9 @@ func (a *app) tellWhy(av *build.AssetView, jobs jobTable) error {
 		}
 		k := slices.IndexFunc(texts, func(t whyText) bool { return t.state == j.State && slices.Equal(t.lines, lines) })
 		if k < 0 {
-			texts = append(texts, whyText{j.State, []string{j.Platform}, []string{took}, lines})
+			texts = append(texts, whyText{j.State, []string{placeOf(j)}, []string{took}, lines})
 		} else {
-			texts[k].platforms, texts[k].took = append(texts[k].platforms, j.Platform), append(texts[k].took, took)
+			texts[k].platforms, texts[k].took = append(texts[k].platforms, placeOf(j)), append(texts[k].took, took)
 		}
 	}
 	width := 0
@@ -159,6 +162,14 @@ func (a *app) tellWhy(av *build.AssetView, jobs jobTable) error {
 		}
 	}
 	return nil
+}
+
+// placeOf is a job among those of its asset: its platform, and its processor where there are several.
+func placeOf(j *build.JobView) string {
+	if j.Among != "" {
+		return j.Platform + " " + j.Among
+	}
+	return j.Platform
 }
 
 func processorsOf(av *build.AssetView) string {

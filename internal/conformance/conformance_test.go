@@ -207,7 +207,7 @@ func (p *project) observed(id string) []string {
 		p.t.Fatal(err)
 	}
 	var seen []string
-	v.Traces(func(a *asset.Asset, _, _ string, tr *engine.Trace) {
+	v.Traces(func(a *asset.Asset, _, _, _ string, tr *engine.Trace) {
 		if a.ID != id {
 			return
 		}

@@ -14,3 +14,14 @@ func (db *DB) AssetIDs() ([]string, error) {
 	}})
 	return ids, err
 }
+
+// Several lists the assets that have several jobs on some platform. Call it before Begin.
+func (db *DB) Several() ([]string, error) {
+	var ids []string
+	err := sqlitex.Execute(db.conn, "SELECT id FROM asset WHERE no IN (SELECT asset FROM job GROUP BY asset, platform HAVING count(*) > 1)",
+		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			ids = append(ids, stmt.ColumnText(0))
+			return nil
+		}})
+	return ids, err
+}

@@ -2,6 +2,7 @@ package contentdb
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,6 +65,27 @@ func failure(text, cause string) Diagnostic {
 }
 
 func knightsAssets() []Asset {
+	all := knightsOf()
+	for i := range all {
+		for k := range all[i].Jobs {
+			all[i].Jobs[k].Processor = all[i].Processor
+		}
+	}
+	// The cape has a palette as well, on pc.
+	cape := &all[slices.IndexFunc(all, func(a Asset) bool { return a.ID == "models/cape.png" })]
+	cape.Processor = "texture, palette"
+	cape.Jobs = slices.Insert(cape.Jobs, 1, Job{
+		Platform: "pc", Processor: "palette", Built: 2, Seconds: 0.125, Observations: saw("models/cape.png", "models/knight.gltf"), Needs: []string{"sprites/hero.png"},
+		Products: []Product{
+			{Type: "texture", File: "models/cape.png.tex", Size: 1}, // which the texture has made: left out
+			{SubID: 9, Name: "palette", Type: "palette", File: "models/cape.png.palette.pal", Size: 48},
+		},
+		Diagnostics: []Diagnostic{{Message: *diag.Warningf(diag.BadValue, diag.Pos{File: "models/cape.png"}, "two colours are alike")}},
+	})
+	return all
+}
+
+func knightsOf() []Asset {
 	texture := func(id string, size int64) []Product {
 		return []Product{{Type: "texture", File: id + ".ktx2", Size: size, Hash: content(id + ".ktx2")}}
 	}

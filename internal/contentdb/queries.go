@@ -41,8 +41,8 @@ func Queries() []Query {
 
 		{"asset-files", []string{argAsset}, "Which source files does it read? Also what it looked for and did not find, and what it listed.", `
 SELECT DISTINCT coalesce(f.path, o.subject) AS path, o.kind, f.present, f.size,
-  (SELECT group_concat(p.name, ' ') FROM observation q JOIN platform p ON p.no = q.platform
-    WHERE q.asset = o.asset AND q.kind = o.kind AND q.file IS o.file AND q.subject IS o.subject) AS platforms
+  (SELECT group_concat(name, ' ') FROM (SELECT DISTINCT p.name FROM observation q JOIN platform p ON p.no = q.platform
+    WHERE q.asset = o.asset AND q.kind = o.kind AND q.file IS o.file AND q.subject IS o.subject)) AS platforms
 FROM observation o LEFT JOIN source_file f ON f.no = o.file
 WHERE o.asset = :asset AND o.kind IN ('file', 'missing', 'exists', 'glob', 'listing')
 ORDER BY path, o.kind`},
@@ -74,8 +74,8 @@ ORDER BY asset, kind`},
 
 		{"asset-products", []string{argAsset}, "Which products come from it, for which platform?", `
 SELECT p.name AS platform, x.name, t.text AS type,
-  (SELECT output FROM project) || '/' || p.name || '/' || x.file AS file, x.size, nullif(lower(hex(x.hash)), '') AS hash, x.sub_id
-FROM product x JOIN platform p ON p.no = x.platform LEFT JOIN shared_text t ON t.no = x.type
+  (SELECT output FROM project) || '/' || p.name || '/' || x.file AS file, x.size, nullif(lower(hex(x.hash)), '') AS hash, x.sub_id, s.text AS processor
+FROM product x JOIN platform p ON p.no = x.platform LEFT JOIN shared_text t ON t.no = x.type LEFT JOIN shared_text s ON s.no = x.processor
 WHERE x.asset = :asset ORDER BY platform, x.name`},
 
 		{"product-files", []string{argProduct}, "Which files hold this product: loose, and in parcels?", chosen + `
@@ -128,18 +128,18 @@ SELECT p.name AS platform,
   CASE WHEN j.asset IS NULL THEN 'it was not built for ' || p.name
        WHEN d.why IS NOT NULL THEN d.why
        WHEN j.failed THEN 'it failed in build ' || j.built || coalesce(': ' || (
-         SELECT g.text FROM diagnostic g WHERE g.asset = j.asset AND g.platform = j.platform AND g.severity = 'error' ORDER BY g.seq LIMIT 1), '')
+         SELECT g.text FROM diagnostic g WHERE g.asset = j.asset AND g.platform = j.platform AND g.processor = j.processor AND g.severity = 'error' ORDER BY g.seq LIMIT 1), '')
        WHEN j.built = 0 THEN 'up to date, taken from a cache'
-       ELSE 'up to date since build ' || j.built END AS why
-FROM platform p LEFT JOIN job j ON j.platform = p.no AND j.asset = :asset
+       ELSE 'up to date since build ' || j.built END AS why, s.text AS processor
+FROM platform p LEFT JOIN job j ON j.platform = p.no AND j.asset = :asset LEFT JOIN shared_text s ON s.no = j.processor
   LEFT JOIN (
-    SELECT o.platform, min(o.seq), CASE WHEN o.kind = 'missing' THEN f.path || ' was missing and is there now'
+    SELECT o.platform, o.processor, min(o.seq), CASE WHEN o.kind = 'missing' THEN f.path || ' was missing and is there now'
       WHEN f.present = 0 THEN f.path || ' is gone' ELSE f.path || ' has other content' END AS why
     FROM observation o JOIN source_file f ON f.no = o.file
     WHERE o.asset = :asset AND (
       o.kind = 'missing' AND f.present = 1 OR o.kind IN ('file', 'exists') AND f.present = 0 OR o.kind = 'file' AND f.hash <> o.hash)
-    GROUP BY o.platform) d ON d.platform = p.no
-ORDER BY platform`},
+    GROUP BY o.platform, o.processor) d ON d.platform = p.no AND d.processor = j.processor
+ORDER BY platform, processor`},
 
 		{"unused", nil, "Which assets are in no parcel and needed by nothing?", `
 SELECT a.id AS asset, s.text AS processor,
@@ -160,7 +160,7 @@ ORDER BY x.size DESC, file`},
 		{"slowest", nil, "Where do seconds go? The hundred slowest jobs, as they last ran.", `
 SELECT j.seconds, a.id AS asset, p.name AS platform, s.text AS processor, j.peak_memory, j.built
 FROM (SELECT * FROM job ORDER BY seconds DESC LIMIT 100) j JOIN asset a ON a.no = j.asset
-  JOIN platform p ON p.no = j.platform LEFT JOIN shared_text s ON s.no = a.processor
+  JOIN platform p ON p.no = j.platform LEFT JOIN shared_text s ON s.no = j.processor
 ORDER BY j.seconds DESC, asset, platform`},
 
 		{"failures", nil, "What failed last time, root causes first? fails counts the assets that each drags down.", `

@@ -54,13 +54,14 @@ type Asset struct {
 	ID, UUID  string
 	Path      string // of the primary source file, or of the folder
 	Folder    bool
-	Processor string
-	Jobs      []Job // at most one a platform
+	Processor string // several with ", " between
+	Jobs      []Job  // on each platform one for each of its processors; those of one platform together
 }
 
 // Job is one job, as its trace tells it.
 type Job struct {
 	Platform    string
+	Processor   string
 	Key         digest.Hash
 	Settings    string // JSON, resolved
 	Fingerprint string

@@ -52,12 +52,13 @@ CREATE TABLE asset (
   uuid      TEXT NOT NULL,
   file      INTEGER, -- source_file.no of the primary source file; NULL for a folder
   folder    TEXT,    -- path of the folder; NULL for a file
-  processor INTEGER  -- shared_text.no
+  processor INTEGER  -- shared_text.no; several names with commas between
 );
 
 CREATE TABLE job (
   asset       INTEGER NOT NULL,
   platform    INTEGER NOT NULL,
+  processor   INTEGER NOT NULL, -- shared_text.no; an asset may have several
   failed      INTEGER NOT NULL,
   built       INTEGER NOT NULL, -- build.number in which it ran; 0: elsewhere, taken from a cache
   reason      TEXT,             -- why it ran, in words
@@ -66,18 +67,19 @@ CREATE TABLE job (
   key         BLOB,
   fingerprint INTEGER,          -- shared_text.no
   settings    INTEGER,          -- shared_text.no, JSON
-  PRIMARY KEY (asset, platform)
+  PRIMARY KEY (asset, platform, processor)
 ) WITHOUT ROWID;
 
 CREATE TABLE observation (
-  asset    INTEGER NOT NULL,
-  platform INTEGER NOT NULL,
-  seq      INTEGER NOT NULL, -- the order in which the job looked
-  group_no INTEGER NOT NULL, -- those asked for together
-  kind     TEXT NOT NULL,
-  file     INTEGER,          -- source_file.no for file, missing and exists; else NULL
-  subject  TEXT,             -- what it looked at, if no file
-  hash     BLOB,             -- of what it saw
+  asset     INTEGER NOT NULL,
+  platform  INTEGER NOT NULL,
+  seq       INTEGER NOT NULL, -- the order in which a job looked, those of one after those of another
+  processor INTEGER NOT NULL, -- whose job it is
+  group_no  INTEGER NOT NULL, -- those that it asked for together
+  kind      TEXT NOT NULL,
+  file      INTEGER,          -- source_file.no for file, missing and exists; else NULL
+  subject   TEXT,             -- what it looked at, if no file
+  hash      BLOB,             -- of what it saw
   PRIMARY KEY (asset, platform, seq)
 ) WITHOUT ROWID;
 
@@ -89,14 +91,15 @@ CREATE TABLE job_dependency (
 ) WITHOUT ROWID;
 
 CREATE TABLE product (
-  asset    INTEGER NOT NULL,
-  platform INTEGER NOT NULL,
-  sub_id   INTEGER NOT NULL, -- 0: the main product
-  name     TEXT NOT NULL,    -- '': the main product
-  type     INTEGER,          -- shared_text.no
-  file     TEXT NOT NULL,    -- path below the platform's output folder
-  size     INTEGER NOT NULL,
-  hash     BLOB,
+  asset     INTEGER NOT NULL,
+  platform  INTEGER NOT NULL,
+  sub_id    INTEGER NOT NULL, -- 0: the main product
+  processor INTEGER NOT NULL, -- that made it
+  name      TEXT NOT NULL,    -- '': the main product
+  type      INTEGER,          -- shared_text.no
+  file      TEXT NOT NULL,    -- path below the platform's output folder
+  size      INTEGER NOT NULL,
+  hash      BLOB,
   PRIMARY KEY (asset, platform, sub_id)
 ) WITHOUT ROWID;
 
@@ -111,20 +114,21 @@ CREATE TABLE product_dependency (
 ) WITHOUT ROWID;
 
 CREATE TABLE diagnostic (
-  asset    INTEGER NOT NULL, -- 0: of the project as a whole
-  platform INTEGER NOT NULL, -- 0: likewise
-  seq      INTEGER NOT NULL,
-  severity TEXT NOT NULL,
-  code     TEXT NOT NULL,
-  file     TEXT,
-  line     INTEGER,
-  column   INTEGER,
-  length   INTEGER,
-  text     TEXT NOT NULL,
-  source   TEXT,    -- the line itself
-  hint     TEXT,
-  notes    TEXT,    -- JSON list
-  cause    INTEGER, -- asset.no of "needs X, which failed"
+  asset     INTEGER NOT NULL, -- 0: of the project as a whole
+  platform  INTEGER NOT NULL, -- 0: likewise
+  seq       INTEGER NOT NULL,
+  processor INTEGER NOT NULL, -- 0: likewise
+  severity  TEXT NOT NULL,
+  code      TEXT NOT NULL,
+  file      TEXT,
+  line      INTEGER,
+  column    INTEGER,
+  length    INTEGER,
+  text      TEXT NOT NULL,
+  source    TEXT,    -- the line itself
+  hint      TEXT,
+  notes     TEXT,    -- JSON list
+  cause     INTEGER, -- asset.no of "needs X, which failed"
   PRIMARY KEY (asset, platform, seq)
 ) WITHOUT ROWID;
 

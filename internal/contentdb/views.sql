@@ -12,7 +12,7 @@ SELECT a.id AS asset, p.name AS platform, proc.text AS processor,
   j.built, j.reason, j.seconds, j.peak_memory,
   nullif(lower(hex(j.key)), '') AS key, fp.text AS fingerprint, st.text AS settings
 FROM job j JOIN asset a ON a.no = j.asset JOIN platform p ON p.no = j.platform
-  LEFT JOIN shared_text proc ON proc.no = a.processor
+  LEFT JOIN shared_text proc ON proc.no = j.processor
   LEFT JOIN shared_text fp ON fp.no = j.fingerprint
   LEFT JOIN shared_text st ON st.no = j.settings;
 
@@ -31,16 +31,18 @@ FROM asset a LEFT JOIN source_file f ON f.no = a.file
 
 CREATE VIEW observations AS
 SELECT a.id AS asset, p.name AS platform, o.seq, o.group_no, o.kind,
-  coalesce(f.path, o.subject) AS subject, nullif(lower(hex(o.hash)), '') AS hash
+  coalesce(f.path, o.subject) AS subject, nullif(lower(hex(o.hash)), '') AS hash, proc.text AS processor
 FROM observation o JOIN asset a ON a.no = o.asset JOIN platform p ON p.no = o.platform
+  LEFT JOIN shared_text proc ON proc.no = o.processor
   LEFT JOIN source_file f ON f.no = o.file;
 
 CREATE VIEW products AS
 SELECT a.id AS asset, p.name AS platform, x.name, t.text AS type,
   (SELECT output FROM project) || '/' || p.name || '/' || x.file AS file,
-  x.size, nullif(lower(hex(x.hash)), '') AS hash, a.uuid, x.sub_id
+  x.size, nullif(lower(hex(x.hash)), '') AS hash, a.uuid, x.sub_id, proc.text AS processor
 FROM product x JOIN asset a ON a.no = x.asset JOIN platform p ON p.no = x.platform
-  LEFT JOIN shared_text t ON t.no = x.type;
+  LEFT JOIN shared_text t ON t.no = x.type
+  LEFT JOIN shared_text proc ON proc.no = x.processor;
 
 CREATE VIEW job_dependencies AS
 SELECT a.id AS asset, p.name AS platform, n.id AS needs
@@ -72,9 +74,10 @@ WHERE n.no <> a.no;
 
 CREATE VIEW diagnostics AS
 SELECT a.id AS asset, p.name AS platform, d.severity, d.code, d.file, d.line, d.column, d.text, d.hint, d.notes,
-  c.id AS cause
+  c.id AS cause, proc.text AS processor
 FROM diagnostic d LEFT JOIN asset a ON a.no = d.asset LEFT JOIN platform p ON p.no = d.platform
-  LEFT JOIN asset c ON c.no = d.cause;
+  LEFT JOIN asset c ON c.no = d.cause
+  LEFT JOIN shared_text proc ON proc.no = d.processor;
 
 CREATE VIEW parcels AS
 SELECT c.name AS parcel, p.name AS platform, (SELECT output FROM project) || '/' || c.file AS file, c.size,

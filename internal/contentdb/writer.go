@@ -185,15 +185,15 @@ func (w *writer) prepare() error {
 		ON CONFLICT (no) DO UPDATE SET root = excluded.root, present = excluded.present, size = excluded.size, hash = excluded.hash`)
 	i.text.st = prep("INSERT INTO shared_text (no, text) VALUES (?, ?)")
 	i.asset.st = prep("INSERT OR REPLACE INTO asset (no, id, uuid, file, folder, processor) VALUES (?, ?, ?, ?, ?, ?)")
-	i.job.st = prep(`INSERT INTO job (asset, platform, failed, built, reason, seconds, peak_memory, key, fingerprint, settings)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-	i.observation.st = prep("INSERT INTO observation (asset, platform, seq, group_no, kind, file, subject, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+	i.job.st = prep(`INSERT INTO job (asset, platform, processor, failed, built, reason, seconds, peak_memory, key, fingerprint, settings)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	i.observation.st = prep("INSERT INTO observation (asset, platform, seq, processor, group_no, kind, file, subject, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	i.needs.st = prep("INSERT OR IGNORE INTO job_dependency (asset, platform, on_asset) VALUES (?, ?, ?)")
-	i.product.st = prep("INSERT INTO product (asset, platform, sub_id, name, type, file, size, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+	i.product.st = prep("INSERT INTO product (asset, platform, sub_id, processor, name, type, file, size, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	i.reference.st = prep(`INSERT INTO product_dependency (asset, platform, sub_id, to_uuid, to_sub_id, required) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET required = max(required, excluded.required)`)
-	i.diagnostic.st = prep(`INSERT INTO diagnostic (asset, platform, seq, severity, code, file, line, column, length, text, source, hint, notes, cause)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	i.diagnostic.st = prep(`INSERT INTO diagnostic (asset, platform, seq, processor, severity, code, file, line, column, length, text, source, hint, notes, cause)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
 	for _, n := range []struct {
 		*numbers
@@ -300,8 +300,12 @@ func (w *writer) putAsset(a *Asset) error {
 	} else {
 		w.note(w.insert.asset.int(no).text(a.ID).text(a.UUID).int(w.file(a.Path, true)).null().intOrNull(processor).run())
 	}
+	first := 0 // of the platform
 	for i := range a.Jobs {
-		w.putJob(no, &a.Jobs[i])
+		if a.Jobs[i].Platform != a.Jobs[first].Platform {
+			first = i
+		}
+		w.putJob(no, &a.Jobs[i], a.Jobs[first:i])
 	}
 	if w.err != nil {
 		return fmt.Errorf("asset %s: %w", a.ID, w.err)
@@ -329,14 +333,26 @@ func (w *writer) removeJobs(asset int64, jobs []Job) error {
 	return nil
 }
 
-func (w *writer) putJob(asset int64, j *Job) {
+// putJob writes one of an asset's jobs; earlier are those before it on the same platform. Where two make one product, which is an
+// error that the build tells of, the first has it.
+func (w *writer) putJob(asset int64, j *Job, earlier []Job) {
 	platform, ok := w.platforms[j.Platform]
 	if !ok {
 		w.note(fmt.Errorf("platform %q is not listed", j.Platform))
 		return
 	}
-	fingerprint, settings := w.text(j.Fingerprint), w.text(j.Settings)
-	w.note(w.insert.job.int(asset).int(platform).bool(j.Failed).int(j.Built).textOrNull(j.Reason).float(j.Seconds).int(j.PeakMemory).
+	observations, diagnostics := 0, 0
+	for i := range earlier {
+		observations += len(earlier[i].Observations)
+		diagnostics += len(earlier[i].Diagnostics)
+	}
+	made := func(sub uint32) bool {
+		return slices.ContainsFunc(earlier, func(j Job) bool {
+			return slices.ContainsFunc(j.Products, func(p Product) bool { return p.SubID == sub })
+		})
+	}
+	processor, fingerprint, settings := w.text(j.Processor), w.text(j.Fingerprint), w.text(j.Settings)
+	w.note(w.insert.job.int(asset).int(platform).int(processor).bool(j.Failed).int(j.Built).textOrNull(j.Reason).float(j.Seconds).int(j.PeakMemory).
 		hash(j.Key).intOrNull(fingerprint).intOrNull(settings).run())
 	for seq := range j.Observations {
 		o := &j.Observations[seq]
@@ -344,7 +360,7 @@ func (w *writer) putJob(asset int64, j *Job) {
 		if o.Kind.ofFile() {
 			file = w.file(o.Subject, o.Kind != SawMissing)
 		}
-		row := w.insert.observation.int(asset).int(platform).int(int64(seq)).int(int64(o.Group)).text(string(o.Kind))
+		row := w.insert.observation.int(asset).int(platform).int(int64(observations + seq)).int(processor).int(int64(o.Group)).text(string(o.Kind))
 		if file != 0 {
 			row.int(file).null()
 		} else {
@@ -357,28 +373,30 @@ func (w *writer) putJob(asset int64, j *Job) {
 		w.note(w.insert.needs.int(asset).int(platform).int(on).run())
 	}
 	for i := range j.Products {
-		w.putProduct(asset, platform, &j.Products[i])
+		if p := &j.Products[i]; !made(p.SubID) {
+			w.putProduct(asset, platform, processor, p)
+		}
 	}
 	for seq := range j.Diagnostics {
-		w.putDiagnostic(asset, platform, seq, &j.Diagnostics[seq])
+		w.putDiagnostic(asset, platform, processor, diagnostics+seq, &j.Diagnostics[seq])
 	}
 }
 
-func (w *writer) putProduct(asset, platform int64, p *Product) {
+func (w *writer) putProduct(asset, platform, processor int64, p *Product) {
 	kind := w.text(p.Type)
-	w.note(w.insert.product.int(asset).int(platform).int(int64(p.SubID)).text(p.Name).intOrNull(kind).text(p.File).
+	w.note(w.insert.product.int(asset).int(platform).int(int64(p.SubID)).int(processor).text(p.Name).intOrNull(kind).text(p.File).
 		int(p.Size).hash(p.Hash).run())
 	for _, r := range p.References {
 		w.note(w.insert.reference.int(asset).int(platform).int(int64(p.SubID)).text(r.UUID).int(int64(r.SubID)).bool(r.Required).run())
 	}
 }
 
-func (w *writer) putDiagnostic(asset, platform int64, seq int, d *Diagnostic) {
+func (w *writer) putDiagnostic(asset, platform, processor int64, seq int, d *Diagnostic) {
 	var cause int64
 	if d.Cause != "" {
 		cause = w.asset(d.Cause)
 	}
-	w.note(w.insert.diagnostic.int(asset).int(platform).int(int64(seq)).text(string(d.Severity)).text(string(d.Code)).
+	w.note(w.insert.diagnostic.int(asset).int(platform).int(int64(seq)).int(processor).text(string(d.Severity)).text(string(d.Code)).
 		textOrNull(d.File).intOrNull(int64(d.Pos.Line)).intOrNull(int64(d.Column)).intOrNull(int64(d.Length)).text(d.Text).
 		textOrNull(d.Line).textOrNull(d.Hint).textOrNull(list(d.Notes)).intOrNull(cause).run())
 }
@@ -456,7 +474,7 @@ func (w *writer) finish(number int64, s Summary) error {
 		return err
 	}
 	for seq := range s.Diagnostics {
-		w.putDiagnostic(0, 0, seq, &s.Diagnostics[seq])
+		w.putDiagnostic(0, 0, 0, seq, &s.Diagnostics[seq])
 	}
 	if w.err != nil {
 		return w.err

@@ -148,6 +148,7 @@ const (
 const (
 	FoldersOverlap    Code = "K0013" // source roots in each other, in the output or in .kiln
 	ProcessorMismatch Code = "K0014" // a folder's processor for a file, or the other way round
+	ExtensionClash    Code = "K0015" // two processors claim an extension, and nothing says which has it
 )
 
 // Models (K1401..K1449).

@@ -45,6 +45,7 @@ type Report struct {
 // Job would run again.
 type Job struct {
 	Asset, Platform string
+	Among           string          // the processor, where the asset has several on the platform; else ""
 	Steps           int             // 0: looks at a file itself; 1: needs such a job, and so on
 	Because         string          // the file, or the asset that it needs
 	Kind            string          // of what it saw of it: see build.KindName
@@ -52,8 +53,8 @@ type Job struct {
 	traces          []*engine.Trace // of the job and its parts
 }
 
-// at names a job.
-type at struct{ asset, platform string }
+// at names a job, as Job does.
+type at struct{ asset, platform, among string }
 
 // index is all jobs with what they looked at.
 type index struct {
@@ -79,7 +80,7 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 		j := queue[0]
 		queue = queue[1:]
 		r.Jobs = append(r.Jobs, j)
-		for _, n := range x.needers[at{j.Asset, j.Platform}] {
+		for _, n := range x.needers[at{j.Asset, j.Platform, j.Among}] {
 			if !reached[n] {
 				reached[n] = true
 				queue = append(queue, x.job(n, j.Steps+1, j.Asset, "products"))
@@ -87,7 +88,7 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 		}
 	}
 	slices.SortStableFunc(r.Jobs, func(a, b Job) int {
-		return cmp.Or(cmp.Compare(a.Steps, b.Steps), cmp.Compare(a.Asset, b.Asset))
+		return cmp.Or(cmp.Compare(a.Steps, b.Steps), cmp.Compare(a.Asset, b.Asset), cmp.Compare(a.Among, b.Among))
 	})
 	changed := map[string]bool{}
 	for _, j := range r.Jobs {
@@ -108,8 +109,8 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 
 func newIndex(v *build.View, platforms []string) *index {
 	x := &index{table: v.Table(), traces: map[at][]*engine.Trace{}, needers: map[at][]at{}}
-	v.Traces(func(a *asset.Asset, platform, part string, t *engine.Trace) {
-		j := at{a.ID, platform}
+	v.Traces(func(a *asset.Asset, platform, among, part string, t *engine.Trace) {
+		j := at{a.ID, platform, among}
 		if len(platforms) > 0 && !slices.Contains(platforms, platform) {
 			return
 		}
@@ -124,13 +125,26 @@ func newIndex(v *build.View, platforms []string) *index {
 			if o.Kind >= engine.FirstLeaf {
 				continue
 			}
-			if a := x.find(build.NeededAsset(o)); a != nil && a.ID != j.asset && !seen[at{a.ID, j.platform}] {
-				seen[at{a.ID, j.platform}] = true
-				x.needers[at{a.ID, j.platform}] = append(x.needers[at{a.ID, j.platform}], j)
+			if n, ok := x.needed(o, j.platform); ok && n != j && !seen[n] {
+				seen[n] = true
+				x.needers[n] = append(x.needers[n], j)
 			}
 		}
 	}
 	return x
+}
+
+// needed is the job whose products an observation is of.
+func (x *index) needed(o engine.Observation, platform string) (at, bool) {
+	a := x.find(build.NeededAsset(o))
+	if a == nil {
+		return at{}, false
+	}
+	j := at{a.ID, platform, ""}
+	if on := a.On(platform); len(on) > 1 {
+		j.among = cmp.Or(build.NeededProcessor(o), on[0].Processor)
+	}
+	return j, true
 }
 
 // observations of a job and its parts.
@@ -151,7 +165,7 @@ func (x *index) find(name string) *asset.Asset {
 }
 
 func (x *index) job(j at, steps int, because, kind string) Job {
-	job := Job{j.asset, j.platform, steps, because, kind, 0, x.traces[j]}
+	job := Job{j.asset, j.platform, j.among, steps, because, kind, 0, x.traces[j]}
 	for _, t := range job.traces {
 		job.Seconds += t.Seconds
 	}

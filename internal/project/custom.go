@@ -77,16 +77,16 @@ const commandHint = `write command = ["tool", "{in}", "{out}"]`
 
 func (d *decoder) processors(e *settings.Entry) []CustomProcessor {
 	var list []CustomProcessor
-	seen, extensions := names{}, names{}
+	seen := names{}
 	d.tables(e, func(t *settings.Table) {
-		if p := d.processor(t, seen, extensions); p.Name != "" || p.Script != "" {
+		if p := d.processor(t, seen); p.Name != "" || p.Script != "" {
 			list = append(list, p)
 		}
 	})
 	return list
 }
 
-func (d *decoder) processor(t *settings.Table, seen, extensions names) CustomProcessor {
+func (d *decoder) processor(t *settings.Table, seen names) CustomProcessor {
 	p := CustomProcessor{Version: 1, Span: t.Span, NameSpan: t.Span, CommandSpan: t.Span, table: t}
 	nameless := `name = "tilemap"`
 	if t.Get("script") != nil {
@@ -105,7 +105,7 @@ func (d *decoder) processor(t *settings.Table, seen, extensions names) CustomPro
 		{name: "summary", take: func(e *settings.Entry) { p.Summary = d.str(e) }},
 		{name: "version", take: func(e *settings.Entry) { p.Version = int(d.integer(e, 1, math.MaxInt32)) }},
 		{name: "folder", take: func(e *settings.Entry) { p.Folder = d.boolean(e) }},
-		{name: "extensions", take: func(e *settings.Entry) { p.Extensions = d.extensions(e, extensions) }},
+		{name: "extensions", take: func(e *settings.Entry) { p.Extensions = d.extensions(e) }},
 		{name: "script", take: func(e *settings.Entry) { p.Script = d.inProject(e.Value, e.Key) }},
 		{name: "wasm", take: func(e *settings.Entry) { d.wasm(e, &p) }},
 		{name: "command", take: func(e *settings.Entry) {
@@ -220,10 +220,12 @@ func (d *decoder) extension(v *settings.Value, name string) string {
 	return s
 }
 
-func (d *decoder) extensions(e *settings.Entry, seen names) []string {
+// extensions takes those that a processor claims. Another one may claim them, too: a rule decides, or the order.
+func (d *decoder) extensions(e *settings.Entry) []string {
 	var list []string
+	seen := names{}
 	d.each(e, `[".map"]`, func(v *settings.Value) {
-		if s := d.extension(v, e.Key); s != "" && d.fresh(seen, s, v.Span, "processors for extension") {
+		if s := d.extension(v, e.Key); s != "" && d.fresh(seen, s, v.Span, "extensions") {
 			list = append(list, s)
 		}
 	})

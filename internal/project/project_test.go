@@ -153,17 +153,17 @@ func TestParse(t *testing.T) {
 	}
 
 	a, b := p.Rules[0], p.Rules[1]
-	check("rule", []string{a.Match, a.Processor, b.Match, b.ID, b.UUID},
+	check("rule", []string{a.Match, a.Processors[0].Name, b.Match, b.ID, b.UUID},
 		[]string{"sprites/**/*.png", "texture", "sprites/player.png", "player", "0f1d7c2e-91a4-4c7e-8b35-3c6f0a9d2e11"})
 	check("rule", at(a.Span), "kiln.toml:16:3 rules")
 	check("match", at(a.MatchSpan), `kiln.toml:17:13 "sprites/**/*.png"`)
-	check("processor", at(a.ProcessorSpan), `kiln.toml:18:13 "texture"`)
+	check("processor", at(a.Processors[0].Span), `kiln.toml:18:13 "texture"`)
 	check("mips", at(a.Settings.Get("mips").Span), `kiln.toml:19:15 mips`)
 	deep := a.Settings.Get("deep").Table.Get("er")
 	check("array", at(deep.Value.Span), `kiln.toml:19:39 [1, 2.5]`)
 	check("element", []any{deep.Array[0].Int, deep.Array[1].Float}, []any{int64(1), 2.5})
 	check("header", b.Settings.Get("mips").Bool, true)
-	check("platforms of a rule", []string{b.Platforms[0].Name, b.Platforms[1].Name, b.Platforms[1].Processor}, []string{"mobile", "pc", "copy"})
+	check("platforms of a rule", []string{b.Platforms[0].Name, b.Platforms[1].Name, b.Platforms[1].Processors[0].Name}, []string{"mobile", "pc", "copy"})
 	check("its settings", b.Platforms[0].Settings.Get("max_size").Int, int64(512))
 
 	c := p.Processors[0]

@@ -2,6 +2,7 @@ package project
 
 import (
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -12,25 +13,33 @@ import (
 
 // Rule says what happens to the source files that it matches.
 type Rule struct {
-	Match     string // glob relative to Base; ends in a slash for folders as assets
-	Base      string // folder relative to the source roots that the rule is for; "" is all
-	Processor string // "" leaves it to others, "none": such files are no assets
-	ID        string // pinned, or ""; only where Match is the path of one asset
-	UUID      string // pinned, in lower case, or ""
+	Match string // glob relative to Base; ends in a slash for folders as assets
+	Base  string // folder relative to the source roots that the rule is for; "" is all
+	ID    string // pinned, or ""; only where Match is the path of one asset
+	UUID  string // pinned, in lower case, or ""
+
+	// Processors that each make products of what the rule matches. None leaves it to others; "none", alone, says that such
+	// files are no assets.
+	Processors []Named
 
 	Settings  *settings.Table // nil: none
 	Platforms []RulePlatform  // in the order of the file
 
-	Span, MatchSpan, ProcessorSpan, IDSpan, UUIDSpan settings.Span
+	Span, MatchSpan, IDSpan, UUIDSpan settings.Span
+}
+
+// Named is the name of a processor where a rule has it.
+type Named struct {
+	Name string
+	Span settings.Span
 }
 
 // RulePlatform is what a rule says for one platform only.
 type RulePlatform struct {
-	Name      string
-	Processor string // "" is the rule's
-	Settings  *settings.Table
-
-	Span, ProcessorSpan settings.Span
+	Name       string
+	Processors []Named // none: the rule's
+	Settings   *settings.Table
+	Span       settings.Span
 }
 
 // ForFolders reports whether the rule is for folders as assets.
@@ -69,7 +78,8 @@ func (d *decoder) rule(t *settings.Table, base string) (Rule, bool) {
 			p := d.pattern(e.Value, e.Key)
 			r.Match, r.MatchSpan = p.Text, p.Span
 		}},
-		{name: "processor", take: func(e *settings.Entry) { r.Processor, r.ProcessorSpan = d.str(e), e.Value.Span }},
+		{name: "processor", take: func(e *settings.Entry) { r.Processors = d.ruleProcessor(t, e) }},
+		{name: "processors", take: func(e *settings.Entry) { r.Processors = d.ruleProcessors(e) }},
 		{name: "settings", take: func(e *settings.Entry) { r.Settings = d.table(e, settingsHint) }},
 		{name: "platforms", take: func(e *settings.Entry) { r.Platforms = d.rulePlatforms(e) }},
 		{name: "id", take: func(e *settings.Entry) { r.ID, r.IDSpan = d.assetID(e), e.Value.Span }},
@@ -89,6 +99,41 @@ func (d *decoder) rule(t *settings.Table, base string) (Rule, bool) {
 	return r, r.Match != ""
 }
 
+// ruleProcessor takes the one processor that a table of a rule names.
+func (d *decoder) ruleProcessor(t *settings.Table, e *settings.Entry) []Named {
+	if t.Get("processors") != nil {
+		d.add(e.Span.Errorf(diag.BadValue, "a rule has %q or %q, not both", "processor", "processors").WithHint("name them all in processors"))
+	}
+	if e.Kind == settings.Array {
+		d.add(e.Value.Span.Errorf(diag.WrongType, "%q must be a string, not %s", e.Key, e.Kind).WithHint("several stand in processors = [...]"))
+		return nil
+	}
+	if name := d.str(e); name != "" {
+		return []Named{{name, e.Value.Span}}
+	}
+	return nil
+}
+
+// ruleProcessors takes a list of processors, each of which makes products of the same assets.
+func (d *decoder) ruleProcessors(e *settings.Entry) []Named {
+	var list []Named
+	d.each(e, `["texture", "palette"]`, func(v *settings.Value) {
+		switch name := d.strValue(v, e.Key); {
+		case name == "":
+		case name == "none" && len(e.Array) > 1:
+			d.bad(v, `leave it out, or write processor = "none"`, "%q says that the files are no assets, so no other processor gets them", name)
+		case slices.ContainsFunc(list, func(n Named) bool { return n.Name == name }):
+			d.add(v.Span.Errorf(diag.DuplicateName, "processor %q is there twice", name).WithHint("leave one out"))
+		default:
+			list = append(list, Named{name, v.Span})
+		}
+	})
+	if e.Kind == settings.Array && len(e.Array) == 0 {
+		d.bad(e.Value, `name one or more, or write processor = "none"`, "%q is empty", e.Key)
+	}
+	return list
+}
+
 const settingsHint = "write settings = { name = value }"
 
 func (d *decoder) rulePlatforms(e *settings.Entry) []RulePlatform {
@@ -105,7 +150,8 @@ func (d *decoder) rulePlatforms(e *settings.Entry) []RulePlatform {
 			continue
 		}
 		d.keys(inner, "a platform in a rule", []key{
-			{name: "processor", take: func(e *settings.Entry) { p.Processor, p.ProcessorSpan = d.str(e), e.Value.Span }},
+			{name: "processor", take: func(e *settings.Entry) { p.Processors = d.ruleProcessor(inner, e) }},
+			{name: "processors", take: func(e *settings.Entry) { p.Processors = d.ruleProcessors(e) }},
 			{name: "settings", take: func(e *settings.Entry) { p.Settings = d.table(e, settingsHint) }},
 		})
 		list = append(list, p)

@@ -138,32 +138,41 @@ func processorName(infos []processor.Info) object {
 	return object{"anyOf": choices, "description": "What makes products of the files."}
 }
 
+// processorList is for rules that name several.
+func processorList(infos []processor.Info) object {
+	return object{
+		"type": "array", "minItems": 1, "uniqueItems": true, "items": processorName(infos),
+		"description": "Several processors that each make products of the same assets. A table in settings under the name of one of them is for it alone.",
+	}
+}
+
 // ruleSchema ties the settings of a rule to the processor that it names.
 func ruleSchema(infos []processor.Info) object {
 	platform := closed("What the rule says for one platform only.", object{
-		"processor": processorName(infos), "settings": ref("settings"),
+		"processor": processorName(infos), "processors": processorList(infos), "settings": ref("settings"),
 	})
 	rule := closed("What happens to the files that match. Later and deeper rules override field by field.", object{
-		"match":     object{"$ref": "#/$defs/glob", "description": "Glob relative to this file's folder, or to the source roots in kiln.toml. ** is any number of folders; a slash at the end makes an asset of a folder."},
-		"processor": processorName(infos),
-		"settings":  ref("settings"),
-		"platforms": object{"type": "object", "additionalProperties": platform, "description": "What differs by platform."},
-		"id":        text("Another id for the one asset that match names."),
-		"uuid":      object{"type": "string", "format": "uuid", "description": "A fixed UUID for the one asset that match names, so that it can be renamed."},
+		"match":      object{"$ref": "#/$defs/glob", "description": "Glob relative to this file's folder, or to the source roots in kiln.toml. ** is any number of folders; a slash at the end makes an asset of a folder."},
+		"processor":  processorName(infos),
+		"processors": processorList(infos),
+		"settings":   ref("settings"),
+		"platforms":  object{"type": "object", "additionalProperties": platform, "description": "What differs by platform."},
+		"id":         text("Another id for the one asset that match names."),
+		"uuid":       object{"type": "string", "format": "uuid", "description": "A fixed UUID for the one asset that match names, so that it can be renamed."},
 	}, "match")
-	var here, onPlatform []object
+	namesOne := []object{{"required": []string{"processor"}}, {"required": []string{"processors"}}}
+	notBoth := object{"not": object{"required": []string{"processor", "processors"}}}
+	here, onPlatform := []object{notBoth}, []object{notBoth}
 	for _, info := range infos {
 		is := object{"properties": object{"processor": object{"const": info.Name}}, "required": []string{"processor"}}
 		has := object{"properties": object{"settings": ref("settings." + info.Name)}}
 		onPlatform = append(onPlatform, object{"if": is, "then": has})
-		inherited := object{"if": object{"not": object{"required": []string{"processor"}}}, "then": has}
+		inherited := object{"if": object{"not": object{"anyOf": namesOne}}, "then": has}
 		here = append(here, object{"if": is, "then": object{"properties": object{
 			"settings": ref("settings." + info.Name), "platforms": object{"additionalProperties": inherited},
 		}}})
 	}
-	if here != nil {
-		platform["allOf"], rule["allOf"] = onPlatform, here
-	}
+	platform["allOf"], rule["allOf"] = onPlatform, here
 	return rule
 }
 

@@ -88,6 +88,7 @@ func TestSchema(t *testing.T) {
 		head + "[[rules]]\nmatch = 'a'\nprocessor = 'none'\n",
 		head + "[[rules]]\nmatch = 'a'\nprocessor = 'texture'\nplatforms.pc = { processor = 'atlas', settings = { padding = 1 } }\n",
 		head + "[[rules]]\nmatch = 'a'\nsettings = { anything = 1 }\n",
+		head + "[[rules]]\nmatch = 'a'\nprocessors = ['texture', 'unheard']\nsettings = { mips = true, unheard.x = 1 }\nplatforms.pc.processors = ['texture']\n",
 	} {
 		if err := schema.Validate(instance(t, good)); err != nil {
 			t.Errorf("refused: %v\n%s", err, good)
@@ -104,7 +105,8 @@ func TestSchema(t *testing.T) {
 		head + "[[rules]]\nmatch = 'a'\nprocessor = 'texture'\nsettings = { padding = 1 }\n",
 		head + "[[rules]]\nmatch = 'a'\nprocessor = 'texture'\nplatforms.pc.settings = { padding = 1 }\n",
 		head + "[[rules]]\nmatch = 'a'\nprocessor = 'texture'\nplatforms.pc = { processor = 'atlas', settings = { mips = true } }\n",
-		head + "[[rules]]\nmatch = 'a'\nuuid = 'no'\n",
+		head + "[[rules]]\nmatch = 'a'\nuuid = 'no'\n", head + "[[rules]]\nmatch = 'a'\nprocessors = []\n",
+		head + "[[rules]]\nmatch = 'a'\nprocessor = 'copy'\nprocessors = ['texture']\n", head + "[[rules]]\nmatch = 'a'\nprocessors = ['copy', 'copy']\n",
 		head + "[[processors]]\nname = 'a'\n", head + "[[processors]]\nname = 'a'\nscript = 'a'\ncommand = ['b']\n",
 		head + "[[parcels]]\nname = 'a'\n", head + "[build]\nworkers = 0\n",
 	} {

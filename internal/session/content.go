@@ -20,8 +20,16 @@ type content struct {
 
 type jobID struct{ platform, asset string }
 
-// job is an asset's job with its parts, by name; its own is "".
+// job is an asset's jobs with their parts, by processor and name; the first job is "".
 type job map[string]build.Outcome
+
+// share is what one of them is called.
+func share(o build.Outcome) string {
+	if o.Processor == "" {
+		return o.Part
+	}
+	return o.Processor + "\x00" + o.Part
+}
 
 func newContent() *content {
 	return &content{jobs: map[jobID]job{}, uuids: map[string]string{}, failing: map[jobID]bool{}}
@@ -51,10 +59,10 @@ func (c *content) take(e *Ended, all bool) {
 			if c.jobs[id] == nil {
 				c.jobs[id] = job{}
 			}
-			c.jobs[id][o.Part] = o
+			c.jobs[id][share(o)] = o
 			c.uuids[o.UUID] = o.Asset
 		case c.jobs[id] != nil:
-			if delete(c.jobs[id], o.Part); len(c.jobs[id]) == 0 {
+			if delete(c.jobs[id], share(o)); len(c.jobs[id]) == 0 {
 				delete(c.jobs, id)
 			}
 		}

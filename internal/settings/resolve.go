@@ -19,7 +19,12 @@ type Layer struct {
 	// Lenient leaves out settings that the processor does not have, instead of refusing them: a
 	// rule for all files of a folder may well say something that concerns only some of them.
 	Lenient bool
+
+	// Except are keys that are not for this processor: tables for the processors of these names.
+	Except []string
 }
+
+func (l *Layer) excepts(key string) bool { return slices.Contains(l.Except, key) }
 
 // Resolve gives a new pointer to a struct of the type of info.Settings: the defaults with the layers
 // over them, in order; nil if the processor has no settings. info must have passed Check.
@@ -29,6 +34,9 @@ func Resolve(info processor.Info, layers []Layer) (any, diag.List) {
 		for _, l := range layers {
 			if l.Table != nil && !l.Lenient {
 				for _, e := range l.Table.Entries {
+					if l.excepts(e.Key) {
+						continue
+					}
 					r.add(e.Span.Errorf(diag.UnknownKey, "processor %q has no settings", info.Name).
 						WithHint("remove %q, or name another processor", e.Key))
 				}
@@ -41,7 +49,7 @@ func Resolve(info processor.Info, layers []Layer) (any, diag.List) {
 	clone(to.Elem(), from)
 	for _, l := range layers {
 		if l.Table != nil {
-			r.structure(to.Elem(), l.Table, "", l.Lenient)
+			r.structure(to.Elem(), l.Table, "", l)
 		}
 	}
 	return to.Interface(), r.diags
@@ -83,15 +91,19 @@ type resolver struct {
 
 func (r *resolver) add(m *diag.Message) { r.diags = append(r.diags, m) }
 
-func (r *resolver) structure(to reflect.Value, t *Table, prefix string, lenient bool) {
+// structure lays a table over a struct, as the layer that it is of says.
+func (r *resolver) structure(to reflect.Value, t *Table, prefix string, l Layer) {
 	fields := fieldsOf(to.Type())
 	for _, e := range t.Entries {
+		if l.excepts(e.Key) {
+			continue
+		}
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == e.Key })
 		if i >= 0 {
 			r.set(to.Field(i), fields[i], prefix+e.Key, e.Value)
 			continue
 		}
-		if !lenient {
+		if !l.Lenient {
 			var names []string
 			for _, f := range fields {
 				names = append(names, f.name)
@@ -127,7 +139,7 @@ func (r *resolver) set(to reflect.Value, f field, name string, v *Value) {
 			r.wrong(to.Type(), name, v)
 			return
 		}
-		r.structure(to, v.Table, name+".", false)
+		r.structure(to, v.Table, name+".", Layer{})
 	case reflect.Map:
 		r.table(to, f, name, v)
 	case reflect.Slice:
@@ -333,7 +345,7 @@ func Origins(value any, layers []Layer) []Origin {
 			if l.Table == nil {
 				continue
 			}
-			if e := l.Table.lookup(path); e != nil {
+			if e := l.Table.lookup(path); e != nil && !l.excepts(path[0]) {
 				o.Span = e.Value.Span
 				break
 			}
