@@ -114,8 +114,9 @@ var allowed = map[string]string{
 	"internal/preview":   "internal/codec/atlas internal/codec/document internal/pixel internal/texture",
 	"internal/dashboard": "internal/cas internal/codec/atlas internal/contentdb internal/diag internal/digest internal/pixel internal/preview",
 
+	"internal/treemap": "",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/diag internal/digest internal/doctor internal/engine internal/golden " +
-		"internal/header internal/ids internal/impact internal/parcel internal/pixel internal/project internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture kilnrt processor cobra pflag uuid x/sys x/term x/text",
+		"internal/header internal/ids internal/impact internal/parcel internal/pixel internal/project internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

@@ -61,7 +61,7 @@ func newParcelCommand(a *app) *cobra.Command {
 		return err
 	})
 	c.Flags().StringVarP(&out, "output", "o", "", "write the new parcel to `FILE`")
-	cmd.AddCommand(a.newParcelSignCommand(), a.newParcelDigestCommand())
+	cmd.AddCommand(a.newParcelTreemapCommand(), a.newParcelSignCommand(), a.newParcelDigestCommand())
 	return cmd
 }
 
