@@ -421,3 +421,35 @@ func TestChangedMeanwhile(t *testing.T) {
 		t.Errorf("%v", tr.accesses)
 	}
 }
+
+// TestFolderPassedThrough: a folder that files come into while a program goes through it has not changed for the program; one that it lists has.
+func TestFolderPassedThrough(t *testing.T) {
+	tr := &Tracer{seen: map[seenKey]int{}}
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		for _, op := range []Op{Look, Read} {
+			if err := tr.add(dir, op, os.Getpid()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for { // until the folder's time is another
+			was := StateOf(dir)
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if StateOf(dir) != was {
+				break
+			}
+			os.Remove(filepath.Join(dir, name))
+		}
+	}
+	now := StateOf(dir)
+	for _, a := range tr.accesses {
+		if same := a.State.Inode == now.Inode; same != (a.Op == Look) {
+			t.Errorf("%v", a)
+		}
+	}
+	if len(tr.accesses) != 2 {
+		t.Errorf("%v", tr.accesses)
+	}
+}

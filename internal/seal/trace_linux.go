@@ -78,7 +78,8 @@ func (t *Tracer) add(path string, op Op, pid int) error {
 	}
 	key := seenKey{path, op}
 	if i, again := t.seen[key]; again {
-		if t.accesses[i].State != state {
+		if was := t.accesses[i].State; was != state && (op == List || !was.Dir || !state.Dir || was.Inode != state.Inode || was.Device != state.Device) {
+			// A folder that was only passed through is the same one, whatever came into it meanwhile.
 			t.accesses[i].State = State{Exists: true, Inode: ^uint64(0)} // no file is like that: it changed while the program ran
 		}
 		return nil
