@@ -46,6 +46,8 @@ type Asset struct {
 	Folder    bool
 	Processor string // what the rules say for all platforms, names with ", " between; a platform may have another, see Resolved
 
+	Follows bool // goes into every parcel in which something refers to it, required or not
+
 	// Collides is the path of another asset whose id differs only in case or in how accents are composed; "" if
 	// there is none. Where a rule pins one of the ids, that is an error of the rules instead.
 	Collides string

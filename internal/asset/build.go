@@ -343,6 +343,9 @@ func (b *builder) asset(chain []int32, g *group, a Asset) {
 		if r.UUID != "" {
 			a.UUID = r.UUID
 		}
+		if r.Follow != nil {
+			a.Follows = *r.Follow
+		}
 		if r.ID != "" || r.UUID != "" {
 			b.pins[a.Path] = i
 		}

@@ -158,7 +158,7 @@ func (s *session) assetsOn(platform string) []ship.Asset {
 		}
 		a := found[t.asset.ID]
 		if a == nil {
-			a = &ship.Asset{ID: t.asset.ID, UUID: t.asset.UUID}
+			a = &ship.Asset{ID: t.asset.ID, UUID: t.asset.UUID, Follows: t.asset.Follows}
 			found[t.asset.ID] = a
 		}
 		products, _ := s.productsOf(t, byKey[t.Key], held)

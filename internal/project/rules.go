@@ -22,6 +22,9 @@ type Rule struct {
 	// files are no assets.
 	Processors []Named
 
+	// Follow, where it is set, says whether the assets go into every parcel in which something refers to them, required or not.
+	Follow *bool
+
 	Settings  *settings.Table // nil: none
 	Platforms []RulePlatform  // in the order of the file
 
@@ -82,6 +85,7 @@ func (d *decoder) rule(t *settings.Table, base string) (Rule, bool) {
 		{name: "processors", take: func(e *settings.Entry) { r.Processors = d.ruleProcessors(e) }},
 		{name: "settings", take: func(e *settings.Entry) { r.Settings = d.table(e, settingsHint) }},
 		{name: "platforms", take: func(e *settings.Entry) { r.Platforms = d.rulePlatforms(e) }},
+		{name: "follow", take: func(e *settings.Entry) { follow := d.boolean(e); r.Follow = &follow }},
 		{name: "id", take: func(e *settings.Entry) { r.ID, r.IDSpan = d.assetID(e), e.Value.Span }},
 		{name: "uuid", take: func(e *settings.Entry) { r.UUID, r.UUIDSpan = d.uuid(e), e.Value.Span }},
 	})

@@ -158,6 +158,7 @@ func ruleSchema(infos []processor.Info) object {
 		"settings":   ref("settings"),
 		"platforms":  object{"type": "object", "additionalProperties": platform, "description": "What differs by platform."},
 		"id":         text("Another id for the one asset that match names."),
+		"follow":     object{"type": "boolean", "description": "Whether these assets go into every parcel in which something refers to them, required or not."},
 		"uuid":       object{"type": "string", "format": "uuid", "description": "A fixed UUID for the one asset that match names, so that it can be renamed."},
 	}, "match")
 	namesOne := []object{{"required": []string{"processor"}}, {"required": []string{"processors"}}}
