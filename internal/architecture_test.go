@@ -95,7 +95,7 @@ var allowed = map[string]string{
 
 	"internal/live":          "internal/diag internal/digest internal/ids processor websocket",
 	"internal/live/livetest": "kilnrt/live",
-	"internal/serve":         "internal/diag internal/digest internal/ids internal/live internal/session internal/ship internal/source",
+	"internal/serve":         "internal/cas internal/dashboard internal/diag internal/digest internal/ids internal/live internal/session internal/ship internal/source",
 	"internal/parcel":        "compress internal/digest kilnrt minisign x/sys",
 	"internal/seal":          "x/sys",
 	"internal/script":        "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor processor/pack starlark",
@@ -115,8 +115,8 @@ var allowed = map[string]string{
 	"internal/dashboard": "internal/cas internal/codec/atlas internal/contentdb internal/diag internal/digest internal/pixel internal/preview",
 
 	"internal/treemap": "",
-	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/diag internal/digest internal/doctor internal/engine internal/golden " +
-		"internal/header internal/ids internal/impact internal/parcel internal/pixel internal/project internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap kilnrt processor cobra pflag uuid x/sys x/term x/text",
+	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/doctor internal/engine internal/golden " +
+		"internal/header internal/ids internal/impact internal/live internal/parcel internal/pixel internal/project internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

@@ -46,6 +46,7 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		newTestCommand(a),
 		newBuildCommand(a),
 		newWatchCommand(a),
+		newServeCommand(a),
 		newLsCommand(a),
 		newWhyCommand(a),
 		newDepsCommand(a),

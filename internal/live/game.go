@@ -44,6 +44,7 @@ type game struct {
 	outbox   []any  // that do not depend on seq; said after what does
 	requests int
 	applied  uint64
+	swapped  time.Time
 	loaded   []uint32
 	isLoaded map[uint32]bool
 	refused  map[uint32]string

@@ -206,14 +206,16 @@ type Game struct {
 	Applied  uint64     // seq that is in the game
 	Loaded   []Resource // what it really loaded, in that order
 	Refused  []Refusal  // of which it kept an older one
+	Swapped  time.Time  // when it last took a change; zero: never
 }
 
 // Resource names one for people.
 type Resource struct {
-	ID   uint32
-	Name string
-	Kind string
-	Size int64
+	ID    uint32
+	Asset string
+	Name  string
+	Kind  string
+	Size  int64
 }
 
 // Refusal is a resource that a game did not take.
@@ -230,7 +232,7 @@ func (h *Hub) Games() []Game {
 	for g := range h.games {
 		p := h.platform(g.platform)
 		v := Game{Number: g.number, Name: g.name, Client: g.client, Platform: p.name, Address: g.address, Since: g.since,
-			Parcels: g.parcels, Behind: p.seq - min(g.seq, p.seq), Applied: g.applied}
+			Parcels: g.parcels, Behind: p.seq - min(g.seq, p.seq), Applied: g.applied, Swapped: g.swapped}
 		for _, id := range g.loaded {
 			v.Loaded = append(v.Loaded, p.describe(id))
 		}
@@ -249,7 +251,7 @@ func (p *platform) describe(id uint32) Resource {
 	if r == nil {
 		return Resource{ID: id, Name: fmt.Sprintf("%d, which is gone", id)}
 	}
-	return Resource{id, r.name(), r.Kind, r.Size}
+	return Resource{id, r.Asset, r.name(), r.Kind, r.Size}
 }
 
 // Lines gives what games logged lately, the oldest first.
@@ -279,6 +281,22 @@ func (h *Hub) Reload(number int, resources ...uint32) error {
 	return fmt.Errorf("game %d is not connected", number)
 }
 
+// ReloadAsset tells a game to load all resources of an asset again.
+func (h *Hub) ReloadAsset(number int, asset string) error {
+	h.mu.Lock()
+	var ids []uint32
+	for g := range h.games {
+		if p := h.platform(g.platform); g.number == number && p.assets[asset] != nil {
+			ids = p.idsOf(p.assets[asset])
+		}
+	}
+	h.mu.Unlock()
+	if len(ids) == 0 {
+		return fmt.Errorf("game %d is not connected, or has no platform with %s", number, asset)
+	}
+	return h.Reload(number, ids...)
+}
+
 // note keeps a line. The caller holds the lock.
 func (h *Hub) note(g *game, level, text string) {
 	h.lines = append(h.lines, Line{time.Now(), g.number, level, text})
@@ -291,6 +309,9 @@ func (h *Hub) note(g *game, level, text string) {
 func (h *Hub) applied(g *game, seq uint64, swapped int) {
 	from := g.applied
 	g.applied = seq
+	if swapped > 0 {
+		g.swapped = time.Now()
+	}
 	for _, s := range h.saved {
 		if s.platform == g.platform && s.seq > from && s.seq <= seq {
 			h.latencies = append(h.latencies, Latency{g.number, s.platform, time.Since(s.at), time.Now(), swapped})

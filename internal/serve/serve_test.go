@@ -1,0 +1,193 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/dashboard"
+	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/live"
+	"github.com/kiln-pipeline/kiln/internal/live/livetest"
+	"github.com/kiln-pipeline/kiln/internal/processors"
+	"github.com/kiln-pipeline/kiln/internal/serve"
+	"github.com/kiln-pipeline/kiln/internal/session"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	livetest.Clean()
+	os.Exit(code)
+}
+
+// write writes files below a folder, by name and content.
+func write(t testing.TB, dir string, files ...string) {
+	t.Helper()
+	for i := 0; i < len(files); i += 2 {
+		path := filepath.Join(dir, filepath.FromSlash(files[i]))
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(files[i+1]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// start serves a project until the test ends, and gives its address.
+func start(t testing.TB, dir string, g live.Guard) *serve.Server {
+	t.Helper()
+	s, err := session.Open(session.Config{Build: build.Config{Dir: dir, Version: "test", Processors: processors.All()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := serve.Listen(serve.Config{Session: s, Listen: "127.0.0.1:0", Guard: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, stop, err := srv.Dashboard(dashboard.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	go func() { ended <- srv.Run(ctx, pages) }()
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		for range 2 {
+			if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+		stop()
+		pages.Close()
+	})
+	return srv
+}
+
+const project = `
+[project]
+name = "demo"
+roots = ["assets"]
+[platforms.pc]
+`
+
+// TestGames drives the clients of all languages against files that are edited.
+func TestGames(t *testing.T) {
+	for _, language := range livetest.Languages {
+		t.Run(language, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, "kiln.toml", project, "assets/a.txt", "A1", "assets/b.txt", "B1", "assets/c.json", `{"c": 1}`)
+			srv := start(t, dir, live.Guard{})
+			game := livetest.Start(t, language, srv.Address(), "a.txt", "b.txt", "c.json", "new/d.txt")
+			game.Until(t, `a.txt=A1 b.txt=B1 c.json={"c":1} new/d.txt=?`)
+			write(t, dir, "assets/b.txt", "B2")
+			game.Until(t, `a.txt=A1 b.txt=B2 c.json={"c":1} new/d.txt=?`)
+			write(t, dir, "assets/new/d.txt", "D1", "assets/c.json", `{"c": `) // half a file: the last good product stays
+			game.Until(t, `a.txt=A1 b.txt=B2 c.json={"c":1} new/d.txt=D1`)
+			write(t, dir, "assets/a.txt", "bad", "assets/c.json", `{"c": 2}`)
+			game.Until(t, `a.txt=A1 b.txt=B2 c.json={"c":2} new/d.txt=D1`)
+			if err := os.Remove(filepath.Join(dir, "assets", "b.txt")); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, "assets/a.txt", "A3")
+			if language == "c" { // it finds by name what is there
+				game.Until(t, `a.txt=A3 b.txt=? c.json={"c":2} new/d.txt=D1`)
+			} else {
+				game.Until(t, `a.txt=A3 b.txt=B2 c.json={"c":2} new/d.txt=D1`)
+			}
+			if got := srv.Hub().Latencies(); len(got) == 0 || got[0].Took <= 0 {
+				t.Error("nothing was measured:", got)
+			}
+		})
+	}
+}
+
+func TestBlobs(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "kiln.toml", project, "assets/a.txt", "0123456789")
+	srv := start(t, dir, live.Guard{})
+	livetest.Start(t, "go", srv.Address(), "a.txt").Until(t, "a.txt=0123456789")
+	url := srv.Address() + "/live/v1/blob/" + digest.Of([]byte("0123456789")).String()
+	tag := `"` + digest.Of([]byte("0123456789")).String() + `"`
+	for _, c := range []struct {
+		url, header, value string
+		code               int
+		body               string
+	}{
+		{url, "", "", 200, "0123456789"},
+		{url, "Range", "bytes=2-4", 206, "234"},
+		{url, "If-None-Match", tag, 304, ""},
+		{srv.Address() + "/live/v1/blob/" + strings.Repeat("ab", 32), "", "", 404, ""},
+		{srv.Address() + "/live/v1/blob/..%2f..%2fkiln.toml", "", "", 400, ""},
+		{url, "Origin", "https://evil.example", 403, ""},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.header != "" {
+			req.Header.Set(c.header, c.value)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != c.code || c.body != "" && string(body) != c.body {
+			t.Errorf("%s %s: %d %q, %v", c.header, c.value, resp.StatusCode, body, err)
+		}
+		if c.code < 300 && (resp.Header.Get("ETag") != tag || !strings.Contains(resp.Header.Get("Cache-Control"), "immutable")) {
+			t.Error(resp.Header)
+		}
+	}
+}
+
+func TestListen(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "kiln.toml", project, "assets/a.txt", "A")
+	s, err := session.Open(session.Config{Build: build.Config{Dir: dir, Version: "test", Processors: processors.All()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := serve.Listen(serve.Config{Session: s, Listen: "0.0.0.0:0"}); !errors.Is(err, serve.ErrNoToken) {
+		t.Error("it listens to everybody:", err)
+	}
+	first, err := serve.Listen(serve.Config{Session: s, Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := serve.Listen(serve.Config{Session: s, Listen: strings.TrimPrefix(first.Address(), "http://")}); err == nil {
+		t.Error("two listen on one address")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	if err := first.Run(ctx, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEdits is about order, not speed: twenty edits of one file, each waited for.
+func TestEdits(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "kiln.toml", project, "assets/a.txt", "A")
+	srv := start(t, dir, live.Guard{})
+	game := livetest.Start(t, "go", srv.Address(), "a.txt")
+	game.Until(t, "a.txt=A")
+	began := time.Now()
+	for i := range 20 {
+		write(t, dir, "assets/a.txt", fmt.Sprint(i))
+		game.Until(t, fmt.Sprintf("a.txt=%d", i))
+	}
+	t.Logf("%v an edit", time.Since(began)/20)
+}
