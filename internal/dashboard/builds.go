@@ -78,7 +78,7 @@ func (d *Dashboard) buildsPage(r *http.Request) (*view, error) {
 			return nil, err
 		}
 	}
-	body := buildsBody{Now: d.nowPanel(), Builds: builds[:min(len(builds), listedBuilds)]}
+	body := buildsBody{Now: d.nowPanel(ctx), Builds: builds[:min(len(builds), listedBuilds)]}
 	body.Bars, body.Grid = timeline(builds)
 	body.Width = 12 * timelineBuilds
 	if body.Slow, err = d.slowest(ctx); err != nil {

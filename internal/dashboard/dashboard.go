@@ -236,14 +236,15 @@ func (d *Dashboard) frame(ctx context.Context) (frame, error) {
 	if d.cfg.Games != nil {
 		f.Games = len(d.cfg.Games.Connected())
 	}
-	res, err := d.library.ask(ctx, `SELECT p.name, p.kiln, (SELECT count(*) FROM parcel),
-		(SELECT count(DISTINCT asset) FROM job WHERE failed = 1) + (SELECT count(*) FROM diagnostic WHERE asset = 0 AND severity = 'error')
-		FROM project p`, nil, 1)
+	rows, err := d.library.ask(ctx, `SELECT p.name, p.kiln, (SELECT count(*) FROM parcel) FROM project p`, nil, 1)
 	if err != nil {
 		return f, err
 	}
-	for _, r := range res {
-		f.Project, f.Kiln, f.Parcels, f.Problems = r.text(0), r.text(1), r.int(2), r.int(3)
+	for _, r := range rows {
+		f.Project, f.Kiln, f.Parcels = r.text(0), r.text(1), r.int(2)
+	}
+	if f.Problems, err = d.problems(ctx); err != nil {
+		return f, err
 	}
 	last, err := d.lastBuilds(ctx, 1)
 	if len(last) > 0 {

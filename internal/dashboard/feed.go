@@ -206,16 +206,28 @@ func (f *Feed) left(s Status) time.Duration {
 // nowPanel is the part of pages that shows what goes on.
 type nowPanel struct {
 	Status
-	Live bool
-	Last *buildRow
+	Live     bool
+	Problems int64 // assets that fail
 }
 
-func (d *Dashboard) nowPanel() nowPanel {
+func (d *Dashboard) nowPanel(ctx context.Context) nowPanel {
 	n := nowPanel{Live: d.cfg.Feed != nil}
 	if n.Live {
 		n.Status = d.cfg.Feed.Status()
 	}
+	if !n.Building {
+		n.Problems, _ = d.problems(ctx) // without a database there are none
+	}
 	return n
+}
+
+// problems is how many assets fail.
+func (d *Dashboard) problems(ctx context.Context) (int64, error) {
+	rows, err := d.library.ask(ctx, `SELECT (SELECT count(DISTINCT asset) FROM job WHERE failed = 1) + (SELECT count(*) FROM diagnostic WHERE asset = 0 AND severity = 'error')`, nil, 1)
+	if err != nil {
+		return 0, err
+	}
+	return rows[0].int(0), nil
 }
 
 const (
@@ -246,13 +258,13 @@ func (d *Dashboard) events(w http.ResponseWriter, r *http.Request) {
 func (d *Dashboard) feedEvents(ctx context.Context, w http.ResponseWriter, out *http.ResponseController) error {
 	_, seen, _ := d.cfg.Feed.look()
 	for {
-		status, builds, changed := d.cfg.Feed.look()
+		_, builds, changed := d.cfg.Feed.look()
 		var err error
 		if builds != seen {
 			seen = builds
 			err = d.send(w, "built", fmt.Sprint(builds))
 		} else {
-			err = d.sendNow(w, status)
+			err = d.sendNow(ctx, w)
 		}
 		if err != nil || out.Flush() != nil {
 			return err
@@ -272,10 +284,11 @@ func (d *Dashboard) feedEvents(ctx context.Context, w http.ResponseWriter, out *
 }
 
 // sendNow sends the panel as HTML, so that a page is drawn in one place only.
-func (d *Dashboard) sendNow(w http.ResponseWriter, s Status) error {
-	for name, page := range map[string]string{"now": "builds", "pulse": "builds"} {
+func (d *Dashboard) sendNow(ctx context.Context, w http.ResponseWriter) error {
+	now := d.nowPanel(ctx)
+	for _, name := range []string{"now", "pulse"} {
 		var b bytes.Buffer
-		if err := d.pages[page].ExecuteTemplate(&b, name, nowPanel{Status: s, Live: true}); err != nil {
+		if err := d.pages["builds"].ExecuteTemplate(&b, name, now); err != nil {
 			return err
 		}
 		if err := d.send(w, name, b.String()); err != nil {

@@ -42,7 +42,7 @@ func (d *Dashboard) parcelsPage(r *http.Request) (*view, error) {
 	if len(body.Parcels) == 0 {
 		return &view{Page: "parcels", Title: "Parcels", Body: body}, nil
 	}
-	body.Unused, err = d.shelf.folders.of(ctx, d.version, "\x00unused", func() ([]facet, error) { return d.unused(ctx) })
+	body.Unused, err = d.shelf.unused.soon(ctx, d.version, "", d.unused)
 	for _, u := range body.Unused {
 		body.UnusedBytes += u.Bytes
 	}

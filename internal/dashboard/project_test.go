@@ -26,8 +26,10 @@ type project struct {
 func newProject(t *testing.T) *project {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "assets"), os.DirFS("../../examples/knights/assets")); err != nil {
-		t.Fatal(err)
+	for _, part := range []string{"assets", "game"} {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS("../../examples/knights/"+part)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	toml, err := os.ReadFile("../../examples/knights/kiln.toml")
 	if err != nil {

@@ -8,9 +8,11 @@ import (
 
 // shelf keeps what is dear to make and asked for again.
 type shelf struct {
-	facets   kept[*facets]
-	folders  kept[[]facet]
-	pictures pictures
+	facets     kept[*facets]
+	folders    kept[[]facet]
+	unused     kept[[]facet]
+	selections kept[selection]
+	pictures   pictures
 }
 
 func newShelf() *shelf {
@@ -22,11 +24,16 @@ type kept[V any] struct {
 	mu      sync.Mutex // all below; held while something is made, so that it is made once
 	version string
 	byName  map[string]V
+
+	old    sync.Mutex // all below
+	last   map[string]V
+	making bool
 }
 
-// maxKept is how many of one kind are kept.
-const maxKept = 256
+// maxKept is how many of one kind are kept. The largest are selections, of 800 KB for 100,000 assets.
+const maxKept = 32
 
+// of gives what was made under a name of the database as it is, and makes it if there is none.
 func (k *kept[V]) of(ctx context.Context, version func(context.Context) (string, error), name string, make func() (V, error)) (V, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -42,6 +49,41 @@ func (k *kept[V]) of(ctx context.Context, version func(context.Context) (string,
 		k.byName[name] = v
 	}
 	return v, err
+}
+
+// soon is of for what may be that of the build before: if there is such, it is given at once, and the new one is made meanwhile.
+func (k *kept[V]) soon(ctx context.Context, version func(context.Context) (string, error), name string, make func(context.Context) (V, error)) (V, error) {
+	k.old.Lock()
+	v, ok := k.last[name]
+	making := k.making
+	if ok {
+		k.making = true
+	}
+	k.old.Unlock()
+	fresh := func(ctx context.Context) (V, error) {
+		v, err := k.of(ctx, version, name, func() (V, error) { return make(ctx) })
+		k.old.Lock()
+		defer k.old.Unlock()
+		if k.last == nil || len(k.last) >= maxKept {
+			k.last = map[string]V{}
+		}
+		if err == nil {
+			k.last[name] = v
+		}
+		return v, err
+	}
+	if !ok {
+		return fresh(ctx)
+	}
+	if !making {
+		go func() {
+			fresh(context.WithoutCancel(ctx))
+			k.old.Lock()
+			k.making = false
+			k.old.Unlock()
+		}()
+	}
+	return v, nil
 }
 
 // maxPictures is how many bytes of PNG files are kept. A page of the list has 100 of about 4 KB.
