@@ -112,7 +112,7 @@ var allowed = map[string]string{
 	"internal/ship":          "internal/codegen internal/diag internal/digest internal/ids internal/manifest internal/parcel internal/project kilnrt processor uuid",
 
 	"internal/preview":   "internal/codec/atlas internal/codec/document internal/pixel internal/texture",
-	"internal/dashboard": "internal/cas internal/codec/atlas internal/contentdb internal/diag internal/digest internal/pixel internal/preview",
+	"internal/dashboard": "internal/build internal/cas internal/codec/atlas internal/contentdb internal/diag internal/digest internal/pixel internal/preview internal/treemap",
 
 	"internal/treemap": "",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/doctor internal/engine internal/golden " +

@@ -48,6 +48,7 @@ type assetBody struct {
 type assetJob struct {
 	job
 	State    string
+	Among    bool      // the asset has several jobs on a platform
 	Settings []Setting // as they were resolved, without origin
 }
 
@@ -140,13 +141,14 @@ func (d *Dashboard) assetHead(ctx context.Context, id string) (*assetBody, int64
 }
 
 func (d *Dashboard) assetJobs(ctx context.Context, b *assetBody, no int64) error {
-	rows, err := d.library.ask(ctx, `SELECT p.name, j.failed, j.built, j.reason, j.seconds, j.peak_memory, st.text, j.built = `+lastNumber+`
-		FROM job j JOIN platform p ON p.no = j.platform LEFT JOIN shared_text st ON st.no = j.settings WHERE j.asset = :asset ORDER BY p.no`, params{":asset": no}, 0)
+	rows, err := d.library.ask(ctx, `SELECT p.name, j.failed, j.built, j.reason, j.seconds, j.peak_memory, st.text, j.built = `+lastNumber+`, pr.text
+		FROM job j JOIN platform p ON p.no = j.platform LEFT JOIN shared_text st ON st.no = j.settings LEFT JOIN shared_text pr ON pr.no = j.processor
+		WHERE j.asset = :asset ORDER BY p.no, pr.text`, params{":asset": no}, 0)
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		j := assetJob{job: job{b.ID, r.text(0), b.Processor, r.int(1) == 1, r.int(2), r.text(3), r.float(4), r.int(5), 0}, State: "reused", Settings: plainSettings(r.text(6))}
+		j := assetJob{job: job{b.ID, r.text(0), r.text(8), r.int(1) == 1, r.int(2), r.text(3), r.float(4), r.int(5), 0}, State: "reused", Among: r.text(8) != b.Processor, Settings: plainSettings(r.text(6))}
 		switch {
 		case j.Failed:
 			j.State = "failed"
@@ -380,40 +382,4 @@ func (d *Dashboard) filePage(r *http.Request) (*view, error) {
 	}
 	body.Cut = len(rows) > maxNeighbours
 	return &view{Page: "file", Title: file, Body: body}, err
-}
-
-// settingsPart is the table of an asset's settings with where each is from, for a page that has the plain ones: finding
-// it out reads the project file and the rules, and the page need not wait for it.
-func (d *Dashboard) settingsPart(w http.ResponseWriter, r *http.Request) {
-	if d.cfg.Settings == nil {
-		http.NotFound(w, r)
-		return
-	}
-	all, err := d.cfg.Settings.Origins(r.Context(), r.PathValue("id"))
-	if err != nil {
-		plainError(w, err)
-		return
-	}
-	var b bytes.Buffer
-	if err := d.pages["asset"].ExecuteTemplate(&b, "origins", split(all)); err != nil {
-		plainError(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Write(b.Bytes())
-}
-
-// origins are settings, those that somebody set apart from defaults.
-type origins struct{ Set, Defaults []Setting }
-
-func split(all []Setting) (o origins) {
-	for _, s := range all {
-		if s.File != "" {
-			o.Set = append(o.Set, s)
-		} else {
-			o.Defaults = append(o.Defaults, s)
-		}
-	}
-	return o
 }

@@ -69,12 +69,12 @@ func largeAsset(i int) contentdb.Asset {
 	a := contentdb.Asset{ID: id, Path: id, Processor: "texture", UUID: largeUUID(i)}
 	for _, platform := range []string{"pc", "mobile"} {
 		j := contentdb.Job{
-			Platform: platform, Key: largeHash(2, i), Settings: `{"mips":false,"srgb":true}`, Fingerprint: "texture 3", Built: 1, Reason: "it was never built",
+			Platform: platform, Processor: "texture", Key: largeHash(2, i), Settings: `{"mips":false,"srgb":true}`, Fingerprint: "texture 3", Built: 1, Reason: "it was never built",
 			Seconds: float64(i%997) / 1000, PeakMemory: 1 << 20, Observations: []contentdb.Observation{{Kind: contentdb.SawFile, Subject: id, Hash: largeHash(1, i)}},
 			Products: []contentdb.Product{{Type: "texture", File: id + ".ktx2", Size: int64(4096 + i*7919%10007), Hash: largeHash(4, i)}},
 		}
 		if i%10 == 9 {
-			a.Processor, j.Products[0].Type = "level", "level"
+			a.Processor, j.Processor, j.Products[0].Type = "level", "level", "level"
 			for k := i - 9; k < i; k++ {
 				j.Needs = append(j.Needs, largeID(k))
 				j.Products[0].References = append(j.Products[0].References, processor.Reference{UUID: largeUUID(k), Required: true})

@@ -159,7 +159,7 @@ func (d *Dashboard) slowest(ctx context.Context) ([]job, error) {
 // jobs asks for jobs; where goes on after the tables.
 func (d *Dashboard) jobs(ctx context.Context, where string, p params, limit int) ([]job, error) {
 	rows, err := d.library.ask(ctx, `SELECT a.id, p.name, s.text, j.failed, j.built, j.reason, j.seconds, j.peak_memory
-		FROM job j JOIN asset a ON a.no = j.asset JOIN platform p ON p.no = j.platform LEFT JOIN shared_text s ON s.no = a.processor `+where, p, limit)
+		FROM job j JOIN asset a ON a.no = j.asset JOIN platform p ON p.no = j.platform LEFT JOIN shared_text s ON s.no = j.processor `+where, p, limit)
 	all := make([]job, len(rows))
 	most := 0.0
 	for i, r := range rows {

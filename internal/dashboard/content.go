@@ -213,7 +213,7 @@ func (d *Dashboard) entries(ctx context.Context, f filter, found selection) ([]e
 		SELECT a.id, s.text,
 			(SELECT CASE WHEN max(failed) THEN 'failed' WHEN max(built) = `+lastNumber+` THEN 'built' WHEN count(*) > 0 THEN 'reused' END FROM job WHERE asset = a.no),
 			(SELECT count(*) FROM product WHERE asset = a.no), (SELECT sum(size) FROM product WHERE asset = a.no), (SELECT sum(seconds) FROM job WHERE asset = a.no),
-			(SELECT group_concat(name, ' ') FROM (SELECT p.name FROM job j JOIN platform p ON p.no = j.platform WHERE j.asset = a.no ORDER BY p.no)),
+			(SELECT group_concat(name, ' ') FROM (SELECT DISTINCT p.name FROM job j JOIN platform p ON p.no = j.platform WHERE j.asset = a.no ORDER BY p.no)),
 			pl.name, x.file, lower(hex(x.hash)), x.size, t.text
 		FROM shown JOIN asset a USING (no) LEFT JOIN shared_text s ON s.no = a.processor
 			LEFT JOIN product x ON (x.asset, x.platform, x.sub_id) = (SELECT q.asset, q.platform, q.sub_id FROM product q JOIN shared_text w ON w.no = q.type WHERE q.asset = a.no AND w.text = 'texture' LIMIT 1)

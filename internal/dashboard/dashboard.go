@@ -27,6 +27,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
@@ -38,10 +39,12 @@ type Config struct {
 	Database string     // the content database
 	Blobs    *cas.Store // products by hash
 
-	Feed     *Feed    // builds as they happen
-	Games    Games    // that are connected
-	Settings Settings // where settings come from
-	Parcels  Parcels  // what the project says of parcels
+	Feed  *Feed // builds as they happen
+	Games Games // that are connected
+
+	// Project opens the project as its files are now, for what the database does not say: where settings come from, budgets of
+	// parcels. It is not one that builds meanwhile.
+	Project func() (*build.Project, error)
 
 	// Editor is where "open in the editor" leads: an address with {path}, {line} and {column} in it. Empty is DefaultEditor.
 	Editor string
@@ -49,20 +52,6 @@ type Config struct {
 
 // DefaultEditor opens a file in Visual Studio Code.
 const DefaultEditor = "vscode://file{path}:{line}:{column}"
-
-// Settings tells where an asset's settings come from.
-type Settings interface {
-	// Origins are the settings of an asset, in the order of its processor.
-	Origins(ctx context.Context, asset string) ([]Setting, error)
-}
-
-// Setting is one setting of an asset, on the platforms on which it is the same.
-type Setting struct {
-	Name, Value string
-	Platforms   []string // none: on all
-	File        string   // relative to the project; empty: it is the default
-	Line        int64
-}
 
 //go:embed pages/*.html
 var pageFiles embed.FS

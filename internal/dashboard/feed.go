@@ -76,10 +76,12 @@ type Finished struct {
 // Asset is the id in a job's name.
 func (f Finished) Asset() string { return assetOf(f.Job) }
 
-// assetOf is the asset of a job by its name: what stands before the platform, and before the part.
+// assetOf is the asset of a job by its name: "sprites/ui/ ▸ page 0 [pc]".
 func assetOf(job string) string {
-	id, _, _ := strings.Cut(job, " [")
-	id, _, _ = strings.Cut(id, " (")
+	if i := strings.LastIndex(job, " ["); i >= 0 {
+		job = job[:i]
+	}
+	id, _, _ := strings.Cut(job, " ▸ ")
 	return id
 }
 

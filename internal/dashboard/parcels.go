@@ -1,16 +1,13 @@
 package dashboard
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
-)
 
-// Parcels tells what the project wants of its parcels, which the database of a build does not.
-type Parcels interface {
-	// Budget is how many bytes a parcel may have; 0: there is no limit.
-	Budget(parcel, platform string) int64
-}
+	"github.com/kiln-pipeline/kiln/internal/treemap"
+)
 
 // parcelRow is a parcel.
 type parcelRow struct {
@@ -64,14 +61,12 @@ func (d *Dashboard) unused(ctx context.Context) (all []facet, err error) {
 func (d *Dashboard) parcelRows(ctx context.Context, where string, p params) ([]parcelRow, error) {
 	rows, err := d.library.ask(ctx, `SELECT k.no, k.name, p.name, k.file, k.size, (SELECT count(*) FROM parcel_product WHERE parcel = k.no)
 		FROM parcel k JOIN platform p ON p.no = k.platform `+where+` ORDER BY k.name, p.no`, p, 1000)
-	all := make([]parcelRow, len(rows))
+	all, budgets := make([]parcelRow, len(rows)), d.budgets()
 	most := int64(1)
 	for i, r := range rows {
 		all[i] = parcelRow{No: r.int(0), Name: r.text(1), Platform: r.text(2), File: r.text(3), Size: r.int(4), Products: r.int(5)}
 		most = max(most, all[i].Size)
-		if d.cfg.Parcels != nil {
-			all[i].Budget = d.cfg.Parcels.Budget(all[i].Name, all[i].Platform)
-		}
+		all[i].Budget = budgets[all[i].Name]
 	}
 	for i := range all {
 		k := &all[i]
@@ -117,5 +112,31 @@ func (d *Dashboard) parcelPage(r *http.Request) (*view, error) {
 	return &view{Page: "parcel", Title: body.Name + " on " + body.Platform, Body: body}, err
 }
 
-// treemap draws what fills a parcel.
-func (d *Dashboard) treemap(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }
+// maxMapped is how many products a treemap is made of; what is smaller than the largest of these has less than a pixel.
+const maxMapped = 20_000
+
+// treemap draws what fills a parcel. It is a document of its own, with styles of its own, in a frame on the parcel's page.
+func (d *Dashboard) treemap(w http.ResponseWriter, r *http.Request) {
+	found, err := d.products(r.Context(), `JOIN parcel_product m ON m.asset = x.asset AND m.sub_id = x.sub_id JOIN parcel k ON k.no = m.parcel AND k.platform = x.platform
+		WHERE k.name = :name AND p.name = :platform ORDER BY x.size DESC, a.id`, params{":name": r.PathValue("name"), ":platform": r.PathValue("platform")}, maxMapped)
+	if err == nil && len(found) == 0 {
+		err = notFound{"There is no such parcel, or nothing in it."}
+	}
+	if err != nil {
+		plainError(w, err)
+		return
+	}
+	var root treemap.Node
+	for _, p := range found {
+		root.Add(p.File, treemap.Node{Name: base(p.File), Size: p.Size, Kind: p.Type})
+	}
+	var b bytes.Buffer
+	if err := treemap.HTML(&b, root, treemap.Options{Title: "As loose files", Width: 1040, Height: 420}); err != nil {
+		plainError(w, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Write(b.Bytes())
+}

@@ -20,7 +20,6 @@ type project struct {
 	t    *testing.T
 	dir  string
 	feed *Feed
-	p    *build.Project
 }
 
 func newProject(t *testing.T) *project {
@@ -51,14 +50,17 @@ func (p *project) write(file, text string) {
 	}
 }
 
+func (p *project) open() (*build.Project, error) {
+	return build.Open(build.Config{Dir: p.dir, Version: "test", Processors: processors.All()})
+}
+
 // build builds, and tells the feed.
 func (p *project) build(cause ...string) {
 	p.t.Helper()
-	opened, err := build.Open(build.Config{Dir: p.dir, Version: "test", Processors: processors.All()})
+	opened, err := p.open()
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.p = opened
 	if err := opened.Lock(p.t.Context(), true, nil); err != nil {
 		p.t.Fatal(err)
 	}
@@ -72,7 +74,10 @@ func (p *project) build(cause ...string) {
 
 // config is that of a dashboard of the project.
 func (p *project) config() Config {
-	return Config{Dir: p.dir, Database: filepath.Join(p.dir, ".kiln", "content.db"), Blobs: cas.OpenReadOnly(filepath.Join(p.dir, ".kiln", "cas")), Feed: p.feed}
+	return Config{
+		Dir: p.dir, Database: filepath.Join(p.dir, ".kiln", "content.db"), Blobs: cas.OpenReadOnly(filepath.Join(p.dir, ".kiln", "cas")),
+		Feed: p.feed, Project: p.open,
+	}
 }
 
 // serve serves a dashboard until the test ends.
