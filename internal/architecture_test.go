@@ -42,17 +42,18 @@ var allowed = map[string]string{
 	"processor/wasmguest":         "processor",
 	"processor/wasmguest/example": "processor processor/wasmguest",
 
-	"internal/digest":    "blake3",
-	"internal/diag":      "",
-	"internal/settings":  "internal/diag processor",
-	"internal/project":   "internal/diag internal/settings processor doublestar go-toml uuid",
-	"internal/source":    "internal/diag internal/digest x/sys",
-	"internal/asset":     "internal/diag internal/digest internal/project internal/settings processor doublestar uuid x/text",
-	"internal/engine":    "internal/digest",
-	"internal/cas":       "internal/digest x/sys",
-	"internal/state":     "internal/digest internal/engine internal/source",
-	"internal/contentdb": "internal/diag internal/digest processor zombiezen-sqlite",
-	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/engine " +
+	"internal/digest":      "blake3",
+	"internal/fingerprint": "internal/digest processor",
+	"internal/diag":        "",
+	"internal/settings":    "internal/diag processor",
+	"internal/project":     "internal/diag internal/settings processor doublestar go-toml uuid",
+	"internal/source":      "internal/diag internal/digest x/sys",
+	"internal/asset":       "internal/diag internal/digest internal/project internal/settings processor doublestar uuid x/text",
+	"internal/engine":      "internal/digest",
+	"internal/cas":         "internal/digest x/sys",
+	"internal/state":       "internal/digest internal/engine internal/source",
+	"internal/contentdb":   "internal/diag internal/digest processor zombiezen-sqlite",
+	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/engine internal/fingerprint " +
 		"internal/project internal/script internal/settings internal/ship internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
 	"internal/session": "internal/build internal/diag internal/digest internal/engine internal/source internal/watch",
 	"internal/watch":   "internal/diag fsnotify x/sys",
@@ -115,7 +116,7 @@ var allowed = map[string]string{
 	"internal/dashboard": "internal/build internal/cas internal/codec/atlas internal/contentdb internal/diag internal/digest internal/pixel internal/preview internal/treemap",
 
 	"internal/treemap": "",
-	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/doctor internal/engine internal/golden " +
+	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/doctor internal/engine internal/fingerprint internal/golden " +
 		"internal/header internal/ids internal/impact internal/live internal/parcel internal/pixel internal/project internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 

@@ -3,8 +3,10 @@ package processor_test
 import (
 	"bytes"
 	"context"
+	"embed"
 	"encoding/binary"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -29,6 +31,13 @@ func (Tilemap) Info() processor.Info {
 		Products:   []processor.ProductType{{Type: "tilemap", Extension: ".tiles", Doc: "width and height as 16 bits, then a byte a tile"}},
 	}
 }
+
+//go:embed *.go
+var source embed.FS
+
+func (Tilemap) Source() fs.FS { return source }
+
+var _ processor.Sourced = Tilemap{}
 
 func (Tilemap) Process(_ context.Context, job processor.Job) error {
 	text, err := job.ReadFile(job.Asset().Path)

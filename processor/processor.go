@@ -15,6 +15,7 @@ import (
 	"context"
 	"hash/fnv"
 	"io"
+	"io/fs"
 )
 
 // Processor turns one asset into products for one platform.
@@ -39,6 +40,23 @@ type Parter interface {
 	Part(ctx context.Context, job Job, name string) error
 }
 
+// Sourced is a processor that carries its own source, so that Kiln knows by itself when its code is another: its assets are then built again, and no
+// others. One in a work tree that does not counts as changed whenever anything in its program is. Three lines do it:
+//
+//	//go:embed *.go
+//	var source embed.FS
+//
+//	func (Tilemap) Source() fs.FS { return source }
+//
+// Packages of the same work tree that it imports have to be in folders below its own, and be embedded as well ("*.go grid/*.go"); so has whatever else
+// the compiler puts into it. Tests do not count.
+type Sourced interface {
+	Processor
+
+	// Source is the folder of the package in which the processor's type is declared.
+	Source() fs.FS
+}
+
 // PackPart is the part in which an asset of a processor that Packs asks to have images packed.
 const PackPart = "pack"
 
@@ -47,8 +65,8 @@ type Info struct {
 	// Name is how rules call it: lower case letters, digits and dashes.
 	Name string
 
-	// Version is raised whenever the same input would give other output. It
-	// is the processor's fingerprint: a new version runs every job again.
+	// Version is raised whenever the same input would give other output: a new version runs every job again. The
+	// code of a processor that a team adds to a kiln of its own counts besides; see [Sourced].
 	Version int
 
 	// Summary is one line for `kiln processors`.

@@ -20,6 +20,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/fingerprint"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -58,6 +59,7 @@ type installed struct {
 	processor.Processor
 	info        processor.Info
 	fingerprint digest.Hash
+	code        fingerprint.Way // of a team's: what stands for its code
 }
 
 // Open reads the project file and makes ready its processors. The error is a diag.List.
@@ -66,8 +68,11 @@ func Open(cfg Config) (*Project, error) {
 	for _, pr := range cfg.Processors {
 		p.builtin = append(p.builtin, p.install(pr, ""))
 	}
+	program := fingerprint.This()
 	for _, pr := range cfg.Team {
-		p.team = append(p.team, p.install(pr, ""))
+		code := fingerprint.Of(pr, program)
+		p.team = append(p.team, p.install(pr, string(code.Way)+" "+code.Text))
+		p.procs[pr.Info().Name].code = code.Way
 	}
 	data, _ := os.ReadFile(filepath.Join(cfg.Dir, project.File))
 	p.text = digest.Of(data)
@@ -106,6 +111,14 @@ func (p *Project) Clashes() []asset.Clash { return asset.Clashes(p.own, p.team, 
 // OwnProcessor tells whether a processor comes from the project file.
 func (p *Project) OwnProcessor(name string) bool {
 	return slices.ContainsFunc(p.Project.Processors, func(c project.CustomProcessor) bool { return c.Name == name })
+}
+
+// Code tells what stands for the code of a processor of a team's own kiln; "" for another.
+func (p *Project) Code(name string) fingerprint.Way {
+	if pr := p.procs[name]; pr != nil {
+		return pr.code
+	}
+	return ""
 }
 
 // Fingerprint is the hash of a processor's code as this project sees it.

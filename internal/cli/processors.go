@@ -10,6 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/fingerprint"
 	"github.com/kiln-pipeline/kiln/internal/settings"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -45,7 +46,7 @@ func newProcessorsCommand(a *app) *cobra.Command {
 			case a.json:
 				return a.emitProcessors(infos, p)
 			case len(args) > 0:
-				return a.describeProcessor(infos[0])
+				return a.describeProcessor(infos[0], p)
 			}
 			return a.listProcessors(infos, p)
 		},
@@ -126,6 +127,13 @@ func (a *app) origin(name string, p *build.Project) string {
 	return ofKiln
 }
 
+func wayOf(name string, p *build.Project) fingerprint.Way {
+	if p == nil {
+		return ""
+	}
+	return p.Code(name)
+}
+
 func clashes(p *build.Project) []asset.Clash {
 	if p == nil {
 		return nil
@@ -138,7 +146,7 @@ func (a *app) emitProcessors(infos []processor.Info, p *build.Project) error {
 	here := map[string]bool{}
 	for _, info := range infos {
 		here[info.Name] = true
-		if err := a.emit(newProcessorLine(info, a.origin(info.Name, p))); err != nil {
+		if err := a.emit(newProcessorLine(info, a.origin(info.Name, p), wayOf(info.Name, p))); err != nil {
 			return err
 		}
 	}
@@ -174,7 +182,14 @@ func extensionsText(info processor.Info) string {
 	return s
 }
 
-func (a *app) describeProcessor(info processor.Info) error {
+// codeTexts say what stands for the code of a processor of a team's own kiln.
+var codeTexts = map[fingerprint.Way]string{
+	fingerprint.Source:  "its source, which it carries: an edit of it builds its assets again",
+	fingerprint.Module:  "its module's version: another one builds its assets again",
+	fingerprint.Program: "the whole program: any change of it builds its assets again (docs/processors.md says how it carries its source instead)",
+}
+
+func (a *app) describeProcessor(info processor.Info, p *build.Project) error {
 	fmt.Fprintf(a.out, "%s  %s\n", a.paint(a.out, bold, info.Name), info.Summary)
 	heading := func(s string) { fmt.Fprintf(a.out, "\n%s\n", a.paint(a.out, bold, s)) }
 	heading("For")
@@ -201,6 +216,10 @@ func (a *app) describeProcessor(info processor.Info) error {
 	}
 	if err := t.write(); err != nil {
 		return err
+	}
+	if code := wayOf(info.Name, p); code != "" {
+		heading("Code")
+		fmt.Fprintln(a.out, "  "+codeTexts[code])
 	}
 	if len(info.Products) == 0 {
 		return nil
@@ -240,6 +259,7 @@ type processorLine struct {
 	Folder     bool               `json:"folder"`
 	Own        bool               `json:"own"`    // of the project file
 	Origin     string             `json:"origin"` // "kiln", "team" or "project"
+	Code       fingerprint.Way    `json:"code,omitempty"`
 	Extensions []string           `json:"extensions"`
 	Settings   []settings.Setting `json:"settings"`
 	Products   []productTypeLine  `json:"products"`
@@ -251,10 +271,10 @@ type productTypeLine struct {
 	Doc       string `json:"doc,omitempty"`
 }
 
-func newProcessorLine(info processor.Info, origin string) processorLine {
+func newProcessorLine(info processor.Info, origin string, code fingerprint.Way) processorLine {
 	l := processorLine{
 		Type: "processor", Name: info.Name, Version: info.Version, Summary: info.Summary, Folder: info.Folder,
-		Own: origin == ofProject, Origin: origin,
+		Own: origin == ofProject, Origin: origin, Code: code,
 		Extensions: append([]string{}, info.Extensions...), Settings: append([]settings.Setting{}, settings.Describe(info)...),
 		Products: []productTypeLine{},
 	}
