@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func build(t *testing.T, p *project, made tool) {
 		put(made.joinName(f), all)
 	}
 	if p.extra != nil {
-		put(extraName(p.extra.folder), p.extra.content())
+		put(extraName(p.extra.folder), p.extraContent())
 	}
 }
 
@@ -317,5 +318,31 @@ func TestTailKeepsTheEnd(t *testing.T) {
 	io.WriteString(&said, "the end")
 	if len(said.data) != 8<<10 || !bytes.HasSuffix(said.data, []byte("the end")) {
 		t.Errorf("%d bytes", len(said.data))
+	}
+}
+
+// TestMurmur64: the number is what ninja 1.11.1 wrote into its log for this command.
+func TestMurmur64(t *testing.T) {
+	if h := murmur64("cp assets/00000/0000000.bin out/00000/0000000.bin"); h != 0x9ff0b31f5f8e1336 {
+		t.Errorf("%x", h)
+	}
+}
+
+func TestNinjaTakesWhatWasLaidOut(t *testing.T) {
+	if _, err := (ninja{}).find(); err != nil {
+		t.Skip(err)
+	}
+	p := newProject(t.TempDir(), 2*folderSize)
+	if err := errors.Join(p.write(), ninja{}.prepare(p), ninja{}.lay(p), p.check(ninja{})); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.edit(3); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("ninja", "-j1") // an edit is built as ever
+	build.Dir = p.dir
+	said, err := build.CombinedOutput()
+	if err = errors.Join(err, p.check(ninja{})); err != nil || !bytes.Contains(said, []byte("[2/2]")) {
+		t.Errorf("%v: %s", err, said)
 	}
 }

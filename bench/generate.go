@@ -15,6 +15,7 @@ import (
 
 const (
 	assetSize  = 4 << 10 // bytes of every asset
+	tinySize   = 64      // the same in a project so large that the disk would have no room for it
 	folderSize = 100     // assets of a folder, all of which one join reads
 	tenth      = 10      // on another branch, every tenth asset is different
 )
@@ -34,8 +35,19 @@ type extra struct {
 	version uint32
 }
 
+// million is the size from which assets are tiny, and ninja is given what it would have built.
+const million = 1_000_000
+
 func newProject(dir string, assets int) *project {
 	return &project{dir: dir, versions: make([]uint32, assets)}
+}
+
+// assetSize is how many bytes every asset has.
+func (p *project) assetSize() int {
+	if len(p.versions) >= million {
+		return tinySize
+	}
+	return assetSize
 }
 
 func (p *project) folders() int { return len(p.versions) / folderSize }
@@ -65,7 +77,7 @@ func (p *project) write() error {
 }
 
 func (p *project) writeAsset(i int) error {
-	return os.WriteFile(p.source(i), content(nil, i, p.versions[i]), 0o666)
+	return os.WriteFile(p.source(i), p.content(nil, i), 0o666)
 }
 
 func (p *project) source(i int) string { return filepath.Join(p.dir, "assets", assetName(i)) }
@@ -96,7 +108,7 @@ func (p *project) branch(by int32) error {
 // add makes the extra file, which is copied and in no join.
 func (p *project) add(folder int, version uint32) error {
 	p.extra = &extra{folder % p.folders(), version}
-	return os.WriteFile(filepath.Join(p.dir, "assets", extraName(p.extra.folder)), p.extra.content(), 0o666)
+	return os.WriteFile(filepath.Join(p.dir, "assets", extraName(p.extra.folder)), p.extraContent(), 0o666)
 }
 
 func (p *project) remove() error {
@@ -106,7 +118,7 @@ func (p *project) remove() error {
 	return os.Remove(name)
 }
 
-func (e *extra) content() []byte { return content(nil, -1, e.version) }
+func (p *project) extraContent() []byte { return content(nil, -1, p.extra.version, p.assetSize()) }
 
 // Names are slash paths below assets, and below the output folder. All have the same length, so
 // that the cost of an asset does not depend on its number.
@@ -115,13 +127,18 @@ func folderName(f int) string { return fmt.Sprintf("%05d", f) }
 func assetName(i int) string  { return fmt.Sprintf("%05d/%07d.bin", i/folderSize, i) }
 func extraName(f int) string  { return fmt.Sprintf("%05d/extra.bin", f) }
 
-// content appends what a version of an asset holds.
-func content(to []byte, i int, version uint32) []byte {
+// content appends what an asset holds.
+func (p *project) content(to []byte, i int) []byte {
+	return content(to, i, p.versions[i], p.assetSize())
+}
+
+// content appends so many bytes of what a version of an asset holds.
+func content(to []byte, i int, version uint32, size int) []byte {
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], uint64(i))
 	binary.LittleEndian.PutUint32(seed[8:], version)
 	n := len(to)
-	to = append(to, make([]byte, assetSize)...)
+	to = append(to, make([]byte, size)...)
 	rand.NewChaCha8(seed).Read(to[n:])
 	return to
 }
@@ -133,7 +150,7 @@ func (p *project) check(t tool) error {
 		var all []byte
 		for i := f * folderSize; i < (f+1)*folderSize; i++ {
 			n := len(all)
-			all = content(all, i, p.versions[i])
+			all = p.content(all, i)
 			if err := sameFile(filepath.Join(t.output(p), assetName(i)), all[n:]); err != nil {
 				return err
 			}
@@ -148,7 +165,7 @@ func (p *project) check(t tool) error {
 		}
 	}
 	if p.extra != nil {
-		if err := sameFile(filepath.Join(t.output(p), extraName(p.extra.folder)), p.extra.content()); err != nil {
+		if err := sameFile(filepath.Join(t.output(p), extraName(p.extra.folder)), p.extraContent()); err != nil {
 			return err
 		}
 	}
@@ -185,11 +202,11 @@ func countFiles(dir string) (int, error) {
 }
 
 // gltfJoin is a model whose hundred buffers are the assets of a folder: what a game has that is made of many files.
-func gltfJoin(folder int) []byte {
+func gltfJoin(folder, size int) []byte {
 	var buffers, views []string
 	for i := folder * folderSize; i < (folder+1)*folderSize; i++ {
-		buffers = append(buffers, fmt.Sprintf(`{"uri":"%07d.bin","byteLength":%d}`, i, assetSize))
-		views = append(views, fmt.Sprintf(`{"buffer":%d,"byteLength":%d}`, i%folderSize, assetSize))
+		buffers = append(buffers, fmt.Sprintf(`{"uri":"%07d.bin","byteLength":%d}`, i, size))
+		views = append(views, fmt.Sprintf(`{"buffer":%d,"byteLength":%d}`, i%folderSize, size))
 	}
 	return fmt.Appendf(nil, `{"asset":{"version":"2.0"},"buffers":[%s],"bufferViews":[%s]}`+"\n", strings.Join(buffers, ","), strings.Join(views, ","))
 }

@@ -79,7 +79,7 @@ func parse(args []string) (options, error) {
 	fl.StringVar(&o.svg, "svg", "", "write a plot to `FILE`")
 	fl.StringVar(&o.keep, "keep", "", "keep what was measured in `FILE`, beside what it has of other sizes, which is plotted too")
 	fl.StringVar(&o.kiln, "kiln", "", "measure this `program` instead of building the one of the tree")
-	fl.BoolVar(&o.million, "million", false, "build nothing-changed at 1,000,000 assets too, which takes hours with all peers")
+	fl.BoolVar(&o.million, "million", false, "build nothing-changed at 1,000,000 assets too, which takes hours with peers other than ninja")
 	fl.BoolVar(&o.full, "full", false, "let the peers do from 100,000 assets on, too, what is a clean build again for them")
 	quick := fl.Bool("quick", false, "1,000 assets, one run: that all is right, and no more")
 	fl.Parse(args)
@@ -142,7 +142,7 @@ func bench(ctx context.Context, o options, out, log io.Writer) (err error) {
 	fmt.Fprintf(out, "\nMachine: %s, %d cores, %s; %s. %d jobs at once.\n\n", machine(), runtime.NumCPU(), runtime.GOOS, v.kind(), o.jobs)
 	r := newResults()
 	if o.million {
-		o.sizes = append(o.sizes, 1_000_000)
+		o.sizes = append(o.sizes, million)
 	}
 	plotted, err := r.load(o.keep, o.sizes)
 	if err != nil {

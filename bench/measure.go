@@ -115,7 +115,7 @@ func statAll(p *project, t tool) (measure, error) {
 func spawnAll(dir string, n int) (time.Duration, error) {
 	workers := runtime.NumCPU()
 	src := filepath.Join(dir, "spawn.src")
-	if err := os.WriteFile(src, content(nil, 0, 0), 0o666); err != nil {
+	if err := os.WriteFile(src, content(nil, 0, 0, assetSize), 0o666); err != nil {
 		return 0, err
 	}
 	defer os.Remove(src)

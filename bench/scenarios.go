@@ -178,6 +178,9 @@ func (s *session) order(step string, run int) []tool {
 	return all
 }
 
+// layer is a tool that can be given a build of which it thinks that it is its own: at 1,000,000 assets, one process each takes an hour.
+type layer interface{ lay(p *project) error }
+
 func volumeName(tool string) string { return strings.ReplaceAll(tool, " ", "-") }
 
 // clean lays out a tool's project on a new file system and measures its first build.
@@ -197,9 +200,16 @@ func (s *session) clean(ctx context.Context, t tool) error {
 	if err := t.prepare(p); err != nil {
 		return err
 	}
-	flush(dir)
-	time.Sleep(pauseAfter)
-	s.build(ctx, t, clean, true)
+	if l, ok := t.(layer); ok && s.size >= million {
+		if err := l.lay(p); err != nil {
+			s.fail(t, clean, err)
+		}
+		flush(dir)
+	} else {
+		flush(dir)
+		time.Sleep(pauseAfter)
+		s.build(ctx, t, clean, true)
+	}
 	s.check(ctx, t, clean)
 	if !t.takes("noop") { // it is done with
 		delete(s.projects, t.name())
