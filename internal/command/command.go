@@ -196,6 +196,7 @@ type proc struct {
 	args     []argument
 	settings any // as processor.Info.Settings
 	frames   frames
+	linked   linked
 
 	own atomic.Int64 // what Kiln itself had at most when it was last looked, in bytes
 }

@@ -163,7 +163,10 @@ func (p *proc) takeDepfile(r *reads, tools map[string]string) error {
 	case p.config.Reads == Depfile:
 		return p.recordDepfile(r, read)
 	}
-	return p.checkDepfile(r.v, read, tools)
+	if err := p.checkDepfile(r.v, read, tools); err != nil {
+		return err
+	}
+	return r.system(read)
 }
 
 // recordFailed records what a program that failed says that it read: its asset, and what is in the depfile, if it came to write one. That
@@ -197,6 +200,20 @@ func (p *proc) recordDepfile(r *reads, read []string) error {
 		all = append(all, a)
 	}
 	return r.see(all)
+}
+
+// system records what a program of which the inputs are declared says that it read elsewhere: headers of the system, fonts.
+func (r *reads) system(read []string) error {
+	for _, file := range read {
+		if !filepath.IsAbs(file) || r.own(r.follow(file)) {
+			continue
+		}
+		file = filepath.Clean(file)
+		if err := r.external(file, &seal.Access{Path: file, Op: seal.Read, State: seal.StateOf(file)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readDepfile lists what the depfile names.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
@@ -105,7 +107,7 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 		}
 		found[name] = file
 	}
-	return found, nil
+	return found, p.recordLinked(job, slices.Sorted(maps.Values(found)))
 }
 
 // value is what a placeholder stands for in one job. Paths are relative to the view's root, where the

@@ -1,0 +1,174 @@
+package command
+
+import (
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/seal"
+	"github.com/kiln-pipeline/kiln/processor/processortest"
+)
+
+// real are the files with their links followed, sorted, without those that are missing.
+func real(files []seal.Access) (all []string) {
+	for _, a := range files {
+		if file, err := filepath.EvalSymlinks(a.Path); err == nil {
+			all = append(all, file)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// TestLibrariesAsLdd: what the dynamic loader itself says.
+func TestLibrariesAsLdd(t *testing.T) {
+	ldd, err := exec.LookPath("ldd")
+	if err != nil {
+		t.Skip("there is no ldd")
+	}
+	tried := 0
+	for _, name := range []string{"cp", "ls", "bash", "python3", "perl", "git", "ffmpeg", "glslc", "openssl", "curl", "gdb", "ninja"} {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		said, err := exec.Command(ldd, program).Output()
+		if err != nil {
+			continue // linked with nothing
+		}
+		var want []seal.Access
+		for word := range strings.FieldsSeq(string(said)) {
+			if strings.HasPrefix(word, "/") {
+				want = append(want, seal.Access{Path: word})
+			}
+		}
+		tried++
+		var l linked
+		if got := real(l.files(program, "")); !slices.Equal(got, real(want)) {
+			t.Errorf("%s: found %q, and ldd says %q", name, got, real(want))
+		}
+	}
+	if tried < 2 {
+		t.Skip("no programs to try")
+	}
+}
+
+// TestLibrariesOfItsOwn: a program that brings its libraries, the second of which only the first needs.
+func TestLibrariesOfItsOwn(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("there is no gcc")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.MkdirAll(at("lib"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"two.c": "int two(void) { return 2; }", "one.c": "int two(void); int one(void) { return two(); }",
+		"main.c": "#include <stdio.h>\nint one(void); int main(int n, char **a) { FILE *f = fopen(a[1], \"w\"); fprintf(f, \"%d\", one()); return fclose(f); }",
+	} {
+		if err := os.WriteFile(at(name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gcc := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("gcc", args...)
+		cmd.Dir = dir
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Skipf("gcc does not do: %s", said)
+		}
+	}
+	gcc("-shared", "-fPIC", "-o", "lib/libtwo.so", "two.c")
+	for _, path := range []string{"-Wl,--enable-new-dtags", "-Wl,--disable-new-dtags"} { // DT_RUNPATH, DT_RPATH
+		gcc("-shared", "-fPIC", path, "-Wl,-rpath,$ORIGIN", "-o", "lib/libone.so", "one.c", "-Llib", "-ltwo")
+		gcc(path, "-Wl,-rpath,$ORIGIN/none:$ORIGIN/lib", "-o", "tool", "main.c", "-Llib", "-lone", "-Wl,-rpath-link,lib")
+		c, one := helperConfig(), helperCase(t)
+		c.Command = []string{"tool", "{out}", "{in}"}
+		one.Tools["tool"] = at("tool")
+		p := mustNew(t, c)
+		r := processortest.Run(t, p, one)
+		if r.Err != nil || string(r.Products[""].Data) != "2" {
+			t.Fatal(r.Err)
+		}
+		for _, want := range []string{"tool", at("none/libone.so"), at("lib/libone.so"), at("lib/libtwo.so")} {
+			if !slices.Contains(r.Observations, "tool "+want) {
+				t.Errorf("%s: no %s in %q", path, want, r.Observations)
+			}
+		}
+	}
+	// Where it looked in vain there is one now.
+	var l linked
+	before := real(l.files(at("tool"), ""))
+	if err := os.MkdirAll(at("none"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(at("lib/libone.so"), at("none/libone.so")); err != nil {
+		t.Fatal(err)
+	}
+	after := real(l.files(at("tool"), ""))
+	if slices.Contains(before, at("none/libone.so")) || !slices.Contains(after, at("none/libone.so")) {
+		t.Errorf("%q, then %q", before, after)
+	}
+	gcc("-o", "bare", "main.c", "-Llib", "-lone", "-Wl,-rpath-link,lib")
+	for path, want := range map[string]bool{"": false, "/none:" + at("lib"): true} {
+		if got := real(l.files(at("bare"), path)); slices.Contains(got, at("lib/libone.so")) != want {
+			t.Errorf("LD_LIBRARY_PATH=%s: %q", path, got)
+		}
+	}
+}
+
+// loaderCacheOf writes a cache as ldconfig does.
+func loaderCacheOf(pairs ...string) []byte {
+	var strs, entries []byte
+	start := 48 + 24*len(pairs)/2
+	put := func(s string) uint32 {
+		at := start + len(strs)
+		strs = append(append(strs, s...), 0)
+		return uint32(at)
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		entries = binary.NativeEndian.AppendUint32(entries, 0x303)
+		entries = binary.NativeEndian.AppendUint32(entries, put(pairs[i]))
+		entries = binary.NativeEndian.AppendUint32(entries, put(pairs[i+1]))
+		entries = append(entries, make([]byte, 12)...)
+	}
+	b := []byte("glibc-ld.so.cache1.1")
+	b = binary.NativeEndian.AppendUint32(b, uint32(len(pairs)/2))
+	b = binary.NativeEndian.AppendUint32(b, uint32(len(strs)))
+	return slices.Concat(b, make([]byte, 20), entries, strs)
+}
+
+func TestLoaderCache(t *testing.T) {
+	b := loaderCacheOf("liba.so.1", "/fast/liba.so.1", "liba.so.1", "/lib/liba.so.1", "libb.so", "/lib/libb.so", "libc.so", "relative")
+	for _, data := range [][]byte{b, append([]byte("ld.so-1.7.0\x00 an older one   "), b...)} {
+		got := parseLoaderCache(data)
+		if !slices.Equal(got["liba.so.1"], []string{"/fast/liba.so.1", "/lib/liba.so.1"}) || !slices.Equal(got["libb.so"], []string{"/lib/libb.so"}) || len(got) != 2 {
+			t.Errorf("%q", got)
+		}
+	}
+	for n := range len(b) { // cut short
+		parseLoaderCache(b[:n])
+	}
+}
+
+func FuzzLoaderCache(f *testing.F) {
+	f.Add(loaderCacheOf("liba.so", "/lib/liba.so"))
+	f.Add([]byte("glibc-ld.so.cache1.1"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for name, paths := range parseLoaderCache(data) {
+			for _, p := range paths {
+				if name == "" || !filepath.IsAbs(p) {
+					t.Errorf("%q: %q", name, p)
+				}
+			}
+		}
+	})
+}
