@@ -31,14 +31,16 @@ type Request struct {
 	FailFast  bool
 	DryRun    bool // tell what would be done
 	Detect    Detect
-	Changed   []string // with ByList: files and folders, as source.ParseList gives them; with ByWatch: absolute paths
-	Outputs   []string // with ByWatch: files and folders of the output folder that may not be as they were, absolute
-	From      string   // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
-	Locked    bool     // kiln.ids may not change
-	Compact   bool     // leave no waste in parcels
-	LastGood  bool     // leave the last good products of assets that fail in place
-	Shuffle   uint64   // not 0: take the jobs in another order, by this seed
-	Outcomes  Outcomes // which to tell
+	Changed   []string      // with ByList: files and folders, as source.ParseList gives them; with ByWatch: absolute paths
+	Outputs   []string      // with ByWatch: files and folders of the output folder that may not be as they were, absolute
+	From      string        // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
+	Locked    bool          // kiln.ids may not change
+	Compact   bool          // leave no waste in parcels
+	LastGood  bool          // leave the last good products of assets that fail in place
+	Shuffle   uint64        // not 0: take the jobs in another order, by this seed
+	Outcomes  Outcomes      // which to tell
+	Control   *Control      // for who wants to reach in while it builds; may be nil
+	Done      func(Outcome) // told of each job that ran, from several goroutines; may be nil
 	Reporter  Reporter
 }
 
@@ -457,11 +459,20 @@ func (s *session) runEngine(ctx context.Context) error {
 	for i, t := range s.wanted {
 		tasks[i] = &t.Task
 	}
-	var err error
-	s.results, err = engine.Build(ctx, s.w, s.traces, engine.Options{
+	opts := engine.Options{
 		Workers: s.p.workers(s.req.Workers), Memory: s.p.memoryLimit(), Force: s.req.Force, FailFast: s.req.FailFast, DryRun: s.req.DryRun,
-		Build: s.number,
-	}, tasks)
+		Build: s.number, First: s.first(),
+	}
+	if s.req.Control != nil {
+		opts.Control = &s.req.Control.engine
+		s.req.Control.reach(s)
+		defer s.req.Control.reach(nil)
+	}
+	if s.req.Done != nil {
+		s.w.done = func(r *engine.Result) { s.req.Done(s.outcomeOf(r)) }
+	}
+	var err error
+	s.results, err = engine.Build(ctx, s.w, s.traces, opts, tasks)
 	for i, r := range s.results {
 		if ran := s.ran[r.Task.Key]; ran != nil && (r.State == engine.Stopped || r.State == engine.Held && r.Trace.ID == ran.Trace.ID) {
 			s.results[i] = ran

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/project"
@@ -62,6 +63,11 @@ func (p *Project) OutputsSame(paths []string) bool {
 	s := &session{p: p, prev: p.kept.snap, req: Request{Outputs: paths}}
 	o := s.prev.Outputs
 	return len(source.Compare(p.OutputDir(), o.Folders(), s.only(paths), 1)) == 0 && s.shippedSame()
+}
+
+// Unfinished tells whether a file in the output folder is one that a build is about to give its name. It is a rule for package watch.
+func (p *Project) Unfinished(path string, dir bool) bool {
+	return !dir && strings.HasPrefix(filepath.Base(path), cas.TempPrefix)
 }
 
 // Read reads what builds want to hold, so that the next one need not.

@@ -66,6 +66,7 @@ type world struct {
 	byKey     map[engine.Key]*task
 	all       []*task // by asset, then platform; parts are not among them
 	reporter  Reporter
+	done      func(*engine.Result) // told of runs that came to an end, once their products are in place; may be nil
 
 	paths func() []string     // all visible source paths, sorted
 	names func() *asset.Table // all assets, whatever it costs
@@ -164,6 +165,7 @@ func (w *world) task(a *asset.Asset, on *asset.Resolved, part string) *task {
 		t.Memory = defaultJobMemory
 	}
 	t.Run = func(r *engine.Run) (engine.Output, error) { return w.run(t, r) }
+	t.World = t
 	w.tasks[id], w.byKey[t.Key] = t, t
 	return t
 }
@@ -445,6 +447,9 @@ func (w *world) Finished(r *engine.Result) {
 		for i := range r.Trace.Products {
 			w.place(&r.Trace.Products[i]) // what fails is tried again, and told of, at the end
 		}
+	}
+	if w.done != nil && r.Trace != nil {
+		w.done(r)
 	}
 	failed := r.Trace != nil && r.Trace.Outcome != engine.Succeeded
 	w.reporter.JobFinished(r.Task.Name, failed, time.Since(r.Started))

@@ -109,7 +109,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "snapshot": snapshot, "unchanged": unchanged, "timeless": timeless, "touch": touch,
 			"lock": lock, "png": writePNG, "fields": fields, "jsonlines": jsonLines, "await": await, "writable": writable,
-			"fifo": fifo, "badname": badName, "cut": cut, "claims": claims, "conformance": conformance,
+			"fifo": fifo, "badname": badName, "cut": cut, "until": until, "claims": claims, "conformance": conformance,
 		},
 	})
 }
@@ -343,6 +343,20 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s never came", args[0])
+}
+
+// until REGEXP COMMAND...: runs a command again and again until its standard output matches.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := regexp.Compile(args[0])
+	ts.Check(err)
+	last := ""
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		ts.Exec(args[1], args[2:]...) // whether it succeeds is not the question
+		if last = ts.ReadFile("stdout"); want.MatchString(last) {
+			return
+		}
+	}
+	ts.Fatalf("%q never came: %s", args[0], last)
 }
 
 // objects are the lines of standard output as JSON, each with its fields in order.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -171,7 +170,7 @@ func (t *watchTeller) line(e *session.Ended) {
 			p := &e.Products[i]
 			a.emit(changedLine{"changed", p.Asset, p.Platform, p.Name, p.Product.Type, strings.TrimPrefix(p.File, p.Platform+"/"), p.Hash.String(), p.Size, p.Gone})
 		}
-		a.emit(changeLine{summaryLine{"summary", sum, 0}, e.Number, slices.Concat([]string{}, e.Paths)})
+		a.emit(changeLine{summaryLine{"summary", sum, 0}, e.Number, append([]string{}, e.Paths...)})
 		return
 	}
 	text := ""

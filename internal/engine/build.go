@@ -34,6 +34,8 @@ type build struct {
 	idle    sync.Cond         // alive became 0
 	err     error             // of the store
 	paths   map[*node][]*node // known dependents of nodes that are not done
+	ran     int               // tasks
+	seconds float64           // that these took
 }
 
 // waiting is a run that is suspended.
@@ -54,6 +56,10 @@ func Build(ctx context.Context, world World, store Store, opts Options, tasks []
 	b.idle.L = &b.mu
 	stop := context.AfterFunc(ctx, b.stop)
 	defer stop()
+	if opts.Control != nil {
+		opts.Control.begin(b)
+		defer opts.Control.end()
+	}
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,6 +70,7 @@ func Build(ctx context.Context, world World, store Store, opts Options, tasks []
 	if !opts.DryRun {
 		b.world.Planned(b.open())
 		b.findPaths()
+		b.orderFirst()
 		b.start()
 		for b.alive > 0 {
 			b.idle.Wait()
@@ -91,6 +98,20 @@ func (b *build) sweep(tasks []*Task) {
 		}
 	}
 	b.swept = len(b.order)
+}
+
+// orderFirst puts those first that somebody waits for.
+func (b *build) orderFirst() {
+	if b.opts.First != nil {
+		for _, n := range slices.Clone(b.queue) {
+			if b.opts.First(n.task, n.why) {
+				b.urge(n)
+			}
+		}
+	}
+	if b.opts.Control != nil {
+		b.opts.Control.prepare(b)
+	}
 }
 
 // open counts the tasks that are not done.
@@ -148,6 +169,9 @@ func (b *build) enqueue(n *node, why Reason) {
 	}
 	if b.pathsKnown() {
 		b.path(n)
+		if n.urgent {
+			n.path += urgent
+		}
 	}
 	heap.Push(&b.queue, n)
 }
@@ -273,6 +297,9 @@ func (b *build) work(n *node) {
 		b.mu.Lock()
 		b.slots--
 		b.memory -= n.needs()
+		if r.Trace != nil {
+			b.ran, b.seconds = b.ran+1, b.seconds+r.Trace.Seconds
+		}
 		b.finish(n, r)
 		n = nil
 		if len(b.resumes) == 0 {
@@ -290,12 +317,51 @@ func (b *build) work(n *node) {
 	}
 }
 
-// run runs a node's task and keeps the trace.
+// run runs a node's task, again if what it saw changed meanwhile, and keeps the trace.
 func (b *build) run(n *node) *Result {
-	r := &Run{ctx: b.ctx, node: n, b: b}
-	res := &Result{Task: n.task, State: Ran, Why: n.why, Started: time.Now()}
+	started := time.Now()
 	b.world.Started(n.task)
-	out, err := n.task.Run(r)
+	for {
+		r := &Run{ctx: b.ctx, node: n, b: b}
+		b.watch(n, r)
+		out, err := n.task.Run(r)
+		if b.watched(n, r) {
+			continue
+		}
+		return b.keep(n, r, started, out, err)
+	}
+}
+
+// watch lets a control reach a run.
+func (b *build) watch(n *node, r *Run) {
+	if b.opts.Control == nil {
+		return
+	}
+	r.ctx, r.cancel = context.WithCancel(b.ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n.run = r
+}
+
+// watched ends that, and tells whether the task is to run again.
+func (b *build) watched(n *node, r *Run) bool {
+	if r.cancel == nil {
+		return false
+	}
+	r.cancel()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n.run = nil
+	if r.again && b.stopped {
+		r.stopped = true
+		return false
+	}
+	return r.again
+}
+
+// keep makes the trace of a run.
+func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) *Result {
+	res := &Result{Task: n.task, State: Ran, Why: n.why, Started: started}
 	t := &Trace{
 		Fingerprint: n.task.Fingerprint, Observations: r.seen, Messages: out.Messages, Memory: out.Memory,
 		Why: n.why, Seconds: time.Since(res.Started).Seconds(), Build: b.opts.Build,

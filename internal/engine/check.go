@@ -40,6 +40,8 @@ type node struct {
 	pathDone bool
 	order    int // place in the queue among equals: as they came
 	index    int // in the heap
+	urgent   bool
+	run      *Run // that a control can reach
 }
 
 // check compares the traces of n with the world, from where it stopped last. It ends with n done, queued, or checking

@@ -107,6 +107,7 @@ type Task struct {
 	Memory      int64   // bytes expected, as long as no trace knows better
 	Estimate    float64 // seconds expected, as long as no trace knows better
 	Run         func(*Run) (Output, error)
+	World       any // what the World knows it by
 }
 
 // Output is what a run hands back. Products are in the order that Outline shows them in.
@@ -175,6 +176,8 @@ type Options struct {
 	FailFast bool  // start nothing more after the first failure
 	DryRun   bool  // sweep only, run nothing
 	Build    uint64
+	Control  *Control                 // of who wants to reach in; may be nil
+	First    func(*Task, Reason) bool // which of the tasks that are known to run after the sweep go before the others; may be nil
 }
 
 // State of a task after a build.

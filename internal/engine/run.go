@@ -43,6 +43,8 @@ type Run struct {
 	b    *build
 
 	asking  sync.Mutex // one Need at a time, so that a run is suspended at most once
+	cancel  func()     // ends ctx; nil if nobody can reach in
+	again   bool       // what it saw is not so any more; b.mu
 	stopped bool       // something it waited for was not done when the build stopped; b.mu
 
 	mu    sync.Mutex
@@ -60,7 +62,7 @@ type observationID struct {
 // Up to fewObservations are looked through one by one; most tasks have one or two, and a map costs more than they do.
 const fewObservations = 16
 
-// Context ends when the build does.
+// Context ends when the build does, or when what the run saw is not so any more.
 func (r *Run) Context() context.Context { return r.ctx }
 
 // Task is the one that runs.

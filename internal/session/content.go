@@ -193,20 +193,20 @@ func (c *content) of(platform string) *Content {
 	return all
 }
 
-// asset is one asset's products, and its failure, on a platform. Both are nil if there is no such asset.
-func (c *content) asset(platform, name string) ([]Product, *Failure) {
-	id := jobID{platform, name}
-	if c.jobs[id] == nil {
-		id.asset = c.uuids[name]
+// find is the job that a name, an id or a UUID, means on a platform. An id that is not known may be that of an asset which is new.
+func (c *content) find(platform, name string) jobID {
+	if id, ok := c.uuids[name]; ok && c.jobs[jobID{platform, name}] == nil {
+		name = id
 	}
-	j := c.jobs[id]
-	if j == nil {
-		return nil, nil
-	}
+	return jobID{platform, name}
+}
+
+// sorted are the products by sub id.
+func (j job) sorted(id jobID) []Product {
 	products := []Product{}
 	for _, p := range j.products(id) {
 		products = append(products, p)
 	}
 	slices.SortFunc(products, func(a, b Product) int { return cmp.Compare(a.SubID, b.SubID) })
-	return products, j.failure(id)
+	return products
 }

@@ -17,7 +17,6 @@ package session
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -47,6 +46,7 @@ type Session struct {
 	project   *build.Project
 	followers []*follower
 	content   *content
+	wants     wants     // has a lock of its own
 	asked     []request // for builds
 	wake      chan struct{}
 }
@@ -127,34 +127,6 @@ func (s *Session) waitForFirst(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Want has an asset, which is named by its id or its UUID, built for a platform, before all else if a build is under way, and waits until its products
-// are there. The error says why they are not: fs.ErrNotExist if there is no such asset, a *FailedError if its job failed.
-func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, error) {
-	if err := s.waitForFirst(ctx); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	products, failure := s.content.asset(platform, asset)
-	switch {
-	case failure != nil && len(products) == 0:
-		return nil, &FailedError{*failure}
-	case products == nil:
-		return nil, &fs.PathError{Op: "want", Path: asset, Err: fs.ErrNotExist}
-	}
-	return products, nil
-}
-
-// FailedError says that the asset that was wanted failed.
-type FailedError struct{ Failure Failure }
-
-func (e *FailedError) Error() string {
-	if len(e.Failure.Messages) > 0 {
-		return e.Failure.Messages[0].Text
-	}
-	return e.Failure.Asset + " failed"
 }
 
 // request is for a build.

@@ -1,0 +1,83 @@
+package build
+
+import (
+	"path/filepath"
+	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/engine"
+)
+
+// Control reaches into the build of one request while it is under way. The zero value is ready.
+type Control struct {
+	engine engine.Control
+	mu     sync.Mutex
+	s      *session // nil: jobs do not run yet, or no more
+}
+
+func (c *Control) reach(s *session) {
+	if c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.s = s
+	}
+}
+
+// Touch has the running jobs that have read one of these files, absolute paths, run again. It tells how many there are. What else the change means is
+// for the next build.
+func (c *Control) Touch(paths []string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.s == nil {
+		return 0
+	}
+	files := c.s.sourcePaths(paths)
+	return c.engine.Touch(func(kind engine.Kind, subject string) bool { return kind == sawFile && files[subject] })
+}
+
+// sourcePaths turns absolute paths into source paths; those that are below no root are left out.
+func (s *session) sourcePaths(paths []string) map[string]bool {
+	all := map[string]bool{}
+	for _, p := range paths {
+		for _, r := range s.w.table.Roots {
+			if rel, err := filepath.Rel(filepath.FromSlash(r), p); err == nil && filepath.IsLocal(rel) {
+				all[filepath.ToSlash(rel)] = true
+			}
+		}
+	}
+	return all
+}
+
+// Halt has no more jobs started; those that run go on to their end. What is finished is kept.
+func (c *Control) Halt() { c.engine.Halt() }
+
+// Left is how many seconds the jobs that wait for their turn will take, one after the other, as far as is known.
+func (c *Control) Left() float64 { return c.engine.Left() }
+
+// Hurry has an asset's job on a platform done before all others. Done tells that it is done already, with what came of it; known that there is such a
+// job.
+func (c *Control) Hurry(platform, asset string) (o Outcome, done, known bool) {
+	r, known := c.engine.Hurry(subject(platform, asset, ""))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r == nil || r.Trace == nil || c.s == nil {
+		return Outcome{}, false, known
+	}
+	return c.s.outcomeOf(r), true, true
+}
+
+// outcomeOf is that of a job that was just done, without what its parts made.
+func (s *session) outcomeOf(r *engine.Result) Outcome {
+	t := r.Task.World.(*task)
+	return s.outcome(t, r.Trace, r.Trace.Products)
+}
+
+// first tells which tasks go before others: those that saw what changed.
+func (s *session) first() func(*engine.Task, engine.Reason) bool {
+	if s.req.Detect != ByWatch || len(s.req.Changed) == 0 {
+		return nil
+	}
+	changed := s.sourcePaths(s.req.Changed)
+	return func(t *engine.Task, why engine.Reason) bool {
+		return why.Cause == engine.InputDiffers && changed[why.Observation.Subject] || changed[t.World.(*task).asset.Path]
+	}
+}

@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"container/heap"
+	"sync"
+)
+
+// Control reaches into a build under way. The zero value is ready. It is for one request: if several builds are made for that, one after the other, what
+// was said holds for the later ones too.
+type Control struct {
+	mu     sync.Mutex
+	b      *build // nil: none is under way
+	halted bool
+	urgent map[string]bool // subjects
+}
+
+func (c *Control) begin(b *build) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.b = b
+}
+
+func (c *Control) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.b = nil
+}
+
+func (c *Control) build() *build {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.b
+}
+
+// Hurry has a task done before all others, with what it needs. It gives the result if there is one already. Known tells whether the subject means a
+// task at all; without a build under way nothing is known.
+func (c *Control) Hurry(subject string) (r *Result, known bool) {
+	c.mu.Lock()
+	if c.urgent == nil {
+		c.urgent = map[string]bool{}
+	}
+	c.urgent[subject] = true
+	b := c.b
+	c.mu.Unlock()
+	if b == nil {
+		return nil, false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.hurryTask(subject)
+}
+
+// hurryTask is Hurry. b.mu is held.
+func (b *build) hurryTask(subject string) (r *Result, known bool) {
+	task := b.world.Resolve(subject)
+	if task == nil {
+		return nil, false
+	}
+	n := b.nodes[task.Key]
+	if n == nil {
+		return nil, true
+	}
+	if n.phase == done {
+		return n.result, true
+	}
+	b.urge(n)
+	return nil, true
+}
+
+// urgent is what is added to the path of a node that somebody waits for, in seconds: more than any build takes.
+const urgent = 1e9
+
+// urge puts a node, and what it waits for, before all that nobody asked for. b.mu is held.
+func (b *build) urge(n *node) {
+	if n.urgent || n.phase == done {
+		return
+	}
+	n.urgent = true
+	n.path += urgent
+	if n.phase == queued {
+		heap.Fix(&b.queue, n.index)
+	}
+	for _, m := range n.waits {
+		b.urge(m)
+	}
+}
+
+// Touch has those running tasks run again that have seen something which is not so any more: they are cancelled, and what they made is worth
+// nothing. It tells how many there are. What has seen nothing of it goes on.
+func (c *Control) Touch(stale func(Kind, string) bool) int {
+	b := c.build()
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	touched := 0
+	for _, n := range b.order {
+		if r := n.run; r != nil && !r.again && r.saw(stale) {
+			touched++
+			r.again = true
+			r.cancel()
+		}
+	}
+	return touched
+}
+
+func (r *Run) saw(stale func(Kind, string) bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.seen {
+		if stale(r.seen[i].Kind, r.seen[i].Subject) {
+			return true
+		}
+	}
+	return false
+}
+
+// Halt starts nothing more. What runs goes on to its end.
+func (c *Control) Halt() {
+	c.mu.Lock()
+	c.halted = true
+	b := c.b
+	c.mu.Unlock()
+	if b != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.halt()
+		b.start()
+	}
+}
+
+// Left is how many seconds the tasks in the queue will take, one after the other, as far as that is known; those of which nothing is known count as
+// those that ran.
+func (c *Control) Left() float64 {
+	b := c.build()
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	mean := 0.0
+	if b.ran > 0 {
+		mean = b.seconds / float64(b.ran)
+	}
+	left := 0.0
+	for _, n := range b.queue {
+		if s := n.seconds(); s > 0 {
+			left += s
+		} else {
+			left += mean
+		}
+	}
+	return left
+}
+
+// prepare says to a build that has swept what was said before. b.mu is held.
+func (c *Control) prepare(b *build) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for subject := range c.urgent {
+		b.hurryTask(subject)
+	}
+	if c.halted {
+		b.halt()
+	}
+}

@@ -1,0 +1,489 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// A line of a file that processor "test" reads: NEED asset, READ file, GLOB pattern, FAIL, BLOCK (until the test says so, or the job is cancelled). Every
+// other line is copied.
+type lines struct{ gates *gates }
+
+// gates hold jobs that block.
+type gates struct {
+	mu   sync.Mutex
+	open map[string]chan struct{}
+	runs map[string]int
+	in   chan string // jobs that came to a gate
+}
+
+func newGates() *gates {
+	return &gates{open: map[string]chan struct{}{}, runs: map[string]int{}, in: make(chan string, 100)}
+}
+
+func (g *gates) gate(id string) chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open[id] == nil {
+		g.open[id] = make(chan struct{})
+	}
+	return g.open[id]
+}
+
+func (g *gates) ran(id string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.runs[id]
+}
+
+func (lines) Info() processor.Info {
+	return processor.Info{
+		Name: "lines", Version: 1, Summary: "test", Extensions: []string{".t"},
+		Products: []processor.ProductType{{Type: "text", Extension: ".out"}},
+	}
+}
+
+func (l lines) Process(ctx context.Context, job processor.Job) error {
+	id := job.Asset().ID
+	l.gates.mu.Lock()
+	l.gates.runs[id]++
+	l.gates.mu.Unlock()
+	text, err := job.ReadFile(job.Asset().Path)
+	if err != nil {
+		return err
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(text)) {
+		word, arg, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch word {
+		case "NEED":
+			products, err := job.Products(arg)
+			if err != nil {
+				return err
+			}
+			f, err := job.OpenProduct(products[0][0])
+			if err != nil {
+				return err
+			}
+			io.Copy(&out, f)
+		case "READ":
+			data, err := job.ReadFile(arg)
+			if err != nil {
+				return err
+			}
+			out.Write(data)
+		case "GLOB":
+			found, err := job.Glob(arg)
+			if err != nil {
+				return err
+			}
+			out.WriteString(strings.Join(found, " "))
+		case "FAIL":
+			return errors.New(arg)
+		case "BLOCK":
+			gate := l.gates.gate(id)
+			l.gates.in <- id
+			select {
+			case <-gate:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		default:
+			out.WriteString(line)
+		}
+	}
+	return job.Write(processor.Output{Type: "text", Extension: ".out"}, []byte(out.String()))
+}
+
+// stage is a project with a session at work.
+type stage struct {
+	*testing.T
+	dir   string
+	gates *gates
+	s     *Session
+	ended chan Ended
+	stop  func()
+}
+
+func (t *stage) path(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
+
+func (t *stage) write(name, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(t.path(name)), 0o777), os.WriteFile(t.path(name), []byte(text), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (t *stage) read(name string) string {
+	b, _ := os.ReadFile(t.path(name))
+	return string(b)
+}
+
+func (t *stage) config() build.Config {
+	return build.Config{Dir: t.dir, Version: "test", Processors: []processor.Processor{lines{t.gates}}}
+}
+
+// set makes a project of files by name.
+func set(tt *testing.T, files map[string]string) *stage {
+	t := &stage{T: tt, dir: tt.TempDir(), gates: newGates(), ended: make(chan Ended, 1000)}
+	t.write("kiln.toml", "[project]\nname = \"test\"\n")
+	for name, text := range files {
+		t.write(name, text)
+	}
+	return t
+}
+
+// start has a session at work.
+func (t *stage) start(c Config) *stage {
+	t.Helper()
+	c.Build, c.Workers = t.config(), 2
+	s, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Follow(func(e Event) {
+		if e, ok := e.(Ended); ok {
+			t.ended <- e
+		}
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() { over <- s.Run(ctx) }()
+	t.s = s
+	var once sync.Once
+	t.stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-over; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(t.stop)
+	return t
+}
+
+func (t *stage) next() Ended {
+	t.Helper()
+	select {
+	case e := <-t.ended:
+		return e
+	case <-time.After(30 * time.Second):
+		t.Fatal("no build ended")
+		panic("")
+	}
+}
+
+// until waits for a build after which something is so.
+func (t *stage) until(what string, is func(Ended) bool) Ended {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		select {
+		case e := <-t.ended:
+			if is(e) {
+				return e
+			}
+		case <-deadline:
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// names of products: "asset", "-asset" for one that is gone.
+func names(ps []Product) string {
+	var all []string
+	for _, p := range ps {
+		if p.Gone {
+			p.Asset = "-" + p.Asset
+		}
+		all = append(all, p.Asset)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// compareWithClean stops the session, builds a copy of the sources elsewhere, and compares the outputs, but for the last good ones of what fails. And
+// it has the project built as by a process that knows nothing of the session, which must find nothing to do.
+func (t *stage) compareWithClean() {
+	t.Helper()
+	t.stop()
+	fresh := &stage{T: t.T, dir: t.T.TempDir(), gates: t.gates}
+	if err := errors.Join(os.CopyFS(fresh.path("assets"), os.DirFS(t.path("assets"))), os.CopyFS(fresh.dir, only{os.DirFS(t.dir)})); err != nil {
+		t.Fatal(err)
+	}
+	p, err := build.Open(fresh.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Build(context.Background(), build.Request{Reporter: quiet{}, Outcomes: build.AllOutcomes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, want := outputs(t.path("build")), outputs(fresh.path("build"))
+	for _, o := range r.Outcomes {
+		if o.Failed {
+			delete(have, o.Platform+"/"+o.Asset+".out")
+		}
+	}
+	if d := cmp.Diff(want, have); d != "" {
+		t.Errorf("a clean build has (-), this one has (+):\n%s", d)
+	}
+	if p, err = build.Open(t.config()); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := p.Build(context.Background(), build.Request{Reporter: quiet{}, LastGood: true}); err != nil || r.Summary.Built != 0 {
+		t.Errorf("a build after it: %+v, %v", r, err)
+	}
+}
+
+// only shows kiln.toml.
+type only struct{ fs.FS }
+
+func (o only) ReadDir(name string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(o.FS, name)
+	return slices.DeleteFunc(all, func(e fs.DirEntry) bool { return e.Name() != "kiln.toml" }), err
+}
+
+type quiet struct{}
+
+func (quiet) Planned(int)                             {}
+func (quiet) JobStarted(string)                       {}
+func (quiet) JobSuspended(string, []string, bool)     {}
+func (quiet) JobFinished(string, bool, time.Duration) {}
+
+func outputs(dir string) map[string]string {
+	all := map[string]string{}
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			data, _ := os.ReadFile(path)
+			rel, _ := filepath.Rel(dir, path)
+			all[filepath.ToSlash(rel)] = string(data)
+		}
+		return nil
+	})
+	return all
+}
+
+// TestChanges goes through kinds of changes, and what is told of each.
+func TestChanges(t *testing.T) {
+	for name, c := range map[string]Config{"told": {}, "polled": {Poll: 10 * time.Millisecond}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := set(t, map[string]string{"assets/a.t": "a", "assets/b.t": "NEED a.t\n", "assets/g.t": "GLOB *.t\n"}).start(c)
+			if e := s.next(); e.Err != nil || e.Report.Summary.Built != 3 || e.Products != nil || e.Total != 0 {
+				t.Fatalf("%+v", e)
+			}
+			for _, step := range []struct {
+				name     string
+				do       func()
+				products string
+			}{
+				{"an edit", func() { s.write("assets/a.t", "other") }, "a.t b.t"},
+				{"a new file", func() { s.write("assets/c.t", "c") }, "c.t g.t"},
+				{"one in a new folder", func() { s.write("assets/deep/er/d.t", "d") }, "deep/er/d.t"},
+				{"an edit there", func() { s.write("assets/deep/er/d.t", "dd") }, "deep/er/d.t"},
+				{"a folder is moved", func() { os.Rename(s.path("assets/deep"), s.path("assets/moved")) }, "-deep/er/d.t moved/er/d.t"},
+				{"a folder goes", func() { os.RemoveAll(s.path("assets/moved")) }, "-moved/er/d.t"},
+				{"a file goes", func() { os.Remove(s.path("assets/c.t")) }, "-c.t g.t"},
+				{"rules", func() {
+					s.write("assets/rules.toml", "[[rules]]\nmatch = \"g.t\"\nid = \"other\"\n")
+				}, "-g.t other"},
+				{"the project file", func() { s.write("kiln.toml", "[project]\nname = \"test\"\nignore = [\"g.t\"]\n") }, "-other"},
+				{"an ignore file", func() { s.write("assets/.kilnignore", "b.t\n") }, "-b.t"},
+				{"which goes", func() { os.Remove(s.path("assets/.kilnignore")) }, "b.t"},
+			} {
+				step.do()
+				var got []Product
+				s.until(step.name+": "+step.products, func(e Ended) bool {
+					for _, p := range e.Products { // of a change that came in several batches
+						got = slices.DeleteFunc(got, func(o Product) bool { return o.Asset == p.Asset })
+						got = append(got, p)
+					}
+					return names(got) == step.products
+				})
+			}
+			s.compareWithClean()
+		})
+	}
+}
+
+// TestPutBack: an output that somebody edits or deletes is put back.
+func TestPutBack(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a", "assets/b.t": "b"}).start(Config{})
+	s.next()
+	if err := os.Remove(s.path("build/pc/a.t.out")); err != nil {
+		t.Fatal(err)
+	}
+	s.until("it is put back", func(Ended) bool { return s.read("build/pc/a.t.out") == "a" })
+	os.Remove(s.path("build/pc/b.t.out"))
+	s.write("build/pc/b.t.out", "somebody else's")
+	s.until("it is put back", func(Ended) bool { return s.read("build/pc/b.t.out") == "b" })
+	s.compareWithClean()
+}
+
+// TestMended: failures are told once, the last good product stays, and when it is mended that is told.
+func TestMended(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a", "assets/b.t": "NEED a.t\n"}).start(Config{})
+	s.next()
+	s.write("assets/a.t", "FAIL hoarse\n")
+	e := s.until("it fails", func(e Ended) bool { return e.Total == 2 })
+	if len(e.Failed) != 2 || e.Failed[0].Asset != "a.t" || !strings.Contains(e.Failed[0].Messages[0].Text, "hoarse") || len(e.Mended) > 0 {
+		t.Errorf("%+v", e)
+	}
+	if s.read("build/pc/a.t.out") != "a" || s.read("build/pc/b.t.out") != "a" {
+		t.Error("the last good products did not stay")
+	}
+	if !e.Report.Short {
+		t.Error("a failure made the build go the long way")
+	}
+	s.write("assets/c.t", "c")
+	if e = s.until("another asset", func(e Ended) bool { return names(e.Products) == "c.t" }); len(e.Failed)+len(e.Mended) > 0 || e.Total != 2 {
+		t.Errorf("%+v", e)
+	}
+	s.write("assets/a.t", "better")
+	e = s.until("it is mended", func(e Ended) bool { return e.Total == 0 })
+	if len(e.Mended) != 2 || e.Mended[0].Asset != "a.t" || names(e.Products) != "a.t b.t" {
+		t.Errorf("%+v", e)
+	}
+	s.compareWithClean()
+}
+
+// TestBroken: a wrong project file or rule is told, and when it is mended all that changed meanwhile is built.
+func TestBroken(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a"}).start(Config{})
+	s.next()
+	for _, file := range []string{"kiln.toml", "assets/rules.toml"} {
+		good := s.read(file)
+		s.write(file, "]")
+		if e := s.until("an error", func(e Ended) bool { return e.Err != nil }); e.Report != nil {
+			t.Errorf("%+v", e)
+		}
+		s.write("assets/a.t", "edited while "+file+" was wrong")
+		s.write(file, good)
+		s.until("all is well", func(e Ended) bool { return e.Err == nil && names(e.Products) == "a.t" })
+	}
+	s.compareWithClean()
+}
+
+// TestTouched: a job that runs while what it read changes is cancelled and runs again; one that did not read it goes on.
+func TestTouched(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a", "assets/b.t": "b"}).start(Config{})
+	s.next()
+	s.write("assets/a.t", "BLOCK\nfirst\n")
+	<-s.gates.in
+	s.write("assets/b.t", "BLOCK\nfirst\n")
+	s.write("assets/a.t", "second\n") // not blocked any more: only a cancelled run can end
+	s.until("the second edit is built", func(Ended) bool { return s.read("build/pc/a.t.out") == "second\n" })
+	if <-s.gates.in != "b.t" {
+		t.Fatal("b.t did not run")
+	}
+	close(s.gates.gate("b.t"))
+	s.until("b.t is built", func(Ended) bool { return s.read("build/pc/b.t.out") == "first\n" })
+	s.compareWithClean()
+}
+
+// TestHalted: a change does not wait for all that is left to do in a long build.
+func TestHalted(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a", "assets/0.t": "BLOCK\n", "assets/1.t": "BLOCK\n", "assets/2.t": "BLOCK\n", "assets/3.t": "BLOCK\n"})
+	for _, id := range []string{"2.t", "3.t"} {
+		close(s.gates.gate(id))
+	}
+	s.start(Config{})
+	<-s.gates.in // two run, and the others wait
+	s.write("assets/a.t", "other")
+	close(s.gates.gate("0.t"))
+	close(s.gates.gate("1.t"))
+	s.until("all is built", func(e Ended) bool { return e.Err == nil && !e.Report.Stopped && s.read("build/pc/a.t.out") == "other" })
+	s.compareWithClean()
+}
+
+// TestWant: an asset that is wanted is built before others, and is there before the build ends.
+func TestWant(t *testing.T) {
+	files := map[string]string{"assets/z.t": "NEED y.t\n", "assets/y.t": "y", "assets/bad.t": "FAIL hoarse\n"}
+	for _, id := range []string{"0", "1", "2", "3", "4", "5"} {
+		files["assets/"+id+".t"] = "BLOCK\n"
+	}
+	s := set(t, files)
+	s.start(Config{})
+	running := []string{<-s.gates.in, <-s.gates.in}
+	type answer struct {
+		ps  []Product
+		err error
+	}
+	got := make(chan answer, 1)
+	ctx := context.Background()
+	go func() {
+		ps, err := s.s.Want(ctx, "pc", "z.t")
+		got <- answer{ps, err}
+	}()
+	s.s.wants.mu.Lock()
+	control := s.s.wants.control
+	s.s.wants.mu.Unlock()
+	if _, done, known := control.Hurry("pc", "z.t"); done || !known { // as Want does, which may not have come that far
+		t.Fatal(done, known)
+	}
+	close(s.gates.gate(running[0])) // one slot is free: z.t and y.t go before the others that wait
+	a := <-got
+	if a.err != nil || names(a.ps) != "z.t" || s.read("build/pc/z.t.out") != "y" {
+		t.Fatalf("%+v", a)
+	}
+	for _, id := range []string{"0", "1", "2", "3", "4", "5"} {
+		if id+".t" != running[0] {
+			close(s.gates.gate(id + ".t"))
+		}
+	}
+	s.next()
+	if ps, err := s.s.Want(ctx, "pc", a.ps[0].UUID); err != nil || names(ps) != "z.t" {
+		t.Errorf("%v, %v", ps, err)
+	}
+	if _, err := s.s.Want(ctx, "pc", "none.t"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	var failed *FailedError
+	if _, err := s.s.Want(ctx, "pc", "bad.t"); !errors.As(err, &failed) || !strings.Contains(err.Error(), "hoarse") {
+		t.Error(err)
+	}
+	c, err := s.s.Content(ctx, "pc")
+	if err != nil || len(c.Products) != 8 || len(c.Failures) != 1 || c.Number != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestOthers: what another kiln does in the project is seen.
+func TestOthers(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a", "assets/b.t": "b"}).start(Config{})
+	s.next()
+	p, err := build.Open(s.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if err := p.Lock(ctx, true, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	s.write("assets/a.t", "other")
+	r, err := p.Build(ctx, build.Request{Reporter: quiet{}})
+	if err != nil || r.Summary.Built != 1 {
+		t.Fatal(r, err)
+	}
+	p.Unlock()
+	s.until("it is seen", func(e Ended) bool { return names(e.Products) == "a.t" })
+	s.write("assets/b.t", "another")
+	s.until("an edit after it", func(e Ended) bool { return names(e.Products) == "b.t" })
+	s.compareWithClean()
+}

@@ -1,0 +1,152 @@
+package session
+
+import (
+	"context"
+	"io/fs"
+	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+)
+
+// Want has an asset, which is named by its id or its UUID, built for a platform, before all else if a build is under way, and waits until its products
+// are there. The error says why they are not: fs.ErrNotExist if there is no such asset, a *FailedError if its job failed.
+func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, error) {
+	for {
+		s.mu.Lock()
+		id := s.content.find(platform, asset)
+		s.mu.Unlock()
+		j, over, ok := s.wants.hurry(ctx, id)
+		if !ok && over == nil {
+			break
+		}
+		select {
+		case <-over: // the build ended
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case o := <-j:
+			s.mu.Lock()
+			all := cloneJob(s.content.jobs[id])
+			s.mu.Unlock()
+			for part, o := range o {
+				all[part] = o
+			}
+			return all.answer(id)
+		}
+	}
+	if err := s.waitForFirst(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.content.find(platform, asset)
+	return s.content.jobs[id].answer(id)
+}
+
+// answer is what a game gets that wants an asset.
+func (j job) answer(id jobID) ([]Product, error) {
+	products := j.sorted(id)
+	if f := j.failure(id); f != nil && len(products) == 0 {
+		return nil, &FailedError{*f}
+	}
+	if j == nil {
+		return nil, &fs.PathError{Op: "want", Path: id.asset, Err: fs.ErrNotExist}
+	}
+	return products, nil
+}
+
+// FailedError says that the asset that was wanted failed.
+type FailedError struct{ Failure Failure }
+
+func (e *FailedError) Error() string {
+	if len(e.Failure.Messages) > 0 {
+		return e.Failure.Messages[0].Text
+	}
+	return e.Failure.Asset + " failed"
+}
+
+// wants is who waits for which asset in the build under way.
+type wants struct {
+	mu      sync.Mutex
+	over    chan struct{}  // closed when the build ends; nil: none is under way
+	control *build.Control // of that build; nil: it has not begun
+	jobs    map[jobID]job  // that ran in it
+	waiting map[jobID][]chan job
+}
+
+func (w *wants) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over, w.jobs, w.waiting = make(chan struct{}), map[jobID]job{}, map[jobID][]chan job{}
+}
+
+// reach is told how to reach into the build, once it begins.
+func (w *wants) reach(c *build.Control) {
+	w.mu.Lock()
+	w.control = c
+	ids := make([]jobID, 0, len(w.waiting))
+	for id := range w.waiting {
+		ids = append(ids, id)
+	}
+	w.mu.Unlock()
+	for _, id := range ids {
+		c.Hurry(id.platform, id.asset)
+	}
+}
+
+func (w *wants) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.over)
+	w.over, w.control, w.jobs, w.waiting = nil, nil, nil, nil
+}
+
+// hurry waits for a job of the build under way: it gives a channel on which the job comes when it has run, and one that is closed when the build ends.
+// Without a build both are nil.
+func (w *wants) hurry(ctx context.Context, id jobID) (done <-chan job, over <-chan struct{}, ok bool) {
+	w.mu.Lock()
+	if w.over == nil {
+		w.mu.Unlock()
+		return nil, nil, false
+	}
+	c := make(chan job, 1)
+	control, over := w.control, w.over
+	if j := w.jobs[id]; j != nil && hasOwn(j) {
+		c <- cloneJob(j)
+		w.mu.Unlock()
+		return c, over, true
+	}
+	w.waiting[id] = append(w.waiting[id], c)
+	w.mu.Unlock()
+	if control != nil {
+		if o, done, _ := control.Hurry(id.platform, id.asset); done {
+			w.done(o)
+		}
+	}
+	return c, over, true
+}
+
+func hasOwn(j job) bool {
+	_, ok := j[""]
+	return ok
+}
+
+// done lets those go on who wait for a job.
+func (w *wants) done(o build.Outcome) {
+	id := jobID{o.Platform, o.Asset}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over == nil {
+		return
+	}
+	if w.jobs[id] == nil {
+		w.jobs[id] = job{}
+	}
+	w.jobs[id][o.Part] = o
+	if o.Part != "" {
+		return
+	}
+	for _, c := range w.waiting[id] {
+		c <- cloneJob(w.jobs[id])
+	}
+	delete(w.waiting, id)
+}
