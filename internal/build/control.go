@@ -53,16 +53,25 @@ func (c *Control) Halt() { c.engine.Halt() }
 // Left is how many seconds the jobs that wait for their turn will take, one after the other, as far as is known.
 func (c *Control) Left() float64 { return c.engine.Left() }
 
-// Hurry has an asset's job on a platform done before all others. Done tells that it is done already, with what came of it; known that there is such a
-// job.
-func (c *Control) Hurry(platform, asset string) (o Outcome, done, known bool) {
-	r, known := c.engine.Hurry(subject(platform, asset, ""))
+// Hurry has an asset's jobs on a platform done before all others. It tells how many there are, as far as it is known yet, and what came of those that
+// are done.
+func (c *Control) Hurry(platform, asset string) (done []Outcome, jobs int) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r == nil || r.Trace == nil || c.s == nil {
-		return Outcome{}, false, known
+	s := c.s
+	c.mu.Unlock()
+	if s == nil {
+		return nil, 0
 	}
-	return c.s.outcomeOf(r), true, true
+	for _, i := range s.p.Processors() {
+		r, known := c.engine.Hurry(subject{platform: platform, asset: asset, processor: i.Name}.String())
+		if known {
+			jobs++
+		}
+		if r != nil && r.Trace != nil {
+			done = append(done, s.outcomeOf(r))
+		}
+	}
+	return done, jobs
 }
 
 // outcomeOf is that of a job that was just done, without what its parts made.

@@ -71,12 +71,14 @@ type wants struct {
 	control *build.Control // of that build; nil: it has not begun
 	jobs    map[jobID]job  // that ran in it
 	waiting map[jobID][]chan job
+	expect  map[jobID]int // how many jobs an asset has that somebody waits for, as far as known
 }
 
 func (w *wants) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over, w.jobs, w.waiting = make(chan struct{}), map[jobID]job{}, map[jobID][]chan job{}
+	w.expect = map[jobID]int{}
 }
 
 // reach is told how to reach into the build, once it begins.
@@ -89,8 +91,23 @@ func (w *wants) reach(c *build.Control) {
 	}
 	w.mu.Unlock()
 	for _, id := range ids {
-		c.Hurry(id.platform, id.asset)
+		w.ask(c, id)
 	}
+}
+
+// ask has the jobs of an asset hurried.
+func (w *wants) ask(c *build.Control, id jobID) {
+	done, jobs := c.Hurry(id.platform, id.asset)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over == nil {
+		return
+	}
+	w.expect[id] = jobs
+	for _, o := range done {
+		w.take(id, o)
+	}
+	w.answer(id)
 }
 
 func (w *wants) end() {
@@ -110,39 +127,41 @@ func (w *wants) hurry(ctx context.Context, id jobID) (done <-chan job, over <-ch
 	}
 	c := make(chan job, 1)
 	control, over := w.control, w.over
-	if j := w.jobs[id]; j != nil && hasOwn(j) {
-		c <- cloneJob(j)
-		w.mu.Unlock()
-		return c, over, true
-	}
 	w.waiting[id] = append(w.waiting[id], c)
 	w.mu.Unlock()
 	if control != nil {
-		if o, done, _ := control.Hurry(id.platform, id.asset); done {
-			w.done(o)
-		}
+		w.ask(control, id)
 	}
 	return c, over, true
 }
 
-func hasOwn(j job) bool {
-	_, ok := j[""]
-	return ok
-}
-
-// done lets those go on who wait for a job.
+// done takes in what came of a job that ran, and lets those go on who wait for it.
 func (w *wants) done(o build.Outcome) {
 	id := jobID{o.Platform, o.Asset}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.over == nil {
-		return
+	if w.over != nil {
+		w.take(id, o)
+		w.answer(id)
 	}
+}
+
+func (w *wants) take(id jobID, o build.Outcome) {
 	if w.jobs[id] == nil {
 		w.jobs[id] = job{}
 	}
-	w.jobs[id][o.Part] = o
-	if o.Part != "" {
+	w.jobs[id][share(o)] = o
+}
+
+// answer lets those go on who wait for an asset all of whose jobs are done.
+func (w *wants) answer(id jobID) {
+	own := 0
+	for _, o := range w.jobs[id] {
+		if o.Part == "" {
+			own++
+		}
+	}
+	if own == 0 || own < w.expect[id] || w.expect[id] == 0 {
 		return
 	}
 	for _, c := range w.waiting[id] {
