@@ -52,7 +52,8 @@ CREATE TABLE asset (
   uuid      TEXT NOT NULL,
   file      INTEGER, -- source_file.no of the primary source file; NULL for a folder
   folder    TEXT,    -- path of the folder; NULL for a file
-  processor INTEGER  -- shared_text.no; several names with commas between
+  processor INTEGER, -- shared_text.no; several names with commas between
+  needed    INTEGER NOT NULL -- 0: it is in no parcel, and no other asset needs it
 );
 
 CREATE TABLE job (

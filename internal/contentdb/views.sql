@@ -25,7 +25,8 @@ SELECT a.id AS asset, a.uuid, coalesce(f.path, a.folder) AS path, a.folder IS NO
             FROM job j WHERE j.asset = a.no), 'not built') AS state,
   (SELECT count(*) FROM product x WHERE x.asset = a.no) AS products,
   (SELECT coalesce(sum(x.size), 0) FROM product x WHERE x.asset = a.no) AS bytes,
-  (SELECT sum(j.seconds) FROM job j WHERE j.asset = a.no) AS seconds
+  (SELECT sum(j.seconds) FROM job j WHERE j.asset = a.no) AS seconds,
+  a.needed
 FROM asset a LEFT JOIN source_file f ON f.no = a.file
   LEFT JOIN shared_text proc ON proc.no = a.processor;
 

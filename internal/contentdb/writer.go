@@ -28,6 +28,8 @@ type writer struct {
 	// promised are assets that something points to and that were not handed in yet.
 	promised map[int64]bool
 
+	needing needing
+
 	insert struct {
 		file, text, asset, job, observation, needs, product, reference, diagnostic insertion
 	}
@@ -74,7 +76,7 @@ var jobTables = []string{"observation", "job_dependency", "product", "product_de
 
 func newWriter(conn *sqlite.Conn, s Start, everything bool) (*writer, error) {
 	w := &writer{conn: conn, everything: everything, platforms: map[string]int64{},
-		building: map[int64]bool{}, promised: map[int64]bool{}}
+		building: map[int64]bool{}, promised: map[int64]bool{}, needing: needing{all: everything, changed: namedSet{}}}
 	if everything {
 		if err := w.empty(); err != nil {
 			return nil, err
@@ -164,6 +166,7 @@ func (w *writer) putPlatforms(s Start) error {
 }
 
 func (w *writer) dropPlatform(no int64) error {
+	w.needing.all = true
 	script := fmt.Sprintf(`DELETE FROM platform WHERE no = %[1]d;
 		DELETE FROM parcel_product WHERE parcel IN (SELECT no FROM parcel WHERE platform = %[1]d);
 		DELETE FROM parcel WHERE platform = %[1]d;`, no)
@@ -184,7 +187,7 @@ func (w *writer) prepare() error {
 	i.file.st = prep(`INSERT INTO source_file (no, path, root, present, size, hash) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (no) DO UPDATE SET root = excluded.root, present = excluded.present, size = excluded.size, hash = excluded.hash`)
 	i.text.st = prep("INSERT INTO shared_text (no, text) VALUES (?, ?)")
-	i.asset.st = prep("INSERT OR REPLACE INTO asset (no, id, uuid, file, folder, processor) VALUES (?, ?, ?, ?, ?, ?)")
+	i.asset.st = prep("INSERT OR REPLACE INTO asset (no, id, uuid, file, folder, processor, needed) VALUES (?, ?, ?, ?, ?, ?, 1)")
 	i.job.st = prep(`INSERT INTO job (asset, platform, processor, failed, built, reason, seconds, peak_memory, key, fingerprint, settings)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	i.observation.st = prep("INSERT INTO observation (asset, platform, seq, processor, group_no, kind, file, subject, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
@@ -215,6 +218,9 @@ func (w *writer) prepare() error {
 			return err
 		}
 		n.next = last + 1
+	}
+	if !w.needing.all {
+		w.needing.of, w.needing.packed = prep(needsOf), prep(inParcels)
 	}
 	for _, table := range jobTables {
 		w.remove = append(w.remove, prep("DELETE FROM "+table+" WHERE asset = ? AND platform = ?"))
@@ -288,7 +294,11 @@ func (w *writer) putAsset(a *Asset) error {
 	if err != nil {
 		return err
 	}
+	var before namedSet
 	if !isNew && !w.promised[no] {
+		if before, err = w.needing.needs(no); err != nil {
+			return err
+		}
 		if err := w.removeJobs(no, a.Jobs); err != nil {
 			return err
 		}
@@ -310,7 +320,10 @@ func (w *writer) putAsset(a *Asset) error {
 	if w.err != nil {
 		return fmt.Errorf("asset %s: %w", a.ID, w.err)
 	}
-	return nil
+	after, err := w.needing.needs(no)
+	w.needing.differ(before, after)
+	w.needing.changed[named{asset: no}] = true // others may have needed it before it was there
+	return err
 }
 
 // removeJobs makes room for an asset's jobs.
@@ -410,6 +423,11 @@ func (w *writer) deleteAsset(id string) error {
 	if isNew {
 		return nil
 	}
+	needs, err := w.needing.needs(no)
+	if err != nil {
+		return err
+	}
+	w.needing.differ(needs, nil)
 	script := fmt.Sprintf("DELETE FROM asset WHERE no = %[1]d; DELETE FROM parcel_product WHERE asset = %[1]d;", no)
 	for _, table := range jobTables {
 		script += fmt.Sprintf("DELETE FROM %s WHERE asset = %d;", table, no)
@@ -427,6 +445,10 @@ func (w *writer) unlink(no int64) error {
 }
 
 func (w *writer) putParcels(parcels []Parcel) error {
+	before, err := w.needing.inParcels()
+	if err != nil {
+		return err
+	}
 	if err := execute(w.conn, "DELETE FROM parcel_product; DELETE FROM parcel;"); err != nil {
 		return err
 	}
@@ -452,6 +474,9 @@ func (w *writer) putParcels(parcels []Parcel) error {
 			w.note(row.int(no).int(asset).int(int64(x.SubID)).run())
 		}
 	}
+	after, err := w.needing.inParcels()
+	w.note(err)
+	w.needing.differ(before, after)
 	return w.err
 }
 
@@ -492,6 +517,9 @@ func (w *writer) finish(number int64, s Summary) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := w.needing.tell(w.conn); err != nil {
+		return err
 	}
 	// A file that is gone is kept for as long as a job remembers that it looked for it.
 	err := sqlitex.Execute(w.conn, `DELETE FROM source_file WHERE present = 0
