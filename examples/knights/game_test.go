@@ -1,11 +1,13 @@
 package knights
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
 	"image"
 	"image/png"
+	"io"
 	"mime"
 	"net/http"
 	"net/http/httptest"
@@ -29,8 +31,8 @@ const (
 	sceneMeans   = 1.0
 )
 
-// parcels builds the example in a folder of its own, and says where its parcels are. What is committed of it must come out again.
-func parcels(t *testing.T) string {
+// copyExample copies what a build of the example needs.
+func copyExample(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, d := range []string{"assets", "game/web", "game/assets"} {
@@ -47,6 +49,12 @@ func parcels(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// buildExample builds it in its folder, and says where the parcel is.
+func buildExample(t *testing.T, dir string) string {
+	t.Helper()
 	p, err := kiln.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -55,17 +63,30 @@ func parcels(t *testing.T) string {
 	if err != nil || len(sum.Messages) > 0 {
 		t.Fatal(err, sum.Messages)
 	}
+	return filepath.Join(dir, "build", "parcels", "web", "scene.parcel")
+}
+
+// TestCommitted: what is committed of what a build writes comes out again.
+func TestCommitted(t *testing.T) {
+	dir := copyExample(t)
+	buildExample(t, dir)
 	for _, f := range []string{"kiln.ids", "game/assets/assets.go", "game/web/assets.mjs"} {
 		got, _ := os.ReadFile(filepath.Join(dir, f))
 		if want, _ := os.ReadFile(f); !bytes.Equal(got, want) {
 			t.Errorf("%s is not what a build writes: kiln build -C examples/knights, and commit it", f)
 		}
 	}
-	return filepath.Join(dir, "build", "parcels")
 }
 
-// TestGame runs the game on a screen in memory.
-func TestGame(t *testing.T) {
+// player runs the game on a screen in memory.
+type player struct {
+	t    *testing.T
+	xvfb string
+	game string
+}
+
+func newPlayer(t *testing.T) *player {
+	t.Helper()
 	xvfb, err := exec.LookPath("xvfb-run")
 	if err != nil {
 		t.Skip("xvfb-run is not installed: the game is not run")
@@ -75,22 +96,113 @@ func TestGame(t *testing.T) {
 			t.Skipf("%s is not there: the game cannot be compiled; its README says what it needs", header)
 		}
 	}
-	dir := t.TempDir()
-	game, shot := filepath.Join(dir, "game"), filepath.Join(dir, "shot.png")
-	compile := exec.Command("go", "build", "-o", game, ".")
+	p := &player{t, xvfb, filepath.Join(t.TempDir(), "game")}
+	compile := exec.Command("go", "build", "-o", p.game, ".")
 	compile.Dir, compile.Env = "game", append(os.Environ(), "CGO_ENABLED=1")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	if out, err := compile.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return p
+}
+
+// play runs the game, and gives the picture that it took. shown is called when it shows something.
+func (p *player) play(shown func(), args ...string) []byte {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), 3*time.Minute)
 	defer cancel()
-	for _, c := range []*exec.Cmd{compile, exec.CommandContext(ctx, xvfb, "-a", game, "-parcel", filepath.Join(parcels(t), "web", "scene.parcel"), "-screenshot", shot)} {
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", c.Args, err, out)
+	shot := filepath.Join(p.t.TempDir(), "shot.png")
+	c := exec.CommandContext(ctx, p.xvfb, append([]string{"-a", p.game, "-screenshot", shot}, args...)...)
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if lines.Text() == "shown" && shown != nil {
+			shown()
 		}
+	}
+	if err := c.Wait(); err != nil {
+		p.t.Fatalf("%v: %v\n%s", c.Args, err, errs.Bytes())
 	}
 	data, err := os.ReadFile(shot)
 	if err != nil {
+		p.t.Fatal(err)
+	}
+	return data
+}
+
+// TestGame runs the game with the parcel.
+func TestGame(t *testing.T) {
+	p := newPlayer(t)
+	compareScene(t, p.play(nil, "-parcel", buildExample(t, copyExample(t))))
+}
+
+// TestGameLive runs the game without any parcel, before kiln serve, and saves the scene while it runs: the picture is the one of a parcel with
+// what was saved.
+func TestGameLive(t *testing.T) {
+	p := newPlayer(t)
+	dir := copyExample(t)
+	address := serve(t, dir)
+	compareScene(t, p.play(nil, "-live", "-address", address))
+
+	scene := filepath.Join(dir, "assets", "data", "scene.yaml")
+	text, err := os.ReadFile(scene)
+	if err != nil {
 		t.Fatal(err)
 	}
-	compareScene(t, data)
+	edited := bytes.Replace(text, []byte("coins: 1240"), []byte("coins: 8888"), 1)
+	edited = bytes.Replace(edited, []byte("[heart, heart, heart_half, heart_empty]"), []byte("[heart, heart, heart, heart]"), 1)
+	got := p.play(func() {
+		if err := os.WriteFile(scene, edited, 0o666); err != nil {
+			t.Error(err)
+		}
+	}, "-live", "-address", address, "-reload")
+	other := copyExample(t)
+	if err := os.WriteFile(filepath.Join(other, "assets", "data", "scene.yaml"), edited, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if want := p.play(nil, "-parcel", buildExample(t, other)); !bytes.Equal(got, want) {
+		t.Errorf("the picture is not that of a parcel with what was saved: %.3f of 255 in the mean", difference(decode(t, got), decode(t, want)))
+	}
+	if want, _ := os.ReadFile(scenePicture); difference(decode(t, got), decode(t, want)) < 0.05 {
+		t.Error("nothing has changed on the screen")
+	}
+}
+
+// serve runs kiln serve in a project until the test ends, and gives its address.
+func serve(t *testing.T, dir string) string {
+	t.Helper()
+	tool := filepath.Join(t.TempDir(), "kiln")
+	if out, err := exec.Command("go", "build", "-o", tool, "../../cmd/kiln").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := exec.Command(tool, "serve", "-C", dir, "--listen", "127.0.0.1:0")
+	said, err := c.StderrPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Process.Signal(os.Interrupt)
+		c.Wait()
+	})
+	lines := bufio.NewScanner(said)
+	for lines.Scan() {
+		if address, ok := strings.CutPrefix(lines.Text(), "serving "); ok {
+			go io.Copy(io.Discard, said)
+			return address
+		}
+	}
+	t.Fatal("kiln serve does not serve")
+	return ""
 }
 
 // TestPage shows the page in Chromium.
@@ -102,7 +214,7 @@ func TestPage(t *testing.T) {
 	mime.AddExtensionType(".mjs", "text/javascript") // else it depends on the system's tables
 	mux := http.NewServeMux()
 	mux.Handle("/", http.FileServer(http.Dir("../..")))
-	mux.Handle("/examples/knights/build/parcels/", http.StripPrefix("/examples/knights/build/parcels/", http.FileServer(http.Dir(parcels(t)))))
+	mux.Handle("/examples/knights/build/parcels/", http.StripPrefix("/examples/knights/build/parcels/", http.FileServer(http.Dir(filepath.Dir(filepath.Dir(buildExample(t, copyExample(t))))))))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -147,14 +259,7 @@ func compareScene(t *testing.T, data []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := png.Decode(bytes.NewReader(want))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, b := decode(t, data), decode(t, want)
 	if a.Bounds() != b.Bounds() {
 		t.Fatalf("%v, not %v", a.Bounds(), b.Bounds())
 	}
@@ -163,6 +268,15 @@ func compareScene(t *testing.T, data []byte) {
 	} else {
 		t.Logf("differs by %.3f of 255 in the mean", d)
 	}
+}
+
+func decode(t *testing.T, data []byte) image.Image {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
 }
 
 // difference is the mean over all pixels and colours, of 255.

@@ -1,33 +1,46 @@
 // Knights is a small game that shows a scene out of one of Kiln's parcels, through constants that Kiln wrote.
 //
 //	kiln build -C ..        makes ../build/parcels/web/scene.parcel and assets/assets.go
+//	go run . -live          takes everything from a running kiln serve -C .., and shows what is saved while it runs
 //	go run .                needs a C compiler and the libraries that Ebitengine names
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"image"
 	"image/png"
 	"os"
+	"time"
 
 	"github.com/hajimehoshi/ebiten/v2"
 
 	"example.com/knights/assets"
 	"github.com/kiln-pipeline/kiln/kilnrt"
+	"github.com/kiln-pipeline/kiln/kilnrt/live"
 )
 
 // game is one that Ebitengine runs.
 type game struct {
-	scene      *scene
-	ticks      int // sixtieths of a second
+	scene      func() *scene // as it is now
+	ticks      int           // sixtieths of a second
 	screenshot string
 	at         int  // the tick of the screenshot
 	taken      bool // it has been
+
+	frame  func() bool // is called before each, and tells whether the scene is another than it was; nil: it never is
+	reload bool        // time begins when the scene has become another one
+	shown  bool        // it was drawn once
 }
 
 func (g *game) Update() error {
+	if g.frame != nil && g.frame() {
+		g.reload = false
+	}
 	switch {
+	case g.reload:
+		return nil
 	case g.taken:
 		return ebiten.Termination
 	case g.screenshot != "" && g.ticks == g.at: // on a busy machine some ticks are not drawn: this one waits until it is
@@ -38,7 +51,11 @@ func (g *game) Update() error {
 }
 
 func (g *game) Draw(screen *ebiten.Image) {
-	g.scene.draw(screen, float64(g.ticks)/ebiten.DefaultTPS)
+	g.scene().draw(screen, float64(g.ticks)/ebiten.DefaultTPS)
+	if !g.shown {
+		g.shown = true
+		fmt.Println("shown")
+	}
 	if g.screenshot != "" && g.ticks == g.at && !g.taken {
 		if err := save(g.screenshot, screen); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -48,7 +65,7 @@ func (g *game) Draw(screen *ebiten.Image) {
 	}
 }
 
-func (g *game) Layout(int, int) (int, int) { return g.scene.width, g.scene.height }
+func (g *game) Layout(int, int) (int, int) { s := g.scene(); return s.width, s.height }
 
 func save(file string, screen *ebiten.Image) error {
 	b := screen.Bounds()
@@ -69,29 +86,59 @@ func main() {
 	parcel := flag.String("parcel", "../build/parcels/web/scene.parcel", "the parcel with the scene")
 	screenshot := flag.String("screenshot", "", "write a picture to this file, and end")
 	at := flag.Int("at", 30, "sixtieths of a second until the picture is taken")
+	watch := flag.Bool("live", false, "take everything from kiln serve, not from a parcel")
+	address := flag.String("address", live.DefaultAddress, "where kiln serve is")
+	reload := flag.Bool("reload", false, "with -live, wait until something was saved before time begins")
 	flag.Parse()
-	if err := run(*parcel, *screenshot, *at); err != nil {
+	g := &game{screenshot: *screenshot, at: *at, reload: *reload}
+	var err error
+	if *watch {
+		err = g.watch(*address)
+	} else {
+		err = g.open(*parcel)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "knights:", err)
 		os.Exit(1)
 	}
 }
 
-func run(file, screenshot string, at int) error {
+// open runs the game with what is in a parcel.
+func (g *game) open(file string) error {
 	parcel, err := kilnrt.Open(file)
 	if err != nil {
 		return fmt.Errorf("%w (kiln build -C .. makes it)", err)
 	}
 	defer parcel.Close()
-	lib := kilnrt.NewLibrary()
-	lib.Mount(parcel)
-	register(lib)
+	handle, err := openParcels(parcel).Load(uint32(assets.SceneDataSceneYaml))
+	if err != nil {
+		return err
+	}
+	defer handle.Release()
+	return g.run(handle.Value)
+}
+
+// watch runs the game with what kiln serve has at any time.
+func (g *game) watch(address string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	lib, err := connect(ctx, address)
+	if err != nil {
+		return fmt.Errorf("%w (kiln serve -C .. has to run)", err)
+	}
+	defer lib.Close()
 	handle, err := lib.Load(uint32(assets.SceneDataSceneYaml))
 	if err != nil {
 		return err
 	}
 	defer handle.Release()
-	g := &game{scene: handle.Value().(*scene), screenshot: screenshot, at: at}
+	g.frame = func() bool { return len(lib.Poll()) > 0 }
+	return g.run(handle.Value)
+}
+
+func (g *game) run(value func() any) error {
+	g.scene = func() *scene { return value().(*scene) }
 	ebiten.SetWindowTitle("Knights")
-	ebiten.SetWindowSize(2*g.scene.width, 2*g.scene.height)
+	ebiten.SetWindowSize(2*g.scene().width, 2*g.scene().height)
 	return ebiten.RunGame(g)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -10,13 +11,81 @@ import (
 	"github.com/hajimehoshi/ebiten/v2"
 
 	"github.com/kiln-pipeline/kiln/kilnrt"
+	"github.com/kiln-pipeline/kiln/kilnrt/live"
 )
 
-// register says how this game loads what Kiln makes. The library loads first what a resource needs, and hands it to the loader.
-func register(lib *kilnrt.Library) {
-	lib.Register("texture", loadTexture)
-	lib.Register("atlas", func(in *kilnrt.Loading) (any, error) { return loadAtlas(lib, in) })
-	lib.Register("data", func(in *kilnrt.Loading) (any, error) { return loadScene(lib, in) })
+// resources is where things come from: parcels, or the watcher that `kiln serve` is. Both have the same.
+type resources interface {
+	byName(name string) (id uint32, err error)
+	byUUID(uuid [16]byte, sub uint32) (id uint32, err error)
+}
+
+// thing is a resource with what it needs, loaded before it.
+type thing struct {
+	content interface{ Bytes() ([]byte, error) }
+	uuid    [16]byte
+	needs   map[uint32]any // by id
+}
+
+// loaders say how this game loads what Kiln makes, by type.
+var loaders = map[string]func(resources, *thing) (any, error){"texture": loadTexture, "atlas": loadAtlas, "data": loadScene}
+
+// parcels are resources out of parcels.
+type parcels struct{ *kilnrt.Library }
+
+func openParcels(p *kilnrt.Parcel) parcels {
+	lib := parcels{kilnrt.NewLibrary()}
+	lib.Mount(p)
+	for kind, load := range loaders {
+		lib.Register(kind, func(in *kilnrt.Loading) (any, error) {
+			return load(lib, &thing{&in.Resource, in.Resource.UUID, byID(in.Needs)})
+		})
+	}
+	return lib
+}
+
+func (p parcels) byName(name string) (uint32, error) {
+	r, err := p.FindName(name)
+	return r.ID, err
+}
+
+func (p parcels) byUUID(uuid [16]byte, sub uint32) (uint32, error) {
+	r, err := p.FindUUID(uuid, sub)
+	return r.ID, err
+}
+
+// watched are resources as the watcher has them. They change while the game runs.
+type watched struct{ *live.Library }
+
+func connect(ctx context.Context, address string) (watched, error) {
+	l, err := live.Connect(ctx, live.Options{Address: address, Game: "knights", Platform: "web"})
+	lib := watched{l}
+	if err == nil {
+		for kind, load := range loaders {
+			lib.Register(kind, func(in *live.Loading) (any, error) {
+				return load(lib, &thing{&in.Resource, in.Resource.UUID, byID(in.Needs)})
+			})
+		}
+	}
+	return lib, err
+}
+
+func (w watched) byName(name string) (uint32, error) {
+	r, err := w.FindName(name)
+	return r.ID, err
+}
+
+func (w watched) byUUID(uuid [16]byte, sub uint32) (uint32, error) {
+	r, err := w.FindUUID(uuid, sub)
+	return r.ID, err
+}
+
+func byID(needs []kilnrt.Need) map[uint32]any {
+	all := map[uint32]any{}
+	for _, n := range needs {
+		all[n.ID] = n.Value
+	}
+	return all
 }
 
 // texture is a picture on the graphics card.
@@ -26,8 +95,8 @@ type texture struct{ *ebiten.Image }
 func (t *texture) Unload() { t.Deallocate() }
 
 // loadTexture reads level 0 of a KTX 2.0 file with 8 bits a channel; docs/formats/ktx2.md has the layout.
-func loadTexture(in *kilnrt.Loading) (any, error) {
-	b, err := in.Resource.Bytes()
+func loadTexture(_ resources, in *thing) (any, error) {
+	b, err := in.content.Bytes()
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +130,7 @@ type frame struct {
 	offset image.Point
 }
 
-func loadAtlas(lib *kilnrt.Library, in *kilnrt.Loading) (any, error) {
+func loadAtlas(all resources, in *thing) (any, error) {
 	var table struct {
 		Pages []struct {
 			SubID uint32 `json:"sub_id"`
@@ -80,17 +149,16 @@ func loadAtlas(lib *kilnrt.Library, in *kilnrt.Loading) (any, error) {
 	if err := decode(in, &table); err != nil {
 		return nil, err
 	}
-	needs := loaded(in)
 	a := &atlas{frames: map[string]frame{}, animations: table.Animations}
 	for name, f := range table.Frames {
 		if f.Page < 0 || f.Page >= len(table.Pages) {
 			return nil, fmt.Errorf("frame %s is on page %d of %d", name, f.Page, len(table.Pages))
 		}
-		r, err := lib.FindUUID(in.Resource.UUID, table.Pages[f.Page].SubID)
+		id, err := all.byUUID(in.uuid, table.Pages[f.Page].SubID)
 		if err != nil {
 			return nil, err
 		}
-		page, ok := needs[r.ID].(*texture)
+		page, ok := in.needs[id].(*texture)
 		if !ok {
 			return nil, fmt.Errorf("page %d is no texture", f.Page)
 		}
@@ -100,21 +168,12 @@ func loadAtlas(lib *kilnrt.Library, in *kilnrt.Loading) (any, error) {
 	return a, nil
 }
 
-func decode(in *kilnrt.Loading, v any) error {
-	b, err := in.Resource.Bytes()
+func decode(in *thing, v any) error {
+	b, err := in.content.Bytes()
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(b, v)
-}
-
-// loaded are the things that a resource needs, by their ids.
-func loaded(in *kilnrt.Loading) map[uint32]any {
-	all := map[uint32]any{}
-	for _, n := range in.Needs {
-		all[n.ID] = n.Value
-	}
-	return all
 }
 
 // cut is a column of an image.

@@ -5,8 +5,6 @@ import (
 	"math"
 
 	"github.com/hajimehoshi/ebiten/v2"
-
-	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
 // scene is assets/data/scene.yaml with the things that it names in place of their names.
@@ -36,7 +34,7 @@ type portrait struct {
 }
 
 // loadScene reads the scene's data. Schemas were checked when it was built, so a mistake here is one of the game.
-func loadScene(lib *kilnrt.Library, in *kilnrt.Loading) (any, error) {
+func loadScene(all resources, in *thing) (any, error) {
 	var data struct {
 		Size     [2]int
 		Backdrop []string
@@ -62,7 +60,7 @@ func loadScene(lib *kilnrt.Library, in *kilnrt.Loading) (any, error) {
 	if err := decode(in, &data); err != nil {
 		return nil, err
 	}
-	get := getter{lib: lib, needs: loaded(in)}
+	get := getter{all: all, needs: in.needs}
 	s := &scene{
 		width: data.Size[0], height: data.Size[1], ground: named[*texture](&get, data.Ground.Texture), groundY: data.Ground.Y, groundSpeed: data.Ground.Speed,
 		hud: named[*atlas](&get, data.HUD.Atlas), hearts: data.HUD.Hearts, coins: data.HUD.Coins,
@@ -90,17 +88,17 @@ func loadScene(lib *kilnrt.Library, in *kilnrt.Loading) (any, error) {
 
 // getter finds by name what was loaded because the scene requires it.
 type getter struct {
-	lib   *kilnrt.Library
+	all   resources
 	needs map[uint32]any
 	err   error
 }
 
 func named[T any](g *getter, name string) (value T) {
-	r, err := g.lib.FindName(name)
+	id, err := g.all.byName(name)
 	if err == nil {
 		var ok bool
-		if value, ok = g.needs[r.ID].(T); !ok {
-			err = fmt.Errorf("%s is a %T", name, g.needs[r.ID])
+		if value, ok = g.needs[id].(T); !ok {
+			err = fmt.Errorf("%s is a %T", name, g.needs[id])
 		}
 	}
 	if g.err == nil {
