@@ -120,7 +120,7 @@ func (g *game) open(file string) error {
 
 // watch runs the game with what kiln serve has at any time.
 func (g *game) watch(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the first build may be under way
 	defer cancel()
 	lib, err := connect(ctx, address)
 	if err != nil {
