@@ -8,10 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/kiln-pipeline/kiln/internal/cas"
 )
 
 // Screenshots are written with -screenshots DIR, for the documentation.
@@ -66,13 +69,18 @@ func (b *browser) open(path string) {
 	b.until(`document.readyState === "complete"`)
 }
 
-// until waits until something is true on the page.
+// until waits until something is true on the page, or on the one that comes after it: a page that goes is no error.
 func (b *browser) until(expression string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(30*time.Second))); err != nil {
-		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.querySelector("main").innerText`))
-		b.t.Fatalf("%s never became true: %v\nthe page says:\n%s", expression, err, text)
+	var err error
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		var is bool
+		if is, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool]("!!("+expression+")")); is {
+			return
+		}
 	}
+	text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.href + "\n" + document.querySelector("main").innerText.slice(0, 2000)`))
+	b.t.Fatalf("%s never became true: %v\nthe page says:\n%s", expression, err, text)
 }
 
 // value is that of an expression, as JSON.
@@ -103,7 +111,7 @@ func (b *browser) picture(name string, dark bool) {
 	if dark {
 		scheme = "dark"
 	}
-	b.value(fmt.Sprintf(`document.documentElement.style.colorScheme = %q; document.documentElement.style.setProperty("--none", "0"); scrollTo(0, 0); new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))`, scheme))
+	b.value(fmt.Sprintf(`document.documentElement.style.colorScheme = %q; scrollTo(0, 0); new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))`, scheme))
 	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
 		b.t.Fatal(err)
@@ -142,7 +150,7 @@ func TestBrowser(t *testing.T) {
 	b.until(`document.querySelectorAll(".column li").length > 1`)
 	b.picture("dependencies", false)
 	b.keys("l")
-	b.until(`!!document.querySelector(".column:last-child li.at")`)
+	b.until(`document.querySelector(".column:last-child li.at")`)
 
 	b.open("/asset/sprites/ui/")
 	b.until(`document.querySelectorAll(".paper rect").length > 5 && document.querySelector(".paper img").naturalWidth > 0`)
@@ -186,4 +194,87 @@ func TestTextureChanges(t *testing.T) {
 	if b.value(`!!window.same`) != "true" {
 		t.Error("the page was loaded anew")
 	}
+}
+
+// TestBrowserBusy shows a build under way, problems, games, and names that are too long.
+func TestBrowserBusy(t *testing.T) {
+	p := newProject(t)
+	long := "assets/" + strings.Repeat("a_folder_with_a_long_name/", 4) + strings.Repeat("very_long_", 12) + "name.json"
+	p.write(long, `{"quite": "short"}`)
+	p.write("assets/data/items.csv", "id,name,price\nsword,Sword,120\nshield,Shield\n")
+	p.write("assets/characters/knight/portrait.png", "no picture")
+	p.write("assets/data/dialogue.json", "{\n  \"start\": {\"says\": \"Who goes there?\", \"next\": gate}\n}\n")
+	p.build()
+	now := time.Now()
+	cfg := p.config()
+	cfg.Games = &games{all: []Game{
+		{ID: "1", Name: "knights", Platform: "pc", Address: "127.0.0.1:40122", Since: now.Add(-7 * time.Minute), Parcels: []string{"title", "heroes"}, Resources: 14, Swapped: now.Add(-9 * time.Second),
+			Latency: 41 * time.Millisecond, Loaded: []Loaded{{Asset: "characters/knight.toml"}, {Asset: "characters/knight/knight.gltf"}, {Asset: "characters/shared/page.png"}, {Asset: "sprites/ui/", Name: "0", Refused: "the page is in use"}, {Asset: "textures/title/banner.png", Stale: true}},
+			Log: []LogLine{{now.Add(-8 * time.Second), "info", "swapped characters/shared/page.png"}, {now.Add(-4 * time.Second), "warning", "sprites/ui/ kept: the page is in use"}}},
+	}}
+	s := serve(t, cfg)
+	b := newBrowser(t, s.URL)
+
+	b.open("/problems")
+	b.until(`document.querySelectorAll(".message mark").length > 0`)
+	b.picture("problems", false)
+	b.keys("j")
+	b.until(`document.querySelector(".message.at")`)
+
+	b.open("/games")
+	b.until(`document.querySelectorAll(".game button").length > 2`)
+	b.picture("games", false)
+
+	b.open("/content?q=long")
+	b.until(`document.querySelectorAll(".assets tbody tr").length === 1`)
+	if b.value(`document.documentElement.scrollWidth > innerWidth`) != "false" {
+		t.Error("a long name makes the page wider than the window")
+	}
+	b.value(`document.querySelector(".assets a").click()`)
+	b.until(`location.pathname.startsWith("/asset/") && !!document.querySelector(".tree")`)
+	b.picture("long", false)
+	if b.value(`document.documentElement.scrollWidth > innerWidth`) != "false" {
+		t.Error("a long name makes its own page wider than the window")
+	}
+
+	b.open("/")
+	b.until(`document.querySelector("#pulse").textContent.includes("Watching")`)
+	f := p.feed
+	f.Begin(2, []string{"assets/characters/shared/page.png", "kiln.toml"})
+	f.Planned(128)
+	for i := range 46 {
+		f.JobStarted(fmt.Sprint("tiles/", i, ".png [pc]"))
+		f.JobFinished(fmt.Sprint("textures/ground/tile_", i, ".png [pc]"), i == 43, time.Duration(30+i*7)*time.Millisecond)
+	}
+	f.JobStarted("characters/knight/knight.gltf [mobile]")
+	f.JobSuspended("characters/knight/knight.gltf [mobile]", []string{"characters/shared/page.png"}, true)
+	f.JobStarted("characters/paladin/paladin.gltf [mobile]")
+	f.JobSuspended("characters/paladin/paladin.gltf [mobile]", []string{"characters/shared/page.png", "characters/paladin/portrait.png", "sprites/ui/"}, true)
+	b.until(`document.querySelectorAll(".lane:nth-child(2) li").length === 2 && document.querySelector("#pulse").textContent.includes("46")`)
+	b.picture("building", true)
+	f.End("")
+	b.until(`document.querySelector("#now h1").textContent.includes("problems")`)
+}
+
+// TestBrowserLarge walks through 100,000 assets.
+func TestBrowserLarge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100,000 assets take seconds to write")
+	}
+	dir := t.TempDir()
+	writeLarge(t, filepath.Join(dir, "content.db"), large)
+	s := serve(t, Config{Dir: dir, Database: filepath.Join(dir, "content.db"), Blobs: cas.OpenReadOnly(dir)})
+	b := newBrowser(t, s.URL)
+	for _, page := range largePages {
+		b.open(page.path)
+		b.until(`document.querySelector("main").innerText.length > 20`)
+	}
+	b.open("/content")
+	b.keys("l")
+	b.until(`location.search.includes("page=2") && document.querySelectorAll(".assets tbody tr").length === 100`)
+	b.open("/content")
+	b.value(`document.querySelector(".search input").focus()`)
+	b.keys("tile077777")
+	b.until(`location.search === "?q=tile077777" && document.querySelectorAll(".assets tbody tr").length === 1`)
+	b.picture("large", false)
 }

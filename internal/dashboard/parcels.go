@@ -14,7 +14,8 @@ type parcelRow struct {
 	No                     int64
 	Name, Platform, File   string
 	Size, Products, Budget int64
-	Share                  float64 // of the budget, or of the largest parcel
+	Share                  float64 // of the largest parcel
+	OfBudget               float64
 	Over                   bool
 }
 
@@ -71,7 +72,7 @@ func (d *Dashboard) parcelRows(ctx context.Context, where string, p params) ([]p
 	for i := range all {
 		k := &all[i]
 		if k.Share = float64(k.Size) / float64(most); k.Budget > 0 {
-			k.Share, k.Over = float64(k.Size)/float64(k.Budget), k.Size > k.Budget
+			k.OfBudget, k.Over = float64(k.Size)/float64(k.Budget), k.Size > k.Budget
 		}
 	}
 	return all, err

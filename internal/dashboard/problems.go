@@ -31,13 +31,12 @@ type message struct {
 	Dragged []string // some of them
 }
 
-// Code page: docs/messages.md has one entry a code.
-
-// messages asks for messages of a kind, root causes first, and puts together those that differ in the platform only.
+// messages asks for messages of a kind, root causes first, and puts together those that differ in the platform only. What is about
+// the project and at no place comes last: that a parcel was not packed follows from an asset that failed.
 func (d *Dashboard) messages(ctx context.Context, where string, p params, limit int) ([]message, error) {
 	rows, err := d.library.ask(ctx, `SELECT d.asset, a.id, p.name, d.severity, d.code, d.file, d.line, d.column, d.length, d.text, d.hint, d.notes, d.source, c.id
 		FROM diagnostic d LEFT JOIN asset a ON a.no = d.asset LEFT JOIN platform p ON p.no = d.platform LEFT JOIN asset c ON c.no = d.cause
-		WHERE `+where+` ORDER BY d.severity <> 'error', d.cause IS NOT NULL, a.id, p.no, d.seq`, p, limit)
+		WHERE `+where+` ORDER BY d.severity <> 'error', d.cause IS NOT NULL, d.asset = 0 AND coalesce(d.file, '') = '', a.id, p.no, d.seq`, p, limit)
 	var all []message
 	for _, r := range rows {
 		m := message{no: r.int(0), Asset: r.text(1), Severity: r.text(3), Code: r.text(4), File: r.text(5), Line: r.int(6), Column: r.int(7), Text: r.text(9), Hint: r.text(10), Cause: r.text(13)}

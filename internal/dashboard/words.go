@@ -34,6 +34,7 @@ func (d *Dashboard) words() template.FuncMap {
 		"ago":          func(t time.Time) string { return agoText(d.now().Sub(t)) },
 		"iso":          func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 		"clock":        func(t time.Time) string { return t.Local().Format("2 Jan 2006 15:04:05") },
+		"hour":         func(t time.Time) string { return t.Local().Format("15:04:05") },
 		"base":         base,
 		"dir":          dirOf,
 		"percent":      percent,
@@ -176,7 +177,7 @@ func percent(part, whole float64) string {
 	if whole <= 0 {
 		return "0"
 	}
-	return strconv.FormatFloat(math.Round(1000*min(1, part/whole))/10, 'f', -1, 64)
+	return strconv.FormatFloat(math.Round(1000*part/whole)/10, 'f', -1, 64)
 }
 
 // base is the last step of an id; a folder keeps its slash.
