@@ -23,6 +23,7 @@ var allowed = map[string]string{
 	".":                                     "internal/build internal/cli internal/diag internal/processors internal/project processor",
 	"bench":                                 "",
 	"bench/atlases":                         "internal/packing",
+	"bench/parcels":                         "internal/digest internal/parcel kilnrt",
 	"bench/textures":                        "internal/codec/astc internal/codec/bcn internal/codec/block internal/codec/bptc internal/codec/etc2 internal/pixel",
 	"cmd/kiln":                              ".",
 	"examples/knights/gen":                  "",
