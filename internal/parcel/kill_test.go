@@ -1,6 +1,7 @@
 package parcel
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,25 +14,50 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killed is a file whose writer ends after some writes and syncs: of the write that it ends in, some thirds come to be.
+// killed is a file whose writer ends after some writes and syncs, with all of the system: of what was written since the last sync, any part may be
+// lost, and of the write that it ends in, some thirds come to be.
 type killed struct {
 	f            *os.File
+	rng          *rand.Rand
 	left, thirds int
+	pending      []piece
+}
+
+type piece struct {
+	b  []byte
+	at int64
 }
 
 func (k *killed) step() bool { k.left--; return k.left >= 0 }
 
 func (k *killed) WriteAt(b []byte, at int64) (int, error) {
 	if k.step() {
-		return k.f.WriteAt(b, at)
+		k.pending = append(k.pending, piece{bytes.Clone(b), at})
+		return len(b), nil
 	}
-	n, _ := k.f.WriteAt(b[:len(b)*k.thirds/3], at)
-	return n, errKilled
+	k.f.WriteAt(b[:len(b)*k.thirds/3], at)
+	return 0, k.lose()
 }
 
 func (k *killed) Sync() error {
-	if k.step() {
-		return nil
+	if !k.step() {
+		return k.lose()
+	}
+	for _, p := range k.pending {
+		if _, err := k.f.WriteAt(p.b, p.at); err != nil {
+			return err
+		}
+	}
+	k.pending = nil
+	return nil
+}
+
+// lose writes what is not lost.
+func (k *killed) lose() error {
+	for _, p := range k.pending {
+		if k.rng.IntN(2) == 0 {
+			k.f.WriteAt(p.b, p.at)
+		}
 	}
 	return errKilled
 }
@@ -120,7 +146,7 @@ func killAt(t *testing.T, path string, rs []Resource, steps, thirds int) bool {
 	defer f.Close()
 	c := &change{old: p, header: p.Header(), was: was, now: now}
 	c.compare()
-	_, err = c.append(&killed{f, steps, thirds}, c.keep(), 0, Options{})
+	_, err = c.append(&killed{f: f, rng: rand.New(rand.NewPCG(uint64(steps), uint64(thirds))), left: steps, thirds: thirds}, c.keep(), 0, Options{})
 	if err != nil && !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package parcel
 import (
 	"bytes"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -185,4 +186,49 @@ func TestEdits(t *testing.T) {
 	if ways[Nothing] == 0 || ways[Appended] == 0 || ways[Rewritten] == 0 {
 		t.Errorf("not every way was gone: %v", ways)
 	}
+}
+
+// FuzzUpdate: whatever stands where a parcel should be, it becomes the one that is wanted, or stays with an error.
+func FuzzUpdate(f *testing.F) {
+	key, _ := testKey(f, 1)
+	path := filepath.Join(f.TempDir(), "p")
+	rs := some(rand.New(rand.NewPCG(3, 3)), 8)
+	for _, o := range []Options{{}, {Sign: key.Sign}, {Dictionary: []byte("a dictionary")}} {
+		if err := Write(path, rs, o); err != nil {
+			f.Fatal(err)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	rs[3] = with(rs[3], []byte("another content"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for slot := 0; slot <= kilnrt.SlotPitch && slot+kilnrt.SlotSize <= len(b); slot += kilnrt.SlotPitch {
+			le.PutUint32(b[slot+508:], crc32.ChecksumIEEE(b[slot:slot+508]))
+		}
+		path := filepath.Join(t.TempDir(), "p")
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Update(path, rs, Options{}); err != nil {
+			if !bytes.Equal(read(t, path)[:min(len(b), kilnrt.DataStart)], b[:min(len(b), kilnrt.DataStart)]) {
+				t.Errorf("an error, and a changed header: %v", err)
+			}
+			return
+		}
+		p, err := kilnrt.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if p.Len() != len(rs) {
+			t.Errorf("it has %d resources", p.Len())
+		}
+		Verify(p) // of contents that were there it may find that they are not what they were
+		if text := p.Signature(); len(text) > 0 && checkSignature(text) != nil {
+			t.Error("it has a signature that is none")
+		}
+	})
 }

@@ -3,6 +3,7 @@ package js_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -91,6 +92,18 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	judged(t, cases)
+}
+
+// TestFuzz damages the conformance set by chance; KILN_FUZZ_RUNS=1000000 does so more often.
+func TestFuzz(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "testdata", "conformance", "*.parcel"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := cmp.Or(os.Getenv("KILN_FUZZ_RUNS"), "5000")
+	if got, want := node(t, append([]string{"fuzz", runs}, files...)...), "many of them could be opened\n"; got != want {
+		t.Errorf("%q, not %q", got, want)
+	}
 }
 
 func TestOrder(t *testing.T) {

@@ -5,6 +5,7 @@
 //     node check.mjs order PARCEL... -- ID...    load order, each parcel over the one before; "?" before an id: with what is optional
 //     node check.mjs trust PARCEL KEY            whether it is signed by the key, and which resources can be read then
 //     node check.mjs blake2b FILE...             BLAKE2b of each file of at most 128 bytes
+//     node check.mjs fuzz N FILE...              calls everything on each file, damaged by chance, N times, whatever is in it
 //     node check.mjs url URL                     opens over HTTP and loads everything: how many resources and requests
 import { readFileSync } from "node:fs";
 import { blake2b, trust } from "../signed.mjs";
@@ -87,6 +88,53 @@ function order(args) {
   });
 }
 
+// chance gives numbers below n, the same in each run: xorshift of 32 bits (Marsaglia 2003).
+let state = 2463534242;
+function chance(n) {
+  state ^= state << 13;
+  state ^= state >>> 17;
+  state ^= state << 5;
+  return (state >>> 0) % n;
+}
+
+// damaged is a copy with some bytes changed, or cut off, and mostly with headers whose checksums are right.
+function damaged(file) {
+  const b = chance(50) === 0 ? file.slice(0, chance(file.length + 1)) : file.slice();
+  for (let n = 1 + chance(4); n > 0 && b.length > 0; n--) {
+    const at = chance(3) === 0 ? chance(312) : chance(3) === 0 ? 8192 + chance(Math.max(1, b.length - 8192)) : chance(b.length);
+    if (at < b.length) b[at] = [0, 1, 0x7f, 0x80, 0xff, b[at] ^ 1 << chance(8), chance(256)][chance(7)];
+  }
+  for (const slot of [0, 4096]) {
+    if (slot + 512 <= b.length && chance(10)) new DataView(b.buffer).setUint32(slot + 508, crc32(b.subarray(slot, slot + 508)), true);
+  }
+  return b;
+}
+
+// everything calls everything; what is thrown but a KilnError is a fault of the reader.
+function everything(bytes) {
+  const parcel = attempt(() => open(bytes));
+  if (!parcel) return false;
+  attempt(() => parcel.check());
+  attempt(() => parcel.digest());
+  const known = new Set();
+  for (let i = 0; i < Math.min(parcel.count, 100); i++) {
+    const r = attempt(() => parcel.at(i));
+    if (!r) continue;
+    attempt(() => r.bytes());
+    attempt(() => [r.name, r.type, r.uuid, r.hash, r.required, r.optional]);
+    for (const look of [() => parcel.find(r.id), () => parcel.find(r.id + 1), () => parcel.findUUID(r.uuid, r.sub), () => parcel.findName(r.name)]) attempt(look);
+    attempt(() => loadOrder(parcel, r.id, { known, optional: i % 2 === 1 }));
+  }
+  return true;
+}
+
+function fuzz(times, files) {
+  const good = files.map((file) => new Uint8Array(readFileSync(file)));
+  let opened = 0;
+  for (let i = 0; i < times; i++) if (everything(damaged(good[i % good.length]))) opened++;
+  return `${opened > times / 10 ? "many" : "few"} of them could be opened`;
+}
+
 async function trusted(file, key) {
   const parcel = open(readFileSync(file));
   try {
@@ -114,6 +162,7 @@ async function overHTTP(url) {
 const [mode, ...args] = process.argv.slice(2);
 if (mode === "hash") for (const file of args) console.log(Buffer.from(hash(readFileSync(file))).toString("hex"));
 if (mode === "blake2b") for (const file of args) console.log(Buffer.from(blake2b(readFileSync(file))).toString("hex"));
+if (mode === "fuzz") console.log(fuzz(Number(args[0]), args.slice(1)));
 if (mode === "trust") console.log(await trusted(args[0], args[1]));
 if (mode === "order") console.log(order(args).join("\n"));
 if (mode === "url") console.log((await overHTTP(args[0])).join("\n"));
