@@ -39,7 +39,13 @@ func (g guest) Info() processor.Info {
 // guestFiles are the sources of the module, below tools.
 func guestFiles(t testing.TB, c code) map[string]string {
 	t.Helper()
-	steps, err := os.ReadFile("steps_test.go")
+	return guestOf(t, "steps_test.go", fmt.Sprintf(guestMain, c.Comment, c.Mark, "conf "+c.Comment))
+}
+
+// guestOf are the sources of a module that is made of a file of this package and a main.go.
+func guestOf(t testing.TB, source, main string) map[string]string {
+	t.Helper()
+	steps, err := os.ReadFile(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +56,7 @@ func guestFiles(t testing.TB, c code) map[string]string {
 	const kiln = "github.com/kiln-pipeline/kiln"
 	return map[string]string{
 		"tools/go.mod":        "module conformance\n\ngo 1.26.0\n\nrequire " + kiln + " v0.0.0\n\nreplace " + kiln + " => " + repository + "\n",
-		"tools/conf/main.go":  fmt.Sprintf(guestMain, c.Comment, c.Mark, "conf "+c.Comment),
+		"tools/conf/main.go":  main,
 		"tools/conf/steps.go": strings.Replace(string(steps), "package conformance", "package main", 1),
 	}
 }

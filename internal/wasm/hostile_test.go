@@ -306,6 +306,14 @@ func TestRefused(t *testing.T) {
 			text string
 		}{name, code, diag.WasmModule, "it uses " + name})
 	}
+	for _, long := range longLists() {
+		cases = append(cases, struct {
+			name string
+			code []byte
+			want diag.Code
+			text string
+		}{long.name, long.code, diag.WasmModule, long.text})
+	}
 	for _, about := range []struct{ json, text string }{
 		{`{`, "unexpected EOF"}, {`[]`, "cannot unmarshal"}, {`{} {}`, "follows"}, {`{"abi":2}`, "version 2 of the interface"}, {`{"abi":1,"nam":"x"}`, "unknown field"},
 		{`{"abi":1,"name":"X"}`, "no name of a processor"}, {`{"abi":1,"name":"x","version":0}`, "version 0"}, {`{"abi":1,"name":"x","version":1}`, "no products"},
@@ -338,6 +346,68 @@ func TestRefused(t *testing.T) {
 				t.Errorf("%s %q at %q", problem.Code, problem.Text, problem.Path)
 			}
 		})
+	}
+}
+
+// longLists are modules of some bytes with a list that says it has 4 billion entries: an engine that makes room for them takes the host down.
+func longLists() (all []struct {
+	name string
+	code []byte
+	text string
+}) {
+	many := leb(1<<32 - 1)
+	add := func(name, text string, id byte, body ...[]byte) {
+		b := slices.Concat(body...)
+		code := slices.Concat([]byte("\x00asm\x01\x00\x00\x00"), []byte{id}, leb(uint32(len(b))), b)
+		all = append(all, struct {
+			name string
+			code []byte
+			text string
+		}{name, code, text})
+	}
+	zero := []byte{0x41, 0, 0x0b} // an offset
+	for name, id := range map[string]byte{"types": 1, "imports": 2, "functions": 3, "globals": 6, "exports": 7, "segments of tables": 9, "bodies": 10, "segments of memory": 11} {
+		add("many "+name, "cut short", id, many)
+	}
+	add("many parameters", "cut short", 1, []byte{1, 0x60}, many)
+	add("many results", "cut short", 1, []byte{1, 0x60, 0}, many)
+	add("a long name of an import", "cut short", 2, []byte{1}, many)
+	add("a long name of an export", "cut short", 7, []byte{1}, many)
+	add("many elements", "cut short", 9, []byte{1, 0}, zero, many)
+	add("many elements of a type", "cut short", 9, []byte{1, 1, 0}, many)
+	add("many elements of a table", "cut short", 9, []byte{1, 2, 0}, zero, []byte{0}, many)
+	add("many expressions", "cut short", 9, []byte{1, 4}, zero, many)
+	add("many expressions of a type", "cut short", 9, []byte{1, 5, 0x70}, many)
+	add("elements of a kind that is none", "cut short", 9, []byte{1, 8})
+	add("much data", "cut short", 11, []byte{1, 0}, zero, many)
+	add("much passive data", "cut short", 11, []byte{1, 1}, many)
+	add("much data of a memory", "cut short", 11, []byte{1, 2, 0}, zero, many)
+	add("a long function", "cut short", 10, []byte{1}, many)
+	add("many kinds of locals", "cut short", 10, []byte{1, 6}, many, []byte{0x0b})
+	add("many locals", "4294967295 locals", 10, []byte{1, 8, 1}, many, []byte{0x7f, 0x0b})
+	add("many locals together", "50001 locals", 10, []byte{1, 8, 2}, leb(50_000), []byte{0x7f, 1, 0x7f, 0x0b})
+	add("a long custom name", "cut short", 0, many)
+	add("many names", "cut short", 0, []byte("\x04name\x01\x05"), many)
+	add("a long name of a function", "cut short", 0, []byte("\x04name\x01\x07\x01\x00"), many)
+	add("long names", "cut short", 0, []byte("\x04name\x01"), many)
+	return all
+}
+
+// TestNames: what a crash tells by is kept, and what else a module says of names is not read.
+func TestNames(t *testing.T) {
+	b := guest()
+	b.process = []byte{0x00}
+	custom := func(body string) string {
+		return string(slices.Concat([]byte{0}, leb(uint32(len(body))), []byte(body)))
+	}
+	names := "\x01\x08\x01\x02\x05inner" // function 2 is "inner"
+	code := string(b.module()) + custom("\x04name\x00\x05\xff\xff\xff\xff\x0f"+names+"\x02\x05\xff\xff\xff\xff\x0f") + custom("\x05other\xff\xff")
+	p, _, err := Load(t.Context(), configOf(t, []byte(code), Config{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problem := problemOf(t, runOn(t, p, "a.x", "content").Err); !strings.Contains(problem.Text, "in .inner") {
+		t.Errorf("%s", problem.Text)
 	}
 }
 
@@ -434,14 +504,28 @@ func FuzzCalls(f *testing.F) {
 	})
 }
 
-// FuzzModule reads modules that are none.
+// FuzzModule reads modules that are none, and has those that are do a job.
 func FuzzModule(f *testing.F) {
 	f.Add(guest("open").module())
 	f.Add(withTable().module())
+	for _, h := range slices.Concat(badHandles(), badValues(), traps()) {
+		f.Add(h.b.module())
+	}
 	f.Fuzz(func(t *testing.T, code []byte) {
 		if _, err := prepare(code); err != nil {
 			return
 		}
-		Load(context.Background(), configOf(t, code, Config{Timeout: 100 * time.Millisecond, Memory: 1 << 20}))
+		p, _, err := Load(context.Background(), configOf(t, code, Config{Timeout: 100 * time.Millisecond, Memory: 1 << 20}))
+		if err != nil {
+			return
+		}
+		for range 2 {
+			r := runOn(t, p, "a.x", "content")
+			for _, problem := range processortest.Problems(r.Err) {
+				if strings.Contains(problem.Text, "runtime error") {
+					t.Error(problem.Text)
+				}
+			}
+		}
 	})
 }

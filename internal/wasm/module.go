@@ -12,15 +12,23 @@ import (
 
 // Sections of a module that are looked at (WebAssembly core specification 2.0, 5.5).
 const (
-	sectionImport = 2
-	sectionTable  = 4
-	sectionGlobal = 6
-	sectionExport = 7
-	sectionCode   = 10
+	sectionCustom   = 0
+	sectionType     = 1
+	sectionImport   = 2
+	sectionFunction = 3
+	sectionTable    = 4
+	sectionGlobal   = 6
+	sectionExport   = 7
+	sectionElement  = 9
+	sectionCode     = 10
+	sectionData     = 11
 )
 
 // maxTable is how many elements a module's tables may have: each takes 8 bytes of the host, and Go's guests have 3,000.
 const maxTable = 1 << 20
+
+// maxLocals is how many locals a function may have, as in browsers: a module of ten bytes can ask for 2^32, at 8 bytes each.
+const maxLocals = 50_000
 
 // globalExport begins the names under which mutable globals are exported, so that they can be put back.
 const globalExport = "kiln:global:"
@@ -31,8 +39,8 @@ type prepared struct {
 	globals []string // the names of these exports
 }
 
-// prepare refuses what a guest must not have, names it, and adds exports of all mutable globals. It reads no more of a module than that:
-// whether the module is valid is found when it is compiled.
+// prepare refuses what a guest must not have, names it, and adds exports of all mutable globals. Whether the module is valid is found when it
+// is compiled; but the engine makes room for as many things as a list says it has, so all lists are read here first, to see that they are that long.
 func prepare(code []byte) (p prepared, err error) {
 	defer func() {
 		switch e := recover().(type) {
@@ -56,6 +64,18 @@ func prepare(code []byte) (p prepared, err error) {
 		body := r.take(int(r.u32()))
 		s := &reader{b: body}
 		switch id {
+		case sectionCustom:
+			if body = s.names(); body == nil {
+				continue
+			}
+		case sectionType:
+			s.types()
+		case sectionFunction:
+			s.each(func() { s.u32() })
+		case sectionElement:
+			s.each(s.element)
+		case sectionData:
+			s.each(s.data)
 		case sectionImport:
 			s.imports()
 		case sectionTable:
@@ -65,6 +85,7 @@ func prepare(code []byte) (p prepared, err error) {
 		case sectionCode:
 			body = s.functions()
 		case sectionExport:
+			s.each(func() { s.name(); s.byte(); s.u32() })
 			exports, section = len(p.code), body
 			continue
 		}
@@ -160,6 +181,76 @@ func (r *reader) imports() {
 	}
 }
 
+// each reads a list, whose length stands before it.
+func (r *reader) each(one func()) {
+	for n := r.u32(); n > 0; n-- {
+		one()
+	}
+}
+
+// bytes skips a list of bytes.
+func (r *reader) bytes() { r.take(int(r.u32())) }
+
+// names is a custom section with the names of functions, by which crashes are told; nil if it is another, or has none.
+func (r *reader) names() (section []byte) {
+	if r.name() != "name" {
+		return nil
+	}
+	for len(r.b) > 0 {
+		id, names := r.byte(), r.take(int(r.u32()))
+		if id != 1 { // of functions
+			continue
+		}
+		s := &reader{b: names}
+		s.each(func() { s.u32(); s.name() })
+		section = binary.AppendUvarint([]byte("\x04name\x01"), uint64(len(names)))
+		section = append(section, names...)
+	}
+	return section
+}
+
+func (r *reader) types() {
+	r.each(func() {
+		r.byte()
+		r.bytes() // of parameters
+		r.bytes() // of results
+	})
+}
+
+// element skips a segment of a table (5.5.12).
+func (r *reader) element() {
+	flags := r.u32()
+	if flags > 7 {
+		r.damaged()
+	}
+	if flags&1 == 0 {
+		if flags&2 != 0 {
+			r.u32() // the table
+		}
+		r.expression()
+	}
+	if flags&3 != 0 {
+		r.byte() // what is in it
+	}
+	if flags&4 != 0 {
+		r.each(r.expression)
+	} else {
+		r.each(func() { r.u32() })
+	}
+}
+
+// data skips a segment of memory (5.5.14).
+func (r *reader) data() {
+	flags := r.u32()
+	if flags == 2 {
+		r.u32() // the memory
+	}
+	if flags != 1 {
+		r.expression()
+	}
+	r.bytes()
+}
+
 func (r *reader) limits() (least uint32) {
 	flags := r.byte()
 	least = r.u32()
@@ -203,9 +294,13 @@ func (r *reader) functions() []byte {
 	for ; n > 0; n-- {
 		all := r.take(int(r.u32()))
 		body := &reader{b: all}
-		for l := body.u32(); l > 0; l-- {
-			body.u32()
+		locals := uint64(0)
+		body.each(func() {
+			locals += uint64(body.u32())
 			body.byte()
+		})
+		if locals > maxLocals {
+			r.refuse(diag.WasmModule, "keep large things in memory", "a function has %d locals; it may have %d", locals, maxLocals)
 		}
 		instructions, calls := body.b, 0
 		for len(body.b) > 0 {
