@@ -205,8 +205,16 @@ func serve(t *testing.T, dir string) string {
 	return ""
 }
 
-// TestPage shows the page in Chromium.
-func TestPage(t *testing.T) {
+// page is a browser that can show the page.
+type page struct {
+	t      *testing.T
+	ctx    context.Context
+	server *httptest.Server
+}
+
+// newPage opens a browser; dir is where the example was built.
+func newPage(t *testing.T, dir string) *page {
+	t.Helper()
 	tool, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("there is no Chromium")
@@ -214,38 +222,78 @@ func TestPage(t *testing.T) {
 	mime.AddExtensionType(".mjs", "text/javascript") // else it depends on the system's tables
 	mux := http.NewServeMux()
 	mux.Handle("/", http.FileServer(http.Dir("../..")))
-	mux.Handle("/examples/knights/build/parcels/", http.StripPrefix("/examples/knights/build/parcels/", http.FileServer(http.Dir(filepath.Dir(filepath.Dir(buildExample(t, copyExample(t))))))))
+	mux.Handle("/examples/knights/build/", http.StripPrefix("/examples/knights/", http.FileServer(http.Dir(dir))))
 	server := httptest.NewServer(mux)
-	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
 	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(tool), chromedp.NoSandbox)...) // the page is ours
-	defer stop()
+	t.Cleanup(stop)
 	ctx, leave := chromedp.NewContext(ctx)
-	defer leave()
+	t.Cleanup(leave)
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("true")); err != nil {
 		t.Skipf("%s does not run here: %v", tool, err)
 	}
-	if _, err := chromedp.Run(ctx, chromedp.Navigate(server.URL+"/examples/knights/game/web/?at=0.5")); err != nil {
-		t.Fatal(err)
+	return &page{t, ctx, server}
+}
+
+// open shows the page, and gives the picture on it.
+func (p *page) open(query string) []byte {
+	p.t.Helper()
+	if _, err := chromedp.Run(p.ctx, chromedp.Navigate(p.server.URL+"/examples/knights/game/web/?at=0.5"+query)); err != nil {
+		p.t.Fatal(err)
 	}
-	const shown = `new Promise((done) => (function look() {
-		const state = document.body.dataset.state;
-		state ? done(state === "shown" ? document.getElementById("scene").toDataURL() : document.getElementById("note").textContent) : setTimeout(look, 10);
-	})())`
-	got, err := chromedp.Run(ctx, chromedp.Evaluate[string](shown, chromedp.EvalAwaitPromise))
+	return p.picture(`document.body.dataset.state === "failed" ? document.getElementById("note").textContent : document.body.dataset.state && shown`)
+}
+
+// picture waits until an expression of what is shown, a PNG file as an address, gives something that is true: the address, or what is wrong.
+func (p *page) picture(when string) []byte {
+	p.t.Helper()
+	got, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`new Promise((done) => (function look() {
+		const shown = document.getElementById("scene").toDataURL();
+		const is = `+when+`;
+		is ? done(is) : requestAnimationFrame(look);
+	})())`, chromedp.EvalAwaitPromise))
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
 	text, ok := strings.CutPrefix(got, "data:image/png;base64,")
 	if !ok {
-		t.Fatal(got)
+		p.t.Fatal(got)
 	}
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
+		p.t.Fatal(err)
+	}
+	return data
+}
+
+// TestPage shows the page in Chromium.
+func TestPage(t *testing.T) {
+	dir := copyExample(t)
+	p := newPage(t, dir)
+	buildExample(t, dir)
+	compareScene(t, p.open(""))
+}
+
+// TestPageLive shows the page before kiln serve, and saves the scene: the picture becomes another one while the page is open.
+func TestPageLive(t *testing.T) {
+	dir := copyExample(t)
+	p := newPage(t, dir)
+	before := p.open("&live=" + serve(t, dir))
+	compareScene(t, before)
+	scene := filepath.Join(dir, "assets", "data", "scene.yaml")
+	text, err := os.ReadFile(scene)
+	if err != nil {
 		t.Fatal(err)
 	}
-	compareScene(t, data)
+	if err := os.WriteFile(scene, bytes.Replace(text, []byte("coins: 1240"), []byte("coins: 8888"), 1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	after := p.picture(`shown !== "data:image/png;base64,` + base64.StdEncoding.EncodeToString(before) + `" && shown`)
+	if d := difference(decode(t, before), decode(t, after)); d == 0 || d > 1 {
+		t.Errorf("differs by %.3f of 255 in the mean: only the coins should", d)
+	}
 }
 
 func compareScene(t *testing.T, data []byte) {

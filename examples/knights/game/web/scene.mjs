@@ -1,15 +1,17 @@
 // What the page makes of resources, and how it draws them: the same as scene.go and resources.go.
 
-/** makers turn content into what is drawn, by the type of the resource. */
+/** makers turn content into what is drawn, by the type of the resource. find is a parcel, or a live library; made is what the resource needs, by id. */
 export const makers = {
   texture: (bytes) => picture(bytes),
-  atlas: (bytes, resource, parcel, made) => {
-    const table = JSON.parse(new TextDecoder().decode(bytes));
-    const pages = table.pages.map((page) => made.get(parcel.findUUID(resource.uuid, page.sub_id).id));
+  atlas: (bytes, resource, find, made) => {
+    const table = parse(bytes);
+    const pages = table.pages.map((page) => made.get(find.findUUID(resource.uuid, page.sub_id).id));
     return { frames: table.frames, animations: table.animations ?? {}, pages };
   },
-  data: (bytes) => JSON.parse(new TextDecoder().decode(bytes)),
+  data: (bytes, resource, find, made) => makeScene(parse(bytes), (name) => made.get(find.findName(name).id)),
 };
+
+const parse = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
 
 /** picture reads level 0 of a KTX 2.0 file with 8 bits a channel, whose colours are multiplied with alpha. */
 function picture(bytes) {
@@ -30,7 +32,7 @@ function picture(bytes) {
 }
 
 /** makeScene puts the things that the data names in place of their names. */
-export function makeScene(data, find) {
+function makeScene(data, find) {
   return {
     ...data,
     backdrop: data.backdrop.map(find),
