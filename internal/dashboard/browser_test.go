@@ -2,9 +2,11 @@ package dashboard
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"golang.org/x/image/font/gofont/goregular"
 
 	"github.com/kiln-pipeline/kiln/internal/cas"
 )
@@ -243,9 +246,11 @@ func TestBrowserBusy(t *testing.T) {
 	f.Begin(2, []string{"assets/characters/shared/page.png", "kiln.toml"})
 	f.Planned(128)
 	for i := range 46 {
-		f.JobStarted(fmt.Sprint("tiles/", i, ".png [pc]"))
+		f.JobStarted(fmt.Sprint("textures/ground/tile_", i, ".png [pc]"))
 		f.JobFinished(fmt.Sprint("textures/ground/tile_", i, ".png [pc]"), i == 43, time.Duration(30+i*7)*time.Millisecond)
 	}
+	f.JobStarted("characters/shared/page.png [mobile]")
+	f.JobStarted("sprites/ui/ ▸ page 0 [mobile]")
 	f.JobStarted("characters/knight/knight.gltf [mobile]")
 	f.JobSuspended("characters/knight/knight.gltf [mobile]", []string{"characters/shared/page.png"}, true)
 	f.JobStarted("characters/paladin/paladin.gltf [mobile]")
@@ -254,6 +259,46 @@ func TestBrowserBusy(t *testing.T) {
 	b.picture("building", true)
 	f.End("")
 	b.until(`document.querySelector("#now h1").textContent.includes("problems")`)
+}
+
+// TestBrowserMedia hears a sound and sets a text in a font.
+func TestBrowserMedia(t *testing.T) {
+	p := newProject(t)
+	p.write("assets/sounds/tone.wav", tone(2*44100))
+	p.write("assets/fonts/Go-Regular.ttf", string(goregular.TTF))
+	p.write("assets/fonts/broken.ttf", "no font")
+	p.build()
+	s := serve(t, p.config())
+	b := newBrowser(t, s.URL)
+
+	b.open("/asset/sounds/tone.wav")
+	b.until(`document.querySelector("[data-facts]").textContent === "2.00\u00a0smonopeak −6.0\u00a0dB"`)
+	b.picture("sound", false)
+	b.open("/asset/fonts/Go-Regular.ttf")
+	b.until(`[...document.fonts].some(f => f.status === "loaded") && document.querySelector(".specimen").style.fontFamily === "specimen"`)
+	b.picture("font", false)
+	b.open("/asset/fonts/broken.ttf")
+	b.until(`document.querySelector(".specimen").textContent.includes("cannot read this font")`)
+}
+
+// tone is a WAV file: one channel, 44100 samples a second of 16 bits, a tone of 441 Hz that comes and goes, at half of what there is.
+func tone(samples int) string {
+	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt ")
+	b = binary.LittleEndian.AppendUint32(b, 16)
+	for _, v := range []uint16{1, 1} {
+		b = binary.LittleEndian.AppendUint16(b, v)
+	}
+	b = binary.LittleEndian.AppendUint32(b, 44100)
+	b = binary.LittleEndian.AppendUint32(b, 88200)
+	b = binary.LittleEndian.AppendUint16(b, 2)
+	b = binary.LittleEndian.AppendUint16(b, 16)
+	b = binary.LittleEndian.AppendUint32(append(b, "data"...), uint32(2*samples))
+	for i := range samples {
+		loud := float64(min(i, samples-i, 40000)) / 40000
+		b = binary.LittleEndian.AppendUint16(b, uint16(int16(16384*loud*math.Sin(float64(i)*2*math.Pi/100))))
+	}
+	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)-8))
+	return string(b)
 }
 
 // TestBrowserLarge walks through 100,000 assets.

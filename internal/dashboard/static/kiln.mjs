@@ -185,6 +185,12 @@ function keyboard() {
   });
 }
 
+// A small picture that cannot be had gives way to what stands for others without one.
+addEventListener("error", event => {
+  const img = event.target;
+  if (img.closest?.(".thumb")) img.replaceWith(Object.assign(document.createElement("span"), {className: "glyph"}));
+}, true);
+
 // ---- What is pressed.
 
 function pointer() {

@@ -43,7 +43,7 @@ export async function show(box) {
     const sound = await new OfflineAudioContext(1, 1, 48000).decodeAudioData(data);
     peaks = Array.from({length: sound.numberOfChannels}, (_, c) => peaksOf(sound.getChannelData(c)));
     const loudest = Math.max(...peaks.map(p => p.reduce((a, b) => Math.max(a, b), 0)));
-    for (const text of [`${sound.duration.toFixed(2)} s`, sound.numberOfChannels === 1 ? "mono" : sound.numberOfChannels === 2 ? "stereo" : `${sound.numberOfChannels} channels`, loudest ? `peak ${(20 * Math.log10(loudest)).toFixed(1)} dB` : "silence"]) {
+    for (const text of [`${sound.duration.toFixed(2)}\u00a0s`, sound.numberOfChannels === 1 ? "mono" : sound.numberOfChannels === 2 ? "stereo" : `${sound.numberOfChannels} channels`, loudest ? `peak ${(20 * Math.log10(loudest)).toFixed(1).replace("-", "−")}\u00a0dB` : "silence"]) {
       facts.append(Object.assign(document.createElement("span"), {textContent: text}));
     }
     draw();
