@@ -132,7 +132,8 @@ type Asset struct {
 // Paths are relative to the source roots and use forward slashes, as in
 // Asset.Path; where roots overlay each other, the last root that has the file wins. Use
 // [Resolve] to turn what a source file says ("../textures/cape.png") into such
-// a path. Methods may be called from several goroutines of one Process call.
+// a path, or [ResolveAsset] if it may name an asset by its UUID as well: reads of such a name are of the
+// asset's source file. Methods may be called from several goroutines of one Process call.
 type Job interface {
 	Asset() Asset
 	Platform() string
@@ -156,6 +157,11 @@ type Job interface {
 	// one of these characters takes it as it is. The list is recorded, not what is in
 	// the files.
 	Glob(pattern string) ([]string, error)
+
+	// Find tells which asset a name means: its id, its path, or what [ByUUID] gives. What it tells is
+	// recorded. If there is none, the error is fs.ErrNotExist. Products and Reference take such names
+	// as well.
+	Find(name string) (Asset, error)
 
 	// Products brings other assets up to date on this job's platform and tells
 	// what they made, by all their processors: names, types and files, each asset's main product first. The job is

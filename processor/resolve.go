@@ -40,6 +40,44 @@ func Resolve(from, ref string) (string, error) {
 	return p, nil
 }
 
+// uuidMark stands before a UUID that names an asset.
+const uuidMark = "uuid:"
+
+// ByUUID names an asset by its UUID, for Job's Find, Products and Reference: "uuid:99c12a91-57d9-5420-9207-3cc986bfe503". It finds the asset whatever its
+// path is.
+func ByUUID(uuid string) string { return uuidMark + strings.ToLower(uuid) }
+
+// UUIDOf is the UUID in a name that ByUUID made, or that people wrote like it.
+func UUIDOf(name string) (uuid string, ok bool) {
+	uuid, ok = strings.CutPrefix(name, uuidMark)
+	if !ok || len(uuid) != 36 {
+		return "", false
+	}
+	for i := range len(uuid) {
+		c := uuid[i] | 0x20 // letters in lower case; digits and the dash stay what they are
+		switch i {
+		case 8, 13, 18, 23:
+			ok = ok && uuid[i] == '-'
+		default:
+			ok = ok && ('0' <= uuid[i] && uuid[i] <= '9' || 'a' <= c && c <= 'f')
+		}
+	}
+	return strings.ToLower(uuid), ok
+}
+
+// ResolveAsset turns what the source file `from` says of another asset into a name for Job's Find, Products and Reference: a UUID after "uuid:", which
+// survives a rename, or a path as for Resolve.
+func ResolveAsset(from, ref string) (string, error) {
+	if !strings.HasPrefix(ref, uuidMark) {
+		return Resolve(from, ref)
+	}
+	uuid, ok := UUIDOf(ref)
+	if !ok {
+		return "", fmt.Errorf("%q is no UUID; write it like %q", ref, ByUUID("0f1d7c2e-91a4-4c7e-8b35-3c6f0a9d2e11"))
+	}
+	return ByUUID(uuid), nil
+}
+
 func drive(p string) bool { return len(p) >= 2 && p[1] == ':' }
 
 // ResolveURI is Resolve for a relative URI reference such as glTF holds: percent

@@ -155,3 +155,35 @@ func TestProblem(t *testing.T) {
 		}
 	}
 }
+
+func TestResolveAsset(t *testing.T) {
+	const uuid = "0f1d7c2e-91a4-4c7e-8b35-3c6f0a9d2e11"
+	for _, c := range []struct {
+		from, ref string
+		want      any
+	}{
+		{"models/knight.gltf", "../textures/cape.png", "textures/cape.png"},
+		{"models/knight.gltf", "uuid:" + uuid, "uuid:" + uuid},
+		{"models/knight.gltf", "uuid:" + strings.ToUpper(uuid), "uuid:" + uuid},
+		{"knight.gltf", "uuid:" + uuid[1:], refused("is no UUID; write it like")},
+		{"knight.gltf", "uuid:" + uuid + "0", refused("is no UUID")},
+		{"knight.gltf", "uuid:" + strings.Replace(uuid, "-", "0", 1), refused("is no UUID")},
+		{"knight.gltf", "uuid:" + strings.Replace(uuid, "f", "g", 1), refused("is no UUID")},
+		{"knight.gltf", "uuid:" + strings.Replace(uuid, "1", "\x11", 1), refused("is no UUID")},
+		{"knight.gltf", "uuid:", refused("is no UUID")},
+		{"knight.gltf", uuid, uuid}, // a file may be called so
+		{"a/b", "../../x", refused("out of the source roots")},
+	} {
+		got, err := processor.ResolveAsset(c.from, c.ref)
+		if why, ok := c.want.(refused); ok {
+			if err == nil || !strings.Contains(err.Error(), string(why)) {
+				t.Errorf("%q: got %q, %v, want an error with %q", c.ref, got, err, why)
+			}
+		} else if err != nil || got != c.want {
+			t.Errorf("%q: got %q, %v, want %q", c.ref, got, err, c.want)
+		}
+	}
+	if got, ok := processor.UUIDOf(processor.ByUUID(strings.ToUpper(uuid))); !ok || got != uuid {
+		t.Errorf("got %q, %v", got, ok)
+	}
+}

@@ -123,6 +123,7 @@ type Table struct {
 
 	byPath  []int32          // indices of Assets, sorted by Path
 	members map[string]int32 // source file in a folder asset to the index of that asset
+	byUUID  func() map[string]int32
 }
 
 // ByID finds an asset, or gives nil.
@@ -141,6 +142,38 @@ func (t *Table) ByPath(path string) *Asset {
 		return nil
 	}
 	return &t.Assets[t.byPath[i]]
+}
+
+// ByUUID finds an asset, or gives nil. The first call makes an index of all.
+func (t *Table) ByUUID(uuid string) *Asset {
+	if i, ok := t.byUUID()[uuid]; ok {
+		return &t.Assets[i]
+	}
+	return nil
+}
+
+func (t *Table) indexUUIDs() map[string]int32 {
+	all := make(map[string]int32, len(t.Assets))
+	for i := range t.Assets {
+		if _, taken := all[t.Assets[i].UUID]; !taken {
+			all[t.Assets[i].UUID] = int32(i)
+		}
+	}
+	return all
+}
+
+// Find finds the asset that a name means: its id, its path, a folder's path without the slash, or what processor.ByUUID gives; nil if there is none.
+func (t *Table) Find(name string) *Asset {
+	if a := t.ByID(name); a != nil {
+		return a
+	}
+	if a := t.ByPath(strings.TrimSuffix(name, "/")); a != nil {
+		return a
+	}
+	if uuid, ok := processor.UUIDOf(name); ok {
+		return t.ByUUID(uuid)
+	}
+	return nil
 }
 
 // Owner finds the asset that a source file is or belongs to, or gives nil.

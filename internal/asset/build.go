@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/project"
@@ -391,6 +392,7 @@ func (b *builder) table() (*Table, diag.List) {
 	for file, folder := range b.members {
 		t.members[file] = owners[folder]
 	}
+	t.byUUID = sync.OnceValue(t.indexUUIDs)
 	b.collisions(t.Assets)
 	b.emptyParcels(t.Assets)
 	b.sortMessages()

@@ -180,7 +180,7 @@ func (p *Project) matcher(set *asset.Table, patterns []string) (func(*asset.Asse
 
 func match(set *asset.Table, prefixes []string, pattern string) ([]*asset.Asset, error) {
 	pattern = filepath.ToSlash(pattern)
-	if a := find(set, pattern); a != nil {
+	if a := set.Find(pattern); a != nil {
 		return []*asset.Asset{a}, nil
 	}
 	for _, pre := range prefixes {
@@ -207,14 +207,6 @@ func below(pattern, id string) bool {
 	folder := strings.TrimSuffix(pattern, "/")
 	return strings.HasPrefix(id, folder) && strings.HasPrefix(id[len(folder):], "/") ||
 		doublestar.MatchUnvalidated(pattern, id) || doublestar.MatchUnvalidated(pattern, strings.TrimSuffix(id, "/"))
-}
-
-// find finds the asset that a name means: its id, its path, or a folder's path without the slash.
-func find(t *asset.Table, name string) *asset.Asset {
-	if a := t.ByID(name); a != nil {
-		return a
-	}
-	return t.ByPath(strings.TrimSuffix(name, "/"))
 }
 
 // meant is a hint for a pattern that matches no asset: the folder asset that the file belongs to, or the asset id most like it.

@@ -77,6 +77,7 @@ func (j *job) Settings() any    { return j.t.settings }
 const wholeFile = 1 << 20
 
 func (j *job) Open(path string) (processor.File, error) {
+	path = j.sourceOf(path)
 	i, f, err := j.openSource(path)
 	if err != nil {
 		return nil, err
@@ -92,11 +93,22 @@ func (j *job) Open(path string) (processor.File, error) {
 }
 
 func (j *job) ReadFile(path string) ([]byte, error) {
+	path = j.sourceOf(path)
 	i, f, err := j.openSource(path)
 	if err != nil {
 		return nil, err
 	}
 	return j.readWhole(path, i, f)
+}
+
+// sourceOf is the path of an asset's source if that is named by its UUID, and else the path as it is.
+func (j *job) sourceOf(path string) string {
+	if _, ok := processor.UUIDOf(path); ok {
+		if a, err := j.Find(path); err == nil {
+			return a.Path
+		}
+	}
+	return path
 }
 
 type memFile struct{ *bytes.Reader }
@@ -283,6 +295,7 @@ func (s *stream) Close() error {
 }
 
 func (j *job) Exists(path string) (bool, error) {
+	path = j.sourceOf(path)
 	if err := j.allowed(path); err != nil {
 		return false, err
 	}
@@ -297,6 +310,15 @@ func (j *job) Glob(pattern string) ([]string, error) {
 		j.run.See(sawGlob, pattern, h)
 	}
 	return found, err
+}
+
+func (j *job) Find(name string) (processor.Asset, error) {
+	j.sawAsset(name)
+	a := j.w.find(name)
+	if a == nil {
+		return processor.Asset{}, fmt.Errorf("asset %q: %w", name, fs.ErrNotExist)
+	}
+	return a.ForJob(), nil
 }
 
 func (j *job) Products(ids ...string) ([][]processor.Product, error) {

@@ -13,6 +13,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/asset"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 var (
@@ -78,6 +81,14 @@ func newRandom(t *testing.T, rng *rand.Rand) *random {
 
 func pick[T any](r *random, of ...T) T { return of[r.rng.IntN(len(of))] }
 
+// called is what an asset may be called by: mostly its name.
+func (r *random) called() string {
+	if r.rng.IntN(5) > 0 {
+		return r.name()
+	}
+	return pick(r, processor.ByUUID(asset.UUID(r.name())), processor.ByUUID("11111111-2222-4333-8444-555555555555"), "pinned")
+}
+
 func (r *random) name() string {
 	return pick(r, "", "", "", "sub/", "sub/deep/", "other/") + pick(r, "a", "b", "c", "d", "e") + pick(r, ".s", ".s", ".s", ".txt", ".bin")
 }
@@ -97,13 +108,13 @@ func (r *random) script() string {
 		case 4:
 			fmt.Fprintf(&b, "glob %s\n", pick(r, "**", "sub/**/*.txt", "*.s", "{sub,other}/*"))
 		case 5, 6, 7:
-			fmt.Fprintf(&b, "use %s %s\n", n, r.name())
+			fmt.Fprintf(&b, "use %s %s\n", n, r.called())
 		case 8:
-			fmt.Fprintf(&b, "use %s\n", n)
+			fmt.Fprintf(&b, "use %s\n", r.called())
 		case 9:
-			fmt.Fprintf(&b, "list %s\n", n)
+			fmt.Fprintf(&b, "list %s\n", r.called())
 		case 10:
-			fmt.Fprintf(&b, "ref %s\n", n)
+			fmt.Fprintf(&b, "%s %s\n", pick(r, "ref", "find", "try"), r.called())
 		case 11:
 			fmt.Fprintf(&b, "part %s %d\n", pick(r, "x", "y"), r.rng.IntN(3))
 		case 12:

@@ -15,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // mostChanges is how many source files may differ: with more of them the long way, which looks at all, is about as fast.
@@ -250,7 +251,7 @@ func (c *shortcut) reach() bool {
 
 // namesOf are all by which an asset may be asked for.
 func namesOf(a *asset.Asset) []string {
-	list := []string{a.ID, a.Path, a.Path + "/"}
+	list := []string{a.ID, a.Path, a.Path + "/", processor.ByUUID(a.UUID)}
 	if id := strings.TrimSuffix(a.ID, "/"); id != a.ID {
 		list = append(list, id)
 	}

@@ -23,6 +23,7 @@ import (
 //	use ID           the content of all products of an asset
 //	list ID...       names, files and UUIDs of the products of assets
 //	ref ID           a reference to an asset that is required, or "no ID"
+//	find ID          its id, path and UUID, or "no ID"
 //	opt ID           one that is optional
 //	part NAME WORDS  a product of its own with the words
 //	env NAME         its value
@@ -115,6 +116,13 @@ func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n i
 		return err
 	case "use", "list":
 		return s.products(job, out, verb == "use", strings.Fields(rest))
+	case "find":
+		a, err := job.Find(rest)
+		if errors.Is(err, fs.ErrNotExist) {
+			return say("no " + rest)
+		}
+		say(fmt.Sprint(a.ID, " ", a.Path, " ", a.UUID, " ", a.Folder))
+		return err
 	case "part":
 		name, words, _ := strings.Cut(rest, " ")
 		return job.Write(processor.Output{Name: name, Type: "text", Extension: ".txt"}, []byte(words))

@@ -116,12 +116,18 @@ func parseSubject(text string) (s subject) {
 	return s
 }
 
-// find finds the asset that a name means: its id, its path, or a folder's path without the slash.
+// find finds the asset that a name means, as asset.Table's Find.
 func (w *world) find(name string) *asset.Asset {
-	if w.finder != nil {
-		return w.finder.Find(name)
+	if w.finder == nil {
+		return w.assets.Find(name)
 	}
-	return find(w.assets, name)
+	a := w.finder.Find(name)
+	if uuid, ok := processor.UUIDOf(name); ok && a == nil {
+		if a = w.names().ByUUID(uuid); a != nil {
+			a = w.finder.Find(a.ID)
+		}
+	}
+	return a
 }
 
 // Resolve finds the task for a subject. The engine calls it for one subject at a time.
@@ -263,25 +269,29 @@ func (w *world) anyPacks() bool {
 	return false
 }
 
-// assetHash is that of an asset's UUID and, where it has several processors, of their names; zero if there is no such asset.
+// assetHash is that of what is told of an asset of this name: its UUID, and what else the name does not say, which is little of most assets. It is zero if there is
+// no such asset.
 func (w *world) assetHash(name string) digest.Hash {
 	a := w.find(name)
 	if a == nil {
 		return digest.Hash{}
 	}
-	var several *digest.Builder
+	b := digest.Build("asset").Str("uuid", a.UUID)
+	plain := true
+	if name != a.ID || strings.TrimSuffix(a.ID, "/") != a.Path { // it is called by another name, or by one that is not its path
+		b.Str("id", a.ID).Str("path", a.Path)
+		plain = false
+	}
 	for i := range a.Resolved {
 		if r := &a.Resolved[i]; len(a.On(r.Platform)) > 1 {
-			if several == nil {
-				several = digest.Build("asset").Str("uuid", a.UUID)
-			}
-			several.Str("platform", r.Platform).Str("processor", r.Processor)
+			b.Str("platform", r.Platform).Str("processor", r.Processor)
+			plain = false
 		}
 	}
-	if several != nil {
-		return several.Sum()
+	if plain {
+		return digest.Of([]byte(a.UUID))
 	}
-	return digest.Of([]byte(a.UUID))
+	return b.Sum()
 }
 
 // glob lists the files that match, and hashes the list.

@@ -12,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 func newWhyCommand(a *app) *cobra.Command {
@@ -96,6 +97,7 @@ func jobsByAsset(v *build.View) jobTable {
 			}
 		}
 	}
+	add(func(av *build.AssetView) string { return processor.ByUUID(av.UUID) })
 	add(func(av *build.AssetView) string { return av.Path })
 	add(func(av *build.AssetView) string { return av.ID })
 	return jobs

@@ -8,7 +8,6 @@ package impact
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/uuid"
@@ -136,7 +135,7 @@ func newIndex(v *build.View, platforms []string) *index {
 
 // needed is the job whose products an observation is of.
 func (x *index) needed(o engine.Observation, platform string) (at, bool) {
-	a := x.find(build.NeededAsset(o))
+	a := x.table.Find(build.NeededAsset(o))
 	if a == nil {
 		return at{}, false
 	}
@@ -154,14 +153,6 @@ func (x *index) observations(j at) []engine.Observation {
 		all = append(all, t.Observations...)
 	}
 	return all
-}
-
-// find finds an asset by what an observation calls it.
-func (x *index) find(name string) *asset.Asset {
-	if a := x.table.ByID(name); a != nil {
-		return a
-	}
-	return x.table.ByPath(strings.TrimSuffix(name, "/"))
 }
 
 func (x *index) job(j at, steps int, because, kind string) Job {

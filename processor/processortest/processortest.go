@@ -34,6 +34,7 @@ type Case struct {
 	// Files exists, but has no products. Those of a part named "pack" are requests: images that the asset wants to
 	// have in an atlas, named ATLAS:FRAME.
 	Others map[string][]OtherProduct
+	UUIDs  map[string]string // of assets that may be asked for by a UUID: UUID to id
 	Env    map[string]string
 	Tools  map[string]string // program name to path
 }
@@ -202,6 +203,7 @@ type file struct{ *bytes.Reader }
 func (file) Close() error { return nil }
 
 func (j *job) Open(path string) (processor.File, error) {
+	path = j.source(path)
 	if !fs.ValidPath(path) {
 		return nil, fmt.Errorf("read of %q refused: not a path below the source roots", path)
 	}
@@ -223,6 +225,7 @@ func (j *job) ReadFile(path string) ([]byte, error) {
 }
 
 func (j *job) Exists(path string) (bool, error) {
+	path = j.source(path)
 	if !fs.ValidPath(path) {
 		return false, fmt.Errorf("read of %q refused: not a path below the source roots", path)
 	}
@@ -247,10 +250,44 @@ func (j *job) Glob(pattern string) ([]string, error) {
 	return found, nil
 }
 
+// called is the id of an asset that is asked for by this name.
+func (j *job) called(name string) string {
+	if uuid, ok := processor.UUIDOf(name); ok && j.c.UUIDs[uuid] != "" {
+		return j.c.UUIDs[uuid]
+	}
+	return name
+}
+
+// exists tells whether there is an asset of this id.
+func (j *job) exists(id string) bool {
+	_, isFile := j.c.Files[id]
+	_, isOther := j.c.Others[id]
+	return isFile || isOther
+}
+
+// source is the path that is read by this name.
+func (j *job) source(name string) string {
+	if id := j.called(name); id != name {
+		j.see("asset %s", name)
+		return id
+	}
+	return name
+}
+
+func (j *job) Find(name string) (processor.Asset, error) {
+	j.see("asset %s", name)
+	id := j.called(name)
+	if !j.exists(id) {
+		return processor.Asset{}, fmt.Errorf("asset %q: %w", name, fs.ErrNotExist)
+	}
+	return processor.Asset{ID: id, UUID: UUID(id), Path: strings.TrimSuffix(id, "/"), Folder: strings.HasSuffix(id, "/")}, nil
+}
+
 func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 	all := make([][]processor.Product, len(ids))
 	for i, id := range ids {
 		j.see("products %s", id)
+		id = j.called(id)
 		ps, ok := j.c.Others[id]
 		if !ok {
 			return nil, fmt.Errorf("asset %q: %w", id, fs.ErrNotExist)
@@ -371,9 +408,7 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 
 func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
 	j.see("asset %s", assetID)
-	_, isFile := j.c.Files[assetID]
-	_, isOther := j.c.Others[assetID]
-	if !isFile && !isOther {
+	if assetID = j.called(assetID); !j.exists(assetID) {
 		return processor.Reference{}, fmt.Errorf("asset %q: %w", assetID, fs.ErrNotExist)
 	}
 	return processor.Reference{UUID: UUID(assetID), SubID: processor.SubID(name), Required: required}, nil

@@ -139,6 +139,10 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 	return newFile(h), nil
 }
 
+func (j *job) Find(name string) (processor.Asset, error) {
+	return processor.Asset{}, fmt.Errorf("find %q: %w", name, errNot)
+}
+
 func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
 	if assetID == "" {
 		return processor.Reference{}, &fs.PathError{Op: "reference", Path: assetID, Err: fs.ErrNotExist}

@@ -32,7 +32,7 @@ type Processor struct{}
 func (Processor) Info() processor.Info {
 	return processor.Info{
 		Name:       "data",
-		Version:    1,
+		Version:    2,
 		Summary:    "JSON, TOML, YAML and CSV to canonical JSON or MessagePack, checked against a JSON schema",
 		Extensions: []string{".json", ".toml", ".yaml", ".yml", ".csv"},
 		Settings:   &Settings{Format: "json", Input: "auto", References: "path", Delimiter: "comma", CSVTypes: "infer"},

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,6 +116,42 @@ func tell(b *strings.Builder, r processortest.Result) {
 			text = fmt.Sprintf("%x", p.Data)
 		}
 		fmt.Fprintf(b, "made %s %q: %s\n", p.Type, p.Extension, text)
+	}
+}
+
+// An asset that is named by its UUID is written as one that is named by its id.
+func TestUUID(t *testing.T) {
+	const uuid = "0f1d7c2e-91a4-4c7e-8b35-3c6f0a9d2e11"
+	files := map[string][]byte{
+		"a.json":           []byte(`{"$schema": "s.schema.json", "x": "UUID", "y": "sprites/tank.png"}`),
+		"b.json":           []byte(`{"$schema": "s.schema.json", "x": "uuid:12"}`),
+		"c.json":           []byte(`{"$schema": "s.schema.json", "x": "uuid:00000000-91a4-4c7e-8b35-3c6f0a9d2e11"}`),
+		"s.schema.json":    []byte(`{"additionalProperties": {"kiln:asset": true}}`),
+		"sprites/tank.png": nil,
+	}
+	files["a.json"] = []byte(strings.Replace(string(files["a.json"]), "UUID", "uuid:"+strings.ToUpper(uuid), 1))
+	run := func(asset, references string) processortest.Result {
+		return processortest.Run(t, Processor{}, processortest.Case{
+			Files: files, Asset: asset, UUIDs: map[string]string{uuid: "sprites/tank.png"}, Settings: with(func(s *Settings) { s.References = references }),
+		})
+	}
+	for references, want := range map[string]string{
+		"path": `{"x":"sprites/tank.png","y":"sprites/tank.png"}`,
+		"uuid": `{"x":"<sprites/tank.png>","y":"<sprites/tank.png>"}`,
+	} {
+		r := run("a.json", references)
+		if got := strings.TrimSpace(string(r.Products[""].Data)); r.Err != nil || got != want || len(r.Products[""].References) != 1 {
+			t.Errorf("%s: got %s, %v, %v", references, got, r.Products[""].References, r.Err)
+		}
+		if !slices.Contains(r.Observations, "asset uuid:"+uuid) {
+			t.Errorf("saw %q", r.Observations)
+		}
+	}
+	for asset, want := range map[string]string{"b.json": "K1115 asset \"uuid:12\" is no UUID", "c.json": "K1114 asset \"uuid:00000000-91a4-4c7e-8b35-3c6f0a9d2e11\" does not exist"} {
+		p := processortest.Problems(run(asset, "path").Err)
+		if len(p) != 1 || !strings.HasPrefix(p[0].Code+" "+p[0].Text, want) || p[0].Hint == "" {
+			t.Errorf("%s: got %+v", asset, p)
+		}
 	}
 }
 

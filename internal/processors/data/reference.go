@@ -26,8 +26,15 @@ func resolve(job processor.Job, s *Settings, places []*place) ([]processor.Refer
 	for _, p := range places {
 		id, err := assetID(job.Asset().Path, p.text())
 		if err != nil {
-			errs = append(errs, problemAt(diag.DataReference, "", p.value.Pos, `write an asset's id ("sprites/tank.png") or, relative to this file, "./tank.png"; null where there is none`, "asset %s", err))
+			errs = append(errs, problemAt(diag.DataReference, "", p.value.Pos, `write an asset's id ("sprites/tank.png") or, relative to this file, "./tank.png", or its UUID after "uuid:"; null where there is none`, "asset %s", err))
 			continue
+		}
+		if _, byUUID := processor.UUIDOf(id); byUUID {
+			if a, err := job.Find(id); err == nil {
+				id = a.ID
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
 		}
 		ref, err := job.Reference(id, p.product, p.required)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -60,13 +67,13 @@ func resolve(job processor.Job, s *Settings, places []*place) ([]processor.Refer
 	return refs, nil
 }
 
-// assetID is the asset that a text in the data names. One that begins with ./ or ../ is
-// relative to the file; every other is an id, which a leading slash may stress.
+// assetID is the asset that a text in the data names: by its UUID, relative to the file if it begins with ./ or ../, and else by its id, which a
+// leading slash may stress.
 func assetID(from, text string) (string, error) {
 	if !strings.HasPrefix(text, "./") && !strings.HasPrefix(text, "../") {
 		from, text = "", strings.TrimPrefix(text, "/")
 	}
-	id, err := processor.Resolve(from, text)
+	id, err := processor.ResolveAsset(from, text)
 	if err == nil && strings.HasSuffix(text, "/") {
 		id += "/" // a folder
 	}
@@ -89,6 +96,9 @@ func writtenAs(s *Settings, id, product string, ref processor.Reference) string 
 
 // nearest says what may have been meant by an id that is not there.
 func nearest(job processor.Job, text, id string) (string, error) {
+	if _, byUUID := processor.UUIDOf(id); byUUID {
+		return "no asset has this UUID; `kiln ls --json` shows which there are", nil
+	}
 	if text == id {
 		beside := path.Join(path.Dir(job.Asset().Path), id)
 		if there, err := job.Exists(beside); err != nil {

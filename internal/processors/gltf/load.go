@@ -93,8 +93,11 @@ func (m *model) bufferFile(uri *codec.Value, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// resolve gives the source path that a uri means. A hostile one is refused, which is noted.
+// resolve gives the source path that a uri means: a relative one, or "uuid:" and an asset's UUID. A hostile one is refused, which is noted.
 func (m *model) resolve(uri *codec.Value) (file string, ok bool) {
+	if strings.HasPrefix(uri.Text, "uuid:") {
+		return m.resolveUUID(uri)
+	}
 	file, err := processor.ResolveURI(m.job.Asset().Path, uri.Text)
 	if err != nil {
 		m.fail(m.at(uri, diag.ModelURI, "name a file in the project by its path from the model, with forward slashes; write % as %25, # as %23 and ? as %3F",
@@ -102,6 +105,26 @@ func (m *model) resolve(uri *codec.Value) (file string, ok bool) {
 		return "", false
 	}
 	return file, true
+}
+
+func (m *model) resolveUUID(uri *codec.Value) (file string, ok bool) {
+	name, err := processor.ResolveAsset("", uri.Text)
+	if err != nil {
+		m.fail(m.at(uri, diag.ModelURI, "write all of the UUID; `kiln ls --json` shows it", "URI %v", err))
+		return "", false
+	}
+	a, err := m.job.Find(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		m.fail(m.at(uri, diag.ModelFileMissing, "no asset has this UUID; `kiln ls --json` shows which there are", "asset %q does not exist", name))
+	case err != nil:
+		m.problems = append(m.problems, err)
+	case a.Folder:
+		m.fail(m.at(uri, diag.ModelURI, "name a file", "asset %q is the folder %s", name, a.Path))
+	default:
+		return a.Path, true
+	}
+	return "", false
 }
 
 // missing notes that a file is not there, and looks for what was meant: above all the same name in other
