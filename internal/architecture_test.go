@@ -24,6 +24,7 @@ var allowed = map[string]string{
 	"bench":                                 "",
 	"bench/atlases":                         "internal/packing",
 	"bench/parcels":                         "internal/digest internal/parcel kilnrt",
+	"bench/latency":                         "kilnrt/live",
 	"bench/textures":                        "internal/codec/astc internal/codec/bcn internal/codec/block internal/codec/bptc internal/codec/etc2 internal/pixel",
 	"cmd/kiln":                              ".",
 	"examples/knights/gen":                  "",

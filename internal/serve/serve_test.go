@@ -23,6 +23,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(watcherDir); dir != "" {
+		fmt.Fprintln(os.Stderr, beWatcher(dir))
+		os.Exit(1)
+	}
 	code := m.Run()
 	livetest.Clean()
 	os.Exit(code)

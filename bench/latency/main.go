@@ -1,0 +1,339 @@
+// Command latency measures how long it takes from a saved file to a running game, and prints a table:
+//
+//	go build -o /tmp/kiln ./cmd/kiln && go run ./bench/latency -kiln /tmp/kiln [-n 20] [-sprites 2000] [-size 1024]
+//
+// It makes a project in a folder of its own, starts `kiln serve` on it as a user would, with the quiet time it has by itself, connects as a
+// game, and edits files: written beside and renamed, as most programs save, and in place. The clock runs from the close(2) of the
+// file, or the rename, until the game's Poll has swapped what came of it; the game polls as soon as something has arrived,
+// so that no frame is waited for. With -n edits each, it tells the median, the slowest of 10 and the slowest of all, and the processor
+// time that Kiln took for one, which is what a busy machine does not change.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	client "github.com/kiln-pipeline/kiln/kilnrt/live"
+)
+
+func main() {
+	b := bench{}
+	flag.StringVar(&b.kiln, "kiln", "kiln", "the `PROGRAM` to measure")
+	flag.IntVar(&b.n, "n", 20, "`EDITS` of each kind")
+	flag.IntVar(&b.sprites, "sprites", 2000, "`SPRITES` of the atlas")
+	flag.IntVar(&b.size, "size", 1024, "`PIXELS` of a side of the texture")
+	flag.IntVar(&b.others, "others", 0, "`FILES` of the project besides those that are edited")
+	only := flag.String("only", "", "measure nothing but what has these `WORDS` in its name")
+	flag.Parse()
+	b.only = *only
+	if err := b.run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type bench struct {
+	kiln, only               string
+	n, sprites, size, others int
+
+	dir     string
+	pid     int // of Kiln
+	lib     *client.Library
+	arrived chan time.Time
+	random  *rand.Rand
+}
+
+// scene is one kind of edit.
+type scene struct {
+	name     string
+	bar      time.Duration       // that is asked for; 0: none
+	resource string              // of the game, which is swapped
+	edit     func(int) time.Time // makes the n-th edit, and tells when it was whole on the disk
+}
+
+const projectFile = `
+[project]
+name  = "latency"
+roots = ["assets"]
+[platforms.pc]
+[platforms.pc.texture]
+family = "bc"
+[[rules]]
+match    = "textures/*.png"
+settings = { quality = "fast" }
+[[rules]]
+match     = "sprites/"
+processor = "atlas"
+settings  = { max_size = 2048 }
+`
+
+func (b *bench) run() (err error) {
+	if b.dir, err = os.MkdirTemp("", "kiln-latency-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, removeAll(b.dir)) }()
+	b.random = rand.New(rand.NewPCG(1, 2))
+	if err := b.write(); err != nil {
+		return err
+	}
+	stop, address, err := b.serve()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := b.connect(address); err != nil {
+		return err
+	}
+	defer b.lib.Close()
+	fmt.Printf("| from the saved file to the game (%d edits) | median | slowest of 10 | slowest | asked for | processor time of Kiln |\n|---|---:|---:|---:|---:|---:|\n", b.n)
+	for _, s := range b.scenes() {
+		if !strings.Contains(s.name, b.only) {
+			continue
+		}
+		if err := b.measure(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes the project.
+func (b *bench) write() error {
+	var errs []error
+	file := func(name string, data []byte) {
+		path := filepath.Join(b.dir, filepath.FromSlash(name))
+		errs = append(errs, os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, data, 0o666))
+	}
+	file("kiln.toml", []byte(projectFile))
+	file("assets/data/waves.json", data(0))
+	file("assets/text/hints.txt", []byte("0\n"))
+	file("assets/textures/rock.png", b.picture(b.size, b.size))
+	for i := range b.sprites {
+		file(fmt.Sprintf("assets/sprites/s%04d.png", i), b.picture(8+b.random.IntN(40), 8+b.random.IntN(40)))
+	}
+	for i := range b.others {
+		file(fmt.Sprintf("assets/others/%03d/%d.txt", i/1000, i), fmt.Append(nil, i))
+	}
+	return errors.Join(errs...)
+}
+
+func data(n int) []byte {
+	return fmt.Appendf(nil, `{"wave": %d, "enemies": [{"kind": "orc", "count": 12}, {"kind": "troll", "count": 1}], "delay": 2.5}`, n)
+}
+
+// picture is a picture with some of everything: a gradient, edges, noise.
+func (b *bench) picture(w, h int) []byte {
+	img := image.NewNRGBA(image.Rect(0, 0, w, h))
+	cx, cy, r := b.random.IntN(w), b.random.IntN(h), 1+b.random.IntN(w)
+	for y := range h {
+		for x := range w {
+			c := color.NRGBA{uint8(x * 255 / w), uint8(y * 255 / h), uint8(b.random.IntN(32)), 255}
+			if (x-cx)*(x-cx)+(y-cy)*(y-cy) < r*r/4 {
+				c.R, c.B = 255-c.R, 200
+			}
+			img.SetNRGBA(x, y, c)
+		}
+	}
+	var out strings.Builder
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, img); err != nil {
+		panic(err) // a picture in memory, written to memory
+	}
+	return []byte(out.String())
+}
+
+// serve starts Kiln and waits until it has built everything.
+func (b *bench) serve() (stop func(), address string, err error) {
+	cmd := exec.Command(b.kiln, "serve", "--listen", "127.0.0.1:0", "-C", b.dir)
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, "", err
+	}
+	b.pid = cmd.Process.Pid
+	stop = func() {
+		cmd.Process.Signal(os.Interrupt)
+		cmd.Wait()
+	}
+	lines := bufio.NewScanner(out)
+	var said []string
+	for lines.Scan() {
+		said = append(said, lines.Text())
+		if a, ok := strings.CutPrefix(lines.Text(), "serving "); ok {
+			address = a
+		}
+		if strings.HasPrefix(lines.Text(), "built ") {
+			fmt.Fprintln(os.Stderr, lines.Text())
+			go io.Copy(io.Discard, out)
+			return stop, address, nil
+		}
+	}
+	stop()
+	return nil, "", fmt.Errorf("%s ended: %s", b.kiln, strings.Join(said, "\n"))
+}
+
+func (b *bench) connect(address string) error {
+	b.arrived = make(chan time.Time, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var err error
+	b.lib, err = client.Connect(ctx, client.Options{Address: address, Game: "latency", Notify: func(e client.Event) {
+		if _, ok := e.(client.Arrived); ok {
+			select {
+			case b.arrived <- time.Now():
+			default:
+			}
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	b.lib.Register("", func(in *client.Loading) (any, error) { return in.Resource.Bytes() })
+	for _, r := range b.lib.Resources() {
+		if strings.HasPrefix(r.Name(), "others/") {
+			continue
+		}
+		if _, err := b.lib.LoadName(r.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) scenes() []scene {
+	path := func(name string) string { return filepath.Join(b.dir, "assets", filepath.FromSlash(name)) }
+	texture := [][]byte{b.picture(b.size, b.size), b.picture(b.size, b.size)}
+	sprite := func(n int) time.Time {
+		name := path(fmt.Sprintf("sprites/s%04d.png", n*97%b.sprites))
+		return replace(name, b.like(name))
+	}
+	return []scene{
+		{"a small data file, renamed into place", 60 * time.Millisecond, "data/waves.json", func(n int) time.Time { return replace(path("data/waves.json"), data(n+1)) }},
+		{"a small data file, written in place", 60 * time.Millisecond, "data/waves.json", func(n int) time.Time { return overwrite(path("data/waves.json"), data(1000+n)) }},
+		{"a text file that is copied", 0, "text/hints.txt", func(n int) time.Time { return replace(path("text/hints.txt"), fmt.Appendln(nil, n+1)) }},
+		{fmt.Sprintf("a texture of %d x %d, BC7 with mips, `fast`", b.size, b.size), 250 * time.Millisecond, "textures/rock.png",
+			func(n int) time.Time { return replace(path("textures/rock.png"), noted(texture[n%2], n)) }},
+		{fmt.Sprintf("a sprite of an atlas of %d", b.sprites), 200 * time.Millisecond, "sprites/", sprite},
+	}
+}
+
+// like is another picture of the size of one.
+func (b *bench) like(name string) []byte {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	c, err := png.DecodeConfig(f)
+	if err != nil {
+		return nil
+	}
+	return b.picture(c.Width, c.Height)
+}
+
+// noted is the picture with a pixel that no edit had before, so that nothing comes from the cache.
+func noted(data []byte, n int) []byte {
+	img, err := png.Decode(strings.NewReader(string(data)))
+	if err != nil {
+		return data
+	}
+	img.(draw.Image).Set(n%64, n/64, color.NRGBA{uint8(n), uint8(n >> 8), 77, 255})
+	var out strings.Builder
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, img); err != nil {
+		return data
+	}
+	return []byte(out.String())
+}
+
+// replace writes beside and renames, as most programs save.
+func replace(path string, data []byte) time.Time {
+	overwrite(path+".tmp~", data)
+	os.Rename(path+".tmp~", path)
+	return time.Now()
+}
+
+// overwrite writes in place. The clock starts after close(2).
+func overwrite(path string, data []byte) time.Time {
+	os.WriteFile(path, data, 0o666)
+	return time.Now()
+}
+
+// measure makes the edits of a scene and waits for each.
+func (b *bench) measure(s scene) error {
+	var took []time.Duration
+	used := processorTime(b.pid)
+	for i := range b.n {
+		saved := s.edit(i)
+		for late, done := time.After(30*time.Second), false; !done; {
+			select {
+			case <-b.arrived:
+			case <-late:
+				return fmt.Errorf("%s: nothing came of edit %d in 30 s", s.name, i)
+			}
+			for _, x := range b.lib.Poll() {
+				if x.Kept != nil {
+					return x.Kept
+				}
+				done = done || x.Resource.Asset() == s.resource
+			}
+		}
+		took = append(took, time.Since(saved))
+		time.Sleep(150 * time.Millisecond) // edits of people do not come closer
+	}
+	slices.Sort(took)
+	bar := ""
+	if s.bar > 0 {
+		bar = fmt.Sprintf("%d ms", s.bar.Milliseconds())
+	}
+	ms := func(at int) string { return fmt.Sprintf("%.0f ms", took[at].Seconds()*1000) }
+	cpu := "?"
+	if now := processorTime(b.pid); now > used {
+		cpu = fmt.Sprintf("%.0f ms", (now-used).Seconds()*1000/float64(b.n))
+	}
+	fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", s.name, ms(len(took)/2), ms(len(took)*9/10), ms(len(took)-1), bar, cpu)
+	return nil
+}
+
+// processorTime is what a process has used so far, on Linux: user and system time, which proc(5) has in hundredths of a second.
+func processorTime(pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	f := strings.Fields(rest)
+	if len(f) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(f[11])
+	system, _ := strconv.Atoi(f[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// removeAll removes read-only files, too.
+func removeAll(dir string) error {
+	filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			os.Chmod(path, 0o777)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
