@@ -30,6 +30,7 @@ func snapshot() *Image {
 			Signature: h("s"), Project: h("p"), Build: 1 << 40, Mirrored: 3, Journal: 4, Whole: true, Plain: true, Log: Mark{1 << 60, 1 << 40, 5},
 			Tools:     []Tool{{Name: "cp", Path: "/bin/cp", Stat: stat(9), Hash: h("t")}, {Name: "none"}},
 			Variables: []Variable{{"HOME", h("v")}, {"NONE", digest.Hash{}}},
+			Shipped:   []Shipped{{"build/pc/main.parcel", true, stat(11)}, {File: "kiln.ids"}},
 			Messages:  []byte("[{}]"),
 			Totals:    Totals{Assets: 1, Jobs: 2, Failed: 3, Products: 4, Bytes: 1 << 50},
 		},
@@ -95,7 +96,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 // A field that is new in Snapshot, or in what it holds, has to be written too.
 func TestSnapshotFieldsAreFilled(t *testing.T) {
 	s := snapshot()
-	for name, v := range map[string]any{"image": *s, "head": s.Head, "totals": s.Totals, "tool": s.Tools[0], "output": s.Outputs[1], "variable": s.Variables[0], "mark": s.Log, "edge": s.Edges[1], "glob": s.Globs[0],
+	for name, v := range map[string]any{"image": *s, "head": s.Head, "totals": s.Totals, "tool": s.Tools[0], "output": s.Outputs[1], "variable": s.Variables[0], "shipped": s.Shipped[0], "mark": s.Log, "edge": s.Edges[1], "glob": s.Globs[0],
 		"file": s.Sources.Files[1], "stat": s.Outputs[0].Stat} {
 		if empty := emptyFields(v); len(empty) > 0 && name != "file" || name == "file" && !slices.Equal(empty, []string{"Hash"}) {
 			t.Errorf("%s: the round trip says nothing about %q", name, empty)
