@@ -60,14 +60,14 @@ FROM product_dependency d JOIN asset a ON a.no = d.asset JOIN platform p ON p.no
   LEFT JOIN asset n ON n.uuid = d.to_uuid
   LEFT JOIN product y ON y.asset = n.no AND y.platform = d.platform AND y.sub_id = d.to_sub_id;
 
--- One row for every way in which an asset leans on another one.
+-- One row for every way in which an asset leans on another one. It is grouped by its own columns, so that a question about one asset looks at that alone.
 CREATE VIEW asset_references AS
 SELECT DISTINCT a.id AS asset, n.id AS needs, 'job' AS kind, 1 AS required
 FROM job_dependency d JOIN asset a ON a.no = d.asset JOIN asset n ON n.no = d.on_asset
 UNION ALL
 SELECT a.id, n.id, 'product', max(d.required)
 FROM product_dependency d JOIN asset a ON a.no = d.asset JOIN asset n ON n.uuid = d.to_uuid
-WHERE n.no <> a.no GROUP BY a.no, n.no
+WHERE n.no <> a.no GROUP BY a.id, n.id
 UNION ALL
 SELECT DISTINCT a.id, n.id, 'source', 1
 FROM observation o JOIN asset a ON a.no = o.asset JOIN asset n ON n.file = o.file

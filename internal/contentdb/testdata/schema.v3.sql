@@ -238,7 +238,7 @@ FROM job_dependency d JOIN asset a ON a.no = d.asset JOIN asset n ON n.no = d.on
 UNION ALL
 SELECT a.id, n.id, 'product', max(d.required)
 FROM product_dependency d JOIN asset a ON a.no = d.asset JOIN asset n ON n.uuid = d.to_uuid
-WHERE n.no <> a.no GROUP BY a.no, n.no
+WHERE n.no <> a.no GROUP BY a.id, n.id
 UNION ALL
 SELECT DISTINCT a.id, n.id, 'source', 1
 FROM observation o JOIN asset a ON a.no = o.asset JOIN asset n ON n.file = o.file
