@@ -103,6 +103,8 @@ type resourceLine struct {
 	Kind     string   `json:"product_type"`
 	Size     int64    `json:"size"`
 	Stored   int64    `json:"stored"`
+	Codec    string   `json:"codec"` // "none", "zstd", "zstd-dictionary"
+	Align    int      `json:"align"` // bytes
 	Hash     string   `json:"hash"`
 	Required []uint32 `json:"required"`
 	Optional []uint32 `json:"optional"`
@@ -111,7 +113,7 @@ type resourceLine struct {
 func newResourceLine(path string, r *kilnrt.Resource) resourceLine {
 	l := resourceLine{
 		Type: "resource", Parcel: path, ID: r.ID, UUID: uuid.UUID(r.UUID).String(), SubID: r.SubID, Name: r.Name(), Kind: r.Type(),
-		Size: r.Size, Stored: r.Stored, Hash: hex.EncodeToString(r.Hash[:]), Required: []uint32{}, Optional: []uint32{},
+		Size: r.Size, Stored: r.Stored, Codec: [...]string{"none", "zstd", "zstd-dictionary"}[r.Codec], Align: r.Align, Hash: hex.EncodeToString(r.Hash[:]), Required: []uint32{}, Optional: []uint32{},
 	}
 	for i := range r.Required + r.Optional {
 		if i < r.Required {
