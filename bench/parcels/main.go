@@ -29,6 +29,7 @@ import (
 func main() {
 	quick := flag.Bool("quick", false, "a hundredth of everything, once")
 	runs := flag.Int("runs", 5, "how often; the tables have the least")
+	only := flag.String("only", "", "one part: pack, change or index")
 	dir := flag.String("dir", "", "a folder to work in; a temporary one if there is none")
 	flag.Parse()
 	b := &bench{runs: *runs, packed: 10_000, indexed: 100_000}
@@ -41,8 +42,14 @@ func main() {
 	}
 	defer os.RemoveAll(b.dir)
 	fmt.Printf("%s, %d processors, load %s\n", runtime.GOARCH, runtime.NumCPU(), load())
-	for _, part := range []func() error{b.pack, b.change, b.index} {
-		if err := part(); err != nil {
+	for _, part := range []struct {
+		name string
+		do   func() error
+	}{{"pack", b.pack}, {"change", b.change}, {"index", b.index}} {
+		if *only != "" && *only != part.name {
+			continue
+		}
+		if err := part.do(); err != nil {
 			os.RemoveAll(b.dir)
 			log.Fatal(err)
 		}

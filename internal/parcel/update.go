@@ -272,7 +272,7 @@ func (c *change) appendPages(w *writer, h *kilnrt.Header, x *index) error {
 	const page = kilnrt.PageSize * kilnrt.RecordSize
 	moved := map[int]int64{}
 	for _, k := range c.pages() {
-		at, err := w.append(x.records[k*page:min(len(x.records), (k+1)*page)], 16)
+		at, err := w.append(x.records[k*page:min(len(x.records), (k+1)*page)], recordAlign)
 		if err != nil {
 			return err
 		}
