@@ -188,7 +188,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// FuzzUpdate: whatever stands where a parcel should be, it becomes the one that is wanted, or stays with an error.
+// FuzzUpdate: whatever stands where a parcel should be, it becomes the one that is wanted, or stays with an error. Run it with
+// -fuzzminimizetime 1x.
 func FuzzUpdate(f *testing.F) {
 	key, _ := testKey(f, 1)
 	path := filepath.Join(f.TempDir(), "p")
