@@ -58,6 +58,7 @@ var allowed = map[string]string{
 	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/engine internal/fingerprint " +
 		"internal/project internal/script internal/settings internal/ship internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
 	"internal/session": "internal/build internal/diag internal/digest internal/engine internal/source internal/watch",
+	"internal/relay":   "",
 	"internal/watch":   "internal/diag fsnotify x/sys",
 	"internal/command": "internal/diag internal/digest internal/seal processor doublestar x/sys",
 
@@ -119,7 +120,7 @@ var allowed = map[string]string{
 
 	"internal/treemap": "",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/doctor internal/engine internal/fingerprint internal/golden " +
-		"internal/header internal/ids internal/impact internal/live internal/parcel internal/pixel internal/project internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap kilnrt processor cobra pflag uuid x/sys x/term x/text",
+		"internal/header internal/ids internal/impact internal/live internal/parcel internal/pixel internal/project internal/relay internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

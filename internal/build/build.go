@@ -501,8 +501,10 @@ func (s *session) dryRun(ctx context.Context) (*Report, error) {
 
 // look sweeps without running anything.
 func (s *session) look(ctx context.Context) error {
-	if err := s.readSnapshot(); err != nil {
-		return err
+	if s.prev = s.p.peek(); s.prev == nil {
+		if err := s.readSnapshot(); err != nil {
+			return err
+		}
 	}
 	t, _, _, err := s.scan()
 	if err != nil {

@@ -3,6 +3,7 @@ package build
 import (
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/cas"
@@ -49,6 +50,16 @@ func (p *Project) take() *state.Snapshot {
 	return snap
 }
 
+// peek gives a copy of what is held, for a look: it may learn hashes, which what is held must not know before the disk does.
+func (p *Project) peek() *state.Snapshot {
+	if !p.Holds() {
+		return nil
+	}
+	snap, t := *p.kept.snap, p.kept.snap.Sources
+	snap.Sources = &source.Table{Roots: t.Roots, Folders: t.Folders, Files: slices.Clone(t.Files)}
+	return &snap
+}
+
 func (k *kept) put(p *Project, snap *state.Snapshot) {
 	if st, _, err := source.StatPath(p.snapshotPath()); err == nil {
 		k.snap, k.stat = snap, st
@@ -69,6 +80,31 @@ func (p *Project) OutputsSame(paths []string) bool {
 func (p *Project) Unfinished(path string, dir bool) bool {
 	return !dir && strings.HasPrefix(filepath.Base(path), cas.TempPrefix)
 }
+
+// Variables are the hashes of the environment variables that matter, by name: PATH, and those that jobs looked at in the build that is held. The map is
+// the caller's.
+func (p *Project) Variables() map[string]string {
+	all := map[string]string{"PATH": envHash("PATH").String()}
+	if p.kept != nil && p.kept.snap != nil {
+		for _, v := range p.kept.snap.Variables {
+			all[v.Name] = envHash(v.Name).String()
+		}
+	}
+	return all
+}
+
+// SameVariables tells whether this process sees the same as one that has these hashes.
+func SameVariables(hashes map[string]string) bool {
+	for name, h := range hashes {
+		if envHash(name).String() != h {
+			return false
+		}
+	}
+	return true
+}
+
+// StateDir is the folder for Kiln's state, which is there then.
+func (p *Project) StateDir() (string, error) { return p.stateDir(), p.ownFiles(p.makeStateDir()) }
 
 // Read reads what builds want to hold, so that the next one need not.
 func (p *Project) Read() error {

@@ -86,7 +86,13 @@ func (j *JobView) Messages() diag.List {
 
 // Look looks at the project without building. Patterns and platforms as in Request.
 func (p *Project) Look(ctx context.Context, patterns, platforms []string) (*View, error) {
-	s := &session{p: p, start: time.Now(), req: Request{Patterns: patterns, Platforms: platforms, Reporter: silent{}}}
+	return p.LookAt(ctx, Request{Patterns: patterns, Platforms: platforms})
+}
+
+// LookAt looks at the project as a build of a request would.
+func (p *Project) LookAt(ctx context.Context, req Request) (*View, error) {
+	req.Reporter = silent{}
+	s := &session{p: p, start: time.Now(), req: req}
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}

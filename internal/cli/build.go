@@ -19,15 +19,16 @@ import (
 )
 
 type buildFlags struct {
-	changed  string
-	onError  string
-	trace    string
-	failFast bool
-	force    bool
-	dryRun   bool
-	locked   bool
-	compact  bool
-	noWait   bool
+	changed    string
+	onError    string
+	onErrorSet bool
+	trace      string
+	failFast   bool
+	force      bool
+	dryRun     bool
+	locked     bool
+	compact    bool
+	noWait     bool
 }
 
 func newBuildCommand(a *app) *cobra.Command {
@@ -45,8 +46,11 @@ A pattern is an asset's id, a path, a folder (all below it) or a glob of ids.`,
   git diff --name-only --no-renames A B | kiln build --changed -
                                       look only at what version control says changed`,
 		ValidArgsFunction: a.assetIDs(-1),
-		PreRunE:           func(*cobra.Command, []string) error { return f.check() },
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.build(cmd.Context(), f, args) },
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			f.onErrorSet = cmd.Flags().Changed("on-error")
+			return f.check()
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.build(cmd.Context(), f, args) },
 	}
 	fl := cmd.Flags()
 	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "tell what would be built, and why, and build nothing")
@@ -125,24 +129,14 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	if err != nil {
 		return err
 	}
-	from, err := os.Getwd()
-	if err != nil {
-		from = "" // it was removed
-	}
 	trace, err := newTrace(f.trace)
 	if err != nil {
 		return wrongUsage("", "the trace cannot be written: %v", err)
 	}
-	if !f.dryRun {
-		if err := a.lock(ctx, p, f.noWait); err != nil {
-			return err
-		}
-		defer p.Unlock()
-	}
 	show := a.newProgress(p.Workers(a.workers))
-	r, err := p.Build(ctx, build.Request{
+	r, err := a.buildIn(ctx, p, f, build.Request{
 		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force, FailFast: f.failFast, DryRun: f.dryRun,
-		Detect: detect, Changed: changed, From: from, Locked: f.locked, Compact: f.compact, LastGood: f.onError == "last-good", Reporter: reporters{show, trace},
+		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, LastGood: f.onError == "last-good", Reporter: reporters{show, trace},
 	})
 	show.stop()
 	if terr := trace.close(); err == nil {
@@ -170,6 +164,25 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 		return exitFailed
 	}
 	return nil
+}
+
+// buildIn builds, or has the kiln build that watches the project: there failed assets keep their last good products unless something else is said.
+func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req build.Request) (*build.Report, error) {
+	if a.turn != nil {
+		req.LastGood = req.LastGood || !f.onErrorSet
+		return a.turn.Build(ctx, req)
+	}
+	var err error
+	if req.From, err = os.Getwd(); err != nil {
+		req.From = "" // it was removed
+	}
+	if !f.dryRun {
+		if err := a.lock(ctx, p, f.noWait); err != nil {
+			return nil, err
+		}
+		defer p.Unlock()
+	}
+	return p.Build(ctx, req)
 }
 
 // tellBuild writes the jobs that ran, if wanted, and the summary.

@@ -22,6 +22,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/session"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -57,6 +58,8 @@ type app struct {
 	out    io.Writer // what was asked for
 	errs   io.Writer // messages, progress, the summary of a build
 	getenv func(string) string
+	wd     string        // the working folder of who asks, absolute; "": that of this process
+	turn   *session.Turn // what another process asks for is done in it; nil: this process asks
 
 	// The flags that every command has.
 	dir       string
@@ -80,11 +83,16 @@ func Main(ctx context.Context, args []string, st Streams, cfg Config) (code int)
 			code = a.fail(internalError(v, debug.Stack()))
 		}
 	}()
+	return a.run(ctx)
+}
+
+// run runs the command line.
+func (a *app) run(ctx context.Context) (code int) {
 	root := newRootCommand(a)
-	root.SetArgs(args)
-	root.SetIn(st.In)
-	root.SetOut(st.Out)
-	root.SetErr(st.Err)
+	root.SetArgs(a.args)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.errs)
 	err := root.ExecuteContext(ctx)
 	if ctx.Err() != nil && !errors.As(err, new(exitCode)) {
 		err = context.Canceled
@@ -94,6 +102,9 @@ func Main(ctx context.Context, args []string, st Streams, cfg Config) (code int)
 
 // open finds and reads the project, and tells nothing of it yet: warnings come with the first look at the files.
 func (a *app) open() (*build.Project, error) {
+	if a.turn != nil {
+		return a.turn.Project()
+	}
 	if info, err := os.Stat(a.dir); err != nil || !info.IsDir() {
 		return nil, wrongUsage("", "there is no folder %q", a.dir)
 	}
@@ -102,6 +113,14 @@ func (a *app) open() (*build.Project, error) {
 		return nil, err
 	}
 	return build.Open(a.cfg.project(dir))
+}
+
+// look looks at a project.
+func (a *app) look(ctx context.Context, p *build.Project, patterns, platforms []string) (*build.View, error) {
+	if a.turn != nil {
+		return a.turn.Look(ctx, patterns, platforms)
+	}
+	return p.Look(ctx, patterns, platforms)
 }
 
 // lock takes the project, and says so if it has to wait.

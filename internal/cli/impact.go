@@ -59,7 +59,7 @@ func (a *app) impact(ctx context.Context, names []string, removed bool) error {
 	if err != nil {
 		return err
 	}
-	v, err := p.Look(ctx, nil, a.platforms)
+	v, err := a.look(ctx, p, nil, a.platforms)
 	if err != nil {
 		return err
 	}

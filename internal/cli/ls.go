@@ -30,7 +30,7 @@ The state tells what a build would do now:
 			if err != nil {
 				return err
 			}
-			v, err := p.Look(cmd.Context(), args, a.platforms)
+			v, err := a.look(cmd.Context(), p, args, a.platforms)
 			if err != nil {
 				return err
 			}

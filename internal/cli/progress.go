@@ -64,18 +64,24 @@ func (a *app) newProgress(workers int) *progress {
 	if a.quiet || a.json {
 		return p
 	}
-	f, ok := a.errs.(*os.File)
-	if p.fancy = ok && isTerminal(f) && a.getenv("TERM") != "dumb" && enableEscapes(f); p.fancy {
-		p.size = func() (int, int) {
-			w, h, err := term.GetSize(int(f.Fd()))
-			if err != nil {
-				return 80, 24
-			}
-			return w, h
-		}
+	if p.fancy = isTerminal(a.errs) && a.getenv("TERM") != "dumb" && escapes(a.errs); p.fancy {
+		p.size = func() (int, int) { return screenSize(a.errs) }
 	}
 	p.over.Go(p.run)
 	return p
+}
+
+// screenSize is what fits on a terminal.
+func screenSize(w io.Writer) (columns, rows int) {
+	if e, ok := w.(*elsewhere); ok {
+		return e.screen.Columns, e.screen.Rows
+	}
+	if f, ok := w.(*os.File); ok {
+		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil {
+			return columns, rows
+		}
+	}
+	return 80, 24
 }
 
 func (p *progress) run() {

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,7 +32,7 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.checkFlags() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return errors.Join(a.checkFlags(), a.mayRelay(cmd)) },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddGroup(
@@ -68,6 +70,11 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		newCompletionCommand(a),
 		newVersionCommand(a),
 	)
+	for _, cmd := range root.Commands() {
+		if slices.Contains(relayed, cmd.Name()) {
+			a.relay(cmd)
+		}
+	}
 	a.prepareHelp(root)
 	return root
 }
@@ -92,6 +99,9 @@ func (a *app) checkFlags() error {
 	case "auto", "always", "never":
 	default:
 		return wrongUsage("it is one of: auto, always, never", "--color cannot be %q", a.color)
+	}
+	if a.wd != "" && !filepath.IsAbs(a.dir) {
+		a.dir = filepath.Join(a.wd, a.dir)
 	}
 	if a.workers < 0 {
 		return wrongUsage("leave it out for one job a processor core", "-j cannot be %d", a.workers)

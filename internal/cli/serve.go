@@ -59,6 +59,11 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	stopAnswers, err := a.answerOthers(s)
+	if err != nil {
+		return err
+	}
+	defer stopAnswers()
 	server, err := serve.Listen(serve.Config{Session: s, Platforms: a.platforms, Listen: f.listen,
 		Guard: live.Guard{Token: f.token, Hosts: f.hosts, Origins: f.origins}})
 	if err != nil {

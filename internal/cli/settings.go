@@ -27,7 +27,7 @@ func newSettingsCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := p.Look(cmd.Context(), args, a.platforms)
+			v, err := a.look(cmd.Context(), p, args, a.platforms)
 			if err != nil {
 				return err
 			}

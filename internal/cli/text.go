@@ -33,10 +33,19 @@ func (a *app) colored(w io.Writer) bool {
 	case "never":
 		return false
 	}
-	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" && isTerminal(w) && enableEscapes(w)
+	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" && isTerminal(w) && escapes(w)
+}
+
+// escapes tells whether a stream obeys them. Who asks from elsewhere has seen to that.
+func escapes(w io.Writer) bool {
+	_, there := w.(*elsewhere)
+	return there || enableEscapes(w)
 }
 
 func isTerminal(w io.Writer) bool {
+	if e, ok := w.(*elsewhere); ok {
+		return e.screen.Terminal
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

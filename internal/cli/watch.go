@@ -72,6 +72,11 @@ func (a *app) watch(ctx context.Context, f watchFlags) error {
 	if err != nil {
 		return err
 	}
+	stop, err := a.answerOthers(s)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	defer s.Follow(newWatchTeller(a, s).tell)()
 	if err := s.Run(ctx); !errors.Is(err, context.Canceled) {
 		return err

@@ -51,7 +51,7 @@ func (a *app) lookAt(ctx context.Context, name string) (*build.View, *build.Asse
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := p.Look(ctx, nil, a.platforms)
+	v, err := a.look(ctx, p, nil, a.platforms)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -33,6 +33,7 @@ type run struct {
 	seen    time.Time       // when the first of these changes was seen
 	broken  error           // why the last build stopped as a whole
 	toldAll bool            // the last build told of everything
+	again   bool            // the last build was not of everything
 	ready   bool            // a build has ended
 }
 
@@ -90,7 +91,7 @@ func (r *run) rewatch() error {
 
 // due tells whether there is something to build.
 func (r *run) due() bool {
-	return r.full || r.all || r.reopen || len(r.sources) > 0 || len(r.outputs) > 0
+	return r.full || r.all || r.reopen || r.again || len(r.sources) > 0 || len(r.outputs) > 0
 }
 
 // passed tells whether a tree passes over a path or a folder on the way to it.
@@ -129,8 +130,6 @@ func (r *run) wait(ctx context.Context) error {
 				return nil
 			}
 		case <-r.wake:
-			b := r.w.Flush(ctx)
-			r.take(&b)
 			return nil
 		case <-retry:
 			return nil
@@ -176,23 +175,28 @@ func add(set *map[string]bool, p string) {
 	(*set)[p] = true
 }
 
-// build brings everything up to date, and tells of it.
-func (r *run) build(ctx context.Context) {
-	r.mu.Lock()
-	asked := r.asked
-	r.asked = nil
-	r.mu.Unlock()
-	if len(asked) == 0 && r.onlyOwn() {
+// bring brings everything up to date, if there is something to do.
+func (r *run) bring(ctx context.Context) {
+	if r.onlyOwn() {
 		r.outputs, r.seen = nil, time.Time{}
 		return
 	}
+	_, r.broken = r.build(ctx, r.request())
+}
+
+// request is for what the session builds by itself.
+func (r *run) request() build.Request {
+	return build.Request{Platforms: r.cfg.Platforms, Workers: r.cfg.Workers, LastGood: true, Reporter: reporter{r.Session}}
+}
+
+// build builds, and tells of it.
+func (r *run) build(ctx context.Context, req build.Request) (*build.Report, error) {
 	r.number++
 	began := Began{Number: r.number, Paths: r.names(), Seen: r.seen}
 	r.tell(began)
 	r.wants.begin()
-	report, err := r.attempt(ctx)
+	report, err := r.attempt(ctx, req)
 	ended := Ended{Began: began, Report: report, Err: err}
-	r.broken = err
 	r.mu.Lock()
 	if report != nil {
 		r.content.take(&ended, r.toldAll)
@@ -206,27 +210,37 @@ func (r *run) build(ctx context.Context) {
 			close(r.first)
 		}
 	}
-	for _, a := range asked {
-		a.done <- err
+	return report, err
+}
+
+// open reads the project anew, if that is due.
+func (r *run) open() error {
+	if !r.reopen {
+		return nil
 	}
-	r.p.Read() // now, and not when somebody waits; if it fails the next build says why
+	p, err := build.Open(r.cfg.Build)
+	if err != nil {
+		return err
+	}
+	p.Keep()
+	r.p, r.full, r.reopen = p, true, false
+	r.mu.Lock()
+	r.project = p
+	r.mu.Unlock()
+	return r.watch()
+}
+
+// seeing sets how a build sees what changed.
+func (r *run) seeing(req *build.Request) {
+	if req.Detect == build.ByStat && !r.full {
+		req.Detect, req.Changed, req.Outputs = build.ByWatch, slices.Sorted(maps.Keys(r.sources)), slices.Sorted(maps.Keys(r.outputs))
+	}
 }
 
 // attempt is one build.
-func (r *run) attempt(ctx context.Context) (*build.Report, error) {
-	if r.reopen {
-		p, err := build.Open(r.cfg.Build)
-		if err != nil {
-			return nil, err
-		}
-		p.Keep()
-		r.p, r.full, r.reopen = p, true, false
-		r.mu.Lock()
-		r.project = p
-		r.mu.Unlock()
-		if err := r.watch(); err != nil {
-			return nil, err
-		}
+func (r *run) attempt(ctx context.Context, req build.Request) (*build.Report, error) {
+	if err := r.open(); err != nil {
+		return nil, err
 	}
 	if err := r.p.Lock(ctx, true, r.busy); err != nil {
 		return nil, err
@@ -235,20 +249,21 @@ func (r *run) attempt(ctx context.Context) (*build.Report, error) {
 	if r.number > 1 && !r.p.Holds() {
 		r.all = true // somebody else may have built
 	}
-	req := build.Request{
-		Platforms: r.cfg.Platforms, Workers: r.cfg.Workers, LastGood: true, Outcomes: build.ChangedOutcomes, Reporter: reporter{r.Session},
-		Detect: build.ByWatch, Changed: slices.Sorted(maps.Keys(r.sources)), Outputs: slices.Sorted(maps.Keys(r.outputs)),
-	}
-	if r.full {
-		req.Detect = build.ByStat
-	}
-	if r.all {
+	r.seeing(&req)
+	if req.Outcomes = build.ChangedOutcomes; r.all {
 		req.Outcomes = build.AllOutcomes
 	}
 	r.toldAll = r.all
 	req.Control, req.Done = &build.Control{}, r.wants.done
 	r.wants.reach(req.Control)
-	return r.follow(func() (*build.Report, error) { return r.p.Build(ctx, req) }, req.Control)
+	report, err := r.follow(func() (*build.Report, error) { return r.p.Build(ctx, req) }, req.Control)
+	own := r.request()
+	r.again = err == nil && (report.Stopped || len(req.Patterns) > 0 || !slices.Equal(req.Platforms, own.Platforms))
+	r.p.Read() // now, and not when somebody waits; if it fails the next build says why
+	r.mu.Lock()
+	r.variables = r.p.Variables()
+	r.mu.Unlock()
+	return report, err
 }
 
 // follow takes in what changes while a build is under way: running jobs that read what changed run again. If much is left to do, the build is
@@ -279,6 +294,7 @@ func (r *run) follow(do func() (*build.Report, error), c *build.Control) (report
 				halt = time.After(max(0, leastBuild-time.Since(start)))
 			}
 		case <-halt:
+			halt = nil
 			if c.Left() > mostWait.Seconds()*float64(r.p.Workers(r.cfg.Workers)) {
 				c.Halt()
 			}
@@ -303,6 +319,80 @@ func (r *run) foreign(b *watch.Batch) bool {
 func (r *run) busy() {
 	m := &diag.Message{Severity: diag.Note, Code: diag.ProjectBusy, Text: "another kiln is at work in this project; waiting for it to end"}
 	r.tell(Noted{m})
+}
+
+// Turn is a time in which the session does nothing but what somebody asks of it. All that changed before is known.
+type Turn struct {
+	r   *run
+	err error // why the project cannot be read
+}
+
+// turns gives everybody a turn who has asked for one.
+func (r *run) turns(ctx context.Context) {
+	r.mu.Lock()
+	asked := r.asked
+	r.asked = nil
+	r.mu.Unlock()
+	for _, a := range asked {
+		b := r.w.Flush(ctx)
+		r.take(&b)
+		a.do(&Turn{r: r, err: r.open()})
+		close(a.done)
+	}
+}
+
+// Project is the project as it is now. The error says what is wrong with its files.
+func (t *Turn) Project() (*build.Project, error) { return t.r.p, t.err }
+
+// Build builds what is asked for. If that is not everything, the session then builds the rest. What changed is seen as the session sees it, unless
+// the request says otherwise; if it fails, assets keep their last good products if the request says so. The report's outcomes are the session's.
+func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	if req.DryRun {
+		t.r.seeing(&req)
+		return t.r.p.Build(ctx, req)
+	}
+	req.Reporter = both{req.Reporter, reporter{t.r.Session}}
+	return t.r.build(ctx, req)
+}
+
+// Look looks at the project without building.
+func (t *Turn) Look(ctx context.Context, patterns, platforms []string) (*build.View, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	req := build.Request{Patterns: patterns, Platforms: platforms}
+	t.r.seeing(&req)
+	return t.r.p.LookAt(ctx, req)
+}
+
+// both tells two reporters.
+type both [2]build.Reporter
+
+func (b both) Planned(jobs int) {
+	for _, r := range b {
+		r.Planned(jobs)
+	}
+}
+
+func (b both) JobStarted(job string) {
+	for _, r := range b {
+		r.JobStarted(job)
+	}
+}
+
+func (b both) JobSuspended(job string, on []string, begins bool) {
+	for _, r := range b {
+		r.JobSuspended(job, on, begins)
+	}
+}
+
+func (b both) JobFinished(job string, failed bool, took time.Duration) {
+	for _, r := range b {
+		r.JobFinished(job, failed, took)
+	}
 }
 
 // onlyOwn tells whether nothing changed but outputs, and these are as the last build left them: it was that which changed them.

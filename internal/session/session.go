@@ -17,8 +17,10 @@ package session
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
@@ -39,6 +41,7 @@ type Config struct {
 type Session struct {
 	cfg   Config
 	first chan struct{} // closed when the first build has ended
+	over  chan struct{} // closed when Run has
 
 	telling sync.Mutex // held while followers are called; taken before mu
 
@@ -49,6 +52,7 @@ type Session struct {
 	wants     wants     // has a lock of its own
 	asked     []request // for builds
 	wake      chan struct{}
+	variables map[string]string
 }
 
 type follower struct{ f func(Event) }
@@ -60,7 +64,7 @@ func Open(cfg Config) (*Session, error) {
 		return nil, err
 	}
 	p.Keep()
-	return &Session{cfg: cfg, first: make(chan struct{}), project: p, content: newContent(), wake: make(chan struct{}, 1)}, nil
+	return &Session{cfg: cfg, first: make(chan struct{}), over: make(chan struct{}), project: p, variables: p.Variables(), content: newContent(), wake: make(chan struct{}, 1)}, nil
 }
 
 // Project is the project as it is now. After a change of kiln.toml it is another one.
@@ -129,12 +133,20 @@ func (s *Session) waitForFirst(ctx context.Context) error {
 	}
 }
 
-// request is for a build.
-type request struct{ done chan error }
+// request is for a turn.
+type request struct {
+	do   func(*Turn)
+	done chan struct{}
+}
 
-// Build has everything looked at and built, and waits until that is done.
-func (s *Session) Build(ctx context.Context) error {
-	r := request{make(chan error, 1)}
+// Turn has do called when the session is not building, and waits until it has returned. If the context ends before it begins, it is not called.
+func (s *Session) Turn(ctx context.Context, do func(*Turn)) error {
+	var begun atomic.Bool // or given up
+	r := request{func(t *Turn) {
+		if begun.CompareAndSwap(false, true) {
+			do(t)
+		}
+	}, make(chan struct{})}
 	s.mu.Lock()
 	s.asked = append(s.asked, r)
 	s.mu.Unlock()
@@ -143,11 +155,34 @@ func (s *Session) Build(ctx context.Context) error {
 	default:
 	}
 	select {
-	case err := <-r.done:
-		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		if begun.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+		<-r.done
+		return nil
+	case <-r.done:
+		return nil
+	case <-s.over:
+		return context.Canceled
 	}
+}
+
+// Variables are the hashes of the environment variables that matter in the project, by name.
+func (s *Session) Variables() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.variables
+}
+
+// Busy tells whether a build is under way.
+func (s *Session) Busy() bool { return s.wants.building() }
+
+// Build has everything looked at that changed, and built, and waits until that is done.
+func (s *Session) Build(ctx context.Context) error {
+	var err error
+	terr := s.Turn(ctx, func(t *Turn) { _, err = t.Build(ctx, t.r.request()) })
+	return errors.Join(terr, err)
 }
 
 // Blob opens the bytes of a product.
@@ -160,8 +195,12 @@ func (s *Session) Run(ctx context.Context) error {
 		return err
 	}
 	defer func() { r.w.Close() }()
+	defer close(s.over)
 	for {
-		r.build(ctx)
+		if r.due() {
+			r.bring(ctx)
+		}
+		r.turns(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -110,6 +110,13 @@ func (w *wants) ask(c *build.Control, id jobID) {
 	w.answer(id)
 }
 
+// building tells whether a build is under way.
+func (w *wants) building() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.over != nil
+}
+
 func (w *wants) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/relay"
+	"github.com/kiln-pipeline/kiln/internal/session"
+)
+
+// While kiln watch runs, it does what some other commands are asked for: it has at hand what they would have to read, and need not wait for itself.
+// What they print, and their exit codes, are the same.
+
+// relayed are those commands.
+var relayed = []string{"build", "impact", "ls", "settings", "why"}
+
+// relay has a command done by the kiln that watches the project, if there is one, or else by this one.
+func (a *app) relay(cmd *cobra.Command) {
+	alone := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if exit, ok := a.askWatcher(cmd); ok {
+			if exit == int(exitGood) {
+				return nil
+			}
+			return exitCode(exit)
+		}
+		return alone(cmd, args)
+	}
+}
+
+// askWatcher is false if the command is to be done by this process.
+func (a *app) askWatcher(cmd *cobra.Command) (exit int, ok bool) {
+	for _, own := range []string{"changed", "trace"} { // these name files, or standard input
+		if f := cmd.Flags().Lookup(own); f != nil && f.Changed {
+			return 0, false
+		}
+	}
+	dir, err := project.Find(a.dir)
+	wd, werr := os.Getwd()
+	if a.turn != nil || err != nil || werr != nil {
+		return 0, false
+	}
+	waits := cmd.Name() == "build" && !cmd.Flags().Changed("no-wait")
+	accept := func(h relay.Hello) bool {
+		return h.Kiln == a.cfg.identity() && (waits || !h.Busy) && build.SameVariables(h.Variables)
+	}
+	call := relay.Call{Args: a.args, Dir: wd, Env: map[string]string{}, Out: screenOf(a.out), Errors: screenOf(a.errs)}
+	for _, name := range []string{"NO_COLOR", "TERM"} {
+		call.Env[name] = a.getenv(name)
+	}
+	exit, ok = relay.Ask(cmd.Context(), filepath.Join(dir, project.StateFolder), accept, call, a.out, a.errs)
+	if ok && exit < 0 {
+		if cmd.Context().Err() != nil {
+			return int(exitInterrupted), true
+		}
+		fmt.Fprintln(a.errs, "the kiln that watched the project went away; going on without it")
+		return 0, false
+	}
+	return exit, ok
+}
+
+// identity tells this program from any other kiln, and from itself before it was compiled anew.
+func (c *Config) identity() string {
+	h := sha256.New()
+	fmt.Fprintln(h, c.Version.Identity())
+	if exe, err := os.Executable(); err == nil {
+		if info, err := os.Stat(exe); err == nil {
+			fmt.Fprintln(h, exe, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	for _, p := range c.Processors {
+		fmt.Fprintln(h, p.Info().Name, p.Info().Version)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// answerOthers does what other kilns ask for, until stop is called.
+func (a *app) answerOthers(s *session.Session) (stop func(), err error) {
+	dir, err := s.Project().StateDir()
+	if err != nil {
+		return nil, err
+	}
+	me := a.cfg.identity()
+	hello := func() relay.Hello { return relay.Hello{Kiln: me, Variables: s.Variables(), Busy: s.Busy()} }
+	server, err := relay.Listen(dir, hello, func(ctx context.Context, c *relay.Call, out, errs io.Writer) int {
+		exit := int(exitInterrupted)
+		s.Turn(ctx, func(t *session.Turn) { exit = a.answer(ctx, t, c, out, errs) })
+		return exit
+	})
+	if errors.Is(err, relay.ErrTaken) {
+		return nil, diag.Errorf(diag.ProjectBusy, diag.Pos{}, "another kiln watches this project").WithHint("use that one, or end it first")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return server.Close, nil
+}
+
+// answer does what another kiln asks for.
+func (a *app) answer(ctx context.Context, t *session.Turn, c *relay.Call, out, errs io.Writer) (exit int) {
+	b := &app{
+		cfg: a.cfg, args: c.Args, in: bytes.NewReader(nil), out: &elsewhere{out, c.Out}, errs: &elsewhere{errs, c.Errors},
+		getenv: func(name string) string { return c.Env[name] }, wd: c.Dir, turn: t,
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			exit = b.fail(internalError(v, debug.Stack()))
+		}
+	}()
+	return b.run(ctx)
+}
+
+// elsewhere is a stream of another process.
+type elsewhere struct {
+	io.Writer
+	screen relay.Screen
+}
+
+// screenOf tells what a stream is shown on.
+func screenOf(w io.Writer) relay.Screen {
+	f, ok := w.(*os.File)
+	if !ok || !isTerminal(f) || !enableEscapes(f) {
+		return relay.Screen{}
+	}
+	columns, rows := screenSize(f)
+	return relay.Screen{Terminal: true, Columns: columns, Rows: rows}
+}
+
+// mayRelay refuses what is not done for others.
+func (a *app) mayRelay(cmd *cobra.Command) error {
+	if a.turn != nil && !slices.Contains(relayed, cmd.Name()) {
+		return wrongUsage("", "kiln %s is not done for others", cmd.Name())
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+// Package relay hands a command to the kiln that watches a project, which has everything at hand, and brings back what it says.
+//
+// The watcher listens on a socket in the project's state folder that only its user can open; where a socket's path would be too long, on a port of this
+// machine whose number, with a secret, is in a file there. Both sides speak JSON, an object a line:
+//
+//	watcher: Hello             who it is; a client that is another kiln, or sees another environment, goes away
+//	client:  Call              the command line, and what it is shown on
+//	watcher: frame, frame...   output as it comes; the last has the exit code
+//	client:  {"cancel":true}   the user has had enough; so says the end of the connection
+//
+// Rules:
+//
+//   - Whatever goes wrong before the first output, the client does by itself what it was asked for.
+//   - A client that does not read holds the watcher for patience at most.
+package relay
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Hello is what the watcher says of itself.
+type Hello struct {
+	Kiln      string            `json:"kiln"`                // which program it is, exactly
+	Variables map[string]string `json:"variables,omitempty"` // hashes of the environment variables that matter in the project, as it sees them
+	Busy      bool              `json:"busy,omitempty"`      // a build is under way
+}
+
+// Call is a command.
+type Call struct {
+	Token  string            `json:"token,omitempty"` // the secret of a port
+	Args   []string          `json:"args"`            // without the program's name
+	Dir    string            `json:"dir"`             // the working folder
+	Env    map[string]string `json:"env,omitempty"`   // variables that say how to print
+	Out    Screen            `json:"out"`
+	Errors Screen            `json:"errors"`
+}
+
+// Screen is what a stream is shown on.
+type Screen struct {
+	Terminal bool `json:"terminal,omitempty"`
+	Columns  int  `json:"columns,omitempty"`
+	Rows     int  `json:"rows,omitempty"`
+}
+
+// frame is what the watcher answers.
+type frame struct {
+	Out    []byte `json:"out,omitempty"`
+	Errors []byte `json:"errors,omitempty"`
+	Exit   *int   `json:"exit,omitempty"`
+}
+
+const (
+	socketName = "watcher.sock"
+	portName   = "watcher.port"
+	longest    = 100     // bytes of a socket's path: systems allow 104 to 108
+	maxCall    = 1 << 20 // bytes of its line
+	maxHello   = 1 << 18
+	greeting   = 2 * time.Second  // for either side to say who it is
+	patience   = 10 * time.Second // for a client to read
+)
+
+// ErrTaken says that another kiln watches the project.
+var ErrTaken = errors.New("another kiln watches the project")
+
+// Server answers calls.
+type Server struct {
+	l     net.Listener
+	token string
+	files []string // to be removed
+	hello func() Hello
+	run   func(ctx context.Context, c *Call, out, errs io.Writer) (exit int)
+	over  sync.WaitGroup
+	stop  context.CancelFunc
+}
+
+// Listen begins to answer in a state folder, which is there. run is called for each call, from a goroutine of its own.
+func Listen(dir string, hello func() Hello, run func(ctx context.Context, c *Call, out, errs io.Writer) (exit int)) (*Server, error) {
+	if c, _, err := dial(dir); err == nil {
+		c.Close()
+		return nil, ErrTaken
+	}
+	s := &Server{hello: hello, run: run}
+	socket := filepath.Join(dir, socketName)
+	os.Remove(socket) // of a watcher that was killed
+	os.Remove(filepath.Join(dir, portName))
+	var err error
+	if len(socket) <= longest {
+		if s.l, err = net.Listen("unix", socket); err == nil {
+			os.Chmod(socket, 0o600)
+			s.files = []string{socket}
+		}
+	}
+	if s.l == nil {
+		if err := s.listenPort(filepath.Join(dir, portName)); err != nil {
+			return nil, err
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.over.Go(func() { s.accept(ctx) })
+	return s, nil
+}
+
+func (s *Server) listenPort(file string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s.token = rand.Text()
+	if err := os.WriteFile(file, []byte(l.Addr().String()+" "+s.token+"\n"), 0o600); err != nil {
+		l.Close()
+		return err
+	}
+	s.l, s.files = l, []string{file}
+	return nil
+}
+
+// Close ends it; commands that run are cancelled.
+func (s *Server) Close() {
+	s.stop()
+	s.l.Close()
+	for _, f := range s.files {
+		os.Remove(f)
+	}
+	s.over.Wait()
+}
+
+func (s *Server) accept(ctx context.Context) {
+	for {
+		c, err := s.l.Accept()
+		if err != nil {
+			return
+		}
+		s.over.Go(func() {
+			defer c.Close()
+			s.serve(ctx, c)
+		})
+	}
+}
+
+func (s *Server) serve(ctx context.Context, c net.Conn) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Now()) })()
+	c.SetDeadline(time.Now().Add(greeting))
+	if json.NewEncoder(c).Encode(s.hello()) != nil {
+		return
+	}
+	in := bufio.NewReaderSize(c, maxCall)
+	call, err := readCall(in)
+	if err != nil {
+		return
+	}
+	if subtle.ConstantTimeCompare([]byte(call.Token), []byte(s.token)) != 1 {
+		return
+	}
+	c.SetDeadline(time.Time{})
+	s.over.Go(func() { // whatever comes now, be it the end, means to stop
+		in.ReadByte()
+		cancel()
+	})
+	w := &answer{c: c, cancel: cancel}
+	exit := s.run(ctx, call, stream{w, false}, stream{w, true})
+	w.send(frame{Exit: &exit})
+	cancel()
+}
+
+// readCall reads a line, of no more than what fits into the buffer.
+func readCall(in *bufio.Reader) (*Call, error) {
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return nil, err
+	}
+	c := new(Call)
+	return c, json.Unmarshal(line, c)
+}
+
+// answer sends frames.
+type answer struct {
+	mu     sync.Mutex
+	c      net.Conn
+	cancel context.CancelFunc
+	err    error
+}
+
+func (a *answer) send(f frame) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err == nil {
+		a.c.SetWriteDeadline(time.Now().Add(patience))
+		if a.err = json.NewEncoder(a.c).Encode(f); a.err != nil {
+			a.cancel()
+		}
+	}
+	return a.err
+}
+
+type stream struct {
+	a      *answer
+	errors bool
+}
+
+func (s stream) Write(p []byte) (int, error) {
+	f := frame{Out: p}
+	if s.errors {
+		f = frame{Errors: p}
+	}
+	if err := s.a.send(f); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// dial connects with the watcher of a state folder.
+func dial(dir string) (c net.Conn, token string, err error) {
+	if c, err = net.DialTimeout("unix", filepath.Join(dir, socketName), greeting); err == nil {
+		return c, "", nil
+	}
+	data, err := os.ReadFile(filepath.Join(dir, portName))
+	if err != nil {
+		return nil, "", err
+	}
+	address, token, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
+	if host, _, err := net.SplitHostPort(address); err != nil || host != "127.0.0.1" {
+		return nil, "", errors.New("the port file is damaged")
+	}
+	c, err = net.DialTimeout("tcp", address, greeting)
+	return c, token, err
+}
+
+// Ask hands a call to the watcher of a state folder. ok is false if there is none, or it is not accepted, or it went away without a word: then nothing was
+// done. The exit code is -1 if it went away later.
+func Ask(ctx context.Context, dir string, accept func(Hello) bool, call Call, out, errs io.Writer) (exit int, ok bool) {
+	c, token, err := dial(dir)
+	if err != nil {
+		return 0, false
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(greeting))
+	in := bufio.NewReaderSize(c, maxHello)
+	var hello Hello
+	if line, err := in.ReadSlice('\n'); err != nil || json.Unmarshal(line, &hello) != nil || !accept(hello) {
+		return 0, false
+	}
+	call.Token = token
+	if json.NewEncoder(c).Encode(call) != nil {
+		return 0, false
+	}
+	c.SetDeadline(time.Time{})
+	defer context.AfterFunc(ctx, func() { io.WriteString(c, "{\"cancel\":true}\n") })()
+	dec := json.NewDecoder(in)
+	for said := false; ; said = true {
+		var f frame
+		if err := dec.Decode(&f); err != nil {
+			return -1, said || ctx.Err() != nil
+		}
+		if f.Exit != nil {
+			return *f.Exit, true
+		}
+		if _, err := out.Write(f.Out); err != nil {
+			return 0, true // who reads it has seen enough
+		}
+		errs.Write(f.Errors)
+	}
+}
