@@ -40,7 +40,7 @@ CREATE TABLE shared_text (
 CREATE TABLE source_file (
   no      INTEGER PRIMARY KEY,
   path    TEXT NOT NULL,
-  root    INTEGER,
+  root    INTEGER,          -- root.no
   present INTEGER NOT NULL, -- 0: a job looked for it and it was not there
   size    INTEGER,
   hash    BLOB
@@ -50,15 +50,15 @@ CREATE TABLE asset (
   no        INTEGER PRIMARY KEY,
   id        TEXT NOT NULL COLLATE NOCASE,
   uuid      TEXT NOT NULL,
-  file      INTEGER, -- source_file.no of the primary source file; NULL for a folder
-  folder    TEXT,    -- path of the folder; NULL for a file
-  processor INTEGER, -- shared_text.no; several names with commas between
+  file      INTEGER,         -- source_file.no of the primary source file; NULL for a folder
+  folder    TEXT,            -- path of the folder; NULL for a file
+  processor INTEGER,         -- shared_text.no; several names with commas between
   needed    INTEGER NOT NULL -- 0: it is in no parcel, and no other asset needs it
 );
 
 CREATE TABLE job (
-  asset       INTEGER NOT NULL,
-  platform    INTEGER NOT NULL,
+  asset       INTEGER NOT NULL, -- asset.no
+  platform    INTEGER NOT NULL, -- platform.no
   processor   INTEGER NOT NULL, -- shared_text.no; an asset may have several
   failed      INTEGER NOT NULL,
   built       INTEGER NOT NULL, -- build.number in which it ran; 0: elsewhere, taken from a cache
@@ -72,10 +72,10 @@ CREATE TABLE job (
 ) WITHOUT ROWID;
 
 CREATE TABLE observation (
-  asset     INTEGER NOT NULL,
-  platform  INTEGER NOT NULL,
+  asset     INTEGER NOT NULL, -- job.asset
+  platform  INTEGER NOT NULL, -- platform.no
   seq       INTEGER NOT NULL, -- the order in which a job looked, those of one after those of another
-  processor INTEGER NOT NULL, -- whose job it is
+  processor INTEGER NOT NULL, -- shared_text.no: whose job it is
   group_no  INTEGER NOT NULL, -- those that it asked for together
   kind      TEXT NOT NULL,
   file      INTEGER,          -- source_file.no for file, missing and exists; else NULL
@@ -85,17 +85,17 @@ CREATE TABLE observation (
 ) WITHOUT ROWID;
 
 CREATE TABLE job_dependency (
-  asset    INTEGER NOT NULL,
-  platform INTEGER NOT NULL,
-  on_asset INTEGER NOT NULL, -- its job on the same platform
+  asset    INTEGER NOT NULL, -- job.asset
+  platform INTEGER NOT NULL, -- platform.no
+  on_asset INTEGER NOT NULL, -- asset.no: its job on the same platform
   PRIMARY KEY (asset, platform, on_asset)
 ) WITHOUT ROWID;
 
 CREATE TABLE product (
-  asset     INTEGER NOT NULL,
-  platform  INTEGER NOT NULL,
+  asset     INTEGER NOT NULL, -- job.asset
+  platform  INTEGER NOT NULL, -- platform.no
   sub_id    INTEGER NOT NULL, -- 0: the main product
-  processor INTEGER NOT NULL, -- that made it
+  processor INTEGER NOT NULL, -- shared_text.no: that made it
   name      TEXT NOT NULL,    -- '': the main product
   type      INTEGER,          -- shared_text.no
   file      TEXT NOT NULL,    -- path below the platform's output folder
@@ -105,20 +105,20 @@ CREATE TABLE product (
 ) WITHOUT ROWID;
 
 CREATE TABLE product_dependency (
-  asset     INTEGER NOT NULL,
-  platform  INTEGER NOT NULL,
-  sub_id    INTEGER NOT NULL,
-  to_uuid   TEXT NOT NULL,
+  asset     INTEGER NOT NULL, -- product.asset
+  platform  INTEGER NOT NULL, -- platform.no
+  sub_id    INTEGER NOT NULL, -- product.sub_id
+  to_uuid   TEXT NOT NULL,    -- asset.uuid; there may be none
   to_sub_id INTEGER NOT NULL,
   required  INTEGER NOT NULL,
   PRIMARY KEY (asset, platform, sub_id, to_uuid, to_sub_id)
 ) WITHOUT ROWID;
 
 CREATE TABLE diagnostic (
-  asset     INTEGER NOT NULL, -- 0: of the project as a whole
-  platform  INTEGER NOT NULL, -- 0: likewise
+  asset     INTEGER NOT NULL, -- job.asset; 0: of the project as a whole
+  platform  INTEGER NOT NULL, -- platform.no; 0: likewise
   seq       INTEGER NOT NULL,
-  processor INTEGER NOT NULL, -- 0: likewise
+  processor INTEGER NOT NULL, -- shared_text.no; 0: likewise
   severity  TEXT NOT NULL,
   code      TEXT NOT NULL,
   file      TEXT,
@@ -126,25 +126,25 @@ CREATE TABLE diagnostic (
   column    INTEGER,
   length    INTEGER,
   text      TEXT NOT NULL,
-  source    TEXT,    -- the line itself
+  source    TEXT,             -- the line itself
   hint      TEXT,
-  notes     TEXT,    -- JSON list
-  cause     INTEGER, -- asset.no of "needs X, which failed"
+  notes     TEXT,             -- JSON list
+  cause     INTEGER,          -- asset.no of "needs X, which failed"
   PRIMARY KEY (asset, platform, seq)
 ) WITHOUT ROWID;
 
 CREATE TABLE parcel (
   no       INTEGER PRIMARY KEY,
   name     TEXT NOT NULL,
-  platform INTEGER NOT NULL,
-  file     TEXT NOT NULL, -- path below the output folder
+  platform INTEGER NOT NULL, -- platform.no
+  file     TEXT NOT NULL,    -- path below the output folder
   size     INTEGER NOT NULL,
   hash     BLOB
 );
 
 CREATE TABLE parcel_product (
-  parcel INTEGER NOT NULL,
-  asset  INTEGER NOT NULL,
-  sub_id INTEGER NOT NULL,
+  parcel INTEGER NOT NULL, -- parcel.no
+  asset  INTEGER NOT NULL, -- asset.no
+  sub_id INTEGER NOT NULL, -- product.sub_id, on the parcel's platform
   PRIMARY KEY (parcel, asset, sub_id)
 ) WITHOUT ROWID;
