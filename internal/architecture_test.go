@@ -118,9 +118,10 @@ var allowed = map[string]string{
 	"internal/preview":   "internal/codec/atlas internal/codec/document internal/pixel internal/texture",
 	"internal/dashboard": "internal/build internal/cas internal/codec/atlas internal/contentdb internal/diag internal/digest internal/pixel internal/preview internal/treemap",
 
+	"internal/move":    "internal/build internal/project internal/settings internal/ship",
 	"internal/treemap": "",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/doctor internal/engine internal/fingerprint internal/golden " +
-		"internal/header internal/ids internal/impact internal/live internal/parcel internal/pixel internal/project internal/relay internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap kilnrt processor cobra pflag uuid x/sys x/term x/text",
+		"internal/header internal/ids internal/impact internal/live internal/move internal/parcel internal/pixel internal/project internal/relay internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

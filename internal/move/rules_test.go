@@ -1,4 +1,4 @@
-package cli
+package move
 
 import (
 	"testing"

@@ -1,0 +1,158 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/processors"
+)
+
+// opener writes a project of files in txtar form, and gives what opens it.
+func opener(t *testing.T, files string) (dir string, open func() (*build.Project, error)) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, f := range txtar.Parse([]byte(files)).Files {
+		name := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, f.Data, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, func() (*build.Project, error) {
+		return build.Open(build.Config{Dir: dir, Version: "test", Processors: processors.All()})
+	}
+}
+
+// uuids of all assets, by path.
+func uuids(t *testing.T, open func() (*build.Project, error)) map[string]string {
+	t.Helper()
+	p, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := p.Look(context.Background(), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for i := range v.Assets {
+		all[v.Assets[i].Path] = v.Assets[i].UUID
+	}
+	return all
+}
+
+const twoRoots = `
+-- kiln.toml --
+[project]
+name = "test"
+roots = ["assets", "mod"]
+[[rules]]
+match = "art/tank.txt"
+id = "tank"
+[[rules]]
+match = "art/ui/"
+processor = "atlas"
+[[parcels]]
+name = "all"
+assets = ["art/**", "other.txt"]
+-- assets/art/tank.txt --
+tank
+-- assets/art/deep/rules.toml --
+[[rules]]
+match = "pinned.txt"
+uuid = "0f1d7c2e-91a4-4c7e-8b35-3c6f0a9d2e11"
+-- assets/art/deep/pinned.txt --
+p
+-- assets/art/deep/free.txt --
+f
+-- assets/art/ui/note.txt --
+n
+-- mod/art/tank.txt --
+tank of the mod
+-- assets/other.txt --
+o
+`
+
+// TestMove moves a folder that two roots have, to and fro: every asset keeps its UUID.
+func TestMove(t *testing.T) {
+	dir, open := opener(t, twoRoots)
+	before := uuids(t, open)
+	move := func(from, to string) Result {
+		t.Helper()
+		p, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Move(context.Background(), p, open, from, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := move("art", "new/graphics"); r.Assets != 5 || r.Pinned != 3 || r.Files != 1 {
+		t.Errorf("got %+v", r)
+	}
+	after := uuids(t, open)
+	for name, want := range before {
+		if rest, ok := strings.CutPrefix(name, "art"); ok {
+			name = "new/graphics" + rest
+		}
+		if after[name] != want {
+			t.Errorf("%s had %s, and has %q", name, want, after[name])
+		}
+	}
+	for name, want := range map[string]string{
+		"mod/new/graphics/tank.txt": "tank of the mod\n",
+		"kiln.toml":                 strings.NewReplacer(`"art/`, `"new/graphics/`).Replace(strings.SplitAfter(twoRoots, "-- kiln.toml --\n")[1][:strings.Index(strings.SplitAfter(twoRoots, "-- kiln.toml --\n")[1], "-- assets")]),
+	} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, got, want)
+		}
+	}
+	if r := move("assets/new/graphics", "art"); r.Assets != 5 || r.Pinned != 0 {
+		t.Errorf("back: got %+v", r)
+	}
+	if after := uuids(t, open); len(after) != len(before) || after["art/deep/free.txt"] != before["art/deep/free.txt"] {
+		t.Errorf("back: got %v", after)
+	}
+}
+
+// TestRefused leaves everything as it is.
+func TestRefused(t *testing.T) {
+	dir, open := opener(t, twoRoots)
+	p, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range [][3]string{
+		{"nothing", "x", "there is no source file or folder"},
+		{"art", "art/deeper", "cannot become"},
+		{"art", "other.txt", "is there already"},
+		{"art", "../art", "is no path below"},
+		{".", "x", "is no path below"},
+		{"art/deep/rules.toml", "x.toml", "is no content"},
+		{"art", "a[r]t", "rules name"},
+		{"art/deep", "art/d[e]ep", ""}, // the folder's own rules name what is in it, so its name may have any character
+		{"art/d[e]ep/free.txt", "art/d[e]ep/f.txt", ""},
+		{"other.txt", "o*.txt", "could not be pinned"},
+	} {
+		_, err := Move(context.Background(), p, open, tt[0], tt[1])
+		var refused *Refused
+		if tt[2] == "" {
+			if err != nil {
+				t.Errorf("%s to %s: %v", tt[0], tt[1], err)
+			}
+		} else if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt[2]) {
+			t.Errorf("%s to %s: %v, not %q", tt[0], tt[1], err, tt[2])
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "assets/other.txt")); err != nil {
+		t.Error(err)
+	}
+}
