@@ -69,7 +69,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return listenError(f.listen, err)
 	}
-	pages, stop, err := server.Dashboard(dashboard.Config{Editor: f.editor})
+	pages, stop, err := server.Dashboard(dashboard.Config{Editor: f.editor, Project: a.open})
 	if err != nil {
 		return wrongUsage("it is an address like "+dashboard.DefaultEditor, "--editor: %v", err)
 	}

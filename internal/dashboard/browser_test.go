@@ -157,6 +157,10 @@ func TestBrowser(t *testing.T) {
 
 	b.open("/asset/sprites/ui/")
 	b.until(`document.querySelectorAll(".paper rect").length > 5 && document.querySelector(".paper img").naturalWidth > 0`)
+	b.value(`document.querySelector("rect[data-name=shield]").dispatchEvent(new PointerEvent("pointermove", {bubbles: true})); document.querySelector("rect[data-name=shield]").classList.add("at")`)
+	if got := b.value(`document.querySelector(".sheet output").textContent`); !strings.HasPrefix(got, `"shield   `) {
+		t.Errorf("the frame under the pointer is %s", got)
+	}
 	b.picture("atlas", false)
 
 	b.open("/asset/textures/title/banner.png")

@@ -261,12 +261,9 @@ func (d *Dashboard) feedEvents(ctx context.Context, w http.ResponseWriter, out *
 	_, seen, _ := d.cfg.Feed.look()
 	for {
 		_, builds, changed := d.cfg.Feed.look()
-		var err error
-		if builds != seen {
-			seen = builds
-			err = d.send(w, "built", fmt.Sprint(builds))
-		} else {
-			err = d.sendNow(ctx, w)
+		err := d.sendNow(ctx, w)
+		if err == nil && builds != seen {
+			seen, err = builds, d.send(w, "built", fmt.Sprint(builds))
 		}
 		if err != nil || out.Flush() != nil {
 			return err

@@ -71,6 +71,7 @@ func mark(line string, column, length int) (before, marked, after string) {
 
 type problemsBody struct {
 	Errors, Warnings []message
+	Follow           []message // errors that only say what comes of others: a parcel was not packed
 	MoreErrors       bool
 	MoreWarnings     bool
 	Warned           int64
@@ -86,6 +87,9 @@ func (d *Dashboard) problemsPage(r *http.Request) (*view, error) {
 	body := problemsBody{}
 	if body.Dragged, err = d.drag(ctx, errs); err != nil {
 		return nil, err
+	}
+	if k := slices.IndexFunc(errs, func(m message) bool { return m.Asset == "" && m.File == "" }); k > 0 {
+		errs, body.Follow = errs[:k], errs[k:]
 	}
 	slices.SortStableFunc(errs, func(a, b message) int { return b.Fails - a.Fails })
 	body.Errors, body.MoreErrors = errs[:min(len(errs), maxMessages)], len(errs) > maxMessages
