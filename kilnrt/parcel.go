@@ -20,6 +20,7 @@ type Parcel struct {
 	sections [Sections][]byte
 	pages    [][]byte // of records, if the file is not mapped; nil where the directory leads astray
 	types    []string
+	first    uint32      // id of the first record, if it can be read
 	trusted  atomic.Bool // contents are compared with their hashes
 
 	plain, withDict func() (*zstd.Decoder, error)
@@ -98,6 +99,11 @@ func (p *Parcel) load() error {
 	}
 	if p.data == nil {
 		p.readPages()
+	}
+	if p.h.Count > 0 {
+		if page, err := p.page(0); err == nil {
+			p.first = le.Uint32(page)
+		}
 	}
 	p.plain = sync.OnceValues(func() (*zstd.Decoder, error) { return newDecoder(nil, nil) })
 	p.withDict = sync.OnceValues(func() (*zstd.Decoder, error) { return newDecoder(nil, p.sections[SectionDictionary]) })
