@@ -25,7 +25,7 @@ func newParcelCommand(a *app) *cobra.Command {
 		Short:   "Look into parcels, and make patches between them",
 		Long:    "Look into parcels, hold them to their hashes, sign them, take files out, and make and apply patches. No project is needed.",
 		GroupID: groupLook,
-		Example: "  kiln parcel ls build/pc/level1.parcel\n  kiln parcel patch old.parcel new.parcel -o update.patch",
+		Example: "  kiln parcel ls build/parcels/pc/level1.parcel\n  kiln parcel patch old.parcel new.parcel -o update.patch",
 		Args:    atMost(0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

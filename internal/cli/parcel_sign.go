@@ -21,7 +21,7 @@ func (a *app) newParcelSignCommand() *cobra.Command {
 		Short: "Sign parcels with a secret key of minisign",
 		Long: "Sign parcels with a secret key of minisign (`minisign -G` makes one). Its password is asked for, or taken from KILN_KEY_PASSWORD. " +
 			"With --signature no key is needed: a signature that was made elsewhere, of the file that kiln parcel digest writes, is put in.",
-		Example: "  kiln parcel sign minisign.key build/pc/level1.parcel\n  kiln parcel sign --signature level1.digest.minisig level1.parcel",
+		Example: "  kiln parcel sign minisign.key build/parcels/pc/level1.parcel\n  kiln parcel sign --signature level1.digest.minisig level1.parcel",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if signature != "" {
 				return exactly("FILE")(cmd, args)

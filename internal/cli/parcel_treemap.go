@@ -76,7 +76,7 @@ func parcelTree(p *kilnrt.Parcel) (treemap.Node, error) {
 		root.Add(name, treemap.Node{Size: r.Stored, Kind: r.Type(), Note: note})
 		left -= r.Stored
 	}
-	root.Children = append(root.Children, treemap.Node{Name: "index", Size: left, Kind: "index", Note: "look-up tables, names, and room between contents"},
-		treemap.Node{Name: "waste", Size: h.Waste, Kind: "waste", Note: "left from changes; compacting gives it back"})
+	root.Children = append(root.Children, treemap.Node{Name: "index", Size: left, Note: "look-up tables, names, and room between contents"},
+		treemap.Node{Name: "waste", Size: h.Waste, Note: "left from changes; compacting gives it back"})
 	return root, nil
 }

@@ -2,6 +2,7 @@ package treemap
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -57,7 +58,7 @@ func newPicture(root Node, o Options) *picture {
 	p.legend = kinds(&p.root)
 	for i, k := range p.legend {
 		p.colour[k.name] = "kx"
-		if i < palette {
+		if i < palette && k.name != "" {
 			p.colour[k.name] = fmt.Sprintf("k%d", i)
 		}
 	}
@@ -160,10 +161,7 @@ func (p *picture) folderName(b *bytes.Buffer, it *item, r rect) {
 }
 
 func (p *picture) leaf(b *bytes.Buffer, it *item, r rect) {
-	class := p.colour[it.kind]
-	if class == "" {
-		class = "kx"
-	}
+	class := cmp.Or(p.colour[it.kind], "kx")
 	fmt.Fprintf(b, `<g class="c"><title>%s</title><rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, p.hover(it, it.path), class, r.x, r.y, r.w, r.h)
 	if label := fit(it.name, r.w-8, 11, leastLabel); label != "" && r.h >= lineHeight+4 {
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f">%s</text>`, r.x+4, r.y+lineHeight, escape(label))
@@ -192,7 +190,7 @@ func (p *picture) hover(it *item, path string) string {
 
 // legendSlots lists the kinds with a colour of their own, and one for the others.
 func (p *picture) legendSlots() []kind {
-	if len(p.legend) <= palette {
+	if n := len(p.legend); n <= palette || n == palette+1 && p.legend[palette].name == "" {
 		return p.legend
 	}
 	others := kind{name: fmt.Sprintf("%d others", len(p.legend)-palette)}
@@ -212,10 +210,7 @@ func (p *picture) legendRows() int {
 func (p *picture) drawLegend(b *bytes.Buffer) {
 	perRow := max(1, (p.width-2*margin)/legendWidth)
 	for i, k := range p.legendSlots() {
-		class := "kx"
-		if i < palette {
-			class = fmt.Sprintf("k%d", i)
-		}
+		class := cmp.Or(p.colour[k.name], "kx")
 		x, y := margin+i%perRow*legendWidth, titleSpace+p.mapHeight+10+i/perRow*legendRow
 		name := k.name
 		if name == "" {

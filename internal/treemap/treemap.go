@@ -21,7 +21,7 @@ import (
 type Node struct {
 	Name     string // within its folder
 	Size     int64  // bytes; of a folder it is the sum of its children, and what stands here does not count
-	Kind     string // what colour it has, as a product type; of a folder it does not count
+	Kind     string // what colour it has, as a product type; "" is grey. Of a folder it does not count
 	Note     string // one line more for who points at it
 	Children []Node
 }
@@ -116,7 +116,7 @@ func measure(n *Node, above string) item {
 	return it
 }
 
-// kinds sums up sizes by kind, the largest first.
+// kinds sums up sizes by kind, the largest first, what has none last.
 func kinds(it *item) []kind {
 	sum := map[string]int64{}
 	var walk func(it *item)
@@ -133,7 +133,12 @@ func kinds(it *item) []kind {
 	for name, size := range sum {
 		list = append(list, kind{name, size})
 	}
-	slices.SortFunc(list, func(a, b kind) int { return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name)) })
+	slices.SortFunc(list, func(a, b kind) int {
+		if (a.name == "") != (b.name == "") {
+			return strings.Compare(b.name, a.name)
+		}
+		return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name))
+	})
 	return list
 }
 
