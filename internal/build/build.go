@@ -31,7 +31,7 @@ type Request struct {
 	FailFast  bool
 	DryRun    bool // tell what would be done
 	Detect    Detect
-	Changed   []string      // with ByList: files and folders, as source.ParseList gives them; with ByWatch: absolute paths
+	Changed   []string      // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
 	Outputs   []string      // with ByWatch: files and folders of the output folder that may not be as they were, absolute
 	From      string        // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
 	Locked    bool          // kiln.ids may not change

@@ -50,6 +50,9 @@ func (s *session) sourcePaths(paths []string) map[string]bool {
 // Halt has no more jobs started; those that run go on to their end. What is finished is kept.
 func (c *Control) Halt() { c.engine.Halt() }
 
+// Halted tells whether no more jobs are started.
+func (c *Control) Halted() bool { return c.engine.Halted() }
+
 // Left is how many seconds the jobs that wait for their turn will take, one after the other, as far as is known.
 func (c *Control) Left() float64 { return c.engine.Left() }
 
@@ -82,7 +85,7 @@ func (s *session) outcomeOf(r *engine.Result) Outcome {
 
 // first tells which tasks go before others: those that saw what changed.
 func (s *session) first() func(*engine.Task, engine.Reason) bool {
-	if s.req.Detect != ByWatch || len(s.req.Changed) == 0 {
+	if len(s.req.Changed) == 0 {
 		return nil
 	}
 	changed := s.sourcePaths(s.req.Changed)

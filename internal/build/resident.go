@@ -1,6 +1,8 @@
 package build
 
 import (
+	"context"
+	"errors"
 	"iter"
 	"path/filepath"
 	"slices"
@@ -105,6 +107,27 @@ func SameVariables(hashes map[string]string) bool {
 
 // StateDir is the folder for Kiln's state, which is there then.
 func (p *Project) StateDir() (string, error) { return p.stateDir(), p.ownFiles(p.makeStateDir()) }
+
+// Untidy tells whether Tidy has something to do.
+func (p *Project) Untidy() bool { return p.kept != nil && p.kept.snap != nil && p.kept.snap.Full() }
+
+// Tidy writes the snapshot anew if much was appended to it, so that no build need do it: at 100,000 assets that takes 0.15 s. If another kiln is at
+// work it does nothing.
+func (p *Project) Tidy(ctx context.Context) error {
+	if !p.Untidy() || p.Lock(ctx, false, func() {}) != nil {
+		return nil
+	}
+	defer p.Unlock()
+	snap := p.take()
+	if snap == nil {
+		return p.Read()
+	}
+	im, err := snap.Image()
+	if err == nil {
+		err = state.WriteSnapshot(p.snapshotPath(), im)
+	}
+	return errors.Join(err, p.Read())
+}
 
 // Read reads what builds want to hold, so that the next one need not.
 func (p *Project) Read() error {

@@ -130,6 +130,13 @@ func (c *Control) Halt() {
 	}
 }
 
+// Halted tells whether Halt was called.
+func (c *Control) Halted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.halted
+}
+
 // Left is how many seconds the tasks in the queue will take, one after the other, as far as that is known; those of which nothing is known count as
 // those that ran.
 func (c *Control) Left() float64 {

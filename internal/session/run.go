@@ -111,6 +111,9 @@ func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
 }
 
+// idleAfter is how long nothing must have changed before what can wait is done.
+const idleAfter = 2 * time.Second
+
 // retryAfter is how long to wait before a build is tried again that the disk, not the project, stopped.
 const retryAfter = 2 * time.Second
 
@@ -123,8 +126,14 @@ func (r *run) wait(ctx context.Context) error {
 	if r.broken != nil && !errors.As(r.broken, new(diag.List)) {
 		retry = time.After(retryAfter)
 	}
+	var idle <-chan time.Time
+	if r.p.Untidy() {
+		idle = time.After(idleAfter)
+	}
 	for {
 		select {
+		case <-idle:
+			r.p.Tidy(ctx) // if it cannot, a build does it
 		case b := <-r.w.Batches():
 			if r.take(&b) {
 				return nil
@@ -232,8 +241,8 @@ func (r *run) open() error {
 
 // seeing sets how a build sees what changed.
 func (r *run) seeing(req *build.Request) {
-	if req.Detect == build.ByStat && !r.full {
-		req.Detect, req.Changed, req.Outputs = build.ByWatch, slices.Sorted(maps.Keys(r.sources)), slices.Sorted(maps.Keys(r.outputs))
+	if req.Changed, req.Outputs = slices.Sorted(maps.Keys(r.sources)), slices.Sorted(maps.Keys(r.outputs)); req.Detect == build.ByStat && !r.full {
+		req.Detect = build.ByWatch
 	}
 }
 
@@ -280,8 +289,8 @@ func (r *run) follow(do func() (*build.Report, error), c *build.Control) (report
 	for {
 		select {
 		case <-over:
-			// What was to be done is done, as far as this build went; what came meanwhile is for the next one.
-			if err == nil && !report.Stopped {
+			// What changed is known now, be it that the build was stopped; what came meanwhile is for the next one.
+			if err == nil {
 				r.sources, r.outputs, r.full, r.all, r.seen = nil, nil, false, false, time.Time{}
 			}
 			for i := range later {
@@ -291,11 +300,11 @@ func (r *run) follow(do func() (*build.Report, error), c *build.Control) (report
 		case b := <-r.w.Batches():
 			later = append(later, b)
 			if c.Touch(b.Paths) > 0 || halt == nil && r.foreign(&b) {
-				halt = time.After(max(0, leastBuild-time.Since(start)))
+				halt = time.After(max(0, r.leastBuild-time.Since(start)))
 			}
 		case <-halt:
 			halt = nil
-			if c.Left() > mostWait.Seconds()*float64(r.p.Workers(r.cfg.Workers)) {
+			if c.Left() >= r.mostWait.Seconds()*float64(r.p.Workers(r.cfg.Workers)) {
 				c.Halt()
 			}
 		}
@@ -397,7 +406,7 @@ func (b both) JobFinished(job string, failed bool, took time.Duration) {
 
 // onlyOwn tells whether nothing changed but outputs, and these are as the last build left them: it was that which changed them.
 func (r *run) onlyOwn() bool {
-	return !r.full && !r.all && !r.reopen && r.broken == nil && len(r.sources) == 0 && r.p.OutputsSame(slices.Collect(maps.Keys(r.outputs)))
+	return !r.full && !r.all && !r.reopen && !r.again && r.broken == nil && len(r.sources) == 0 && r.p.OutputsSame(slices.Collect(maps.Keys(r.outputs)))
 }
 
 // mostPaths is how many of the paths that changed are told.

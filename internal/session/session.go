@@ -43,6 +43,8 @@ type Session struct {
 	first chan struct{} // closed when the first build has ended
 	over  chan struct{} // closed when Run has
 
+	leastBuild, mostWait time.Duration // as the constants; other in tests
+
 	telling sync.Mutex // held while followers are called; taken before mu
 
 	mu        sync.Mutex // all below
@@ -64,7 +66,7 @@ func Open(cfg Config) (*Session, error) {
 		return nil, err
 	}
 	p.Keep()
-	return &Session{cfg: cfg, first: make(chan struct{}), over: make(chan struct{}), project: p, variables: p.Variables(), content: newContent(), wake: make(chan struct{}, 1)}, nil
+	return &Session{cfg: cfg, leastBuild: leastBuild, mostWait: mostWait, first: make(chan struct{}), over: make(chan struct{}), project: p, variables: p.Variables(), content: newContent(), wake: make(chan struct{}, 1)}, nil
 }
 
 // Project is the project as it is now. After a change of kiln.toml it is another one.

@@ -39,6 +39,9 @@ type TaskChange struct {
 // 100,000 assets.
 const mostDeltas = 100
 
+// Full tells whether so much was appended that the snapshot should be written anew when there is time: half of what may be.
+func (s *Snapshot) Full() bool { return s.deltas >= mostDeltas/2 || s.size > s.base+s.base/8+1<<19 }
+
 // ErrWriteAnew says that a delta cannot be appended.
 var ErrWriteAnew = errors.New("the snapshot must be written anew")
 
