@@ -311,3 +311,56 @@ func TestCollides(t *testing.T) {
 		}
 	}
 }
+
+// TestRanks: of processors that claim an extension the project's own has it, then a team's, then the built-in one. Two of one rank clash, and the first has it.
+func TestRanks(t *testing.T) {
+	p, diags := project.Parse("kiln.toml", []byte("[project]\nname = \"x\"\n[[processors]]\nname = \"own\"\ncommand = [\"own\"]\nextensions = [\".a\"]\n"))
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	info := func(name string, extensions ...string) processor.Info { return processor.Info{Name: name, Extensions: extensions} }
+	in := Input{
+		Files: []string{"x.a", "x.b", "x.c", "x.d", "x.e"}, Project: p,
+		Processors: []processor.Info{info("builtin", ".a", ".b", ".c", ".d"), info("copy")},
+		Team:       []processor.Info{info("first", ".a", ".b", ".c"), info("second", ".c", ".a"), {Name: "folders", Folder: true, Extensions: []string{".b"}}},
+		Custom:     []processor.Info{info("own", ".a")},
+	}
+	table, diags := Build(in)
+	for path, want := range map[string]string{"x.a": "own", "x.b": "first", "x.c": "first", "x.d": "builtin", "x.e": "copy"} {
+		if got := table.ByPath(path).Processor; got != want {
+			t.Errorf("%s goes to %s, not %s", path, got, want)
+		}
+	}
+	if len(diags) != 1 || diags[0].Code != diag.ExtensionClash || diags[0].File != "kiln.toml" {
+		t.Errorf("got %v", diags)
+	}
+	if got := Clashes(in.ranks()...); len(got) != 1 || got[0] != (Clash{".c", "first", "second"}) {
+		t.Errorf("got %v", got)
+	}
+	in.Files = in.Files[:2]
+	if _, diags := Build(in); len(diags) != 0 {
+		t.Errorf("no such file, and yet %v", diags)
+	}
+}
+
+// TestFind finds assets by all their names.
+func TestFind(t *testing.T) {
+	a, err := txtar.ParseFile("testdata/folders.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab, _ := Build(load(t, a))
+	for i := range tab.Assets {
+		a := &tab.Assets[i]
+		for _, name := range []string{a.ID, a.Path, processor.ByUUID(a.UUID), "uuid:" + strings.ToUpper(a.UUID)} {
+			if got := tab.Find(name); got != a {
+				t.Errorf("%q is %v, not %s", name, got, a.ID)
+			}
+		}
+	}
+	for _, name := range []string{"", "nothing", "uuid:", "uuid:00000000-0000-4000-8000-000000000000", tab.Assets[0].UUID} {
+		if tab.Find(name) != nil {
+			t.Errorf("%q is found", name)
+		}
+	}
+}

@@ -49,6 +49,7 @@ func (c *shortcut) changes() (*changed, bool) {
 	}
 	next := c.tasks.Len()
 	live := c.liveNow(ch)
+	var others []*task // that make other products than before, of assets with several processors
 	known := map[string]int{}
 	for _, t := range live {
 		tr := ch.traces[t.Key]
@@ -69,7 +70,7 @@ func (c *shortcut) changes() (*changed, bool) {
 		was := c.was[n]
 		before, now := c.standing(t.Key, was, tr), c.standing(t.Key, tr, nil)
 		if t.among() != "" && !sameProducts(before, now) {
-			return nil, false // another of the asset's processors may make the same
+			others = append(others, t)
 		}
 		ch.count(t.part, was, -1)
 		ch.count(t.part, tr, 1)
@@ -88,10 +89,48 @@ func (c *shortcut) changes() (*changed, bool) {
 		ch.assets = append(ch.assets, t.asset)
 		ch.both = append(ch.both, changedTask{t, was, tr})
 	}
-	if !c.leaveGone(ch, live) {
+	if slices.ContainsFunc(others, func(t *task) bool { return c.sameProduct(ch, t) }) || !c.leaveGone(ch, live) {
 		return nil, false
 	}
 	return ch, true
+}
+
+// traceNow is the trace that a task has after this build; nil: it has none.
+func (c *shortcut) traceNow(ch *changed, t *task) *engine.Trace {
+	if tr := ch.traces[t.Key]; tr != nil {
+		return tr
+	}
+	if n, ok := c.tasks.ByKey(t.Key); ok {
+		return c.traceByID(t.Key, c.tasks.At(n).Trace)
+	}
+	return nil
+}
+
+// sameProduct tells whether another of an asset's processors makes a product that a task makes as well.
+func (c *shortcut) sameProduct(ch *changed, t *task) bool {
+	made := map[uint32]*asset.Resolved{}
+	var clash bool
+	var visit func(t *task)
+	visit = func(t *task) {
+		tr := c.standing(t.Key, c.traceNow(ch, t), nil)
+		if tr == nil {
+			return
+		}
+		for i := range tr.Products {
+			if p := &tr.Products[i]; p.File != "" {
+				clash = clash || made[p.SubID] != nil && made[p.SubID] != t.on
+				made[p.SubID] = t.on
+			}
+		}
+		for _, p := range c.w.partsIn(t, tr) {
+			visit(p)
+		}
+	}
+	all := t.asset.On(t.platform)
+	for i := range all {
+		visit(c.w.task(t.asset, &all[i], ""))
+	}
+	return clash
 }
 
 // sameProducts tells whether two traces have products of the same sub ids and files.
@@ -394,15 +433,7 @@ func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (j
 			}
 		}
 	}
-	trace := func(t *task) *engine.Trace {
-		if tr := ch.traces[t.Key]; tr != nil {
-			return tr
-		}
-		if n, ok := c.tasks.ByKey(t.Key); ok {
-			return c.traceByID(t.Key, c.tasks.At(n).Trace)
-		}
-		return nil
-	}
+	trace := func(t *task) *engine.Trace { return c.traceNow(ch, t) }
 	b.TouchParcels(parcelRecords(c.goods.parcels))
 	slices.SortFunc(ch.assets, func(a, b *asset.Asset) int { return strings.Compare(a.ID, b.ID) })
 	for _, a := range slices.Compact(ch.assets) {

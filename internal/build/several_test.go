@@ -62,8 +62,9 @@ func TestSeveral(t *testing.T) {
 		{"what one of them reads", func() { p.write("assets/other.bin", "OTHER") }, "a.s/shadow above.s other.bin", true},
 		{"what both read, and both make the same", func() { p.write("assets/a.s", "text a\npart x 1\n\nshadow read other.bin\nshadow text dark\n") }, "a.s/script a.s/shadow", true},
 		{"one makes another thing", func() { p.write("assets/a.s", "text a\npart x 1\nshadow text dark\n") }, "a.s/script a.s/shadow above.s", true},
-		{"one fails", func() { p.write("assets/a.s", "text a\npart x 1\nshadow fail it\n") }, "a.s/script a.s/shadow above.s list.s", false},
-		{"mended", func() { p.write("assets/a.s", "text a\npart x 1\nshadow text dark\n") }, "", false},
+		{"one fails", func() { p.write("assets/a.s", "text a\npart x 1\nshadow fail it\n") }, "a.s/script a.s/shadow above.s list.s", true},
+		{"mended", func() { p.write("assets/a.s", "text a\npart x 1\nshadow text dark\n") }, "", true},
+		{"one makes another product", func() { p.write("assets/a.s", "text a\npart x 1\npart z 1\nshadow text dark\n") }, "a.s/script a.s/shadow above.s list.s", true},
 		{"a processor goes", func() { p.write("assets/rules.toml", "[[rules]]\nmatch = \"a.s\"\nprocessor = \"script\"\n") }, "above.s list.s", false},
 		{"another order", func() {
 			p.write("assets/rules.toml", "[[rules]]\nmatch = \"a.s\"\nprocessors = [\"shadow\", \"script\"]\nsettings.shadow.say = \"boo\"\n")

@@ -276,20 +276,16 @@ func (w *world) assetHash(name string) digest.Hash {
 	if a == nil {
 		return digest.Hash{}
 	}
-	b := digest.Build("asset").Str("uuid", a.UUID)
-	plain := true
-	if name != a.ID || strings.TrimSuffix(a.ID, "/") != a.Path { // it is called by another name, or by one that is not its path
-		b.Str("id", a.ID).Str("path", a.Path)
-		plain = false
-	}
-	for i := range a.Resolved {
-		if r := &a.Resolved[i]; len(a.On(r.Platform)) > 1 {
-			b.Str("platform", r.Platform).Str("processor", r.Processor)
-			plain = false
-		}
-	}
-	if plain {
+	named := name == a.ID && strings.TrimSuffix(a.ID, "/") == a.Path // and not by another name, or one that is not its path
+	several := slices.ContainsFunc(a.Resolved, func(r asset.Resolved) bool { return len(a.On(r.Platform)) > 1 })
+	if named && !several {
 		return digest.Of([]byte(a.UUID))
+	}
+	b := digest.Build("asset").Str("uuid", a.UUID).Str("id", a.ID).Str("path", a.Path)
+	for i := range a.Resolved {
+		if r := &a.Resolved[i]; several {
+			b.Str("platform", r.Platform).Str("processor", r.Processor)
+		}
 	}
 	return b.Sum()
 }

@@ -124,9 +124,15 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 			of[p.AssetID] = append(of[p.AssetID], p)
 		}
 	}
+	byUUID := map[string][]processor.Product{}
+	for _, ps := range of {
+		byUUID[processor.ByUUID(ps[0].UUID)] = ps
+	}
 	all := make([][]processor.Product, len(ids))
 	for i, id := range ids {
-		all[i] = of[id]
+		if all[i] = of[id]; all[i] == nil {
+			all[i] = byUUID[id]
+		}
 	}
 	return all, nil
 }
