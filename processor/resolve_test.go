@@ -107,6 +107,7 @@ func FuzzResolve(f *testing.F) {
 	f.Add("/", "..")
 	f.Add("a", "./C:/x")
 	f.Add("../..", "%2e%2e/x")
+	f.Add("a/b", "uuid:0f1d7c2e-91a4-4c7e-8b35-3c6f0a9d2e11")
 	f.Fuzz(func(t *testing.T, from, ref string) {
 		p, err := processor.Resolve(from, ref)
 		uri, uerr := processor.ResolveURI(from, ref)
@@ -123,6 +124,14 @@ func FuzzResolve(f *testing.F) {
 		}
 		if err == nil && p != path.Clean(path.Dir(from)+"/"+ref) {
 			t.Errorf("%q from %q is %q", ref, from, p)
+		}
+		name, aerr := processor.ResolveAsset(from, ref)
+		uuid, byUUID := processor.UUIDOf(ref)
+		switch {
+		case byUUID && (aerr != nil || name != processor.ByUUID(uuid)):
+			t.Errorf("%q is %q, %v, not the UUID %s", ref, name, aerr, uuid)
+		case !strings.HasPrefix(ref, "uuid:") && (name != p || (aerr == nil) != (err == nil)):
+			t.Errorf("%q from %q is %q, %v as an asset, and %q, %v as a path", ref, from, name, aerr, p, err)
 		}
 	})
 }
