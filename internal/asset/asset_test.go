@@ -318,7 +318,9 @@ func TestRanks(t *testing.T) {
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
-	info := func(name string, extensions ...string) processor.Info { return processor.Info{Name: name, Extensions: extensions} }
+	info := func(name string, extensions ...string) processor.Info {
+		return processor.Info{Name: name, Extensions: extensions}
+	}
 	in := Input{
 		Files: []string{"x.a", "x.b", "x.c", "x.d", "x.e"}, Project: p,
 		Processors: []processor.Info{info("builtin", ".a", ".b", ".c", ".d"), info("copy")},
