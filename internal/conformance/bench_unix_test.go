@@ -16,7 +16,6 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/processors"
-	"github.com/kiln-pipeline/kiln/internal/seal"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -90,12 +89,8 @@ func contenders(b *testing.B) (all []contender) {
 	if m := clangModule(b); m != "" {
 		all = append(all, contender{name: "wasm of c", toml: "[[processors]]\nname = \"invert\"\nwasm = \"invert.wasm\"\n", files: map[string]string{"invert.wasm": m}})
 	}
-	const cp = "[[processors]]\nname = \"invert\"\ncommand = [\"cp\", \"{in}\", \"{out}\"]\nextensions = [\".pix\"]\ninputs = "
-	all = append(all, contender{name: "command", toml: commandInvert(b), slow: true}, contender{name: "command cp", toml: cp + "[]\n", large: true})
-	if seal.Supported().Trace == nil {
-		all = append(all, contender{name: "command cp, traced", toml: cp + "\"traced\"\n", large: true})
-	}
-	return all
+	const cp = "[[processors]]\nname = \"invert\"\ncommand = [\"cp\", \"{in}\", \"{out}\"]\nextensions = [\".pix\"]\n"
+	return append(all, contender{name: "command", toml: commandInvert(b), slow: true}, contender{name: "command cp", toml: cp, large: true})
 }
 
 // clangModule is invert in C as a module; "" where there is no clang.

@@ -4,10 +4,12 @@ package tilemap
 import (
 	"bytes"
 	"context"
+	"embed"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"image/png"
+	"io/fs"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/processor"
@@ -32,6 +34,12 @@ func (tilemap) Info() processor.Info {
 		}},
 	}
 }
+
+//go:embed *.go
+var source embed.FS
+
+// Source is what this is compiled of: an edit of it builds its assets again.
+func (tilemap) Source() fs.FS { return source }
 
 // Process reads the map, its tile set and the size of the sheet, and writes the grid.
 func (tilemap) Process(_ context.Context, job processor.Job) error {
