@@ -21,6 +21,7 @@ type serveFlags struct {
 	listen  string
 	token   string
 	editor  string
+	release string
 	hosts   []string
 	origins []string
 }
@@ -47,6 +48,7 @@ with --listen on another address, whoever asks needs the token that is printed.`
 	fl.StringArrayVar(&f.hosts, "host", nil, "a `NAME` by which this server may be called, besides its address; may be given several times")
 	fl.StringArrayVar(&f.origins, "origin", nil, "an `ORIGIN` whose pages may connect as games, as https://game.example; may be given several times")
 	fl.StringVar(&f.editor, "editor", dashboard.DefaultEditor, "`ADDRESS` that opens a file, with {path}, {line} and {column}")
+	fl.StringVar(&f.release, "release", "", "`FOLDER` with the parcels of the last release, to tell what changed since; as the output folder")
 	return cmd
 }
 
@@ -69,7 +71,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return listenError(f.listen, err)
 	}
-	pages, stop, err := server.Dashboard(dashboard.Config{Editor: f.editor, Project: a.open})
+	pages, stop, err := server.Dashboard(dashboard.Config{Editor: f.editor, Release: f.release, Project: a.open})
 	if err != nil {
 		return wrongUsage("it is an address like "+dashboard.DefaultEditor, "--editor: %v", err)
 	}

@@ -73,10 +73,11 @@ type gridLine struct {
 func (d *Dashboard) buildsPage(r *http.Request) (*view, error) {
 	ctx := r.Context()
 	builds, err := d.lastBuilds(ctx, timelineBuilds)
+	if databaseMissing(err) && d.cfg.Feed != nil { // the first build is under way
+		return &view{Page: "builds", Title: "Builds", Body: buildsBody{Now: d.nowPanel(ctx)}}, nil
+	}
 	if err != nil {
-		if !databaseMissing(err) || d.cfg.Feed == nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	body := buildsBody{Now: d.nowPanel(ctx), Builds: builds[:min(len(builds), listedBuilds)]}
 	body.Bars, body.Grid = timeline(builds)

@@ -46,6 +46,9 @@ type Config struct {
 	// parcels. It is not one that builds meanwhile.
 	Project func() (*build.Project, error)
 
+	// Release is a folder with the parcels of the last release, laid out as the output folder. Pages tell what changed since; empty: there was none.
+	Release string
+
 	// Editor is where "open in the editor" leads: an address with {path}, {line} and {column} in it. Empty is DefaultEditor.
 	Editor string
 }
@@ -160,6 +163,7 @@ type frame struct {
 	Project  string
 	Kiln     string
 	Stamp    string
+	AsOf     string // what the stream of events is asked for
 	Assets   int64
 	Problems int64
 	Parcels  int64
@@ -176,16 +180,15 @@ func (e notFound) Error() string { return e.what }
 
 // serve draws a page. Whatever went wrong is said on a page as well.
 func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, f func(*http.Request) (*view, error)) {
-	status := http.StatusOK
+	status, asOf := http.StatusOK, d.asOf(r.Context()) // before the page: what changes while it is made is told afterwards
 	v, err := f(r)
 	if err != nil {
 		v, status = d.failure(err)
 	}
-	if status == http.StatusOK || errors.As(err, new(notFound)) {
-		if v.Frame, err = d.frame(r.Context()); err != nil {
-			v, status = d.failure(err)
-		}
+	if v.Frame, err = d.frame(r.Context()); err != nil && !databaseMissing(err) && status == http.StatusOK {
+		v, status = d.failure(err)
 	}
+	v.Frame.AsOf = asOf
 	v.Frame.Stamp = d.stamp
 	var b bytes.Buffer
 	if err := d.pages[v.Page].ExecuteTemplate(&b, "base", v); err != nil {

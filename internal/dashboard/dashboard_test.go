@@ -9,6 +9,8 @@ import (
 	"image/png"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -234,9 +236,40 @@ func TestNothingBuilt(t *testing.T) {
 		page, _ := get(t, s, path, http.StatusOK)
 		has(t, page, "no build of this project has finished yet")
 	}
+	live := serve(t, p.config())
+	p.feed.Begin(1, nil)
+	p.feed.JobStarted("first.png [pc]")
+	page, _ := get(t, live, "/", http.StatusOK)
+	has(t, page, "Building", "first.png [pc]")
 	p.build()
-	page, _ := get(t, s, "/content", http.StatusOK)
+	page, _ = get(t, s, "/content", http.StatusOK)
 	has(t, page, "knight.gltf")
+}
+
+// TestRelease compares parcels with those of a release, before and after a texture is painted over.
+func TestRelease(t *testing.T) {
+	p := newProject(t)
+	p.build()
+	cfg := p.config()
+	cfg.Release = t.TempDir()
+	s := serve(t, cfg)
+	page, _ := get(t, s, "/parcels/pc/title", http.StatusOK)
+	has(t, page, "The parcel is new.")
+	if err := os.CopyFS(filepath.Join(cfg.Release), os.DirFS(filepath.Join(p.dir, "build"))); err != nil {
+		t.Fatal(err)
+	}
+	page, _ = get(t, s, "/parcels/pc/title", http.StatusOK)
+	has(t, page, "it holds the same")
+	p.write("assets/textures/title/banner.png", flat(t, 8, 255, 0, 0))
+	p.build()
+	page, _ = get(t, s, "/parcels/pc/title", http.StatusOK)
+	has(t, page, "<span>1 changed</span>", "<span>0 added</span>", "banner.png")
+	list, _ := get(t, s, "/parcels", http.StatusOK)
+	has(t, list, "title", "none")
+	if _, h := get(t, s, "/treemap/pc/title", http.StatusOK); !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("the treemap's policy is %q", h.Get("Content-Security-Policy"))
+	}
+	get(t, s, "/treemap/pc/nix", http.StatusNotFound)
 }
 
 func TestEditor(t *testing.T) {

@@ -23,7 +23,7 @@ type Feed struct {
 	recent  []Finished // the last one first
 	samples []sample
 	changed chan struct{} // closed at the next change
-	builds  int           // that have ended
+	news    int           // how often the database or the games have become others
 }
 
 // Status is what goes on at a moment.
@@ -122,9 +122,12 @@ func (f *Feed) End(problem string) {
 	f.change(func() {
 		f.running, f.waiting = nil, nil
 		f.status.Building, f.status.Took, f.status.Stopped = false, f.now().Sub(f.status.Began), problem
-		f.builds++
+		f.news++
 	})
 }
+
+// GamesChanged tells that there is something new about games.
+func (f *Feed) GamesChanged() { f.change(func() { f.news++ }) }
 
 // Note tells how changes are looked for, where that is not the usual way.
 func (f *Feed) Note(text string) { f.change(func() { f.status.Note = text }) }
@@ -177,7 +180,7 @@ func (f *Feed) Status() Status {
 	return s
 }
 
-// look is what goes on now, how many builds have ended, and a channel that is closed when that changes.
+// look is what goes on now, how often there was something new, and a channel that is closed when that changes.
 func (f *Feed) look() (Status, int, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,7 +190,7 @@ func (f *Feed) look() (Status, int, <-chan struct{}) {
 	if s.Building {
 		s.Left = f.left(s)
 	}
-	return s, f.builds, f.changed
+	return s, f.news, f.changed
 }
 
 // left guesses how long it takes at the rate of late. The lock is held.
@@ -238,45 +241,58 @@ const (
 	eventAlive = 15 * time.Second       // so that proxies and browsers know the stream is there
 )
 
-// events tells a page what goes on: "now" is the panel drawn anew, "pulse" the line at the head of every page, "built" says
-// that the database tells of another build than before.
+// events tells a page what goes on: "now" is the panel drawn anew, "pulse" the line at the head of every page, "news" says
+// that a page may be another one than before: the database tells of another build, or a game did something. The address says as of
+// when the page is, so that nothing is missed between the page and its stream.
 func (d *Dashboard) events(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
+	seen := r.URL.Query().Get("since")
+	if seen == "" {
+		seen = d.asOf(r.Context())
+	}
 	fmt.Fprint(w, "retry: 1000\n\n")
 	if out.Flush() != nil {
 		return
 	}
-	var err error
 	if d.cfg.Feed == nil {
-		err = d.pollEvents(r.Context(), w, out)
+		d.pollEvents(r.Context(), w, out, seen)
 	} else {
-		err = d.feedEvents(r.Context(), w, out)
+		d.feedEvents(r.Context(), w, out, seen)
 	}
-	_ = err // whoever listened has gone
 }
 
-func (d *Dashboard) feedEvents(ctx context.Context, w http.ResponseWriter, out *http.ResponseController) error {
-	_, seen, _ := d.cfg.Feed.look()
+// asOf tells moments apart between which a page may have become another one.
+func (d *Dashboard) asOf(ctx context.Context) string {
+	if d.cfg.Feed != nil {
+		_, news, _ := d.cfg.Feed.look()
+		return fmt.Sprint(d.stamp, " ", news)
+	}
+	v, _ := d.version(ctx) // none without a database
+	return v
+}
+
+// feedEvents goes on until whoever listens has gone.
+func (d *Dashboard) feedEvents(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, seen string) {
 	for {
-		_, builds, changed := d.cfg.Feed.look()
+		_, _, changed := d.cfg.Feed.look()
 		err := d.sendNow(ctx, w)
-		if err == nil && builds != seen {
-			seen, err = builds, d.send(w, "built", fmt.Sprint(builds))
+		if now := d.asOf(ctx); err == nil && now != seen {
+			seen, err = now, d.send(w, "news", now)
 		}
 		if err != nil || out.Flush() != nil {
-			return err
+			return
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-changed:
 		case <-time.After(eventAlive):
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-time.After(eventEvery):
 		}
 	}
@@ -297,26 +313,23 @@ func (d *Dashboard) sendNow(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
-func (d *Dashboard) pollEvents(ctx context.Context, w http.ResponseWriter, out *http.ResponseController) error {
-	seen, _ := d.version(ctx)
-	alive := d.now()
+// pollEvents asks the database whether there is a new build, until whoever listens has gone.
+func (d *Dashboard) pollEvents(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, seen string) {
+	told := d.now()
 	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(eventPoll):
-		}
-		now, err := d.version(ctx)
-		switch {
-		case err == nil && now != seen:
-			seen, err = now, d.send(w, "built", now)
-		case d.now().Sub(alive) > eventAlive:
-			alive, err = d.now(), d.send(w, "alive", "")
-		default:
-			continue
+		var err error
+		if now := d.asOf(ctx); now != "" && now != seen {
+			seen, told, err = now, d.now(), d.send(w, "news", now)
+		} else if d.now().Sub(told) > eventAlive {
+			told, err = d.now(), d.send(w, "alive", "")
 		}
 		if err != nil || out.Flush() != nil {
-			return err
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(eventPoll):
 		}
 	}
 }

@@ -82,7 +82,8 @@ type parcelBody struct {
 	parcelRow
 	Largest []product
 	Types   []facet
-	Loose   int64 // bytes of the products as loose files
+	Loose   int64    // bytes of the products as loose files
+	Since   *release // nil: no release is known
 }
 
 func (d *Dashboard) parcelPage(r *http.Request) (*view, error) {
@@ -95,6 +96,9 @@ func (d *Dashboard) parcelPage(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	body := parcelBody{parcelRow: found[0]}
+	if body.Since, err = d.sinceRelease(ctx, body.parcelRow); err != nil {
+		return nil, err
+	}
 	no := params{":parcel": body.No}
 	body.Largest, err = d.products(ctx, `JOIN parcel_product m ON m.asset = x.asset AND m.sub_id = x.sub_id AND m.parcel = :parcel
 		WHERE x.platform = (SELECT platform FROM parcel WHERE no = :parcel) ORDER BY x.size DESC, a.id`, no, 200)

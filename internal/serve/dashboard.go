@@ -23,7 +23,20 @@ func (s *Server) Dashboard(cfg dashboard.Config) (d *dashboard.Dashboard, stop f
 	if d, err = dashboard.New(cfg); err != nil {
 		return nil, nil, err
 	}
-	return d, s.cfg.Session.Follow(func(e session.Event) { show(feed, e) }), nil
+	unfollow := s.cfg.Session.Follow(func(e session.Event) { show(feed, e) })
+	news, deaf := s.hub.Watch()
+	ended := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-news:
+				feed.GamesChanged()
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return d, func() { unfollow(); deaf(); close(ended) }, nil
 }
 
 // show hands an event on to the pages about builds.

@@ -69,18 +69,25 @@ async function font(e) {
 
 // ---- Builds as they happen.
 
+// news draws the page anew, one time after the other however much there is.
+let drawing = false, more = false;
+async function news() {
+  more = true;
+  if (drawing) return;
+  drawing = true;
+  while (more) { more = false; await fresh(); }
+  drawing = false;
+}
+
 function listen() {
-  const stream = new EventSource("/events");
+  const stream = new EventSource(`/events?since=${encodeURIComponent(document.body.dataset.asOf)}`);
   const put = id => event => {
     const e = document.getElementById(id);
     if (e) { e.innerHTML = event.data; tick(); }
   };
-  let lost = false;
   stream.addEventListener("now", put("now"));
   stream.addEventListener("pulse", put("pulse"));
-  stream.addEventListener("built", () => fresh());
-  stream.addEventListener("error", () => { lost = true; });
-  stream.addEventListener("open", () => { if (lost) { lost = false; fresh(); } });
+  stream.addEventListener("news", news);
   addEventListener("pagehide", () => stream.close());
 }
 
