@@ -203,6 +203,17 @@ type Job interface {
 	Scratch() (string, error)
 }
 
+// Drafter is what a Job also is in Kiln: a processor that takes long may hand a quick first version of a product to running games, which have
+// it until the job is done. A draft is never a result: it is kept nowhere, nothing depends on it, and whether it is asked for changes
+// nothing about the products.
+type Drafter interface {
+	// Drafts tells whether anybody would see one. If not, do not make it.
+	Drafts() bool
+
+	// Draft hands it on: all of the product's bytes, under the name that the product will have.
+	Draft(out Output, data []byte) error
+}
+
 // File is an open source file or product.
 type File interface {
 	io.Reader

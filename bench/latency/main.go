@@ -78,6 +78,12 @@ family = "bc"
 match    = "textures/*.png"
 settings = { quality = "fast" }
 [[rules]]
+match    = "textures/draft.png"
+settings = { quality = "draft-then-final" }
+[[rules]]
+match    = "textures/small.png"
+settings = { format = "bc1" }
+[[rules]]
 match     = "sprites/"
 processor = "atlas"
 settings  = { max_size = 2048 }
@@ -123,7 +129,9 @@ func (b *bench) write() error {
 	file("kiln.toml", []byte(projectFile))
 	file("assets/data/waves.json", data(0))
 	file("assets/text/hints.txt", []byte("0\n"))
-	file("assets/textures/rock.png", b.picture(b.size, b.size))
+	for _, name := range []string{"rock", "draft", "small"} {
+		file("assets/textures/"+name+".png", b.picture(b.size, b.size))
+	}
 	for i := range b.sprites {
 		file(fmt.Sprintf("assets/sprites/s%04d.png", i), b.picture(8+b.random.IntN(40), 8+b.random.IntN(40)))
 	}
@@ -228,7 +236,11 @@ func (b *bench) scenes() []scene {
 		{"a small data file, renamed into place", 60 * time.Millisecond, "data/waves.json", func(n int) time.Time { return replace(path("data/waves.json"), data(n+1)) }},
 		{"a small data file, written in place", 60 * time.Millisecond, "data/waves.json", func(n int) time.Time { return overwrite(path("data/waves.json"), data(1000+n)) }},
 		{"a text file that is copied", 0, "text/hints.txt", func(n int) time.Time { return replace(path("text/hints.txt"), fmt.Appendln(nil, n+1)) }},
-		{fmt.Sprintf("a texture of %d x %d, BC7 with mips, `fast`", b.size, b.size), 250 * time.Millisecond, "textures/rock.png",
+		{fmt.Sprintf("a texture of %d x %d, BC1 with mips, `fast`", b.size, b.size), 250 * time.Millisecond, "textures/small.png",
+			func(n int) time.Time { return replace(path("textures/small.png"), noted(texture[n%2], n)) }},
+		{"the same, BC7, the draft of `draft-then-final`", 250 * time.Millisecond, "textures/draft.png",
+			func(n int) time.Time { return replace(path("textures/draft.png"), noted(texture[n%2], n)) }},
+		{"the same, BC7, `fast`", 250 * time.Millisecond, "textures/rock.png",
 			func(n int) time.Time { return replace(path("textures/rock.png"), noted(texture[n%2], n)) }},
 		{fmt.Sprintf("a sprite of an atlas of %d", b.sprites), 200 * time.Millisecond, "sprites/", sprite},
 	}
@@ -295,7 +307,7 @@ func (b *bench) measure(s scene) error {
 			}
 		}
 		took = append(took, time.Since(saved))
-		time.Sleep(150 * time.Millisecond) // edits of people do not come closer
+		b.settle()
 	}
 	slices.Sort(took)
 	bar := ""
@@ -309,6 +321,26 @@ func (b *bench) measure(s scene) error {
 	}
 	fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", s.name, ms(len(took)/2), ms(len(took)*9/10), ms(len(took)-1), bar, cpu)
 	return nil
+}
+
+// settle waits until nothing has come for a while: the final texture after its draft. Edits of people do not come closer.
+func (b *bench) settle() {
+	const quiet = 400 * time.Millisecond
+	for end := time.Now().Add(quiet); ; {
+		select {
+		case <-b.arrived:
+			end = time.Now().Add(quiet)
+		case <-time.After(time.Until(end)):
+			if used := processorTime(b.pid); time.Now().After(end) {
+				time.Sleep(quiet / 4)
+				if processorTime(b.pid)-used < quiet/8 { // it is at rest
+					return
+				}
+			}
+			end = time.Now().Add(quiet / 4)
+		}
+		b.lib.Poll()
+	}
 }
 
 // processorTime is what a process has used so far, on Linux: user and system time, which proc(5) has in hundredths of a second.

@@ -700,6 +700,33 @@ func (j *job) Write(out processor.Output, data []byte) error {
 	return w.Close()
 }
 
+// Drafting is what a Reporter also is if it wants drafts of products.
+type Drafting interface {
+	// Drafted tells of a draft. Its bytes are a blob, which nothing keeps from being collected.
+	Drafted(platform, asset, uuid string, p engine.Product)
+}
+
+// Drafts tells whether somebody wants drafts.
+func (j *job) Drafts() bool {
+	_, ok := j.w.reporter.(Drafting)
+	return ok
+}
+
+// Draft hands on a draft of a product. Hidden ones nobody sees.
+func (j *job) Draft(out processor.Output, data []byte) error {
+	to, ok := j.w.reporter.(Drafting)
+	w, err := j.writer(out)
+	if err != nil || !ok || out.Hidden {
+		return err
+	}
+	hash, err := j.w.blobs.Put(data)
+	if err == nil {
+		to.Drafted(j.t.platform, j.t.asset.ID, j.t.asset.UUID, engine.Product{SubID: processor.SubID(out.Name), Name: out.Name, Type: out.Type, File: w.file,
+			Hash: hash, Size: int64(len(data)), References: w.refs})
+	}
+	return err
+}
+
 func (j *job) Warn(p processor.Problem) {
 	m := j.problem(&p)
 	m.Severity = diag.Warning

@@ -25,20 +25,29 @@ type feed struct {
 	wake      chan struct{}
 
 	mu    sync.Mutex
-	ended []session.Ended // not handed on yet
+	queue []session.Event // not handed on yet: Began, Drafted, Ended
 
 	numbers source.Stat // of kiln.ids, as it was read
 	broken  bool        // the last build could not be
+	began   session.Began
+	drafts  map[draft]bool // that games have in place of products
+}
+
+// draft names a product of which games have a draft.
+type draft struct {
+	platform, asset string
+	key             live.Key
 }
 
 // follow takes an event.
 func (f *feed) follow(e session.Event) {
-	ended, ok := e.(session.Ended)
-	if !ok {
+	switch e.(type) {
+	case session.Began, session.Drafted, session.Ended:
+	default:
 		return
 	}
 	f.mu.Lock()
-	f.ended = append(f.ended, ended)
+	f.queue = append(f.queue, e)
 	f.mu.Unlock()
 	select {
 	case f.wake <- struct{}{}:
@@ -67,12 +76,11 @@ func (f *feed) run(ctx context.Context, s *session.Session) error {
 	}
 	for {
 		f.mu.Lock()
-		ended := f.ended
-		f.ended = nil
+		queue := f.queue
+		f.queue = nil
 		f.mu.Unlock()
-		for i := range ended {
-			f.readNumbers()
-			if err := f.hub.Update(f.updates(&ended[i], numbers)); err != nil {
+		for _, e := range queue {
+			if err := f.hand(ctx, s, e, numbers); err != nil {
 				return err
 			}
 		}
@@ -82,6 +90,48 @@ func (f *feed) run(ctx context.Context, s *session.Session) error {
 		case <-f.wake:
 		}
 	}
+}
+
+// hand hands on one event.
+func (f *feed) hand(ctx context.Context, s *session.Session, e session.Event, numbers map[string]int) error {
+	switch e := e.(type) {
+	case session.Began:
+		f.began = e
+	case session.Drafted:
+		p := e.Product
+		if f.began.Number <= numbers[p.Platform] {
+			return nil // it has ended already
+		}
+		f.drafts[draft{p.Platform, p.Asset, live.Key{UUID: p.UUID, Sub: p.SubID}}] = true
+		return f.hub.Update(map[string]*live.Update{p.Platform: {Products: products([]session.Product{p}), Saved: f.began.Seen}})
+	case session.Ended:
+		f.readNumbers()
+		for i := range e.Products {
+			p := &e.Products[i]
+			delete(f.drafts, draft{p.Platform, p.Asset, live.Key{UUID: p.UUID, Sub: p.SubID}})
+		}
+		if err := f.undraft(ctx, s); err != nil {
+			return err
+		}
+		return f.hub.Update(f.updates(&e, numbers))
+	}
+	return nil
+}
+
+// undraft puts products back in place of drafts that no new product replaced: the job failed after all, or made what had been there.
+func (f *feed) undraft(ctx context.Context, s *session.Session) error {
+	for d := range f.drafts {
+		now, err := s.Want(ctx, d.platform, d.asset)
+		u := &live.Update{Products: products(now)}
+		if err != nil {
+			u.Gone = []live.Key{d.key}
+		}
+		if err := f.hub.Update(map[string]*live.Update{d.platform: u}); err != nil {
+			return err
+		}
+	}
+	clear(f.drafts)
+	return nil
 }
 
 // updates is what a build changed, on each platform. What Content told already is left out, by the number of the build.

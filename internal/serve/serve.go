@@ -74,7 +74,7 @@ func Listen(cfg Config) (*Server, error) {
 	}
 	s.hub = live.NewHub(live.Options{Project: p.Name, Platforms: cfg.Platforms, Content: content{s}, IDs: numbers.File,
 		Used: live.NewUsed(filepath.Join(p.Dir, ".kiln", "used"))})
-	s.feed = feed{hub: s.hub, dir: p.Dir, platforms: cfg.Platforms, wake: make(chan struct{}, 1)}
+	s.feed = feed{hub: s.hub, dir: p.Dir, platforms: cfg.Platforms, wake: make(chan struct{}, 1), drafts: map[draft]bool{}}
 	return s, nil
 }
 

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,6 +24,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/serve"
 	"github.com/kiln-pipeline/kiln/internal/session"
+	client "github.com/kiln-pipeline/kiln/kilnrt/live"
 )
 
 func TestMain(m *testing.M) {
@@ -195,3 +200,82 @@ func TestEdits(t *testing.T) {
 	}
 	t.Logf("%v an edit", time.Since(began)/20)
 }
+
+// TestDraft has a game see the quick version of a texture before the final one, and the last good one again if there is no final one.
+func TestDraft(t *testing.T) {
+	dir := t.TempDir()
+	rules := "[platforms.pc.texture]\nfamily = \"bc\"\n[[rules]]\nmatch = \"*.png\"\nsettings = { quality = \"draft-then-final\" }\n"
+	write(t, dir, "kiln.toml", project+rules, "assets/t.png", photo(t, 1))
+	srv := start(t, dir, live.Guard{})
+	var seen []digest.Hash
+	l, err := client.Connect(t.Context(), client.Options{Address: srv.Address()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	l.Register("", func(in *client.Loading) (any, error) {
+		seen = append(seen, in.Resource.Hash)
+		return in.Resource.Bytes()
+	})
+	h, err := l.LoadName("t.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	product := filepath.Join(dir, "build", "pc", "t.png.ktx2")
+	// until has the game go on until it has what is in place, and gives how many versions it had on the way.
+	until := func() int {
+		n := len(seen)
+		for end := time.Now().Add(livetest.Patience); ; time.Sleep(time.Millisecond) {
+			l.Poll()
+			b, err := os.ReadFile(product)
+			if err == nil && len(seen) > n && digest.Of(h.Value().([]byte)) == digest.Of(b) && seen[len(seen)-1] != seen[n-1] {
+				return len(seen) - n
+			}
+			if time.Now().After(end) {
+				t.Fatal("the game never had what was built")
+			}
+		}
+	}
+	write(t, dir, "assets/t.png", photo(t, 2))
+	if n := until(); n != 2 {
+		t.Errorf("%d versions, not a draft and the final one", n)
+	}
+
+	// A clean build gives the same bytes, and knows nothing of drafts.
+	clean := t.TempDir()
+	write(t, clean, "kiln.toml", project+rules, "assets/t.png", photo(t, 2))
+	p, err := build.Open(build.Config{Dir: clean, Version: "test", Processors: processors.All()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := p.Build(t.Context(), build.Request{Reporter: silent{}}); err != nil || r.Failed() {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join(clean, "build", "pc", "t.png.ktx2"))
+	if err != nil || digest.Of(want) != digest.Of(h.Value().([]byte)) {
+		t.Error("the final one is another than that of a clean build:", err)
+	}
+}
+
+// photo is a PNG with some of everything, so that no two encoders come to the same.
+func photo(t *testing.T, seed uint64) string {
+	random := rand.New(rand.NewPCG(seed, 0))
+	img := image.NewNRGBA(image.Rect(0, 0, 256, 256))
+	for i := range 256 * 256 {
+		x, y := i%256, i/256
+		img.SetNRGBA(x, y, color.NRGBA{uint8(x*y/255) ^ uint8(seed*50), uint8(y) + uint8(random.IntN(40)), uint8(x+y) / 2, 255})
+	}
+	var b strings.Builder
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// silent is a reporter that tells nobody.
+type silent struct{}
+
+func (silent) Planned(int)                             {}
+func (silent) JobStarted(string)                       {}
+func (silent) JobSuspended(string, []string, bool)     {}
+func (silent) JobFinished(string, bool, time.Duration) {}

@@ -230,14 +230,6 @@ func (s *soak) cleanBuild() string {
 	return strings.Join(line, " ")
 }
 
-// silent is a reporter that tells nobody.
-type silent struct{}
-
-func (silent) Planned(int)                             {}
-func (silent) JobStarted(string)                       {}
-func (silent) JobSuspended(string, []string, bool)     {}
-func (silent) JobFinished(string, bool, time.Duration) {}
-
 // resident is the memory of a process, in KiB; 0 where that is not known.
 func resident(pid int) int {
 	if runtime.GOOS != "linux" {

@@ -38,6 +38,10 @@ type JobFinished struct {
 	Took   time.Duration
 }
 
+// Drafted tells of a quick first version of a product, which is good until the build has ended: for those who cannot wait. Its bytes are to be
+// had like those of any product.
+type Drafted struct{ Product Product }
+
 // Ended tells what came of a build.
 type Ended struct {
 	Began
@@ -57,6 +61,7 @@ func (Planned) event()      {}
 func (JobStarted) event()   {}
 func (JobSuspended) event() {}
 func (JobFinished) event()  {}
+func (Drafted) event()      {}
 func (Ended) event()        {}
 func (Noted) event()        {}
 

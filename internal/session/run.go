@@ -12,6 +12,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/watch"
 )
@@ -195,7 +196,7 @@ func (r *run) bring(ctx context.Context) {
 
 // request is for what the session builds by itself.
 func (r *run) request() build.Request {
-	return build.Request{Platforms: r.cfg.Platforms, Workers: r.cfg.Workers, LastGood: true, Reporter: reporter{r.Session}}
+	return build.Request{Platforms: r.cfg.Platforms, Workers: r.cfg.Workers, LastGood: true, Reporter: r.reporter()}
 }
 
 // build builds, and tells of it.
@@ -442,4 +443,19 @@ func (r reporter) JobSuspended(job string, on []string, begins bool) {
 }
 func (r reporter) JobFinished(job string, failed bool, took time.Duration) {
 	r.s.tell(JobFinished{job, failed, took})
+}
+
+// reporter is what the session's own builds report to. Nobody waits for a part of the first one.
+func (r *run) reporter() build.Reporter {
+	if r.ready {
+		return drafting{reporter{r.Session}}
+	}
+	return reporter{r.Session}
+}
+
+// drafting is a reporter that wants drafts: of builds that somebody waits for.
+type drafting struct{ reporter }
+
+func (r drafting) Drafted(platform, asset, uuid string, p engine.Product) {
+	r.s.tell(Drafted{Product{Platform: platform, Asset: asset, UUID: uuid, Product: p}})
 }

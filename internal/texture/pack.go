@@ -16,6 +16,11 @@ import (
 func (p *Plan) pack(m *pixel.Image, t Tools) ([]byte, error) {
 	o := block.Options{Quality: p.o.quality(), Workers: t.Workers}
 	f := p.format
+	if t.Draft {
+		if o.Quality = block.Fast; f.name == "bc7" {
+			o.Quality = block.Draft
+		}
+	}
 	switch {
 	case f.side == 1:
 		return m.Channels(f.channels), nil

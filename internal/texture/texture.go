@@ -40,6 +40,8 @@ type Images struct {
 type Tools struct {
 	Workers int // goroutines; 0 is as many as are good for the size: see [Workers]
 
+	Draft bool // as quick as can be, whatever the quality says
+
 	// ASTC is nil or encodes an image with square blocks of a side, in place of our own encoder: a slower and better one.
 	ASTC func(img *pixel.Image, side int, srgb bool) ([]byte, error)
 }

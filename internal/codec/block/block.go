@@ -17,6 +17,7 @@ const (
 	Fast   Quality = iota // for a look at once: while an artist waits
 	Normal                // for every day
 	Best                  // for a release
+	Draft                 // below Fast, for a glance until a better one is there; BC7 alone has it
 )
 
 // Options of an encoder.

@@ -20,6 +20,7 @@ var efforts7 = [...]effort7{
 	block.Fast:   {rounds: 2, candidates: 2, slack: 2.5},
 	block.Normal: {rounds: 3, candidates: 10, slack: 6, sweeps: 1, three: true, rotations: true},
 	block.Best:   {rounds: 6, candidates: 48, slack: 20, sweeps: 4, three: true, rotations: true},
+	block.Draft:  {rounds: 1}, // mode 6 alone
 }
 
 // encoder7 codes blocks one after another; it holds what it needs for one.
@@ -35,7 +36,7 @@ type encoder7 struct {
 }
 
 func newEncoder7(q block.Quality) *encoder7 {
-	return &encoder7{effort7: efforts7[min(q, block.Best)]}
+	return &encoder7{effort7: efforts7[min(q, block.Draft)]}
 }
 
 // encode codes a block.
@@ -45,12 +46,12 @@ func (e *encoder7) encode(pix *[64]byte, to *[16]byte) {
 	} else {
 		e.err = far
 		e.trySubsets(6, 0)
-		if !e.opaque && e.err > 0 {
+		if !e.opaque && e.err > 0 && e.effort7.candidates > 0 {
 			e.trySeparate(5, 0, 0)
 			e.trySeparate(4, 0, 0)
 			e.trySeparate(4, 0, 1)
 		}
-		if e.err > 0 {
+		if e.err > 0 && e.effort7.candidates > 0 {
 			e.rank()
 			e.tryCandidates()
 		}

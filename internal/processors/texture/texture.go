@@ -86,11 +86,30 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 	if s.o.Quality == "best" && strings.HasPrefix(plan.Format, "astc") {
 		tools.ASTC = external(ctx, job)
 	}
+	if err := draft(job, out, s.o, plan); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	data, err := plan.Encode(tools)
 	if err != nil {
 		return err
 	}
 	return job.Write(out, data)
+}
+
+// draft hands a quick first version to running games, if that is wanted and there are any.
+func draft(job processor.Job, out processor.Output, o texture.Options, plan *texture.Plan) error {
+	d, ok := job.(processor.Drafter)
+	if !ok || o.Quality != texture.DraftThenFinal || !d.Drafts() {
+		return nil
+	}
+	data, err := plan.Encode(texture.Tools{Draft: true})
+	if err != nil {
+		return err
+	}
+	return d.Draft(out, data)
 }
 
 // weigh tells how much memory the job takes.
