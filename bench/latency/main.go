@@ -323,23 +323,21 @@ func (b *bench) measure(s scene) error {
 	return nil
 }
 
-// settle waits until nothing has come for a while: the final texture after its draft. Edits of people do not come closer.
+// settle waits until nothing comes and Kiln is at rest: the final texture follows its draft, and its job would have to be stopped first.
 func (b *bench) settle() {
-	const quiet = 400 * time.Millisecond
-	for end := time.Now().Add(quiet); ; {
+	const quiet = 200 * time.Millisecond
+	for rest, used := 0, processorTime(b.pid); rest < 3; {
 		select {
 		case <-b.arrived:
-			end = time.Now().Add(quiet)
-		case <-time.After(time.Until(end)):
-			if used := processorTime(b.pid); time.Now().After(end) {
-				time.Sleep(quiet / 4)
-				if processorTime(b.pid)-used < quiet/8 { // it is at rest
-					return
-				}
+			b.lib.Poll()
+			rest = 0
+		case <-time.After(quiet):
+			now := processorTime(b.pid)
+			if rest++; now-used > 10*time.Millisecond {
+				rest = 0
 			}
-			end = time.Now().Add(quiet / 4)
+			used = now
 		}
-		b.lib.Poll()
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // pack codes one image in the plan's format.
 func (p *Plan) pack(m *pixel.Image, t Tools) ([]byte, error) {
-	o := block.Options{Quality: p.o.quality(), Workers: t.Workers}
+	o := block.Options{Quality: p.o.quality(), Workers: t.Workers, Stop: t.Stop}
 	f := p.format
 	if t.Draft {
 		if o.Quality = block.Fast; f.name == "bc7" {
@@ -51,7 +51,7 @@ func (p *Plan) packLight(m *pixel.Float, t Tools) ([]byte, error) {
 	case "rgb9e5":
 		return hdrpack.EncodeRGB9E5(m.Pix), nil
 	case "bc6h":
-		return bptc.EncodeBC6H(m.Pix, m.Width, m.Height, false, block.Options{Quality: p.o.quality(), Workers: t.Workers})
+		return bptc.EncodeBC6H(m.Pix, m.Width, m.Height, false, block.Options{Quality: p.o.quality(), Workers: t.Workers, Stop: t.Stop})
 	}
 	return nil, fmt.Errorf("format %q does not hold light", p.format.name)
 }

@@ -42,6 +42,9 @@ type Tools struct {
 
 	Draft bool // as quick as can be, whatever the quality says
 
+	// Stop, when it is closed, ends Encode early; what it gives is of no use then.
+	Stop <-chan struct{}
+
 	// ASTC is nil or encodes an image with square blocks of a side, in place of our own encoder: a slower and better one.
 	ASTC func(img *pixel.Image, side int, srgb bool) ([]byte, error)
 }

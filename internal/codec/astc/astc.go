@@ -133,7 +133,7 @@ func Encode(f Footprint, rgba []byte, width, height int, _ bool, o block.Options
 	}
 	columns, rows := block.Size(width, height, f.Width, f.Height)
 	out := make([]byte, f.Size(width, height))
-	block.Rows(rows, o.Workers, func(next func() int) {
+	o.Rows(rows, func(next func() int) {
 		e := newEncoder(f, o.Quality)
 		var texels [4 * maxTexels]byte
 		for r := next(); r >= 0; r = next() {

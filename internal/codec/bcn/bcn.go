@@ -87,7 +87,7 @@ func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, 
 	columns, rows := block.Size(width, height, 4, 4)
 	size := f.BlockBytes()
 	out := make([]byte, columns*rows*size)
-	block.Rows(rows, o.Workers, func(next func() int) {
+	o.Rows(rows, func(next func() int) {
 		var e encoder
 		e.quality = min(o.Quality, block.Best)
 		for row := next(); row >= 0; row = next() {

@@ -24,6 +24,9 @@ const (
 type Options struct {
 	Quality Quality
 	Workers int // at most so many goroutines; less than 1 is 1
+
+	// Stop, when it is closed, ends the encoder before its next row of blocks. What it returns is of no use then.
+	Stop <-chan struct{}
 }
 
 // Size of an image in blocks of some width and height, partial ones counted.
@@ -52,6 +55,24 @@ func Rows(rows, workers int, work func(next func() int)) {
 		wg.Go(func() { work(next) })
 	}
 	wg.Wait()
+}
+
+// Rows is the function Rows with the options' workers, and ends when they say so.
+func (o *Options) Rows(rows int, work func(next func() int)) {
+	if o.Stop == nil {
+		Rows(rows, o.Workers, work)
+		return
+	}
+	Rows(rows, o.Workers, func(next func() int) {
+		work(func() int {
+			select {
+			case <-o.Stop:
+				return -1
+			default:
+				return next()
+			}
+		})
+	})
 }
 
 // Gather copies the block at column and row out of an image of RGBA values, width by height, into dst, which is

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -65,6 +66,29 @@ func TestRows(t *testing.T) {
 	Rows(0, 2, func(next func() int) {
 		if next() >= 0 {
 			t.Error("a row of none")
+		}
+	})
+}
+
+func TestStop(t *testing.T) {
+	stop := make(chan struct{})
+	for _, workers := range []int{1, 4} {
+		o := Options{Workers: workers, Stop: stop}
+		var done atomic.Int64
+		o.Rows(100, func(next func() int) {
+			for next() >= 0 {
+				done.Add(1)
+			}
+		})
+		if done.Load() != 100 {
+			t.Errorf("%d workers did %d rows", workers, done.Load())
+		}
+	}
+	close(stop)
+	o := Options{Workers: 4, Stop: stop}
+	o.Rows(100, func(next func() int) {
+		if r := next(); r >= 0 {
+			t.Errorf("row %d after the end", r)
 		}
 	})
 }

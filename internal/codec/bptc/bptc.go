@@ -27,7 +27,7 @@ func EncodeBC7(rgba []byte, width, height int, o block.Options) ([]byte, error) 
 	}
 	columns, rows := block.Size(width, height, 4, 4)
 	out := make([]byte, 16*columns*rows)
-	block.Rows(rows, o.Workers, func(next func() int) {
+	o.Rows(rows, func(next func() int) {
 		e := newEncoder7(o.Quality)
 		var pix [64]byte
 		for row := next(); row >= 0; row = next() {
@@ -67,7 +67,7 @@ func EncodeBC6H(rgba []float32, width, height int, signed bool, o block.Options)
 	}
 	columns, rows := block.Size(width, height, 4, 4)
 	out := make([]byte, 16*columns*rows)
-	block.Rows(rows, o.Workers, func(next func() int) {
+	o.Rows(rows, func(next func() int) {
 		e := newEncoder6(o.Quality, signed)
 		var pix [64]float32
 		for row := next(); row >= 0; row = next() {

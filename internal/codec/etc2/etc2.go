@@ -92,7 +92,7 @@ func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, 
 	columns, rows := block.Size(width, height, 4, 4)
 	size := f.BlockBytes()
 	out := make([]byte, columns*rows*size)
-	block.Rows(rows, o.Workers, func(next func() int) {
+	o.Rows(rows, func(next func() int) {
 		e := encoder{format: f, effort: &efforts[min(o.Quality, block.Best)]}
 		var src, last [64]byte
 		for row := next(); row >= 0; row = next() {

@@ -82,17 +82,24 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	tools := texture.Tools{}
+	tools := texture.Tools{Stop: ctx.Done()}
 	if s.o.Quality == "best" && strings.HasPrefix(plan.Format, "astc") {
 		tools.ASTC = external(ctx, job)
 	}
-	if err := draft(job, out, s.o, plan); err != nil {
+	drafted, err := draft(job, out, s.o, plan)
+	if err != nil {
 		return err
+	}
+	if drafted { // a core is left for bringing it to the game: it would wait for a time slice at each step of the way
+		tools.Workers = max(1, texture.Workers(1<<20)-1)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	data, err := plan.Encode(tools)
+	if err == nil {
+		err = ctx.Err() // it was told to stop: the picture has changed again
+	}
 	if err != nil {
 		return err
 	}
@@ -100,16 +107,16 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 }
 
 // draft hands a quick first version to running games, if that is wanted and there are any.
-func draft(job processor.Job, out processor.Output, o texture.Options, plan *texture.Plan) error {
+func draft(job processor.Job, out processor.Output, o texture.Options, plan *texture.Plan) (done bool, err error) {
 	d, ok := job.(processor.Drafter)
 	if !ok || o.Quality != texture.DraftThenFinal || !d.Drafts() {
-		return nil
+		return false, nil
 	}
 	data, err := plan.Encode(texture.Tools{Draft: true})
 	if err != nil {
-		return err
+		return false, err
 	}
-	return d.Draft(out, data)
+	return true, d.Draft(out, data)
 }
 
 // weigh tells how much memory the job takes.
