@@ -66,18 +66,18 @@ func (k *killed) lose() error {
 // the new one.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
-	for seed := range 4 {
+	for seed := range 3 {
 		rng := rand.New(rand.NewPCG(uint64(seed), 4))
-		old := some(rng, 150)
+		old := some(rng, 70)
 		changed := append([]Resource(nil), old...)
 		for i := range 3 + seed {
-			fresh := one(rng, old[i*20].ID)
+			fresh := one(rng, old[i*12].ID)
 			if i == 1 { // larger than what is written at once
 				fresh = with(fresh, noise(uint64(seed), 3*smallWrites))
 				fresh.Compress = false
 			}
-			fresh.Required, fresh.Optional, fresh.Type, fresh.Name = old[i*20].Required, old[i*20].Optional, old[i*20].Type, old[i*20].Name
-			changed[i*20] = fresh
+			fresh.Required, fresh.Optional, fresh.Type, fresh.Name = old[i*12].Required, old[i*12].Optional, old[i*12].Type, old[i*12].Name
+			changed[i*12] = fresh
 		}
 		if seed%2 == 1 {
 			changed = append(changed, one(rng, 5000))
