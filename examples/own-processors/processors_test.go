@@ -23,6 +23,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/seal"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // compiled is where all copies of the example keep their compiled modules: each would take seconds to compile its own.
@@ -99,7 +100,7 @@ func (e *example) read(name string) string {
 
 func (e *example) open() *build.Project {
 	e.t.Helper()
-	p, err := build.Open(build.Config{Dir: e.dir, Version: "test", Processors: append(processors.All(), tilemap.New())})
+	p, err := build.Open(build.Config{Dir: e.dir, Version: "test", Processors: processors.All(), Team: []processor.Processor{tilemap.New()}})
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func once(b *testing.B, c contender, assets map[string][]byte, want []byte) time
 	for name, data := range assets {
 		writeFile(b, filepath.Join(dir, "assets", name), string(data))
 	}
-	p, err := build.Open(build.Config{Dir: dir, Version: "bench", Processors: append(processors.All(), c.compiled...)})
+	p, err := build.Open(build.Config{Dir: dir, Version: "bench", Processors: processors.All(), Team: c.compiled})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func (r *reporter) JobFinished(job string, _ bool, _ time.Duration) {
 func (p *project) open() *build.Project {
 	p.t.Helper()
 	all := append(slices.Clip(processors.All()), shout{})
-	bp, err := build.Open(build.Config{Dir: p.dir, Version: "test", Processors: append(all, p.more...)})
+	bp, err := build.Open(build.Config{Dir: p.dir, Version: "test", Processors: all, Team: p.more})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -10,16 +10,25 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/seal"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
+// sourced is conf with its source. What was compiled into this test cannot change while it runs, so the source says what changed; that a
+// processor's real source is what counts is tested by package fingerprint's own tests.
+type sourced struct{ conf }
+
+func (s sourced) Source() fs.FS {
+	return fstest.MapFS{"conf.go": {Data: fmt.Appendf(nil, "package conformance\n\n// sourced writes %q. %s\ntype sourced struct{}\n", s.code.Mark, s.code.Comment)}}
+}
+
 var goKind = kind{
 	name: "go",
 	install: func(_ testing.TB, c code) (map[string]string, string, []processor.Processor) {
-		return nil, "", []processor.Processor{conf{c}}
+		return nil, "", []processor.Processor{sourced{conf{c}}}
 	},
 	without: map[string]string{
 		"loop":   "code that is compiled in cannot be ended; it is the team's own",

@@ -31,7 +31,7 @@ type guest struct{ conf }
 
 func (g guest) Info() processor.Info {
 	in := g.conf.Info()
-	in.Version, in.Summary = 1, %q
+	in.Summary = %q
 	return in
 }
 `
