@@ -1,8 +1,6 @@
 package contentdb
 
 import (
-	"maps"
-
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -21,66 +19,77 @@ const isNeeded = `(EXISTS (SELECT 1 FROM parcel_product m WHERE m.asset = asset.
 type named struct {
 	asset, file int64
 	uuid        string
+	own         bool // it is a name of the asset at hand, and nothing that it needs
 }
 
 type namedSet map[named]bool
 
 // needing tells of which assets it has to be found out whether they are needed.
 type needing struct {
-	all     bool
-	changed namedSet
-	of      *sqlite.Stmt // asset.no to what it needs; nil if all
-	packed  *sqlite.Stmt // what is in parcels
+	all           bool
+	before, after namedSet // what the asset at hand needed, and needs now; and its own names
+	changed       namedSet
+	names         *sqlite.Stmt // asset.no to its own names; nil if all
+	of            *sqlite.Stmt // asset.no to what it needs
+	packed        *sqlite.Stmt // what is in parcels
+}
+
+// saying are columns of tables that name other assets, as a named has them. What is deleted tells so.
+var saying = map[string]string{
+	"job_dependency": "on_asset, NULL, NULL", "product_dependency": "NULL, to_uuid, NULL", "observation": "NULL, NULL, file",
 }
 
 const (
-	needsOf = `SELECT on_asset, NULL, NULL FROM job_dependency WHERE asset = ?1
-		UNION ALL SELECT NULL, to_uuid, NULL FROM product_dependency WHERE asset = ?1
-		UNION ALL SELECT NULL, NULL, file FROM observation WHERE asset = ?1 AND file IS NOT NULL`
+	namesOf   = "SELECT NULL, uuid, NULL FROM asset WHERE no = ?1 UNION ALL SELECT NULL, NULL, file FROM asset WHERE no = ?1"
 	inParcels = "SELECT DISTINCT asset, NULL, NULL FROM parcel_product"
+	needsOf   = `SELECT on_asset, NULL, NULL FROM job_dependency WHERE asset = ?1
+		UNION ALL SELECT NULL, to_uuid, NULL FROM product_dependency WHERE asset = ?1
+		UNION ALL SELECT NULL, NULL, file FROM observation WHERE asset = ?1`
 )
 
-// read is what a statement of the three columns says.
-func (n *needing) read(st *sqlite.Stmt) (namedSet, error) {
-	set := namedSet{}
+func newNeeding(everything bool) needing {
+	return needing{all: everything, before: namedSet{}, after: namedSet{}, changed: namedSet{}}
+}
+
+// read adds what a statement says, if it says anything, and makes it ready for the next time.
+func (s namedSet) read(st *sqlite.Stmt, own bool) error {
 	for {
 		more, err := st.Step()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !more {
-			return set, st.Reset()
+			return st.Reset()
 		}
-		set[named{asset: st.ColumnInt64(0), uuid: st.ColumnText(1), file: st.ColumnInt64(2)}] = true
+		if x := (named{asset: st.ColumnInt64(0), uuid: st.ColumnText(1), file: st.ColumnInt64(2)}); x != (named{}) {
+			x.own = own
+			s[x] = true
+		}
 	}
 }
 
-// needs is what an asset needs, if it matters.
-func (n *needing) needs(asset int64) (namedSet, error) {
-	if n.all {
-		return nil, nil
+// needs notes what the asset at hand needs, or one of its own names.
+func (n *needing) needs(x named) {
+	if !n.all {
+		n.after[x] = true
 	}
-	n.of.BindInt64(1, asset)
-	return n.read(n.of)
 }
 
-// inParcels is what parcels need, if it matters.
-func (n *needing) inParcels() (namedSet, error) {
-	if n.all {
-		return nil, nil
+// done has the asset at hand: what it began or ceased to need is noted, and itself if its names are others, since then others may
+// have needed it before.
+func (n *needing) done() {
+	for x := range n.before {
+		if !n.after[x] {
+			n.changed[x] = true
+		}
 	}
-	return n.read(n.packed)
-}
-
-// differ notes what is in one of two sets.
-func (n *needing) differ(before, after namedSet) {
-	maps.DeleteFunc(before, func(x named, _ bool) bool {
-		both := after[x]
-		delete(after, x)
-		return both
-	})
-	maps.Copy(n.changed, before)
-	maps.Copy(n.changed, after)
+	for x := range n.after {
+		if !n.before[x] {
+			n.changed[x] = true
+		}
+	}
+	clear(n.before)
+	clear(n.after)
 }
 
 // tell writes it into the table.

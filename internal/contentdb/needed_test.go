@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/processor"
@@ -14,7 +13,7 @@ import (
 
 // TestNeeded: whatever builds hand in, the file knows as well as the model which assets nothing needs.
 func TestNeeded(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(12) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		db := open(t, filepath.Join(t.TempDir(), "content.db"))
 		now := map[string]Asset{}
@@ -22,8 +21,8 @@ func TestNeeded(t *testing.T) {
 		for n := int64(1); n <= 25; n++ {
 			platforms := [][]string{{"pc"}, {"pc", "mobile"}}[rnd.IntN(2)]
 			b := begin(t, db, Start{Number: n, After: n - 1, Platforms: platforms, Project: "random", Output: "build"})
-			for range rnd.IntN(6) {
-				id := fmt.Sprintf("a%d", rnd.IntN(12))
+			for _, i := range rnd.Perm(12)[:rnd.IntN(6)] {
+				id := fmt.Sprintf("a%d", i)
 				if _, there := now[id]; there && rnd.IntN(3) == 0 {
 					delete(now, id)
 					b.Delete(id)
@@ -77,9 +76,9 @@ func TestNeeded(t *testing.T) {
 
 // anyAsset needs others in any of the ways there are, some of which may not be there.
 func anyAsset(rnd *rand.Rand, id string, platforms []string) Asset {
-	uuid := func(id string) string { return fmt.Sprintf("%-36s", id) }
+	uuid := func(id string) string { return fmt.Sprintf("%s-%d", id, rnd.IntN(2)) } // it may be another one the next time
 	other := func() string { return fmt.Sprintf("a%d", rnd.IntN(12)) }
-	a := Asset{ID: id, UUID: uuid(id), Path: "files/" + id}
+	a := Asset{ID: id, UUID: uuid(id), Path: fmt.Sprintf("files/%s-%d", id, rnd.IntN(2))}
 	for _, platform := range platforms {
 		j := Job{Platform: platform, Built: 1, Observations: saw(a.Path)}
 		switch rnd.IntN(8) {
@@ -88,7 +87,7 @@ func anyAsset(rnd *rand.Rand, id string, platforms []string) Asset {
 		case 1:
 			j.Products = []Product{{File: id, References: []processor.Reference{ref(uuid(other()), 0), {UUID: uuid(other())}}}}
 		case 2:
-			j.Observations = append(j.Observations, Observation{Kind: SawFile, Subject: "files/" + other()}, Observation{Kind: SawMissing, Subject: "files/" + other()})
+			j.Observations = append(j.Observations, Observation{Kind: SawFile, Subject: "files/" + uuid(other())}, Observation{Kind: SawMissing, Subject: "files/" + uuid(other())})
 		}
 		a.Jobs = append(a.Jobs, j)
 	}
@@ -98,7 +97,13 @@ func anyAsset(rnd *rand.Rand, id string, platforms []string) Asset {
 // unneeded are the assets that nothing else needs and no parcel has, sorted.
 func unneeded(assets map[string]Asset, parcels []Parcel) []string {
 	needed := map[string]bool{}
-	need := func(by, id string) { needed[id] = needed[id] || by != id }
+	need := func(by, name string) {
+		for id, a := range assets {
+			if by != id && (name == id || name == a.UUID || name == a.Path) {
+				needed[id] = true
+			}
+		}
+	}
 	for id, a := range assets {
 		for _, j := range a.Jobs {
 			for _, on := range j.Needs {
@@ -106,11 +111,11 @@ func unneeded(assets map[string]Asset, parcels []Parcel) []string {
 			}
 			for _, p := range j.Products {
 				for _, r := range p.References {
-					need(id, strings.TrimSpace(r.UUID))
+					need(id, r.UUID)
 				}
 			}
 			for _, o := range j.Observations {
-				need(id, strings.TrimPrefix(o.Subject, "files/"))
+				need(id, o.Subject)
 			}
 		}
 	}
@@ -126,4 +131,24 @@ func unneeded(assets map[string]Asset, parcels []Parcel) []string {
 		}
 	}
 	return all
+}
+
+// TestNeededByAnotherName: an asset becomes what another one reads, a file that it has read itself before.
+func TestNeededByAnotherName(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "content.db"))
+	put := func(n int64, path string) {
+		t.Helper()
+		b := begin(t, db, Start{Number: n, After: n - 1, Platforms: []string{"pc"}})
+		b.Put(Asset{ID: "a", UUID: "u", Path: path, Jobs: []Job{{Platform: "pc", Observations: saw("old", "new")}}})
+		if n == 1 {
+			b.Put(Asset{ID: "b", UUID: "v", Path: "b", Jobs: []Job{{Platform: "pc", Observations: saw("b", "new")}}})
+		}
+		finish(t, b)
+		if needed, err := number(db.conn, "SELECT needed FROM asset WHERE id = 'a'"); err != nil || needed != bit(path == "new") {
+			t.Errorf("%s: needed is %d, %v", path, needed, err)
+		}
+	}
+	put(1, "old")
+	put(2, "new")
+	put(3, "old")
 }

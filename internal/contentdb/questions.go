@@ -1,7 +1,7 @@
 package contentdb
 
-// The named questions. Each takes less than 50 ms of 100,000 assets, for up to a thousand rows and for those who have ten thousand
-// users alike; large_bench_test.go shows it, and large_test.go that the answers are right. What that takes:
+// The named questions. Of 100,000 assets each takes a few milliseconds, and some tens for an asset that has ten thousand users;
+// BenchmarkQuestions shows it, and TestAnswers that the answers are right. What that takes:
 //
 //   - Rows are made few by number before names are looked up.
 //   - CROSS JOIN where the order of tables matters: SQLite keeps it, and knows nothing of how many rows there are.

@@ -76,7 +76,7 @@ var jobTables = []string{"observation", "job_dependency", "product", "product_de
 
 func newWriter(conn *sqlite.Conn, s Start, everything bool) (*writer, error) {
 	w := &writer{conn: conn, everything: everything, platforms: map[string]int64{},
-		building: map[int64]bool{}, promised: map[int64]bool{}, needing: needing{all: everything, changed: namedSet{}}}
+		building: map[int64]bool{}, promised: map[int64]bool{}, needing: newNeeding(everything)}
 	if everything {
 		if err := w.empty(); err != nil {
 			return nil, err
@@ -187,7 +187,8 @@ func (w *writer) prepare() error {
 	i.file.st = prep(`INSERT INTO source_file (no, path, root, present, size, hash) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (no) DO UPDATE SET root = excluded.root, present = excluded.present, size = excluded.size, hash = excluded.hash`)
 	i.text.st = prep("INSERT INTO shared_text (no, text) VALUES (?, ?)")
-	i.asset.st = prep("INSERT OR REPLACE INTO asset (no, id, uuid, file, folder, processor, needed) VALUES (?, ?, ?, ?, ?, ?, 1)")
+	i.asset.st = prep(`INSERT INTO asset (no, id, uuid, file, folder, processor, needed) VALUES (?, ?, ?, ?, ?, ?, 1)
+		ON CONFLICT (no) DO UPDATE SET id = excluded.id, uuid = excluded.uuid, file = excluded.file, folder = excluded.folder, processor = excluded.processor`)
 	i.job.st = prep(`INSERT INTO job (asset, platform, processor, failed, built, reason, seconds, peak_memory, key, fingerprint, settings)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	i.observation.st = prep("INSERT INTO observation (asset, platform, seq, processor, group_no, kind, file, subject, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
@@ -220,10 +221,14 @@ func (w *writer) prepare() error {
 		n.next = last + 1
 	}
 	if !w.needing.all {
-		w.needing.of, w.needing.packed = prep(needsOf), prep(inParcels)
+		w.needing.names, w.needing.of, w.needing.packed = prep(namesOf), prep(needsOf), prep(inParcels)
 	}
 	for _, table := range jobTables {
-		w.remove = append(w.remove, prep("DELETE FROM "+table+" WHERE asset = ? AND platform = ?"))
+		remove := "DELETE FROM " + table + " WHERE asset = ? AND platform = ?"
+		if columns := saying[table]; columns != "" {
+			remove += " RETURNING " + columns
+		}
+		w.remove = append(w.remove, prep(remove))
 	}
 	return w.err
 }
@@ -294,21 +299,20 @@ func (w *writer) putAsset(a *Asset) error {
 	if err != nil {
 		return err
 	}
-	var before namedSet
 	if !isNew && !w.promised[no] {
-		if before, err = w.needing.needs(no); err != nil {
-			return err
-		}
 		if err := w.removeJobs(no, a.Jobs); err != nil {
 			return err
 		}
 	}
 	delete(w.promised, no)
 	processor := w.text(a.Processor)
+	w.needing.needs(named{uuid: a.UUID, own: true})
 	if a.Folder {
 		w.note(w.insert.asset.int(no).text(a.ID).text(a.UUID).null().text(a.Path).intOrNull(processor).run())
 	} else {
-		w.note(w.insert.asset.int(no).text(a.ID).text(a.UUID).int(w.file(a.Path, true)).null().intOrNull(processor).run())
+		file := w.file(a.Path, true)
+		w.needing.needs(named{file: file, own: true})
+		w.note(w.insert.asset.int(no).text(a.ID).text(a.UUID).int(file).null().intOrNull(processor).run())
 	}
 	first := 0 // of the platform
 	for i := range a.Jobs {
@@ -320,14 +324,18 @@ func (w *writer) putAsset(a *Asset) error {
 	if w.err != nil {
 		return fmt.Errorf("asset %s: %w", a.ID, w.err)
 	}
-	after, err := w.needing.needs(no)
-	w.needing.differ(before, after)
-	w.needing.changed[named{asset: no}] = true // others may have needed it before it was there
-	return err
+	w.needing.done()
+	return nil
 }
 
 // removeJobs makes room for an asset's jobs.
 func (w *writer) removeJobs(asset int64, jobs []Job) error {
+	if !w.needing.all {
+		w.needing.names.BindInt64(1, asset)
+		if err := w.needing.before.read(w.needing.names, true); err != nil {
+			return err
+		}
+	}
 	for name, platform := range w.platforms {
 		if !w.building[platform] && !slices.ContainsFunc(jobs, func(j Job) bool { return j.Platform == name }) {
 			continue
@@ -335,10 +343,7 @@ func (w *writer) removeJobs(asset int64, jobs []Job) error {
 		for _, st := range w.remove {
 			st.BindInt64(1, asset)
 			st.BindInt64(2, platform)
-			if _, err := st.Step(); err != nil {
-				return err
-			}
-			if err := st.Reset(); err != nil {
+			if err := w.needing.before.read(st, false); err != nil {
 				return err
 			}
 		}
@@ -375,6 +380,7 @@ func (w *writer) putJob(asset int64, j *Job, earlier []Job) {
 		}
 		row := w.insert.observation.int(asset).int(platform).int(int64(observations + seq)).int(processor).int(int64(o.Group)).text(string(o.Kind))
 		if file != 0 {
+			w.needing.needs(named{file: file})
 			row.int(file).null()
 		} else {
 			row.null().text(o.Subject)
@@ -383,6 +389,7 @@ func (w *writer) putJob(asset int64, j *Job, earlier []Job) {
 	}
 	for _, id := range j.Needs {
 		on := w.asset(id)
+		w.needing.needs(named{asset: on})
 		w.note(w.insert.needs.int(asset).int(platform).int(on).run())
 	}
 	for i := range j.Products {
@@ -400,6 +407,7 @@ func (w *writer) putProduct(asset, platform, processor int64, p *Product) {
 	w.note(w.insert.product.int(asset).int(platform).int(int64(p.SubID)).int(processor).text(p.Name).intOrNull(kind).text(p.File).
 		int(p.Size).hash(p.Hash).run())
 	for _, r := range p.References {
+		w.needing.needs(named{uuid: r.UUID})
 		w.note(w.insert.reference.int(asset).int(platform).int(int64(p.SubID)).text(r.UUID).int(int64(r.SubID)).bool(r.Required).run())
 	}
 }
@@ -423,11 +431,13 @@ func (w *writer) deleteAsset(id string) error {
 	if isNew {
 		return nil
 	}
-	needs, err := w.needing.needs(no)
-	if err != nil {
-		return err
+	if !w.needing.all {
+		w.needing.of.BindInt64(1, no)
+		if err := w.needing.before.read(w.needing.of, false); err != nil {
+			return err
+		}
+		w.needing.done()
 	}
-	w.needing.differ(needs, nil)
 	script := fmt.Sprintf("DELETE FROM asset WHERE no = %[1]d; DELETE FROM parcel_product WHERE asset = %[1]d;", no)
 	for _, table := range jobTables {
 		script += fmt.Sprintf("DELETE FROM %s WHERE asset = %d;", table, no)
@@ -445,9 +455,10 @@ func (w *writer) unlink(no int64) error {
 }
 
 func (w *writer) putParcels(parcels []Parcel) error {
-	before, err := w.needing.inParcels()
-	if err != nil {
-		return err
+	if !w.needing.all {
+		if err := w.needing.before.read(w.needing.packed, false); err != nil {
+			return err
+		}
 	}
 	if err := execute(w.conn, "DELETE FROM parcel_product; DELETE FROM parcel;"); err != nil {
 		return err
@@ -471,12 +482,11 @@ func (w *writer) putParcels(parcels []Parcel) error {
 		row = insertion{st: held}
 		for _, x := range p.Products {
 			asset := w.asset(x.AssetID)
+			w.needing.needs(named{asset: asset})
 			w.note(row.int(no).int(asset).int(int64(x.SubID)).run())
 		}
 	}
-	after, err := w.needing.inParcels()
-	w.note(err)
-	w.needing.differ(before, after)
+	w.needing.done()
 	return w.err
 }
 
