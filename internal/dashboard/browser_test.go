@@ -327,3 +327,46 @@ func TestBrowserLarge(t *testing.T) {
 	b.until(`location.search === "?q=tile077777" && document.querySelectorAll(".assets tbody tr").length === 1`)
 	b.picture("large", false)
 }
+
+// TestBrowserCorpus turns every model of real content for a moment.
+func TestBrowserCorpus(t *testing.T) {
+	corpus := os.Getenv("KILN_CORPUS")
+	if corpus == "" {
+		t.Skip("KILN_CORPUS names no folder with real content")
+	}
+	dir := filepath.Join(corpus, "gltf-khronos-free")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("the corpus has no glTF models")
+	}
+	p := &project{t: t, dir: t.TempDir(), feed: NewFeed(2)}
+	p.write("kiln.toml", "[project]\nname = \"models\"\nroots = [\"assets\"]\n[platforms.pc]\n")
+	if err := os.CopyFS(filepath.Join(p.dir, "assets"), os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	p.build()
+	s := serve(t, p.config())
+	b := newBrowser(t, s.URL)
+	d, err := New(p.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	models, err := d.products(t.Context(), "WHERE x.file LIKE '%.glb' ORDER BY a.id", nil, 0)
+	if err != nil || len(models) == 0 {
+		t.Fatalf("%d models, %v", len(models), err)
+	}
+	seen := map[string]bool{} // most come in several forms, of which one is enough
+	for i, m := range models {
+		name, _, _ := strings.Cut(base(m.Asset), ".")
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		b.open(assetPath(m.Asset))
+		b.until(`+document.querySelector("[data-model]").dataset.drawn > 0 || !document.querySelector("[data-model] .empty").hidden`)
+		if b.value(`document.querySelector("[data-model] .empty").hidden`) != "true" {
+			t.Errorf("%s: %s", m.Asset, b.value(`document.querySelector("[data-model] .empty").textContent`))
+		}
+		b.picture(fmt.Sprint("corpus", i), false)
+	}
+}

@@ -51,8 +51,9 @@ export class Scene {
     const optional = name => a[name] === undefined ? null : this.numbers(a[name], name !== "JOINTS_0");
     this.draws.push({
       node, skin: this.json.skins?.[node.skin], mode: p.mode ?? 4, indices, count: position.length / 3,
-      attributes: [position, optional("NORMAL") ?? normals(position, indices), optional("TEXCOORD_0"), color, optional("JOINTS_0"), optional("WEIGHTS_0")],
+      attributes: [position, optional("NORMAL") ?? normals(position, indices), optional(`TEXCOORD_${pbr.baseColorTexture?.texCoord ?? 0}`), color, optional("JOINTS_0"), optional("WEIGHTS_0")],
       base: pbr.baseColorFactor ?? [1, 1, 1, 1], image: this.images[texture?.extensions?.KHR_texture_basisu?.source ?? texture?.source],
+      sampler: this.json.samplers?.[texture?.sampler] ?? {},
       blend: material.alphaMode === "BLEND", cutoff: material.alphaMode === "MASK" ? material.alphaCutoff ?? .5 : 0, twoSided: !!material.doubleSided,
     });
   }

@@ -79,6 +79,9 @@ class View {
       gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, d.indices, gl.STATIC_DRAW);
     }
     gl.bindVertexArray(null);
+    d.sampling = gl.createSampler(); // glTF's numbers are those of WebGL
+    const s = d.sampler, how = {TEXTURE_WRAP_S: s.wrapS ?? gl.REPEAT, TEXTURE_WRAP_T: s.wrapT ?? gl.REPEAT, TEXTURE_MAG_FILTER: s.magFilter ?? gl.LINEAR, TEXTURE_MIN_FILTER: s.minFilter ?? gl.LINEAR_MIPMAP_LINEAR};
+    for (const name in how) gl.samplerParameteri(d.sampling, gl[name], how[name]);
     if (d.image && !this.textures.has(d.image)) this.texture(d.image);
   }
 
@@ -101,7 +104,6 @@ class View {
       gl.bindTexture(gl.TEXTURE_2D, t);
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, bitmap);
       gl.generateMipmap(gl.TEXTURE_2D);
-      gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
       this.textures.set(image, t);
       this.box.dataset.textures = String(+(this.box.dataset.textures ?? 0) + 1);
     } catch { /* it stays without: the shape is there, and the picture's own page says what is wrong with it */ }
@@ -175,6 +177,7 @@ class View {
     const map = d.image && this.textures.get(d.image);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, map ?? null);
+    gl.bindSampler(0, d.sampling);
     gl.uniform1i(at.mapped, map ? 1 : 0);
     gl.uniform4fv(at.base, d.base);
     gl.uniform1f(at.cutoff, d.cutoff);
