@@ -114,6 +114,7 @@ type session struct {
 	stopped  bool
 	killed   bool           // the build before did not come to its end, or left something lying about
 	untidy   bool           // something lies about that could not be removed
+	scanned  *source.Table  // a new one
 	goneOn   bool           // prev, as it is in memory, is what the disk says at the end
 	hashes   []digest.Hash  // of prev.Sources as they were: a build goes on with that table if no file changed
 	unplaced map[*task]bool // tasks whose outputs could not be written
@@ -143,6 +144,9 @@ func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
 	}
 	if p.kept != nil && err == nil && r != nil && s.goneOn {
 		p.kept.put(p, s.prev)
+		if s.scanned != nil {
+			p.kept.spare = s.scanned.Files // what it says is in prev now
+		}
 	}
 	return r, err
 }
@@ -295,12 +299,11 @@ func (s *session) worldSame() bool {
 }
 
 func (s *session) compareOutputs() map[string]source.Presence {
-	o := s.prev.Outputs
-	folder := o.Folder
 	if s.trusting() {
-		folder = s.only(s.req.Outputs)
+		return s.compareNamed(s.req.Outputs)
 	}
-	return source.Compare(s.p.OutputDir(), o.Folders(), folder, s.p.workers(s.req.Workers))
+	o := s.prev.Outputs
+	return source.Compare(s.p.OutputDir(), o.Folders(), o.Folder, s.p.workers(s.req.Workers))
 }
 
 // readBefore takes everything out of the snapshot. If it turns out to be damaged, there was none, but for the names of the outputs.

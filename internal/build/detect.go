@@ -37,7 +37,14 @@ func (s *session) scan() (t *source.Table, contents, stats bool, err error) {
 	case s.trusting():
 		o.List = &source.List{Paths: s.req.Changed, Roots: s.p.rootNames()}
 	}
-	return source.Scan(prev, o)
+	if s.p.kept != nil {
+		o.Spare, s.p.kept.spare = s.p.kept.spare, nil
+	}
+	t, contents, stats, err = source.Scan(prev, o)
+	if t != prev {
+		s.scanned = t
+	}
+	return t, contents, stats, err
 }
 
 // scanOptions says where source files are and what is passed over there.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -60,6 +61,11 @@ func benchSession(b *testing.B) (*Session, string, chan Ended) {
 // is not waiting for the file to be left alone is told apart. The processor time is that of the whole process: on a busy machine it says more than the clock.
 func BenchmarkSession(b *testing.B) {
 	s, dir, ended := benchSession(b)
+	if err := s.Build(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	<-ended
+	runtime.GC()
 	b.Run("idle", func(b *testing.B) {
 		before := cpuTime()
 		for b.Loop() {

@@ -22,9 +22,10 @@ type Options struct {
 	Ignore  []string // of the project file
 	Exclude []string // absolute folders that are passed over: the output, Kiln's own
 	Workers int
-	Relist  bool  // list all folders again: what is ignored may be other files than last time
-	Hash    bool  // look at the content of every file whose hash is known, whatever its stat says
-	List    *List // look at these only, and trust prev for all else; without prev, or with Relist or Hash, everything is looked at
+	Relist  bool   // list all folders again: what is ignored may be other files than last time
+	Hash    bool   // look at the content of every file whose hash is known, whatever its stat says
+	Spare   []File // what the new table's files may be put into: those of a table that nobody uses any more
+	List    *List  // look at these only, and trust prev for all else; without prev, or with Relist or Hash, everything is looked at
 }
 
 // Scan makes the table anew. prev is the table of last time under the same options, or nil: then everything is listed. Files and folders
@@ -419,7 +420,9 @@ func (s *scan) assemble() *Table {
 	for _, f := range s.kept {
 		n += len(f.files)
 	}
-	t.Files = make([]File, 0, n)
+	if t.Files = s.o.Spare[:0]; cap(t.Files) < n {
+		t.Files = make([]File, 0, n+n/64)
+	}
 	t.Folders = make([]Folder, 0, len(s.kept))
 	for _, f := range s.kept {
 		f.First, f.Count = len(t.Files), len(f.files)

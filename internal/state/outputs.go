@@ -118,6 +118,14 @@ func (o *Outputs) change(file string, now *Output) {
 // Folders is how many there are for Folder.
 func (o *Outputs) Folders() int { return len(o.folders) + len(o.extra) }
 
+// Path is the path of a folder.
+func (o *Outputs) Path(i int) string {
+	if i >= len(o.folders) {
+		return o.extra[i-len(o.folders)]
+	}
+	return o.folders[i].path
+}
+
 // Folder gives the names and stats of outputs in a folder; there may be others of the same folder under another number.
 func (o *Outputs) Folder(i int) (path string, files iter.Seq2[string, source.Stat]) {
 	if i >= len(o.folders) {
