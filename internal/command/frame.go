@@ -19,7 +19,7 @@ import (
 // scratch folders, and in none of them. The contract of a processor says nothing of that.
 type shelved interface{ Shelf() string }
 
-// frame is the empty folders of a run. Making and removing them for each run costs more than a small program takes: ext4
+// frame is the folders of a run, empty but for links to source files. Making and removing them for each run costs more than a small program takes: ext4
 // looks, for each inode that it makes, at all that were removed in the last minute, which was 45% of a build of 1,000 `cp`s. So a
 // frame that is in order goes to the shelf, and from there to another run.
 //
@@ -28,6 +28,7 @@ type shelved interface{ Shelf() string }
 type frame struct {
 	at      string   // on the shelf
 	folders []string // below frameFolder, each after the one it lies in, as view.order
+	links   map[string]string
 	like    fs.FileInfo
 }
 
@@ -80,12 +81,13 @@ func (s *frames) put(shelf, from, name string, f frame) {
 
 var errOutOfOrder = errors.New("the frame is not as it was")
 
-// clear removes all but the folders. A folder that a program changed, or filled so that it grew, puts the frame out of order.
+// clear removes all but the folders and the links. A folder that a program changed, or filled so that it grew, puts the frame out of order.
 func (f *frame) clear() error {
+	kept := 0
 	for _, folder := range append([]string{"."}, f.folders...) {
 		at := filepath.Join(f.at, filepath.FromSlash(folder))
 		info, err := os.Lstat(at)
-		if err != nil || info.Mode() != f.like.Mode() || info.Size() != f.like.Size() {
+		if err != nil || info.Mode() != f.like.Mode() || info.Size() != f.like.Size() && f.links == nil {
 			return errors.Join(errOutOfOrder, err)
 		}
 		entries, err := os.ReadDir(at)
@@ -93,13 +95,21 @@ func (f *frame) clear() error {
 			return err
 		}
 		for _, e := range entries {
-			if slices.Contains(f.folders, path.Join(folder, e.Name())) {
+			name := path.Join(folder, e.Name())
+			if slices.Contains(f.folders, name) {
 				continue // it is looked at by itself
+			}
+			if to, err := os.Readlink(filepath.Join(at, e.Name())); err == nil && f.links[name] == to {
+				kept++
+				continue
 			}
 			if err := os.RemoveAll(filepath.Join(at, e.Name())); err != nil {
 				return err
 			}
 		}
+	}
+	if kept != len(f.links) {
+		return errOutOfOrder
 	}
 	return nil
 }
@@ -116,7 +126,7 @@ func shelf(job processor.Job) string {
 func (v *view) frame(job processor.Job) error {
 	if v.shelf = shelf(job); v.shelf != "" {
 		if f := v.frames.take(v.shelf, v.dir); f.at != "" {
-			v.like, v.order = f.like, slices.Clip(f.folders)
+			v.like, v.order, v.links = f.like, slices.Clip(f.folders), f.links
 			for _, folder := range f.folders {
 				v.made[folder] = true
 			}
@@ -156,7 +166,7 @@ func (v *view) prune(wanted map[string]bool) error {
 func (v *view) close() error {
 	err := v.root.Close()
 	if err == nil && v.shelf != "" && v.like != nil && len(v.order) <= maxFolders {
-		v.frames.put(v.shelf, v.dir, v.owner, frame{folders: v.order, like: v.like})
+		v.frames.put(v.shelf, v.dir, v.owner, frame{folders: v.order, links: v.links, like: v.like})
 	}
 	return err
 }

@@ -61,6 +61,10 @@ func inFrame(in, out, address string) error {
 		if err = os.Remove("home"); err == nil {
 			err = os.Symlink("/", "home")
 		}
+	case "relink":
+		if err = os.Remove("in/d.txt"); err == nil {
+			err = os.Symlink("/etc/passwd", "in/d.txt")
+		}
 	case "fill":
 		for i := 0; i < 200 && err == nil; i++ { // folders that grew stay so
 			err = os.WriteFile(fmt.Sprint("tmp/", strings.Repeat("x", 200), i), nil, 0o600)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,7 +22,7 @@ func (p *proc) newLinks(job processor.Job, roots []string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(v.prune(nil), v.link("", roots))
+	err = v.linkAll(roots)
 	if err == nil {
 		v.began, err = diskTime(v.scratch)
 	}
@@ -44,8 +45,41 @@ func diskTime(folder string) (now int64, err error) {
 	return now, nil
 }
 
-// link puts what these folders of the roots have into a folder of the view.
-func (v *view) link(folder string, roots []string) error {
+// linkAll lays out the links. A frame has them already, unless files came or went.
+func (v *view) linkAll(roots []string) error {
+	before, folders := v.links, map[string]bool{}
+	v.links = map[string]string{}
+	if err := v.plan("", roots, folders); err != nil {
+		return err
+	}
+	for at, to := range before {
+		if v.links[at] != to {
+			if err := os.Remove(v.path(at)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := v.prune(folders); err != nil {
+		return err
+	}
+	for _, folder := range slices.Sorted(maps.Keys(folders)) { // each after the one it lies in
+		if err := v.mkdir(folder); err != nil {
+			return err
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(v.links)) {
+		if before[at] == v.links[at] {
+			continue
+		}
+		if err := os.Symlink(v.links[at], v.path(at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plan notes links to what these folders of the roots have, for a folder of the view, and the folders that these links are in.
+func (v *view) plan(folder string, roots []string, folders map[string]bool) error {
 	found := map[string][]string{} // by name, in the order of the roots
 	var names []string
 	for _, root := range roots {
@@ -77,13 +111,13 @@ func (v *view) link(folder string, roots []string) error {
 				from = []string{last}
 			}
 		}
-		var err error
+		in := path.Join(viewFolder, at)
 		if len(from) == 1 {
-			err = os.Symlink(from[0], v.path(path.Join(viewFolder, at)))
-		} else if err = v.mkdir(path.Join(viewFolder, at)); err == nil {
-			err = v.link(at, from)
+			v.links[in] = from[0]
+			continue
 		}
-		if err != nil {
+		folders[in] = true
+		if err := v.plan(at, from, folders); err != nil {
 			return err
 		}
 	}

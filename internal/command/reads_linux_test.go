@@ -300,19 +300,39 @@ func FuzzELFLoader(f *testing.F) {
 	})
 }
 
+// TestFrameOfLinks: links stay in a frame, but for those of files that came or went, and but for what a program made of them.
 func TestFrameOfLinks(t *testing.T) {
 	if seal.Supported().Writes == 0 {
 		t.Skip("without landlock each run has a frame of its own")
 	}
-	two := []map[string]string{{"a/water.txt": "deep", "b/c.txt": "c"}, {"a/fire.txt": "hot"}}
+	two := []map[string]string{{"a/water.txt": "nothing", "b/c.txt": "c"}, {"a/fire.txt": "hot"}}
 	c, one := rooted(t, Traced, two, "frame", "{in}", "{out}", "-")
 	p := mustNew(t, c).(*proc)
 	job := shelving{p, filepath.Join(t.TempDir(), "shelf")}
-	const want = ". folder\nhome folder\nin folder\nin/a folder\nin/a/fire.txt file\nin/a/water.txt file\nin/b file\nout folder\ntmp folder\n"
-	for range 2 {
+	put := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(c.Roots[0], name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const merged = "in/a folder\nin/a/fire.txt file\nin/a/water.txt file\n"
+	for i, step := range []struct {
+		do   func()
+		want string // in the view
+		kept int    // frames afterwards
+	}{
+		{func() {}, merged + "in/b file\n", 1},
+		{func() {}, merged + "in/b file\n", 1},
+		{func() { put("d.txt", "d"); os.RemoveAll(filepath.Join(c.Roots[0], "b")) }, merged + "in/d.txt file\n", 1},
+		{func() { os.RemoveAll(filepath.Join(c.Roots[1], "a")) }, "in/a file\nin/d.txt file\n", 1},
+		{func() { put("a/water.txt", "relink"); one.Files["a/water.txt"] = []byte("relink") }, "", 0}, // it fails: what it looked at is not what it was
+
+		{func() { put("a/water.txt", "nothing"); one.Files["a/water.txt"] = []byte("nothing") }, "in/a file\nin/d.txt file\n", 1},
+	} {
+		step.do()
 		r := processortest.Run(t, job, one)
-		if got := shape(r.Products[""].Data); r.Err != nil || got != want || len(p.frames.idle) != 1 {
-			t.Errorf("%v, %d frames\n%s", r.Err, len(p.frames.idle), got)
+		want := ". folder\nhome folder\nin folder\n" + step.want + "out folder\ntmp folder\n"
+		if got := shape(r.Products[""].Data); (r.Err != nil) != (step.want == "") || r.Err == nil && got != want || len(p.frames.idle) != step.kept {
+			t.Errorf("step %d: %v, %d frames\n%s", i, r.Err, len(p.frames.idle), got)
 		}
 	}
 }

@@ -50,8 +50,9 @@ type view struct {
 	dir     string   // the frame's, in it
 	root    *os.Root // of dir: the program may have put a link anywhere, and it must not lead out
 	files   map[string]bool
-	made    map[string]bool // folders below dir, with forward slashes
-	order   []string        // made, each after the one it lies in
+	made    map[string]bool   // folders below dir, with forward slashes
+	order   []string          // made, each after the one it lies in
+	links   map[string]string // to source files, and where they lead; nil if these are copied
 
 	began int64 // just before the program did, in the time of files: see diskTime; of links alone
 
