@@ -7,6 +7,9 @@
 //     it imports, tests left out. Modules that it imports count by their versions.
 //   - The version of its module, if it has one.
 //   - The whole program. That is always right, and changes whenever anything in the program does.
+//
+// In the first two ways the values that the processor was made with count besides: tilemap.New(16). Where these are more than values, such as a function, whose
+// code may be anywhere in the program, the program counts.
 package fingerprint
 
 import (
@@ -21,6 +24,7 @@ import (
 	"path"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -78,21 +82,83 @@ func Of(p processor.Processor, in Binary) Code {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if in.Info != nil && t.PkgPath() != "" {
+	values := &values{sum: digest.Build("values")}
+	if in.Info != nil && t.PkgPath() != "" && values.add(reflect.ValueOf(p)) {
+		made := " " + values.sum.Sum().String()
 		home := t.PkgPath()
 		if home == "main" {
 			home = in.Info.Path
 		}
 		if s, ok := p.(processor.Sourced); ok {
 			if text, err := ofSource(s.Source(), home, t.Name(), in.Info); err == nil {
-				return Code{Source, text}
+				return Code{Source, text + made}
 			}
 		}
 		if m := moduleOf(home, in.Info); m != nil && m.Version != "" {
-			return Code{Module, m.text()}
+			return Code{Module, m.text() + made}
 		}
 	}
 	return Code{Program, in.Hash()}
+}
+
+// values hashes what a processor holds.
+type values struct {
+	sum     *digest.Builder
+	visited int
+}
+
+// most is how many values a processor may hold to be known by them; it ends what leads back to itself.
+const most = 10_000
+
+// add is false if it comes upon what is more than a value.
+func (s *values) add(v reflect.Value) bool {
+	if s.visited++; s.visited > most {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Interface, reflect.Chan, reflect.UnsafePointer:
+		if v.IsZero() {
+			s.sum.Str("nil", "")
+			return true
+		}
+		return v.Kind() == reflect.Pointer && s.add(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			s.sum.Str("field", v.Type().Field(i).Name)
+			if !s.add(v.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice, reflect.Array:
+		s.sum.Str("length", strconv.Itoa(v.Len()))
+		for i := range v.Len() {
+			if !s.add(v.Index(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Map:
+		return s.addMap(v)
+	}
+	s.sum.Str(v.Kind().String(), fmt.Sprint(v))
+	return true
+}
+
+// addMap takes the entries in the order of their keys.
+func (s *values) addMap(v reflect.Value) bool {
+	keys := v.MapKeys()
+	if k := v.Type().Key().Kind(); len(keys) > 0 && k != reflect.String && k != reflect.Bool && (k < reflect.Int || k > reflect.Float64) {
+		return false
+	}
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	for _, k := range keys {
+		s.sum.Str("key", fmt.Sprint(k))
+		if !s.add(v.MapIndex(k)) {
+			return false
+		}
+	}
+	return true
 }
 
 // module is a module in a program. Its version is empty if it comes from a work tree.

@@ -18,13 +18,20 @@ type plain struct{}
 func (plain) Info() processor.Info                               { return processor.Info{Name: "plain"} }
 func (plain) Process(_ context.Context, job processor.Job) error { return nil }
 
-// sourced is one with some.
+// sourced is one with some, which is not among the values that it holds.
 type sourced struct {
 	plain
-	source fstest.MapFS
+	number int
 }
 
-func (s *sourced) Source() fs.FS { return s.source }
+var sources []fstest.MapFS
+
+func with(source fstest.MapFS) *sourced {
+	sources = append(sources, source)
+	return &sourced{number: len(sources) - 1}
+}
+
+func (s *sourced) Source() fs.FS { return sources[s.number] }
 
 const here = "github.com/kiln-pipeline/kiln/internal/fingerprint"
 
@@ -42,6 +49,58 @@ func files(list ...string) fstest.MapFS {
 	return m
 }
 
+// made is one that holds something.
+type made struct {
+	plain
+	Size  int
+	Names map[string]string
+	Sizes []*int
+	Any   any
+	Do    func()
+}
+
+func (m made) Source() fs.FS { return files("m.go", "package p\n\ntype made struct{}\n") }
+
+// TestValues tells which values that processors are made with count.
+func TestValues(t *testing.T) {
+	one, two := 1, 2
+	in := binary("(devel)")
+	was := Of(made{}, in)
+	seen := map[string]string{}
+	for name, tt := range map[string]struct {
+		p    made
+		want Way
+	}{
+		"nothing": {made{}, Source}, "a size": {made{Size: 1}, Source}, "another": {made{Size: 2}, Source}, "a name": {made{Names: map[string]string{"a": "b"}}, Source},
+		"two names": {made{Names: map[string]string{"a": "b", "c": "d"}}, Source}, "pointers": {made{Sizes: []*int{&one, nil}}, Source}, "others": {made{Sizes: []*int{&two, nil}}, Source},
+		"turned round": {made{Sizes: []*int{nil, &one}}, Source},
+		"a function":   {made{Do: func() {}}, Program}, "anything": {made{Any: 1}, Program},
+	} {
+		c := Of(tt.p, in)
+		if c.Way != tt.want || (c == was) != (name == "nothing") {
+			t.Errorf("%s: %+v", name, c)
+		}
+		if other := seen[c.Text]; other != "" && c.Way == Source {
+			t.Errorf("%s and %s are the same", name, other)
+		}
+		if seen[c.Text] = name; Of(&tt.p, in) != c {
+			t.Errorf("%s: a pointer to it is another", name)
+		}
+	}
+	if a := Of(made{Names: map[string]string{"a": "1", "b": "2", "c": "3"}}, in); a != Of(made{Names: map[string]string{"c": "3", "b": "2", "a": "1"}}, in) {
+		t.Error("the order of a map counts")
+	}
+	type ring struct {
+		plain
+		next *ring
+	}
+	r := &ring{}
+	r.next = r
+	if c := Of(r, binary("v1.0.0")); c.Way != Program {
+		t.Errorf("a ring: %+v", c)
+	}
+}
+
 func TestWay(t *testing.T) {
 	team := &debug.Module{Path: "team.example/lib", Version: "v1.2.3", Sum: "h1:x"}
 	local := &debug.Module{Path: "team.example/local", Version: "v0.0.0", Replace: &debug.Module{Path: "../local"}}
@@ -55,23 +114,23 @@ func TestWay(t *testing.T) {
 		"uncommitted changes":             {plain{}, binary("v0.0.0-20260101000000-abcdefabcdef+dirty"), Program},
 		"a version":                       {plain{}, binary("v1.0.0"), Module},
 		"nothing is known of the program": {plain{}, Binary{nil, func() string { return "the program" }}, Program},
-		"its source":                      {&sourced{source: files()}, binary("(devel)"), Source},
-		"its source, and a version":       {&sourced{source: files()}, binary("v1.0.0"), Source},
-		"the source of another package":   {&sourced{source: fstest.MapFS{"p.go": {Data: []byte("package p\n")}}}, binary("(devel)"), Program},
-		"no source":                       {&sourced{source: fstest.MapFS{}}, binary("(devel)"), Program},
-		"no Go":                           {&sourced{source: files("a.go", "packag p")}, binary("(devel)"), Program},
-		"the standard library":            {&sourced{source: files("a.go", "package p\nimport \"image/png\"\n")}, binary("(devel)"), Source},
-		"Kiln's contract":                 {&sourced{source: files("a.go", "package p\nimport \"github.com/kiln-pipeline/kiln/processor/pack\"\n")}, binary("(devel)"), Source},
-		"a package of the work tree":      {&sourced{source: files("a.go", "package p\nimport _ \""+here+"/other\"\n")}, binary("(devel)"), Program},
-		"one that is there":               {&sourced{source: files("a.go", "package p\nimport _ \""+here+"/other\"\n", "other/o.go", "package other\n")}, binary("(devel)"), Source},
-		"one that is there imports more":  {&sourced{source: files("a.go", "package p\nimport _ \""+here+"/other\"\n", "other/o.go", "package other\nimport _ \""+here+"\"\nimport _ \""+here+"/more\"\n")}, binary("(devel)"), Program},
-		"a test imports more":             {&sourced{source: files("a_test.go", "package p\nimport _ \""+here+"/more\"\n")}, binary("(devel)"), Source},
-		"a module":                        {&sourced{source: files("a.go", "package p\nimport _ \"team.example/lib/x\"\n")}, binary("(devel)", team), Source},
-		"a module beside it":              {&sourced{source: files("a.go", "package p\nimport _ \"team.example/local\"\n")}, binary("(devel)", team, local), Program},
-		"C":                               {&sourced{source: files("a.go", "package p\nimport \"C\"\n")}, binary("(devel)"), Program},
-		"assembly":                        {&sourced{source: files("a.go", "package p\nfunc f()\n")}, binary("(devel)"), Program},
-		"an embedded file":                {&sourced{source: files("a.go", "package p\n\n//go:embed *.go data/*.txt\nvar x string\n", "data/a.txt", "a")}, binary("(devel)"), Source},
-		"an embedded file elsewhere":      {&sourced{source: files("a.go", "package p\n\n//go:embed \"data/*.txt\"\nvar x string\n")}, binary("(devel)"), Program},
+		"its source":                      {with(files()), binary("(devel)"), Source},
+		"its source, and a version":       {with(files()), binary("v1.0.0"), Source},
+		"the source of another package":   {with(fstest.MapFS{"p.go": {Data: []byte("package p\n")}}), binary("(devel)"), Program},
+		"no source":                       {with(fstest.MapFS{}), binary("(devel)"), Program},
+		"no Go":                           {with(files("a.go", "packag p")), binary("(devel)"), Program},
+		"the standard library":            {with(files("a.go", "package p\nimport \"image/png\"\n")), binary("(devel)"), Source},
+		"Kiln's contract":                 {with(files("a.go", "package p\nimport \"github.com/kiln-pipeline/kiln/processor/pack\"\n")), binary("(devel)"), Source},
+		"a package of the work tree":      {with(files("a.go", "package p\nimport _ \""+here+"/other\"\n")), binary("(devel)"), Program},
+		"one that is there":               {with(files("a.go", "package p\nimport _ \""+here+"/other\"\n", "other/o.go", "package other\n")), binary("(devel)"), Source},
+		"one that is there imports more":  {with(files("a.go", "package p\nimport _ \""+here+"/other\"\n", "other/o.go", "package other\nimport _ \""+here+"\"\nimport _ \""+here+"/more\"\n")), binary("(devel)"), Program},
+		"a test imports more":             {with(files("a_test.go", "package p\nimport _ \""+here+"/more\"\n")), binary("(devel)"), Source},
+		"a module":                        {with(files("a.go", "package p\nimport _ \"team.example/lib/x\"\n")), binary("(devel)", team), Source},
+		"a module beside it":              {with(files("a.go", "package p\nimport _ \"team.example/local\"\n")), binary("(devel)", team, local), Program},
+		"C":                               {with(files("a.go", "package p\nimport \"C\"\n")), binary("(devel)"), Program},
+		"assembly":                        {with(files("a.go", "package p\nfunc f()\n")), binary("(devel)"), Program},
+		"an embedded file":                {with(files("a.go", "package p\n\n//go:embed *.go data/*.txt\nvar x string\n", "data/a.txt", "a")), binary("(devel)"), Source},
+		"an embedded file elsewhere":      {with(files("a.go", "package p\n\n//go:embed \"data/*.txt\"\nvar x string\n")), binary("(devel)"), Program},
 	} {
 		c := Of(tt.p, tt.in)
 		if c.Way != tt.want || c.Text == "" || c.Way == Program && c.Text != "the program" {
@@ -88,7 +147,8 @@ func TestChanges(t *testing.T) {
 		edit(source)
 		lib := &debug.Module{Path: "team.example/lib", Version: version, Sum: "h1:x"}
 		kiln := &debug.Module{Path: "github.com/kiln-pipeline/kiln", Version: version}
-		c := Of(&sourced{source: source}, Binary{&debug.BuildInfo{Path: "main", Main: debug.Module{Path: here}, Deps: []*debug.Module{kiln, lib}}, nil})
+		sources = []fstest.MapFS{source}
+		c := Of(&sourced{}, Binary{&debug.BuildInfo{Path: "main", Main: debug.Module{Path: here}, Deps: []*debug.Module{kiln, lib}}, nil})
 		if c.Way != Source {
 			t.Fatalf("by %s", c.Way)
 		}
