@@ -147,6 +147,8 @@ func goodParcels(t testing.TB) []verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
+	key, _ := keys(t)
+	signed, _ := signedKinds(t, key)
 	return []verdict{
 		{"good-empty", written(t, parcel.Options{}), checked, 0},
 		{"good-kinds", written(t, parcel.Options{}, kinds...), checked, 0},
@@ -155,6 +157,7 @@ func goodParcels(t testing.TB) []verdict {
 		{"good-appended", appended, checked, 0},
 		{"good-order", written(t, parcel.Options{}, order...), checked, 0},
 		{"good-tail", append(slices.Clone(appended), "left from a change that was cut short"...), checked, 0},
+		{"good-signed", signed, checked, 0},
 	}
 }
 

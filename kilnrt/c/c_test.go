@@ -3,8 +3,10 @@ package c_test
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"aead.dev/minisign"
 	"github.com/zeebo/blake3"
 
+	"github.com/kiln-pipeline/kiln/internal/parcel"
 	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )
 
@@ -202,6 +206,63 @@ func TestFacts(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
+}
+
+// TestTrust has the Ed25519 of the standard library judge what kiln_trust would have verified.
+func TestTrust(t *testing.T) {
+	public, private, err := minisign.GenerateKey(bytes.NewReader(bytes.Repeat([]byte("not random"), 10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _, err := minisign.GenerateKey(bytes.NewReader(bytes.Repeat([]byte("another"), 10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "p")
+	rs := []parcel.Resource{judge.Resource(1, "one", "data", "one", nil, nil)}
+	const trusted, refused = "all is well", "the parcel is not signed by this key"
+	for what, sign := range map[string]func(d [32]byte) ([]byte, error){
+		"of the digest": func(d [32]byte) ([]byte, error) { return minisign.Sign(private, d[:]), nil },
+		"of its hash": func(d [32]byte) ([]byte, error) {
+			r := minisign.NewReader(bytes.NewReader(d[:]))
+			_, err := io.Copy(io.Discard, r)
+			return r.Sign(private), err
+		},
+		"none": nil,
+	} {
+		if err := parcel.Write(path, rs, parcel.Options{Sign: sign}); err != nil {
+			t.Fatal(err)
+		}
+		everywhere(t, func(t *testing.T, program string) {
+			if got := run(t, program, "trust", path, other.String()); got != refused+"\n" {
+				t.Errorf("%s, by another key: %q", what, got)
+			}
+			lines := strings.Split(run(t, program, "trust", path, public.String()), "\n")
+			if sign == nil {
+				if lines[0] != refused {
+					t.Errorf("not signed: %q", lines)
+				}
+				return
+			}
+			if len(lines) != 4 || lines[2] != trusted {
+				t.Fatalf("%s: %q", what, lines)
+			}
+			for _, line := range lines[:2] {
+				if !rightSignature(line) {
+					t.Errorf("%s: %s", what, line)
+				}
+			}
+		})
+	}
+}
+
+// rightSignature judges a line of signature, message and key.
+func rightSignature(line string) bool {
+	var parts [3][]byte
+	for i, text := range strings.Fields(line) {
+		parts[i], _ = hex.DecodeString(text)
+	}
+	return len(parts[2]) == ed25519.PublicKeySize && ed25519.Verify(parts[2], parts[1], parts[0])
 }
 
 func TestOrder(t *testing.T) {

@@ -37,7 +37,8 @@ enum {
     KILN_ROOM,        /* the memory that was handed over is too small */
     KILN_MISSING,     /* a resource that another one requires is in no mounted parcel */
     KILN_CIRCLE,      /* needs go round in a circle, a chain of them is longer than 1000, or there are more than a million of them */
-    KILN_FILE         /* the file cannot be opened or mapped */
+    KILN_FILE,        /* the file cannot be opened or mapped */
+    KILN_UNTRUSTED    /* the parcel is not signed, or not by this key */
 };
 
 /* kiln_words says an error in a few words of English. */
@@ -148,6 +149,19 @@ KILN_API void kiln_hash(const void *data, size_t size, uint8_t hash[32]);
  * with kiln_verify of each content, all of it is.
  */
 KILN_API int kiln_digest(const kiln_parcel *parcel, uint8_t digest[32]);
+
+/*
+ * A function that tells whether an Ed25519 signature of size bytes is by a public key of 32 bytes: 1, or 0. With libsodium it is one line:
+ *
+ *     return crypto_sign_verify_detached(signature, message, size, key) == 0;
+ */
+typedef int (*kiln_ed25519)(void *user, const uint8_t signature[64], const uint8_t *message, size_t size, const uint8_t key[32]);
+
+/*
+ * kiln_trust holds a parcel to a public key of minisign, the second line of a .pub file: the signature to the digest, the index to itself (kiln_check) and to the
+ * digest. KILN_UNTRUSTED, or KILN_DAMAGED. What is read from then on is what the key's owner signed if kiln_verify says so of each content.
+ */
+KILN_API int kiln_trust(const kiln_parcel *parcel, const char *key, kiln_ed25519 verify, void *user);
 
 /* The order in which to load, see kiln_order_add. */
 typedef struct kiln_order {
@@ -288,6 +302,7 @@ KILN_API const char *kiln_words(int error) {
     case KILN_MISSING: return "a resource that is required is in no mounted parcel";
     case KILN_CIRCLE: return "resources require each other in a circle, or in a chain that is too long";
     case KILN_FILE: return "the file cannot be opened";
+    case KILN_UNTRUSTED: return "the parcel is not signed by this key";
     }
     return "an error that is not Kiln's";
 }
@@ -848,6 +863,111 @@ KILN_API int kiln_digest(const kiln_parcel *p, uint8_t digest[32]) {
     }
     kilni_hash_end(&h, digest);
     return KILN_OK;
+}
+
+/* ---- signatures: minisign's, of the digest ---- */
+
+/* kilni_base64 decodes exactly size bytes of the n letters at text, and tells whether that is what they are. */
+static int kilni_base64(const uint8_t *text, size_t n, uint8_t *to, size_t size) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0;
+    size_t i, out = 0;
+    if (n != (size + 2) / 3 * 4) return 0;
+    for (i = 0; i < n; i++) {
+        const char *at = text[i] ? strchr(letters, text[i]) : NULL;
+        size_t left = size * 8 - i * 6; /* bits that are to come; wraps where there is padding */
+        if (i * 6 >= size * 8) {
+            if (text[i] != '=') return 0;
+            continue;
+        }
+        if (!at) return 0;
+        bits = bits << 6 | (uint32_t)(at - letters);
+        if (left < 6 && (bits & ((1u << (6 - left)) - 1))) return 0;
+        if (i % 4 && out < size) to[out++] = (uint8_t)(bits >> (6 - i % 4 * 2));
+    }
+    return out == size;
+}
+
+/* kilni_line gives the i-th line of a text, without what ends it, or one of no bytes. */
+static kiln_text kilni_line(const kiln_section *s, int i) {
+    const uint8_t *at = s->data, *end, *stop;
+    kiln_text line = {"", 0};
+    if (!s->size) return line;
+    for (end = at + s->size; at < end; i--, at = stop + 1) {
+        stop = (const uint8_t *)memchr(at, '\n', (size_t)(end - at));
+        if (!stop) stop = end;
+        if (i > 0) {
+            if (stop == end) break;
+            continue;
+        }
+        line.data = (const char *)at;
+        line.size = (size_t)(stop - at);
+        while (line.size && line.data[line.size - 1] == '\r') line.size--;
+        break;
+    }
+    return line;
+}
+
+static uint64_t kilni_right64(uint64_t x, int n) { return x >> n | x << (64 - n); }
+
+#define KILNI_B(a, b, c, d, x, y)                                                                    \
+    (v[a] += v[b] + (x), v[d] = kilni_right64(v[d] ^ v[a], 32), v[c] += v[d], v[b] = kilni_right64(v[b] ^ v[c], 24), \
+     v[a] += v[b] + (y), v[d] = kilni_right64(v[d] ^ v[a], 16), v[c] += v[d], v[b] = kilni_right64(v[b] ^ v[c], 63))
+
+/* kilni_blake2b is the BLAKE2b-512 of 32 bytes (RFC 7693). */
+static void kilni_blake2b(const uint8_t message[32], uint8_t hash[64]) {
+    static const char *sigma[10] = {"0123456789abcdef", "ea489fd61c02b753", "b8c052fdae367194", "7931dcbe265a40f8", "905724afe1bc683d",
+                                    "2c6a0b834d75fe19", "c51fed4a0763928b", "db7ec13950f4862a", "6fe9b308c2d714a5", "a2847615fb9e3cd0"};
+    static const uint32_t iv[16] = {0x6A09E667u, 0xF3BCC908u, 0xBB67AE85u, 0x84CAA73Bu, 0x3C6EF372u, 0xFE94F82Bu, 0xA54FF53Au, 0x5F1D36F1u,
+                                    0x510E527Fu, 0xADE682D1u, 0x9B05688Cu, 0x2B3E6C1Fu, 0x1F83D9ABu, 0xFB41BD6Bu, 0x5BE0CD19u, 0x137E2179u};
+    uint64_t v[16], h[8], m[16] = {0}, w[16];
+    int i, round;
+    for (i = 0; i < 4; i++) m[i] = kilni_u64(message + 8 * i);
+    for (i = 0; i < 8; i++) v[i] = v[8 + i] = h[i] = (uint64_t)iv[2 * i] << 32 | iv[2 * i + 1];
+    v[0] = h[0] ^= 0x01010040u; /* 64 bytes of hash, no key */
+    v[12] ^= 32;
+    v[14] = ~v[14];
+    for (round = 0; round < 12; round++) {
+        for (i = 0; i < 16; i++) {
+            char digit = sigma[round % 10][i];
+            w[i] = m[digit <= '9' ? digit - '0' : digit - 'a' + 10];
+        }
+        KILNI_B(0, 4, 8, 12, w[0], w[1]);
+        KILNI_B(1, 5, 9, 13, w[2], w[3]);
+        KILNI_B(2, 6, 10, 14, w[4], w[5]);
+        KILNI_B(3, 7, 11, 15, w[6], w[7]);
+        KILNI_B(0, 5, 10, 15, w[8], w[9]);
+        KILNI_B(1, 6, 11, 12, w[10], w[11]);
+        KILNI_B(2, 7, 8, 13, w[12], w[13]);
+        KILNI_B(3, 4, 9, 14, w[14], w[15]);
+    }
+    for (i = 0; i < 64; i++) hash[i] = (uint8_t)((h[i / 8] ^ v[i / 8] ^ v[8 + i / 8]) >> 8 * (i % 8));
+}
+
+/* kilni_signed tells whether the key (2 bytes "Ed", 8 of its id, 32) signed the digest in the header. */
+static int kilni_signed(const kiln_parcel *p, const uint8_t key[42], kiln_ed25519 verify, void *user) {
+    const kiln_section *s = &p->sections[KILN_SIGNATURE];
+    kiln_text first = kilni_line(s, 1), comment = kilni_line(s, 2), second = kilni_line(s, 3);
+    uint8_t signature[74], global[64], hash[64], both[64 + KILNI_MAX_SIGNATURE];
+    if (!kilni_base64((const uint8_t *)first.data, first.size, signature, 74) || !kilni_base64((const uint8_t *)second.data, second.size, global, 64)) return 0;
+    if (comment.size < 17 || memcmp(comment.data, "trusted comment: ", 17) != 0) return 0;
+    if (signature[0] != 'E' || (signature[1] != 'd' && signature[1] != 'D') || memcmp(signature + 2, key + 2, 8) != 0) return 0;
+    kilni_blake2b(p->digest, hash);
+    if (signature[1] == 'd' ? !verify(user, signature + 10, p->digest, 32, key + 10) : !verify(user, signature + 10, hash, 64, key + 10)) return 0;
+    memcpy(both, signature + 10, 64);
+    memcpy(both + 64, comment.data + 17, comment.size - 17);
+    return verify(user, global, both, 64 + comment.size - 17, key + 10);
+}
+
+KILN_API int kiln_trust(const kiln_parcel *p, const char *key, kiln_ed25519 verify, void *user) {
+    uint8_t bytes[42], digest[32];
+    int error;
+    if (!kilni_base64((const uint8_t *)key, strlen(key), bytes, 42) || bytes[0] != 'E' || bytes[1] != 'd') return KILN_UNTRUSTED;
+    if (!kilni_signed(p, bytes, verify, user)) return KILN_UNTRUSTED;
+    error = kiln_check(p);
+    if (!error) error = kiln_digest(p, digest);
+    if (error) return error;
+    return memcmp(digest, p->digest, 32) == 0 ? KILN_OK : KILN_DAMAGED;
 }
 
 /* ---- what to load, and in which order ---- */

@@ -5,6 +5,7 @@
  *     check judge PARCEL QUERIES... the judgements, a line "== PARCEL" before each; QUERIES is a file with the lines "find ..." and "load ..." to answer
  *     check all FILE...             calls everything on each file, whatever is in it, and says nothing
  *     check facts PARCEL            maps the file, and says what all other calls make of it
+ *     check trust PARCEL KEY        what kiln_trust would have verified, a line "signature message key" each, and what it says if all of it is right
  *     check order PARCEL... -- ID... load order, each parcel over the one before; "?" before an id: with what is optional
  */
 #define KILN_IMPLEMENTATION
@@ -173,6 +174,35 @@ static void judge(const char *parcel, const char *queries) {
     free(data);
 }
 
+/* say_yes takes any signature; say_all says what it was asked. */
+static int say_yes(void *user, const uint8_t signature[64], const uint8_t *message, size_t size, const uint8_t key[32]) {
+    (void)user, (void)signature, (void)message, (void)size, (void)key;
+    return 1;
+}
+
+static void say_hex(const uint8_t *p, size_t n, char end) {
+    while (n--) printf("%02x", *p++);
+    printf("%c", end);
+}
+
+static int say_all(void *user, const uint8_t signature[64], const uint8_t *message, size_t size, const uint8_t key[32]) {
+    (void)user;
+    say_hex(signature, 64, ' ');
+    say_hex(message, size, ' ');
+    say_hex(key, 32, '\n');
+    return 1;
+}
+
+static void trust(const char *name, const char *key) {
+    size_t size;
+    uint8_t *data = load(name, &size);
+    kiln_parcel p;
+    int error = kiln_open(&p, data, size);
+    if (error) die(name, kiln_words(error));
+    printf("%s\n", kiln_words(kiln_trust(&p, key, say_all, NULL)));
+    free(data);
+}
+
 /* all calls everything. */
 static void all(const uint8_t *data, size_t size) {
     static const uint8_t uuid[16] = {0};
@@ -186,6 +216,7 @@ static void all(const uint8_t *data, size_t size) {
     if (kiln_open(&p, data, size)) return;
     kiln_check(&p);
     kiln_digest(&p, hash);
+    kiln_trust(&p, "RWRkZWZnaGlqa2xtbm9wcXJzdHV2d3h5ejAxMjM0NTY3ODkrL0FCQ0RF", say_yes, NULL);
     kiln_find_type(&p, "texture", 7);
     kiln_find_uuid(&p, uuid, 0, &found);
     kiln_order_begin(&order, memory, 4 * 64);
@@ -299,10 +330,12 @@ int main(int n, char **args) {
         }
     } else if (n == 3 && strcmp(args[1], "facts") == 0) {
         facts(args[2]);
+    } else if (n == 4 && strcmp(args[1], "trust") == 0) {
+        trust(args[2], args[3]);
     } else if (n > 2 && strcmp(args[1], "order") == 0) {
         load_order(n - 2, args + 2);
     } else {
-        die("usage", "hash FILE... | judge PARCEL QUERIES... | all FILE... | facts PARCEL | order PARCEL... -- ID...");
+        die("usage", "hash FILE... | judge PARCEL QUERIES... | all FILE... | facts PARCEL | trust PARCEL KEY | order PARCEL... -- ID...");
     }
     return 0;
 }
