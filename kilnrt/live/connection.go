@@ -31,13 +31,7 @@ func Connect(ctx context.Context, o Options) (*Library, error) {
 	if _, err := o.url("ws", "/live/v1"); err != nil {
 		return nil, err
 	}
-	l := &Library{options: o, http: o.HTTP, loaders: map[string]Loader{}, table: newTable(), news: newTable(), ordered: map[key]bool{}, loaded: map[key]*entry{}, ready: map[[32]byte][]byte{},
-		failures: map[string][]Message{}, requests: map[int64]chan *fromWatcher{}, first: make(chan struct{}), changed: make(chan struct{}),
-		outNews: make(chan struct{}, 1), stageNews: make(chan struct{}, 1)}
-	if l.http == nil {
-		l.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: fetchers}}
-	}
-	l.ctx, l.stop = context.WithCancel(context.Background())
+	l := newLibrary(o)
 	l.ended.Go(l.stay)
 	l.ended.Go(l.stage)
 	select {
@@ -54,6 +48,18 @@ func Connect(ctx context.Context, o Options) (*Library, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// newLibrary makes one without a connection.
+func newLibrary(o Options) *Library {
+	l := &Library{options: o, http: o.HTTP, loaders: map[string]Loader{}, table: newTable(), news: newTable(), ordered: map[key]bool{}, loaded: map[key]*entry{}, ready: map[[32]byte][]byte{},
+		failures: map[string][]Message{}, requests: map[int64]chan *fromWatcher{}, first: make(chan struct{}), changed: make(chan struct{}),
+		outNews: make(chan struct{}, 1), stageNews: make(chan struct{}, 1)}
+	if l.http == nil {
+		l.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: fetchers}}
+	}
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	return l
 }
 
 // Close ends the connection. What is loaded stays; release it as you like.
