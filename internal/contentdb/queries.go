@@ -30,6 +30,15 @@ func Queries() []Query { return slices.Clone(questions) }
 // Run answers a named question. At most limit rows are read; 0 is all of them. Errors for people are
 // messages K0216 (no such question, wrong arguments, nothing of that name) and K0219.
 func (r *Reader) Run(ctx context.Context, name string, args []string, limit int) (*Result, error) {
+	if name == "unused" && len(args) == 0 {
+		if used := r.loaded(); len(used) > 0 {
+			return r.runUnused(ctx, used, limit)
+		}
+	}
+	return r.run(ctx, name, args, limit)
+}
+
+func (r *Reader) run(ctx context.Context, name string, args []string, limit int) (*Result, error) {
 	q, err := find(name, args)
 	if err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ import (
 type Reader struct {
 	mu   sync.Mutex
 	conn *sqlite.Conn
+	path string
 }
 
 // Result is a table of answers.
@@ -64,7 +65,7 @@ func OpenReadOnly(path string) (*Reader, error) {
 		conn.Close()
 		return nil, missing(path)
 	}
-	return &Reader{conn: conn}, nil
+	return &Reader{conn: conn, path: path}, nil
 }
 
 // openReadOnly connects. Where SQLite may not make the files that go with a write-ahead log, as
