@@ -217,23 +217,19 @@ func TestOtherProgramsReadAlways(t *testing.T) {
 	build(1)
 	o := newOutsider(t, path)
 	o.tell("loop")
-	last, answers := int64(1), 0
+	last := int64(1)
 	for n := int64(1); n <= builds; n++ {
 		if n > 1 {
 			build(n)
 		}
-		for range 3 { // the first may have been asked before the build
+		for more := true; more; more = last < n { // answers from before the build first
 			o.out.Scan()
 			var seen int64
 			if fmt.Sscan(o.out.Text(), &seen); seen < last || seen > n || o.out.Text() != ofBuild(seen) {
 				t.Fatalf("after build %d the reader sees %q, and %d before", n, o.out.Text(), last)
 			}
 			last = seen
-			answers++
 		}
-	}
-	if last < 2 || answers != 3*builds {
-		t.Errorf("the last of %d answers is of build %d", answers, last)
 	}
 	o.tell("end of the loop")
 }

@@ -197,6 +197,7 @@ func FuzzScript(f *testing.F) {
 	} {
 		f.Add(body(lines))
 	}
+	f.Add(packer("job.pack(\"ui/\", \"a\", image.new(2, 2))\njob.pack(\"ui/\", \"b\", image.new(1, 1))", "job.write(str([r for r in responses]))"))
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := Load(project(t, map[string]string{"p.star": text}), "p.star", "")
 		if err != nil {
