@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
+
+func gcPercent() uint64 {
+	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+func TestLateCollector(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	lateCollector()
+	if p := gcPercent(); p != 800 {
+		t.Errorf("it begins at %d%%", p)
+	}
+	for late := time.Now().Add(30 * time.Second); gcPercent() != 100; {
+		if time.Now().After(late) {
+			t.Fatalf("after a cycle it is at %d%%", gcPercent())
+		}
+		runtime.GC()
+	}
+	debug.SetGCPercent(50) // as GOGC=50 does
+	lateCollector()
+	if p := gcPercent(); p != 50 {
+		t.Errorf("what was asked for became %d%%", p)
+	}
+}
