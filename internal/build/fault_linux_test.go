@@ -33,15 +33,15 @@ var (
 // machine does not have are passed over.
 var disturbances = func() (all []string) {
 	for what, calls := range map[string]string{
-		"error=EIO": "openat open read pread64 write pwrite64 fsync fdatasync renameat rename linkat link mkdirat mkdir unlinkat unlink rmdir " +
+		"error=EIO": "openat open read pread64 write pwrite64 fsync fdatasync renameat renameat2 rename linkat link mkdirat mkdir unlinkat unlink rmdir " +
 			"ftruncate fallocate fchmod fchmodat close newfstatat fstat stat lstat statx access faccessat2 getdents64 readlinkat lseek flock fcntl " +
 			"copy_file_range ioctl",
-		"error=ENOSPC": "openat write pwrite64 mkdirat linkat renameat fsync ftruncate copy_file_range",
+		"error=ENOSPC": "openat write pwrite64 mkdirat linkat renameat renameat2 fsync ftruncate copy_file_range",
 		"error=EMFILE": "openat open",
 		"error=EACCES": "openat open unlinkat newfstatat",
 		"error=EPERM":  "linkat",
 		"error=EMLINK": "linkat",
-		"signal=KILL":  "write pwrite64 fsync renameat linkat mkdirat unlinkat unlink fchmod ftruncate",
+		"signal=KILL":  "write pwrite64 fsync renameat renameat2 linkat mkdirat unlinkat unlink fchmod ftruncate",
 	} {
 		for call := range strings.FieldsSeq(calls) {
 			all = append(all, call+" "+what)
@@ -77,6 +77,7 @@ func (p *faulty) sources() {
 	p.Helper()
 	p.remove("assets")
 	p.must(copyTree("../../examples/knights/assets", p.path("assets")))
+	p.must(copyTree("../../examples/knights/game/web", p.path("game/web"))) // a template of constants is there
 	p.write("kiln.toml", plainKnights(p))
 }
 
