@@ -127,7 +127,6 @@ func (b *browser) picture(name string, dark bool) {
 // TestBrowser walks through all pages, with the project broken and mended meanwhile.
 func TestBrowser(t *testing.T) {
 	p := newProject(t)
-	p.build()
 	s := serve(t, p.config())
 	b := newBrowser(t, s.URL)
 

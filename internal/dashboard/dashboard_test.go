@@ -70,14 +70,16 @@ func TestPages(t *testing.T) {
 		path string
 		says []string
 	}{
-		{"/", []string{"1 problem<", "Where bytes go", `href="/builds/1"`}},
+		{"/", []string{"1 problem<", "Where bytes go", `href="/builds/2"`}},
 		{"/builds/1", []string{"it was never built", "sprites/"}},
+		{"/builds/2", []string{"it was never built", "broken.json"}},
 		{"/content", []string{"characters/", "</b> assets", "odd names/"}},
 		{"/content?q=knight+gltf", []string{"<b>1</b> asset", "knight.gltf"}},
 		{"/content?q=*.png&type=texture&platform=mobile&processor=texture&sort=size", []string{"castle.png", "Clear"}},
 		{"/content?state=failed", []string{"<b>1</b> asset", "broken.json"}},
-		{"/content?state=built&sort=time", []string{"grass.png"}},
-		{"/content?state=reused", []string{"No asset is like that"}},
+		{"/content?state=built&sort=time", []string{"evil.html"}},
+		{"/content?state=reused&sort=time", []string{"grass.png"}},
+		{"/content?state=reused&type=file&platform=pc&q=evil", []string{"No asset is like that"}},
 		{"/content?folder=textures/", []string{"ground/", "<b>7</b> assets"}},
 		{"/content?q=100%25", []string{"<b>0</b> assets"}},
 		{"/content?page=99", []string{"No asset is like that"}},
@@ -181,7 +183,6 @@ func TestBytes(t *testing.T) {
 // TestPost does by hand what changes something, as this site's page, as another site's and as no page at all.
 func TestPost(t *testing.T) {
 	p := newProject(t)
-	p.build()
 	g := &games{}
 	cfg := p.config()
 	cfg.Games = g
@@ -229,7 +230,9 @@ func TestPost(t *testing.T) {
 
 // TestNothingBuilt is a project in which no build has finished.
 func TestNothingBuilt(t *testing.T) {
-	p := newProject(t)
+	p := &project{t: t, dir: t.TempDir(), feed: NewFeed(2)}
+	p.write("kiln.toml", "[project]\nname = \"new\"\nroots = [\"assets\"]\n[platforms.pc]\n")
+	p.write("assets/first.json", "{}")
 	cfg := Config{Dir: p.dir, Database: p.dir + "/.kiln/content.db", Blobs: cas.OpenReadOnly(p.dir + "/.kiln/cas")}
 	s := serve(t, cfg)
 	for _, path := range []string{"/", "/content", "/problems", "/parcels", "/asset/a.png"} {
@@ -243,13 +246,12 @@ func TestNothingBuilt(t *testing.T) {
 	has(t, page, "Building", "first.png [pc]")
 	p.build()
 	page, _ = get(t, s, "/content", http.StatusOK)
-	has(t, page, "knight.gltf")
+	has(t, page, "first.json")
 }
 
 // TestRelease compares parcels with those of a release, before and after a texture is painted over.
 func TestRelease(t *testing.T) {
 	p := newProject(t)
-	p.build()
 	cfg := p.config()
 	cfg.Release = t.TempDir()
 	s := serve(t, cfg)

@@ -52,7 +52,6 @@ func TestFeed(t *testing.T) {
 // TestEvents listens as a page does while something is built.
 func TestEvents(t *testing.T) {
 	p := newProject(t)
-	p.build()
 	s := serve(t, p.config())
 	res, err := s.Client().Get(s.URL + "/events")
 	if err != nil {
@@ -91,7 +90,6 @@ func TestEvents(t *testing.T) {
 // TestEventsWithoutFeed sees builds of another program.
 func TestEventsWithoutFeed(t *testing.T) {
 	p := newProject(t)
-	p.build()
 	cfg := p.config()
 	cfg.Feed = nil
 	s := serve(t, cfg)

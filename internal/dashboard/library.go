@@ -60,11 +60,6 @@ func (r row) float(i int) float64 {
 	return 0
 }
 
-func (r row) bytes(i int) []byte {
-	b, _ := r[i].([]byte)
-	return b
-}
-
 // params are values of a statement's parameters.
 type params = map[string]any
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
@@ -15,28 +16,58 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-// project is the example, copied and built.
+// project is the example, copied.
 type project struct {
 	t    *testing.T
 	dir  string
 	feed *Feed
 }
 
+// built is the example after a build. It is built once: under the race detector its textures take long.
+var built struct {
+	once sync.Once
+	dir  string
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+	}
+	os.Exit(status)
+}
+
+// newProject is the example as the first build left it.
 func newProject(t *testing.T) *project {
 	t.Helper()
-	dir := t.TempDir()
-	for _, part := range []string{"assets", "game"} {
-		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS("../../examples/knights/"+part)); err != nil {
+	built.once.Do(func() {
+		dir, err := os.MkdirTemp("", "kiln-dashboard-")
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	toml, err := os.ReadFile("../../examples/knights/kiln.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &project{t: t, dir: dir, feed: NewFeed(2)}
-	p.write("kiln.toml", string(toml))
+		built.dir = dir
+		p := &project{t: t, dir: dir, feed: NewFeed(2)}
+		for _, part := range []string{"assets", "game"} {
+			p.copy(part, "../../examples/knights/"+part)
+		}
+		toml, err := os.ReadFile("../../examples/knights/kiln.toml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.write("kiln.toml", string(toml))
+		p.build()
+	})
+	p := &project{t: t, dir: t.TempDir(), feed: NewFeed(2)}
+	p.copy(".", built.dir)
 	return p
+}
+
+// copy copies a folder.
+func (p *project) copy(to, from string) {
+	p.t.Helper()
+	if err := os.CopyFS(filepath.Join(p.dir, to), os.DirFS(from)); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 func (p *project) write(file, text string) {
