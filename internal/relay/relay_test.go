@@ -135,8 +135,7 @@ func TestKilled(t *testing.T) {
 func TestGoesAway(t *testing.T) {
 	places(t, func(t *testing.T, dir string) {
 		for said, want := range map[string]bool{"": false, "something": true} {
-			var s *Server
-			s = listen(t, dir, func(_ context.Context, _ *Call, out, _ io.Writer) int {
+			s := listen(t, dir, func(_ context.Context, _ *Call, out, _ io.Writer) int {
 				if said != "" {
 					fmt.Fprint(out, said)
 				}

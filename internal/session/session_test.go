@@ -27,12 +27,11 @@ type lines struct{ gates *gates }
 type gates struct {
 	mu   sync.Mutex
 	open map[string]chan struct{}
-	runs map[string]int
 	in   chan string // jobs that came to a gate
 }
 
 func newGates() *gates {
-	return &gates{open: map[string]chan struct{}{}, runs: map[string]int{}, in: make(chan string, 100)}
+	return &gates{open: map[string]chan struct{}{}, in: make(chan string, 100)}
 }
 
 func (g *gates) gate(id string) chan struct{} {
@@ -44,12 +43,6 @@ func (g *gates) gate(id string) chan struct{} {
 	return g.open[id]
 }
 
-func (g *gates) ran(id string) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.runs[id]
-}
-
 func (lines) Info() processor.Info {
 	return processor.Info{
 		Name: "lines", Version: 1, Summary: "test", Extensions: []string{".t"},
@@ -59,9 +52,6 @@ func (lines) Info() processor.Info {
 
 func (l lines) Process(ctx context.Context, job processor.Job) error {
 	id := job.Asset().ID
-	l.gates.mu.Lock()
-	l.gates.runs[id]++
-	l.gates.mu.Unlock()
 	text, err := job.ReadFile(job.Asset().Path)
 	if err != nil {
 		return err

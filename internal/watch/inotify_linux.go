@@ -50,8 +50,6 @@ func newNotifier() (notifier, error) {
 	return n, nil
 }
 
-func (n *inotify) fd() int { return int(n.file.Fd()) }
-
 func (n *inotify) add(dir string, top bool) error {
 	mask := uint32(watchMask)
 	if top {
