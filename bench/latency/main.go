@@ -6,7 +6,7 @@
 // game, and edits files: written beside and renamed, as most programs save, and in place. The clock runs from the close(2) of the
 // file, or the rename, until the game's Poll has swapped what came of it; the game polls as soon as something has arrived,
 // so that no frame is waited for. With -n edits each, it tells the median, the slowest of 10 and the slowest of all, and the processor
-// time that Kiln took for one, which is what a busy machine does not change.
+// time that Kiln took until then, which is what a busy machine does not change.
 package main
 
 import (
@@ -290,8 +290,9 @@ func overwrite(path string, data []byte) time.Time {
 // measure makes the edits of a scene and waits for each.
 func (b *bench) measure(s scene) error {
 	var took []time.Duration
-	used := processorTime(b.pid)
+	used := time.Duration(0)
 	for i := range b.n {
+		before := processorTime(b.pid)
 		saved := s.edit(i)
 		for late, done := time.After(30*time.Second), false; !done; {
 			select {
@@ -307,6 +308,7 @@ func (b *bench) measure(s scene) error {
 			}
 		}
 		took = append(took, time.Since(saved))
+		used += processorTime(b.pid) - before
 		b.settle()
 	}
 	slices.Sort(took)
@@ -316,8 +318,8 @@ func (b *bench) measure(s scene) error {
 	}
 	ms := func(at int) string { return fmt.Sprintf("%.0f ms", took[at].Seconds()*1000) }
 	cpu := "?"
-	if now := processorTime(b.pid); now > used {
-		cpu = fmt.Sprintf("%.0f ms", (now-used).Seconds()*1000/float64(b.n))
+	if used > 0 {
+		cpu = fmt.Sprintf("%.0f ms", used.Seconds()*1000/float64(b.n))
 	}
 	fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", s.name, ms(len(took)/2), ms(len(took)*9/10), ms(len(took)-1), bar, cpu)
 	return nil

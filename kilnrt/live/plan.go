@@ -41,8 +41,8 @@ func (pl *plan) addLoaded() {
 	entries := slices.SortedFunc(maps.Values(pl.l.loaded), func(a, b *entry) int { return cmp.Compare(a.res.ID, b.res.ID) })
 	for _, e := range entries {
 		if r := pl.table.byKey[e.key]; r != nil {
-			if s, err := pl.add(r, 0); err != nil {
-				s = &step{res: r, entry: e, touched: true, value: e.value, err: err}
+			if _, err := pl.add(r, 0); err != nil {
+				s := &step{res: r, entry: e, touched: true, value: e.value, err: err}
 				pl.at[e.key] = s
 				pl.order = append(pl.order, s)
 			}
