@@ -79,6 +79,13 @@ async function news() {
   drawing = false;
 }
 
+// follow listens while the page is seen: a browser has six connections to a server, and seven pages may be open.
+let stream;
+function follow() {
+  stream?.close();
+  if (!document.hidden) stream = listen();
+}
+
 function listen() {
   const stream = new EventSource(`/events?since=${encodeURIComponent(document.body.dataset.asOf)}`);
   const put = id => event => {
@@ -88,7 +95,7 @@ function listen() {
   stream.addEventListener("now", put("now"));
   stream.addEventListener("pulse", put("pulse"));
   stream.addEventListener("news", news);
-  addEventListener("pagehide", () => stream.close());
+  return stream;
 }
 
 // tick moves clocks on.
@@ -219,7 +226,10 @@ function pointer() {
 }
 
 $$("[data-live]").forEach(remember);
-listen();
+follow();
+document.addEventListener("visibilitychange", follow);
+addEventListener("pagehide", () => stream?.close());
+addEventListener("pageshow", event => { if (event.persisted) follow(); }); // back from the browser's cache
 search();
 keyboard();
 pointer();
