@@ -279,16 +279,16 @@ func (g *game) gather() []any {
 	return say
 }
 
-// newsOf is what is said of news.
+// newsOf is what is said of news. What moves the game's seq on comes last: a connection that breaks in between is no loss.
 func (g *game) newsOf(p *platform, n news) (say []any) {
-	if len(n.changed)+len(n.removed) > 0 {
-		say = append(say, telling{n.changed, changed{Type: "changed", Seq: n.seq, Removed: n.removed, Order: n.order}})
-	}
 	for _, id := range n.failed {
 		say = append(say, g.failed(p, id))
 	}
 	for _, id := range n.mended {
 		say = append(say, mended{"mended", n.seq, id})
+	}
+	if len(n.changed)+len(n.removed) > 0 {
+		say = append(say, telling{n.changed, changed{Type: "changed", Seq: n.seq, Removed: n.removed, Order: n.order}})
 	}
 	return say
 }
@@ -300,18 +300,16 @@ func (g *game) failed(p *platform, id string) failed {
 
 // everything is what is said to a game that cannot go on from where it was.
 func (g *game) everything(p *platform) (say []any) {
-	if g.list {
-		say = append(say, telling{p.everything(), changed{Type: "list", Seq: p.seq}})
-	} else {
-		n := p.differs(g.have)
-		say = append(say, telling{n.changed, changed{Type: "changed", Seq: n.seq, Removed: n.removed, Order: n.order}})
-	}
 	for _, id := range slices.Sorted(maps.Keys(p.assets)) {
 		if p.assets[id].failure != nil {
 			say = append(say, g.failed(p, id))
 		}
 	}
-	return say
+	if g.list {
+		return append(say, telling{p.everything(), changed{Type: "list", Seq: p.seq}})
+	}
+	n := p.differs(g.have)
+	return append(say, telling{n.changed, changed{Type: "changed", Seq: n.seq, Removed: n.removed, Order: n.order}})
 }
 
 // tell sends resources page by page.
