@@ -426,7 +426,7 @@ func TestKilnsAtOnce(t *testing.T) {
 			}
 			built += n
 		}
-		if got := p.files(); built != 10 || !maps.Equal(got, p.after) {
+		if got := p.files(); built != 15 || !maps.Equal(got, p.after) {
 			t.Errorf("built %d; outputs that are not those of a clean build: %s", built, differ(p.after, got))
 		}
 	}
