@@ -241,10 +241,15 @@ func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool 
 	return s.note(pl, x, list)
 }
 
-// note adds a parcel that is there to what there is. If it is not known what it holds, it says so itself.
+// note adds a parcel that is there to what there is. If it is not known what it holds, it says so itself. One that cannot be read is told of; it is false then, and
+// if there is none.
 func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
 	p, err := kilnrt.Open(s.abs(s.file(x.File)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
 	if err != nil {
+		s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(x.File)}, "the parcel cannot be read after it was written: %v", cause(err)).WithHint("build again"))
 		return false
 	}
 	defer p.Close()

@@ -230,6 +230,10 @@ func (s *shipment) removeStale(platforms []Platform) {
 		if slices.Contains(s.res.Made, f) {
 			continue
 		}
+		if s.res.Again { // it may be wanted after all, and something stopped us from seeing that
+			s.res.Made = append(s.res.Made, f)
+			continue
+		}
 		err := Remove(s.abs(f), s.o.Output)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.res.Made = append(s.res.Made, f)
