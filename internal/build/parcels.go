@@ -38,6 +38,10 @@ func (s *session) ship() {
 	if len(s.req.Patterns) > 0 || s.stopped || s.p.cfg.Output != "" || len(before) == 0 && !ship.Wanted(s.p.Project) {
 		return
 	}
+	if s.w.table.Report(s.p.prefixes()).Err() != nil { // what there is to be packed is not known
+		s.goods.again = true
+		return
+	}
 	var platforms []ship.Platform
 	for _, name := range s.p.PlatformNames() {
 		platforms = append(platforms, ship.Platform{Name: name, Decided: len(s.req.Platforms) == 0 || slices.Contains(s.req.Platforms, name), Assets: s.assetsOn(name)})
