@@ -56,7 +56,7 @@ var allowed = map[string]string{
 	"internal/state":       "internal/digest internal/engine internal/source",
 	"internal/contentdb":   "internal/diag internal/digest processor zombiezen-sqlite",
 	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/engine internal/fingerprint " +
-		"internal/project internal/script internal/settings internal/ship internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
+		"internal/ids internal/project internal/script internal/settings internal/ship internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
 	"internal/session": "internal/build internal/diag internal/digest internal/engine internal/source internal/watch",
 	"internal/relay":   "",
 	"internal/watch":   "internal/diag fsnotify x/sys",

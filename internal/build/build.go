@@ -18,6 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/ship"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 )
@@ -204,6 +205,9 @@ func (p *Project) removeTemps() error {
 		}
 		return nil
 	})
+	for _, f := range p.shippedOutside() {
+		errs = errors.Join(errs, removeAll(ship.Temp(p.shippedPath(f))))
+	}
 	return errs
 }
 

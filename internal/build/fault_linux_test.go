@@ -20,6 +20,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/ship"
 )
 
 var (
@@ -241,6 +242,13 @@ func (p *faulty) judge(d disturbed, exit int, said string, want map[string]strin
 	var written map[digest.Hash]bool
 	for f, content := range got {
 		if content == p.before[f] || content == p.after[f] || strings.HasPrefix(filepath.Base(f), cas.TempPrefix) {
+			continue
+		}
+		if exit != 0 && strings.HasPrefix(f, "parcels/") {
+			// A build in which something failed packs what it has, and leaves what lacks something: other parcels than those of before and after, but whole.
+			if strings.HasSuffix(f, ".parcel") && ship.Verify(p.path("build/"+f)) != nil {
+				bad("and %s is damaged: %.60q", f, content)
+			}
 			continue
 		}
 		if written == nil {

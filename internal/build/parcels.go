@@ -14,6 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/ids"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/ship"
 	"github.com/kiln-pipeline/kiln/internal/source"
@@ -99,6 +100,17 @@ func (p *Project) shippedPath(file string) string {
 		return filepath.Join(p.OutputDir(), filepath.FromSlash(below))
 	}
 	return filepath.Join(p.Dir, filepath.FromSlash(file))
+}
+
+// shippedOutside are the files outside the output folder that builds write.
+func (p *Project) shippedOutside() []string {
+	files := []string{ids.FileName}
+	for i := range p.Constants {
+		if f := p.Constants[i].File; f != "" {
+			files = append(files, f)
+		}
+	}
+	return files
 }
 
 func (p *Project) shippedStat(file string) source.Stat {

@@ -51,7 +51,7 @@ func write(path string, items []item, o Options) error {
 
 // replace has a file written beside path, and puts it in place when it is on the disk.
 func replace(path string, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	f, err := os.CreateTemp(filepath.Dir(path), ".kiln-"+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}

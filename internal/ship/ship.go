@@ -289,9 +289,14 @@ func (s *shipment) write(file string, data []byte) bool {
 	return err == nil
 }
 
+// Temp is what a file is called while Replace writes it. By what it begins with, those that a kill leaves in the output folder are known and removed.
+func Temp(file string) string {
+	return filepath.Join(filepath.Dir(file), ".kiln-"+filepath.Base(file))
+}
+
 // Replace writes a file beside and renames it, so that it is whole or as it was.
 func Replace(file string, text []byte) error {
-	tmp := file + ".tmp"
+	tmp := Temp(file)
 	err := os.WriteFile(tmp, text, 0o666)
 	if err == nil {
 		err = os.Rename(tmp, file)
