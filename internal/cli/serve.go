@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"syscall"
 
@@ -14,16 +15,38 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/dashboard"
 	"github.com/kiln-pipeline/kiln/internal/live"
 	"github.com/kiln-pipeline/kiln/internal/serve"
+	"github.com/kiln-pipeline/kiln/internal/session"
 )
 
 type serveFlags struct {
 	watchFlags
-	listen  string
-	token   string
+	gameFlags
 	editor  string
 	release string
+}
+
+// gameFlags say where games find the watcher.
+type gameFlags struct {
+	listen  string
+	token   string
 	hosts   []string
 	origins []string
+}
+
+func (f *gameFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.listen, "listen", serve.DefaultListen, "`ADDRESS` to listen on; port 0 is any that is free")
+	fl.StringVar(&f.token, "token", "", "`TOKEN` that everybody must have (default none on this machine, else a new one)")
+	fl.StringArrayVar(&f.hosts, "host", nil, "a `NAME` by which this server may be called, besides its address; may be given several times")
+	fl.StringArrayVar(&f.origins, "origin", nil, "an `ORIGIN` whose pages may connect as games, as https://game.example; may be given several times")
+}
+
+// listenFor opens the listener of a session.
+func (a *app) listenFor(s *session.Session, f *gameFlags) (*serve.Server, error) {
+	if f.token == "" && !live.Loopback(f.listen) {
+		f.token = rand.Text()
+	}
+	return serve.Listen(serve.Config{Session: s, Platforms: a.platforms, Listen: f.listen, Guard: live.Guard{Token: f.token, Hosts: f.hosts, Origins: f.origins}})
 }
 
 func newServeCommand(a *app) *cobra.Command {
@@ -41,12 +64,9 @@ with --listen on another address, whoever asks needs the token that is printed.`
 		PreRunE: func(*cobra.Command, []string) error { return f.check() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
 	}
-	f.add(cmd)
+	f.watchFlags.add(cmd)
+	f.gameFlags.add(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "listen", serve.DefaultListen, "`ADDRESS` to listen on; port 0 is any that is free")
-	fl.StringVar(&f.token, "token", "", "`TOKEN` that everybody must have (default none on this machine, else a new one)")
-	fl.StringArrayVar(&f.hosts, "host", nil, "a `NAME` by which this server may be called, besides its address; may be given several times")
-	fl.StringArrayVar(&f.origins, "origin", nil, "an `ORIGIN` whose pages may connect as games, as https://game.example; may be given several times")
 	fl.StringVar(&f.editor, "editor", dashboard.DefaultEditor, "`ADDRESS` that opens a file, with {path}, {line} and {column}")
 	fl.StringVar(&f.release, "release", "", "`FOLDER` with the parcels of the last release, to tell what changed since; as the output folder")
 	return cmd
@@ -54,9 +74,6 @@ with --listen on another address, whoever asks needs the token that is printed.`
 
 // serve watches and answers until it is interrupted.
 func (a *app) serve(ctx context.Context, f serveFlags) error {
-	if f.token == "" && !live.Loopback(f.listen) {
-		f.token = rand.Text()
-	}
 	s, err := a.openSession(f.watchFlags)
 	if err != nil {
 		return err
@@ -66,8 +83,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		return err
 	}
 	defer stopAnswers()
-	server, err := serve.Listen(serve.Config{Session: s, Platforms: a.platforms, Listen: f.listen,
-		Guard: live.Guard{Token: f.token, Hosts: f.hosts, Origins: f.origins}})
+	server, err := a.listenFor(s, &f.gameFlags)
 	if err != nil {
 		return listenError(f.listen, err)
 	}
@@ -81,14 +97,23 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err := a.tellServing(server.Address(), f.token); err != nil {
 		return err
 	}
+	return a.runSession(ctx, s, server, pages)
+}
+
+// runSession watches, and answers with server if there is one, until it is interrupted. Pages answers browsers; nil: nobody does.
+func (a *app) runSession(ctx context.Context, s *session.Session, server *serve.Server, pages http.Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() {
-		defer cancel()
-		ended <- server.Run(ctx, pages)
-	}()
-	err = s.Run(ctx)
+	if server == nil {
+		ended <- nil
+	} else {
+		go func() {
+			defer cancel()
+			ended <- server.Run(ctx, pages)
+		}()
+	}
+	err := s.Run(ctx)
 	cancel()
 	if served := <-ended; served != nil {
 		return served

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/serve"
 	"github.com/kiln-pipeline/kiln/internal/session"
 )
 
@@ -22,20 +22,23 @@ type watchFlags struct {
 
 func newWatchCommand(a *app) *cobra.Command {
 	var f watchFlags
+	var games gameFlags
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Build, and build again at every change",
 		Long: `Build what is out of date, then follow the project's files and build again at every change, until it is
 interrupted. An asset that fails keeps its last good products until it is mended. Other kiln commands in the
-project go on working meanwhile.`,
+project go on working meanwhile, and running games get what changes. kiln serve does the same and shows all
+of it in a browser.`,
 		GroupID: groupMake,
 		Example: `  kiln watch                 follow all files of the project
   kiln watch --poll 2s       look at all files every two seconds: for drives that do not tell of changes`,
 		Args:    atMost(0),
 		PreRunE: func(*cobra.Command, []string) error { return f.check() },
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.watch(cmd.Context(), f) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.watch(cmd.Context(), f, games) },
 	}
 	f.add(cmd)
+	games.add(cmd)
 	return cmd
 }
 
@@ -67,7 +70,7 @@ func (a *app) openSession(f watchFlags) (*session.Session, error) {
 }
 
 // watch builds until it is interrupted.
-func (a *app) watch(ctx context.Context, f watchFlags) error {
+func (a *app) watch(ctx context.Context, f watchFlags, games gameFlags) error {
 	s, err := a.openSession(f)
 	if err != nil {
 		return err
@@ -77,11 +80,22 @@ func (a *app) watch(ctx context.Context, f watchFlags) error {
 		return err
 	}
 	defer stop()
-	defer s.Follow(newWatchTeller(a, s).tell)()
-	if err := s.Run(ctx); !errors.Is(err, context.Canceled) {
-		return err
+	server, err := a.listenFor(s, &games)
+	switch {
+	case err != nil && games.listen != serve.DefaultListen:
+		return listenError(games.listen, err)
+	case err != nil: // another watcher has the usual address; whoever wants games here as well names one
+		server = nil
+		if a.verbose {
+			fmt.Fprintf(a.errs, "games cannot connect: %v\n", err)
+		}
+	case a.verbose || games.listen != serve.DefaultListen:
+		if err := a.tellServing(server.Address(), games.token); err != nil {
+			return err
+		}
 	}
-	return exitInterrupted
+	defer s.Follow(newWatchTeller(a, s).tell)()
+	return a.runSession(ctx, s, server, nil)
 }
 
 // watchTeller tells of the builds of a session, one line each, and of what goes wrong and is mended.
