@@ -132,7 +132,7 @@ func plural(v any, one, many string) string {
 
 func bytesText(n int64) string {
 	v, unit := float64(n), "B"
-	for _, next := range []string{"KB", "MB", "GB", "TB"} {
+	for _, next := range []string{"kB", "MB", "GB", "TB"} {
 		if v < 1000 {
 			break
 		}

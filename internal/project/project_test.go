@@ -213,7 +213,7 @@ func TestRootHoldsOutput(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	for text, want := range map[string]int64{
-		`"2GB"`: 2e9, `"512MiB"`: 512 << 20, `"1 KB"`: 1000, `"7B"`: 7, `12`: 12,
+		`"2GB"`: 2e9, `"512MiB"`: 512 << 20, `"1 KB"`: 1000, `"1kB"`: 1000, `"7B"`: 7, `12`: 12,
 		`"2"`: 0, `"GB"`: 0, `"-1GB"`: 0, `"NaNGB"`: 0, `"1e99GB"`: 0, `"infB"`: 0, `0`: 0, `-3`: 0, `1.5`: 0,
 	} {
 		p, l := Parse(File, []byte("[project]\nname = \"a\"\n[build]\nmemory = "+text))

@@ -298,7 +298,7 @@ func bytesText(n int64) string {
 	for _, u := range []struct {
 		bytes float64
 		name  string
-	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "KB"}} {
+	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
 		if float64(n) >= u.bytes {
 			return fmt.Sprintf("%.3g %s", float64(n)/u.bytes, u.name)
 		}
