@@ -28,11 +28,12 @@ func TestInterrupt(t *testing.T) {
 				t.Fatal(err)
 			}
 			for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-				if begun, _ := filepath.Glob(filepath.Join(dir, ".kiln", "tmp", "*", "out", "a.hang")); len(begun) > 0 {
+				if begun, _ := filepath.Glob(filepath.Join(dir, ".kiln", "tmp", "*", "run", "out", "a.hang")); len(begun) > 0 {
 					break
 				}
 				if time.Now().After(end) {
 					cmd.Process.Kill()
+					cmd.Wait() // and with it for what it says
 					t.Fatal("the job never started: ", errs.String())
 				}
 			}
