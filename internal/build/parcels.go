@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -94,13 +93,7 @@ func (s *session) shipped(file string, made bool) state.Shipped {
 	return state.Shipped{File: file, Made: made, Stat: s.p.shippedStat(file)}
 }
 
-// shippedPath is where a file is that is named relative to the project folder; the output folder may be elsewhere.
-func (p *Project) shippedPath(file string) string {
-	if below, ok := strings.CutPrefix(file, p.Output+"/"); ok {
-		return filepath.Join(p.OutputDir(), filepath.FromSlash(below))
-	}
-	return filepath.Join(p.Dir, filepath.FromSlash(file))
-}
+func (p *Project) shippedPath(file string) string { return ship.Path(p.Project, p.OutputDir(), file) }
 
 // shippedOutside are the files outside the output folder that builds write.
 func (p *Project) shippedOutside() []string {

@@ -52,10 +52,27 @@ func (s *shipment) pack(pl *Platform, contents []manifest.Contents) {
 	if len(declared) == 0 {
 		return
 	}
-	data, _ := json.MarshalIndent(list, "", "  ") // strings and numbers
-	if name := s.file(path.Join(Folder(pl.Name), ListName)); s.write(name, append(data, '\n')) {
-		s.res.Made = append(s.res.Made, name)
+	if s.writeList(&list) {
+		s.res.Made = append(s.res.Made, s.listFile(pl.Name))
 	}
+}
+
+func (s *shipment) listFile(platform string) string {
+	return s.file(path.Join(Folder(platform), ListName))
+}
+
+func (s *shipment) writeList(l *List) bool {
+	data, _ := json.MarshalIndent(l, "", "  ") // strings and numbers
+	return s.write(s.listFile(l.Platform), append(data, '\n'))
+}
+
+// oldList is the list of a platform's parcels that is there; empty if it cannot be read.
+func (s *shipment) oldList(platform string) *List {
+	l, err := ReadList(s.abs(s.listFile(platform)))
+	if err != nil {
+		return &List{}
+	}
+	return l
 }
 
 // keepSplit keeps what split parcels gave up to others before, if one of them stays as it is: it needs these as they were.
@@ -67,11 +84,7 @@ func (s *shipment) keepSplit(pl *Platform, contents []manifest.Contents, list *L
 	if !held {
 		return
 	}
-	old, err := ReadList(filepath.Join(s.abs(s.file(Folder(pl.Name))), ListName))
-	if err != nil {
-		return
-	}
-	for _, e := range old.Parcels {
+	for _, e := range s.oldList(pl.Name).Parcels {
 		now := slices.ContainsFunc(contents, func(c manifest.Contents) bool { return c.Name == e.Name })
 		if file := Folder(pl.Name) + "/" + e.File; !now && strings.Contains(e.Name, "+") && s.keepParcel(pl, e.Name, file, list) {
 			s.res.Made = append(s.res.Made, s.file(file))
@@ -104,9 +117,6 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 		return false
 	}
 	o := parcel.Options{Workers: s.o.Workers}
-	if of.Store { // 725 MB/s with one, 363 with two, on two cores: what is only hashed and written is not worth handing around
-		o.Workers = 1
-	}
 	if of.Dictionary != "" {
 		s.res.Read = append(s.res.Read, of.Dictionary)
 		var err error
@@ -234,11 +244,9 @@ func (s *shipment) add(pl *Platform, c *manifest.Contents, file string, list *Li
 // keepParcel notes a parcel that could not be made: the one that is there, if there is one.
 func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool {
 	x := Parcel{Name: name, Platform: pl.Name, File: file}
-	if old, err := ReadList(filepath.Join(filepath.Dir(s.abs(s.file(file))), ListName)); err == nil {
-		for _, e := range old.Parcels {
-			if e.Name == name {
-				x.Needs = e.Needs
-			}
+	for _, e := range s.oldList(pl.Name).Parcels {
+		if e.Name == name {
+			x.Needs = e.Needs
 		}
 	}
 	return s.note(pl, x, list)

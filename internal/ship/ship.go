@@ -105,12 +105,12 @@ type shipment struct {
 	byProduct map[productKey]uint32
 }
 
-// Update brings everything up to date. The error is one of the disk that leaves nothing to go on with; what is wrong with single parcels is in the messages.
+// Update brings everything up to date. What cannot be made is told of in the messages, and what is there of it stays.
 func Update(p *project.Project, platforms []Platform, o Options) *Result {
 	s := &shipment{p: p, o: o}
 	s.res.Read = append(s.res.Read, ids.FileName)
 	s.work(platforms)
-	s.removeStale(platforms)
+	s.removeStale()
 	slices.Sort(s.res.Made)
 	slices.Sort(s.res.Read)
 	s.res.Read = slices.Compact(s.res.Read)
@@ -189,12 +189,14 @@ func (s *shipment) any(patterns []project.Pattern) func(id string) bool {
 // file is a path relative to the project folder of a file in the output folder.
 func (s *shipment) file(below string) string { return path.Join(s.p.Output, below) }
 
-// abs is where a file relative to the project folder is. The output folder may be elsewhere.
-func (s *shipment) abs(file string) string {
-	if below, ok := strings.CutPrefix(file, s.p.Output+"/"); ok {
-		return filepath.Join(s.o.Output, filepath.FromSlash(below))
+func (s *shipment) abs(file string) string { return Path(s.p, s.o.Output, file) }
+
+// Path is where a file is that is named relative to the project folder. Files of the output folder are where that folder is, which may be elsewhere.
+func Path(p *project.Project, output, file string) string {
+	if below, ok := strings.CutPrefix(file, p.Output+"/"); ok {
+		return filepath.Join(output, filepath.FromSlash(below))
 	}
-	return filepath.Join(s.p.Dir, filepath.FromSlash(file))
+	return filepath.Join(p.Dir, filepath.FromSlash(file))
 }
 
 // Folder of the parcels of a platform, below the output folder.
@@ -207,25 +209,26 @@ func (s *shipment) keep(pl *Platform) {
 			s.res.Made = append(s.res.Made, f)
 		}
 	}
-	old, err := ReadList(filepath.Join(s.o.Output, filepath.FromSlash(Folder(pl.Name)), ListName))
-	if err != nil {
-		return
-	}
-	for _, e := range old.Parcels {
+	s.noteOld(pl)
+}
+
+// noteOld notes the parcels that a build before made.
+func (s *shipment) noteOld(pl *Platform) {
+	for _, e := range s.oldList(pl.Name).Parcels {
 		s.note(pl, Parcel{Name: e.Name, Platform: pl.Name, File: Folder(pl.Name) + "/" + e.File, Needs: e.Needs}, &List{})
 	}
 }
 
 // keepAll keeps everything.
 func (s *shipment) keepAll(platforms []Platform) {
-	for i := range platforms {
-		s.keep(&platforms[i])
-	}
 	s.res.Made = slices.Clone(s.o.Before)
+	for i := range platforms {
+		s.noteOld(&platforms[i])
+	}
 }
 
 // removeStale removes what was made before and is not wanted any more.
-func (s *shipment) removeStale(platforms []Platform) {
+func (s *shipment) removeStale() {
 	for _, f := range s.o.Before {
 		if slices.Contains(s.res.Made, f) {
 			continue
@@ -234,11 +237,9 @@ func (s *shipment) removeStale(platforms []Platform) {
 			s.res.Made = append(s.res.Made, f)
 			continue
 		}
-		err := Remove(s.abs(f), s.o.Output)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := Remove(s.abs(f), s.o.Output); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.res.Made = append(s.res.Made, f)
 			s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: f}, "the file is not wanted any more, and cannot be removed: %v", cause(err)).WithHint("close programs that use it, and build again"))
-			continue
 		}
 	}
 }

@@ -1,9 +1,6 @@
 package ship
 
 import (
-	"encoding/json"
-	"io"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -26,11 +23,11 @@ type Change struct {
 // cannot: Update has to.
 func Touch(p *project.Project, platform string, changes []Change, o Options) ([]Parcel, bool) {
 	s := &shipment{p: p, o: o}
-	folder := filepath.Join(o.Output, filepath.FromSlash(Folder(platform)))
-	list, err := ReadList(filepath.Join(folder, ListName))
+	list, err := ReadList(s.abs(s.listFile(platform)))
 	if err != nil {
 		return nil, false
 	}
+	folder := s.abs(s.file(Folder(platform)))
 	var done []Parcel
 	for i := range list.Parcels {
 		e := &list.Parcels[i]
@@ -39,7 +36,7 @@ func Touch(p *project.Project, platform string, changes []Change, o Options) ([]
 		if of == nil {
 			return nil, false
 		}
-		x := Parcel{Name: e.Name, Platform: platform, File: Folder(platform) + "/" + e.File, Needs: e.Needs}
+		x := Parcel{Name: e.Name, Platform: platform, File: Folder(platform) + "/" + e.File, Needs: e.Needs, Resources: e.Resources, Size: e.Bytes}
 		changed, ok := s.touch(filepath.Join(folder, e.File), of, changes, &x)
 		if !ok || of.Name == e.Name && of.Budget > 0 && x.Size > of.Budget {
 			return nil, false
@@ -52,9 +49,7 @@ func Touch(p *project.Project, platform string, changes []Change, o Options) ([]
 	if len(done) == 0 {
 		return nil, true
 	}
-	data, _ := json.MarshalIndent(list, "", "  ") // strings and numbers
-	ok := s.write(s.file(path.Join(Folder(platform), ListName)), append(data, '\n'))
-	return done, ok
+	return done, s.writeList(list)
 }
 
 // touch changes one parcel, if it has any of the products.
@@ -64,9 +59,6 @@ func (s *shipment) touch(abs string, of *project.Parcel, changes []Change, x *Pa
 		return false, false
 	}
 	defer p.Close()
-	if len(p.Signature()) > 0 {
-		return false, false
-	}
 	has := map[productKey]*Change{}
 	for i := range changes {
 		key := productKey{parseUUID(changes[i].UUID), changes[i].SubID}
@@ -74,25 +66,26 @@ func (s *shipment) touch(abs string, of *project.Parcel, changes []Change, x *Pa
 			has[key] = &changes[i]
 		}
 	}
-	if len(has) > 0 {
-		rs, o, err := parcel.Resources(p)
-		if err != nil {
-			return false, false
+	if len(has) == 0 {
+		return false, true
+	}
+	if len(p.Signature()) > 0 {
+		return false, false
+	}
+	rs, o, err := parcel.Resources(p)
+	if err != nil {
+		return false, false
+	}
+	o.Workers = s.o.Workers
+	compress := s.compress(of)
+	for i := range rs {
+		if c := has[productKey{rs[i].UUID, rs[i].SubID}]; c != nil {
+			rs[i].Size, rs[i].Hash, rs[i].Align, rs[i].Compress, rs[i].Open = c.Size, c.Hash, of.Align, compress(c.Asset, c.Size), s.open(c.Hash)
 		}
-		o.Workers = s.o.Workers
-		compress := s.compress(of)
-		for i := range rs {
-			if c := has[productKey{rs[i].UUID, rs[i].SubID}]; c != nil {
-				h := c.Hash
-				rs[i].Size, rs[i].Hash, rs[i].Align, rs[i].Compress = c.Size, h, of.Align, compress(c.Asset, c.Size)
-				rs[i].Open = func() (io.ReadCloser, error) { return s.o.Open(h) }
-			}
-		}
-		rep, err := parcel.Update(abs, rs, o)
-		if err != nil {
-			return false, false
-		}
-		changed = rep.How != parcel.Nothing
+	}
+	rep, err := parcel.Update(abs, rs, o)
+	if err != nil {
+		return false, false
 	}
 	now, err := kilnrt.Open(abs)
 	if err != nil {
@@ -100,5 +93,5 @@ func (s *shipment) touch(abs string, of *project.Parcel, changes []Change, x *Pa
 	}
 	defer now.Close()
 	x.Resources, x.Size, x.Digest = now.Len(), now.Header().End, digest.Hash(now.Digest())
-	return changed, true
+	return rep.How != parcel.Nothing, true
 }
