@@ -32,16 +32,17 @@ type Request struct {
 	FailFast  bool
 	DryRun    bool // tell what would be done
 	Detect    Detect
-	Changed   []string      // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
-	Outputs   []string      // with ByWatch: files and folders of the output folder that may not be as they were, absolute
-	From      string        // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
-	Locked    bool          // kiln.ids may not change
-	Compact   bool          // leave no waste in parcels
-	LastGood  bool          // leave the last good products of assets that fail in place
-	Shuffle   uint64        // not 0: take the jobs in another order, by this seed
-	Outcomes  Outcomes      // which to tell
-	Control   *Control      // for who wants to reach in while it builds; may be nil
-	Done      func(Outcome) // told of each job that ran, from several goroutines; may be nil
+	Changed   []string        // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
+	Outputs   []string        // with ByWatch: files and folders of the output folder that may not be as they were, absolute
+	From      string          // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
+	Locked    bool            // kiln.ids may not change
+	Compact   bool            // leave no waste in parcels
+	LastGood  bool            // leave the last good products of assets that fail in place
+	Shuffle   uint64          // not 0: take the jobs in another order, by this seed
+	Outcomes  Outcomes        // which to tell
+	Control   *Control        // for who wants to reach in while it builds; may be nil
+	Done      func(Outcome)   // told of each job that ran, from several goroutines; may be nil
+	Placed    func([]Outcome) // told of a build the short way once all outputs are in place, before that is written down: for those who cannot wait; may be nil
 	Reporter  Reporter
 }
 

@@ -234,6 +234,7 @@ func (s *session) assetRecord(a *asset.Asset, trace func(*task) *engine.Trace, e
 			continue
 		}
 		job := s.jobRecord(t, tr)
+		job.Settings = settings.JSON(t.settings) // once, not for each of its parts: 20 µs
 		for _, p := range s.parts[t] {
 			if tr := trace(p); tr != nil {
 				s.addPart(&job, p, tr)
@@ -272,7 +273,7 @@ func (s *session) addPart(job *contentdb.Job, p *task, tr *engine.Trace) {
 
 func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 	job := contentdb.Job{
-		Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Settings: settings.JSON(t.settings), Fingerprint: tr.Fingerprint.String(),
+		Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Fingerprint: tr.Fingerprint.String(),
 		Failed: tr.Outcome != engine.Succeeded, Built: int64(tr.Build), Reason: Explain(tr.Why), Seconds: tr.Seconds, PeakMemory: tr.Memory,
 	}
 	group := 0

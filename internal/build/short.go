@@ -125,6 +125,9 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 	if !ok && ship.Wanted(c.p.Project) || !c.place(ch) || !c.ship(contents) {
 		return nil, nil
 	}
+	if c.req.Placed != nil {
+		c.req.Placed(ch.outcomes)
+	}
 	r := c.report(ch)
 	if !c.save(r, ch) {
 		return nil, nil

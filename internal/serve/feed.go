@@ -25,7 +25,7 @@ type feed struct {
 	wake      chan struct{}
 
 	mu    sync.Mutex
-	queue []session.Event // not handed on yet: Began, Drafted, Ended
+	queue []session.Event // not handed on yet: Began, Drafted, Placed, Ended
 
 	numbers source.Stat // of kiln.ids, as it was read
 	broken  bool        // the last build could not be
@@ -42,7 +42,7 @@ type draft struct {
 // follow takes an event.
 func (f *feed) follow(e session.Event) {
 	switch e.(type) {
-	case session.Began, session.Drafted, session.Ended:
+	case session.Began, session.Drafted, session.Placed, session.Ended:
 	default:
 		return
 	}
@@ -104,6 +104,8 @@ func (f *feed) hand(ctx context.Context, s *session.Session, e session.Event, nu
 		}
 		f.drafts[draft{p.Platform, p.Asset, live.Key{UUID: p.UUID, Sub: p.SubID}}] = true
 		return f.hub.Update(map[string]*live.Update{p.Platform: {Products: products([]session.Product{p}), Saved: f.began.Seen}})
+	case session.Placed:
+		return f.hub.Update(f.updates(&session.Ended{Began: f.began, Products: e.Products}, numbers))
 	case session.Ended:
 		f.readNumbers()
 		for i := range e.Products {

@@ -82,6 +82,27 @@ func (c *content) take(e *Ended, all bool) {
 	sortFailures(e.Mended)
 }
 
+// contents are the products whose contents are other ones after a build. It is false if that is not all that the build changed.
+func (c *content) contents(outcomes []build.Outcome) (products []Product, ok bool) {
+	for _, o := range outcomes {
+		id := jobID{o.Platform, o.Asset}
+		if o.Gone || o.Failed || c.failing[id] {
+			return nil, false
+		}
+		before := c.jobs[id].products(id)
+		for _, p := range o.Products {
+			old, ok := before[p.SubID]
+			if !ok {
+				return nil, false
+			}
+			if !sameProduct(&old.Product, &p) {
+				products = append(products, Product{Platform: o.Platform, Asset: o.Asset, UUID: o.UUID, Product: p})
+			}
+		}
+	}
+	return products, len(products) > 0
+}
+
 func cloneJob(j job) job {
 	c := make(job, len(j))
 	for part, o := range j {

@@ -274,6 +274,9 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*build.Report, er
 	}
 	r.toldAll = r.all
 	req.Control, req.Done = &build.Control{}, r.wants.done
+	if r.ready {
+		req.Placed = r.placed
+	}
 	r.wants.reach(req.Control)
 	report, err := r.follow(func() (*build.Report, error) { return r.p.Build(ctx, req) }, req.Control)
 	own := r.request()
@@ -284,6 +287,16 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*build.Report, er
 	r.variables = r.p.Variables()
 	r.mu.Unlock()
 	return report, err
+}
+
+// placed tells of products that are in place.
+func (r *run) placed(outcomes []build.Outcome) {
+	r.mu.Lock()
+	products, ok := r.content.contents(outcomes)
+	r.mu.Unlock()
+	if ok {
+		r.tell(Placed{products})
+	}
 }
 
 // follow takes in what changes while a build is under way: running jobs that read what changed run again. If much is left to do, the build is

@@ -338,6 +338,37 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestPlaced: new contents are told of once all of them are in place, and before that is written down; anything else waits for the end of the build.
+func TestPlaced(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a", "assets/b.t": "NEED a.t\n", "assets/c.t": "c"}).start(Config{})
+	s.next()
+	var placed []string
+	s.s.Follow(func(e Event) {
+		if e, ok := e.(Placed); ok {
+			placed = append(placed, names(e.Products)+": "+s.read("build/pc/a.t.out")+" "+s.read("build/pc/b.t.out"))
+			if len(e.Products) == 2 && len(s.read(".kiln/snapshot")) != len(s.read("before")) {
+				t.Error("the snapshot was written first")
+			}
+		}
+	})
+	for _, step := range []struct{ file, text, placed string }{
+		{"assets/a.t", "other", "a.t b.t: other other"},
+		{"assets/b.t", "FAIL now\n", ""},            // a failure
+		{"assets/b.t", "mended\n", ""},              // is mended
+		{"assets/c.t", "cc", "c.t: other mended\n"}, // and no concern of others
+		{"assets/d.t", "d", ""},                     // a new one
+	} {
+		placed = nil
+		s.write("before", s.read(".kiln/snapshot"))
+		s.write(step.file, step.text)
+		s.until(step.file, func(e Ended) bool { return len(e.Products)+len(e.Failed)+len(e.Mended) > 0 })
+		if got := strings.Join(placed, "|"); got != step.placed {
+			t.Errorf("%s: placed %q, want %q", step.file, got, step.placed)
+		}
+	}
+	s.compareWithClean()
+}
+
 // TestPutBack: an output that somebody edits or deletes is put back.
 func TestPutBack(t *testing.T) {
 	s := set(t, map[string]string{"assets/a.t": "a", "assets/b.t": "b"}).start(Config{})
