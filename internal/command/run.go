@@ -34,53 +34,57 @@ type ended struct {
 
 // run runs a program in a box to its end and collects its output. When the context ends, the program and all that it
 // started are killed; the same happens to what it leaves behind.
+//
+// The goroutine of the box does nothing but wait: each time that one which is locked to a thread waits for another goroutine, two threads have
+// to be woken.
 func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
+	p, err := openPipes(cmd)
+	if err != nil {
+		return ended{err: &startError{err}}
+	}
 	var e ended
 	done := make(chan struct{})
 	go func() { // the box is around a thread, and that ends with this goroutine
 		defer close(done)
+		defer p.end()
 		runtime.LockOSThread()
 		tracer, err := box.Enter()
 		if err != nil {
 			e.err = &startError{err}
 			return
 		}
-		e.peak, e.err = inBox(ctx, cmd, out)
+		e.peak, e.err = inBox(ctx, cmd, p)
 		var terr error
 		if e.seen, terr = tracer.Stop(); terr != nil && e.err == nil {
 			e.err = moment(terr)
 		}
 	}()
+	p.collect(out)
 	<-done
+	p.close()
 	return e
 }
 
 // inBox runs a program on this thread. The kernel ends the program when the thread that started it ends (see
 // dieWithParent), so the goroutine is locked to it.
-func inBox(ctx context.Context, cmd *exec.Cmd, out *capture) (peak int64, err error) {
-	pipes, err := openPipes(cmd, out)
-	if err != nil {
-		return 0, &startError{err}
-	}
+func inBox(ctx context.Context, cmd *exec.Cmd, p *pipes) (peak int64, err error) {
 	var g group
 	defer g.close()
 	g.prepare(cmd)
 	if err := cmd.Start(); err != nil {
-		pipes.drain()
 		return 0, &startError{err}
 	}
 	if err := g.started(cmd); err != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
-		pipes.drain()
 		return 0, &startError{err}
 	}
+	p.given()
 	alive := context.AfterFunc(ctx, g.kill)
 	err = cmd.Wait()
 	peak = g.peak(cmd)
 	ended := !alive()
 	g.kill() // what it left behind
-	pipes.drain()
 	if ended {
 		return peak, context.Cause(ctx)
 	}
@@ -96,33 +100,55 @@ func (e *startError) Unwrap() error { return e.err }
 // pipes carry a program's output. os/exec has pipes of its own, but its Wait waits for their
 // end before the group can be killed that holds them open.
 type pipes struct {
-	read, write []*os.File
-	done        sync.WaitGroup
+	read, write [2]*os.File // standard output, standard error
+	late        *time.Timer
 }
 
-func openPipes(cmd *exec.Cmd, out *capture) (*pipes, error) {
+func openPipes(cmd *exec.Cmd) (*pipes, error) {
 	p := &pipes{}
-	for _, to := range []io.Writer{out.stdout(), out.errout()} {
-		r, w, err := os.Pipe()
-		if err != nil {
-			p.drain()
+	for i := range p.read {
+		var err error
+		if p.read[i], p.write[i], err = os.Pipe(); err != nil {
+			p.given()
+			p.close()
 			return nil, err
 		}
-		p.read, p.write = append(p.read, r), append(p.write, w)
-		p.done.Go(func() { io.Copy(to, r) })
 	}
 	cmd.Stdout, cmd.Stderr = p.write[0], p.write[1]
 	return p, nil
 }
 
-// drain reads what is left in the pipes, but not for ever, and closes them.
-func (p *pipes) drain() {
+// given says that the program has its ends.
+func (p *pipes) given() {
 	for _, f := range p.write {
 		f.Close()
 	}
-	late := time.AfterFunc(drainTime, p.closeRead)
-	p.done.Wait()
-	late.Stop()
+}
+
+// end says that the program has ended: what it wrote is still read, but not for ever.
+func (p *pipes) end() {
+	p.given()
+	p.late = time.AfterFunc(drainTime, p.closeRead)
+}
+
+// collect reads to the end of both.
+func (p *pipes) collect(out *capture) {
+	var both sync.WaitGroup
+	both.Go(func() { copyOutput(out.errout(), p.read[1]) })
+	copyOutput(out.stdout(), p.read[0])
+	both.Wait()
+}
+
+// copyOutput is io.Copy with a buffer of 4 KB: most programs write nothing, and one of 32 KB would be three quarters of what a job takes of the heap.
+func copyOutput(to io.Writer, from io.Reader) {
+	io.CopyBuffer(to, struct{ io.Reader }{from}, make([]byte, 4<<10))
+}
+
+// close is called after end and collect.
+func (p *pipes) close() {
+	if p.late != nil {
+		p.late.Stop()
+	}
 	p.closeRead()
 }
 

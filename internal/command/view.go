@@ -116,12 +116,11 @@ func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) err
 	if err := v.lay(asset, paths); err != nil {
 		return err
 	}
-	buf := make([]byte, 64<<10)
 	for _, p := range paths {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		if err := v.add(job, p, buf); err != nil {
+		if err := v.add(job, p); err != nil {
 			return err
 		}
 	}
@@ -173,7 +172,7 @@ func moment(err error) error {
 }
 
 // add copies one source file to its place in the view.
-func (v *view) add(job processor.Job, source string, buf []byte) (err error) {
+func (v *view) add(job processor.Job, source string) error {
 	if _, err := filepath.Localize(source); err != nil || !fs.ValidPath(source) {
 		return &processor.Problem{
 			Code: string(diag.CommandView), Path: source,
@@ -202,7 +201,7 @@ func (v *view) add(job processor.Job, source string, buf []byte) (err error) {
 	if err != nil {
 		return moment(err)
 	}
-	_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, buf)
+	_, err = io.Copy(struct{ io.Writer }{out}, in)
 	if err = errors.Join(err, out.Close()); err != nil {
 		return moment(err)
 	}
