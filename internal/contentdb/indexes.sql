@@ -4,7 +4,8 @@
 CREATE UNIQUE INDEX shared_text_text ON shared_text (text);
 CREATE UNIQUE INDEX source_file_path ON source_file (path);
 CREATE INDEX source_file_missing ON source_file (no) WHERE present = 0;
-CREATE INDEX asset_id ON asset (id);
+CREATE INDEX asset_list ON asset (id, failed, built, processor, types, platforms, bytes, seconds);
+CREATE INDEX asset_kind ON asset (processor, types, platforms, failed, built);
 CREATE INDEX asset_uuid ON asset (uuid);
 CREATE INDEX asset_file ON asset (file) WHERE file IS NOT NULL;
 CREATE INDEX asset_unused ON asset (id) WHERE needed = 0;

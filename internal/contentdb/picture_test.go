@@ -15,7 +15,7 @@ var pictureColumns = [][]string{
 	{"source_file", "parcel_product", "parcel", "root", "project"},
 	{"asset", "observation", "platform", "build"},
 	{"job", "job_dependency", "product_dependency", "diagnostic"},
-	{"product", "shared_text"},
+	{"product", "shared_text", "shared_list"},
 }
 
 // Lengths in the picture, in pixels.

@@ -37,6 +37,12 @@ CREATE TABLE shared_text (
   text TEXT NOT NULL
 );
 
+-- Lists that many assets share: the types of their products, the platforms that they have jobs on.
+CREATE TABLE shared_list (
+  no   INTEGER PRIMARY KEY,
+  text TEXT NOT NULL UNIQUE -- with ", " between
+);
+
 CREATE TABLE source_file (
   no      INTEGER PRIMARY KEY,
   path    TEXT NOT NULL,
@@ -53,7 +59,14 @@ CREATE TABLE asset (
   file      INTEGER,         -- source_file.no of the primary source file; NULL for a folder
   folder    TEXT,            -- path of the folder; NULL for a file
   processor INTEGER,         -- shared_text.no; several names with commas between
-  needed    INTEGER NOT NULL -- 0: it is in no parcel, and no other asset needs it
+  needed    INTEGER NOT NULL, -- 0: it is in no parcel, and no other asset needs it
+  failed    INTEGER NOT NULL, -- 1: a job of it failed. This and what follows is of all its jobs and products together
+  built     INTEGER,          -- the last build in which a job of it ran; NULL: it has no jobs
+  seconds   REAL,
+  products  INTEGER NOT NULL,
+  bytes     INTEGER NOT NULL,
+  types     INTEGER,          -- shared_list.no; of its products
+  platforms INTEGER           -- shared_list.no
 );
 
 CREATE TABLE job (

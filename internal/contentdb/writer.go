@@ -24,14 +24,17 @@ type writer struct {
 	files  numbers
 	assets numbers
 	texts  numbers
+	lists  numbers
 
 	// promised are assets that something points to and that were not handed in yet.
 	promised map[int64]bool
 
 	needing needing
+	tally   tally // of the asset at hand
+	tallies tallies
 
 	insert struct {
-		file, text, asset, job, observation, needs, product, reference, diagnostic insertion
+		file, text, list, asset, job, observation, needs, product, reference, diagnostic insertion
 	}
 	remove []*sqlite.Stmt // an asset's rows on a platform, in each of jobTables
 	err    error
@@ -166,7 +169,7 @@ func (w *writer) putPlatforms(s Start) error {
 }
 
 func (w *writer) dropPlatform(no int64) error {
-	w.needing.all = true
+	w.needing.all, w.tallies.all = true, true
 	script := fmt.Sprintf(`DELETE FROM platform WHERE no = %[1]d;
 		DELETE FROM parcel_product WHERE parcel IN (SELECT no FROM parcel WHERE platform = %[1]d);
 		DELETE FROM parcel WHERE platform = %[1]d;`, no)
@@ -187,8 +190,11 @@ func (w *writer) prepare() error {
 	i.file.st = prep(`INSERT INTO source_file (no, path, root, present, size, hash) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (no) DO UPDATE SET root = excluded.root, present = excluded.present, size = excluded.size, hash = excluded.hash`)
 	i.text.st = prep("INSERT INTO shared_text (no, text) VALUES (?, ?)")
-	i.asset.st = prep(`INSERT INTO asset (no, id, uuid, file, folder, processor, needed) VALUES (?, ?, ?, ?, ?, ?, 1)
-		ON CONFLICT (no) DO UPDATE SET id = excluded.id, uuid = excluded.uuid, file = excluded.file, folder = excluded.folder, processor = excluded.processor`)
+	i.list.st = prep("INSERT INTO shared_list (no, text) VALUES (?, ?)")
+	i.asset.st = prep(`INSERT INTO asset (no, id, uuid, file, folder, processor, failed, built, seconds, products, bytes, types, platforms, needed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+		ON CONFLICT (no) DO UPDATE SET id = excluded.id, uuid = excluded.uuid, file = excluded.file, folder = excluded.folder, processor = excluded.processor, failed = excluded.failed,
+			built = excluded.built, seconds = excluded.seconds, products = excluded.products, bytes = excluded.bytes, types = excluded.types, platforms = excluded.platforms`)
 	i.job.st = prep(`INSERT INTO job (asset, platform, processor, failed, built, reason, seconds, peak_memory, key, fingerprint, settings)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	i.observation.st = prep("INSERT INTO observation (asset, platform, seq, processor, group_no, kind, file, subject, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
@@ -205,6 +211,7 @@ func (w *writer) prepare() error {
 	}{
 		{&w.files, "source_file", "SELECT no FROM source_file WHERE path = ?"},
 		{&w.texts, "shared_text", "SELECT no FROM shared_text WHERE text = ?"},
+		{&w.lists, "shared_list", "SELECT no FROM shared_list WHERE text = ?"},
 		// The index on id does not tell cases apart, but the ids in one project may: "no two ids
 		// differ in case only" is checked elsewhere, and a rename from one to the other is legal.
 		{&w.assets, "asset", "SELECT no FROM asset WHERE id = ?1 AND id = ?1 COLLATE BINARY"},
@@ -223,6 +230,7 @@ func (w *writer) prepare() error {
 	if !w.needing.all {
 		w.needing.names, w.needing.of, w.needing.packed = prep(namesOf), prep(needsOf), prep(inParcels)
 	}
+	w.tallies.jobs, w.tallies.products, w.tallies.put = prep(jobsOf), prep(productsOf), prep(putTally)
 	for _, table := range jobTables {
 		remove := "DELETE FROM " + table + " WHERE asset = ? AND platform = ?"
 		if columns := saying[table]; columns != "" {
@@ -253,6 +261,19 @@ func (w *writer) text(s string) int64 {
 	w.note(err)
 	if isNew {
 		w.note(w.insert.text.int(no).text(s).run())
+	}
+	return no
+}
+
+// list is the number of a shared list; 0 for an empty one.
+func (w *writer) list(s string) int64 {
+	if s == "" {
+		return 0
+	}
+	no, isNew, err := w.lists.get(s)
+	w.note(err)
+	if isNew {
+		w.note(w.insert.list.int(no).text(s).run())
 	}
 	return no
 }
@@ -305,15 +326,13 @@ func (w *writer) putAsset(a *Asset) error {
 		}
 	}
 	delete(w.promised, no)
-	processor := w.text(a.Processor)
+	processor, file := w.text(a.Processor), int64(0)
 	w.needing.needs(named{uuid: a.UUID, own: true})
-	if a.Folder {
-		w.note(w.insert.asset.int(no).text(a.ID).text(a.UUID).null().text(a.Path).intOrNull(processor).run())
-	} else {
-		file := w.file(a.Path, true)
+	if !a.Folder {
+		file = w.file(a.Path, true)
 		w.needing.needs(named{file: file, own: true})
-		w.note(w.insert.asset.int(no).text(a.ID).text(a.UUID).int(file).null().intOrNull(processor).run())
 	}
+	w.tally = tally{}
 	first := 0 // of the platform
 	for i := range a.Jobs {
 		if a.Jobs[i].Platform != a.Jobs[first].Platform {
@@ -321,6 +340,16 @@ func (w *writer) putAsset(a *Asset) error {
 		}
 		w.putJob(no, &a.Jobs[i], a.Jobs[first:i])
 	}
+	if len(w.building) < len(w.platforms) && w.err == nil { // there may be jobs that were not handed in
+		w.tally, w.err = w.tallies.read(no)
+	}
+	row := w.insert.asset.int(no).text(a.ID).text(a.UUID)
+	if a.Folder {
+		row.null().text(a.Path)
+	} else {
+		row.int(file).null()
+	}
+	w.note(w.bindTally(row.intOrNull(processor), &w.tally).run())
 	if w.err != nil {
 		return fmt.Errorf("asset %s: %w", a.ID, w.err)
 	}
@@ -372,6 +401,7 @@ func (w *writer) putJob(asset int64, j *Job, earlier []Job) {
 	processor, fingerprint, settings := w.text(j.Processor), w.text(j.Fingerprint), w.text(j.Settings)
 	w.note(w.insert.job.int(asset).int(platform).int(processor).bool(j.Failed).int(j.Built).textOrNull(j.Reason).float(j.Seconds).int(j.PeakMemory).
 		hash(j.Key).intOrNull(fingerprint).intOrNull(settings).run())
+	w.tally.job(platform, j.Failed, j.Built, j.Seconds)
 	for seq := range j.Observations {
 		o := &j.Observations[seq]
 		var file int64
@@ -404,6 +434,7 @@ func (w *writer) putJob(asset int64, j *Job, earlier []Job) {
 
 func (w *writer) putProduct(asset, platform, processor int64, p *Product) {
 	kind := w.text(p.Type)
+	w.tally.product(p.Type, 1, p.Size)
 	w.note(w.insert.product.int(asset).int(platform).int(int64(p.SubID)).int(processor).text(p.Name).intOrNull(kind).text(p.File).
 		int(p.Size).hash(p.Hash).run())
 	for _, r := range p.References {
@@ -529,6 +560,9 @@ func (w *writer) finish(number int64, s Summary) error {
 		}
 	}
 	if err := w.needing.tell(w.conn); err != nil {
+		return err
+	}
+	if err := w.retally(); err != nil {
 		return err
 	}
 	// A file that is gone is kept for as long as a job remembers that it looked for it.

@@ -8,11 +8,12 @@ import (
 
 // shelf keeps what is dear to make and asked for again.
 type shelf struct {
-	facets     kept[*facets]
-	folders    kept[[]facet]
-	unused     kept[[]facet]
-	selections kept[selection]
-	pictures   pictures
+	facets   kept[*facets]
+	types    kept[[]facet]
+	folders  kept[[]facet]
+	unused   kept[[]facet]
+	counts   kept[int64] // of what filters find
+	pictures pictures
 }
 
 func newShelf() *shelf {
@@ -30,8 +31,8 @@ type kept[V any] struct {
 	making bool
 }
 
-// maxKept is how many of one kind are kept. The largest are selections, of 800 KB for 100,000 assets.
-const maxKept = 32
+// maxKept is how many of one kind are kept. The largest is what is unused, of 10 MB for 100,000 assets, of which there is one.
+const maxKept = 256
 
 // of gives what was made under a name of the database as it is, and makes it if there is none.
 func (k *kept[V]) of(ctx context.Context, version func(context.Context) (string, error), name string, make func() (V, error)) (V, error) {

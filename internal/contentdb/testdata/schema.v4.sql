@@ -37,6 +37,12 @@ CREATE TABLE shared_text (
   text TEXT NOT NULL
 );
 
+
+CREATE TABLE shared_list (
+  no   INTEGER PRIMARY KEY,
+  text TEXT NOT NULL UNIQUE
+);
+
 CREATE TABLE source_file (
   no      INTEGER PRIMARY KEY,
   path    TEXT NOT NULL,
@@ -53,7 +59,14 @@ CREATE TABLE asset (
   file      INTEGER,
   folder    TEXT,
   processor INTEGER,
-  needed    INTEGER NOT NULL
+  needed    INTEGER NOT NULL,
+  failed    INTEGER NOT NULL,
+  built     INTEGER,
+  seconds   REAL,
+  products  INTEGER NOT NULL,
+  bytes     INTEGER NOT NULL,
+  types     INTEGER,
+  platforms INTEGER
 );
 
 CREATE TABLE job (
@@ -154,7 +167,8 @@ CREATE TABLE parcel_product (
 CREATE UNIQUE INDEX shared_text_text ON shared_text (text);
 CREATE UNIQUE INDEX source_file_path ON source_file (path);
 CREATE INDEX source_file_missing ON source_file (no) WHERE present = 0;
-CREATE INDEX asset_id ON asset (id);
+CREATE INDEX asset_list ON asset (id, failed, built, processor, types, platforms, bytes, seconds);
+CREATE INDEX asset_kind ON asset (processor, types, platforms, failed, built);
 CREATE INDEX asset_uuid ON asset (uuid);
 CREATE INDEX asset_file ON asset (file) WHERE file IS NOT NULL;
 CREATE INDEX asset_unused ON asset (id) WHERE needed = 0;
@@ -190,16 +204,13 @@ FROM job j JOIN asset a ON a.no = j.asset JOIN platform p ON p.no = j.platform
 CREATE VIEW assets AS
 SELECT a.id AS asset, a.uuid, coalesce(f.path, a.folder) AS path, a.folder IS NOT NULL AS folder,
   proc.text AS processor,
-  coalesce((SELECT CASE WHEN max(j.failed) THEN 'failed'
-                        WHEN max(j.built) = (SELECT max(number) FROM build WHERE seconds IS NOT NULL) THEN 'built'
-                        WHEN count(*) > 0 THEN 'reused' END
-            FROM job j WHERE j.asset = a.no), 'not built') AS state,
-  (SELECT count(*) FROM product x WHERE x.asset = a.no) AS products,
-  (SELECT coalesce(sum(x.size), 0) FROM product x WHERE x.asset = a.no) AS bytes,
-  (SELECT sum(j.seconds) FROM job j WHERE j.asset = a.no) AS seconds,
-  a.needed
+  CASE WHEN a.failed THEN 'failed'
+       WHEN a.built = (SELECT max(number) FROM build WHERE seconds IS NOT NULL) THEN 'built'
+       WHEN a.built IS NULL THEN 'not built' ELSE 'reused' END AS state,
+  a.products, a.bytes, a.seconds, a.needed, t.text AS types, p.text AS platforms
 FROM asset a LEFT JOIN source_file f ON f.no = a.file
-  LEFT JOIN shared_text proc ON proc.no = a.processor;
+  LEFT JOIN shared_text proc ON proc.no = a.processor
+  LEFT JOIN shared_list t ON t.no = a.types LEFT JOIN shared_list p ON p.no = a.platforms;
 
 CREATE VIEW observations AS
 SELECT a.id AS asset, p.name AS platform, o.seq, o.group_no, o.kind,

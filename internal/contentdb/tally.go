@@ -1,0 +1,121 @@
+package contentdb
+
+import (
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// Table asset says of each asset what its jobs and products are together, and an index has all that lists are narrowed down and sorted by:
+// to add it up takes 500 ms for 100,000 assets, and to go through the index 20. It is added up while rows are written; only where they
+// are not all at hand are they read back.
+
+// tally is what an asset's jobs and products are together.
+type tally struct {
+	platforms []int64 // platform.no, of jobs
+	failed    bool
+	built     int64
+	seconds   float64
+	products  int64
+	bytes     int64
+	types     []string // of products
+}
+
+// job adds a job, or several on one platform.
+func (t *tally) job(platform int64, failed bool, built int64, seconds float64) {
+	if !slices.Contains(t.platforms, platform) {
+		t.platforms = append(t.platforms, platform)
+	}
+	t.failed, t.built, t.seconds = t.failed || failed, max(t.built, built), t.seconds+seconds
+}
+
+// product adds n products of a type with so many bytes together.
+func (t *tally) product(kind string, n, bytes int64) {
+	if kind != "" && !slices.Contains(t.types, kind) {
+		t.types = append(t.types, kind)
+	}
+	t.products, t.bytes = t.products+n, t.bytes+bytes
+}
+
+// tallies are statements about an asset, by its number.
+type tallies struct {
+	all            bool         // every asset has to be added up again
+	jobs, products *sqlite.Stmt // what is to be added up
+	put            *sqlite.Stmt
+}
+
+const (
+	jobsOf     = "SELECT platform, max(failed), max(built), sum(seconds) FROM job WHERE asset = ? GROUP BY platform"
+	productsOf = "SELECT t.text, count(*), sum(x.size) FROM product x LEFT JOIN shared_text t ON t.no = x.type WHERE x.asset = ? GROUP BY x.type"
+	putTally   = "UPDATE asset SET failed = ?, built = ?, seconds = ?, products = ?, bytes = ?, types = ?, platforms = ? WHERE no = ?"
+)
+
+// read adds up an asset's rows.
+func (s *tallies) read(asset int64) (t tally, err error) {
+	err = each(s.jobs, asset, func(st *sqlite.Stmt) {
+		t.job(st.ColumnInt64(0), st.ColumnBool(1), st.ColumnInt64(2), st.ColumnFloat(3))
+	})
+	if err == nil {
+		err = each(s.products, asset, func(st *sqlite.Stmt) { t.product(st.ColumnText(0), st.ColumnInt64(1), st.ColumnInt64(2)) })
+	}
+	return t, err
+}
+
+// each runs a statement about an asset, and makes it ready for the next.
+func each(st *sqlite.Stmt, asset int64, row func(*sqlite.Stmt)) error {
+	st.BindInt64(1, asset)
+	for {
+		more, err := st.Step()
+		if err != nil {
+			return err
+		}
+		if !more {
+			return st.Reset()
+		}
+		row(st)
+	}
+}
+
+// bindTally binds seven columns, from failed on.
+func (w *writer) bindTally(row *insertion, t *tally) *insertion {
+	row.bool(t.failed)
+	if len(t.platforms) == 0 {
+		row.null().null()
+	} else {
+		row.int(t.built).float(t.seconds)
+	}
+	slices.Sort(t.types)
+	slices.Sort(t.platforms)
+	names := make([]string, len(t.platforms))
+	for name, no := range w.platforms {
+		if i := slices.Index(t.platforms, no); i >= 0 {
+			names[i] = name
+		}
+	}
+	return row.int(t.products).int(t.bytes).intOrNull(w.list(strings.Join(t.types, ", "))).intOrNull(w.list(strings.Join(names, ", ")))
+}
+
+// retally adds up all assets again, after a platform went with its jobs.
+func (w *writer) retally() error {
+	if !w.tallies.all || w.everything {
+		return nil
+	}
+	var assets []int64
+	err := sqlitex.Execute(w.conn, "SELECT no FROM asset", &sqlitex.ExecOptions{ResultFunc: func(st *sqlite.Stmt) error {
+		assets = append(assets, st.ColumnInt64(0))
+		return nil
+	}})
+	for i := 0; i < len(assets) && err == nil; i++ {
+		var t tally
+		if t, err = w.tallies.read(assets[i]); err == nil {
+			row := insertion{st: w.tallies.put}
+			err = w.bindTally(&row, &t).int(assets[i]).run()
+		}
+	}
+	if err == nil {
+		err = w.err
+	}
+	return err
+}
