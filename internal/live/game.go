@@ -43,6 +43,7 @@ type game struct {
 	start    bool   // told nothing, or nothing that is still of use
 	outbox   []any  // that do not depend on seq; said after what does
 	requests int
+	began    uint64 // told of everything at this seq: what came before was not saved for it
 	applied  uint64
 	swapped  time.Time
 	loaded   []uint32
@@ -269,6 +270,7 @@ func (g *game) gather() []any {
 	}
 	n, ok := p.since(g.seq)
 	if g.start || !ok {
+		g.began = p.seq
 		say = append(say, g.everything(p)...)
 	} else {
 		say = append(say, g.newsOf(p, n)...)

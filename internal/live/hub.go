@@ -308,13 +308,13 @@ func (h *Hub) note(g *game, level, text string) {
 	}
 }
 
-// applied notes that a game has swapped all up to seq, and how long that took.
+// applied notes that a game has swapped all up to seq, and how long that took. What it loaded again by hand has no seq.
 func (h *Hub) applied(g *game, seq uint64, swapped int) {
-	from := g.applied
-	g.applied = seq
 	if swapped > 0 {
 		g.swapped = time.Now()
 	}
+	from := max(g.applied, g.began)
+	g.applied = max(g.applied, seq)
 	for _, s := range h.saved {
 		if s.platform == g.platform && s.seq > from && s.seq <= seq {
 			h.latencies = append(h.latencies, Latency{g.number, s.platform, time.Since(s.at), time.Now(), swapped})

@@ -442,3 +442,34 @@ func TestUsed(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// What was saved before a game came is no news to it, and what it loads again by hand was not saved just now.
+func TestLatency(t *testing.T) {
+	s := newStock(t, live.Options{})
+	s.update(live.Update{Whole: true, Products: []live.Product{s.product("a", "data", "1")}, Saved: time.Now().Add(-time.Hour)})
+	s.update(live.Update{Products: []live.Product{s.product("a", "data", "2")}, Saved: time.Now().Add(-time.Hour)})
+	p := play(t, client.Options{Address: s.serve(&live.Guard{})})
+	a := p.get(t, "a")
+	applied := func(seq uint64) {
+		t.Helper()
+		until(t, fmt.Sprint("the watcher knows that the game has all up to ", seq), func() bool { g := s.hub.Games(); return len(g) == 1 && g[0].Applied == seq })
+	}
+	applied(2)
+	if l := s.hub.Latencies(); len(l) != 0 {
+		t.Error("before anything was saved:", l)
+	}
+	s.update(live.Update{Products: []live.Product{s.product("a", "data", "3")}, Saved: time.Now()})
+	p.next(t)
+	applied(3)
+	if err := s.hub.Reload(s.hub.Games()[0].Number); err != nil {
+		t.Fatal(err)
+	}
+	p.next(t)
+	s.put(s.product("a", "data", "4")) // not because a file was saved
+	p.next(t)
+	applied(4)
+	l := s.hub.Latencies()
+	if len(l) != 1 || l[0].Took > time.Minute || l[0].Swapped != 1 || says(a) != "4" {
+		t.Error(l, says(a))
+	}
+}

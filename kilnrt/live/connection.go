@@ -91,6 +91,7 @@ func (l *Library) Log(level, text string) {
 // say tells the watcher what a Poll did; two that were not said yet are one. The caller holds mu.
 func (l *Library) say(a applied) {
 	if old := l.out.applied; old != nil {
+		a.Seq = max(old.Seq, a.Seq) // what is loaded again by hand has none
 		a.Swapped = append(old.Swapped, a.Swapped...)
 		a.Refused = append(old.Refused, a.Refused...)
 	}
