@@ -27,6 +27,7 @@ type Header struct {
 	Types      int
 	Sections   [Sections]Section
 	Digest     [32]byte
+	Order      [32]byte // of the list that says which payloads come first; zeros: there is none
 }
 
 // Encode gives the SlotSize bytes of the slot, which ParseHeader reads.
@@ -48,6 +49,7 @@ func (h *Header) Encode() []byte {
 		le.PutUint32(at[16:], s.CRC)
 	}
 	copy(b[280:], h.Digest[:])
+	copy(b[312:], h.Order[:])
 	le.PutUint32(b[508:], crc32.ChecksumIEEE(b[:508]))
 	return b
 }
@@ -105,6 +107,7 @@ func parseSlot(b []byte) (*Header, error) {
 		h.Sections[i] = Section{int64(min(le.Uint64(at), far)), int64(min(le.Uint64(at[8:]), far)), le.Uint32(at[16:])}
 	}
 	copy(h.Digest[:], b[280:])
+	copy(h.Order[:], b[312:])
 	return h, nil
 }
 

@@ -29,7 +29,7 @@ import (
 func main() {
 	quick := flag.Bool("quick", false, "a hundredth of everything, once")
 	runs := flag.Int("runs", 5, "how often; the tables have the least")
-	only := flag.String("only", "", "one part: pack, change or index")
+	only := flag.String("only", "", "one part: pack, change, order or index")
 	dir := flag.String("dir", "", "a folder to work in; a temporary one if there is none")
 	flag.Parse()
 	b := &bench{runs: *runs, packed: 10_000, indexed: 100_000}
@@ -45,7 +45,7 @@ func main() {
 	for _, part := range []struct {
 		name string
 		do   func() error
-	}{{"pack", b.pack}, {"change", b.change}, {"index", b.index}} {
+	}{{"pack", b.pack}, {"change", b.change}, {"order", b.order}, {"index", b.index}} {
 		if *only != "" && *only != part.name {
 			continue
 		}
@@ -218,6 +218,67 @@ func (b *bench) change() error {
 	os.Remove(out)
 	fmt.Printf("\nChanging one content of 10 KB in it: %.0f ms, %d bytes written.\n", ts[0].Seconds()*1000, written)
 	return nil
+}
+
+// order has a game load a tenth of a parcel, areas of twenty resources that its levels are made of, and counts the runs of neighbouring bytes that this reads.
+func (b *bench) order() error {
+	const area = 20
+	rnd := rand.New(rand.NewPCG(1, 2))
+	rs := make([]parcel.Resource, b.packed)
+	for i := range rs {
+		content := strings.Repeat(fmt.Sprintf("%09d\n", i), 100)
+		rs[i] = parcel.Resource{
+			ID: uint32(i), UUID: uuidOf(i), Name: fmt.Sprint(i), Type: "data", Size: int64(len(content)), Hash: digest.Of([]byte(content)),
+			Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil },
+		}
+	}
+	var load []uint32
+	for _, i := range rnd.Perm(b.packed / area)[:max(1, b.packed/area/10)] { // what an area is made of has names of many folders
+		for k := range area {
+			load = append(load, uint32((i+k*b.packed/area)%b.packed))
+		}
+	}
+	out := filepath.Join(b.dir, "ordered")
+	defer os.Remove(out)
+	fmt.Printf("\nLoading %d of %d resources reads:\n\n| | runs of neighbouring bytes |\n|---|---:|\n", len(load), b.packed)
+	for _, c := range []struct {
+		name    string
+		options parcel.Options
+	}{
+		{"by number", parcel.Options{Workers: 2}},
+		{"by an order of what was loaded", parcel.Options{Workers: 2, First: load, Order: digest.Of(nil)}},
+	} {
+		if err := parcel.Write(out, rs, c.options); err != nil {
+			return err
+		}
+		n, err := runs(out, load)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("| %s | %d |\n", c.name, n)
+	}
+	return nil
+}
+
+// runs counts how often a load has to read elsewhere than where it stopped; what alignment leaves free is no elsewhere.
+func runs(path string, load []uint32) (n int, err error) {
+	p, err := kilnrt.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer p.Close()
+	end := int64(-1)
+	for _, id := range load {
+		r, err := p.ByID(id)
+		if err != nil {
+			return 0, err
+		}
+		if gap := r.Offset - end; gap < 0 || gap >= int64(r.Align) {
+			n++
+		}
+		end = r.Offset + r.Stored
+	}
+	return n, nil
 }
 
 // index opens what has many small resources, and looks them up in an order that no cache foresees.

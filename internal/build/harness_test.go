@@ -421,7 +421,7 @@ func parcelText(path string) string {
 		return err.Error()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%x %q\n", p.Digest(), p.Dictionary())
+	fmt.Fprintf(&b, "%x %q %x\n", p.Digest(), p.Dictionary(), p.Header().Order)
 	for i := range p.Len() {
 		r, err := p.At(i)
 		if err != nil {
@@ -459,7 +459,8 @@ func withoutHeld(messages string, o *outcome) {
 func sortedMessages(l diag.List) []string {
 	var all []string
 	for _, m := range l {
-		if m.Code != diag.StateDamaged { // what only a project with a past has
+		// What only a project with a past has, and what only a build that packs tells.
+		if m.Code != diag.StateDamaged && m.Code != diag.OrderGone {
 			all = append(all, m.String())
 		}
 	}

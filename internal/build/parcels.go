@@ -50,6 +50,7 @@ func (s *session) ship() {
 	o.Before = before
 	res := ship.Update(s.p.Project, platforms, o)
 	s.messages = append(s.messages, res.Messages...)
+	s.notes = append(s.notes, res.Notes...)
 	s.goods = goods{parcels: res.Parcels, looked: true, again: res.Again}
 	for _, f := range res.Made {
 		s.goods.files = append(s.goods.files, s.shipped(f, true))

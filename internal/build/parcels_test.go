@@ -23,6 +23,7 @@ name = "test"
 name        = "one"
 assets      = ["one/**"]
 shared_with = "common"
+order       = "game.order"
 
 [[parcels]]
 name        = "two"
@@ -39,6 +40,7 @@ assets = ["x3.s"]
 name   = "left"
 assets = ["one/**"]
 split  = true
+order  = "game.order"
 
 [[parcels]]
 name      = "right"
@@ -49,6 +51,8 @@ platforms = ["pc"]
 
 [[constants]]
 language = "lua"
+-- game.order --
+x2.s
 -- assets/one/a.s --
 text a
 ref x1.s
@@ -79,10 +83,11 @@ func TestParcels(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, parcelProject)
 			p.age()
-			rnd := rand.New(rand.NewPCG(uint64(seed), 5))
+			rnd, orders := rand.New(rand.NewPCG(uint64(seed), 5)), rand.New(rand.NewPCG(uint64(seed), 9))
 			p.build()
 			for i := range steps {
 				p.editParcels(rnd, i)
+				p.editOrder(orders)
 				p.build()
 				if t.Failed() {
 					t.Fatalf("step %d", i)
@@ -118,6 +123,27 @@ func (p *fixture) editParcels(rnd *rand.Rand, step int) {
 			text += "part more of it\n"
 		}
 		p.write(name, text)
+	}
+}
+
+// editOrder changes what is first in some parcels, at times.
+func (p *fixture) editOrder(rnd *rand.Rand) {
+	text := ""
+	for range rnd.IntN(5) {
+		text += []string{"one/a.s", "one/b.s#more", "x*.s", "y/", "# a comment", "nothing", "x2.s"}[rnd.IntN(7)] + "\n"
+	}
+	old := p.read("game.order")
+	what := rnd.IntN(40)
+	if wrong := old == "" || strings.Contains(old, "["); wrong && what < 30 { // builds go the long way as long as it is
+		what, text = 1, text+"x1.s\n"
+	}
+	switch what {
+	case 0:
+		p.write("game.order", text+"one/[\n")
+	case 1, 2:
+		p.write("game.order", text)
+	case 3:
+		p.remove("game.order")
 	}
 }
 

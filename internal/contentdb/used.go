@@ -59,3 +59,33 @@ func (r *Reader) runUnused(ctx context.Context, used map[string]bool, limit int)
 	}
 	return res, nil
 }
+
+// Resource is a product that a game can load.
+type Resource struct {
+	Name     string // the asset's id, and # and the product's name if it is not the main one
+	UUID     string // of the asset
+	SubID    uint32
+	Platform string
+	Parcel   string // that has it; "": none
+}
+
+// Resources are all products, once for each parcel that has them. An asset that failed has a main product, without a parcel: it may be there again.
+func (r *Reader) Resources(ctx context.Context) ([]Resource, error) {
+	res, err := r.RunSQL(ctx, `
+SELECT CASE x.name WHEN '' THEN a.id ELSE a.id || '#' || x.name END, a.uuid, x.sub_id, p.name, coalesce(k.name, '')
+FROM product x JOIN asset a ON a.no = x.asset JOIN platform p ON p.no = x.platform
+  LEFT JOIN parcel_product m ON m.asset = x.asset AND m.sub_id = x.sub_id AND m.parcel IN (SELECT no FROM parcel WHERE platform = x.platform)
+  LEFT JOIN parcel k ON k.no = m.parcel
+UNION ALL
+SELECT a.id, a.uuid, 0, p.name, '' FROM job j JOIN asset a ON a.no = j.asset JOIN platform p ON p.no = j.platform WHERE j.failed`, 0)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Resource, len(res.Rows))
+	for i, row := range res.Rows {
+		text := func(k int) string { s, _ := row[k].(string); return s }
+		sub, _ := row[2].(int64)
+		list[i] = Resource{Name: text(0), UUID: text(1), SubID: uint32(sub), Platform: text(3), Parcel: text(4)}
+	}
+	return list, nil
+}

@@ -230,6 +230,8 @@ const (
 	ParcelHeld    Code = "K1604" // it shares content with one that lacks something
 	ParcelBudget  Code = "K1605" // larger than it should be
 	ParcelWrite   Code = "K1606" // it could not be written
+	OrderWrong    Code = "K1607" // a line of a load order that is none, or no such file
+	OrderGone     Code = "K1608" // a line of a load order that means no resource
 
 	ConstantsWrong    Code = "K1610" // a template that does not work
 	ConstantsInTheWay Code = "K1611" // a file that Kiln did not write stands where they belong

@@ -46,6 +46,12 @@ type Options struct {
 	Dictionary []byte // of Zstandard; nil: none
 	Workers    int    // that read, hash and compress at once; 0: one
 
+	// First are the ids of resources whose contents come first, in that order, each after what it requires; ids that the parcel does not have are
+	// passed over. Order stands for whatever decided them: a parcel that was written by another is written anew. Zero: contents lie in the
+	// order of ids.
+	First []uint32
+	Order digest.Hash
+
 	// Sign makes the text of a minisign signature of the digest, as Key.Sign does. The same digest must give the same text, or every Update
 	// writes. nil: there is none; but Update leaves one as it is if the digest stays the same.
 	Sign func(digest [32]byte) ([]byte, error)
@@ -160,9 +166,9 @@ func unique(items []item) error {
 	return nil
 }
 
-// loadOrder lists the indexes of items so that each comes after what it requires. items are sorted by id. A circle is
-// an error that shows it.
-func loadOrder(items []item) ([]int, error) {
+// loadOrder lists the indexes of items so that each comes after what it requires: those with the ids of first, then all others. items are sorted by id. A
+// circle is an error that shows it.
+func loadOrder(items []item, first []uint32) ([]int, error) {
 	const (
 		fresh = iota
 		open
@@ -193,7 +199,16 @@ func loadOrder(items []item) ([]int, error) {
 		chain = chain[:len(chain)-1]
 		return nil
 	}
+	from := make([]int, 0, len(first)+len(items))
+	for _, id := range first {
+		if k, ok := find(items, id); ok {
+			from = append(from, k)
+		}
+	}
 	for i := range items {
+		from = append(from, i)
+	}
+	for _, i := range from {
 		if state[i] == fresh {
 			if err := visit(i); err != nil {
 				return nil, err
@@ -207,7 +222,7 @@ func find(items []item, id uint32) (int, bool) {
 	return slices.BinarySearchFunc(items, id, func(it item, id uint32) int { return cmp.Compare(it.ID, id) })
 }
 
-// Resources are those of a parcel, to write them again. They are good as long as it is open.
+// Resources are those of a parcel, to write them again, and the options, but for which contents come first. They are good as long as it is open.
 func Resources(p *kilnrt.Parcel) ([]Resource, Options, error) {
 	items, err := itemsOf(p)
 	if err != nil {
@@ -217,7 +232,7 @@ func Resources(p *kilnrt.Parcel) ([]Resource, Options, error) {
 	for i := range items {
 		rs[i] = items[i].Resource
 	}
-	return rs, Options{Dictionary: bytes.Clone(p.Dictionary())}, nil
+	return rs, Options{Dictionary: bytes.Clone(p.Dictionary()), Order: p.Header().Order}, nil
 }
 
 // itemsOf reads the index of a parcel.

@@ -157,12 +157,16 @@ func TestEdits(t *testing.T) {
 				if err := Write(clean, rs, o); err != nil {
 					t.Fatal(err)
 				}
-				if err := Compact(path); err != nil {
+				if err := Compact(path, o.First); err != nil {
 					t.Fatal(err)
 				}
 				if !bytes.Equal(read(t, path), read(t, clean)) {
 					t.Fatalf("seed %d, step %d: compacted it is no clean pack", seed, step)
 				}
+			}
+			if step%5 == 2 {
+				o.First = []uint32{uint32(step), 3, 0, 6, 1 << 20}
+				o.Order = digest.Of([]byte{byte(step)})
 			}
 			switch i := rng.IntN(len(rs)); rng.IntN(6) {
 			case 0: // nothing

@@ -88,7 +88,7 @@ func TestSign(t *testing.T) {
 		t.Errorf("with another alignment: %+v", rep)
 	}
 	expect("only places have changed", nil)
-	if err := Compact(path); err != nil {
+	if err := Compact(path, nil); err != nil {
 		t.Fatal(err)
 	}
 	expect("compacted", nil)
@@ -99,7 +99,7 @@ func TestSign(t *testing.T) {
 	rs[5].Name += "!"
 	write(Options{Sign: key.Sign})
 	expect("a name has changed, and it is signed again", nil)
-	if err := Compact(path); err != nil {
+	if err := Compact(path, nil); err != nil {
 		t.Fatal(err)
 	}
 	clean := path + "clean"

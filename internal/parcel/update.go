@@ -88,11 +88,11 @@ func update(path string, old *kilnrt.Parcel, was, now []item, o Options) (Report
 	if o.Sign == nil {
 		o.Sign = keepSignature(old)
 	}
-	if bytes.Equal(old.Dictionary(), o.Dictionary) {
+	if bytes.Equal(old.Dictionary(), o.Dictionary) && c.header.Order == o.Order {
 		if rep.Added+rep.Removed+rep.Changed == 0 && len(c.touched) == 0 && c.same {
 			return resign(path, old, o)
 		}
-		if _, err := loadOrder(now); err != nil {
+		if _, err := loadOrder(now, nil); err != nil {
 			return Report{}, err
 		}
 		waste := c.header.Waste + c.dropped + c.indexWaste()
@@ -106,7 +106,8 @@ func update(path string, old *kilnrt.Parcel, was, now []item, o Options) (Report
 			rep.Written, err = c.append(f, fresh, waste, o)
 			return rep, errors.Join(err, f.Close())
 		}
-	} else {
+	}
+	if !bytes.Equal(old.Dictionary(), o.Dictionary) {
 		c.forget()
 	}
 	return rewrite(path, rep, now, o)
@@ -298,8 +299,8 @@ func (c *change) appendPages(w *writer, h *kilnrt.Header, x *index) error {
 	return nil
 }
 
-// Compact writes a parcel anew without waste, if it has any.
-func Compact(path string) error {
+// Compact writes a parcel anew without waste, the contents of the ids in first before all others, as in Options.
+func Compact(path string, first []uint32) error {
 	p, err := kilnrt.Open(path)
 	if err != nil {
 		return err
@@ -309,5 +310,5 @@ func Compact(path string) error {
 	if err != nil {
 		return err
 	}
-	return write(path, items, Options{Dictionary: p.Dictionary(), Workers: 1, Sign: keepSignature(p)})
+	return write(path, items, Options{Dictionary: p.Dictionary(), Workers: 1, Sign: keepSignature(p), First: first, Order: p.Header().Order})
 }

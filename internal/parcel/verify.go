@@ -22,7 +22,7 @@ func Verify(p *kilnrt.Parcel) error {
 	if digestOf(items) != digest.Hash(p.Digest()) {
 		err = fmt.Errorf("%w: the digest in its header is not that of what it holds", kilnrt.ErrDamaged)
 	}
-	if _, cycle := loadOrder(items); cycle != nil {
+	if _, cycle := loadOrder(items, nil); cycle != nil {
 		err = errors.Join(err, cycle)
 	}
 	for i := range items {

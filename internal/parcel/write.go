@@ -24,7 +24,7 @@ func Write(path string, rs []Resource, o Options) error {
 }
 
 func write(path string, items []item, o Options) error {
-	order, err := loadOrder(items)
+	order, err := loadOrder(items, o.First)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func write(path string, items []item, o Options) error {
 		if x.sections[kilnrt.SectionSignature], err = o.signature(x.digest); err != nil {
 			return err
 		}
-		h := &kilnrt.Header{Generation: 1, Count: len(items)}
+		h := &kilnrt.Header{Generation: 1, Count: len(items), Order: o.Order}
 		if err := w.index(h, x); err != nil {
 			return err
 		}

@@ -30,6 +30,7 @@ func (d *decoder) parcels(e *settings.Entry) []Parcel {
 			{name: "stored", take: func(e *settings.Entry) { p.Stored = d.patterns(e, `["music/**"]`) }},
 			{name: "align", take: func(e *settings.Entry) { p.Align = d.alignment(e) }},
 			{name: "dictionary", take: func(e *settings.Entry) { p.Dictionary, p.DictionarySpan = d.inProject(e.Value, e.Key), e.Value.Span }},
+			{name: "order", take: func(e *settings.Entry) { p.Order, p.OrderSpan = d.inProject(e.Value, e.Key), e.Value.Span }},
 		})
 		if p.SharedWith != "" && p.Split {
 			d.add(p.SharedSpan.Errorf(diag.BadValue, "a parcel cannot have both \"shared_with\" and \"split\"").WithHint("remove one of them"))

@@ -88,8 +88,9 @@ type Parcel struct {
 	Store      bool      // nothing is
 	Align      int       // of what is not compressed: a power of two from 16 to 4096
 	Dictionary string    // of the compression, a file relative to the project folder; "": none
+	Order      string    // the file that says what comes first in it, relative to the project folder; "": none
 
-	Span, SharedSpan, DictionarySpan settings.Span
+	Span, SharedSpan, DictionarySpan, OrderSpan settings.Span
 }
 
 // On reports whether the parcel is made for a platform.

@@ -139,9 +139,13 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 			}
 		}
 	}
-	_, err := parcel.Update(abs, s.resources(pl, c, of), o)
+	rs := s.resources(pl, c, of)
+	if !s.sort(of, rs, &o) {
+		return false
+	}
+	_, err := parcel.Update(abs, rs, o)
 	if err == nil && s.o.Compact {
-		err = parcel.Compact(abs)
+		err = parcel.Compact(abs, o.First)
 	}
 	if err != nil {
 		return wrong(err)

@@ -71,6 +71,7 @@ type Result struct {
 	Made     []string  // files that are Kiln's, relative to the project folder, sorted
 	Read     []string  // and those that decide what these are, there or not
 	Messages diag.List // what could not be made, and why
+	Notes    diag.List // what may be mended some day; the next build need not tell it again
 	Again    bool      // some of that may pass by itself: the next build is to try again although nothing changed
 }
 
@@ -100,6 +101,7 @@ type shipment struct {
 	o       Options
 	numbers map[resource]uint32
 	res     Result
+	orders  map[string]*order // by file, as far as they were wanted
 
 	on        string // the platform that byProduct is of
 	byProduct map[productKey]uint32
@@ -107,7 +109,7 @@ type shipment struct {
 
 // Update brings everything up to date. What cannot be made is told of in the messages, and what is there of it stays.
 func Update(p *project.Project, platforms []Platform, o Options) *Result {
-	s := &shipment{p: p, o: o}
+	s := &shipment{p: p, o: o, orders: map[string]*order{}}
 	s.res.Read = append(s.res.Read, ids.FileName)
 	s.work(platforms)
 	s.removeStale()
@@ -135,6 +137,7 @@ func (s *shipment) work(platforms []Platform) {
 		}
 	}
 	s.constants(platforms, contents)
+	s.ordersGone(platforms)
 }
 
 // fill says what goes into the parcels of a platform.

@@ -22,7 +22,7 @@ type Change struct {
 // Touch brings the parcels of a platform up to date after a change of nothing but contents. It gives the parcels that it changed, and is false if it
 // cannot: Update has to.
 func Touch(p *project.Project, platform string, changes []Change, o Options) ([]Parcel, bool) {
-	s := &shipment{p: p, o: o}
+	s := &shipment{p: p, o: o, orders: map[string]*order{}}
 	list, err := ReadList(s.abs(s.listFile(platform)))
 	if err != nil {
 		return nil, false
@@ -77,6 +77,9 @@ func (s *shipment) touch(abs string, of *project.Parcel, changes []Change, x *Pa
 		return false, false
 	}
 	o.Workers = s.o.Workers
+	if !s.sort(of, rs, &o) {
+		return false, false
+	}
 	compress := s.compress(of)
 	for i := range rs {
 		if c := has[productKey{rs[i].UUID, rs[i].SubID}]; c != nil {

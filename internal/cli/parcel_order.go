@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/live"
+	"github.com/kiln-pipeline/kiln/internal/loadorder"
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/ship"
+)
+
+// orderFlags are the flags of kiln parcel order.
+type orderFlags struct {
+	write, anew bool
+	from        []string
+}
+
+func (a *app) newParcelOrderCommand() *cobra.Command {
+	var f orderFlags
+	cmd := &cobra.Command{
+		Use:   "order [PARCEL...]",
+		Short: "Put what games loaded into the order of parcels",
+		Long: `Merge what games loaded, in the order in which they did, into the file that the key "order" of parcels names, and print
+it, or write it with --write. Lines that are there keep their places; what is new goes before what the game loaded next; lines that mean
+nothing any more are taken out. What games loaded is what kiln serve has kept, and the files given with --from.`,
+		Example: "  kiln parcel order level1\n  kiln parcel order --write\n  kiln parcel order --write --from tester1.used --from tester2.used",
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.orderParcels(cmd.Context(), args, f) },
+	}
+	cmd.Flags().BoolVar(&f.write, "write", false, "write the file")
+	cmd.Flags().BoolVar(&f.anew, "anew", false, "begin with nothing, not with the lines that are there")
+	cmd.Flags().StringArrayVar(&f.from, "from", nil, "merge what another machine's games loaded, its .kiln/used/PLATFORM.used as `FILE`")
+	return cmd
+}
+
+func (a *app) orderParcels(ctx context.Context, names []string, f orderFlags) error {
+	p, err := a.open()
+	if err != nil {
+		return err
+	}
+	files, err := orderFiles(p.Project, names)
+	if err != nil {
+		return err
+	}
+	if f.write && slices.Contains(files, "") {
+		return wrongUsage(`give the parcel a key in kiln.toml: order = "level1.order"`, "--write needs to know where")
+	}
+	reports, err := a.reports(p, f.from)
+	if err != nil {
+		return err
+	}
+	db, err := a.openDatabase()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	all, err := db.Resources(ctx)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		in := func(parcel string) bool { return hasOrder(p.Project, parcel, file, names) }
+		if err := a.order(p, file, f, all, in, reports); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orderFiles are the orders of some parcels, or of all that have one. That of a parcel without is "".
+func orderFiles(p *project.Project, names []string) ([]string, error) {
+	var files, all []string
+	for i := range p.Parcels {
+		x := &p.Parcels[i]
+		all = append(all, x.Name)
+		if slices.Contains(names, x.Name) || len(names) == 0 && x.Order != "" {
+			files = append(files, x.Order)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "there is no parcel %q", name).WithHint("%s", diag.DidYouMean(name, all))
+		}
+	}
+	if len(files) == 0 {
+		return nil, wrongUsage(`name a parcel, or give it the key in kiln.toml: order = "level1.order"`, "no parcel has an order")
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+// hasOrder tells whether a parcel, declared or made of some that are split, has an order; of those without one, whether it was asked for by name.
+func hasOrder(p *project.Project, parcel, file string, names []string) bool {
+	first, _, _ := strings.Cut(parcel, "+")
+	x := p.Parcel(first)
+	return x != nil && x.Order == file && (file != "" || slices.Contains(names, x.Name))
+}
+
+// reports are what games loaded: on this machine, by platform, and what is given.
+func (a *app) reports(p *build.Project, from []string) ([][]live.Key, error) {
+	platforms := a.platforms
+	if len(platforms) == 0 {
+		platforms = p.PlatformNames()
+	}
+	var reports [][]live.Key
+	for _, name := range platforms {
+		keys, err := live.ReadUsed(filepath.Join(filepath.Dir(p.DatabasePath()), "used", name+".used"))
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, keys)
+	}
+	for _, file := range from {
+		if _, err := os.Stat(file); err != nil {
+			return nil, err
+		}
+		keys, err := live.ReadUsed(file)
+		if err != nil {
+			return nil, err
+		}
+		if len(keys) == 0 {
+			return nil, diag.Errorf(diag.NothingKnown, diag.Pos{File: file}, "there is nothing in it that a game loaded").WithHint("it has lines like: c7efcd22-ac42-5936-b9af-a05a6f8c40b6 0")
+		}
+		reports = append(reports, keys)
+	}
+	if !slices.ContainsFunc(reports, func(keys []live.Key) bool { return len(keys) > 0 }) {
+		return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "no game has told what it loads").WithHint("run kiln serve, connect the game, and play it")
+	}
+	return reports, nil
+}
+
+type orderLine struct {
+	Type    string `json:"type"` // "load_order"
+	File    string `json:"file"` // "": the parcel has none yet
+	Lines   int    `json:"lines"`
+	Added   int    `json:"added"`
+	Removed int    `json:"removed"`
+	Written bool   `json:"written"`
+}
+
+// order brings one file up to date.
+func (a *app) order(p *build.Project, file string, f orderFlags, all []contentdb.Resource, in func(parcel string) bool, reports [][]live.Key) error {
+	l, before := &loadorder.List{}, []byte(nil)
+	if file != "" && !f.anew {
+		old, bad, err := ship.ReadOrder(p.Project, p.OutputDir(), file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case len(bad) > 0: // they would be lost
+			return bad
+		default:
+			l, before = old, old.Format()
+		}
+	}
+	gone := l.Gone(func(tell func(string)) {
+		for i := range all {
+			tell(all[i].Name)
+		}
+	})
+	l.Drop(gone)
+	had := l.Len()
+	names := map[live.Key]string{}
+	for i := range all {
+		if x := &all[i]; in(x.Parcel) {
+			names[live.Key{UUID: x.UUID, Sub: x.SubID}] = x.Name
+		}
+	}
+	for _, keys := range reports {
+		loaded := make([]string, 0, len(keys))
+		for _, k := range keys {
+			loaded = append(loaded, names[k]) // "" of what is in other parcels: passed over
+		}
+		l.Merge(loaded)
+	}
+	text := l.Format()
+	line := orderLine{"load_order", file, l.Len(), l.Len() - had, len(gone), f.write && string(text) != string(before)}
+	if line.Written {
+		if err := ship.Replace(ship.Path(p.Project, p.OutputDir(), file), text); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.json:
+		return a.emit(line)
+	case !f.write:
+		_, err := a.out.Write(text)
+		return err
+	case a.quiet:
+		return nil
+	}
+	_, err := fmt.Fprintf(a.out, "%s: %s, %d new, %d taken out\n", file, count(line.Lines, "line", "lines"), line.Added, line.Removed)
+	return err
+}
