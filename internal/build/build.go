@@ -105,7 +105,8 @@ type session struct {
 	w      *world
 	pres   map[string]source.Presence // outputs of prev that are not as they were; nil as long as nobody has looked
 
-	wanted   []*task // of this build
+	wanted   []*task                                // of this build
+	holds    func(*engine.Task, *engine.Trace) bool // what is known to hold; nil: nothing is
 	messages diag.List
 	notes    diag.List // of this build alone: the next one does not tell them again
 	results  []*engine.Result
@@ -469,7 +470,7 @@ func (s *session) runEngine(ctx context.Context) error {
 	}
 	opts := engine.Options{
 		Workers: s.p.workers(s.req.Workers), Memory: s.p.memoryLimit(), Force: s.req.Force, FailFast: s.req.FailFast, DryRun: s.req.DryRun,
-		Build: s.number, First: s.first(),
+		Build: s.number, First: s.first(), Holds: s.holds,
 	}
 	if s.req.Control != nil {
 		opts.Control = &s.req.Control.engine

@@ -206,7 +206,7 @@ func TestPackersInScripts(t *testing.T) {
 
 	// A letter is painted over: pack runs, and the page is drawn. What write reads is as it was.
 	p.write("assets/fonts/small.png", letterSheet(t, [3]byte{10, 25, 30}))
-	p.wants("fonts/small.glyphs#pack ui/#aliases ui/#page:0 ui/#request:fonts/small.glyphs|fonts/small.glyphs/B")
+	p.wants("fonts/small.glyphs#pack ui/#aliases ui/#group:0 ui/#page:0 ui/#request:fonts/small.glyphs|fonts/small.glyphs/B")
 	lettersIn(t, p, [3]byte{10, 25, 30})
 	p.nothing()
 	// Another image in the atlas: the layout and the page, and write, which is told where things are now.

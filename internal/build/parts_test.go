@@ -95,3 +95,24 @@ func TestPartsGoBack(t *testing.T) {
 		t.Error("the products of parts are not those of the job as it is")
 	}
 }
+
+// TestPartsStay: a part that a job asks for no more stays as long as another part asks for it, which nothing reaches.
+func TestPartsStay(t *testing.T) {
+	p := newProject(t, parted)
+	p.write("assets/set.s", "ask a.txt b.txt +b.txt\n")
+	p.age()
+	p.build()
+	p.write("assets/set.s", "ask a.txt +b.txt\n")
+	if b := p.build(); b.ran != "set.s user.s" || !b.short {
+		t.Errorf("ran %q, short %t", b.ran, b.short)
+	}
+	if p.read("build/pc/set.s.b.txt.part") != "b.txt" {
+		t.Error("the part is gone")
+	}
+	p.nothing()
+	p.write("assets/set.s", "ask a.txt\n")
+	if b := p.build(); !b.short || p.read("build/pc/set.s.b.txt.part") != "" {
+		t.Errorf("the part is still there; short %t", b.short)
+	}
+	p.nothing()
+}

@@ -28,6 +28,7 @@ type changed struct {
 	traces   map[engine.Key]*engine.Trace
 	gone     []engine.Key
 	left     map[int]bool // by number: tasks that are no more
+	fewer    bool         // some task asks no more for a part that it asked for
 	both     []changedTask
 	outcomes []Outcome
 }
@@ -88,6 +89,7 @@ func (c *shortcut) changes() (*changed, bool) {
 		ch.edges, ch.globs = addEdges(ch.edges, ch.globs, known, tr, n)
 		ch.assets = append(ch.assets, t.asset)
 		ch.both = append(ch.both, changedTask{t, was, tr})
+		ch.fewer = ch.fewer || was != nil && c.asksForFewer(t, was, tr)
 	}
 	if slices.ContainsFunc(others, func(t *task) bool { return c.sameProduct(ch, t) }) || !c.leaveGone(ch, live) {
 		return nil, false
@@ -174,12 +176,21 @@ func (c *shortcut) liveNow(ch *changed) []*task {
 	return live
 }
 
+// asksForFewer tells whether there is a part that a task asked for by one trace, and does not by another.
+func (c *shortcut) asksForFewer(t *task, was, now *engine.Trace) bool {
+	asks := map[*task]bool{}
+	for _, p := range c.w.partsIn(t, now) {
+		asks[p] = true
+	}
+	return slices.ContainsFunc(c.w.partsIn(t, was), func(p *task) bool { return !asks[p] })
+}
+
 // leaveGone takes in the tasks that are no more: those of files that are gone, and parts that nobody asks for.
 func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
-	is := make(map[engine.Key]bool, len(live))
-	for _, t := range live {
-		is[t.Key] = true
+	if !ch.fewer && len(c.gone) == 0 {
+		return true // all that was asked for still is
 	}
+	is := c.partsAfter(ch, live)
 	leave := func(n int) bool {
 		at := c.tasks.At(n)
 		was := c.was[n]
@@ -224,6 +235,27 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 		}
 	}
 	return true
+}
+
+// partsAfter are tasks that the project has, with all their parts, those that nothing reaches included.
+func (c *shortcut) partsAfter(ch *changed, live []*task) map[engine.Key]bool {
+	is := map[engine.Key]bool{}
+	var visit func(t *task)
+	visit = func(t *task) {
+		if is[t.Key] {
+			return
+		}
+		is[t.Key] = true
+		if tr := c.traceNow(ch, t); tr != nil {
+			for _, p := range c.w.partsIn(t, tr) {
+				visit(p)
+			}
+		}
+	}
+	for _, t := range live {
+		visit(t)
+	}
+	return is
 }
 
 // partsBefore are the numbers of all parts that the jobs had before, by the traces that held.

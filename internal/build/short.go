@@ -94,7 +94,7 @@ func (s *session) undo() {
 	if len(s.results) > 0 {
 		s.pres = nil // outputs are not as they were
 	}
-	s.w, s.traces, s.wanted, s.results, s.messages = nil, nil, nil, nil, nil
+	s.w, s.traces, s.wanted, s.results, s.messages, s.holds = nil, nil, nil, nil, nil, nil
 }
 
 // order is that of the long way.
@@ -111,6 +111,7 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 	if err := c.begin(); err != nil {
 		return nil, err
 	}
+	c.holds = c.untouched
 	if err := c.runEngine(ctx); err != nil {
 		return nil, nil // the long way stops as well, and keeps what is finished
 	}
@@ -134,6 +135,13 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 	}
 	r.Outcomes = ch.outcomes
 	return r, nil
+}
+
+// untouched tells whether a trace is that which held before, of a task that nothing reaches: of an atlas of 2,000 images, those of 31 of 32 groups,
+// and nothing is asked then of the images in them.
+func (c *shortcut) untouched(t *engine.Task, tr *engine.Trace) bool {
+	n, ok := c.tasks.ByKey(t.Key)
+	return ok && !c.dirty[n] && !c.tasks.At(n).Gone && c.tasks.At(n).Trace == tr.ID
 }
 
 // report sums up.

@@ -421,6 +421,24 @@ func TestForce(t *testing.T) {
 	}
 }
 
+// Of a trace that is known to hold, nothing is looked at but whether its products are there; and tasks that only it needs are not met.
+func TestHolds(t *testing.T) {
+	w, s := newWorld(), newStore()
+	w.needs("a", "b")
+	w.needs("b", "c")
+	w.add("c", func(r *engine.Run) error { w.see(r, "f"); return nil })
+	must(t, w, s, engine.Options{Workers: 2}, w.all())
+	w.took()
+	w.files["f"] = "new"
+	w.observed = func(subject string) { t.Errorf("looked at %s", subject) }
+	known := engine.Options{Workers: 2, Holds: func(task *engine.Task, _ *engine.Trace) bool { return task.Name == "b" }}
+	rs := must(t, w, s, known, w.names("a"))
+	wantRan(t, w)
+	if rs["a"].State != engine.Held || rs["c"] != nil {
+		t.Errorf("a: %+v, c: %+v", rs["a"], rs["c"])
+	}
+}
+
 func TestReasons(t *testing.T) {
 	w, s := newWorld(), newStore()
 	product := engine.Product{SubID: 1, Name: "p", Hash: w.blob("p")}

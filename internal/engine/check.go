@@ -85,6 +85,9 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why Reason, wait bool) {
 	if t.Fingerprint != n.task.Fingerprint {
 		return false, Reason{Cause: CodeChanged}, false
 	}
+	if n.seen == 0 && b.opts.Holds != nil && b.opts.Holds(n.task, t) {
+		n.seen = len(t.Observations)
+	}
 	for ; n.seen < len(t.Observations); n.seen++ {
 		o := &t.Observations[n.seen]
 		var now digest.Hash

@@ -3,15 +3,18 @@
 //
 // The work falls into parts, so that an edit does as little as it must:
 //
-//	image:PATH   reads one image, cuts and trims it (image.go)           -> sizes, hashes, pixels
+//	list         finds the images (groups.go)                            -> which there are, in groups
+//	image:PATH   reads one image, cuts and trims it (images.go)          -> cuts: sizes and hashes; pixels
 //	request:...  the same of an image that another asset asks for (requests.go)
+//	group:N      takes the cuts of some images together (groups.go)      -> sizes, hashes
 //	aliases      finds images that look the same, by the hashes          -> aliases
-//	layout       finds every image a place, by the sizes (layout.go)     -> the contents of each page, frames
-//	page:NAME    draws and encodes one page, of the pixels (page.go)     -> a texture
+//	layout       finds every image a place, by the sizes (layout.go)     -> what is where on each page, in bands; frames
+//	band:NAME/N  draws some rows of a page, of the pixels (page.go)      -> pixels
+//	page:NAME    puts the bands together and encodes them (page.go)      -> a texture
 //	the job      writes the frame table in all forms, of the frames (tables.go)
 //
-// An image that is edited without a change of its trimmed size runs its own part, aliases and one page. Everything that is
-// wrong with any image is reported at once.
+// An image that is edited without a change of its trimmed size runs its own part, its group, aliases, a band or two and one page:
+// what that looks at is about the square root of what there is. Everything that is wrong with any image is reported at once.
 package atlas
 
 import (
@@ -42,7 +45,7 @@ func (proc) Info() processor.Info {
 	defaults := Defaults()
 	return processor.Info{
 		Name:       "atlas",
-		Version:    3,
+		Version:    4,
 		Summary:    "a folder of images to texture pages and a frame table",
 		Extensions: slices.Clone(extensions),
 		Folder:     true,
@@ -68,14 +71,20 @@ func (p proc) Part(ctx context.Context, job processor.Job, name string) error {
 	}
 	kind, rest, _ := strings.Cut(name, ":")
 	switch kind {
+	case "list":
+		return p.list(job)
 	case "image":
 		return p.image(job, rest)
 	case "request":
 		return p.request(job, rest)
+	case "group":
+		return p.group(job, rest)
 	case "aliases":
 		return p.aliases(job)
 	case "layout":
 		return p.layout(job)
+	case "band":
+		return p.band(job, rest)
 	case "page":
 		return p.page(job, rest)
 	}

@@ -234,18 +234,20 @@ func TestGolden(t *testing.T) {
 // Every part looks at what it must, and at nothing else.
 func TestObservations(t *testing.T) {
 	r := run(t, icons(), settings(func(s *Settings) {}))
-	want := []string{"missing ui/pack.json", "glob ui/" + everyImage(), "missing ui/button/pack.json", "requests"}
+	group, look := []string{"missing ui/pack.json", "part list", "part list product group-0"}, []string{"missing ui/button/pack.json", "requests"}
 	names := []string{"button/down.png", "button/hover.png", "button/up.png", "coin.png", "coin-corner.png", "dot.png", "gem.PNG", "nothing.png", "nowhere.png"}
 	for _, n := range names {
-		want = append(want, "part image:ui/"+n)
+		group = append(group, "part image:ui/"+n)
 	}
-	layout := append(slices.Clone(want), "part aliases", "part aliases product aliases@1000")
 	for _, n := range names {
-		layout = append(layout, "part image:ui/"+n+" product size@1000")
-		want = append(want, "part image:ui/"+n+" product hash@1000")
+		group = append(group, "part image:ui/"+n+" product cuts@1000")
 	}
 	for name, want := range map[string][]string{
-		"layout": layout, "aliases": want,
+		"list":    append([]string{"missing ui/pack.json", "glob ui/" + everyImage()}, look...),
+		"group:0": group,
+		"aliases": {"missing ui/pack.json", "part list", "part list product parts", "part group:0", "part group:0 product hashes@1000"},
+		"layout": slices.Concat([]string{"missing ui/pack.json", "part list", "part list product files"}, look,
+			[]string{"part group:0", "part group:0 product sizes@1000", "part aliases", "part aliases product aliases@1000"}),
 		"image:ui/coin.png":        {"missing ui/pack.json", "file ui/coin.png"},
 		"image:ui/button/down.png": {"missing ui/pack.json", "missing ui/button/pack.json", "file ui/button/down.png"},
 	} {
@@ -257,7 +259,7 @@ func TestObservations(t *testing.T) {
 		t.Error(d)
 	}
 	for _, o := range r.Parts["page:0"].Observations {
-		if strings.HasPrefix(o, "file ") || strings.Contains(o, "size@") || strings.Contains(o, "hash@") {
+		if strings.HasPrefix(o, "file ") || strings.Contains(o, "cuts@") || strings.Contains(o, "sizes@") || strings.Contains(o, "hashes@") {
 			t.Errorf("the page looked at %q", o)
 		}
 	}
@@ -280,7 +282,7 @@ func TestEdit(t *testing.T) {
 	}
 	slices.Sort(changed)
 	page := frameOf(t, before, "gem").Page
-	want := []string{"image:ui/gem.PNG hash@1000", "image:ui/gem.PNG pixels@1000", fmt.Sprintf("page:%d %d", page, page)}
+	want := []string{"group:0 hashes@1000", "image:ui/gem.PNG cuts@1000", "image:ui/gem.PNG pixels@1000", fmt.Sprintf("page:%d %d", page, page)}
 	if d := cmp.Diff(want, changed); d != "" {
 		t.Errorf("changed: %s", d)
 	}
@@ -289,6 +291,45 @@ func TestEdit(t *testing.T) {
 	}
 	if other := after.Parts[fmt.Sprintf("page:%d", 1-page)]; slices.Contains(other.Observations, "part image:ui/gem.PNG product pixels@1000") {
 		t.Error("the other page looked at the pixels of the image that changed")
+	}
+}
+
+// Of many images, an edit looks at those of its group and of its rows on the page.
+func TestEditAmongMany(t *testing.T) {
+	files := map[string][]byte{}
+	for i := range 600 {
+		files[fmt.Sprintf("ui/%d.png", i)] = fill(1+i%17, 1+i%19, color.NRGBA{uint8(i), uint8(i >> 8), uint8(i * i), 255})
+	}
+	s := settings(func(s *Settings) { s.MaxSize, s.Rotate, s.Extrude, s.Aliases = 256, true, 1, false })
+	before := run(t, files, s)
+	restores(t, files, frames(t, before), pagesOf(t, before))
+	files["ui/77.png"] = fill(1+77%17, 1+77%19, red)
+	after := run(t, files, s)
+	restores(t, files, frames(t, after), pagesOf(t, after))
+	kinds, asked := map[string]int{}, 0
+	for _, name := range slices.Sorted(maps.Keys(before.Parts)) {
+		other := false
+		for product, b := range before.Parts[name].Products {
+			other = other || !bytes.Equal(after.Parts[name].Products[product].Data, b.Data)
+		}
+		if kind, _, _ := strings.Cut(name, ":"); other {
+			kinds[kind]++
+			for _, o := range after.Parts[name].Observations {
+				if strings.HasPrefix(o, "part image:") && !strings.Contains(o, " product ") {
+					asked++
+				}
+			}
+		}
+	}
+	if kinds["band"] == 0 || kinds["band"] > 2 {
+		t.Errorf("%d bands are drawn again", kinds["band"])
+	}
+	delete(kinds, "band")
+	if d := cmp.Diff(map[string]int{"image": 1, "group": 1, "page": 1}, kinds); d != "" {
+		t.Error("parts that made something else:", d)
+	}
+	if asked > 300 {
+		t.Errorf("%d images were asked for", asked)
 	}
 }
 
@@ -440,7 +481,7 @@ type listOnly struct{ names *[]string }
 func (listOnly) Info() processor.Info { return New().Info() }
 
 func (l listOnly) Process(ctx context.Context, job processor.Job) error {
-	paths, err := list(job, processor.SettingsOf[Settings](job))
+	paths, err := find(job, processor.SettingsOf[Settings](job))
 	for _, p := range paths {
 		*l.names = append(*l.names, frameName(job.Asset().Path, p))
 	}

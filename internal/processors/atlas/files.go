@@ -32,8 +32,8 @@ func everyImage() string {
 	return "**/*.{" + strings.Join(alternatives, ",") + "}"
 }
 
-// list finds the paths of the images, sorted bytewise.
-func list(job processor.Job, s *Settings) ([]string, error) {
+// find finds the paths of the images, sorted bytewise.
+func find(job processor.Job, s *Settings) ([]string, error) {
 	include := s.Include
 	if len(include) == 0 {
 		include = []string{everyImage()}

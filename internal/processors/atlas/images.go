@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"math"
 	"path"
 	"strconv"
@@ -25,9 +24,10 @@ type cut struct {
 	OffsetX, OffsetY int `json:",omitempty"`
 	SourceW, SourceH int
 	Patch            *table.Patch `json:",omitempty"`
+	Hash             []byte       `json:",omitempty"` // of the pixels; not in what is for the layout
 }
 
-// sizes is the product "size" of an image: all that the layout wants to know.
+// sizes is the product "cuts" of an image.
 type sizes struct {
 	Cells int // of a sheet; 0: it is none
 	Cuts  []cut
@@ -41,8 +41,7 @@ func at(what string, scale int) string { return what + "@" + strconv.Itoa(scale)
 
 // image is the part that reads one image. For each scale it makes
 //
-//	size    what the layout wants to know
-//	hash    of the pixels of each cut
+//	cuts    sizes and hashes
 //	pixels  of each cut: RGBA, 8 bits a channel, one cut after the other
 func (p proc) image(job processor.Job, file string) error {
 	plans, err := newPlans(job)
@@ -87,7 +86,6 @@ type cutter struct {
 	factor float64
 
 	sizes  sizes
-	hashes []byte
 	pixels bytes.Buffer
 }
 
@@ -173,47 +171,15 @@ func (c *cutter) add(cell int, img *pixel.Image, patch *table.Patch) error {
 		k.OffsetX, k.OffsetY, img = trimmed(img, c.plan, empty)
 	}
 	k.W, k.H = img.Width, img.Height
-	c.sizes.Cuts = append(c.sizes.Cuts, k)
 	sum := hashOf(img)
-	c.hashes = append(c.hashes, sum[:]...)
+	k.Hash = sum[:]
+	c.sizes.Cuts = append(c.sizes.Cuts, k)
 	c.pixels.Write(img.Pix)
 	return nil
 }
 
 func (c *cutter) write(job processor.Job, scale int) error {
-	size, err := json.Marshal(c.sizes)
-	if err != nil {
-		return err
-	}
-	return writeHidden(job, map[string][]byte{at("size", scale): size, at("hash", scale): c.hashes, at("pixels", scale): c.pixels.Bytes()},
-		at("size", scale), at("hash", scale), at("pixels", scale))
-}
-
-// writeHidden writes products for other parts, in the order of their names.
-func writeHidden(job processor.Job, data map[string][]byte, names ...string) error {
-	for _, name := range names {
-		if err := job.Write(processor.Output{Name: name, Type: typeHidden, Hidden: true}, data[name]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readHidden reads a product of a part.
-func readHidden(job processor.Job, made []processor.Product, name string) ([]byte, error) {
-	for _, p := range made {
-		if p.Name == name {
-			f, err := job.OpenProduct(p)
-			if err != nil {
-				return nil, err
-			}
-			defer f.Close()
-			data := make([]byte, f.Size())
-			_, err = io.ReadFull(f, data)
-			return data, err
-		}
-	}
-	return nil, fmt.Errorf("part has not made %q", name)
+	return errors.Join(writeJSON(job, at("cuts", scale), c.sizes), writeHidden(job, at("pixels", scale), c.pixels.Bytes()))
 }
 
 func crop(img *pixel.Image, left, top, w, h int) *pixel.Image {

@@ -2,7 +2,6 @@ package atlas
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -29,66 +28,47 @@ type cutKey struct {
 //
 // It is apart from the layout, so that an image which changes and still looks like no other leaves the layout alone.
 func (p proc) aliases(job processor.Job) error {
-	plans, parts, err := images(job)
+	plans, err := newPlans(job)
 	if err != nil {
 		return err
 	}
-	made, err := job.Parts(parts...)
+	var parts []string
+	if _, err := readPart(job, "list", "parts", &parts); err != nil {
+		return err
+	}
+	groups, err := askGroups(job, parts)
 	if err != nil {
 		return err
 	}
 	for _, scale := range plans.s.scales() {
-		first := map[hash]cutKey{}
-		same := [][2]cutKey{}
-		for i, part := range parts {
-			hashes, err := readHidden(job, made[i], at("hash", scale))
-			if err != nil {
-				return err
-			}
-			for n, sum := range slices.Collect(slices.Chunk(hashes, len(hash{}))) {
-				k := cutKey{part, n}
-				if other, ok := first[hash(sum)]; ok {
-					same = append(same, [2]cutKey{k, other})
-				} else {
-					first[hash(sum)] = k
-				}
-			}
-		}
-		data, err := json.Marshal(same)
+		hashes, err := groups.hashes(job, scale)
 		if err != nil {
 			return err
 		}
-		if err := writeHidden(job, map[string][]byte{at("aliases", scale): data}, at("aliases", scale)); err != nil {
+		first := map[hash]cutKey{}
+		same := [][2]cutKey{}
+		for _, part := range parts {
+			for n, sum := range hashes[part] {
+				k := cutKey{part, n}
+				if other, ok := first[sum]; ok {
+					same = append(same, [2]cutKey{k, other})
+				} else {
+					first[sum] = k
+				}
+			}
+		}
+		if err := writeJSON(job, at("aliases", scale), same); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// images finds out about all images of the atlas, and which parts read them.
-func images(job processor.Job) (p *plans, parts []string, err error) {
-	if p, err = newPlans(job); err != nil {
-		return nil, nil, err
-	}
-	if err := p.s.check(); err != nil {
-		return nil, nil, err
-	}
-	files, err := list(job, p.s)
-	if err != nil {
-		return nil, nil, err
-	}
+// look finds out about all images of these files, and those that other assets ask for.
+func (p *plans) look(files []string) error {
 	var problems []error
 	p.images, problems = p.sources(files)
-	if problems = append(problems, p.errors...); len(problems) > 0 {
-		return nil, nil, errors.Join(problems...)
-	}
-	if len(p.images) == 0 {
-		return nil, nil, empty(job.Asset().Path, p.s)
-	}
-	for _, src := range p.images {
-		parts = append(parts, src.part)
-	}
-	return p, parts, nil
+	return errors.Join(append(problems, p.errors...)...)
 }
 
 // placed is an image on a page: what the page's part needs to draw it.
@@ -101,32 +81,44 @@ type placed struct {
 	Turn    uint8 `json:",omitempty"` // a table.Turn, as a number
 }
 
-// sheet is the product "page-NAME" of the layout: what is where on one page.
+// sheet is the product "page-NAME" of the layout.
 type sheet struct {
-	Scale  int
 	W, H   int
-	Images []placed
+	Bands  int      // that it is drawn in; 1: the page's part does it
+	Images []placed `json:"-"`
 }
 
 // layout is the part that finds a place for every image. It makes
 //
-//	page-NAME  what is where on the page, see sheet
-//	frames     the frame table of each scale
+//	page-NAME    how large a page is, see sheet
+//	band-NAME/N  what is where in some rows of it, see band
+//	frames       the frame table of each scale
 func (p proc) layout(job processor.Job) error {
-	plans, parts, err := images(job)
+	plans, err := newPlans(job)
 	if err != nil {
+		return err
+	}
+	var files []string
+	if _, err := readPart(job, "list", "files", &files); err != nil {
+		return err
+	}
+	if err := plans.look(files); err != nil {
 		return err
 	}
 	for _, w := range plans.warned {
 		job.Warn(w)
 	}
-	made, err := job.Parts(append(slices.Clone(parts), "aliases")...)
+	parts := make([]string, len(plans.images))
+	for i, src := range plans.images {
+		parts[i] = src.part
+	}
+	groups, err := askGroups(job, parts)
 	if err != nil {
 		return err
 	}
 	for _, scale := range plans.s.scales() {
 		l := layouter{proc: p, job: job, plans: plans, scale: scale}
-		if err := l.read(made); err != nil {
+		if err := l.read(groups); err != nil {
 			return err
 		}
 		if err := l.run(); err != nil {
@@ -159,13 +151,13 @@ type frame struct {
 }
 
 // read makes frames of the sizes of images: of those of one name, of the image that fits the scale best.
-func (l *layouter) read(made [][]processor.Product) error {
-	data, err := readHidden(l.job, made[len(made)-1], at("aliases", l.scale))
+func (l *layouter) read(groups *grouped) error {
+	sizes, err := groups.sizes(l.job, l.scale)
 	if err != nil {
 		return err
 	}
 	var same [][2]cutKey
-	if err := json.Unmarshal(data, &same); err != nil {
+	if _, err := readPart(l.job, "aliases", at("aliases", l.scale), &same); err != nil {
 		return err
 	}
 	aliases := map[cutKey]cutKey{}
@@ -185,9 +177,8 @@ func (l *layouter) read(made [][]processor.Product) error {
 				break
 			}
 		}
-		if err := l.add(l.plans.images[best], made[best], aliases); err != nil {
-			return err
-		}
+		src := l.plans.images[best]
+		l.add(src, sizes[src.part], aliases)
 		i = k
 	}
 	slices.SortStableFunc(l.frames, func(a, b *frame) int { return cmp.Compare(a.name, b.name) })
@@ -195,15 +186,7 @@ func (l *layouter) read(made [][]processor.Product) error {
 }
 
 // add makes frames of one image.
-func (l *layouter) add(src source, made []processor.Product, aliases map[cutKey]cutKey) error {
-	data, err := readHidden(l.job, made, at("size", l.scale))
-	if err != nil {
-		return err
-	}
-	var s sizes
-	if err := json.Unmarshal(data, &s); err != nil {
-		return err
-	}
+func (l *layouter) add(src source, s sizes, aliases map[cutKey]cutKey) {
 	start := 0
 	for n, c := range s.Cuts {
 		f := &frame{cut: c, source: src, key: cutKey{src.part, n}, start: start, number: -1, name: src.name}
@@ -219,7 +202,6 @@ func (l *layouter) add(src source, made []processor.Product, aliases map[cutKey]
 		}
 		l.frames = append(l.frames, f)
 	}
-	return nil
 }
 
 // run packs the frames, those of one plan at a time, and writes what came of it.
@@ -244,13 +226,8 @@ func (l *layouter) run() error {
 			return err
 		}
 	}
-	for i, page := range l.pages {
-		data, err := json.Marshal(page)
-		if err != nil {
-			return err
-		}
-		name := "page-" + pageName(l.plans.s, l.scale, i)
-		if err := writeHidden(l.job, map[string][]byte{name: data}, name); err != nil {
+	for i := range l.pages {
+		if err := l.writePage(&l.pages[i], pageName(l.plans.s, l.scale, i)); err != nil {
 			return err
 		}
 	}
@@ -261,7 +238,22 @@ func (l *layouter) run() error {
 			Hint: "split the folder into several atlases, or raise max_size", Err: err,
 		}
 	}
-	return writeHidden(l.job, map[string][]byte{at("frames", l.scale): t}, at("frames", l.scale))
+	return writeHidden(l.job, at("frames", l.scale), t)
+}
+
+// writePage writes what a page's part and those of its bands want to know.
+func (l *layouter) writePage(page *sheet, name string) error {
+	bands := page.bands(l.scale)
+	page.Bands = len(bands)
+	if err := writeJSON(l.job, "page-"+name, page); err != nil {
+		return err
+	}
+	for i := range bands {
+		if err := writeJSON(l.job, bandName(name, i), bands[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check finds frames that are too large, and names that cells of a sheet and other images share.
@@ -321,7 +313,7 @@ func (l *layouter) pack(g plan, frames []*frame) error {
 	made := packing.Pack(items, o)
 	start := len(l.pages)
 	for _, size := range made.Pages {
-		l.pages = append(l.pages, sheet{Scale: l.scale, W: size.W, H: size.H})
+		l.pages = append(l.pages, sheet{W: size.W, H: size.H})
 	}
 	var problems []error
 	for i, f := range first {

@@ -2,12 +2,12 @@ package atlas
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"image"
 	"image/png"
 	"io"
 	"runtime"
+	"strconv"
 
 	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
@@ -25,26 +25,78 @@ func usedMemory(job processor.Job, bytes int64) {
 	}
 }
 
-// page is the part that draws a page and encodes it.
+// band is the product "band-NAME/N" of the layout: what is where in some rows of a page.
+type band struct {
+	Scale   int
+	W, Rows int
+	Images  []placed // Y counts from the first row of the band, and may be above it
+}
+
+// A band has about bandImages, so that an edit of one draws no more than these again, but for bands of few rows, in which most images would reach from
+// one into the next; and it has no more than bandPixels.
+const (
+	bandImages = 64
+	bandRows   = 48
+	bandPixels = 4 << 20
+)
+
+func bandName(page string, n int) string { return "band-" + page + "/" + strconv.Itoa(n) }
+
+// bands are those of a page, from the top.
+func (s *sheet) bands(scale int) []band {
+	rows := bandRows
+	for rows < s.H && len(s.Images)*rows < bandImages/2*s.H && 2*rows*s.W <= bandPixels {
+		rows *= 2
+	}
+	all := make([]band, (s.H+rows-1)/rows)
+	for i := range all {
+		all[i] = band{Scale: scale, W: s.W, Rows: min(rows, s.H-i*rows)}
+	}
+	for _, at := range s.Images {
+		h := at.H
+		if table.Turn(at.Turn) != table.Upright {
+			h = at.W
+		}
+		y := at.Y
+		for i := (y - at.Extrude) / rows; i*rows < y+h+at.Extrude; i++ {
+			at.Y = y - i*rows
+			all[i].Images = append(all[i].Images, at)
+		}
+	}
+	return all
+}
+
+// band is the part that draws a band. It makes its pixels, RGBA, 8 bits a channel.
+func (p proc) band(job processor.Job, name string) error {
+	made, err := job.Parts("layout")
+	if err != nil {
+		return err
+	}
+	img, err := drawBand(job, made[0], "band-"+name)
+	if err != nil {
+		return err
+	}
+	return writeHidden(job, "pixels", img.Pix)
+}
+
+// page is the part that puts the bands of a page together, and encodes it.
 func (p proc) page(job processor.Job, name string) error {
 	plans, err := newPlans(job)
 	if err != nil {
 		return err
 	}
-	made, err := job.Parts("layout")
-	if err != nil {
-		return err
-	}
-	data, err := readHidden(job, made[0], "page-"+name)
-	if err != nil {
-		return err
-	}
 	var s sheet
-	if err := json.Unmarshal(data, &s); err != nil {
+	layout, err := readPart(job, "layout", "page-"+name, &s)
+	if err != nil {
 		return err
 	}
 	usedMemory(job, bytesAPixel*int64(s.W)*int64(s.H))
-	img, err := draw(job, s)
+	var img *pixel.Image
+	if s.Bands == 1 {
+		img, err = drawBand(job, layout, bandName(name, 0))
+	} else {
+		img, err = joinBands(job, name, s)
+	}
 	if err != nil {
 		return err
 	}
@@ -53,6 +105,36 @@ func (p proc) page(job processor.Job, name string) error {
 		return fmt.Errorf("page %s: %w", name, err)
 	}
 	return job.Write(processor.Output{Name: name, Type: texture.Type, Extension: plans.s.extension()}, out)
+}
+
+// joinBands puts a page together.
+func joinBands(job processor.Job, name string, s sheet) (*pixel.Image, error) {
+	parts := make([]string, s.Bands)
+	for i := range parts {
+		parts[i] = fmt.Sprintf("band:%s/%d", name, i)
+	}
+	made, err := job.Parts(parts...)
+	if err != nil {
+		return nil, err
+	}
+	img := pixel.New(s.W, s.H)
+	rest := img.Pix
+	for i := range made {
+		f, err := openHidden(job, made[i], "pixels")
+		if err != nil {
+			return nil, err
+		}
+		n, err := f.ReadAt(rest[:min(int64(len(rest)), f.Size())], 0)
+		f.Close()
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		rest = rest[n:]
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("the bands of page %s are %d bytes short", name, len(rest))
+	}
+	return img, nil
 }
 
 // encode makes the file of a page.
@@ -75,12 +157,16 @@ func encode(job processor.Job, img *pixel.Image, s *Settings) ([]byte, error) {
 	return plan.Encode(texture.Tools{Workers: runtime.GOMAXPROCS(0)})
 }
 
-// draw paints what is on a page.
-func draw(job processor.Job, s sheet) (*pixel.Image, error) {
-	page := pixel.New(s.W, s.H)
+// drawBand paints a band that the layout tells of.
+func drawBand(job processor.Job, layout []processor.Product, name string) (*pixel.Image, error) {
+	var b band
+	if err := readJSON(job, layout, name, &b); err != nil {
+		return nil, err
+	}
+	usedMemory(job, 8*int64(b.W)*int64(b.Rows))
 	var parts []string
 	index := map[string]int{}
-	for _, at := range s.Images {
+	for _, at := range b.Images {
 		if _, ok := index[at.Part]; !ok {
 			index[at.Part] = len(parts)
 			parts = append(parts, at.Part)
@@ -98,29 +184,21 @@ func draw(job processor.Job, s sheet) (*pixel.Image, error) {
 			}
 		}
 	}()
-	for _, at := range s.Images {
-		i := index[at.Part]
+	img := pixel.New(b.W, b.Rows)
+	for _, image := range b.Images {
+		i := index[image.Part]
 		if files[i] == nil {
-			if files[i], err = openPixels(job, made[i], s.Scale); err != nil {
+			if files[i], err = openHidden(job, made[i], at("pixels", b.Scale)); err != nil {
 				return nil, err
 			}
 		}
-		src := pixel.New(at.W, at.H)
-		if _, err := files[i].ReadAt(src.Pix, int64(at.Start)); err != nil && err != io.EOF {
+		src := pixel.New(image.W, image.H)
+		if _, err := files[i].ReadAt(src.Pix, int64(image.Start)); err != nil && err != io.EOF {
 			return nil, err
 		}
-		drawPart(page, turned(src, table.Turn(at.Turn)), at)
+		drawPart(img, turned(src, table.Turn(image.Turn)), image)
 	}
-	return page, nil
-}
-
-func openPixels(job processor.Job, made []processor.Product, scale int) (processor.File, error) {
-	for _, p := range made {
-		if p.Name == at("pixels", scale) {
-			return job.OpenProduct(p)
-		}
-	}
-	return nil, fmt.Errorf("part has not made pixels of scale %d", scale)
+	return img, nil
 }
 
 // turned is an image by 90 degrees.
@@ -141,10 +219,10 @@ func turned(src *pixel.Image, turn table.Turn) *pixel.Image {
 	return out
 }
 
-// drawPart copies an image to its place, and repeats its edge pixels around it.
+// drawPart copies an image to its place, as far as that is in the band, and repeats its edge pixels around it.
 func drawPart(page, src *pixel.Image, at placed) {
 	e := at.Extrude
-	for y := -e; y < src.Height+e; y++ {
+	for y := max(-e, -at.Y); y < min(src.Height+e, page.Height-at.Y); y++ {
 		row := src.Pix[clamp(y, src.Height)*4*src.Width:][:4*src.Width]
 		to := page.Pix[4*((at.Y+y)*page.Width+at.X-e):]
 		for x := range e {
