@@ -121,20 +121,31 @@ func (p *poller) look() []event {
 	p.mu.Unlock()
 	var events []event
 	for _, dir := range dirs {
-		now, err := listLooks(dir)
-		p.mu.Lock()
-		was, still := p.dirs[dir]
-		if still && err == nil {
-			p.dirs[dir] = now
-		}
-		p.mu.Unlock()
-		switch {
-		case !still:
-		case err != nil:
-			events = append(events, event{path: dir, kind: removed, dir: true})
-		default:
-			events = compareLooks(events, dir, was, now)
-		}
+		events = p.lookAt(events, dir)
+	}
+	return events
+}
+
+// lookAt compares a folder with what it was.
+func (p *poller) lookAt(events []event, dir string) []event {
+	now, err := listLooks(dir)
+	p.mu.Lock()
+	was, still := p.dirs[dir]
+	if still && err == nil {
+		p.dirs[dir] = now
+	}
+	if err != nil {
+		// It is watched no more. If the folder above is put back with it before that is looked at, both look as if nothing had been: so the
+		// one above forgets its name, and tells of it again.
+		delete(p.dirs[filepath.Dir(dir)], filepath.Base(dir))
+	}
+	p.mu.Unlock()
+	switch {
+	case !still:
+	case err != nil:
+		events = append(events, event{path: dir, kind: removed, dir: true})
+	default:
+		events = compareLooks(events, dir, was, now)
 	}
 	return events
 }

@@ -262,6 +262,25 @@ func TestRandom(t *testing.T) {
 	})
 }
 
+// TestPollBetween: a folder is away just when it is looked at, and back with all that is in it before the one above is.
+func TestPollBetween(t *testing.T) {
+	root := t.TempDir()
+	away, back := filepath.Join(root, "away"), filepath.Join(root, "c")
+	inner := filepath.Join(back, "a")
+	must(t, put(filepath.Join(inner, "b"), "1"))
+	p := newPoller(time.Hour).(*poller)
+	t.Cleanup(p.close)
+	must(t, p.add(root, true), p.add(back, false), p.add(inner, false), os.Rename(back, away))
+	if events := p.lookAt(nil, inner); len(events) != 1 || events[0] != (event{path: inner, kind: removed, dir: true}) {
+		t.Fatalf("while it is away: %v", events)
+	}
+	p.remove(inner) // as the watcher does then
+	must(t, os.Rename(away, back))
+	if events := p.look(); len(events) != 1 || events[0] != (event{path: inner, kind: moved, dir: true}) {
+		t.Errorf("once it is back: %v", events)
+	}
+}
+
 // TestManyAtOnce: a branch switch is one batch, or a few.
 func TestManyAtOnce(t *testing.T) {
 	root := t.TempDir()
