@@ -139,6 +139,9 @@ func (p *player) play(shown func(), args ...string) []byte {
 
 // TestGame runs the game with the parcel.
 func TestGame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a game is compiled, or a browser started")
+	}
 	p := newPlayer(t)
 	compareScene(t, p.play(nil, "-parcel", buildExample(t, copyExample(t))))
 }
@@ -146,6 +149,9 @@ func TestGame(t *testing.T) {
 // TestGameLive runs the game without any parcel, before kiln serve, and saves the scene while it runs: the picture is the one of a parcel with
 // what was saved.
 func TestGameLive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a game is compiled, or a browser started")
+	}
 	p := newPlayer(t)
 	dir := copyExample(t)
 	address := serve(t, dir)
@@ -270,6 +276,9 @@ func (p *page) picture(when string) []byte {
 
 // TestPage shows the page in Chromium.
 func TestPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a game is compiled, or a browser started")
+	}
 	dir := copyExample(t)
 	p := newPage(t, dir)
 	buildExample(t, dir)
@@ -278,6 +287,9 @@ func TestPage(t *testing.T) {
 
 // TestPageLive shows the page before kiln serve, and saves the scene: the picture becomes another one while the page is open.
 func TestPageLive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a game is compiled, or a browser started")
+	}
 	dir := copyExample(t)
 	p := newPage(t, dir)
 	before := p.open("&live=" + serve(t, dir))

@@ -49,6 +49,9 @@ type example struct {
 
 func newExample(t *testing.T) *example {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("processors are compiled in five ways")
+	}
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go tool to compile the module with")
 	}

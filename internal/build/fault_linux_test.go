@@ -323,6 +323,9 @@ func (p *faulty) calls(build string) map[string]int {
 // same each time: a few calls may be disturbed in no run, and in some runs two calls are.
 func TestFaults(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("the real kiln is built, and builds the example many times")
+	}
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("strace is not installed")
 	}
@@ -372,6 +375,9 @@ func TestFaults(t *testing.T) {
 // first and later on. It fails, and once the rights are there the next build is right.
 func TestNoRights(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("the real kiln is built, and builds the example many times")
+	}
 	var watcher []string
 	if os.Geteuid() == 0 { // root without its rights to all files
 		if _, err := exec.LookPath("setpriv"); err != nil {
@@ -417,6 +423,9 @@ func TestNoRights(t *testing.T) {
 // TestKilnsAtOnce starts several kilns in one project at the same moment. All end well, and each job runs in one of them only.
 func TestKilnsAtOnce(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("the real kiln is built, and builds the example many times")
+	}
 	p := newFaulty(t, buildKiln(t))
 	for range 3 {
 		p.prepare("edit")
@@ -442,6 +451,9 @@ func TestKilnsAtOnce(t *testing.T) {
 
 // TestSmallDisk builds on disks of many sizes. What does not fit is an error that says so, and when there is room the next build is right.
 func TestSmallDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the real kiln is built, and builds the example many times")
+	}
 	if !inOwnMounts(t) {
 		return
 	}

@@ -20,6 +20,9 @@ func TestInitCorpus(t *testing.T) {
 	if corpus == "" {
 		t.Skip("KILN_CORPUS names no folder of real game content")
 	}
+	if testing.Short() {
+		t.Skip("the corpus is built whole")
+	}
 	dir := filepath.Join(t.TempDir(), "corpus")
 	if err := os.CopyFS(dir, os.DirFS(corpus)); err != nil {
 		t.Fatal(err)

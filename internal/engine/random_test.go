@@ -32,8 +32,12 @@ func TestRandomGraphs(t *testing.T) {
 		newGraph(t, *flagSeed).live()
 		return
 	}
+	builds := *flagBuilds
+	if testing.Short() {
+		builds /= 10
+	}
 	first := uint64(time.Now().UnixNano())
-	for i := 0; i < *flagBuilds/buildsPerGraph && !t.Failed(); i++ {
+	for i := 0; i < builds/buildsPerGraph && !t.Failed(); i++ {
 		newGraph(t, first+uint64(i)).live()
 	}
 }
