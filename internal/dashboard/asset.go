@@ -33,6 +33,7 @@ type assetBody struct {
 	View                       string // "", or "deps"
 
 	Jobs     []assetJob
+	Runs     []run
 	Products []product
 	More     bool // products than listed
 	Messages []message
@@ -50,6 +51,37 @@ type assetJob struct {
 	State    string
 	Among    bool      // the asset has several jobs on a platform
 	Settings []Setting // as they were resolved, without origin
+}
+
+// run is why jobs of an asset ran in one build, on all platforms on which it is the same.
+type run struct {
+	Platforms       []string
+	State, Reason   string
+	Built           int64
+	Among           bool
+	Processor       string
+	Seconds, Memory []string // one each platform, in words
+}
+
+// runsOf puts together jobs that differ in the platform only.
+func runsOf(jobs []assetJob) (all []run) {
+	for _, j := range jobs {
+		k := slices.IndexFunc(all, func(r run) bool {
+			return r.State == j.State && r.Reason == j.Reason && r.Built == j.Built && r.Processor == j.Processor
+		})
+		if k < 0 {
+			all, k = append(all, run{State: j.State, Reason: j.Reason, Built: j.Built, Among: j.Among, Processor: j.Processor}), len(all)
+		}
+		r := &all[k]
+		r.Platforms, r.Seconds = append(r.Platforms, j.Platform), append(r.Seconds, secondsText(j.Seconds))
+		if j.Memory > 0 {
+			r.Memory = append(r.Memory, bytesText(j.Memory))
+		}
+	}
+	for i := range all { // three times the same is said once
+		all[i].Seconds, all[i].Memory = slices.Compact(all[i].Seconds), slices.Compact(all[i].Memory)
+	}
+	return all
 }
 
 // shown is a product, or a source picture, in the preview.
@@ -157,6 +189,7 @@ func (d *Dashboard) assetJobs(ctx context.Context, b *assetBody, no int64) error
 		}
 		b.Jobs = append(b.Jobs, j)
 	}
+	b.Runs = runsOf(b.Jobs)
 	rows, err = d.library.ask(ctx, `SELECT DISTINCT k.no, k.name, p.name, k.file, k.size, 0 FROM parcel_product m JOIN parcel k ON k.no = m.parcel JOIN platform p ON p.no = k.platform
 		WHERE m.asset = :asset ORDER BY k.name, p.no`, params{":asset": no}, 50)
 	for _, r := range rows {

@@ -59,6 +59,7 @@ type buildsBody struct {
 	Width  int // of the timeline, in units
 	Grid   []gridLine
 	Builds []buildRow
+	Older  []buildRow // of the timeline
 	Slow   []job
 	Large  []product
 	Kinds  []facet
@@ -79,7 +80,7 @@ func (d *Dashboard) buildsPage(r *http.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := buildsBody{Now: d.nowPanel(ctx), Builds: builds[:min(len(builds), listedBuilds)]}
+	body := buildsBody{Now: d.nowPanel(ctx), Builds: builds[:min(len(builds), listedBuilds)], Older: builds[min(len(builds), listedBuilds):]}
 	body.Bars, body.Grid = timeline(builds)
 	body.Width = 12 * timelineBuilds
 	if body.Slow, err = d.slowest(ctx); err != nil {

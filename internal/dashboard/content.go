@@ -144,6 +144,7 @@ type contentBody struct {
 	Folders []facet
 	Crumbs  []crumb
 	Facets  *facets
+	All     string // platforms of an asset that is built for all of them
 }
 
 // crumb is a folder on the way to where one is.
@@ -176,7 +177,14 @@ func (d *Dashboard) contentPage(r *http.Request) (*view, error) {
 			return nil, err
 		}
 	}
-	body.Facets, err = d.facets(ctx)
+	if body.Facets, err = d.facets(ctx); err != nil {
+		return nil, err
+	}
+	all := make([]string, len(body.Facets.Platforms))
+	for i, p := range body.Facets.Platforms {
+		all[i] = p.Name
+	}
+	body.All = strings.Join(all, ", ")
 	return &view{Page: "content", Title: "Content", Body: body, Query: f.Text}, err
 }
 

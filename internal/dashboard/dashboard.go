@@ -119,7 +119,6 @@ func (d *Dashboard) routes() {
 	page("/parcels/{platform}/{name}", d.parcelPage)
 	page("/games", d.gamesPage)
 	d.mux.HandleFunc("GET /settings/{id...}", d.settingsPart)
-	d.mux.HandleFunc("GET /treemap/{platform}/{name}", d.treemap)
 	d.mux.HandleFunc("GET /product/{platform}/{file...}", d.productBytes)
 	d.mux.HandleFunc("GET /picture/{platform}/{file...}", d.productPicture)
 	d.mux.HandleFunc("GET /source/{path...}", d.sourcePicture)
@@ -130,7 +129,7 @@ func (d *Dashboard) routes() {
 }
 
 // policy lets a page have what this server gives, and nothing else: no other site, nothing inline, no frame around it.
-const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'self'"
+const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 // ServeHTTP answers a request.
 func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -212,7 +212,7 @@ func (f *Feed) left(s Status) time.Duration {
 type nowPanel struct {
 	Status
 	Live     bool
-	Problems int64 // assets that fail
+	Problems int64 // root causes
 }
 
 func (d *Dashboard) nowPanel(ctx context.Context) nowPanel {
@@ -224,15 +224,6 @@ func (d *Dashboard) nowPanel(ctx context.Context) nowPanel {
 		n.Problems, _ = d.problems(ctx) // without a database there are none
 	}
 	return n
-}
-
-// problems is how many assets fail.
-func (d *Dashboard) problems(ctx context.Context) (int64, error) {
-	rows, err := d.library.ask(ctx, `SELECT (SELECT count(DISTINCT asset) FROM job WHERE failed = 1) + (SELECT count(*) FROM diagnostic WHERE asset = 0 AND severity = 'error')`, nil, 1)
-	if err != nil {
-		return 0, err
-	}
-	return rows[0].int(0), nil
 }
 
 const (

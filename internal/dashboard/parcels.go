@@ -1,10 +1,12 @@
 package dashboard
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"html/template"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/treemap"
 )
@@ -17,10 +19,14 @@ type parcelRow struct {
 	Share                  float64 // of the largest parcel
 	OfBudget               float64
 	Over                   bool
+	Missing                bool     // the project has it, and there is none: it was not packed
+	Since                  *release // nil: no release is known
 }
 
 type parcelsBody struct {
 	Parcels     []parcelRow
+	Missing     int
+	Release     *releaseTotal // nil: no release is known
 	Unused      []facet
 	UnusedBytes int64
 	UnusedMore  bool
@@ -37,8 +43,18 @@ func (d *Dashboard) parcelsPage(r *http.Request) (*view, error) {
 	if body.Parcels, err = d.parcelRows(ctx, "", nil); err != nil {
 		return nil, err
 	}
+	body.Parcels = append(body.Parcels, d.missing(body.Parcels)...)
 	if len(body.Parcels) == 0 {
 		return &view{Page: "parcels", Title: "Parcels", Body: body}, nil
+	}
+	slices.SortStableFunc(body.Parcels, func(a, b parcelRow) int { return strings.Compare(a.Name, b.Name) })
+	for _, p := range body.Parcels {
+		if p.Missing {
+			body.Missing++
+		}
+	}
+	if body.Release, err = d.sinceReleases(ctx, body.Parcels); err != nil {
+		return nil, err
 	}
 	body.Unused, err = d.shelf.unused.soon(ctx, d.version, "", d.unused)
 	for _, u := range body.Unused {
@@ -57,6 +73,26 @@ func (d *Dashboard) unused(ctx context.Context) (all []facet, err error) {
 		all = append(all, facet{Name: r.text(0), Bytes: r.int(2)})
 	}
 	return all, err
+}
+
+// missing are parcels that the project makes and that are not there. They were not packed: the page of problems says why.
+func (d *Dashboard) missing(there []parcelRow) (all []parcelRow) {
+	if d.cfg.Project == nil {
+		return nil
+	}
+	p, err := d.cfg.Project()
+	if err != nil {
+		return nil // the page of builds says so
+	}
+	for i := range p.Parcels {
+		for _, platform := range p.Platforms {
+			has := slices.ContainsFunc(there, func(r parcelRow) bool { return r.Name == p.Parcels[i].Name && r.Platform == platform.Name })
+			if !has && p.Parcels[i].On(platform.Name) {
+				all = append(all, parcelRow{Name: p.Parcels[i].Name, Platform: platform.Name, Missing: true})
+			}
+		}
+	}
+	return all
 }
 
 func (d *Dashboard) parcelRows(ctx context.Context, where string, p params) ([]parcelRow, error) {
@@ -82,9 +118,12 @@ type parcelBody struct {
 	parcelRow
 	Largest []product
 	Types   []facet
-	Loose   int64    // bytes of the products as loose files
-	Since   *release // nil: no release is known
+	Loose   int64         // bytes of the products as loose files
+	Map     template.HTML // of what fills it
 }
+
+// maxLargest is how many products of a parcel are listed.
+const maxLargest = 200
 
 func (d *Dashboard) parcelPage(r *http.Request) (*view, error) {
 	ctx := r.Context()
@@ -96,12 +135,13 @@ func (d *Dashboard) parcelPage(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	body := parcelBody{parcelRow: found[0]}
-	if body.Since, err = d.sinceRelease(ctx, body.parcelRow); err != nil {
+	budget := int64(maxPatched)
+	if body.Since, err = d.sinceRelease(ctx, body.parcelRow, &budget); err != nil {
 		return nil, err
 	}
 	no := params{":parcel": body.No}
 	body.Largest, err = d.products(ctx, `JOIN parcel_product m ON m.asset = x.asset AND m.sub_id = x.sub_id AND m.parcel = :parcel
-		WHERE x.platform = (SELECT platform FROM parcel WHERE no = :parcel) ORDER BY x.size DESC, a.id`, no, 200)
+		WHERE x.platform = (SELECT platform FROM parcel WHERE no = :parcel) ORDER BY x.size DESC, a.id`, no, maxMapped)
 	if err != nil {
 		return nil, err
 	}
@@ -114,34 +154,31 @@ func (d *Dashboard) parcelPage(r *http.Request) (*view, error) {
 	for i := range body.Types {
 		body.Types[i].Share = float64(body.Types[i].Bytes) / float64(max(1, body.Types[0].Bytes))
 	}
+	if err == nil {
+		body.Map, err = mapOf(body.Largest, body.Loose)
+	}
+	body.Largest = body.Largest[:min(len(body.Largest), maxLargest)]
 	return &view{Page: "parcel", Title: body.Name + " on " + body.Platform, Body: body}, err
 }
 
-// maxMapped is how many products a treemap is made of; what is smaller than the largest of these has less than a pixel.
-const maxMapped = 20_000
+// maxMapped is how many products a treemap is made of, the largest ones; the others are one rectangle.
+const maxMapped = 5000
 
-// treemap draws what fills a parcel. It is a document of its own, with styles of its own, in a frame on the parcel's page.
-func (d *Dashboard) treemap(w http.ResponseWriter, r *http.Request) {
-	found, err := d.products(r.Context(), `JOIN parcel_product m ON m.asset = x.asset AND m.sub_id = x.sub_id JOIN parcel k ON k.no = m.parcel AND k.platform = x.platform
-		WHERE k.name = :name AND p.name = :platform ORDER BY x.size DESC, a.id`, params{":name": r.PathValue("name"), ":platform": r.PathValue("platform")}, maxMapped)
-	if err == nil && len(found) == 0 {
-		err = notFound{"There is no such parcel, or nothing in it."}
-	}
-	if err != nil {
-		plainError(w, err)
-		return
-	}
+// mapOf draws products, the largest first, of which there are so many bytes with those that are not among them.
+func mapOf(largest []product, total int64) (template.HTML, error) {
 	var root treemap.Node
-	for _, p := range found {
-		root.Add(p.File, treemap.Node{Name: base(p.File), Size: p.Size, Kind: p.Type})
+	for _, p := range largest {
+		link, err := withQuery(assetPath(p.Asset), "platform", p.Platform, "file", p.File)
+		if err != nil {
+			return "", err
+		}
+		root.Add(p.File, treemap.Node{Size: p.Size, Kind: p.Type, Link: link})
+		total -= p.Size
 	}
-	var b bytes.Buffer
-	if err := treemap.HTML(&b, root, treemap.Options{Title: "As loose files", Width: 1040, Height: 420}); err != nil {
-		plainError(w, err)
-		return
+	if total > 0 {
+		root.Add("all others", treemap.Node{Size: total})
 	}
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'")
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Write(b.Bytes())
+	var b strings.Builder
+	err := treemap.Inline(&b, root, treemap.Options{Title: "What fills the parcel, as areas", Width: 1120, Height: 400})
+	return template.HTML(b.String()), err // made of escaped names by our own package
 }

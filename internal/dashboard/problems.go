@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
 )
 
 const (
@@ -40,6 +43,10 @@ func (d *Dashboard) messages(ctx context.Context, where string, p params, limit 
 	var all []message
 	for _, r := range rows {
 		m := message{no: r.int(0), Asset: r.text(1), Severity: r.text(3), Code: r.text(4), File: r.text(5), Line: r.int(6), Column: r.int(7), Text: r.text(9), Hint: r.text(10), Cause: r.text(13)}
+		on := r.text(2)
+		if m.Code == string(diag.ParcelLacks) {
+			m.Text, on = parcelOf(m.Text)
+		}
 		k := slices.IndexFunc(all, func(o message) bool {
 			return o.Asset == m.Asset && o.Code == m.Code && o.Text == m.Text && o.File == m.File && o.Line == m.Line && o.Column == m.Column
 		})
@@ -48,12 +55,48 @@ func (d *Dashboard) messages(ctx context.Context, where string, p params, limit 
 			m.Before, m.Marked, m.After = mark(r.text(12), int(m.Column), int(r.int(8)))
 			all, k = append(all, m), len(all)
 		}
-		if r.text(2) != "" {
-			all[k].Platforms = append(all[k].Platforms, r.text(2))
+		if on != "" {
+			all[k].Platforms = append(all[k].Platforms, on)
 		}
 	}
 	return all, err
 }
+
+var platformInText = regexp.MustCompile(`^(parcel \S+) \[([^\]]*)\]`)
+
+// parcelOf takes the platform out of what is said of a parcel, so that what differs in it only is said once.
+func parcelOf(text string) (without, platform string) {
+	m := platformInText.FindStringSubmatch(text)
+	if m == nil {
+		return text, ""
+	}
+	return m[1] + text[len(m[0]):], m[2]
+}
+
+// What is an error of its own, and what only says what comes of others: that a parcel was not packed. Where there are none of the first kind, the
+// others are shown in their place.
+const (
+	lacks     = "'" + string(diag.ParcelLacks) + "'"
+	follows   = `(d.code = ` + lacks + ` OR d.asset = 0 AND coalesce(d.file, '') = '')`
+	rootCause = `d.severity = 'error' AND d.cause IS NULL AND NOT ` + follows
+)
+
+// problems is how many root causes there are, as the page of problems lists them.
+func (d *Dashboard) problems(ctx context.Context) (int64, error) {
+	return d.shelf.problems.of(ctx, d.version, "", func() (int64, error) {
+		rows, err := d.library.ask(ctx, `SELECT count(DISTINCT CASE WHEN `+rootCause+` THEN `+sameMessage+` END), count(DISTINCT `+sameMessage+`) FROM diagnostic d WHERE d.severity = 'error' AND (d.cause IS NULL OR d.code = `+lacks+`)`, nil, 1)
+		if err != nil {
+			return 0, err
+		}
+		if roots := rows[0].int(0); roots > 0 {
+			return roots, nil
+		}
+		return rows[0].int(1), nil
+	})
+}
+
+// sameMessage is the same in messages that differ in the platform only.
+const sameMessage = `concat_ws(char(0), d.asset, d.code, d.file, d.line, d.column, d.text)`
 
 // mark cuts a source line around what a message means. Column is from 1 and length in characters, as in a terminal.
 func mark(line string, column, length int) (before, marked, after string) {
@@ -76,20 +119,24 @@ type problemsBody struct {
 	MoreWarnings     bool
 	Warned           int64
 	Dragged          int // assets that fail only because others do
+	Live             bool
 }
 
 func (d *Dashboard) problemsPage(r *http.Request) (*view, error) {
 	ctx := r.Context()
-	errs, err := d.messages(ctx, `d.severity = 'error' AND d.cause IS NULL`, nil, 2*maxMessages)
+	body := problemsBody{Live: d.cfg.Feed != nil}
+	errs, err := d.messages(ctx, rootCause, nil, 2*maxMessages)
 	if err != nil {
 		return nil, err
 	}
-	body := problemsBody{}
-	if body.Dragged, err = d.drag(ctx, errs); err != nil {
+	if body.Follow, err = d.messages(ctx, `d.severity = 'error' AND `+follows, nil, maxMessages); err != nil {
 		return nil, err
 	}
-	if k := slices.IndexFunc(errs, func(m message) bool { return m.Asset == "" && m.File == "" }); k > 0 {
-		errs, body.Follow = errs[:k], errs[k:]
+	if len(errs) == 0 {
+		errs, body.Follow = body.Follow, nil
+	}
+	if body.Dragged, err = d.drag(ctx, errs); err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(errs, func(a, b message) int { return b.Fails - a.Fails })
 	body.Errors, body.MoreErrors = errs[:min(len(errs), maxMessages)], len(errs) > maxMessages
@@ -100,7 +147,7 @@ func (d *Dashboard) problemsPage(r *http.Request) (*view, error) {
 
 // drag finds what each failure drags down with it, and how many assets that are together.
 func (d *Dashboard) drag(ctx context.Context, roots []message) (int, error) {
-	rows, err := d.library.ask(ctx, `SELECT DISTINCT d.cause, d.asset, a.id FROM diagnostic d JOIN asset a ON a.no = d.asset WHERE d.cause IS NOT NULL ORDER BY a.id`, nil, maxDragged)
+	rows, err := d.library.ask(ctx, `SELECT DISTINCT d.cause, d.asset, a.id FROM diagnostic d JOIN asset a ON a.no = d.asset WHERE d.cause IS NOT NULL AND d.code <> `+lacks+` ORDER BY a.id`, nil, maxDragged)
 	if err != nil {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,18 +17,63 @@ import (
 // maxDifferences is how many resources are listed that a parcel does not have as the last release had them.
 const maxDifferences = 200
 
+// maxPatched is how many bytes of parcels are compared byte for byte for one page, to know how large patches are. It takes about a second;
+// of what goes beyond it, only the resources are compared.
+const maxPatched = 128 << 20
+
 // release is what a parcel has otherwise than the last release.
 type release struct {
 	New                     bool // the release has no such parcel
 	Added, Changed, Removed int
 	Old                     int64 // size of the release's parcel
+	Patch                   int64 // bytes that make the parcel of the release's, as kiln parcel patch writes them
+	AtMost                  bool  // Patch is what changed, not packed: the patch will be smaller
 	List                    []parcel.Difference
 	More                    bool
 	Problem                 string
 }
 
-// sinceRelease compares a parcel with that of the last release, which lies at the same place below another folder. It is nil if there is no such folder.
-func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow) (*release, error) {
+// Same tells that the parcel is as it was.
+func (r *release) Same() bool { return r.Problem == "" && !r.New && r.Added+r.Changed+r.Removed == 0 }
+
+// releaseTotal is what all parcels have otherwise.
+type releaseTotal struct {
+	Folder                             string
+	Same, New, Added, Changed, Removed int
+	Patch                              int64 // of those that the release has
+	NewBytes                           int64 // of those that it has not
+	AtMost                             bool
+}
+
+// sinceReleases compares all parcels with the last release, and adds up. It is nil if no release is known.
+func (d *Dashboard) sinceReleases(ctx context.Context, all []parcelRow) (*releaseTotal, error) {
+	if d.cfg.Release == "" {
+		return nil, nil
+	}
+	sum, budget := &releaseTotal{Folder: d.cfg.Release}, int64(maxPatched)
+	for i := range all {
+		r, err := d.sinceRelease(ctx, all[i], &budget)
+		if err != nil {
+			return nil, err
+		}
+		if all[i].Since = r; r == nil {
+			continue
+		}
+		switch {
+		case r.Same():
+			sum.Same++
+		case r.New:
+			sum.New, sum.NewBytes = sum.New+1, sum.NewBytes+all[i].Size
+		}
+		sum.Added, sum.Changed, sum.Removed = sum.Added+r.Added, sum.Changed+r.Changed, sum.Removed+r.Removed
+		sum.Patch, sum.AtMost = sum.Patch+r.Patch, sum.AtMost || r.AtMost
+	}
+	return sum, nil
+}
+
+// sinceRelease compares a parcel with that of the last release, which lies at the same place below another folder. It is nil if no release
+// is known. The budget is how many bytes may still be compared for the page.
+func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow, budget *int64) (*release, error) {
 	if d.cfg.Release == "" || k.File == "" {
 		return nil, nil
 	}
@@ -36,17 +82,29 @@ func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow) (*release, er
 		return nil, err
 	}
 	older, newer := filepath.Join(d.cfg.Release, filepath.FromSlash(k.File)), filepath.Join(d.cfg.Dir, rows[0].text(0), filepath.FromSlash(k.File))
-	r, err := compare(older, newer)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	info, err := os.Stat(older)
+	if errors.Is(err, fs.ErrNotExist) {
 		return &release{New: true}, nil
-	case err != nil:
+	}
+	if err != nil {
 		return &release{Problem: err.Error()}, nil
 	}
-	return r, nil
+	exact := info.Size()+k.Size <= *budget
+	name := fmt.Sprint(k.File, " ", info.Size(), " ", info.ModTime().UnixNano(), " ", exact)
+	return d.shelf.releases.of(ctx, d.version, name, func() (*release, error) {
+		if exact {
+			*budget -= info.Size() + k.Size
+		}
+		r, err := compare(older, newer, exact)
+		if err != nil {
+			r = &release{Problem: err.Error()}
+		}
+		return r, nil
+	})
 }
 
-func compare(older, newer string) (*release, error) {
+// compare compares two parcels; exact is to make the patch, to know how large it is.
+func compare(older, newer string, exact bool) (*release, error) {
 	o, err := kilnrt.Open(older)
 	if err != nil {
 		return nil, fmt.Errorf("the release's parcel: %w", err)
@@ -65,7 +123,7 @@ func compare(older, newer string) (*release, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &release{List: list, Old: info.Size()}
+	r := &release{List: list, Old: info.Size(), AtMost: !exact}
 	for _, x := range list {
 		switch x.Change {
 		case "added":
@@ -75,10 +133,50 @@ func compare(older, newer string) (*release, error) {
 		default:
 			r.Changed++
 		}
+		r.Patch += x.NewSize
 	}
-	slices.SortStableFunc(r.List, func(a, b parcel.Difference) int { return int(max(b.OldSize, b.NewSize) - max(a.OldSize, a.NewSize)) })
+	if r.Patch == 0 {
+		r.AtMost = false
+	} else if exact {
+		if r.Patch, err = patchSize(older, newer); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(r.List, func(a, b parcel.Difference) int {
+		return cmp.Compare(max(b.OldSize, b.NewSize), max(a.OldSize, a.NewSize))
+	})
 	if len(r.List) > maxDifferences {
 		r.List, r.More = r.List[:maxDifferences], true
 	}
 	return r, nil
 }
+
+// patchSize is how many bytes make one file of another.
+func patchSize(older, newer string) (int64, error) {
+	o, err := os.Open(older)
+	if err != nil {
+		return 0, err
+	}
+	defer o.Close()
+	n, err := os.Open(newer)
+	if err != nil {
+		return 0, err
+	}
+	defer n.Close()
+	was, err := o.Stat()
+	if err != nil {
+		return 0, err
+	}
+	is, err := n.Stat()
+	if err != nil {
+		return 0, err
+	}
+	var size counter
+	err = parcel.MakePatch(&size, o, was.Size(), n, is.Size())
+	return int64(size), err
+}
+
+// counter counts what is written.
+type counter int64
+
+func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return len(b), nil }

@@ -13,6 +13,8 @@ type shelf struct {
 	folders  kept[[]facet]
 	unused   kept[[]facet]
 	counts   kept[int64] // of what filters find
+	problems kept[int64]
+	releases kept[*release]
 	pictures pictures
 }
 

@@ -48,6 +48,8 @@ func (d *Dashboard) words() template.FuncMap {
 		"saw":          sawText,
 		"least":        func(a, b int) int { return min(a, b) },
 		"level":        levelText,
+		"mip":          func(side, level int) int { return max(1, side>>level) },
+		"part":         func(name, asset string) string { return strings.TrimPrefix(name, asset) },
 		"face":         func(i int) string { return [...]string{"+x", "−x", "+y", "−y", "+z", "−z"}[i%6] },
 		"chans":        channelChoices,
 		"looking":      looking,

@@ -46,12 +46,14 @@ type picture struct {
 	root             item
 	title            string
 	width, mapHeight int
+	top, side        int // of the map
+	links            bool
 	legend           []kind
 	colour           map[string]string // class by kind
 }
 
 func newPicture(root Node, o Options) *picture {
-	p := &picture{root: measure(&root, ""), title: o.Title, width: o.Width, mapHeight: o.Height, colour: map[string]string{}}
+	p := &picture{root: measure(&root, ""), title: o.Title, width: o.Width, mapHeight: o.Height, top: titleSpace, side: margin, colour: map[string]string{}}
 	if p.width <= 0 || p.mapHeight <= 0 {
 		p.width, p.mapHeight = 1200, 700
 	}
@@ -65,14 +67,15 @@ func newPicture(root Node, o Options) *picture {
 	return p
 }
 
-func (p *picture) height() int { return titleSpace + p.mapHeight + p.legendRows()*legendRow + margin }
+func (p *picture) height() int { return p.top + p.mapHeight + p.legendRows()*legendRow + margin }
 
 // draw writes title, map and legend.
 func (p *picture) draw(b *bytes.Buffer) {
-	total := sizeText(p.root.size)
-	fmt.Fprintf(b, `<text class="title" x="%d" y="28">%s</text>`+"\n", margin, escape(fit(p.title, float64(p.width)-180, 17, 1)))
-	fmt.Fprintf(b, `<text class="soft" x="%d" y="28" text-anchor="end">%s</text>`+"\n", p.width-margin, total)
-	area := rect{margin, titleSpace, float64(p.width - 2*margin), float64(p.mapHeight)}
+	if p.top > 0 {
+		fmt.Fprintf(b, `<text class="title" x="%d" y="28">%s</text>`+"\n", margin, escape(fit(p.title, float64(p.width)-180, 17, 1)))
+		fmt.Fprintf(b, `<text class="soft" x="%d" y="28" text-anchor="end">%s</text>`+"\n", p.width-margin, sizeText(p.root.size))
+	}
+	area := rect{float64(p.side), float64(p.top), float64(p.width - 2*p.side), float64(p.mapHeight)}
 	if p.root.size > 0 && area.w > 2*padding && area.h > 2*padding {
 		p.children(b, &p.root, area, 0)
 	} else {
@@ -162,6 +165,10 @@ func (p *picture) folderName(b *bytes.Buffer, it *item, r rect) {
 
 func (p *picture) leaf(b *bytes.Buffer, it *item, r rect) {
 	class := cmp.Or(p.colour[it.kind], "kx")
+	if p.links && it.link != "" {
+		fmt.Fprintf(b, `<a href="%s" tabindex="-1">`, escape(it.link))
+		defer b.WriteString("</a>\n")
+	}
 	fmt.Fprintf(b, `<g class="c"><title>%s</title><rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, p.hover(it, it.path), class, r.x, r.y, r.w, r.h)
 	if label := fit(it.name, r.w-8, 11, leastLabel); label != "" && r.h >= lineHeight+4 {
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f">%s</text>`, r.x+4, r.y+lineHeight, escape(label))
@@ -203,15 +210,15 @@ func (p *picture) legendSlots() []kind {
 const legendWidth = 190
 
 func (p *picture) legendRows() int {
-	perRow := max(1, (p.width-2*margin)/legendWidth)
+	perRow := max(1, (p.width-2*p.side)/legendWidth)
 	return (len(p.legendSlots()) + perRow - 1) / perRow
 }
 
 func (p *picture) drawLegend(b *bytes.Buffer) {
-	perRow := max(1, (p.width-2*margin)/legendWidth)
+	perRow := max(1, (p.width-2*p.side)/legendWidth)
 	for i, k := range p.legendSlots() {
 		class := cmp.Or(p.colour[k.name], "kx")
-		x, y := margin+i%perRow*legendWidth, titleSpace+p.mapHeight+10+i/perRow*legendRow
+		x, y := p.side+i%perRow*legendWidth, p.top+p.mapHeight+10+i/perRow*legendRow
 		name := k.name
 		if name == "" {
 			name = "other"

@@ -23,6 +23,7 @@ type Node struct {
 	Size     int64  // bytes; of a folder it is the sum of its children, and what stands here does not count
 	Kind     string // what colour it has, as a product type; "" is grey. Of a folder it does not count
 	Note     string // one line more for who points at it
+	Link     string // address that it leads to, in Inline; "": nowhere
 	Children []Node
 }
 
@@ -76,9 +77,24 @@ func HTML(w io.Writer, root Node, o Options) error {
 	return err
 }
 
+// Inline writes the picture as an element of somebody's page, without title and without colours, which the page's style gives to the classes: d0
+// and d1 are folders, k0 to k9 and kx the kinds, soft is text of less weight, key a square of the legend. It is named by o.Title for those who
+// do not see it, and is no stop for the tab key: what it leads to should stand in a list beside it.
+func Inline(w io.Writer, root Node, o Options) error {
+	p := newPicture(root, o)
+	p.links, p.top, p.side = true, 0, 0
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", p.width, p.height(), escape(o.Title))
+	p.draw(&b)
+	b.WriteString("</svg>\n")
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
 // item is a node on its way into the picture: with its size summed up, its children sorted.
 type item struct {
 	name, kind, note string
+	link             string
 	path             string
 	size             int64
 	children         []item
@@ -90,7 +106,7 @@ const most = 1 << 60
 
 // measure sums up and sorts a tree. Things without a size have no area and are left out; a folder that has but one folder is drawn as one.
 func measure(n *Node, above string) item {
-	it := item{name: n.Name, kind: n.Kind, note: n.Note, path: above + n.Name, size: min(max(0, n.Size), most), folder: n.Children != nil}
+	it := item{name: n.Name, kind: n.Kind, note: n.Note, link: n.Link, path: above + n.Name, size: min(max(0, n.Size), most), folder: n.Children != nil}
 	if !it.folder {
 		return it
 	}
@@ -106,7 +122,7 @@ func measure(n *Node, above string) item {
 		}
 	}
 	slices.SortStableFunc(it.children, func(a, b item) int {
-		return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name), strings.Compare(a.kind, b.kind), strings.Compare(a.note, b.note))
+		return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name), strings.Compare(a.kind, b.kind), strings.Compare(a.note, b.note), strings.Compare(a.link, b.link))
 	})
 	if len(it.children) == 1 && it.children[0].folder && above+n.Name != "" {
 		only := it.children[0]

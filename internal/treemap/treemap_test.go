@@ -199,3 +199,21 @@ func FuzzSVG(f *testing.F) {
 		wellFormed(t, svg(t, root, Options{Title: path}))
 	})
 }
+
+// TestInline: what stands in a page leads somewhere, and brings no style of its own.
+func TestInline(t *testing.T) {
+	var b bytes.Buffer
+	root := Node{Children: []Node{{Name: "a & b.png", Size: 700, Kind: "texture", Link: "/asset/a%20&b.png"}, {Name: "plain", Size: 300}}}
+	if err := Inline(&b, root, Options{Title: "What <fills> it", Width: 400, Height: 200}); err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, b.String())
+	for _, want := range []string{`<a href="/asset/a%20&amp;b.png" tabindex="-1">`, `aria-label="What &lt;fills&gt; it"`, `viewBox="0 0 400 `} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s is missing in\n%s", want, &b)
+		}
+	}
+	if strings.Contains(b.String(), "style") || strings.Count(b.String(), "<a ") != 1 {
+		t.Errorf("it has styles, or links from nowhere:\n%s", &b)
+	}
+}

@@ -12,6 +12,9 @@ const $$ = (what, inside = document) => [...inside.querySelectorAll(what)];
 const made = new WeakMap();
 const remember = part => made.set(part, part.outerHTML);
 
+// stops are where the tab key goes.
+const stops = "a[href], button, input, summary, audio, [tabindex='0']";
+
 // fresh gets a page and puts its parts in the place of those here which are not the same. A part is an element with an id
 // and the attribute data-live; `which` narrows them down.
 let asked = 0;
@@ -33,9 +36,11 @@ async function fresh(address = location.href, which = "[data-live]") {
   for (const part of $$(which)) {
     const other = next.getElementById(part.id);
     if (!other || made.get(part) === other.outerHTML) continue;
+    const held = part.contains(document.activeElement) ? $$(stops, part).indexOf(document.activeElement) : -1;
     remember(other);
     part.replaceWith(other);
     alive(other);
+    if (held >= 0) $$(stops, other)[held]?.focus({preventScroll: true});
   }
   if (at >= 0 && !$(".at[data-row]")) select(at, false);
   tick();
@@ -135,6 +140,7 @@ function search() {
 
 // ---- Keys.
 
+// rows are the lines that one can go to: those that are seen.
 const rows = () => $$("[data-row]").filter(r => r.offsetParent !== null);
 
 function select(i, scroll = true) {
@@ -143,7 +149,9 @@ function select(i, scroll = true) {
   i = Math.max(0, Math.min(all.length - 1, i));
   for (const r of $$(".at[data-row]")) r.classList.remove("at");
   all[i].classList.add("at");
-  if (scroll) all[i].scrollIntoView({block: "nearest"});
+  if (!scroll) return;
+  ($("[data-open]", all[i]) ?? $("a, button, summary", all[i]))?.focus({preventScroll: true}); // so that Enter opens it and a screen reader says it
+  all[i].scrollIntoView({block: "nearest"});
 }
 
 function move(by) {
@@ -179,6 +187,9 @@ const keys = {
   h: () => sideways(-1), ArrowLeft: () => sideways(-1),
   l: () => sideways(1), ArrowRight: () => sideways(1),
   Enter: () => { if (document.activeElement === document.body) $(".at [data-open], .at.message .where")?.click(); },
+  "+": () => $("[data-zoom=in]")?.click(), "=": () => $("[data-zoom=in]")?.click(),
+  "-": () => $("[data-zoom=out]")?.click(),
+  0: () => $("[data-zoom=fit]")?.click(),
   o: () => ($(".at [data-edit]") ?? $("[data-edit]"))?.click(),
   d: () => $("[data-deps]")?.click(),
   u: () => $("[data-up]")?.click(),
@@ -188,7 +199,7 @@ function keyboard() {
   let going = 0; // when g was pressed
   addEventListener("keydown", event => {
     const e = event.target;
-    if (event.ctrlKey || event.metaKey || event.altKey || e.closest?.("input, textarea, select, [contenteditable], dialog, audio, canvas")) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || e.closest?.("input, textarea, select, [contenteditable], dialog, audio")) return;
     if (event.key === "g") { going = event.timeStamp; return; }
     if (event.timeStamp - going < 1500 && places[event.key]) { location.href = places[event.key]; return; }
     going = 0;

@@ -3,6 +3,7 @@
 
 import {parse, Scene} from "./gltf.mjs";
 import * as m4 from "./matrix.mjs";
+import {zooming} from "./texture.mjs";
 
 const vertex = `#version 300 es
 layout(location=0) in vec3 position; layout(location=1) in vec3 normal; layout(location=2) in vec2 uv;
@@ -50,9 +51,11 @@ export async function show(box) {
   view.run(box);
 }
 
+const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
 class View {
   constructor(gl, canvas, scene, address) {
-    Object.assign(this, {gl, canvas, scene, address, box: canvas.parentElement, yaw: .6, pitch: .25, zoom: 1, spin: !matchMedia("(prefers-reduced-motion: reduce)").matches});
+    Object.assign(this, {gl, canvas, scene, address, box: canvas.parentElement, yaw: .6, pitch: .25, zoom: 1, spin: !still()});
     this.program = link(gl);
     this.at = Object.fromEntries(["world", "view", "skinned", "bones", "base", "map", "mapped", "cutoff", "lamp"].map(n => [n, gl.getUniformLocation(this.program, n)]));
     this.textures = new Map();
@@ -117,8 +120,11 @@ class View {
       this.yaw -= e.movementX / 120;
       this.pitch = Math.max(-1.5, Math.min(1.5, this.pitch + e.movementY / 120));
     });
-    c.addEventListener("wheel", e => { e.preventDefault(); this.zoom = Math.max(.2, Math.min(8, this.zoom * Math.exp(-e.deltaY / 500))); }, {passive: false});
-    c.addEventListener("dblclick", () => { this.yaw = .6, this.pitch = .25, this.zoom = 1, this.spin = true; });
+    const nearer = times => { this.zoom = Math.max(.2, Math.min(8, this.zoom * times)); };
+    const all = () => { this.yaw = .6, this.pitch = .25, this.zoom = 1, this.spin = !still(); };
+    c.addEventListener("wheel", e => { e.preventDefault(); nearer(Math.exp(-e.deltaY / 500)); }, {passive: false});
+    c.addEventListener("dblclick", all);
+    zooming(this.box, times => times ? nearer(Math.sqrt(times)) : all());
     c.addEventListener("keydown", e => {
       const turn = {ArrowLeft: [-.1, 0], ArrowRight: [.1, 0], ArrowUp: [0, .1], ArrowDown: [0, -.1]}[e.key];
       if (turn) { e.preventDefault(); this.spin = false; this.yaw += turn[0]; this.pitch += turn[1]; }
