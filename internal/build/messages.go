@@ -170,13 +170,15 @@ func (s *session) messagesOf(tr *engine.Trace) diag.List {
 	return l
 }
 
+// cycleText names the assets of a ring of tasks. One may have several in a row: itself and its parts.
 func cycleText(ring []string) string {
-	var b strings.Builder
-	b.WriteString("needs itself: ")
-	for _, n := range ring {
-		b.WriteString(taskAsset(n) + " -> ")
+	var assets []string
+	for _, n := range append(ring[:len(ring):len(ring)], ring[0]) {
+		if a := taskAsset(n); len(assets) == 0 || assets[len(assets)-1] != a {
+			assets = append(assets, a)
+		}
 	}
-	return b.String() + taskAsset(ring[0])
+	return "needs itself: " + strings.Join(assets, " -> ")
 }
 
 // outputError says that something could not be done to an output: "written", "removed". The file is below the output folder.
