@@ -1,8 +1,10 @@
 package live_test
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync/atomic"
 	"testing"
 
@@ -63,4 +65,34 @@ func testClient(t *testing.T, language string) {
 	n.put(n.product("late", "data", "L3"))
 	game.Until(t, `knight=K2(C3) empty=G über/"x"=U2 late=L3`)
 	until(t, "the new watcher knows what is loaded", func() bool { games := n.hub.Games(); return len(games) == 1 && len(games[0].Loaded) >= 5 })
+}
+
+// TestAddresses: a game in C, whose client reads addresses itself, finds a watcher by an address of IPv6, by localhost on either loopback address, and by the machine's name.
+func TestAddresses(t *testing.T) {
+	s := newStock(t, live.Options{})
+	s.update(live.Update{Whole: true, Products: []live.Product{s.product("paint", "texture", "P1")}})
+	for _, c := range []struct{ network, listen, host string }{
+		{"tcp4", "127.0.0.1:0", "localhost"}, {"tcp6", "[::1]:0", "localhost"}, {"tcp6", "[::1]:0", "::1"}, {"tcp", ":0", "the machine"},
+	} {
+		t.Run(c.listen+" as "+c.host, func(t *testing.T) {
+			if c.host == "the machine" {
+				name, err := os.Hostname()
+				if _, lerr := net.LookupHost(name); err != nil || lerr != nil {
+					t.Skip("this machine does not find itself by its name")
+				}
+				c.host = name
+			}
+			l, err := net.Listen(c.network, c.listen)
+			if err != nil {
+				t.Skipf("there is no %s: %v", c.network, err)
+			}
+			srv := httptest.NewUnstartedServer((&live.Guard{Hosts: []string{c.host}}).Wrap(live.Games, s.hub.Handler()))
+			srv.Listener.Close()
+			srv.Listener = l
+			srv.Start()
+			t.Cleanup(srv.Close)
+			_, port, _ := net.SplitHostPort(l.Addr().String())
+			livetest.Start(t, "c", "http://"+net.JoinHostPort(c.host, port), "paint").Until(t, "paint=P1")
+		})
+	}
 }

@@ -161,28 +161,35 @@ func TestZstd(t *testing.T) {
 	}
 }
 
-// TestFuzz gives clang's fuzzer a moment with the conformance set; KILN_FUZZ=60s gives it more.
+// TestFuzz gives clang's fuzzer a moment with the conformance set.
 func TestFuzz(t *testing.T) {
-	effort := "-runs=5000"
-	if d, err := time.ParseDuration(os.Getenv("KILN_FUZZ")); err == nil {
-		effort = fmt.Sprintf("-max_total_time=%d", int(d.Seconds()))
-	}
-	program := compiled(t, "fuzz", "clang", "c", "c99", append(slices.Clone(strict), "-fsanitize=fuzzer")...)
 	seeds, err := filepath.Glob(filepath.Join(conformance, "*.parcel"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	corpus := t.TempDir()
+	inputs := map[string][]byte{}
 	for _, seed := range seeds {
-		b, err := os.ReadFile(seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(corpus, filepath.Base(seed)), b, 0o600); err != nil {
+		if inputs[filepath.Base(seed)], err = os.ReadFile(seed); err != nil {
 			t.Fatal(err)
 		}
 	}
-	run(t, program, "-seed=1", "-max_len=20000", "-timeout=10", "-artifact_prefix="+t.TempDir()+"/", effort, corpus)
+	fuzz(t, "fuzz", 20000, inputs)
+}
+
+// fuzz gives clang's fuzzer a moment with a target, testdata/<name>.c; KILN_FUZZ=60s gives it more. Inputs have size bytes at most.
+func fuzz(t *testing.T, name string, size int, inputs map[string][]byte) {
+	effort := "-runs=5000"
+	if d, err := time.ParseDuration(os.Getenv("KILN_FUZZ")); err == nil {
+		effort = fmt.Sprintf("-max_total_time=%d", int(d.Seconds()))
+	}
+	program := compiled(t, name, "clang", "c", "c99", append(slices.Clone(strict), "-fsanitize=fuzzer")...)
+	corpus := t.TempDir()
+	for name, b := range inputs {
+		if err := os.WriteFile(filepath.Join(corpus, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, program, "-seed=1", fmt.Sprint("-max_len=", size), "-timeout=10", "-artifact_prefix="+t.TempDir()+"/", effort, corpus)
 }
 
 // TestDamaged compares the judgements on parcels that are damaged by chance with those of the Go reader.

@@ -217,7 +217,7 @@ typedef struct kiln_live_resource {
 typedef struct kiln_live kiln_live;
 
 typedef struct kiln_live_options {
-    const char *address;  /* of the watcher: an IPv4 address and a port; NULL: "127.0.0.1:7171" */
+    const char *address;  /* of the watcher: host and port, http:// before it or not; NULL: "127.0.0.1:7171". See docs/live.md for names */
     const char *token;    /* if it listens beyond this machine; else NULL */
     const char *game;     /* name for people, or NULL */
     const char *platform; /* whose content is wanted; NULL: the project's first */
@@ -1138,6 +1138,7 @@ typedef SOCKET kilnl_socket;
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -1161,6 +1162,9 @@ typedef int kilnl_socket;
 #define KILNL_MAX_CONTENT ((uint64_t)1 << 31)
 #define KILNL_MAX_HEAD 16384u
 #define KILNL_MAX_UNSENT (4u << 20)
+#define KILNL_MAX_RESOURCES (1u << 24)
+#define KILNL_MAX_REFUSAL 65536u /* of an answer that is no content */
+#define KILNL_ADDRESSES 4
 #define KILNL_RETRY 500 /* milliseconds */
 
 /* Bytes that grow. After failed, nothing is added any more. */
@@ -1482,8 +1486,10 @@ typedef struct kilnl_line {
 
 struct kiln_live {
     kiln_live_options o;
-    struct sockaddr_in where;
-    char host[32];
+    struct sockaddr_storage where[KILNL_ADDRESSES]; /* tried one after the other */
+    socklen_t where_size[KILNL_ADDRESSES];
+    int addresses, address;
+    char host[272];
     kilnl_line talk, fetch;
     uint64_t retry; /* when to connect again, milliseconds */
     uint32_t noise; /* for masks */
@@ -1646,7 +1652,7 @@ static kilnl_slot *kilnl_new_slot(kiln_live *l) {
     kilnl_slot *s;
     if (l->count == l->room) {
         size_t room = l->room ? 2 * l->room : 256;
-        void *p = room < UINT32_MAX / 4 ? KILN_LIVE_REALLOC(l->slots, room * sizeof *l->slots) : NULL;
+        void *p = l->count < KILNL_MAX_RESOURCES ? KILN_LIVE_REALLOC(l->slots, room * sizeof *l->slots) : NULL;
         if (!p) return NULL;
         l->slots = (kilnl_slot *)p;
         l->room = room;
@@ -1825,8 +1831,8 @@ KILN_API void kiln_live_log(kiln_live *l, const char *level, const char *text) {
 /* kilnl_welcome: the watcher knows where the game had been, or all is told anew. */
 static void kilnl_welcomed(kiln_live *l, const char *epoch, int resumed) {
     size_t i;
-    snprintf(l->epoch, sizeof l->epoch, "%s", epoch);
-    if (strlen(epoch) >= sizeof l->epoch) l->epoch[0] = 0;
+    l->epoch[0] = 0; /* one that is too long is none: the next hello resumes nothing */
+    if (strlen(epoch) < sizeof l->epoch) memcpy(l->epoch, epoch, strlen(epoch) + 1);
     if (!resumed) l->seq = 0, l->listing = 0;
     l->welcome = resumed;
     l->dirty = 1;
@@ -1882,7 +1888,7 @@ static void kilnl_type_of(kilnl_json j, char *type, size_t room) {
         kilnl_space(&j);
         value = j.at;
         kilnl_skip(&j);
-        if (!j.bad && j.at - value >= 2 && (size_t)(j.at - value) - 2 < room && memcmp(key, "\"type\"", 6) == 0) {
+        if (!j.bad && j.at - value >= 2 && (size_t)(j.at - value) - 2 < room && value - key > 6 && memcmp(key, "\"type\"", 6) == 0) {
             memcpy(type, value + 1, (size_t)(j.at - value) - 2);
             type[j.at - value - 2] = 0;
             return;
@@ -1953,7 +1959,7 @@ static void kilnl_hang_up(kilnl_line *c) {
 static int kilnl_call(kiln_live *l, kilnl_line *c) {
     int yes = 1;
     kilnl_hang_up(c);
-    c->socket = socket(AF_INET, SOCK_STREAM, 0);
+    c->socket = socket(l->where[l->address].ss_family, SOCK_STREAM, 0);
     if (c->socket == KILNL_NONE) return 0;
 #ifdef _WIN32
     {
@@ -1969,7 +1975,7 @@ static int kilnl_call(kiln_live *l, kilnl_line *c) {
 #endif
     setsockopt(c->socket, IPPROTO_TCP, TCP_NODELAY, (const char *)&yes, sizeof yes);
     c->state = KILNL_CONNECTING;
-    if (connect(c->socket, (const struct sockaddr *)&l->where, sizeof l->where) == 0 || KILNL_UNDER_WAY) return 1;
+    if (connect(c->socket, (const struct sockaddr *)&l->where[l->address], l->where_size[l->address]) == 0 || KILNL_UNDER_WAY) return 1;
     kilnl_hang_up(c);
     return 0;
 }
@@ -2048,11 +2054,22 @@ static int kilnl_receive(kilnl_line *c, size_t limit) {
 
 /* kilnl_connected tells whether a connection that was begun is there: 1, 0: not yet, -1: it failed. */
 static int kilnl_connected(kilnl_line *c) {
-    struct pollfd p;
     int error = 0;
     socklen_t size = sizeof error;
+#ifdef _WIN32 /* WSAPoll tells nothing of connections that fail, before version 2004 */
+    fd_set there, failed;
+    struct timeval none = {0, 0};
+    FD_ZERO(&there);
+    FD_ZERO(&failed);
+    there.fd_count = failed.fd_count = 1;
+    there.fd_array[0] = failed.fd_array[0] = c->socket;
+    if (select(0, NULL, &there, &failed, &none) <= 0) return 0;
+    if (failed.fd_count) return -1;
+#else
+    struct pollfd p;
     p.fd = c->socket, p.events = POLLOUT, p.revents = 0;
     if (KILNL_POLL(&p, 1, 0) <= 0) return 0;
+#endif
     if (getsockopt(c->socket, SOL_SOCKET, SO_ERROR, (char *)&error, &size) || error) return -1;
     return 1;
 }
@@ -2109,13 +2126,15 @@ static int kilnl_frame(kiln_live *l) {
         uint8_t pong[6] = {0x8A, 0x80, 0, 0, 0, 0};
         if (n > 125) return -1;
         pong[1] = (uint8_t)(0x80 | n);
-        kilnl_add(&l->talk.out, pong, 6);
-        kilnl_add(&l->talk.out, p + head, (size_t)n);
+        if (l->talk.out.size < KILNL_MAX_UNSENT) {
+            kilnl_add(&l->talk.out, pong, 6);
+            kilnl_add(&l->talk.out, p + head, (size_t)n);
+        }
     } else if (code == 8) return -1;
     else if (code <= 2) {
         kilnl_add(&l->message, p + head, (size_t)n);
         if (p[0] & 0x80) {
-            good = code != 2 && !l->message.failed && kilnl_heard(l, (char *)l->message.data, l->message.size);
+            good = code != 2 && l->message.size && !l->message.failed && kilnl_heard(l, (char *)l->message.data, l->message.size);
             l->message.size = 0;
         }
     }
@@ -2129,8 +2148,10 @@ static int kilnl_frames(kiln_live *l) {
     int more = 1;
     l->taken = 0;
     while (more > 0) more = kilnl_frame(l);
-    l->talk.in.data -= l->taken, l->talk.in.size += l->taken;
-    kilnl_take(&l->talk.in, l->taken);
+    if (l->taken) {
+        l->talk.in.data -= l->taken, l->talk.in.size += l->taken;
+        kilnl_take(&l->talk.in, l->taken);
+    }
     return more == 0;
 }
 
@@ -2141,6 +2162,12 @@ static void kilnl_broken(kiln_live *l) {
     l->listing = l->changing = 0;
     l->retry = kilnl_now() + KILNL_RETRY;
     if (was) kilnl_tell(l, "disconnected", "");
+}
+
+/* kilnl_unreached goes on with the next address, at once; after the last one it waits. */
+static void kilnl_unreached(kiln_live *l) {
+    if (++l->address < l->addresses) l->retry = kilnl_now();
+    else l->address = 0, l->retry = kilnl_now() + KILNL_RETRY;
 }
 
 /* kilnl_answered looks at the answer to the upgrade: 1, 0: not whole yet, -1: no. */
@@ -2164,7 +2191,7 @@ static void kilnl_talk(kiln_live *l) {
     int there = 1, ok = 1;
     kilnl_line *c = &l->talk;
     if (c->state == KILNL_OFF) {
-        if (!l->refused && kilnl_now() >= l->retry && !kilnl_call(l, c)) l->retry = kilnl_now() + KILNL_RETRY;
+        if (!l->refused && kilnl_now() >= l->retry && !kilnl_call(l, c)) kilnl_unreached(l);
         return;
     }
     if (c->state == KILNL_CONNECTING) {
@@ -2187,7 +2214,11 @@ static void kilnl_talk(kiln_live *l) {
         if (c->state == KILNL_OPEN && !kilnl_frames(l)) ok = 0;
         if (ok) ok = kilnl_send(c);
     }
-    if (there < 0 || !ok) kilnl_broken(l);
+    if (there < 0 || !ok) {
+        int reached = c->state == KILNL_OPEN;
+        kilnl_broken(l);
+        if (!reached) kilnl_unreached(l);
+    }
 }
 
 /* ---- contents ---- */
@@ -2239,7 +2270,12 @@ static int kilnl_answer(kiln_live *l) {
         l->status = kilnl_status(&l->fetch.in);
         if (!kilnl_header(&l->fetch.in, head, "Content-Length", value, sizeof value)) return 0;
         l->length = strtoull(value, NULL, 10);
-        if (l->length > KILNL_MAX_CONTENT) return 0;
+        if (l->length > (l->status == 200 ? l->slots[l->fetching].r.size : KILNL_MAX_REFUSAL)) { /* it is not what was asked for, and not worth taking in */
+            kilnl_slot *s = &l->slots[l->fetching];
+            s->lost = memcmp(l->fetched, s->r.hash, 32) == 0;
+            l->fetching = -1, l->dirty = 1;
+            return 0;
+        }
         l->closing = kilnl_header(&l->fetch.in, head, "Connection", value, sizeof value) && (value[0] | 32) == 'c';
         kilnl_take(&l->fetch.in, head);
         l->fetch.state = KILNL_HEAD;
@@ -2462,26 +2498,70 @@ static int kilnl_apply(kiln_live *l) {
 
 /* ---- what games call ---- */
 
-/* kilnl_address reads "127.0.0.1:7171", with http:// before it or not. */
+/* kilnl_may_be adds an address to those that are tried. */
+static void kilnl_may_be(kiln_live *l, const void *address, size_t size) {
+    if (l->addresses == KILNL_ADDRESSES || size > sizeof l->where[0]) return;
+    memcpy(&l->where[l->addresses], address, size);
+    l->where_size[l->addresses++] = (socklen_t)size;
+}
+
+/* kilnl_numbers adds an address that is written in numbers, of IPv4 or IPv6; 0: it is none. */
+static int kilnl_numbers(kiln_live *l, const char *host, uint16_t port) {
+    struct sockaddr_in four;
+    struct sockaddr_in6 six;
+    memset(&four, 0, sizeof four);
+    memset(&six, 0, sizeof six);
+    four.sin_family = AF_INET, four.sin_port = htons(port);
+    six.sin6_family = AF_INET6, six.sin6_port = htons(port);
+    if (inet_pton(AF_INET, host, &four.sin_addr) == 1) kilnl_may_be(l, &four, sizeof four);
+    else if (inet_pton(AF_INET6, host, &six.sin6_addr) == 1) kilnl_may_be(l, &six, sizeof six);
+    else return 0;
+    return 1;
+}
+
+/* kilnl_look_up asks the system for the addresses of a name, and waits for them. A strict C99 without _POSIX_C_SOURCE cannot. */
+static void kilnl_look_up(kiln_live *l, const char *host, const char *port) {
+#ifdef AI_PASSIVE
+    struct addrinfo hints, *found = NULL, *a;
+    memset(&hints, 0, sizeof hints);
+    hints.ai_socktype = SOCK_STREAM;
+    if (getaddrinfo(host, port, &hints, &found)) return;
+    for (a = found; a; a = a->ai_next) kilnl_may_be(l, a->ai_addr, (size_t)a->ai_addrlen);
+    freeaddrinfo(found);
+#else
+    (void)l, (void)host, (void)port;
+#endif
+}
+
+/* kilnl_address reads "127.0.0.1:7171", "[::1]:7171", "localhost:7171" or "name:7171", with http:// before it and a slash behind it or not. */
 static int kilnl_address(kiln_live *l, const char *text) {
-    const char *colon;
-    char host[16];
-    size_t n;
-    unsigned long port;
+    const char *end;
+    char host[254], port[6]; /* a name of DNS has 253 characters */
+    size_t n, digits;
+    unsigned long number;
     if (strncmp(text, "http://", 7) == 0) text += 7;
-    colon = strchr(text, ':');
-    n = colon ? (size_t)(colon - text) : 0;
-    if (!n || n >= sizeof host) return 0;
+    if (*text == '[') {
+        end = strchr(++text, ']');
+        n = end ? (size_t)(end++ - text) : 0;
+    } else {
+        end = strchr(text, ':');
+        n = end ? (size_t)(end - text) : 0;
+    }
+    if (!n || n >= sizeof host || *end++ != ':') return 0;
     memcpy(host, text, n);
     host[n] = 0;
-    port = strtoul(colon + 1, NULL, 10);
-    if (port < 1 || port > 65535) return 0;
-    if (strcmp(host, "localhost") == 0) memcpy(host, "127.0.0.1", 10);
-    memset(&l->where, 0, sizeof l->where);
-    l->where.sin_family = AF_INET;
-    l->where.sin_port = htons((uint16_t)port);
-    snprintf(l->host, sizeof l->host, "%s:%lu", host, port);
-    return inet_pton(AF_INET, host, &l->where.sin_addr) == 1;
+    digits = strspn(end, "0123456789");
+    if (!digits || digits >= sizeof port || (end[digits] && strcmp(end + digits, "/") != 0)) return 0;
+    memcpy(port, end, digits);
+    port[digits] = 0;
+    number = strtoul(port, NULL, 10);
+    if (number < 1 || number > 65535) return 0;
+    sprintf(l->host, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+    if (strcmp(host, "localhost") == 0) { /* no name server is asked for it (RFC 6761) */
+        kilnl_numbers(l, "127.0.0.1", (uint16_t)number);
+        kilnl_numbers(l, "::1", (uint16_t)number);
+    } else if (!kilnl_numbers(l, host, (uint16_t)number)) kilnl_look_up(l, host, port);
+    return l->addresses > 0;
 }
 
 KILN_API kiln_live *kiln_live_open(const kiln_live_options *options) {

@@ -1,4 +1,5 @@
 /* A game for tests: game ADDRESS NAME... keeps the resources of these names, and writes a line with all of them whenever a poll did something. It ends with its input. */
+#define _POSIX_C_SOURCE 200112L /* so that names are looked up */
 #define KILN_IMPLEMENTATION
 #define KILN_LIVE_IMPLEMENTATION
 #include "kiln.h"
