@@ -192,8 +192,13 @@ func (p *Parcel) page(k int) ([]byte, error) {
 	return p.bytes(offset, size)
 }
 
-// Close gives everything back. What Bytes gave out of a mapped parcel is gone then: do not touch it any more.
-func (p *Parcel) Close() error { return p.close() }
+// Close gives everything back. What Bytes gave out of a mapped parcel is gone then: do not touch it any more. Closing it again does
+// nothing.
+func (p *Parcel) Close() error {
+	closing := p.close
+	p.close = func() error { return nil }
+	return closing()
+}
 
 // Len is the number of resources.
 func (p *Parcel) Len() int { return p.h.Count }

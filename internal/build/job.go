@@ -18,6 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -131,7 +132,7 @@ func (j *job) openSource(path string) (source.Index, opened, error) {
 		return 0, opened{}, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
 	now := time.Now()
-	f, err := os.Open(j.w.table.Abs(root, path))
+	f, err := disk.Open(j.w.table.Abs(root, path))
 	if err != nil {
 		return 0, opened{}, j.mayPass(j.unreadable(path, err))
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -60,7 +61,7 @@ func (j *job) messages(err error) diag.List {
 // plain is the message for an error that nobody put into words.
 func (j *job) plain(err error) *diag.Message {
 	here := diag.Pos{File: j.display(j.t.asset.Path)}
-	if diskFull(err) {
+	if disk.Full(err) {
 		return diag.Errorf(diag.OutputUnwritable, here, "the disk is full").
 			WithHint("make room, then build again; what was built is kept")
 	}
@@ -185,8 +186,10 @@ func cycleText(ring []string) string {
 func (s *session) outputError(file, done string, err error) *diag.Message {
 	why, hint := fmt.Sprint(reason(err)), "check that the output folder can be written to and nothing stands in the way"
 	switch {
-	case diskFull(err):
+	case disk.Full(err):
 		hint = "make room on the disk, then build again; what was built is kept"
+	case disk.InUse(err):
+		hint = "another program may have it open: close it, and build again"
 	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EISDIR):
 		why, hint = "a folder stands in its place", "move it away, and build again"
 	case errors.Is(err, syscall.ENOTDIR):
@@ -212,14 +215,13 @@ func (p *Project) ownFiles(err error) error {
 		file = filepath.ToSlash(rel)
 	}
 	m := diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "this file of Kiln's own cannot be read or written: %v", reason(err))
-	if diskFull(err) {
+	if disk.Full(err) {
 		return diag.List{m.WithHint("make room on the disk, then build again; what was built is kept")}
 	}
+	if disk.InUse(err) {
+		return diag.List{m.WithHint("another program may have it open: close it, and build again")}
+	}
 	return diag.List{m.WithHint("check the permissions; the folder .kiln may be deleted, and is made anew")}
-}
-
-func diskFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // reason leaves the paths out of an error of the disk.

@@ -6,12 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/ids"
 	"github.com/kiln-pipeline/kiln/internal/project"
@@ -70,7 +70,7 @@ func (s *session) shipping() ship.Options {
 	return ship.Options{
 		Output: s.p.OutputDir(), Workers: s.p.workers(s.req.Workers), Locked: s.req.Locked, Compact: s.req.Compact,
 		Match: s.named,
-		Open:  func(h digest.Hash) (io.ReadCloser, error) { return os.Open(s.w.blobs.Path(h)) },
+		Open:  func(h digest.Hash) (io.ReadCloser, error) { return disk.Open(s.w.blobs.Path(h)) },
 		Trusted: func(file string) bool {
 			f, ok := known[file]
 			return ok && f.Stat != source.Stat{} && s.shipped(file, true) == f

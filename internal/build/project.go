@@ -20,6 +20,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/fingerprint"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -154,7 +155,7 @@ func (p *Project) scratchDir() string   { return filepath.Join(p.stateDir(), "tm
 
 // OpenBlob opens what is kept of a product, by its hash.
 func (p *Project) OpenBlob(h digest.Hash) (*os.File, error) {
-	return os.Open(cas.OpenReadOnly(p.casDir()).Path(h))
+	return disk.Open(cas.OpenReadOnly(p.casDir()).Path(h))
 }
 
 // underWayPath is of a file that is there while a build changes outputs: if it is there before one, the build before was killed.

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 )
 
 // ErrDamaged says that a blob's bytes are not those of its name.
@@ -67,7 +68,7 @@ func (s *Store) Has(h digest.Hash, size int64) bool {
 
 // Verify hashes a blob. A damaged one is removed and ErrDamaged returned.
 func (s *Store) Verify(h digest.Hash) error {
-	f, err := os.Open(s.Path(h))
+	f, err := disk.Open(s.Path(h))
 	if err != nil {
 		return err
 	}
@@ -90,12 +91,12 @@ func (s *Store) Remove(h digest.Hash) error {
 	if s.still {
 		return nil
 	}
-	return removeFile(s.Path(h))
+	return disk.Remove(s.Path(h))
 }
 
 // Read reads a blob whole and verifies it.
 func (s *Store) Read(h digest.Hash) ([]byte, error) {
-	b, err := os.ReadFile(s.Path(h))
+	b, err := disk.ReadFile(s.Path(h))
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +234,7 @@ func (s *Store) name(tmp string, h digest.Hash, size int64) error {
 		if s.Has(h, size) {
 			return os.Remove(tmp)
 		}
-		err = replaceFile(tmp, to) // a blob that was cut short
+		err = disk.Replace(tmp, to) // a blob that was cut short
 	}
 	if err != nil {
 		os.Remove(tmp)
@@ -308,7 +309,7 @@ const (
 	byCopy
 )
 
-var sharing = [byCopy]func(src, dst string) error{byReflink: reflink, byLink: os.Link}
+var sharing = [byCopy]func(src, dst string) error{byReflink: reflink, byLink: link}
 
 // Materialise makes the file dst the blob's content, whole or not at all, read-only. Folders are made as needed. A way
 // that the file system refuses is not tried again. After an error a file whose name begins with TempPrefix may be left in dst's folder.
@@ -362,7 +363,7 @@ func (s *Store) share(way int, src, dst string) error {
 
 func (s *Store) rename(tmp, dst string) error {
 	// rename(2) does nothing if both are links to one file, and leaves tmp.
-	err := replaceFile(tmp, dst)
+	err := disk.Replace(tmp, dst)
 	if rerr := os.Remove(tmp); err == nil && !errors.Is(rerr, fs.ErrNotExist) {
 		err = rerr
 	}
@@ -370,7 +371,7 @@ func (s *Store) rename(tmp, dst string) error {
 }
 
 func (s *Store) copy(src, dst string) error {
-	in, err := os.Open(src)
+	in, err := disk.Open(src)
 	if err != nil {
 		return err
 	}
@@ -381,6 +382,7 @@ func (s *Store) copy(src, dst string) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
+	in.Close() // dst may be a link to it, and Windows replaces no file that is open
 	if rerr := readOnly(out); err == nil {
 		err = rerr
 	}
@@ -397,7 +399,7 @@ func (s *Store) copy(src, dst string) error {
 // RemoveOutput removes a read-only file of the output tree, and the folders above it that became empty, up to
 // and without root. A file that is not there is no error.
 func RemoveOutput(root, file string) error {
-	if err := removeFile(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for dir := filepath.Dir(file); len(dir) > len(root); dir = filepath.Dir(dir) {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -174,6 +175,7 @@ func TestOpenRemovesWhatWasLeft(t *testing.T) {
 	h := put(t, s, []byte("kept"))
 	w := s.Create()
 	w.Write(noise(smallBlob + 1)) // and the process is killed
+	w.file.Close()
 	again, err := Open(s.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -348,7 +350,11 @@ func TestManyAtOnceIntoOneFile(t *testing.T) {
 	dir := t.TempDir()
 	hashes := []digest.Hash{put(t, s, []byte("1")), put(t, s, []byte("2"))}
 	var wg sync.WaitGroup
-	for i := range 8 {
+	writers := 8
+	if runtime.GOOS == "windows" {
+		writers = 2 // a file is replaced when nobody has it open under any name: eight could stand in each other's way for disk.Patience
+	}
+	for i := range writers {
 		wg.Go(func() {
 			for range 20 {
 				if err := s.Materialise(hashes[i%2], filepath.Join(dir, "x", "out")); err != nil {
@@ -367,8 +373,8 @@ func TestManyAtOnceIntoOneFile(t *testing.T) {
 }
 
 func TestUnwritableOutput(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("permissions do not stop root")
+	if os.Geteuid() == 0 || runtime.GOOS == "windows" {
+		t.Skip("permissions do not stop this user")
 	}
 	s := open(t)
 	h := put(t, s, []byte("x"))

@@ -22,9 +22,7 @@ func linkFile(from, to string) error {
 	return err
 }
 
-func replaceFile(from, to string) error { return os.Rename(from, to) }
-
-func removeFile(path string) error { return os.Remove(path) }
+func link(blob, dst string) error { return os.Link(blob, dst) }
 
 // ext4 allows 65,000 links to a file.
 var errTooManyLinks = syscall.EMLINK

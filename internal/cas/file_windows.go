@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/kiln-pipeline/kiln/internal/disk"
 )
 
 // Windows knows read-only as an attribute, which also keeps a file from being replaced or removed.
@@ -21,25 +23,19 @@ func nameFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return windows.MoveFileEx(old, name, 0)
-}
-
-func replaceFile(from, to string) error {
-	err := os.Rename(from, to)
+	err = disk.Try(func() error { return windows.MoveFileEx(old, name, 0) })
 	if err != nil {
-		os.Chmod(to, 0o666)
-		err = os.Rename(from, to)
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
-	return err
+	return nil
 }
 
-func removeFile(path string) error {
-	err := os.Remove(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		os.Chmod(path, 0o666)
-		err = os.Remove(path)
+// link makes the blob read-only again: it is not after another link to it was replaced or removed.
+func link(blob, dst string) error {
+	if err := os.Link(blob, dst); err != nil {
+		return err
 	}
-	return err
+	return os.Chmod(dst, 0o444)
 }
 
 // NTFS allows 1,024 links to a file.

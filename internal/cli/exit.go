@@ -62,7 +62,7 @@ func (a *app) fail(err error) int {
 	case errors.Is(err, context.Canceled):
 		a.complain("interrupted", "")
 		return int(exitInterrupted)
-	case errors.Is(err, syscall.EPIPE):
+	case pipeClosed(err):
 		return int(exitGood) // who reads it has seen enough
 	case errors.As(err, &usage):
 		a.complain(usage.text, usage.hint)

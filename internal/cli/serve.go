@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -146,7 +145,7 @@ func (a *app) tellServing(address, token string) error {
 func listenError(address string, err error) error {
 	var op *net.OpError
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
+	case addressInUse(err):
 		return wrongUsage("another kiln serve may have it; --listen 127.0.0.1:0 takes any that is free", "%s is in use", address)
 	case errors.As(err, &op):
 		return wrongUsage("it is an address of this machine and a port, as "+serve.DefaultListen, "--listen %s: %v", address, op.Err)

@@ -26,6 +26,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/kiln-pipeline/kiln/internal/disk"
 )
 
 const (
@@ -230,7 +232,7 @@ func setAside(path string) error {
 			return err
 		}
 	}
-	return os.Rename(path, path+aside)
+	return disk.Replace(path, path+aside)
 }
 
 // create makes the tables in one transaction: a reader finds all of them or an empty file.

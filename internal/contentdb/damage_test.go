@@ -73,9 +73,10 @@ func TestUnusableFilesAreMadeAnew(t *testing.T) {
 		}
 		finish(t, begin(t, db, knightsStart(3, 2)))
 		db.Close()
-		if _, opened, err := Open(path); err != nil || opened.Fresh {
+		if db, opened, err = Open(path); err != nil || opened.Fresh {
 			t.Errorf("%s: afterwards: %v %v", c.name, opened, err)
 		}
+		db.Close()
 	}
 }
 

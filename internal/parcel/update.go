@@ -55,11 +55,11 @@ func Update(path string, rs []Resource, o Options) (Report, error) {
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, kilnrt.ErrDamaged) {
 		return Report{}, err
 	}
-	return rewrite(path, Report{Added: len(items)}, items, o)
+	return rewrite(path, Report{Added: len(items)}, items, o, old)
 }
 
-func rewrite(path string, rep Report, items []item, o Options) (Report, error) {
-	if err := write(path, items, o); err != nil {
+func rewrite(path string, rep Report, items []item, o Options, was *kilnrt.Parcel) (Report, error) {
+	if err := write(path, items, o, was); err != nil {
 		return Report{}, err
 	}
 	info, err := os.Stat(path)
@@ -110,7 +110,7 @@ func update(path string, old *kilnrt.Parcel, was, now []item, o Options) (Report
 	if !bytes.Equal(old.Dictionary(), o.Dictionary) {
 		c.forget()
 	}
-	return rewrite(path, rep, now, o)
+	return rewrite(path, rep, now, o, old)
 }
 
 // resign leaves a parcel as it is, but for its signature.
@@ -310,5 +310,5 @@ func Compact(path string, first []uint32) error {
 	if err != nil {
 		return err
 	}
-	return write(path, items, Options{Dictionary: p.Dictionary(), Workers: 1, Sign: keepSignature(p), First: first, Order: p.Header().Order})
+	return write(path, items, Options{Dictionary: p.Dictionary(), Workers: 1, Sign: keepSignature(p), First: first, Order: p.Header().Order}, p)
 }

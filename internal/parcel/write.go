@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
@@ -20,10 +21,11 @@ func Write(path string, rs []Resource, o Options) error {
 	if err != nil {
 		return err
 	}
-	return write(path, items, o)
+	return write(path, items, o, nil)
 }
 
-func write(path string, items []item, o Options) error {
+// write takes contents out of the parcel that was there, if there is one, and closes it: Windows replaces no file that is open.
+func write(path string, items []item, o Options, was *kilnrt.Parcel) error {
 	order, err := loadOrder(items, o.First)
 	if err != nil {
 		return err
@@ -45,7 +47,10 @@ func write(path string, items []item, o Options) error {
 			return err
 		}
 		// Nobody sees the file before it is whole: it is waited for once, by replace.
-		return w.put(h.Encode(), 0)
+		if err := w.put(h.Encode(), 0); err != nil || was == nil {
+			return err
+		}
+		return was.Close()
 	})
 }
 
@@ -69,7 +74,7 @@ func replace(path string, write func(*os.File) error) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return disk.Replace(f.Name(), path)
 }
 
 // file is what a parcel is written to.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/manifest"
 	"github.com/kiln-pipeline/kiln/internal/parcel"
 	"github.com/kiln-pipeline/kiln/internal/project"
@@ -112,8 +113,12 @@ func (s *shipment) lacks(platform string, c *manifest.Contents) bool {
 func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parcel, file string) bool {
 	abs := s.abs(s.file(file))
 	wrong := func(err error) bool {
+		hint := "the one that is there stays; mend what it says, and build again"
+		if disk.InUse(err) {
+			hint = "the one that is there stays; a game may have it open: close it, and build again"
+		}
 		s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "the parcel cannot be written: %s", strings.ReplaceAll(cause(err).Error(), filepath.Dir(abs)+string(filepath.Separator), "")).
-			WithHint("the one that is there stays; mend what it says, and build again"))
+			WithHint("%s", hint))
 		return false
 	}
 	o := parcel.Options{Workers: s.o.Workers}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/ids"
 	"github.com/kiln-pipeline/kiln/internal/manifest"
 	"github.com/kiln-pipeline/kiln/internal/project"
@@ -249,7 +250,7 @@ func (s *shipment) removeStale() {
 
 // Remove removes a file, and folders above it that are empty then, up to the output folder, which stays; elsewhere, the file alone.
 func Remove(abs, output string) error {
-	if err := os.Remove(abs); err != nil {
+	if err := disk.Remove(abs); err != nil {
 		return err
 	}
 	for dir := filepath.Dir(abs); strings.HasPrefix(dir, output+string(filepath.Separator)); dir = filepath.Dir(dir) {
@@ -288,7 +289,11 @@ func (s *shipment) write(file string, data []byte) bool {
 		err = Replace(abs, data)
 	}
 	if err != nil {
-		s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "cannot be written: %v", cause(err)).WithHint("check permissions and free space, and build again"))
+		hint := "check permissions and free space, and build again"
+		if disk.InUse(err) {
+			hint = "another program may have it open: close it, and build again"
+		}
+		s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "cannot be written: %v", cause(err)).WithHint("%s", hint))
 	}
 	return err == nil
 }
@@ -303,7 +308,7 @@ func Replace(file string, text []byte) error {
 	tmp := Temp(file)
 	err := os.WriteFile(tmp, text, 0o666)
 	if err == nil {
-		err = os.Rename(tmp, file)
+		err = disk.Replace(tmp, file)
 	}
 	if err != nil {
 		os.Remove(tmp)

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/kiln-pipeline/kiln/internal/disk"
 )
 
 // entry is one entry of a folder: a file, a folder, or neither if it is ignored or gone; both if it is a link to a folder.
@@ -140,7 +141,7 @@ func lfs(abs string, size int64) Trouble {
 	if size < int64(len(lfsPrefix)) || size >= 1024 {
 		return Fine
 	}
-	f, err := os.Open(abs)
+	f, err := disk.Open(abs)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return Fine // who reads it will say so
 	}

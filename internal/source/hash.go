@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 )
 
 // ErrChanged says that a file changed while it was read.
@@ -76,7 +76,7 @@ func hashFile(path string) (digest.Hash, Stat, time.Time, error) {
 }
 
 func hashOnce(path string) (h digest.Hash, before, after Stat, err error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return h, before, after, err
 	}

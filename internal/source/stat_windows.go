@@ -4,61 +4,153 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
 )
 
-// dir is a folder. Windows has no stat relative to an open folder in the standard
-// library, so files are found by path, which costs more.
-type dir struct{ path string }
+// dir is an open folder, so that its files are found by name. Who has it open keeps nobody from renaming or removing it.
+type dir struct{ f *os.File }
 
 // openDir opens a folder. Unless follow is set, a symbolic link to one is an error.
 func openDir(path string, follow bool) (dir, error) {
-	stat := os.Lstat
-	if follow {
-		stat = os.Stat
+	flags := uint32(windows.FILE_FLAG_BACKUP_SEMANTICS)
+	if !follow {
+		flags |= windows.FILE_FLAG_OPEN_REPARSE_POINT
 	}
-	info, err := stat(path)
-	if err == nil && !info.IsDir() {
+	f, err := open(path, windows.FILE_LIST_DIRECTORY|windows.FILE_READ_ATTRIBUTES, flags)
+	if err != nil {
+		return dir{}, err
+	}
+	var info basicInfo
+	if err = info.of(f); err == nil && info.attributes&windows.FILE_ATTRIBUTE_DIRECTORY == 0 {
 		err = &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
 	}
-	return dir{path}, err
-}
-
-func (d dir) close() {}
-
-func (d dir) self() (Stat, error) {
-	st, _, err := StatPath(d.path)
-	return st, err
-}
-
-func (d dir) list() ([]fs.DirEntry, error) { return os.ReadDir(d.path) }
-
-// stat does not follow symbolic links.
-func (d dir) stat(name string) (Stat, fs.FileMode, error) {
-	info, err := os.Lstat(d.path + `\` + name)
-	if err != nil {
-		return Stat{}, 0, err
+	if err == nil && !follow && info.attributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 { // not all of these are links
+		if at, lerr := os.Lstat(path); lerr != nil || at.Mode()&fs.ModeSymlink != 0 {
+			err = &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
+		}
 	}
-	return statOf(info), info.Mode().Type(), nil
+	if err != nil {
+		f.Close()
+		return dir{}, err
+	}
+	return dir{f}, nil
 }
 
-func statOf(info fs.FileInfo) Stat {
-	return Stat{Size: info.Size(), MTime: info.ModTime().UnixNano()}
+func open(path string, access, flags uint32) (*os.File, error) {
+	name, err := windows.UTF16PtrFromString(path)
+	if err == nil {
+		const share = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+		var h windows.Handle
+		if h, err = windows.CreateFile(name, access, share, nil, windows.OPEN_EXISTING, flags, 0); err == nil {
+			return os.NewFile(uintptr(h), path), nil
+		}
+	}
+	return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
-// StatFile is the stat of an open file, with its file index as inode.
+func (d dir) close() { d.f.Close() }
+
+// self is the folder's own stat.
+func (d dir) self() (Stat, error) {
+	var info basicInfo
+	err := info.of(d.f)
+	return Stat{MTime: unixNano(info.modified), CTime: unixNano(info.changed)}, err
+}
+
+// list lists the folder.
+func (d dir) list() ([]fs.DirEntry, error) { return d.f.ReadDir(-1) }
+
+// stat does not follow symbolic links. The system is asked by the folder's handle and a name, which opens no file and which tells the change time:
+// os.Lstat has none.
+func (d dir) stat(name string) (Stat, fs.FileMode, error) {
+	text, err := windows.NewNTUnicodeString(name)
+	if err != nil {
+		return Stat{}, 0, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	object := windows.OBJECT_ATTRIBUTES{
+		Length: uint32(unsafe.Sizeof(windows.OBJECT_ATTRIBUTES{})), RootDirectory: windows.Handle(d.f.Fd()),
+		ObjectName: text, Attributes: windows.OBJ_CASE_INSENSITIVE,
+	}
+	var info networkOpenInfo
+	status, _, _ := ntQueryFullAttributesFile.Call(uintptr(unsafe.Pointer(&object)), uintptr(unsafe.Pointer(&info)))
+	if status != 0 || info.attributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 { // os tells what it means
+		at, err := os.Lstat(d.f.Name() + `\` + name)
+		if err != nil {
+			return Stat{}, 0, err
+		}
+		return Stat{Size: at.Size(), MTime: at.ModTime().UnixNano(), CTime: unixNano(info.changed)}, at.Mode().Type(), nil
+	}
+	st := Stat{Size: info.size, MTime: unixNano(info.modified), CTime: unixNano(info.changed)}
+	if info.attributes&windows.FILE_ATTRIBUTE_DIRECTORY != 0 {
+		st.Size = 0
+		return st, fs.ModeDir, nil
+	}
+	return st, 0, nil
+}
+
+var ntQueryFullAttributesFile = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtQueryFullAttributesFile")
+
+// networkOpenInfo is FILE_NETWORK_OPEN_INFORMATION of the Windows driver kit, 56 bytes; times are in 100 ns since 1601.
+type networkOpenInfo struct {
+	created, accessed, modified, changed int64
+	allocated, size                      int64
+	attributes, _                        uint32
+}
+
+// basicInfo is FILE_BASIC_INFO, 40 bytes.
+type basicInfo struct {
+	created, accessed, modified, changed int64
+	attributes, _                        uint32
+}
+
+// of asks about an open file.
+func (b *basicInfo) of(f *os.File) error {
+	err := windows.GetFileInformationByHandleEx(windows.Handle(f.Fd()), windows.FileBasicInfo, (*byte)(unsafe.Pointer(b)), uint32(unsafe.Sizeof(*b)))
+	if err != nil {
+		return &fs.PathError{Op: "stat", Path: f.Name(), Err: err}
+	}
+	return nil
+}
+
+// unixNano is a time in nanoseconds since 1970. 0 stays 0: the file system has no such time, as FAT has no change time.
+func unixNano(t int64) int64 {
+	const unixEpoch = 116_444_736_000_000_000 // from 1601 to 1970
+	if t == 0 {
+		return 0
+	}
+	return (t - unixEpoch) * 100
+}
+
+// StatFile is the stat of an open file.
 func StatFile(f *os.File) (Stat, error) {
-	info, err := f.Stat()
+	at, err := f.Stat()
 	if err != nil {
 		return Stat{}, err
 	}
-	return statOf(info), nil
+	var info basicInfo
+	if err := info.of(f); err != nil {
+		return Stat{}, err
+	}
+	st := Stat{Size: at.Size(), MTime: unixNano(info.modified), CTime: unixNano(info.changed)}
+	if at.IsDir() {
+		st.Size = 0
+	}
+	return st, nil
 }
 
 // StatPath is the stat of a path; links are followed.
 func StatPath(path string) (Stat, fs.FileMode, error) {
-	info, err := os.Stat(path)
+	f, err := open(path, windows.FILE_READ_ATTRIBUTES, windows.FILE_FLAG_BACKUP_SEMANTICS)
 	if err != nil {
 		return Stat{}, 0, err
 	}
-	return statOf(info), info.Mode().Type(), nil
+	defer f.Close()
+	at, err := f.Stat()
+	if err != nil {
+		return Stat{}, 0, err
+	}
+	st, err := StatFile(f)
+	return st, at.Mode().Type(), err
 }

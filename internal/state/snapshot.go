@@ -8,10 +8,10 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"os"
 	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/source"
 )
@@ -121,7 +121,7 @@ type block struct {
 
 // ReadSnapshot reads a snapshot. It is nil if there is none that can be used; why says so unless there simply is none.
 func ReadSnapshot(path string) (s *Snapshot, why string, err error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil
 	}
@@ -248,7 +248,7 @@ var errDamaged = errors.New(snapshotDamaged)
 // load reads a block of the image that was left for later. The file may have been replaced meanwhile, by a build that this process,
 // which then holds no lock, does not see: that is an error as well.
 func (s *Snapshot) load(kind uint32) ([]byte, error) {
-	f, err := os.Open(s.path)
+	f, err := disk.Open(s.path)
 	if err != nil {
 		return nil, err
 	}

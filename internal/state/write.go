@@ -3,6 +3,8 @@ package state
 import (
 	"errors"
 	"os"
+
+	"github.com/kiln-pipeline/kiln/internal/disk"
 )
 
 // writeFile replaces a file: written beside and renamed, so that it is whole or as it was if the process is
@@ -22,5 +24,5 @@ func writeFile(path string, data []byte) (err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(tmp, path)
+	return disk.Replace(tmp, path)
 }

@@ -1,11 +1,20 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"os"
 
 	"golang.org/x/sys/windows"
 )
+
+// pipeClosed tells whether an error says that nobody reads a pipe any more.
+func pipeClosed(err error) bool {
+	return errors.Is(err, windows.ERROR_BROKEN_PIPE) || errors.Is(err, windows.ERROR_NO_DATA)
+}
+
+// addressInUse tells whether an error says that somebody else listens.
+func addressInUse(err error) bool { return errors.Is(err, windows.WSAEADDRINUSE) }
 
 // enableEscapes makes a console understand escape sequences, and tells whether it does: those before Windows 10 do not.
 func enableEscapes(w io.Writer) bool {

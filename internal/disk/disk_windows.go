@@ -1,0 +1,105 @@
+package disk
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/windows"
+)
+
+// Replace gives the file from the name to, whose file goes. Read-only files are neither replaced nor removed by Windows, and so are not for a
+// moment; the attribute is the file's, not the name's: other links to it are writable from then on.
+func Replace(from, to string) error {
+	old, oerr := os.Lstat(to)
+	if at, err := os.Lstat(from); err == nil && oerr == nil && os.SameFile(at, old) { // which cannot be put in its own place
+		return errors.Join(Remove(from), os.Chmod(to, old.Mode())) // Remove has made it writable under all its names
+	}
+	err := os.Rename(from, to)
+	if !InUse(err) {
+		return err
+	}
+	if oerr == nil && old.IsDir() {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EISDIR} // as elsewhere; Windows says "access denied"
+	}
+	return Try(func() error {
+		writable(to)
+		return os.Rename(from, to)
+	})
+}
+
+// Remove removes a file, or a folder that is empty.
+func Remove(path string) error {
+	err := os.Remove(path)
+	if !InUse(err) {
+		return err
+	}
+	return Try(func() error {
+		writable(path)
+		return os.Remove(path)
+	})
+}
+
+func writable(path string) {
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o200 == 0 {
+		os.Chmod(path, 0o666)
+	}
+}
+
+// Try does something until nobody who has the file open is in its way, for as long as Patience.
+func Try(do func() error) error { return try(InUse, do) }
+
+func try(wait func(error) bool, do func() error) error {
+	end := time.Now().Add(Patience)
+	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
+		err := do()
+		if !wait(err) || time.Now().Add(pause).After(end) {
+			return err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// Open opens a file for reading, so that it can be replaced and removed meanwhile. os.Open keeps others from it.
+func Open(path string) (*os.File, error) {
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	const share = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+	var h windows.Handle
+	err = try(held, func() error {
+		h, err = windows.CreateFile(name, windows.GENERIC_READ, share, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
+		return err
+	})
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(h), path), nil
+}
+
+// ReadFile reads a file whole. Others may replace and remove it meanwhile.
+func ReadFile(path string) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// Full tells whether an error says that there is no room.
+func Full(err error) bool {
+	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) || errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
+}
+
+// InUse tells whether an error says that another program has the file open. Windows says "access denied" of some of these, as it does of a file that
+// the user has no right to.
+func InUse(err error) bool { return held(err) || errors.Is(err, fs.ErrPermission) }
+
+func held(err error) bool {
+	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION)
+}
