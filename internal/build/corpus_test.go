@@ -28,6 +28,9 @@ func TestCorpus(t *testing.T) {
 	if corpus == "" {
 		t.Skip("KILN_CORPUS names no folder of game content to build")
 	}
+	if testing.Short() {
+		t.Skip("the corpus is built whole")
+	}
 	t.Parallel()
 	p := &fixture{TB: t, dir: filepath.Join(t.TempDir(), "corpus"), procs: processors.All()}
 	p.must(copyTree(corpus, p.dir))

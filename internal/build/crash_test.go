@@ -109,7 +109,11 @@ func TestKill(t *testing.T) {
 	}
 	p.procs = testProcessors(&hooks{call: slowly})
 	longest := 400 * time.Millisecond
-	for n := range *kills {
+	times := *kills
+	if testing.Short() {
+		times /= 4
+	}
+	for n := range times {
 		mess(p, rng, n)
 		cmd := exec.Command(exe)
 		cmd.Env = append(os.Environ(), childDir+"="+p.dir)

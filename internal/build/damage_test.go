@@ -27,7 +27,10 @@ func TestDamagedState(t *testing.T) {
 			d := newDamaged(t, file)
 			rng := randomSource(t)
 			n := *damages
-			if n == 0 {
+			if testing.Short() {
+				n /= 4
+			}
+			if *damages == 0 {
 				n = 2 * len(d.read(d.file))
 			}
 			for i := range n {

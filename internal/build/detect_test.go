@@ -51,7 +51,7 @@ func TestRandomLists(t *testing.T) {
 	r := newRandom(t, randomSource(t))
 	r.p.build()
 	before := r.p.contents()
-	for r.n = range *steps / 2 {
+	for r.n = range edits() / 2 {
 		for range 1 + r.rng.IntN(3) {
 			if r.rng.IntN(6) == 0 {
 				r.rules()

@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	steps = flag.Int("steps", 200/slowdown, "how many edits and builds TestRandom does")
+	steps = flag.Int("steps", 200, "how many edits and builds TestRandom does")
 	long  = flag.Duration("long", 0, "do TestRandom over and over for so long")
 )
 
@@ -29,8 +29,16 @@ func TestRandom(t *testing.T) { t.Parallel(); randomly(t, false) }
 // TestRandomCalm is TestRandom with few changes from build to build, as people make them, so that most builds go the short way.
 func TestRandomCalm(t *testing.T) { t.Parallel(); randomly(t, true) }
 
+// edits is how many steps a random test does.
+func edits() int {
+	if testing.Short() {
+		return *steps / 5
+	}
+	return *steps
+}
+
 func randomly(t *testing.T, calm bool) {
-	rng := randomSource(t)
+	rng, n := randomSource(t), edits()
 	for until := time.Now().Add(*long); ; {
 		r := newRandom(t, rng)
 		r.calm = calm
@@ -42,14 +50,14 @@ func randomly(t *testing.T, calm bool) {
 				}
 			}
 		}
-		for r.n = range *steps {
+		for r.n = range n {
 			r.step()
 			if t.Failed() {
 				t.Fatalf("after:\n%s", strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 			}
 		}
 		t.Logf("%d of %d builds went the short way", r.p.shorts, r.p.builds)
-		if calm && r.p.shorts < *steps/4 {
+		if calm && r.p.shorts < n/4 {
 			t.Error("too few builds went the short way")
 		}
 		r.p.remove(".")

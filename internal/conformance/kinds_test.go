@@ -75,7 +75,7 @@ var starlarkKind = kind{
 	name: "starlark",
 	install: func(_ testing.TB, c code) (map[string]string, string, []processor.Processor) {
 		text := strings.NewReplacer("%COMMENT", c.Comment, "%MARK", fmt.Sprintf("%q", c.Mark)).Replace(starlarkConf)
-		return map[string]string{"tools/conf.star": text}, "[[processors]]\nscript = \"tools/conf.star\"\ntimeout = \"2s\"\nmemory = \"64MiB\"\n", nil
+		return map[string]string{"tools/conf.star": text}, "[[processors]]\nscript = \"tools/conf.star\"\nmemory = \"64MiB\"\n" + patience, nil
 	},
 	without: map[string]string{"after": "a product is written at once"},
 }
@@ -190,10 +190,9 @@ command    = [%q, "{in}", "{out}", %q]
 extensions = [".conf"]
 output     = ".out"
 inputs     = %s
-timeout    = "3s"
 env        = ["GORACE"]
 version    = %d
-`, program, "mark="+c.Mark, inputs, version)
+`, program, "mark="+c.Mark, inputs, version) + patience
 }
 
 var commandKind = kind{

@@ -68,7 +68,7 @@ func needGo(t testing.TB) {
 	}
 }
 
-const wasmLimits = "timeout = \"3s\"\nmemory = \"64MiB\"\n"
+const wasmLimits = patience + "memory = \"64MiB\"\n"
 
 // goGuestKind is a module that Kiln compiles of a Go package.
 var goGuestKind = kind{

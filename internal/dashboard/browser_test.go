@@ -329,6 +329,9 @@ func TestBrowserLarge(t *testing.T) {
 
 // TestBrowserCorpus turns every model of real content for a moment.
 func TestBrowserCorpus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("all models of the corpus are built")
+	}
 	corpus := os.Getenv("KILN_CORPUS")
 	if corpus == "" {
 		t.Skip("KILN_CORPUS names no folder with real content")
