@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -78,6 +79,26 @@ func (p *Project) OutputsSame(paths []string) bool {
 	}
 	s := &session{p: p, prev: p.kept.snap, req: Request{Outputs: paths}}
 	return len(s.compareNamed(paths)) == 0 && s.shippedSame()
+}
+
+// LinkTargets are the files and folders that symbolic links below the source roots lead to, as of the build that is held: absolute, sorted.
+func (p *Project) LinkTargets() []string {
+	if p.kept == nil || p.kept.snap == nil {
+		return nil
+	}
+	var targets []string
+	for _, link := range p.kept.snap.Sources.Links() {
+		if real, err := filepath.EvalSymlinks(filepath.FromSlash(link)); err == nil {
+			targets = append(targets, real)
+		}
+	}
+	slices.Sort(targets)
+	return slices.Compact(targets)
+}
+
+// OthersSame tells whether all that jobs looked at besides files is as what is held says.
+func (p *Project) OthersSame() bool {
+	return p.Holds() && (&session{p: p, prev: p.kept.snap}).worldSame()
 }
 
 // Unfinished tells whether a file in the output folder is one that a build is about to give its name. It is a rule for package watch.
@@ -217,9 +238,37 @@ type Inputs struct {
 	Others  []string // files that the project is not read anew for: programs that jobs run, kiln.ids, what is made of products
 }
 
+// And is both.
+func (in Inputs) And(other Inputs) Inputs {
+	return Inputs{slices.Concat(in.Files, other.Files), slices.Concat(in.Folders, other.Folders), slices.Concat(in.Others, other.Others)}
+}
+
+// Has tells whether others are among these.
+func (in Inputs) Has(others Inputs) bool {
+	all := func(has, want []string) bool {
+		return !slices.ContainsFunc(want, func(p string) bool { return !slices.Contains(has, p) })
+	}
+	return all(in.Files, others.Files) && all(in.Folders, others.Folders) && all(in.Others, others.Others)
+}
+
+// NamedInputs are what a project's kiln.toml names, whether or not the project can be opened.
+func NamedInputs(dir string) Inputs {
+	pf, _ := project.Load(dir)
+	if pf == nil {
+		file, _ := filepath.Abs(filepath.Join(dir, project.File))
+		return Inputs{Files: []string{file}}
+	}
+	return (&Project{Project: pf}).Inputs()
+}
+
 // Inputs are the project's. Others are those of the build that is held.
 func (p *Project) Inputs() Inputs {
 	in := Inputs{Files: []string{filepath.Join(p.Dir, project.File)}}
+	for _, name := range p.rootNames() { // one that is a link may be made to lead elsewhere
+		if target, err := os.Readlink(name); err == nil && target != "" {
+			in.Files = append(in.Files, name)
+		}
+	}
 	abs := func(path string) string { return filepath.Join(p.Dir, filepath.FromSlash(path)) }
 	for _, c := range p.Project.Processors {
 		switch {
@@ -229,6 +278,7 @@ func (p *Project) Inputs() Inputs {
 					in.Files = append(in.Files, abs(m))
 				}
 			}
+			in.Files = append(in.Files, abs(c.Script))
 			if dir := filepath.Dir(abs(c.Script)); dir != p.Dir {
 				in.Folders = append(in.Folders, dir)
 			}

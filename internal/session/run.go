@@ -38,6 +38,11 @@ type run struct {
 	again   bool            // the last build was not of everything
 	large   bool            // a build looked at everything: what that took, 0.8 GB at 100,000 assets, the system gets back when nothing else is to do
 	ready   bool            // a build has ended
+	fresh   bool            // something of this came since the last build began, which knows nothing of it
+	named   build.Inputs    // what kiln.toml names, if the project cannot be read
+	over    <-chan struct{} // closed when the session is to end
+	relink  bool            // there may be other symbolic links below the source roots
+	targets []string        // of the symbolic links
 }
 
 // watch begins to watch what the project is made of, and ends what was watched before.
@@ -50,21 +55,25 @@ func (r *run) watch() error {
 	slices.SortFunc(roots, func(a, b string) int { return len(a) - len(b) }) // what holds others first
 	for _, root := range roots {
 		if !covered(root) {
-			o.Trees = append(o.Trees, watch.Tree{Path: root, Pass: pass.Over})
+			o.Trees = append(o.Trees, watch.Tree{Path: root, Pass: pass.Over, Forget: pass.Forget})
 		}
 	}
 	out := r.p.OutputDir()
 	if err := os.MkdirAll(out, 0o777); err == nil {
 		o.Trees = append(o.Trees, watch.Tree{Path: out, Pass: r.p.Unfinished})
 	}
-	r.inputs = r.p.Inputs()
+	r.inputs = r.p.Inputs().And(r.named)
 	for _, dir := range r.inputs.Folders {
 		if !covered(dir) {
 			o.Trees = append(o.Trees, watch.Tree{Path: dir})
 		}
 	}
-	for _, f := range slices.Concat(r.inputs.Files, r.inputs.Others) {
-		if !covered(f) {
+	for _, f := range slices.Concat(r.inputs.Files, r.inputs.Others, r.targets) {
+		switch info, err := os.Stat(f); {
+		case covered(f):
+		case err == nil && info.IsDir() && slices.Contains(r.targets, f):
+			o.Trees = append(o.Trees, watch.Tree{Path: f})
+		default:
 			o.Files = append(o.Files, f)
 		}
 	}
@@ -82,13 +91,22 @@ func (r *run) watch() error {
 	return nil
 }
 
-// rewatch watches what the last build found that the project depends on, besides what is watched.
+// rewatch watches what the last build found that the project depends on, besides what is watched. What of it changed after the build looked at it, and
+// before it was watched, is found by looking once more.
 func (r *run) rewatch() error {
-	for _, f := range r.p.Inputs().Others {
-		if !slices.Contains(r.inputs.Others, f) {
-			return r.watch()
-		}
+	targets := r.targets
+	if r.relink && r.p.Holds() {
+		r.relink, targets = false, r.p.LinkTargets()
 	}
+	if r.inputs.Has(r.p.Inputs()) && slices.Equal(targets, r.targets) {
+		return nil
+	}
+	r.again = r.again || !slices.Equal(targets, r.targets)
+	r.targets = targets
+	if err := r.watch(); err != nil {
+		return err
+	}
+	r.again = r.again || r.p.Holds() && !r.p.OthersSame()
 	return nil
 }
 
@@ -123,9 +141,9 @@ const idleAfter = 2 * time.Second
 // retryAfter is how long to wait before a build is tried again that the disk, not the project, stopped.
 const retryAfter = 2 * time.Second
 
-// wait waits until there is something to build.
+// wait waits until there is something to build. What could not be built is not tried again before something else changes.
 func (r *run) wait(ctx context.Context) error {
-	if r.broken == nil && r.due() {
+	if r.due() && (r.broken == nil || r.fresh) {
 		return nil
 	}
 	var retry <-chan time.Time
@@ -164,11 +182,12 @@ func (r *run) take(b *watch.Batch) bool {
 	if len(b.Paths) == 0 && !b.Lost {
 		return false
 	}
+	r.fresh = true
 	if r.seen.IsZero() {
 		r.seen = b.Seen
 	}
 	if b.Lost {
-		r.full, r.reopen = true, true
+		r.full, r.reopen, r.relink = true, true, true
 	}
 	out := r.p.OutputDir()
 	for _, p := range b.Paths {
@@ -182,6 +201,9 @@ func (r *run) take(b *watch.Batch) bool {
 			r.reopen = true // what is watched may be other folders
 		default:
 			add(&r.sources, p)
+			if info, err := os.Lstat(p); err == nil && !info.Mode().IsRegular() {
+				r.relink = true
+			}
 		}
 	}
 	return true
@@ -211,6 +233,7 @@ func (r *run) request() build.Request {
 // build builds, and tells of it.
 func (r *run) build(ctx context.Context, req build.Request) (*build.Report, error) {
 	r.number++
+	r.fresh = false
 	began := Began{Number: r.number, Paths: r.names(), Seen: r.seen}
 	r.tell(began)
 	r.wants.begin()
@@ -222,9 +245,9 @@ func (r *run) build(ctx context.Context, req build.Request) (*build.Report, erro
 	}
 	r.mu.Unlock()
 	r.wants.end()
-	if ctx.Err() == nil || err == nil && !report.Stopped {
-		r.tell(ended)
-		if !r.ready && (err != nil || !report.Stopped) {
+	if ctx.Err() == nil || report != nil && !(report.Stopped && r.ends()) {
+		r.tell(ended) // also of a build that somebody asked for and cancelled: what it made counts as told from now on
+		if !r.ready && (report == nil || !report.Stopped) {
 			r.ready = true
 			close(r.first)
 		}
@@ -232,21 +255,42 @@ func (r *run) build(ctx context.Context, req build.Request) (*build.Report, erro
 	return report, err
 }
 
-// open reads the project anew, if that is due.
+// ends tells whether the session is to end.
+func (r *run) ends() bool {
+	select {
+	case <-r.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// open reads the project anew, if that is due. If it cannot be read, what kiln.toml names is watched as well: the mistake may be there. That is read once
+// more then, as it may have been mended before it was watched.
 func (r *run) open() error {
-	if !r.reopen {
-		return nil
+	for r.reopen {
+		p, err := build.Open(r.cfg.Build)
+		if err != nil {
+			if r.named = build.NamedInputs(r.cfg.Build.Dir); r.inputs.Has(r.named) {
+				return err
+			}
+			if werr := r.watch(); werr != nil {
+				return werr
+			}
+			continue
+		}
+		p.Keep()
+		r.p, r.named = p, build.Inputs{}
+		r.mu.Lock()
+		r.project = p
+		r.mu.Unlock()
+		r.full, r.reopen, r.relink = true, false, true
+		if err := r.watch(); err != nil {
+			r.reopen = true
+			return err
+		}
 	}
-	p, err := build.Open(r.cfg.Build)
-	if err != nil {
-		return err
-	}
-	p.Keep()
-	r.p, r.full, r.reopen = p, true, false
-	r.mu.Lock()
-	r.project = p
-	r.mu.Unlock()
-	return r.watch()
+	return nil
 }
 
 // seeing sets how a build sees what changed.
@@ -269,6 +313,7 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*build.Report, er
 		r.all = true // somebody else may have built
 	}
 	r.seeing(&req)
+	r.fresh = false
 	if req.Outcomes = build.ChangedOutcomes; r.all {
 		req.Outcomes = build.AllOutcomes
 	}
@@ -280,7 +325,9 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*build.Report, er
 	r.wants.reach(req.Control)
 	report, err := r.follow(func() (*build.Report, error) { return r.p.Build(ctx, req) }, req.Control)
 	own := r.request()
-	r.again = err == nil && (report.Stopped || len(req.Patterns) > 0 || !slices.Equal(req.Platforms, own.Platforms))
+	if err == nil { // else what was to be done again still is
+		r.again = report.Stopped || len(req.Patterns) > 0 || !slices.Equal(req.Platforms, own.Platforms)
+	}
 	r.large = r.large || err == nil && !report.Short && report.Summary.Jobs > largeBuild
 	r.p.Read() // now, and not when somebody waits; if it fails the next build says why
 	r.mu.Lock()
@@ -388,7 +435,11 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, err
 		return t.r.p.Build(ctx, req)
 	}
 	req.Reporter = both{req.Reporter, reporter{t.r.Session}}
-	return t.r.build(ctx, req)
+	r, err := t.r.build(ctx, req)
+	if err == nil {
+		t.r.broken = nil
+	}
+	return r, err
 }
 
 // Look looks at the project without building.

@@ -13,6 +13,18 @@
 //   - The project's lock is held during builds only, so that another kiln can have it in between. What it does is seen.
 //   - What is held in memory is only ever what the disk says: killed at any moment, the session leaves what any build leaves.
 //   - Followers are called one after the other, on goroutines of the build. They must return at once.
+//
+// Why no change is lost, step by step:
+//
+//   - What a batch says is added to what is to be done, and that is emptied only by a build without an error which was given all of it. What comes while
+//     a build is under way is added after that.
+//   - Every batch wakes: it is remembered that something came since the last build began, wherever it was taken in. So a project that could not be built
+//     is tried again, and never waits for a second change.
+//   - A build that was stopped, or was of less than everything, is followed by one of everything, even if an error comes in between.
+//   - What there is to watch is known after a look only, so after watching begins there is another look: at everything if the project was read anew, at
+//     kiln.toml if that cannot be read, at programs and what links lead to if these are others.
+//   - What a build made is told when it counts as known, be it that who asked for the build has cancelled it.
+//   - A file changed again within the grain of the clock is known to be uncertain (package source), and looked into by the build that its event causes.
 package session
 
 import (
@@ -192,7 +204,7 @@ func (s *Session) Blob(h digest.Hash) (*os.File, error) { return s.Project().Ope
 
 // Run builds, then follows changes and builds at each, until the context ends. The error is the context's, or tells why nothing can be followed.
 func (s *Session) Run(ctx context.Context) error {
-	r := &run{Session: s, p: s.Project(), full: true, all: true}
+	r := &run{Session: s, p: s.Project(), full: true, all: true, relink: true, over: ctx.Done()}
 	if err := r.watch(); err != nil {
 		return err
 	}

@@ -44,6 +44,15 @@ func (p *Passes) Over(path string, dir bool) bool {
 	return true
 }
 
+// Forget reads the ignore files of a folder, and of those below, anew when it is asked for them: another folder may have its name.
+func (p *Passes) Forget(dir string) {
+	for folder := range p.ignore {
+		if within(folder, dir) {
+			delete(p.ignore, folder)
+		}
+	}
+}
+
 // patterns are those of the project and of the ignore files from a root down to the folder of an entry.
 func (p *Passes) patterns(root, rel string) []pattern {
 	all := slices.Clip(p.base)

@@ -255,6 +255,19 @@ func (t *Table) PathOf(i Index) (root int, p string) {
 	return f.Root, join(f.Path, t.Files[i].Name)
 }
 
+// Links are the symbolic links that lead to a file or a folder, absolute.
+func (t *Table) Links() []string {
+	var links []string
+	for i := range t.Folders {
+		for _, f := range t.Entries(i) {
+			if f.Trouble == Linked || f.Trouble == LinkedFolder {
+				links = append(links, t.Abs(t.Folders[i].Root, join(t.Folders[i].Path, f.Name)))
+			}
+		}
+	}
+	return links
+}
+
 // Each calls f for every file that can be read, in the order of the table.
 func (t *Table) Each(f func(root int, path string, file *File)) {
 	for i := range t.Folders {

@@ -64,7 +64,7 @@ func (n *inotify) add(dir string, top bool) error {
 	if err != nil {
 		return &os.PathError{Op: "watch", Path: dir, Err: err}
 	}
-	if old, ok := n.paths[int32(wd)]; ok && old != dir { // the same folder under another name
+	if old, ok := n.paths[int32(wd)]; ok && old != dir && n.wds[old] == int32(wd) { // the same folder under another name
 		delete(n.wds, old)
 	}
 	n.paths[int32(wd)], n.wds[dir] = dir, int32(wd)
@@ -127,8 +127,9 @@ func (n *inotify) close() {
 	n.over.Wait()
 }
 
-// read reads events until the descriptor is closed.
+// read reads events until the descriptor is closed. If it cannot be read any more, there are no more events.
 func (n *inotify) read() {
+	defer close(n.out)
 	buf := make([]byte, 64<<10)
 	for {
 		k, err := n.file.Read(buf)

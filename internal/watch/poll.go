@@ -1,11 +1,13 @@
 package watch
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -22,15 +24,32 @@ type poller struct {
 	over  sync.WaitGroup
 
 	mu   sync.Mutex
-	dirs map[string]map[string]look // nil for a folder that was there and is not
+	dirs map[string]map[string]look
 }
 
 // look is what is compared.
 type look struct {
-	size  int64
-	mtime time.Time
-	mode  fs.FileMode
-	inode any
+	size    int64
+	mtime   int64 // nanoseconds since 1970
+	changed int64 // the same of the last change of anything about it; 0 where the system has none
+	inode   uint64
+	mode    uint32
+	dir     bool
+	fresh   bool // so new that another change need not show: it counts as one more the next time
+}
+
+// A file that changed less than this before it was looked at may change again without its times showing it; see package source.
+const (
+	freshTime       = 20 * time.Millisecond
+	freshTimeCoarse = 2 * time.Second
+)
+
+func fresh(mtime int64, now time.Time) bool {
+	window := freshTime
+	if mtime%int64(time.Second) == 0 {
+		window = freshTimeCoarse
+	}
+	return now.Sub(time.Unix(0, mtime)).Abs() < window
 }
 
 func newPoller(every time.Duration) notifier {
@@ -129,6 +148,9 @@ func (p *poller) look() []event {
 // lookAt compares a folder with what it was.
 func (p *poller) lookAt(events []event, dir string) []event {
 	now, err := listLooks(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
+		return events // a server that does not answer: it is compared when it does
+	}
 	p.mu.Lock()
 	was, still := p.dirs[dir]
 	if still && err == nil {
@@ -154,8 +176,8 @@ func compareLooks(events []event, dir string, was, now map[string]look) []event 
 	for name, l := range now {
 		old, known := was[name]
 		switch path := filepath.Join(dir, name); {
-		case known && old == l, known && l.mode.IsDir() && old.mode == l.mode && old.inode == l.inode:
-		case l.mode.IsDir():
+		case known && !old.fresh && old == l, known && l.dir && old.mode == l.mode && old.inode == l.inode:
+		case l.dir:
 			events = append(events, event{path: path, kind: moved, dir: true})
 		default:
 			events = append(events, event{path: path, kind: changed})
@@ -163,21 +185,23 @@ func compareLooks(events []event, dir string, was, now map[string]look) []event 
 	}
 	for name := range was {
 		if _, still := now[name]; !still {
-			events = append(events, event{path: filepath.Join(dir, name), kind: removed, dir: was[name].mode.IsDir()})
+			events = append(events, event{path: filepath.Join(dir, name), kind: removed, dir: was[name].dir})
 		}
 	}
 	return events
 }
 
 func listLooks(dir string) (map[string]look, error) {
+	start := time.Now()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	all := make(map[string]look, len(entries))
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil {
-			all[e.Name()] = look{info.Size(), info.ModTime(), info.Mode(), inodeOf(info)}
+		if l, err := lookOf(filepath.Join(dir, e.Name())); err == nil {
+			l.fresh = fresh(l.mtime, start)
+			all[e.Name()] = l
 		}
 	}
 	return all, nil

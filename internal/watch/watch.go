@@ -10,16 +10,31 @@
 //     is waited for, and not longer than Most.
 //   - A batch waits until it is taken, and takes in what changes meanwhile.
 //   - As long as nothing changes nothing runs, but for polling.
+//
+// Why nothing is lost, step by step:
+//
+//   - The system to the notifier: events come in order. That the queue overflowed is an event; that there will be no more is the end of the channel, and
+//     everything is looked at from then on.
+//   - A folder with all below is told of by its own name after it and those below are watched, whatever happened to it before: it is new, has another's
+//     name, came from elsewhere. So no event is needed from the time before. A folder that loses its name is forgotten, with what Pass knew of it.
+//   - A folder that should be watched and cannot be is tried again every awayEvery, however much else goes on, and is told of as Lost when it can. Where
+//     the system tells of the cause's end, as with a folder that is not there or may not be read, the folder that holds it is enough.
+//   - To pending, and out of it: a path is added after its folder is watched, and taken away only by the batch that has it and was received, on the same
+//     goroutine.
+//   - Polling: a file so new that a change need not show in its times counts as changed at the next look as well. A folder that cannot be listed
+//     is kept as it was, and compared when it can.
 package watch
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
@@ -29,6 +44,9 @@ import (
 type Tree struct {
 	Path string                           // absolute
 	Pass func(path string, dir bool) bool // what is passed over; may be nil. Called by one goroutine at a time
+
+	// Forget says that a folder is not what it was: Pass may answer otherwise for what is in it. May be nil; called as Pass is.
+	Forget func(dir string)
 }
 
 // Options say what is watched, and how.
@@ -61,7 +79,7 @@ type Watcher struct {
 	dirs    map[string]*dir // by path
 	files   map[string]bool // Options.Files
 	pending pending
-	gone    map[string]bool // folders of trees and files that are not there; looked for every awayEvery
+	gone    map[string]*dir // folders that should be watched and cannot be, most often because they are not there; tried again every awayEvery
 
 	batches chan Batch
 	flushes chan chan Batch
@@ -97,7 +115,8 @@ const (
 
 // notifier is the way in which a system tells of changes.
 type notifier interface {
-	// add watches a folder's entries, and, if it is one that was asked for, whether it goes away itself.
+	// add watches a folder's entries, and, if it is one that was asked for, whether it goes away itself. Events that were not sent yet may be of its new
+	// or of its old name.
 	add(dir string, top bool) error
 	// remove forgets a folder that is gone from its place, and all below.
 	remove(dir string)
@@ -205,27 +224,24 @@ func (w *Watcher) network() (path, fs string) {
 }
 
 // subfolders are the names of the folders in a folder, links left out.
-func subfolders(path string) []string {
+func subfolders(path string) ([]string, error) {
 	var names []string
-	entries, _ := os.ReadDir(path)
+	entries, err := os.ReadDir(path)
 	for _, e := range entries {
 		if e.IsDir() {
 			names = append(names, e.Name())
 		}
 	}
-	return names
+	return names, err
 }
 
 // watchAll watches every folder that there is.
 func (w *Watcher) watchAll() error {
-	w.dirs, w.gone = map[string]*dir{}, map[string]bool{}
+	w.dirs, w.gone = map[string]*dir{}, map[string]*dir{}
 	for i := range w.opts.Trees {
 		t := &w.opts.Trees[i]
 		if err := w.watchTree(t, t.Path); err != nil {
 			return err
-		}
-		if w.dirs[t.Path] == nil {
-			w.gone[t.Path] = true
 		}
 	}
 	for f := range w.files {
@@ -248,20 +264,27 @@ func (w *Watcher) watchFor(folder string) error {
 	case isLimit(err):
 		return err
 	default:
-		w.gone[folder] = true
+		w.gone[folder] = &dir{}
 	}
 	return nil
 }
 
-// watchTree watches a folder and all below. What is gone meanwhile, or may not be looked at, is told of by who reads it.
+// watchTree watches a folder and all below. One that is gone meanwhile, or may not be looked at, is told of by the folder that holds it when that is so
+// no more. One that cannot be watched for another reason, as when no file can be opened for a moment, is tried again, and so is the top.
 func (w *Watcher) watchTree(t *Tree, path string) error {
-	if err := w.notify.add(path, path == t.Path); isLimit(err) {
+	err := w.notify.add(path, path == t.Path)
+	if isLimit(err) {
 		return err
-	} else if err != nil {
-		return nil
 	}
-	w.dirs[path] = &dir{t}
-	for _, sub := range subfolders(path) {
+	var subs []string
+	if err == nil {
+		w.dirs[path] = &dir{t}
+		subs, err = subfolders(path)
+	}
+	if err != nil && (path == t.Path || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR)) {
+		w.gone[path] = &dir{t}
+	}
+	for _, sub := range subs {
 		if sub = filepath.Join(path, sub); t.Pass == nil || !t.Pass(sub, true) {
 			if err := w.watchTree(t, sub); err != nil {
 				return err
@@ -275,8 +298,15 @@ func (w *Watcher) watchTree(t *Tree, path string) error {
 func (w *Watcher) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	looked := time.Now() // for folders that are gone; however often something else changes
 	for {
 		now := time.Now()
+		if len(w.gone) == 0 {
+			looked = now
+		} else if now.Sub(looked) >= awayEvery {
+			w.lookForGone()
+			looked = now
+		}
 		var out chan Batch
 		var batch Batch
 		wait := time.Duration(-1)
@@ -285,8 +315,8 @@ func (w *Watcher) run() {
 				batch, out, wait = w.pending.ready(now), w.batches, -1
 			}
 		}
-		if len(w.gone) > 0 && (wait < 0 || wait > awayEvery) && out == nil {
-			wait = awayEvery
+		if rest := looked.Add(awayEvery).Sub(now); len(w.gone) > 0 && (wait < 0 || wait > rest) {
+			wait = rest
 		}
 		var tick <-chan time.Time
 		if wait >= 0 {
@@ -298,7 +328,8 @@ func (w *Watcher) run() {
 			return
 		case events, ok := <-w.notify.events():
 			if !ok {
-				return
+				w.poll(errors.New("the system tells of changes no more"), time.Now())
+				continue
 			}
 			w.take(events)
 		case out <- batch:
@@ -309,7 +340,6 @@ func (w *Watcher) run() {
 			w.pending.taken(&batch)
 			reply <- batch
 		case <-tick:
-			w.lookForGone()
 		}
 	}
 }
@@ -318,7 +348,10 @@ func (w *Watcher) run() {
 func (w *Watcher) drain() {
 	for {
 		select {
-		case events := <-w.notify.events():
+		case events, ok := <-w.notify.events():
+			if !ok {
+				return // run sees it, too
+			}
 			w.take(events)
 		default:
 			return
@@ -335,19 +368,18 @@ func (w *Watcher) take(events []event) {
 			continue
 		}
 		d := w.dirs[filepath.Dir(e.path)]
-		switch {
-		case w.dirs[e.path] != nil && (e.kind == removed || e.kind == moved):
+		if w.dirs[e.path] != nil && (e.kind == removed || e.kind == moved) {
 			w.forget(e.path)
 			if e.kind == removed {
 				w.pending.add(e, now)
-				w.missing(e.path)
+			}
+			w.missing(e.path) // of a tree, another folder may have its name already: it is looked for
+			if e.kind == removed {
 				continue
 			}
-		case d == nil:
-			continue // of a folder that is not watched any more
 		}
 		if d == nil {
-			continue
+			continue // of a folder that is not watched any more
 		}
 		if d.tree == nil {
 			if w.files[e.path] {
@@ -371,6 +403,9 @@ func (w *Watcher) take(events []event) {
 // forget watches a folder, and those below, no more.
 func (w *Watcher) forget(path string) {
 	w.notify.remove(path)
+	if d := w.dirs[path]; d.tree != nil && d.tree.Forget != nil {
+		d.tree.Forget(path)
+	}
 	delete(w.dirs, path)
 	below := path + string(filepath.Separator)
 	for p := range w.dirs {
@@ -383,13 +418,13 @@ func (w *Watcher) forget(path string) {
 // missing notes that a folder that was asked for is gone, so that it is looked for.
 func (w *Watcher) missing(path string) {
 	for i := range w.opts.Trees {
-		if t := w.opts.Trees[i].Path; within(t, path) && w.dirs[t] == nil {
-			w.gone[t] = true
+		if t := &w.opts.Trees[i]; within(t.Path, path) && w.dirs[t.Path] == nil {
+			w.gone[t.Path] = &dir{t}
 		}
 	}
 	for f := range w.files {
-		if dir := filepath.Dir(f); within(dir, path) && w.dirs[dir] == nil {
-			w.gone[dir] = true
+		if folder := filepath.Dir(f); within(folder, path) && w.dirs[folder] == nil {
+			w.gone[folder] = &dir{}
 		}
 	}
 }
@@ -398,22 +433,17 @@ func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// awayEvery is how often a folder that is asked for and not there is looked for.
+// awayEvery is how often a folder that should be watched and cannot be is looked for.
 const awayEvery = 500 * time.Millisecond
 
-// lookForGone looks whether folders are back.
+// lookForGone looks whether folders are back. What is in them counts as lost: nobody was told of it.
 func (w *Watcher) lookForGone() {
-	for path := range w.gone {
+	gone := w.gone
+	w.gone = map[string]*dir{}
+	for path, d := range gone {
 		err := error(nil)
-		var tree *Tree
-		for i := range w.opts.Trees {
-			if w.opts.Trees[i].Path == path {
-				tree = &w.opts.Trees[i]
-			}
-		}
-		delete(w.gone, path)
-		if tree != nil {
-			err = w.watchTree(tree, path)
+		if d.tree != nil {
+			err = w.watchTree(d.tree, path)
 		} else {
 			err = w.watchFor(path)
 		}
@@ -421,10 +451,8 @@ func (w *Watcher) lookForGone() {
 			w.poll(err, time.Now())
 			return
 		}
-		if w.dirs[path] != nil {
+		if w.gone[path] == nil && w.dirs[path] != nil {
 			w.pending.lose(time.Now())
-		} else {
-			w.gone[path] = true
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,6 +135,7 @@ func TestSaves(t *testing.T) {
 			{"a new file", func() error { return put(at("c.txt"), "c") }},
 			{"a new file in new folders", func() error { return put(at("x/y/z/d.txt"), "d") }},
 			{"an edit in new folders", func() error { return put(at("x/y/z/d.txt"), "another d") }},
+			{"as it was", func() error { return os.Chtimes(at("c.txt"), time.Unix(1e9, 5), time.Unix(1e9, 5)) }},
 			{"a folder is renamed", func() error { return os.Rename(at("x"), at("w")) }},
 			{"an edit in a renamed folder", func() error { return put(at("w/y/z/d.txt"), "yet another d") }},
 			{"a folder takes the old name", func() error { return put(at("x/y/e.txt"), "e") }},
@@ -155,6 +157,10 @@ func TestSaves(t *testing.T) {
 				return errors.Join(err, h.Close())
 			}},
 			{"a hard link", func() error { return os.Link(at("deep/er/b.txt"), at("linked.txt")) }},
+			{"with the size and the time it had", func() error {
+				st, err := os.Stat(at("c.txt"))
+				return errors.Join(err, os.WriteFile(at("c.txt"), []byte("d"), 0o666), os.Chtimes(at("c.txt"), st.ModTime(), st.ModTime()))
+			}},
 		} {
 			must(t, step.do())
 			f.catchesUp(step.name)
@@ -196,7 +202,7 @@ func TestPass(t *testing.T) {
 		root := t.TempDir()
 		must(t, put(filepath.Join(root, "out/a"), "1"), put(filepath.Join(root, "in/a"), "1"))
 		pass := func(path string, dir bool) bool { return dir && filepath.Base(path) == "out" }
-		w := start(Options{Trees: []Tree{{root, pass}}})
+		w := start(Options{Trees: []Tree{{Path: root, Pass: pass}}})
 		must(t, put(filepath.Join(root, "out/a"), "22"), put(filepath.Join(root, "in/out/b"), "2"), put(filepath.Join(root, "in/a"), "22"))
 		select {
 		case b := <-w.Batches():
@@ -433,4 +439,79 @@ func (l *lossy) run() {
 			return
 		}
 	}
+}
+
+// told is a notifier that says what a test has it say. Folders can be watched if they are in there.
+type told struct {
+	out   chan []event
+	mu    sync.Mutex
+	there map[string]bool
+}
+
+func (n *told) add(dir string, _ bool) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.there[dir] {
+		return fs.ErrNotExist
+	}
+	return nil
+}
+
+func (n *told) remove(string)          {}
+func (n *told) events() <-chan []event { return n.out }
+func (n *told) sync() bool             { return true }
+func (n *told) close()                 {}
+
+func (n *told) set(dir string, there bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.there[dir] = there
+}
+
+// TestRootBack: the folder above tells that a tree is back when that was found already, by looking for it. It is watched all the same.
+func TestRootBack(t *testing.T) {
+	dir := t.TempDir()
+	root, file := filepath.Join(dir, "root"), filepath.Join(dir, "root", "a")
+	must(t, os.Mkdir(root, 0o777))
+	n := &told{out: make(chan []event), there: map[string]bool{dir: true, root: true}}
+	w, err := newWith(Options{Trees: []Tree{{Path: root}}, Files: []string{filepath.Join(dir, "kiln.toml")}}, func() (notifier, error) { return n, nil })
+	must(t, err)
+	defer w.Close()
+	n.set(root, false)
+	n.out <- []event{{path: root, kind: removed, dir: true}}
+	if b := <-w.Batches(); b.Lost || len(b.Paths) != 1 {
+		t.Fatalf("%+v", b)
+	}
+	n.set(root, true)
+	if b := <-w.Batches(); !b.Lost {
+		t.Fatalf("%+v", b)
+	}
+	n.out <- []event{{path: root, kind: moved, dir: true}}
+	for end := time.Now().Add(20 * time.Second); ; { // what the kernel tells of a folder it tells only if that is watched; so does this
+		n.out <- []event{{path: file, kind: written}}
+		b := w.Flush(context.Background())
+		if slices.Contains(b.Paths, file) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("an edit is not told: %+v", b)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestToldNoMore: a notifier that ends is replaced.
+func TestToldNoMore(t *testing.T) {
+	root := t.TempDir()
+	n := &told{out: make(chan []event), there: map[string]bool{root: true}}
+	w, err := newWith(Options{Trees: []Tree{{Path: root}}}, func() (notifier, error) { return n, nil })
+	must(t, err)
+	defer w.Close()
+	close(n.out)
+	if b := <-w.Batches(); !b.Lost || len(b.Notes) != 1 {
+		t.Fatalf("%+v", b)
+	}
+	f := follow(t, root, w)
+	must(t, put(filepath.Join(root, "a"), "1"))
+	f.catchesUp("an edit, polled")
 }

@@ -1,0 +1,130 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Each of these tests is of a way in which a change once was lost.
+
+// TestMendedForATurn: what mends a project that cannot be built is not forgotten if it is taken in for somebody's turn.
+func TestMendedForATurn(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a"}).start(Config{})
+	s.next()
+	s.write("assets/rules.toml", "]")
+	s.until("an error", func(e Ended) bool { return e.Err != nil })
+	ctx := context.Background()
+	var over sync.WaitGroup
+	begun := make(chan struct{})
+	over.Go(func() {
+		s.s.Turn(ctx, func(*Turn) { // what comes now is done one after the other, with no build in between
+			close(begun)
+			for asked := 0; asked < 2; time.Sleep(time.Millisecond) {
+				s.s.mu.Lock()
+				asked = len(s.s.asked)
+				s.s.mu.Unlock()
+			}
+		})
+	})
+	<-begun
+	var once sync.Once
+	for range 2 {
+		over.Go(func() {
+			s.s.Turn(ctx, func(*Turn) {
+				once.Do(func() {
+					s.write("assets/a.t", "edited")
+					s.write("assets/rules.toml", "")
+				})
+			})
+		})
+	}
+	over.Wait()
+	s.until("all is well", func(e Ended) bool { return e.Err == nil && names(e.Products) == "a.t" })
+	s.compareWithClean()
+}
+
+// TestCancelledTurn: what a build made that its client cancelled is told all the same.
+func TestCancelledTurn(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a", "assets/b.t": "b"}).start(Config{Quiet: time.Hour, Workers: 1})
+	s.next()
+	s.write("assets/a.t", "other")
+	s.write("assets/b.t", "BLOCK\nother")
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error)
+	go func() { over <- s.s.Build(ctx) }()
+	<-s.gates.in
+	cancel()
+	<-over
+	close(s.gates.gate("b.t"))
+	told := map[string]bool{}
+	s.until("both are told", func(e Ended) bool {
+		for _, p := range e.Products {
+			told[p.Asset] = true
+		}
+		return told["a.t"] && told["b.t"]
+	})
+}
+
+// TestIgnoredBefore: a folder whose ignore file went elsewhere with it is no longer passed over when another takes its place.
+func TestIgnoredBefore(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a", "assets/x/.kilnignore": "*.t\n", "assets/x/b.t": "b"}).start(Config{})
+	s.next()
+	s.write("assets/x/b.t", "ignored") // somebody asks for the folder's ignore file
+	if err := os.Rename(s.path("assets/x"), s.path("away")); err != nil {
+		t.Fatal(err)
+	}
+	s.write("assets/a.t", "other")
+	s.until("it is away", func(Ended) bool { return s.read("build/pc/a.t.out") == "other" })
+	s.write("assets/x/b.t", "new")
+	s.until("the new folder", func(Ended) bool { return s.read("build/pc/x/b.t.out") == "new" })
+	s.write("assets/x/b.t", "edited")
+	s.until("an edit there", func(Ended) bool { return s.read("build/pc/x/b.t.out") == "edited" })
+}
+
+// TestOtherRoot: a source root that is a symbolic link is made to lead elsewhere.
+func TestOtherRoot(t *testing.T) {
+	s := set(t, map[string]string{"v1/a.t": "one", "v2/a.t": "two"})
+	if err := os.Symlink("v1", s.path("assets")); err != nil {
+		t.Skip("no symbolic links here")
+	}
+	s.start(Config{}).next()
+	if err := errors.Join(os.Symlink("v2", s.path("new")), os.Rename(s.path("new"), s.path("assets"))); err != nil {
+		t.Fatal(err)
+	}
+	s.until("it leads elsewhere", func(Ended) bool { return s.read("build/pc/a.t.out") == "two" })
+	s.write("v2/a.t", "edited")
+	s.until("an edit there", func(Ended) bool { return s.read("build/pc/a.t.out") == "edited" })
+}
+
+// TestLinkToIgnored: a link leads to a file that is passed over itself.
+func TestLinkToIgnored(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a", "assets/.kilnignore": "store/\n", "assets/store/x.t": "one"})
+	if err := os.Symlink("store/x.t", s.path("assets/link.t")); err != nil {
+		t.Skip("no symbolic links here")
+	}
+	s.start(Config{}).next()
+	if got := s.read("build/pc/link.t.out"); got != "one" {
+		t.Fatal(got)
+	}
+	s.write("assets/store/x.t", "edited")
+	s.until("what the link leads to", func(Ended) bool { return s.read("build/pc/link.t.out") == "edited" })
+}
+
+// TestMendedScript: kiln.toml names a script for the first time, which is wrong, and then right.
+func TestMendedScript(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a", "assets/b.new": "b"}).start(Config{})
+	s.next()
+	s.write("tools/new.star", "what is this")
+	s.write("kiln.toml", "[project]\nname = \"test\"\n\n[[processors]]\nscript = \"tools/new.star\"\n")
+	s.until("an error", func(e Ended) bool { return e.Err != nil })
+	s.write("tools/new.star", `processor("new", extensions = [".new"], products = {"text": (".out", "text")})
+
+def process(job):
+    job.write(job.read_text())
+`)
+	s.until("it is mended", func(e Ended) bool { return e.Err == nil && s.read("build/pc/b.new.out") == "b" })
+}

@@ -1,0 +1,17 @@
+//go:build unix
+
+package watch
+
+import "golang.org/x/sys/unix"
+
+// lookOf looks at a file, and does not follow links.
+func lookOf(path string) (look, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return look{}, err
+	}
+	mode := uint32(st.Mode)
+	return look{
+		size: st.Size, mtime: st.Mtim.Nano(), changed: st.Ctim.Nano(), inode: uint64(st.Ino), mode: mode, dir: mode&unix.S_IFMT == unix.S_IFDIR,
+	}, nil
+}
