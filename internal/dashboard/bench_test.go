@@ -96,6 +96,7 @@ func largeAsset(i int) contentdb.Asset {
 // largePages are asked for in benchmarks and in the browser.
 var largePages = []struct{ name, path string }{
 	{"builds", "/"},
+	{"build", "/builds/1"},
 	{"content", "/content"},
 	{"content, page 900", "/content?page=900"},
 	{"content, by size", "/content?sort=size"},

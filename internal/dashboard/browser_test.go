@@ -244,7 +244,7 @@ func TestBrowserBusy(t *testing.T) {
 	}
 
 	b.open("/")
-	b.until(`document.querySelector("#pulse").textContent.includes("Watching")`)
+	b.until(`document.querySelector("#pulse").textContent.includes("problems")`)
 	f := p.feed
 	f.Begin(2, []string{"assets/characters/shared/page.png", "kiln.toml"})
 	f.Planned(128)
@@ -260,7 +260,7 @@ func TestBrowserBusy(t *testing.T) {
 	f.JobSuspended("characters/paladin/paladin.gltf [mobile]", []string{"characters/shared/page.png", "characters/paladin/portrait.png", "sprites/ui/"}, true)
 	b.until(`document.querySelectorAll(".lane:nth-child(2) li").length === 2 && document.querySelector("#pulse").textContent.includes("46")`)
 	b.picture("building", true)
-	f.End("")
+	f.End(nil)
 	b.until(`document.querySelector("#now h1").textContent.includes("problems")`)
 }
 

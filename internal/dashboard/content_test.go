@@ -66,3 +66,30 @@ func TestFilters(t *testing.T) {
 	page, _ := get(t, s, "/content", http.StatusOK)
 	has(t, page, `>failed<i>2</i>`, "built<i>1\u202f998</i>", "level<i>200</i>", "texture<i>1\u202f798</i>", "mobile<i>2\u202f000</i>")
 }
+
+// TestRanIn: the jobs of a build are the same and in the same order, whether they are looked for among the slowest or among assets.
+func TestRanIn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "content.db")
+	writeLarge(t, path, 2000)
+	d, err := New(Config{Dir: t.TempDir(), Database: path, Blobs: cas.OpenReadOnly(t.TempDir())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	few, err := d.ranIn(t.Context(), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many, err := d.ranIn(t.Context(), 1, manyRan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(few) != listedJobs+1 || len(many) != listedJobs+1 {
+		t.Fatalf("%d and %d jobs", len(few), len(many))
+	}
+	for i := range few {
+		if f, m := few[i], many[i]; f.Failed != m.Failed || f.Seconds != m.Seconds || f.Failed != (i < 4) || i > 4 && f.Seconds > few[i-1].Seconds {
+			t.Fatalf("job %d: %+v, %+v", i, f, m)
+		}
+	}
+}

@@ -237,6 +237,7 @@ func (d *Dashboard) frame(ctx context.Context) (frame, error) {
 	if f.Problems, err = d.problems(ctx); err != nil {
 		return f, err
 	}
+	f.Problems += int64(len(f.Status.Stopped))
 	last, err := d.lastBuilds(ctx, 1)
 	if len(last) > 0 {
 		f.Last, f.Assets = &last[0], last[0].Assets

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
 )
 
 // Feed takes what a build tells while it runs, and pages show it. It is a build.Reporter between Begin and End. Its methods may be
@@ -39,8 +41,8 @@ type Status struct {
 	Running               []Running     // the one that began first comes first
 	Waiting               []Waiting
 	Recent                []Finished
-	Note                  string // about how changes are looked for
-	Stopped               string // why the last build could not be done at all
+	Note                  string    // about how changes are looked for
+	Stopped               diag.List // why the last build could not be done at all
 }
 
 // Queued is how many jobs are known to run and have not begun.
@@ -117,11 +119,11 @@ func (f *Feed) Begin(number int, cause []string) {
 	})
 }
 
-// End tells that the build has ended and that the database tells of it; problem is why there was none, or empty.
-func (f *Feed) End(problem string) {
+// End tells that the build has ended and that the database tells of it; the error is why there was none, or nil.
+func (f *Feed) End(err error) {
 	f.change(func() {
 		f.running, f.waiting = nil, nil
-		f.status.Building, f.status.Took, f.status.Stopped = false, f.now().Sub(f.status.Began), problem
+		f.status.Building, f.status.Took, f.status.Stopped = false, f.now().Sub(f.status.Began), diag.Messages(err, diag.Internal)
 		f.news++
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/diag"
 )
 
 func TestFeed(t *testing.T) {
@@ -38,15 +40,39 @@ func TestFeed(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	f.Note("polling")
-	f.End("kiln.toml:3: no such key")
+	f.End(diag.Errorf(diag.Internal, diag.Pos{File: "kiln.toml", Line: 3}, "no such key"))
 	s = f.Status()
-	if s.Building || s.Took != 4*time.Second || s.Stopped == "" || s.Note != "polling" || len(s.Running) != 0 {
+	if s.Building || s.Took != 4*time.Second || len(s.Stopped) != 1 || s.Note != "polling" || len(s.Running) != 0 {
 		t.Errorf("%+v", s)
 	}
 	f.Begin(4, nil)
-	if s = f.Status(); s.Stopped != "" || s.Done != 0 || s.Note != "polling" || s.Workers != 2 {
+	if s = f.Status(); s.Stopped != nil || s.Done != 0 || s.Note != "polling" || s.Workers != 2 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// TestStopped: a mistake in the project file is the first of all problems, with its line, on every page that tells of problems.
+func TestStopped(t *testing.T) {
+	p := newProject(t)
+	p.write("assets/broken.json", "{oops}")
+	p.build()
+	s := serve(t, p.config())
+	page, _ := get(t, s, "/", http.StatusOK)
+	has(t, page, "<h1>1 problem</h1>")
+	toml := "[project]\nname = \"knights\"\nrots = [\"assets\"]\n"
+	p.feed.Begin(3, []string{"kiln.toml"})
+	p.feed.End(diag.Errorf(diag.UnknownKey, diag.Pos{File: "kiln.toml", Line: 3, Column: 1}, "there is no key %q", "rots").WithHint("did you mean %q?", "roots").WithSource([]byte(toml), 4))
+	for _, path := range []string{"/", "/problems"} {
+		page, _ := get(t, s, path, http.StatusOK)
+		has(t, page, "Nothing can be built", "kiln.toml:3:1", "<mark>rots</mark>", "did you mean", "Cannot build", `<i class="bad">2</i>`)
+	}
+	page, _ = get(t, s, "/problems", http.StatusOK)
+	if first, second := strings.Index(page, "there is no key"), strings.Index(page, "broken.json"); first < 0 || second < first {
+		t.Errorf("the project file is at %d, what it keeps from being built at %d", first, second)
+	}
+	p.build()
+	page, _ = get(t, s, "/", http.StatusOK)
+	has(t, page, "<h1>1 problem</h1>", `<a href="/problems"><span class="dot bad"></span>1 problem</a>`)
 }
 
 // TestEvents listens as a page does while something is built.
@@ -80,7 +106,7 @@ func TestEvents(t *testing.T) {
 	until("now", "assets/&lt;b&gt;.png")
 	p.feed.JobStarted("slow.png [pc]")
 	until("now", "slow.png [pc]")
-	p.feed.End("")
+	p.feed.End(nil)
 	until("pulse", "Watching")
 	until("news", "")
 	p.feed.GamesChanged()

@@ -112,7 +112,18 @@ func mark(line string, column, length int) (before, marked, after string) {
 	return string(r[cut:from]), string(r[from:to]), string(r[to:min(len(r), to+most)])
 }
 
+// stopped is why nothing can be built, most often a mistake in the project file. The database does not know of it.
+func stopped(list diag.List) (all []message) {
+	for _, x := range list {
+		m := message{Severity: string(x.Severity), Code: string(x.Code), File: x.File, Line: int64(x.Pos.Line), Column: int64(x.Column), Text: x.Text, Hint: x.Hint, Notes: x.Notes}
+		m.Before, m.Marked, m.After = mark(x.Line, x.Column, x.Length)
+		all = append(all, m)
+	}
+	return all
+}
+
 type problemsBody struct {
+	Stopped          []message // why nothing can be built
 	Errors, Warnings []message
 	Follow           []message // errors that only say what comes of others: a parcel was not packed
 	MoreErrors       bool
@@ -125,6 +136,9 @@ type problemsBody struct {
 func (d *Dashboard) problemsPage(r *http.Request) (*view, error) {
 	ctx := r.Context()
 	body := problemsBody{Live: d.cfg.Feed != nil}
+	if body.Live {
+		body.Stopped = stopped(d.cfg.Feed.Status().Stopped)
+	}
 	errs, err := d.messages(ctx, rootCause, nil, 2*maxMessages)
 	if err != nil {
 		return nil, err

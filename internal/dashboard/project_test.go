@@ -100,7 +100,7 @@ func (p *project) build(cause ...string) {
 	if _, err := opened.Build(context.Background(), build.Request{Reporter: p.feed}); err != nil {
 		p.t.Fatal(err)
 	}
-	p.feed.End("")
+	p.feed.End(nil)
 }
 
 // config is that of a dashboard of the project.

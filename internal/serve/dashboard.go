@@ -55,11 +55,7 @@ func show(f *dashboard.Feed, e session.Event) {
 	case session.Noted:
 		f.Note(e.Message.Text)
 	case session.Ended:
-		problem := ""
-		if e.Err != nil {
-			problem = e.Err.Error()
-		}
-		f.End(problem)
+		f.End(e.Err)
 	}
 }
 
