@@ -57,7 +57,7 @@ var allowed = map[string]string{
 	"internal/state":       "internal/digest internal/disk internal/engine internal/source",
 	"internal/contentdb":   "internal/diag internal/digest internal/disk processor zombiezen-sqlite",
 	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/disk internal/engine internal/fingerprint " +
-		"internal/ids internal/project internal/script internal/settings internal/ship internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
+		"internal/ids internal/placeholder internal/project internal/script internal/settings internal/ship internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
 	"internal/session": "internal/build internal/diag internal/digest internal/engine internal/source internal/watch",
 	"internal/relay":   "",
 	"internal/watch":   "internal/diag fsnotify x/sys",
@@ -115,6 +115,7 @@ var allowed = map[string]string{
 	"internal/ids":           "internal/asset internal/diag uuid",
 	"internal/loadorder":     "internal/diag internal/digest doublestar",
 	"internal/manifest":      "internal/digest uuid",
+	"internal/placeholder":   "",
 	"internal/ship":          "internal/codegen internal/diag internal/digest internal/disk internal/ids internal/loadorder internal/manifest internal/parcel internal/project kilnrt processor uuid",
 
 	"internal/preview":   "internal/codec/atlas internal/codec/document internal/pixel internal/texture",

@@ -25,25 +25,26 @@ import (
 
 // Request says what to build and how.
 type Request struct {
-	Patterns  []string // assets; all if empty
-	Platforms []string // all if empty
-	Workers   int      // 0: as the project says
-	Force     bool     // run jobs although nothing changed
-	FailFast  bool
-	DryRun    bool // tell what would be done
-	Detect    Detect
-	Changed   []string        // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
-	Outputs   []string        // with ByWatch: files and folders of the output folder that may not be as they were, absolute
-	From      string          // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
-	Locked    bool            // kiln.ids may not change
-	Compact   bool            // leave no waste in parcels
-	LastGood  bool            // leave the last good products of assets that fail in place
-	Shuffle   uint64          // not 0: take the jobs in another order, by this seed
-	Outcomes  Outcomes        // which to tell
-	Control   *Control        // for who wants to reach in while it builds; may be nil
-	Done      func(Outcome)   // told of each job that ran, from several goroutines; may be nil
-	Placed    func([]Outcome) // told of a build the short way once all outputs are in place, before that is written down: for those who cannot wait; may be nil
-	Reporter  Reporter
+	Patterns     []string // assets; all if empty
+	Platforms    []string // all if empty
+	Workers      int      // 0: as the project says
+	Force        bool     // run jobs although nothing changed
+	FailFast     bool
+	DryRun       bool // tell what would be done
+	Detect       Detect
+	Changed      []string        // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
+	Outputs      []string        // with ByWatch: files and folders of the output folder that may not be as they were, absolute
+	From         string          // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
+	Locked       bool            // kiln.ids may not change
+	Compact      bool            // leave no waste in parcels
+	LastGood     bool            // leave the last good products of assets that fail in place
+	Placeholders Placeholders    // with LastGood: put placeholders there where there are some
+	Shuffle      uint64          // not 0: take the jobs in another order, by this seed
+	Outcomes     Outcomes        // which to tell
+	Control      *Control        // for who wants to reach in while it builds; may be nil
+	Done         func(Outcome)   // told of each job that ran, from several goroutines; may be nil
+	Placed       func([]Outcome) // told of a build the short way once all outputs are in place, before that is written down: for those who cannot wait; may be nil
+	Reporter     Reporter
 }
 
 // Reporter is told what happens, from several goroutines.
@@ -57,14 +58,15 @@ type Reporter interface {
 
 // Summary is the last line of a build.
 type Summary struct {
-	Assets   int     `json:"assets"`
-	Jobs     int     `json:"jobs"`
-	Built    int     `json:"built"`  // jobs that ran
-	Reused   int     `json:"reused"` // jobs whose trace held
-	Failed   int     `json:"failed"`
-	Products int     `json:"products"`
-	Bytes    int64   `json:"bytes"`
-	Seconds  float64 `json:"seconds"`
+	Assets       int     `json:"assets"`
+	Jobs         int     `json:"jobs"`
+	Built        int     `json:"built"`  // jobs that ran
+	Reused       int     `json:"reused"` // jobs whose trace held
+	Failed       int     `json:"failed"`
+	Placeholders int     `json:"placeholders,omitempty"` // jobs that failed, and for which placeholders stand
+	Products     int     `json:"products"`
+	Bytes        int64   `json:"bytes"`
+	Seconds      float64 `json:"seconds"`
 }
 
 // JobReport tells what became of one job.
@@ -105,25 +107,26 @@ type session struct {
 	w      *world
 	pres   map[string]source.Presence // outputs of prev that are not as they were; nil as long as nobody has looked
 
-	wanted   []*task                                // of this build
-	holds    func(*engine.Task, *engine.Trace) bool // what is known to hold; nil: nothing is
-	messages diag.List
-	notes    diag.List // of this build alone: the next one does not tell them again
-	results  []*engine.Result
-	ran      map[engine.Key]*engine.Result // by short, which then could not go on
-	live     []*task                       // that the project has: those of the world, and the parts that their traces ask for
-	parts    map[*task][]*task             // by the asset's own job
-	number   uint64
-	stopped  bool
-	killed   bool           // the build before did not come to its end, or left something lying about
-	untidy   bool           // something lies about that could not be removed
-	scanned  *source.Table  // a new one
-	goneOn   bool           // prev, as it is in memory, is what the disk says at the end
-	hashes   []digest.Hash  // of prev.Sources as they were: a build goes on with that table if no file changed
-	unplaced map[*task]bool // tasks whose outputs could not be written
-	clashed  map[*task]bool // tasks that want an output which another one wants too
-	goods    goods
-	known    map[string]bool // files in the output tree that Kiln put there
+	wanted       []*task                                // of this build
+	holds        func(*engine.Task, *engine.Trace) bool // what is known to hold; nil: nothing is
+	messages     diag.List
+	notes        diag.List // of this build alone: the next one does not tell them again
+	results      []*engine.Result
+	ran          map[engine.Key]*engine.Result // by short, which then could not go on
+	live         []*task                       // that the project has: those of the world, and the parts that their traces ask for
+	parts        map[*task][]*task             // by the asset's own job
+	number       uint64
+	stopped      bool
+	killed       bool           // the build before did not come to its end, or left something lying about
+	untidy       bool           // something lies about that could not be removed
+	scanned      *source.Table  // a new one
+	goneOn       bool           // prev, as it is in memory, is what the disk says at the end
+	hashes       []digest.Hash  // of prev.Sources as they were: a build goes on with that table if no file changed
+	unplaced     map[*task]bool // tasks whose outputs could not be written
+	clashed      map[*task]bool // tasks that want an output which another one wants too
+	goods        goods
+	placeholders map[*task][]engine.Product // that stand for failed jobs
+	known        map[string]bool            // files in the output tree that Kiln put there
 }
 
 // before is what a build that looks at everything wants to know of the one before it.
@@ -231,17 +234,30 @@ func (s *session) warnState(why string) {
 
 // sameRules tells whether all that decides what is built besides files is as it was. What becomes of assets that fail matters only if there are some.
 func (s *session) sameRules() bool {
-	return s.prev.Signature == s.signature(s.req.LastGood) || s.prev.Totals.Failed == 0 && s.prev.Signature == s.signature(!s.req.LastGood)
+	return s.prev.Signature == s.signature(s.onError()) || s.prev.Totals.Failed == 0 && slices.ContainsFunc(allOnError, func(how string) bool {
+		return s.prev.Signature == s.signature(how)
+	})
+}
+
+// allOnError are what can become of assets that fail.
+var allOnError = []string{"", "last-good", "placeholder", "placeholder in parcels"}
+
+func (s *session) onError() string {
+	how := 0
+	if s.req.LastGood {
+		how = 1 + int(s.req.Placeholders)
+	}
+	return allOnError[how]
 }
 
 // signature is of all that decides what is built besides files.
-func (s *session) signature(lastGood bool) digest.Hash {
+func (s *session) signature(onError string) digest.Hash {
 	b := digest.Build("signature").Str("kiln", s.p.cfg.Version).Hash("project", s.p.text)
 	for _, i := range s.p.Processors() {
 		b.Str("processor", i.Name).Hash("fingerprint", s.p.procs[i.Name].fingerprint)
 	}
-	if lastGood {
-		b.Str("on-error", "last-good")
+	if onError != "" {
+		b.Str("on-error", onError)
 	}
 	if s.req.Locked {
 		b.Str("ids", "locked")
@@ -375,6 +391,7 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	}
 	s.stopped = slices.ContainsFunc(s.results, func(r *engine.Result) bool { return r.Trace == nil })
 	s.findLive()
+	s.makePlaceholders(ctx)
 	r := s.finish()
 	s.tellOutcomes(r)
 	if err := s.save(r); err != nil {

@@ -59,6 +59,7 @@ func (s *session) finish() *Report {
 			r.Jobs = append(r.Jobs, s.jobReport(res))
 		}
 	}
+	r.Summary.Placeholders = len(s.placeholders)
 	r.Summary.Assets = s.countAssets()
 	r.Messages = s.collect()
 	r.Summary.Seconds = time.Since(s.start).Seconds()
@@ -277,6 +278,9 @@ func (s *session) productsOf(t *task, res *engine.Result, before map[engine.Key]
 		}
 		return nil, true
 	}
+	if made := s.placeholders[t]; made != nil {
+		return made, false
+	}
 	if res.Trace.Outcome != engine.Succeeded && s.req.LastGood {
 		if good := s.lastGood(s.traces.Traces(t.Key)); good != nil {
 			return good.Products, false
@@ -489,7 +493,8 @@ func (s *session) sortMessages(said []spoken) diag.List {
 // save writes snapshot and database.
 func (s *session) save(r *Report) error {
 	next := &state.Image{Head: s.head(r), Sources: s.w.table}
-	next.Whole = s.complete() && !r.Stopped && !s.w.unsettled && len(s.unplaced) == 0 && !s.goods.again && !s.passing()
+	next.Whole = s.complete() && !r.Stopped && !s.w.unsettled && len(s.unplaced) == 0 && !s.goods.again && !s.passing() &&
+		len(s.placeholders) == 0 // the next build looks whether they still have to stand
 	next.Plain = s.plain()
 	s.saveOutputs(next)
 	for _, name := range slices.Sorted(maps.Keys(s.w.tools)) {
@@ -519,7 +524,7 @@ func (s *session) save(r *Report) error {
 // head is what the snapshot says of a build besides its tables.
 func (s *session) head(r *Report) state.Head {
 	h := state.Head{
-		Signature: s.signature(s.req.LastGood), Project: s.p.text, Build: s.number,
+		Signature: s.signature(s.onError()), Project: s.p.text, Build: s.number,
 		Totals: state.Totals{Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes},
 	}
 	if s.prev != nil {

@@ -294,12 +294,16 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 			}
 		}
 	}
-	for i := range tr.Products {
-		if tr.Products[i].File != "" {
-			job.Products = append(job.Products, productRecord(t.platform, &tr.Products[i]))
+	products := tr.Products
+	if made := s.placeholders[t]; made != nil {
+		products = made
+	}
+	for i := range products {
+		if products[i].File != "" {
+			job.Products = append(job.Products, productRecord(t.platform, &products[i]))
 		}
 	}
-	for _, m := range s.messagesOf(tr) {
+	for _, m := range append(s.messagesOf(tr), s.placeholderMessage(t)...) {
 		d := contentdb.Diagnostic{Message: *m}
 		if m.Code == diag.NeedsFailed {
 			d.Cause = taskAsset(tr.Root)

@@ -115,7 +115,7 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 	if err := c.runEngine(ctx); err != nil {
 		return nil, nil // the long way stops as well, and keeps what is finished
 	}
-	if c.w.untidy || c.traces.Damaged() {
+	if c.w.untidy || c.traces.Damaged() || c.req.Placeholders != NoPlaceholders && slices.ContainsFunc(c.results, failed) {
 		return nil, nil
 	}
 	ch, ok := c.changes()
@@ -190,3 +190,5 @@ func (c *shortcut) collect(ch *changed) diag.List {
 	}
 	return c.sortMessages(said)
 }
+
+func failed(r *engine.Result) bool { return r.Trace != nil && r.Trace.Outcome != engine.Succeeded }

@@ -19,16 +19,17 @@ import (
 )
 
 type buildFlags struct {
-	changed    string
-	onError    string
-	onErrorSet bool
-	trace      string
-	failFast   bool
-	force      bool
-	dryRun     bool
-	locked     bool
-	compact    bool
-	noWait     bool
+	changed          string
+	onError          string
+	onErrorSet       bool
+	packPlaceholders bool
+	trace            string
+	failFast         bool
+	force            bool
+	dryRun           bool
+	locked           bool
+	compact          bool
+	noWait           bool
 }
 
 func newBuildCommand(a *app) *cobra.Command {
@@ -57,7 +58,8 @@ A pattern is an asset's id, a path, a folder (all below it) or a glob of ids.`,
 	fl.BoolVar(&f.force, "force", false, "build although nothing changed")
 	fl.BoolVar(&f.failFast, "fail-fast", false, "start nothing more after the first failure")
 	fl.StringVar(&f.changed, "changed", "stat", "`HOW` to see that files changed: stat (size, times, inode), hash (content), or a list of paths: a file, or - for standard input")
-	fl.StringVar(&f.onError, "on-error", "fail", "`WHAT` becomes of an asset that fails: fail (it has no products) or last-good (the last good ones stay)")
+	fl.StringVar(&f.onError, "on-error", "fail", "`WHAT` becomes of an asset that fails: fail (it has no products), last-good (the last good ones stay) or placeholder (a checkerboard, silence, a cube; else the last good ones)")
+	fl.BoolVar(&f.packPlaceholders, "placeholders-in-parcels", false, "with --on-error placeholder: pack placeholders too, instead of leaving parcels as they are")
 	fl.BoolVar(&f.locked, "locked", false, "fail if kiln.ids would change, instead of writing it")
 	fl.BoolVar(&f.compact, "compact", false, "leave no waste in parcels: they come out as if made anew")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
@@ -66,19 +68,30 @@ A pattern is an asset's id, a path, a folder (all below it) or a glob of ids.`,
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
 	cmd.RegisterFlagCompletionFunc("changed", cobra.FixedCompletions([]string{"stat", "hash"}, cobra.ShellCompDirectiveDefault)) // or a file
-	cmd.RegisterFlagCompletionFunc("on-error", fixed("fail", "last-good"))
+	cmd.RegisterFlagCompletionFunc("on-error", fixed("fail", "last-good", "placeholder"))
 	return cmd
 }
 
 func (f *buildFlags) check() error {
 	switch f.onError {
-	case "fail", "last-good":
-	case "placeholder":
-		return wrongUsage("use fail or last-good", "--on-error placeholder is not in this version")
+	case "fail", "last-good", "placeholder":
 	default:
-		return wrongUsage("it is fail or last-good", "--on-error cannot be %q", f.onError)
+		return wrongUsage("it is fail, last-good or placeholder", "--on-error cannot be %q", f.onError)
+	}
+	if f.packPlaceholders && f.onError != "placeholder" {
+		return wrongUsage("add --on-error placeholder", "--placeholders-in-parcels says what becomes of placeholders, and there are none")
 	}
 	return nil
+}
+
+func (f *buildFlags) placeholders() build.Placeholders {
+	switch {
+	case f.onError != "placeholder":
+		return build.NoPlaceholders
+	case f.packPlaceholders:
+		return build.PackedPlaceholders
+	}
+	return build.LoosePlaceholders
 }
 
 // detect reads how to see that files changed: a word, or where a list of them is.
@@ -136,7 +149,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	show := a.newProgress(p.Workers(a.workers))
 	r, err := a.buildIn(ctx, p, f, build.Request{
 		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force, FailFast: f.failFast, DryRun: f.dryRun,
-		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, LastGood: f.onError == "last-good", Reporter: reporters{show, trace},
+		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, LastGood: f.onError != "fail", Placeholders: f.placeholders(), Reporter: reporters{show, trace},
 	})
 	show.stop()
 	if terr := trace.close(); err == nil {

@@ -365,6 +365,9 @@ func TestAnswers(t *testing.T) {
 	m := newModel(p)
 	r := reader(t, p.database(t))
 	for _, q := range Queries() {
+		if q.Name == "placeholders" {
+			continue // nothing stands for anything here
+		}
 		for _, arg := range p.asked()[q.kind()] {
 			m.check(t, r, q.Name, arg)
 		}

@@ -151,4 +151,10 @@ FROM diagnostic d LEFT JOIN asset a ON a.no = d.asset LEFT JOIN platform p ON p.
   LEFT JOIN asset c ON c.no = d.cause LEFT JOIN load l ON l.root = d.asset AND l.platform = d.platform
 WHERE d.severity = 'error'
 ORDER BY d.cause IS NOT NULL, fails DESC, asset, platform, d.seq`},
+
+	{"placeholders", nil, "Which products are placeholders, of assets that failed?", `
+SELECT a.id AS asset, p.name AS platform, x.name, (SELECT output FROM project) || '/' || p.name || '/' || x.file AS file
+FROM diagnostic d JOIN product x ON x.asset = d.asset AND x.platform = d.platform AND x.processor = d.processor
+  JOIN asset a ON a.no = d.asset JOIN platform p ON p.no = d.platform
+WHERE d.code = 'K0224' ORDER BY asset, platform, x.name`},
 }

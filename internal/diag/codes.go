@@ -57,6 +57,7 @@ const (
 	SourceMissed     Code = "K0221" // a change that stat did not show
 	ListNotEnough    Code = "K0222" // of changed files: everything was looked at
 	WatchPolls       Code = "K0223" // the system does not tell of changes
+	PlaceholderMade  Code = "K0224" // stands for the products of what failed
 	Internal         Code = "K0299"
 )
 

@@ -1,0 +1,146 @@
+// Package placeholder has small files that stand for source files which cannot be read: a checkerboard for a picture, silence for a sound, a cube for a
+// model. Whatever makes products of the source makes them of the placeholder, with the same settings; so they are of the type and format that the
+// game expects.
+//
+// The bytes are the same on every machine. They are made to be seen: magenta and black is what no artist paints.
+package placeholder
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"path"
+	"strings"
+)
+
+// For is what stands for a source file, by the extension of its name; false: nothing does. Pictures are PNG whatever they are called: who reads them goes by
+// what is in them.
+func For(name string) ([]byte, bool) {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".tga", ".qoi", ".psd", ".hdr", ".exr":
+		return checkerboard(), true
+	case ".wav":
+		return silence(), true
+	case ".gltf":
+		return cube(), true
+	case ".glb":
+		return binaryCube(), true
+	}
+	return nil, false
+}
+
+// The checkerboard has 8 by 8 fields of 8 pixels: every format of blocks up to 8 by 8 has fields that are of one color.
+const (
+	side  = 64
+	field = 8
+)
+
+func checkerboard() []byte {
+	im := image.NewNRGBA(image.Rect(0, 0, side, side))
+	for y := range side {
+		for x := range side {
+			c := color.NRGBA{A: 255}
+			if (x/field+y/field)%2 == 0 {
+				c.R, c.B = 255, 255
+			}
+			im.SetNRGBA(x, y, c)
+		}
+	}
+	var b bytes.Buffer
+	enc := png.Encoder{CompressionLevel: png.NoCompression} // what other levels make is a matter of Go's version
+	enc.Encode(&b, im)                                      // into memory: no error
+	return b.Bytes()
+}
+
+// silence is a tenth of a second of 16 bits, mono, at 48,000 Hz: RIFF WAVE.
+func silence() []byte {
+	const rate, samples, width = 48_000, 4800, 2
+	le := binary.LittleEndian
+	b := []byte("RIFF")
+	b = le.AppendUint32(b, 36+samples*width)
+	b = append(b, "WAVEfmt "...)
+	b = le.AppendUint32(b, 16)
+	b = le.AppendUint16(b, 1) // PCM
+	b = le.AppendUint16(b, 1) // one channel
+	b = le.AppendUint32(b, rate)
+	b = le.AppendUint32(b, rate*width)
+	b = le.AppendUint16(b, width)
+	b = le.AppendUint16(b, 8*width)
+	b = append(b, "data"...)
+	b = le.AppendUint32(b, samples*width)
+	return append(b, make([]byte, samples*width)...)
+}
+
+// The cube has four corners a side, so that its normals are flat: 24 positions and normals, 36 indices.
+const corners, indices = 24, 36
+
+// mesh is positions, normals, and indices, each without a gap: floats of 32 bits, and 16 bits.
+func mesh() []byte {
+	le := binary.LittleEndian
+	var positions, normals []float32
+	var index []uint16
+	for axis := range 3 {
+		for _, out := range []float32{-0.5, 0.5} {
+			first := uint16(len(positions) / 3)
+			for _, corner := range [4][2]float32{{-0.5, -0.5}, {0.5, -0.5}, {0.5, 0.5}, {-0.5, 0.5}} {
+				var p, n [3]float32
+				p[axis], n[axis] = out, 2*out
+				p[(axis+1)%3], p[(axis+2)%3] = corner[0], corner[1]
+				positions, normals = append(positions, p[:]...), append(normals, n[:]...)
+			}
+			turn := [6]uint16{0, 1, 2, 0, 2, 3} // counter-clockwise from outside
+			if out < 0 {
+				turn = [6]uint16{0, 2, 1, 0, 3, 2}
+			}
+			for _, k := range turn {
+				index = append(index, first+k)
+			}
+		}
+	}
+	var b []byte
+	b, _ = binary.Append(b, le, positions) // of fixed size: no error
+	b, _ = binary.Append(b, le, normals)
+	b, _ = binary.Append(b, le, index)
+	return b
+}
+
+// document is the glTF of the cube around a buffer.
+func document(buffer string, size int) []byte {
+	const floats = corners * 3 * 4
+	return fmt.Appendf(nil, `{"asset":{"version":"2.0"},"scene":0,"scenes":[{"nodes":[0]}],"nodes":[{"name":"placeholder","mesh":0}],`+
+		`"meshes":[{"name":"placeholder","primitives":[{"attributes":{"POSITION":0,"NORMAL":1},"indices":2,"material":0}]}],`+
+		`"materials":[{"name":"placeholder","pbrMetallicRoughness":{"baseColorFactor":[1,0,1,1],"metallicFactor":0}}],`+
+		`"accessors":[{"bufferView":0,"componentType":5126,"count":%d,"type":"VEC3","min":[-0.5,-0.5,-0.5],"max":[0.5,0.5,0.5]},`+
+		`{"bufferView":1,"componentType":5126,"count":%d,"type":"VEC3"},{"bufferView":2,"componentType":5123,"count":%d,"type":"SCALAR"}],`+
+		`"bufferViews":[{"buffer":0,"byteLength":%d,"target":34962},{"buffer":0,"byteOffset":%d,"byteLength":%d,"target":34962},{"buffer":0,"byteOffset":%d,"byteLength":%d,"target":34963}],`+
+		`"buffers":[{%s"byteLength":%d}]}`, corners, corners, indices, floats, floats, floats, 2*floats, 2*indices, buffer, size)
+}
+
+func cube() []byte {
+	m := mesh()
+	return document(`"uri":"data:application/octet-stream;base64,`+base64.StdEncoding.EncodeToString(m)+`",`, len(m))
+}
+
+// binaryCube is the same as a GLB: a header, and two chunks, whose sizes are multiples of four.
+func binaryCube() []byte {
+	le := binary.LittleEndian
+	m := mesh()
+	for len(m)%4 != 0 {
+		m = append(m, 0)
+	}
+	text := document("", len(m))
+	for len(text)%4 != 0 {
+		text = append(text, ' ')
+	}
+	b := []byte("glTF")
+	b = le.AppendUint32(b, 2)
+	b = le.AppendUint32(b, uint32(12+8+len(text)+8+len(m)))
+	b = le.AppendUint32(b, uint32(len(text)))
+	b = append(append(b, "JSON"...), text...)
+	b = le.AppendUint32(b, uint32(len(m)))
+	return append(append(b, "BIN\x00"...), m...)
+}
