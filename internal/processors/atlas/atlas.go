@@ -45,7 +45,7 @@ func (proc) Info() processor.Info {
 	defaults := Defaults()
 	return processor.Info{
 		Name:       "atlas",
-		Version:    4,
+		Version:    5,
 		Summary:    "a folder of images to texture pages and a frame table",
 		Extensions: slices.Clone(extensions),
 		Folder:     true,

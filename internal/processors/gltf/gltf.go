@@ -36,7 +36,7 @@ const (
 func (proc) Info() processor.Info {
 	return processor.Info{
 		Name:       "gltf",
-		Version:    3,
+		Version:    4,
 		Summary:    "glTF models, validated, as one .glb with textures beside it",
 		Extensions: []string{".gltf", ".glb"},
 		Settings:   &Settings{Validate: "warn", TextureMips: true, TextureContainer: "ktx2"},
