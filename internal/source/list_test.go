@@ -114,6 +114,7 @@ func TestSpots(t *testing.T) {
 
 // TestListThroughLinks: an absolute path, and a folder to start from, may lead through a symbolic link.
 func TestListThroughLinks(t *testing.T) {
+	links(t)
 	dir := tree(t, map[string]string{"real/assets/d/a": "1", "way": "->real"})
 	root := filepath.Join(dir, "real", "assets")
 	for _, l := range []*List{

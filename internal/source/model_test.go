@@ -98,7 +98,12 @@ func (w walker) folder(rel, real string, way []string, ignore []pattern) {
 }
 
 func (w walker) inRoots(target string) bool {
-	return slices.ContainsFunc(w.o.Roots, func(r string) bool { return strings.HasPrefix(target+"/", r+"/") })
+	return slices.ContainsFunc(w.o.Roots, func(r string) bool { return lies(target, r) })
+}
+
+func lies(path, folder string) bool {
+	const end = string(filepath.Separator)
+	return strings.HasPrefix(path+end, folder+end)
 }
 
 func (w walker) entry(rel, real string, mode fs.FileMode, way []string, ignore []pattern) {
@@ -116,9 +121,9 @@ func (w walker) entry(rel, real string, mode fs.FileMode, way []string, ignore [
 			trouble = Loop
 		case err != nil || serr != nil:
 			trouble = Dangling
-		case !w.inRoots(target) || slices.ContainsFunc(w.o.Exclude, func(x string) bool { return strings.HasPrefix(target+"/", x+"/") }):
+		case !w.inRoots(target) || slices.ContainsFunc(w.o.Exclude, func(x string) bool { return lies(target, x) }):
 			trouble = Escapes
-		case info.IsDir() && slices.ContainsFunc(way, func(d string) bool { return strings.HasPrefix(d+"/", target+"/") }):
+		case info.IsDir() && slices.ContainsFunc(way, func(d string) bool { return lies(d, target) }):
 			trouble = Loop
 		}
 		asFile, asFolder := ignored(ignore, rel, false), ignored(ignore, rel, true)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -262,6 +263,9 @@ func (e *editor) edit() {
 		{"chmod", func(string) { e.do(os.Chmod(e.folder(), []fs.FileMode{0o755, 0o777}[e.r.IntN(2)])) }},
 	}
 	x := edits[e.r.IntN(len(edits))]
+	if x.name == "not UTF-8" && runtime.GOOS == "windows" {
+		return // names are UTF-16
+	}
 	p := e.file()
 	e.log = append(e.log, x.name+" "+strings.TrimPrefix(p, e.base))
 	x.do(p)

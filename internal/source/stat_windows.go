@@ -3,13 +3,14 @@ package source
 import (
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
 
-// dir is an open folder, so that its files are found by name. Who has it open keeps nobody from renaming or removing it.
+// dir is an open folder. Who has it open keeps nobody from renaming or removing it.
 type dir struct{ f *os.File }
 
 // openDir opens a folder. Unless follow is set, a symbolic link to one is an error.
@@ -62,25 +63,22 @@ func (d dir) self() (Stat, error) {
 // list lists the folder.
 func (d dir) list() ([]fs.DirEntry, error) { return d.f.ReadDir(-1) }
 
-// stat does not follow symbolic links. The system is asked by the folder's handle and a name, which opens no file and which tells the change time:
-// os.Lstat has none.
+// stat does not follow symbolic links. It asks the system in the one way that opens no file and tells the change time; os.Lstat has none.
 func (d dir) stat(name string) (Stat, fs.FileMode, error) {
-	text, err := windows.NewNTUnicodeString(name)
-	if err != nil {
-		return Stat{}, 0, &fs.PathError{Op: "stat", Path: name, Err: err}
-	}
-	object := windows.OBJECT_ATTRIBUTES{
-		Length: uint32(unsafe.Sizeof(windows.OBJECT_ATTRIBUTES{})), RootDirectory: windows.Handle(d.f.Fd()),
-		ObjectName: text, Attributes: windows.OBJ_CASE_INSENSITIVE,
-	}
+	path := d.f.Name() + `\` + name
 	var info networkOpenInfo
-	status, _, _ := ntQueryFullAttributesFile.Call(uintptr(unsafe.Pointer(&object)), uintptr(unsafe.Pointer(&info)))
-	if status != 0 || info.attributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 { // os tells what it means
-		at, err := os.Lstat(d.f.Name() + `\` + name)
+	if !info.of(path) || info.attributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 { // not all of these are links
+		at, err := os.Lstat(path)
 		if err != nil {
 			return Stat{}, 0, err
 		}
-		return Stat{Size: at.Size(), MTime: at.ModTime().UnixNano(), CTime: unixNano(info.changed)}, at.Mode().Type(), nil
+		f, err := open(path, windows.FILE_READ_ATTRIBUTES, windows.FILE_FLAG_BACKUP_SEMANTICS|windows.FILE_FLAG_OPEN_REPARSE_POINT)
+		if err != nil {
+			return Stat{}, 0, err
+		}
+		defer f.Close()
+		st, err := StatFile(f)
+		return st, at.Mode().Type(), err
 	}
 	st := Stat{Size: info.size, MTime: unixNano(info.modified), CTime: unixNano(info.changed)}
 	if info.attributes&windows.FILE_ATTRIBUTE_DIRECTORY != 0 {
@@ -88,6 +86,21 @@ func (d dir) stat(name string) (Stat, fs.FileMode, error) {
 		return st, fs.ModeDir, nil
 	}
 	return st, 0, nil
+}
+
+// of is false if the file is not there, and also if its path is one that only the layers above know how to read.
+func (i *networkOpenInfo) of(path string) bool {
+	if unc, ok := strings.CutPrefix(path, `\\`); ok {
+		path = `UNC\` + unc
+	}
+	text, err := windows.NewNTUnicodeString(`\??\` + path)
+	if err != nil {
+		return false
+	}
+	object := windows.OBJECT_ATTRIBUTES{ObjectName: text, Attributes: windows.OBJ_CASE_INSENSITIVE}
+	object.Length = uint32(unsafe.Sizeof(object))
+	status, _, _ := ntQueryFullAttributesFile.Call(uintptr(unsafe.Pointer(&object)), uintptr(unsafe.Pointer(i)))
+	return status == 0
 }
 
 var ntQueryFullAttributesFile = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtQueryFullAttributesFile")
