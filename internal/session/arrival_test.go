@@ -237,8 +237,9 @@ var dances = []struct {
 		return err
 	}},
 	{"with the time it had", func(e *saver, path, text string) error {
-		st, err := os.Stat(path)
-		if err = errors.Join(write(path, text)); st != nil && err == nil {
+		st, _ := os.Stat(path)
+		err := errors.Join(write(path, text))
+		if st != nil && err == nil {
 			err = os.Chtimes(path, st.ModTime(), st.ModTime())
 		}
 		return err
