@@ -60,7 +60,7 @@ var allowed = map[string]string{
 		"internal/ids internal/placeholder internal/project internal/script internal/settings internal/ship internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
 	"internal/session": "internal/build internal/diag internal/digest internal/engine internal/source internal/watch",
 	"internal/relay":   "",
-	"internal/watch":   "internal/diag fsnotify x/sys",
+	"internal/watch":   "internal/diag internal/disk fsnotify x/sys",
 	"internal/command": "internal/diag internal/digest internal/seal processor doublestar x/sys",
 
 	"internal/codec/astc":           "internal/codec/block",

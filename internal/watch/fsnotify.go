@@ -11,7 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// fsNotify is the notifier of systems other than Linux: kqueue(2) of macOS and the BSDs, ReadDirectoryChangesW of Windows. When a
+// fsNotify is the notifier of systems other than Linux and Windows: kqueue(2) of macOS and the BSDs. When a
 // file is closed they do not tell.
 type fsNotify struct {
 	w    *fsnotify.Watcher

@@ -1,8 +1,8 @@
-//go:build !linux
+//go:build !linux && !windows
 
 package watch
 
 func newNotifier() (notifier, error) { return newFSNotify() }
 
-// networkName is not known here: fsnotify fails where a system does not tell of changes, and Windows does for shared folders.
+// networkName is not known here: fsnotify fails where a system does not tell of changes.
 func networkName(string) string { return "" }

@@ -30,7 +30,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -38,6 +37,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 )
 
 // Tree is a folder to watch with all folders below.
@@ -225,8 +225,13 @@ func (w *Watcher) network() (path, fs string) {
 
 // subfolders are the names of the folders in a folder, links left out.
 func subfolders(path string) ([]string, error) {
+	f, err := disk.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	var names []string
-	entries, err := os.ReadDir(path)
+	entries, err := f.ReadDir(-1)
 	for _, e := range entries {
 		if e.IsDir() {
 			names = append(names, e.Name())

@@ -1,0 +1,266 @@
+package watch
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf16"
+
+	"golang.org/x/sys/windows"
+)
+
+// changes is Windows' notifier (ReadDirectoryChangesW), without a library in between: fsnotify keeps each folder of a tree open, and Windows renames
+// no folder below which one is open. Here a tree is one handle, at its top.
+type changes struct {
+	out  chan []event
+	quit chan struct{}
+	over sync.WaitGroup
+
+	mu   sync.Mutex
+	tops map[string]*top // by path, of folders that were asked for
+}
+
+// top is such a folder. Whether it is renamed itself is known to the folder that holds it alone.
+type top struct {
+	self, holder *reading
+	deep         bool // self tells of all below, which begins with the first folder below that is added
+}
+
+// reading is a handle that the system tells of changes by.
+type reading struct {
+	n      *changes
+	path   string
+	only   string // the one name that counts; "" for all
+	deep   bool
+	mask   uint32
+	handle windows.Handle
+	over   windows.Overlapped
+	buf    [64 << 10]byte // shared folders allow no more
+
+	mu     sync.Mutex
+	closed bool
+}
+
+const (
+	nameMask = windows.FILE_NOTIFY_CHANGE_FILE_NAME | windows.FILE_NOTIFY_CHANGE_DIR_NAME
+	allMask  = nameMask | windows.FILE_NOTIFY_CHANGE_SIZE | windows.FILE_NOTIFY_CHANGE_LAST_WRITE | windows.FILE_NOTIFY_CHANGE_CREATION
+)
+
+func newNotifier() (notifier, error) {
+	return &changes{out: make(chan []event, 64), quit: make(chan struct{}), tops: map[string]*top{}}, nil
+}
+
+// networkName is not known here: a share that does not tell of changes says so when it is asked to.
+func networkName(string) string { return "" }
+
+func (n *changes) add(dir string, asked bool) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !asked {
+		return n.deepen(dir)
+	}
+	if t := n.tops[dir]; t != nil {
+		if t.self.goesOn() {
+			return nil
+		}
+		t.holder.end()
+	}
+	self, err := n.begin(dir, "", allMask, false)
+	if err != nil {
+		return err
+	}
+	t := &top{self: self}
+	if up := filepath.Dir(dir); up != dir {
+		t.holder, _ = n.begin(up, filepath.Base(dir), windows.FILE_NOTIFY_CHANGE_DIR_NAME, false) // else only its end is noticed
+	}
+	n.tops[dir] = t
+	return nil
+}
+
+// deepen has the nearest folder above that was asked for tell of all below. A handle keeps to what it was first asked, so there is a new one, and the old one ends
+// after that.
+func (n *changes) deepen(dir string) error {
+	for up := filepath.Dir(dir); up != filepath.Dir(up); up = filepath.Dir(up) {
+		t := n.tops[up]
+		if t == nil {
+			continue
+		}
+		if t.deep && t.self.goesOn() {
+			return nil
+		}
+		self, err := n.begin(up, "", allMask, true)
+		if err != nil {
+			return err
+		}
+		t.self.end()
+		t.self, t.deep = self, true
+		return nil
+	}
+	return nil
+}
+
+// begin opens a folder and asks for its changes. What happens after it returns is told.
+func (n *changes) begin(path, only string, mask uint32, deep bool) (*reading, error) {
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return nil, &fs.PathError{Op: "watch", Path: path, Err: err}
+	}
+	const share = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+	h, err := windows.CreateFile(name, windows.FILE_LIST_DIRECTORY, share, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS|windows.FILE_FLAG_OVERLAPPED, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "watch", Path: path, Err: err}
+	}
+	r := &reading{n: n, path: path, only: only, deep: deep, mask: mask, handle: h}
+	if r.over.HEvent, err = windows.CreateEvent(nil, 1, 0, nil); err == nil {
+		err = r.ask()
+	}
+	if err != nil {
+		r.free()
+		if errors.Is(err, windows.ERROR_INVALID_FUNCTION) || errors.Is(err, windows.ERROR_NOT_SUPPORTED) {
+			return nil, &limitError{fmt.Sprintf("the disk of %s does not tell of changes", path), "keep the project on a disk of this machine, so that changes are seen at once"}
+		}
+		return nil, &fs.PathError{Op: "watch", Path: path, Err: err}
+	}
+	n.over.Go(r.read)
+	return r, nil
+}
+
+// ask asks for the next changes. Between two such calls the system keeps them.
+func (r *reading) ask() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return windows.ERROR_OPERATION_ABORTED
+	}
+	return windows.ReadDirectoryChanges(r.handle, &r.buf[0], uint32(len(r.buf)), r.deep, r.mask, nil, &r.over, 0)
+}
+
+// end has read return.
+func (r *reading) end() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.closed = true
+		windows.CancelIoEx(r.handle, &r.over)
+	}
+}
+
+func (r *reading) goesOn() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.closed
+}
+
+func (r *reading) free() {
+	windows.CloseHandle(r.handle)
+	windows.CloseHandle(r.over.HEvent)
+}
+
+// read gives events until the folder is gone or the reading has ended.
+func (r *reading) read() {
+	defer r.free()
+	defer r.end()
+	for {
+		var size uint32
+		err := windows.GetOverlappedResult(r.handle, &r.over, &size, true)
+		var events []event
+		switch {
+		case errors.Is(err, windows.ERROR_OPERATION_ABORTED):
+			return
+		case errors.Is(err, windows.ERROR_NOTIFY_ENUM_DIR), err == nil && size == 0: // more than the buffer holds
+			events = []event{{kind: lost}}
+		case err == nil:
+			events = r.parse(r.buf[:size])
+		}
+		if err == nil || len(events) > 0 {
+			err = r.ask()
+		}
+		if err != nil && !errors.Is(err, windows.ERROR_OPERATION_ABORTED) && r.only == "" { // the folder is gone
+			events = append(events, event{path: r.path, kind: removed})
+		}
+		if len(events) > 0 {
+			select {
+			case r.n.out <- events:
+			case <-r.n.quit:
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// parse takes apart what the system tells (FILE_NOTIFY_INFORMATION: offset of the next, action, bytes of the name, name in UTF-16).
+func (r *reading) parse(buf []byte) (events []event) {
+	for len(buf) >= 12 {
+		next, action, size := binary.LittleEndian.Uint32(buf), binary.LittleEndian.Uint32(buf[4:]), binary.LittleEndian.Uint32(buf[8:])
+		if int(size) > len(buf)-12 {
+			break
+		}
+		units := make([]uint16, size/2)
+		for i := range units {
+			units[i] = binary.LittleEndian.Uint16(buf[12+2*i:])
+		}
+		if e := (event{path: filepath.Join(r.path, string(utf16.Decode(units)))}); (r.only == "" || strings.EqualFold(filepath.Base(e.path), r.only)) && e.act(action) {
+			events = append(events, e)
+		}
+		if next == 0 || int(next) > len(buf) {
+			break
+		}
+		buf = buf[next:]
+	}
+	return events
+}
+
+// act sets the kind of an event. It is false for one that says nothing new.
+func (e *event) act(action uint32) bool {
+	if action == windows.FILE_ACTION_REMOVED || action == windows.FILE_ACTION_RENAMED_OLD_NAME {
+		e.kind = removed
+		return true
+	}
+	info, err := os.Lstat(e.path)
+	e.dir = err == nil && info.IsDir()
+	switch {
+	case e.dir && action == windows.FILE_ACTION_MODIFIED:
+		return false // of its entries there are events
+	case e.dir, action == windows.FILE_ACTION_RENAMED_NEW_NAME: // a folder that is new may have been moved here, with all below
+		e.kind = moved
+	}
+	return true
+}
+
+func (n *changes) remove(dir string) {
+	n.removeIf(func(path string) bool { return within(path, dir) })
+}
+
+func (n *changes) removeIf(gone func(path string) bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for path, t := range n.tops {
+		if gone(path) {
+			t.self.end()
+			t.holder.end()
+			delete(n.tops, path)
+		}
+	}
+}
+
+func (n *changes) events() <-chan []event { return n.out }
+
+// sync cannot tell: what happened is in the hands of the system until it is told.
+func (n *changes) sync() bool { return false }
+
+func (n *changes) close() {
+	close(n.quit)
+	n.removeIf(func(string) bool { return true })
+	n.over.Wait()
+}
