@@ -14,6 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/settings"
+	"github.com/kiln-pipeline/kiln/internal/ship"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -87,7 +88,15 @@ func (s *session) mirrorSummary(r *Report) contentdb.Summary {
 		Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes,
 	}
 	for _, m := range s.messages {
-		sum.Diagnostics = append(sum.Diagnostics, contentdb.Diagnostic{Message: *m})
+		d := contentdb.Diagnostic{Message: *m}
+		if i := slices.IndexFunc(s.goods.lacks, func(l ship.Lack) bool { return l.Message == m }); i >= 0 {
+			l := &s.goods.lacks[i]
+			d.Asset, d.Platform = l.Assets[0], l.Platform
+			if last := l.Assets[len(l.Assets)-1]; s.w.find(last) != nil {
+				d.Cause = last
+			}
+		}
+		sum.Diagnostics = append(sum.Diagnostics, d)
 	}
 	return sum
 }

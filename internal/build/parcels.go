@@ -24,6 +24,7 @@ import (
 type goods struct {
 	files   []state.Shipped
 	parcels []ship.Parcel
+	lacks   []ship.Lack
 	looked  bool // by this build
 	again   bool // the next build is to look again
 }
@@ -51,7 +52,7 @@ func (s *session) ship() {
 	res := ship.Update(s.p.Project, platforms, o)
 	s.messages = append(s.messages, res.Messages...)
 	s.notes = append(s.notes, res.Notes...)
-	s.goods = goods{parcels: res.Parcels, looked: true, again: res.Again}
+	s.goods = goods{parcels: res.Parcels, lacks: res.Lacks, looked: true, again: res.Again}
 	for _, f := range res.Made {
 		s.goods.files = append(s.goods.files, s.shipped(f, true))
 	}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,16 +37,24 @@ The state tells what a build would do now:
 				return err
 			}
 			if a.json {
-				for i := range v.Assets {
-					if err := a.emit(newAssetLine(&v.Assets[i])); err != nil {
-						return err
-					}
-				}
-				return nil
+				return a.emitAssets(v)
 			}
 			return a.listAssets(p, v)
 		},
 	}
+}
+
+// emitAssets writes the lines of many assets at a time: a call of the system for each is half of what the listing costs.
+func (a *app) emitAssets(v *build.View) error {
+	w := bufio.NewWriterSize(a.out, 64<<10)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for i := range v.Assets {
+		if err := enc.Encode(newAssetLine(&v.Assets[i])); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
 }
 
 func (a *app) listAssets(p *build.Project, v *build.View) error {

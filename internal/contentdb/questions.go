@@ -139,7 +139,7 @@ ORDER BY j.seconds DESC, asset, platform`},
 
 	{"failures", nil, "What failed last time, root causes first? fails counts the assets that each drags down.", `
 WITH RECURSIVE drag (root, platform, asset) AS (
-  SELECT cause, platform, asset FROM diagnostic WHERE cause IS NOT NULL
+  SELECT cause, platform, asset FROM diagnostic WHERE cause IS NOT NULL AND processor <> 0
   UNION
   SELECT g.root, d.platform, d.asset FROM drag g JOIN diagnostic d ON d.cause = g.asset AND d.platform = g.platform
 ), load AS (

@@ -123,6 +123,9 @@ type Diagnostic struct {
 	// Cause is the id of the asset whose failure this one is, as in "needs X, which
 	// failed": the root cause or the next step towards it. Empty for a failure of its own.
 	Cause string
+
+	// Asset and Platform say what a message of no job is about. Empty: the project as a whole.
+	Asset, Platform string
 }
 
 // Parcel is a package of products for one platform.

@@ -443,6 +443,9 @@ func (w *writer) putProduct(asset, platform, processor int64, p *Product) {
 	}
 }
 
+// afterJobs is the number of the first message about an asset that is of none of its jobs: these have fewer.
+const afterJobs = 1 << 20
+
 func (w *writer) putDiagnostic(asset, platform, processor int64, seq int, d *Diagnostic) {
 	var cause int64
 	if d.Cause != "" {
@@ -536,11 +539,16 @@ func (w *writer) touchParcels(parcels []Parcel) error {
 
 // finish writes the summary, tidies up, and makes the indexes if everything is new.
 func (w *writer) finish(number int64, s Summary) error {
-	if err := sqlitex.Execute(w.conn, "DELETE FROM diagnostic WHERE asset = 0", nil); err != nil {
+	if err := sqlitex.Execute(w.conn, "DELETE FROM diagnostic WHERE processor = 0", nil); err != nil {
 		return err
 	}
 	for seq := range s.Diagnostics {
-		w.putDiagnostic(0, 0, 0, seq, &s.Diagnostics[seq])
+		d := &s.Diagnostics[seq]
+		if d.Asset == "" {
+			w.putDiagnostic(0, 0, 0, seq, d)
+		} else {
+			w.putDiagnostic(w.asset(d.Asset), w.platforms[d.Platform], 0, afterJobs+seq, d)
+		}
 	}
 	if w.err != nil {
 		return w.err

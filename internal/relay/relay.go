@@ -173,7 +173,7 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 	})
 	w := &answer{c: c, cancel: cancel}
 	exit := s.run(ctx, call, stream{w, false}, stream{w, true})
-	w.send(frame{Exit: &exit})
+	w.end(exit)
 	cancel()
 }
 
@@ -187,24 +187,74 @@ func readCall(in *bufio.Reader) (*Call, error) {
 	return c, json.Unmarshal(line, c)
 }
 
-// answer sends frames.
+// answer sends frames. What is written in small pieces goes together: kiln ls --json writes a line for each asset.
 type answer struct {
 	mu     sync.Mutex
 	c      net.Conn
 	cancel context.CancelFunc
 	err    error
+	held   []byte // not sent yet
+	errors bool   // held is of that stream
+	timer  *time.Timer
 }
 
-func (a *answer) send(f frame) error {
+const (
+	fullFrame = 64 << 10              // bytes of output
+	lateFrame = 10 * time.Millisecond // that something waits for more
+)
+
+func (a *answer) write(p []byte, errors bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if errors != a.errors {
+		a.flush()
+		a.errors = errors
+	}
+	a.held = append(a.held, p...)
+	if a.timer == nil || len(a.held) >= fullFrame { // the first goes at once, and what follows hard on it together
+		a.flush()
+	}
+	if a.timer == nil {
+		a.timer = time.AfterFunc(lateFrame, func() {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.timer = nil
+			a.flush()
+		})
+	}
+	return a.err
+}
+
+func (a *answer) end(exit int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.flush()
+	a.send(frame{Exit: &exit})
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+// flush sends what is held. a.mu is held, as by send.
+func (a *answer) flush() {
+	if len(a.held) == 0 {
+		return
+	}
+	f := frame{Out: a.held}
+	if a.errors {
+		f = frame{Errors: a.held}
+	}
+	a.send(f)
+	a.held = a.held[:0]
+}
+
+func (a *answer) send(f frame) {
 	if a.err == nil {
 		a.c.SetWriteDeadline(time.Now().Add(patience))
 		if a.err = json.NewEncoder(a.c).Encode(f); a.err != nil {
 			a.cancel()
 		}
 	}
-	return a.err
 }
 
 type stream struct {
@@ -213,11 +263,7 @@ type stream struct {
 }
 
 func (s stream) Write(p []byte) (int, error) {
-	f := frame{Out: p}
-	if s.errors {
-		f = frame{Errors: p}
-	}
-	if err := s.a.send(f); err != nil {
+	if err := s.a.write(p, s.errors); err != nil {
 		return 0, err
 	}
 	return len(p), nil

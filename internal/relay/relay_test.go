@@ -182,3 +182,42 @@ func FuzzCall(f *testing.F) {
 		}
 	})
 }
+
+// TestPieces: what is written in many pieces arrives whole and in order, on both streams, and in few frames.
+func TestPieces(t *testing.T) {
+	places(t, func(t *testing.T, dir string) {
+		var want strings.Builder
+		s := listen(t, dir, func(_ context.Context, _ *Call, out, errs io.Writer) int {
+			for i := range 20_000 {
+				w := out
+				if i%1000 == 500 {
+					w = errs
+				}
+				fmt.Fprintf(io.MultiWriter(w, &want), "piece %d\n", i)
+			}
+			return 0
+		})
+		defer s.Close()
+		got := new(counted)
+		if exit, ok := Ask(context.Background(), dir, anyone, Call{}, got, got); !ok || exit != 0 {
+			t.Fatal(exit, ok)
+		}
+		if got.String() != want.String() {
+			t.Errorf("%d bytes came, not %d, or in another order", got.Len(), want.Len())
+		}
+		if got.writes > 1000 { // 61 and those of the timer, each with an empty one for the other stream
+			t.Errorf("in %d pieces", got.writes)
+		}
+	})
+}
+
+// counted counts what is written to it.
+type counted struct {
+	strings.Builder
+	writes int
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.writes++
+	return c.Builder.Write(p)
+}

@@ -36,7 +36,7 @@ type run struct {
 	broken  error           // why the last build stopped as a whole
 	toldAll bool            // the last build told of everything
 	again   bool            // the last build was not of everything
-	large   bool            // a build looked at everything: what that took, 0.8 GB at 100,000 assets, the system gets back when nothing else is to do
+	large   bool            // everything was looked at: what that took, 0.8 GB at 100,000 assets, the system gets back when nothing else is to do
 	ready   bool            // a build has ended
 	fresh   bool            // something of this came since the last build began, which knows nothing of it
 	named   build.Inputs    // what kiln.toml names, if the project cannot be read
@@ -432,7 +432,9 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, err
 	}
 	if req.DryRun {
 		t.r.seeing(&req)
-		return t.r.p.Build(ctx, req)
+		r, err := t.r.p.Build(ctx, req)
+		t.r.large = t.r.large || r != nil && len(r.Jobs) > largeBuild
+		return r, err
 	}
 	req.Reporter = both{req.Reporter, reporter{t.r.Session}}
 	r, err := t.r.build(ctx, req)
@@ -449,7 +451,9 @@ func (t *Turn) Look(ctx context.Context, patterns, platforms []string) (*build.V
 	}
 	req := build.Request{Patterns: patterns, Platforms: platforms}
 	t.r.seeing(&req)
-	return t.r.p.LookAt(ctx, req)
+	v, err := t.r.p.LookAt(ctx, req)
+	t.r.large = t.r.large || v != nil && len(v.Assets) > largeBuild
+	return v, err
 }
 
 // both tells two reporters.

@@ -101,7 +101,9 @@ func (s *shipment) lacks(platform string, c *manifest.Contents) bool {
 		if l.Circle {
 			hint = "make one of these references optional: of things that require each other none can be loaded first"
 		}
-		s.fail(diag.Errorf(diag.ParcelLacks, diag.Pos{}, "parcel %s [%s] was not packed: %s %s", c.Name, platform, last, l.Why).WithNote("%s", l.String(c.Name)).WithHint("%s", hint))
+		m := diag.Errorf(diag.ParcelLacks, diag.Pos{}, "parcel %s [%s] was not packed: %s %s", c.Name, platform, last, l.Why).WithNote("%s", l.String(c.Name)).WithHint("%s", hint)
+		s.fail(m)
+		s.res.Lacks = append(s.res.Lacks, Lack{m, platform, l.Assets})
 	}
 	if c.Held != "" {
 		s.fail(diag.Warningf(diag.ParcelHeld, diag.Pos{}, "parcel %s [%s] was left as it is, because it shares content with %s", c.Name, platform, c.Held))

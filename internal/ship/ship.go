@@ -72,8 +72,16 @@ type Result struct {
 	Made     []string  // files that are Kiln's, relative to the project folder, sorted
 	Read     []string  // and those that decide what these are, there or not
 	Messages diag.List // what could not be made, and why
+	Lacks    []Lack    // why, for those of them which say that a parcel lacks something
 	Notes    diag.List // what may be mended some day; the next build need not tell it again
 	Again    bool      // some of that may pass by itself: the next build is to try again although nothing changed
+}
+
+// Lack is why a parcel was not made.
+type Lack struct {
+	Message  *diag.Message
+	Platform string
+	Assets   []string // ids, from one that the parcel names to the one that cannot be had
 }
 
 // Parcel is one that was made, or left as it is.
