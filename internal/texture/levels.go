@@ -34,15 +34,24 @@ func (p *Plan) levels(t Tools) ([][]byte, error) {
 		}
 		return chain
 	}
-	return joined(chains(p, images, mips, f.VolumeMips), func(m *pixel.Image) ([]byte, error) {
-		if p.premultiplies() {
-			m = m.Premultiplied(p.SRGB)
-		}
-		if p.flips() {
-			m = m.Flipped()
-		}
-		return p.pack(m, t)
-	})
+	var first [][]byte
+	all := chains(p, images, mips, f.VolumeMips)
+	if t.First != nil {
+		first, all = [][]byte{t.First}, all[1:]
+	}
+	rest, err := joined(all, func(m *pixel.Image) ([]byte, error) { return p.code(m, t) })
+	return append(first, rest...), err
+}
+
+// code makes the bytes of one image of a level.
+func (p *Plan) code(m *pixel.Image, t Tools) ([]byte, error) {
+	if p.premultiplies() {
+		m = m.Premultiplied(p.SRGB)
+	}
+	if p.flips() {
+		m = m.Flipped()
+	}
+	return p.pack(m, t)
 }
 
 // prepared is an image with what is done to it at its full size.

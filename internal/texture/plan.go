@@ -96,12 +96,8 @@ func (p *Plan) chooseFormat() error {
 	if err != nil {
 		return err
 	}
-	p.format, p.Format = f, f.name
+	p.setFormat(f)
 	p.spread = auto && f.channels == 1
-	pictures := p.Use == "color" || p.Use == "ui"
-	// What is no sRGB is data, alpha included, unless something is to be multiplied by alpha: then alpha is alpha.
-	p.color = f.channels >= 3 && (pictures && (o.SRGB || o.Premultiply || f.float) || p.Use == "hdr")
-	p.SRGB = p.color && o.SRGB && !f.float
 	switch o.Container {
 	case "ktx2":
 	case "dds":
@@ -115,6 +111,15 @@ func (p *Plan) chooseFormat() error {
 		return fmt.Errorf("texture container %q is unknown", o.Container)
 	}
 	return nil
+}
+
+// setFormat sets the format, and what follows from it.
+func (p *Plan) setFormat(f format) {
+	p.format, p.Format = f, f.name
+	pictures := p.Use == "color" || p.Use == "ui"
+	// What is no sRGB is data, alpha included, unless something is to be multiplied by alpha: then alpha is alpha.
+	p.color = f.channels >= 3 && (pictures && (p.o.SRGB || p.o.Premultiply || f.float) || p.Use == "hdr")
+	p.SRGB = p.color && p.o.SRGB && !f.float
 }
 
 // auto tells whether the format is left open.

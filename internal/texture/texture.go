@@ -42,6 +42,9 @@ type Tools struct {
 
 	Draft bool // as quick as can be, whatever the quality says
 
+	// First is nil or the bytes of level 0, which were made before, of rows: see [Plan.ByRows].
+	First []byte
+
 	// Stop, when it is closed, ends Encode early; what it gives is of no use then.
 	Stop <-chan struct{}
 

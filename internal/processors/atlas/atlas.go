@@ -10,7 +10,8 @@
 //	aliases      finds images that look the same, by the hashes          -> aliases
 //	layout       finds every image a place, by the sizes (layout.go)     -> what is where on each page, in bands; frames
 //	band:NAME/N  draws some rows of a page, of the pixels (page.go)      -> pixels
-//	page:NAME    puts the bands together and encodes them (page.go)      -> a texture
+//	blocks:F/NAME/N  encodes a band in a format F that has blocks (page.go)  -> blocks
+//	page:NAME    puts the bands together and makes a file of them (page.go)  -> a texture
 //	the job      writes the frame table in all forms, of the frames (tables.go)
 //
 // An image that is edited without a change of its trimmed size runs its own part, its group, aliases, a band or two and one page:
@@ -85,6 +86,8 @@ func (p proc) Part(ctx context.Context, job processor.Job, name string) error {
 		return p.layout(job)
 	case "band":
 		return p.band(job, rest)
+	case "blocks":
+		return p.blocks(job, rest)
 	case "page":
 		return p.page(job, rest)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/codec/ktx2"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
@@ -330,6 +331,54 @@ func TestEditAmongMany(t *testing.T) {
 	}
 	if asked > 300 {
 		t.Errorf("%d images were asked for", asked)
+	}
+}
+
+// A page that is encoded band by band is the same bytes as one that is encoded at once.
+func TestBands(t *testing.T) {
+	files := map[string][]byte{}
+	for i := range 290 {
+		files[fmt.Sprintf("ui/%d.png", i)] = disc(4+i%15, 5+i%17, 6, 7, 6.5, color.NRGBA{uint8(i), uint8(7 * i), uint8(i * i), 255})
+	}
+	plain := run(t, files, settings(func(s *Settings) { s.MaxSize, s.PowerOfTwo, s.MultipleOf, s.Aliases = 250, false, 1, false }))
+	pages := pagesOf(t, plain)
+	if plain.Parts["band:0/1"].Products == nil || pages[0].Height%4 == 0 && pages[len(pages)-1].Height%4 == 0 {
+		t.Fatalf("pages of %d rows; the test is about several bands, not all of whole blocks", pages[0].Height)
+	}
+	for _, change := range []func(*Settings){
+		func(s *Settings) { s.Format = "bc7" },
+		func(s *Settings) { s.Format, s.Premultiply, s.Mips = "bc1", true, true },
+		func(s *Settings) { s.Format, s.Container = "bc3", "dds" },
+		func(s *Settings) { s.Family, s.Use, s.Premultiply = "etc2", "ui", true },
+		func(s *Settings) { s.Family, s.Compress = "astc", "zstd" },
+		func(s *Settings) { s.Format, s.Mips, s.AlphaCutoff = "astc8x8", true, 0.5 },
+		func(s *Settings) { s.Format, s.Bleed = "bc7", 4 },
+		func(s *Settings) { s.Format, s.SRGB = "bc5", false },
+		func(s *Settings) { s.Format = "bc6h" },
+	} {
+		s := settings(func(s *Settings) {
+			s.MaxSize, s.PowerOfTwo, s.MultipleOf, s.Aliases, s.Quality = 250, false, 1, false, "fast"
+			change(s)
+		})
+		r := run(t, files, s)
+		for i, page := range pages {
+			want, err := texture.Encode(page, s.options())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(want, r.Products[strconv.Itoa(i)].Data) {
+				t.Errorf("%s, family %s: page %d is another than at once", s.Format, s.Family, i)
+			}
+		}
+		blocks := 0
+		for name := range r.Parts {
+			if strings.HasPrefix(name, "blocks:") {
+				blocks++
+			}
+		}
+		if whole := s.Bleed > 0 || s.Format == "bc6h"; whole != (blocks == 0) {
+			t.Errorf("%s, family %s: %d bands were encoded", s.Format, s.Family, blocks)
+		}
 	}
 }
 

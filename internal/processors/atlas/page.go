@@ -2,12 +2,14 @@ package atlas
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"image"
 	"image/png"
 	"io"
 	"runtime"
 	"strconv"
+	"strings"
 
 	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
@@ -36,7 +38,7 @@ type band struct {
 // one into the next; and it has no more than bandPixels.
 const (
 	bandImages = 64
-	bandRows   = 48
+	bandRows   = 2 * texture.RowsOf
 	bandPixels = 4 << 20
 )
 
@@ -66,7 +68,7 @@ func (s *sheet) bands(scale int) []band {
 	return all
 }
 
-// band is the part that draws a band. It makes its pixels, RGBA, 8 bits a channel.
+// band is the part that draws a band. It makes its pixels, in the form of a request.
 func (p proc) band(job processor.Job, name string) error {
 	made, err := job.Parts("layout")
 	if err != nil {
@@ -76,7 +78,42 @@ func (p proc) band(job processor.Job, name string) error {
 	if err != nil {
 		return err
 	}
-	return writeHidden(job, "pixels", img.Pix)
+	data := make([]byte, requestHeader, requestHeader+len(img.Pix))
+	binary.LittleEndian.PutUint32(data, uint32(img.Width))
+	binary.LittleEndian.PutUint32(data[4:], uint32(img.Height))
+	return writeHidden(job, "pixels", append(data, img.Pix...))
+}
+
+// blocks is the part that encodes a band in a format that has blocks.
+func (p proc) blocks(job processor.Job, name string) error {
+	plans, err := newPlans(job)
+	if err != nil {
+		return err
+	}
+	format, band, _ := strings.Cut(name, "/")
+	made, err := job.Parts("band:" + band)
+	if err != nil {
+		return err
+	}
+	img, err := readBand(job, made[0])
+	if err != nil {
+		return err
+	}
+	usedMemory(job, 16*int64(len(img.Pix)))
+	data, err := texture.EncodeRows(img, format, plans.s.options(), texture.Tools{Workers: runtime.GOMAXPROCS(0)})
+	if err != nil {
+		return err
+	}
+	return writeHidden(job, "blocks", data)
+}
+
+func readBand(job processor.Job, made []processor.Product) (*pixel.Image, error) {
+	f, err := openHidden(job, made, "pixels")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readPixels(f)
 }
 
 // page is the part that puts the bands of a page together, and encodes it.
@@ -100,45 +137,62 @@ func (p proc) page(job processor.Job, name string) error {
 	if err != nil {
 		return err
 	}
-	out, err := encode(job, img, plans.s)
+	out, err := encode(job, img, plans.s, name, s.Bands)
 	if err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
 	}
 	return job.Write(processor.Output{Name: name, Type: texture.Type, Extension: plans.s.extension()}, out)
 }
 
+// askBands has a part done of each band.
+func askBands(job processor.Job, part, name string, bands int) ([][]processor.Product, error) {
+	parts := make([]string, bands)
+	for i := range parts {
+		parts[i] = fmt.Sprintf("%s%s/%d", part, name, i)
+	}
+	return job.Parts(parts...)
+}
+
 // joinBands puts a page together.
 func joinBands(job processor.Job, name string, s sheet) (*pixel.Image, error) {
-	parts := make([]string, s.Bands)
-	for i := range parts {
-		parts[i] = fmt.Sprintf("band:%s/%d", name, i)
-	}
-	made, err := job.Parts(parts...)
+	made, err := askBands(job, "band:", name, s.Bands)
 	if err != nil {
 		return nil, err
 	}
 	img := pixel.New(s.W, s.H)
-	rest := img.Pix
+	at := 0
 	for i := range made {
-		f, err := openHidden(job, made[i], "pixels")
+		b, err := readBand(job, made[i])
 		if err != nil {
 			return nil, err
 		}
-		n, err := f.ReadAt(rest[:min(int64(len(rest)), f.Size())], 0)
-		f.Close()
-		if err != nil && err != io.EOF {
-			return nil, err
-		}
-		rest = rest[n:]
+		at += copy(img.Pix[at:], b.Pix)
 	}
-	if len(rest) > 0 {
-		return nil, fmt.Errorf("the bands of page %s are %d bytes short", name, len(rest))
+	if at < len(img.Pix) {
+		return nil, fmt.Errorf("the bands of page %s are %d bytes short", name, len(img.Pix)-at)
 	}
 	return img, nil
 }
 
-// encode makes the file of a page.
-func encode(job processor.Job, img *pixel.Image, s *Settings) ([]byte, error) {
+// joinBlocks puts the blocks of a page together.
+func joinBlocks(job processor.Job, name, format string, bands int) ([]byte, error) {
+	made, err := askBands(job, "blocks:"+format+"/", name, bands)
+	if err != nil {
+		return nil, err
+	}
+	var all []byte
+	for i := range made {
+		data, err := readHidden(job, made[i], "blocks")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, data...)
+	}
+	return all, nil
+}
+
+// encode makes the file of a page. If it was drawn in several bands, these are encoded by parts of their own, where the options allow that.
+func encode(job processor.Job, img *pixel.Image, s *Settings, name string, bands int) ([]byte, error) {
 	if s.Container == "png" {
 		if s.Premultiply {
 			img = img.Premultiplied(false) // engines that load PNG blend its numbers as they are
@@ -154,7 +208,13 @@ func encode(job processor.Job, img *pixel.Image, s *Settings) ([]byte, error) {
 	for _, w := range plan.Warnings() {
 		job.Warn(w)
 	}
-	return plan.Encode(texture.Tools{Workers: runtime.GOMAXPROCS(0)})
+	tools := texture.Tools{Workers: runtime.GOMAXPROCS(0)}
+	if bands > 1 && plan.ByRows() {
+		if tools.First, err = joinBlocks(job, name, plan.Format, bands); err != nil {
+			return nil, err
+		}
+	}
+	return plan.Encode(tools)
 }
 
 // drawBand paints a band that the layout tells of.

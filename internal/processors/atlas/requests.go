@@ -66,14 +66,15 @@ func (p proc) request(job processor.Job, rest string) error {
 		return err
 	}
 	defer f.Close()
-	img, err := readRequest(f)
+	img, err := readPixels(f)
 	if err != nil {
 		return texture.Problem(asset, fmt.Sprintf("image %q for the atlas", frame), err)
 	}
 	return writeCuts(job, plans, source{part: "request:" + rest, path: asset, within: frame, name: frame, density: 1000, plan: plans.known[rootOf(job)]}, img)
 }
 
-func readRequest(f processor.File) (*pixel.Image, error) {
+// readPixels reads what has the form of a request.
+func readPixels(f processor.File) (*pixel.Image, error) {
 	var head [requestHeader]byte
 	if _, err := f.ReadAt(head[:], 0); err != nil {
 		return nil, fmt.Errorf("it has no size: %w", err)
