@@ -116,7 +116,8 @@ var allowed = map[string]string{
 	"internal/loadorder":     "internal/diag internal/digest doublestar",
 	"internal/manifest":      "internal/digest uuid",
 	"internal/placeholder":   "",
-	"internal/ship":          "internal/codegen internal/diag internal/digest internal/disk internal/ids internal/loadorder internal/manifest internal/parcel internal/project kilnrt processor uuid",
+	"internal/release":       "internal/asset internal/diag kilnrt uuid",
+	"internal/ship":          "internal/codegen internal/diag internal/digest internal/disk internal/ids internal/loadorder internal/manifest internal/parcel internal/project internal/release kilnrt processor uuid",
 
 	"internal/preview":   "internal/codec/atlas internal/codec/document internal/pixel internal/texture",
 	"internal/dashboard": "internal/build internal/cas internal/codec/atlas internal/contentdb internal/diag internal/digest internal/parcel internal/pixel internal/preview internal/treemap kilnrt",
@@ -124,7 +125,7 @@ var allowed = map[string]string{
 	"internal/move":    "internal/build internal/project internal/settings internal/ship",
 	"internal/treemap": "",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/doctor internal/engine internal/fingerprint internal/golden " +
-		"internal/header internal/ids internal/impact internal/live internal/loadorder internal/move internal/parcel internal/pixel internal/project internal/relay internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap kilnrt processor cobra pflag uuid x/sys x/term x/text",
+		"internal/header internal/ids internal/impact internal/live internal/loadorder internal/move internal/parcel internal/pixel internal/project internal/relay internal/release internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

@@ -23,7 +23,7 @@ func newParcelCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "parcel",
 		Short:   "Look into parcels, and make patches between them",
-		Long:    "Look into parcels, hold them to their hashes, sign them, take files out, and make and apply patches. No project is needed, but for order.",
+		Long:    "Look into parcels, hold them to their hashes, sign them, take files out, and make and apply patches. No project is needed, but for order, release and since.",
 		GroupID: groupLook,
 		Example: "  kiln parcel ls build/parcels/pc/level1.parcel\n  kiln parcel patch old.parcel new.parcel -o update.patch",
 		Args:    atMost(0),
@@ -61,7 +61,7 @@ func newParcelCommand(a *app) *cobra.Command {
 		return err
 	})
 	c.Flags().StringVarP(&out, "output", "o", "", "write the new parcel to `FILE`")
-	cmd.AddCommand(a.newParcelTreemapCommand(), a.newParcelOrderCommand(), a.newParcelSignCommand(), a.newParcelDigestCommand())
+	cmd.AddCommand(a.newParcelTreemapCommand(), a.newParcelOrderCommand(), a.newParcelReleaseCommand(), a.newParcelSinceCommand(), a.newParcelSignCommand(), a.newParcelDigestCommand())
 	return cmd
 }
 

@@ -233,6 +233,7 @@ const (
 	ParcelWrite   Code = "K1606" // it could not be written
 	OrderWrong    Code = "K1607" // a line of a load order that is none, or no such file
 	OrderGone     Code = "K1608" // a line of a load order that means no resource
+	ReleaseWrong  Code = "K1609" // no manifest of a release
 
 	ConstantsWrong    Code = "K1610" // a template that does not work
 	ConstantsInTheWay Code = "K1611" // a file that Kiln did not write stands where they belong

@@ -34,7 +34,7 @@ var ErrPatch = errors.New("patch")
 func MakePatch(w io.Writer, a io.ReaderAt, sizeA int64, b io.ReaderAt, sizeB int64) error {
 	where := map[digest.Hash]int64{}
 	hashA := digest.New()
-	err := chunks(io.NewSectionReader(a, 0, sizeA), func(at int64, c []byte) error {
+	err := pieces(a, sizeA, func(at int64, c []byte) error {
 		hashA.Write(c)
 		h := digest.Of(c)
 		if _, ok := where[h]; !ok {
@@ -57,7 +57,7 @@ func MakePatch(w io.Writer, a io.ReaderAt, sizeA int64, b io.ReaderAt, sizeB int
 		return err
 	}
 	d := &differ{w: bufio.NewWriter(enc), a: a, sizeA: sizeA}
-	err = chunks(io.NewSectionReader(b, 0, sizeB), func(_ int64, c []byte) error {
+	err = pieces(b, sizeB, func(_ int64, c []byte) error {
 		if at, ok := where[digest.Of(c)]; ok {
 			return d.copy(at, int64(len(c)))
 		}

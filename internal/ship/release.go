@@ -1,0 +1,40 @@
+package ship
+
+import (
+	"path/filepath"
+
+	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/release"
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+// Released takes down the parcels of some platforms as they are in an output folder: what the next release would hold. The error is fs.ErrNotExist if those of a
+// platform were not built yet.
+func Released(p *project.Project, output string, platforms []string) (*release.Manifest, error) {
+	m := &release.Manifest{}
+	for _, name := range platforms {
+		folder := Path(p, output, p.Output+"/"+Folder(name))
+		list, err := ReadList(filepath.Join(folder, ListName))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list.Parcels {
+			x, err := released(name, e.Name, filepath.Join(folder, e.File))
+			if err != nil {
+				return nil, err
+			}
+			m.Parcels = append(m.Parcels, x)
+		}
+	}
+	m.Sort()
+	return m, nil
+}
+
+func released(platform, name, file string) (release.Parcel, error) {
+	p, err := kilnrt.Open(file)
+	if err != nil {
+		return release.Parcel{}, err
+	}
+	defer p.Close()
+	return release.Read(platform, name, p)
+}
