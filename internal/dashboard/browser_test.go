@@ -143,6 +143,14 @@ func TestBrowser(t *testing.T) {
 	b.keys("knight gltf")
 	b.until(`location.search === "?q=knight+gltf" && document.querySelectorAll("#results tbody tr").length === 1`)
 
+	b.open("/content?folder=textures/&sort=size")
+	b.keys("j") // the folders are lines, too
+	b.keys("j")
+	b.until(`document.activeElement === document.querySelectorAll("[data-row]")[1].querySelector("a") && document.activeElement.matches(":focus-visible")`)
+	to := b.value(`document.activeElement.href`)
+	b.keys("\r")
+	b.until(`location.href === ` + to)
+
 	b.open("/asset/characters/knight/knight.gltf")
 	b.until(`+document.querySelector("[data-model]").dataset.drawn > 3`)
 	b.until(`document.querySelector("[data-model]").dataset.textures === "1"`)
@@ -180,6 +188,51 @@ func TestBrowser(t *testing.T) {
 	b.picture("build", false)
 	b.keys("?")
 	b.picture("keys", true)
+}
+
+// TestViewer looks at a texture from near, by keys, buttons and the wheel, and at its channels and levels.
+func TestViewer(t *testing.T) {
+	p := newProject(t)
+	p.write("assets/textures/title/banner.png", flat(t, 8, 255, 0, 0))
+	p.build()
+	s := serve(t, p.config())
+	b := newBrowser(t, s.URL)
+	shown := func(percent int) string {
+		return fmt.Sprintf(`document.querySelector("#readout").textContent === "%d %%"`, percent)
+	}
+	side := `Math.round(document.querySelector("#picture").getBoundingClientRect().width)`
+	b.open("/asset/textures/title/banner.png")
+	b.until(`document.querySelector("#picture").naturalWidth === 8 && ` + shown(3200) + ` && ` + side + ` === 256`) // all of it, by a whole number
+	b.keys("+")
+	b.until(shown(6400) + ` && ` + side + ` === 512`)
+	if got := b.value(`getComputedStyle(document.querySelector("#picture")).imageRendering`); got != `"pixelated"` {
+		t.Errorf("a pixel is drawn %s", got)
+	}
+	b.value(`document.querySelector("[data-zoom=out]").click(), document.querySelector("[data-zoom=out]").click()`)
+	b.until(shown(1600))
+	b.value(`document.querySelector(".canvas").dispatchEvent(new WheelEvent("wheel", {deltaY: -300 * Math.LN2, clientX: 400, clientY: 400, cancelable: true}))`)
+	b.until(shown(3200))
+	b.keys("+")
+	b.keys("0")
+	b.until(shown(3200) + ` && document.querySelector("#picture").style.transform === ""`)
+	b.value(`(() => { const r = document.querySelector("#picture").getBoundingClientRect();
+		document.querySelector(".canvas").dispatchEvent(new PointerEvent("pointermove", {clientX: r.left + 100, clientY: r.top + 40})); })()`)
+	b.until(`document.querySelector("#readout").textContent === "3, 1   255 0 0 255   3200 %"`)
+	if got := b.value(`getComputedStyle(document.querySelector(".canvas")).backgroundImage.startsWith("repeating-conic-gradient")`); got != "true" {
+		t.Error("there are no checks behind what is transparent")
+	}
+	b.value(`[...document.querySelectorAll("[aria-label=Channels] a")].find(a => a.textContent === "G").click()`)
+	b.until(`location.search.includes("channels=g") && document.querySelector("[aria-label=Channels] [aria-current]").textContent === "G" && document.querySelector("#picture").src.includes("show=g")`)
+
+	p.write("assets/textures/title/banner.png", "no picture")
+	p.build("assets/textures/title/banner.png")
+	b.open("/asset/textures/title/banner.png?show=source")
+	b.until(`document.querySelector(".canvas").textContent === "This picture cannot be shown: not an image of a known format\n" && document.querySelector(".zoom").hidden`)
+
+	b.open("/asset/sprites/ui/")
+	b.until(`document.querySelectorAll(".paper rect").length > 5`)
+	b.value(`document.querySelector(".frames").open = true, document.querySelector("[data-frame=coin]").dispatchEvent(new PointerEvent("pointerover", {bubbles: true}))`)
+	b.until(`document.querySelector("rect.at")?.dataset.name === "coin"`)
 }
 
 // TestTextureChanges holds a page open while the texture on it is painted over: it changes on screen by itself.
