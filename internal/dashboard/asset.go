@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/preview"
 )
 
@@ -51,6 +52,13 @@ type assetJob struct {
 	State    string
 	Among    bool      // the asset has several jobs on a platform
 	Settings []Setting // as they were resolved, without origin
+}
+
+// Placeholder tells that the products of an asset that failed are placeholders on a platform.
+func (b *assetBody) Placeholder(platform string) bool {
+	return slices.ContainsFunc(b.Messages, func(m message) bool {
+		return m.Code == string(diag.PlaceholderMade) && slices.Contains(m.Platforms, platform)
+	})
 }
 
 // run is why jobs of an asset ran in one build, on all platforms on which it is the same.

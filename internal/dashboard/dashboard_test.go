@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/parcel"
 )
@@ -248,6 +249,31 @@ func TestNothingBuilt(t *testing.T) {
 	p.build()
 	page, _ = get(t, s, "/content", http.StatusOK)
 	has(t, page, "first.json")
+}
+
+// TestPlaceholder: what stands for the products of an asset that failed is not taken for these.
+func TestPlaceholder(t *testing.T) {
+	p := newProject(t)
+	s := serve(t, p.config())
+	const marked = `<p class="placeholder">placeholder</p>`
+	look := func() string {
+		t.Helper()
+		page, _ := get(t, s, "/asset/textures/title/banner.png", http.StatusOK)
+		return page
+	}
+	if strings.Contains(look(), marked) {
+		t.Error("the real thing is said to be a placeholder")
+	}
+	p.write("assets/textures/title/banner.png", "no picture")
+	p.buildAs(build.Request{LastGood: true, Placeholders: build.LoosePlaceholders})
+	has(t, look(), marked, "not an image of a known format", "BC7 sRGB")
+	page, _ := get(t, s, "/", http.StatusOK)
+	has(t, page, "<h1>1 problem</h1>")
+	p.write("assets/textures/title/banner.png", flat(t, 8, 255, 0, 0))
+	p.build()
+	if strings.Contains(look(), marked) {
+		t.Error("it is mended, and still said to be a placeholder")
+	}
 }
 
 // TestRelease compares parcels with those of a release, before and after a texture is painted over.

@@ -88,6 +88,11 @@ func (p *project) open() (*build.Project, error) {
 // build builds, and tells the feed.
 func (p *project) build(cause ...string) {
 	p.t.Helper()
+	p.buildAs(build.Request{}, cause...)
+}
+
+func (p *project) buildAs(r build.Request, cause ...string) {
+	p.t.Helper()
 	opened, err := p.open()
 	if err != nil {
 		p.t.Fatal(err)
@@ -97,7 +102,8 @@ func (p *project) build(cause ...string) {
 	}
 	defer opened.Unlock()
 	p.feed.Begin(1, cause)
-	if _, err := opened.Build(context.Background(), build.Request{Reporter: p.feed}); err != nil {
+	r.Reporter = p.feed
+	if _, err := opened.Build(context.Background(), r); err != nil {
 		p.t.Fatal(err)
 	}
 	p.feed.End(nil)
