@@ -292,7 +292,7 @@ func TestRelease(t *testing.T) {
 	p.write("assets/textures/title/banner.png", flat(t, 8, 255, 0, 0))
 	p.build()
 	page, _ = get(t, s, "/parcels/pc/title", http.StatusOK)
-	has(t, page, "<span>1 changed</span>", "<span>0 added</span>", "banner.png")
+	has(t, page, "<span>1 changed</span>", "<span>0 added</span>", `<a href="/asset/textures/title/banner.png" data-open>`)
 	has(t, page, `<div class="treemap"`, `class="k0"`, `<a href="/asset/textures/title/banner.png?file=`)
 	list, _ := get(t, s, "/parcels", http.StatusOK)
 	has(t, list, "Since the last release", "<span>1 changed</span>", `<span class="faint">the same</span>`, "<b>3</b><span>resources changed</span>")

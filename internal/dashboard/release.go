@@ -3,12 +3,14 @@ package dashboard
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/parcel"
 	"github.com/kiln-pipeline/kiln/kilnrt"
@@ -17,8 +19,8 @@ import (
 // maxDifferences is how many resources are listed that a parcel does not have as the last release had them.
 const maxDifferences = 200
 
-// maxPatched is how many bytes of parcels are compared byte for byte for one page, to know how large patches are. It takes about a second;
-// of what goes beyond it, only the resources are compared.
+// maxPatched is how many bytes of parcels are compared byte for byte for one page, to know how large patches are. It takes 0.3 to
+// 0.5 s; of what goes beyond it, only the resources are compared.
 const maxPatched = 128 << 20
 
 // release is what a parcel has otherwise than the last release.
@@ -28,9 +30,15 @@ type release struct {
 	Old                     int64 // size of the release's parcel
 	Patch                   int64 // bytes that make the parcel of the release's, as kiln parcel patch writes them
 	AtMost                  bool  // Patch is what changed, not packed: the patch will be smaller
-	List                    []parcel.Difference
+	List                    []difference
 	More                    bool
 	Problem                 string
+}
+
+// difference is a resource that the parcel has otherwise.
+type difference struct {
+	parcel.Difference
+	Asset string // that it is made of; empty: there is none now
 }
 
 // Same tells that the parcel is as it was.
@@ -97,9 +105,9 @@ func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow, budget *int64
 		}
 		r, err := compare(older, newer, exact)
 		if err != nil {
-			r = &release{Problem: err.Error()}
+			return &release{Problem: err.Error()}, nil
 		}
-		return r, nil
+		return r, d.assetsOf(ctx, r.List)
 	})
 }
 
@@ -123,7 +131,7 @@ func compare(older, newer string, exact bool) (*release, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &release{List: list, Old: info.Size(), AtMost: !exact}
+	r := &release{Old: info.Size(), AtMost: !exact}
 	for _, x := range list {
 		switch x.Change {
 		case "added":
@@ -134,6 +142,7 @@ func compare(older, newer string, exact bool) (*release, error) {
 			r.Changed++
 		}
 		r.Patch += x.NewSize
+		r.List = append(r.List, difference{x, ""})
 	}
 	if r.Patch == 0 {
 		r.AtMost = false
@@ -142,13 +151,43 @@ func compare(older, newer string, exact bool) (*release, error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(r.List, func(a, b parcel.Difference) int {
+	slices.SortStableFunc(r.List, func(a, b difference) int {
 		return cmp.Compare(max(b.OldSize, b.NewSize), max(a.OldSize, a.NewSize))
 	})
 	if len(r.List) > maxDifferences {
 		r.List, r.More = r.List[:maxDifferences], true
 	}
 	return r, nil
+}
+
+// assetsOf finds the assets that resources are made of: these have the asset's name, or that with # and the product's name.
+func (d *Dashboard) assetsOf(ctx context.Context, list []difference) error {
+	var names []string
+	for _, x := range list {
+		names = append(names, x.Name)
+		if i := strings.LastIndexByte(x.Name, '#'); i >= 0 {
+			names = append(names, x.Name[:i])
+		}
+	}
+	text, err := json.Marshal(names)
+	if err != nil {
+		return err
+	}
+	rows, err := d.library.ask(ctx, "SELECT id FROM asset WHERE id IN (SELECT value FROM json_each(:names))", params{":names": string(text)}, 0)
+	there := map[string]bool{}
+	for _, r := range rows {
+		there[r.text(0)] = true
+	}
+	for i := range list {
+		name := list[i].Name
+		if k := strings.LastIndexByte(name, '#'); !there[name] && k >= 0 {
+			name = name[:k]
+		}
+		if there[name] {
+			list[i].Asset = name
+		}
+	}
+	return err
 }
 
 // patchSize is how many bytes make one file of another.
