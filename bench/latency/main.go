@@ -87,6 +87,10 @@ settings = { format = "bc1" }
 match     = "sprites/"
 processor = "atlas"
 settings  = { max_size = 2048 }
+[[rules]]
+match     = "icons/"
+processor = "atlas"
+settings  = { max_size = 2048, format = "bc7" }
 `
 
 func (b *bench) run() (err error) {
@@ -133,7 +137,9 @@ func (b *bench) write() error {
 		file("assets/textures/"+name+".png", b.picture(b.size, b.size))
 	}
 	for i := range b.sprites {
-		file(fmt.Sprintf("assets/sprites/s%04d.png", i), b.picture(8+b.random.IntN(40), 8+b.random.IntN(40)))
+		sprite := b.picture(8+b.random.IntN(40), 8+b.random.IntN(40))
+		file(fmt.Sprintf("assets/sprites/s%04d.png", i), sprite)
+		file(fmt.Sprintf("assets/icons/s%04d.png", i), sprite)
 	}
 	for i := range b.others {
 		file(fmt.Sprintf("assets/others/%03d/%d.txt", i/1000, i), fmt.Append(nil, i))
@@ -228,9 +234,11 @@ func (b *bench) connect(address string) error {
 func (b *bench) scenes() []scene {
 	path := func(name string) string { return filepath.Join(b.dir, "assets", filepath.FromSlash(name)) }
 	texture := [][]byte{b.picture(b.size, b.size), b.picture(b.size, b.size)}
-	sprite := func(n int) time.Time {
-		name := path(fmt.Sprintf("sprites/s%04d.png", n*97%b.sprites))
-		return replace(name, b.like(name))
+	sprite := func(folder string) func(n int) time.Time {
+		return func(n int) time.Time {
+			name := path(fmt.Sprintf("%s/s%04d.png", folder, n*97%b.sprites))
+			return replace(name, b.like(name))
+		}
 	}
 	return []scene{
 		{"a small data file, renamed into place", 60 * time.Millisecond, "data/waves.json", func(n int) time.Time { return replace(path("data/waves.json"), data(n+1)) }},
@@ -242,7 +250,8 @@ func (b *bench) scenes() []scene {
 			func(n int) time.Time { return replace(path("textures/draft.png"), noted(texture[n%2], n)) }},
 		{"the same, BC7, `fast`", 250 * time.Millisecond, "textures/rock.png",
 			func(n int) time.Time { return replace(path("textures/rock.png"), noted(texture[n%2], n)) }},
-		{fmt.Sprintf("a sprite of an atlas of %d", b.sprites), 200 * time.Millisecond, "sprites/", sprite},
+		{fmt.Sprintf("a sprite of an atlas of %d", b.sprites), 200 * time.Millisecond, "sprites/", sprite("sprites")},
+		{"the same, a sprite of a page in BC7 of `normal` quality", 0, "icons/", sprite("icons")},
 	}
 }
 

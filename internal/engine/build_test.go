@@ -421,7 +421,7 @@ func TestForce(t *testing.T) {
 	}
 }
 
-// Of a trace that is known to hold, nothing is looked at but whether its products are there; and tasks that only it needs are not met.
+// Of a trace that is known to hold nothing is looked at, and tasks that only it needs are not met.
 func TestHolds(t *testing.T) {
 	w, s := newWorld(), newStore()
 	w.needs("a", "b")

@@ -86,7 +86,7 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why Reason, wait bool) {
 		return false, Reason{Cause: CodeChanged}, false
 	}
 	if n.seen == 0 && b.opts.Holds != nil && b.opts.Holds(n.task, t) {
-		n.seen = len(t.Observations)
+		return true, Reason{}, false
 	}
 	for ; n.seen < len(t.Observations); n.seen++ {
 		o := &t.Observations[n.seen]

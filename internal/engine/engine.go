@@ -178,7 +178,7 @@ type Options struct {
 	Build    uint64
 	Control  *Control                 // of who wants to reach in; may be nil
 	First    func(*Task, Reason) bool // which of the tasks that are known to run after the sweep go before the others; may be nil
-	Holds    func(*Task, *Trace) bool // which traces are known to hold, so that nothing that they observed need be looked at; may be nil
+	Holds    func(*Task, *Trace) bool // which traces are known to hold: neither what they observed is looked at nor whether their products are there; may be nil
 }
 
 // State of a task after a build.
