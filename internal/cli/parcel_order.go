@@ -33,7 +33,7 @@ func (a *app) newParcelOrderCommand() *cobra.Command {
 		Use:   "order [PARCEL...]",
 		Short: "Put what games loaded into the order of parcels",
 		Long: `Merge what games loaded, in the order in which they did, into the file that the key "order" of parcels names, and print
-it, or write it with --write. Lines that are there keep their places; what is new goes before what the game loaded next; lines that mean
+it, or write it with --write. Lines that are there keep their places; what is new goes between what the game loaded before and after; lines that mean
 nothing any more are taken out. What games loaded is what kiln serve has kept, and the files given with --from.`,
 		Example: "  kiln parcel order level1\n  kiln parcel order --write\n  kiln parcel order --write --from tester1.used --from tester2.used",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.orderParcels(cmd.Context(), args, f) },
@@ -107,7 +107,7 @@ func hasOrder(p *project.Project, parcel, file string, names []string) bool {
 	return x != nil && x.Order == file && (file != "" || slices.Contains(names, x.Name))
 }
 
-// reports are what games loaded: on this machine, by platform, and what is given.
+// reports are what games loaded, each piece in order: on this machine, by platform, and what is given.
 func (a *app) reports(p *build.Project, from []string) ([][]live.Key, error) {
 	platforms := a.platforms
 	if len(platforms) == 0 {
@@ -119,7 +119,7 @@ func (a *app) reports(p *build.Project, from []string) ([][]live.Key, error) {
 		if err != nil {
 			return nil, err
 		}
-		reports = append(reports, keys)
+		reports = append(reports, keys...)
 	}
 	for _, file := range from {
 		if _, err := os.Stat(file); err != nil {
@@ -132,9 +132,9 @@ func (a *app) reports(p *build.Project, from []string) ([][]live.Key, error) {
 		if len(keys) == 0 {
 			return nil, diag.Errorf(diag.NothingKnown, diag.Pos{File: file}, "there is nothing in it that a game loaded").WithHint("it has lines like: c7efcd22-ac42-5936-b9af-a05a6f8c40b6 0")
 		}
-		reports = append(reports, keys)
+		reports = append(reports, keys...)
 	}
-	if !slices.ContainsFunc(reports, func(keys []live.Key) bool { return len(keys) > 0 }) {
+	if len(reports) == 0 {
 		return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "no game has told what it loads").WithHint("run kiln serve, connect the game, and play it")
 	}
 	return reports, nil

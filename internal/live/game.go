@@ -47,6 +47,7 @@ type game struct {
 	applied  uint64
 	swapped  time.Time
 	loaded   []uint32
+	play     Play
 	isLoaded map[uint32]bool
 	refused  map[uint32]string
 	logged   int // lines in the second that began at
@@ -410,7 +411,7 @@ func (h *Hub) nowUsed(g *game, ids []uint32) {
 		keys = append(keys, r.Key)
 	}
 	if h.used != nil && len(keys) > 0 {
-		if err := h.used.Add(p.name, keys); err != nil {
+		if err := h.used.Add(p.name, &g.play, keys); err != nil {
 			h.note(g, "error", fmt.Sprintf("what it loaded cannot be kept: %v", err))
 		}
 	}

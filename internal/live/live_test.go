@@ -418,18 +418,31 @@ func TestRenumbered(t *testing.T) {
 	}
 }
 
+// TestUsed: each resource is kept once, in the order in which games loaded them, and beside what a later game loaded next.
 func TestUsed(t *testing.T) {
 	dir := t.TempDir()
-	u := live.NewUsed(dir)
-	k := []live.Key{{UUID: uuid("a")}, {UUID: uuid("b"), Sub: 7}, {UUID: uuid("c")}}
-	if err := u.Add("pc", k[1:]); err != nil {
-		t.Fatal(err)
+	keys := func(names string) (all []live.Key) {
+		for _, name := range strings.Fields(names) {
+			all = append(all, live.Key{UUID: uuid(name), Sub: uint32(name[0])})
+		}
+		return all
 	}
-	if err := live.NewUsed(dir).Add("pc", k); err != nil { // another run of the watcher
+	u := live.NewUsed(dir)
+	var first, other live.Play
+	for _, c := range []struct {
+		play  *live.Play
+		names string
+	}{{&first, "b c"}, {&first, "d"}, {&other, "b x y"}, {&other, "d e"}, {&first, "z"}, {&first, "a b"}, {&other, "b"}} {
+		if err := u.Add("pc", c.play, keys(c.names)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := live.NewUsed(dir).Add("pc", new(live.Play), keys("c q d z")); err != nil { // another run of the watcher
 		t.Fatal(err)
 	}
 	got, err := live.ReadUsed(filepath.Join(dir, "pc.used"))
-	if want := []live.Key{k[1], k[2], k[0]}; err != nil || !slices.Equal(got, want) {
+	want := [][]live.Key{keys("b c d"), keys("b x y d e"), keys("d z a b"), keys("c q d")}
+	if err != nil || !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 	if got, err := live.ReadUsed(filepath.Join(dir, "web.used")); len(got) != 0 || err != nil {

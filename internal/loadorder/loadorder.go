@@ -4,7 +4,8 @@
 // The rules:
 //   - A line is the name of a resource, a folder or a glob of names. The first line that means a resource counts.
 //   - What follows from a file is a function of its lines and of names alone: the same on every machine and platform.
-//   - Merging what a game loaded into it moves no line: what is new goes before what the game loaded after it.
+//   - Merging what a game loaded into it moves no line: what is new goes before what the game loaded after it,
+//     and after what it loaded before it.
 package loadorder
 
 import (
@@ -230,27 +231,30 @@ type Line struct {
 }
 
 // Merge puts what a game loaded into the list: names, in the order in which it did. What the list means stays where it is; what it does not goes before what the
-// game loaded next of what the list has, or to the end.
+// game loaded next of what the list has, or to the end; but never before what the game loaded just before, which it may need.
 func (l *List) Merge(loaded []string) {
 	before := make([][]line, len(l.lines)+1)
-	at := len(l.lines)
-	first := map[string]int{} // a name that comes twice counts where it is first
-	for i, name := range slices.Backward(loaded) {
-		first[name] = i
-	}
-	for i, name := range slices.Backward(loaded) {
-		if name == "" || strings.ContainsAny(name, "\n\r") || first[name] != i {
+	seen := make(map[string]bool, len(loaded)) // a name that comes twice counts where it is first
+	last := -1
+	var fresh []line
+	for _, name := range loaded {
+		if name == "" || strings.ContainsAny(name, "\n\r") || seen[name] {
 			continue
 		}
-		if k := l.at(name); k >= 0 {
-			at = k
+		seen[name] = true
+		k := l.at(name)
+		if k < 0 {
+			fresh = append(fresh, quote(name))
 			continue
 		}
-		before[at] = append(before[at], quote(name))
+		at := max(k, last+1)
+		before[at] = append(before[at], fresh...)
+		fresh, last = nil, k
 	}
+	before[len(l.lines)] = append(before[len(l.lines)], fresh...)
 	merged := &List{below: l.below, exact: map[string]int{}}
 	for i := range before {
-		for _, x := range slices.Backward(before[i]) {
+		for _, x := range before[i] {
 			merged.add(x)
 		}
 		if i < len(l.lines) {

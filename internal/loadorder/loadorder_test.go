@@ -72,9 +72,10 @@ func TestMerge(t *testing.T) {
 		{"", "b a c", "b a c"},
 		{"a b c d", "a x y c d e", "a b x y c d e"},          // what is new goes before what was loaded next
 		{"boot one", "boot two three", "boot one two three"}, // or to the end
-		{"a b", "b x a y b", "x a b y"},                      // what comes twice counts where it came first
+		{"a b", "b x a y b", "a b x y"},                      // what comes twice counts where it came first
 		{"a sprites/** z", "sprites/1 q z", "a sprites/** q z"},
-		{"a sprites/** z", "sprites/1 q sprites/2", "a q sprites/** z"},
+		{"a sprites/** z", "sprites/1 q sprites/2", "a sprites/** q z"},
+		{"portrait page paladin", "page knight portrait", "portrait page knight paladin"}, // it may need the page
 		{"# first a # then b", "c b", "# first a c # then b"},
 		{"a", "#hash st*r pl[ain] \\", "a \\#hash st\\*r pl\\[ain\\] \\\\"},
 		{"a", "", "a"},
