@@ -253,27 +253,19 @@ func (w *writer) file(path string, present bool) int64 {
 }
 
 // text is the number of a shared text; 0 for an empty one.
-func (w *writer) text(s string) int64 {
-	if s == "" {
-		return 0
-	}
-	no, isNew, err := w.texts.get(s)
-	w.note(err)
-	if isNew {
-		w.note(w.insert.text.int(no).text(s).run())
-	}
-	return no
-}
+func (w *writer) text(s string) int64 { return w.shared(&w.texts, &w.insert.text, s) }
 
 // list is the number of a shared list; 0 for an empty one.
-func (w *writer) list(s string) int64 {
+func (w *writer) list(s string) int64 { return w.shared(&w.lists, &w.insert.list, s) }
+
+func (w *writer) shared(n *numbers, row *insertion, s string) int64 {
 	if s == "" {
 		return 0
 	}
-	no, isNew, err := w.lists.get(s)
+	no, isNew, err := n.get(s)
 	w.note(err)
 	if isNew {
-		w.note(w.insert.list.int(no).text(s).run())
+		w.note(row.int(no).text(s).run())
 	}
 	return no
 }

@@ -86,10 +86,18 @@ func runsOf(jobs []assetJob) (all []run) {
 			r.Memory = append(r.Memory, bytesText(j.Memory))
 		}
 	}
-	for i := range all { // three times the same is said once
-		all[i].Seconds, all[i].Memory = slices.Compact(all[i].Seconds), slices.Compact(all[i].Memory)
+	for i := range all {
+		all[i].Seconds, all[i].Memory = once(all[i].Seconds), once(all[i].Memory)
 	}
 	return all
+}
+
+// once says what is the same everywhere once.
+func once(words []string) []string {
+	if distinct := slices.Compact(slices.Clone(words)); len(distinct) == 1 {
+		return distinct
+	}
+	return words
 }
 
 // shown is a product, or a source picture, in the preview.

@@ -11,16 +11,23 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/cas"
 )
 
-// TestFiltersReadAnIndex: whatever the list is narrowed down and sorted by, SQLite reads an index of all assets and no table of assets, jobs or
-// products. That is what makes the first page after a build quick.
-func TestFiltersReadAnIndex(t *testing.T) {
+// largeDashboard is about so many assets as writeLarge writes them.
+func largeDashboard(t *testing.T, n int) *Dashboard {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "content.db")
-	writeLarge(t, path, 2000)
+	writeLarge(t, path, n)
 	d, err := New(Config{Dir: t.TempDir(), Database: path, Blobs: cas.OpenReadOnly(t.TempDir())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// TestFiltersReadAnIndex: whatever the list is narrowed down and sorted by, SQLite reads an index of all assets and no table of assets, jobs or
+// products. That is what makes the first page after a build quick.
+func TestFiltersReadAnIndex(t *testing.T) {
+	d := largeDashboard(t, 2000)
 	for _, address := range []string{"", "q=7+png", "folder=world0/", "state=failed", "state=built", "state=reused", "state=not+built", "type=level", "processor=level",
 		"platform=mobile", "type=level&platform=mobile&state=built", "q=7&type=texture&processor=texture", "state=failed&platform=pc"} {
 		for _, sort := range []string{"", "size", "time"} {
@@ -69,13 +76,7 @@ func TestFilters(t *testing.T) {
 
 // TestRanIn: the jobs of a build are the same and in the same order, whether they are looked for among the slowest or among assets.
 func TestRanIn(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "content.db")
-	writeLarge(t, path, 2000)
-	d, err := New(Config{Dir: t.TempDir(), Database: path, Blobs: cas.OpenReadOnly(t.TempDir())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := largeDashboard(t, 2000)
 	few, err := d.ranIn(t.Context(), 1, 1)
 	if err != nil {
 		t.Fatal(err)
