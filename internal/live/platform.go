@@ -27,7 +27,7 @@ type platform struct {
 
 // asset is one that has resources, or fails.
 type asset struct {
-	keys    map[Key]bool
+	keys    []Key
 	failure *Failure // nil: it does not fail
 }
 
@@ -116,7 +116,7 @@ func (p *platform) fail(id string, f *Failure) {
 func (p *platform) asset(id string) *asset {
 	a := p.assets[id]
 	if a == nil {
-		a = &asset{keys: map[Key]bool{}}
+		a = new(asset)
 		p.assets[id] = a
 	}
 	return a
@@ -144,7 +144,8 @@ func (p *platform) put(r *resource) {
 		p.forget(old)
 	}
 	p.resources[r.Key], p.byID[r.id], p.byName[r.name()] = r, r, r
-	p.asset(r.Asset).keys[r.Key] = true
+	a := p.asset(r.Asset)
+	a.keys = append(a.keys, r.Key)
 	for _, ref := range r.Refs {
 		if p.needers[ref.Key] == nil {
 			p.needers[ref.Key] = map[Key]bool{}
@@ -168,7 +169,8 @@ func (p *platform) remove(r *resource) {
 
 // forget takes a resource out of all indexes.
 func (p *platform) forget(r *resource) {
-	delete(p.asset(r.Asset).keys, r.Key)
+	a := p.asset(r.Asset)
+	a.keys = slices.DeleteFunc(a.keys, func(k Key) bool { return k == r.Key })
 	p.drop(r.Asset)
 	delete(p.resources, r.Key)
 	delete(p.byID, r.id)
@@ -314,7 +316,7 @@ func (p *platform) renumbered(n *numbers) *platform {
 // idsOf are the numbers of an asset's resources, ascending.
 func (p *platform) idsOf(a *asset) []uint32 {
 	var all []uint32
-	for k := range a.keys {
+	for _, k := range a.keys {
 		all = append(all, p.resources[k].id)
 	}
 	slices.Sort(all)

@@ -20,15 +20,32 @@ type content struct {
 
 type jobID struct{ platform, asset string }
 
-// job is an asset's jobs with their parts, by processor and name; the first job is "".
-type job map[string]build.Outcome
+// job is what came of an asset's jobs and their parts, in order, none twice: a list, since most assets have one job without parts, and a map for each
+// took 20 MB more at 100,000 assets.
+type job []build.Outcome
 
-// share is what one of them is called.
-func share(o build.Outcome) string {
-	if o.Processor == "" {
-		return o.Part
+// find is where the outcome of the same job or part is, or would be.
+func (j job) find(o build.Outcome) (int, bool) {
+	return slices.BinarySearchFunc(j, o, func(a, b build.Outcome) int {
+		return cmp.Or(strings.Compare(a.Processor, b.Processor), strings.Compare(a.Part, b.Part))
+	})
+}
+
+// with has an outcome in place of the one before it.
+func (j job) with(o build.Outcome) job {
+	i, ok := j.find(o)
+	if ok {
+		j[i] = o
+		return j
 	}
-	return o.Processor + "\x00" + o.Part
+	return slices.Insert(j, i, o)
+}
+
+func (j job) without(o build.Outcome) job {
+	if i, ok := j.find(o); ok {
+		return slices.Delete(j, i, i+1)
+	}
+	return j
 }
 
 func newContent() *content {
@@ -51,18 +68,15 @@ func (c *content) take(e *Ended, all bool) {
 		if !changed[id] {
 			changed[id] = true
 			if old, ok := c.jobs[id]; ok && !all {
-				was[id] = cloneJob(old)
+				was[id] = slices.Clone(old)
 			}
 		}
 		switch {
 		case !o.Gone:
-			if c.jobs[id] == nil {
-				c.jobs[id] = job{}
-			}
-			c.jobs[id][share(o)] = o
+			c.jobs[id] = c.jobs[id].with(o)
 			c.uuids[o.UUID] = o.Asset
 		case c.jobs[id] != nil:
-			if delete(c.jobs[id], share(o)); len(c.jobs[id]) == 0 {
+			if c.jobs[id] = c.jobs[id].without(o); len(c.jobs[id]) == 0 {
 				delete(c.jobs, id)
 			}
 		}
@@ -101,14 +115,6 @@ func (c *content) contents(outcomes []build.Outcome) (products []Product, ok boo
 		}
 	}
 	return products, len(products) > 0
-}
-
-func cloneJob(j job) job {
-	c := make(job, len(j))
-	for part, o := range j {
-		c[part] = o
-	}
-	return c
 }
 
 // compare adds what is other about one job.
@@ -173,13 +179,7 @@ func (j job) failure(id jobID) *Failure {
 		return nil
 	}
 	f := &Failure{Platform: id.platform, Asset: id.asset}
-	parts := make([]string, 0, len(j))
-	for part := range j {
-		parts = append(parts, part)
-	}
-	slices.Sort(parts)
-	for _, part := range parts {
-		o := j[part]
+	for _, o := range j {
 		if f.UUID = o.UUID; o.Failed {
 			f.Messages = append(f.Messages, o.Messages...)
 		}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
@@ -25,10 +26,10 @@ func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, 
 			return nil, ctx.Err()
 		case o := <-j:
 			s.mu.Lock()
-			all := cloneJob(s.content.jobs[id])
+			all := slices.Clone(s.content.jobs[id])
 			s.mu.Unlock()
-			for part, o := range o {
-				all[part] = o
+			for _, o := range o {
+				all = all.with(o)
 			}
 			return all.answer(id)
 		}
@@ -154,10 +155,7 @@ func (w *wants) done(o build.Outcome) {
 }
 
 func (w *wants) take(id jobID, o build.Outcome) {
-	if w.jobs[id] == nil {
-		w.jobs[id] = job{}
-	}
-	w.jobs[id][share(o)] = o
+	w.jobs[id] = w.jobs[id].with(o)
 }
 
 // answer lets those go on who wait for an asset all of whose jobs are done.
@@ -172,7 +170,7 @@ func (w *wants) answer(id jobID) {
 		return
 	}
 	for _, c := range w.waiting[id] {
-		c <- cloneJob(w.jobs[id])
+		c <- slices.Clone(w.jobs[id])
 	}
 	delete(w.waiting, id)
 }
