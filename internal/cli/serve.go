@@ -67,7 +67,7 @@ with --listen on another address, whoever asks needs the token that is printed.`
 	f.gameFlags.add(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.editor, "editor", dashboard.DefaultEditor, "`ADDRESS` that opens a file, with {path}, {line} and {column}")
-	fl.StringVar(&f.release, "release", "", "`FOLDER` with the parcels of the last release, to tell what changed since; as the output folder")
+	fl.StringVar(&f.release, "release", "", "`WHERE` the last release is, to tell what changed since: what kiln parcel release wrote, or a folder with its parcels, laid out as the output folder")
 	return cmd
 }
 

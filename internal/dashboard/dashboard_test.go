@@ -19,6 +19,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/parcel"
+	written "github.com/kiln-pipeline/kiln/internal/release"
+	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
 // flat is a PNG file of one colour.
@@ -305,6 +307,40 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	has(t, page, "<span>"+bytesText(info.Size())+" of patch</span>")
+}
+
+// TestWrittenRelease is TestRelease with the small file that a release leaves.
+func TestWrittenRelease(t *testing.T) {
+	p := newProject(t)
+	cfg := p.config()
+	cfg.Release = filepath.Join(t.TempDir(), "1.2.release")
+	r, err := kilnrt.Open(filepath.Join(p.dir, "build/parcels/pc/title.parcel"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := written.Read("pc", "title", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	m := written.Manifest{Name: "1.2", Parcels: []written.Parcel{x}}
+	if err := os.WriteFile(cfg.Release, m.Format(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, cfg)
+	page, _ := get(t, s, "/parcels/pc/title", http.StatusOK)
+	has(t, page, "it holds the same")
+	page, _ = get(t, s, "/parcels/pc/heroes", http.StatusOK)
+	has(t, page, "The parcel is new.")
+	p.write("assets/textures/title/banner.png", flat(t, 8, 255, 0, 0))
+	p.build()
+	page, _ = get(t, s, "/parcels/pc/title", http.StatusOK)
+	has(t, page, "<span>1 changed</span>", "<span>0 added</span>", `<a href="/asset/textures/title/banner.png" data-open>`, "<span>at most ")
+	if err := os.WriteFile(cfg.Release, []byte("what"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page, _ = get(t, s, "/parcels/pc/title", http.StatusOK)
+	has(t, page, "this is no manifest of a release")
 }
 
 func TestEditor(t *testing.T) {

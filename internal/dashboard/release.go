@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/parcel"
+	written "github.com/kiln-pipeline/kiln/internal/release"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
@@ -79,8 +80,8 @@ func (d *Dashboard) sinceReleases(ctx context.Context, all []parcelRow) (*releas
 	return sum, nil
 }
 
-// sinceRelease compares a parcel with that of the last release, which lies at the same place below another folder. It is nil if no release
-// is known. The budget is how many bytes may still be compared for the page.
+// sinceRelease compares a parcel with that of the last release, which lies at the same place below another folder, or is written down in a file. It is nil if no
+// release is known. The budget is how many bytes may still be compared for the page.
 func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow, budget *int64) (*release, error) {
 	if d.cfg.Release == "" || k.File == "" {
 		return nil, nil
@@ -88,6 +89,9 @@ func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow, budget *int64
 	rows, err := d.library.ask(ctx, "SELECT output FROM project", nil, 1)
 	if err != nil || len(rows) == 0 {
 		return nil, err
+	}
+	if info, err := os.Stat(d.cfg.Release); err == nil && info.Mode().IsRegular() {
+		return d.sinceWritten(ctx, k, info, filepath.Join(d.cfg.Dir, rows[0].text(0), filepath.FromSlash(k.File)))
 	}
 	older, newer := filepath.Join(d.cfg.Release, filepath.FromSlash(k.File)), filepath.Join(d.cfg.Dir, rows[0].text(0), filepath.FromSlash(k.File))
 	info, err := os.Stat(older)
@@ -109,6 +113,63 @@ func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow, budget *int64
 		}
 		return r, d.assetsOf(ctx, r.List)
 	})
+}
+
+// sinceWritten compares a parcel with what a file says of a release.
+func (d *Dashboard) sinceWritten(ctx context.Context, k parcelRow, info fs.FileInfo, newer string) (*release, error) {
+	file := fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())
+	return d.shelf.releases.of(ctx, d.version, k.File+" "+file, func() (*release, error) {
+		m, err := d.shelf.written.of(ctx, d.version, file, func() (*written.Manifest, error) {
+			text, err := os.ReadFile(d.cfg.Release)
+			if err != nil {
+				return nil, err
+			}
+			return written.Parse(d.cfg.Release, text)
+		})
+		if err != nil {
+			return &release{Problem: err.Error()}, nil
+		}
+		r, err := compareWritten(m, k.Platform, k.Name, newer)
+		if err != nil {
+			return &release{Problem: err.Error()}, nil
+		}
+		return r, d.assetsOf(ctx, r.List)
+	})
+}
+
+// compareWritten compares one parcel of a manifest with one that is there.
+func compareWritten(m *written.Manifest, platform, name, newer string) (*release, error) {
+	i := slices.IndexFunc(m.Parcels, func(x written.Parcel) bool { return x.Platform == platform && x.Name == name })
+	if i < 0 {
+		return &release{New: true}, nil
+	}
+	p, err := kilnrt.Open(newer)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	now, err := written.Read(platform, name, p)
+	if err != nil {
+		return nil, err
+	}
+	since := written.Since(&written.Manifest{Parcels: m.Parcels[i : i+1]}, &written.Manifest{Parcels: []written.Parcel{now}})
+	sum := written.Sum(since)
+	r := &release{Added: sum.Added, Removed: sum.Removed, Changed: sum.Changed + sum.Renamed, Old: since[0].OldSize, Patch: sum.Patch, AtMost: sum.Patch > 0}
+	for _, c := range since[0].Changes {
+		r.List = append(r.List, difference{parcel.Difference{Change: c.Change, Name: c.Name, OldSize: c.OldSize, NewSize: c.NewSize}, ""})
+	}
+	r.sort()
+	return r, nil
+}
+
+// sort puts the largest first, and leaves out those beyond a limit.
+func (r *release) sort() {
+	slices.SortStableFunc(r.List, func(a, b difference) int {
+		return cmp.Compare(max(b.OldSize, b.NewSize), max(a.OldSize, a.NewSize))
+	})
+	if len(r.List) > maxDifferences {
+		r.List, r.More = r.List[:maxDifferences], true
+	}
 }
 
 // compare compares two parcels; exact is to make the patch, to know how large it is.
@@ -151,12 +212,7 @@ func compare(older, newer string, exact bool) (*release, error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(r.List, func(a, b difference) int {
-		return cmp.Compare(max(b.OldSize, b.NewSize), max(a.OldSize, a.NewSize))
-	})
-	if len(r.List) > maxDifferences {
-		r.List, r.More = r.List[:maxDifferences], true
-	}
+	r.sort()
 	return r, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"context"
 	"sync"
+
+	written "github.com/kiln-pipeline/kiln/internal/release"
 )
 
 // shelf keeps what is dear to make and asked for again.
@@ -15,6 +17,7 @@ type shelf struct {
 	counts   kept[int64] // of what filters find
 	problems kept[int64]
 	releases kept[*release]
+	written  kept[*written.Manifest] // of a release
 	pictures pictures
 }
 
