@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,8 +30,11 @@ var strict = []string{"-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion
 
 // dialects are the compilers and languages that must take it.
 var dialects = []struct{ compiler, language, std string }{
-	{"gcc", "c", "c99"}, {"clang", "c", "c99"}, {"g++", "c++", "c++17"}, {"clang++", "c++", "c++17"},
+	{"gcc", "c", "c99"}, {"clang", "c", "c99"}, {"g++", "c++", "c++17"}, {"clang++", "c++", "c++17"}, {mingw, "c", "c99"},
 }
+
+// mingw compiles for Windows; what it made runs under Wine.
+const mingw = "x86_64-w64-mingw32-gcc"
 
 // programs are compiled once a test run: building is most of the time these tests take.
 var programs struct {
@@ -56,6 +60,11 @@ func compiled(t testing.TB, name, compiler, language, std string, flags ...strin
 	if _, err := exec.LookPath(compiler); err != nil {
 		t.Skipf("there is no %s", compiler)
 	}
+	if compiler == mingw {
+		if _, err := exec.LookPath("wine"); err != nil {
+			t.Skip("there is no Wine")
+		}
+	}
 	programs.Lock()
 	defer programs.Unlock()
 	key := name + "-" + compiler
@@ -76,7 +85,11 @@ func compiled(t testing.TB, name, compiler, language, std string, flags ...strin
 func everywhere(t *testing.T, test func(t *testing.T, program string)) {
 	for _, d := range dialects {
 		t.Run(d.compiler, func(t *testing.T) {
-			test(t, compiled(t, "check", d.compiler, d.language, d.std, strict...))
+			flags := strict
+			if d.compiler == mingw {
+				flags = append(slices.Clone(strict[:slices.Index(strict, "-g")]), "-static") // it has no sanitizers
+			}
+			test(t, compiled(t, "check", d.compiler, d.language, d.std, flags...))
 		})
 	}
 }
@@ -86,11 +99,36 @@ func run(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	var out, said bytes.Buffer
 	cmd := exec.Command(program, args...)
+	if strings.HasSuffix(program, mingw) {
+		return underWine(t, program+".exe", args)
+	}
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s: %v\n%s", args[0], err, said.Bytes())
 	}
 	return out.String()
+}
+
+// underWine gives what a program of Windows writes. It writes into a file: what Wine leaves running for some seconds holds on to a pipe.
+func underWine(t *testing.T, program string, args []string) string {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd := exec.Command("wine", append([]string{program}, args...)...)
+	cmd.Env = append(os.Environ(), "WINEDEBUG=-all", "WINEARCH=win64", "WINEPREFIX="+filepath.Join(programs.dir, "wine"), "WINEDLLOVERRIDES=mscoree,mshtml=")
+	cmd.Stdout, cmd.Stderr = out, out
+	err = cmd.Run()
+	said, rerr := os.ReadFile(out.Name())
+	if err != nil || rerr != nil {
+		t.Fatalf("%s: %v\n%s", args[0], errors.Join(err, rerr), said)
+	}
+	if _, rest, ok := bytes.Cut(said, []byte("has been updated.\n")); ok { // the first time
+		said = rest
+	}
+	return strings.ReplaceAll(string(said), "\r\n", "\n")
 }
 
 func TestHash(t *testing.T) {
