@@ -8,7 +8,13 @@ import (
 	"syscall"
 )
 
-func readOnly(f *os.File) error { return f.Chmod(0o444) }
+// readOnly is for protection alone: where a file system has no modes, nothing depends on it.
+func readOnly(f *os.File) error {
+	if err := f.Chmod(0o444); !refused(err) {
+		return err
+	}
+	return nil
+}
 
 // linkFile renames a file by a link, which is never over another one. Where there are no links, it may be.
 func linkFile(from, to string) error {

@@ -1,9 +1,11 @@
 package parcel
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -62,7 +64,7 @@ func replace(path string, write func(*os.File) error) error {
 	}
 	defer os.Remove(f.Name()) // of no effect once it is renamed
 	defer f.Close()
-	if err := f.Chmod(0o644); err != nil {
+	if err := f.Chmod(0o644); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) { // it has modes
 		return err
 	}
 	if err := write(f); err != nil {
