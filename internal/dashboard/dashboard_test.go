@@ -19,8 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/parcel"
-	written "github.com/kiln-pipeline/kiln/internal/release"
-	"github.com/kiln-pipeline/kiln/kilnrt"
+	"github.com/kiln-pipeline/kiln/internal/ship"
 )
 
 // flat is a PNG file of one colour.
@@ -309,38 +308,38 @@ func TestRelease(t *testing.T) {
 	has(t, page, "<span>"+bytesText(info.Size())+" of patch</span>")
 }
 
-// TestWrittenRelease is TestRelease with the small file that a release leaves.
-func TestWrittenRelease(t *testing.T) {
+// TestReleaseManifest compares parcels with what a release wrote down of them, without having its parcels.
+func TestReleaseManifest(t *testing.T) {
 	p := newProject(t)
+	opened, err := p.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ship.Released(opened.Project, opened.OutputDir(), []string{"pc", "mobile"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("1.2.release", string(m.Format()))
 	cfg := p.config()
-	cfg.Release = filepath.Join(t.TempDir(), "1.2.release")
-	r, err := kilnrt.Open(filepath.Join(p.dir, "build/parcels/pc/title.parcel"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := written.Read("pc", "title", r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	m := written.Manifest{Name: "1.2", Parcels: []written.Parcel{x}}
-	if err := os.WriteFile(cfg.Release, m.Format(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	cfg.Release = filepath.Join(p.dir, "1.2.release")
 	s := serve(t, cfg)
-	page, _ := get(t, s, "/parcels/pc/title", http.StatusOK)
-	has(t, page, "it holds the same")
-	page, _ = get(t, s, "/parcels/pc/heroes", http.StatusOK)
-	has(t, page, "The parcel is new.")
+	page, _ := get(t, s, "/parcels", http.StatusOK)
+	has(t, page, "<b>0</b><span>resources changed</span>", "<b>3</b><span>new parcels", "1.2.release", `<span class="faint">the same</span>`) // those of web are not in it
 	p.write("assets/textures/title/banner.png", flat(t, 8, 255, 0, 0))
 	p.build()
+	page, _ = get(t, s, "/parcels", http.StatusOK)
+	has(t, page, "<b>2</b><span>resources changed</span>", "at most", "<b>≤ ")
 	page, _ = get(t, s, "/parcels/pc/title", http.StatusOK)
-	has(t, page, "<span>1 changed</span>", "<span>0 added</span>", `<a href="/asset/textures/title/banner.png" data-open>`, "<span>at most ")
-	if err := os.WriteFile(cfg.Release, []byte("what"), 0o600); err != nil {
+	has(t, page, "<span>1 changed</span>", "at most", `<a href="/asset/textures/title/banner.png" data-open>`)
+
+	p.write("1.2.release", "<<<<<<< HEAD\n")
+	page, _ = get(t, s, "/parcels/pc/title", http.StatusOK)
+	has(t, page, `<p class="bad">the release: `, "1.2.release:1", "this is no manifest of a release")
+	if err := os.Remove(cfg.Release); err != nil {
 		t.Fatal(err)
 	}
-	page, _ = get(t, s, "/parcels/pc/title", http.StatusOK)
-	has(t, page, "this is no manifest of a release")
+	page, _ = get(t, s, "/parcels", http.StatusOK)
+	has(t, page, "cannot be compared", "no such file")
 }
 
 func TestEditor(t *testing.T) {

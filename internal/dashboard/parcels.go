@@ -19,14 +19,14 @@ type parcelRow struct {
 	Share                  float64 // of the largest parcel
 	OfBudget               float64
 	Over                   bool
-	Missing                bool     // the project has it, and there is none: it was not packed
-	Since                  *release // nil: no release is known
+	Missing                bool   // the project has it, and there is none: it was not packed
+	Since                  *since // nil: no release is known
 }
 
 type parcelsBody struct {
 	Parcels     []parcelRow
 	Missing     int
-	Release     *releaseTotal // nil: no release is known
+	Release     *sinceTotal // nil: no release is known
 	Unused      []facet
 	UnusedBytes int64
 	UnusedMore  bool

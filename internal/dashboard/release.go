@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/parcel"
-	written "github.com/kiln-pipeline/kiln/internal/release"
+	"github.com/kiln-pipeline/kiln/internal/release"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
@@ -24,42 +25,44 @@ const maxDifferences = 200
 // 0.5 s; of what goes beyond it, only the resources are compared.
 const maxPatched = 128 << 20
 
-// release is what a parcel has otherwise than the last release.
-type release struct {
-	New                     bool // the release has no such parcel
-	Added, Changed, Removed int
-	Old                     int64 // size of the release's parcel
-	Patch                   int64 // bytes that make the parcel of the release's, as kiln parcel patch writes them
-	AtMost                  bool  // Patch is what changed, not packed: the patch will be smaller
-	List                    []difference
-	More                    bool
-	Problem                 string
+// since is what a parcel has otherwise than the last release.
+type since struct {
+	release.Difference // without Changes
+	Total              release.Total
+	List               []difference // the largest first
+	More               bool
+	AtMost             bool // the patch was not made: it may be smaller
+	Problem            string
 }
 
 // difference is a resource that the parcel has otherwise.
 type difference struct {
-	parcel.Difference
+	release.Change
 	Asset string // that it is made of; empty: there is none now
 }
 
 // Same tells that the parcel is as it was.
-func (r *release) Same() bool { return r.Problem == "" && !r.New && r.Added+r.Changed+r.Removed == 0 }
+func (s *since) Same() bool { return s.Problem == "" && s.Change == "" }
 
-// releaseTotal is what all parcels have otherwise.
-type releaseTotal struct {
-	Folder                             string
-	Same, New, Added, Changed, Removed int
-	Patch                              int64 // of those that the release has
-	NewBytes                           int64 // of those that it has not
-	AtMost                             bool
+// New tells that the release has no such parcel.
+func (s *since) New() bool { return s.Change == release.Added }
+
+// sinceTotal is what all parcels have otherwise.
+type sinceTotal struct {
+	From     string // the manifest or folder
+	Total    release.Total
+	Same     int
+	New      int
+	NewBytes int64
+	AtMost   bool
 }
 
 // sinceReleases compares all parcels with the last release, and adds up. It is nil if no release is known.
-func (d *Dashboard) sinceReleases(ctx context.Context, all []parcelRow) (*releaseTotal, error) {
+func (d *Dashboard) sinceReleases(ctx context.Context, all []parcelRow) (*sinceTotal, error) {
 	if d.cfg.Release == "" {
 		return nil, nil
 	}
-	sum, budget := &releaseTotal{Folder: d.cfg.Release}, int64(maxPatched)
+	sum, budget := &sinceTotal{From: d.cfg.Release}, int64(maxPatched)
 	for i := range all {
 		r, err := d.sinceRelease(ctx, all[i], &budget)
 		if err != nil {
@@ -68,21 +71,23 @@ func (d *Dashboard) sinceReleases(ctx context.Context, all []parcelRow) (*releas
 		if all[i].Since = r; r == nil {
 			continue
 		}
-		switch {
-		case r.Same():
+		if r.Same() {
 			sum.Same++
-		case r.New:
-			sum.New, sum.NewBytes = sum.New+1, sum.NewBytes+all[i].Size
 		}
-		sum.Added, sum.Changed, sum.Removed = sum.Added+r.Added, sum.Changed+r.Changed, sum.Removed+r.Removed
-		sum.Patch, sum.AtMost = sum.Patch+r.Patch, sum.AtMost || r.AtMost
+		if r.New() {
+			sum.New, sum.NewBytes = sum.New+1, sum.NewBytes+all[i].Size
+			continue
+		}
+		t := &sum.Total
+		t.Added, t.Removed, t.Changed, t.Renamed = t.Added+r.Total.Added, t.Removed+r.Total.Removed, t.Changed+r.Total.Changed, t.Renamed+r.Total.Renamed
+		t.Patch, sum.AtMost = t.Patch+r.Patch, sum.AtMost || r.AtMost
 	}
 	return sum, nil
 }
 
-// sinceRelease compares a parcel with that of the last release, which lies at the same place below another folder, or is written down in a file. It is nil if no
-// release is known. The budget is how many bytes may still be compared for the page.
-func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow, budget *int64) (*release, error) {
+// sinceRelease compares a parcel with that of the last release. It is nil if no release is known. The budget is how many bytes may still be
+// compared for the page.
+func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow, budget *int64) (*since, error) {
 	if d.cfg.Release == "" || k.File == "" {
 		return nil, nil
 	}
@@ -90,130 +95,108 @@ func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow, budget *int64
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	if info, err := os.Stat(d.cfg.Release); err == nil && info.Mode().IsRegular() {
-		return d.sinceWritten(ctx, k, info, filepath.Join(d.cfg.Dir, rows[0].text(0), filepath.FromSlash(k.File)))
-	}
-	older, newer := filepath.Join(d.cfg.Release, filepath.FromSlash(k.File)), filepath.Join(d.cfg.Dir, rows[0].text(0), filepath.FromSlash(k.File))
-	info, err := os.Stat(older)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &release{New: true}, nil
-	}
+	newer := filepath.Join(d.cfg.Dir, rows[0].text(0), filepath.FromSlash(k.File))
+	info, err := os.Stat(d.cfg.Release)
 	if err != nil {
-		return &release{Problem: err.Error()}, nil
+		return &since{Problem: err.Error()}, nil
 	}
-	exact := info.Size()+k.Size <= *budget
+	older := "" // the release's parcel, if it is there
+	if info.IsDir() {
+		older = filepath.Join(d.cfg.Release, filepath.FromSlash(k.File))
+		if info, err = os.Stat(older); errors.Is(err, fs.ErrNotExist) {
+			return newParcel(k), nil
+		} else if err != nil {
+			return &since{Problem: err.Error()}, nil
+		}
+	}
+	exact := older != "" && info.Size()+k.Size <= *budget
 	name := fmt.Sprint(k.File, " ", info.Size(), " ", info.ModTime().UnixNano(), " ", exact)
-	return d.shelf.releases.of(ctx, d.version, name, func() (*release, error) {
+	return d.shelf.releases.of(ctx, d.version, name, func() (*since, error) {
 		if exact {
 			*budget -= info.Size() + k.Size
 		}
-		r, err := compare(older, newer, exact)
+		r, err := d.compare(ctx, k, older, newer, exact)
 		if err != nil {
-			return &release{Problem: err.Error()}, nil
+			return &since{Problem: err.Error()}, nil
 		}
 		return r, d.assetsOf(ctx, r.List)
 	})
 }
 
-// sinceWritten compares a parcel with what a file says of a release.
-func (d *Dashboard) sinceWritten(ctx context.Context, k parcelRow, info fs.FileInfo, newer string) (*release, error) {
-	file := fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())
-	return d.shelf.releases.of(ctx, d.version, k.File+" "+file, func() (*release, error) {
-		m, err := d.shelf.written.of(ctx, d.version, file, func() (*written.Manifest, error) {
-			text, err := os.ReadFile(d.cfg.Release)
-			if err != nil {
-				return nil, err
+func newParcel(k parcelRow) *since {
+	return &since{Difference: release.Difference{Change: release.Added, NewSize: k.Size, Patch: k.Size}}
+}
+
+// compare compares a parcel with that of the release, which is at older, or else stands in the manifest; exact is to make the patch, to know
+// how large it is.
+func (d *Dashboard) compare(ctx context.Context, k parcelRow, older, newer string, exact bool) (*since, error) {
+	var was release.Parcel
+	var err error
+	if older != "" {
+		was, err = readParcel(k, older)
+	} else {
+		var m *release.Manifest
+		if m, err = d.manifest(ctx); err == nil {
+			i := slices.IndexFunc(m.Parcels, func(x release.Parcel) bool { return x.Platform == k.Platform && x.Name == k.Name })
+			if i < 0 {
+				return newParcel(k), nil
 			}
-			return written.Parse(d.cfg.Release, text)
-		})
-		if err != nil {
-			return &release{Problem: err.Error()}, nil
+			was = m.Parcels[i]
 		}
-		r, err := compareWritten(m, k.Platform, k.Name, newer)
-		if err != nil {
-			return &release{Problem: err.Error()}, nil
-		}
-		return r, d.assetsOf(ctx, r.List)
-	})
-}
-
-// compareWritten compares one parcel of a manifest with one that is there.
-func compareWritten(m *written.Manifest, platform, name, newer string) (*release, error) {
-	i := slices.IndexFunc(m.Parcels, func(x written.Parcel) bool { return x.Platform == platform && x.Name == name })
-	if i < 0 {
-		return &release{New: true}, nil
 	}
-	p, err := kilnrt.Open(newer)
+	if err != nil {
+		return nil, fmt.Errorf("the release: %w", err)
+	}
+	is, err := readParcel(k, newer)
 	if err != nil {
 		return nil, err
 	}
-	defer p.Close()
-	now, err := written.Read(platform, name, p)
-	if err != nil {
-		return nil, err
+	list := release.Since(&release.Manifest{Parcels: []release.Parcel{was}}, &release.Manifest{Parcels: []release.Parcel{is}})
+	s := &since{Difference: list[0], Total: release.Sum(list), AtMost: !exact}
+	for _, c := range s.Changes {
+		s.List = append(s.List, difference{c, ""})
 	}
-	since := written.Since(&written.Manifest{Parcels: m.Parcels[i : i+1]}, &written.Manifest{Parcels: []written.Parcel{now}})
-	sum := written.Sum(since)
-	r := &release{Added: sum.Added, Removed: sum.Removed, Changed: sum.Changed + sum.Renamed, Old: since[0].OldSize, Patch: sum.Patch, AtMost: sum.Patch > 0}
-	for _, c := range since[0].Changes {
-		r.List = append(r.List, difference{parcel.Difference{Change: c.Change, Name: c.Name, OldSize: c.OldSize, NewSize: c.NewSize}, ""})
-	}
-	r.sort()
-	return r, nil
-}
-
-// sort puts the largest first, and leaves out those beyond a limit.
-func (r *release) sort() {
-	slices.SortStableFunc(r.List, func(a, b difference) int {
+	s.Changes = nil
+	slices.SortStableFunc(s.List, func(a, b difference) int {
 		return cmp.Compare(max(b.OldSize, b.NewSize), max(a.OldSize, a.NewSize))
 	})
-	if len(r.List) > maxDifferences {
-		r.List, r.More = r.List[:maxDifferences], true
+	if len(s.List) > maxDifferences {
+		s.List, s.More = s.List[:maxDifferences], true
 	}
+	if exact && s.Change != "" {
+		s.Patch, err = patchSize(older, newer)
+	}
+	return s, err
 }
 
-// compare compares two parcels; exact is to make the patch, to know how large it is.
-func compare(older, newer string, exact bool) (*release, error) {
-	o, err := kilnrt.Open(older)
+// readParcel takes down what a parcel holds.
+func readParcel(k parcelRow, file string) (release.Parcel, error) {
+	p, err := kilnrt.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("the release's parcel: %w", err)
+		return release.Parcel{}, err
 	}
-	defer o.Close()
-	n, err := kilnrt.Open(newer)
-	if err != nil {
-		return nil, err
-	}
-	defer n.Close()
-	list, err := parcel.Diff(o, n)
-	if err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(older)
+	defer p.Close()
+	return release.Read(k.Platform, k.Name, p)
+}
+
+// manifest is that of the last release. It is read once for a build: one of 100,000 resources has 10 MB.
+func (d *Dashboard) manifest(ctx context.Context) (*release.Manifest, error) {
+	info, err := os.Stat(d.cfg.Release)
 	if err != nil {
 		return nil, err
 	}
-	r := &release{Old: info.Size(), AtMost: !exact}
-	for _, x := range list {
-		switch x.Change {
-		case "added":
-			r.Added++
-		case "removed":
-			r.Removed++
-		default:
-			r.Changed++
-		}
-		r.Patch += x.NewSize
-		r.List = append(r.List, difference{x, ""})
-	}
-	if r.Patch == 0 {
-		r.AtMost = false
-	} else if exact {
-		if r.Patch, err = patchSize(older, newer); err != nil {
+	return d.shelf.manifests.of(ctx, d.version, fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano()), func() (*release.Manifest, error) {
+		f, err := os.Open(d.cfg.Release)
+		if err != nil {
 			return nil, err
 		}
-	}
-	r.sort()
-	return r, nil
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, release.MaxSize+1)) // one byte more is an error of Parse
+		if err != nil {
+			return nil, err
+		}
+		return release.Parse(d.cfg.Release, text)
+	})
 }
 
 // assetsOf finds the assets that resources are made of: these have the asset's name, or that with # and the product's name.

@@ -5,20 +5,20 @@ import (
 	"context"
 	"sync"
 
-	written "github.com/kiln-pipeline/kiln/internal/release"
+	"github.com/kiln-pipeline/kiln/internal/release"
 )
 
 // shelf keeps what is dear to make and asked for again.
 type shelf struct {
-	facets   kept[*facets]
-	types    kept[[]facet]
-	folders  kept[[]facet]
-	unused   kept[[]facet]
-	counts   kept[int64] // of what filters find
-	problems kept[int64]
-	releases kept[*release]
-	written  kept[*written.Manifest] // of a release
-	pictures pictures
+	facets    kept[*facets]
+	types     kept[[]facet]
+	folders   kept[[]facet]
+	unused    kept[[]facet]
+	counts    kept[int64] // of what filters find
+	problems  kept[int64]
+	releases  kept[*since]
+	manifests kept[*release.Manifest]
+	pictures  pictures
 }
 
 func newShelf() *shelf {
