@@ -89,6 +89,7 @@ type Report struct {
 	Messages diag.List   // root causes first
 	Jobs     []JobReport // that ran, or would; all if the request was a dry run
 	Stopped  bool        // by the context or FailFast; what was finished is kept
+	Passing  bool        // a job failed in a way that may pass by itself: to build again may help although nothing changes
 	Short    bool        // only what a few changed files reach was looked at
 	Outcomes []Outcome   // as wanted, in no order
 }
@@ -393,6 +394,7 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	s.findLive()
 	s.makePlaceholders(ctx)
 	r := s.finish()
+	r.Passing = s.passing()
 	s.tellOutcomes(r)
 	if err := s.save(r); err != nil {
 		return r, err

@@ -128,3 +128,12 @@ def process(job):
 `)
 	s.until("it is mended", func(e Ended) bool { return e.Err == nil && s.read("build/pc/b.new.out") == "b" })
 }
+
+// TestMoment: a job that fails for a moment is tried again, although nothing changes.
+func TestMoment(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "a"}).start(Config{})
+	s.next()
+	s.write("assets/a.t", "MOMENT\nlater\n")
+	s.until("it is tried again", func(Ended) bool { return s.read("build/pc/a.t.out") == "later\n" })
+	s.compareWithClean()
+}

@@ -38,6 +38,8 @@ type run struct {
 	again   bool            // the last build was not of everything
 	large   bool            // everything was looked at: what that took, 0.8 GB at 100,000 assets, the system gets back when nothing else is to do
 	ready   bool            // a build has ended
+	passing bool            // a job failed in the last build in a way that may pass
+	tries   int             // how many builds there were for that
 	fresh   bool            // something of this came since the last build began, which knows nothing of it
 	named   build.Inputs    // what kiln.toml names, if the project cannot be read
 	over    <-chan struct{} // closed when the session is to end
@@ -138,8 +140,12 @@ const largeBuild = 5000
 // idleAfter is how long nothing must have changed before what can wait is done.
 const idleAfter = 2 * time.Second
 
-// retryAfter is how long to wait before a build is tried again that the disk, not the project, stopped.
-const retryAfter = 2 * time.Second
+// retryAfter is how long to wait before a build is tried again that the disk, not the project, stopped. Where jobs failed in a way that may pass, it
+// is twice as long each time, and mostTries are enough: a file that may not be read may be so for good.
+const (
+	retryAfter = 2 * time.Second
+	mostTries  = 5
+)
 
 // wait waits until there is something to build. What could not be built is not tried again before something else changes.
 func (r *run) wait(ctx context.Context) error {
@@ -148,7 +154,9 @@ func (r *run) wait(ctx context.Context) error {
 	}
 	var retry <-chan time.Time
 	if r.broken != nil && !errors.As(r.broken, new(diag.List)) {
-		retry = time.After(retryAfter)
+		retry = time.After(r.retryAfter)
+	} else if r.passing && r.tries < mostTries {
+		retry = time.After(r.retryAfter << r.tries)
 	}
 	var idle <-chan time.Time
 	if r.p.Untidy() || r.large {
@@ -169,6 +177,8 @@ func (r *run) wait(ctx context.Context) error {
 		case <-r.wake:
 			return nil
 		case <-retry:
+			r.tries++
+			r.again = true
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -182,7 +192,7 @@ func (r *run) take(b *watch.Batch) bool {
 	if len(b.Paths) == 0 && !b.Lost {
 		return false
 	}
-	r.fresh = true
+	r.fresh, r.tries = true, 0
 	if r.seen.IsZero() {
 		r.seen = b.Seen
 	}
@@ -326,6 +336,7 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*build.Report, er
 	report, err := r.follow(func() (*build.Report, error) { return r.p.Build(ctx, req) }, req.Control)
 	own := r.request()
 	if err == nil { // else what was to be done again still is
+		r.passing = report.Passing
 		r.again = report.Stopped || len(req.Patterns) > 0 || !slices.Equal(req.Platforms, own.Platforms)
 	}
 	r.large = r.large || err == nil && !report.Short && report.Summary.Jobs > largeBuild

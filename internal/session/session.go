@@ -21,6 +21,7 @@
 //   - Every batch wakes: it is remembered that something came since the last build began, wherever it was taken in. So a project that could not be built
 //     is tried again, and never waits for a second change.
 //   - A build that was stopped, or was of less than everything, is followed by one of everything, even if an error comes in between.
+//   - What failed for a moment, as when a disk is full, is tried again although nothing changes; jobs some times, ever later.
 //   - What there is to watch is known after a look only, so after watching begins there is another look: at everything if the project was read anew, at
 //     kiln.toml if that cannot be read, at programs and what links lead to if these are others.
 //   - What a build made is told when it counts as known, be it that who asked for the build has cancelled it.
@@ -55,7 +56,7 @@ type Session struct {
 	first chan struct{} // closed when the first build has ended
 	over  chan struct{} // closed when Run has
 
-	leastBuild, mostWait time.Duration // as the constants; other in tests
+	leastBuild, mostWait, retryAfter time.Duration // as the constants; other in tests
 
 	telling sync.Mutex // held while followers are called; taken before mu
 
@@ -78,7 +79,7 @@ func Open(cfg Config) (*Session, error) {
 		return nil, err
 	}
 	p.Keep()
-	return &Session{cfg: cfg, leastBuild: leastBuild, mostWait: mostWait, first: make(chan struct{}), over: make(chan struct{}), project: p, variables: p.Variables(), content: newContent(), wake: make(chan struct{}, 1)}, nil
+	return &Session{cfg: cfg, leastBuild: leastBuild, mostWait: mostWait, retryAfter: retryAfter, first: make(chan struct{}), over: make(chan struct{}), project: p, variables: p.Variables(), content: newContent(), wake: make(chan struct{}, 1)}, nil
 }
 
 // Project is the project as it is now. After a change of kiln.toml it is another one.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -16,10 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// A line of a file that processor "test" reads: NEED asset, READ file, GLOB pattern, FAIL, BLOCK (until the test says so, or the job is cancelled). Every
+// A line of a file that processor "test" reads: NEED asset, READ file, GLOB pattern, FAIL, MOMENT (fails the first time), BLOCK (until the test says so, or the job is cancelled). Every
 // other line is copied.
 type lines struct{ gates *gates }
 
@@ -28,10 +30,12 @@ type gates struct {
 	mu   sync.Mutex
 	open map[string]chan struct{}
 	in   chan string // jobs that came to a gate
+
+	asked map[string]bool
 }
 
 func newGates() *gates {
-	return &gates{open: map[string]chan struct{}{}, in: make(chan string, 100)}
+	return &gates{open: map[string]chan struct{}{}, in: make(chan string, 100), asked: map[string]bool{}}
 }
 
 func (g *gates) gate(id string) chan struct{} {
@@ -41,6 +45,15 @@ func (g *gates) gate(id string) chan struct{} {
 		g.open[id] = make(chan struct{})
 	}
 	return g.open[id]
+}
+
+// first tells whether this is the first time that it is asked for a job.
+func (g *gates) first(id string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	was := g.asked[id]
+	g.asked[id] = true
+	return !was
 }
 
 func (lines) Info() processor.Info {
@@ -82,6 +95,10 @@ func (l lines) Process(ctx context.Context, job processor.Job) error {
 				return err
 			}
 			out.WriteString(strings.Join(found, " "))
+		case "MOMENT":
+			if l.gates.first(id) {
+				return fmt.Errorf("not now (%w)", engine.ErrPassing)
+			}
 		case "FAIL":
 			return errors.New(arg)
 		case "BLOCK":
@@ -149,6 +166,7 @@ func (t *stage) start(c Config) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.retryAfter = 10 * time.Millisecond
 	if t.halts {
 		s.leastBuild, s.mostWait = 0, 0
 	}
