@@ -10,8 +10,8 @@
 //	aliases      finds images that look the same, by the hashes          -> aliases
 //	layout       finds every image a place, by the sizes (layout.go)     -> what is where on each page, in bands; frames
 //	band:NAME/N  draws some rows of a page, of the pixels (page.go)      -> pixels
-//	blocks:F/NAME/N  encodes a band in a format F that has blocks (page.go)  -> blocks
-//	page:NAME    puts the bands together and makes a file of them (page.go)  -> a texture
+//	blocks:FORMAT/NAME/N  encodes a band, if the format has blocks       -> blocks
+//	page:NAME    puts bands together and makes a file of them (page.go)  -> a texture
 //	the job      writes the frame table in all forms, of the frames (tables.go)
 //
 // An image that is edited without a change of its trimmed size runs its own part, its group, aliases, a band or two and one page:
