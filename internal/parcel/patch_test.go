@@ -2,11 +2,15 @@ package parcel
 
 import (
 	"bytes"
+	"hash/crc32"
 	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
 func patchOf(t testing.TB, a, b []byte) []byte {
@@ -142,5 +146,31 @@ func FuzzApply(f *testing.F) {
 			}
 		}
 		apply(a, patch)
+	})
+}
+
+// FuzzMakePatch: whatever stands where a parcel should be, a patch to it and from it makes what it should.
+func FuzzMakePatch(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "p")
+	rs := some(rand.New(rand.NewPCG(4, 3)), 8)
+	if err := Write(path, rs, Options{}); err != nil {
+		f.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(good[:9000])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) >= kilnrt.SlotSize { // or nothing would ever come past it
+			le.PutUint32(b[508:], crc32.ChecksumIEEE(b[:508]))
+		}
+		for _, c := range [][2][]byte{{good, b}, {b, good}} {
+			got, err := apply(c[0], patchOf(t, c[0], c[1]))
+			if err != nil || !bytes.Equal(got, c[1]) {
+				t.Fatalf("%d bytes, not %d: %v", len(got), len(c[1]), err)
+			}
+		}
 	})
 }
