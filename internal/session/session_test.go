@@ -21,7 +21,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// A line of a file that processor "test" reads: NEED asset, READ file, GLOB pattern, FAIL, MOMENT (fails the first time), BLOCK (until the test says so, or the job is cancelled). Every
+// A line of a file that processor "test" reads: NEED asset, READ file, GLOB pattern, FAIL, MOMENT (fails the first three times), BLOCK (until the test says so, or the job is cancelled). Every
 // other line is copied.
 type lines struct{ gates *gates }
 
@@ -31,11 +31,11 @@ type gates struct {
 	open map[string]chan struct{}
 	in   chan string // jobs that came to a gate
 
-	asked map[string]bool
+	asked map[string]int
 }
 
 func newGates() *gates {
-	return &gates{open: map[string]chan struct{}{}, in: make(chan string, 100), asked: map[string]bool{}}
+	return &gates{open: map[string]chan struct{}{}, in: make(chan string, 100), asked: map[string]int{}}
 }
 
 func (g *gates) gate(id string) chan struct{} {
@@ -47,13 +47,12 @@ func (g *gates) gate(id string) chan struct{} {
 	return g.open[id]
 }
 
-// first tells whether this is the first time that it is asked for a job.
-func (g *gates) first(id string) bool {
+// early tells whether this is one of the first three times that it is asked for a job: a build may run a job twice.
+func (g *gates) early(id string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	was := g.asked[id]
-	g.asked[id] = true
-	return !was
+	g.asked[id]++
+	return g.asked[id] <= 3
 }
 
 func (lines) Info() processor.Info {
@@ -96,7 +95,7 @@ func (l lines) Process(ctx context.Context, job processor.Job) error {
 			}
 			out.WriteString(strings.Join(found, " "))
 		case "MOMENT":
-			if l.gates.first(id) {
+			if l.gates.early(id) {
 				return fmt.Errorf("not now (%w)", engine.ErrPassing)
 			}
 		case "FAIL":
