@@ -165,8 +165,9 @@ func (r *run) wait(ctx context.Context) error {
 	for {
 		select {
 		case <-idle:
+			tidied := r.p.Untidy()
 			r.p.Tidy(ctx) // if it cannot, a build does it
-			if r.large {
+			if r.large || tidied {
 				r.large = false
 				debug.FreeOSMemory()
 			}
@@ -339,7 +340,8 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*build.Report, er
 		r.passing = report.Passing
 		r.again = report.Stopped || len(req.Patterns) > 0 || !slices.Equal(req.Platforms, own.Platforms)
 	}
-	r.large = r.large || err == nil && !report.Short && report.Summary.Jobs > largeBuild
+	rewrote := !r.p.Holds() // the snapshot, for which all of it was taken apart
+	r.large = r.large || err == nil && (!report.Short || rewrote) && report.Summary.Jobs > largeBuild
 	r.p.Read() // now, and not when somebody waits; if it fails the next build says why
 	r.mu.Lock()
 	r.variables = r.p.Variables()
