@@ -113,7 +113,7 @@ func (s *Server) Run(ctx context.Context, dashboard http.Handler) error {
 	for ; waiting > 0; waiting-- {
 		<-ended
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) {
+	if errors.Is(err, ctx.Err()) || errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
