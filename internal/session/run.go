@@ -47,8 +47,8 @@ type run struct {
 	targets []string        // of the symbolic links
 }
 
-// watch begins to watch what the project is made of, and ends what was watched before.
-func (r *run) watch() error {
+// watch begins to watch what the project is made of, and ends what was watched before. again says that the project was opened since that began.
+func (r *run) watch(again bool) error {
 	o := watch.Options{Quiet: r.cfg.Quiet, Poll: r.cfg.Poll}
 	pass, roots := r.p.Passes(), r.p.SourceRoots()
 	covered := func(path string) bool {
@@ -86,6 +86,9 @@ func (r *run) watch() error {
 	if old := r.w; old != nil {
 		r.w = w
 		b := old.Flush(context.Background())
+		if b.Unsure && again { // the project was opened while old was watching already: opening it once more would never end
+			b.Lost, r.full, r.relink = false, true, true
+		}
 		r.take(&b)
 		old.Close()
 	}
@@ -105,7 +108,7 @@ func (r *run) rewatch() error {
 	}
 	r.again = r.again || !slices.Equal(targets, r.targets)
 	r.targets = targets
-	if err := r.watch(); err != nil {
+	if err := r.watch(false); err != nil {
 		return err
 	}
 	r.again = r.again || r.p.Holds() && !r.p.OthersSame()
@@ -279,13 +282,13 @@ func (r *run) ends() bool {
 // open reads the project anew, if that is due. If it cannot be read, what kiln.toml names is watched as well: the mistake may be there. That is read once
 // more then, as it may have been mended before it was watched.
 func (r *run) open() error {
-	for r.reopen {
+	for again := false; r.reopen; again = true {
 		p, err := build.Open(r.cfg.Build)
 		if err != nil {
 			if r.named = build.NamedInputs(r.cfg.Build.Dir); r.inputs.Has(r.named) {
 				return err
 			}
-			if werr := r.watch(); werr != nil {
+			if werr := r.watch(again); werr != nil {
 				return werr
 			}
 			continue
@@ -296,7 +299,7 @@ func (r *run) open() error {
 		r.project = p
 		r.mu.Unlock()
 		r.full, r.reopen, r.relink = true, false, true
-		if err := r.watch(); err != nil {
+		if err := r.watch(again); err != nil {
 			r.reopen = true
 			return err
 		}

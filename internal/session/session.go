@@ -206,7 +206,7 @@ func (s *Session) Blob(h digest.Hash) (*os.File, error) { return s.Project().Ope
 // Run builds, then follows changes and builds at each, until the context ends. The error is the context's, or tells why nothing can be followed.
 func (s *Session) Run(ctx context.Context) error {
 	r := &run{Session: s, p: s.Project(), full: true, all: true, relink: true, over: ctx.Done()}
-	if err := r.watch(); err != nil {
+	if err := r.watch(false); err != nil {
 		return err
 	}
 	defer func() { r.w.Close() }()

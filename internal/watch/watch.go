@@ -67,10 +67,11 @@ const (
 
 // Batch is what changed.
 type Batch struct {
-	Paths []string  // absolute, sorted: new, changed or gone. A folder means all below it
-	Lost  bool      // anything may have changed besides
-	Seen  time.Time // when the first of these changes was seen
-	Notes diag.List // how changes are looked for from now on
+	Paths  []string  // absolute, sorted: new, changed or gone. A folder means all below it
+	Lost   bool      // anything may have changed besides
+	Unsure bool      // Lost is only because the system cannot tell whether this is all
+	Seen   time.Time // when the first of these changes was seen
+	Notes  diag.List // how changes are looked for from now on
 }
 
 // Watcher watches.
@@ -182,6 +183,7 @@ func (w *Watcher) Flush(ctx context.Context) Batch {
 		return Batch{Lost: true}
 	}
 	b := <-reply
+	b.Unsure = !b.Lost && !sure
 	b.Lost = b.Lost || !sure
 	return b
 }

@@ -515,3 +515,14 @@ func TestToldNoMore(t *testing.T) {
 	must(t, put(filepath.Join(root, "a"), "1"))
 	f.catchesUp("an edit, polled")
 }
+
+// TestUnsure: that the system cannot tell whether all was told is not the same as that something was lost: who looks at everything because of it need
+// not do so again and again.
+func TestUnsure(t *testing.T) {
+	w, err := newWith(Options{Trees: []Tree{{Path: t.TempDir()}}}, newFSNotify)
+	must(t, err)
+	defer w.Close()
+	if b := w.Flush(t.Context()); !b.Lost || !b.Unsure {
+		t.Errorf("lost %t, unsure %t", b.Lost, b.Unsure)
+	}
+}
