@@ -215,9 +215,9 @@ func TestViewer(t *testing.T) {
 	b.keys("+")
 	b.keys("0")
 	b.until(shown(3200) + ` && document.querySelector("#picture").style.transform === ""`)
-	b.value(`(() => { const r = document.querySelector("#picture").getBoundingClientRect();
-		document.querySelector(".canvas").dispatchEvent(new PointerEvent("pointermove", {clientX: r.left + 100, clientY: r.top + 40})); })()`)
-	b.until(`document.querySelector("#readout").textContent === "3, 1   255 0 0 255   3200 %"`)
+	b.until(`(() => { const r = document.querySelector("#picture").getBoundingClientRect(); // the pointer stays there, whatever else the page does
+		document.querySelector(".canvas").dispatchEvent(new PointerEvent("pointermove", {clientX: r.left + 100, clientY: r.top + 40}));
+		return document.querySelector("#readout").textContent === "3, 1   255 0 0 255   3200 %"; })()`)
 	if got := b.value(`getComputedStyle(document.querySelector(".canvas")).backgroundImage.startsWith("repeating-conic-gradient")`); got != "true" {
 		t.Error("there are no checks behind what is transparent")
 	}
