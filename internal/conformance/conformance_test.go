@@ -254,8 +254,8 @@ func (shout) Process(_ context.Context, job processor.Job) error {
 func each(t *testing.T, steps []string, behaviour func(t *testing.T, k kind)) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			if testing.Short() && k.name == goGuestKind.name {
-				t.Skip("Go compiles a module for each edit; another kind has one")
+			if testing.Short() && (k.name == goGuestKind.name || k.name == moduleKind.name) {
+				t.Skip("modules are compiled for each edit, twice")
 			}
 			for _, s := range steps {
 				if why := k.without[s]; why != "" {
