@@ -194,6 +194,33 @@ func TestEdits(t *testing.T) {
 
 // FuzzUpdate: whatever stands where a parcel should be, it becomes the one that is wanted, or stays with an error. Run it with
 // -fuzzminimizetime 1x.
+// TestWasteOfSmall: however often a small parcel is changed, what is not waste has room for all that it holds.
+func TestWasteOfSmall(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.parcel")
+	for n := range 20 {
+		rs := []Resource{res(1, "what stays as it is"), res(2, fmt.Sprint("changes ", n))}
+		if _, err := Update(path, rs, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := kilnrt.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, held := p.Header(), int64(p.Len())*kilnrt.RecordSize
+		for i := range p.Len() {
+			r, err := p.At(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held += r.Stored
+		}
+		p.Close()
+		if used := h.End - h.Waste; used < held {
+			t.Fatalf("after edit %d, %d bytes are in use, and what it holds takes %d", n, used, held)
+		}
+	}
+}
+
 func FuzzUpdate(f *testing.F) {
 	key, _ := testKey(f, 1)
 	path := filepath.Join(f.TempDir(), "p")

@@ -220,7 +220,11 @@ func (c *change) forget() {
 // indexWaste is how much of the old index is given up.
 func (c *change) indexWaste() int64 {
 	if c.same {
-		return int64(len(c.pages()))*kilnrt.PageSize*kilnrt.RecordSize + c.header.Sections[kilnrt.SectionDirectory].Size
+		n := c.header.Sections[kilnrt.SectionDirectory].Size
+		for _, k := range c.pages() {
+			n += int64(min(kilnrt.PageSize, len(c.was)-k*kilnrt.PageSize)) * kilnrt.RecordSize // the last one is shorter
+		}
+		return n
 	}
 	n := int64(len(c.was)) * kilnrt.RecordSize
 	for _, s := range c.header.Sections {
