@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
 	"github.com/kiln-pipeline/kiln/internal/preview"
 )
@@ -101,7 +102,7 @@ func (d *Dashboard) productBytes(w http.ResponseWriter, r *http.Request) {
 		plainError(w, err)
 		return
 	}
-	f, err := os.Open(d.cfg.Blobs.Path(h))
+	f, err := disk.Open(d.cfg.Blobs.Path(h)) // a build may replace it meanwhile
 	if err != nil {
 		plainError(w, notFound{p.File + " is no longer in the cache; the next build makes it again."})
 		return
