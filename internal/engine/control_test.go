@@ -90,8 +90,15 @@ func TestTouch(t *testing.T) {
 		w.files["f"], w.files["g"] = "old", "same"
 		c := &engine.Control{}
 		runs := map[string]int{}
-		w.add("other", func(r *engine.Run) error { w.see(r, "g"); runs["other"]++; return nil })
+		other := make(chan struct{}) // closed once it has run: files and runs are nobody else's then
+		w.add("other", func(r *engine.Run) error {
+			w.see(r, "g")
+			runs["other"]++
+			close(other)
+			return nil
+		})
 		w.add("reads", func(r *engine.Run) error {
+			<-other
 			w.see(r, "f")
 			if runs["reads"]++; runs["reads"] == 1 {
 				w.files["f"] = "new"
