@@ -64,10 +64,19 @@ func load(t testing.TB, c Config) processor.Processor {
 
 func goExample(t testing.TB) processor.Processor {
 	t.Helper()
+	notShort(t)
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go tool")
 	}
 	return load(t, Config{Dir: repository(t), Go: "processor/wasmguest/example", Name: "voxel"})
+}
+
+// notShort is for tests of modules in Go: under the race detector wazero takes 15 s to compile one. TestOneWorld has one all the same.
+func notShort(t testing.TB) {
+	if testing.Short() {
+		t.Helper()
+		t.Skip("-short: a module in Go takes long to compile")
+	}
 }
 
 func goGuest(t testing.TB) processor.Processor {
@@ -164,6 +173,7 @@ func runOn(t testing.TB, p processor.Processor, asset, content string) processor
 
 // TestGuest: the Go kit's Job is Job.
 func TestGuest(t *testing.T) {
+	notShort(t)
 	p := goGuest(t)
 	r := runOn(t, p, "dir/all.guest", "all")
 	if r.Err != nil {
@@ -200,6 +210,7 @@ func TestHandedBack(t *testing.T) {
 
 // TestBadGuest: what goes wrong in a Go guest is told, and the next job knows nothing of it.
 func TestBadGuest(t *testing.T) {
+	notShort(t)
 	p := goGuest(t)
 	for _, c := range []struct {
 		content string
