@@ -33,7 +33,7 @@ var dialects = []struct{ compiler, language, std string }{
 	{"gcc", "c", "c99"}, {"clang", "c", "c99"}, {"g++", "c++", "c++17"}, {"clang++", "c++", "c++17"}, {mingw, "c", "c99"},
 }
 
-// mingw compiles for Windows; what it made runs under Wine, for those who set KILN_WINE: one start in some hundreds fails there without a word.
+// mingw compiles for Windows; what it made runs under Wine, for those who set KILN_WINE: on a busy machine Wine sometimes does not start a program, and says nothing.
 const mingw = "x86_64-w64-mingw32-gcc"
 
 // programs are compiled once a test run: building is most of the time these tests take.
