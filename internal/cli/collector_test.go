@@ -18,7 +18,7 @@ func TestLateCollector(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
 	lateCollector()
-	if p := gcPercent(); p != 800 {
+	if p := gcPercent(); p != 2400 {
 		t.Errorf("it begins at %d%%", p)
 	}
 	for late := time.Now().Add(30 * time.Second); gcPercent() != 100; {
