@@ -90,6 +90,8 @@ var allowed = map[string]string{
 	"internal/texture": "internal/codec/astc internal/codec/bcn internal/codec/block internal/codec/bptc internal/codec/dds internal/codec/etc2 " +
 		"internal/codec/hdrpack internal/codec/ktx2 internal/diag internal/pixel processor",
 
+	"internal/schema": "",
+
 	"internal/processors": "internal/processors/atlas internal/processors/copy internal/processors/data internal/processors/gltf " +
 		"internal/processors/texture processor",
 	"internal/processors/atlas":   "internal/codec/atlas internal/codec/bmfont internal/codec/document internal/diag internal/packing internal/pixel internal/texture processor doublestar",
