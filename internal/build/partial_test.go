@@ -285,3 +285,25 @@ func TestLastGood(t *testing.T) {
 	}
 	p.wants("")
 }
+
+// TestLastGoodShort: what stood for a failed asset goes when an older source comes back, whose products have other files, the short way as well.
+func TestLastGoodShort(t *testing.T) {
+	p := newProject(t, "-- assets/b.txt --\nb\n-- assets/a.s --\ntext\n")
+	p.age()
+	for _, tt := range []struct {
+		script, files string
+		short         bool
+	}{
+		{"text", "pc/a.s.txt pc/b.txt", false},
+		{"part x 1", "pc/a.s.txt pc/a.s.x.txt pc/b.txt", true},
+		{"part y 1", "pc/a.s.txt pc/a.s.y.txt pc/b.txt", true},
+		{"fail now", "pc/a.s.txt pc/a.s.y.txt pc/b.txt", true},
+		{"part x 1", "pc/a.s.txt pc/a.s.x.txt pc/b.txt", true}, // holds again, and so is the last good one itself
+	} {
+		p.write("assets/a.s", tt.script)
+		b := p.buildWith(Request{LastGood: true})
+		if got := names(outputs(p.dir, "build")); got != tt.files || b.short != tt.short {
+			t.Errorf("%s: short %t, there are %s", tt.script, b.short, got)
+		}
+	}
+}

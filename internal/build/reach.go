@@ -279,7 +279,7 @@ func (c *shortcut) ask() bool {
 		if at.Gone {
 			continue
 		}
-		if c.was[i] = c.traceByID(at.Key, at.Trace); c.was[i] == nil {
+		if c.was[i] = c.traceByID(at.Key, at.Trace); c.was[i] == nil || !c.findStood(i) {
 			return false
 		}
 		t := c.w.taskFor(at.Subject)
@@ -310,6 +310,22 @@ func (c *shortcut) ask() bool {
 	}
 	slices.SortFunc(c.wanted, c.order)
 	return !c.traces.Damaged()
+}
+
+// findStood finds the trace whose products stood for a task, before anything runs: an older trace that holds again, or one more, changes which is the last
+// good one. It is false if their contents are lost, so that there is no telling which that was.
+func (c *shortcut) findStood(n int) bool {
+	c.stood[n] = c.was[n]
+	if c.was[n].Outcome == engine.Succeeded || !c.req.LastGood {
+		return true
+	}
+	traces := c.traces.Traces(c.tasks.At(n).Key)
+	if i := slices.IndexFunc(traces, func(t *engine.Trace) bool { return t.Outcome == engine.Succeeded }); i >= 0 {
+		c.stood[n] = traces[i]
+		_, ok := c.w.Available(traces[i])
+		return ok
+	}
+	return true
 }
 
 // pathOf is the path of a file that has no asset any more, by the subject of its task.

@@ -69,7 +69,7 @@ func (c *shortcut) changes() (*changed, bool) {
 			next++
 		}
 		was := c.was[n]
-		before, now := c.standing(t.Key, was, tr), c.standing(t.Key, tr, nil)
+		before, now := c.stood[n], c.standing(t.Key, tr)
 		if t.among() != "" && !sameProducts(before, now) {
 			others = append(others, t)
 		}
@@ -114,7 +114,7 @@ func (c *shortcut) sameProduct(ch *changed, t *task) bool {
 	var clash bool
 	var visit func(t *task)
 	visit = func(t *task) {
-		tr := c.standing(t.Key, c.traceNow(ch, t), nil)
+		tr := c.standing(t.Key, c.traceNow(ch, t))
 		if tr == nil {
 			return
 		}
@@ -140,17 +140,12 @@ func sameProducts(a, b *engine.Trace) bool {
 	return a != nil && b != nil && slices.EqualFunc(a.Products, b.Products, func(x, y engine.Product) bool { return x.SubID == y.SubID && x.File == y.File })
 }
 
-// standing is the trace whose products stand for a task that has this one: itself, or, if it failed and the last good products are to stay, that of
-// these. It is not after, which came later.
-func (c *shortcut) standing(k engine.Key, tr, after *engine.Trace) *engine.Trace {
+// standing is the trace whose products stand for a task that has this one: itself, or, if it failed and the last good products are to stay, that of these.
+func (c *shortcut) standing(k engine.Key, tr *engine.Trace) *engine.Trace {
 	if tr == nil || tr.Outcome == engine.Succeeded || !c.req.LastGood {
 		return tr
 	}
-	traces := c.traces.Traces(k)
-	if after != nil && after.Build == c.number {
-		traces = slices.DeleteFunc(slices.Clone(traces), func(t *engine.Trace) bool { return t.ID == after.ID })
-	}
-	return cmp.Or(c.lastGood(traces), tr)
+	return cmp.Or(c.lastGood(c.traces.Traces(k)), tr)
 }
 
 // liveNow are the tasks among the results that the project has, parts included.
@@ -193,20 +188,18 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 	is := c.partsAfter(ch, live)
 	leave := func(n int) bool {
 		at := c.tasks.At(n)
-		was := c.was[n]
-		if was == nil {
-			was = c.traceByID(at.Key, at.Trace)
-		}
-		if was == nil {
-			return false
+		if c.was[n] == nil { // nothing reaches it
+			if c.was[n] = c.traceByID(at.Key, at.Trace); c.was[n] == nil || !c.findStood(n) {
+				return false
+			}
 		}
 		at.Gone, at.Speaks = true, false
 		ch.left[n] = true
 		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: at})
-		ch.count(parseSubject(at.Subject).part, was, -1)
+		ch.count(parseSubject(at.Subject).part, c.was[n], -1)
 		ch.gone = append(ch.gone, at.Key)
 		ch.outcomes = append(ch.outcomes, goneOutcome(at.Subject))
-		return ch.take(c.standing(at.Key, was, nil), nil)
+		return ch.take(c.stood[n], nil)
 	}
 	jobs := slices.DeleteFunc(slices.Clone(live), func(t *task) bool { _, was := c.numbers[t.Key]; return !was || t.part != "" })
 	for a := range c.gone {

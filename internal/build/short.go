@@ -33,6 +33,7 @@ type shortcut struct {
 	removed []string
 	dirty   map[int]bool              // by number: tasks that may be concerned
 	was     map[int]*engine.Trace     // by number: the trace that held
+	stood   map[int]*engine.Trace     // by number: that whose products stood for the task
 	numbers map[engine.Key]int        // of all tasks that this build met
 	gone    map[*asset.Asset]struct{} // assets that the project has no more
 	fresh   []*task                   // of assets that it had not
@@ -40,7 +41,7 @@ type shortcut struct {
 
 // short builds the short way. If it cannot, it gives nothing, and the long way is to be gone.
 func (s *session) short(ctx context.Context, t *source.Table) (*Report, error) {
-	c := &shortcut{session: s, dirty: map[int]bool{}, was: map[int]*engine.Trace{}, numbers: map[engine.Key]int{}, gone: map[*asset.Asset]struct{}{}}
+	c := &shortcut{session: s, dirty: map[int]bool{}, was: map[int]*engine.Trace{}, stood: map[int]*engine.Trace{}, numbers: map[engine.Key]int{}, gone: map[*asset.Asset]struct{}{}}
 	if !s.goesOn() || !s.prev.Plain || s.req.Outcomes == AllOutcomes || s.req.FailFast || s.req.Shuffle != 0 || len(s.messages) > 0 || !c.findChanges(t) || !s.outputsSame() || !s.worldSame() {
 		return nil, nil
 	}
