@@ -192,8 +192,6 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// FuzzUpdate: whatever stands where a parcel should be, it becomes the one that is wanted, or stays with an error. Run it with
-// -fuzzminimizetime 1x.
 // TestWasteOfSmall: however often a small parcel is changed, what is not waste has room for all that it holds.
 func TestWasteOfSmall(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.parcel")
@@ -221,6 +219,8 @@ func TestWasteOfSmall(t *testing.T) {
 	}
 }
 
+// FuzzUpdate: whatever stands where a parcel should be, it becomes the one that is wanted, or stays with an error. Run it with
+// -fuzzminimizetime 1x.
 func FuzzUpdate(f *testing.F) {
 	key, _ := testKey(f, 1)
 	path := filepath.Join(f.TempDir(), "p")
