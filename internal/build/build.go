@@ -25,26 +25,25 @@ import (
 
 // Request says what to build and how.
 type Request struct {
-	Patterns     []string // assets; all if empty
-	Platforms    []string // all if empty
-	Workers      int      // 0: as the project says
-	Force        bool     // run jobs although nothing changed
-	FailFast     bool
-	DryRun       bool // tell what would be done
-	Detect       Detect
-	Changed      []string        // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
-	Outputs      []string        // with ByWatch: files and folders of the output folder that may not be as they were, absolute
-	From         string          // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
-	Locked       bool            // kiln.ids may not change
-	Compact      bool            // leave no waste in parcels
-	LastGood     bool            // leave the last good products of assets that fail in place
-	Placeholders Placeholders    // with LastGood: put placeholders there where there are some
-	Shuffle      uint64          // not 0: take the jobs in another order, by this seed
-	Outcomes     Outcomes        // which to tell
-	Control      *Control        // for who wants to reach in while it builds; may be nil
-	Done         func(Outcome)   // told of each job that ran, from several goroutines; may be nil
-	Placed       func([]Outcome) // told of a build the short way once all outputs are in place, before that is written down: for those who cannot wait; may be nil
-	Reporter     Reporter
+	Patterns  []string // assets; all if empty
+	Platforms []string // all if empty
+	Workers   int      // 0: as the project says
+	Force     bool     // run jobs although nothing changed
+	FailFast  bool
+	DryRun    bool // tell what would be done
+	Detect    Detect
+	Changed   []string        // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
+	Outputs   []string        // with ByWatch: files and folders of the output folder that may not be as they were, absolute
+	From      string          // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
+	Locked    bool            // kiln.ids may not change
+	Compact   bool            // leave no waste in parcels
+	OnError   OnError         // what becomes of assets that fail
+	Shuffle   uint64          // not 0: take the jobs in another order, by this seed
+	Outcomes  Outcomes        // which to tell
+	Control   *Control        // for who wants to reach in while it builds; may be nil
+	Done      func(Outcome)   // told of each job that ran, from several goroutines; may be nil
+	Placed    func([]Outcome) // told of a build the short way once all outputs are in place, before that is written down: for those who cannot wait; may be nil
+	Reporter  Reporter
 }
 
 // Reporter is told what happens, from several goroutines.
@@ -235,30 +234,25 @@ func (s *session) warnState(why string) {
 
 // sameRules tells whether all that decides what is built besides files is as it was. What becomes of assets that fail matters only if there are some.
 func (s *session) sameRules() bool {
-	return s.prev.Signature == s.signature(s.onError()) || s.prev.Totals.Failed == 0 && slices.ContainsFunc(allOnError, func(how string) bool {
-		return s.prev.Signature == s.signature(how)
-	})
-}
-
-// allOnError are what can become of assets that fail.
-var allOnError = []string{"", "last-good", "placeholder", "placeholder in parcels"}
-
-func (s *session) onError() string {
-	how := 0
-	if s.req.LastGood {
-		how = 1 + int(s.req.Placeholders)
+	if s.prev.Signature == s.signature(s.req.OnError) {
+		return true
 	}
-	return allOnError[how]
+	for o := OnError(0); o < onErrors && s.prev.Totals.Failed == 0; o++ {
+		if s.prev.Signature == s.signature(o) {
+			return true
+		}
+	}
+	return false
 }
 
 // signature is of all that decides what is built besides files.
-func (s *session) signature(onError string) digest.Hash {
+func (s *session) signature(o OnError) digest.Hash {
 	b := digest.Build("signature").Str("kiln", s.p.cfg.Version).Hash("project", s.p.text)
 	for _, i := range s.p.Processors() {
 		b.Str("processor", i.Name).Hash("fingerprint", s.p.procs[i.Name].fingerprint)
 	}
-	if onError != "" {
-		b.Str("on-error", onError)
+	if o != Fail {
+		b.Str("on-error", o.String())
 	}
 	if s.req.Locked {
 		b.Str("ids", "locked")

@@ -132,7 +132,7 @@ func (s *session) tracesNow(t *task, res *engine.Result, held map[engine.Key]uin
 		return nil
 	}
 	now := []*engine.Trace{res.Trace}
-	if res.Trace.Outcome != engine.Succeeded && s.req.LastGood {
+	if res.Trace.Outcome != engine.Succeeded && s.req.OnError != Fail {
 		if good := s.lastGood(s.traces.Traces(t.Key)); good != nil {
 			now = append(now, good)
 		}
@@ -281,7 +281,7 @@ func (s *session) productsOf(t *task, res *engine.Result, before map[engine.Key]
 	if made := s.placeholders[t]; made != nil {
 		return made, false
 	}
-	if res.Trace.Outcome != engine.Succeeded && s.req.LastGood {
+	if res.Trace.Outcome != engine.Succeeded && s.req.OnError != Fail {
 		if good := s.lastGood(s.traces.Traces(t.Key)); good != nil {
 			return good.Products, false
 		}
@@ -524,7 +524,7 @@ func (s *session) save(r *Report) error {
 // head is what the snapshot says of a build besides its tables.
 func (s *session) head(r *Report) state.Head {
 	h := state.Head{
-		Signature: s.signature(s.onError()), Project: s.p.text, Build: s.number,
+		Signature: s.signature(s.req.OnError), Project: s.p.text, Build: s.number,
 		Totals: state.Totals{Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes},
 	}
 	if s.prev != nil {

@@ -191,7 +191,7 @@ func TestGCLastGood(t *testing.T) {
 	p.build()
 	p.wantsFreed(p.gc(0, GCRequest{}), 3, 1) // older of both, and the failure in between
 	p.wants("")
-	b := p.buildWith(Request{LastGood: true})
+	b := p.buildWith(Request{OnError: LastGood})
 	if b.Built != 0 || p.read("build/pc/a.s.txt") != "good\n" || p.read("build/pc/b.s.txt") != "good\n" {
 		t.Errorf("built %d; %q and %q", b.Built, p.read("build/pc/a.s.txt"), p.read("build/pc/b.s.txt"))
 	}

@@ -172,7 +172,7 @@ func (p *fixture) buildWith(req Request) built {
 	if err != nil {
 		p.Fatalf("build: %v", err)
 	}
-	if len(req.Patterns)+len(req.Platforms) == 0 && !req.DryRun && !req.LastGood && !b.stopped && !p.unchecked {
+	if len(req.Patterns)+len(req.Platforms) == 0 && !req.DryRun && req.OnError == Fail && !b.stopped && !p.unchecked {
 		p.compareWithClean(b)
 	}
 	return b

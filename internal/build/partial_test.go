@@ -252,7 +252,7 @@ func TestLastGood(t *testing.T) {
 	}
 	lastGood := func(failed int, ran string) {
 		t.Helper()
-		if b := p.buildWith(Request{LastGood: true}); b.Failed != failed || b.ran != ran {
+		if b := p.buildWith(Request{OnError: LastGood}); b.Failed != failed || b.ran != ran {
 			t.Errorf("failed %d, ran %q", b.Failed, b.ran)
 		}
 	}
@@ -301,7 +301,7 @@ func TestLastGoodShort(t *testing.T) {
 		{"part x 1", "pc/a.s.txt pc/a.s.x.txt pc/b.txt", true}, // holds again, and so is the last good one itself
 	} {
 		p.write("assets/a.s", tt.script)
-		b := p.buildWith(Request{LastGood: true})
+		b := p.buildWith(Request{OnError: LastGood})
 		if got := names(outputs(p.dir, "build")); got != tt.files || b.short != tt.short {
 			t.Errorf("%s: short %t, there are %s", tt.script, b.short, got)
 		}

@@ -14,20 +14,11 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Placeholders says what stands for the products of assets that fail, besides their last good ones.
-type Placeholders uint8
-
-const (
-	NoPlaceholders     Placeholders = iota
-	LoosePlaceholders               // placeholders, in the output folder and for running games; parcels stay as they are
-	PackedPlaceholders              // in parcels as well
-)
-
 // placeholders makes what stands for failed jobs: products that the processor makes, with the asset's settings, of a placeholder in place of its source file; so
 // they are of the type, format and file that the game expects. What of the last good products this does not make stays. Of an asset whose source has no
 // placeholder, or of whose settings nothing can be made, the last good products stay as a whole; if there are none, it has none.
 func (s *session) makePlaceholders(ctx context.Context) {
-	if s.req.Placeholders == NoPlaceholders || ctx.Err() != nil {
+	if s.req.OnError < Placeholders || ctx.Err() != nil {
 		return
 	}
 	s.placeholders = map[*task][]engine.Product{}
@@ -55,7 +46,7 @@ func (s *session) makePlaceholders(ctx context.Context) {
 	}
 	if names = slices.Compact(names); len(names) > 0 {
 		s.notes = append(s.notes, diag.Warningf(diag.PlaceholderMade, diag.Pos{}, "placeholders stand for what failed: %s", firstFew(names)).
-			WithHint("mend it, and build again%s", map[bool]string{true: "; nothing of them is in a parcel"}[s.req.Placeholders == LoosePlaceholders && len(s.p.Parcels) > 0]))
+			WithHint("mend it, and build again%s", map[bool]string{true: "; nothing of them is in a parcel"}[s.req.OnError == Placeholders && len(s.p.Parcels) > 0]))
 	}
 }
 

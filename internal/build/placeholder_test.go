@@ -66,9 +66,9 @@ func TestPlaceholder(t *testing.T) {
 	good, packed := p.read(tank), p.read(level)
 	_, _, format := p.shape(tank)
 
-	stand := func(failed int, how Placeholders) built {
+	stand := func(failed int, how OnError) built {
 		t.Helper()
-		b := p.buildWith(Request{LastGood: true, Placeholders: how})
+		b := p.buildWith(Request{OnError: how})
 		if b.Failed != failed {
 			t.Errorf("failed %d\n%s", b.Failed, b.messages)
 		}
@@ -79,7 +79,7 @@ func TestPlaceholder(t *testing.T) {
 	p.write("assets/a.s", "fail now\n") // has no placeholder, but a last good product
 	p.write("assets/new.s", "fail now\n")
 	for range 2 { // the second time with nothing to do, and the same to tell
-		b := stand(4, LoosePlaceholders)
+		b := stand(4, Placeholders)
 		if want := "warning[K0224]: placeholders stand for what failed: late.png, tank.png\n  mend it, and build again; nothing of them is in a parcel\n"; !strings.Contains(b.messages, want) || b.Placeholders != 2 {
 			t.Errorf("%d placeholders: %s", b.Placeholders, b.messages)
 		}
@@ -115,19 +115,19 @@ func TestPlaceholder(t *testing.T) {
 	if p.read(tank) != "" || p.asked("SELECT asset FROM diagnostics WHERE code = 'K0224'") != "" {
 		t.Error("it stands although nobody asks for it")
 	}
-	stand(4, LoosePlaceholders)
+	stand(4, Placeholders)
 	p.picture("assets/tank.png", 16)
 	p.picture("assets/late.png", 8)
 	p.write("assets/a.s", "text a\n")
 	p.remove("assets/new.s")
-	if b := stand(0, LoosePlaceholders); p.read(tank) != good || strings.Contains(b.messages, "K0224") {
+	if b := stand(0, Placeholders); p.read(tank) != good || strings.Contains(b.messages, "K0224") {
 		t.Errorf("it is mended, and the texture is another: %s", b.messages)
 	}
 	p.wants("")
 
 	// A failure after a build the short way could have been taken.
 	p.write("assets/tank.png", "no picture")
-	if b := stand(1, LoosePlaceholders); b.short || b.Placeholders != 1 {
+	if b := stand(1, Placeholders); b.short || b.Placeholders != 1 {
 		t.Errorf("%d placeholders", b.Placeholders)
 	}
 }
@@ -140,7 +140,7 @@ func TestPlaceholderModel(t *testing.T) {
 	p.build()
 	before := outputs(p.dir, "build")
 	p.write("assets/cube.gltf", "{")
-	if b := p.buildWith(Request{LastGood: true, Placeholders: LoosePlaceholders}); b.Failed != 1 || b.Placeholders != 1 {
+	if b := p.buildWith(Request{OnError: Placeholders}); b.Failed != 1 || b.Placeholders != 1 {
 		t.Fatalf("%d placeholders: %s", b.Placeholders, b.messages)
 	}
 	after := outputs(p.dir, "build")

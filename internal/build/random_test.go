@@ -359,7 +359,7 @@ func (r *random) part() {
 	case 1:
 		req = Request{FailFast: true}
 	case 2:
-		req = Request{LastGood: true}
+		req = Request{OnError: LastGood}
 	case 3:
 		c := &cancelling{cancel: cancel}
 		c.left.Store(r.rng.Int64N(5))

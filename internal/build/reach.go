@@ -316,7 +316,7 @@ func (c *shortcut) ask() bool {
 // good one. It is false if their contents are lost, so that there is no telling which that was.
 func (c *shortcut) findStood(n int) bool {
 	c.stood[n] = c.was[n]
-	if c.was[n].Outcome == engine.Succeeded || !c.req.LastGood {
+	if c.was[n].Outcome == engine.Succeeded || c.req.OnError == Fail {
 		return true
 	}
 	traces := c.traces.Traces(c.tasks.At(n).Key)

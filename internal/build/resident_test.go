@@ -10,7 +10,7 @@ import (
 // kept builds a project in one process, telling what changed.
 func (p *fixture) kept(pr *Project, changed ...string) *Report {
 	p.Helper()
-	req := Request{Reporter: silent{}, Detect: ByWatch, LastGood: true, Outcomes: ChangedOutcomes}
+	req := Request{Reporter: silent{}, Detect: ByWatch, OnError: LastGood, Outcomes: ChangedOutcomes}
 	for _, c := range changed {
 		req.Changed = append(req.Changed, p.path(c))
 	}

@@ -142,7 +142,7 @@ func sameProducts(a, b *engine.Trace) bool {
 
 // standing is the trace whose products stand for a task that has this one: itself, or, if it failed and the last good products are to stay, that of these.
 func (c *shortcut) standing(k engine.Key, tr *engine.Trace) *engine.Trace {
-	if tr == nil || tr.Outcome == engine.Succeeded || !c.req.LastGood {
+	if tr == nil || tr.Outcome == engine.Succeeded || c.req.OnError == Fail {
 		return tr
 	}
 	return cmp.Or(c.lastGood(c.traces.Traces(k)), tr)

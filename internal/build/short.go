@@ -116,7 +116,7 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 	if err := c.runEngine(ctx); err != nil {
 		return nil, nil // the long way stops as well, and keeps what is finished
 	}
-	if c.w.untidy || c.traces.Damaged() || c.req.Placeholders != NoPlaceholders && slices.ContainsFunc(c.results, failed) {
+	if c.w.untidy || c.traces.Damaged() || c.req.OnError >= Placeholders && slices.ContainsFunc(c.results, failed) {
 		return nil, nil
 	}
 	ch, ok := c.changes()

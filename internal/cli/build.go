@@ -84,14 +84,17 @@ func (f *buildFlags) check() error {
 	return nil
 }
 
-func (f *buildFlags) placeholders() build.Placeholders {
+// failed is what becomes of assets that fail, by flags that were checked.
+func (f *buildFlags) failed() build.OnError {
 	switch {
-	case f.onError != "placeholder":
-		return build.NoPlaceholders
 	case f.packPlaceholders:
 		return build.PackedPlaceholders
+	case f.onError == "placeholder":
+		return build.Placeholders
+	case f.onError == "last-good":
+		return build.LastGood
 	}
-	return build.LoosePlaceholders
+	return build.Fail
 }
 
 // detect reads how to see that files changed: a word, or where a list of them is.
@@ -149,7 +152,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	show := a.newProgress(p.Workers(a.workers))
 	r, err := a.buildIn(ctx, p, f, build.Request{
 		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force, FailFast: f.failFast, DryRun: f.dryRun,
-		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, LastGood: f.onError != "fail", Placeholders: f.placeholders(), Reporter: reporters{show, trace},
+		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, OnError: f.failed(), Reporter: reporters{show, trace},
 	})
 	show.stop()
 	if terr := trace.close(); err == nil {
@@ -182,7 +185,9 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 // buildIn builds, or has the kiln build that watches the project: there failed assets keep their last good products unless something else is said.
 func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req build.Request) (*build.Report, error) {
 	if a.turn != nil {
-		req.LastGood = req.LastGood || !f.onErrorSet
+		if !f.onErrorSet {
+			req.OnError = build.LastGood
+		}
 		return a.turn.Build(ctx, req)
 	}
 	var err error

@@ -266,7 +266,7 @@ func TestPlaceholder(t *testing.T) {
 		t.Error("the real thing is said to be a placeholder")
 	}
 	p.write("assets/textures/title/banner.png", "no picture")
-	p.buildAs(build.Request{LastGood: true, Placeholders: build.LoosePlaceholders})
+	p.buildAs(build.Request{OnError: build.Placeholders})
 	has(t, look(), marked, "not an image of a known format", "BC7 sRGB")
 	page, _ := get(t, s, "/", http.StatusOK)
 	has(t, page, "<h1>1 problem</h1>")

@@ -241,7 +241,7 @@ func (r *run) bring(ctx context.Context) {
 
 // request is for what the session builds by itself.
 func (r *run) request() build.Request {
-	return build.Request{Platforms: r.cfg.Platforms, Workers: r.cfg.Workers, LastGood: true, Reporter: r.reporter()}
+	return build.Request{Platforms: r.cfg.Platforms, Workers: r.cfg.Workers, OnError: build.LastGood, Reporter: r.reporter()}
 }
 
 // build builds, and tells of it.

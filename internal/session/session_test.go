@@ -279,7 +279,7 @@ func (t *stage) compareWithClean() {
 	if p, err = build.Open(t.config()); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := p.Build(context.Background(), build.Request{Reporter: quiet{}, LastGood: true}); err != nil || r.Summary.Built != 0 {
+	if r, err := p.Build(context.Background(), build.Request{Reporter: quiet{}, OnError: build.LastGood}); err != nil || r.Summary.Built != 0 {
 		t.Errorf("a build after it: %+v, %v", r, err)
 	}
 }
