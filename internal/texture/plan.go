@@ -25,10 +25,7 @@ type Plan struct {
 
 // NewPlan decides. Its errors are a [processor.Problem] where the options cannot be.
 func NewPlan(im Images, o Options) (*Plan, error) {
-	p := &Plan{Use: o.Use, o: o, images: im}
-	if p.Use == "auto" || p.Use == "" {
-		p.Use = "color"
-	}
+	p := newPlan(im, o)
 	if _, _, err := o.Key(); err != nil {
 		return nil, &processor.Problem{Code: string(diag.TextureCombination), Text: err.Error(), Hint: `write it as color_key = "#ff00ff"`}
 	}
@@ -41,6 +38,15 @@ func NewPlan(im Images, o Options) (*Plan, error) {
 	width, height := im.Pictures[0].Size()
 	p.Width, p.Height = o.Size(width, height)
 	return p, nil
+}
+
+// newPlan is a plan whose format is to be set.
+func newPlan(im Images, o Options) *Plan {
+	p := &Plan{Use: o.Use, o: o, images: im}
+	if p.Use == "auto" || p.Use == "" {
+		p.Use = "color"
+	}
+	return p
 }
 
 // checkImages refuses what is no texture.

@@ -19,7 +19,7 @@ func EncodeRows(rows *pixel.Image, format string, o Options, t Tools) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Use: o.Use, o: o}
+	p := newPlan(Images{}, o)
 	p.setFormat(f)
 	return p.code(rows, t)
 }
