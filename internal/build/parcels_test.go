@@ -3,12 +3,14 @@ package build
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
+	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
 const parcelProject = `
@@ -144,6 +146,41 @@ func (p *fixture) editOrder(rnd *rand.Rand) {
 		p.write("game.order", text)
 	case 3:
 		p.remove("game.order")
+	}
+}
+
+// TestTouchSplit: a content that more split parcels share than the name of their parcel has is changed there the short way, in the first one's manner.
+func TestTouchSplit(t *testing.T) {
+	text := "-- kiln.toml --\n[project]\nname = \"test\"\n[platforms.pc]\n[[parcels]]\nname = \"shared\"\nassets = [\"other.s\"]\n"
+	for i, align := range []int{512, 16, 16, 16} {
+		text += fmt.Sprintf("[[parcels]]\nname = \"p%d\"\nassets = [\"a%d.s\"]\nsplit = true\nalign = %d\ncompression = \"none\"\n", i, i, align)
+	}
+	text += "-- assets/x.s --\ntext all\n-- assets/other.s --\ntext other\n"
+	for i := range 4 {
+		text += fmt.Sprintf("-- assets/a%d.s --\ntext a\nref x.s\n", i)
+	}
+	p := newProject(t, text)
+	p.age()
+	p.build()
+	p.write("assets/x.s", "text of all four\n")
+	if b := p.build(); !b.short {
+		t.Error("it went the long way")
+	}
+	files, err := filepath.Glob(filepath.Join(p.dir, "build/parcels/pc/p0+3+*.parcel"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the parcel of four: %v %v", files, err)
+	}
+	c, err := kilnrt.Open(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r, err := c.ByName("x.s")
+	if err != nil || r.Align != 512 {
+		t.Fatalf("aligned to %d, %v", r.Align, err)
+	}
+	if content, err := r.Bytes(); err != nil || !strings.Contains(string(content), "of all four") {
+		t.Errorf("%q %v", content, err)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -102,8 +101,7 @@ func orderFiles(p *project.Project, names []string) ([]string, error) {
 
 // hasOrder tells whether a parcel, declared or made of some that are split, has an order; of those without one, whether it was asked for by name.
 func hasOrder(p *project.Project, parcel, file string, names []string) bool {
-	first, _, _ := strings.Cut(parcel, "+")
-	x := p.Parcel(first)
+	x := ship.Declared(p, parcel)
 	return x != nil && x.Order == file && (file != "" || slices.Contains(names, x.Name))
 }
 

@@ -12,6 +12,7 @@ package manifest
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -337,16 +338,23 @@ func includes(set, sub []int) bool {
 // longestMade is how many names of parcels the name of one that is made has; a file's name has 255 bytes at most, a parcel's 64.
 const longestMade = 3
 
-// madeName joins the names of parcels: a plus is in no name that a project can give.
+// madeName joins the names of parcels: a plus is in no name that a project can give. Of many there are the first one's, the number of the others, and a hash of all.
 func madeName(parcels []Parcel, by []int) string {
 	var names []string
 	for _, i := range by {
 		names = append(names, parcels[i].Name)
 	}
+	all := strings.Join(names, "+")
 	if len(names) > longestMade {
-		return "shared+" + shortHash(strings.Join(names, "+"))
+		return fmt.Sprintf("%s+%d+%s", names[0], len(names)-1, shortHash(all))
 	}
-	return strings.Join(names, "+")
+	return all
+}
+
+// First is the declared parcel that a parcel of this name is made for, or the first of them; that it is another's name tells that it was made by splitting.
+func First(name string) string {
+	first, _, _ := strings.Cut(name, "+")
+	return first
 }
 
 // hold finds the parcels that share content with one that lacks something.

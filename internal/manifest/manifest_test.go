@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -154,7 +155,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestMadeNames: a name that would be too long is a hash of all names.
+// TestMadeNames: a name that would be too long is the first one, how many more there are, and a hash of all.
 func TestMadeNames(t *testing.T) {
 	var parcels []Parcel
 	for i := range 4 {
@@ -164,8 +165,13 @@ func TestMadeNames(t *testing.T) {
 		t.Error(got)
 	}
 	a, b := madeName(parcels, []int{0, 1, 2, 3}), madeName(append(parcels, naming("x", "a")), []int{0, 1, 2, 4})
-	if a == b || len(a) != len("shared+12345678") {
+	if form := regexp.MustCompile(`^p0\+3\+[0-9a-f]{12}$`); a == b || !form.MatchString(a) || !form.MatchString(b) {
 		t.Errorf("%s and %s", a, b)
+	}
+	for name, first := range map[string]string{"p0": "p0", "p0+p1+p2": "p0", a: "p0"} {
+		if got := First(name); got != first {
+			t.Errorf("%s is made for %s first", name, got)
+		}
 	}
 }
 

@@ -29,6 +29,10 @@ func ResourceName(asset, product string) string {
 	return asset + "#" + product
 }
 
+// Declared is the parcel that a project declares of this name, or, of one that was made by splitting, the first of those that it is made for, which says how it
+// is packed; nil if the project has none.
+func Declared(p *project.Project, name string) *project.Parcel { return p.Parcel(manifest.First(name)) }
+
 // pack writes the parcels of a platform and the list of them.
 func (s *shipment) pack(pl *Platform, contents []manifest.Contents) {
 	declared := s.parcelsOn(pl.Name)
@@ -87,7 +91,7 @@ func (s *shipment) keepSplit(pl *Platform, contents []manifest.Contents, list *L
 	}
 	for _, e := range s.oldList(pl.Name).Parcels {
 		now := slices.ContainsFunc(contents, func(c manifest.Contents) bool { return c.Name == e.Name })
-		if file := Folder(pl.Name) + "/" + e.File; !now && strings.Contains(e.Name, "+") && s.keepParcel(pl, e.Name, file, list) {
+		if file := Folder(pl.Name) + "/" + e.File; !now && manifest.First(e.Name) != e.Name && s.keepParcel(pl, e.Name, file, list) {
 			s.res.Made = append(s.res.Made, s.file(file))
 		}
 	}

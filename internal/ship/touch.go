@@ -2,7 +2,6 @@ package ship
 
 import (
 	"path/filepath"
-	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/parcel"
@@ -31,8 +30,7 @@ func Touch(p *project.Project, platform string, changes []Change, o Options) ([]
 	var done []Parcel
 	for i := range list.Parcels {
 		e := &list.Parcels[i]
-		first, _, _ := strings.Cut(e.Name, "+") // of one that was made by splitting
-		of := p.Parcel(first)
+		of := Declared(p, e.Name)
 		if of == nil {
 			return nil, false
 		}
