@@ -1,0 +1,531 @@
+package schema_test
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maker makes random schemas of one draft, and data that is near to fitting them. A schema is a
+// plain value of maps and slices; its text is what encoding/json writes.
+//
+// What it makes is biased to mean something: keys and values are of small pools, so that schema
+// and data meet; a reference in place leads to a later definition alone, so that few schemas
+// turn in a circle, while one below a value leads anywhere. One keyword in two hundred is malformed, and
+// one reference in thirty leads anywhere at all.
+type maker struct {
+	*rand.Rand
+	draft int // 4, 6, 7, 2019 or 2020
+	left  int // schemas that may still be made
+	level int // definitions up to this one may not be referred to in place
+	deep  bool
+}
+
+var (
+	drafts    = []int{4, 6, 7, 2019, 2020}
+	draftURLs = map[int]string{4: "http://json-schema.org/draft-04/schema#", 6: "http://json-schema.org/draft-06/schema#", 7: "http://json-schema.org/draft-07/schema#",
+		2019: "https://json-schema.org/draft/2019-09/schema", 2020: "https://json-schema.org/draft/2020-12/schema"}
+	someKeys    = []string{"a", "b", "c", "dd", "é/~"}
+	somePattern = []string{"^a", "b$", "[cd]+", ".", "^.{2}$", "^$", "é"}
+	someStrings = []string{"", "a", "ab", "dd", "é", "éa", "2026-11-21", "::1"}
+	someTypes   = []string{"null", "boolean", "integer", "number", "string", "array", "object"}
+)
+
+func oneOf[T any](m *maker, list []T) T { return list[m.IntN(len(list))] }
+
+// in tells whether something happens that does once in n times.
+func (m *maker) in(n int) bool { return m.IntN(n) == 0 }
+
+// keyword makes the value of a keyword, and may add others to its schema.
+type keyword struct {
+	name     string
+	from, to int // drafts
+	make     func(m *maker, s map[string]any) any
+}
+
+func schemaValue(m *maker, _ map[string]any) any { return m.below() }
+func inPlace(m *maker, _ map[string]any) any     { return m.schema() }
+func schemasInPlace(m *maker, _ map[string]any) any {
+	list := []any{}
+	for range 1 + m.IntN(3) {
+		list = append(list, m.schema())
+	}
+	return list
+}
+func schemaMap(m *maker, _ map[string]any) any {
+	return m.mapOf(someKeys, func() any { return m.below() })
+}
+func count(m *maker, _ map[string]any) any {
+	if m.in(8) {
+		return float64(m.IntN(4)) // 2 and 2.0 are the same; encoding/json writes both without a fraction
+	}
+	return m.IntN(4)
+}
+func bound(m *maker, _ map[string]any) any { return m.number() }
+func text(list []string) func(*maker, map[string]any) any {
+	return func(m *maker, _ map[string]any) any { return oneOf(m, list) }
+}
+
+const last = 9999
+
+// keywords is a function, not a variable, because its functions make schemas of keywords again.
+func keywords() []keyword {
+	return []keyword{
+		{"type", 4, last, func(m *maker, _ map[string]any) any {
+			if m.in(3) {
+				return anys(m.some(someTypes))
+			}
+			return oneOf(m, someTypes)
+		}},
+		{"enum", 4, last, func(m *maker, _ map[string]any) any {
+			list := []any{}
+			for range 1 + m.IntN(3) {
+				list = append(list, m.any(2))
+			}
+			return list
+		}},
+		{"const", 6, last, func(m *maker, _ map[string]any) any { return m.any(2) }},
+		{"minimum", 4, last, bound},
+		{"maximum", 4, last, bound},
+		{"exclusiveMinimum", 4, last, func(m *maker, s map[string]any) any { return m.exclusive(s, "minimum") }},
+		{"exclusiveMaximum", 4, last, func(m *maker, s map[string]any) any { return m.exclusive(s, "maximum") }},
+		{"multipleOf", 4, last, func(m *maker, _ map[string]any) any { return oneOf(m, []any{1, 2, 0.5, 0.1, 0.01, 3, 1e-9, 1e20}) }},
+		{"minLength", 4, last, count},
+		{"maxLength", 4, last, count},
+		{"pattern", 4, last, text(somePattern)},
+		{"format", 4, last, text([]string{"date", "ipv6", "regex", "nonsense", "json-pointer"})},
+		{"minItems", 4, last, count},
+		{"maxItems", 4, last, count},
+		{"uniqueItems", 4, last, func(m *maker, _ map[string]any) any { return !m.in(4) }},
+		{"minProperties", 4, last, count},
+		{"maxProperties", 4, last, count},
+		{"required", 4, last, func(m *maker, _ map[string]any) any { return anys(m.some(someKeys)) }},
+		{"properties", 4, last, schemaMap},
+		{"properties", 4, last, schemaMap}, // the likelier one
+		{"patternProperties", 4, last, func(m *maker, _ map[string]any) any {
+			return m.mapOf(somePattern, func() any { return m.below() })
+		}},
+		{"additionalProperties", 4, last, schemaValue},
+		{"propertyNames", 6, last, schemaValue},
+		{"items", 4, last, func(m *maker, s map[string]any) any {
+			if m.draft == 2020 || m.in(2) {
+				return m.below()
+			}
+			if m.in(2) {
+				s["additionalItems"] = m.below()
+			}
+			return m.belowAll()
+		}},
+		{"additionalItems", 4, 2019, schemaValue},
+		{"prefixItems", 2020, last, func(m *maker, _ map[string]any) any { return m.belowAll() }},
+		{"contains", 6, last, func(m *maker, s map[string]any) any {
+			if m.draft >= 2019 && m.in(2) {
+				s[oneOf(m, []string{"minContains", "maxContains"})] = m.IntN(4)
+			}
+			return m.below()
+		}},
+		{"allOf", 4, last, schemasInPlace},
+		{"anyOf", 4, last, schemasInPlace},
+		{"oneOf", 4, last, schemasInPlace},
+		{"not", 4, last, inPlace},
+		{"if", 7, last, func(m *maker, s map[string]any) any {
+			s[oneOf(m, []string{"then", "else"})] = m.schema()
+			return m.schema()
+		}},
+		{"dependencies", 4, 7, func(m *maker, _ map[string]any) any {
+			return m.mapOf(someKeys, func() any {
+				if m.in(2) {
+					return m.schema()
+				}
+				return anys(m.some(someKeys))
+			})
+		}},
+		{"dependentRequired", 2019, last, func(m *maker, _ map[string]any) any {
+			return m.mapOf(someKeys, func() any { return anys(m.some(someKeys)) })
+		}},
+		{"dependentSchemas", 2019, last, func(m *maker, _ map[string]any) any {
+			return m.mapOf(someKeys, func() any { return m.schema() })
+		}},
+		{"unevaluatedProperties", 2019, last, schemaValue},
+		{"unevaluatedItems", 2019, last, schemaValue},
+		{"unevaluatedProperties", 2019, last, func(*maker, map[string]any) any { return false }},
+		{"unevaluatedItems", 2019, last, func(*maker, map[string]any) any { return false }},
+		{"$ref", 4, last, func(m *maker, _ map[string]any) any { return m.ref() }},
+		{"$ref", 4, last, func(m *maker, _ map[string]any) any { return m.ref() }},
+		{"$recursiveRef", 2019, 2019, func(m *maker, _ map[string]any) any { return m.ifDeep("#", "#") }},
+		{"$dynamicRef", 2020, last, func(m *maker, _ map[string]any) any {
+			return m.ifDeep(oneOf(m, []string{"#dyn", "#dyn", "sub.json#dyn", "other.json#dyn", "#an0", "#/$defs/d1"}), "#/$defs/d2")
+		}},
+		{"$recursiveAnchor", 2019, 2019, func(m *maker, _ map[string]any) any { return !m.in(3) }},
+		{"title", 4, last, text(someStrings)},
+		{"default", 4, last, func(m *maker, _ map[string]any) any { return m.any(1) }},
+		{"$comment", 7, last, text(someStrings)},
+		{"contentSchema", 2019, last, schemaValue},
+		{"contentEncoding", 7, last, text([]string{"base64"})},
+		{"contentMediaType", 7, last, text([]string{"application/json"})},
+	}
+}
+
+func anys(list []string) []any {
+	all := []any{}
+	for _, s := range list {
+		all = append(all, s)
+	}
+	return all
+}
+
+// some picks one or more of a list, no two alike.
+func (m *maker) some(list []string) []string {
+	all := slices.Clone(list)
+	m.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:1+m.IntN(min(3, len(all)))]
+}
+
+func (m *maker) mapOf(keys []string, value func() any) any {
+	o := map[string]any{}
+	for _, k := range m.some(keys) {
+		o[k] = value()
+	}
+	return o
+}
+
+// below is a schema for a value within the value: a circle that leads through it makes progress.
+func (m *maker) below() any {
+	before := m.deep
+	m.deep = true
+	defer func() { m.deep = before }()
+	return m.schema()
+}
+
+func (m *maker) belowAll() any {
+	list := []any{}
+	for range 1 + m.IntN(3) {
+		list = append(list, m.below())
+	}
+	return list
+}
+
+func (m *maker) exclusive(s map[string]any, of string) any {
+	if m.draft > 4 {
+		return m.number()
+	}
+	s[of] = m.number()
+	return !m.in(4)
+}
+
+func (m *maker) ifDeep(then, other string) string {
+	if m.deep {
+		return then
+	}
+	return other
+}
+
+// ref is a reference, to a definition for the most part.
+func (m *maker) ref() string {
+	defs := m.definitions()
+	switch {
+	case m.in(30):
+		return oneOf(m, []string{"#/nowhere", "#none", "gone.json", "#/" + defs + "/d9", "http://x.example/gone", "#/%", "#/" + defs + "/d0/", "#/type", "", "%zz"})
+	case !m.deep && m.level < 2:
+		return "#/" + defs + "/d" + strconv.Itoa(m.level+1+m.IntN(2-m.level))
+	case !m.deep:
+		return oneOf(m, []string{"other.json#/" + defs + "/leaf", "other.json#leaf"})
+	}
+	return oneOf(m, []string{"#", "#/" + defs + "/d0", "#/" + defs + "/d1", "#/" + defs + "/d2", "#an0", "sub.json", "sub.json#", "sub.json#/" + defs + "/inner", "sub.json#an0", "other.json",
+		"other.json#leaf", "http://x.example/s", "#/" + strings.Replace(defs, "d", "%64", 1) + "/d0", "urn:x:y", "#/properties/a", "#/" + defs + "/d1/properties/%C3%A9~1~0"})
+}
+
+func (m *maker) definitions() string {
+	if m.draft >= 2019 {
+		return "$defs"
+	}
+	return "definitions"
+}
+
+// schema makes a schema for the value at hand.
+func (m *maker) schema() any {
+	if m.left--; m.left < 0 || m.in(12) {
+		if m.draft > 4 && m.in(2) {
+			return !m.in(3)
+		}
+		return map[string]any{}
+	}
+	s := map[string]any{}
+	for range 1 + m.IntN(4) {
+		k := oneOf(m, keywords())
+		if m.draft < k.from || m.draft > k.to {
+			continue
+		}
+		s[k.name] = k.make(m, s)
+		if m.in(200) {
+			s[k.name] = m.junk()
+		}
+	}
+	return s
+}
+
+// document is a whole schema with its definitions. Definition 1 has an anchor, 2 an id.
+func (m *maker) document() map[string]any {
+	root, ok := m.inLevel(-1).(map[string]any)
+	if !ok {
+		root = map[string]any{"type": "object"}
+	}
+	defs := map[string]any{}
+	for i := range 3 {
+		d, ok := m.inLevel(i).(map[string]any)
+		if !ok {
+			d = map[string]any{}
+		}
+		switch i {
+		case 1:
+			m.anchor(d, "an0")
+		case 2:
+			m.resource(d)
+		}
+		defs["d"+strconv.Itoa(i)] = d
+	}
+	root[m.definitions()] = defs
+	if m.draft != 2020 || m.in(2) {
+		root["$schema"] = draftURLs[m.draft]
+	}
+	m.dynamic(root)
+	return root
+}
+
+func (m *maker) inLevel(level int) any {
+	m.level, m.left = level, 8
+	return m.schema()
+}
+
+func (m *maker) id() string {
+	if m.draft == 4 {
+		return "id"
+	}
+	return "$id"
+}
+
+func (m *maker) anchor(s map[string]any, name string) {
+	if m.draft >= 2019 {
+		s["$anchor"] = name
+	} else {
+		s[m.id()] = "#" + name
+	}
+}
+
+func (m *maker) dynamic(s map[string]any) {
+	switch {
+	case m.draft == 2020 && m.in(2):
+		s["$dynamicAnchor"] = "dyn"
+	case m.draft == 2019 && m.in(2):
+		s["$recursiveAnchor"] = true
+	}
+}
+
+// resource gives a schema an id and what can be referred to in it.
+func (m *maker) resource(s map[string]any) {
+	s[m.id()] = oneOf(m, []string{"sub.json", "sub.json", "http://x.example/s", "urn:x:y", "sub.json#"})
+	inner := map[string]any{"type": oneOf(m, someTypes)}
+	m.dynamic(oneOf(m, []map[string]any{s, inner}))
+	defs := m.simple()
+	defs["inner"] = inner
+	s[m.definitions()] = defs
+	if s["$ref"] == nil && m.in(2) { // beside $ref, older drafts see no id, and the anchor would stand twice
+		m.anchor(inner, "an0")
+	}
+}
+
+// simple are definitions of the names that references go to.
+func (m *maker) simple() map[string]any {
+	return map[string]any{"leaf": map[string]any{"type": anys(m.some(someTypes))}, "d0": map[string]any{"minimum": 1}, "d1": map[string]any{"maxLength": 1}, "d2": map[string]any{"minItems": 1}}
+}
+
+// other is a second file: a list of what the first asks for, and a leaf.
+func (m *maker) other() map[string]any {
+	m.level, m.left, m.deep = 2, 6, false
+	s, _ := m.below().(map[string]any)
+	if s == nil {
+		s = map[string]any{}
+	}
+	defs := m.simple()
+	m.anchor(defs["leaf"].(map[string]any), "leaf")
+	s[m.definitions()] = defs
+	if m.draft != 2020 || m.in(2) {
+		s["$schema"] = draftURLs[m.draft]
+	}
+	m.dynamic(s)
+	return s
+}
+
+func (m *maker) junk() any {
+	return oneOf(m, []any{nil, true, false, -1, 0, 1.5, 3, 1e30, "", "a", "[", []any{}, []any{"a", "a"}, []any{1}, []any{map[string]any{}}, map[string]any{}, map[string]any{"a": 1},
+		map[string]any{"[": true}, map[string]any{"a": []any{}}, map[string]any{"a": map[string]any{}}})
+}
+
+func (m *maker) number() any {
+	return oneOf(m, []any{-1, 0, 1, 2, 3, 1.5, 0.1, 0.3, 2.0, 1e3, 9007199254740993, uint64(1<<63) + 1, 1e20, -0.01})
+}
+
+// any is any data, of so many levels at most.
+func (m *maker) any(depth int) any {
+	n := 8
+	if depth == 0 {
+		n = 6
+	}
+	switch m.IntN(n) {
+	case 0:
+		return nil
+	case 1:
+		return m.in(2)
+	case 2, 3:
+		return m.number()
+	case 4, 5:
+		return oneOf(m, someStrings)
+	case 6:
+		list := []any{}
+		for range m.IntN(4) {
+			list = append(list, m.any(depth-1))
+		}
+		return list
+	}
+	o := map[string]any{}
+	for range m.IntN(4) {
+		o[oneOf(m, someKeys)] = m.any(depth - 1)
+	}
+	return o
+}
+
+// data makes a value that a schema within a root may like.
+func (m *maker) data(schema any, root map[string]any, depth int) any {
+	s, ok := schema.(map[string]any)
+	if !ok || depth == 0 || m.in(15) {
+		return m.any(min(depth, 2))
+	}
+	if v, ok := s["const"]; ok && !m.in(4) {
+		return v
+	}
+	if list, _ := s["enum"].([]any); len(list) > 0 && !m.in(4) {
+		return oneOf(m, list)
+	}
+	for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+		if ref, ok := s[k].(string); ok && m.in(2) {
+			return m.data(target(root, ref), root, depth-1)
+		}
+	}
+	for _, k := range []string{"allOf", "anyOf", "oneOf"} {
+		if list, _ := s[k].([]any); len(list) > 0 && m.in(3) {
+			return m.data(oneOf(m, list), root, depth-1)
+		}
+	}
+	switch m.typeFor(s) {
+	case "null":
+		return nil
+	case "boolean":
+		return m.in(2)
+	case "integer":
+		return m.IntN(4)
+	case "number":
+		for _, k := range []string{"minimum", "maximum", "multipleOf", "exclusiveMinimum"} {
+			if v, ok := s[k]; ok && m.in(2) {
+				return v
+			}
+		}
+		return m.number()
+	case "string":
+		return oneOf(m, someStrings)
+	case "array":
+		return m.array(s, root, depth)
+	}
+	return m.object(s, root, depth)
+}
+
+// typeFor is a type that a schema speaks of.
+func (m *maker) typeFor(s map[string]any) string {
+	switch t := s["type"].(type) {
+	case string:
+		return t
+	case []any:
+		if name, ok := oneOf(m, append(t, "object")).(string); ok {
+			return name
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(s)) {
+		if m.in(4) {
+			continue
+		}
+		switch k {
+		case "properties", "required", "patternProperties", "additionalProperties", "unevaluatedProperties", "minProperties", "maxProperties", "dependencies", "dependentSchemas", "dependentRequired", "propertyNames":
+			return "object"
+		case "items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems", "additionalItems", "unevaluatedItems":
+			return "array"
+		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
+			return "number"
+		case "minLength", "maxLength", "pattern", "format":
+			return "string"
+		}
+	}
+	return oneOf(m, someTypes)
+}
+
+func (m *maker) array(s, root map[string]any, depth int) any {
+	list := []any{}
+	prefix, _ := s["prefixItems"].([]any)
+	if items, ok := s["items"].([]any); ok {
+		prefix = items
+	}
+	for i := range m.IntN(5) {
+		var item any
+		switch {
+		case i < len(prefix):
+			item = prefix[i]
+		case s["contains"] != nil && m.in(2):
+			item = s["contains"]
+		case s["items"] != nil:
+			item = s["items"]
+		case s["additionalItems"] != nil:
+			item = s["additionalItems"]
+		default:
+			item = s["unevaluatedItems"]
+		}
+		list = append(list, m.data(item, root, depth-1))
+	}
+	return list
+}
+
+func (m *maker) object(s, root map[string]any, depth int) any {
+	o := map[string]any{}
+	props, _ := s["properties"].(map[string]any)
+	for _, k := range slices.Sorted(maps.Keys(props)) {
+		if !m.in(3) {
+			o[k] = m.data(props[k], root, depth-1)
+		}
+	}
+	required, _ := s["required"].([]any)
+	for _, k := range required {
+		if name, ok := k.(string); ok && o[name] == nil && !m.in(8) {
+			o[name] = m.any(1)
+		}
+	}
+	for m.in(3) {
+		o[oneOf(m, someKeys)] = m.data(s["additionalProperties"], root, depth-1)
+	}
+	return o
+}
+
+// target is what a simple reference within a schema means.
+func target(root map[string]any, ref string) any {
+	if ref == "#" {
+		return root
+	}
+	var v any = root
+	path, ok := strings.CutPrefix(ref, "#/")
+	if !ok {
+		return nil
+	}
+	for key := range strings.SplitSeq(path, "/") {
+		o, _ := v.(map[string]any)
+		v = o[key]
+	}
+	return v
+}
