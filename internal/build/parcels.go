@@ -173,7 +173,9 @@ func (s *session) assetsOn(platform string) []ship.Asset {
 			found[t.asset.ID] = a
 		}
 		products, _ := s.productsOf(t, byKey[t.Key], held)
-		a.Lost = cmp.Or(a.Lost, s.lost(t, byKey[t.Key], products, held))
+		res := byKey[t.Key]
+		a.Lost = cmp.Or(a.Lost, s.lost(t, res, products, held))
+		a.Fails = a.Fails || res != nil && res.Trace != nil && res.Trace.Outcome != engine.Succeeded
 		if s.clashed[t] {
 			continue
 		}

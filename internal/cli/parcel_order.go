@@ -55,8 +55,8 @@ func (a *app) orderParcels(ctx context.Context, names []string, f orderFlags) er
 	if f.write && slices.Contains(files, "") {
 		return wrongUsage(`give the parcel a key in kiln.toml: order = "level1.order"`, "--write needs to know where")
 	}
-	reports, err := a.reports(p, f.from)
-	if err != nil {
+	o := ordering{orderFlags: f}
+	if o.reports, err = a.reports(p, f.from); err != nil {
 		return err
 	}
 	db, err := a.openDatabase()
@@ -64,17 +64,27 @@ func (a *app) orderParcels(ctx context.Context, names []string, f orderFlags) er
 		return err
 	}
 	defer db.Close()
-	all, err := db.Resources(ctx)
-	if err != nil {
+	if o.all, err = db.Resources(ctx); err != nil {
+		return err
+	}
+	if o.lost, err = db.Lost(ctx); err != nil {
 		return err
 	}
 	for _, file := range files {
 		in := func(parcel string) bool { return hasOrder(p.Project, parcel, file, names) }
-		if err := a.order(p, file, f, all, in, reports); err != nil {
+		if err := a.order(p, file, in, &o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ordering is what orders are made of.
+type ordering struct {
+	orderFlags
+	all     []contentdb.Resource
+	lost    map[string]bool // assets of which it is not known now what they make
+	reports [][]live.Key
 }
 
 // orderFiles are the orders of some parcels, or of all that have one. That of a parcel without is "".
@@ -148,9 +158,9 @@ type orderLine struct {
 }
 
 // order brings one file up to date.
-func (a *app) order(p *build.Project, file string, f orderFlags, all []contentdb.Resource, in func(parcel string) bool, reports [][]live.Key) error {
+func (a *app) order(p *build.Project, file string, in func(parcel string) bool, o *ordering) error {
 	l, before := &loadorder.List{}, []byte(nil)
-	if file != "" && !f.anew {
+	if file != "" && !o.anew {
 		old, bad, err := ship.ReadOrder(p.Project, p.OutputDir(), file)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -163,19 +173,19 @@ func (a *app) order(p *build.Project, file string, f orderFlags, all []contentdb
 		}
 	}
 	gone := l.Gone(func(tell func(string)) {
-		for i := range all {
-			tell(all[i].Name)
+		for i := range o.all {
+			tell(o.all[i].Name)
 		}
-	})
+	}, o.lost)
 	l.Drop(gone)
 	had := l.Len()
 	names := map[live.Key]string{}
-	for i := range all {
-		if x := &all[i]; in(x.Parcel) {
+	for i := range o.all {
+		if x := &o.all[i]; in(x.Parcel) {
 			names[live.Key{UUID: x.UUID, Sub: x.SubID}] = x.Name
 		}
 	}
-	for _, keys := range reports {
+	for _, keys := range o.reports {
 		loaded := make([]string, 0, len(keys))
 		for _, k := range keys {
 			loaded = append(loaded, names[k]) // "" of what is in other parcels: passed over
@@ -183,7 +193,7 @@ func (a *app) order(p *build.Project, file string, f orderFlags, all []contentdb
 		l.Merge(loaded)
 	}
 	text := l.Format()
-	line := orderLine{"load_order", file, l.Len(), l.Len() - had, len(gone), f.write && string(text) != string(before)}
+	line := orderLine{"load_order", file, l.Len(), l.Len() - had, len(gone), o.write && string(text) != string(before)}
 	if line.Written {
 		if err := ship.Replace(ship.Path(p.Project, p.OutputDir(), file), text); err != nil {
 			return err
@@ -192,7 +202,7 @@ func (a *app) order(p *build.Project, file string, f orderFlags, all []contentdb
 	switch {
 	case a.json:
 		return a.emit(line)
-	case !f.write:
+	case !o.write:
 		_, err := a.out.Write(text)
 		return err
 	case a.quiet:

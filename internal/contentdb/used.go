@@ -69,15 +69,13 @@ type Resource struct {
 	Parcel   string // that has it; "": none
 }
 
-// Resources are all products, once for each parcel that has them. An asset that failed has a main product, without a parcel: it may be there again.
+// Resources are all products, once for each parcel that has them.
 func (r *Reader) Resources(ctx context.Context) ([]Resource, error) {
 	res, err := r.RunSQL(ctx, `
 SELECT CASE x.name WHEN '' THEN a.id ELSE a.id || '#' || x.name END, a.uuid, x.sub_id, p.name, coalesce(k.name, '')
 FROM product x JOIN asset a ON a.no = x.asset JOIN platform p ON p.no = x.platform
   LEFT JOIN parcel_product m ON m.asset = x.asset AND m.sub_id = x.sub_id AND m.parcel IN (SELECT no FROM parcel WHERE platform = x.platform)
-  LEFT JOIN parcel k ON k.no = m.parcel
-UNION ALL
-SELECT a.id, a.uuid, 0, p.name, '' FROM job j JOIN asset a ON a.no = j.asset JOIN platform p ON p.no = j.platform WHERE j.failed`, 0)
+  LEFT JOIN parcel k ON k.no = m.parcel`, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -88,4 +86,19 @@ SELECT a.id, a.uuid, 0, p.name, '' FROM job j JOIN asset a ON a.no = j.asset JOI
 		list[i] = Resource{Name: text(0), UUID: text(1), SubID: uint32(sub), Platform: text(3), Parcel: text(4)}
 	}
 	return list, nil
+}
+
+// Lost are the assets, by id, of which it is not known what they make: those that fail, and those that were not built yet.
+func (r *Reader) Lost(ctx context.Context) (map[string]bool, error) {
+	res, err := r.RunSQL(ctx, "SELECT id FROM asset WHERE failed OR built IS NULL", 0)
+	if err != nil {
+		return nil, err
+	}
+	lost := make(map[string]bool, len(res.Rows))
+	for _, row := range res.Rows {
+		if id, ok := row[0].(string); ok {
+			lost[id] = true
+		}
+	}
+	return lost, nil
 }

@@ -199,13 +199,14 @@ func (l *List) Hash() digest.Hash {
 	return b.Sum()
 }
 
-// Gone are the lines that mean none of the names, which names tells it one by one.
-func (l *List) Gone(names func(tell func(name string))) []Line {
+// Gone are the lines that mean none of the names, which names tells it one by one. Of lost assets, by id, nobody knows now what they make: lines that may mean
+// something of them are not gone.
+func (l *List) Gone(names func(tell func(name string)), lost map[string]bool) []Line {
 	left := map[int]bool{}
 	for i := range l.lines {
 		left[i] = true
 	}
-	names(func(name string) {
+	tell := func(name string) {
 		if k, ok := l.exact[name]; ok {
 			delete(left, k)
 		}
@@ -214,14 +215,40 @@ func (l *List) Gone(names func(tell func(name string))) []Line {
 				delete(left, k)
 			}
 		}
-	})
+	}
+	names(tell)
+	for id := range lost {
+		tell(id)
+	}
 	var gone []Line
 	for i := range l.lines {
-		if x := &l.lines[i]; left[i] && (x.name == "" || l.exact[x.name] == i) {
+		if x := &l.lines[i]; left[i] && (x.name == "" || l.exact[x.name] == i) && !x.isOf(lost) {
 			gone = append(gone, Line{x.text, x.number})
 		}
 	}
 	return gone
+}
+
+// isOf tells whether a line means products other than the main one of some assets: # and a name follow the asset's id, or a glob of it.
+func (x *line) isOf(assets map[string]bool) bool {
+	at := strings.LastIndexByte(x.text, '#')
+	if at <= 0 || len(assets) == 0 {
+		return false
+	}
+	of := x.text[:at]
+	id, plain := unquote(of)
+	if plain {
+		return assets[id]
+	}
+	if !doublestar.ValidatePattern(of) {
+		return false
+	}
+	for id := range assets {
+		if doublestar.MatchUnvalidated(of, id) {
+			return true
+		}
+	}
+	return false
 }
 
 // Line of a file.

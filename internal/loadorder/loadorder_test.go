@@ -120,12 +120,24 @@ func TestGone(t *testing.T) {
 		for _, name := range []string{"a", "c/1"} {
 			tell(name)
 		}
-	})
+	}, nil)
 	if want := []Line{{"b", 4}, {"d/", 7}}; !slices.Equal(gone, want) {
 		t.Errorf("%v", gone)
 	}
 	l.Drop(gone)
 	if got, want := string(l.Format()), "# top\na\n# of b\nc/*\n\na\n# end\n"; got != want {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestGoneOfLost: what a lost asset may make is not gone.
+func TestGoneOfLost(t *testing.T) {
+	l := parse(t, "a\na#more\nb#more\n[ab]#x\n[cd]#x\nf/#1\nf/a#1\nq\\[1\\]#x\nq\\[2\\]#x\n*.{x,y#}\n")
+	var got []string
+	for _, line := range l.Gone(func(func(string)) {}, map[string]bool{"a": true, "f/": true, "q[1]": true}) {
+		got = append(got, line.Text)
+	}
+	if want := strings.Fields(`b#more [cd]#x f/a#1 q\[2\]#x *.{x,y#}`); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
@@ -93,10 +92,10 @@ func (s *shipment) ordersGone(platforms []Platform) {
 		if l == nil {
 			continue
 		}
-		gone := Gone(l, platforms)
-		for i, line := range gone[:min(len(gone), mostGone)] {
+		lines := gone(l, platforms)
+		for i, line := range lines[:min(len(lines), mostGone)] {
 			m := diag.Warningf(diag.OrderGone, diag.Pos{File: file, Line: line.Number, Column: 1}, "no resource is called %q", line.Text)
-			if more := len(gone) - mostGone; i == mostGone-1 && more > 0 {
+			if more := len(lines) - mostGone; i == mostGone-1 && more > 0 {
 				m = m.WithNote("the same is true of %d more of its lines", more)
 			}
 			s.res.Notes = append(s.res.Notes, m.WithHint("kiln parcel order --write takes such lines out"))
@@ -104,25 +103,24 @@ func (s *shipment) ordersGone(platforms []Platform) {
 	}
 }
 
-// Gone are the lines of an order that mean nothing on any platform. What an asset that could not be built makes may be there yet.
-func Gone(l *loadorder.List, platforms []Platform) []loadorder.Line {
+// gone are the lines of an order that mean nothing on any platform.
+func gone(l *loadorder.List, platforms []Platform) []loadorder.Line {
 	lost := map[string]bool{}
-	gone := l.Gone(func(tell func(string)) {
+	for i := range platforms {
+		for k := range platforms[i].Assets {
+			if a := &platforms[i].Assets[k]; a.Lost != "" || a.Fails {
+				lost[a.ID] = true
+			}
+		}
+	}
+	return l.Gone(func(tell func(string)) {
 		for i := range platforms {
 			for k := range platforms[i].Assets {
 				a := &platforms[i].Assets[k]
-				if a.Lost != "" {
-					lost[a.ID] = true
-					tell(a.ID)
-				}
 				for n := range a.Products {
 					tell(ResourceName(a.ID, a.Products[n].Name))
 				}
 			}
 		}
-	})
-	return slices.DeleteFunc(gone, func(line loadorder.Line) bool {
-		at := strings.LastIndexByte(line.Text, '#')
-		return at > 0 && lost[line.Text[:at]]
-	})
+	}, lost)
 }

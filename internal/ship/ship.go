@@ -43,6 +43,7 @@ type Product struct {
 type Asset struct {
 	ID, UUID string
 	Lost     string // why products of it cannot be had: "failed"; "": they all are here
+	Fails    bool   // it cannot be built now; products that stand for it are others than its source may make
 	Follows  bool   // see manifest.Asset
 	Products []Product
 }
