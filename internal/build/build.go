@@ -115,6 +115,7 @@ type session struct {
 	ran          map[engine.Key]*engine.Result // by short, which then could not go on
 	live         []*task                       // that the project has: those of the world, and the parts that their traces ask for
 	parts        map[*task][]*task             // by the asset's own job
+	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
 	number       uint64
 	stopped      bool
 	killed       bool           // the build before did not come to its end, or left something lying about

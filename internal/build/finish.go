@@ -77,6 +77,7 @@ func (s *session) findLive() {
 	s.parts = map[*task][]*task{}
 	s.live = make([]*task, 0, len(s.w.all))
 	live := make(map[engine.Key]bool, len(s.w.all))
+	s.good = map[*task]*engine.Trace{}
 	var visit func(main, t *task)
 	visit = func(main, t *task) {
 		if live[t.Key] {
@@ -87,11 +88,22 @@ func (s *session) findLive() {
 		if t != main {
 			s.parts[main] = append(s.parts[main], t)
 		}
+		_, stands := s.good[t]
+		if !stands && s.req.OnError != Fail && failed(byKey[t.Key]) {
+			for p, good := range s.lastGood(t, s.traces) {
+				if t == main || t == p || byKey[p.Key] == nil { // a job that went well may do without a part that failed, but not without this one's
+					s.good[p], stands = good, true
+				}
+			}
+		}
 		if _, ok := t.proc.Processor.(processor.Parter); !ok {
 			return
 		}
 		for _, tr := range s.tracesNow(t, byKey[t.Key], held) {
 			for _, p := range s.w.partsIn(t, tr) {
+				if _, ok := s.good[p]; stands && !ok {
+					s.good[p] = nil // it came later than what stands for t
+				}
 				visit(main, p)
 			}
 		}
@@ -123,19 +135,16 @@ func (w *world) partsIn(t *task, tr *engine.Trace) []*task {
 	return parts
 }
 
-// tracesNow are the traces whose products are a task's: that of its result, and maybe the last good one; or that of the build before.
+// tracesNow are the traces whose products are a task's: that of its result, or of the build before, and the one that stands for it if it failed.
 func (s *session) tracesNow(t *task, res *engine.Result, held map[engine.Key]uint64) []*engine.Trace {
-	if res == nil || res.Trace == nil {
-		if tr := s.traceByID(t.Key, held[t.Key]); tr != nil {
-			return []*engine.Trace{tr}
-		}
-		return nil
+	var now []*engine.Trace
+	if res != nil && res.Trace != nil {
+		now = append(now, res.Trace)
+	} else if tr := s.traceByID(t.Key, held[t.Key]); tr != nil {
+		now = append(now, tr)
 	}
-	now := []*engine.Trace{res.Trace}
-	if res.Trace.Outcome != engine.Succeeded && s.req.OnError != Fail {
-		if good := s.lastGood(s.traces.Traces(t.Key)); good != nil {
-			now = append(now, good)
-		}
+	if good := s.good[t]; good != nil {
+		now = append(now, good)
 	}
 	return now
 }
@@ -272,34 +281,22 @@ func (s *session) complete() bool {
 
 // productsOf is what a task put into the output tree. A task that this build did not decide keeps what it had.
 func (s *session) productsOf(t *task, res *engine.Result, before map[engine.Key]uint64) (ps []engine.Product, settled bool) {
+	if made := s.placeholders[t]; made != nil {
+		return made, false
+	}
+	if good, ok := s.good[t]; ok {
+		if good == nil {
+			return nil, false
+		}
+		return good.Products, false
+	}
 	if res == nil || res.Trace == nil {
 		if tr := s.traceByID(t.Key, before[t.Key]); tr != nil {
 			return tr.Products, true
 		}
 		return nil, true
 	}
-	if made := s.placeholders[t]; made != nil {
-		return made, false
-	}
-	if res.Trace.Outcome != engine.Succeeded && s.req.OnError != Fail {
-		if good := s.lastGood(s.traces.Traces(t.Key)); good != nil {
-			return good.Products, false
-		}
-	}
 	return res.Trace.Products, false
-}
-
-// lastGood is the trace used last of those that succeeded and whose products can be had; nil if there is none.
-func (s *session) lastGood(traces []*engine.Trace) *engine.Trace {
-	for _, tr := range traces {
-		if tr.Outcome != engine.Succeeded {
-			continue
-		}
-		if _, ok := s.w.Available(tr); ok {
-			return tr
-		}
-	}
-	return nil
 }
 
 // removeStale removes outputs that no task wants any more. Which files are Kiln's is known from the snapshot, and from the

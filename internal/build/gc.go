@@ -108,8 +108,8 @@ func (s *session) needed(log *state.Traces) map[traceID]*engine.Trace {
 			if i > 0 || tr.Outcome == engine.Succeeded {
 				continue
 			}
-			if good := s.lastGood(log.Traces(t.Key)); good != nil {
-				needed[traceID{t.Key, good.ID}] = good
+			for p, good := range s.lastGood(t, log) {
+				needed[traceID{p.Key, good.ID}] = good
 			}
 		}
 	}

@@ -196,16 +196,18 @@ func (s *session) assetsOn(platform string) []ship.Asset {
 
 // lost says why a task's products cannot be had; "" if they can.
 func (s *session) lost(t *task, res *engine.Result, products []engine.Product, held map[engine.Key]uint64) string {
+	_, stands := s.good[t]
 	switch {
 	case s.clashed[t] || s.unplaced[t] || s.placeholders[t] != nil && s.req.OnError != PackedPlaceholders:
 		return "failed"
+	case stands:
 	case res == nil || res.Trace == nil:
 		if tr := s.traceByID(t.Key, held[t.Key]); tr == nil {
 			return "was not built"
 		} else if tr.Outcome != engine.Succeeded {
 			return "failed"
 		}
-	case res.Trace.Outcome != engine.Succeeded && (s.req.OnError == Fail || products == nil):
+	case res.Trace.Outcome != engine.Succeeded && products == nil:
 		return "failed"
 	}
 	return ""

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -306,4 +307,62 @@ func TestLastGoodShort(t *testing.T) {
 			t.Errorf("%s: short %t, there are %s", tt.script, b.short, got)
 		}
 	}
+}
+
+// TestLastGoodParts: of an asset that fails, what its parts made stays as well, each as the others saw it.
+func TestLastGoodParts(t *testing.T) {
+	const parcels = "-- kiln.toml --\n[project]\nname = \"test\"\n[[parcels]]\nname = \"all\"\nassets = [\"**\"]\n"
+	p := newProject(t, parcels+"-- assets/x.txt --\nold\n-- assets/y.txt --\ny\n-- assets/a.s --\ntake +x.txt\n")
+	p.age()
+	files := func() map[string]string {
+		got := outputs(p.dir, "build/pc")
+		maps.DeleteFunc(got, func(f, _ string) bool { return !strings.HasPrefix(f, "a.s") })
+		return got
+	}
+	step := func(what string, failed int, want map[string]string) {
+		t.Helper()
+		b := p.buildWith(Request{OnError: LastGood})
+		if got := files(); b.Failed != failed || !maps.Equal(got, want) {
+			t.Errorf("%s: failed %d, short %t, there are %v, not %v", what, b.Failed, b.short, got, want)
+		}
+		if b.Failed > 0 && strings.Contains(b.messages, "K1603") {
+			t.Errorf("%s: %s", what, b.messages)
+		}
+	}
+	p.buildWith(Request{OnError: LastGood})
+	want := files()
+	if got := names(want); got != "a.s.+x.txt.part a.s.txt a.s.x.txt.part" {
+		t.Fatalf("it made %s", got)
+	}
+	p.write("assets/a.s", "fail now\n")
+	step("it asks for no part", 1, want)
+	p.write("assets/y.txt", "other\n")
+	step("while something else changes", 1, want)
+	p.remove("build/pc/a.s.x.txt.part")
+	p.remove(".kiln/snapshot")
+	step("with a lost output, and no snapshot", 1, want)
+	p.write("assets/a.s", "take +x.txt\n")
+	step("mended", 0, want)
+	p.write("assets/x.txt", "fail\n")
+	step("a part fails", 1, want)
+	p.write("assets/x.txt", "old\n")
+	step("mended again", 0, want)
+	p.write("assets/a.s", "take y.txt\nfail now\n")
+	step("another part is made before it fails", 1, want)
+	p.write("assets/a.s", "take x.txt\n")
+	p.write("assets/x.txt", "show one\n")
+	p.buildWith(Request{OnError: LastGood})
+	want = files()
+	p.write("assets/a.s", "take x.txt\nfail now\n")
+	p.write("assets/x.txt", "show two\n")
+	step("the part is another one before it fails", 1, want)
+	p.gc(365, GCRequest{})
+	p.remove("build/pc/a.s.x.txt.part")
+	step("after all that nobody needs was dropped", 1, want)
+	p.write("assets/a.s", "text\n")
+	p.buildWith(Request{OnError: LastGood})
+	if got := names(files()); got != "a.s.txt" {
+		t.Errorf("it needs no part any more, and there are %s", got)
+	}
+	p.build()
 }

@@ -36,7 +36,7 @@ func (s *session) makePlaceholders(ctx context.Context) {
 		if made == nil {
 			continue
 		}
-		if good := s.lastGood(s.traces.Traces(t.Key)); good != nil {
+		if good := s.good[t]; good != nil {
 			made = s.ofLastGood(made, good.Products)
 		}
 		if made != nil {

@@ -313,19 +313,32 @@ func (c *shortcut) ask() bool {
 }
 
 // findStood finds the trace whose products stood for a task, before anything runs: an older trace that holds again, or one more, changes which is the last
-// good one. It is false if their contents are lost, so that there is no telling which that was.
+// good one. It is false if their contents are lost, so that there is no telling which that was, and if parts stood for it as well.
 func (c *shortcut) findStood(n int) bool {
 	c.stood[n] = c.was[n]
 	if c.was[n].Outcome == engine.Succeeded || c.req.OnError == Fail {
 		return true
 	}
-	traces := c.traces.Traces(c.tasks.At(n).Key)
+	at := c.tasks.At(n)
+	traces := c.traces.Traces(at.Key)
+	if asksForParts(at.Subject, c.was[n]) {
+		return false
+	}
 	if i := slices.IndexFunc(traces, func(t *engine.Trace) bool { return t.Outcome == engine.Succeeded }); i >= 0 {
 		c.stood[n] = traces[i]
 		_, ok := c.w.Available(traces[i])
-		return ok
+		return ok && !asksForParts(at.Subject, traces[i])
 	}
 	return true
+}
+
+// asksForParts tells whether a task of this subject asked for parts of its own job.
+func asksForParts(of string, tr *engine.Trace) bool {
+	me := parseSubject(of)
+	return slices.ContainsFunc(tr.Observations, func(o engine.Observation) bool {
+		s := parseSubject(o.Subject)
+		return o.Kind == engine.Outline && s.part != "" && s.asset == me.asset
+	})
 }
 
 // pathOf is the path of a file that has no asset any more, by the subject of its task.

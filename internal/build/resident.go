@@ -381,6 +381,8 @@ func (s *session) tellOutcomes(r *Report) {
 			tr = res.Trace
 		} else if settled {
 			tr = s.traceByID(t.Key, held[t.Key])
+		} else {
+			tr = s.good[t]
 		}
 		if tr == nil {
 			continue // not built yet

@@ -177,7 +177,7 @@ func (s *script) products(job processor.Job, out io.Writer, content bool, ids []
 	return nil
 }
 
-// Part reads a file, or another part, and writes its content and the length of that, hidden, and its name for all to see.
+// Part reads a file, or another part, and writes its content and the length of that, hidden, and its name for all to see, with the content if that begins with "show".
 func (s *script) Part(_ context.Context, job processor.Job, name string) error {
 	var content strings.Builder
 	if of, ok := strings.CutPrefix(name, "+"); ok {
@@ -189,10 +189,14 @@ func (s *script) Part(_ context.Context, job processor.Job, name string) error {
 	} else if content.Write(b); strings.HasPrefix(content.String(), "fail") {
 		return &processor.Problem{Path: name, Text: "the part is broken", Hint: "mend it"}
 	}
+	seen := name
+	if strings.HasPrefix(content.String(), "show") {
+		seen += content.String()
+	}
 	return errors.Join(
 		job.Write(processor.Output{Name: "content", Type: "text", Hidden: true}, []byte(content.String())),
 		job.Write(processor.Output{Name: "size", Type: "text", Hidden: true}, []byte(fmt.Sprint(content.Len()))),
-		job.Write(processor.Output{Name: strings.ReplaceAll(name, "/", "-"), Type: "text", Extension: ".part"}, []byte(name)))
+		job.Write(processor.Output{Name: strings.ReplaceAll(name, "/", "-"), Type: "text", Extension: ".part"}, []byte(seen)))
 }
 
 // parts writes a product of each of some parts.

@@ -69,7 +69,11 @@ func (c *shortcut) changes() (*changed, bool) {
 			next++
 		}
 		was := c.was[n]
-		before, now := c.stood[n], c.standing(t.Key, tr)
+		before := c.stood[n]
+		now, ok := c.standing(t, tr)
+		if !ok {
+			return nil, false
+		}
 		if t.among() != "" && !sameProducts(before, now) {
 			others = append(others, t)
 		}
@@ -114,7 +118,8 @@ func (c *shortcut) sameProduct(ch *changed, t *task) bool {
 	var clash bool
 	var visit func(t *task)
 	visit = func(t *task) {
-		tr := c.standing(t.Key, c.traceNow(ch, t))
+		tr, ok := c.standing(t, c.traceNow(ch, t))
+		clash = clash || !ok // maybe: the long way tells
 		if tr == nil {
 			return
 		}
@@ -141,11 +146,13 @@ func sameProducts(a, b *engine.Trace) bool {
 }
 
 // standing is the trace whose products stand for a task that has this one: itself, or, if it failed and the last good products are to stay, that of these.
-func (c *shortcut) standing(k engine.Key, tr *engine.Trace) *engine.Trace {
+// It is false if these are of several tasks.
+func (c *shortcut) standing(t *task, tr *engine.Trace) (*engine.Trace, bool) {
 	if tr == nil || tr.Outcome == engine.Succeeded || c.req.OnError == Fail {
-		return tr
+		return tr, true
 	}
-	return cmp.Or(c.lastGood(c.traces.Traces(k)), tr)
+	good := c.lastGood(t, c.traces)
+	return cmp.Or(good[t], tr), len(good) <= 1 && len(c.w.partsIn(t, tr)) == 0
 }
 
 // liveNow are the tasks among the results that the project has, parts included.

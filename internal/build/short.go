@@ -193,4 +193,6 @@ func (c *shortcut) collect(ch *changed) diag.List {
 	return c.sortMessages(said)
 }
 
-func failed(r *engine.Result) bool { return r.Trace != nil && r.Trace.Outcome != engine.Succeeded }
+func failed(r *engine.Result) bool {
+	return r != nil && r.Trace != nil && r.Trace.Outcome != engine.Succeeded
+}
