@@ -55,7 +55,8 @@ var allowed = map[string]string{
 	"internal/engine":      "internal/digest",
 	"internal/cas":         "internal/digest internal/disk x/sys",
 	"internal/state":       "internal/digest internal/disk internal/engine internal/source",
-	"internal/contentdb":   "internal/diag internal/digest internal/disk processor zombiezen-sqlite",
+	"internal/contentdb":   "internal/diag internal/digest internal/disk internal/used processor zombiezen-sqlite",
+	"internal/used":        "",
 	"internal/build": "internal/asset internal/cas internal/command internal/contentdb internal/diag internal/digest internal/disk internal/engine internal/fingerprint " +
 		"internal/ids internal/placeholder internal/project internal/script internal/settings internal/ship internal/source internal/state internal/wasm processor doublestar flock uuid x/sys",
 	"internal/session": "internal/build internal/diag internal/digest internal/engine internal/source internal/watch",
@@ -100,9 +101,9 @@ var allowed = map[string]string{
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",
 	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
 
-	"internal/live":          "internal/diag internal/digest internal/ids processor websocket",
+	"internal/live":          "internal/diag internal/digest internal/ids internal/used processor websocket",
 	"internal/live/livetest": "kilnrt/live",
-	"internal/serve":         "internal/cas internal/dashboard internal/diag internal/digest internal/ids internal/live internal/session internal/ship internal/source",
+	"internal/serve":         "internal/cas internal/dashboard internal/diag internal/digest internal/ids internal/live internal/session internal/ship internal/source internal/used",
 	"internal/parcel":        "compress internal/digest internal/disk kilnrt minisign x/sys",
 	"internal/seal":          "x/sys",
 	"internal/script":        "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor processor/pack starlark",
@@ -127,7 +128,7 @@ var allowed = map[string]string{
 	"internal/move":    "internal/build internal/project internal/settings internal/ship",
 	"internal/treemap": "",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/doctor internal/engine internal/fingerprint internal/golden " +
-		"internal/header internal/ids internal/impact internal/live internal/loadorder internal/move internal/parcel internal/pixel internal/project internal/relay internal/release internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap kilnrt processor cobra pflag uuid x/sys x/term x/text",
+		"internal/header internal/ids internal/impact internal/live internal/loadorder internal/move internal/parcel internal/pixel internal/project internal/relay internal/release internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap internal/used kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

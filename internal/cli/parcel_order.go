@@ -14,10 +14,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/live"
 	"github.com/kiln-pipeline/kiln/internal/loadorder"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/ship"
+	"github.com/kiln-pipeline/kiln/internal/used"
 )
 
 // orderFlags are the flags of kiln parcel order.
@@ -84,7 +84,7 @@ type ordering struct {
 	orderFlags
 	all     []contentdb.Resource
 	lost    map[string]bool // assets of which it is not known now what they make
-	reports [][]live.Key
+	reports [][]used.Key
 }
 
 // orderFiles are the orders of some parcels, or of all that have one. That of a parcel without is "".
@@ -116,14 +116,14 @@ func hasOrder(p *project.Project, parcel, file string, names []string) bool {
 }
 
 // reports are what games loaded, each piece in order: on this machine, by platform, and what is given.
-func (a *app) reports(p *build.Project, from []string) ([][]live.Key, error) {
+func (a *app) reports(p *build.Project, from []string) ([][]used.Key, error) {
 	platforms := a.platforms
 	if len(platforms) == 0 {
 		platforms = p.PlatformNames()
 	}
-	var reports [][]live.Key
+	var reports [][]used.Key
 	for _, name := range platforms {
-		keys, err := live.ReadUsed(filepath.Join(filepath.Dir(p.DatabasePath()), "used", name+".used"))
+		keys, err := used.Read(used.File(filepath.Dir(p.DatabasePath()), name))
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func (a *app) reports(p *build.Project, from []string) ([][]live.Key, error) {
 		if _, err := os.Stat(file); err != nil {
 			return nil, err
 		}
-		keys, err := live.ReadUsed(file)
+		keys, err := used.Read(file)
 		if err != nil {
 			return nil, err
 		}
@@ -179,10 +179,10 @@ func (a *app) order(p *build.Project, file string, in func(parcel string) bool, 
 	}, o.lost)
 	l.Drop(gone)
 	had := l.Len()
-	names := map[live.Key]string{}
+	names := map[used.Key]string{}
 	for i := range o.all {
 		if x := &o.all[i]; in(x.Parcel) {
-			names[live.Key{UUID: x.UUID, Sub: x.SubID}] = x.Name
+			names[used.Key{UUID: x.UUID, Sub: x.SubID}] = x.Name
 		}
 	}
 	for _, keys := range o.reports {

@@ -31,8 +31,8 @@ func Queries() []Query { return slices.Clone(questions) }
 // messages K0216 (no such question, wrong arguments, nothing of that name) and K0219.
 func (r *Reader) Run(ctx context.Context, name string, args []string, limit int) (*Result, error) {
 	if name == "unused" && len(args) == 0 {
-		if used := r.loaded(); len(used) > 0 {
-			return r.runUnused(ctx, used, limit)
+		if loaded := r.loaded(); len(loaded) > 0 {
+			return r.runUnused(ctx, loaded, limit)
 		}
 	}
 	return r.run(ctx, name, args, limit)

@@ -1,40 +1,24 @@
 package contentdb
 
 import (
-	"bufio"
 	"context"
-	"io"
-	"os"
 	"path/filepath"
-	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/used"
 )
 
-// maxUsed bounds what is read of what games loaded: 2^20 lines of at most 48 bytes.
-const maxUsed = 48 << 20
-
-// loaded reads which assets games have loaded, by UUID, out of the files beside the database that a watcher keeps (docs/live.md). Builds cannot
-// know it, so it is in no table. A file that cannot be read tells nothing.
+// loaded reads which assets games have loaded, by UUID, out of the files beside the database that a watcher keeps. Builds cannot know it, so it is in no
+// table. A file that cannot be read tells nothing.
 func (r *Reader) loaded() map[string]bool {
-	files, _ := filepath.Glob(filepath.Join(filepath.Dir(r.path), "used", "*.used"))
 	all := map[string]bool{}
-	for _, file := range files {
-		f, err := os.Open(file)
-		if err != nil {
-			continue
-		}
-		lines := bufio.NewScanner(io.LimitReader(f, maxUsed))
-		for lines.Scan() {
-			if uuid, _, ok := strings.Cut(lines.Text(), " "); ok {
-				all[uuid] = true
-			}
-		}
-		f.Close()
+	for _, file := range used.Files(filepath.Dir(r.path)) {
+		used.Each(file, func(k used.Key, _ bool) { all[k.UUID] = true }) // as far as it can be read
 	}
 	return all
 }
 
 // runUnused answers `unused`, without assets that games loaded: nothing in the project refers to them, but the game's code does.
-func (r *Reader) runUnused(ctx context.Context, used map[string]bool, limit int) (*Result, error) {
+func (r *Reader) runUnused(ctx context.Context, loaded map[string]bool, limit int) (*Result, error) {
 	res, err := r.run(ctx, "unused", nil, 0)
 	if err != nil {
 		return nil, err
@@ -46,7 +30,7 @@ func (r *Reader) runUnused(ctx context.Context, used map[string]bool, limit int)
 	known := map[any]bool{}
 	for _, row := range ids.Rows {
 		uuid, _ := row[1].(string)
-		known[row[0]] = used[uuid]
+		known[row[0]] = loaded[uuid]
 	}
 	kept := res.Rows[:0]
 	for _, row := range res.Rows {

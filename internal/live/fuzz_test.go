@@ -1,11 +1,9 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"io/fs"
-	"slices"
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
@@ -46,16 +44,6 @@ func FuzzHeard(f *testing.F) {
 		g.everything(h.platforms[0])
 		if n := len(h.Games()[0].Loaded); n > 1 {
 			t.Errorf("it loaded %d of 1 resource", n)
-		}
-	})
-}
-
-func FuzzUsed(f *testing.F) {
-	f.Add([]byte("0a1b2c3d-0000-5000-8000-000000000000 7\n\x00\nx 1"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		all, err := parseUsed(bytes.NewReader(data))
-		if keys := slices.Concat(all...); err == nil && len(keys) > len(data)/38+1 {
-			t.Errorf("%d keys in %d bytes", len(keys), len(data))
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/kiln-pipeline/kiln/internal/used"
 )
 
 const (
@@ -47,7 +48,7 @@ type game struct {
 	applied  uint64
 	swapped  time.Time
 	loaded   []uint32
-	play     Play
+	play     used.Play
 	isLoaded map[uint32]bool
 	refused  map[uint32]string
 	logged   int // lines in the second that began at
@@ -400,7 +401,7 @@ func (g *game) heard(ctx context.Context, m *fromGame) error {
 // nowUsed keeps what a game loaded for the first time.
 func (h *Hub) nowUsed(g *game, ids []uint32) {
 	p := h.platform(g.platform)
-	var keys []Key
+	var keys []used.Key
 	for _, id := range ids {
 		r := p.byID[id]
 		if r == nil || g.isLoaded[id] {
@@ -408,7 +409,7 @@ func (h *Hub) nowUsed(g *game, ids []uint32) {
 		}
 		g.isLoaded[id] = true
 		g.loaded = append(g.loaded, id)
-		keys = append(keys, r.Key)
+		keys = append(keys, used.Key(r.Key))
 	}
 	if h.used != nil && len(keys) > 0 {
 		if err := h.used.Add(p.name, &g.play, keys); err != nil {

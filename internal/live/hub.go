@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/ids"
+	"github.com/kiln-pipeline/kiln/internal/used"
 )
 
 // Hub knows the content of all platforms, and the games that are connected. All methods may be called by many goroutines at once.
 type Hub struct {
 	project string
 	content Content
-	used    *Used
+	used    *used.Log
 	begun   chan struct{} // closed with the first Update
 	once    sync.Once     // closes it
 
@@ -68,7 +69,7 @@ type Options struct {
 	Platforms []string // the first one is that of games that name none
 	Content   Content
 	IDs       *ids.File // kiln.ids; nil: there is none
-	Used      *Used     // where to keep what games loaded; nil: nowhere
+	Used      *used.Log // where to keep what games loaded; nil: nowhere
 }
 
 // NewHub makes a hub without content: hand in all of it with a whole Update a platform.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +25,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/ids"
 	"github.com/kiln-pipeline/kiln/internal/live"
 	"github.com/kiln-pipeline/kiln/internal/live/livetest"
+	"github.com/kiln-pipeline/kiln/internal/used"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 	client "github.com/kiln-pipeline/kiln/kilnrt/live"
 )
@@ -344,7 +344,7 @@ func TestResume(t *testing.T) {
 }
 
 func TestRequest(t *testing.T) {
-	s := newStock(t, live.Options{Used: live.NewUsed(t.TempDir())})
+	s := newStock(t, live.Options{Used: used.NewLog(t.TempDir())})
 	s.update(live.Update{Whole: true})
 	s.want = func(asset string) error {
 		switch asset {
@@ -415,44 +415,6 @@ func TestRenumbered(t *testing.T) {
 	until(t, "the new a is there", func() bool { p.Poll(); return says(a) == "3(2)" })
 	if len(p.events) != 2 { // it connected, and was told of the new numbers: no third time
 		t.Error(len(p.events), "events")
-	}
-}
-
-// TestUsed: each resource is kept once, in the order in which games loaded them, and beside what a later game loaded next.
-func TestUsed(t *testing.T) {
-	dir := t.TempDir()
-	keys := func(names string) (all []live.Key) {
-		for _, name := range strings.Fields(names) {
-			all = append(all, live.Key{UUID: uuid(name), Sub: uint32(name[0])})
-		}
-		return all
-	}
-	u := live.NewUsed(dir)
-	var first, other live.Play
-	for _, c := range []struct {
-		play  *live.Play
-		names string
-	}{{&first, "b c"}, {&first, "d"}, {&other, "b x y"}, {&other, "d e"}, {&first, "z"}, {&first, "a b"}, {&other, "b"}} {
-		if err := u.Add("pc", c.play, keys(c.names)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := live.NewUsed(dir).Add("pc", new(live.Play), keys("c q d z")); err != nil { // another run of the watcher
-		t.Fatal(err)
-	}
-	got, err := live.ReadUsed(filepath.Join(dir, "pc.used"))
-	want := [][]live.Key{keys("b c d"), keys("b x y d e"), keys("d z a b"), keys("c q d")}
-	if err != nil || !slices.EqualFunc(got, want, slices.Equal) {
-		t.Errorf("%v, %v; want %v", got, err, want)
-	}
-	if got, err := live.ReadUsed(filepath.Join(dir, "web.used")); len(got) != 0 || err != nil {
-		t.Error(got, err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "web.used"), []byte("what\n"+uuid("a")+" 0\n"+uuid("b")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := live.ReadUsed(filepath.Join(dir, "web.used")); len(got) != 1 || err != nil {
-		t.Error(got, err)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/live"
 	"github.com/kiln-pipeline/kiln/internal/session"
 	"github.com/kiln-pipeline/kiln/internal/ship"
+	"github.com/kiln-pipeline/kiln/internal/used"
 )
 
 // DefaultListen is where games look for a watcher.
@@ -73,7 +74,7 @@ func Listen(cfg Config) (*Server, error) {
 		numbers.File = nil // the build says so; until it is mended, numbers are as if there were no file
 	}
 	s.hub = live.NewHub(live.Options{Project: p.Name, Platforms: cfg.Platforms, Content: content{s}, IDs: numbers.File,
-		Used: live.NewUsed(filepath.Join(p.Dir, ".kiln", "used"))})
+		Used: used.NewLog(filepath.Join(p.Dir, ".kiln"))})
 	s.feed = feed{hub: s.hub, dir: p.Dir, platforms: cfg.Platforms, wake: make(chan struct{}, 1), drafts: map[draft]bool{}}
 	return s, nil
 }
