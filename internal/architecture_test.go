@@ -91,13 +91,13 @@ var allowed = map[string]string{
 	"internal/texture": "internal/codec/astc internal/codec/bcn internal/codec/block internal/codec/bptc internal/codec/dds internal/codec/etc2 " +
 		"internal/codec/hdrpack internal/codec/ktx2 internal/diag internal/pixel processor",
 
-	"internal/schema": "",
+	"internal/schema": "internal/codec/document internal/diag",
 
 	"internal/processors": "internal/processors/atlas internal/processors/copy internal/processors/data internal/processors/gltf " +
 		"internal/processors/texture processor",
 	"internal/processors/atlas":   "internal/codec/atlas internal/codec/bmfont internal/codec/document internal/diag internal/packing internal/pixel internal/texture processor doublestar",
 	"internal/processors/copy":    "processor",
-	"internal/processors/data":    "internal/codec/document internal/diag processor jsonschema",
+	"internal/processors/data":    "internal/codec/document internal/diag internal/schema processor",
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",
 	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
 

@@ -32,7 +32,7 @@ type Processor struct{}
 func (Processor) Info() processor.Info {
 	return processor.Info{
 		Name:       "data",
-		Version:    2,
+		Version:    3,
 		Summary:    "JSON, TOML, YAML and CSV to canonical JSON or MessagePack, checked against a JSON schema",
 		Extensions: []string{".json", ".toml", ".yaml", ".yml", ".csv"},
 		Settings:   &Settings{Format: "json", Input: "auto", References: "path", Delimiter: "comma", CSVTypes: "infer"},
@@ -64,7 +64,7 @@ func (Processor) Process(ctx context.Context, job processor.Job) error {
 		if err != nil {
 			return err
 		}
-		places, err := schema.check(&v)
+		places, err := check(schema, &v)
 		if err != nil {
 			return err
 		}

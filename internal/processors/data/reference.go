@@ -54,8 +54,8 @@ func resolve(job processor.Job, s *Settings, places []*place) ([]processor.Refer
 	if len(errs) > 0 {
 		return nil, errors.Join(limit(errs)...)
 	}
-	for p, text := range written {
-		p.value.V = text
+	for _, p := range places { // in their order, for one may be marked twice, with two products
+		p.value.V = written[p]
 	}
 	refs := make([]processor.Reference, 0, len(required))
 	for t, need := range required {
