@@ -123,7 +123,7 @@ var allowed = map[string]string{
 	"internal/ship":          "internal/codegen internal/diag internal/digest internal/disk internal/ids internal/loadorder internal/manifest internal/parcel internal/project internal/release kilnrt processor uuid",
 
 	"internal/preview":   "internal/codec/atlas internal/codec/document internal/pixel internal/texture",
-	"internal/dashboard": "internal/build internal/cas internal/codec/atlas internal/contentdb internal/diag internal/digest internal/disk internal/parcel internal/pixel internal/preview internal/release internal/treemap kilnrt",
+	"internal/dashboard": "internal/build internal/cas internal/codec/atlas internal/contentdb internal/diag internal/digest internal/disk internal/parcel internal/pixel internal/preview internal/release internal/treemap",
 
 	"internal/move":    "internal/build internal/project internal/settings internal/ship",
 	"internal/treemap": "",

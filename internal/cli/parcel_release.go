@@ -3,9 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -97,16 +95,7 @@ func (a *app) writeRelease(name, out string) error {
 
 // readRelease reads a manifest, with the parcels of the platforms that are asked for.
 func (a *app) readRelease(file string) (*release.Manifest, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, release.MaxSize+1))
-	if err != nil {
-		return nil, err
-	}
-	m, err := release.Parse(file, text)
+	m, err := release.Load(file)
 	if err == nil {
 		m.Only(a.platforms)
 	}

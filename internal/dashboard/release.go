@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/parcel"
 	"github.com/kiln-pipeline/kiln/internal/release"
-	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
 // maxDifferences is how many resources are listed that a parcel does not have as the last release had them.
@@ -133,7 +131,7 @@ func (d *Dashboard) compare(ctx context.Context, k parcelRow, older, newer strin
 	var was release.Parcel
 	var err error
 	if older != "" {
-		was, err = readParcel(k, older)
+		was, err = release.ReadParcel(k.Platform, k.Name, older)
 	} else {
 		var m *release.Manifest
 		if m, err = d.manifest(ctx); err == nil {
@@ -147,7 +145,7 @@ func (d *Dashboard) compare(ctx context.Context, k parcelRow, older, newer strin
 	if err != nil {
 		return nil, fmt.Errorf("the release: %w", err)
 	}
-	is, err := readParcel(k, newer)
+	is, err := release.ReadParcel(k.Platform, k.Name, newer)
 	if err != nil {
 		return nil, err
 	}
@@ -169,16 +167,6 @@ func (d *Dashboard) compare(ctx context.Context, k parcelRow, older, newer strin
 	return s, err
 }
 
-// readParcel takes down what a parcel holds.
-func readParcel(k parcelRow, file string) (release.Parcel, error) {
-	p, err := kilnrt.Open(file)
-	if err != nil {
-		return release.Parcel{}, err
-	}
-	defer p.Close()
-	return release.Read(k.Platform, k.Name, p)
-}
-
 // manifest is that of the last release. It is read once for a build: one of 100,000 resources has 10 MB.
 func (d *Dashboard) manifest(ctx context.Context) (*release.Manifest, error) {
 	info, err := os.Stat(d.cfg.Release)
@@ -186,16 +174,7 @@ func (d *Dashboard) manifest(ctx context.Context) (*release.Manifest, error) {
 		return nil, err
 	}
 	return d.shelf.manifests.of(ctx, d.version, fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano()), func() (*release.Manifest, error) {
-		f, err := os.Open(d.cfg.Release)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		text, err := io.ReadAll(io.LimitReader(f, release.MaxSize+1)) // one byte more is an error of Parse
-		if err != nil {
-			return nil, err
-		}
-		return release.Parse(d.cfg.Release, text)
+		return release.Load(d.cfg.Release)
 	})
 }
 

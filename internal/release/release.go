@@ -45,8 +45,13 @@ type Resource struct {
 // Hash is the first half of a content's BLAKE3: of 2^24 contents two have the same with a probability of 2^-81.
 type Hash [16]byte
 
-// Read takes down what a parcel holds.
-func Read(platform, name string, p *kilnrt.Parcel) (Parcel, error) {
+// ReadParcel takes down what a parcel's file holds.
+func ReadParcel(platform, name, file string) (Parcel, error) {
+	p, err := kilnrt.Open(file)
+	if err != nil {
+		return Parcel{}, err
+	}
+	defer p.Close()
 	x := Parcel{Platform: platform, Name: name, Size: p.Header().End - p.Header().Waste, Digest: p.Digest(), Resources: make([]Resource, p.Len())}
 	for i := range x.Resources {
 		r, err := p.At(i)

@@ -16,7 +16,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	internalparcel "github.com/kiln-pipeline/kiln/internal/parcel"
-	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
 // res is a resource of so many bytes in a file, whose content a letter stands for.
@@ -88,7 +87,7 @@ func TestText(t *testing.T) {
 		parcel("level1+level2", 12345, res("a b/c.png", "a", 1), res("a.atlas#page1", "b", 2), pinned, res("\"odd\n", "o", 3)),
 	}}
 	text := m.Format()
-	got, err := Parse("r", text)
+	got, err := parse("r", text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +98,7 @@ func TestText(t *testing.T) {
 	if !strings.HasPrefix(string(text), want) || !strings.Contains(string(text), "\n- 0 2 1 61"+strings.Repeat("0", 30)+" a b/c.png\n") {
 		t.Errorf("%s", text)
 	}
-	if crlf, err := Parse("r", bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))); err != nil || !cmp.Equal(crlf, m) {
+	if crlf, err := parse("r", bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))); err != nil || !cmp.Equal(crlf, m) {
 		t.Errorf("with other line ends: %v", err)
 	}
 }
@@ -118,7 +117,7 @@ func TestParseErrors(t *testing.T) {
 		begin + strings.Repeat("x", 20_000): "r:2:1: error[K1609]: the line has more than",
 		begin + "\nparcel pc a 5" + digest + "parcel pc a 5" + digest: "r:4:1: error[K1609]: parcel a [pc] is there twice",
 	} {
-		_, err := Parse("r", []byte(text))
+		_, err := parse("r", []byte(text))
 		if l := diag.Messages(err, diag.Internal); len(l) != 1 || !strings.HasPrefix(l[0].String(), want) {
 			t.Errorf("%.40q: %v", text, err)
 		}
@@ -187,12 +186,7 @@ func packed(t *testing.T, path string, contents [][]byte, compress bool) *Manife
 	if err := internalparcel.Write(path, rs, internalparcel.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := kilnrt.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	x, err := Read("pc", "p", p)
+	x, err := ReadParcel("pc", "p", path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,11 +199,11 @@ func FuzzParse(f *testing.F) {
 	f.Add(m.Format())
 	f.Add([]byte(head + ":\nrelease \"\\n\"\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := Parse("r", text)
+		m, err := parse("r", text)
 		if err != nil {
 			return
 		}
-		again, err := Parse("r", m.Format())
+		again, err := parse("r", m.Format())
 		if err != nil || !cmp.Equal(m, again) {
 			t.Fatalf("%q is written as %q: %v", text, m.Format(), err)
 		}

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,7 +19,7 @@ import (
 
 // Limits of a file.
 const (
-	MaxSize = 512 << 20 // bytes
+	maxSize = 512 << 20 // bytes
 	maxLine = 4*kilnrt.MaxName + 256
 )
 
@@ -58,15 +60,29 @@ func unquoted(s string) (string, bool) {
 	return text, err == nil
 }
 
-// Parse reads a file. The error says where it is wrong.
-func Parse(file string, text []byte) (*Manifest, error) {
+// Load reads a file. The error says where it is wrong.
+func Load(file string) (*Manifest, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSize+1)) // one byte more is an error of parse
+	if err != nil {
+		return nil, err
+	}
+	return parse(file, text)
+}
+
+// parse reads a file's text.
+func parse(file string, text []byte) (*Manifest, error) {
 	number := 1
 	wrong := func(format string, args ...any) error {
 		return diag.Errorf(diag.ReleaseWrong, diag.Pos{File: file, Line: number, Column: 1}, format, args...).
 			WithHint("take the file as it was committed; `kiln parcel release` makes one of the parcels that are there")
 	}
-	if len(text) > MaxSize {
-		return nil, wrong("the manifest has %d bytes, more than %d", len(text), MaxSize)
+	if len(text) > maxSize {
+		return nil, wrong("the manifest has %d bytes, more than %d", len(text), maxSize)
 	}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, maxLine)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/release"
-	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
 // Released takes down the parcels of some platforms as they are in an output folder: what the next release would hold. The error is fs.ErrNotExist if those of a
@@ -19,7 +18,7 @@ func Released(p *project.Project, output string, platforms []string) (*release.M
 			return nil, err
 		}
 		for _, e := range list.Parcels {
-			x, err := released(name, e.Name, filepath.Join(folder, e.File))
+			x, err := release.ReadParcel(name, e.Name, filepath.Join(folder, e.File))
 			if err != nil {
 				return nil, err
 			}
@@ -28,13 +27,4 @@ func Released(p *project.Project, output string, platforms []string) (*release.M
 	}
 	m.Sort()
 	return m, nil
-}
-
-func released(platform, name, file string) (release.Parcel, error) {
-	p, err := kilnrt.Open(file)
-	if err != nil {
-		return release.Parcel{}, err
-	}
-	defer p.Close()
-	return release.Read(platform, name, p)
 }
