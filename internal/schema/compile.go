@@ -25,21 +25,20 @@ const (
 
 // draftOf is the draft whose metaschema a URL names, or 0.
 func draftOf(u string) draft {
-	u = strings.TrimSuffix(u, "#")
-	u, secure := strings.CutPrefix(u, "https://json-schema.org/")
-	if !secure {
-		u = strings.TrimPrefix(u, "http://json-schema.org/")
+	u, ok := strings.CutPrefix(strings.TrimSuffix(u, "#"), "http")
+	if u = strings.TrimPrefix(u, "s"); !ok {
+		return 0
 	}
 	switch u {
-	case "draft-04/schema":
+	case "://json-schema.org/draft-04/schema":
 		return draft4
-	case "draft-06/schema":
+	case "://json-schema.org/draft-06/schema":
 		return draft6
-	case "draft-07/schema":
+	case "://json-schema.org/draft-07/schema":
 		return draft7
-	case "draft/2019-09/schema":
+	case "://json-schema.org/draft/2019-09/schema":
 		return draft2019
-	case "draft/2020-12/schema", "schema":
+	case "://json-schema.org/draft/2020-12/schema", "://json-schema.org/schema":
 		return draft2020
 	}
 	return 0
@@ -285,7 +284,7 @@ func (c *compiler) uri(v *document.Value, format string) (string, bool) {
 		if len(c.path) > 0 {
 			keyword = c.path[len(c.path)-1]
 		}
-		c.add(Error{Place: c.place(v.Pos), Keyword: keyword, Text: fmt.Sprintf("%s %q is no %s", keyword, s, map[string]string{"uri": "URI", "uri-reference": "URI reference"}[format]), Hint: "write a relative path"})
+		c.add(Error{Place: c.place(v.Pos), Keyword: keyword, Text: fmt.Sprintf("%s %s is no %s", keyword, quote(s), map[string]string{"uri": "URI", "uri-reference": "URI reference"}[format]), Hint: "write a relative path"})
 		return "", false
 	}
 	return s, true
@@ -305,7 +304,7 @@ func (c *compiler) anchorName(m *document.Member) (string, bool) {
 		}
 	}
 	if !ok || s == "" {
-		c.wrong(&m.Value, fmt.Sprintf("is %q, but must be a name of letters, digits, -, _ and . that begins with a letter", s))
+		c.wrong(&m.Value, fmt.Sprintf("is %s, but must be a name of letters, digits, -, _ and . that begins with a letter", quote(s)))
 	}
 	return s, ok && s != ""
 }
@@ -387,7 +386,7 @@ func (c *compiler) pattern(p string, at document.Pos) func(string) bool {
 	}
 	re, err := regexp.Compile(p)
 	if err != nil {
-		c.add(Error{Place: c.place(at), Keyword: "pattern", Text: fmt.Sprintf("pattern %q cannot be used: %s", p, strings.TrimPrefix(err.Error(), "error parsing regexp: ")), Hint: "patterns are RE2: no look-around, no back references"})
+		c.add(Error{Place: c.place(at), Keyword: "pattern", Text: fmt.Sprintf("pattern %s cannot be used: %s", quote(p), strings.TrimPrefix(err.Error(), "error parsing regexp: ")), Hint: "patterns are RE2: no look-around, no back references"})
 		return nil
 	}
 	c.patterns[p] = re.MatchString

@@ -140,7 +140,7 @@ func takeType(c *compiler, n *node, m *document.Member) {
 		name, isText := v.V.(string)
 		t := typeNamed(name)
 		if !isText || t == 0 {
-			c.wrong(v, notAmong(v.V, typeList))
+			c.wrong(v, new(run).notAmong(v.V, typeList))
 		} else if want&t != 0 {
 			c.wrong(&m.Value, fmt.Sprintf("has %q twice", name))
 		}
@@ -200,7 +200,7 @@ func takeEnum(c *compiler, n *node, m *document.Member) {
 			}
 			return slices.ContainsFunc(others, func(x *document.Value) bool { return r.equal(v, x) })
 		},
-		says: func(_ *run, v *document.Value) string { return notAmong(v.V, want) },
+		says: func(r *run, v *document.Value) string { return r.notAmong(v.V, want) },
 	})
 }
 
@@ -310,7 +310,7 @@ func takePattern(c *compiler, n *node, m *document.Member) {
 			return r.spend(len(s)/16) && matches(s)
 		},
 		says: func(_ *run, v *document.Value) string {
-			return fmt.Sprintf("%q does not match the pattern %s", v.V, p)
+			return fmt.Sprintf("%s does not match the pattern %s", show(v.V), shorten(p))
 		},
 	})
 }
@@ -391,7 +391,7 @@ func takeAdditionalItems(c *compiler, n *node, m *document.Member) {
 
 func takeID(c *compiler, _ *node, m *document.Member) {
 	if id, ok := c.uri(&m.Value, "uri-reference"); ok && c.res.draft >= draft2019 && fragmentOf(id) != "" {
-		c.wrong(&m.Value, fmt.Sprintf("is %q, but may have nothing behind a #; that is an $anchor", id))
+		c.wrong(&m.Value, fmt.Sprintf("is %s, but may have nothing behind a #; that is an $anchor", quote(id)))
 	}
 }
 

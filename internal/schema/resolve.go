@@ -53,13 +53,17 @@ func (c *compiler) enter(n *node, o document.Object) *resource {
 		id, fragment, at = identifier(o, d)
 	}
 	if d == 0 {
-		c.add(Error{Kind: Draft, Place: c.place(schema.Pos), Keyword: "$schema", Text: fmt.Sprintf("%q is not known, and nothing is fetched", *textOf(schema)), Hint: "use one of the drafts 4, 6, 7, 2019-09, 2020-12 of json-schema.org"})
+		c.add(Error{Kind: Draft, Place: c.place(schema.Pos), Keyword: "$schema", Text: fmt.Sprintf("%s is not known, and nothing is fetched", quote(*textOf(schema))), Hint: "use one of the drafts 4, 6, 7, 2019-09, 2020-12 of json-schema.org"})
 		return res
 	}
 	if top {
 		res.draft, res.root = d, n
 	}
 	if u, err := res.base.Parse(id); id != "" && err == nil {
+		if len(u.String()) > maxURL {
+			c.add(Error{Kind: Limit, Place: c.place(at), Text: fmt.Sprintf("$id makes a URL of more than %d characters", maxURL), Hint: "shorten it"})
+			return res
+		}
 		if !top {
 			res = newResource(res.file, u, d)
 			res.root = n
@@ -67,7 +71,7 @@ func (c *compiler) enter(n *node, o document.Object) *resource {
 		res.base = u
 		key := u.String()
 		if first := res.file.resources[key]; first != nil {
-			c.add(Error{Place: c.place(at), Keyword: "$id", Text: fmt.Sprintf("$id %q is given again; the first is at line %d", id, first.root.value.Line), Hint: "rename one of the two"})
+			c.add(Error{Place: c.place(at), Keyword: "$id", Text: fmt.Sprintf("$id %s is given again; the first is at line %d", quote(id), first.root.value.Line), Hint: "rename one of the two"})
 			return res
 		}
 		res.file.resources[key] = res
@@ -87,7 +91,7 @@ func (c *compiler) anchor(n *node, res *resource, name string, at document.Pos) 
 		return
 	}
 	if first := res.anchors[name]; first != nil {
-		c.add(Error{Place: c.place(at), Keyword: "$anchor", Text: fmt.Sprintf("anchor %q is given again; the first is at line %d", name, first.value.Line), Hint: "rename one of the two"})
+		c.add(Error{Place: c.place(at), Keyword: "$anchor", Text: fmt.Sprintf("anchor %s is given again; the first is at line %d", quote(name), first.value.Line), Hint: "rename one of the two"})
 		return
 	}
 	res.anchors[name] = n
@@ -133,7 +137,7 @@ func (c *compiler) resolve(p pending) error {
 	text, fragment, _ := strings.Cut(p.text, "#")
 	fragment, err := url.PathUnescape(fragment)
 	if err != nil {
-		return Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %q is no URI reference", p.keyword, p.text), Hint: "write a relative path"}}
+		return Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %s is no URI reference", p.keyword, quote(p.text)), Hint: "write a relative path"}}
 	}
 	res, meta, err := c.resourceOf(p, text)
 	if err != nil {
@@ -142,7 +146,7 @@ func (c *compiler) resolve(p pending) error {
 	r := reference{}
 	if meta != 0 {
 		if r.meta = newMetaschema(c, meta, fragment); r.meta == nil {
-			return c.nothing(p, fmt.Sprintf("nothing at %s", p.text))
+			return c.nothing(p, "nothing at "+shorten(p.text))
 		}
 		p.node.refs = append(p.node.refs, r)
 		return nil
@@ -152,11 +156,11 @@ func (c *compiler) resolve(p pending) error {
 		r.target = res.root
 	case strings.HasPrefix(fragment, "/"):
 		if r.target = c.pointer(res, fragment); r.target == nil {
-			return c.nothing(p, fmt.Sprintf("nothing at %s#%s", res.name(), fragment))
+			return c.nothing(p, fmt.Sprintf("nothing at %s#%s", res.name(), shorten(fragment)))
 		}
 	default:
 		if r.target = res.anchors[fragment]; r.target == nil {
-			return c.nothing(p, fmt.Sprintf("no anchor %s#%s", res.name(), fragment))
+			return c.nothing(p, fmt.Sprintf("no anchor %s#%s", res.name(), shorten(fragment)))
 		}
 	}
 	switch p.keyword {
@@ -182,7 +186,7 @@ func (c *compiler) resourceOf(p pending, text string) (*resource, draft, error) 
 	}
 	u, err := p.res.base.Parse(text)
 	if err != nil {
-		return nil, 0, Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %q is no URI reference", p.keyword, p.text), Hint: "write a relative path"}}
+		return nil, 0, Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %s is no URI reference", p.keyword, quote(p.text)), Hint: "write a relative path"}}
 	}
 	key := u.String()
 	if res := p.res.file.resources[key]; res != nil {

@@ -7,21 +7,21 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/codec/document"
-	"github.com/kiln-pipeline/kiln/internal/diag"
 )
 
 // run asks a document all that a schema asks. A first run is quiet: it stops at what is wrong, and keeps notes. If the
 // document does not hold, a second one collects what is wrong in words.
 type run struct {
-	schema *Schema
-	quiet  bool
-	steps  int // that are left
-	fatal  *Error
-	stack  []frame // the schemas being asked, from the first
-	notes  []Note
-	path   []string // of the value; not kept while quiet
-	errors Errors
-	told   int // errors that are kept, those of forms included
+	schema  *Schema
+	quiet   bool
+	steps   int // that are left
+	fatal   *Error
+	stack   []frame // the schemas being asked, from the first
+	notes   []Note
+	path    []string // of the value; not kept while quiet
+	errors  Errors
+	told    int // errors that are kept, those of forms included
+	guessed int // letters that were compared to tell what was meant
 }
 
 type frame struct {
@@ -279,7 +279,7 @@ func (r *run) object(n *node, v *document.Value, o document.Object, seen *evalua
 		for i := range o {
 			key, notes := document.Value{Pos: o[i].KeyPos, V: o[i].Key}, len(r.notes)
 			if !r.tries(n.names, &key, nil) {
-				ok = r.fail(n, o[i].KeyPos, func() string { return fmt.Sprintf("key %q is not of the form that keys have here", o[i].Key) }, "propertyNames")
+				ok = r.fail(n, o[i].KeyPos, func() string { return fmt.Sprintf("key %s is not of the form that keys have here", quote(o[i].Key)) }, "propertyNames")
 			}
 			r.notes = r.notes[:notes] // a key names nothing
 			if !ok && r.quiet {
@@ -317,18 +317,11 @@ func (r *run) property(n *node, m *document.Member, i int, seen *evaluated) bool
 // unknown says that a key may not be, and which may have been meant.
 func (r *run) unknown(n *node, m *document.Member, keyword string) bool {
 	return r.fail(n, m.KeyPos, func() string {
-		var names []string
-		if known := n.value.At("properties"); known != nil {
-			o, _ := known.V.(document.Object)
-			for i := range o {
-				names = append(names, o[i].Key)
-			}
+		var known document.Object
+		if v := n.value.At("properties"); v != nil {
+			known, _ = v.V.(document.Object)
 		}
-		words := fmt.Sprintf("key %q is not in the schema", m.Key)
-		if near := diag.Nearest(m.Key, names); near != "" {
-			words += fmt.Sprintf("; did you mean %q?", near)
-		}
-		return words
+		return fmt.Sprintf("key %s is not in the schema", quote(m.Key)) + r.meant(m.Key, len(known), func(i int) any { return known[i].Key })
 	}, keyword)
 }
 
@@ -338,7 +331,7 @@ func (r *run) needs(n *node, v *document.Value, o document.Object, seen *evaluat
 	r.spend(len(n.required) + len(n.depends))
 	for _, key := range n.required {
 		if keys.get(key) == nil {
-			ok = r.fail(n, v.Pos, func() string { return fmt.Sprintf("%q is missing", key) }, "required")
+			ok = r.fail(n, v.Pos, func() string { return quote(key) + " is missing" }, "required")
 			if r.quiet {
 				return false
 			}
@@ -360,7 +353,7 @@ func (r *run) needs(n *node, v *document.Value, o document.Object, seen *evaluat
 		}
 		if missing != nil {
 			ok = r.fail(n, v.Pos, func() string {
-				return fmt.Sprintf("%s is missing, which %q needs", strings.Join(missing, ", "), d.key)
+				return fmt.Sprintf("%s is missing, which %s needs", shorten(strings.Join(missing, ", ")), quote(d.key))
 			}, d.keyword, d.key)
 		}
 	}

@@ -21,6 +21,7 @@ const (
 	maxSchemas  = 1 << 18 // schemas within each other in all files of one: 400 bytes each
 	maxPatterns = 4096    // different patterns; a hostile one takes 40 KB
 	maxFiles    = 1000    // files that refer to each other
+	maxURL      = 2000    // characters of an $id with those around it
 	maxDepth    = 10_000  // schemas that are asked within each other: 1 KB of stack each
 	maxSteps    = 50e6    // questions asked of one document: some seconds
 	maxErrors   = 100_000 // complaints that are kept
@@ -81,7 +82,11 @@ func (e *Error) Message(less int) string {
 	if len(e.Path) <= less {
 		return e.Text
 	}
-	return "/" + strings.Join(e.Path[less:], "/") + ": " + e.Text
+	var b strings.Builder
+	for _, step := range e.Path[less:] {
+		b.WriteString("/" + shorten(step))
+	}
+	return b.String() + ": " + e.Text
 }
 
 // Errors are all that is wrong, in the order of the text.

@@ -52,20 +52,28 @@ func wrongType(v any, want types) string {
 }
 
 // notAmong says that a value is none of those that it may be, and which may have been meant.
-func notAmong(v any, list []document.Value) string {
-	said := fmt.Sprintf("is %s, but must be one of %s", show(v), showSome(list))
-	if got, ok := v.(string); ok {
-		var names []string
-		for _, x := range list {
-			if s, ok := x.V.(string); ok {
-				names = append(names, s)
-			}
-		}
-		if near := diag.Nearest(got, names); near != "" {
-			said += fmt.Sprintf("; did you mean %q?", near)
+func (r *run) notAmong(v any, list []document.Value) string {
+	return fmt.Sprintf("is %s, but must be one of %s", show(v), showSome(list)) + r.meant(v, len(list), func(i int) any { return list[i].V })
+}
+
+// meant is the text among n that is nearest to one that is wrong. After 100 million comparisons of letters it guesses no more: what is
+// wrong may be wrong a hundred thousand times.
+func (r *run) meant(v any, n int, candidate func(int) any) string {
+	wrong, ok := v.(string)
+	var names []string
+	for i := range n {
+		if s, isText := candidate(i).(string); ok && isText {
+			names = append(names, s)
+			r.guessed += min(len(s), 256) * min(len(wrong), 256)
 		}
 	}
-	return said
+	if r.guessed > 100e6 {
+		return ""
+	}
+	if near := diag.Nearest(wrong, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 func count(n int, noun string) string {
@@ -78,7 +86,7 @@ func count(n int, noun string) string {
 func show(v any) string {
 	switch x := v.(type) {
 	case string:
-		return strconv.Quote(x)
+		return quote(x)
 	case []document.Value:
 		return "an array"
 	case document.Object:
@@ -87,6 +95,17 @@ func show(v any) string {
 		return "null"
 	}
 	return fmt.Sprint(v)
+}
+
+// quote keeps a text of megabytes out of a message.
+func quote(s string) string { return strconv.Quote(shorten(s)) }
+
+func shorten(s string) string {
+	const most = 100 // bytes, and what is left of the last character
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
 // showSome keeps a list of hundreds of names out of a message.
