@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -27,7 +28,7 @@ var (
 	drafts    = []int{4, 6, 7, 2019, 2020}
 	draftURLs = map[int]string{4: "http://json-schema.org/draft-04/schema#", 6: "http://json-schema.org/draft-06/schema#", 7: "http://json-schema.org/draft-07/schema#",
 		2019: "https://json-schema.org/draft/2019-09/schema", 2020: "https://json-schema.org/draft/2020-12/schema"}
-	someKeys    = []string{"a", "b", "c", "dd", "é/~"}
+	someKeys    = []string{"a", "b", "c", "dd", "é/~", "$ref"}
 	somePattern = []string{"^a", "b$", "[cd]+", ".", "^.{2}$", "^$", "é"}
 	someStrings = []string{"", "a", "ab", "dd", "é", "éa", "2026-11-21", "::1"}
 	someTypes   = []string{"null", "boolean", "integer", "number", "string", "array", "object"}
@@ -82,7 +83,10 @@ func keywords() []keyword {
 		{"enum", 4, last, func(m *maker, _ map[string]any) any {
 			list := []any{}
 			for range 1 + m.IntN(3) {
-				list = append(list, m.any(2))
+				v := m.any(2)
+				if !slices.ContainsFunc(list, func(x any) bool { return fmt.Sprint(v) == fmt.Sprint(x) }) { // the library's draft 7 refuses what draft 7 only advises against
+					list = append(list, v)
+				}
 			}
 			return list
 		}},
@@ -156,9 +160,14 @@ func keywords() []keyword {
 		{"$ref", 4, last, func(m *maker, _ map[string]any) any { return m.ref() }},
 		{"$recursiveRef", 2019, 2019, func(m *maker, _ map[string]any) any { return m.ifDeep("#", "#") }},
 		{"$dynamicRef", 2020, last, func(m *maker, _ map[string]any) any {
-			return m.ifDeep(oneOf(m, []string{"#dyn", "#dyn", "sub.json#dyn", "other.json#dyn", "#an0", "#/$defs/d1"}), "#/$defs/d2")
+			return m.ifDeep(oneOf(m, []string{"#dyn", "#dyn", "#dyn2", "sub.json#dyn", "other.json#dyn", "#an0", "#/$defs/d1"}), "#/$defs/d2")
 		}},
 		{"$recursiveAnchor", 2019, 2019, func(m *maker, _ map[string]any) any { return !m.in(3) }},
+		{"id", 6, last, text([]string{"sub.json", "gone"})}, // an unknown keyword, as is the next one
+		{"$id", 4, 4, text([]string{"sub.json", "gone"})},
+		{"x-k", 4, last, schemaValue},
+		{"examples", 7, last, func(m *maker, _ map[string]any) any { return []any{m.any(1)} }},
+		{"readOnly", 7, last, func(m *maker, _ map[string]any) any { return m.in(2) }},
 		{"title", 4, last, text(someStrings)},
 		{"default", 4, last, func(m *maker, _ map[string]any) any { return m.any(1) }},
 		{"$comment", 7, last, text(someStrings)},
@@ -234,7 +243,7 @@ func (m *maker) ref() string {
 		return oneOf(m, []string{"other.json#/" + defs + "/leaf", "other.json#leaf"})
 	}
 	return oneOf(m, []string{"#", "#/" + defs + "/d0", "#/" + defs + "/d1", "#/" + defs + "/d2", "#an0", "sub.json", "sub.json#", "sub.json#/" + defs + "/inner", "sub.json#an0", "other.json",
-		"other.json#leaf", "http://x.example/s", "#/" + strings.Replace(defs, "d", "%64", 1) + "/d0", "urn:x:y", "#/properties/a", "#/" + defs + "/d1/properties/%C3%A9~1~0"})
+		"other.json#leaf", "http://x.example/s", "#/" + strings.Replace(defs, "d", "%64", 1) + "/d0", "urn:x:y", "#/properties/a", "#/x-k", "#/x-k/items", "#an1", "#an2", "x1.json", "nest/x1.json", "http://x.example/t", "x1.json#an1", draftURLs[m.draft], "other.json#/x-k", "#/" + defs + "/d1/properties/%C3%A9~1~0"})
 }
 
 func (m *maker) definitions() string {
@@ -263,7 +272,27 @@ func (m *maker) schema() any {
 			s[k.name] = m.junk()
 		}
 	}
+	if m.draft < 2019 && s["$ref"] != nil {
+		delete(s, "const") // the library asks for it, but nothing beside a $ref is asked
+	}
+	if m.in(60) {
+		m.name(s)
+	}
 	return s
+}
+
+// name gives a schema a name by which others may refer to it, or find it on their way.
+func (m *maker) name(s map[string]any) {
+	switch {
+	case m.in(3):
+		s[m.id()] = oneOf(m, []string{"x1.json", "nest/", "nest/x1.json", "http://x.example/t", "/x2.json"})
+	case m.draft == 2020 && m.in(2):
+		s["$dynamicAnchor"] = oneOf(m, []string{"dyn", "dyn2"})
+	case m.draft == 2019 && m.in(2):
+		s["$recursiveAnchor"] = true
+	default:
+		m.anchor(s, oneOf(m, []string{"an1", "an2", "an3"}))
+	}
 }
 
 // document is a whole schema with its definitions. Definition 1 has an anchor, 2 an id.
@@ -331,6 +360,9 @@ func (m *maker) resource(s map[string]any) {
 	defs := m.simple()
 	defs["inner"] = inner
 	s[m.definitions()] = defs
+	if m.in(4) {
+		s["$schema"] = draftURLs[oneOf(m, []int{4, 6, 7, 2020})] // not 2019: the library's $recursiveRef in its metaschema goes astray then
+	}
 	if s["$ref"] == nil && m.in(2) { // beside $ref, older drafts see no id, and the anchor would stand twice
 		m.anchor(inner, "an0")
 	}
