@@ -51,21 +51,14 @@ func newNeeding(everything bool) needing {
 	return needing{all: everything, before: namedSet{}, after: namedSet{}, changed: namedSet{}}
 }
 
-// read adds what a statement says, if it says anything, and makes it ready for the next time.
+// read adds what a statement says, if it says anything.
 func (s namedSet) read(st *sqlite.Stmt, own bool) error {
-	for {
-		more, err := st.Step()
-		if err != nil {
-			return err
-		}
-		if !more {
-			return st.Reset()
-		}
+	return each(st, func(st *sqlite.Stmt) {
 		if x := (named{asset: st.ColumnInt64(0), uuid: st.ColumnText(1), file: st.ColumnInt64(2)}); x != (named{}) {
 			x.own = own
 			s[x] = true
 		}
-	}
+	})
 }
 
 // needs notes what the asset at hand needs, or one of its own names.

@@ -54,18 +54,19 @@ const (
 
 // read adds up an asset's rows.
 func (s *tallies) read(asset int64) (t tally, err error) {
-	err = each(s.jobs, asset, func(st *sqlite.Stmt) {
+	s.jobs.BindInt64(1, asset)
+	err = each(s.jobs, func(st *sqlite.Stmt) {
 		t.job(st.ColumnInt64(0), st.ColumnBool(1), st.ColumnInt64(2), st.ColumnFloat(3))
 	})
 	if err == nil {
-		err = each(s.products, asset, func(st *sqlite.Stmt) { t.product(st.ColumnText(0), st.ColumnInt64(1), st.ColumnInt64(2)) })
+		s.products.BindInt64(1, asset)
+		err = each(s.products, func(st *sqlite.Stmt) { t.product(st.ColumnText(0), st.ColumnInt64(1), st.ColumnInt64(2)) })
 	}
 	return t, err
 }
 
-// each runs a statement about an asset, and makes it ready for the next.
-func each(st *sqlite.Stmt, asset int64, row func(*sqlite.Stmt)) error {
-	st.BindInt64(1, asset)
+// each runs a statement, and makes it ready for the next time.
+func each(st *sqlite.Stmt, row func(*sqlite.Stmt)) error {
 	for {
 		more, err := st.Step()
 		if err != nil {

@@ -19,17 +19,30 @@ func write(t *testing.T, path, text string, mode fs.FileMode) {
 	}
 }
 
-func TestReadOnly(t *testing.T) {
+// pair is two read-only files, one to be put in the place of the other.
+func pair(t *testing.T) (a, b string) {
+	t.Helper()
 	dir := t.TempDir()
-	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	a, b = filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	write(t, a, "new", 0o444)
 	write(t, b, "old", 0o444)
-	if err := disk.Replace(a, b); err != nil {
-		t.Fatal(err)
-	}
+	return a, b
+}
+
+// replaced wants the new one at b.
+func replaced(t *testing.T, b string) {
+	t.Helper()
 	if got, err := os.ReadFile(b); err != nil || string(got) != "new" {
 		t.Errorf("%q %v", got, err)
 	}
+}
+
+func TestReadOnly(t *testing.T) {
+	a, b := pair(t)
+	if err := disk.Replace(a, b); err != nil {
+		t.Fatal(err)
+	}
+	replaced(t, b)
 	if err := disk.Remove(b); err != nil {
 		t.Error(err)
 	}
@@ -54,10 +67,7 @@ func TestFolderInTheWay(t *testing.T) {
 
 // TestOpenElsewhere: a file that is open is waited for where it stands in the way, and replaced at once where it does not.
 func TestOpenElsewhere(t *testing.T) {
-	dir := t.TempDir()
-	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	write(t, a, "new", 0o444)
-	write(t, b, "old", 0o444)
+	a, b := pair(t)
 	f, err := os.Open(b)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +84,5 @@ func TestOpenElsewhere(t *testing.T) {
 		}
 	}
 	f.Close()
-	if got, err := os.ReadFile(b); err != nil || string(got) != "new" {
-		t.Errorf("%q %v", got, err)
-	}
+	replaced(t, b)
 }
