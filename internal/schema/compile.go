@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,15 +75,16 @@ func (r *resource) name() string {
 
 // compiler turns schemas as they are written into nodes, and holds them to their drafts.
 type compiler struct {
-	loader    Loader
-	files     map[string]*file
-	resources map[string]*resource // by URL
-	nodes     map[*document.Value]*node
-	tables    map[draft]map[string]*keyword
-	patterns  map[string]func(string) bool
-	wide      map[*document.Value]map[string]*document.Value // objects of many members
-	judging   bool                                           // the schema is data: it is held to its draft, but names and references lead nowhere
-	notes     bool
+	loader       Loader
+	files        map[string]*file
+	resources    map[string]*resource // by URL
+	nodes        map[*document.Value]*node
+	tables       map[draft]map[string]*keyword
+	patterns     map[string]*pattern
+	instructions int                                            // of all patterns
+	wide         map[*document.Value]map[string]*document.Value // objects of many members
+	judging      bool                                           // the schema is data: it is held to its draft, but names and references lead nowhere
+	notes        bool
 
 	res    *resource // where the compiler is
 	path   []string  // the way there
@@ -370,25 +370,4 @@ func (c *compiler) schemaMap(m *document.Member) map[string]*node {
 		c.within(o[i].Key, func() { nodes[o[i].Key] = c.schema(&o[i].Value) })
 	}
 	return nodes
-}
-
-// pattern compiles a regular expression, each text once.
-func (c *compiler) pattern(p string, at document.Pos) func(string) bool {
-	if c.patterns == nil {
-		c.patterns = map[string]func(string) bool{}
-	}
-	if f := c.patterns[p]; f != nil {
-		return f
-	}
-	if len(c.patterns) == maxPatterns {
-		c.add(Error{Kind: Limit, Place: c.place(at), Text: fmt.Sprintf("there are more than %d patterns in the schema", maxPatterns), Hint: "split it"})
-		return nil
-	}
-	re, err := regexp.Compile(p)
-	if err != nil {
-		c.add(Error{Place: c.place(at), Keyword: "pattern", Text: fmt.Sprintf("pattern %s cannot be used: %s", quote(p), strings.TrimPrefix(err.Error(), "error parsing regexp: ")), Hint: "patterns are RE2: no look-around, no back references"})
-		return nil
-	}
-	c.patterns[p] = re.MatchString
-	return re.MatchString
 }

@@ -302,12 +302,12 @@ func takePattern(c *compiler, n *node, m *document.Member) {
 	if !ok {
 		return
 	}
-	matches := c.pattern(p, m.Value.Pos)
+	expr := c.pattern(p, m.Value.Pos)
 	c.assert(n, assertion{
 		keyword: m.Key, on: typeString,
 		holds: func(r *run, v *document.Value) bool {
 			s, _ := v.V.(string)
-			return r.spend(len(s)/16) && matches(s)
+			return expr.matches(r, s)
 		},
 		says: func(_ *run, v *document.Value) string {
 			return fmt.Sprintf("%s does not match the pattern %s", show(v.V), shorten(p))

@@ -296,7 +296,7 @@ func (r *run) property(n *node, m *document.Member, i int, seen *evaluated) bool
 		ok, known = r.member(sub, m), true
 	}
 	for j := range n.patterns {
-		if p := &n.patterns[j]; r.spend(1+len(m.Key)/16) && p.matches(m.Key) {
+		if p := &n.patterns[j]; p.pattern.matches(r, m.Key) {
 			ok, known = r.member(p.schema, m) && ok, true
 		}
 	}

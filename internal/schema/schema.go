@@ -18,13 +18,12 @@ import (
 
 // Limits. Real schemas and data stay a hundred times below them.
 const (
-	maxSchemas  = 1 << 18 // schemas within each other in all files of one: 400 bytes each
-	maxPatterns = 4096    // different patterns; a hostile one takes 40 KB
-	maxFiles    = 1000    // files that refer to each other
-	maxURL      = 2000    // characters of an $id with those around it
-	maxDepth    = 10_000  // schemas that are asked within each other: 1 KB of stack each
-	maxSteps    = 50e6    // questions asked of one document: some seconds
-	maxErrors   = 100_000 // complaints that are kept
+	maxSchemas = 1 << 18 // schemas within each other in all files of one: 400 bytes each
+	maxFiles   = 1000    // files that refer to each other
+	maxURL     = 2000    // characters of an $id with those around it
+	maxDepth   = 10_000  // schemas that are asked within each other: 1 KB of stack each
+	maxSteps   = 50e6    // questions asked of one document: some seconds
+	maxErrors  = 100_000 // complaints that are kept
 )
 
 // Place is where something stands in a file.
@@ -162,7 +161,7 @@ type reference struct {
 }
 
 type patternSchema struct {
-	matches func(string) bool
+	pattern *pattern
 	schema  *node
 }
 
