@@ -1,0 +1,48 @@
+package build
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRandomLastGood edits a project at random, and compares what a build that keeps last good products comes to with what one comes to that looks at everything, of a
+// project with the same past.
+func TestRandomLastGood(t *testing.T) {
+	t.Parallel()
+	r := newRandom(t, randomSource(t))
+	r.calm = true
+	for _, dir := range []string{"", "sub/", "sub/deep/", "other/"} {
+		for _, ext := range []string{"s", "txt", "bin"} {
+			r.p.write("assets/"+dir+"keep."+ext, "text that stays")
+		}
+	}
+	other := &fixture{TB: t, dir: t.TempDir(), procs: r.p.procs, workers: 1}
+	for r.n = range edits() {
+		r.edit()
+		if r.rng.IntN(4) == 0 {
+			r.p.write("assets/"+r.name(), pick(r, "fail now", "fail again"))
+		}
+		other.remove("assets")
+		r.p.must(copyTree(r.p.dir, other.dir))
+		short, err := r.p.try(context.Background(), Request{OnError: LastGood})
+		r.p.must(err)
+		r.note("built %s; short %t", short.ran, short.short)
+		long, err := other.try(context.Background(), Request{OnError: LastGood, Outcomes: AllOutcomes})
+		r.p.must(err)
+		if long.short {
+			t.Fatal("the other build went the short way as well")
+		}
+		short.Seconds, long.Seconds = 0, 0
+		short.Built, short.Reused, long.Built, long.Reused = 0, 0, 0, 0
+		if d := cmp.Diff(outputs(other.dir, "build"), outputs(r.p.dir, "build")) + cmp.Diff(long.Summary, short.Summary) + cmp.Diff(sortedMessages(long.list), sortedMessages(short.list)); d != "" {
+			t.Fatalf("not as the long way (-long +this):\n%safter:\n%s", d, strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
+		}
+	}
+	t.Logf("%d of %d builds went the short way", r.p.shorts, r.p.builds)
+	if r.p.shorts < edits()/8 {
+		t.Error("too few builds went the short way")
+	}
+}
