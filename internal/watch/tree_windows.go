@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf16"
@@ -44,6 +45,7 @@ type reading struct {
 
 	mu     sync.Mutex
 	closed bool
+	last   bool // it asked for the last time
 }
 
 const (
@@ -130,17 +132,22 @@ func (n *changes) begin(path, only string, mask uint32, deep bool) (*reading, er
 	return r, nil
 }
 
-// ask asks for the next changes. Between two such calls the system keeps them.
+// ask asks for the next changes. Between two such calls the system keeps them; those that it has when the reading ends are asked for as well.
 func (r *reading) ask() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.last {
 		return windows.ERROR_OPERATION_ABORTED
 	}
-	return windows.ReadDirectoryChanges(r.handle, &r.buf[0], uint32(len(r.buf)), r.deep, r.mask, nil, &r.over, 0)
+	err := windows.ReadDirectoryChanges(r.handle, &r.buf[0], uint32(len(r.buf)), r.deep, r.mask, nil, &r.over, 0)
+	if r.closed {
+		r.last = true
+		windows.CancelIoEx(r.handle, &r.over) // unless there were some
+	}
+	return err
 }
 
-// end has read return.
+// end has read return, once it has told what happened until now.
 func (r *reading) end() {
 	if r == nil {
 		return
@@ -210,7 +217,10 @@ func (r *reading) parse(buf []byte) (events []event) {
 		for i := range units {
 			units[i] = binary.LittleEndian.Uint16(buf[12+2*i:])
 		}
-		if e := (event{path: filepath.Join(r.path, string(utf16.Decode(units)))}); (r.only == "" || strings.EqualFold(filepath.Base(e.path), r.only)) && e.act(action) {
+		name := string(utf16.Decode(units))
+		if e := (event{path: filepath.Join(r.path, name)}); r.only == "" && mayBeShort(name) && !isLong(e.path, name) {
+			events = append(events, event{kind: lost}) // any file may be meant
+		} else if (r.only == "" || strings.EqualFold(filepath.Base(e.path), r.only)) && e.act(action) {
 			events = append(events, e)
 		}
 		if next == 0 || int(next) > len(buf) {
@@ -219,6 +229,27 @@ func (r *reading) parse(buf []byte) (events []event) {
 		buf = buf[next:]
 	}
 	return events
+}
+
+// mayBeShort tells whether some part of a path could be the second name that Windows gives to what has a longer one: ABCDEF~1.TXT. A change made by that name is
+// told of by it. What editors call backups, as in a.txt~, is none.
+func mayBeShort(path string) bool {
+	return slices.ContainsFunc(strings.Split(path, `\`), func(part string) bool {
+		base, _, _ := strings.Cut(part, ".")
+		at := strings.LastIndexByte(base, '~')
+		return len(base) <= 8 && at > 0 && at < len(base)-1
+	})
+}
+
+// isLong tells whether a path ends in a name that is spelled out.
+func isLong(path, name string) bool {
+	text, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return false
+	}
+	buf := make([]uint16, windows.MAX_LONG_PATH)
+	n, err := windows.GetLongPathName(text, &buf[0], uint32(len(buf)))
+	return err == nil && int(n) <= len(buf) && strings.HasSuffix(strings.ToLower(windows.UTF16ToString(buf[:n])), strings.ToLower(name))
 }
 
 // act sets the kind of an event. It is false for one that says nothing new.
