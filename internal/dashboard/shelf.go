@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/release"
 )
@@ -33,7 +34,7 @@ type kept[V any] struct {
 
 	old    sync.Mutex // all below
 	last   map[string]V
-	making bool
+	making map[string]chan struct{} // closed when it is made
 }
 
 // maxKept is how many of one kind are kept. The largest is what is unused, of 10 MB for 100,000 assets, of which there is one.
@@ -57,39 +58,63 @@ func (k *kept[V]) of(ctx context.Context, version func(context.Context) (string,
 	return v, err
 }
 
-// soon is of for what may be that of the build before: if there is such, it is given at once, and the new one is made meanwhile.
+// patience is how long a page waits for what may be that of the build before: of 100,000 assets what is kept here takes 30 to 80 ms.
+const patience = 200 * time.Millisecond
+
+// soon is of for what may be that of the build before: if there is such, it is given when making the new one takes longer than patience. That goes on.
 func (k *kept[V]) soon(ctx context.Context, version func(context.Context) (string, error), name string, make func(context.Context) (V, error)) (V, error) {
 	k.old.Lock()
 	v, ok := k.last[name]
-	making := k.making
-	if ok {
-		k.making = true
+	made := k.making[name]
+	if ok && made == nil {
+		made = k.begin(context.WithoutCancel(ctx), version, name, make)
 	}
 	k.old.Unlock()
-	fresh := func(ctx context.Context) (V, error) {
-		v, err := k.of(ctx, version, name, func() (V, error) { return make(ctx) })
-		k.old.Lock()
-		defer k.old.Unlock()
-		if k.last == nil || len(k.last) >= maxKept {
-			k.last = map[string]V{}
-		}
-		if err == nil {
-			k.last[name] = v
-		}
-		return v, err
-	}
 	if !ok {
-		return fresh(ctx)
+		return k.fresh(ctx, version, name, make)
 	}
-	if !making {
-		go func() {
-			fresh(context.WithoutCancel(ctx))
-			k.old.Lock()
-			k.making = false
-			k.old.Unlock()
-		}()
+	select {
+	case <-made:
+	case <-ctx.Done():
+	case <-time.After(patience):
+	}
+	k.old.Lock()
+	defer k.old.Unlock()
+	if now, ok := k.last[name]; ok {
+		v = now
 	}
 	return v, nil
+}
+
+// begin makes what is asked for, and closes the channel when it is made. old is held.
+func (k *kept[V]) begin(ctx context.Context, version func(context.Context) (string, error), name string, do func(context.Context) (V, error)) chan struct{} {
+	made := make(chan struct{})
+	if k.making == nil {
+		k.making = map[string]chan struct{}{}
+	}
+	k.making[name] = made
+	go func() {
+		k.fresh(ctx, version, name, do)
+		k.old.Lock()
+		defer k.old.Unlock()
+		delete(k.making, name)
+		close(made)
+	}()
+	return made
+}
+
+// fresh is of, and is remembered for later builds.
+func (k *kept[V]) fresh(ctx context.Context, version func(context.Context) (string, error), name string, make func(context.Context) (V, error)) (V, error) {
+	v, err := k.of(ctx, version, name, func() (V, error) { return make(ctx) })
+	k.old.Lock()
+	defer k.old.Unlock()
+	if k.last == nil || len(k.last) >= maxKept {
+		k.last = map[string]V{}
+	}
+	if err == nil {
+		k.last[name] = v
+	}
+	return v, err
 }
 
 // maxPictures is how many bytes of PNG files are kept. A page of the list has 100 of about 4 KB.
