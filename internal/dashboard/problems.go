@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -37,16 +36,13 @@ type message struct {
 // messages asks for messages of a kind, root causes first, and puts together those that differ in the platform only. What is about
 // the project and at no place comes last: that a parcel was not packed follows from an asset that failed.
 func (d *Dashboard) messages(ctx context.Context, where string, p params, limit int) ([]message, error) {
-	rows, err := d.library.ask(ctx, `SELECT d.asset, a.id, p.name, d.severity, d.code, d.file, d.line, d.column, d.length, d.text, d.hint, d.notes, d.source, c.id
+	rows, err := d.library.ask(ctx, `SELECT d.asset, a.id, p.name, d.severity, d.code, d.file, d.line, d.column, d.length, `+textOf+`, d.hint, d.notes, d.source, c.id
 		FROM diagnostic d LEFT JOIN asset a ON a.no = d.asset LEFT JOIN platform p ON p.no = d.platform LEFT JOIN asset c ON c.no = d.cause
 		WHERE `+where+` ORDER BY d.severity <> 'error', d.cause IS NOT NULL, d.asset = 0 AND coalesce(d.file, '') = '', a.id, p.no, d.seq`, p, limit)
 	var all []message
 	for _, r := range rows {
 		m := message{no: r.int(0), Asset: r.text(1), Severity: r.text(3), Code: r.text(4), File: r.text(5), Line: r.int(6), Column: r.int(7), Text: r.text(9), Hint: r.text(10), Cause: r.text(13)}
 		on := r.text(2)
-		if m.Code == string(diag.ParcelLacks) {
-			m.Text, on = parcelOf(m.Text)
-		}
 		k := slices.IndexFunc(all, func(o message) bool {
 			return o.Asset == m.Asset && o.Code == m.Code && o.Text == m.Text && o.File == m.File && o.Line == m.Line && o.Column == m.Column
 		})
@@ -60,17 +56,6 @@ func (d *Dashboard) messages(ctx context.Context, where string, p params, limit 
 		}
 	}
 	return all, err
-}
-
-var platformInText = regexp.MustCompile(`^(parcel \S+) \[([^\]]*)\]`)
-
-// parcelOf takes the platform out of what is said of a parcel, so that what differs in it only is said once.
-func parcelOf(text string) (without, platform string) {
-	m := platformInText.FindStringSubmatch(text)
-	if m == nil {
-		return text, ""
-	}
-	return m[1] + text[len(m[0]):], m[2]
 }
 
 // What is an error of its own, and what only says what comes of others: that a parcel was not packed. Where there are none of the first kind, the
@@ -96,7 +81,10 @@ func (d *Dashboard) problems(ctx context.Context) (int64, error) {
 }
 
 // sameMessage is the same in messages that differ in the platform only.
-const sameMessage = `concat_ws(char(0), d.asset, d.code, d.file, d.line, d.column, d.text)`
+const sameMessage = `concat_ws(char(0), d.asset, d.code, d.file, d.line, d.column, ` + textOf + `)`
+
+// textOf is what is said. Of a parcel it is said with the platform, which is taken out.
+const textOf = `CASE WHEN d.code = ` + lacks + ` AND d.platform > 0 THEN replace(d.text, ' [' || (SELECT name FROM platform WHERE no = d.platform) || ']', '') ELSE d.text END`
 
 // mark cuts a source line around what a message means. Column is from 1 and length in characters, as in a terminal.
 func mark(line string, column, length int) (before, marked, after string) {
