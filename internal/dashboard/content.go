@@ -169,6 +169,8 @@ func (d *Dashboard) contentPage(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	body.Pages = int((body.Total + pageRows - 1) / pageRows)
+	f.Page = min(f.Page, max(1, body.Pages)) // the list may have become shorter
+	body.filter = f
 	if body.Entries, err = d.entries(ctx, f); err != nil {
 		return nil, err
 	}
@@ -241,8 +243,7 @@ type facets struct {
 	States, Types, Processors, Platforms []facet
 }
 
-// facets asks for all of them. That goes through the index of all assets, so it is done once for a build, and until it is done those of
-// the build before are good enough.
+// facets asks for all of them. That goes through the index of all assets, so it is done once for a build; see soon.
 func (d *Dashboard) facets(ctx context.Context) (*facets, error) {
 	return d.shelf.facets.soon(ctx, d.version, "", func(ctx context.Context) (*facets, error) {
 		rows, err := d.library.ask(ctx, `SELECT s.text, t.text, p.text, g.* FROM (

@@ -94,3 +94,12 @@ func TestRanIn(t *testing.T) {
 		}
 	}
 }
+
+// TestBeyondTheLastPage: a list that became shorter shows its last page.
+func TestBeyondTheLastPage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "content.db")
+	writeLarge(t, path, 250)
+	s := serve(t, Config{Dir: t.TempDir(), Database: path, Blobs: cas.OpenReadOnly(t.TempDir())})
+	page, _ := get(t, s, "/content?page=9", http.StatusOK)
+	has(t, page, "Page 3 of 3", "tile000248.png")
+}
