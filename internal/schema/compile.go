@@ -161,17 +161,16 @@ func (c *compiler) schema(v *document.Value) *node {
 		return n
 	}
 	c.nodes[v] = n
-	switch x := v.V.(type) {
-	case document.Object:
-		c.object(n, x)
-	case bool:
-		if c.res.draft == draft4 {
-			c.is(v, typeObject)
-		}
-		n.always, n.never = x, !x
-	default:
-		c.is(v, typeBoolean|typeObject)
+	if o, ok := v.V.(document.Object); ok {
+		c.object(n, o)
+		return n
 	}
+	want := typeObject
+	if c.res.draft > draft4 {
+		want |= typeBoolean
+	}
+	c.is(v, want)
+	n.always, n.never = v.V == true, v.V == false
 	return n
 }
 

@@ -142,7 +142,7 @@ func takeType(c *compiler, n *node, m *document.Member) {
 		if !isText || t == 0 {
 			c.wrong(v, new(run).notAmong(v.V, typeList))
 		} else if want&t != 0 {
-			c.wrong(&m.Value, fmt.Sprintf("has %q twice", name))
+			c.wrong(v, fmt.Sprintf("is %q again", name))
 		}
 		want |= t
 	}
@@ -256,7 +256,7 @@ func boundOf4(exclusive string, plain, strict taker) taker {
 func exclusiveOf4(limit string) taker {
 	return func(c *compiler, n *node, m *document.Member) {
 		if c.is(&m.Value, typeBoolean) && n.value.At(limit) == nil {
-			c.wrong(n.value, fmt.Sprintf("%s is missing, which %q needs", limit, m.Key))
+			c.wrong(&m.Value, fmt.Sprintf("%s is missing, which %q needs", limit, m.Key))
 		}
 	}
 }

@@ -487,7 +487,7 @@ func (r *run) noForm(n *node, v *document.Value, forms []*node, keyword string, 
 		r.visit(form, v, own)
 		seen.join(own)
 		all = append(all, r.errors.sorted())
-		if !slices.ContainsFunc(r.errors, func(e *Error) bool { return e.depth <= len(r.path) }) {
+		if len(r.errors) > 0 && !slices.ContainsFunc(r.errors, func(e *Error) bool { return e.depth <= len(r.path) }) {
 			meant = append(meant, r.errors)
 		}
 	}

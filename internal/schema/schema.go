@@ -21,7 +21,7 @@ const (
 	maxSchemas = 1 << 18 // schemas within each other in all files of one: 400 bytes each
 	maxFiles   = 1000    // files that refer to each other
 	maxURL     = 2000    // characters of an $id with those around it
-	maxDepth   = 10_000  // schemas that are asked within each other: 1 KB of stack each
+	maxDepth   = 5000    // schemas that are asked within each other: 1 KB of stack each
 	maxSteps   = 50e6    // questions asked of one document: some seconds
 	maxErrors  = 100_000 // complaints that are kept
 )
