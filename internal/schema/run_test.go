@@ -55,8 +55,8 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
-// loader gives files and writes down which were asked for. It notes the keyword "note".
-func loader(f files, asked *[]string) schema.Loader {
+// noting gives files and writes down which were asked for. It notes the keyword "note".
+func noting(f files, asked *[]string) schema.Loader {
 	return schema.Loader{
 		Path: func(from schema.Place, ref string) (string, error) {
 			if strings.Contains(ref, ":") {
@@ -103,7 +103,7 @@ func TestNotes(t *testing.T) {
 		{`{"$id": "urn:x", "$ref": "urn:y", "$defs": {"mine": {"$dynamicAnchor": "e", "note": "mine"}, "y": {"$id": "urn:y", "items": {"$dynamicRef": "#e"}, "$defs": {"e": {"$dynamicAnchor": "e", "note": "theirs"}}}}}`, `[1]`, "mine 1"},
 	} {
 		var asked []string
-		s, err := schema.Compile(loader(files{"main.json": []byte(c.schema)}, &asked), schema.Place{}, "main.json", "")
+		s, err := schema.Compile(noting(files{"main.json": []byte(c.schema)}, &asked), schema.Place{}, "main.json", "")
 		if err != nil {
 			t.Errorf("%s: %v", c.schema, err)
 			continue
@@ -139,7 +139,7 @@ func TestFiles(t *testing.T) {
 		{"wrong", "", "wrong meta: meta:2:13: /minimum: is null, but must be a number"},
 	} {
 		var asked []string
-		_, err := schema.Compile(loader(f, &asked), schema.Place{Pos: document.Pos{Line: 7, Column: 1}}, c.path, c.fragment)
+		_, err := schema.Compile(noting(f, &asked), schema.Place{Pos: document.Pos{Line: 7, Column: 1}}, c.path, c.fragment)
 		got := strings.Join(asked, " ")
 		if err != nil {
 			got += ": " + err.Error()
@@ -153,7 +153,7 @@ func TestFiles(t *testing.T) {
 // TestPlaces: a complaint has its place in the data, and the place of the keyword that complains.
 func TestPlaces(t *testing.T) {
 	var asked []string
-	s, err := schema.Compile(loader(files{
+	s, err := schema.Compile(noting(files{
 		"main.json": []byte("{\"items\": {\"$ref\": \"b\"},\n \"maxItems\": 2}"),
 		"b":         []byte("{\"minimum\": 3,\n \"additionalProperties\": false, \"dependentRequired\": {\"a\":\n [\"b\"]}, \"anyOf\":\n [{\"type\": \"number\"}, {\"required\": [\"c\"]}]}"),
 	}, &asked), schema.Place{}, "main.json", "")
@@ -192,14 +192,14 @@ func TestBounds(t *testing.T) {
 		kind               schema.Kind
 		want               string
 	}{
-		{"2^40 forms", chain(40, func(i int) string { return fmt.Sprintf(`{"anyOf": [%s, %s]}`, ref(i), ref(i)) }), `1`, schema.Limit, "checking takes more than 50 million steps"},
-		{"2^40 forms that hold", strings.Replace(chain(40, func(i int) string { return fmt.Sprintf(`{"allOf": [%s, %s]}`, ref(i), ref(i)) }), `"null"`, `"number"`, 1), `1`, schema.Limit, "checking takes more than 50 million steps"},
+		{"2^40 forms", chain(40, func(i int) string { return fmt.Sprintf(`{"anyOf": [%s, %s]}`, ref(i), ref(i)) }), `1`, schema.Limit, "checking takes more than 100 million steps"},
+		{"2^40 forms that hold", strings.Replace(chain(40, func(i int) string { return fmt.Sprintf(`{"allOf": [%s, %s]}`, ref(i), ref(i)) }), `"null"`, `"number"`, 1), `1`, schema.Limit, "checking takes more than 100 million steps"},
 		{"a chain of references", chain(20_000, ref), `1`, schema.Limit, "the schema asks more than 5000 levels deep"},
 		{"a circle", `{"$ref": "#"}`, `1`, schema.Circle, "the schema refers to itself without end"},
 		{"a circle of two", `{"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"anyOf": [{"$ref": "#"}]}}}`, `1`, schema.Circle, "the schema refers to itself without end"},
 		{"a circle that not turns around", `{"not": {"$ref": "#"}}`, `1`, schema.Circle, "the schema refers to itself without end"},
 		{"a dynamic circle", `{"$dynamicAnchor": "a", "$dynamicRef": "#a"}`, `1`, schema.Circle, "the schema refers to itself without end"},
-		{"equal items compared with each other", `{"contains": {"enum": [` + strings.Repeat("0,", 9999) + `0]}}`, `[` + strings.Repeat("1,", 9999) + `1]`, schema.Limit, "checking takes more than 50 million steps"},
+		{"equal items compared with each other", `{"contains": {"enum": [` + strings.Repeat("0,", 9999) + `0]}}`, `[` + strings.Repeat("1,", 9999) + `1]`, schema.Limit, "checking takes more than 100 million steps"},
 	} {
 		s, err := compile(files{"main.json": []byte(c.schema)})
 		if err != nil {
@@ -266,7 +266,7 @@ func FuzzSchema(f *testing.F) {
 			return
 		}
 		var asked []string
-		s, err := schema.Compile(loader(files{"main.json": text}, &asked), schema.Place{}, "main.json", "")
+		s, err := schema.Compile(noting(files{"main.json": text}, &asked), schema.Place{}, "main.json", "")
 		if err == nil {
 			_, err = s.Validate(&v)
 		}

@@ -22,7 +22,7 @@ const (
 	maxFiles   = 1000    // files that refer to each other
 	maxURL     = 2000    // characters of an $id with those around it
 	maxDepth   = 5000    // schemas that are asked within each other: 1 KB of stack each
-	maxSteps   = 50e6    // questions asked of one document: some seconds
+	maxSteps   = 100e6   // questions asked of one document: a million texts of 40 characters against a usual pattern
 	maxErrors  = 100_000 // complaints that are kept
 )
 
