@@ -71,7 +71,24 @@ func (a *app) fail(err error) int {
 		a.report(broken)
 		return int(exitInternal)
 	}
+	if file := a.noSuchFile(err); file != "" {
+		err = diag.Errorf(diag.NothingKnown, diag.Pos{}, "there is no file %q", file).WithHint("check the name; it is looked for from the folder you are in")
+	}
 	return a.failWith(diag.Messages(err, codeOf(err)))
+}
+
+// noSuchFile is the file of the command line that is not there, if that is what is wrong.
+func (a *app) noSuchFile(err error) string {
+	var path *fs.PathError
+	if !errors.As(err, &path) || !errors.Is(err, fs.ErrNotExist) || path.Op != "open" && path.Op != "stat" {
+		return ""
+	}
+	for _, arg := range a.args {
+		if _, value, ok := strings.Cut(arg, "="); arg == path.Path || ok && value == path.Path {
+			return path.Path
+		}
+	}
+	return ""
 }
 
 // codeOf is the code for an error that nobody put into words: the disk's fault, or Kiln's.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -88,6 +90,9 @@ func (a *app) writeRelease(name, out string) error {
 	m.Name = name
 	if out == "" {
 		_, err = a.out.Write(m.Format())
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 		return err
 	}
 	return ship.Replace(out, m.Format())
