@@ -421,3 +421,12 @@ func TestGCBesideBuilds(t *testing.T) {
 	p.unchecked = false
 	p.wants("")
 }
+
+// TestGCKeepsParts: a job that is to be built again needs those of its parts that are not.
+func TestGCKeepsParts(t *testing.T) {
+	p := newProject(t, "-- assets/a.s --\ntake x.txt y.txt\n-- assets/x.txt --\nx\n-- assets/y.txt --\ny\n")
+	p.wants("a.s a.s#x.txt a.s#y.txt x.txt y.txt")
+	p.write("assets/x.txt", "other\n")
+	p.wantsFreed(p.gc(365, GCRequest{}), 0, 0)
+	p.wants("a.s a.s#x.txt x.txt")
+}
