@@ -85,10 +85,15 @@ func (r *run) spend(n int) bool {
 	return r.fatal == nil
 }
 
+// stop ends the run, at the value that is being asked about if the error has no place of its own.
 func (r *run) stop(e Error) {
-	if r.fatal == nil {
-		r.fatal = &e
+	if r.fatal != nil {
+		return
 	}
+	if e.Line == 0 && len(r.stack) > 0 {
+		e.Pos = r.stack[len(r.stack)-1].value.Pos
+	}
+	r.fatal = &e
 }
 
 // says is the place of a keyword of a schema.
