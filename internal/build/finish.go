@@ -274,9 +274,9 @@ func (s *session) heldBefore() map[engine.Key]uint64 {
 	return held
 }
 
-// complete tells whether this build decided every task of the project: it was asked for everything, and nothing stopped it.
+// complete tells whether this build decided every task of the project: it was asked for everything, nothing stopped it, and it did not only look.
 func (s *session) complete() bool {
-	return s.whole() && !s.stopped
+	return s.whole() && !s.stopped && !s.req.DryRun
 }
 
 // productsOf is what a task put into the output tree. A task that this build did not decide keeps what it had.

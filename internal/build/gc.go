@@ -59,7 +59,6 @@ func (p *Project) gc(ctx context.Context, req GCRequest) (*Freed, error) {
 	if req.Now.IsZero() {
 		req.Now = s.start
 	}
-	s.stopped = true // what a look finds stale has the parts that it had
 	g := &garbage{keep: s.needed(log)}
 	if err := g.findBlobs(ctx, s.w.blobs); err != nil {
 		return nil, err

@@ -1,8 +1,13 @@
 package build
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/asset"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
 const parted = `
@@ -116,4 +121,22 @@ func TestPartsStay(t *testing.T) {
 		t.Errorf("the part is still there; short %t", b.short)
 	}
 	p.nothing()
+}
+
+// TestLookAtParts: who looks at a job that is to be built again sees its parts, and through them what changed.
+func TestLookAtParts(t *testing.T) {
+	p := newProject(t, "-- assets/a.s --\ntake x.txt y.txt\n-- assets/x.txt --\nx\n-- assets/y.txt --\ny\n")
+	p.build()
+	p.write("assets/x.txt", "other\n")
+	v, err := p.open().Look(context.Background(), nil, nil)
+	p.must(err)
+	j := v.Assets[0].Jobs[0]
+	if why := Explain(j.Why); j.State != Stale || !strings.HasPrefix(why, "x.txt changed") || len(j.Parts) == 0 {
+		t.Errorf("%v, because %s; %d parts", j.State, why, len(j.Parts))
+	}
+	var parts []string
+	v.Traces(func(_ *asset.Asset, _, _, part string, _ *engine.Trace) { parts = append(parts, part) })
+	if slices.Sort(parts); !slices.Equal(parts, []string{"", "", "", "x.txt", "y.txt"}) {
+		t.Errorf("there are traces of %q", parts)
+	}
 }
