@@ -14,13 +14,15 @@ import (
 //
 // What it makes is biased to mean something: keys and values are of small pools, so that schema
 // and data meet; a reference in place leads to a later definition alone, so that few schemas
-// turn in a circle, while one below a value leads anywhere. One keyword in two hundred is malformed, and
+// turn in a circle, while one below a value leads anywhere. One keyword in three hundred is malformed, and
 // one reference in thirty leads anywhere at all.
 type maker struct {
 	*rand.Rand
-	draft int // 4, 6, 7, 2019 or 2020
-	left  int // schemas that may still be made
-	level int // definitions up to this one may not be referred to in place
+	draft int       // 4, 6, 7, 2019 or 2020
+	words []keyword // that it picks from
+	sub   string    // the id of definition 2
+	left  int       // schemas that may still be made
+	level int       // definitions up to this one may not be referred to in place
 	deep  bool
 }
 
@@ -28,7 +30,7 @@ var (
 	drafts    = []int{4, 6, 7, 2019, 2020}
 	draftURLs = map[int]string{4: "http://json-schema.org/draft-04/schema#", 6: "http://json-schema.org/draft-06/schema#", 7: "http://json-schema.org/draft-07/schema#",
 		2019: "https://json-schema.org/draft/2019-09/schema", 2020: "https://json-schema.org/draft/2020-12/schema"}
-	someKeys    = []string{"a", "b", "c", "dd", "é/~", "$ref"}
+	someKeys    = []string{"a", "b", "c", "dd", "é/~", "~1", "$ref"}
 	somePattern = []string{"^a", "b$", "[cd]+", ".", "^.{2}$", "^$", "é"}
 	someStrings = []string{"", "a", "ab", "dd", "é", "éa", "2026-11-21", "::1"}
 	someTypes   = []string{"null", "boolean", "integer", "number", "string", "array", "object"}
@@ -84,7 +86,7 @@ func keywords() []keyword {
 			list := []any{}
 			for range 1 + m.IntN(3) {
 				v := m.any(2)
-				if !slices.ContainsFunc(list, func(x any) bool { return fmt.Sprint(v) == fmt.Sprint(x) }) { // the library's draft 7 refuses what draft 7 only advises against
+				if m.draft != 7 && m.in(10) || !slices.ContainsFunc(list, func(x any) bool { return fmt.Sprint(v) == fmt.Sprint(x) }) { // the library's draft 7 refuses what draft 7 only advises against
 					list = append(list, v)
 				}
 			}
@@ -160,7 +162,7 @@ func keywords() []keyword {
 		{"$ref", 4, last, func(m *maker, _ map[string]any) any { return m.ref() }},
 		{"$recursiveRef", 2019, 2019, func(m *maker, _ map[string]any) any { return m.ifDeep("#", "#") }},
 		{"$dynamicRef", 2020, last, func(m *maker, _ map[string]any) any {
-			return m.ifDeep(oneOf(m, []string{"#dyn", "#dyn", "#dyn2", "sub.json#dyn", "other.json#dyn", "#an0", "#/$defs/d1"}), "#/$defs/d2")
+			return m.ifDeep(oneOf(m, []string{"#dyn", "#dyn", "sub.json#dyn", "other.json#dyn", "#an0", "#/$defs/d1"}), "#/$defs/d2")
 		}},
 		{"$recursiveAnchor", 2019, 2019, func(m *maker, _ map[string]any) any { return !m.in(3) }},
 		{"id", 6, last, text([]string{"sub.json", "gone"})}, // an unknown keyword, as is the next one
@@ -236,14 +238,21 @@ func (m *maker) ref() string {
 	defs := m.definitions()
 	switch {
 	case m.in(30):
-		return oneOf(m, []string{"#/nowhere", "#none", "gone.json", "#/" + defs + "/d9", "http://x.example/gone", "#/%", "#/" + defs + "/d0/", "#/type", "", "%zz"})
+		return oneOf(m, []string{"#/nowhere", "#none", "gone.json", "#/" + defs + "/d9", "http://x.example/gone", "#/%", "#/" + defs + "/d0/", "#/type", "", "%zz", "#an1", "#an2", "x1.json",
+			"http://x.example/t", "x1.json#an1", "#/properties/a", "other.json#/x-k"})
+	case m.level == 3 && m.deep:
+		return oneOf(m, []string{"#", "#leaf", "#/" + defs + "/d1", "main.json", "main.json#an0", "main.json#/" + defs + "/d2", "other.json#leaf"})
+	case m.level == 3: // in place
+		return "#/" + defs + "/d1"
 	case !m.deep && m.level < 2:
 		return "#/" + defs + "/d" + strconv.Itoa(m.level+1+m.IntN(2-m.level))
 	case !m.deep:
 		return oneOf(m, []string{"other.json#/" + defs + "/leaf", "other.json#leaf"})
+	case m.level == 2: // what stands in definition 2 is relative to it
+		return oneOf(m, []string{"#", "#/" + defs + "/inner", "#/" + defs + "/d1", "other.json", "other.json#leaf", m.sub, m.sub + "#", m.sub + "#/" + defs + "/inner"})
 	}
-	return oneOf(m, []string{"#", "#/" + defs + "/d0", "#/" + defs + "/d1", "#/" + defs + "/d2", "#an0", "sub.json", "sub.json#", "sub.json#/" + defs + "/inner", "sub.json#an0", "other.json",
-		"other.json#leaf", "http://x.example/s", "#/" + strings.Replace(defs, "d", "%64", 1) + "/d0", "urn:x:y", "#/properties/a", "#/x-k", "#/x-k/items", "#an1", "#an2", "x1.json", "nest/x1.json", "http://x.example/t", "x1.json#an1", draftURLs[m.draft], "other.json#/x-k", "#/" + defs + "/d1/properties/%C3%A9~1~0"})
+	return oneOf(m, []string{"#", "#/" + defs + "/d0", "#/" + defs + "/d1", "#/" + defs + "/d2", "#an0", m.sub, m.sub + "#", m.sub + "#/" + defs + "/inner", "other.json", "other.json#leaf",
+		"#/" + strings.Replace(defs, "d", "%64", 1) + "/d0", "#/x-k", "#/x-k/items", draftURLs[m.draft], "#/" + defs + "/d1/properties/%C3%A9~1~0", "#/" + defs + "/d1/properties/~01"})
 }
 
 func (m *maker) definitions() string {
@@ -263,12 +272,9 @@ func (m *maker) schema() any {
 	}
 	s := map[string]any{}
 	for range 1 + m.IntN(4) {
-		k := oneOf(m, keywords())
-		if m.draft < k.from || m.draft > k.to {
-			continue
-		}
+		k := oneOf(m, m.words)
 		s[k.name] = k.make(m, s)
-		if m.in(200) {
+		if m.in(300) {
 			s[k.name] = m.junk()
 		}
 	}
@@ -285,7 +291,7 @@ func (m *maker) schema() any {
 func (m *maker) name(s map[string]any) {
 	switch {
 	case m.in(3):
-		s[m.id()] = oneOf(m, []string{"x1.json", "nest/", "nest/x1.json", "http://x.example/t", "/x2.json"})
+		s[m.id()] = oneOf(m, []string{"x1.json", "http://x.example/t", "/x2.json"})
 	case m.draft == 2020 && m.in(2):
 		s["$dynamicAnchor"] = oneOf(m, []string{"dyn", "dyn2"})
 	case m.draft == 2019 && m.in(2):
@@ -295,8 +301,29 @@ func (m *maker) name(s map[string]any) {
 	}
 }
 
+// themes are keywords that have much to do with each other, and too rarely meet among all: a third of the schemas keep to one.
+var themes = map[string][]string{
+	"evaluated": {"properties", "patternProperties", "additionalProperties", "items", "additionalItems", "prefixItems", "contains", "allOf", "anyOf", "oneOf", "if", "not", "$ref", "dependentSchemas",
+		"unevaluatedProperties", "unevaluatedItems", "type"},
+	"dynamic": {"$dynamicRef", "$recursiveRef", "$ref", "properties", "additionalProperties", "items", "allOf", "anyOf", "type", "minimum", "maxLength", "minItems", "required"},
+}
+
+// choose sets the words of a document, and tells its theme.
+func (m *maker) choose() string {
+	theme := oneOf(m, []string{"", "", "", "", "evaluated", "dynamic"})
+	m.words = nil
+	for _, k := range keywords() {
+		if k.from <= m.draft && m.draft <= k.to && (theme == "" || slices.Contains(themes[theme], k.name)) {
+			m.words = append(m.words, k)
+		}
+	}
+	return theme
+}
+
 // document is a whole schema with its definitions. Definition 1 has an anchor, 2 an id.
 func (m *maker) document() map[string]any {
+	theme := m.choose()
+	m.sub = oneOf(m, []string{"sub.json", "sub.json", "sub.json", "http://x.example/s", "urn:x:y"})
 	root, ok := m.inLevel(-1).(map[string]any)
 	if !ok {
 		root = map[string]any{"type": "object"}
@@ -310,12 +337,27 @@ func (m *maker) document() map[string]any {
 		switch i {
 		case 1:
 			m.anchor(d, "an0")
+			props, _ := d["properties"].(map[string]any)
+			if props == nil {
+				props = map[string]any{}
+			}
+			props["é/~"], props["~1"] = m.below(), m.below()
+			d["properties"] = props
 		case 2:
 			m.resource(d)
 		}
 		defs["d"+strconv.Itoa(i)] = d
 	}
 	root[m.definitions()] = defs
+	root["x-k"] = map[string]any{"items": map[string]any{"type": oneOf(m, someTypes)}}
+	if theme == "evaluated" && m.draft >= 2019 {
+		root[oneOf(m, []string{"unevaluatedProperties", "unevaluatedItems"})] = oneOf(m, []any{false, false, map[string]any{"type": "string"}})
+	}
+	if theme == "dynamic" {
+		m.left = 6
+		root["properties"] = map[string]any{"a": m.below(), "b": m.below()}
+		root["items"] = m.below()
+	}
 	if m.draft != 2020 || m.in(2) {
 		root["$schema"] = draftURLs[m.draft]
 	}
@@ -345,22 +387,25 @@ func (m *maker) anchor(s map[string]any, name string) {
 
 func (m *maker) dynamic(s map[string]any) {
 	switch {
-	case m.draft == 2020 && m.in(2):
+	case m.draft == 2020 && !m.in(5):
 		s["$dynamicAnchor"] = "dyn"
-	case m.draft == 2019 && m.in(2):
+	case m.draft == 2019 && !m.in(5):
 		s["$recursiveAnchor"] = true
 	}
 }
 
 // resource gives a schema an id and what can be referred to in it.
 func (m *maker) resource(s map[string]any) {
-	s[m.id()] = oneOf(m, []string{"sub.json", "sub.json", "http://x.example/s", "urn:x:y", "sub.json#"})
+	s[m.id()] = m.sub
+	if m.in(5) {
+		s[m.id()] = m.sub + "#"
+	}
 	inner := map[string]any{"type": oneOf(m, someTypes)}
 	m.dynamic(oneOf(m, []map[string]any{s, inner}))
 	defs := m.simple()
 	defs["inner"] = inner
 	s[m.definitions()] = defs
-	if m.in(4) {
+	if m.in(12) {
 		s["$schema"] = draftURLs[oneOf(m, []int{4, 6, 7, 2020})] // not 2019: the library's $recursiveRef in its metaschema goes astray then
 	}
 	if s["$ref"] == nil && m.in(2) { // beside $ref, older drafts see no id, and the anchor would stand twice
@@ -375,8 +420,8 @@ func (m *maker) simple() map[string]any {
 
 // other is a second file: a list of what the first asks for, and a leaf.
 func (m *maker) other() map[string]any {
-	m.level, m.left, m.deep = 2, 6, false
-	s, _ := m.below().(map[string]any)
+	m.level, m.left, m.deep = 3, 6, false
+	s, _ := m.schema().(map[string]any)
 	if s == nil {
 		s = map[string]any{}
 	}

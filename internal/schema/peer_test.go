@@ -156,7 +156,7 @@ func (c instance) differ(t testing.TB) string {
 // peerStrays tells of schemas on which the library leaves the specification.
 func peerStrays(main, other string) bool {
 	switch {
-	case strings.Contains(main, `"urn:x:y"`) && (strings.Contains(main, `.json`) || strings.Contains(main, `nest/`)):
+	case strings.Contains(main, `"urn:x:y`) && strings.Contains(main, `.json`):
 		return true // a relative reference on a URN means the URN itself (RFC 3986, section 5.2: it has no authority, and its path is replaced)
 	case strings.Contains(main, `"propertyNames"`) && (strings.Contains(main, `"$recursiveRef"`) || strings.Contains(main, `"$dynamicRef"`)):
 		return true // it forgets at a key how it came there (2020-12 core, section 7.1)
@@ -305,9 +305,9 @@ func reductions(v any) iter.Seq[any] {
 }
 
 // TestPeer holds our verdicts on random schemas and data to the library's. KILN_PEER says how many schemas of each
-// draft are tried, and from which seed on: "20000 1000". It takes a second for 500.
+// draft are tried, and from which seed on: "20000 1000". It takes a second for 150.
 func TestPeer(t *testing.T) {
-	schemas, first := 200, uint64(0)
+	schemas, first := 100, uint64(0)
 	if s := os.Getenv("KILN_PEER"); s != "" {
 		if n, err := fmt.Sscan(s, &schemas, &first); n == 0 {
 			t.Fatal(err)

@@ -491,9 +491,10 @@ func (r *run) noForm(n *node, v *document.Value, forms []*node, keyword string, 
 		own := seen.fork(r, v)
 		r.visit(form, v, own)
 		seen.join(own)
-		all = append(all, r.errors.sorted())
-		if len(r.errors) > 0 && !slices.ContainsFunc(r.errors, func(e *Error) bool { return e.depth <= len(r.path) }) {
-			meant = append(meant, r.errors)
+		errors := r.errors.sorted()
+		all = append(all, errors)
+		if len(errors) > 0 && !slices.ContainsFunc(errors, func(e *Error) bool { return e.depth <= len(r.path) }) {
+			meant = append(meant, errors)
 		}
 	}
 	r.errors = outer
