@@ -126,6 +126,7 @@ func (c *compiler) read(u *url.URL, from Place, path string) (*file, error) {
 		}
 		f = &file{path: path, value: v, resources: map[string]*resource{}}
 		f.root = newResource(f, u, newest)
+		f.resources[u.String()] = f.root
 		c.files[path] = f
 		c.res, c.path = f.root, nil
 		f.root.root = c.schema(&f.value)

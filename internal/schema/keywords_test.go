@@ -236,6 +236,8 @@ func TestRefused(t *testing.T) {
 		{all[3:4], `{"$anchor": "a:b", "items": {"$anchor": "_a"}}`, `/items/$anchor: is "_a", but must be a name of letters, digits, -, _ and . that begins with a letter`},
 		{all[4:], `{"$anchor": "_a", "items": {"$anchor": "a:b"}}`, `/items/$anchor: is "a:b", but must be a name of letters, digits, -, _ and . that begins with a letter`},
 		{all[1:], `{"definitions": {"a": {"$id": "x.json"}, "b": {"$id": "x.json"}}}`, `$id "x.json" is given again; the first is at line 1`},
+		{all[1:], `{"$id": "main.json", "definitions": {"a": {"$id": "main.json"}}}`, `$id "main.json" is given again; the first is at line 1`},
+		{all[1:], `{"definitions": {"a": {"$id": "main.json"}}}`, `$id "main.json" is given again; the first is at line 1`},
 		{all[3:], `{"$vocabulary": {"urn:x": 1}}`, "/$vocabulary/urn:x: is a number, but must be true or false"},
 		{all, `{"title": 1, "minLength": -1}`, "/title: is a number, but must be a string; /minLength: is -1, but must be at least 0"},
 		{all, `{"properties": {"enum": {"title": 1}}, "enum": [{"title": 1}], "default": {"title": 1}}`, "/properties/enum/title: is a number, but must be a string"},

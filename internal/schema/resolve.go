@@ -60,8 +60,9 @@ func (c *compiler) enter(n *node, o document.Object) *resource {
 		res.draft, res.root = d, n
 	}
 	if u, err := res.base.Parse(id); id != "" && err == nil {
-		if len(u.String()) > maxURL {
-			c.add(Error{Kind: Limit, Place: c.place(at), Text: fmt.Sprintf("$id makes a URL of more than %d characters", maxURL), Hint: "shorten it"})
+		key := u.String()
+		if len(key) > maxURL || len(c.resources) > maxResources {
+			c.add(Error{Kind: Limit, Place: c.place(at), Text: fmt.Sprintf("there are more than %d schemas with an $id, or this one makes a URL of more than %d characters", maxResources, maxURL), Hint: "shorten it, or split the schema"})
 			return res
 		}
 		if !top {
@@ -69,8 +70,7 @@ func (c *compiler) enter(n *node, o document.Object) *resource {
 			res.root = n
 		}
 		res.base = u
-		key := u.String()
-		if first := res.file.resources[key]; first != nil {
+		if first := res.file.resources[key]; first != nil && first != res {
 			c.add(Error{Place: c.place(at), Keyword: "$id", Text: fmt.Sprintf("$id %s is given again; the first is at line %d", quote(id), first.root.value.Line), Hint: "rename one of the two"})
 			return res
 		}

@@ -18,12 +18,13 @@ import (
 
 // Limits. Real schemas and data stay a hundred times below them.
 const (
-	maxSchemas = 1 << 18 // schemas within each other in all files of one: 400 bytes each
-	maxFiles   = 1000    // files that refer to each other
-	maxURL     = 2000    // characters of an $id with those around it
-	maxDepth   = 5000    // schemas that are asked within each other: 1 KB of stack each
-	maxSteps   = 100e6   // questions asked of one document: a million texts of 40 characters against a usual pattern
-	maxErrors  = 100_000 // complaints that are kept
+	maxSchemas   = 1 << 18 // schemas within each other in all files of one: 400 bytes each
+	maxFiles     = 1000    // files that refer to each other
+	maxURL       = 2000    // characters of an $id with those around it
+	maxResources = 1 << 14 // schemas with an $id
+	maxDepth     = 5000    // schemas that are asked within each other: 1 KB of stack each
+	maxSteps     = 100e6   // questions asked of one document: a million texts of 40 characters against a usual pattern
+	maxErrors    = 100_000 // complaints that are kept
 )
 
 // Place is where something stands in a file.
