@@ -52,7 +52,7 @@ func (p *Project) Verify(ctx context.Context) (*Verified, error) {
 		return v, nil
 	}
 	before := len(v.Messages)
-	s.before.outputs = v.products(ctx, p, s.before.outputs)
+	v.products(ctx, p, s.before.outputs)
 	shipped := v.shipped(ctx, p, s.prev.Shipped)
 	v.sources(ctx, p, s.prev)
 	if err := ctx.Err(); err != nil {
@@ -84,27 +84,28 @@ func (v *Verified) blobs(ctx context.Context, blobs *cas.Store) error {
 
 func blobName(h digest.Hash) string { return ".kiln/cas/" + h.String()[:2] + "/" + h.String()[2:] }
 
-// products compares outputs that look untouched with what they should be, and gives those that are.
-func (v *Verified) products(ctx context.Context, p *Project, outputs []state.Output) []state.Output {
-	return slices.DeleteFunc(outputs, func(o state.Output) bool {
+// products compares outputs with what they should be. Those that are not have no stat from then on, which none is equal to.
+func (v *Verified) products(ctx context.Context, p *Project, outputs []state.Output) {
+	for i := range outputs {
+		o := &outputs[i]
 		if ctx.Err() != nil {
-			return false
+			return
 		}
 		v.Products++
 		abs := filepath.Join(p.OutputDir(), filepath.FromSlash(o.File))
 		h, err := source.HashFile(abs)
 		if err == nil && h == o.Hash {
-			return false
+			continue
 		}
-		file := p.Output + "/" + o.File
+		what := "the product was changed by somebody else"
 		if errors.Is(err, fs.ErrNotExist) {
-			v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: file}, "the product is missing").WithHint("the next build puts it back"))
+			what = "the product is missing"
 		} else {
-			v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: file}, "the product was changed by somebody else").WithHint("the next build puts it back"))
 			os.Chmod(abs, 0o666) // so that it can be replaced everywhere
 		}
-		return true
-	})
+		v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: p.Output + "/" + o.File}, "%s", what).WithHint("the next build puts it back"))
+		o.Stat = source.Stat{}
+	}
 }
 
 // shipped holds parcels to their hashes, and gives those that are good, and all other files, as they were; a damaged one has no stat.
