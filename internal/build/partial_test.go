@@ -338,6 +338,22 @@ func TestLastGoodParts(t *testing.T) {
 	step("it asks for no part", 1, want)
 	p.write("assets/y.txt", "other\n")
 	step("while something else changes", 1, want)
+	pr := p.open()
+	p.must(pr.Lock(t.Context(), true, func() {}))
+	r, err := pr.Build(t.Context(), Request{OnError: LastGood, Outcomes: AllOutcomes, Reporter: silent{}})
+	p.must(err)
+	p.must(pr.Unlock())
+	var told []string
+	for _, o := range r.Outcomes {
+		for i := range o.Products {
+			if o.Asset == "a.s" {
+				told = append(told, o.Products[i].File)
+			}
+		}
+	}
+	if slices.Sort(told); !slices.Equal(told, []string{"pc/a.s.+x.txt.part", "pc/a.s.txt", "pc/a.s.x.txt.part"}) {
+		t.Errorf("told of %q", told)
+	}
 	p.remove("build/pc/a.s.x.txt.part")
 	p.remove(".kiln/snapshot")
 	step("with a lost output, and no snapshot", 1, want)
