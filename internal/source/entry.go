@@ -51,7 +51,7 @@ func (s *scan) entry(f *folder, d dir, name string, mode fs.FileMode) (File, *fo
 }
 
 // linkEntry is a symbolic link's entry. Whether it is ignored may depend on what it leads to, and that may change without a trace in
-// this folder: then it is kept in mind.
+// this folder: then it is kept in mind. So it always is with an ignore file's name, since an ignore file is never ignored.
 func (s *scan) linkEntry(f *folder, name string) (File, *folder) {
 	file, to := s.link(f, name)
 	rel := join(f.Path, name)
@@ -59,7 +59,7 @@ func (s *scan) linkEntry(f *folder, name string) (File, *folder) {
 	switch {
 	case file.Trouble == IgnoreList:
 	case to == nil && !asFile && (file.Trouble != Dangling || !asFolder), to != nil && !asFolder:
-	case asFile != asFolder:
+	case asFile != asFolder, name == IgnoreFile:
 		return File{Name: name, Trouble: IgnoredLink}, nil
 	default:
 		return File{}, nil
@@ -69,7 +69,7 @@ func (s *scan) linkEntry(f *folder, name string) (File, *folder) {
 
 // file is the entry of a regular file; it keeps the hash it had if nothing changed.
 func (s *scan) file(f *folder, name string, st Stat) File {
-	if name == IgnoreFile && st.Size <= maxIgnoreFile {
+	if name == IgnoreFile {
 		return File{Name: name, Stat: st, Trouble: IgnoreList, Racy: racy(st.MTime, time.Now())}
 	}
 	rel := join(f.Path, name)

@@ -8,7 +8,7 @@ import (
 // IgnoreFile in any folder lists patterns in .gitignore syntax.
 const IgnoreFile = ".kilnignore"
 
-// maxIgnoreFile is the size in bytes up to which an ignore file is one. A larger one is content.
+// maxIgnoreFile is the size in bytes up to which an ignore file is read. A larger one ignores nothing.
 const maxIgnoreFile = 1 << 20
 
 // builtinIgnore is what no game content is: version control, what desktops and editors leave behind.

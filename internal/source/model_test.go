@@ -128,7 +128,9 @@ func (w walker) entry(rel, real string, mode fs.FileMode, way []string, ignore [
 		}
 		asFile, asFolder := ignored(ignore, rel, false), ignored(ignore, rel, true)
 		isDir := trouble == Fine && info.IsDir()
-		if asFile != asFolder && (isDir && asFolder || !isDir && asFile || trouble == Dangling) && (name != IgnoreFile || isDir || trouble != Fine || !info.Mode().IsRegular()) {
+		isList := name == IgnoreFile && trouble == Fine && info.Mode().IsRegular()
+		passed := isDir && asFolder || !isDir && asFile || trouble == Dangling && asFolder
+		if passed && !isList && (asFile != asFolder || name == IgnoreFile) {
 			w.put(rel, IgnoredLink)
 			return
 		}

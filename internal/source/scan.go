@@ -392,7 +392,7 @@ func (s *scan) listIgnore(f *folder, d dir, entries []fs.DirEntry) {
 // readIgnore adds the patterns of a folder's ignore file, and tells whether it could be read. One that could not ignores nothing:
 // more is built then, and nothing that was is taken away.
 func (s *scan) readIgnore(f *folder, e File) bool {
-	if e.Trouble != IgnoreList {
+	if e.Trouble != IgnoreList || e.Stat.Size > maxIgnoreFile {
 		return e.Trouble != Unseen
 	}
 	base := ""

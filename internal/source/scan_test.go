@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -475,10 +476,69 @@ func TestLFSPointerInPlace(t *testing.T) {
 	}
 }
 
-func TestHugeIgnoreFileIsContent(t *testing.T) {
-	dir := tree(t, map[string]string{IgnoreFile: "a\n" + strings.Repeat("#", maxIgnoreFile), "a": ""})
+// TestHugeIgnoreFile: one that is too large is none of the files, as any other, but ignores nothing.
+func TestHugeIgnoreFile(t *testing.T) {
+	dir := tree(t, map[string]string{IgnoreFile: huge("a\n"), "a": ""})
 	table, _, _ := scanned(t, nil, Options{Roots: []string{dir}})
-	if got := table.Paths(); len(got) != 2 {
+	if got := table.Paths(); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("paths %q", got)
+	}
+}
+
+func huge(text string) string { return text + strings.Repeat("#", maxIgnoreFile) }
+
+// TestIgnoreFileComesAndGoes: what an ignore file says, or whether there is one, changes without a trace in its folder, although a pattern above
+// means the ignore file itself.
+func TestIgnoreFileComesAndGoes(t *testing.T) {
+	for _, c := range []struct {
+		name, link, file string // the ignore file is a link, if to something; the file comes, is edited and goes
+		texts            []string
+		want             []string // by text: what is there of a and b
+	}{
+		{"behind a link", "../lists/t", "lists/t", []string{"", "a", huge("a\n"), "b", ""}, []string{"ab", "b", "ab", "a", "ab"}},
+		{"in place", "", "d/" + IgnoreFile, []string{huge("a\n"), "a", "b", huge("b\n")}, []string{"ab", "b", "a", "ab"}},
+	} {
+		for _, above := range []string{"", ".*"} {
+			for _, listed := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %q above, listed %t", c.name, above, listed), func(t *testing.T) {
+					files := map[string]string{"d/a": "", "d/b": "", "lists/x": "", IgnoreFile: above}
+					if c.link != "" {
+						links(t)
+						files["d/"+IgnoreFile] = "->" + c.link
+					}
+					if c.texts[0] != "" {
+						files[c.file] = c.texts[0]
+					}
+					dir := tree(t, files)
+					o := Options{Roots: []string{dir}}
+					var table *Table
+					for i, text := range c.texts {
+						if i > 0 {
+							set(t, filepath.Join(dir, filepath.FromSlash(c.file)), text, i)
+						}
+						if listed && i > 0 {
+							o.List = &List{Paths: []string{c.file}, Bases: []string{dir}}
+						}
+						table, _, _ = scanned(t, table, o)
+						if got := strings.Join(table.Names("d"), ""); got != c.want[i] {
+							t.Errorf("step %d: %s, not %s", i, got, c.want[i])
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// set writes or, with no text, removes a file, and dates it to the year 2020 and as many seconds; its folder is let be.
+func set(t *testing.T, p, text string, seconds int) {
+	t.Helper()
+	if text == "" {
+		os.Remove(p)
+		return
+	}
+	at := time.Date(2020, 1, 1, 0, 0, seconds, 1000, time.UTC)
+	if err := errors.Join(os.WriteFile(p, []byte(text), 0o666), os.Chtimes(p, at, at)); err != nil {
+		t.Fatal(err)
 	}
 }
