@@ -20,6 +20,7 @@ type maker struct {
 	*rand.Rand
 	draft int       // 4, 6, 7, 2019 or 2020
 	words []keyword // that it picks from
+	plain bool      // half the schemas for values inside say nothing
 	sub   string    // the id of definition 2
 	left  int       // schemas that may still be made
 	level int       // definitions up to this one may not be referred to in place
@@ -162,7 +163,7 @@ func keywords() []keyword {
 		{"$ref", 4, last, func(m *maker, _ map[string]any) any { return m.ref() }},
 		{"$recursiveRef", 2019, 2019, func(m *maker, _ map[string]any) any { return m.ifDeep("#", "#") }},
 		{"$dynamicRef", 2020, last, func(m *maker, _ map[string]any) any {
-			return m.ifDeep(oneOf(m, []string{"#dyn", "#dyn", "sub.json#dyn", "other.json#dyn", "#an0", "#/$defs/d1"}), "#/$defs/d2")
+			return m.ifDeep(oneOf(m, []string{"#dyn", "#dyn", m.sub + "#dyn", "other.json#dyn", "#an0", "#an0", m.sub + "#an0", "#/$defs/d1"}), "#/$defs/d2")
 		}},
 		{"$recursiveAnchor", 2019, 2019, func(m *maker, _ map[string]any) any { return !m.in(3) }},
 		{"id", 6, last, text([]string{"sub.json", "gone"})}, // an unknown keyword, as is the next one
@@ -204,6 +205,9 @@ func (m *maker) mapOf(keys []string, value func() any) any {
 
 // below is a schema for a value within the value: a circle that leads through it makes progress.
 func (m *maker) below() any {
+	if m.plain && m.in(2) {
+		return map[string]any{}
+	}
 	before := m.deep
 	m.deep = true
 	defer func() { m.deep = before }()
@@ -311,7 +315,7 @@ var themes = map[string][]string{
 // choose sets the words of a document, and tells its theme.
 func (m *maker) choose() string {
 	theme := oneOf(m, []string{"", "", "", "", "evaluated", "dynamic"})
-	m.words = nil
+	m.words, m.plain = nil, theme != ""
 	for _, k := range keywords() {
 		if k.from <= m.draft && m.draft <= k.to && (theme == "" || slices.Contains(themes[theme], k.name)) {
 			m.words = append(m.words, k)
@@ -378,9 +382,12 @@ func (m *maker) id() string {
 }
 
 func (m *maker) anchor(s map[string]any, name string) {
-	if m.draft >= 2019 {
+	switch {
+	case m.draft == 2020 && m.in(3):
+		s["$dynamicAnchor"] = name
+	case m.draft >= 2019:
 		s["$anchor"] = name
-	} else {
+	default:
 		s[m.id()] = "#" + name
 	}
 }

@@ -1,0 +1,55 @@
+package schema_test
+
+import (
+	"testing"
+)
+
+// TestEvaluated says what unevaluatedProperties and unevaluatedItems count as looked at (2020-12 core, sections 11.2 and 11.3;
+// 2019-09 core, sections 9.3.1.3 and 9.3.2.4). The library is asked, too.
+func TestEvaluated(t *testing.T) {
+	const old = `"$schema": "https://json-schema.org/draft/2019-09/schema", `
+	for _, c := range []struct {
+		schema, data string
+		valid        bool
+	}{
+		{`{"properties": {"a": true}, "patternProperties": {"^b": true}, "unevaluatedProperties": false}`, `{"a": 1, "b1": 1}`, true},
+		{`{"properties": {"a": true}, "patternProperties": {"^b": true}, "unevaluatedProperties": false}`, `{"c": 1}`, false},
+		{`{"additionalProperties": true, "unevaluatedProperties": false}`, `{"a": 1}`, true},
+		{`{"allOf": [{"properties": {"a": true}}], "unevaluatedProperties": false}`, `{"a": 1}`, true},
+		{`{"allOf": [{"properties": {"a": true}}, {"unevaluatedProperties": false}]}`, `{"a": 1}`, false},                                   // it looks down, not aside
+		{`{"allOf": [{"unevaluatedProperties": true}], "unevaluatedProperties": false}`, `{"a": 1}`, true},                                  // what it looks at is looked at
+		{`{"allOf": [{"unevaluatedProperties": {"type": "integer"}}], "unevaluatedProperties": false}`, `{"a": 1}`, true},                   // so it is here
+		{`{"anyOf": [{"properties": {"a": true}}, {"properties": {"b": true}}], "unevaluatedProperties": false}`, `{"a": 1, "b": 1}`, true}, // all forms that fit count
+		{`{"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["a"]}], "unevaluatedProperties": false}`, `{"a": 1}`, false},  // one that does not fit counts for nothing
+		{`{"oneOf": [{"properties": {"a": {"const": 1}}, "required": ["a"]}, {"properties": {"a": {"const": 2}, "b": true}}], "unevaluatedProperties": false}`, `{"a": 1}`, true},
+		{`{"oneOf": [{"properties": {"a": {"const": 1}}, "required": ["a"]}, {"properties": {"a": {"const": 2}, "b": true}}], "unevaluatedProperties": false}`, `{"a": 1, "b": 1}`, false},
+		{`{"not": {"not": {"properties": {"a": true}}}, "unevaluatedProperties": false}`, `{"a": 1}`, false},
+		{`{"if": {"properties": {"a": {"const": 1}}, "required": ["a"]}, "unevaluatedProperties": false}`, `{"a": 1}`, true},
+		{`{"if": {"properties": {"a": {"const": 1}}, "required": ["a"]}, "else": {"properties": {"b": true}}, "unevaluatedProperties": false}`, `{"b": 1}`, true},
+		{`{"if": {"properties": {"a": {"const": 1}}, "required": ["a"]}, "else": {"properties": {"b": true}}, "unevaluatedProperties": false}`, `{"a": 2, "b": 1}`, false},
+		{`{"dependentSchemas": {"a": {"properties": {"a": true, "b": true}}}, "unevaluatedProperties": false}`, `{"a": 1, "b": 1}`, true},
+		{`{"dependentSchemas": {"a": {"properties": {"a": true, "b": true}}}, "unevaluatedProperties": false}`, `{"b": 1}`, false},
+		{`{"$ref": "#/$defs/d", "unevaluatedProperties": false, "$defs": {"d": {"properties": {"a": true}}}}`, `{"a": 1}`, true},
+		{`{"properties": {"a": {"properties": {"b": true}}}, "unevaluatedProperties": false}`, `{"a": {}, "b": 1}`, false}, // what is inside is another object
+
+		{`{"prefixItems": [true], "unevaluatedItems": false}`, `[1]`, true},
+		{`{"prefixItems": [true], "unevaluatedItems": false}`, `[1, 2]`, false},
+		{`{"prefixItems": [true], "items": true, "unevaluatedItems": false}`, `[1, 2]`, true},
+		{`{"contains": {"type": "string"}, "unevaluatedItems": false}`, `["a", "b"]`, true},
+		{`{"contains": {"type": "string"}, "unevaluatedItems": false}`, `["a", 1]`, false},
+		{`{` + old + `"contains": {"type": "string"}, "unevaluatedItems": false}`, `["a"]`, false}, // in 2019-09 it looks, and says nothing of it
+		{`{` + old + `"items": [true], "unevaluatedItems": false}`, `[1, 2]`, false},
+		{`{` + old + `"items": [true], "additionalItems": true, "unevaluatedItems": false}`, `[1, 2]`, true},
+		{`{` + old + `"additionalItems": true, "unevaluatedItems": false}`, `[1]`, false}, // without items it means nothing
+		{`{"allOf": [{"unevaluatedItems": true}], "unevaluatedItems": false}`, `[1]`, true},
+		{`{"anyOf": [{"prefixItems": [true, {"type": "string"}]}, {"prefixItems": [true]}], "unevaluatedItems": false}`, `[1, "a"]`, true},
+		{`{"anyOf": [{"prefixItems": [true, {"type": "string"}]}, {"prefixItems": [true]}], "unevaluatedItems": false}`, `[1, 2]`, false},
+	} {
+		f, data := files{"main.json": []byte(c.schema)}, parse(t, []byte(c.data))
+		for who, v := range map[string]verdict{"ours": oursSays(f, data), "the library": peerSays(f, data)} {
+			if !v.compiles || v.valid != c.valid {
+				t.Errorf("%s: %s %s: valid should be %v: %v", who, c.schema, c.data, c.valid, v.why)
+			}
+		}
+	}
+}
