@@ -103,7 +103,8 @@ func (l Errors) Error() string {
 // sorted puts errors in the order of the text, and each there once.
 func (l Errors) sorted() Errors {
 	slices.SortStableFunc(l, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), slices.Compare(a.Path, b.Path), strings.Compare(a.Text, b.Text))
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), slices.Compare(a.Path, b.Path), strings.Compare(a.Text, b.Text),
+			cmp.Compare(a.Says.Line, b.Says.Line), cmp.Compare(a.Says.Column, b.Says.Column))
 	})
 	return slices.CompactFunc(l, func(a, b *Error) bool {
 		return a.Line == b.Line && a.Column == b.Column && a.Text == b.Text && slices.Equal(a.Path, b.Path)
