@@ -36,7 +36,7 @@ func (r *run) object(n *node, v *document.Value, o document.Object, seen evaluat
 	}
 	if n.properties != nil || n.patterns != nil || n.additional != nil {
 		for i := range o {
-			if !ok && r.quiet || !r.spend(1) {
+			if !ok && r.quiet || !r.spend(1+len(o[i].Key)/64) {
 				return false
 			}
 			ok = r.property(n, &o[i], i, seen) && ok
@@ -84,20 +84,16 @@ func (r *run) property(n *node, m *document.Member, i int, seen evaluated) bool 
 // unknown says that a key may not be, and which may have been meant.
 func (r *run) unknown(n *node, m *document.Member, keyword string) bool {
 	return r.fail(n, m.KeyPos, func() string {
-		var known document.Object
-		if v := n.value.At("properties"); v != nil {
-			known, _ = v.V.(document.Object)
-		}
-		return fmt.Sprintf("key %s is not in the schema", quote(m.Key)) + r.meant(m.Key, len(known), func(i int) any { return known[i].Key })
+		return fmt.Sprintf("key %s is not in the schema", quote(m.Key)) + r.meant(m.Key, len(n.known), func(i int) any { return n.known[i].Key })
 	}, keyword)
 }
 
 // needs asks for keys that must be there, always or because another one is.
 func (r *run) needs(n *node, v *document.Value, o document.Object, seen evaluated) bool {
 	ok, keys := true, keysOf(r, o)
-	r.spend(len(n.required) + len(n.depends))
+	r.spend(len(n.depends))
 	for _, key := range n.required {
-		if keys.get(key) == nil {
+		if r.spend(1+len(key)/64) && keys.get(key) == nil {
 			ok = r.fail(n, v.Pos, func() string { return quote(key) + " is missing" }, "required")
 			if r.quiet {
 				return false
@@ -114,7 +110,7 @@ func (r *run) needs(n *node, v *document.Value, o document.Object, seen evaluate
 		}
 		var missing []string
 		for _, key := range d.needs {
-			if r.spend(1) && keys.get(key) == nil {
+			if r.spend(1+len(key)/64) && keys.get(key) == nil {
 				missing = append(missing, key)
 			}
 		}

@@ -75,7 +75,7 @@ func applicators() []keyword {
 		{name: "else", from: draft7, to: newest, take: one(func(n *node) **node { return &n.els })},
 
 		{name: "required", from: draft4, to: newest, take: func(c *compiler, n *node, m *document.Member) { n.required = c.strings(&m.Value) }},
-		{name: "properties", from: draft4, to: newest, take: func(c *compiler, n *node, m *document.Member) { n.properties = c.schemaMap(m) }},
+		{name: "properties", from: draft4, to: newest, take: takeProperties},
 		{name: "patternProperties", from: draft4, to: newest, take: takePatternProperties},
 		{name: "additionalProperties", from: draft4, to: newest, take: one(func(n *node) **node { return &n.additional })},
 		{name: "propertyNames", from: draft6, to: newest, take: one(func(n *node) **node { return &n.names })},
@@ -196,7 +196,7 @@ func takeEnum(c *compiler, n *node, m *document.Member) {
 		keyword: m.Key, on: typeAny, last: true,
 		holds: func(r *run, v *document.Value) bool {
 			if s, ok := v.V.(string); ok {
-				return names[s]
+				return r.spend(len(s)/64) && names[s]
 			}
 			return slices.ContainsFunc(others, func(x *document.Value) bool { return r.equal(v, x) })
 		},
@@ -341,6 +341,11 @@ func list(field func(*node) *[]*node) taker {
 			*field(n) = c.schemaList(&m.Value)
 		}
 	}
+}
+
+func takeProperties(c *compiler, n *node, m *document.Member) {
+	n.properties = c.schemaMap(m)
+	n.known, _ = m.Value.V.(document.Object)
 }
 
 func takePatternProperties(c *compiler, n *node, m *document.Member) {

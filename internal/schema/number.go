@@ -113,7 +113,7 @@ func (r *run) equal(a, b *document.Value) bool {
 		}
 		keys := keysOf(r, y)
 		for i := range x {
-			if other := keys.get(x[i].Key); other == nil || !r.equal(&x[i].Value, other) {
+			if other := keys.get(x[i].Key); !r.spend(len(x[i].Key)/64) || other == nil || !r.equal(&x[i].Value, other) {
 				return false
 			}
 		}
@@ -136,9 +136,9 @@ type keys struct {
 func keysOf(r *run, o document.Object) keys {
 	k := keys{o: o}
 	if len(o) > 16 {
-		r.spend(len(o))
 		k.index = make(map[string]*document.Value, len(o))
 		for i := range o {
+			r.spend(1 + len(o[i].Key)/64)
 			k.index[o[i].Key] = &o[i].Value
 		}
 	}
@@ -182,7 +182,8 @@ func (r *run) twins(list []document.Value) (first, second int) {
 func (r *run) hash(v *document.Value) uint64 {
 	const prime = 0x9E3779B97F4A7C15
 	h := uint64(typeOf(v.V)&^typeInteger) * prime
-	r.spend(1)
+	s, _ := v.V.(string)
+	r.spend(1 + len(s)/64)
 	switch x := v.V.(type) {
 	case bool:
 		if x {
@@ -202,6 +203,7 @@ func (r *run) hash(v *document.Value) uint64 {
 		}
 	case document.Object:
 		for i := range x {
+			r.spend(len(x[i].Key) / 64)
 			h += (hashText(x[i].Key) ^ r.hash(&x[i].Value)*3) * prime
 		}
 	}

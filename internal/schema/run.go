@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/codec/document"
 )
@@ -20,6 +21,12 @@ type run struct {
 	errors  Errors
 	told    int // errors that are kept, those of forms included
 	guessed int // letters that were compared to tell what was meant
+	said    map[saying]Place
+}
+
+type saying struct {
+	node    *node
+	keyword string
 }
 
 type frame struct {
@@ -47,16 +54,24 @@ func (r *run) stop(e Error) {
 	r.fatal = &e
 }
 
-// says is the place of a keyword of a schema.
-func (n *node) says(keyword ...string) Place {
-	if n.res == nil || n.value == nil {
-		return Place{}
+// says is the place of a keyword of a schema. It is looked up once: a hundred thousand complaints may come from a schema of a million keys.
+func (r *run) says(n *node, keyword ...string) Place {
+	at := saying{n, strings.Join(keyword, "/")}
+	if p, known := r.said[at]; known {
+		return p
 	}
-	v := n.value.At(keyword...)
-	if v == nil {
-		v = n.value
+	p := Place{}
+	if n.res != nil && n.value != nil {
+		p = Place{n.res.file.path, n.value.Pos}
+		if v := n.value.At(keyword...); v != nil {
+			p.Pos = v.Pos
+		}
 	}
-	return Place{n.res.file.path, v.Pos}
+	if r.said == nil {
+		r.said = map[saying]Place{}
+	}
+	r.said[at] = p
+	return p
 }
 
 // fail says that a value, or a key of it, is not as a keyword wants it. It is false.
@@ -64,7 +79,7 @@ func (r *run) fail(n *node, at document.Pos, words func() string, keyword ...str
 	if r.quiet || r.fatal != nil || r.told >= maxErrors {
 		return false
 	}
-	e := &Error{Place: Place{Pos: at}, Path: slices.Clone(r.path), Says: n.says(keyword...), Text: words(), depth: len(r.path)}
+	e := &Error{Place: Place{Pos: at}, Path: slices.Clone(r.path), Says: r.says(n, keyword...), Text: words(), depth: len(r.path)}
 	if len(keyword) > 0 {
 		e.Keyword = keyword[0]
 	}
@@ -141,7 +156,7 @@ func (r *run) refer(n *node, ref *reference, v *document.Value, seen evaluated) 
 	}
 	for i := len(r.stack) - 1; i >= 0 && r.stack[i].value == v && r.spend(1); i-- {
 		if r.stack[i].node == target {
-			r.stop(Error{Kind: Circle, Place: target.says(), Text: "the schema refers to itself without end", Hint: "break the circle of $ref"})
+			r.stop(Error{Kind: Circle, Place: r.says(target), Text: "the schema refers to itself without end", Hint: "break the circle of $ref"})
 		}
 	}
 	return r.visit(target, v, seen)

@@ -199,6 +199,7 @@ func TestBounds(t *testing.T) {
 		{"a circle of two", `{"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"anyOf": [{"$ref": "#"}]}}}`, `1`, schema.Circle, "the schema refers to itself without end"},
 		{"a circle that not turns around", `{"not": {"$ref": "#"}}`, `1`, schema.Circle, "the schema refers to itself without end"},
 		{"a dynamic circle", `{"$dynamicAnchor": "a", "$dynamicRef": "#a"}`, `1`, schema.Circle, "the schema refers to itself without end"},
+		{"a long key asked about often", strings.Replace(chain(20, func(i int) string { return fmt.Sprintf(`{"properties": {}, "allOf": [%s, %s]}`, ref(i), ref(i)) }), `"null"`, `"object"`, 1), `{"` + strings.Repeat("k", 1<<20) + `": 1}`, schema.Limit, "checking takes more than 100 million steps"},
 		{"equal items compared with each other", `{"contains": {"enum": [` + strings.Repeat("0,", 9999) + `0]}}`, `[` + strings.Repeat("1,", 9999) + `1]`, schema.Limit, "checking takes more than 100 million steps"},
 	} {
 		s, err := compile(files{"main.json": []byte(c.schema)})
@@ -240,10 +241,24 @@ func TestMany(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Validate(parse(t, []byte(`[`+strings.Repeat("1,", 150_000)+`1]`)))
+	many := parse(t, []byte(`[`+strings.Repeat(`{"x": 1},`, 150_000)+`1]`))
+	_, err = s.Validate(many)
 	var all schema.Errors
 	if !errors.As(err, &all) || len(all) != 100_000 {
 		t.Errorf("%d complaints", len(all))
+	}
+	// Complaints of a schema with very many keys cost no more: each place is looked up once, and guessing what was meant ends.
+	var wide strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&wide, `"key%d": true, `, i)
+	}
+	s, err = compile(files{"main.json": []byte(`{"items": {"properties": {` + strings.TrimSuffix(wide.String(), ", ") + `}, ` + wide.String() + `"additionalProperties": false}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Validate(many)
+	if !errors.As(err, &all) || len(all) != 100_000 {
+		t.Errorf("%d complaints of a schema with many keys", len(all))
 	}
 }
 

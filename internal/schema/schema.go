@@ -125,6 +125,7 @@ type node struct {
 	not, when, then, els *node
 
 	properties map[string]*node
+	known      document.Object // properties as they are written
 	patterns   []patternSchema
 	additional *node
 	names      *node

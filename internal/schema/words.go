@@ -56,19 +56,19 @@ func (r *run) notAmong(v any, list []document.Value) string {
 	return fmt.Sprintf("is %s, but must be one of %s", show(v), showSome(list)) + r.meant(v, len(list), func(i int) any { return list[i].V })
 }
 
-// meant is the text among n that is nearest to one that is wrong. After 100 million comparisons of letters it guesses no more: what is
+// meant is the text among n that is nearest to one that is wrong. After 20 million comparisons of letters it guesses no more: what is
 // wrong may be wrong a hundred thousand times.
 func (r *run) meant(v any, n int, candidate func(int) any) string {
 	wrong, ok := v.(string)
 	var names []string
-	for i := range n {
-		if s, isText := candidate(i).(string); ok && isText {
+	for i := 0; i < n && ok; i++ {
+		if s, isText := candidate(i).(string); isText {
 			names = append(names, s)
-			r.guessed += min(len(s), 256) * min(len(wrong), 256)
+			r.guessed += (1 + min(len(s), 256)) * (1 + min(len(wrong), 256))
 		}
-	}
-	if r.guessed > 100e6 {
-		return ""
+		if r.guessed > 20e6 {
+			return ""
+		}
 	}
 	if near := diag.Nearest(wrong, names); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
