@@ -62,7 +62,7 @@ var allowed = map[string]string{
 	"internal/session": "internal/build internal/diag internal/digest internal/engine internal/source internal/watch",
 	"internal/relay":   "",
 	"internal/watch":   "internal/diag internal/disk fsnotify x/sys",
-	"internal/command": "internal/diag internal/digest internal/seal processor doublestar x/sys",
+	"internal/command": "internal/diag internal/digest internal/disk internal/seal processor doublestar x/sys",
 
 	"internal/codec/astc":           "internal/codec/block",
 	"internal/atlasview":            "internal/codec/atlas internal/pixel x/image",

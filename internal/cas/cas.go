@@ -277,7 +277,7 @@ func (s *Store) Put(b []byte) (digest.Hash, error) {
 }
 
 func (s *Store) tempFile() (*os.File, error) {
-	return os.OpenFile(s.tempName(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return disk.Create(s.tempName(), 0o600)
 }
 
 func (s *Store) tempName() string {
@@ -377,7 +377,7 @@ func (s *Store) copy(src, dst string) error {
 	}
 	defer in.Close()
 	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(TempPrefix+"%d-%d", os.Getpid(), s.temp.Add(1)))
-	out, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := disk.Create(tmp, 0o600)
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,9 @@ func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
 // inBox runs a program on this thread. The kernel ends the program when the thread that started it ends (see
 // dieWithParent), so the goroutine is locked to it.
 func inBox(ctx context.Context, cmd *exec.Cmd, p *pipes) (peak int64, err error) {
+	if cmd.Stdin, err = nothing(); err != nil {
+		return 0, &startError{err}
+	}
 	var g group
 	defer g.close()
 	g.prepare(cmd)
@@ -91,6 +94,9 @@ func inBox(ctx context.Context, cmd *exec.Cmd, p *pipes) (peak int64, err error)
 	return peak, err
 }
 
+// nothing is what programs read from standard input; os/exec would open it anew for each.
+var nothing = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
+
 // startError says that a program did not run at all.
 type startError struct{ err error }
 
@@ -108,7 +114,7 @@ func openPipes(cmd *exec.Cmd) (*pipes, error) {
 	p := &pipes{}
 	for i := range p.read {
 		var err error
-		if p.read[i], p.write[i], err = os.Pipe(); err != nil {
+		if p.read[i], p.write[i], err = pipe(); err != nil {
 			p.given()
 			p.close()
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -190,7 +191,7 @@ func (v *view) add(job processor.Job, source string) error {
 		return err
 	}
 	name := v.path(at)
-	out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	out, err := disk.Create(name, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return &processor.Problem{
 			Code: string(diag.CommandView), Path: source,

@@ -4,6 +4,7 @@ package disk
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -15,7 +16,27 @@ func Replace(from, to string) error { return os.Rename(from, to) }
 func Remove(path string) error { return os.Remove(path) }
 
 // Open opens a file for reading. Others may replace and remove it meanwhile.
-func Open(path string) (*os.File, error) { return os.Open(path) }
+func Open(path string) (*os.File, error) { return open(path, os.O_RDONLY, 0) }
+
+// Create makes a file that is not there yet, to be read and written.
+func Create(path string, perm fs.FileMode) (*os.File, error) {
+	return open(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, uint32(perm.Perm()))
+}
+
+// open is os.OpenFile without asking whether Go's poller can watch the file: that takes five system calls, and of regular files the
+// answer is no.
+func open(path string, flags int, perm uint32) (*os.File, error) {
+	for {
+		fd, err := syscall.Open(path, flags|syscall.O_CLOEXEC, perm)
+		switch err {
+		case nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case syscall.EINTR: // a file system of the network: go.dev/issue/11180
+		default:
+			return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
+}
 
 // ReadFile reads a file whole. Others may replace and remove it meanwhile.
 func ReadFile(path string) ([]byte, error) { return os.ReadFile(path) }

@@ -81,6 +81,11 @@ func Open(path string) (*os.File, error) {
 	return os.NewFile(uintptr(h), path), nil
 }
 
+// Create makes a file that is not there yet, to be read and written.
+func Create(path string, perm fs.FileMode) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+}
+
 // ReadFile reads a file whole. Others may replace and remove it meanwhile.
 func ReadFile(path string) ([]byte, error) {
 	f, err := Open(path)

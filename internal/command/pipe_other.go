@@ -1,0 +1,7 @@
+//go:build !linux
+
+package command
+
+import "os"
+
+func pipe() (read, write *os.File, err error) { return os.Pipe() }
