@@ -140,7 +140,6 @@ var modules = map[string]string{
 	"fsnotify":         "github.com/fsnotify/fsnotify",
 	"flock":            "github.com/gofrs/flock",
 	"go-toml":          "github.com/pelletier/go-toml/v2",
-	"jsonschema":       "github.com/santhosh-tekuri/jsonschema/v6",
 	"minisign":         "aead.dev/minisign",
 	"pflag":            "github.com/spf13/pflag",
 	"starlark":         "go.starlark.net",
