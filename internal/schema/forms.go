@@ -100,11 +100,15 @@ func (r *run) noForm(n *node, v *document.Value, forms []*node, keyword string, 
 		r.errors = append(r.errors, append(meant, all...)[0]...)
 		return false
 	}
+	const most = 10
 	var why []string
 	for _, errors := range all {
-		if len(errors) > 0 && !slices.Contains(why, errors[0].Message(len(r.path))) {
+		if len(errors) > 0 && len(why) < most && !slices.Contains(why, errors[0].Message(len(r.path))) {
 			why = append(why, errors[0].Message(len(r.path)))
 		}
+	}
+	if len(why) == most && len(all) > most {
+		why = append(why, fmt.Sprintf("... (%d in all)", len(all)))
 	}
 	r.told = told
 	return r.fail(n, v.Pos, func() string { return "fits none of the forms it may have: " + strings.Join(why, "; or ") }, keyword)

@@ -272,7 +272,7 @@ func takeMultipleOf(c *compiler, n *node, m *document.Member) {
 	}
 	c.assert(n, assertion{
 		keyword: m.Key, on: typeNumber,
-		holds: func(_ *run, v *document.Value) bool { return multiple(v.V, of) },
+		holds: func(r *run, v *document.Value) bool { return r.multiple(v.V, of) },
 		says: func(_ *run, v *document.Value) string {
 			return fmt.Sprintf("is %s, but must be a multiple of %s", digits(v.V), digits(of))
 		},

@@ -32,7 +32,7 @@ func (c *compiler) pattern(text string, at document.Pos) *pattern {
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		c.add(Error{Place: c.place(at), Keyword: "pattern", Text: fmt.Sprintf("pattern %s cannot be used: %s", quote(text), strings.TrimPrefix(err.Error(), "error parsing regexp: ")), Hint: "patterns are RE2: no look-around, no back references"})
+		c.add(Error{Place: c.place(at), Keyword: "pattern", Text: fmt.Sprintf("pattern %s cannot be used: %s", quote(text), shorten(strings.TrimPrefix(err.Error(), "error parsing regexp: "))), Hint: "patterns are RE2: no look-around, no back references"})
 		return nil
 	}
 	if c.judging { // it is data, and never asked

@@ -213,11 +213,11 @@ func (c *compiler) resourceOf(p pending, text string) (*resource, draft, error) 
 func (c *compiler) pointer(res *resource, pointer string) *node {
 	v := res.root.value
 	c.path = c.path[:0]
+	if !isPointer(pointer) {
+		return nil
+	}
 	for _, t := range strings.Split(pointer[1:], "/") {
 		plain := strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
-		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(t), "~") {
-			return nil
-		}
 		if v = c.step(v, plain); v == nil {
 			return nil
 		}
