@@ -81,19 +81,25 @@ func (p *Project) OutputsSame(paths []string) bool {
 	return len(s.compareNamed(paths)) == 0 && s.shippedSame()
 }
 
-// LinkTargets are the files and folders that symbolic links below the source roots lead to, as of the build that is held: absolute, sorted.
-func (p *Project) LinkTargets() []string {
+// LinkTargets are the files and folders that symbolic links below the source roots lead to, as of the build that is held: absolute, sorted. Those
+// that are ignore files by it are told once more.
+func (p *Project) LinkTargets() (targets, ignore []string) {
 	if p.kept == nil || p.kept.snap == nil {
-		return nil
+		return nil, nil
 	}
-	var targets []string
 	for _, link := range p.kept.snap.Sources.Links() {
-		if real, err := filepath.EvalSymlinks(filepath.FromSlash(link)); err == nil {
-			targets = append(targets, real)
+		link = filepath.FromSlash(link)
+		real, err := filepath.EvalSymlinks(link)
+		if err != nil || real == link {
+			continue
+		}
+		targets = append(targets, real)
+		if filepath.Base(link) == source.IgnoreFile {
+			ignore = append(ignore, real)
 		}
 	}
 	slices.Sort(targets)
-	return slices.Compact(targets)
+	return slices.Compact(targets), ignore
 }
 
 // OthersSame tells whether all that jobs looked at besides files is as what is held says.

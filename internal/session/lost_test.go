@@ -137,3 +137,19 @@ func TestMoment(t *testing.T) {
 	s.until("it is tried again", func(Ended) bool { return s.read("build/pc/a.t.out") == "later\n" })
 	s.compareWithClean()
 }
+
+// TestLinkedIgnoreFile: an ignore file is a link to a list that is passed over itself, or is any file.
+func TestLinkedIgnoreFile(t *testing.T) {
+	for _, list := range []string{"store/list", "list.txt"} {
+		s := set(t, map[string]string{"assets/.kilnignore": "store/\n", "assets/in/a.t": "a", "assets/in/x/b.t": "b", "assets/" + list: "x/\n"})
+		if err := os.Symlink("../"+list, s.path("assets/in/.kilnignore")); err != nil {
+			t.Skip("no symbolic links here")
+		}
+		s.start(Config{}).next()
+		s.write("assets/"+list, "a.t\n")
+		s.until("another list", func(Ended) bool { return s.read("build/pc/in/x/b.t.out") == "b" })
+		s.write("assets/in/x/b.t", "edited")
+		s.until("an edit of what was ignored", func(Ended) bool { return s.read("build/pc/in/x/b.t.out") == "edited" })
+		s.compareWithClean()
+	}
+}

@@ -45,6 +45,7 @@ type run struct {
 	over    <-chan struct{} // closed when the session is to end
 	relink  bool            // there may be other symbolic links below the source roots
 	targets []string        // of the symbolic links
+	ignore  []string        // those of them that are ignore files
 }
 
 // watch begins to watch what the project is made of, and ends what was watched before. again says that the project was opened since that began.
@@ -101,7 +102,8 @@ func (r *run) watch(again bool) error {
 func (r *run) rewatch() error {
 	targets := r.targets
 	if r.relink && r.p.Holds() {
-		r.relink, targets = false, r.p.LinkTargets()
+		r.relink = false
+		targets, r.ignore = r.p.LinkTargets()
 	}
 	if r.inputs.Has(r.p.Inputs()) && slices.Equal(targets, r.targets) {
 		return nil
@@ -211,7 +213,7 @@ func (r *run) take(b *watch.Batch) bool {
 		switch {
 		case within(p, out):
 			add(&r.outputs, p)
-		case filepath.Base(p) == source.IgnoreFile:
+		case filepath.Base(p) == source.IgnoreFile, slices.Contains(r.ignore, p):
 			r.reopen = true // what is watched may be other folders
 		default:
 			add(&r.sources, p)

@@ -255,12 +255,12 @@ func (t *Table) PathOf(i Index) (root int, p string) {
 	return f.Root, join(f.Path, t.Files[i].Name)
 }
 
-// Links are the symbolic links that lead to a file or a folder, absolute.
+// Links are the symbolic links that lead to a file or a folder, absolute, and all ignore files, which may be such.
 func (t *Table) Links() []string {
 	var links []string
 	for i := range t.Folders {
 		for _, f := range t.Entries(i) {
-			if f.Trouble == Linked || f.Trouble == LinkedFolder {
+			if f.Trouble == Linked || f.Trouble == LinkedFolder || f.Trouble == IgnoreList {
 				links = append(links, t.Abs(t.Folders[i].Root, join(t.Folders[i].Path, f.Name)))
 			}
 		}
