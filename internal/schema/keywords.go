@@ -103,7 +103,7 @@ func others() []keyword {
 	return []keyword{
 		{name: "id", from: draft4, to: draft4, take: words},
 		{name: "$id", from: draft6, to: newest, take: takeID},
-		{name: "$schema", from: draft4, to: newest, take: func(c *compiler, _ *node, m *document.Member) { c.uri(&m.Value, "uri") }},
+		{name: "$schema", from: draft4, to: newest, take: takeSchema},
 		{name: "$ref", from: draft4, to: newest, take: takeRef},
 		{name: "$recursiveRef", from: draft2019, to: draft2019, take: takeRef},
 		{name: "$recursiveRef", from: draft2020, to: newest, take: func(c *compiler, _ *node, m *document.Member) { c.uri(&m.Value, "uri-reference") }},
@@ -397,6 +397,13 @@ func takeAdditionalItems(c *compiler, n *node, m *document.Member) {
 func takeID(c *compiler, _ *node, m *document.Member) {
 	if id, ok := c.uri(&m.Value, "uri-reference"); ok && c.res.draft >= draft2019 && fragmentOf(id) != "" {
 		c.wrong(&m.Value, fmt.Sprintf("is %s, but may have nothing behind a #; that is an $anchor", quote(id)))
+	}
+}
+
+// takeSchema says nothing of a "$schema" of which it was said already that it is not known.
+func takeSchema(c *compiler, _ *node, m *document.Member) {
+	if !slices.ContainsFunc(c.faults, func(e *Error) bool { return e.Kind == Draft && e.Pos == m.Value.Pos }) {
+		c.uri(&m.Value, "uri")
 	}
 }
 

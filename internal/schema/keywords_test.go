@@ -254,10 +254,12 @@ func TestRefused(t *testing.T) {
 			}
 		}
 	}
-	_, err := compile(files{"main.json": []byte(`{"$schema": "https://example.com/mine"}`)})
-	var errs schema.Errors
-	if !errors.As(err, &errs) || errs[0].Kind != schema.Draft {
-		t.Errorf("a draft of one's own: %v", err)
+	for _, own := range []string{"https://example.com/mine", "draft-07", "draft-07/schema", "http://json-schema.org/draft-05/schema#"} {
+		_, err := compile(files{"main.json": encode(t, map[string]any{"$schema": own})})
+		var errs schema.Errors
+		if !errors.As(err, &errs) || len(errs) != 1 || errs[0].Kind != schema.Draft {
+			t.Errorf("a draft of one's own: %v", err)
+		}
 	}
 	if _, err := compile(files{"main.json": []byte(`{"items": {"$schema": "https://example.com/mine"}}`)}); err != nil {
 		t.Errorf("$schema where there is no $id means nothing: %v", err)
