@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -155,12 +156,15 @@ func (c *compiler) resolve(p pending) error {
 	case fragment == "":
 		r.target = res.root
 	case strings.HasPrefix(fragment, "/"):
-		if r.target = c.pointer(res, fragment); r.target == nil {
-			return c.nothing(p, fmt.Sprintf("nothing at %s#%s", res.name(), shorten(fragment)))
+		near := ""
+		if r.target, near = c.pointer(res, fragment); r.target == nil {
+			return c.nothing(p, fmt.Sprintf("nothing at %s#%s%s", res.name(), shorten(fragment), near))
 		}
 	default:
 		if r.target = res.anchors[fragment]; r.target == nil {
-			return c.nothing(p, fmt.Sprintf("no anchor %s#%s", res.name(), shorten(fragment)))
+			names := slices.Sorted(maps.Keys(res.anchors))
+			near := new(run).meant(fragment, len(names), func(i int) any { return names[i] })
+			return c.nothing(p, fmt.Sprintf("no anchor %s#%s%s", res.name(), shorten(fragment), near))
 		}
 	}
 	switch p.keyword {
@@ -209,17 +213,19 @@ func (c *compiler) resourceOf(p pending, text string) (*resource, draft, error) 
 	return f.root, 0, nil
 }
 
-// pointer finds the schema at a JSON pointer (RFC 6901), and compiles it if it stands where no keyword of the draft has one.
-func (c *compiler) pointer(res *resource, pointer string) *node {
+// pointer finds the schema at a JSON pointer (RFC 6901), and compiles it if it stands where no keyword of the draft has one. If there is
+// none, it tells which key may have been meant.
+func (c *compiler) pointer(res *resource, pointer string) (n *node, near string) {
 	v := res.root.value
 	c.path = c.path[:0]
 	if !isPointer(pointer) {
-		return nil
+		return nil, ""
 	}
 	for _, t := range strings.Split(pointer[1:], "/") {
 		plain := strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+		o, _ := v.V.(document.Object)
 		if v = c.step(v, plain); v == nil {
-			return nil
+			return nil, new(run).meant(plain, len(o), func(i int) any { return o[i].Key })
 		}
 		if n := c.nodes[v]; n != nil {
 			res = n.res
@@ -227,7 +233,7 @@ func (c *compiler) pointer(res *resource, pointer string) *node {
 		c.path = append(c.path, plain)
 	}
 	c.res = res
-	return c.schema(v)
+	return c.schema(v), ""
 }
 
 // step is At with a table for objects of many members, so that thousands of references into one take no second.

@@ -124,7 +124,7 @@ func TestFiles(t *testing.T) {
 	f := files{
 		"main.json": []byte("{\"properties\": {\n \"x\": {\"$ref\": \"b\"},\n \"enum\": {\"$ref\": \"a\"},\n \"y\": {\"$ref\": \"b#/items\"}},\n \"enum\": [{\"$ref\": \"none\"}], \"other\": {\"$ref\": \"none\"}, \"$ref\": \"c#here\"}"),
 		"a":         []byte(`{"$ref": "main.json#/$defs"}`), "b": []byte(`{"items": {"$ref": "d"}}`), "c": []byte(`{"$defs": {"x": {"$anchor": "here"}}}`), "d": []byte(`true`),
-		"broken": []byte(`{"$defs": {"x": {"$ref": "c#there"}}}`), "far": []byte("{\"$defs\":\n{\"x\": {\"$ref\": \"http://example.com\"}}}"), "missing": []byte("{\n  \"$ref\": \"none\"}"),
+		"broken": []byte(`{"$defs": {"x": {"$ref": "c#elsewhere"}}}`), "far": []byte("{\"$defs\":\n{\"x\": {\"$ref\": \"http://example.com\"}}}"), "missing": []byte("{\n  \"$ref\": \"none\"}"),
 		"wrong": []byte("{\"items\": {\"$ref\": \"meta\"}}"), "meta": []byte("{\n \"minimum\": null}"),
 	}
 	f["a"] = []byte(`{"$ref": "main.json#/properties/x"}`)
@@ -133,7 +133,7 @@ func TestFiles(t *testing.T) {
 		{"main.json", "/properties/x", "main.json b d a c"},
 		{"b", "/items", "b d"},
 		{"b", "/none", "b d: :7:1: there is nothing at b#/none"},
-		{"broken", "", "broken c: broken:1:26: there is no anchor c#there"},
+		{"broken", "", "broken c: broken:1:26: there is no anchor c#elsewhere"},
 		{"far", "", "far: far:2:16: remote"},
 		{"missing", "", "missing none: missing:2:11: no none"},
 		{"wrong", "", "wrong meta: meta:2:13: /minimum: is null, but must be a number"},
