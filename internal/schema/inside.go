@@ -116,7 +116,11 @@ func (r *run) needs(n *node, v *document.Value, o document.Object, seen evaluate
 		}
 		if missing != nil {
 			ok = r.fail(n, v.Pos, func() string {
-				return fmt.Sprintf("%s is missing, which %s needs", shorten(strings.Join(missing, ", ")), quote(d.key))
+				verb := "is"
+				if len(missing) > 1 {
+					verb = "are"
+				}
+				return fmt.Sprintf("%s %s missing, which %s needs", shorten(strings.Join(missing, ", ")), verb, quote(d.key))
 			}, d.keyword, d.key)
 		}
 	}
@@ -170,7 +174,7 @@ func (r *run) contains(n *node, v *document.Value, list []document.Value, seen e
 			if keyword == "contains" {
 				return "no item is of the form that one must have"
 			}
-			return fmt.Sprintf("%d items are of the form that at least %d must have", found, least)
+			return fmt.Sprintf("items of the form that at least %d must have: %d", least, found)
 		}, keyword)
 		if len(list) > 0 && len(r.errors) > 0 {
 			r.errors[len(r.errors)-1].depth++ // the items are the matter
@@ -178,7 +182,7 @@ func (r *run) contains(n *node, v *document.Value, list []document.Value, seen e
 	}
 	if n.maxContains >= 0 && found > n.maxContains {
 		ok = r.fail(n, v.Pos, func() string {
-			return fmt.Sprintf("%d items are of the form that at most %d may have", found, n.maxContains)
+			return fmt.Sprintf("items of the form that at most %d may have: %d", n.maxContains, found)
 		}, "maxContains")
 	}
 	return ok

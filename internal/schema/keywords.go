@@ -87,7 +87,7 @@ func applicators() []keyword {
 		{name: "items", from: draft4, to: draft2019, take: takeItems},
 		{name: "additionalItems", from: draft4, to: draft2019, take: takeAdditionalItems},
 		{name: "prefixItems", from: draft2020, to: newest, take: list(func(n *node) *[]*node { return &n.prefix })},
-		{name: "items", from: draft2020, to: newest, take: one(func(n *node) **node { return &n.rest })},
+		{name: "items", from: draft2020, to: newest, take: takeRest},
 		{name: "contains", from: draft6, to: newest, take: one(func(n *node) **node { return &n.contains })},
 		{name: "minContains", from: draft2019, to: newest, take: func(c *compiler, n *node, m *document.Member) { n.minContains, _ = c.count(m) }},
 		{name: "maxContains", from: draft2019, to: newest, take: func(c *compiler, n *node, m *document.Member) { n.maxContains, _ = c.count(m) }},
@@ -170,6 +170,9 @@ func takeConst(c *compiler, n *node, m *document.Member) {
 		keyword: m.Key, on: typeAny, last: true,
 		holds: func(r *run, v *document.Value) bool { return r.equal(v, want) },
 		says: func(_ *run, v *document.Value) string {
+			if show(v.V) == show(want.V) { // of arrays and objects no more is told
+				return fmt.Sprintf("is %s, but not the one that it must be", show(v.V))
+			}
 			return fmt.Sprintf("is %s, but must be %s", show(v.V), show(want.V))
 		},
 	})
@@ -431,15 +434,22 @@ func takeRecursiveAnchor(c *compiler, n *node, m *document.Member) {
 	}
 }
 
+// takeRest is items from 2020-12 on.
+func takeRest(c *compiler, n *node, m *document.Member) {
+	if _, isList := m.Value.V.([]document.Value); isList {
+		c.add(Error{Place: c.place(m.Value.Pos), Path: slices.Clone(c.path), Keyword: m.Key, Text: wrongType(m.Value.V, typeBoolean|typeObject), Hint: `from 2020-12 on, a list of schemas for the first items is "prefixItems"`})
+		return
+	}
+	n.rest = c.child(m)
+}
+
 func takeVocabulary(c *compiler, _ *node, m *document.Member) {
 	if !c.is(&m.Value, typeObject) {
 		return
 	}
 	o, _ := m.Value.V.(document.Object)
 	for i := range o {
-		c.within(o[i].Key, func() {
-			c.uri(&document.Value{Pos: o[i].KeyPos, V: o[i].Key}, "uri")
-			c.is(&o[i].Value, typeBoolean)
-		})
+		c.uri(&document.Value{Pos: o[i].KeyPos, V: o[i].Key}, "uri")
+		c.within(o[i].Key, func() { c.is(&o[i].Value, typeBoolean) })
 	}
 }

@@ -64,6 +64,8 @@ func TestKeywords(t *testing.T) {
 			`[3]`: `is an array, but must be one of 1, "a", null, an array, an object`}},
 		{all, `{"enum": [false]}`, "false", map[string]string{`0`: "is 0, but must be one of false"}},
 		{all[1:], `{"const": 0.1}`, "0.1\n1e-1", map[string]string{`0.2`: "is 0.2, but must be 0.1"}},
+		{all[1:], `{"const": {"a": 1}}`, `{"a": 1.0}`, map[string]string{`{"a": 2}`: "is an object, but not the one that it must be"}},
+		{all[2:], `{"enum": []}`, "", map[string]string{`1`: "is 1, but the schema lists nothing that it may be"}},
 		{all[1:], `{"const": null}`, "null", map[string]string{`false`: "is false, but must be null"}},
 		{all[1:], `{"const": 18446744073709551615}`, "18446744073709551615", map[string]string{`18446744073709551614`: "is 18446744073709551614, but must be 18446744073709551615"}},
 		{all[:1], `{"const": 1}`, "2", nil},
@@ -103,7 +105,7 @@ func TestKeywords(t *testing.T) {
 		{all, `{"dependencies": {"a": ["b"], "c": {"maxProperties": 1}}}`, "{\"b\": 1}\n{\"a\": 1, \"b\": 1}\n{\"c\": 1}", map[string]string{
 			`{"a": 1}`: `b is missing, which "a" needs`, `{"c": 1, "d": 1}`: "has 2 keys, but may have at most 1"}},
 		{all[3:], `{"dependentRequired": {"a": ["b", "c"]}, "dependentSchemas": {"d": {"required": ["e"]}}}`, `{"d": 1, "e": 1}`, map[string]string{
-			`{"a": 1}`: `b, c is missing, which "a" needs`, `{"d": 1}`: `"e" is missing`}},
+			`{"a": 1}`: `b, c are missing, which "a" needs`, `{"d": 1}`: `"e" is missing`}},
 		{all[:3], `{"dependentRequired": {"a": ["b"]}}`, `{"a": 1}`, nil},
 
 		{all[:4], `{"items": {"type": "integer"}, "additionalItems": false}`, "[1, 2]", map[string]string{`[1, "a"]`: "/1: is a string, but must be an integer"}},
@@ -113,7 +115,7 @@ func TestKeywords(t *testing.T) {
 		{all[:4], `{"prefixItems": [{"type": "integer"}]}`, `["a"]`, nil},
 		{all[1:], `{"contains": {"type": "null"}}`, "[1, null]", map[string]string{`[1]`: "no item is of the form that one must have", `[]`: "no item is of the form that one must have"}},
 		{all[3:], `{"contains": {"type": "null"}, "minContains": 2, "maxContains": 3}`, "[null, null, 1]", map[string]string{
-			`[null]`: "1 items are of the form that at least 2 must have", `[null, null, null, null]`: "4 items are of the form that at most 3 may have"}},
+			`[null]`: "items of the form that at least 2 must have: 1", `[null, null, null, null]`: "items of the form that at most 3 may have: 4"}},
 		{all[3:], `{"contains": false, "minContains": 0}`, "[]\n[1]", nil},
 		{all[1:3], `{"contains": {"type": "null"}, "minContains": 0}`, "[null]", map[string]string{`[]`: "no item is of the form that one must have"}},
 

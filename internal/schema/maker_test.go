@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -445,6 +446,64 @@ func (m *maker) other() map[string]any {
 func (m *maker) junk() any {
 	return oneOf(m, []any{nil, true, false, -1, 0, 1.5, 3, 1e30, "", "a", "[", []any{}, []any{"a", "a"}, []any{1}, []any{map[string]any{}}, map[string]any{}, map[string]any{"a": 1},
 		map[string]any{"[": true}, map[string]any{"a": []any{}}, map[string]any{"a": map[string]any{}}})
+}
+
+// misplaced is a document in which one part stands where another one was, or under another keyword.
+func (m *maker) misplaced(v any) any {
+	parts := []any{v}
+	for i := 0; i < len(parts); i++ {
+		switch x := parts[i].(type) {
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(x)) {
+				parts = append(parts, x[k])
+			}
+		case []any:
+			parts = append(parts, x...)
+		}
+	}
+	part := oneOf(m, parts)
+	if m.in(3) {
+		part = m.junk()
+	}
+	switch x := oneOf(m, parts).(type) {
+	case map[string]any:
+		if len(x) == 0 {
+			return v
+		}
+		k := oneOf(m, slices.Sorted(maps.Keys(x)))
+		if name := oneOf(m, m.words).name; m.in(2) && name != k {
+			x[name] = x[k]
+			delete(x, k)
+		} else if !reaches(part, x) {
+			x[k] = part
+		}
+	case []any:
+		if len(x) > 0 && !reaches(part, x) {
+			x[m.IntN(len(x))] = part
+		}
+	}
+	return v
+}
+
+// reaches tells whether a value is in a value, where putting one into the other would make a circle.
+func reaches(v, x any) bool {
+	switch y := v.(type) {
+	case map[string]any:
+		if z, ok := x.(map[string]any); ok && reflect.ValueOf(y).Pointer() == reflect.ValueOf(z).Pointer() {
+			return true
+		}
+		for _, inner := range y {
+			if reaches(inner, x) {
+				return true
+			}
+		}
+	case []any:
+		if z, ok := x.([]any); ok && len(y) > 0 && len(z) > 0 && &y[0] == &z[0] {
+			return true
+		}
+		return slices.ContainsFunc(y, func(inner any) bool { return reaches(inner, x) })
+	}
+	return false
 }
 
 func (m *maker) number() any {

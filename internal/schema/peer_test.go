@@ -139,6 +139,8 @@ func (c instance) differ(t testing.TB) string {
 		return ""
 	case peerStrays(string(f["main.json"]), string(f["other.json"])):
 		return ""
+	case ours.compiles && !theirs.compiles && strings.Contains(theirs.why.Error(), "/enum': items at ") && strings.Contains(string(f["main.json"]), "draft-07"):
+		return "" // as peerStrays says of the metaschema of draft 7
 	case ours.compiles && !theirs.compiles:
 		return "ours takes a schema that the library refuses: " + theirs.why.Error()
 	case !ours.compiles && theirs.compiles:
@@ -156,7 +158,7 @@ func (c instance) differ(t testing.TB) string {
 // peerStrays tells of schemas on which the library leaves the specification.
 func peerStrays(main, other string) bool {
 	switch {
-	case strings.Contains(main, `"urn:x:y`) && strings.Contains(main, `.json`):
+	case strings.Contains(main, `"urn:x:y`) && (strings.Contains(main, `.json`) || strings.Count(main, `id":"`) > 1):
 		return true // a relative reference on a URN means the URN itself (RFC 3986, section 5.2: it has no authority, and its path is replaced)
 	case strings.Contains(main, `"propertyNames"`) && (strings.Contains(main, `"$recursiveRef"`) || strings.Contains(main, `"$dynamicRef"`)):
 		return true // it forgets at a key how it came there (2020-12 core, section 7.1)
@@ -168,8 +170,9 @@ func peerStrays(main, other string) bool {
 	return false
 }
 
-func oursSays(f files, data *document.Value) verdict {
-	s, err := schema.Compile(schema.Loader{
+// oursCompile is our schema.
+func oursCompile(f files) (*schema.Schema, error) {
+	return schema.Compile(schema.Loader{
 		Path: func(_ schema.Place, ref string) (string, error) {
 			if strings.Contains(ref, ":") {
 				return "", errors.New("it is remote")
@@ -183,6 +186,10 @@ func oursSays(f files, data *document.Value) verdict {
 			return document.Value{}, fs.ErrNotExist
 		},
 	}, schema.Place{}, "main.json", "")
+}
+
+func oursSays(f files, data *document.Value) verdict {
+	s, err := oursCompile(f)
 	if err != nil {
 		return verdict{why: err, circle: isCircle(err)}
 	}
@@ -319,6 +326,9 @@ func TestPeer(t *testing.T) {
 				m := newMaker(seed, draft)
 				root := m.document()
 				c := instance{main: root, other: m.other()}
+				if m.in(3) {
+					m.misplaced(root)
+				}
 				for range 4 {
 					c.data = m.data(root, root, 4)
 					if c.differ(t) == "" {

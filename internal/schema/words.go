@@ -53,6 +53,9 @@ func wrongType(v any, want types) string {
 
 // notAmong says that a value is none of those that it may be, and which may have been meant.
 func (r *run) notAmong(v any, list []document.Value) string {
+	if len(list) == 0 {
+		return fmt.Sprintf("is %s, but the schema lists nothing that it may be", show(v))
+	}
 	return fmt.Sprintf("is %s, but must be one of %s", show(v), showSome(list)) + r.meant(v, len(list), func(i int) any { return list[i].V })
 }
 
