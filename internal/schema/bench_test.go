@@ -37,10 +37,10 @@ const benchSchema = `{
 	}
 }`
 
-// benchData is about a megabyte.
+// benchData is a megabyte.
 func benchData() []byte {
 	var b bytes.Buffer
-	for i := range 3400 {
+	for i := range 4250 {
 		fmt.Fprintf(&b, `%c{"name":"unit_%d","cost":%d,"speed":%g,"class":"tank","path":[[1,2.5],[%d,4],[5,6]],"tags":["fast","red","heavy_%d"],"effects":[{"kind":"sound","sound":"sounds/%d.ogg"},{"kind":"blow","damage":%d},{"kind":"blow","damage":7}],"x":0}`,
 			"[,"[min(i, 1)], i, i%10000, float64(i%40)/4+0.25, i, i, i, i%1000+1)
 	}
