@@ -115,13 +115,13 @@ func (r *run) needs(n *node, v *document.Value, o document.Object, seen evaluate
 			}
 		}
 		if missing != nil {
-			ok = r.fail(n, v.Pos, func() string {
+			ok = r.failBy(Place{n.res.file.path, d.at}, v.Pos, func() string {
 				verb := "is"
 				if len(missing) > 1 {
 					verb = "are"
 				}
 				return fmt.Sprintf("%s %s missing, which %s needs", shorten(strings.Join(missing, ", ")), verb, quote(d.key))
-			}, d.keyword, d.key)
+			}, d.keyword)
 		}
 	}
 	return ok

@@ -367,7 +367,7 @@ func takeDependencies(lists, schemas bool) taker {
 		o, _ := m.Value.V.(document.Object)
 		for i := range o {
 			c.within(o[i].Key, func() {
-				d := dependency{keyword: m.Key, key: o[i].Key}
+				d := dependency{keyword: m.Key, key: o[i].Key, at: o[i].Value.Pos}
 				if _, isList := o[i].Value.V.([]document.Value); lists && (isList || !schemas) {
 					d.needs = c.strings(&o[i].Value)
 				} else {

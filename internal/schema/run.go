@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/codec/document"
 )
@@ -55,15 +54,15 @@ func (r *run) stop(e Error) {
 }
 
 // says is the place of a keyword of a schema. It is looked up once: a hundred thousand complaints may come from a schema of a million keys.
-func (r *run) says(n *node, keyword ...string) Place {
-	at := saying{n, strings.Join(keyword, "/")}
+func (r *run) says(n *node, keyword string) Place {
+	at := saying{n, keyword}
 	if p, known := r.said[at]; known {
 		return p
 	}
 	p := Place{}
 	if n.res != nil && n.value != nil {
 		p = Place{n.res.file.path, n.value.Pos}
-		if v := n.value.At(keyword...); v != nil {
+		if v := n.value.At(keyword); v != nil && keyword != "" {
 			p.Pos = v.Pos
 		}
 	}
@@ -75,16 +74,20 @@ func (r *run) says(n *node, keyword ...string) Place {
 }
 
 // fail says that a value, or a key of it, is not as a keyword wants it. It is false.
-func (r *run) fail(n *node, at document.Pos, words func() string, keyword ...string) bool {
+func (r *run) fail(n *node, at document.Pos, words func() string, keyword string) bool {
 	if r.quiet || r.fatal != nil || r.told >= maxErrors {
 		return false
 	}
-	e := &Error{Place: Place{Pos: at}, Path: slices.Clone(r.path), Says: r.says(n, keyword...), Text: words(), depth: len(r.path)}
-	if len(keyword) > 0 {
-		e.Keyword = keyword[0]
+	return r.failBy(r.says(n, keyword), at, words, keyword)
+}
+
+// failBy is fail where it is known which place in the schema says so.
+func (r *run) failBy(says Place, at document.Pos, words func() string, keyword string) bool {
+	if r.quiet || r.fatal != nil || r.told >= maxErrors {
+		return false
 	}
 	r.told++
-	r.errors = append(r.errors, e)
+	r.errors = append(r.errors, &Error{Place: Place{Pos: at}, Path: slices.Clone(r.path), Keyword: keyword, Says: says, Text: words(), depth: len(r.path)})
 	return false
 }
 
@@ -94,7 +97,7 @@ func (r *run) visit(n *node, v *document.Value, seen evaluated) bool {
 		return r.fatal == nil
 	}
 	if n.never {
-		return r.fail(n, v.Pos, func() string { return "may not be here" })
+		return r.fail(n, v.Pos, func() string { return "may not be here" }, "")
 	}
 	if len(r.stack) == maxDepth {
 		r.stop(Error{Kind: Limit, Place: Place{Pos: v.Pos}, Text: fmt.Sprintf("the schema asks more than %d levels deep", maxDepth), Hint: "flatten the schema or the data"})
@@ -156,7 +159,7 @@ func (r *run) refer(n *node, ref *reference, v *document.Value, seen evaluated) 
 	}
 	for i := len(r.stack) - 1; i >= 0 && r.stack[i].value == v && r.spend(1); i-- {
 		if r.stack[i].node == target {
-			r.stop(Error{Kind: Circle, Place: r.says(target), Text: "the schema refers to itself without end", Hint: "break the circle of $ref"})
+			r.stop(Error{Kind: Circle, Place: r.says(target, ""), Text: "the schema refers to itself without end", Hint: "break the circle of $ref"})
 		}
 	}
 	return r.visit(target, v, seen)

@@ -171,6 +171,7 @@ type patternSchema struct {
 // dependency is what an object needs that has a key.
 type dependency struct {
 	keyword, key string
+	at           document.Pos // of what it needs
 	needs        []string
 	schema       *node
 }

@@ -56,6 +56,9 @@ func (r *run) notAmong(v any, list []document.Value) string {
 	if len(list) == 0 {
 		return fmt.Sprintf("is %s, but the schema lists nothing that it may be", show(v))
 	}
+	if showSome(list) == show(v) {
+		return fmt.Sprintf("is %s, but not the one that it must be", show(v))
+	}
 	return fmt.Sprintf("is %s, but must be one of %s", show(v), showSome(list)) + r.meant(v, len(list), func(i int) any { return list[i].V })
 }
 
