@@ -232,6 +232,7 @@ func TestRefused(t *testing.T) {
 		{all[3:], `{"$defs": {"s": {"$anchor": "sword"}}, "$ref": "#swrod"}`, `there is no anchor main.json#swrod; did you mean "sword"?`},
 		{all, `{"$ref": "#none"}`, "there is no anchor main.json#none"},
 		{all, `{"$ref": "%zz"}`, `$ref "%zz" is no URI reference`},
+		{all[1:], `{"$ref": "a\\b"}`, `$ref "a\\b" is no URI reference`},
 		{all, `{"definitions": {"a": {"$ref": "#/definitions/bow"}}}`, "there is nothing at main.json#/definitions/bow"},
 		{all, `{"x": 1, "$ref": "#/x"}`, "/x: is a number, but must be true or false or an object"},
 		{all[3:], `{"$id": "a#b"}`, `/$id: is "a#b", but may have nothing behind a #; that is an $anchor`},

@@ -51,11 +51,12 @@ func (c *compiler) uri(v *document.Value, format string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	what, hint, loose := "URI", "", false
-	if format == "uri-reference" {
-		what, hint, loose = "URI reference", "write a relative path", c.res.draft == draft4 // which asks for no more than a text
+	u, err := url.Parse(s)
+	what, hint, right := "URI", "", err == nil && u.IsAbs()
+	if format == "uri-reference" { // files and keys are referred to as they are written: RFC 3986 would have ö and spaces escaped
+		what, hint, right = "URI reference", "write a relative path", err == nil && (c.res.draft == draft4 || !strings.Contains(s, `\`))
 	}
-	if _, err := url.Parse(s); err != nil || !loose && !formatOf(format)(s) {
+	if !right {
 		c.add(Error{Place: c.place(v.Pos), Keyword: c.keyword(), Text: fmt.Sprintf("%s %s is no %s", cmp.Or(c.keyword(), "it"), quote(s), what), Hint: hint})
 		return "", false
 	}
