@@ -374,7 +374,6 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	if err := s.makeWorld(t, blobs); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(s.w.scratch)
 	if err := s.choose(); err != nil {
 		return nil, err
 	}
@@ -478,6 +477,7 @@ func (s *session) choose() error {
 }
 
 func (s *session) runEngine(ctx context.Context) error {
+	defer os.RemoveAll(s.w.scratch)
 	tasks := make([]*engine.Task, len(s.wanted))
 	for i, t := range s.wanted {
 		tasks[i] = &t.Task

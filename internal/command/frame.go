@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/seal"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -23,27 +24,34 @@ type shelved interface{ Shelf() string }
 // looks, for each inode that it makes, at all that were removed in the last minute, which was 45% of a build of 1,000 `cp`s. So a
 // frame that is in order goes to the shelf, and from there to another run.
 //
-// It is moved into the next run's scratch folder, which is a new one, and the box lets a program write below that. What an earlier
-// program left running may write below a folder that is gone.
+// What an earlier program left running must not write into it. Either it is known that nothing was left: then the frame stays where it is, and
+// with it the thread that is in a box around it. Or the frame is moved into the next run's scratch folder, which is a new one, and the box lets
+// a program write below that; what an earlier one left may write below a folder that is gone.
 type frame struct {
 	at      string   // on the shelf
-	folders []string // below frameFolder, each after the one it lies in, as view.order
+	folders []string // below at, each after the one it lies in, as view.order
 	links   map[string]string
 	like    fs.FileInfo
+	thread  *seal.Thread // nil if the frame is moved
+	since   time.Time    // on the shelf
 }
 
 // frames are those on the shelf.
 type frames struct {
-	mu   sync.Mutex
-	idle []frame
-	made int
+	mu     sync.Mutex
+	idle   []frame
+	made   int
+	ending bool // endIdle will be called
 }
 
 // maxFolders is how many folders a frame on the shelf has at most: looking through them must not cost more than making them.
 const maxFolders = 16
 
-// take moves a frame from the shelf to where it does not yet exist. The zero frame says that there was none.
-func (s *frames) take(shelf, to string) frame {
+// idleThread is how long a thread is kept that has nothing to do. The next job comes within milliseconds, or there is none.
+const idleThread = time.Second
+
+// take takes a frame from the shelf. The zero frame says that there was none.
+func (s *frames) take(shelf string) frame {
 	for {
 		s.mu.Lock()
 		if len(s.idle) == 0 {
@@ -53,30 +61,63 @@ func (s *frames) take(shelf, to string) frame {
 		f := s.idle[len(s.idle)-1]
 		s.idle = s.idle[:len(s.idle)-1]
 		s.mu.Unlock()
-		if filepath.Dir(f.at) == shelf && os.Rename(f.at, to) == nil {
-			return f // else it is of an earlier build, with which it went
+		if _, err := os.Lstat(f.at); err == nil && filepath.Dir(f.at) == shelf {
+			return f
 		}
+		f.end() // it is of an earlier build, with which it went
 	}
 }
 
-// put moves a frame to the shelf and clears it. If that fails, whoever removes the scratch folders removes it.
-func (s *frames) put(shelf, from, name string, f frame) {
+// name is a place on the shelf where nothing is yet.
+func (s *frames) name(shelf, owner string) string {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.made++
-	f.at = filepath.Join(shelf, fmt.Sprint(name, "-", s.made))
-	s.mu.Unlock()
-	err := os.Rename(from, f.at)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.Mkdir(shelf, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
-			err = os.Rename(from, f.at)
-		}
-	}
-	if err != nil || f.clear() != nil { // from here on, no program has a right to write in it
+	return filepath.Join(shelf, fmt.Sprint(owner, "-", s.made))
+}
+
+// put clears a frame that is on the shelf, and keeps it. If that fails, whoever removes the scratch folders removes it.
+func (s *frames) put(f frame) {
+	if f.clear() != nil {
+		f.end()
 		return
 	}
+	f.since = time.Now()
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.idle = append(s.idle, f)
-	s.mu.Unlock()
+	if f.thread != nil && !s.ending {
+		s.ending = true
+		time.AfterFunc(idleThread, s.endIdle)
+	}
+}
+
+// endIdle gives up the frames whose threads have had nothing to do for a while.
+func (s *frames) endIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending = false
+	s.idle = slices.DeleteFunc(s.idle, func(f frame) bool {
+		if f.thread == nil {
+			return false
+		}
+		if time.Since(f.since) < idleThread {
+			s.ending = true
+			return false
+		}
+		f.end()
+		return true
+	})
+	if s.ending {
+		time.AfterFunc(idleThread, s.endIdle)
+	}
+}
+
+// end gives a frame up.
+func (f *frame) end() {
+	if f.thread != nil {
+		f.thread.End()
+	}
 }
 
 var errOutOfOrder = errors.New("the frame is not as it was")
@@ -123,19 +164,69 @@ func shelf(job processor.Job) string {
 }
 
 // frame lays out the folders that every run has, or takes a frame that has them.
-func (v *view) frame(job processor.Job) error {
-	if v.shelf = shelf(job); v.shelf != "" {
-		if f := v.frames.take(v.shelf, v.dir); f.at != "" {
-			v.like, v.order, v.links = f.like, slices.Clip(f.folders), f.links
-			for _, folder := range f.folders {
-				v.made[folder] = true
-			}
-			return nil
+func (v *view) frame(job processor.Job, c *Config) error {
+	v.shelf = shelf(job)
+	var f frame
+	if v.shelf != "" {
+		f = v.frames.take(v.shelf)
+	}
+	switch {
+	case f.thread != nil:
+		v.thread, v.scratch, v.dir = f.thread, f.at, f.at
+	case f.at == "" && v.shelf != "" && c.Reads == Declared:
+		if made, err := v.onShelf(c); made || err != nil {
+			return err
+		}
+		fallthrough
+	default:
+		if moved, err := v.inScratch(job, f.at); !moved {
+			return err
 		}
 	}
-	if err := os.Mkdir(v.dir, 0o755); err != nil {
-		return moment(err)
+	v.like, v.order, v.links = f.like, slices.Clip(f.folders), f.links
+	for _, folder := range f.folders {
+		v.made[folder] = true
 	}
+	return nil
+}
+
+// onShelf makes a frame with a thread, if this system has such.
+func (v *view) onShelf(c *Config) (made bool, err error) {
+	at := v.frames.name(v.shelf, v.owner)
+	err = os.Mkdir(at, 0o755)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(v.shelf, 0o777); err == nil {
+			err = os.Mkdir(at, 0o755)
+		}
+	}
+	if err != nil {
+		return false, moment(err)
+	}
+	if v.thread, err = (seal.Box{Writable: []string{at}, Network: c.Network}).Thread(); err != nil {
+		v.thread = nil
+		return false, nil // the box of each run tells why, if there is none either
+	}
+	v.scratch, v.dir = at, at
+	return true, v.folders()
+}
+
+// inScratch moves a frame into the job's scratch folder, or makes one there.
+func (v *view) inScratch(job processor.Job, frame string) (moved bool, err error) {
+	if v.scratch, err = job.Scratch(); err != nil {
+		return false, err
+	}
+	v.dir = filepath.Join(v.scratch, frameFolder)
+	if frame != "" && os.Rename(frame, v.dir) == nil {
+		return true, nil
+	}
+	if err := os.Mkdir(v.dir, 0o755); err != nil {
+		return false, moment(err)
+	}
+	return false, v.folders()
+}
+
+// folders makes those that every run has.
+func (v *view) folders() error {
 	for _, folder := range []string{viewFolder, outFolder, homeFolder, tempFolder} {
 		if err := v.mkdir(folder); err != nil {
 			return err
@@ -165,8 +256,24 @@ func (v *view) prune(wanted map[string]bool) error {
 // close ends the view. The folders go to the shelf, or with the scratch folder.
 func (v *view) close() error {
 	err := v.root.Close()
-	if err == nil && v.shelf != "" && v.like != nil && len(v.order) <= maxFolders {
-		v.frames.put(v.shelf, v.dir, v.owner, frame{folders: v.order, links: v.links, like: v.like})
+	f := frame{at: v.dir, folders: v.order, links: v.links, like: v.like, thread: v.thread}
+	switch {
+	case err != nil || v.shelf == "" || v.like == nil || len(v.order) > maxFolders || !v.alone:
+		f.end()
+	case v.thread != nil || v.toShelf(&f) == nil: // from here on, no program has a right to write in it
+		v.frames.put(f)
+	}
+	return err
+}
+
+// toShelf moves a frame to the shelf.
+func (v *view) toShelf(f *frame) error {
+	f.at = v.frames.name(v.shelf, v.owner)
+	err := os.Rename(v.dir, f.at)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.Mkdir(v.shelf, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
+			err = os.Rename(v.dir, f.at)
+		}
 	}
 	return err
 }

@@ -9,8 +9,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/seal"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -46,7 +48,7 @@ func inFrame(in, out, address string) error {
 	found := tree()
 	switch string(data) {
 	case "litter":
-		for _, name := range []string{"in/a/more", "in/b/c/more", "in/top", "out/d/more", "home/.cache/more", "tmp/more", "more", "../more"} {
+		for _, name := range []string{"in/a/more", "in/b/c/more", "in/top", "out/d/more", "home/.cache/more", "tmp/more", "more"} {
 			if err = os.MkdirAll(filepath.Dir(name), 0o700); err == nil {
 				err = os.WriteFile(name, data, 0o400)
 			}
@@ -141,8 +143,8 @@ func TestFramesGoFromRunToRun(t *testing.T) {
 		if got := shape(r.Products[""].Data); got != emptyFrame {
 			t.Errorf("%s found\n%s", step.do, got)
 		}
-		if len(p.frames.idle) != step.kept {
-			t.Errorf("after %q there are %d frames on the shelf, not %d", step.do, len(p.frames.idle), step.kept)
+		if len(p.frames.kept()) != step.kept {
+			t.Errorf("after %q there are %d frames on the shelf, not %d", step.do, len(p.frames.kept()), step.kept)
 		}
 	}
 }
@@ -166,21 +168,80 @@ func TestFrameOfAnotherFolder(t *testing.T) {
 			folders = "in/" + dir + " folder\n" + folders
 		}
 		want := strings.Replace(emptyFrame, "in/a folder\nin/a/water.txt file\n", folders+"in/"+path+" file\n", 1)
-		if got := shape(r.Products[""].Data); got != want || len(p.frames.idle) != 1 {
-			t.Errorf("%s: %d frames\n%s", path, len(p.frames.idle), got)
+		if got := shape(r.Products[""].Data); got != want || len(p.frames.kept()) != 1 {
+			t.Errorf("%s: %d frames\n%s", path, len(p.frames.kept()), got)
 		}
 	}
 }
 
-// TestFrameIsOutOfReach: a process that an earlier run left behind cannot write into the frame that it had, neither where that is now nor by
-// the folder that it still stands in.
-func TestFrameIsOutOfReach(t *testing.T) {
-	if seal.Supported().Writes == 0 {
-		t.Skip("without landlock each run has a frame of its own")
+// kept are the frames on the shelf.
+func (s *frames) kept() []frame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.idle)
+}
+
+// keeping skips a test of frames that stay where they are.
+func keeping(t *testing.T) {
+	t.Helper()
+	thread, err := seal.Box{Writable: []string{t.TempDir()}}.Thread()
+	if err != nil {
+		t.Skip(err)
 	}
-	address, next := listener(t)
-	p := mustNew(t, helperConfig("frame", "{in}", "{out}", address)).(*proc)
+	thread.End()
+}
+
+// TestFrameKeepsItsThread: frame and thread are the same ones in each run, until a run leaves something behind.
+func TestFrameKeepsItsThread(t *testing.T) {
+	keeping(t)
+	p := mustNew(t, helperConfig("frame", "{in}", "{out}", "-")).(*proc)
 	job := shelving{p, filepath.Join(t.TempDir(), "shelf")}
+	var first frame
+	for i := range 3 {
+		if r := processortest.Run(t, job, inFrameCase(t, "litter")); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if len(p.frames.kept()) != 1 {
+			t.Fatal("no frame on the shelf")
+		}
+		f := p.frames.kept()[0]
+		if i == 0 {
+			first = f
+		}
+		if f.thread == nil || f.thread != first.thread || f.at != first.at {
+			t.Errorf("run %d: %v, not %v", i, f, first)
+		}
+	}
+	if _, err := os.Stat(first.at); err != nil {
+		t.Error(err)
+	}
+	p.frames.mu.Lock()
+	p.frames.idle[0].since = time.Now().Add(-idleThread)
+	p.frames.mu.Unlock()
+	p.frames.endIdle()
+	if len(p.frames.kept()) != 0 {
+		t.Error("the thread is kept for ever")
+	}
+
+	if r := processortest.Run(t, job, inFrameCase(t, "nothing")); r.Err != nil || len(p.frames.kept()) != 1 {
+		t.Fatal(r.Err)
+	}
+	if err := os.RemoveAll(job.shelf); err != nil { // a build ends, and the next one begins
+		t.Fatal(err)
+	}
+	if r := processortest.Run(t, job, inFrameCase(t, "nothing")); r.Err != nil || shape(r.Products[""].Data) != emptyFrame || len(p.frames.kept()) != 1 {
+		t.Error(r.Err, p.frames.kept())
+	}
+}
+
+// squatter runs a program that leaves a process behind, which leaves the group of the program. What is given to try is a path that this
+// process tries to write to, and returns what came of it.
+func squatter(t *testing.T, prepare func(p *proc, shelf string)) (p *proc, job shelving, try func(path string) string) {
+	t.Helper()
+	address, next := listener(t)
+	p = mustNew(t, helperConfig("frame", "{in}", "{out}", address)).(*proc)
+	job = shelving{p, filepath.Join(t.TempDir(), "shelf")}
+	prepare(p, job.shelf)
 	done := make(chan error, 1)
 	go func() { done <- processortest.Run(t, job, inFrameCase(t, "squat")).Err }()
 	one, two := next(), next()
@@ -189,7 +250,7 @@ func TestFrameIsOutOfReach(t *testing.T) {
 		child, parent = two, one
 	}
 	answers := bufio.NewReader(child)
-	try := func(path string) string {
+	try = func(path string) string {
 		fmt.Fprintln(child, path)
 		answer, err := answers.ReadString('\n')
 		if err != nil {
@@ -204,21 +265,63 @@ func TestFrameIsOutOfReach(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if len(p.frames.idle) != 1 {
+	t.Cleanup(func() {
+		if err := child.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Error(err)
+		}
+		child.gone(t)
+	})
+	return p, job, try
+}
+
+// TestSquattedFrame: where a process was left behind, no other program runs.
+func TestSquattedFrame(t *testing.T) {
+	keeping(t)
+	p, job, try := squatter(t, func(*proc, string) {})
+	if len(p.frames.kept()) != 0 {
+		t.Fatalf("the frame of a program that left a process behind is kept: %v", p.frames.kept())
+	}
+	r := processortest.Run(t, job, inFrameCase(t, "nothing"))
+	if r.Err != nil || shape(r.Products[""].Data) != emptyFrame || len(p.frames.kept()) != 1 {
+		t.Fatalf("%v, %d frames\n%s", r.Err, len(p.frames.kept()), r.Products[""].Data)
+	}
+	for _, name := range []string{"in/planted", "planted"} {
+		if a := try(filepath.Join(p.frames.kept()[0].at, name)); !strings.Contains(a, "permission denied") {
+			t.Errorf("%s: %s", name, a)
+		}
+	}
+}
+
+// TestFrameIsOutOfReach: a process that an earlier run left behind cannot write into a frame that was moved, neither where that is now nor by
+// the folder that it still stands in.
+func TestFrameIsOutOfReach(t *testing.T) {
+	if seal.Supported().Writes == 0 {
+		t.Skip("without landlock each run has a frame of its own")
+	}
+	p, job, try := squatter(t, func(p *proc, shelf string) {
+		v := &view{dir: filepath.Join(shelf, "made"), made: map[string]bool{}}
+		if err := os.MkdirAll(v.dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := v.folders(); err != nil {
+			t.Fatal(err)
+		}
+		p.frames.idle = []frame{{at: v.dir, folders: v.order, like: v.like}}
+	})
+	if len(p.frames.kept()) != 1 {
 		t.Fatal("no frame on the shelf")
 	}
-	scratch := t.TempDir()
-	at := filepath.Join(scratch, "run")
-	if f := p.frames.take(job.shelf, at); f.at == "" {
-		t.Fatal("the frame cannot be taken")
+	at := filepath.Join(t.TempDir(), "run")
+	f := p.frames.take(job.shelf)
+	if f.thread != nil {
+		t.Fatal("the frame was not moved")
+	}
+	if err := os.Rename(f.at, at); err != nil {
+		t.Fatal(err)
 	}
 	for _, path := range []string{"planted", "in/planted", "tmp/planted", at + "/in/planted", at + "/planted"} {
 		if a := try(path); !strings.Contains(a, "permission denied") {
 			t.Errorf("%s: %s", path, a)
 		}
 	}
-	if err := child.Conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Error(err)
-	}
-	child.gone(t)
 }

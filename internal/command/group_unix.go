@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+
+	"github.com/kiln-pipeline/kiln/internal/seal"
 )
 
 // group is a program and all that it starts, so that they can be ended together.
@@ -15,7 +17,7 @@ type group struct {
 
 // prepare is called before the program starts.
 func (g *group) prepare(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: seal.OwnGroup()}
 	dieWithParent(cmd.SysProcAttr)
 }
 
@@ -25,9 +27,9 @@ func (g *group) started(cmd *exec.Cmd) error {
 	return nil
 }
 
-// kill ends every process of the group. A group that is gone already is no error; that its
+// kill ends every process of the group, and tells whether it was gone already. That its
 // number belongs to another one by now would take all other numbers to be used in between.
-func (g *group) kill() { syscall.Kill(-g.id, syscall.SIGKILL) }
+func (g *group) kill() (gone bool) { return syscall.Kill(-g.id, syscall.SIGKILL) == syscall.ESRCH }
 
 // peak is the most memory that the program had, or the largest of those that it started and waited for.
 func (g *group) peak(cmd *exec.Cmd) int64 {

@@ -76,11 +76,12 @@ func resume(pid uint32) error {
 	return fmt.Errorf("list of threads: %w", err)
 }
 
-// kill ends every process of the group.
-func (g *group) kill() {
+// kill ends every process of the group. Whether it was gone already it does not tell.
+func (g *group) kill() (gone bool) {
 	if g.object != 0 {
 		windows.TerminateJobObject(g.object, 1)
 	}
+	return false
 }
 
 // peak is the most memory that the program and all that it started had at once.

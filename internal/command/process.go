@@ -48,7 +48,13 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 		Env:  environment(program, v, p.config.Env, job.Env),
 	}
 	var out capture
-	done := run(timed, cmd, &out, p.box(v))
+	var done ended
+	if v.thread != nil {
+		done = runOn(timed, cmd, &out, v.thread)
+		v.alone = done.alone && !v.thread.Left()
+	} else {
+		done = run(timed, cmd, &out, p.box(v))
+	}
 	r := newReads(job, p.config.Roots, v)
 	if err := p.record(r, tools, done.seen); err != nil { // of a run that failed, too: it is what may mend it
 		return err

@@ -331,8 +331,8 @@ func TestFrameOfLinks(t *testing.T) {
 		step.do()
 		r := processortest.Run(t, job, one)
 		want := ". folder\nhome folder\nin folder\n" + step.want + "out folder\ntmp folder\n"
-		if got := shape(r.Products[""].Data); (r.Err != nil) != (step.want == "") || r.Err == nil && got != want || len(p.frames.idle) != step.kept {
-			t.Errorf("step %d: %v, %d frames\n%s", i, r.Err, len(p.frames.idle), got)
+		if got := shape(r.Products[""].Data); (r.Err != nil) != (step.want == "") || r.Err == nil && got != want || len(p.frames.kept()) != step.kept {
+			t.Errorf("step %d: %v, %d frames\n%s", i, r.Err, len(p.frames.kept()), got)
 		}
 	}
 }

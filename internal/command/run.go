@@ -30,35 +30,54 @@ type ended struct {
 
 	peak int64         // the most memory that it had, in bytes, as far as the system can tell: see group.peak
 	seen []seal.Access // what it looked at, if it was traced
+
+	alone bool // nothing of the program's group was left behind
 }
 
 // run runs a program in a box to its end and collects its output. When the context ends, the program and all that it
 // started are killed; the same happens to what it leaves behind.
 //
-// The goroutine of the box does nothing but wait: each time that one which is locked to a thread waits for another goroutine, two threads have
+// The goroutine in the box does nothing but wait: each time that one which is locked to a thread waits for another goroutine, two threads have
 // to be woken.
 func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
+	return runBy(ctx, cmd, out, func(f func(*seal.Tracer, error)) {
+		go func() { // the box is around a thread, and that ends with this goroutine
+			runtime.LockOSThread()
+			f(box.Enter())
+		}()
+	})
+}
+
+// runOn is run on a thread that is in a box already. Ended.alone tells whether the thread may start another program.
+func runOn(ctx context.Context, cmd *exec.Cmd, out *capture, thread *seal.Thread) ended {
+	return runBy(ctx, cmd, out, func(f func(*seal.Tracer, error)) {
+		thread.Do(func() { f(nil, nil) })
+	})
+}
+
+// runBy is run, given who does something on a thread in a box; there may be no tracer.
+func runBy(ctx context.Context, cmd *exec.Cmd, out *capture, do func(func(*seal.Tracer, error))) ended {
 	p, err := openPipes(cmd)
 	if err != nil {
 		return ended{err: &startError{err}}
 	}
 	var e ended
 	done := make(chan struct{})
-	go func() { // the box is around a thread, and that ends with this goroutine
+	do(func(tracer *seal.Tracer, err error) {
 		defer close(done)
 		defer p.end()
-		runtime.LockOSThread()
-		tracer, err := box.Enter()
 		if err != nil {
 			e.err = &startError{err}
 			return
 		}
-		e.peak, e.err = inBox(ctx, cmd, p)
-		var terr error
-		if e.seen, terr = tracer.Stop(); terr != nil && e.err == nil {
-			e.err = moment(terr)
+		e = inBox(ctx, cmd, p)
+		if tracer != nil {
+			e.seen, err = tracer.Stop()
 		}
-	}()
+		if err != nil && e.err == nil {
+			e.err = moment(err)
+		}
+	})
 	p.collect(out)
 	<-done
 	p.close()
@@ -67,31 +86,31 @@ func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
 
 // inBox runs a program on this thread. The kernel ends the program when the thread that started it ends (see
 // dieWithParent), so the goroutine is locked to it.
-func inBox(ctx context.Context, cmd *exec.Cmd, p *pipes) (peak int64, err error) {
-	if cmd.Stdin, err = nothing(); err != nil {
-		return 0, &startError{err}
+func inBox(ctx context.Context, cmd *exec.Cmd, p *pipes) (e ended) {
+	if cmd.Stdin, e.err = nothing(); e.err != nil {
+		return ended{err: &startError{e.err}}
 	}
 	var g group
 	defer g.close()
 	g.prepare(cmd)
 	if err := cmd.Start(); err != nil {
-		return 0, &startError{err}
+		return ended{err: &startError{err}}
 	}
 	if err := g.started(cmd); err != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
-		return 0, &startError{err}
+		return ended{err: &startError{err}}
 	}
 	p.given()
-	alive := context.AfterFunc(ctx, g.kill)
-	err = cmd.Wait()
-	peak = g.peak(cmd)
-	ended := !alive()
-	g.kill() // what it left behind
-	if ended {
-		return peak, context.Cause(ctx)
+	alive := context.AfterFunc(ctx, func() { g.kill() })
+	e.err = cmd.Wait()
+	e.peak = g.peak(cmd)
+	stopped := !alive()
+	e.alone = g.kill() // what it left behind
+	if stopped {
+		e.err = context.Cause(ctx)
 	}
-	return peak, err
+	return e
 }
 
 // nothing is what programs read from standard input; os/exec would open it anew for each.

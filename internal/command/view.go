@@ -15,6 +15,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/disk"
+	"github.com/kiln-pipeline/kiln/internal/seal"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -47,7 +48,7 @@ var fileTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 // view is the tree a program sees. It is laid out by plain paths: nobody else writes there yet, and going through root takes three
 // times as many system calls.
 type view struct {
-	scratch string   // the job's scratch folder, absolute
+	scratch string   // the job's scratch folder, absolute; or dir, if that is on the shelf
 	dir     string   // the frame's, in it
 	root    *os.Root // of dir: the program may have put a link anywhere, and it must not lead out
 	files   map[string]bool
@@ -61,20 +62,24 @@ type view struct {
 	shelf  string      // where the frame goes afterwards; "" if nowhere
 	owner  string      // begins its name there
 	like   fs.FileInfo // an empty folder of the frame
+
+	thread *seal.Thread // in a box around the frame, which stays on the shelf; nil if the frame is moved
+	alone  bool         // nothing runs on that thread, or was left behind
 }
 
 // openView is a view with the folders that every run has, and nothing else.
 func (p *proc) openView(job processor.Job) (*view, error) {
-	scratch, err := job.Scratch()
+	v := &view{files: map[string]bool{}, made: map[string]bool{}, frames: &p.frames, owner: p.config.Name, alone: true}
+	err := v.frame(job, &p.config)
+	if err == nil {
+		v.root, err = os.OpenRoot(v.dir)
+		err = moment(err)
+	}
 	if err != nil {
+		if v.thread != nil {
+			v.thread.End()
+		}
 		return nil, err
-	}
-	v := &view{scratch: scratch, dir: filepath.Join(scratch, frameFolder), files: map[string]bool{}, made: map[string]bool{}, frames: &p.frames, owner: p.config.Name}
-	if err := v.frame(job); err != nil {
-		return nil, err
-	}
-	if v.root, err = os.OpenRoot(v.dir); err != nil {
-		return nil, moment(err)
 	}
 	return v, nil
 }

@@ -3,6 +3,8 @@
 package seal
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"runtime"
 	"sync"
 	"syscall"
@@ -87,7 +89,7 @@ func refuse(e syscall.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(e) 
 
 // filter is what a box needs, nil if it needs none.
 func (b Box) filter() program {
-	if !b.Trace && b.Network {
+	if !b.Trace && !b.groups && b.Network {
 		return nil
 	}
 	var p program
@@ -111,9 +113,34 @@ func (b Box) filter() program {
 			p.watch(c)
 		}
 	}
+	if b.groups {
+		p.leaving()
+	}
 	p.ret(unix.SECCOMP_RET_ALLOW)
 	return p
 }
+
+// leaving stops the calls by which a process leaves its group, but for the one that makes a new process a group of its own.
+func (p *program) leaving() {
+	p.unless(unix.SYS_SETSID, 1)
+	p.ret(unix.SECCOMP_RET_USER_NOTIF)
+	p.unless(unix.SYS_SETPGID, 4)
+	p.load(atArgs + 8 + 4)
+	p.unless(uint32(ownGroup()), 1)
+	p.ret(unix.SECCOMP_RET_ALLOW)
+	p.ret(unix.SECCOMP_RET_USER_NOTIF)
+}
+
+// ownGroup is a number that no program guesses. The kernel takes the lower half of an argument for the number of a group and does
+// not look at the upper one, which the filter sees.
+var ownGroup = sync.OnceValue(func() uint32 {
+	var b [4]byte
+	rand.Read(b[:])
+	return binary.LittleEndian.Uint32(b[:]) | 1
+})
+
+// OwnGroup is what syscall.SysProcAttr.Pgid is set to for a program that a [Thread] starts: a group of its own.
+func OwnGroup() int { return int(ownGroup()) << 32 }
 
 // sockets allows those between processes of this machine and to its kernel.
 func (p *program) sockets() {

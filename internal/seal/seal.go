@@ -38,6 +38,8 @@ type Box struct {
 
 	// Skip are folders, absolute, that Trace leaves out, besides /proc, /sys and /dev.
 	Skip []string
+
+	groups bool // notice who leaves its process group: see Thread
 }
 
 // Op is what a program did with a path.

@@ -27,6 +27,24 @@ func (b Box) Enter() (*Tracer, error) {
 // Stop is what was seen: nothing.
 func (t *Tracer) Stop() ([]Access, error) { return nil, nil }
 
+// Thread is a thread in a box; there is none.
+type Thread struct{}
+
+// Thread fails.
+func (b Box) Thread() (*Thread, error) { return nil, Supported().Trace }
+
+// Do does nothing.
+func (t *Thread) Do(func()) {}
+
+// Left tells that some process may still run.
+func (t *Thread) Left() bool { return true }
+
+// End does nothing.
+func (t *Thread) End() {}
+
+// OwnGroup is what syscall.SysProcAttr.Pgid is set to for a program that gets a group of its own.
+func OwnGroup() int { return 0 }
+
 // StateOf looks at a file, links followed. Which file it is, this system does not tell.
 func StateOf(path string) State {
 	st, err := os.Stat(path)

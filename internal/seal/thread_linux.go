@@ -1,0 +1,107 @@
+//go:build amd64 || arm64
+
+package seal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Thread is a thread in a box where programs are started one after the other. A box of its own for each takes 0.15 ms: a thread, a
+// filter that the kernel compiles, and the end of both.
+//
+// Programs of one box can write into the same folders. So whoever starts one has to know that nothing of the one before still runs: its
+// process group is gone, and nobody has left that.
+type Thread struct {
+	do   chan func()
+	left atomic.Bool
+}
+
+// Thread makes one. The error wraps ErrUnsupported where the system refuses no writes, or cannot tell of processes that leave their group. A box
+// that traces is for one program.
+func (b Box) Thread() (*Thread, error) {
+	if s := Supported(); b.Trace || s.Writes == 0 || s.Trace != nil {
+		return nil, fmt.Errorf("%w: no thread for several programs", ErrUnsupported)
+	}
+	b.groups = true
+	t := &Thread{do: make(chan func())}
+	ready := make(chan error)
+	go func() { // the box is around a thread, and that ends with this goroutine
+		runtime.LockOSThread()
+		err := t.enter(b)
+		ready <- err
+		if err != nil {
+			return
+		}
+		for f := range t.do {
+			f()
+		}
+	}()
+	return t, <-ready
+}
+
+func (t *Thread) enter(b Box) error {
+	if err := landlock(Supported().Writes, b.Writable); err != nil {
+		return fmt.Errorf("landlock: %w", err)
+	}
+	listener, err := b.filter().install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	if err != nil {
+		return fmt.Errorf("seccomp: %w", err)
+	}
+	if err := unix.SetNonblock(listener, true); err != nil { // for Go's poller: no thread waits for what hardly ever comes
+		return errors.Join(err, unix.Close(listener))
+	}
+	go t.watch(os.NewFile(uintptr(listener), "seccomp"))
+	return nil
+}
+
+// watch notes that a process leaves its group, before it does, until the thread and all that it started have ended.
+func (t *Thread) watch(listener *os.File) {
+	defer listener.Close()
+	defer t.left.Store(true)
+	raw, err := listener.SyscallConn()
+	if err != nil {
+		return
+	}
+	for more := true; more; {
+		err := raw.Read(func(fd uintptr) bool {
+			fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+			if _, err := unix.Poll(fds, 0); err != nil || fds[0].Revents == 0 {
+				return err != nil
+			}
+			more = fds[0].Revents&unix.POLLIN != 0 && t.let(fd)
+			return true
+		})
+		if err != nil {
+			return
+		}
+	}
+}
+
+// let lets one call go on.
+func (t *Thread) let(listener uintptr) (more bool) {
+	var n notification
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
+	if errno != 0 {
+		return errno == unix.EINTR || errno == unix.ENOENT // who called was killed meanwhile
+	}
+	t.left.Store(true)
+	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	_, _, errno = unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
+	return errno == 0 || errno == unix.EINTR || errno == unix.ENOENT
+}
+
+// Do has the thread do something, and does not wait for its end.
+func (t *Thread) Do(f func()) { t.do <- f }
+
+// Left tells whether some process may have left its group, so that it may still run.
+func (t *Thread) Left() bool { return t.left.Load() }
+
+// End ends the thread.
+func (t *Thread) End() { close(t.do) }
