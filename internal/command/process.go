@@ -50,6 +50,7 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 	var out capture
 	var done ended
 	if v.thread != nil {
+		v.alone = false
 		done = runOn(timed, cmd, &out, v.thread)
 		v.alone = done.alone && !v.thread.Left()
 	} else {

@@ -139,8 +139,14 @@ var ownGroup = sync.OnceValue(func() uint32 {
 	return binary.LittleEndian.Uint32(b[:]) | 1
 })
 
-// OwnGroup is what syscall.SysProcAttr.Pgid is set to for a program that a [Thread] starts: a group of its own.
-func OwnGroup() int { return int(ownGroup()) << 32 }
+// OwnGroup is what syscall.SysProcAttr.Pgid is set to for a program that gets a group of its own. Where there is a [Thread], its filter
+// knows the call by that.
+func OwnGroup() int {
+	if !threads() {
+		return 0
+	}
+	return int(ownGroup()) << 32
+}
 
 // sockets allows those between processes of this machine and to its kernel.
 func (p *program) sockets() {

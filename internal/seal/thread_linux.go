@@ -26,7 +26,7 @@ type Thread struct {
 // Thread makes one. The error wraps ErrUnsupported where the system refuses no writes, or cannot tell of processes that leave their group. A box
 // that traces is for one program.
 func (b Box) Thread() (*Thread, error) {
-	if s := Supported(); b.Trace || s.Writes == 0 || s.Trace != nil {
+	if b.Trace || !threads() {
 		return nil, fmt.Errorf("%w: no thread for several programs", ErrUnsupported)
 	}
 	b.groups = true
@@ -44,6 +44,12 @@ func (b Box) Thread() (*Thread, error) {
 		}
 	}()
 	return t, <-ready
+}
+
+// threads tells whether there are such on this system.
+func threads() bool {
+	s := Supported()
+	return s.Writes > 0 && s.Trace == nil
 }
 
 func (t *Thread) enter(b Box) error {
