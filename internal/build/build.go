@@ -477,7 +477,9 @@ func (s *session) choose() error {
 }
 
 func (s *session) runEngine(ctx context.Context) error {
-	defer os.RemoveAll(s.w.scratch)
+	if !s.req.DryRun {
+		defer os.RemoveAll(s.w.scratch)
+	}
 	tasks := make([]*engine.Task, len(s.wanted))
 	for i, t := range s.wanted {
 		tasks[i] = &t.Task

@@ -28,7 +28,7 @@ func TestInterrupt(t *testing.T) {
 				t.Fatal(err)
 			}
 			for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-				if begun, _ := filepath.Glob(filepath.Join(dir, ".kiln", "tmp", "*", "run", "out", "a.hang")); len(begun) > 0 {
+				if begun, _ := filepath.Glob(filepath.Join(dir, ".kiln", "tmp", "*", "*", "out", "a.hang")); len(begun) > 0 {
 					break
 				}
 				if time.Now().After(end) {
