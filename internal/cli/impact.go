@@ -18,11 +18,11 @@ func newImpactCommand(a *app) *cobra.Command {
 		Use:   "impact PATH...",
 		Short: "Tell what would be built again if files changed",
 		Long: `Tell which jobs would run again if these files changed, how long that took last time, and which products and
-parcels it may change. A path that is not there is a file that would be added, a folder is all that is in it.
+parcels it may change. A path that is not there is a file that would be added, a folder is all that is in it, a glob all that match.
 
 It is the most that can happen: where a job's products come out the same, what needs them is not built again.`,
 		GroupID: groupLook,
-		Example: "  kiln impact assets/textures/shared.png\n  git diff --name-only main | xargs kiln impact",
+		Example: "  kiln impact assets/textures/shared.png\n  kiln impact 'textures/**/*.png'\n  git diff --name-only main | xargs kiln impact",
 		Args:    atLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.impact(cmd.Context(), args, removed)
@@ -70,7 +70,10 @@ func (a *app) impact(ctx context.Context, names []string, removed bool) error {
 	var files []impact.File
 	var added []string
 	for _, name := range names {
-		found, rules := impact.Files(p, v, name, removed)
+		found, rules, err := impact.Files(p, v, name, removed)
+		if err != nil {
+			return err
+		}
 		if rules {
 			sum.Rules = append(sum.Rules, name)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -99,7 +100,7 @@ func orderFiles(p *project.Project, names []string) ([]string, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "there is no parcel %q", name).WithHint("%s", diag.DidYouMean(name, all))
+			return nil, noParcel(name, all)
 		}
 	}
 	if len(files) == 0 {
@@ -107,6 +108,18 @@ func orderFiles(p *project.Project, names []string) ([]string, error) {
 	}
 	slices.Sort(files)
 	return slices.Compact(files), nil
+}
+
+// noParcel says which parcels there are.
+func noParcel(name string, all []string) error {
+	hint := diag.DidYouMean(name, all)
+	switch {
+	case len(all) == 0:
+		hint = "the project has none; docs/parcels.md says how to make some"
+	case hint == "":
+		hint = "there are: " + strings.Join(all, ", ")
+	}
+	return diag.Errorf(diag.NothingKnown, diag.Pos{}, "there is no parcel %q", name).WithHint("%s", hint)
 }
 
 // hasOrder tells whether a parcel, declared or made of some that are split, has an order; of those without one, whether it was asked for by name.

@@ -8,24 +8,28 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/project"
 )
 
-// Files finds the source files that a path means: one, or all below a folder. The path is absolute, or relative to the
+// Files finds the source files that a path means: one, all below a folder, or all that match a glob. The path is absolute, or relative to the
 // project folder or to a source root. One that is not there is a file that would be added; with removed, all are removed. rules says that the path is
 // a file of rules, of which nobody knows what it would change.
-func Files(p *build.Project, v *build.View, name string, removed bool) (files []File, rules bool) {
+func Files(p *build.Project, v *build.View, name string, removed bool) (files []File, rules bool, err error) {
+	given := name
 	name = relative(p.Dir, name)
 	change := Edited
 	if removed {
 		change = Removed
 	}
 	if base := path.Base(name); base == project.RulesFile || name == project.File {
-		return nil, true
+		return nil, true, nil
 	}
 	if found, ok := v.SourcePath(name); ok {
-		return []File{{found, change}}, false
+		return []File{{found, change}}, false, nil
 	}
 	names := []string{name}
 	for _, r := range p.Roots {
@@ -34,20 +38,42 @@ func Files(p *build.Project, v *build.View, name string, removed bool) (files []
 		}
 	}
 	for _, n := range names {
+		in := meaning(n)
 		for _, f := range v.Sources().Paths() {
-			if n == "" || n == "." || strings.HasPrefix(f, n+"/") {
+			if in(f) {
 				files = append(files, File{f, change})
 			}
 		}
 		if len(files) > 0 {
-			return files, false
+			return files, false, nil
 		}
 	}
 	// A tool of the project is known by its path from the project folder; for any other file, what is left below the root counts.
 	if _, err := os.Lstat(filepath.Join(p.Dir, filepath.FromSlash(name))); errors.Is(err, fs.ErrNotExist) {
+		if strings.ContainsAny(name, "*?") { // which nobody has in the name of a file; brackets and braces some have
+			return nil, false, noMatch(name, given)
+		}
 		change = Added
 	}
-	return []File{{names[len(names)-1], change}}, false
+	return []File{{names[len(names)-1], change}}, false, nil
+}
+
+// meaning tells which source files a folder or a glob means.
+func meaning(name string) func(file string) bool {
+	if !strings.ContainsAny(name, "*?[{") || !doublestar.ValidatePattern(name) {
+		return func(file string) bool { return name == "" || name == "." || strings.HasPrefix(file, name+"/") }
+	}
+	return func(file string) bool {
+		return strings.HasPrefix(file, name+"/") || doublestar.MatchUnvalidated(name, file)
+	}
+}
+
+// noMatch says why a glob means nothing.
+func noMatch(name, given string) error {
+	if !doublestar.ValidatePattern(name) {
+		return diag.Errorf(diag.BadGlob, diag.Pos{}, "pattern %q is not well formed", given).WithHint("see docs/project-file.md for what a glob may hold")
+	}
+	return diag.Errorf(diag.PatternNoMatch, diag.Pos{}, "no source file matches %q", given).WithHint("* stays within a folder, ** goes below; a path without them may be of a file that is not there yet")
 }
 
 // relative is a path from the project folder, with forward slashes.
