@@ -14,7 +14,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/settings"
-	"github.com/kiln-pipeline/kiln/internal/ship"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -88,15 +87,11 @@ func (s *session) mirrorSummary(r *Report) contentdb.Summary {
 		Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes,
 	}
 	for _, m := range s.messages {
-		d := contentdb.Diagnostic{Message: *m}
-		if i := slices.IndexFunc(s.goods.lacks, func(l ship.Lack) bool { return l.Message == m }); i >= 0 {
-			l := &s.goods.lacks[i]
-			d.Asset, d.Platform = l.Assets[0], l.Platform
-			if last := l.Assets[len(l.Assets)-1]; s.w.find(last) != nil {
-				d.Cause = last
-			}
+		records := s.lackRecords(m)
+		if records == nil {
+			records = []contentdb.Diagnostic{{Message: *m}}
 		}
-		sum.Diagnostics = append(sum.Diagnostics, d)
+		sum.Diagnostics = append(sum.Diagnostics, records...)
 	}
 	return sum
 }

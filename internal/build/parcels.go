@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -175,6 +176,7 @@ func (s *session) assetsOn(platform string) []ship.Asset {
 		products, _ := s.productsOf(t, byKey[t.Key], held)
 		res := byKey[t.Key]
 		a.Lost = cmp.Or(a.Lost, s.lost(t, res, products, held))
+		a.Placeholder = a.Placeholder || s.placeholders[t] != nil
 		a.Fails = a.Fails || res != nil && res.Trace != nil && res.Trace.Outcome != engine.Succeeded
 		if s.clashed[t] {
 			continue
@@ -231,6 +233,21 @@ func parcelRecords(parcels []ship.Parcel) []contentdb.Parcel {
 			rec.Products = append(rec.Products, contentdb.ParcelProduct{AssetID: x.Asset, SubID: x.SubID})
 		}
 		list = append(list, rec)
+	}
+	return list
+}
+
+// lackRecords are what a message says, for the database, if it is of parcels that lack something: a record for each platform.
+func (s *session) lackRecords(m *diag.Message) []contentdb.Diagnostic {
+	var list []contentdb.Diagnostic
+	for i := range s.goods.lacks {
+		if l := &s.goods.lacks[i]; l.Message == m {
+			d := contentdb.Diagnostic{Message: *l.Alone, Asset: l.Assets[0], Platform: l.Platform}
+			if last := l.Assets[len(l.Assets)-1]; s.w.find(last) != nil {
+				d.Cause = last
+			}
+			list = append(list, d)
+		}
 	}
 	return list
 }

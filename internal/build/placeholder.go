@@ -46,7 +46,7 @@ func (s *session) makePlaceholders(ctx context.Context) {
 	}
 	if names = slices.Compact(names); len(names) > 0 {
 		s.notes = append(s.notes, diag.Warningf(diag.PlaceholderMade, diag.Pos{}, "placeholders stand for what failed: %s", firstFew(names)).
-			WithHint("mend it, and build again%s", map[bool]string{true: "; nothing of them is in a parcel"}[s.req.OnError == Placeholders && len(s.p.Parcels) > 0]))
+			WithHint("mend it, and build again%s", map[bool]string{true: "; no parcel is packed with them"}[s.req.OnError == Placeholders && len(s.p.Parcels) > 0]))
 	}
 }
 

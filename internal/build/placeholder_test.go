@@ -12,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/processors/gltf"
 	"github.com/kiln-pipeline/kiln/internal/processors/texture"
+	"github.com/kiln-pipeline/kiln/internal/ship"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
@@ -80,7 +81,7 @@ func TestPlaceholder(t *testing.T) {
 	p.write("assets/new.s", "fail now\n")
 	for range 2 { // the second time with nothing to do, and the same to tell
 		b := stand(4, Placeholders)
-		if want := "warning[K0224]: placeholders stand for what failed: late.png, tank.png\n  mend it, and build again; nothing of them is in a parcel\n"; !strings.Contains(b.messages, want) || b.Placeholders != 2 {
+		if want := "warning[K0224]: placeholders stand for what failed: late.png, tank.png\n  mend it, and build again; no parcel is packed with them\n"; !strings.Contains(b.messages, want) || b.Placeholders != 2 {
 			t.Errorf("%d placeholders: %s", b.Placeholders, b.messages)
 		}
 		if !strings.Contains(b.messages, "error[K1603]: parcel level [pc] was not packed: tank.png failed") || p.read(level) != packed {
@@ -106,7 +107,7 @@ func TestPlaceholder(t *testing.T) {
 	x, err := r.ByName("tank.png")
 	p.must(err)
 	content, err := x.Bytes()
-	if p.must(err); string(content) != p.read(tank) || strings.Contains(b.messages, "K1603") || strings.Contains(b.messages, "nothing of them is in a parcel") {
+	if p.must(err); string(content) != p.read(tank) || strings.Contains(b.messages, "K1603") || strings.Contains(b.messages, "no parcel is packed with them") {
 		t.Errorf("it is not in the parcel, which was asked for: %s", b.messages)
 	}
 	r.Close()
@@ -130,6 +131,65 @@ func TestPlaceholder(t *testing.T) {
 	if b := stand(1, Placeholders); b.short || b.Placeholders != 1 {
 		t.Errorf("%d placeholders", b.Placeholders)
 	}
+}
+
+// TestPlaceholdersStayInParcel: of a parcel that cannot be packed it is said once for all platforms on which it is the same, and in the content database for each; as long
+// as it has placeholders in it, that is told, too.
+func TestPlaceholdersStayInParcel(t *testing.T) {
+	p := newProject(t, placeholderProject)
+	p.procs = append(testProcessors(nil), texture.New(), gltf.New())
+	p.write("kiln.toml", p.read("kiln.toml")+"[platforms.mobile]\n[platforms.web]\n")
+	p.write("assets/tank.png", "no picture")
+	said := func(req Request, want string) {
+		t.Helper()
+		b := p.buildWith(req)
+		var got []string
+		for line := range strings.Lines(b.messages) {
+			if strings.Contains(line, "K1603") || strings.Contains(line, "K1614") {
+				got = append(got, strings.TrimSpace(line))
+			}
+		}
+		if got := strings.Join(got, "\n"); got != strings.TrimSpace(want) {
+			t.Errorf("it says\n%s\nwant\n%s", got, want)
+		}
+	}
+	listed := func(platform, want string) {
+		t.Helper()
+		l, err := ship.ReadList(p.path("build/parcels/" + platform + "/parcels.json"))
+		p.must(err)
+		var got []string
+		for _, e := range l.Parcels {
+			got = append(got, e.Name+":"+strings.Join(e.Placeholders, ","))
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("the list of %s has %q, want %q", platform, got, want)
+		}
+	}
+	said(Request{}, `
+error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed`)
+	said(Request{OnError: PackedPlaceholders, Platforms: []string{"pc", "mobile"}}, "")
+	listed("pc", "level:tank.png")
+	listed("mobile", "level:tank.png")
+	listed("web", "")
+	for range 2 {
+		said(Request{OnError: Placeholders}, `
+error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed
+warning[K1614]: parcel level [pc, mobile] still has the placeholders in it with which it was packed: of tank.png`)
+	}
+	said(Request{}, `
+error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed
+warning[K1614]: parcel level [pc, mobile] still has the placeholders in it with which it was packed: of tank.png`)
+	listed("mobile", "level:tank.png")
+	if got := p.asked("SELECT p.name || ':' || d.text FROM diagnostic d JOIN platform p ON p.no = d.platform WHERE d.code = 'K1603' ORDER BY p.name"); got !=
+		"mobile:parcel level [mobile] was not packed: tank.png failed pc:parcel level [pc] was not packed: tank.png failed web:parcel level [web] was not packed: tank.png failed" {
+		t.Errorf("the content database has %q", got)
+	}
+	p.picture("assets/tank.png", 16)
+	said(Request{}, "")
+	listed("pc", "level:")
+	p.write("assets/tank.png", "no picture")
+	said(Request{}, `
+error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed`)
 }
 
 // TestPlaceholderModel: a model that is broken is a cube.

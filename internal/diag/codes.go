@@ -240,4 +240,6 @@ const (
 
 	SignatureWrong Code = "K1612" // none, or by another key
 	KeyWrong       Code = "K1613" // no key, another password, or no signature
+
+	ParcelPlaceholders Code = "K1614" // it was not packed, and the one that is there has placeholders in it
 )

@@ -101,18 +101,41 @@ func (s *shipment) keepSplit(pl *Platform, contents []manifest.Contents, list *L
 func (s *shipment) lacks(platform string, c *manifest.Contents) bool {
 	for _, l := range c.Lacks {
 		last := l.Assets[len(l.Assets)-1]
-		hint := "mend that asset, or take out what refers to it; the parcel of the last good build stays until then"
+		hint := "mend that asset, or take out what refers to it; until then a parcel that is there stays as it is"
 		if l.Circle {
 			hint = "make one of these references optional: of things that require each other none can be loaded first"
 		}
-		m := diag.Errorf(diag.ParcelLacks, diag.Pos{}, "parcel %s [%s] was not packed: %s %s", c.Name, platform, last, l.Why).WithNote("%s", l.String(c.Name)).WithHint("%s", hint)
-		s.fail(m)
-		s.res.Lacks = append(s.res.Lacks, Lack{m, platform, l.Assets})
+		m, alone := s.left(platform, c.Name, func(on string) *diag.Message {
+			return diag.Errorf(diag.ParcelLacks, diag.Pos{}, "parcel %s [%s] was not packed: %s %s", c.Name, on, last, l.Why).WithNote("%s", l.String(c.Name)).WithHint("%s", hint)
+		})
+		s.res.Lacks = append(s.res.Lacks, Lack{m, alone, platform, l.Assets})
 	}
 	if c.Held != "" {
-		s.fail(diag.Warningf(diag.ParcelHeld, diag.Pos{}, "parcel %s [%s] was left as it is, because it shares content with %s", c.Name, platform, c.Held))
+		s.left(platform, c.Name, func(on string) *diag.Message {
+			return diag.Warningf(diag.ParcelHeld, diag.Pos{}, "parcel %s [%s] was left as it is, because it shares content with %s", c.Name, on, c.Held)
+		})
 	}
 	return len(c.Lacks) > 0 || c.Held != ""
+}
+
+// left is what is said of parcels that were left as they are, on all platforms of which the same is said.
+type left struct {
+	m         *diag.Message
+	platforms []string
+}
+
+// left tells of a parcel that is left as it is, and gives the message, which names other platforms too if the same was said of them, and the one of this platform alone.
+func (s *shipment) left(platform, parcel string, say func(on string) *diag.Message) (m, alone *diag.Message) {
+	same := parcel + "\n" + say("").String()
+	x := s.saidOf[same]
+	if x == nil {
+		x = &left{m: say(platform)}
+		s.saidOf[same] = x
+		s.fail(x.m)
+	}
+	x.platforms = append(x.platforms, platform)
+	*x.m = *say(strings.Join(x.platforms, ", "))
+	return x.m, say(platform)
 }
 
 // packOne brings one parcel up to date.
@@ -251,20 +274,37 @@ func (s *shipment) open(h digest.Hash) func() (io.ReadCloser, error) {
 func (s *shipment) add(pl *Platform, c *manifest.Contents, file string, list *List) bool {
 	x := Parcel{Name: c.Name, Platform: pl.Name, File: file, Needs: c.Needs, Resources: len(c.Products)}
 	for _, at := range c.Products {
-		x.Products = append(x.Products, Place{pl.Assets[at.Asset].ID, pl.Assets[at.Asset].Products[at.Product].SubID})
+		a := &pl.Assets[at.Asset]
+		x.Products = append(x.Products, Place{a.ID, a.Products[at.Product].SubID})
+		if a.Placeholder && !slices.Contains(x.placeholders, a.ID) {
+			x.placeholders = append(x.placeholders, a.ID)
+		}
 	}
 	return s.note(pl, x, list)
 }
 
 // keepParcel notes a parcel that could not be made: the one that is there, if there is one.
 func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool {
-	x := Parcel{Name: name, Platform: pl.Name, File: file}
-	for _, e := range s.oldList(pl.Name).Parcels {
-		if e.Name == name {
-			x.Needs = e.Needs
+	var e ListEntry
+	for _, old := range s.oldList(pl.Name).Parcels {
+		if old.Name == name {
+			e = old
 		}
 	}
-	return s.note(pl, x, list)
+	if !s.note(pl, Parcel{Name: name, Platform: pl.Name, File: file, Needs: e.Needs, placeholders: e.Placeholders}, list) {
+		return false
+	}
+	if n := len(e.Placeholders); n > 0 {
+		of := e.Placeholders[0]
+		if n > 1 {
+			of = fmt.Sprintf("%s and %d more", of, n-1)
+		}
+		s.left(pl.Name, name, func(on string) *diag.Message {
+			return diag.Warningf(diag.ParcelPlaceholders, diag.Pos{}, "parcel %s [%s] still has the placeholders in it with which it was packed: of %s", name, on, of).
+				WithHint("do not ship it before it is packed again")
+		})
+	}
+	return true
 }
 
 // note adds a parcel that is there to what there is. If it is not known what it holds, it says so itself. One that cannot be read is told of; it is false then, and
@@ -288,7 +328,7 @@ func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
 	if needs == nil {
 		needs = []string{}
 	}
-	list.Parcels = append(list.Parcels, ListEntry{Name: x.Name, File: path.Base(x.File), Needs: needs, Resources: x.Resources, Bytes: x.Size, Digest: x.Digest.String()})
+	list.Parcels = append(list.Parcels, ListEntry{Name: x.Name, File: path.Base(x.File), Needs: needs, Resources: x.Resources, Bytes: x.Size, Digest: x.Digest.String(), Placeholders: x.placeholders})
 	return true
 }
 

@@ -46,6 +46,8 @@ type Asset struct {
 	Fails    bool   // it cannot be built now; products that stand for it are others than its source may make
 	Follows  bool   // see manifest.Asset
 	Products []Product
+
+	Placeholder bool // placeholders are among the products
 }
 
 // Platform is the assets of a platform, in the order of their ids.
@@ -80,7 +82,8 @@ type Result struct {
 
 // Lack is why a parcel was not made.
 type Lack struct {
-	Message  *diag.Message
+	Message  *diag.Message // in Result.Messages; one for all platforms on which it is the same
+	Alone    *diag.Message // of this platform alone
 	Platform string
 	Assets   []string // ids, from one that the parcel names to the one that cannot be had
 }
@@ -94,6 +97,8 @@ type Parcel struct {
 	Resources      int
 	Size           int64
 	Digest         digest.Hash
+
+	placeholders []string // ListEntry.Placeholders
 }
 
 // Place is a product in a parcel.
@@ -112,6 +117,7 @@ type shipment struct {
 	numbers map[resource]uint32
 	res     Result
 	orders  map[string]*order // by file, as far as they were wanted
+	saidOf  map[string]*left  // by what they say
 
 	on        string // the platform that byProduct is of
 	byProduct map[productKey]uint32
@@ -119,7 +125,7 @@ type shipment struct {
 
 // Update brings everything up to date. What cannot be made is told of in the messages, and what is there of it stays.
 func Update(p *project.Project, platforms []Platform, o Options) *Result {
-	s := &shipment{p: p, o: o, orders: map[string]*order{}}
+	s := &shipment{p: p, o: o, orders: map[string]*order{}, saidOf: map[string]*left{}}
 	s.res.Read = append(s.res.Read, ids.FileName)
 	s.work(platforms)
 	s.removeStale()
@@ -343,6 +349,8 @@ type ListEntry struct {
 	Resources int      `json:"resources"`
 	Bytes     int64    `json:"bytes"`
 	Digest    string   `json:"digest"` // of what it holds, the same for a parcel that was changed in place and for one that was made anew
+
+	Placeholders []string `json:"placeholders,omitempty"` // ids of the assets for which placeholders stand in it
 }
 
 // ReadList reads one.
