@@ -77,7 +77,18 @@ func TestOpenElsewhere(t *testing.T) {
 	if took := time.Since(began); err != nil && (!disk.InUse(err) || took < disk.Patience/4) {
 		t.Errorf("after %v: %v", took, err)
 	}
+	readOnly := func() {
+		t.Helper()
+		if info, err := os.Lstat(b); err != nil || info.Mode()&0o200 != 0 {
+			t.Errorf("it is not as it was: %v, %v", info.Mode(), err)
+		}
+	}
+	readOnly()
 	if err != nil { // it is closed while the next one waits
+		if err := disk.Remove(b); !disk.InUse(err) {
+			t.Errorf("removed: %v", err)
+		}
+		readOnly()
 		time.AfterFunc(disk.Patience/10, func() { f.Close() })
 		if err := disk.Replace(a, b); err != nil {
 			t.Error(err)

@@ -25,29 +25,34 @@ func Replace(from, to string) error {
 	if oerr == nil && old.IsDir() {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EISDIR} // as elsewhere; Windows says "access denied"
 	}
-	return Try(func() error {
-		writable(to)
-		return os.Rename(from, to)
-	})
+	return overwriting(to, false, func() error { return os.Rename(from, to) })
 }
 
 // Remove removes a file, or a folder that is empty.
 func Remove(path string) error {
+	old, oerr := os.Lstat(path) // os.Remove clears the attribute, too
 	err := os.Remove(path)
 	if !InUse(err) {
 		return err
 	}
-	return Try(func() error {
-		writable(path)
-		return os.Remove(path)
-	})
+	return overwriting(path, oerr == nil && readOnly(old), func() error { return os.Remove(path) })
 }
 
-func writable(path string) {
-	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o200 == 0 {
-		os.Chmod(path, 0o666)
+// overwriting does something as Try does, to a file that is not read-only meanwhile. If it cannot be done, one that was is read-only again.
+func overwriting(path string, was bool, do func() error) error {
+	err := Try(func() error {
+		if now, err := os.Lstat(path); err == nil && readOnly(now) {
+			was = os.Chmod(path, 0o666) == nil || was
+		}
+		return do()
+	})
+	if err != nil && was {
+		os.Chmod(path, 0o444) // it may be a blob, too; if it cannot be, err says what is wrong with it
 	}
+	return err
 }
+
+func readOnly(info fs.FileInfo) bool { return info.Mode().IsRegular() && info.Mode()&0o200 == 0 }
 
 // Try does something until nobody who has the file open is in its way, for as long as Patience.
 func Try(do func() error) error { return try(InUse, do) }
