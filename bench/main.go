@@ -73,7 +73,7 @@ func parse(args []string) (options, error) {
 	sizes := fl.String("sizes", "1000,10000,100000", "numbers of `assets`, each a multiple of 100; none: only tell and plot what -keep has")
 	fl.IntVar(&o.runs, "runs", 5, "runs of each scenario")
 	fl.IntVar(&o.heavy, "heavy", 0, "runs of what takes as long as a clean build (default 3, and 1 from 100,000 assets on)")
-	fl.IntVar(&o.jobs, "j", runtime.NumCPU(), "jobs at once, for all tools")
+	fl.IntVar(&o.jobs, "j", 0, "jobs at once, for all tools; 0 gives the peers one a core, and leaves it to kiln")
 	peers := fl.String("peers", "kiln,kiln cp,ninja,samurai,make,tup", "`tools` that take part")
 	only := fl.String("only", "", "`scenarios` to run: "+strings.Join(stepNames(), ",")+" (default all)")
 	fl.StringVar(&o.dir, "dir", os.TempDir(), "where to work; there should be 25 KB an asset and tool")
@@ -94,7 +94,7 @@ func parse(args []string) (options, error) {
 		}
 		o.sizes = append(o.sizes, n)
 	}
-	if o.runs < 1 || o.jobs < 1 || o.heavy < 0 {
+	if o.runs < 1 || o.jobs < 0 || o.heavy < 0 {
 		return o, fmt.Errorf("-runs and -j are at least 1")
 	}
 	o.peers = strings.Split(*peers, ",")
@@ -142,7 +142,7 @@ func bench(ctx context.Context, o options, out, log io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nMachine: %s, %d cores, %s; %s. %d jobs at once.\n\n", machine(), runtime.NumCPU(), runtime.GOOS, v.kind(), o.jobs)
+	fmt.Fprintf(out, "\nMachine: %s, %d cores, %s; %s. Jobs at once: %s.\n\n", machine(), runtime.NumCPU(), runtime.GOOS, v.kind(), jobsAtOnce(o.jobs))
 	r := newResults()
 	if o.million {
 		o.sizes = append(o.sizes, million)
@@ -224,4 +224,11 @@ func choose(o options, out io.Writer) ([]tool, error) {
 		return nil, fmt.Errorf("there is no tool to measure")
 	}
 	return tools, nil
+}
+
+func jobsAtOnce(n int) string {
+	if n == 0 {
+		return fmt.Sprintf("kiln as it likes, the others %d", runtime.NumCPU())
+	}
+	return strconv.Itoa(n)
 }

@@ -105,7 +105,7 @@ const (
 // session runs the scenarios at one size.
 type session struct {
 	size    int
-	jobs    int
+	jobs    int  // 0: one a core for the peers
 	runs    int  // of what is fast
 	heavy   int  // of what takes long
 	full    bool // large sizes too in full

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -25,7 +26,8 @@ type tool interface {
 	// come or gone; no time is taken of that.
 	prepare(p *project) error
 
-	// command is the command line that builds, run in the project's folder, with so many jobs at once.
+	// command is the command line that builds, run in the project's folder, with so many jobs at once. 0 is one a core; kiln then does as it does for
+	// everybody, and runs a program more. So would ninja, but it is faster without on two cores.
 	command(jobs int) []string
 
 	// output is the folder of products, and joinName the name of a join in it; a copy is named like its source.
@@ -92,6 +94,9 @@ func writeOnce(name, text string) error {
 }
 
 func (k kiln) command(jobs int) []string {
+	if jobs == 0 {
+		return []string{k.file, "build", "-q"}
+	}
 	return []string{k.file, "build", "-q", "-j", strconv.Itoa(jobs)}
 }
 
@@ -196,6 +201,14 @@ func writeFile(name string, write func(w *bufio.Writer)) error {
 	return errors.Join(w.Flush(), f.Close())
 }
 
+// atOnce is the number of jobs that a peer is told.
+func atOnce(jobs int) string {
+	if jobs == 0 {
+		jobs = runtime.NumCPU()
+	}
+	return strconv.Itoa(jobs)
+}
+
 type ninja struct{ peer }
 
 func (ninja) name() string          { return "ninja" }
@@ -271,7 +284,7 @@ func murmur64(s string) uint64 {
 }
 
 func (ninja) command(jobs int) []string {
-	return []string{"ninja", "--quiet", "-j", strconv.Itoa(jobs)}
+	return []string{"ninja", "--quiet", "-j", atOnce(jobs)}
 }
 
 // samurai reads ninja's manifest.
@@ -281,7 +294,7 @@ func (samurai) name() string          { return "samurai" }
 func (samurai) find() (string, error) { return findPeer("samu", "samurai") }
 
 func (samurai) command(jobs int) []string {
-	return []string{"samu", "-j", strconv.Itoa(jobs)}
+	return []string{"samu", "-j", atOnce(jobs)}
 }
 
 type gnuMake struct{ peer }
@@ -304,7 +317,7 @@ func (gnuMake) prepare(p *project) error {
 
 // command leaves out the rules that make has built in, of which it would try each on each file.
 func (gnuMake) command(jobs int) []string {
-	return []string{"make", "-s", "-rR", "-j", strconv.Itoa(jobs)}
+	return []string{"make", "-s", "-rR", "-j", atOnce(jobs)}
 }
 
 // tup finds files itself, by a Tupfile in each folder, and removes what is no longer made.
@@ -335,5 +348,5 @@ func (tup) prepare(p *project) error {
 }
 
 func (tup) command(jobs int) []string {
-	return []string{"tup", "-j" + strconv.Itoa(jobs), "--quiet"}
+	return []string{"tup", "-j" + atOnce(jobs), "--quiet"}
 }

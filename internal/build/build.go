@@ -485,7 +485,7 @@ func (s *session) runEngine(ctx context.Context) error {
 		tasks[i] = &t.Task
 	}
 	opts := engine.Options{
-		Workers: s.p.workers(s.req.Workers), Memory: s.p.memoryLimit(), Force: s.req.Force, FailFast: s.req.FailFast, DryRun: s.req.DryRun,
+		Workers: s.p.workers(s.req.Workers), Extra: s.p.extra(s.req.Workers), Memory: s.p.memoryLimit(), Force: s.req.Force, FailFast: s.req.FailFast, DryRun: s.req.DryRun,
 		Build: s.number, First: s.first(), Holds: s.holds,
 	}
 	if s.req.Control != nil {

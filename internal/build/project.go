@@ -254,7 +254,19 @@ func (p *Project) workers(wanted int) int {
 	if p.Project.Build.Workers > 0 {
 		return p.Project.Build.Workers
 	}
-	return runtime.GOMAXPROCS(0)
+	return cores
+}
+
+// cores is what Go found at first: the processors that this process may use. Who runs programs gives Go more of them.
+var cores = runtime.GOMAXPROCS(0)
+
+// extra is how many jobs more run while programs do, if nobody said how many. A program waits, for its disk or for Kiln to take what it made, and
+// a core with it: 10,000 `cp`s on two cores left 14% of the time unused, and leave 7% with one job more.
+func (p *Project) extra(wanted int) int {
+	if wanted > 0 || p.Project.Build.Workers > 0 {
+		return 0
+	}
+	return 1
 }
 
 // memoryLimit is what running jobs may need together: what the project says, or three quarters of the machine's memory.

@@ -167,6 +167,7 @@ func (w *world) task(a *asset.Asset, on *asset.Resolved, part string) *task {
 	t.Key = engine.Key(t.preimage().Sum())
 	t.Name = taskName(JobName(a.ID, t.among(), part), on.Platform)
 	t.Fingerprint = pr.fingerprint
+	t.Outside = command.Runs(pr.Processor)
 	if t.Memory = pr.info.Memory; t.Memory == 0 {
 		t.Memory = defaultJobMemory
 	}

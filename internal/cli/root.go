@@ -84,7 +84,7 @@ func (a *app) addFlags(root *cobra.Command) {
 	f.SortFlags = false
 	f.StringVarP(&a.dir, "directory", "C", ".", "look for the project in `DIR` and above")
 	f.StringArrayVarP(&a.platforms, "platform", "p", nil, "only `PLATFORM`; may be given several times (default all)")
-	f.IntVarP(&a.workers, "jobs", "j", 0, "run `N` jobs at once (default one a processor core)")
+	f.IntVarP(&a.workers, "jobs", "j", 0, "run `N` jobs at once (default one a processor core, and one more while programs run)")
 	f.BoolVar(&a.json, "json", false, "write one JSON object a line to standard output")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no warnings")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "tell more")

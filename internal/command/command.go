@@ -201,6 +201,12 @@ type proc struct {
 	own atomic.Int64 // what Kiln itself had at most when it was last looked, in bytes
 }
 
+// Runs tells whether a processor runs a program, which New made.
+func Runs(p processor.Processor) bool {
+	_, ok := p.(*proc)
+	return ok
+}
+
 func (p *proc) Info() processor.Info {
 	info := processor.Info{
 		Name:       p.config.Name,

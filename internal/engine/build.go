@@ -28,6 +28,7 @@ type build struct {
 	queue   queue
 	resumes []*waiting        // runs that may go on, first come first served, before anything in the queue
 	slots   int               // in use
+	outside int               // of these, by tasks that are Outside
 	memory  int64             // promised to running and suspended tasks
 	alive   int               // goroutines of runs
 	stopped bool              // nothing is started any more
@@ -240,11 +241,11 @@ func (b *build) halt() {
 
 // start gives free slots away. b.mu is held.
 func (b *build) start() {
-	for b.slots < max(1, b.opts.Workers) {
+	for b.free() {
 		if len(b.resumes) > 0 {
 			w := b.resumes[0]
 			b.resumes = b.resumes[1:]
-			b.slots++
+			b.hold(w.n, 1)
 			w.n.phase = running
 			close(w.wake)
 			continue
@@ -256,6 +257,19 @@ func (b *build) start() {
 		b.take(n)
 		b.alive++
 		go b.work(n)
+	}
+}
+
+// free tells whether there is a slot for another task.
+func (b *build) free() bool {
+	return b.slots < max(1, b.opts.Workers)+min(b.outside, b.opts.Extra)
+}
+
+// hold counts a slot that a node takes, or gives back with -1.
+func (b *build) hold(n *node, by int) {
+	b.slots += by
+	if n.task.Outside {
+		b.outside += by
 	}
 }
 
@@ -276,7 +290,7 @@ func (b *build) next() *node {
 
 func (b *build) take(n *node) {
 	n.phase = running
-	b.slots++
+	b.hold(n, 1)
 	b.memory += n.needs()
 }
 
@@ -295,14 +309,14 @@ func (b *build) work(n *node) {
 	for n != nil {
 		r := b.run(n)
 		b.mu.Lock()
-		b.slots--
+		b.hold(n, -1)
 		b.memory -= n.needs()
 		if r.Trace != nil {
 			b.ran, b.seconds = b.ran+1, b.seconds+r.Trace.Seconds
 		}
 		b.finish(n, r)
 		n = nil
-		if len(b.resumes) == 0 {
+		if len(b.resumes) == 0 && b.free() {
 			if n = b.next(); n != nil {
 				b.take(n)
 			}
@@ -472,7 +486,7 @@ func (b *build) suspend(n *node, answers []answer) (ring []string) {
 	b.mu.Unlock()
 	b.world.Suspended(n.task, on, true) // before the slot is another's: who watches sees the wait begin first
 	b.mu.Lock()
-	b.slots--
+	b.hold(n, -1)
 	b.start()
 	b.mu.Unlock()
 	<-w.wake

@@ -106,6 +106,7 @@ type Task struct {
 	Fingerprint digest.Hash
 	Memory      int64   // bytes expected, as long as no trace knows better
 	Estimate    float64 // seconds expected, as long as no trace knows better
+	Outside     bool    // another process does the work
 	Run         func(*Run) (Output, error)
 	World       any // what the World knows it by
 }
@@ -171,6 +172,7 @@ type World interface {
 // Options of a build.
 type Options struct {
 	Workers  int   // slots; at least 1
+	Extra    int   // slots more at most, one for each task that runs Outside
 	Memory   int64 // bytes that running tasks may need together; 0 is no limit
 	Force    bool  // run the wanted tasks although their traces hold
 	FailFast bool  // start nothing more after the first failure

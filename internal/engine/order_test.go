@@ -3,7 +3,9 @@ package engine_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
@@ -181,5 +183,70 @@ func TestFirstComeFirstServed(t *testing.T) {
 	must(t, w, s, engine.Options{Workers: 1}, w.names(want...))
 	if want = append(want, "late"); !slices.Equal(*order, want) {
 		t.Errorf("started %q, want %q", *order, want)
+	}
+}
+
+// Each task that runs Outside gives a slot more, up to the limit, so that there are never more of the others than workers.
+func TestExtraSlots(t *testing.T) {
+	for _, test := range []struct {
+		outside string // tasks whose names begin with one of these
+		extra   int
+		want    int // tasks at once
+	}{
+		{"", 1, 2},
+		{"a", 0, 2},
+		{"a", 1, 3},
+		{"a", 2, 4},
+		{"ai", 1, 3},
+	} {
+		w, s := newWorld(), newStore()
+		var together, inside int
+		full := make(chan struct{})
+		running := func(task *engine.Task, by int) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			together += by
+			if !task.Outside {
+				inside += by
+			}
+			if together == test.want {
+				select {
+				case <-full:
+				default:
+					close(full)
+				}
+			}
+			if together > test.want || inside > 2 {
+				t.Errorf("%+v: %d at once, %d of these not outside", test, together, inside)
+			}
+		}
+		w.started = func(task *engine.Task) { running(task, 1) }
+		w.finished = func(r *engine.Result) { running(r.Task, -1) }
+		w.suspended = func(task *engine.Task, begins bool) {
+			if begins {
+				running(task, -1)
+			} else {
+				running(task, 1)
+			}
+		}
+		for i := range 40 { // "a" comes before "i"
+			for _, kind := range []string{"a", "i"} {
+				name := fmt.Sprint(kind, i)
+				w.add("leaf of "+name, func(*engine.Run) error { return nil })
+				w.add(name, func(r *engine.Run) error {
+					select {
+					case <-full:
+					case <-time.After(10 * time.Second):
+						t.Errorf("%+v: never as many at once", test)
+					}
+					_, err := r.Need("leaf of " + name)
+					return err
+				}).Outside = strings.Contains(test.outside, kind)
+			}
+		}
+		rs := must(t, w, s, engine.Options{Workers: 2, Extra: test.extra}, w.all())
+		if len(rs) != 160 || together != 0 {
+			t.Errorf("%+v: %d results, %d running at the end", test, len(rs), together)
+		}
 	}
 }
