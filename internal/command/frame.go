@@ -25,15 +25,15 @@ type shelved interface{ Shelf() string }
 // frame that is in order goes to the shelf, and from there to another run.
 //
 // What an earlier program left running must not write into it. Either it is known that nothing was left: then the frame stays where it is, and
-// with it the thread that is in a box around it. Or the frame is moved into the next run's scratch folder, which is a new one, and the box lets
+// with it the seat that is in a box around it. Or the frame is moved into the next run's scratch folder, which is a new one, and the box lets
 // a program write below that; what an earlier one left may write below a folder that is gone.
 type frame struct {
 	at      string   // on the shelf
 	folders []string // below at, each after the one it lies in, as view.order
 	links   map[string]string
 	like    fs.FileInfo
-	thread  *seal.Thread // nil if the frame is moved
-	since   time.Time    // on the shelf
+	seat    *seat     // nil if the frame is moved
+	since   time.Time // on the shelf
 }
 
 // frames are those on the shelf.
@@ -47,8 +47,8 @@ type frames struct {
 // maxFolders is how many folders a frame on the shelf has at most: looking through them must not cost more than making them.
 const maxFolders = 16
 
-// idleThread is how long a thread is kept that has nothing to do. The next job comes within milliseconds, or there is none.
-const idleThread = time.Second
+// idleSeat is how long a seat is kept that has nothing to do. The next job comes within milliseconds, or there is none.
+const idleSeat = time.Second
 
 // take takes a frame from the shelf. The zero frame says that there was none.
 func (s *frames) take(shelf string) frame {
@@ -86,22 +86,22 @@ func (s *frames) put(f frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.idle = append(s.idle, f)
-	if f.thread != nil && !s.ending {
+	if f.seat != nil && !s.ending {
 		s.ending = true
-		time.AfterFunc(idleThread, s.endIdle)
+		time.AfterFunc(idleSeat, s.endIdle)
 	}
 }
 
-// endIdle gives up the frames whose threads have had nothing to do for a while.
+// endIdle gives up the frames whose seats have had nothing to do for a while.
 func (s *frames) endIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ending = false
 	s.idle = slices.DeleteFunc(s.idle, func(f frame) bool {
-		if f.thread == nil {
+		if f.seat == nil {
 			return false
 		}
-		if time.Since(f.since) < idleThread {
+		if time.Since(f.since) < idleSeat {
 			s.ending = true
 			return false
 		}
@@ -109,14 +109,14 @@ func (s *frames) endIdle() {
 		return true
 	})
 	if s.ending {
-		time.AfterFunc(idleThread, s.endIdle)
+		time.AfterFunc(idleSeat, s.endIdle)
 	}
 }
 
 // end gives a frame up.
 func (f *frame) end() {
-	if f.thread != nil {
-		f.thread.End()
+	if f.seat != nil {
+		f.seat.end()
 	}
 }
 
@@ -170,47 +170,40 @@ func (v *view) frame(job processor.Job, c *Config) error {
 	if v.shelf != "" {
 		f = v.frames.take(v.shelf)
 	}
-	switch {
-	case f.thread != nil:
-		v.thread, v.scratch, v.dir = f.thread, f.at, f.at
-	case f.at == "" && v.shelf != "" && c.Reads == Declared:
-		if made, err := v.onShelf(c); made || err != nil {
+	if v.shelf != "" && f.at == "" && c.Reads == Declared {
+		var err error
+		if f, err = v.seated(c); err != nil {
 			return err
 		}
-		fallthrough
-	default:
-		if moved, err := v.inScratch(job, f.at); !moved {
-			return err
-		}
+	}
+	if f.seat != nil {
+		v.seat, v.scratch, v.dir, v.root = f.seat, f.at, f.at, f.seat.root
+	} else if moved, err := v.inScratch(job, f.at); err != nil {
+		return err
+	} else if !moved {
+		f = frame{}
 	}
 	v.like, v.order, v.links = f.like, slices.Clip(f.folders), f.links
 	for _, folder := range f.folders {
 		v.made[folder] = true
 	}
-	return nil
+	return v.folders()
 }
 
-// onShelf makes a frame with a thread, if this system has such.
-func (v *view) onShelf(c *Config) (made bool, err error) {
+// seated makes a frame with a seat, as yet without folders. If this system has no seats, it gives the zero frame.
+func (v *view) seated(c *Config) (frame, error) {
 	at := v.frames.name(v.shelf, v.owner)
-	err = os.Mkdir(at, 0o755)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(v.shelf, 0o777); err == nil {
-			err = os.Mkdir(at, 0o755)
-		}
+	if err := onShelf(v.shelf, func() error { return os.Mkdir(at, 0o755) }); err != nil {
+		return frame{}, moment(err)
 	}
+	seat, err := newSeat(at, c.Network)
 	if err != nil {
-		return false, moment(err)
+		return frame{}, nil // the box of each run tells why, if there is none either
 	}
-	if v.thread, err = (seal.Box{Writable: []string{at}, Network: c.Network}).Thread(); err != nil {
-		v.thread = nil
-		return false, nil // the box of each run tells why, if there is none either
-	}
-	v.scratch, v.dir = at, at
-	return true, v.folders()
+	return frame{at: at, seat: seat}, nil
 }
 
-// inScratch moves a frame into the job's scratch folder, or makes one there.
+// inScratch moves a frame into the job's scratch folder, or makes a folder for one there.
 func (v *view) inScratch(job processor.Job, frame string) (moved bool, err error) {
 	if v.scratch, err = job.Scratch(); err != nil {
 		return false, err
@@ -219,10 +212,7 @@ func (v *view) inScratch(job processor.Job, frame string) (moved bool, err error
 	if frame != "" && os.Rename(frame, v.dir) == nil {
 		return true, nil
 	}
-	if err := os.Mkdir(v.dir, 0o755); err != nil {
-		return false, moment(err)
-	}
-	return false, v.folders()
+	return false, moment(os.Mkdir(v.dir, 0o755))
 }
 
 // folders makes those that every run has.
@@ -231,6 +221,9 @@ func (v *view) folders() error {
 		if err := v.mkdir(folder); err != nil {
 			return err
 		}
+	}
+	if v.like != nil {
+		return nil
 	}
 	var err error
 	v.like, err = os.Lstat(v.path(homeFolder))
@@ -255,12 +248,18 @@ func (v *view) prune(wanted map[string]bool) error {
 
 // close ends the view. The folders go to the shelf, or with the scratch folder.
 func (v *view) close() error {
+	f := frame{at: v.dir, folders: v.order, links: v.links, like: v.like, seat: v.seat}
+	keep := v.shelf != "" && v.like != nil && len(v.order) <= maxFolders && v.alone
+	if v.seat != nil {
+		if keep {
+			v.frames.put(f)
+		} else {
+			f.end()
+		}
+		return nil
+	}
 	err := v.root.Close()
-	f := frame{at: v.dir, folders: v.order, links: v.links, like: v.like, thread: v.thread}
-	switch {
-	case err != nil || v.shelf == "" || v.like == nil || len(v.order) > maxFolders || !v.alone:
-		f.end()
-	case v.thread != nil || v.toShelf(&f) == nil: // from here on, no program has a right to write in it
+	if keep && err == nil && v.toShelf(&f) == nil { // from here on, no program has a right to write in it
 		v.frames.put(f)
 	}
 	return err
@@ -269,10 +268,15 @@ func (v *view) close() error {
 // toShelf moves a frame to the shelf.
 func (v *view) toShelf(f *frame) error {
 	f.at = v.frames.name(v.shelf, v.owner)
-	err := os.Rename(v.dir, f.at)
+	return onShelf(v.shelf, func() error { return os.Rename(v.dir, f.at) })
+}
+
+// onShelf puts something on the shelf, which it makes if there is none.
+func onShelf(shelf string, put func() error) error {
+	err := put()
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.Mkdir(v.shelf, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
-			err = os.Rename(v.dir, f.at)
+		if err = os.MkdirAll(shelf, 0o777); err == nil {
+			err = put()
 		}
 	}
 	return err

@@ -208,7 +208,7 @@ func TestFrameKeepsItsThread(t *testing.T) {
 		if i == 0 {
 			first = f
 		}
-		if f.thread == nil || f.thread != first.thread || f.at != first.at {
+		if f.seat == nil || f.seat != first.seat || f.at != first.at {
 			t.Errorf("run %d: %v, not %v", i, f, first)
 		}
 	}
@@ -216,7 +216,7 @@ func TestFrameKeepsItsThread(t *testing.T) {
 		t.Error(err)
 	}
 	p.frames.mu.Lock()
-	p.frames.idle[0].since = time.Now().Add(-idleThread)
+	p.frames.idle[0].since = time.Now().Add(-idleSeat)
 	p.frames.mu.Unlock()
 	p.frames.endIdle()
 	if len(p.frames.kept()) != 0 {
@@ -313,7 +313,7 @@ func TestFrameIsOutOfReach(t *testing.T) {
 	}
 	at := filepath.Join(t.TempDir(), "run")
 	f := p.frames.take(job.shelf)
-	if f.thread != nil {
+	if f.seat != nil {
 		t.Fatal("the frame was not moved")
 	}
 	if err := os.Rename(f.at, at); err != nil {

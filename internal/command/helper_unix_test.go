@@ -4,9 +4,11 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 
 	"github.com/kiln-pipeline/kiln/internal/seal"
@@ -16,6 +18,7 @@ import (
 func systemHelper(mode string, args []string) error {
 	switch mode {
 	case "escape": // ADDRESS OUT: leaves a child that is in no group of ours and holds the pipes
+		fmt.Println("leaves")
 		if err := leave("wait", args[0]); err != nil {
 			return err
 		}
@@ -36,6 +39,16 @@ func systemHelper(mode string, args []string) error {
 		}
 		cmd := &exec.Cmd{Path: exe, Args: []string{"helper", "wait", args[0]}}
 		return run(context.Background(), cmd, &capture{}, seal.Box{Network: true, Writable: []string{"/"}}).err
+	case "flood": // BYTES: to standard output, which waits
+		n, err := strconv.Atoi(args[0])
+		for err == nil && n > 0 {
+			var k int
+			k, err = syscall.Write(1, make([]byte, min(n, 100_000)))
+			n -= k
+		}
+		return err
+	case "nonblock": // changes the pipes that it was given
+		return errors.Join(syscall.SetNonblock(1, true), syscall.SetNonblock(2, true))
 	case "suicide":
 		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}

@@ -49,10 +49,10 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 	}
 	var out capture
 	var done ended
-	if v.thread != nil {
+	if v.seat != nil {
 		v.alone = false
-		done = runOn(timed, cmd, &out, v.thread)
-		v.alone = done.alone && !v.thread.Left()
+		done = v.seat.run(timed, cmd, &out)
+		v.alone = done.alone
 	} else {
 		done = run(timed, cmd, &out, p.box(v))
 	}

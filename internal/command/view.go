@@ -15,7 +15,6 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/disk"
-	"github.com/kiln-pipeline/kiln/internal/seal"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -63,21 +62,21 @@ type view struct {
 	owner  string      // begins its name there
 	like   fs.FileInfo // an empty folder of the frame
 
-	thread *seal.Thread // in a box around the frame, which stays on the shelf; nil if the frame is moved
-	alone  bool         // nothing runs on that thread, or was left behind
+	seat  *seat // in a box around the frame, which stays on the shelf; nil if the frame is moved
+	alone bool  // nothing runs on that seat, or was left behind
 }
 
 // openView is a view with the folders that every run has, and nothing else.
 func (p *proc) openView(job processor.Job) (*view, error) {
 	v := &view{files: map[string]bool{}, made: map[string]bool{}, frames: &p.frames, owner: p.config.Name, alone: true}
 	err := v.frame(job, &p.config)
-	if err == nil {
+	if err == nil && v.root == nil {
 		v.root, err = os.OpenRoot(v.dir)
 		err = moment(err)
 	}
 	if err != nil {
-		if v.thread != nil {
-			v.thread.End()
+		if v.seat != nil {
+			v.seat.end()
 		}
 		return nil, err
 	}
