@@ -214,6 +214,38 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+// TestProgramsAtOnce: as many as there are cores and one more, unless somebody says how many.
+func TestProgramsAtOnce(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "2") // of the process that builds
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		workers string
+		want    int
+	}{{"", 3}, {"workers = 1", 1}, {"workers = 2", 2}} {
+		p := newProject(t, fmt.Sprintf("-- kiln.toml --\n[project]\nname = \"test\"\n[build]\n%s\n[[processors]]\nname = \"hold\"\nextensions = [\".hold\"]\n"+
+			"command = [%q, \"{out}\", \"{in}\"]\nnetwork = true\nenv = [%q, \"GORACE\"]\n", test.workers, exe, holdAt))
+		const jobs = 8
+		for i := range jobs {
+			p.write(fmt.Sprintf("assets/%d.hold", i), "1")
+		}
+		running, most := 0, 0
+		for _, e := range p.buildHolding(jobs, test.want).events {
+			if strings.HasPrefix(e, "begins ") {
+				running++
+			} else {
+				running--
+			}
+			most = max(most, running)
+		}
+		if most != test.want || running != 0 {
+			t.Errorf("%q: %d jobs at once, not %d; %d at the end", test.workers, most, test.want, running)
+		}
+	}
+}
+
 // What a command is declared to need counts until it was measured; without a word it is what the contract says.
 func TestDeclaredMemory(t *testing.T) {
 	t.Parallel()
