@@ -33,6 +33,7 @@ const (
 	SourceChanged    Code = "K0109" // while it was read
 	NotARegularFile  Code = "K0110"
 	DuplicateAssetID Code = "K0111"
+	IgnoreTooLarge   Code = "K0112" // an ignore file that is not read
 )
 
 // Building.

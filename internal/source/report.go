@@ -25,7 +25,7 @@ var troubles = map[Trouble]struct {
 	Unreadable: {diag.Error, diag.SourceUnreadable, "this folder cannot be listed", "check its permissions"},
 }
 
-// Report names all that is wrong with the table's entries: troubles, and names that differ only in case. prefix gives
+// Report names all that is wrong with the table's entries: troubles, names that differ only in case, and ignore files that are too large to be read. prefix gives
 // the part of a message's file that stands before the path, by root: "assets/".
 func (t *Table) Report(prefix []string) diag.List {
 	var l diag.List
@@ -41,6 +41,10 @@ func (t *Table) Report(prefix []string) diag.List {
 			if tr, ok := troubles[file.Trouble]; ok && file.Trouble != LFSPointer {
 				name := prefix[f.Root] + place(f, file)
 				l = append(l, &diag.Message{Severity: tr.severity, Code: tr.code, Pos: diag.Pos{File: name}, Text: tr.text, Hint: tr.hint})
+			}
+			if file.Trouble == IgnoreList && file.Stat.Size > maxIgnoreFile {
+				l = append(l, diag.Warningf(diag.IgnoreTooLarge, diag.Pos{File: prefix[f.Root] + place(f, file)}, "this file has more than 1 MiB, so it ignores nothing").
+					WithHint("say it with fewer patterns: ** stands for any folders, and a name without a slash is passed over at any depth"))
 			}
 			if file.visible() {
 				l = append(l, collision(names, f.Root, prefix[f.Root], f.Path, file.Name)...)
