@@ -32,6 +32,7 @@ type frame struct {
 	folders []string // below at, each after the one it lies in, as view.order
 	links   map[string]string
 	like    fs.FileInfo
+	calm    map[string]calm
 	seat    *seat     // nil if the frame is moved
 	since   time.Time // on the shelf
 }
@@ -122,37 +123,68 @@ func (f *frame) end() {
 
 var errOutOfOrder = errors.New("the frame is not as it was")
 
+// calm is what is known of a folder with nothing but folders in it.
+type calm struct {
+	state seal.State
+	since time.Time // at which the state was seen for the first time
+	sure  bool      // whoever changes the folder changes its state
+}
+
+// settled is how long a folder must have been as it is until a change is sure to give it another time: FAT counts in steps of two seconds.
+const settled = 2500 * time.Millisecond
+
 // clear removes all but the folders and the links. A folder that a program changed, or filled so that it grew, puts the frame out of order.
 func (f *frame) clear() error {
 	kept := 0
 	for _, folder := range append([]string{"."}, f.folders...) {
-		at := filepath.Join(f.at, filepath.FromSlash(folder))
-		info, err := os.Lstat(at)
-		if err != nil || info.Mode() != f.like.Mode() || info.Size() != f.like.Size() && f.links == nil {
-			return errors.Join(errOutOfOrder, err)
+		c, state := f.calm[folder], seal.StateOf(filepath.Join(f.at, filepath.FromSlash(folder)))
+		if c.state != state {
+			c = calm{state: state, since: time.Now()}
+		} else if c.sure {
+			continue
 		}
-		entries, err := os.ReadDir(at)
+		delete(f.calm, folder)
+		links, removed, err := f.clearFolder(folder)
 		if err != nil {
 			return err
 		}
-		for _, e := range entries {
-			name := path.Join(folder, e.Name())
-			if slices.Contains(f.folders, name) {
-				continue // it is looked at by itself
-			}
-			if to, err := os.Readlink(filepath.Join(at, e.Name())); err == nil && f.links[name] == to {
-				kept++
-				continue
-			}
-			if err := os.RemoveAll(filepath.Join(at, e.Name())); err != nil {
-				return err
-			}
+		if kept += links; links == 0 && !removed {
+			c.sure = time.Since(c.since) > settled
+			f.calm[folder] = c
 		}
 	}
 	if kept != len(f.links) {
 		return errOutOfOrder
 	}
 	return nil
+}
+
+// clearFolder is clear for one folder, without those in it. It tells how many links there are.
+func (f *frame) clearFolder(folder string) (links int, removed bool, err error) {
+	at := filepath.Join(f.at, filepath.FromSlash(folder))
+	info, err := os.Lstat(at)
+	if err != nil || info.Mode() != f.like.Mode() || info.Size() != f.like.Size() && f.links == nil {
+		return 0, false, errors.Join(errOutOfOrder, err)
+	}
+	entries, err := os.ReadDir(at)
+	if err != nil {
+		return 0, false, err
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		if slices.Contains(f.folders, name) {
+			continue // it is looked at by itself
+		}
+		if to, err := os.Readlink(filepath.Join(at, e.Name())); err == nil && f.links[name] == to {
+			links++
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(at, e.Name())); err != nil {
+			return 0, false, err
+		}
+		removed = true
+	}
+	return links, removed, nil
 }
 
 // shelf is where the job's frame can be left, "" if nowhere: only a box makes sure that nobody writes in it any more.
@@ -183,7 +215,10 @@ func (v *view) frame(job processor.Job, c *Config) error {
 	} else if !moved {
 		f = frame{}
 	}
-	v.like, v.order, v.links = f.like, slices.Clip(f.folders), f.links
+	v.like, v.order, v.links, v.calm = f.like, slices.Clip(f.folders), f.links, f.calm
+	if v.calm == nil {
+		v.calm = map[string]calm{}
+	}
 	for _, folder := range f.folders {
 		v.made[folder] = true
 	}
@@ -241,6 +276,8 @@ func (v *view) prune(wanted map[string]bool) error {
 			return moment(err)
 		}
 		delete(v.made, folder)
+		delete(v.calm, folder)
+		delete(v.calm, path.Dir(folder))
 		v.order = slices.Delete(slices.Clone(v.order), i, i+1)
 	}
 	return nil
@@ -248,7 +285,7 @@ func (v *view) prune(wanted map[string]bool) error {
 
 // close ends the view. The folders go to the shelf, or with the scratch folder.
 func (v *view) close() error {
-	f := frame{at: v.dir, folders: v.order, links: v.links, like: v.like, seat: v.seat}
+	f := frame{at: v.dir, folders: v.order, links: v.links, calm: v.calm, like: v.like, seat: v.seat}
 	keep := v.shelf != "" && v.like != nil && len(v.order) <= maxFolders && v.alone
 	if v.seat != nil {
 		if keep {

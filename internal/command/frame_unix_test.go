@@ -126,6 +126,16 @@ func shape(listed []byte) string {
 	return b.String()
 }
 
+// timeless checks that a program finds the same time in everything of its view.
+func timeless(t *testing.T, listed []byte) {
+	t.Helper()
+	for line := range strings.Lines(string(listed)) {
+		if strings.HasPrefix(line, "in") && !strings.HasSuffix(line, " 1980-01-01\n") {
+			t.Error(line)
+		}
+	}
+}
+
 func TestFramesGoFromRunToRun(t *testing.T) {
 	if seal.Supported().Writes == 0 {
 		t.Skip("without landlock each run has a frame of its own")
@@ -146,6 +156,77 @@ func TestFramesGoFromRunToRun(t *testing.T) {
 		if len(p.frames.kept()) != step.kept {
 			t.Errorf("after %q there are %d frames on the shelf, not %d", step.do, len(p.frames.kept()), step.kept)
 		}
+	}
+}
+
+// age makes a frame as old as it must be for its folders to be calm.
+func age(f frame) {
+	for folder, c := range f.calm {
+		c.since = c.since.Add(-settled)
+		f.calm[folder] = c
+	}
+}
+
+// TestCalmFrame: folders in which nothing happens are not looked through any more, until something does.
+func TestCalmFrame(t *testing.T) {
+	if seal.Supported().Writes == 0 {
+		t.Skip("without landlock each run has a frame of its own")
+	}
+	for _, step := range []struct {
+		do    string
+		kept  int    // frames afterwards
+		moved string // folders that are not calm any more
+	}{{"nothing", 1, ""}, {"litter", 1, ". home in tmp"}, {"close", 0, ""}, {"replace", 0, ""}, {"fill", 0, ""}} {
+		p := mustNew(t, helperConfig("frame", "{in}", "{out}", "-")).(*proc)
+		job := shelving{p, filepath.Join(t.TempDir(), "shelf")}
+		run := func(do string) {
+			t.Helper()
+			r := processortest.Run(t, job, inFrameCase(t, do))
+			if r.Err != nil {
+				t.Fatal(do, r.Err)
+			}
+			if got := shape(r.Products[""].Data); got != emptyFrame {
+				t.Errorf("%s found\n%s", do, got)
+			}
+			timeless(t, r.Products[""].Data)
+		}
+		sure := func() string {
+			var all []string
+			for folder, c := range p.frames.kept()[0].calm {
+				if c.sure {
+					all = append(all, folder)
+				}
+			}
+			slices.Sort(all)
+			return strings.Join(all, " ")
+		}
+		for range 2 {
+			run("nothing")
+		}
+		if got := sure(); got != "" {
+			t.Errorf("%s: already calm", got)
+		}
+		age(p.frames.kept()[0])
+		run("nothing")
+		want := "home in tmp"
+		if p.frames.kept()[0].seat != nil {
+			want = ". " + want // one that is moved is another in each place
+		}
+		if got := sure(); got != want {
+			t.Fatalf("calm are %q, not %q", got, want)
+		}
+		run(step.do)
+		if n := len(p.frames.kept()); n != step.kept {
+			t.Fatalf("after %q there are %d frames on the shelf, not %d", step.do, n, step.kept)
+		}
+		if step.kept > 0 {
+			for _, folder := range strings.Fields(step.moved) {
+				if p.frames.kept()[0].calm[folder].sure {
+					t.Errorf("after %q %s is still calm", step.do, folder)
+				}
+			}
+		}
+		run("nothing")
 	}
 }
 
@@ -171,6 +252,30 @@ func TestFrameOfAnotherFolder(t *testing.T) {
 		if got := shape(r.Products[""].Data); got != want || len(p.frames.kept()) != 1 {
 			t.Errorf("%s: %d frames\n%s", path, len(p.frames.kept()), got)
 		}
+		timeless(t, r.Products[""].Data)
+	}
+}
+
+// TestFrameTimes: whatever comes and goes between two runs, folders have the same time.
+func TestFrameTimes(t *testing.T) {
+	if seal.Supported().Writes == 0 {
+		t.Skip("without landlock each run has a frame of its own")
+	}
+	c := helperConfig("frame", "{in}", "{out}", "-")
+	c.Inputs = []string{"x/**"}
+	p := mustNew(t, c).(*proc)
+	job := shelving{p, filepath.Join(t.TempDir(), "shelf")}
+	for _, more := range []string{"x/b/more", "", "x/more", "", "x/b/more", "x/b/c/more", "x/b/more"} {
+		c := helperCase(t)
+		c.Asset, c.Files = "x/a/water.txt", map[string][]byte{"x/a/water.txt": []byte("nothing")}
+		if more != "" {
+			c.Files[more] = nil
+		}
+		r := processortest.Run(t, job, c)
+		if r.Err != nil || len(p.frames.kept()) != 1 || !strings.Contains(string(r.Products[""].Data), more) {
+			t.Fatalf("%v, %d frames\n%s", r.Err, len(p.frames.kept()), r.Products[""].Data)
+		}
+		timeless(t, r.Products[""].Data)
 	}
 }
 

@@ -61,6 +61,7 @@ type view struct {
 	shelf  string      // where the frame goes afterwards; "" if nowhere
 	owner  string      // begins its name there
 	like   fs.FileInfo // an empty folder of the frame
+	calm   map[string]calm
 
 	seat  *seat // in a box around the frame, which stays on the shelf; nil if the frame is moved
 	alone bool  // nothing runs on that seat, or was left behind
@@ -133,6 +134,9 @@ func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) err
 		if folder != viewFolder && !strings.HasPrefix(folder, viewFolder+"/") {
 			continue
 		}
+		if c, ok := v.calm[folder]; ok && c.state.Written == fileTime.UnixNano() {
+			continue // and nothing was put in it since
+		}
 		if err := os.Chtimes(v.path(folder), fileTime, fileTime); err != nil {
 			return moment(err)
 		}
@@ -195,6 +199,7 @@ func (v *view) add(job processor.Job, source string) error {
 		return err
 	}
 	name := v.path(at)
+	delete(v.calm, path.Dir(at))
 	out, err := disk.Create(name, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return &processor.Problem{
@@ -224,6 +229,7 @@ func (v *view) mkdir(folder string) error {
 	}
 	v.made[folder] = true
 	v.order = append(v.order, folder)
+	delete(v.calm, path.Dir(folder))
 	return moment(os.Mkdir(v.path(folder), 0o755))
 }
 
