@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -151,5 +152,45 @@ func TestLinkedIgnoreFile(t *testing.T) {
 		s.write("assets/in/x/b.t", "edited")
 		s.until("an edit of what was ignored", func(Ended) bool { return s.read("build/pc/in/x/b.t.out") == "edited" })
 		s.compareWithClean()
+	}
+}
+
+// TestBetweenLooks: where all files are looked at now and then, a build reads one that came since the last look and is gone by the next.
+func TestBetweenLooks(t *testing.T) {
+	for name, see := range map[string]func(s *stage) error{
+		"a new file beside it":     func(s *stage) error { return write(s.path("assets/in/new.t"), "n") },
+		"one beside it is renamed": func(s *stage) error { return os.Rename(s.path("assets/in/a.t"), s.path("assets/in/b.t")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t, map[string]string{"assets/in/a.t": "a", "assets/list.t": "GLOB in/*"}).start(Config{Poll: time.Hour}) // it looks when a turn begins
+			s.next()
+			if err := see(s); err != nil {
+				t.Fatal(err)
+			}
+			ctx := context.Background()
+			err := s.s.Turn(ctx, func(turn *Turn) {
+				s.write("assets/in/between.t", "between")
+				old := time.Now().Add(-time.Minute) // else both are known to be uncertain, and looked at by the next build, whenever that may be
+				if err := errors.Join(os.Chtimes(s.path("assets/in/between.t"), old, old), os.Chtimes(s.path("assets/in"), old, old)); err != nil {
+					t.Error(err)
+				}
+				if _, err := turn.Build(ctx, turn.r.request()); err != nil {
+					t.Error(err)
+				}
+			})
+			if got := s.read("build/pc/in/between.t.out"); got != "between" || err != nil {
+				t.Fatalf("the build was to read it: %q, %v", got, err)
+			}
+			if err := os.Remove(s.path("assets/in/between.t")); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.s.Build(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.read("build/pc/in/between.t.out") + s.read("build/pc/list.t.out"); strings.Contains(got, "between") {
+				t.Errorf("it is gone, and there is %q", got)
+			}
+			s.compareWithClean()
+		})
 	}
 }

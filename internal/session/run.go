@@ -58,7 +58,7 @@ func (r *run) watch(again bool) error {
 	slices.SortFunc(roots, func(a, b string) int { return len(a) - len(b) }) // what holds others first
 	for _, root := range roots {
 		if !covered(root) {
-			o.Trees = append(o.Trees, watch.Tree{Path: root, Pass: pass.Over, Forget: pass.Forget})
+			o.Trees = append(o.Trees, watch.Tree{Path: root, Pass: pass.Over, Lists: true, Forget: pass.Forget})
 		}
 	}
 	out := r.p.OutputDir()
@@ -68,14 +68,14 @@ func (r *run) watch(again bool) error {
 	r.inputs = r.p.Inputs().And(r.named)
 	for _, dir := range r.inputs.Folders {
 		if !covered(dir) {
-			o.Trees = append(o.Trees, watch.Tree{Path: dir})
+			o.Trees = append(o.Trees, watch.Tree{Path: dir, Lists: true})
 		}
 	}
 	for _, f := range slices.Concat(r.inputs.Files, r.inputs.Others, r.targets) {
 		switch info, err := os.Stat(f); {
 		case covered(f):
 		case err == nil && info.IsDir() && slices.Contains(r.targets, f):
-			o.Trees = append(o.Trees, watch.Tree{Path: f})
+			o.Trees = append(o.Trees, watch.Tree{Path: f, Lists: true})
 		default:
 			o.Files = append(o.Files, f)
 		}
@@ -509,7 +509,7 @@ func (r *run) onlyOwn() bool {
 // mostPaths is how many of the paths that changed are told.
 const mostPaths = 100
 
-// names are the paths that changed, for people.
+// names are the paths that changed, for people; a folder only if nothing else is known of what is in it.
 func (r *run) names() []string {
 	if r.full {
 		return nil
@@ -519,7 +519,14 @@ func (r *run) names() []string {
 	if len(set) == 0 {
 		set = r.outputs // otherwise these are what the build before wrote, most often
 	}
+	holds := map[string]bool{}
 	for p := range set {
+		holds[filepath.Dir(p)] = true
+	}
+	for p := range set {
+		if holds[p] {
+			continue
+		}
 		if rel, err := filepath.Rel(r.p.Dir, p); err == nil && filepath.IsLocal(rel) {
 			p = filepath.ToSlash(rel)
 		}

@@ -24,7 +24,13 @@ type poller struct {
 	over  sync.WaitGroup
 
 	mu   sync.Mutex
-	dirs map[string]map[string]look
+	dirs map[string]*listing
+}
+
+// listing is a folder at a look.
+type listing struct {
+	self    look // from before the entries were listed
+	entries map[string]look
 }
 
 // look is what is compared.
@@ -53,19 +59,19 @@ func fresh(mtime int64, now time.Time) bool {
 }
 
 func newPoller(every time.Duration) notifier {
-	p := &poller{every: every, out: make(chan []event, 1), now: make(chan chan bool), quit: make(chan struct{}), dirs: map[string]map[string]look{}}
+	p := &poller{every: every, out: make(chan []event, 1), now: make(chan chan bool), quit: make(chan struct{}), dirs: map[string]*listing{}}
 	p.over.Go(p.run)
 	return p
 }
 
 func (p *poller) add(dir string, _ bool) error {
-	all, err := listLooks(dir)
+	l, err := list(dir)
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dirs[dir] = all
+	p.dirs[dir] = l
 	return nil
 }
 
@@ -147,7 +153,7 @@ func (p *poller) look() []event {
 
 // lookAt compares a folder with what it was.
 func (p *poller) lookAt(events []event, dir string) []event {
-	now, err := listLooks(dir)
+	now, err := list(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
 		return events // a server that does not answer: it is compared when it does
 	}
@@ -159,7 +165,9 @@ func (p *poller) lookAt(events []event, dir string) []event {
 	if err != nil {
 		// It is watched no more. If the folder above is put back with it before that is looked at, both look as if nothing had been: so the
 		// one above forgets its name, and tells of it again.
-		delete(p.dirs[filepath.Dir(dir)], filepath.Base(dir))
+		if above := p.dirs[filepath.Dir(dir)]; above != nil {
+			delete(above.entries, filepath.Base(dir))
+		}
 	}
 	p.mu.Unlock()
 	switch {
@@ -167,7 +175,10 @@ func (p *poller) lookAt(events []event, dir string) []event {
 	case err != nil:
 		events = append(events, event{path: dir, kind: removed, dir: true})
 	default:
-		events = compareLooks(events, dir, was, now)
+		events = compareLooks(events, dir, was.entries, now.entries)
+		if was.self != now.self || was.self.fresh {
+			events = append(events, event{path: dir, kind: stirred, dir: true})
+		}
 	}
 	return events
 }
@@ -191,18 +202,23 @@ func compareLooks(events []event, dir string, was, now map[string]look) []event 
 	return events
 }
 
-func listLooks(dir string) (map[string]look, error) {
+func list(dir string) (*listing, error) {
 	start := time.Now()
+	self, err := lookOf(dir)
+	if err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	all := make(map[string]look, len(entries))
+	l := &listing{self, make(map[string]look, len(entries))}
+	l.self.size, l.self.fresh = 0, fresh(self.mtime, start)
 	for _, e := range entries {
-		if l, err := lookOf(filepath.Join(dir, e.Name())); err == nil {
-			l.fresh = fresh(l.mtime, start)
-			all[e.Name()] = l
+		if x, err := lookOf(filepath.Join(dir, e.Name())); err == nil {
+			x.fresh = fresh(x.mtime, start)
+			l.entries[e.Name()] = x
 		}
 	}
-	return all, nil
+	return l, nil
 }

@@ -22,7 +22,7 @@
 //   - To pending, and out of it: a path is added after its folder is watched, and taken away only by the batch that has it and was received, on the same
 //     goroutine.
 //   - Polling: a file so new that a change need not show in its times counts as changed at the next look as well. A folder that cannot be listed
-//     is kept as it was, and compared when it can.
+//     is kept as it was, and compared when it can. What comes and goes between two looks is seen by the times of its folder.
 package watch
 
 import (
@@ -30,6 +30,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -44,6 +45,10 @@ import (
 type Tree struct {
 	Path string                           // absolute
 	Pass func(path string, dir bool) bool // what is passed over; may be nil. Called by one goroutine at a time
+
+	// Lists says that whoever follows the tree lists its folders, so that he may have seen what came and went between two looks: a folder in which
+	// something may have is told of. Only a notifier that looks now and then does not know.
+	Lists bool
 
 	// Forget says that a folder is not what it was: Pass may answer otherwise for what is in it. May be nil; called as Pass is.
 	Forget func(dir string)
@@ -111,7 +116,8 @@ const (
 	written             // and no longer open
 	moved               // has this name now, and came from elsewhere
 	removed
-	lost // events were
+	stirred // a watched folder: what is in it now is told of, but more may have come and gone
+	lost    // events were
 )
 
 // notifier is the way in which a system tells of changes.
@@ -374,6 +380,10 @@ func (w *Watcher) take(events []event) {
 			w.lose(now)
 			continue
 		}
+		if e.kind == stirred {
+			w.stir(e.path, now)
+			continue
+		}
 		d := w.dirs[filepath.Dir(e.path)]
 		if w.dirs[e.path] != nil && (e.kind == removed || e.kind == moved) {
 			w.forget(e.path)
@@ -404,6 +414,22 @@ func (w *Watcher) take(events []event) {
 			}
 		}
 		w.pending.add(e, now)
+	}
+}
+
+// stir notes that something may have come and gone in a folder. To list it and all below costs no more than the look which found that.
+func (w *Watcher) stir(folder string, now time.Time) {
+	d := w.dirs[folder]
+	if d == nil {
+		return
+	}
+	if d.tree != nil && d.tree.Lists {
+		w.pending.add(event{path: folder, kind: changed, dir: true}, now)
+	}
+	for f := range w.files {
+		if _, err := os.Lstat(f); filepath.Dir(f) == folder && errors.Is(err, fs.ErrNotExist) { // one that is there has been told of, if it was away
+			w.pending.add(event{path: f, kind: removed}, now)
+		}
 	}
 }
 

@@ -282,8 +282,59 @@ func TestPollBetween(t *testing.T) {
 	}
 	p.remove(inner) // as the watcher does then
 	must(t, os.Rename(away, back))
-	if events := p.look(); len(events) != 1 || events[0] != (event{path: inner, kind: moved, dir: true}) {
+	events := p.look()
+	events = slices.DeleteFunc(events, func(e event) bool { return e.kind == stirred })
+	if len(events) != 1 || events[0] != (event{path: inner, kind: moved, dir: true}) {
 		t.Errorf("once it is back: %v", events)
+	}
+}
+
+// TestCameAndWent: what comes after a look and goes before the next is told of by its folder, or by its name if that was asked for, where somebody may have listed that folder.
+func TestCameAndWent(t *testing.T) {
+	for name, c := range map[string]struct {
+		lists bool
+		want  string
+	}{"nobody lists": {false, "files/asked"}, "somebody lists": {true, "files/asked tree/in"}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			tree, in, files := filepath.Join(dir, "tree"), filepath.Join(dir, "tree", "in"), filepath.Join(dir, "files")
+			old := time.Now().Add(-time.Minute)
+			must(t, put(filepath.Join(in, "a"), "a"), put(filepath.Join(files, "there"), "t"))
+			for _, p := range []string{in, tree, files, filepath.Join(in, "a"), filepath.Join(files, "there")} { // so that nothing is uncertain
+				must(t, os.Chtimes(p, old, old))
+			}
+			w, err := New(Options{
+				Trees: []Tree{{Path: tree, Lists: c.lists}}, Files: []string{filepath.Join(files, "there"), filepath.Join(files, "asked")},
+				Poll: time.Hour, Quiet: time.Hour, Most: time.Hour,
+			})
+			must(t, err)
+			defer w.Close()
+			flushed := func() string {
+				var all []string
+				for _, p := range w.Flush(t.Context()).Paths {
+					rel, err := filepath.Rel(dir, p)
+					must(t, err)
+					all = append(all, filepath.ToSlash(rel))
+				}
+				return strings.Join(all, " ")
+			}
+			if got := flushed(); got != "" {
+				t.Errorf("nothing happened, and it tells of %s", got)
+			}
+			for _, p := range []string{filepath.Join(in, "b"), filepath.Join(files, "asked")} {
+				must(t, put(p, "b"), os.Remove(p))
+			}
+			if got := flushed(); got != c.want {
+				t.Errorf("it tells of %q, not of %q", got, c.want)
+			}
+			for _, p := range []string{in, files} {
+				must(t, os.Chtimes(p, old, old))
+			}
+			flushed()
+			if got := flushed(); got != "" {
+				t.Errorf("it tells of it again: %s", got)
+			}
+		})
 	}
 }
 
