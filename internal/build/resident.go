@@ -82,19 +82,24 @@ func (p *Project) OutputsSame(paths []string) bool {
 }
 
 // LinkTargets are the files and folders that symbolic links below the source roots lead to, as of the build that is held: absolute, sorted. Those
-// that are ignore files by it are told once more.
+// that are ignore files by it are told once more; they need not be there yet.
 func (p *Project) LinkTargets() (targets, ignore []string) {
 	if p.kept == nil || p.kept.snap == nil {
 		return nil, nil
 	}
 	for _, link := range p.kept.snap.Sources.Links() {
 		link = filepath.FromSlash(link)
+		isIgnore := filepath.Base(link) == source.IgnoreFile
 		real, err := filepath.EvalSymlinks(link)
-		if err != nil || real == link {
+		ok := err == nil
+		if !ok && isIgnore {
+			real, ok = source.Dangles(link)
+		}
+		if !ok || real == link {
 			continue
 		}
 		targets = append(targets, real)
-		if filepath.Base(link) == source.IgnoreFile {
+		if isIgnore {
 			ignore = append(ignore, real)
 		}
 	}

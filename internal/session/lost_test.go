@@ -101,18 +101,23 @@ func TestOtherRoot(t *testing.T) {
 	s.until("an edit there", func(Ended) bool { return s.read("build/pc/a.t.out") == "edited" })
 }
 
-// TestLinkToIgnored: a link leads to a file that is passed over itself.
+// TestLinkToIgnored: a link leads to a file that is passed over itself, or is in a folder that is.
 func TestLinkToIgnored(t *testing.T) {
-	s := set(t, map[string]string{"assets/a.t": "a", "assets/.kilnignore": "store/\n", "assets/store/x.t": "one"})
+	s := set(t, map[string]string{"assets/a.t": "a", "assets/.kilnignore": "store/\n*.old\n", "assets/store/x.t": "one", "assets/x.old": "two"})
 	if err := os.Symlink("store/x.t", s.path("assets/link.t")); err != nil {
 		t.Skip("no symbolic links here")
 	}
+	if err := os.Symlink("x.old", s.path("assets/file.t")); err != nil {
+		t.Fatal(err)
+	}
 	s.start(Config{}).next()
-	if got := s.read("build/pc/link.t.out"); got != "one" {
+	if got := s.read("build/pc/link.t.out") + s.read("build/pc/file.t.out"); got != "onetwo" {
 		t.Fatal(got)
 	}
 	s.write("assets/store/x.t", "edited")
 	s.until("what the link leads to", func(Ended) bool { return s.read("build/pc/link.t.out") == "edited" })
+	s.write("assets/x.old", "edited")
+	s.until("where the folder is watched", func(Ended) bool { return s.read("build/pc/file.t.out") == "edited" })
 }
 
 // TestMendedScript: kiln.toml names a script for the first time, which is wrong, and then right.
@@ -141,8 +146,8 @@ func TestMoment(t *testing.T) {
 
 // TestLinkedIgnoreFile: an ignore file is a link to a list that is passed over itself, or is any file.
 func TestLinkedIgnoreFile(t *testing.T) {
-	for _, list := range []string{"store/list", "list.txt"} {
-		s := set(t, map[string]string{"assets/.kilnignore": "store/\n", "assets/in/a.t": "a", "assets/in/x/b.t": "b", "assets/" + list: "x/\n"})
+	for _, list := range []string{"store/list", "list.txt", "x.list"} {
+		s := set(t, map[string]string{"assets/.kilnignore": "store/\n*.list\n", "assets/in/a.t": "a", "assets/in/x/b.t": "b", "assets/" + list: "x/\n"})
 		if err := os.Symlink("../"+list, s.path("assets/in/.kilnignore")); err != nil {
 			t.Skip("no symbolic links here")
 		}
@@ -152,6 +157,32 @@ func TestLinkedIgnoreFile(t *testing.T) {
 		s.write("assets/in/x/b.t", "edited")
 		s.until("an edit of what was ignored", func(Ended) bool { return s.read("build/pc/in/x/b.t.out") == "edited" })
 		s.compareWithClean()
+	}
+}
+
+// TestDanglingIgnoreFile: an ignore file is a link to a list that is not there yet.
+func TestDanglingIgnoreFile(t *testing.T) {
+	for _, list := range []string{"store/list", "list.txt", "x.list", "later/list.txt"} {
+		t.Run(list, func(t *testing.T) {
+			s := set(t, map[string]string{"assets/.kilnignore": "store/\n*.list\n", "assets/store/other": "", "assets/in/a.t": "a"})
+			if err := os.Symlink("../"+list, s.path("assets/in/.kilnignore")); err != nil {
+				t.Skip("no symbolic links here")
+			}
+			s.start(Config{}).next()
+			s.write("assets/"+list, "x/\n")
+			s.until("there is a list", func(e Ended) bool { return len(e.Report.Messages) == 0 })
+			s.write("assets/in/x/b.t", "b")
+			s.write("assets/in/a.t", "somebody asks for the list")
+			s.until("the edit", func(Ended) bool { return s.read("build/pc/in/a.t.out") == "somebody asks for the list" })
+			if got := s.read("build/pc/in/x/b.t.out"); got != "" {
+				t.Errorf("what the list names is built: %q", got)
+			}
+			s.write("assets/"+list, "a.t\n")
+			s.until("another list", func(Ended) bool { return s.read("build/pc/in/x/b.t.out") == "b" })
+			s.write("assets/in/x/b.t", "edited")
+			s.until("an edit of what was ignored", func(Ended) bool { return s.read("build/pc/in/x/b.t.out") == "edited" })
+			s.compareWithClean()
+		})
 	}
 }
 

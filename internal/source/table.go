@@ -7,6 +7,8 @@
 package source
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -255,18 +257,42 @@ func (t *Table) PathOf(i Index) (root int, p string) {
 	return f.Root, join(f.Path, t.Files[i].Name)
 }
 
-// Links are the symbolic links that lead to a file or a folder, absolute, and all ignore files, which may be such.
+// Links are the symbolic links that lead to a file or a folder, absolute, and all ignore files, which may be such, or lead to nothing yet.
 func (t *Table) Links() []string {
 	var links []string
 	for i := range t.Folders {
 		for _, f := range t.Entries(i) {
-			if f.Trouble == Linked || f.Trouble == LinkedFolder || f.Trouble == IgnoreList {
+			if f.Trouble == Linked || f.Trouble == LinkedFolder || f.Name == IgnoreFile && f.Trouble != Escapes {
 				links = append(links, t.Abs(t.Folders[i].Root, join(t.Folders[i].Path, f.Name)))
 			}
 		}
 	}
 	return links
 }
+
+// Dangles tells where a symbolic link leads that led to nothing when it was looked at. Links on the way are followed as far as they are there; ok is false if there
+// are too many.
+func Dangles(link string) (to string, ok bool) {
+	for range maxLinks {
+		dir := filepath.Dir(link)
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		link = filepath.Join(dir, filepath.Base(link))
+		next, err := os.Readlink(link)
+		if err != nil {
+			return link, true
+		}
+		if !filepath.IsAbs(next) {
+			next = filepath.Join(dir, next)
+		}
+		link = next
+	}
+	return "", false
+}
+
+// maxLinks is how many symbolic links are followed, one after the other: as many as Linux follows.
+const maxLinks = 40
 
 // Each calls f for every file that can be read, in the order of the table.
 func (t *Table) Each(f func(root int, path string, file *File)) {

@@ -398,13 +398,10 @@ func (w *Watcher) take(events []event) {
 		if d == nil {
 			continue // of a folder that is not watched any more
 		}
-		if d.tree == nil {
+		if d.tree == nil || d.tree.Pass != nil && d.tree.Pass(e.path, e.dir) {
 			if w.files[e.path] {
 				w.pending.add(e, now)
 			}
-			continue
-		}
-		if d.tree.Pass != nil && d.tree.Pass(e.path, e.dir) {
 			continue
 		}
 		if e.dir && e.kind != removed && w.dirs[e.path] == nil {
