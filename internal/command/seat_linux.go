@@ -78,8 +78,7 @@ func (s *seat) end() {
 	}
 	for _, p := range s.pipes {
 		if p != nil {
-			p.write.Close()
-			p.read.Close()
+			p.close()
 		}
 	}
 }
@@ -96,18 +95,21 @@ type seatPipe struct {
 }
 
 func newSeatPipe() (*seatPipe, error) {
-	var ends [2]int
-	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		return nil, os.NewSyscallError("pipe2", err)
+	read, write, err := pipe()
+	if err != nil {
+		return nil, err
 	}
-	p := &seatPipe{read: os.NewFile(uintptr(ends[0]), "|0"), write: os.NewFile(uintptr(ends[1]), "|1"), some: make([]byte, 4<<10)}
-	var err error
-	if p.raw, err = p.read.SyscallConn(); err != nil {
-		p.write.Close()
-		p.read.Close()
+	p := &seatPipe{read: read, write: write, some: make([]byte, 4<<10)}
+	if p.raw, err = read.SyscallConn(); err != nil {
+		p.close()
 		return nil, err
 	}
 	return p, nil
+}
+
+func (p *seatPipe) close() {
+	p.write.Close()
+	p.read.Close()
 }
 
 // begin is before a program starts. It has the program wait where the pipe is full, whatever the one before chose.

@@ -67,8 +67,7 @@ func TestSeatPipeEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.read.Close()
-	defer p.write.Close()
+	defer p.close()
 	for _, text := range []string{"one", "", "three", strings.Repeat("x", 20_000)} {
 		var got strings.Builder
 		if err := p.begin(&got); err != nil {
