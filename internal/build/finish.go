@@ -281,14 +281,8 @@ func (s *session) complete() bool {
 
 // productsOf is what a task put into the output tree. A task that this build did not decide keeps what it had.
 func (s *session) productsOf(t *task, res *engine.Result, before map[engine.Key]uint64) (ps []engine.Product, settled bool) {
-	if made := s.placeholders[t]; made != nil {
-		return made, false
-	}
-	if good, ok := s.good[t]; ok {
-		if good == nil {
-			return nil, false
-		}
-		return good.Products, false
+	if ps, ok := s.instead(t); ok {
+		return ps, false
 	}
 	if res == nil || res.Trace == nil {
 		if tr := s.traceByID(t.Key, before[t.Key]); tr != nil {
@@ -297,6 +291,18 @@ func (s *session) productsOf(t *task, res *engine.Result, before map[engine.Key]
 		return nil, true
 	}
 	return res.Trace.Products, false
+}
+
+// instead are the products that stand for those of a task's own trace, if some do: placeholders, or the last good ones.
+func (s *session) instead(t *task) (ps []engine.Product, ok bool) {
+	if made := s.placeholders[t]; made != nil {
+		return made, true
+	}
+	good, ok := s.good[t]
+	if good == nil {
+		return nil, ok
+	}
+	return good.Products, true
 }
 
 // removeStale removes outputs that no task wants any more. Which files are Kiln's is known from the snapshot, and from the

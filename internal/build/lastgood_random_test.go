@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,9 +41,30 @@ func TestRandomLastGood(t *testing.T) {
 		if d := cmp.Diff(outputs(other.dir, "build"), outputs(r.p.dir, "build")) + cmp.Diff(long.Summary, short.Summary) + cmp.Diff(sortedMessages(long.list), sortedMessages(short.list)); d != "" {
 			t.Fatalf("not as the long way (-long +this):\n%safter:\n%s", d, strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 		}
+		if r.n%4 == 0 {
+			d := cmp.Diff(other.database(), r.p.database())
+			if d == "" {
+				d = cmp.Diff(files(outputs(r.p.dir, "build"), "build/"), strings.Fields(r.p.asked("SELECT file FROM products ORDER BY 1")))
+			}
+			if d != "" {
+				t.Fatalf("the content database is not as the long way's, or as the files (-theirs +its):\n%safter:\n%s", d, strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
+			}
+		}
 	}
 	t.Logf("%d of %d builds went the short way", r.p.shorts, r.p.builds)
 	if r.p.shorts < edits()/8 {
 		t.Error("too few builds went the short way")
 	}
+}
+
+// files are the names of the outputs that are products.
+func files(outputs map[string]string, below string) []string {
+	var all []string
+	for name, content := range outputs {
+		if content != "folder" {
+			all = append(all, below+name)
+		}
+	}
+	slices.Sort(all)
+	return all
 }

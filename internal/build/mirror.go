@@ -240,18 +240,19 @@ func (s *session) assetRecord(a *asset.Asset, trace func(*task) *engine.Trace, e
 		job := s.jobRecord(t, tr)
 		job.Settings = settings.JSON(t.settings) // once, not for each of its parts: 20 µs
 		for _, p := range s.parts[t] {
-			if tr := trace(p); tr != nil {
-				s.addPart(&job, p, tr)
-			}
+			s.addPart(&job, p, trace(p))
 		}
 		rec.Jobs = append(rec.Jobs, job)
 	}
 	return rec
 }
 
-// addPart adds what a part of a job looked at and made to the job's record.
+// addPart adds what a part of a job looked at and made to the job's record. It has no trace if only the last good products of the job have that part.
 func (s *session) addPart(job *contentdb.Job, p *task, tr *engine.Trace) {
-	part := s.jobRecord(p, tr)
+	part := contentdb.Job{Products: s.productRecords(p, tr)}
+	if tr != nil {
+		part = s.jobRecord(p, tr)
+	}
 	after := 0
 	if n := len(job.Observations); n > 0 {
 		after = job.Observations[n-1].Group
@@ -298,15 +299,7 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 			}
 		}
 	}
-	products := tr.Products
-	if made := s.placeholders[t]; made != nil {
-		products = made
-	}
-	for i := range products {
-		if products[i].File != "" {
-			job.Products = append(job.Products, productRecord(t.platform, &products[i]))
-		}
-	}
+	job.Products = s.productRecords(t, tr)
 	for _, m := range append(s.messagesOf(tr), s.placeholderMessage(t)...) {
 		d := contentdb.Diagnostic{Message: *m}
 		if m.Code == diag.NeedsFailed {
@@ -315,6 +308,21 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 		job.Diagnostics = append(job.Diagnostics, d)
 	}
 	return job
+}
+
+// productRecords are the products that stand for a task with this trace, which may be nil.
+func (s *session) productRecords(t *task, tr *engine.Trace) []contentdb.Product {
+	products, instead := s.instead(t)
+	if !instead && tr != nil {
+		products = tr.Products
+	}
+	var all []contentdb.Product
+	for i := range products {
+		if products[i].File != "" {
+			all = append(all, productRecord(t.platform, &products[i]))
+		}
+	}
+	return all
 }
 
 func productRecord(platform string, p *engine.Product) contentdb.Product {

@@ -271,6 +271,9 @@ func TestLastGood(t *testing.T) {
 	good("good\n")
 	p.wants("") // without, the products of what failed go
 	good("")
+	if got := p.asked("SELECT file FROM products"); got != "build/pc/b.txt" {
+		t.Errorf("the content database has %s", got)
+	}
 	lastGood(1, "")
 	good("good\n")
 	for i := range state.KeptTraces - 2 {
@@ -305,6 +308,9 @@ func TestLastGoodShort(t *testing.T) {
 		b := p.buildWith(Request{OnError: LastGood})
 		if got := names(outputs(p.dir, "build")); got != tt.files || b.short != tt.short {
 			t.Errorf("%s: short %t, there are %s", tt.script, b.short, got)
+		}
+		if got := strings.ReplaceAll(p.asked("SELECT file FROM products ORDER BY file"), "build/", ""); got != tt.files {
+			t.Errorf("%s: the content database has %s", tt.script, got)
 		}
 	}
 }

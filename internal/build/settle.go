@@ -469,6 +469,10 @@ func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (j
 	b.TouchParcels(parcelRecords(c.goods.parcels))
 	slices.SortFunc(ch.assets, func(a, b *asset.Asset) int { return strings.Compare(a.ID, b.ID) })
 	for _, a := range slices.Compact(ch.assets) {
+		if !c.findGood(a, trace) {
+			b.Cancel()
+			return 0, false
+		}
 		c.findParts(a, trace)
 		b.Put(c.assetRecord(a, trace, false))
 	}
@@ -477,6 +481,25 @@ func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (j
 	}
 	journal, err = db.Leave()
 	return journal, err == nil
+}
+
+// findGood finds the last good traces that stand for an asset's jobs. It is false if parts stand for one as well.
+func (c *shortcut) findGood(a *asset.Asset, trace func(*task) *engine.Trace) bool {
+	for i := range a.Resolved {
+		t := c.w.task(a, &a.Resolved[i], "")
+		tr := trace(t)
+		stands, ok := c.standing(t, tr)
+		if !ok {
+			return false
+		}
+		if stands != tr {
+			if c.good == nil {
+				c.good = map[*task]*engine.Trace{}
+			}
+			c.good[t] = stands
+		}
+	}
+	return true
 }
 
 // files are the records of the source files that are not as they were, those included that a job found to be so by chance.
