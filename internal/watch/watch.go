@@ -17,6 +17,7 @@
 //     everything is looked at from then on.
 //   - A folder with all below is told of by its own name after it and those below are watched, whatever happened to it before: it is new, has another's
 //     name, came from elsewhere. So no event is needed from the time before. A folder that loses its name is forgotten, with what Pass knew of it.
+//   - An event may be told by a name that its folder has lost, and another one got: one that is said to be gone is watched anew if it is there.
 //   - A folder that should be watched and cannot be is tried again every awayEvery, however much else goes on, and is told of as Lost when it can. Where
 //     the system tells of the cause's end, as with a folder that is not there or may not be read, the folder that holds it is enough.
 //   - To pending, and out of it: a path is added after its folder is watched, and taken away only by the batch that has it and was received, on the same
@@ -392,7 +393,10 @@ func (w *Watcher) take(events []event) {
 			}
 			w.missing(e.path) // of a tree, another folder may have its name already: it is looked for
 			if e.kind == removed {
-				continue
+				if info, err := os.Lstat(e.path); err != nil || !info.IsDir() {
+					continue
+				}
+				e.kind, e.dir = moved, true // another folder has its name by now, of which nobody need tell again
 			}
 		}
 		if d == nil {

@@ -30,3 +30,56 @@ func TestNoFiles(t *testing.T) {
 	must(t, put(filepath.Join(root, "new", "deep", "file"), "1"))
 	f.catchesUp("a file in a folder that could not be listed")
 }
+
+// TestEventOfAnother: a folder and one in it change their places before the watcher hears of the first, so that it is told that the second is gone by a name which
+// another folder has by now. That one is watched all the same.
+func TestEventOfAnother(t *testing.T) {
+	root := t.TempDir()
+	in := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+	must(t, put(in("a/sub/x"), "1"), put(in("b/sub/y"), "1"))
+	h := &held{out: make(chan []event), quit: make(chan struct{}), gate: make(chan struct{}, 1)}
+	h.gate <- struct{}{}
+	w, err := newWith(Options{Trees: []Tree{{Path: root}}}, func() (n notifier, err error) {
+		h.notifier, err = newNotifier()
+		go h.run()
+		return h, err
+	})
+	must(t, err)
+	t.Cleanup(func() { close(h.quit); w.Close() })
+	f := follow(t, root, w)
+	<-h.gate
+	must(t, os.Rename(in("a"), in("c")), os.Rename(in("b"), in("a")), os.RemoveAll(in("c/sub")))
+	if !h.notifier.sync() { // all of it has a name now
+		t.Error("the system cannot tell")
+	}
+	h.gate <- struct{}{}
+	f.catchesUp("they changed places")
+	must(t, put(in("a/sub/y"), "2"))
+	f.catchesUp("a file in the one that is there")
+}
+
+// held keeps events back as long as somebody has taken what is in its gate.
+type held struct {
+	notifier
+	out  chan []event
+	quit chan struct{}
+	gate chan struct{}
+}
+
+func (h *held) events() <-chan []event { return h.out }
+
+func (h *held) run() {
+	for {
+		select {
+		case events := <-h.notifier.events():
+			h.gate <- <-h.gate
+			select {
+			case h.out <- events:
+			case <-h.quit:
+				return
+			}
+		case <-h.quit:
+			return
+		}
+	}
+}
