@@ -8,6 +8,7 @@ import (
 
 // TestDangles: over links in the way, by relative and absolute paths, up to where nothing is.
 func TestDangles(t *testing.T) {
+	links(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +25,7 @@ func TestDangles(t *testing.T) {
 		{"away", "no/such/folder/x"}, {"came", "real/there"}, {"loop", "pool"}, {"pool", "loop"},
 	} {
 		if err := os.Symlink(filepath.FromSlash(l[1]), at(l[0])); err != nil {
-			t.Skip("no symbolic links here")
+			t.Fatal(err)
 		}
 	}
 	for link, want := range map[string]string{
