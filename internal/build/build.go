@@ -570,16 +570,27 @@ func (s *session) jobReport(r *engine.Result) JobReport {
 func (s *session) count(r *Report) {
 	sum := &r.Summary
 	ran := s.jobsRun()
+	add := func(ps []engine.Product) {
+		products, bytes := countProducts(ps)
+		sum.Products += products
+		sum.Bytes += bytes
+	}
+	for t := range s.placeholders {
+		add(s.placeholders[t])
+	}
+	for t, good := range s.good {
+		if good != nil && s.placeholders[t] == nil {
+			add(good.Products)
+		}
+	}
 	for _, res := range s.results {
 		if res.State == engine.Stopped {
 			r.Stopped = true
 		}
-		if res.Trace != nil {
-			products, bytes := countProducts(res.Trace)
-			sum.Products += products
-			sum.Bytes += bytes
-		}
 		t := s.w.byKey[res.Task.Key]
+		if _, ok := s.instead(t); !ok && res.Trace != nil {
+			add(res.Trace.Products)
+		}
 		if t.part != "" {
 			continue
 		}
@@ -608,12 +619,12 @@ func (s *session) jobsRun() map[taskID]bool {
 	return ran
 }
 
-// countProducts counts a trace's products, those that are not hidden.
-func countProducts(tr *engine.Trace) (products int, bytes int64) {
-	for i := range tr.Products {
-		if tr.Products[i].File != "" {
+// countProducts counts products, those that are not hidden.
+func countProducts(ps []engine.Product) (products int, bytes int64) {
+	for i := range ps {
+		if ps[i].File != "" {
 			products++
-			bytes += tr.Products[i].Size
+			bytes += ps[i].Size
 		}
 	}
 	return products, bytes

@@ -50,7 +50,7 @@ func (s *session) finish() *Report {
 		if clashes[t] != nil || s.unplaced[t] {
 			if res.Trace != nil && res.Trace.Outcome == engine.Succeeded {
 				r.Summary.Failed++
-				products, bytes := countProducts(res.Trace)
+				products, bytes := countProducts(res.Trace.Products)
 				r.Summary.Products -= products
 				r.Summary.Bytes -= bytes
 			}
@@ -74,24 +74,55 @@ func (s *session) findLive() {
 		byKey[res.Task.Key] = res
 	}
 	held := s.heldBefore()
-	s.parts = map[*task][]*task{}
+	s.parts, s.good = map[*task][]*task{}, map[*task]*engine.Trace{}
 	s.live = make([]*task, 0, len(s.w.all))
 	live := make(map[engine.Key]bool, len(s.w.all))
-	s.good = map[*task]*engine.Trace{}
-	var visit func(main, t *task)
-	visit = func(main, t *task) {
-		if live[t.Key] {
+	of := lookup{
+		now: func(t *task) *engine.Trace {
+			if res := byKey[t.Key]; res != nil && res.Trace != nil {
+				return res.Trace
+			}
+			return s.traceByID(t.Key, held[t.Key])
+		},
+		asked: func(t *task) bool { return byKey[t.Key] != nil },
+		fails: func(t *task) bool { return failed(byKey[t.Key]) },
+		visit: func(t *task) bool {
+			if live[t.Key] {
+				return false
+			}
+			live[t.Key] = true
+			s.live = append(s.live, t)
+			return true
+		},
+	}
+	for _, t := range s.w.all {
+		s.findParts(t, of)
+	}
+	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool { return !live[r.Task.Key] })
+}
+
+// lookup tells what findParts has to know of tasks.
+type lookup struct {
+	now   func(*task) *engine.Trace // what it has; nil: nothing
+	asked func(*task) bool          // whether anybody asked for it
+	fails func(*task) bool
+	visit func(*task) bool // is called for each that is found; false: it was before
+}
+
+// findParts finds the parts that a job asked for, and that these did, and what stands for those that failed: s.parts and s.good.
+func (s *session) findParts(main *task, of lookup) {
+	var visit func(t *task)
+	visit = func(t *task) {
+		if !of.visit(t) {
 			return
 		}
-		live[t.Key] = true
-		s.live = append(s.live, t)
 		if t != main {
 			s.parts[main] = append(s.parts[main], t)
 		}
 		_, stands := s.good[t]
-		if !stands && s.req.OnError != Fail && failed(byKey[t.Key]) {
+		if !stands && s.req.OnError != Fail && of.fails(t) {
 			for p, good := range s.lastGood(t, s.traces) {
-				if t == main || t == p || byKey[p.Key] == nil { // a job that went well may do without a part that failed, but not without this one's
+				if t == main || t == p || !of.asked(p) { // a job that went well may do without a part that failed, but not without this one's
 					s.good[p], stands = good, true
 				}
 			}
@@ -99,24 +130,24 @@ func (s *session) findLive() {
 		if _, ok := t.proc.Processor.(processor.Parter); !ok {
 			return
 		}
-		for _, tr := range s.tracesNow(t, byKey[t.Key], held) {
+		for _, tr := range []*engine.Trace{of.now(t), s.good[t]} {
+			if tr == nil {
+				continue
+			}
 			for _, p := range s.w.partsIn(t, tr) {
 				if _, ok := s.good[p]; stands && !ok {
 					s.good[p] = nil // it came later than what stands for t
 				}
-				visit(main, p)
+				visit(p)
 			}
 		}
 	}
-	for _, t := range s.w.all {
-		visit(t, t)
-		if t.proc.info.Packs { // asked for by atlases, not by itself
-			if p := s.w.task(t.asset, t.on, processor.PackPart); p != nil && (byKey[p.Key] != nil || held[p.Key] != 0) {
-				visit(t, p)
-			}
+	visit(main)
+	if main.proc.info.Packs { // asked for by atlases, not by itself
+		if p := s.w.task(main.asset, main.on, processor.PackPart); p != nil && (of.asked(p) || of.now(p) != nil) {
+			visit(p)
 		}
 	}
-	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool { return !live[r.Task.Key] })
 }
 
 // partsIn are the parts of its own job that a task asked for.
@@ -133,20 +164,6 @@ func (w *world) partsIn(t *task, tr *engine.Trace) []*task {
 		}
 	}
 	return parts
-}
-
-// tracesNow are the traces whose products are a task's: that of its result, or of the build before, and the one that stands for it if it failed.
-func (s *session) tracesNow(t *task, res *engine.Result, held map[engine.Key]uint64) []*engine.Trace {
-	var now []*engine.Trace
-	if res != nil && res.Trace != nil {
-		now = append(now, res.Trace)
-	} else if tr := s.traceByID(t.Key, held[t.Key]); tr != nil {
-		now = append(now, tr)
-	}
-	if good := s.good[t]; good != nil {
-		now = append(now, good)
-	}
-	return now
 }
 
 // traceByID finds a kept trace, or gives nil.

@@ -77,8 +77,8 @@ func (c *shortcut) changes() (*changed, bool) {
 		if t.among() != "" && !sameProducts(before, now) {
 			others = append(others, t)
 		}
-		ch.count(t.part, was, -1)
-		ch.count(t.part, tr, 1)
+		ch.count(t.part, was, before, -1)
+		ch.count(t.part, tr, now, 1)
 		if !ch.take(before, now) {
 			return nil, false
 		}
@@ -203,7 +203,7 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 		at.Gone, at.Speaks = true, false
 		ch.left[n] = true
 		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: at})
-		ch.count(parseSubject(at.Subject).part, c.was[n], -1)
+		ch.count(parseSubject(at.Subject).part, c.was[n], c.stood[n], -1)
 		ch.gone = append(ch.gone, at.Key)
 		ch.outcomes = append(ch.outcomes, goneOutcome(at.Subject))
 		return ch.take(c.stood[n], nil)
@@ -284,8 +284,8 @@ func (c *shortcut) partsBefore(jobs []*task) map[int]bool {
 	return parts
 }
 
-// count adds the trace of a job, or of a part of one, to the totals, or takes it away.
-func (ch *changed) count(part string, tr *engine.Trace, times int) {
+// count adds the trace of a job, or of a part of one, to the totals, with that whose products stand for it; or takes them away.
+func (ch *changed) count(part string, tr, stands *engine.Trace, times int) {
 	if tr == nil {
 		return
 	}
@@ -295,7 +295,7 @@ func (ch *changed) count(part string, tr *engine.Trace, times int) {
 			ch.totals.Failed += times
 		}
 	}
-	products, bytes := countProducts(tr)
+	products, bytes := countProducts(stands.Products)
 	ch.totals.Products += times * products
 	ch.totals.Bytes += int64(times) * bytes
 }
@@ -466,14 +466,23 @@ func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (j
 		}
 	}
 	trace := func(t *task) *engine.Trace { return c.traceNow(ch, t) }
+	of := lookup{
+		now:   trace,
+		asked: func(t *task) bool { return trace(t) != nil },
+		fails: func(t *task) bool { tr := trace(t); return tr != nil && tr.Outcome != engine.Succeeded },
+	}
+	c.parts, c.good = map[*task][]*task{}, map[*task]*engine.Trace{}
 	b.TouchParcels(parcelRecords(c.goods.parcels))
 	slices.SortFunc(ch.assets, func(a, b *asset.Asset) int { return strings.Compare(a.ID, b.ID) })
 	for _, a := range slices.Compact(ch.assets) {
-		if !c.findGood(a, trace) {
-			b.Cancel()
-			return 0, false
+		for i := range a.Resolved {
+			seen := map[*task]bool{}
+			of.visit = func(t *task) bool {
+				defer func() { seen[t] = true }()
+				return !seen[t]
+			}
+			c.findParts(c.w.task(a, &a.Resolved[i], ""), of)
 		}
-		c.findParts(a, trace)
 		b.Put(c.assetRecord(a, trace, false))
 	}
 	if b.Finish(c.mirrorSummary(r)) != nil {
@@ -481,25 +490,6 @@ func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (j
 	}
 	journal, err = db.Leave()
 	return journal, err == nil
-}
-
-// findGood finds the last good traces that stand for an asset's jobs. It is false if parts stand for one as well.
-func (c *shortcut) findGood(a *asset.Asset, trace func(*task) *engine.Trace) bool {
-	for i := range a.Resolved {
-		t := c.w.task(a, &a.Resolved[i], "")
-		tr := trace(t)
-		stands, ok := c.standing(t, tr)
-		if !ok {
-			return false
-		}
-		if stands != tr {
-			if c.good == nil {
-				c.good = map[*task]*engine.Trace{}
-			}
-			c.good[t] = stands
-		}
-	}
-	return true
 }
 
 // files are the records of the source files that are not as they were, those included that a job found to be so by chance.
@@ -526,39 +516,6 @@ func (c *shortcut) files(folders []state.FolderChange) []contentdb.File {
 		}
 	}
 	return files
-}
-
-// findParts finds the parts of an asset's jobs, for its record.
-func (c *shortcut) findParts(a *asset.Asset, trace func(*task) *engine.Trace) {
-	if c.parts == nil {
-		c.parts = map[*task][]*task{}
-	}
-	for i := range a.Resolved {
-		main := c.w.task(a, &a.Resolved[i], "")
-		seen := map[*task]bool{main: true}
-		var visit func(t *task)
-		visit = func(t *task) {
-			tr := trace(t)
-			if tr == nil {
-				return
-			}
-			for _, p := range c.w.partsIn(t, tr) {
-				if !seen[p] {
-					seen[p] = true
-					c.parts[main] = append(c.parts[main], p)
-					visit(p)
-				}
-			}
-		}
-		visit(main)
-		if main.proc.info.Packs {
-			if p := c.w.task(a, main.on, processor.PackPart); p != nil && trace(p) != nil && !seen[p] {
-				seen[p] = true
-				c.parts[main] = append(c.parts[main], p)
-				visit(p)
-			}
-		}
-	}
 }
 
 // tools are the programs that some job looked for, in this build or before.
