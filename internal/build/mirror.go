@@ -312,10 +312,7 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 
 // productRecords are the products that stand for a task with this trace, which may be nil.
 func (s *session) productRecords(t *task, tr *engine.Trace) []contentdb.Product {
-	products, instead := s.instead(t)
-	if !instead && tr != nil {
-		products = tr.Products
-	}
+	products := s.productsFor(t, tr)
 	var all []contentdb.Product
 	for i := range products {
 		if products[i].File != "" {

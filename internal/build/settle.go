@@ -478,8 +478,9 @@ func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (j
 		for i := range a.Resolved {
 			seen := map[*task]bool{}
 			of.visit = func(t *task) bool {
-				defer func() { seen[t] = true }()
-				return !seen[t]
+				first := !seen[t]
+				seen[t] = true
+				return first
 			}
 			c.findParts(c.w.task(a, &a.Resolved[i], ""), of)
 		}

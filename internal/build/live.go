@@ -1,0 +1,139 @@
+package build
+
+import (
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// findLive finds the tasks that the project has: those of its assets, and the parts that these, or other parts, asked for when they ran. Results of
+// parts that nobody asks for any more are dropped.
+func (s *session) findLive() {
+	byKey := make(map[engine.Key]*engine.Result, len(s.results))
+	for _, res := range s.results {
+		byKey[res.Task.Key] = res
+	}
+	held := s.heldBefore()
+	s.parts, s.good = map[*task][]*task{}, map[*task]*engine.Trace{}
+	s.live = make([]*task, 0, len(s.w.all))
+	live := make(map[engine.Key]bool, len(s.w.all))
+	of := lookup{
+		now: func(t *task) *engine.Trace {
+			if res := byKey[t.Key]; res != nil && res.Trace != nil {
+				return res.Trace
+			}
+			return s.traceByID(t.Key, held[t.Key])
+		},
+		asked: func(t *task) bool { return byKey[t.Key] != nil },
+		fails: func(t *task) bool { return failed(byKey[t.Key]) },
+		visit: func(t *task) bool {
+			if live[t.Key] {
+				return false
+			}
+			live[t.Key] = true
+			s.live = append(s.live, t)
+			return true
+		},
+	}
+	for _, t := range s.w.all {
+		s.findParts(t, of)
+	}
+	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool { return !live[r.Task.Key] })
+}
+
+// lookup tells what findParts has to know of tasks.
+type lookup struct {
+	now   func(*task) *engine.Trace // what it has; nil: nothing
+	asked func(*task) bool          // whether anybody asked for it
+	fails func(*task) bool
+	visit func(*task) bool // is called for each that is found; false: it was before
+}
+
+// findParts finds the parts that a job asked for, and that these did, and what stands for those that failed: s.parts and s.good.
+func (s *session) findParts(main *task, of lookup) {
+	var visit func(t *task)
+	visit = func(t *task) {
+		if !of.visit(t) {
+			return
+		}
+		if t != main {
+			s.parts[main] = append(s.parts[main], t)
+		}
+		_, stands := s.good[t]
+		if !stands && s.req.OnError != Fail && of.fails(t) {
+			for p, good := range s.lastGood(t, s.traces) {
+				if t == main || t == p || !of.asked(p) { // a job that went well may do without a part that failed, but not without this one's
+					s.good[p], stands = good, true
+				}
+			}
+		}
+		if _, ok := t.proc.Processor.(processor.Parter); !ok {
+			return
+		}
+		for _, tr := range []*engine.Trace{of.now(t), s.good[t]} {
+			if tr == nil {
+				continue
+			}
+			for _, p := range s.w.partsIn(t, tr) {
+				if _, ok := s.good[p]; stands && !ok {
+					s.good[p] = nil // it came later than what stands for t
+				}
+				visit(p)
+			}
+		}
+	}
+	visit(main)
+	if main.proc.info.Packs { // asked for by atlases, not by itself
+		if p := s.w.task(main.asset, main.on, processor.PackPart); p != nil && (of.asked(p) || of.now(p) != nil) {
+			visit(p)
+		}
+	}
+}
+
+// partsIn are the parts of its own job that a task asked for.
+func (w *world) partsIn(t *task, tr *engine.Trace) []*task {
+	var parts []*task
+	for i := range tr.Observations {
+		if o := &tr.Observations[i]; o.Kind == engine.Outline {
+			// The part of another asset, which it asks for by its id, is not among them.
+			if s := parseSubject(o.Subject); t.ofSameJob(s) {
+				if p := w.task(t.asset, t.on, s.part); p != nil {
+					parts = append(parts, p)
+				}
+			}
+		}
+	}
+	return parts
+}
+
+// traceByID finds a kept trace, or gives nil.
+func (s *session) traceByID(k engine.Key, id uint64) *engine.Trace {
+	for _, tr := range s.traces.Traces(k) {
+		if tr.ID == id {
+			return tr
+		}
+	}
+	return nil
+}
+
+// instead are the products that stand for those of a task's own trace, if some do: placeholders, or the last good ones.
+func (s *session) instead(t *task) (ps []engine.Product, ok bool) {
+	if made := s.placeholders[t]; made != nil {
+		return made, true
+	}
+	good, ok := s.good[t]
+	if good == nil {
+		return nil, ok
+	}
+	return good.Products, true
+}
+
+// productsFor are the products that stand for a task with this trace, which may be nil.
+func (s *session) productsFor(t *task, tr *engine.Trace) []engine.Product {
+	ps, ok := s.instead(t)
+	if !ok && tr != nil {
+		ps = tr.Products
+	}
+	return ps
+}
