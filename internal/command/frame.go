@@ -32,9 +32,9 @@ type frame struct {
 	folders []string // below at, each after the one it lies in, as view.order
 	links   map[string]string
 	like    fs.FileInfo
-	calm    map[string]calm
-	seat    *seat     // nil if the frame is moved
-	since   time.Time // on the shelf
+	calm    map[string]calm // by folder
+	seat    *seat           // nil if the frame is moved
+	since   time.Time       // on the shelf
 }
 
 // frames are those on the shelf.

@@ -58,10 +58,10 @@ type view struct {
 	began int64 // just before the program did, in the time of files: see diskTime; of links alone
 
 	frames *frames
-	shelf  string      // where the frame goes afterwards; "" if nowhere
-	owner  string      // begins its name there
-	like   fs.FileInfo // an empty folder of the frame
-	calm   map[string]calm
+	shelf  string          // where the frame goes afterwards; "" if nowhere
+	owner  string          // begins its name there
+	like   fs.FileInfo     // an empty folder of the frame
+	calm   map[string]calm // by folder
 
 	seat  *seat // in a box around the frame, which stays on the shelf; nil if the frame is moved
 	alone bool  // nothing runs on that seat, or was left behind
