@@ -95,7 +95,7 @@ func parse(args []string) (options, error) {
 		o.sizes = append(o.sizes, n)
 	}
 	if o.runs < 1 || o.jobs < 0 || o.heavy < 0 {
-		return o, fmt.Errorf("-runs and -j are at least 1")
+		return o, fmt.Errorf("-runs is at least 1, -j and -heavy at least 0")
 	}
 	o.peers = strings.Split(*peers, ",")
 	if *only != "" {

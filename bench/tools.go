@@ -27,7 +27,7 @@ type tool interface {
 	prepare(p *project) error
 
 	// command is the command line that builds, run in the project's folder, with so many jobs at once. 0 is one a core; kiln then does as it does for
-	// everybody, and runs a program more. So would ninja, but it is faster without on two cores.
+	// everybody, and runs a program more. ninja would, too, and gains nothing by it on two cores.
 	command(jobs int) []string
 
 	// output is the folder of products, and joinName the name of a join in it; a copy is named like its source.
