@@ -59,6 +59,7 @@ type faulty struct {
 	before map[string]string // outputs of a clean build of the sources as they are at first
 	after  map[string]string // and once they were edited
 	db     map[string]map[string][]string
+	config func() // makes the project file another; may be nil
 }
 
 // buildKiln makes the real kiln.
@@ -80,6 +81,9 @@ func (p *faulty) sources() {
 	p.must(copyTree("../../examples/knights/assets", p.path("assets")))
 	p.must(copyTree("../../examples/knights/game/web", p.path("game/web"))) // a template of constants is there
 	p.write("kiln.toml", plainKnights(p))
+	if p.config != nil {
+		p.config()
+	}
 }
 
 // edit changes what models, an atlas and data are made of, adds an asset and removes others.
@@ -123,6 +127,15 @@ func (p *faulty) well() string {
 func newFaulty(t testing.TB, kiln string) *faulty {
 	t.Helper()
 	p := &faulty{fixture: &fixture{TB: t, dir: t.TempDir()}, kiln: kiln, db: map[string]map[string][]string{}}
+	p.learn()
+	return p
+}
+
+// learn finds out what clean builds give, and leaves the project built and as it was at first.
+func (p *faulty) learn() {
+	p.Helper()
+	p.remove(".kiln")
+	p.remove("build")
 	p.sources()
 	p.well()
 	p.before = p.files()
@@ -138,9 +151,8 @@ func newFaulty(t testing.TB, kiln string) *faulty {
 	p.well()
 	p.db["before"] = p.database()
 	if len(p.before) < 40 || cmp.Equal(p.before, p.after) {
-		t.Fatalf("%d outputs", len(p.before))
+		p.Fatalf("%d outputs", len(p.before))
 	}
-	return p
 }
 
 // prepare brings the project to where the disturbed build begins, and tells the outputs and the content database that this is to give.
@@ -167,17 +179,29 @@ func (p *faulty) prepare(build string) (map[string]string, map[string][]string) 
 // disturbed is a build in which the nth system call of a kind is disturbed in each thread that makes so many.
 type disturbed struct {
 	build string // first, edit, restore or nothing
-	what  string // one of disturbances
-	nth   int
+	what  string // one of disturbances, which may be of several calls: a,b
+	nth   int    // 0: all
+	file  string // relative to the project folder: only calls that are about this file, or about the one that replaces it
 }
 
-func (d disturbed) String() string { return fmt.Sprintf("%s %s when=%d", d.build, d.what, d.nth) }
+func (d disturbed) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s when=%d %s", d.build, d.what, d.nth, d.file))
+}
 
 // strace is the command line that disturbs a build. Its log goes to a file.
-func (d disturbed) strace(log string) []string {
-	call, what, _ := strings.Cut(d.what, " ")
-	return []string{"strace", "-f", "-qq", "--seccomp-bpf", "-o", log, "-e", "signal=none", "-e", "trace=?" + call,
-		"-e", fmt.Sprintf("inject=?%s:%s:when=%d", call, what, d.nth)}
+func (d disturbed) strace(dir, log string) []string {
+	calls, what, _ := strings.Cut(d.what, " ")
+	calls = "?" + strings.ReplaceAll(calls, ",", ",?")
+	inject := "inject=" + calls + ":" + what
+	if d.nth > 0 {
+		inject += fmt.Sprintf(":when=%d", d.nth)
+	}
+	args := []string{"strace", "-f", "-qq", "--seccomp-bpf", "-o", log, "-e", "signal=none", "-e", "trace=" + calls, "-e", inject}
+	if d.file != "" {
+		abs := filepath.Join(dir, filepath.FromSlash(d.file))
+		args = append(args, "-P", abs, "-P", ship.Temp(abs))
+	}
+	return args
 }
 
 // try makes one disturbed build and looks at what it leaves. It tells whether there was a call to disturb.
@@ -185,7 +209,7 @@ func (p *faulty) try(d disturbed) bool {
 	p.Helper()
 	want, db := p.prepare(d.build)
 	log := filepath.Join(p.TempDir(), "strace")
-	exit, said := p.run(d.strace(log)...)
+	exit, said := p.run(d.strace(p.dir, log)...)
 	b, _ := os.ReadFile(log)
 	var hits []string
 	for line := range strings.Lines(string(b)) {
@@ -342,7 +366,7 @@ func TestFaults(t *testing.T) {
 		for _, what := range disturbances {
 			call, _, _ := strings.Cut(what, " ")
 			for n := range most[call] {
-				if d := (disturbed{build, what, n + 1}); strings.Contains(d.String(), *faultOnly) {
+				if d := (disturbed{build: build, what: what, nth: n + 1}); strings.Contains(d.String(), *faultOnly) {
 					plan = append(plan, d)
 				}
 			}
@@ -368,6 +392,41 @@ func TestFaults(t *testing.T) {
 	t.Logf("%d of them met a call", hits.Load())
 	if *faultOnly == "" && int(hits.Load()) < len(plan)/2 {
 		t.Errorf("only %d of %d builds met what was to disturb them", hits.Load(), len(plan))
+	}
+}
+
+// TestShippedFaults lets all calls of a kind fail that are about one of the files that ids, parcels and constants are made of, or that they are: the
+// build after it looks at that file again although nothing changed.
+func TestShippedFaults(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("the real kiln is built, and builds the example many times")
+	}
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("strace is not installed")
+	}
+	p := newFaulty(t, buildKiln(t))
+	text := strings.Replace(p.read("kiln.toml"), `name   = "title"`, "name   = \"title\"\norder = \"load.order\"\ndictionary = \"words.dict\"", 1)
+	if text == p.read("kiln.toml") {
+		t.Fatal("the example has no parcel title")
+	}
+	p.config = func() {
+		p.write("kiln.toml", text)
+		p.write("load.order", "# kiln.load 1\nsprites/ui\n")
+		p.write("words.dict", "what most of them have in common, and more of it")
+	}
+	p.learn()
+	for _, file := range []string{"kiln.ids", "load.order", "words.dict", "game/web/assets.tmpl", "game/web/assets.mjs", "game/assets/assets.go",
+		"build/parcels/pc/parcels.json", "build/parcels/pc/title.parcel"} {
+		hits := 0
+		for _, what := range []string{"openat", "read,pread64", "write,pwrite64", "renameat", "newfstatat,fstat", "unlinkat"} {
+			if p.try(disturbed{build: "edit", what: what + " error=EIO", file: file}) {
+				hits++
+			}
+		}
+		if hits < 3 {
+			t.Errorf("only %d builds met a call about %s", hits, file)
+		}
 	}
 }
 

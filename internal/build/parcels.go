@@ -50,6 +50,8 @@ func (s *session) ship() {
 	}
 	o := s.shipping()
 	o.Before = before
+	read := map[string]state.Shipped{}
+	o.Reading = func(file string) { read[file] = s.shipped(file, false) }
 	res := ship.Update(s.p.Project, platforms, o)
 	s.messages = append(s.messages, res.Messages...)
 	s.notes = append(s.notes, res.Notes...)
@@ -57,9 +59,7 @@ func (s *session) ship() {
 	for _, f := range res.Made {
 		s.goods.files = append(s.goods.files, s.shipped(f, true))
 	}
-	for _, f := range res.Read {
-		s.goods.files = append(s.goods.files, s.shipped(f, false))
-	}
+	s.goods.files = slices.AppendSeq(s.goods.files, maps.Values(read))
 	slices.SortFunc(s.goods.files, func(a, b state.Shipped) int { return strings.Compare(a.File, b.File) })
 }
 

@@ -2,6 +2,8 @@ package ship
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -35,6 +37,7 @@ func (s *shipment) constants(platforms []Platform, contents [][]manifest.Content
 		m.Package = c.Package
 		tmpl, ok := s.template(c)
 		if !ok {
+			s.keepFile(file)
 			continue
 		}
 		text, err := codegen.Generate(c.Language, m, tmpl)
@@ -44,8 +47,13 @@ func (s *shipment) constants(platforms []Platform, contents [][]manifest.Content
 			s.keepFile(file)
 			continue
 		}
-		if s.foreign(file, text) {
-			s.res.Read = append(s.res.Read, file)
+		foreign, err := s.foreign(file, text)
+		if err != nil {
+			s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "cannot be read, so nobody knows whether Kiln wrote it: %v", cause(err)).WithHint("check its permissions, and build again"))
+			continue
+		}
+		if foreign {
+			s.reading(file)
 			s.fail(c.FileSpan.Errorf(diag.ConstantsInTheWay, "%s is there already, and Kiln did not write it", file).WithHint("remove it, or name another file"))
 			continue
 		}
@@ -73,26 +81,26 @@ func (s *shipment) template(c *project.Constants) (string, bool) {
 	if c.Template == "" {
 		return "", true
 	}
-	s.res.Read = append(s.res.Read, c.Template)
+	s.reading(c.Template)
 	text, err := os.ReadFile(s.abs(c.Template))
 	if err != nil {
-		s.fail(c.TemplateSpan.Errorf(diag.BadValue, "the template cannot be read: %v", cause(err)).WithHint("name a file in the project folder"))
+		s.failRead(c.TemplateSpan.Errorf(diag.BadValue, "the template cannot be read: %v", cause(err)).WithHint("name a file in the project folder"), err)
 		return "", false
 	}
 	return string(text), true
 }
 
 // foreign tells whether a file is there that Kiln did not write: neither is it known, nor does it have what the new text begins with.
-func (s *shipment) foreign(file string, text []byte) bool {
+func (s *shipment) foreign(file string, text []byte) (bool, error) {
 	if slices.Contains(s.o.Before, file) || strings.HasPrefix(file, s.p.Output+"/") {
-		return false
+		return false, nil
 	}
 	old, err := os.ReadFile(s.abs(file))
-	if err != nil || len(old) == 0 {
-		return false
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
 	first, _, _ := bytes.Cut(text, []byte("\n"))
-	return !bytes.HasPrefix(old, first)
+	return len(old) > 0 && !bytes.HasPrefix(old, first), err
 }
 
 func (s *shipment) keepFile(file string) {

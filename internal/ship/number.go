@@ -69,8 +69,10 @@ func Stale(changes int) *diag.Message {
 
 // assign brings kiln.ids up to date.
 func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
+	s.reading(ids.FileName)
 	before, err := ReadNumbers(s.p.Dir, ids.FileName, false)
 	if err != nil {
+		s.res.Again = before.Text == nil // it is not known what it says
 		return nil, err
 	}
 	if l := before.Contradictions(); len(l) > 0 {
@@ -96,7 +98,17 @@ func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
 	if s.o.Locked && !before.Same(file) {
 		return nil, Stale(len(changes))
 	}
-	return file, before.Save(s.p.Dir, file)
+	if before.Same(file) {
+		return file, nil
+	}
+	if err := before.Save(s.p.Dir, file); err != nil {
+		s.res.Again = true
+		return nil, err
+	}
+	if s.o.Reading != nil {
+		s.o.Reading(ids.FileName)
+	}
+	return file, nil
 }
 
 // resource names one for the table of numbers.

@@ -47,7 +47,7 @@ func (s *shipment) orderOf(of *project.Parcel) *order {
 	}
 	o = &order{}
 	s.orders[of.Order] = o
-	s.res.Read = append(s.res.Read, of.Order)
+	s.reading(of.Order)
 	var bad diag.List
 	o.list, bad, o.err = ReadOrder(s.p, s.o.Output, of.Order)
 	s.res.Messages = append(s.res.Messages, bad...)

@@ -73,11 +73,16 @@ func (s *shipment) writeList(l *List) bool {
 
 // oldList is the list of a platform's parcels that is there; empty if it cannot be read.
 func (s *shipment) oldList(platform string) *List {
-	l, err := ReadList(s.abs(s.listFile(platform)))
-	if err != nil {
-		return &List{}
+	file := s.listFile(platform)
+	l, err := ReadList(s.abs(file))
+	if err == nil {
+		return l
 	}
-	return l
+	var failed *fs.PathError
+	if errors.As(err, &failed) && !errors.Is(err, fs.ErrNotExist) {
+		s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: file}, "the list of parcels cannot be read: %v", cause(err)).WithHint("check its permissions, and build again"))
+	}
+	return &List{}
 }
 
 // keepSplit keeps what split parcels gave up to others before, if one of them stays as it is: it needs these as they were.
@@ -152,10 +157,10 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 	}
 	o := parcel.Options{Workers: s.o.Workers}
 	if of.Dictionary != "" {
-		s.res.Read = append(s.res.Read, of.Dictionary)
+		s.reading(of.Dictionary)
 		var err error
 		if o.Dictionary, err = os.ReadFile(s.abs(of.Dictionary)); err != nil {
-			s.fail(of.DictionarySpan.Errorf(diag.BadValue, "the dictionary cannot be read: %v", cause(err)).WithHint("make one with: zstd --train"))
+			s.failRead(of.DictionarySpan.Errorf(diag.BadValue, "the dictionary cannot be read: %v", cause(err)).WithHint("make one with: zstd --train"), err)
 			return false
 		}
 		if len(o.Dictionary) > kilnrt.MaxDictionary {

@@ -24,7 +24,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/disk"
-	"github.com/kiln-pipeline/kiln/internal/ids"
 	"github.com/kiln-pipeline/kiln/internal/manifest"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -64,6 +63,7 @@ type Options struct {
 	Open    func(digest.Hash) (io.ReadCloser, error)  // content of products
 	Trusted func(file string) bool                    // whether a parcel, by its path relative to the project folder, is as it was left; nil: none is
 	Before  []string                                  // files that were made before, as in Result
+	Reading func(file string)                         // told of each file that decides what is made, there or not, relative to the project folder, before it is read; nil: nobody is
 	Locked  bool                                      // kiln.ids may not change
 	Compact bool                                      // leave no waste in parcels
 	Workers int
@@ -73,7 +73,6 @@ type Options struct {
 type Result struct {
 	Parcels  []Parcel
 	Made     []string  // files that are Kiln's, relative to the project folder, sorted
-	Read     []string  // and those that decide what these are, there or not
 	Messages diag.List // what could not be made, and why
 	Lacks    []Lack    // why, for those of them which say that a parcel lacks something
 	Notes    diag.List // what may be mended some day; the next build need not tell it again
@@ -119,19 +118,18 @@ type shipment struct {
 	orders  map[string]*order // by file, as far as they were wanted
 	saidOf  map[string]*left  // by what they say
 
+	read map[string]bool // files that Options.Reading was told of
+
 	on        string // the platform that byProduct is of
 	byProduct map[productKey]uint32
 }
 
 // Update brings everything up to date. What cannot be made is told of in the messages, and what is there of it stays.
 func Update(p *project.Project, platforms []Platform, o Options) *Result {
-	s := &shipment{p: p, o: o, orders: map[string]*order{}, saidOf: map[string]*left{}}
-	s.res.Read = append(s.res.Read, ids.FileName)
+	s := &shipment{p: p, o: o, orders: map[string]*order{}, saidOf: map[string]*left{}, read: map[string]bool{}}
 	s.work(platforms)
 	s.removeStale()
 	slices.Sort(s.res.Made)
-	slices.Sort(s.res.Read)
-	s.res.Read = slices.Compact(s.res.Read)
 	return &s.res
 }
 
@@ -282,6 +280,20 @@ func (s *shipment) fail(m *diag.Message) { s.res.Messages = append(s.res.Message
 func (s *shipment) failNow(m *diag.Message) {
 	s.fail(m)
 	s.res.Again = true
+}
+
+// failRead tells of a file that could not be read. One that is there may be readable the next time.
+func (s *shipment) failRead(m *diag.Message, err error) {
+	s.fail(m)
+	s.res.Again = s.res.Again || !errors.Is(err, fs.ErrNotExist)
+}
+
+// reading tells that a file is about to be read that decides what is made.
+func (s *shipment) reading(file string) {
+	if !s.read[file] && s.o.Reading != nil {
+		s.read[file] = true
+		s.o.Reading(file)
+	}
 }
 
 // cause leaves the path out of an error: the message has it already.
