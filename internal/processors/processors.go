@@ -13,5 +13,5 @@ import (
 
 // All are Kiln's own processors, in the order they are shown.
 func All() []processor.Processor {
-	return []processor.Processor{texture.New(), atlas.New(), gltf.New(), data.Processor{}, copy.New()}
+	return []processor.Processor{texture.New(), atlas.New(), gltf.New(), data.New(), copy.New()}
 }

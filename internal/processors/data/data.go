@@ -26,7 +26,10 @@ type Settings struct {
 }
 
 // Processor is the data processor.
-type Processor struct{}
+type Processor struct{ shelf *shelf }
+
+// New is the processor, with room to keep schemas from one job to the next.
+func New() Processor { return Processor{&shelf{}} }
 
 // Info describes the processor.
 func (Processor) Info() processor.Info {
@@ -45,7 +48,7 @@ func (Processor) Info() processor.Info {
 }
 
 // Process makes one file of data.
-func (Processor) Process(ctx context.Context, job processor.Job) error {
+func (p Processor) Process(ctx context.Context, job processor.Job) error {
 	s := processor.SettingsOf[Settings](job)
 	v, err := readSource(job, s)
 	if err != nil {
@@ -60,7 +63,7 @@ func (Processor) Process(ctx context.Context, job processor.Job) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		schema, err := loadSchema(job, *named)
+		schema, err := p.loadSchema(job, *named)
 		if err != nil {
 			return err
 		}

@@ -64,6 +64,7 @@ func runArchive(t *testing.T, file string) {
 		}
 	}
 	var got strings.Builder
+	p := New()
 	for line := range strings.Lines(string(ar.Comment)) {
 		words := strings.Fields(line)
 		if len(words) == 0 || words[0] != "run" {
@@ -75,7 +76,7 @@ func runArchive(t *testing.T, file string) {
 			set(t, s, key, value)
 		}
 		fmt.Fprintf(&got, "# %s", strings.TrimPrefix(line, "run "))
-		tell(&got, processortest.Run(t, Processor{}, processortest.Case{Files: sources, Asset: words[1], Settings: s}))
+		tell(&got, processortest.Run(t, p, processortest.Case{Files: sources, Asset: words[1], Settings: s}))
 	}
 	if *update {
 		if want == nil {

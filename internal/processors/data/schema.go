@@ -60,11 +60,18 @@ func sourcePath(from, ref string) (string, error) {
 	return processor.Resolve(from, ref)
 }
 
-// loadSchema reads and compiles a schema.
-func loadSchema(job processor.Job, n named) (*schema.Schema, error) {
+// loadSchema reads and compiles a schema, unless it is on the shelf.
+func (p Processor) loadSchema(job processor.Job, n named) (*schema.Schema, error) {
+	name, r := schemaName{n.path, n.fragment}, newReader(job)
+	if p.shelf != nil {
+		if s := p.shelf.find(r, name); s != nil {
+			return s, nil
+		}
+	}
+	made := &kept{}
 	l := schema.Loader{Path: refPath, Note: markOf}
 	l.Read = func(from schema.Place, file string) (v document.Value, err error) {
-		data, err := readBounded(job, file)
+		data, err := r.read(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			return v, problemAt(diag.DataSchemaMissing, from.File, from.Pos, "correct the path; it is relative to the file that names it, or from the source root with a leading slash", "schema %q does not exist", file)
 		}
@@ -74,9 +81,13 @@ func loadSchema(job processor.Job, n named) (*schema.Schema, error) {
 		if err != nil {
 			return v, problem(err, file)
 		}
+		made.files = append(made.files, schemaFile{file, data})
 		return v, nil
 	}
 	s, err := schema.Compile(l, schema.Place{Pos: n.at}, n.path, n.fragment)
+	if made.schema = s; err == nil && p.shelf != nil {
+		p.shelf.put(name, made)
+	}
 	return s, report(err, diag.DataSchemaInvalid)
 }
 
