@@ -50,14 +50,20 @@ func (s *session) ship() {
 	}
 	o := s.shipping()
 	o.Before = before
-	read := map[string]state.Shipped{}
+	read, made := map[string]state.Shipped{}, map[string]state.Shipped{}
+	for _, f := range s.goods.files {
+		if f.Made {
+			made[f.File] = f // what nobody looks at now stays known as it was left
+		}
+	}
 	o.Reading = func(file string) { read[file] = s.shipped(file, false) }
+	o.Settled = func(file string) { made[file] = s.shipped(file, true) }
 	res := ship.Update(s.p.Project, platforms, o)
 	s.messages = append(s.messages, res.Messages...)
 	s.notes = append(s.notes, res.Notes...)
 	s.goods = goods{parcels: res.Parcels, lacks: res.Lacks, looked: true, again: res.Again}
 	for _, f := range res.Made {
-		s.goods.files = append(s.goods.files, s.shipped(f, true))
+		s.goods.files = append(s.goods.files, cmp.Or(made[f], state.Shipped{File: f, Made: true}))
 	}
 	s.goods.files = slices.AppendSeq(s.goods.files, maps.Values(read))
 	slices.SortFunc(s.goods.files, func(a, b state.Shipped) int { return strings.Compare(a.File, b.File) })
@@ -285,6 +291,11 @@ func (c *shortcut) ship(changes map[string][]ship.Change) bool {
 		return true
 	}
 	o := c.shipping()
+	o.Settled = func(file string) {
+		if i := slices.IndexFunc(c.goods.files, func(f state.Shipped) bool { return f.File == file && f.Made }); i >= 0 {
+			c.goods.files[i] = c.shipped(file, true)
+		}
+	}
 	for _, platform := range sortedKeys(changes) {
 		if !slices.ContainsFunc(c.p.Parcels, func(p project.Parcel) bool { return p.On(platform) }) {
 			continue
@@ -294,13 +305,6 @@ func (c *shortcut) ship(changes map[string][]ship.Change) bool {
 			return false
 		}
 		c.goods.parcels = append(c.goods.parcels, touched...)
-	}
-	if len(c.goods.parcels) > 0 {
-		for i, f := range c.goods.files {
-			if f.Made {
-				c.goods.files[i] = c.shipped(f.File, true)
-			}
-		}
 	}
 	return true
 }

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 	"github.com/kiln-pipeline/kiln/kilnrt"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 const parcelProject = `
@@ -202,5 +204,91 @@ func TestDamagedParcel(t *testing.T) {
 	var v Verified
 	if left := v.shipped(t.Context(), pr, rotten); left[0].Stat != (source.Stat{}) || left[1] != rotten[1] || len(v.Messages) != 1 || v.Messages[0].Code != diag.ProductWrong {
 		t.Errorf("%v, %v", left, v.Messages)
+	}
+}
+
+// TestDamagedAndLeft: a parcel that somebody changed is made anew although builds that left it as it is came between: of another platform, and while one of
+// its assets fails, which tells of it.
+func TestDamagedAndLeft(t *testing.T) {
+	const file = "build/parcels/pc/one.parcel"
+	p := newProject(t, parcelProject)
+	p.unchecked = true
+	p.build()
+	whole := p.read(file)
+	at := strings.LastIndex(whole, "one/a.s")
+	damage := func() { p.write(file, whole[:at]+"ONE"+whole[at+3:]) }
+	isWhole := func(after string) {
+		t.Helper()
+		if p.read(file) != whole {
+			t.Error("it was not made anew after", after)
+		}
+	}
+
+	damage()
+	p.buildWith(Request{Platforms: []string{"web"}})
+	p.build()
+	isWhole("a build of another platform")
+
+	damage()
+	text := p.read("assets/x1.s")
+	p.write("assets/x1.s", "fail now\n")
+	for range 2 {
+		if b := p.build(); !strings.Contains(b.messages, file+": error[K1606]: the parcel was left as it is, and is damaged: ") {
+			t.Error("nothing of it was told:\n", b.messages)
+		}
+	}
+	p.write("assets/x1.s", text)
+	p.build()
+	isWhole("an asset failed")
+
+	damage()
+	ids := p.read("kiln.ids")
+	p.write("kiln.ids", "no ids\n")
+	p.build()
+	p.write("kiln.ids", ids)
+	p.build()
+	isWhole("kiln.ids was wrong")
+}
+
+// TestTouchedAndLeft: a parcel that is left as it is, because one of its assets fails, and whose times are others, is looked at once and then known.
+func TestTouchedAndLeft(t *testing.T) {
+	p := newProject(t, parcelProject)
+	p.unchecked = true
+	p.build()
+	p.write("assets/x1.s", "fail now\n")
+	p.build()
+	p.touch("build/parcels/pc/one.parcel", -1)
+	p.build()
+	p.nothing()
+}
+
+// TestMadeWhileBuilding: what is made of products and changed by somebody while jobs run, or while parcels are packed, is not what the build left.
+func TestMadeWhileBuilding(t *testing.T) {
+	const constants = "build/gen/kiln.lua"
+	p := newProject(t, parcelProject+"-- assets/x5.s --\nhook edit\ntext x5\n-- assets/one/c.s --\ntext c\nref x5.s\n")
+	edited := ""
+	p.procs = testProcessors(&hooks{call: func(context.Context, string, processor.Job) error {
+		if edited != "" {
+			p.write(edited, "-- somebody's\n"+p.read(edited))
+		}
+		return nil
+	}})
+	p.unchecked = true
+	p.age()
+	p.build()
+	for i, file := range []string{constants, "build/parcels/web/parcels.json", "build/parcels/pc/two.parcel", "build/parcels/pc/one.parcel"} {
+		want := p.read(file)
+		if want == "" {
+			t.Fatal(file, "was not made")
+		}
+		edited = file
+		p.write("assets/x5.s", fmt.Sprintf("hook edit\ntext of build %d\n", i))
+		p.build()
+		edited = ""
+		p.build()
+		if got := p.read(file); strings.HasPrefix(got, "-- somebody's") || got == "" {
+			t.Errorf("%s is still what somebody made of it", file)
+		}
+		p.nothing()
 	}
 }

@@ -58,7 +58,7 @@ func (s *shipment) constants(platforms []Platform, contents [][]manifest.Content
 			continue
 		}
 		if s.write(file, text) {
-			s.res.Made = append(s.res.Made, file)
+			s.made(file)
 		}
 	}
 }

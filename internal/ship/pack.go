@@ -45,7 +45,7 @@ func (s *shipment) pack(pl *Platform, contents []manifest.Contents) {
 			if !s.keepParcel(pl, c.Name, file, &list) {
 				continue
 			}
-		} else if !s.add(pl, c, file, &list) {
+		} else if s.settled(s.file(file)); !s.add(pl, c, file, &list) {
 			continue
 		}
 		s.res.Made = append(s.res.Made, s.file(file))
@@ -58,7 +58,7 @@ func (s *shipment) pack(pl *Platform, contents []manifest.Contents) {
 		return
 	}
 	if s.writeList(&list) {
-		s.res.Made = append(s.res.Made, s.listFile(pl.Name))
+		s.made(s.listFile(pl.Name))
 	}
 }
 
@@ -171,11 +171,9 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 	if err := os.MkdirAll(filepath.Dir(abs), 0o777); err != nil {
 		return wrong(err)
 	}
-	if s.o.Trusted == nil || !s.o.Trusted(s.file(file)) {
-		if Verify(abs) != nil { // Update goes by its index alone
-			if err := os.Remove(abs); err != nil {
-				return wrong(err)
-			}
+	if !s.trusted(file) && Verify(abs) != nil { // Update goes by its index alone
+		if err := os.Remove(abs); err != nil {
+			return wrong(err)
 		}
 	}
 	rs := s.resources(pl, c, of)
@@ -190,6 +188,11 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 		return wrong(err)
 	}
 	return true
+}
+
+// trusted tells whether a parcel, by its path below the output folder, is as it was left.
+func (s *shipment) trusted(file string) bool {
+	return s.o.Trusted != nil && s.o.Trusted(s.file(file))
 }
 
 // Verify tells what is wrong with a file, if it is a parcel that is there.
@@ -288,7 +291,7 @@ func (s *shipment) add(pl *Platform, c *manifest.Contents, file string, list *Li
 	return s.note(pl, x, list)
 }
 
-// keepParcel notes a parcel that could not be made: the one that is there, if there is one.
+// keepParcel notes a parcel that could not be made: the one that is there, if there is one. If that is not as it was left and damaged, it is told of.
 func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool {
 	var e ListEntry
 	for _, old := range s.oldList(pl.Name).Parcels {
@@ -298,6 +301,13 @@ func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool 
 	}
 	if !s.note(pl, Parcel{Name: name, Platform: pl.Name, File: file, Needs: e.Needs, placeholders: e.Placeholders}, list) {
 		return false
+	}
+	if !s.trusted(file) {
+		if err := Verify(s.abs(s.file(file))); err == nil {
+			s.settled(s.file(file))
+		} else {
+			s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "the parcel was left as it is, and is damaged: %v", cause(err)).WithHint("do not ship it; mend why it was not packed, and build again"))
+		}
 	}
 	if n := len(e.Placeholders); n > 0 {
 		of := e.Placeholders[0]

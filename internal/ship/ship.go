@@ -63,6 +63,7 @@ type Options struct {
 	Open    func(digest.Hash) (io.ReadCloser, error)  // content of products
 	Trusted func(file string) bool                    // whether a parcel, by its path relative to the project folder, is as it was left; nil: none is
 	Before  []string                                  // files that were made before, as in Result
+	Settled func(file string)                         // told of each file that is as it should be from now on, relative to the project folder; nil: nobody is
 	Reading func(file string)                         // told of each file that decides what is made, there or not, relative to the project folder, before it is read; nil: nobody is
 	Locked  bool                                      // kiln.ids may not change
 	Compact bool                                      // leave no waste in parcels
@@ -72,7 +73,7 @@ type Options struct {
 // Result is what there is now.
 type Result struct {
 	Parcels  []Parcel
-	Made     []string  // files that are Kiln's, relative to the project folder, sorted
+	Made     []string  // files that are Kiln's, relative to the project folder, sorted; of those that Options.Settled was not told of it is not known whether they are as they should be
 	Messages diag.List // what could not be made, and why
 	Lacks    []Lack    // why, for those of them which say that a parcel lacks something
 	Notes    diag.List // what may be mended some day; the next build need not tell it again
@@ -272,6 +273,19 @@ func Remove(abs, output string) error {
 		}
 	}
 	return nil
+}
+
+// made notes a file that is Kiln's and as it should be.
+func (s *shipment) made(file string) {
+	s.res.Made = append(s.res.Made, file)
+	s.settled(file)
+}
+
+// settled tells that a file is as it should be, at once: what is changed in it while others are made is not Kiln's.
+func (s *shipment) settled(file string) {
+	if s.o.Settled != nil {
+		s.o.Settled(file)
+	}
 }
 
 func (s *shipment) fail(m *diag.Message) { s.res.Messages = append(s.res.Messages, m) }

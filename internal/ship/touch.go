@@ -42,12 +42,17 @@ func Touch(p *project.Project, platform string, changes []Change, o Options) ([]
 		if changed {
 			e.Resources, e.Bytes, e.Digest = x.Resources, x.Size, x.Digest.String()
 			done = append(done, x)
+			s.settled(s.file(x.File))
 		}
 	}
 	if len(done) == 0 {
 		return nil, true
 	}
-	return done, s.writeList(list)
+	if !s.writeList(list) {
+		return nil, false
+	}
+	s.settled(s.listFile(platform))
+	return done, true
 }
 
 // touch changes one parcel, if it has any of the products.
@@ -67,7 +72,7 @@ func (s *shipment) touch(abs string, of *project.Parcel, changes []Change, x *Pa
 	if len(has) == 0 {
 		return false, true
 	}
-	if len(p.Signature()) > 0 {
+	if len(p.Signature()) > 0 || !s.trusted(x.File) { // that is changed by its index alone
 		return false, false
 	}
 	rs, o, err := parcel.Resources(p)
