@@ -7,10 +7,13 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
@@ -61,19 +64,74 @@ func Move(ctx context.Context, p *build.Project, again func() (*build.Project, e
 	if err := m.rename(); err != nil {
 		return Result{}, err
 	}
+	pinned, err := m.follow(ctx, again, edits)
+	if err != nil {
+		return Result{}, m.undo(err)
+	}
+	return Result{m.from, m.to, len(m.was), len(edits), pinned}, nil
+}
+
+// follow has the rules follow what was renamed, and tells how many assets were pinned.
+func (m *mover) follow(ctx context.Context, again func() (*build.Project, error), edits map[string][]byte) (pinned int, err error) {
 	for file, text := range edits {
-		if err := ship.Replace(file, text); err != nil {
-			return Result{}, err
+		if err := m.replace(file, text); err != nil {
+			return 0, err
 		}
 	}
-	if p, err = again(); err != nil {
-		return Result{}, err
+	p, err := again()
+	if err != nil {
+		return 0, err
 	}
-	if v, err = p.Look(ctx, nil, nil); err != nil {
-		return Result{}, err
+	v, err := p.Look(ctx, nil, nil)
+	if err != nil {
+		return 0, err
 	}
-	pinned, err := m.pin(v)
-	return Result{m.from, m.to, len(m.was), len(edits), pinned}, err
+	return m.pin(v)
+}
+
+// replace writes a file of rules, and keeps what it was.
+func (m *mover) replace(file string, text []byte) error {
+	old, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := ship.Replace(file, text); err != nil {
+		var path *fs.PathError
+		if errors.As(err, &path) {
+			err = path.Err // of a file beside, which nobody has to know of
+		}
+		return fmt.Errorf("%s cannot be written: %w", filepath.Base(file), err)
+	}
+	m.replaced = append(m.replaced, replaced{file, old, err != nil})
+	return nil
+}
+
+// replaced is a file of rules as it was.
+type replaced struct {
+	file string
+	text []byte
+	none bool // there was none
+}
+
+// undo has everything be as it was: assets that were renamed and not pinned would have lost their UUIDs, and with these their resource ids. Its error is what
+// made that necessary, and what could not be undone.
+func (m *mover) undo(why error) error {
+	why = fmt.Errorf("nothing was moved: %w", why)
+	for _, r := range slices.Backward(m.replaced) {
+		var err error
+		if r.none {
+			err = os.Remove(r.file)
+		} else {
+			err = ship.Replace(r.file, r.text)
+		}
+		if err != nil {
+			why = fmt.Errorf("%w; and %s is not as it was: %w", why, r.file, err)
+		}
+	}
+	if err := m.back(m.roots); err != nil {
+		why = fmt.Errorf("%w; and not all that was renamed could be renamed back: %w", why, err)
+	}
+	return why
 }
 
 // mover renames one path below the source roots.
@@ -83,6 +141,7 @@ type mover struct {
 	roots    []string          // that have it, absolute
 	folder   bool              // it is one
 	was      map[string]string // new path of each asset to the UUID it had
+	replaced []replaced        // files of rules, in the order in which they were written
 }
 
 // belowRoot is a path as sources have it, without the root that it may begin with.
@@ -140,11 +199,18 @@ func (m *mover) rename() error {
 			err = os.Rename(filepath.Join(root, filepath.FromSlash(m.from)), to)
 		}
 		if err != nil {
-			for _, r := range m.roots[:i] {
-				os.Rename(filepath.Join(r, filepath.FromSlash(m.to)), filepath.Join(r, filepath.FromSlash(m.from)))
-			}
+			m.back(m.roots[:i])
 			return err
 		}
 	}
 	return nil
+}
+
+// back renames to what it was.
+func (m *mover) back(roots []string) error {
+	var errs error
+	for _, r := range roots {
+		errs = errors.Join(errs, os.Rename(filepath.Join(r, filepath.FromSlash(m.to)), filepath.Join(r, filepath.FromSlash(m.from))))
+	}
+	return errs
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
@@ -155,4 +156,80 @@ func TestRefused(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "assets/other.txt")); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestUndone: if not all of the rules can follow, or the move is interrupted, everything is as it was.
+func TestUndone(t *testing.T) {
+	for _, c := range []struct {
+		name, from, to string
+		do             func(t *testing.T, dir string, cancel func(), open *func() (*build.Project, error))
+		want           string
+	}{
+		{"the project file cannot be written", "art", "new/graphics", func(t *testing.T, dir string, _ func(), _ *func() (*build.Project, error)) {
+			block(t, filepath.Join(dir, ".kiln-kiln.toml"))
+		}, "nothing was moved: kiln.toml cannot be written: "},
+		{"a pin cannot be written", "art", "new/graphics", func(t *testing.T, dir string, _ func(), _ *func() (*build.Project, error)) {
+			block(t, filepath.Join(dir, "assets/art/.kiln-rules.toml"))
+		}, "nothing was moved: rules.toml cannot be written: "},
+		{"the project does not open", "art", "new/graphics", func(_ *testing.T, _ string, _ func(), open *func() (*build.Project, error)) {
+			*open = func() (*build.Project, error) { return nil, errors.New("no more files") }
+		}, "nothing was moved: no more files"},
+		{"interrupted", "art/tank.txt", "art/tonk.txt", func(_ *testing.T, _ string, cancel func(), open *func() (*build.Project, error)) {
+			inner := *open
+			*open = func() (*build.Project, error) { cancel(); return inner() }
+		}, "nothing was moved: context canceled"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, open := opener(t, twoRoots)
+			p, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			again := open
+			c.do(t, dir, cancel, &again)
+			before, had := files(t, dir), uuids(t, open)
+			if _, err := Move(ctx, p, again, c.from, c.to); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("got %v, not %q", err, c.want)
+			}
+			if diff := cmp.Diff(before, files(t, dir)); diff != "" {
+				t.Errorf("the files are not as they were:\n%s", diff)
+			}
+			if diff := cmp.Diff(had, uuids(t, open)); diff != "" {
+				t.Errorf("the UUIDs are not as they were:\n%s", diff)
+			}
+		})
+	}
+}
+
+// block has a file be one that cannot be written: a folder.
+func block(t *testing.T, file string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(file, "in the way"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files are all files of a project but Kiln's own, with their content.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.Name() == ".kiln":
+			return filepath.SkipDir
+		case e.IsDir():
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		all[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

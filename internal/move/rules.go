@@ -14,7 +14,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/settings"
-	"github.com/kiln-pipeline/kiln/internal/ship"
 )
 
 // edit replaces what a span covers.
@@ -156,12 +155,12 @@ func (m *mover) pin(now *build.View) (int, error) {
 		return 0, err
 	}
 	if len(text) == 0 {
-		return n, ship.Replace(file, []byte(strings.TrimPrefix(rules.String(), "\n")))
+		return n, m.replace(file, []byte(strings.TrimPrefix(rules.String(), "\n")))
 	}
 	if text[len(text)-1] != '\n' {
 		text = append(text, '\n')
 	}
-	return n, ship.Replace(file, append(text, rules.String()...))
+	return n, m.replace(file, append(text, rules.String()...))
 }
 
 // pinFile is where pins go: into the folder that was moved, so that they move with it the next time; for a file into the rules of its folder
