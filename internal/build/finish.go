@@ -44,6 +44,7 @@ func (s *session) finish() *Report {
 	}
 	s.ship()
 	s.count(r)
+	r.Jobs = make([]JobReport, 0, r.Summary.Built)
 	for _, res := range s.results {
 		t := s.w.byKey[res.Task.Key]
 		if clashes[t] != nil || s.unplaced[t] {
@@ -204,12 +205,17 @@ func (s *session) productsOf(t *task, res *engine.Result, before map[engine.Key]
 func (s *session) removeStale(wishes map[string]wish) {
 	s.known = s.knownOutputs()
 	open, files := s.undecided()
-	for _, f := range slices.Sorted(maps.Keys(s.known)) {
+	var stale []string
+	for f := range s.known {
 		wi, ok := wishes[strings.ToLower(f)]
 		platform, _, _ := strings.Cut(f, "/")
-		if ok && wi.product.File == f || open[platform] && !files[f] {
-			continue
+		if !(ok && wi.product.File == f || open[platform] && !files[f]) {
+			stale = append(stale, f)
 		}
+	}
+	slices.Sort(stale)
+	for _, f := range stale {
+		wi, ok := wishes[strings.ToLower(f)]
 		delete(s.w.outputs, f)
 		if err := s.removeOutput(f); err != nil {
 			s.messages = append(s.messages, s.outputError(f, "removed", err))
@@ -406,13 +412,15 @@ func (s *session) save(r *Report) error {
 	}
 	s.saveTasks(next)
 	s.leave()
+	s.saveHeads(next)
+	tables := make(chan state.Tables, 1) // encoded while the database is written
+	go func() { tables <- state.EncodeTables(next) }()
 	if r.Stopped {
 		next.Mirrored = 0 // the database tells of a build before, and what it lacks is not kept track of
 	} else {
 		s.mirror(r, next)
 	}
-	s.saveHeads(next)
-	if err := state.WriteSnapshot(s.p.snapshotPath(), next); err != nil {
+	if err := (<-tables).Write(s.p.snapshotPath(), &next.Head); err != nil {
 		return err
 	}
 	return s.end()

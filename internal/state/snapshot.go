@@ -269,12 +269,16 @@ func (s *Snapshot) load(kind uint32) ([]byte, error) {
 }
 
 // WriteSnapshot replaces the snapshot, whole or not at all.
-func WriteSnapshot(path string, im *Image) error {
+func WriteSnapshot(path string, im *Image) error { return EncodeTables(im).Write(path, &im.Head) }
+
+// Tables are all of a snapshot but its head, as they are written.
+type Tables struct{ blocks []byte }
+
+// EncodeTables does not look at the head, which others may still be about.
+func EncodeTables(im *Image) Tables {
 	e := encoder{buf: make([]byte, 0, 1<<20)}
-	e.buf = append(e.buf, header(snapshotMagic, SnapshotVersion)...)
 	var hashes, tasks, edges encoder
 	for kind, fill := range []func(){
-		blockHead:    func() { encodeHead(&e, &im.Head) },
 		blockSources: func() { encodeTable(&e, im.Sources) },
 		blockOutputs: func() { encodeOutputs(&e, &hashes, im.Outputs) },
 		blockHashes:  func() { e.buf = append(e.buf, hashes.buf...) },
@@ -285,7 +289,14 @@ func WriteSnapshot(path string, im *Image) error {
 			e.block(uint32(kind), fill)
 		}
 	}
-	return writeFile(path, e.buf)
+	return Tables{e.buf}
+}
+
+// Write replaces the snapshot, whole or not at all.
+func (t Tables) Write(path string, h *Head) error {
+	e := encoder{buf: header(snapshotMagic, SnapshotVersion)}
+	e.block(blockHead, func() { encodeHead(&e, h) })
+	return writeFile(path, e.buf, t.blocks)
 }
 
 // block writes a block with what fill appends.
