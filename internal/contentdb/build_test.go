@@ -509,7 +509,7 @@ func TestLeave(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := number(conn, "SELECT count(*) FROM source_file WHERE present")
-		if err := errors.Join(err, conn.Close()); err != nil || got != n {
+		if err := errors.Join(err, closeConn(conn)); err != nil || got != n {
 			t.Errorf("build %d: a reader sees %d files, %v", n, got, err)
 		}
 		if n == 3 {

@@ -85,7 +85,7 @@ func Open(path string) (*DB, Opened, error) {
 	}
 	if reason, unusable := whyUnusable(err); unusable {
 		if conn != nil {
-			conn.Close()
+			closeConn(conn)
 		}
 		if err := setAside(path); err != nil {
 			return nil, opened, fmt.Errorf("contentdb: set aside: %w", err)
@@ -102,7 +102,7 @@ func Open(path string) (*DB, Opened, error) {
 	}
 	if err != nil {
 		if conn != nil {
-			conn.Close()
+			closeConn(conn)
 		}
 		return nil, opened, fmt.Errorf("contentdb: open: %w", err)
 	}
@@ -122,7 +122,7 @@ func (db *DB) Close() error {
 	if db.building != nil {
 		err = db.building.Cancel()
 	}
-	err = errors.Join(err, db.conn.Close())
+	err = errors.Join(err, closeConn(db.conn))
 	db.conn = nil
 	return err
 }
@@ -135,7 +135,7 @@ func (db *DB) Leave() (log int64, err error) {
 	reader, err := openReadOnly(db.path)
 	if err == nil {
 		_, err = number(reader, "SELECT count(*) FROM project") // it has the log open from now on
-		err = errors.Join(err, db.Close(), reader.Close())
+		err = errors.Join(err, db.Close(), closeConn(reader))
 	} else {
 		err = db.Close()
 	}
@@ -151,7 +151,7 @@ func (db *DB) Leave() (log int64, err error) {
 // commit, and keeps the file whole over a power cut. OFF saves those, but then a page can be
 // silently old, and nobody would see that the answers are wrong.
 func connect(path string) (*sqlite.Conn, error) {
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+	conn, err := openConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
 		return nil, err
 	}

@@ -21,11 +21,11 @@ import (
 // run executes SQL on a file behind Kiln's back.
 func run(t testing.TB, path, sql string) {
 	t.Helper()
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+	conn, err := openConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer closeConn(conn)
 	if err := sqlitex.ExecuteScript(conn, sql, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -130,12 +130,12 @@ func TestDamageFoundByQuery(t *testing.T) {
 // spoil overwrites the page that a query names.
 func spoil(t *testing.T, path, query string) {
 	t.Helper()
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
+	conn, err := openConn(path, sqlite.OpenReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
 	page, err := number(conn, query)
-	conn.Close()
+	closeConn(conn)
 	if err != nil || page < 2 {
 		t.Fatal(page, err)
 	}
@@ -207,7 +207,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.Close()
+	closeConn(conn)
 	folder := filepath.Dir(path)
 	if err := os.Chmod(folder, 0o555); err != nil {
 		t.Fatal(err)

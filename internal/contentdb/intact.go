@@ -52,7 +52,7 @@ func Verify(path string) (reason string, err error) {
 		if err = check(conn); err == nil {
 			err = integrity(conn)
 		}
-		conn.Close()
+		closeConn(conn)
 	}
 	if err == nil && !intact(path) {
 		err = cutOff

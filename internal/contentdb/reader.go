@@ -59,10 +59,10 @@ func OpenReadOnly(path string) (*Reader, error) {
 	}
 	switch {
 	case err != nil:
-		conn.Close()
+		closeConn(conn)
 		return nil, unusable(path, err)
 	case last.finished == 0:
-		conn.Close()
+		closeConn(conn)
 		return nil, missing(path)
 	}
 	return &Reader{conn: conn, path: path}, nil
@@ -82,7 +82,7 @@ func openReadOnly(path string) (*sqlite.Conn, error) {
 }
 
 func openWith(name string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
-	conn, err := sqlite.OpenConn(name, sqlite.OpenReadOnly|flags)
+	conn, err := openConn(name, sqlite.OpenReadOnly|flags)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func openWith(name string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	// that go through all of a project take ten times as long.
 	for _, pragma := range []string{"query_only = 1", "cache_size = -64000", "schema_version"} {
 		if err := sqlitex.ExecuteTransient(conn, "PRAGMA "+pragma, nil); err != nil {
-			conn.Close()
+			closeConn(conn)
 			return nil, err
 		}
 	}
@@ -133,7 +133,7 @@ func unusable(path string, err error) error {
 func (r *Reader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.conn.Close()
+	return closeConn(r.conn)
 }
 
 // RunSQL runs one statement that reads. At most limit rows are read; 0 is all of them. ctx bounds the
