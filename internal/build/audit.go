@@ -27,6 +27,7 @@ type Difference struct {
 // Audited is what an audit found.
 type Audited struct {
 	Jobs        int
+	Failed      int          // in the second build; unless that is a difference, in the first one too
 	Differences []Difference // by processor, asset, platform
 	Messages    []string     // the conditions of the two builds
 }
@@ -67,7 +68,7 @@ func (p *Project) Audit(ctx context.Context, patterns []string, r Reporter) (*Au
 		if i > 0 {
 			waitForSecond(ctx)
 		}
-		if err := p.buildUnder(ctx, c, dir, patterns, r); err != nil {
+		if a.Failed, err = p.buildUnder(ctx, c, dir, patterns, r); err != nil {
 			return nil, err
 		}
 		a.Messages = append(a.Messages, c.String())
@@ -91,11 +92,11 @@ func (p *Project) beside(dir string) *Project {
 	return &q
 }
 
-func (p *Project) buildUnder(ctx context.Context, c conditions, dir string, patterns []string, r Reporter) error {
+func (p *Project) buildUnder(ctx context.Context, c conditions, dir string, patterns []string, r Reporter) (failed int, err error) {
 	for name, value := range c.env {
 		old, was := os.LookupEnv(name)
 		if err := os.Setenv(name, value); err != nil {
-			return err
+			return 0, err
 		}
 		defer func() {
 			if was {
@@ -105,8 +106,11 @@ func (p *Project) buildUnder(ctx context.Context, c conditions, dir string, patt
 			}
 		}()
 	}
-	_, err := p.beside(dir).Build(ctx, Request{Patterns: patterns, Workers: c.workers, Shuffle: c.shuffle, Reporter: r})
-	return errors.Join(err, ctx.Err())
+	report, err := p.beside(dir).Build(ctx, Request{Patterns: patterns, Workers: c.workers, Shuffle: c.shuffle, Reporter: r})
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return 0, err
+	}
+	return report.Summary.Failed, nil
 }
 
 // compare compares the traces that two builds left.

@@ -194,6 +194,8 @@ func (s *session) outputError(file, done string, err error) *diag.Message {
 		why, hint = "a folder stands in its place", "move it away, and build again"
 	case errors.Is(err, syscall.ENOTDIR):
 		why, hint = "a file stands where a folder should be", "move it away, and build again"
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		hint = "give the source file a shorter name, or its asset a shorter id in a rule: match = \"...\" and id = \"...\""
 	}
 	return diag.Errorf(diag.OutputUnwritable, diag.Pos{File: s.p.Output + "/" + file}, "the output cannot be %s: %s", done, why).WithHint("%s", hint)
 }

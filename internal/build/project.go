@@ -217,14 +217,14 @@ func (p *Project) Lock(ctx context.Context, wait bool, waiting func()) error {
 	p.lock = flock.New(p.lockPath())
 	ok, err := p.lock.TryLock()
 	if err != nil || ok {
-		return err
+		return p.ownFiles(err)
 	}
 	if !wait {
 		return ErrBusy
 	}
 	waiting()
 	_, err = p.lock.TryLockContext(ctx, 100*time.Millisecond)
-	return err
+	return p.ownFiles(err)
 }
 
 // Unlock lets others have the project.

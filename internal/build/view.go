@@ -94,7 +94,7 @@ func (p *Project) LookAt(ctx context.Context, req Request) (*View, error) {
 	req.Reporter = silent{}
 	s := &session{p: p, start: time.Now(), req: req}
 	if err := s.look(ctx); err != nil {
-		return nil, err
+		return nil, p.ownFiles(err)
 	}
 	v := &View{Messages: s.messages, s: s}
 	s.findLive()

@@ -11,7 +11,8 @@ import (
 
 type auditLine struct {
 	Type        string `json:"type"`
-	Jobs        int    `json:"jobs"` // built twice
+	Jobs        int    `json:"jobs"`   // built twice
+	Failed      int    `json:"failed"` // of these: there is nothing of theirs to compare
 	Differences int    `json:"differences"`
 }
 
@@ -59,7 +60,7 @@ func (a *app) audit(ctx context.Context, p *build.Project, patterns []string) er
 				return err
 			}
 		}
-		if err := a.emit(auditLine{"audit", found.Jobs, len(found.Differences)}); err != nil {
+		if err := a.emit(auditLine{"audit", found.Jobs, found.Failed, len(found.Differences)}); err != nil {
 			return err
 		}
 	} else if err := a.tellAudit(found); err != nil {
@@ -87,6 +88,9 @@ func (a *app) tellAudit(found *build.Audited) error {
 	verdict := "no difference"
 	if n := len(found.Differences); n > 0 {
 		verdict = count(n, "differs", "differ")
+	}
+	if found.Failed > 0 {
+		verdict += fmt.Sprintf("; %d failed, and made nothing to compare: `kiln build` tells why", found.Failed)
 	}
 	_, err := fmt.Fprintf(a.errs, "%s built twice: %s\n", count(found.Jobs, "job", "jobs"), verdict)
 	return err

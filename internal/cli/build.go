@@ -147,7 +147,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	}
 	trace, err := newTrace(f.trace)
 	if err != nil {
-		return wrongUsage("", "the trace cannot be written: %v", err)
+		return err
 	}
 	show := a.newProgress(p.Workers(a.workers))
 	r, err := a.buildIn(ctx, p, f, build.Request{

@@ -109,7 +109,7 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 	t := newTree(a, edges, d)
 	tops := t.tops(name)
 	for _, top := range tops {
-		fmt.Fprintln(a.out, a.paint(a.out, bold, top))
+		fmt.Fprintln(a.out, a.paint(a.out, bold, oneLine(top)))
 		t.write(top, "")
 	}
 	if len(edges) == 0 && !a.quiet {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -138,11 +139,11 @@ func (a *app) tellDoctor(r *doctor.Report, sum doctorLine) error {
 	}
 	title("content")
 	mark, what := a.paint(a.out, green, markGood), "nothing wrong"
-	if n := sum.Errors + sum.Warnings; n > 0 {
+	switch worstOfContent(r.Messages) {
+	case diag.Error:
+		mark, what = a.paint(a.out, red, markWrong), "see below"
+	case diag.Warning:
 		mark, what = a.paint(a.out, yellow, markWarn), "see below"
-		if sum.Errors > 0 {
-			mark = a.paint(a.out, red, markWrong)
-		}
 	}
 	fmt.Fprintf(a.out, "  %s  %s, %s: %s\n", mark, count(sum.Files, "file", "files"), count(sum.Assets, "asset", "assets"), what)
 	if len(r.Messages) > 0 {
@@ -153,6 +154,24 @@ func (a *app) tellDoctor(r *doctor.Report, sum doctorLine) error {
 	}
 	_, err := fmt.Fprintln(a.errs, a.verdict(sum))
 	return err
+}
+
+// surroundings are the codes of what is wrong with tools and the system, not with source files.
+var surroundings = []diag.Code{diag.ToolMissing, diag.FolderUnwritable, diag.DiskLow, diag.LimitLow, diag.CommandUntraced, diag.CommandUnsealed}
+
+// worstOfContent is the worst that is wrong with source files; a note if nothing is.
+func worstOfContent(l diag.List) diag.Severity {
+	worst := diag.Note
+	for _, m := range l {
+		switch {
+		case slices.Contains(surroundings, m.Code):
+		case m.Severity == diag.Error:
+			return diag.Error
+		case m.Severity == diag.Warning:
+			worst = diag.Warning
+		}
+	}
+	return worst
 }
 
 func (a *app) verdict(sum doctorLine) string {

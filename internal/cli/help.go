@@ -2,7 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,20 +14,24 @@ func (a *app) prepareHelp(root *cobra.Command) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { a.help(c) })
 	root.SetUsageFunc(func(c *cobra.Command) error { a.help(c); return nil })
 	root.SetHelpCommand(newHelpCommand(a))
-	for _, c := range append(root.Commands(), root) {
-		c.InitDefaultHelpFlag()
-		c.Flags().Lookup("help").Usage = "tell what " + c.CommandPath() + " does"
-		c.Flags().SortFlags = false
+	prepareHelpFlags(root)
+}
+
+func prepareHelpFlags(c *cobra.Command) {
+	c.InitDefaultHelpFlag()
+	c.Flags().Lookup("help").Usage = "tell what " + c.CommandPath() + " does"
+	c.Flags().SortFlags = false
+	for _, sub := range c.Commands() {
+		prepareHelpFlags(sub)
 	}
 }
 
 func newHelpCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "help [COMMAND]",
+		Use:     "help [COMMAND...]",
 		Short:   "Tell what Kiln or one of its commands does",
 		GroupID: groupAbout,
-		Example: "  kiln help\n  kiln help build",
-		Args:    atMost(1),
+		Example: "  kiln help\n  kiln help build\n  kiln help parcel verify",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var names []string
 			for _, c := range cmd.Root().Commands() {
@@ -38,18 +42,20 @@ func newHelpCommand(a *app) *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root := cmd.Root()
-			if len(args) == 0 {
-				a.help(root)
-				return nil
-			}
-			for _, c := range root.Commands() {
-				if c.Name() == args[0] {
-					a.help(c)
-					return nil
+			c := cmd.Root()
+			for i, name := range args {
+				k := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == name })
+				switch {
+				case k >= 0:
+					c = c.Commands()[k]
+				case c.HasSubCommands():
+					return a.onlyKnownCommands(c, args[i:])
+				default:
+					return tooMany(cmd, name)
 				}
 			}
-			return a.onlyKnownCommands(root, args)
+			a.help(c)
+			return nil
 		},
 	}
 }
@@ -61,8 +67,8 @@ func (a *app) help(c *cobra.Command) {
 		about = c.Short + "."
 	}
 	usage := c.UseLine()
-	if !c.HasParent() {
-		usage = "kiln COMMAND [flags]"
+	if c.HasSubCommands() {
+		usage = c.CommandPath() + " COMMAND [flags]"
 	}
 	a.section(about, "")
 	a.section("Usage:", "  "+usage)
@@ -70,12 +76,13 @@ func (a *app) help(c *cobra.Command) {
 	for _, g := range c.Groups() {
 		a.section(g.Title, commandList(c, g.ID))
 	}
+	a.section("Commands:", commandList(c, ""))
 	if c.HasParent() {
 		a.section("Flags:", c.LocalFlags().FlagUsages())
 	}
 	a.section("Flags of every command:", c.Root().PersistentFlags().FlagUsages())
 	if c.HasAvailableSubCommands() {
-		io.WriteString(a.out, "\n`kiln help COMMAND` tells more of a command.\n")
+		fmt.Fprintf(a.out, "\n`kiln help%s COMMAND` tells more of a command.\n", strings.TrimPrefix(c.CommandPath(), "kiln"))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/impact"
+	"github.com/kiln-pipeline/kiln/internal/project"
 )
 
 func newImpactCommand(a *app) *cobra.Command {
@@ -141,19 +142,33 @@ func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, ad
 			fmt.Fprintln(a.out, a.paint(a.out, dim, "fewer, if a product in between comes out the same"))
 		}
 	} else {
-		fmt.Fprintln(a.out, "no job looked at "+some(append(append([]string{}, sum.Files...), sum.Rules...), 3)+"; nothing known would be built again")
+		fmt.Fprintln(a.out, "no job looked at "+oneLine(some(append(append([]string{}, sum.Files...), sum.Rules...), 3))+"; nothing known would be built again")
 	}
 	for _, f := range added {
+		if own(p, f) {
+			fmt.Fprintf(a.out, "%s is not there, and can be no asset: it is in no source root\n", oneLine(f))
+			continue
+		}
 		hint := ""
 		if near := diag.DidYouMean(f, sources); near != "" {
 			hint = "; " + near
 		}
-		fmt.Fprintf(a.out, "%s is not there: it may become an asset of its own, too%s\n", f, hint)
+		fmt.Fprintf(a.out, "%s is not there: it may become an asset of its own, too%s\n", oneLine(f), hint)
 	}
 	if len(sum.Rules) > 0 {
 		fmt.Fprintf(a.out, "what a change of %s brings depends on the change: edit it and look at `kiln build --dry-run`\n", some(sum.Rules, 3))
 	}
 	return nil
+}
+
+// own tells whether a path that lies below no source root is that of no source file at all: outside of the project folder, or what Kiln writes.
+func own(p *build.Project, file string) bool {
+	for _, folder := range []string{"..", p.Output, project.StateFolder} {
+		if strings.HasPrefix(file, folder+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // everBuilt tells whether anything is known of any job.

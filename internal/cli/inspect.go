@@ -370,10 +370,14 @@ func (x *inspector) job(av *build.AssetView, j *build.JobView) error {
 	}
 	out := func(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
 	faint := func(s string) string { return a.paint(a.out, dim, s) }
-	out("%s  on %s, %s", a.paint(a.out, bold, j.Name(l.Asset)), l.Platform, a.paint(a.out, stateStyle(l.State), string(l.State)))
+	out("%s  on %s, %s", a.paint(a.out, bold, oneLine(j.Name(l.Asset))), l.Platform, a.paint(a.out, stateStyle(l.State), string(l.State)))
 	out("  %s  %s", faint("key        "), l.Key)
 	for _, p := range l.Preimage {
-		value := strings.ReplaceAll(strings.TrimSpace(p.Value), "\n", "\n"+strings.Repeat(" ", 15)) // settings have a line each
+		lines := strings.Split(strings.TrimSpace(p.Value), "\n") // settings have a line each
+		for i := range lines {
+			lines[i] = oneLine(lines[i])
+		}
+		value := strings.Join(lines, "\n"+strings.Repeat(" ", 15))
 		out("    %s  %s", faint(fmt.Sprintf("%-9s", p.Label)), cmp.Or(value, faint("none")))
 	}
 	out("  %s  %s", faint("fingerprint"), l.Fingerprint)
@@ -383,7 +387,7 @@ func (x *inspector) job(av *build.AssetView, j *build.JobView) error {
 			break
 		}
 		out("")
-		out("  %s in build %d, because %s", t.Outcome, t.Build, t.Reason)
+		out("  %s in build %d, because %s", t.Outcome, t.Build, oneLine(t.Reason))
 		took := secondsText(t.Seconds)
 		if t.Memory > 0 {
 			took += ", at most " + sizeText(t.Memory) + " of memory"
@@ -429,7 +433,7 @@ func (x *inspector) products(products []productLine) {
 	a := x.a
 	fmt.Fprintln(a.out, "    products")
 	for _, p := range products {
-		fmt.Fprintf(a.out, "      %s  %s, %s, %s\n", cmp.Or(p.File, p.Name), p.Type, sizeText(p.Size), a.paint(a.out, fileStates[p.State], p.State))
+		fmt.Fprintf(a.out, "      %s  %s, %s, %s\n", oneLine(cmp.Or(p.File, p.Name)), p.Type, sizeText(p.Size), a.paint(a.out, fileStates[p.State], p.State))
 		if p.Holds != "" {
 			fmt.Fprintf(a.out, "        %s\n", p.Holds)
 		}
@@ -441,7 +445,7 @@ func (x *inspector) products(products []productLine) {
 			if !r.Required {
 				how = "can use"
 			}
-			fmt.Fprintf(a.out, "        %s\n", a.paint(a.out, dim, how+" "+to))
+			fmt.Fprintf(a.out, "        %s\n", a.paint(a.out, dim, how+" "+oneLine(to)))
 		}
 	}
 }
@@ -497,12 +501,12 @@ func (x *inspector) output(file string) error {
 	if x.a.json {
 		return x.a.emit(line)
 	}
-	fmt.Fprintf(x.a.out, "%s  made of %s on %s in build %d\n", x.a.paint(x.a.out, bold, line.Product.File), line.Asset, line.Platform, line.Build)
+	fmt.Fprintf(x.a.out, "%s  made of %s on %s in build %d\n", x.a.paint(x.a.out, bold, oneLine(line.Product.File)), oneLine(line.Asset), line.Platform, line.Build)
 	x.products([]productLine{line.Product})
 	if len(line.NeededBy) > 0 {
 		fmt.Fprintln(x.a.out, "    needed by")
 		for _, f := range line.NeededBy {
-			fmt.Fprintln(x.a.out, "      "+f)
+			fmt.Fprintln(x.a.out, "      "+oneLine(f))
 		}
 	}
 	fmt.Fprintf(x.a.out, "    %s\n", x.a.paint(x.a.out, dim, "key "+line.Key))
@@ -547,9 +551,9 @@ func (x *inspector) source(path string) error {
 	if a.json {
 		return a.emit(line)
 	}
-	fmt.Fprintf(a.out, "%s  source file, %s\n", a.paint(a.out, bold, line.File), sizeText(line.Size))
+	fmt.Fprintf(a.out, "%s  source file, %s\n", a.paint(a.out, bold, oneLine(line.File)), sizeText(line.Size))
 	if line.Asset != "" {
-		fmt.Fprintf(a.out, "  belongs to %s\n", line.Asset)
+		fmt.Fprintf(a.out, "  belongs to %s\n", oneLine(line.Asset))
 	}
 	if len(line.Readers) == 0 {
 		fmt.Fprintln(a.out, "  no job looked at it")

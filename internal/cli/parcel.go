@@ -26,7 +26,7 @@ func newParcelCommand(a *app) *cobra.Command {
 		Long:    "Look into parcels, hold them to their hashes, sign them, take files out, and make and apply patches. No project is needed, but for order, release and since.",
 		GroupID: groupLook,
 		Example: "  kiln parcel ls build/parcels/pc/level1.parcel\n  kiln parcel patch old.parcel new.parcel -o update.patch",
-		Args:    atMost(0),
+		Args:    a.onlyKnownCommands,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	sub := func(use, short, example string, args cobra.PositionalArgs, run func(args []string) error) *cobra.Command {
@@ -70,6 +70,9 @@ func damagedParcel(path string, err error) error {
 	var pathErr *os.PathError
 	if errors.As(err, &pathErr) {
 		return err
+	}
+	if errors.Is(err, io.EOF) {
+		return diag.Errorf(diag.ParcelDamaged, diag.Pos{File: path}, "the file ends before a parcel's header does").WithHint("it is no parcel, or was cut off: pack it again, or fetch it again")
 	}
 	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), path+": "), "kilnrt: ", "")
 	return diag.Errorf(diag.ParcelDamaged, diag.Pos{File: path}, "%s", text).WithHint("pack it again, or fetch it again")

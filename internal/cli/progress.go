@@ -77,7 +77,7 @@ func screenSize(w io.Writer) (columns, rows int) {
 		return e.screen.Columns, e.screen.Rows
 	}
 	if f, ok := w.(*os.File); ok {
-		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil {
+		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 { // a terminal that was told no size has none
 			return columns, rows
 		}
 	}
@@ -203,7 +203,10 @@ func (p *progress) picture(now time.Time, columns, rows int) []string {
 	if head == "" {
 		return nil
 	}
-	lines := []string{p.bar() + cut(head, columns-barWidth-2)}
+	lines := []string{cut(head, columns-1)}
+	if columns >= barWidth+8 { // a line that wraps would count as one, and stay
+		lines[0] = p.bar() + cut(head, columns-barWidth-2)
+	}
 	room := max(rows-3, 0)
 	waiting := 0
 	for _, j := range p.jobs {

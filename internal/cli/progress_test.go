@@ -43,6 +43,11 @@ func TestProgressPicture(t *testing.T) {
 	if d := cmp.Diff([]string{"━━━━━───────────────  11 of 4…", "   0.5 s  sprites/tank.png […", "   4.0 s  knight.gltf [pc] w…"}, p.picture(now, 30, 24)); d != "" {
 		t.Error(d)
 	}
+	for _, line := range p.picture(now, 20, 24) { // no room for a bar; a line that wraps would be two
+		if textWidth(line) >= 20 {
+			t.Errorf("%q on 20 columns", line)
+		}
+	}
 	for _, rows := range []int{1, 4} {
 		if got := p.picture(now, 80, rows); len(got) > max(1, rows-1) {
 			t.Errorf("%d lines on %d rows", len(got), rows)

@@ -104,7 +104,8 @@ func (a *app) answerOthers(s *session.Session) (stop func(), err error) {
 		return nil, diag.Errorf(diag.ProjectBusy, diag.Pos{}, "another kiln watches this project").WithHint("use that one, or end it first")
 	}
 	if err != nil {
-		return nil, err
+		return nil, diag.Errorf(diag.OutputUnwritable, diag.Pos{File: project.StateFolder}, "other kilns cannot be answered: %v", bareReason(err)).
+			WithHint("check the permissions; the folder .kiln may be deleted, and is made anew")
 	}
 	return server.Close, nil
 }

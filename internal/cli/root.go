@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -109,21 +110,25 @@ func (a *app) checkFlags() error {
 	return nil
 }
 
-// onlyKnownCommands refuses a first word that is no command, and says which was probably meant.
-func (a *app) onlyKnownCommands(root *cobra.Command, words []string) error {
+// onlyKnownCommands refuses a first word that is no command of its parent, and says which was probably meant.
+func (a *app) onlyKnownCommands(parent *cobra.Command, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
 	hint := "`kiln help` lists the commands"
-	if near := commandLike(root, words[0]); near != "" {
-		hint = fmt.Sprintf("did you mean `kiln %s`?", near)
+	if parent.HasParent() {
+		hint = fmt.Sprintf("`%s --help` lists the commands", parent.CommandPath())
 	}
-	return wrongUsage(hint, "there is no command %q", words[0])
+	if near := commandLike(parent, words[0]); near != "" {
+		hint = fmt.Sprintf("did you mean `%s %s`?", parent.CommandPath(), near)
+	}
+	name := strings.TrimPrefix(parent.CommandPath()+" "+words[0], "kiln ")
+	return wrongUsage(hint, "there is no command %q", name)
 }
 
-func commandLike(root *cobra.Command, word string) string {
+func commandLike(parent *cobra.Command, word string) string {
 	var names []string
-	for _, c := range root.Commands() {
+	for _, c := range parent.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
@@ -131,7 +136,7 @@ func commandLike(root *cobra.Command, word string) string {
 	if n := diag.Nearest(word, names); n != "" {
 		return n
 	}
-	for _, n := range root.SuggestionsFor(word) {
+	for _, n := range parent.SuggestionsFor(word) {
 		return n
 	}
 	return ""

@@ -65,7 +65,7 @@ func (a *app) listSettings(v *build.AssetView) error {
 		for k, r := range group {
 			platforms[k] = r.Platform
 		}
-		fmt.Fprintf(a.out, "%s  %s on %s\n", a.paint(a.out, bold, v.ID), group[0].Processor, strings.Join(platforms, ", "))
+		fmt.Fprintf(a.out, "%s  %s on %s\n", a.paint(a.out, bold, oneLine(v.ID)), group[0].Processor, strings.Join(platforms, ", "))
 		rows := a.settingRows(v, group)
 		if len(rows) == 0 {
 			fmt.Fprintln(a.out, "  no settings")

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -92,15 +93,40 @@ func (l *lanes) take() int {
 
 func (l lanes) give(i int) { l[i] = false }
 
-// newTrace begins a trace; an empty name gives one that writes nothing.
+// newTrace begins a trace; an empty name gives one that writes nothing. A file that is no trace is not written over: who takes --trace for a flag
+// without a value would lose the asset that comes after it.
 func newTrace(name string) (*trace, error) {
 	t := &trace{start: time.Now(), jobs: map[string]*tracedJob{}}
 	if name == "" {
 		return t, nil
 	}
+	if isOther(name) {
+		return nil, wrongUsage("name another file, or remove that one", "--trace %s: a file is there that is no trace", name)
+	}
 	var err error
-	t.file, err = os.Create(name)
-	return t, err
+	if t.file, err = os.Create(name); err != nil {
+		return nil, wrongUsage("--trace takes the name of the file to write", "--trace %s: the trace cannot be written: %v", name, bareReason(err))
+	}
+	return t, nil
+}
+
+// traceHead is how a trace begins.
+const traceHead = `{"traceEvents":`
+
+// isOther reports whether a file holds something else than a trace.
+func isOther(name string) bool {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 { // a build that was killed leaves an empty one
+		return false
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	head := make([]byte, len(traceHead))
+	n, _ := io.ReadFull(f, head)
+	return string(head[:n]) != traceHead
 }
 
 func (t *trace) Planned(int) {}

@@ -136,7 +136,7 @@ type whyText struct {
 }
 
 func (a *app) tellWhy(av *build.AssetView, jobs jobTable) error {
-	fmt.Fprintf(a.out, "%s  %s\n", a.paint(a.out, bold, av.ID), processorsOf(av))
+	fmt.Fprintf(a.out, "%s  %s\n", a.paint(a.out, bold, oneLine(av.ID)), processorsOf(av))
 	var texts []whyText
 	for i := range av.Jobs {
 		j := &av.Jobs[i]
@@ -160,7 +160,11 @@ func (a *app) tellWhy(av *build.AssetView, jobs jobTable) error {
 		pad := strings.Repeat(" ", width-textWidth(on))
 		fmt.Fprintf(a.out, "  %s%s  %s\n", on, pad, a.paint(a.out, stateStyle(t.state), stateWords[t.state]))
 		for _, l := range t.lines {
-			fmt.Fprintf(a.out, "  %*s  %s\n", width, "", strings.ReplaceAll(l, tookMark, strings.Join(t.took, ", ")))
+			head, tail, _ := strings.Cut(l, tookMark)
+			if tail != "" {
+				tail = strings.Join(t.took, ", ") + tail
+			}
+			fmt.Fprintf(a.out, "  %*s  %s\n", width, "", oneLine(head)+tail)
 		}
 	}
 	return nil

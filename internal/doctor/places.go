@@ -35,13 +35,14 @@ func (r *Report) places(p *build.Project) {
 			place.Free = free
 		}
 		file, err := probe(dir)
+		hint := "check its permissions and what it lies on"
 		if info, serr := os.Stat(pl.dir); serr == nil && !info.IsDir() {
-			err = errors.New("a file is in its place")
+			err, hint = errors.New("a file is in its place"), "move it away"
 		}
 		if err != nil {
 			place.Writable = false
 			r.add(diag.Errorf(diag.FolderUnwritable, diag.Pos{File: pl.shown}, "the folder cannot be written to: %v", cause(err)).
-				WithHint("check its permissions and what it lies on"))
+				WithHint("%s", hint))
 		}
 		if pl.dir == p.OutputDir() && place.Writable {
 			place.Links = links(existing(state), dir)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/project"
@@ -56,17 +57,17 @@ func Look(dir string) (*Plan, error) {
 		return nil, diag.Errorf(diag.ProjectExists, diag.Pos{File: filepath.Join(dir, project.File)}, "there is one already; it was left as it is").
 			WithHint("remove it first if it is to be written anew")
 	}
-	t, err := walk(abs)
+	out := output(abs)
+	t, err := walk(abs, out)
 	if err != nil {
 		return nil, diag.Errorf(diag.SetupFolder, diag.Pos{File: dir}, "the folder cannot be listed: %v", err)
 	}
-	p := &Plan{Dir: abs, Name: filepath.Base(abs), Pointers: t.pointers, LFS: t.lfs}
+	p := &Plan{Dir: abs, Name: filepath.Base(abs), Output: out, Pointers: t.pointers, LFS: t.lfs}
 	if p.Name == string(filepath.Separator) || p.Name == "." {
 		p.Name = "game"
 	}
 	p.Roots = t.roots()
 	p.MakeRoot = len(t.content()) == 0 && !t.folders[p.Roots[0]]
-	p.Output = output(abs)
 	p.below(t)
 	return p, nil
 }
@@ -107,8 +108,18 @@ func unique(rules []Rule) []Rule {
 	return out
 }
 
-// output is a folder for the products that is not already somebody else's.
+// output is a folder for the products that is not already somebody else's. Where Kiln has built before, and only its kiln.toml is gone, it is the
+// folder of then: what lies in it is no content.
 func output(dir string) string {
+	is := func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && info.IsDir()
+	}
+	if names := []string{"kiln-output", "kiln-build", "build"}; is(project.StateFolder) {
+		if i := slices.IndexFunc(names, is); i >= 0 {
+			return names[i]
+		}
+	}
 	for _, name := range []string{"build", "kiln-build"} {
 		entries, err := os.ReadDir(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {

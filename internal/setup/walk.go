@@ -15,6 +15,7 @@ import (
 // tree is all that lies in a folder, but for what is no content.
 type tree struct {
 	dir      string
+	output   string   // is passed over
 	files    []string // relative, forward slashes, sorted by folder
 	folders  map[string]bool
 	ignored  []found
@@ -29,9 +30,9 @@ type found struct {
 	here   bool   // the pattern is about this folder only
 }
 
-// walk lists a folder and all below it. What cannot be read below the folder itself is passed over: the build says so.
-func walk(dir string) (*tree, error) {
-	t := &tree{dir: dir, folders: map[string]bool{}}
+// walk lists a folder and all below it, but for the output folder. What cannot be read below the folder itself is passed over: the build says so.
+func walk(dir, output string) (*tree, error) {
+	t := &tree{dir: dir, output: output, folders: map[string]bool{}}
 	return t, t.list("")
 }
 
@@ -49,6 +50,9 @@ func (t *tree) list(folder string) error {
 	for _, e := range entries {
 		rel := path.Join(folder, e.Name())
 		isDir := e.IsDir()
+		if isDir && rel == t.output {
+			continue
+		}
 		if ig, is := t.junk(folder, e.Name(), isDir, names); is {
 			if ig.Pattern != "" {
 				t.ignored = append(t.ignored, ig)
