@@ -192,12 +192,6 @@ func (s *scan) lookListed() listing {
 	s.found = make([]finding, len(s.prev.Folders))
 	l := &listed{s, map[int][]int{}, map[int]bool{}, map[int]map[string]bool{}}
 	l.doubtful()
-	for root := range s.prev.Roots {
-		if _, ok := s.prev.folders[root][""]; !ok { // it was gone for a moment
-			s.found = nil
-			return otherNames
-		}
-	}
 	for _, p := range s.o.List.spots(s.prev.Roots) {
 		l.lookAt(p.root, p.path)
 	}
@@ -207,11 +201,7 @@ func (s *scan) lookListed() listing {
 			s.found[i] = s.lookEntries(i, l.entries[i])
 		}
 	})
-	most := sameStats
-	for i := range s.found {
-		most = max(most, s.found[i].listing)
-	}
-	return most
+	return s.most()
 }
 
 func (s *scan) lookEntries(folder int, entries []int) finding {

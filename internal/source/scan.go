@@ -43,7 +43,7 @@ func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
 		if info, err := os.Stat(r); err != nil {
 			return nil, false, false, err
 		} else if !info.IsDir() {
-			return nil, false, false, fmt.Errorf("source root %s is not a folder", r)
+			return nil, false, false, noFolder(r)
 		}
 	}
 	s := &scan{o: o, prev: prev}
@@ -63,7 +63,9 @@ func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
 		}
 	}
 	if s.kept == nil {
-		s.walk()
+		if err := s.walk(); err != nil {
+			return nil, false, false, err
+		}
 	}
 	t = s.assemble()
 	contents, stats = s.compare(t)
@@ -72,6 +74,8 @@ func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
 	}
 	return t, contents, stats, nil
 }
+
+func noFolder(root string) error { return fmt.Errorf("source root %s is not a folder", root) }
 
 // scan is one Scan under way.
 type scan struct {
@@ -121,9 +125,20 @@ type finding struct {
 func (s *scan) look() listing {
 	s.found = make([]finding, len(s.prev.Folders))
 	s.parallel(len(s.found), func(i int) { s.found[i] = s.lookFolder(&s.prev.Folders[i]) })
-	most := sameStats
+	return s.most()
+}
+
+// most is the greatest of what was found. A root that prev has nothing of, as if it had been gone, must be listed.
+func (s *scan) most() listing {
+	most, roots := sameStats, 0
 	for i := range s.found {
 		most = max(most, s.found[i].listing)
+		if s.prev.Folders[i].Path == "" {
+			roots++
+		}
+	}
+	if roots < len(s.prev.Roots) {
+		most = max(most, otherNames)
 	}
 	return most
 }
@@ -237,8 +252,9 @@ func (s *scan) filesNow(i int) []File {
 	return s.prev.Files[f.First : f.First+f.Count]
 }
 
-// walk visits all folders from the roots down, those of one depth side by side.
-func (s *scan) walk() {
+// walk visits all folders from the roots down, those of one depth side by side. It fails if a root went since it was last looked at: what lay there would be taken for
+// removed, and nothing above a root is watched that would tell of its return.
+func (s *scan) walk() error {
 	if s.found != nil {
 		s.family()
 	}
@@ -251,12 +267,16 @@ func (s *scan) walk() {
 		below := make([][]*folder, len(level))
 		s.parallel(len(level), func(i int) { below[i] = s.visit(level[i]) })
 		for _, f := range level {
-			if !f.gone {
+			switch {
+			case !f.gone:
 				s.kept = append(s.kept, f)
+			case f.Path == "":
+				return noFolder(s.o.Roots[f.Root])
 			}
 		}
 		level = slices.Concat(below...)
 	}
+	return nil
 }
 
 // basePatterns are Kiln's own and the project's.

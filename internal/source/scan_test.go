@@ -224,6 +224,24 @@ func TestEntriesThatChangeMeanwhile(t *testing.T) {
 	}
 }
 
+// TestRootThatGoesMeanwhile: a root that is no folder any more when it is listed is not taken for an empty one, and one that a table knows nothing of is listed.
+func TestRootThatGoesMeanwhile(t *testing.T) {
+	one, two := tree(t, map[string]string{"a": "1"}), tree(t, map[string]string{"b": "2", "c/d": "3"})
+	for _, gone := range []string{filepath.Join(two, "gone"), filepath.Join(two, "b")} {
+		s := &scan{o: Options{Roots: []string{one, gone}}}
+		if err := s.walk(); err == nil || err.Error() != "source root "+gone+" is not a folder" {
+			t.Errorf("%s: %v", gone, err)
+		}
+	}
+	for _, list := range []*List{nil, {}} {
+		table, _, _ := scanned(t, nil, Options{Roots: []string{one}})
+		table.Roots = []string{one, two}
+		if table, contents, _ := scanned(t, table, Options{Roots: []string{one, two}, List: list}); !contents || len(table.Paths()) != 3 {
+			t.Errorf("there are %v", table.Paths())
+		}
+	}
+}
+
 func TestHashMode(t *testing.T) {
 	dir := tree(t, map[string]string{"a": "old", "b": "same", ".kilnignore": "x"})
 	o := Options{Roots: []string{dir}, Workers: 2}
