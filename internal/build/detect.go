@@ -1,6 +1,7 @@
 package build
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 
@@ -41,6 +42,10 @@ func (s *session) scan() (t *source.Table, contents, stats bool, err error) {
 		o.Spare, s.p.kept.spare = s.p.kept.spare, nil
 	}
 	t, contents, stats, err = source.Scan(prev, o)
+	var gone *source.RootError
+	if errors.As(err, &gone) { // since it was looked for
+		return nil, false, false, diag.List{s.p.noRoot(gone.Root)}
+	}
 	if t != prev {
 		s.scanned = t
 	}

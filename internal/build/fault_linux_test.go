@@ -430,6 +430,26 @@ func TestShippedFaults(t *testing.T) {
 	}
 }
 
+// TestRootGoes: a source root that goes once a build has found it there, and is back after it, is not taken for an empty one.
+func TestRootGoes(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("the real kiln is built, and builds the example many times")
+	}
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("strace is not installed")
+	}
+	p := newFaulty(t, buildKiln(t))
+	d := disturbed{build: "edit", what: "openat error=ENOENT", file: "assets"}
+	if !p.try(d) {
+		t.Skip("strace does not work here")
+	}
+	p.prepare("edit")
+	if exit, said := p.run(d.strace(p.dir, filepath.Join(t.TempDir(), "strace"))...); exit != 2 || !strings.Contains(said, "error[K0010]: source root \"assets\" is not a folder") {
+		t.Errorf("exit %d:\n%s", exit, said)
+	}
+}
+
 // TestNoRights builds as somebody who may not see all source files: a folder that cannot be entered, ignore files that cannot be read, at
 // first and later on. It fails, and once the rights are there the next build is right.
 func TestNoRights(t *testing.T) {

@@ -181,17 +181,22 @@ func (p *Project) OutputDir() string {
 func (p *Project) roots() ([]string, diag.List) {
 	var roots []string
 	var l diag.List
-	for _, r := range p.Roots {
+	for i, r := range p.Roots {
 		abs := filepath.Join(p.Dir, filepath.FromSlash(r.Path))
 		real, err := filepath.EvalSymlinks(abs)
 		if info, serr := os.Stat(abs); err != nil || serr != nil || !info.IsDir() {
-			l = append(l, r.Span.Errorf(diag.RootMissing, "source root %q is not a folder", r.Path).
-				WithHint("make the folder, or change `roots`"))
+			l = append(l, p.noRoot(i))
 			continue
 		}
 		roots = append(roots, filepath.ToSlash(real))
 	}
 	return roots, l
+}
+
+// noRoot says that a source root is no folder.
+func (p *Project) noRoot(i int) *diag.Message {
+	r := &p.Roots[i]
+	return r.Span.Errorf(diag.RootMissing, "source root %q is not a folder", r.Path).WithHint("make the folder, or change `roots`")
 }
 
 // prefixes are what stands before a source path for people, by root.

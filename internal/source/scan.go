@@ -39,11 +39,11 @@ type Options struct {
 // With a List the first look is at what it names. What was not looked at keeps the stat it had, so that a later scan without a list
 // sees whatever changed there.
 func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
-	for _, r := range o.Roots {
-		if info, err := os.Stat(r); err != nil {
+	for i, r := range o.Roots {
+		if info, err := os.Stat(r); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+			return nil, false, false, &RootError{i, r}
+		} else if err != nil {
 			return nil, false, false, err
-		} else if !info.IsDir() {
-			return nil, false, false, noFolder(r)
 		}
 	}
 	s := &scan{o: o, prev: prev}
@@ -75,7 +75,13 @@ func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
 	return t, contents, stats, nil
 }
 
-func noFolder(root string) error { return fmt.Errorf("source root %s is not a folder", root) }
+// RootError says that a source root is no folder, or no more.
+type RootError struct {
+	Root int // of Options.Roots
+	Path string
+}
+
+func (e *RootError) Error() string { return fmt.Sprintf("source root %s is not a folder", e.Path) }
 
 // scan is one Scan under way.
 type scan struct {
@@ -271,7 +277,7 @@ func (s *scan) walk() error {
 			case !f.gone:
 				s.kept = append(s.kept, f)
 			case f.Path == "":
-				return noFolder(s.o.Roots[f.Root])
+				return &RootError{f.Root, s.o.Roots[f.Root]}
 			}
 		}
 		level = slices.Concat(below...)
