@@ -387,7 +387,7 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	s.stopped = slices.ContainsFunc(s.results, func(r *engine.Result) bool { return r.Trace == nil })
 	s.findLive()
 	s.makePlaceholders(ctx)
-	r := s.finish()
+	r := s.finish(ctx)
 	r.Passing = s.passing()
 	s.tellOutcomes(r)
 	if err := s.save(r); err != nil {

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -30,7 +31,7 @@ type wish struct {
 }
 
 // finish brings the output tree in line with the results, and sums up.
-func (s *session) finish() *Report {
+func (s *session) finish(ctx context.Context) *Report {
 	r := &Report{Stopped: s.stopped}
 	wishes, clashes := s.wishes()
 	for _, t := range s.live {
@@ -42,7 +43,8 @@ func (s *session) finish() *Report {
 	for t := range clashes {
 		s.clashed[t] = true
 	}
-	s.ship()
+	s.ship(ctx)
+	r.Stopped = s.stopped
 	s.count(r)
 	r.Jobs = make([]JobReport, 0, r.Summary.Built)
 	for _, res := range s.results {

@@ -2,6 +2,7 @@ package build
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -32,7 +33,7 @@ type goods struct {
 
 // ship brings resource ids, parcels and constants up to date. A build of single assets leaves them: what else a parcel holds may be out of date. So does
 // an audit, which makes products elsewhere.
-func (s *session) ship() {
+func (s *session) ship(ctx context.Context) {
 	if s.prev != nil {
 		s.goods.files = s.prev.Shipped
 	}
@@ -48,7 +49,7 @@ func (s *session) ship() {
 	for _, name := range s.p.PlatformNames() {
 		platforms = append(platforms, ship.Platform{Name: name, Decided: len(s.req.Platforms) == 0 || slices.Contains(s.req.Platforms, name), Assets: s.assetsOn(name)})
 	}
-	o := s.shipping()
+	o := s.shipping(ctx)
 	o.Before = before
 	read, made := map[string]state.Shipped{}, map[string]state.Shipped{}
 	for _, f := range s.goods.files {
@@ -59,6 +60,7 @@ func (s *session) ship() {
 	o.Reading = func(file string) { read[file] = s.shipped(file, false) }
 	o.Settled = func(file string) { made[file] = s.shipped(file, true) }
 	res := ship.Update(s.p.Project, platforms, o)
+	s.stopped = res.Stopped
 	s.messages = append(s.messages, res.Messages...)
 	s.notes = append(s.notes, res.Notes...)
 	s.goods = goods{parcels: res.Parcels, lacks: res.Lacks, looked: true, again: res.Again}
@@ -70,7 +72,7 @@ func (s *session) ship() {
 }
 
 // shipping is how it is done.
-func (s *session) shipping() ship.Options {
+func (s *session) shipping(ctx context.Context) ship.Options {
 	known := map[string]state.Shipped{}
 	for _, f := range s.goods.files {
 		known[f.File] = f
@@ -78,12 +80,32 @@ func (s *session) shipping() ship.Options {
 	return ship.Options{
 		Output: s.p.OutputDir(), Workers: s.p.workers(s.req.Workers), Locked: s.req.Locked, Compact: s.req.Compact,
 		Match: s.named,
-		Open:  func(h digest.Hash) (io.ReadCloser, error) { return disk.Open(s.w.blobs.Path(h)) },
+		Open: func(h digest.Hash) (io.ReadCloser, error) {
+			f, err := disk.Open(s.w.blobs.Path(h))
+			if err != nil {
+				return nil, err
+			}
+			return untilDone{f, ctx}, nil
+		},
+		Stopped: func() bool { return ctx.Err() != nil },
 		Trusted: func(file string) bool {
 			f, ok := known[file]
 			return ok && f.Stat != source.Stat{} && s.shipped(file, true) == f
 		},
 	}
+}
+
+// untilDone is content that ends with a context: to pack a gigabyte takes half a minute.
+type untilDone struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.ReadCloser.Read(p)
 }
 
 // named tells what patterns of parcels mean, as match does.
@@ -285,12 +307,12 @@ func (ch *changed) contentsOnly() (map[string][]ship.Change, bool) {
 }
 
 // ship is as that of the long way, after a change of contents. It is false if the long way has to.
-func (c *shortcut) ship(changes map[string][]ship.Change) bool {
+func (c *shortcut) ship(ctx context.Context, changes map[string][]ship.Change) bool {
 	c.goods.files = slices.Clone(c.prev.Shipped)
 	if !ship.Wanted(c.p.Project) {
 		return true
 	}
-	o := c.shipping()
+	o := c.shipping(ctx)
 	o.Settled = func(file string) {
 		if i := slices.IndexFunc(c.goods.files, func(f state.Shipped) bool { return f.File == file && f.Made }); i >= 0 {
 			c.goods.files[i] = c.shipped(file, true)

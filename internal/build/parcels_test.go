@@ -6,9 +6,11 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/ship"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 	"github.com/kiln-pipeline/kiln/kilnrt"
@@ -290,5 +292,61 @@ func TestMadeWhileBuilding(t *testing.T) {
 			t.Errorf("%s is still what somebody made of it", file)
 		}
 		p.nothing()
+	}
+}
+
+// lateContext ends when it has been asked for its error so many times.
+type lateContext struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *lateContext) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestStoppedPacking ends builds at all moments, most of them while parcels are packed: what is there is whole and nothing is removed, none of it is told
+// as a failure, and the next build is right.
+func TestStoppedPacking(t *testing.T) {
+	p := newProject(t, parcelProject)
+	p.build()
+	packing := 0
+	for n := int64(0); ; n++ {
+		if n%2 == 0 { // else from nothing: parcels that were not there
+			p.write("assets/x2.s", fmt.Sprintf("text of build %d\n", n))
+		} else {
+			p.remove("build")
+		}
+		ctx := &lateContext{Context: context.Background()}
+		ctx.left.Store(n)
+		b, err := p.try(ctx, Request{Workers: 1})
+		p.must(err)
+		if strings.Contains(b.messages, "error") {
+			t.Errorf("ended at %d:\n%s", n, b.messages)
+		}
+		for _, platform := range []string{"pc", "web"} {
+			for _, name := range []string{"one", "two", "common", "left"} {
+				file := "build/parcels/" + platform + "/" + name + ".parcel"
+				if err := ship.Verify(p.path(file)); err != nil || n%2 == 0 && p.read(file) == "" {
+					t.Errorf("ended at %d: %s: %v", n, file, err)
+				}
+			}
+		}
+		if b.stopped && b.Reused+b.Built == b.Jobs {
+			packing++
+		}
+		p.build()
+		if !b.stopped && n > 20 {
+			break
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	if packing < 10 {
+		t.Errorf("only %d builds were ended while parcels were packed", packing)
 	}
 }

@@ -124,7 +124,7 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 		return nil, nil
 	}
 	contents, ok := ch.contentsOnly()
-	if !ok && ship.Wanted(c.p.Project) || !c.place(ch) || !c.ship(contents) {
+	if !ok && ship.Wanted(c.p.Project) || !c.place(ch) || !c.ship(ctx, contents) {
 		return nil, nil
 	}
 	if c.req.Placed != nil {

@@ -42,6 +42,9 @@ func (s *shipment) pack(pl *Platform, contents []manifest.Contents) {
 		file := Folder(pl.Name) + "/" + c.Name + ".parcel"
 		of := declared[c.Of[0]]
 		if s.lacks(pl.Name, c) || !s.packOne(pl, c, of, file) {
+			if s.stopped() {
+				return
+			}
 			if !s.keepParcel(pl, c.Name, file, &list) {
 				continue
 			}
@@ -147,6 +150,9 @@ func (s *shipment) left(platform, parcel string, say func(on string) *diag.Messa
 func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parcel, file string) bool {
 	abs := s.abs(s.file(file))
 	wrong := func(err error) bool {
+		if s.stopped() {
+			return false
+		}
 		hint := "the one that is there stays; mend what it says, and build again"
 		if disk.InUse(err) {
 			hint = "the one that is there stays; a game may have it open: close it, and build again"

@@ -65,6 +65,7 @@ type Options struct {
 	Before  []string                                  // files that were made before, as in Result
 	Settled func(file string)                         // told of each file that is as it should be from now on, relative to the project folder; nil: nobody is
 	Reading func(file string)                         // told of each file that decides what is made, there or not, relative to the project folder, before it is read; nil: nobody is
+	Stopped func() bool                               // whether to end, which Open fails for, too; nil: never
 	Locked  bool                                      // kiln.ids may not change
 	Compact bool                                      // leave no waste in parcels
 	Workers int
@@ -78,6 +79,7 @@ type Result struct {
 	Lacks    []Lack    // why, for those of them which say that a parcel lacks something
 	Notes    diag.List // what may be mended some day; the next build need not tell it again
 	Again    bool      // some of that may pass by itself: the next build is to try again although nothing changed
+	Stopped  bool      // it was ended before all was made
 }
 
 // Lack is why a parcel was not made.
@@ -144,15 +146,26 @@ func (s *shipment) work(platforms []Platform) {
 	s.number(file)
 	contents := make([][]manifest.Contents, len(platforms))
 	for i := range platforms {
-		if platforms[i].Decided {
+		if platforms[i].Decided && !s.stopped() {
 			contents[i] = s.fill(&platforms[i])
 			s.pack(&platforms[i], contents[i])
 		} else {
 			s.keep(&platforms[i])
 		}
 	}
+	if s.res.Stopped {
+		return
+	}
 	s.constants(platforms, contents)
 	s.ordersGone(platforms)
+}
+
+// stopped tells whether to end.
+func (s *shipment) stopped() bool {
+	if s.o.Stopped != nil && s.o.Stopped() {
+		s.res.Stopped, s.res.Again = true, true
+	}
+	return s.res.Stopped
 }
 
 // fill says what goes into the parcels of a platform.
