@@ -26,7 +26,7 @@ type Difference struct {
 
 // Audited is what an audit found.
 type Audited struct {
-	Jobs        int
+	Jobs        int          // built twice; parts of jobs are not counted
 	Failed      int          // in the second build; unless that is a difference, in the first one too
 	Differences []Difference // by processor, asset, platform
 	Messages    []string     // the conditions of the two builds
@@ -68,9 +68,11 @@ func (p *Project) Audit(ctx context.Context, patterns []string, r Reporter) (*Au
 		if i > 0 {
 			waitForSecond(ctx)
 		}
-		if a.Failed, err = p.buildUnder(ctx, c, dir, patterns, r); err != nil {
+		report, err := p.buildUnder(ctx, c, dir, patterns, r)
+		if err != nil {
 			return nil, err
 		}
+		a.Jobs, a.Failed = report.Summary.Jobs, report.Summary.Failed
 		a.Messages = append(a.Messages, c.String())
 	}
 	return a, a.compare(ctx, p, dirs)
@@ -92,11 +94,11 @@ func (p *Project) beside(dir string) *Project {
 	return &q
 }
 
-func (p *Project) buildUnder(ctx context.Context, c conditions, dir string, patterns []string, r Reporter) (failed int, err error) {
+func (p *Project) buildUnder(ctx context.Context, c conditions, dir string, patterns []string, r Reporter) (*Report, error) {
 	for name, value := range c.env {
 		old, was := os.LookupEnv(name)
 		if err := os.Setenv(name, value); err != nil {
-			return 0, err
+			return nil, err
 		}
 		defer func() {
 			if was {
@@ -107,10 +109,7 @@ func (p *Project) buildUnder(ctx context.Context, c conditions, dir string, patt
 		}()
 	}
 	report, err := p.beside(dir).Build(ctx, Request{Patterns: patterns, Workers: c.workers, Shuffle: c.shuffle, Reporter: r})
-	if err = errors.Join(err, ctx.Err()); err != nil {
-		return 0, err
-	}
-	return report.Summary.Failed, nil
+	return report, errors.Join(err, ctx.Err())
 }
 
 // compare compares the traces that two builds left.
@@ -130,7 +129,6 @@ func (a *Audited) compare(ctx context.Context, p *Project, dirs []string) error 
 		logs, blobs = append(logs, log), append(blobs, cas.OpenReadOnly(q.casDir()))
 	}
 	for _, k := range logs[0].Keys() {
-		a.Jobs++
 		one, two := logs[0].Traces(k), logs[1].Traces(k)
 		what := "it was built once only"
 		if len(one) > 0 && len(two) > 0 {

@@ -377,7 +377,7 @@ func (s *session) sortMessages(said []spoken) diag.List {
 			switch {
 			case m.Severity != diag.Error:
 				warnings = append(warnings, m)
-			case m.Code == diag.NeedsFailed:
+			case m.Code == diag.NeedsFailed, m.Code == diag.ParcelLacks:
 				needs = append(needs, m)
 			default:
 				own = append(own, m)

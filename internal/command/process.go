@@ -95,14 +95,17 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 		}
 		file, err := job.Tool(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			where := "not on PATH"
-			if strings.ContainsAny(name, `/\`) {
-				where = "not in the project, or may not be executed"
+			where, hint := "not on PATH", fmt.Sprintf("install %q", name)
+			switch {
+			case strings.ContainsAny(name, `/\`):
+				where, hint = "not in the project, or may not be executed", "put it there and make it executable"
+			case path.Ext(name) != "": // a script, most likely, and whoever named it has it in the project folder
+				hint = fmt.Sprintf("if it lies in the project folder, write %q; else install it", "./"+name)
 			}
 			return nil, &processor.Problem{
 				Code: string(diag.ToolMissing),
 				Text: fmt.Sprintf("processor %q needs the program %q, which is %s", p.config.Name, name, where),
-				Hint: fmt.Sprintf("install %q or correct `command`; `kiln doctor` lists the programs that this project needs", name),
+				Hint: hint + ", or correct `command`; `kiln doctor` lists the programs that this project needs",
 				Err:  err,
 			}
 		}

@@ -387,16 +387,17 @@ func TestOutputs(t *testing.T) {
 }
 
 func TestMissingTool(t *testing.T) {
-	for program, want := range map[string]string{
-		"glslc":     `processor "helped" needs the program "glslc", which is not on PATH`,
-		"tools/x":   `processor "helped" needs the program "tools/x", which is not in the project, or may not be executed`,
-		"tools/y.x": `processor "helped" needs the program "tools/y.x", which is not in the project, or may not be executed`,
+	for program, want := range map[string][2]string{
+		"glslc":     {`processor "helped" needs the program "glslc", which is not on PATH`, `install "glslc", or correct`},
+		"pack.py":   {`processor "helped" needs the program "pack.py", which is not on PATH`, `if it lies in the project folder, write "./pack.py"; else install it, or correct`},
+		"tools/x":   {`processor "helped" needs the program "tools/x", which is not in the project, or may not be executed`, "put it there and make it executable, or correct"},
+		"tools/y.x": {`processor "helped" needs the program "tools/y.x", which is not in the project, or may not be executed`, "put it there and make it executable, or correct"},
 	} {
 		c := helperConfig("{in}", "{out}")
 		c.Command[0] = program
 		r := runHelper(t, c)
 		p := only(t, r.Err, diag.ToolMissing)
-		if p.Text != want || !strings.Contains(p.Hint, "install") || !errors.Is(r.Err, fs.ErrNotExist) {
+		if p.Text != want[0] || !strings.HasPrefix(p.Hint, want[1]) || !errors.Is(r.Err, fs.ErrNotExist) {
 			t.Errorf("%+v", p)
 		}
 	}

@@ -140,11 +140,15 @@ func (r *Report) tool(ctx context.Context, dir string, t *Tool, assets map[strin
 		return
 	}
 	m := diag.Errorf(diag.ToolMissing, diag.Pos{}, "%s is not there, and %s", t.Name, needText(t.Assets))
-	if len(t.Install) > 0 {
-		r.add(m.WithHint("install it: %s", t.Install[0]))
-	} else {
-		r.add(m.WithHint("install it, or see that it is on PATH"))
+	switch {
+	case len(t.Install) > 0:
+		m.WithHint("install it: %s", t.Install[0])
+	case strings.ContainsAny(t.Name, `/\`):
+		m.WithHint("put it there, and make it executable")
+	default:
+		m.WithHint("install it, or see that it is on PATH")
 	}
+	r.add(m)
 }
 
 func needText(assets []string) string {
