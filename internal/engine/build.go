@@ -378,7 +378,7 @@ func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) 
 	res := &Result{Task: n.task, State: Ran, Why: n.why, Started: started}
 	t := &Trace{
 		Fingerprint: n.task.Fingerprint, Observations: r.seen, Messages: out.Messages, Memory: out.Memory,
-		Why: n.why, Seconds: time.Since(res.Started).Seconds(), Build: b.opts.Build,
+		Why: n.why, Seconds: (time.Since(started) - n.waited).Seconds(), Build: b.opts.Build,
 	}
 	var need *NeedError
 	switch {
@@ -483,6 +483,7 @@ func (b *build) suspend(n *node, answers []answer) (ring []string) {
 		m.resumes = append(m.resumes, w)
 	}
 	n.phase = suspended
+	began := time.Now()
 	b.mu.Unlock()
 	b.world.Suspended(n.task, on, true) // before the slot is another's: who watches sees the wait begin first
 	b.mu.Lock()
@@ -492,5 +493,6 @@ func (b *build) suspend(n *node, answers []answer) (ring []string) {
 	<-w.wake
 	b.world.Suspended(n.task, on, false)
 	b.mu.Lock()
+	n.waited += time.Since(began)
 	return w.ring
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
 )
@@ -41,7 +42,8 @@ type node struct {
 	order    int // place in the queue among equals: as they came
 	index    int // in the heap
 	urgent   bool
-	run      *Run // that a control can reach
+	run      *Run          // that a control can reach
+	waited   time.Duration // of its run, suspended
 }
 
 // check compares the traces of n with the world, from where it stopped last. It ends with n done, queued, or checking

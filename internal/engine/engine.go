@@ -94,9 +94,9 @@ type Trace struct {
 	Root         string   // NeedsFailed: the name of the task that failed first
 	Ring         []string // Cyclic: names, beginning with the smallest
 	Why          Reason   // why it ran
-	Seconds      float64
-	Memory       int64  // peak, bytes; 0 if not measured
-	Build        uint64 // number of the build in which it ran
+	Seconds      float64  // of the run, without what it waited for other tasks
+	Memory       int64    // peak, bytes; 0 if not measured
+	Build        uint64   // number of the build in which it ran
 }
 
 // Task is something that can be asked for.

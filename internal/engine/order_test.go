@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -249,4 +250,31 @@ func TestExtraSlots(t *testing.T) {
 			t.Errorf("%+v: %d results, %d running at the end", test, len(rs), together)
 		}
 	}
+}
+
+// What a run waited for others is not what it took: else the slowest would be those that did nothing, and what others took would count twice.
+func TestSecondsAreThoseOfTheRunItself(t *testing.T) {
+	atWorkers(t, func(t *testing.T, workers int) {
+		synctest.Test(t, func(t *testing.T) {
+			w, s := newWorld(), newStore()
+			w.add("page", func(*engine.Run) error { time.Sleep(3 * time.Second); return nil })
+			w.add("image", func(*engine.Run) error { time.Sleep(2 * time.Second); return nil })
+			w.add("model", func(r *engine.Run) error {
+				time.Sleep(time.Second)
+				for _, name := range []string{"page", "image"} {
+					if _, err := r.Need(name); err != nil {
+						return err
+					}
+				}
+				time.Sleep(500 * time.Millisecond)
+				return nil
+			})
+			rs := must(t, w, s, engine.Options{Workers: workers}, w.names("model"))
+			for name, want := range map[string]float64{"page": 3, "image": 2, "model": 1.5} {
+				if got := rs[name].Trace.Seconds; got != want {
+					t.Errorf("%s took %v s, want %v", name, got, want)
+				}
+			}
+		})
+	})
 }
