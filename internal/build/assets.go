@@ -161,12 +161,12 @@ func (p *Project) matcher(set *asset.Table, patterns []string) (func(*asset.Asse
 	chosen := map[*asset.Asset]bool{}
 	var l diag.List
 	for _, pat := range patterns {
-		found, err := match(set, p.prefixes(), pat)
+		found, err := p.match(set, pat)
 		if err != nil {
 			l = append(l, diag.Errorf(diag.BadGlob, diag.Pos{}, "pattern %q is not well formed", pat).WithHint("quote it, so that the shell leaves it alone; see docs/project-file.md for what a glob may hold"))
 		} else if len(found) == 0 {
 			m := diag.Errorf(diag.PatternNoMatch, diag.Pos{}, "no asset matches %q", pat)
-			l = append(l, m.WithHint("%s", meant(set, p.prefixes(), pat)))
+			l = append(l, m.WithHint("%s", meant(set, p.prefixes(), p.inProject(pat))))
 		}
 		for _, a := range found {
 			chosen[a] = true
@@ -178,8 +178,36 @@ func (p *Project) matcher(set *asset.Table, patterns []string) (func(*asset.Asse
 	return func(a *asset.Asset) bool { return chosen[a] }, nil
 }
 
-func match(set *asset.Table, prefixes []string, pattern string) ([]*asset.Asset, error) {
+// match finds the assets that a pattern means. A source root, and the project folder, mean all.
+func (p *Project) match(set *asset.Table, pattern string) ([]*asset.Asset, error) {
+	pattern = p.inProject(pattern)
+	found, err := match(set, p.prefixes(), pattern)
+	if folder := strings.TrimSuffix(pattern, "/"); err == nil && len(found) == 0 && (folder == "." || slices.Contains(p.prefixes(), folder+"/")) {
+		for i := range set.Assets {
+			found = append(found, &set.Assets[i])
+		}
+	}
+	return found, err
+}
+
+// inProject is a pattern as it is in the project folder, if it was given absolute or with what shells put before it.
+func (p *Project) inProject(pattern string) string {
+	if pattern == "" { // of a variable that was not set: not all there is
+		return ""
+	}
+	if filepath.IsAbs(pattern) {
+		if rel, err := filepath.Rel(p.Dir, pattern); err == nil {
+			pattern = rel
+		}
+	}
 	pattern = filepath.ToSlash(pattern)
+	if rest := strings.TrimLeft(strings.TrimPrefix(pattern, "./"), "/"); rest != "" {
+		return rest
+	}
+	return "."
+}
+
+func match(set *asset.Table, prefixes []string, pattern string) ([]*asset.Asset, error) {
 	if a := set.Find(pattern); a != nil {
 		return []*asset.Asset{a}, nil
 	}
@@ -219,8 +247,12 @@ func meant(set *asset.Table, prefixes []string, pattern string) string {
 			}
 		}
 	}
-	if n := nearest(set, pattern); n != "" {
-		return fmt.Sprintf("did you mean %q?", n)
+	for _, pre := range append(slices.Clone(prefixes), "") {
+		if rest, ok := strings.CutPrefix(file, pre); ok {
+			if n := nearest(set, rest); n != "" {
+				return fmt.Sprintf("did you mean %q?", n)
+			}
+		}
 	}
 	return "`kiln ls` lists the assets"
 }

@@ -149,7 +149,12 @@ func (j *job) allowed(path string) error {
 	if fs.ValidPath(path) && !strings.ContainsAny(path, "\\\x00") && !(len(path) > 1 && path[1] == ':') {
 		return nil
 	}
-	return diag.Errorf(diag.ReadRefused, diag.Pos{File: j.display(j.t.asset.Path)}, "the job wants to read %q, which is not a path below the source roots", path).
+	here := diag.Pos{File: j.display(j.t.asset.Path)}
+	if path == j.t.asset.Path {
+		return diag.Errorf(diag.ReadRefused, here, "the name of this file would be that of another one on Windows").
+			WithHint("rename it: without a backslash, and without a colon after its first letter")
+	}
+	return diag.Errorf(diag.ReadRefused, here, "the job wants to read %q, which is not a path below the source roots", path).
 		WithHint("use a path relative to the source roots, with forward slashes and without \"..\"")
 }
 

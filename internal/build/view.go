@@ -156,7 +156,7 @@ func (s *session) jobView(t *task, results map[engine.Key]*engine.Result) JobVie
 
 // Asset finds an asset by id or path, or by a path relative to the project folder.
 func (v *View) Asset(name string) *asset.Asset {
-	found, err := match(v.s.w.assets, v.s.p.prefixes(), name)
+	found, err := v.s.p.match(v.s.w.assets, name)
 	if err != nil || len(found) != 1 {
 		return nil
 	}
