@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -211,5 +212,23 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 	if pages := len(whole)/8192 - 1; found != pages {
 		t.Errorf("%d of %d damaged pages were found", found, pages)
+	}
+}
+
+// TestDatabaseUnreadable: a content database that cannot be read, for whatever reason that may pass, is nothing that Kiln did wrong.
+func TestDatabaseUnreadable(t *testing.T) {
+	p := newProject(t, "-- assets/a.s --\ntext a\n")
+	p.build()
+	p.remove(".kiln/content.db")
+	p.remove(".kiln/content.db-wal")
+	p.remove(".kiln/content.db-shm")
+	p.mkdir(".kiln/content.db")
+	pr := p.open()
+	p.must(pr.Lock(context.Background(), false, nil))
+	_, err := pr.Verify(context.Background())
+	p.must(pr.Unlock())
+	var m *diag.Message
+	if !errors.As(err, &m) || m.Code != diag.ContentDBUnusable || m.File != ".kiln/content.db" || !strings.Contains(m.Hint, "the room on the disk") {
+		t.Error(err)
 	}
 }

@@ -28,6 +28,15 @@ type Verified struct {
 // times did not show. What is wrong is made known to the next build: a wrong source hash is dropped, a damaged blob removed, a
 // damaged product forgotten. The caller holds the lock, and builds afterwards.
 func (p *Project) Verify(ctx context.Context) (*Verified, error) {
+	v, err := p.verify(ctx)
+	var m *diag.Message
+	if errors.As(err, &m) && m.Code == diag.ContentDBUnusable {
+		m.File = ".kiln/content.db"
+	}
+	return v, p.ownFiles(err)
+}
+
+func (p *Project) verify(ctx context.Context) (*Verified, error) {
 	s := &session{p: p, req: Request{Reporter: silent{}}}
 	if err := s.readSnapshot(); err != nil {
 		return nil, err

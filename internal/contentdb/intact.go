@@ -42,7 +42,7 @@ func intact(path string) bool {
 }
 
 // Verify reads the whole file. If it cannot be used, reason says why, and it has been set aside; reason is
-// empty if it is good, or is not there. The caller holds the project's lock.
+// empty if it is good, or is not there. The error is a *diag.Message if the file cannot be read now. The caller holds the project's lock.
 func Verify(path string) (reason string, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -57,11 +57,14 @@ func Verify(path string) (reason string, err error) {
 	if err == nil && !intact(path) {
 		err = cutOff
 	}
-	reason, unusable := whyUnusable(err)
-	if !unusable {
-		return "", err
+	reason, is := whyUnusable(err)
+	switch {
+	case is:
+		return reason, setAside(path)
+	case err != nil:
+		return "", unusable(path, err)
 	}
-	return reason, setAside(path)
+	return "", nil
 }
 
 const cutOff = wrong("it is cut off")

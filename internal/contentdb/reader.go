@@ -122,11 +122,12 @@ func missing(path string) error {
 
 func unusable(path string, err error) error {
 	reason, ok := whyUnusable(err)
+	hint := "run `kiln verify`, which makes it anew"
 	if !ok {
 		reason = fmt.Sprintf("it cannot be read: %v", err)
+		hint = "check its permissions and the room on the disk, and try again; if that does not help delete it, and build: it is made anew"
 	}
-	return diag.Errorf(diag.ContentDBUnusable, diag.Pos{File: path}, "the content database cannot be used: %s", reason).
-		WithHint("run `kiln verify`, which makes it anew")
+	return diag.Errorf(diag.ContentDBUnusable, diag.Pos{File: path}, "the content database cannot be used: %s", reason).WithHint("%s", hint)
 }
 
 // Close closes the file.
