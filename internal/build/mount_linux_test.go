@@ -109,6 +109,44 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestFullDiskOfCommands has too little room for what programs write: for one that says so, one that fails and says nothing, and one that says so and succeeds. It
+// is not remembered.
+func TestFullDiskOfCommands(t *testing.T) {
+	t.Parallel()
+	if !inOwnMounts(t) {
+		return
+	}
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip(err)
+	}
+	p := newProject(t, "")
+	text := "[project]\nname = \"test\"\n"
+	for name, script := range map[string]string{
+		"says": "cat $0 $0 > $1", "silent": "cat $0 $0 2> ../tmp/said > $1", "succeeds": "cat $0 $0 > $1; true",
+	} {
+		text += fmt.Sprintf("[[processors]]\nname = %q\ncommand = [\"sh\", \"-c\", %q, \"{in}\", \"{out}\"]\nextensions = [\".%s\"]\noutput = \".out\"\n", name, script, name)
+	}
+	p.write("kiln.toml", text)
+	p.mount(".kiln", "size=4m")
+	for _, name := range []string{"says", "silent", "succeeds"} {
+		p.write("assets/a."+name, strings.Repeat(name, 60_000))
+		p.fill(".kiln", 650<<10)
+		b, err := p.try(context.Background(), Request{Workers: 1})
+		if b.Failed != 1 || !strings.Contains(b.messages, "error[K1504]: sh ") {
+			t.Errorf("%s: %v, failed %d\n%s", name, err, b.Failed, b.messages)
+		}
+		p.remove(".kiln/filler")
+		p.wants("a." + name)
+		p.nothing()
+		if n, want := len(p.read("build/pc/a."+name+".out")), 120_000*len(name); n != want {
+			t.Errorf("%s: %d bytes, not %d", name, n, want)
+		}
+		p.remove("assets/a." + name)
+		p.build()
+		p.remove(".kiln/cas")
+	}
+}
+
 // halfOutputs tells of outputs that are not whole.
 func (p *fixture) halfOutputs() {
 	p.Helper()

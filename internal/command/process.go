@@ -23,6 +23,9 @@ import (
 // go well the next time, so a build must not keep the failure.
 var ErrMoment = errors.New("due to the moment, not to the input")
 
+// errFull says that a program succeeded on a full disk: see cutShort.
+var errFull = errors.New("the disk is full")
+
 func (p *proc) Process(ctx context.Context, job processor.Job) error {
 	tools, err := p.findTools(job)
 	if err != nil {
@@ -65,6 +68,9 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 			return err
 		}
 		return p.failure(done.err, cmd, &out, v)
+	}
+	if cutShort(out.stderr.String(), v.dir) {
+		return p.failure(errFull, cmd, &out, v)
 	}
 	p.tellMemory(job, done.peak)
 	if err := p.takeDepfile(r, tools); err != nil {
@@ -202,6 +208,7 @@ func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
 	var exit *exec.ExitError
 	var start *startError
 	var text, hint string
+	output := withoutView(out.all.String(), v)
 	code := diag.CommandFailed
 	var cause error
 	switch {
@@ -209,6 +216,10 @@ func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
 		code, cause = diag.CommandTimeout, ErrMoment
 		text = fmt.Sprintf("%s took longer than %v and was ended", name, p.timeout)
 		hint = fmt.Sprintf("raise `timeout` of the processor %q if it needs that long; does it wait for somebody?", p.config.Name)
+	case errors.Is(err, errFull):
+		cause = ErrMoment
+		text = fmt.Sprintf("%s succeeded, and says that the disk is full", name)
+		hint = "make room on the disk, and build again"
 	case errors.As(err, &start):
 		why := start.err
 		var path *fs.PathError
@@ -230,6 +241,10 @@ func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
 		if p.config.Reads == Depfile {
 			cause = ErrMoment // what it read besides is not known: see recordFailed
 		}
+		if shortOf(output, v.dir) {
+			cause = ErrMoment
+			hint = "if it was short of room on the disk, or of memory, make some; it is tried again in each build"
+		}
 		if signalled(exit) {
 			cause = ErrMoment
 			hint = "run it by hand; the system kills a program when memory is short, and this one was not ended by Kiln"
@@ -237,7 +252,6 @@ func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
 	default: // cancelled
 		return err
 	}
-	output := withoutView(out.all.String(), v)
 	text += "\n    $ " + commandLine(cmd.Args)
 	if output != "" {
 		text += "\n    " + strings.ReplaceAll(output, "\n", "\n    ")

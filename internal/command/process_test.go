@@ -573,3 +573,20 @@ func TestChildLeftBehindIsKilled(t *testing.T) {
 	}
 	child.gone(t)
 }
+
+// TestShortOfSomething: a program that fails for want of what may be there the next time fails for the moment, as it says.
+func TestShortOfSomething(t *testing.T) {
+	for said, want := range map[string]bool{
+		"cp: error writing 'a': No space left on device\n": true, "write: disk quota exceeded": true, "There is not enough space on the disk.": true,
+		"sh: 1: Cannot fork: Resource temporarily unavailable": true, "open: Too many open files": true, "malloc: Cannot allocate memory": true,
+		"a.png: no such file": false, "there is no space in this name": false, "": false,
+	} {
+		r := runHelper(t, helperConfig("say", "{out}", "", said, "3", "{in}"))
+		if r.Err == nil || errors.Is(r.Err, ErrMoment) != want {
+			t.Errorf("%q: of the moment %v, want %v: %v", said, !want, want, r.Err)
+		}
+		if r := runHelper(t, helperConfig("say", "{out}", "", said, "0", "{in}")); r.Err != nil { // there is room
+			t.Errorf("%q: %v", said, r.Err)
+		}
+	}
+}
