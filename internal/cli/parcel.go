@@ -206,6 +206,9 @@ func (a *app) extract(path string, which []string, dir string) error {
 				name = id
 			}
 			file := filepath.FromSlash(name)
+			if strings.HasSuffix(name, "/") { // a folder's main product: its others are sprites/ui/#page-1, so the name without the slash is a folder here
+				file += "#"
+			}
 			if !filepath.IsLocal(file) {
 				return damagedParcel(path, fmt.Errorf("resource %d is named %q, which is no path below a folder", r.ID, name))
 			}
