@@ -75,13 +75,11 @@ func Open(cfg Config) (*Project, error) {
 		p.team = append(p.team, p.install(pr, string(code.Way)+" "+code.Text))
 		p.procs[pr.Info().Name].code = code.Way
 	}
-	data, _ := os.ReadFile(filepath.Join(cfg.Dir, project.File))
-	p.text = digest.Of(data)
 	pf, l := project.Load(cfg.Dir)
 	if err := l.Err(); err != nil {
 		return nil, l
 	}
-	p.Project, p.warnings = pf, l
+	p.Project, p.warnings, p.text = pf, l, digest.Of(pf.Text) // of what was read, and not of what the file is by now
 	if l := p.customs(); len(l) > 0 {
 		return nil, l
 	}

@@ -30,6 +30,7 @@ const StateFolder = ".kiln"
 // Project is what kiln.toml says, with defaults for what it does not say.
 type Project struct {
 	Dir       string // the project folder, absolute; "" if parsed from bytes
+	Text      []byte // of the file; nil if parsed from bytes
 	Name      string
 	Roots     []Root // in order; a later one overlays an earlier one
 	Output    string // folder relative to the project folder, forward slashes
@@ -172,7 +173,7 @@ func Load(dir string) (*Project, diag.List) {
 	}
 	p, diags := Parse(File, data)
 	if p != nil {
-		p.Dir = abs
+		p.Dir, p.Text = abs, data
 	}
 	return p, diags
 }
