@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -103,7 +104,7 @@ func (p *Project) folderRules(t *source.Table, dir string) ([]project.Rule, diag
 func newWorld(p *Project, t *source.Table, blobs *cas.Store) *world {
 	return &world{
 		table: t, prefixes: p.prefixes(), blobs: blobs, dir: p.Dir, outputDir: p.OutputDir(), procs: p.procs,
-		scratch: p.scratchDir(), reporter: silent{},
+		scratch: p.scratchDir(), stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), reporter: silent{},
 		tasks: map[taskID]*task{}, byKey: map[engine.Key]*task{},
 		globs: map[string]digest.Hash{}, tools: map[string]*tool{}, vars: map[string]digest.Hash{},
 		outputs: map[string]state.Output{}, edited: map[string]source.Presence{},

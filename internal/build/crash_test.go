@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -283,4 +284,28 @@ func TestClean(t *testing.T) {
 	p.wants("a.txt sub/b.txt")
 	p.write(".kiln/underway", "")
 	clean(false, 2)
+}
+
+// TestScratchOfItsOwn: no build has a scratch folder where one before had it. What outlived a kiln that was killed, as a program that a command had started, may still write there.
+func TestScratchOfItsOwn(t *testing.T) {
+	p := newProject(t, "-- assets/a.s --\nhook\n-- assets/b.s --\nhook\n")
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	p.procs = testProcessors(&hooks{call: func(_ context.Context, _ string, job processor.Job) error {
+		dir, err := job.Scratch()
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[dir] {
+			t.Errorf("%s was another job's before", dir)
+		}
+		seen[dir] = true
+		return err
+	}})
+	p.unchecked = true
+	for range 3 {
+		p.buildWith(Request{Force: true})
+	}
+	if left, _ := filepath.Glob(p.path(".kiln/tmp/*")); len(seen) != 6 || left != nil {
+		t.Errorf("%d folders; left behind: %v", len(seen), left)
+	}
 }

@@ -489,7 +489,7 @@ func (j *job) Scratch() (string, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.scratch == "" {
-		dir := filepath.Join(j.w.scratch, fmt.Sprint(j.w.scratches.Add(1)))
+		dir := filepath.Join(j.w.scratch, fmt.Sprintf("%s-%d", j.w.stamp, j.w.scratches.Add(1)))
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return "", asPassing(err)
 		}
@@ -500,7 +500,7 @@ func (j *job) Scratch() (string, error) {
 
 // Shelf is where a processor can leave something for later jobs of this build, until it ends. It need not be there. It is not part of
 // processor.Job; package command looks for it.
-func (j *job) Shelf() string { return filepath.Join(j.w.scratch, "shelf") }
+func (j *job) Shelf() string { return filepath.Join(j.w.scratch, j.w.stamp+"-shelf") }
 
 // close ends all that the processor left open: files count as read, products that were not closed do not count.
 func (j *job) close(failed bool) error {

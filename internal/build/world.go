@@ -62,6 +62,7 @@ type world struct {
 	dir       string // of the project
 	outputDir string // absolute
 	scratch   string // folder for the jobs' scratch folders
+	stamp     string // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
 	tasks     map[taskID]*task
 	byKey     map[engine.Key]*task
 	all       []*task // by asset, then platform; parts are not among them
