@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -73,6 +74,11 @@ with --listen on another address, whoever asks needs the token that is printed.`
 
 // serve watches and answers until it is interrupted.
 func (a *app) serve(ctx context.Context, f serveFlags) error {
+	if f.release != "" {
+		if _, err := os.Stat(f.release); err != nil {
+			return wrongUsage("`kiln parcel release -o FILE` writes one", "--release %s: the release cannot be read: %v", f.release, bareReason(err))
+		}
+	}
 	s, err := a.openSession(f.watchFlags)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -53,9 +54,26 @@ func Files(p *build.Project, v *build.View, name string, removed bool) (files []
 		if strings.ContainsAny(name, "*?") { // which nobody has in the name of a file; brackets and braces some have
 			return nil, false, noMatch(name, given)
 		}
+		if rest, ok := inRepository(p, name); ok {
+			return Files(p, v, rest, removed)
+		}
 		change = Added
 	}
 	return []File{{names[len(names)-1], change}}, false, nil
+}
+
+// inRepository is a source file's path from the project folder, where it was given from a folder that holds that one: git diff prints paths
+// from the top of the repository.
+func inRepository(p *build.Project, name string) (string, bool) {
+	above := ""
+	for dir := p.Dir; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		above = filepath.Base(dir) + "/" + above
+		rest, ok := strings.CutPrefix(name, above)
+		if ok && slices.ContainsFunc(p.Roots, func(r project.Root) bool { return r.Path == "." || strings.HasPrefix(rest, r.Path+"/") }) {
+			return rest, true
+		}
+	}
+	return "", false
 }
 
 // meaning tells which source files a folder or a glob means.
