@@ -232,8 +232,11 @@ func TestMedian(t *testing.T) {
 
 func TestPlotIsWhole(t *testing.T) {
 	var b bytes.Buffer
-	if err := draw(&b, some(), []int{10_000, 1000}, []string{"kiln", "ninja", "tup", floorName}); err != nil {
+	if err := draw(&b, some(), []int{10_000, 1000}, []string{"kiln", "ninja", "make", "tup", floorName}); err != nil {
 		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), ">make<") || !strings.Contains(b.String(), ">ninja<") {
+		t.Error("the legend names a tool that was not measured, or not one that was")
 	}
 	counts := map[string]int{}
 	for d := xml.NewDecoder(bytes.NewReader(b.Bytes())); ; {

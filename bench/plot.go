@@ -77,6 +77,7 @@ func draw(w io.Writer, r *results, sizes []int, tools []string) error {
 	x := scale{float64(sizes[0]) / 1.6, float64(sizes[len(sizes)-1]) * 1.6, panelWidth}
 	y := scale{low, high, panelHeight}
 	var panels []panel
+	drawn := map[string]bool{} // tools
 	for _, st := range allSteps() {
 		p := panel{
 			X: panelLeft + float64(len(panels)%plotColumns)*cellWidth, Y: headHeight + panelTop + float64(len(panels)/plotColumns)*cellHeight,
@@ -85,6 +86,7 @@ func draw(w io.Writer, r *results, sizes []int, tools []string) error {
 		for _, t := range tools {
 			if l, ok := r.line(st.name, t, sizes, x, y); ok {
 				p.Lines = append(p.Lines, l)
+				drawn[t] = true
 			}
 		}
 		if len(p.Lines) == 0 {
@@ -102,12 +104,14 @@ func draw(w io.Writer, r *results, sizes []int, tools []string) error {
 		Width: 16 + float64(min(plotColumns, len(panels)))*cellWidth, Height: headHeight + math.Ceil(float64(len(panels))/plotColumns)*cellHeight,
 		Subtitle: "median time against number of assets, both logarithmic; lower is better", Panels: panels,
 	}
-	for i, t := range tools {
+	for _, t := range tools {
 		text := t
 		if t == floorName {
 			text = "floor: statx of all files"
 		}
-		all.Legend = append(all.Legend, mark{X: panelLeft + float64(i)*96, Y: 52, Class: class(t), Text: text})
+		if drawn[t] {
+			all.Legend = append(all.Legend, mark{X: panelLeft + float64(len(all.Legend))*96, Y: 52, Class: class(t), Text: text})
+		}
 	}
 	return plotTemplate.Execute(w, all)
 }
