@@ -123,6 +123,17 @@ func (p *faulty) well() string {
 	return said
 }
 
+// needStrace skips a test that disturbs builds where that cannot be, and where it takes too long.
+func needStrace(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the real kiln is built, and builds the example many times")
+	}
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("strace is not installed")
+	}
+}
+
 // newFaulty makes a project of its own for a goroutine.
 func newFaulty(t testing.TB, kiln string) *faulty {
 	t.Helper()
@@ -347,12 +358,7 @@ func (p *faulty) calls(build string) map[string]int {
 // same each time: a few calls may be disturbed in no run, and in some runs two calls are.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the real kiln is built, and builds the example many times")
-	}
-	if _, err := exec.LookPath("strace"); err != nil {
-		t.Skip("strace is not installed")
-	}
+	needStrace(t)
 	rng := randomSource(t)
 	kiln := buildKiln(t)
 	first := newFaulty(t, kiln)
@@ -399,12 +405,7 @@ func TestFaults(t *testing.T) {
 // build after it looks at that file again although nothing changed.
 func TestShippedFaults(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the real kiln is built, and builds the example many times")
-	}
-	if _, err := exec.LookPath("strace"); err != nil {
-		t.Skip("strace is not installed")
-	}
+	needStrace(t)
 	p := newFaulty(t, buildKiln(t))
 	text := strings.Replace(p.read("kiln.toml"), `name   = "title"`, "name   = \"title\"\norder = \"load.order\"\ndictionary = \"words.dict\"", 1)
 	if text == p.read("kiln.toml") {
@@ -433,12 +434,7 @@ func TestShippedFaults(t *testing.T) {
 // TestRootGoes: a source root that goes once a build has found it there, and is back after it, is not taken for an empty one.
 func TestRootGoes(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the real kiln is built, and builds the example many times")
-	}
-	if _, err := exec.LookPath("strace"); err != nil {
-		t.Skip("strace is not installed")
-	}
+	needStrace(t)
 	p := newFaulty(t, buildKiln(t))
 	d := disturbed{build: "edit", what: "openat error=ENOENT", file: "assets"}
 	if !p.try(d) {
