@@ -20,8 +20,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/cas"
 )
 
-// Screenshots are written with -screenshots DIR, for the documentation.
-var screenshots = flag.String("screenshots", "", "write pictures of the pages to this `folder`")
+var (
+	// Screenshots are written with -screenshots DIR, for the documentation.
+	screenshots = flag.String("screenshots", "", "write pictures of the pages to this `folder`")
+	// A slow server shows what depends on the order in which parts of a page arrive.
+	slow = flag.Duration("slow", 0, "each answer of the server takes this much longer")
+)
 
 // browser is a Chromium with one page.
 type browser struct {
@@ -69,16 +73,17 @@ func (b *browser) open(path string) {
 	if _, err := chromedp.Run(b.ctx, chromedp.Navigate(b.base+path)); err != nil {
 		b.t.Fatal(err)
 	}
-	b.until(`document.readyState === "complete"`)
+	b.until("true")
 }
 
-// until waits until something is true on the page, or on the one that comes after it: a page that goes is no error.
+// until waits until something is true on the page, or on the one that comes after it: a page that goes is no error. A page that is
+// not complete may lack its style yet, and everything measured on it is wrong then.
 func (b *browser) until(expression string) {
 	b.t.Helper()
 	var err error
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var is bool
-		if is, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool]("!!("+expression+")")); is {
+		if is, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool](`document.readyState === "complete" && !!(`+expression+`)`)); is {
 			return
 		}
 	}
@@ -315,6 +320,12 @@ func TestBrowserBusy(t *testing.T) {
 	b.picture("building", true)
 	f.End(nil)
 	b.until(`document.querySelector("#now h1").textContent.includes("problems")`)
+
+	b.value(`window.was = document.querySelector("#pulse a"), was.focus(), document.dispatchEvent(new Event("visibilitychange"))`) // the stream begins anew
+	b.until(`document.querySelector("#pulse a") !== was`)
+	if b.value(`document.activeElement === document.querySelector("#pulse a")`) != "true" {
+		t.Error("the focus is lost where the head of the page is drawn anew")
+	}
 }
 
 // TestBrowserMedia hears a sound and sets a text in a font.

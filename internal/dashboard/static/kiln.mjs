@@ -15,6 +15,13 @@ const remember = part => made.set(part, part.outerHTML);
 // stops are where the tab key goes.
 const stops = "a[href], button, input, summary, audio, [tabindex='0']";
 
+// redraw has a part drawn anew, in its place or by another one, which draw returns then. The focus stays at the stop where it was.
+function redraw(part, draw) {
+  const held = part.contains(document.activeElement) ? $$(stops, part).indexOf(document.activeElement) : -1;
+  const drawn = draw() ?? part;
+  if (held >= 0) $$(stops, drawn)[held]?.focus({preventScroll: true});
+}
+
 // fresh gets a page and puts its parts in the place of those here which are not the same. A part is an element with an id
 // and the attribute data-live; `which` narrows them down.
 let asked = 0;
@@ -36,11 +43,12 @@ async function fresh(address = location.href, which = "[data-live]") {
   for (const part of $$(which)) {
     const other = next.getElementById(part.id);
     if (!other || made.get(part) === other.outerHTML) continue;
-    const held = part.contains(document.activeElement) ? $$(stops, part).indexOf(document.activeElement) : -1;
-    remember(other);
-    part.replaceWith(other);
-    alive(other);
-    if (held >= 0) $$(stops, other)[held]?.focus({preventScroll: true});
+    redraw(part, () => {
+      remember(other);
+      part.replaceWith(other);
+      alive(other);
+      return other;
+    });
   }
   if (at >= 0 && !$(".at[data-row]")) select(at, false);
   tick();
@@ -59,7 +67,9 @@ function alive(part) {
 // origins puts where settings come from in the place of the plain ones.
 async function origins(e) {
   const answer = await fetch(e.dataset.settings);
-  if (answer.ok) e.innerHTML = await answer.text(); // made by our server's templates
+  if (!answer.ok) return;
+  const text = await answer.text(); // made by our server's templates
+  redraw(e, () => { e.innerHTML = text; });
 }
 
 async function font(e) {
@@ -95,7 +105,7 @@ function listen() {
   const stream = new EventSource(`/events?since=${encodeURIComponent(document.body.dataset.asOf)}`);
   const put = id => event => {
     const e = document.getElementById(id);
-    if (e) { e.innerHTML = event.data; tick(); }
+    if (e) redraw(e, () => { e.innerHTML = event.data; tick(); });
   };
   stream.addEventListener("now", put("now"));
   stream.addEventListener("pulse", put("pulse"));
