@@ -167,7 +167,7 @@ func (p *Project) matcher(set *asset.Table, patterns []string) (func(*asset.Asse
 			l = append(l, diag.Errorf(diag.BadGlob, diag.Pos{}, "pattern %q is not well formed", pat).WithHint("quote it, so that the shell leaves it alone; see docs/project-file.md for what a glob may hold"))
 		} else if len(found) == 0 {
 			m := diag.Errorf(diag.PatternNoMatch, diag.Pos{}, "no asset matches %q", pat)
-			l = append(l, m.WithHint("%s", meant(set, p.prefixes(), p.inProject(pat))))
+			l = append(l, m.WithHint("%s", meant(set, p.prefixes(), p.InProject(pat))))
 		}
 		for _, a := range found {
 			chosen[a] = true
@@ -181,7 +181,7 @@ func (p *Project) matcher(set *asset.Table, patterns []string) (func(*asset.Asse
 
 // match finds the assets that a pattern means. A source root, and the project folder, mean all.
 func (p *Project) match(set *asset.Table, pattern string) ([]*asset.Asset, error) {
-	pattern = p.inProject(pattern)
+	pattern = p.InProject(pattern)
 	found, err := match(set, p.prefixes(), pattern)
 	if folder := strings.TrimSuffix(pattern, "/"); err == nil && len(found) == 0 && (folder == "." || slices.Contains(p.prefixes(), folder+"/")) {
 		for i := range set.Assets {
@@ -191,18 +191,19 @@ func (p *Project) match(set *asset.Table, pattern string) ([]*asset.Asset, error
 	return found, err
 }
 
-// inProject is a pattern as it is in the project folder, if it was given absolute or with what shells put before it.
-func (p *Project) inProject(pattern string) string {
-	if pattern == "" { // of a variable that was not set: not all there is
+// InProject is the name of an asset or a file, or a pattern, as it is in the project folder, with forward slashes, if it was given absolute or with
+// what shells put before it. Whatever a command line names goes through here first.
+func (p *Project) InProject(name string) string {
+	if name == "" { // of a variable that was not set: not all there is
 		return ""
 	}
-	if filepath.IsAbs(pattern) {
-		if rel, err := filepath.Rel(p.Dir, pattern); err == nil {
-			pattern = rel
+	if filepath.IsAbs(name) {
+		if rel, err := filepath.Rel(p.Dir, name); err == nil {
+			name = rel
 		}
 	}
-	pattern = filepath.ToSlash(pattern)
-	if rest := strings.TrimLeft(strings.TrimPrefix(pattern, "./"), "/"); rest != "" {
+	name = filepath.ToSlash(name)
+	if rest := strings.TrimLeft(strings.TrimPrefix(name, "./"), "/"); rest != "" {
 		return rest
 	}
 	return "."

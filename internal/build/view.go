@@ -172,8 +172,9 @@ func (v *View) Sources() *source.Table { return v.s.w.table }
 // Display is a source path as people see it, relative to the project folder.
 func (v *View) Display(path string) string { return v.s.w.display(path) }
 
-// SourcePath turns a path that people gave, relative to the project folder or to a root, into a source path.
+// SourcePath turns a path that people gave, absolute or relative to the project folder or to a root, into a source path.
 func (v *View) SourcePath(name string) (string, bool) {
+	name = v.s.p.InProject(name)
 	if _, _, ok := v.s.w.table.Find(name); ok {
 		return name, true
 	}

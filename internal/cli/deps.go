@@ -85,11 +85,16 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 	if err != nil {
 		return err
 	}
-	db, err := a.openDatabase()
+	p, err := a.open()
+	if err != nil {
+		return err
+	}
+	db, err := openDatabase(p)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
+	name = p.InProject(name)
 	edges, err := d.ask(db, ctx, name, kinds, f.all)
 	if err != nil {
 		return err

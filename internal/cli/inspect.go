@@ -88,7 +88,7 @@ func (x *inspector) inspect(ctx context.Context, name string) error {
 	if done, err := x.key(name); done || err != nil {
 		return err
 	}
-	rel := x.relative(name)
+	rel := x.p.InProject(name)
 	if out, ok := strings.CutPrefix(rel, x.p.Output+"/"); ok || !ok && x.isOutput(rel) {
 		if !ok {
 			out = rel
@@ -103,16 +103,6 @@ func (x *inspector) inspect(ctx context.Context, name string) error {
 		return m.WithHint("%s", near)
 	}
 	return m.WithHint("`kiln ls` lists the assets")
-}
-
-// relative is a path from the project folder, if it was given absolute.
-func (x *inspector) relative(name string) string {
-	if filepath.IsAbs(name) {
-		if rel, err := filepath.Rel(x.p.Dir, name); err == nil {
-			name = rel
-		}
-	}
-	return strings.TrimPrefix(filepath.ToSlash(name), "./")
 }
 
 func (x *inspector) names() []string {

@@ -60,7 +60,7 @@ func (a *app) orderParcels(ctx context.Context, names []string, f orderFlags) er
 	if o.reports, err = a.reports(p, f.from); err != nil {
 		return err
 	}
-	db, err := a.openDatabase()
+	db, err := openDatabase(p)
 	if err != nil {
 		return err
 	}

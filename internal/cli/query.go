@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 )
@@ -73,7 +74,11 @@ func (a *app) completeQuery(cmd *cobra.Command, args []string, toComplete string
 func isSQL(s string) bool { return strings.ContainsAny(s, " \t\r\n(") }
 
 func (a *app) query(ctx context.Context, args []string, limit int) error {
-	db, err := a.openDatabase()
+	p, err := a.open()
+	if err != nil {
+		return err
+	}
+	db, err := openDatabase(p)
 	if err != nil {
 		return err
 	}
@@ -81,7 +86,11 @@ func (a *app) query(ctx context.Context, args []string, limit int) error {
 	var res *contentdb.Result
 	switch {
 	case !isSQL(args[0]):
-		res, err = db.Run(ctx, args[0], args[1:], limit)
+		about := slices.Clone(args[1:])
+		for i := range about {
+			about[i] = p.InProject(about[i])
+		}
+		res, err = db.Run(ctx, args[0], about, limit)
 	case len(args) > 1:
 		return wrongUsage("put the whole statement in quotes", "%q is one argument too many", args[1])
 	default:
@@ -101,12 +110,8 @@ func (a *app) query(ctx context.Context, args []string, limit int) error {
 	return err
 }
 
-// openDatabase opens the content database of the project.
-func (a *app) openDatabase() (*contentdb.Reader, error) {
-	p, err := a.open()
-	if err != nil {
-		return nil, err
-	}
+// openDatabase opens the content database of a project.
+func openDatabase(p *build.Project) (*contentdb.Reader, error) {
 	db, err := contentdb.OpenReadOnly(p.DatabasePath())
 	var m *diag.Message
 	if errors.As(err, &m) { // paths in messages are relative to the project

@@ -160,6 +160,11 @@ func hinted(m *diag.Message, near string, err error, otherwise string) error {
 // nearest is the name in a column that is most like arg: the one that ends with it (tank.png,
 // sprites/tank.png), or one that differs by a slip of the hand.
 func (r *Reader) nearest(arg, column, table string) (string, error) {
+	tries, err := r.withoutRoots(arg)
+	if err != nil {
+		return "", err
+	}
+	arg = tries[len(tries)-1] // below a root, if it is
 	params := map[string]any{":arg": arg, ":tail": "/" + strings.TrimPrefix(arg, "/")}
 	ends, err := r.strings("SELECT "+column+" FROM "+table+
 		" WHERE lower(substr("+column+", -length(:tail))) = lower(:tail) ORDER BY length("+column+"), 1 LIMIT 1", params, 1)

@@ -21,7 +21,7 @@ import (
 // a file of rules, of which nobody knows what it would change.
 func Files(p *build.Project, v *build.View, name string, removed bool) (files []File, rules bool, err error) {
 	given := name
-	name = relative(p.Dir, name)
+	name = path.Clean(p.InProject(name))
 	change := Edited
 	if removed {
 		change = Removed
@@ -92,15 +92,4 @@ func noMatch(name, given string) error {
 		return diag.Errorf(diag.BadGlob, diag.Pos{}, "pattern %q is not well formed", given).WithHint("see docs/project-file.md for what a glob may hold")
 	}
 	return diag.Errorf(diag.PatternNoMatch, diag.Pos{}, "no source file matches %q", given).WithHint("* stays within a folder, ** goes below; a path without them may be of a file that is not there yet")
-}
-
-// relative is a path from the project folder, with forward slashes.
-func relative(dir, name string) string {
-	if filepath.IsAbs(name) {
-		if rel, err := filepath.Rel(dir, name); err == nil {
-			name = rel
-		}
-	}
-	slashed := filepath.ToSlash(name)
-	return path.Clean(slashed)
 }

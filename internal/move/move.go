@@ -38,7 +38,7 @@ func refuse(hint, format string, args ...any) error {
 	return &Refused{fmt.Sprintf(format, args...), hint}
 }
 
-// Move renames a source file or folder. The paths are relative to the project folder or to a source root. again opens the project as it is
+// Move renames a source file or folder. The paths are absolute, or relative to the project folder or to a source root. again opens the project as it is
 // afterwards. The caller holds the project's lock.
 func Move(ctx context.Context, p *build.Project, again func() (*build.Project, error), from, to string) (Result, error) {
 	v, err := p.Look(ctx, nil, nil)
@@ -146,7 +146,7 @@ type mover struct {
 
 // belowRoot is a path as sources have it, without the root that it may begin with.
 func belowRoot(p *build.Project, name string) string {
-	name = path.Clean(filepath.ToSlash(name))
+	name = path.Clean(p.InProject(name))
 	for _, r := range p.Roots {
 		if rest, ok := strings.CutPrefix(name, r.Path+"/"); ok {
 			return rest
