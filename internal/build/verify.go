@@ -26,7 +26,7 @@ type Verified struct {
 
 // Verify hashes every source file whose content is known, every product and every blob, reads the content database, and reports what their
 // times did not show. What is wrong is made known to the next build: a wrong source hash is dropped, a damaged blob removed, a
-// damaged product forgotten. The caller holds the lock, and builds afterwards.
+// damaged product forgotten. That nothing was ever built is an error, a message. The caller holds the lock, and builds afterwards.
 func (p *Project) Verify(ctx context.Context) (*Verified, error) {
 	v, err := p.verify(ctx)
 	var m *diag.Message
@@ -58,6 +58,9 @@ func (p *Project) verify(ctx context.Context) (*Verified, error) {
 	}
 	if s.readBefore(); s.prev == nil {
 		v.Messages = append(v.Messages, s.messages[told:]...)
+		if v.Blobs == 0 && len(v.Messages) == 0 {
+			return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "nothing was built yet, so there is nothing to verify").WithHint("run `kiln build` first")
+		}
 		return v, nil
 	}
 	before := len(v.Messages)
