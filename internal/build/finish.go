@@ -386,9 +386,15 @@ func (s *session) sortMessages(said []spoken) diag.List {
 	}
 	sort(s.messages)
 	slices.SortStableFunc(said, func(a, b spoken) int { return s.order(a.t, b.t) })
+	better := map[string]bool{} // files of which a job says what is wrong; a team's processor may not know that it is their being empty
 	for _, x := range said {
+		before := len(own)
 		sort(s.messagesOf(x.tr))
+		for _, m := range own[before:] {
+			better[m.File] = better[m.File] || s.p.isBuiltin(x.t.proc.info.Name)
+		}
 	}
+	warnings = slices.DeleteFunc(warnings, func(m *diag.Message) bool { return m.Code == diag.EmptyFile && better[m.File] })
 	if s.w.unsettled {
 		warnings = append(warnings, diag.Warningf(diag.SourceChanged, diag.Pos{}, "source files changed while they were built").WithHint("build again"))
 	}

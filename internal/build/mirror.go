@@ -86,7 +86,14 @@ func (s *session) mirrorSummary(r *Report) contentdb.Summary {
 		Seconds: r.Summary.Seconds, Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Built: r.Summary.Built, Reused: r.Summary.Reused,
 		Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes,
 	}
+	told := map[*diag.Message]bool{}
+	for _, m := range r.Messages {
+		told[m] = true
+	}
 	for _, m := range s.messages {
+		if m.Code == diag.EmptyFile && !told[m] {
+			continue
+		}
 		records := s.lackRecords(m)
 		if records == nil {
 			records = []contentdb.Diagnostic{{Message: *m}}

@@ -107,6 +107,11 @@ func (p *Project) Processors() []processor.Info { return slices.Concat(p.builtin
 // Clashes are the extensions that two processors of one rank claim.
 func (p *Project) Clashes() []asset.Clash { return asset.Clashes(p.own, p.team, p.builtin) }
 
+// isBuiltin tells whether a processor is Kiln's own.
+func (p *Project) isBuiltin(name string) bool {
+	return slices.ContainsFunc(p.builtin, func(i processor.Info) bool { return i.Name == name })
+}
+
 // OwnProcessor tells whether a processor comes from the project file.
 func (p *Project) OwnProcessor(name string) bool {
 	return slices.ContainsFunc(p.Project.Processors, func(c project.CustomProcessor) bool { return c.Name == name })

@@ -36,7 +36,7 @@ type Problem uint8
 
 const (
 	Syntax    Problem = iota // not JSON
-	Container                // a damaged .glb
+	Container                // a damaged .glb, or an empty file
 	TooBig                   // over a limit
 	Version                  // not glTF 2.x
 	Property                 // missing, of a wrong type or value
@@ -91,6 +91,9 @@ type Document struct {
 
 // Read reads a .gltf or .glb, told apart by the first bytes. The document keeps parts of data. An error is a *Finding.
 func Read(data []byte, lim Limits) (*Document, error) {
+	if len(data) == 0 {
+		return nil, &Finding{Problem: Container, Text: "the file is empty"}
+	}
 	d := &Document{glb: isGLB(data)}
 	text := data
 	if d.glb {

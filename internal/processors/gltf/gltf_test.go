@@ -220,6 +220,7 @@ func TestErrors(t *testing.T) {
 		want       []string
 	}
 	cases := []test{
+		{"empty", "", []string{`K1402 0:0+0 the file is empty | export the model again; the file was cut off or changed on its way`}},
 		{"no JSON", "{\n \"asset\": }", []string{`K1401 2:11+1 '}' stands where a value should be | mend the JSON here, or export the model again`}},
 		{"deep nesting", `{"extras":` + strings.Repeat("[", 5000), []string{`K1403 1:111+1 values are nested over 100 deep | split the model`}},
 		{"truncated container", "glTF\x02\x00\x00\x00\x00\x01\x00\x00\x04\x00\x00\x00JSON{}  ",
