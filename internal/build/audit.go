@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/state"
@@ -29,6 +30,7 @@ type Audited struct {
 	Jobs        int          // built twice; parts of jobs are not counted
 	Failed      int          // in the second build; unless that is a difference, in the first one too
 	Differences []Difference // by processor, asset, platform
+	Unread      diag.List    // source files that could not be taken in or read, in either build: what is made of them was not compared
 	Messages    []string     // the conditions of the two builds
 }
 
@@ -74,8 +76,20 @@ func (p *Project) Audit(ctx context.Context, patterns []string, r Reporter) (*Au
 		}
 		a.Jobs, a.Failed = report.Summary.Jobs, report.Summary.Failed
 		a.Messages = append(a.Messages, c.String())
+		for _, m := range report.Messages {
+			if m.Code == diag.SourceUnreadable {
+				a.unread(m)
+			}
+		}
 	}
 	return a, a.compare(ctx, p, dirs)
+}
+
+// unread takes note of a source file, once.
+func (a *Audited) unread(m *diag.Message) {
+	if !slices.ContainsFunc(a.Unread, func(o *diag.Message) bool { return o.Error() == m.Error() }) {
+		a.Unread = append(a.Unread, m)
+	}
 }
 
 // waitForSecond waits for the clock's next second, so that a time that gets into a product shows.
@@ -117,6 +131,11 @@ func (a *Audited) compare(ctx context.Context, p *Project, dirs []string) error 
 	v, err := p.Look(ctx, nil, nil) // for the names that keys have
 	if err != nil {
 		return err
+	}
+	for _, m := range v.Messages {
+		if m.Severity == diag.Error {
+			a.unread(m)
+		}
 	}
 	var logs []*state.Traces
 	var blobs []*cas.Store

@@ -30,7 +30,7 @@ func newAuditCommand(a *app) *cobra.Command {
 		Short: "Build twice under other conditions, and name processors whose output differs",
 		Long: `Build all assets, or those that the patterns mean, twice from nothing, in folders beside the project: with other
 paths, order, number of workers, locale, time zone and time. What comes out otherwise is named. The project's own
-output is not touched. Exit code 1 if there is a difference.`,
+output is not touched. Exit code 1 if there is a difference, or a source file that cannot be read.`,
 		GroupID:           groupLook,
 		Example:           "  kiln audit\n  kiln audit 'models/**'",
 		ValidArgsFunction: a.assetIDs(-1),
@@ -54,6 +54,9 @@ func (a *app) audit(ctx context.Context, p *build.Project, patterns []string) er
 	if err != nil {
 		return err
 	}
+	if err := a.tell(found.Unread); err != nil {
+		return err
+	}
 	if a.json {
 		for _, d := range found.Differences {
 			if err := a.emit(differenceLine{"difference", d.Processor, d.Asset, d.Platform, d.What}); err != nil {
@@ -66,7 +69,7 @@ func (a *app) audit(ctx context.Context, p *build.Project, patterns []string) er
 	} else if err := a.tellAudit(found); err != nil {
 		return err
 	}
-	if len(found.Differences) > 0 {
+	if len(found.Differences)+len(found.Unread) > 0 {
 		return exitFailed
 	}
 	return nil
