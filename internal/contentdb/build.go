@@ -28,8 +28,11 @@ const queued = 1024
 
 // Begin begins a build. Until Finish, readers see the build before it. End it with Finish or Cancel.
 func (db *DB) Begin(s Start) (*Build, error) {
-	if db.building != nil {
+	switch {
+	case db.building != nil:
 		return nil, errors.New("contentdb: begin: the build before has not ended")
+	case db.conn == nil:
+		return nil, errors.New("contentdb: begin: the file is not open")
 	}
 	b := &Build{
 		db:         db,
@@ -118,6 +121,11 @@ func (b *Build) Finish(s Summary) error {
 		return b.failed("write", err)
 	}
 	b.db.last = lastBuild{begun: b.number, finished: b.number}
+	if b.db.draft {
+		if err := b.db.publish(); err != nil {
+			return fmt.Errorf("contentdb: write: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -135,6 +143,9 @@ func (b *Build) stop() {
 }
 
 func (b *Build) rollback() error {
+	if b.db.draft { // it has no journal to go back by
+		return errors.Join(closeConn(b.db.conn), b.db.newDraft())
+	}
 	if b.db.conn.AutocommitEnabled() {
 		return nil // SQLite has rolled back by itself
 	}
@@ -144,7 +155,7 @@ func (b *Build) rollback() error {
 // failed undoes the build, and sets the file aside if it is damaged.
 func (b *Build) failed(doing string, err error) error {
 	err = fmt.Errorf("contentdb: %s: %w", doing, err)
-	if _, damaged := whyUnusable(err); damaged {
+	if _, damaged := whyUnusable(err); damaged && !b.db.draft {
 		return errors.Join(ErrDamaged, err, b.db.Close(), setAside(b.db.path))
 	}
 	return errors.Join(err, b.rollback())

@@ -7,7 +7,8 @@
 //     another version, it is made anew from what the build knows by itself.
 //   - A build is one transaction, however long it takes. Readers see the build before it
 //     until it has finished, and never half of one: that is what SQLite's write-ahead log
-//     gives. Only the row in table build that says a build has begun is seen before.
+//     gives. Only the row in table build that says a build has begun is seen before. The
+//     first build goes into another file, which takes its name when it is whole.
 //   - A build hands in what changed. If the file is not about the build that those changes
 //     come after, it asks for everything.
 //   - One program writes, under the project's lock. Readers are not waited for.
@@ -49,9 +50,10 @@ var viewsSQL string
 
 // DB is a content database open for writing.
 type DB struct {
-	conn *sqlite.Conn
-	path string
-	last lastBuild
+	conn  *sqlite.Conn
+	path  string
+	draft bool // conn writes the draft of a new file
+	last  lastBuild
 
 	building *Build // the one between Begin and Finish, or nil
 }
@@ -77,36 +79,43 @@ func Open(path string) (*DB, Opened, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		opened.Fresh = true
 	}
-	conn, err := connect(path)
-	if err == nil && !opened.Fresh {
-		if err = check(conn); err == nil && !intact(path) {
-			err = cutOff
-		}
+	db := &DB{path: path}
+	var err error
+	if !opened.Fresh {
+		err = db.open()
 	}
 	if reason, unusable := whyUnusable(err); unusable {
-		if conn != nil {
-			closeConn(conn)
-		}
 		if err := setAside(path); err != nil {
 			return nil, opened, fmt.Errorf("contentdb: set aside: %w", err)
 		}
-		opened = Opened{Fresh: true, Reason: reason}
-		conn, err = connect(path)
+		opened, err = Opened{Fresh: true, Reason: reason}, nil
 	}
 	if err == nil && opened.Fresh {
-		err = create(conn)
-	}
-	db := &DB{conn: conn, path: path}
-	if err == nil {
-		db.last, err = readLast(conn)
+		err = db.newDraft()
 	}
 	if err != nil {
-		if conn != nil {
-			closeConn(conn)
-		}
 		return nil, opened, fmt.Errorf("contentdb: open: %w", err)
 	}
 	return db, opened, nil
+}
+
+// open opens a file that is there.
+func (db *DB) open() error {
+	conn, err := connect(db.path, logged)
+	if err == nil {
+		if err = check(conn); err == nil && !intact(db.path) {
+			err = cutOff
+		}
+	}
+	if err == nil {
+		db.last, err = readLast(conn)
+	}
+	if err != nil && conn != nil {
+		closeConn(conn)
+		conn = nil
+	}
+	db.conn = conn
+	return err
 }
 
 // Complete reports whether the last build that began also finished. If not, the next one
@@ -124,6 +133,9 @@ func (db *DB) Close() error {
 	}
 	err = errors.Join(err, closeConn(db.conn))
 	db.conn = nil
+	if db.draft {
+		err = errors.Join(err, db.dropDraft())
+	}
 	return err
 }
 
@@ -145,24 +157,26 @@ func (db *DB) Leave() (log int64, err error) {
 	return log, err
 }
 
-// connect opens the file and sets it up for one writer.
+// logged is how a file is written that others read.
 //
 // synchronous=NORMAL costs two fsyncs when the log is copied into the file, not one a
 // commit, and keeps the file whole over a power cut. OFF saves those, but then a page can be
 // silently old, and nobody would see that the answers are wrong.
-func connect(path string) (*sqlite.Conn, error) {
+var logged = []string{
+	"journal_mode = wal",
+	"synchronous = normal",
+	"cache_size = -32000", // what a build of 100,000 assets changes; more goes to the log early
+	"journal_size_limit = 8000000",
+}
+
+// connect opens the file and sets it up for one writer.
+func connect(path string, pragmas []string) (*sqlite.Conn, error) {
 	conn, err := openConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
 		return nil, err
 	}
 	conn.SetBusyTimeout(5 * time.Second)
-	for _, pragma := range []string{
-		"page_size = 8192",
-		"journal_mode = wal",
-		"synchronous = normal",
-		"cache_size = -32000", // what a build of 100,000 assets changes; more goes to the log early
-		"journal_size_limit = 8000000",
-	} {
+	for _, pragma := range append([]string{"page_size = 8192"}, pragmas...) {
 		if err := sqlitex.ExecuteTransient(conn, "PRAGMA "+pragma, nil); err != nil {
 			return conn, err
 		}
@@ -227,22 +241,10 @@ func whyUnusable(err error) (reason string, unusable bool) {
 }
 
 func setAside(path string) error {
-	for _, suffix := range []string{"-wal", "-shm"} {
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if err := removeLog(path); err != nil {
+		return err
 	}
 	return disk.Replace(path, path+aside)
-}
-
-// create makes the tables in one transaction: a reader finds all of them or an empty file.
-func create(conn *sqlite.Conn) error {
-	err := execute(conn, fmt.Sprintf("BEGIN IMMEDIATE; %s;%s;%s; PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;",
-		tablesSQL, indexesSQL, viewsSQL, ApplicationID, Version))
-	if err != nil && !conn.AutocommitEnabled() {
-		err = errors.Join(err, sqlitex.ExecuteTransient(conn, "ROLLBACK", nil))
-	}
-	return err
 }
 
 // execute runs statements one after the other. sqlitex.ExecuteScript puts a savepoint around them, and panics if the disk fails

@@ -163,6 +163,13 @@ func finish(t testing.TB, b *Build) {
 func knights(t testing.TB) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "content.db")
+	writeKnights(t, path)
+	return path
+}
+
+// writeKnights writes two builds of the knights to a file that is not there.
+func writeKnights(t testing.TB, path string) {
+	t.Helper()
 	db := open(t, path)
 	finish(t, begin(t, db, knightsStart(1, 0)))
 	b := begin(t, db, knightsStart(2, 1))
@@ -175,7 +182,6 @@ func knights(t testing.TB) (path string) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return path
 }
 
 func reader(t testing.TB, path string) *Reader {
