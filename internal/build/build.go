@@ -280,7 +280,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	tt := prev.Totals
 	s.goneOn = s.goneOn || !stats
 	return &Report{
-		Messages: append(s.messages, decodeMessages(prev.Messages)...),
+		Messages: append(s.messages, decode[*diag.Message](prev.Messages)...),
 		Summary: Summary{Assets: tt.Assets, Jobs: tt.Jobs, Reused: tt.Jobs, Failed: tt.Failed, Products: tt.Products, Bytes: tt.Bytes,
 			Seconds: time.Since(s.start).Seconds()},
 	}

@@ -225,7 +225,9 @@ func (s *session) removeStale(wishes map[string]wish) {
 		}
 		delete(s.known, f)
 		if ok { // where names that differ only in case are one file, it is gone now
-			delete(s.w.outputs, wi.product.File)
+			if _, err := os.Lstat(filepath.Join(s.p.OutputDir(), filepath.FromSlash(wi.product.File))); err != nil {
+				delete(s.w.outputs, wi.product.File)
+			}
 		}
 	}
 	s.w.blobs.Forget()
@@ -444,7 +446,7 @@ func (s *session) head(r *Report) state.Head {
 		h.Mirrored = s.prev.Mirrored
 	}
 	h.Shipped = s.goods.files
-	h.Messages = encodeMessages(slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code == diag.StateDamaged }))
+	h.Messages = encode(slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code == diag.StateDamaged }))
 	return h
 }
 

@@ -35,6 +35,7 @@ type job struct {
 	writers  []*writer
 	products []engine.Product
 	warnings []*diag.Message
+	shown    map[string]string // source paths, by how messages show them
 	scratch  string
 	ended    bool
 	passing  error // the first that may pass: what the processor made of it is worth nothing
@@ -317,6 +318,7 @@ func (j *job) Glob(pattern string) ([]string, error) {
 }
 
 func (j *job) Tool(name string) (string, error) {
+	name = j.w.inProject(name)
 	t := j.w.tool(name)
 	j.run.See(sawTool, name, t.hash)
 	if t.path == "" {

@@ -21,7 +21,16 @@ import (
 const maxSourceText = 16 << 20
 
 // display is a source path as people see it, relative to the project folder.
-func (j *job) display(path string) string { return j.w.display(path) }
+func (j *job) display(path string) string {
+	shown := j.w.display(path)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.shown == nil {
+		j.shown = map[string]string{}
+	}
+	j.shown[shown] = path
+	return shown
+}
 
 func (w *world) display(path string) string {
 	if _, root, ok := w.table.Find(path); ok {
@@ -155,11 +164,32 @@ const partMark = " ▸ "
 // noAsset begins the message about an asset that is missing; its name follows.
 const noAsset = "there is no asset "
 
-// messagesOf are a trace's messages. Which asset has a name like one that is missing is found anew: it may change although the
-// trace holds.
+// remark is a message as a trace has it.
+type remark struct {
+	diag.Message
+	Path string `json:"path,omitempty"` // of the source file that it is about
+}
+
+// keep is what a trace has of a job's messages.
+func (j *job) keep(l diag.List) []byte {
+	all := make([]remark, len(l))
+	for i, m := range l {
+		all[i] = remark{*m, j.shown[m.File]}
+	}
+	return encode(all)
+}
+
+// messagesOf are a trace's messages. Which root a source file is in, and which asset has a name like one that is missing, is found anew: it may change
+// although the trace holds.
 func (s *session) messagesOf(tr *engine.Trace) diag.List {
-	l := decodeMessages(tr.Messages)
-	for _, m := range l {
+	all := decode[remark](tr.Messages)
+	l := make(diag.List, len(all))
+	for i := range all {
+		m := &all[i].Message
+		l[i] = m
+		if path := all[i].Path; path != "" {
+			m.File = s.w.display(path)
+		}
 		if name, ok := strings.CutPrefix(m.Text, noAsset); ok && m.Code == diag.AssetMissing {
 			if name, err := strconv.Unquote(name); err == nil {
 				if like := nearest(s.w.names(), name); like != "" {
@@ -240,7 +270,7 @@ func reason(err error) error {
 }
 
 // Messages are kept in traces and snapshots as JSON.
-func encodeMessages(l diag.List) []byte {
+func encode[M any](l []M) []byte {
 	if len(l) == 0 {
 		return nil
 	}
@@ -251,8 +281,8 @@ func encodeMessages(l diag.List) []byte {
 	return b
 }
 
-func decodeMessages(b []byte) diag.List {
-	var l diag.List
+func decode[M any](b []byte) []M {
+	var l []M
 	if len(b) == 0 || json.Unmarshal(b, &l) != nil {
 		return nil
 	}

@@ -214,7 +214,7 @@ func (s *session) mirrorAssets(b *contentdb.Build, next *state.Image, fewer map[
 	}
 	other := func(t *task) bool {
 		id, ok := held[t.Key]
-		if tr := traces[t.Key]; tr != nil && tr.Outcome != engine.Succeeded {
+		if speaks(traces[t.Key]) {
 			return true // its messages may be others although the trace is the same
 		}
 		return ok && (id == 0 || !known[traceID{t.Key, id}])

@@ -83,7 +83,7 @@ func (c *shortcut) changes() (*changed, bool) {
 			return nil, false
 		}
 		if was != nil && was.ID == tr.ID {
-			if tr.Outcome != engine.Succeeded {
+			if speaks(tr) {
 				ch.assets = append(ch.assets, t.asset) // its messages may be others
 			}
 			continue
@@ -458,7 +458,7 @@ func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (j
 	for _, id := range ch.deleted {
 		b.Delete(id)
 	}
-	if len(c.added)+len(c.removed) > 0 { // what a name that nobody has was meant for depends on the names that there are
+	if len(c.added)+len(c.removed) > 0 || len(c.p.Roots) > 1 { // what a name that nobody has was meant for depends on the names that there are, and a file may be in another root now
 		for _, n := range c.tasks.Speaking() {
 			if t := c.w.taskFor(c.tasks.At(n).Subject); t != nil {
 				ch.assets = append(ch.assets, t.asset)

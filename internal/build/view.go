@@ -55,6 +55,8 @@ type JobView struct {
 	Part                string          // what this is a part of a job; "" for the job itself
 	Parts               []JobView       // of the job, as far as they are known
 	Traces              []*engine.Trace // all that are kept, the one used last first
+
+	s *session
 }
 
 // Name is the job of an asset for people, without its platform.
@@ -81,7 +83,7 @@ func (j *JobView) Messages() diag.List {
 	if j.Last == nil {
 		return nil
 	}
-	return decodeMessages(j.Last.Messages)
+	return j.s.messagesOf(j.Last)
 }
 
 // Look looks at the project without building. Patterns and platforms as in Request.
@@ -119,7 +121,7 @@ func (s *session) jobView(t *task, results map[engine.Key]*engine.Result) JobVie
 	r := results[t.Key]
 	j := JobView{
 		Among: t.among(), Part: t.part, On: t.on, Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Preimage: t.preimage().Preimage(),
-		Fingerprint: t.Fingerprint, Why: r.Why, Traces: s.traces.Traces(t.Key),
+		Fingerprint: t.Fingerprint, Why: r.Why, Traces: s.traces.Traces(t.Key), s: s,
 	}
 	if len(j.Traces) > 0 {
 		j.Last = j.Traces[0]

@@ -366,8 +366,38 @@ func hashTool(path string) (digest.Hash, error) {
 	return b.Sum(), err
 }
 
+// InProject begins the name of what a program read in the project's folder, or in a source root elsewhere; the path from the project's folder follows.
+const InProject = "{project}/"
+
+// inProject names a file, or a folder with a slash at the end, that is given by its absolute path: by its path from the project's folder if it is in there
+// or in a source root, so that a project can be copied, or moved, with what Kiln remembers.
+func (w *world) inProject(name string) string {
+	if !filepath.IsAbs(name) {
+		return name
+	}
+	within := func(dir, is string) bool {
+		rest, ok := strings.CutPrefix(filepath.ToSlash(name), strings.TrimSuffix(filepath.ToSlash(dir), "/")+"/")
+		if ok {
+			name = InProject + is + rest
+		}
+		return ok
+	}
+	for i, root := range w.table.Roots {
+		if within(root, w.prefixes[i]) {
+			return name
+		}
+	}
+	if real, err := filepath.EvalSymlinks(w.dir); !within(w.dir, "") && err == nil {
+		within(real, "")
+	}
+	return name
+}
+
 // findTool looks in PATH, or, where the name has a slash, in the project folder.
 func findTool(dir, name string) string {
+	if rest, ok := strings.CutPrefix(name, InProject); ok {
+		name = dir + "/" + rest
+	}
 	if strings.ContainsAny(name, `/\`) {
 		p := filepath.FromSlash(name)
 		if !filepath.IsAbs(p) {
@@ -528,7 +558,7 @@ func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 		if err != nil {
 			out.Products = nil
 		}
-		out.Messages = encodeMessages(append(j.warnings, j.messages(err)...))
+		out.Messages = j.keep(append(j.warnings, j.messages(err)...))
 	}()
 	return out, w.process(t, j)
 }

@@ -67,7 +67,7 @@ func (r *Report) tools(ctx context.Context, p *build.Project, v *build.View) {
 	if v != nil {
 		v.Traces(func(a *asset.Asset, _, _, _ string, t *engine.Trace) {
 			for _, o := range t.Observations {
-				if name := build.SubjectName(o); build.KindName(o) == "tool" && !filepath.IsAbs(name) { // else a traced program read it
+				if name := build.SubjectName(o); build.KindName(o) == "tool" && !filepath.IsAbs(name) && !strings.HasPrefix(name, build.InProject) { // else a traced program read it
 					need(name, a.ID)
 				}
 			}

@@ -8,6 +8,7 @@ package impact
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/uuid"
@@ -182,8 +183,10 @@ func (x *index) sees(j at, files []File) (because, kind string, ok bool) {
 
 func touches(kind, subject string, f File) bool {
 	switch kind {
-	case "file", "tool":
+	case "file":
 		return subject == f.Path
+	case "tool":
+		return strings.TrimPrefix(subject, build.InProject) == f.Path
 	case "missing":
 		return subject == f.Path && f.Change != Removed
 	case "exists":

@@ -343,6 +343,25 @@ func TestSkip(t *testing.T) {
 	}
 }
 
+// TestDiskInMemory reads a file below /dev, where a project may be as well.
+func TestDiskInMemory(t *testing.T) {
+	dir, err := os.MkdirTemp("/dev/shm", "seal")
+	if err != nil {
+		t.Skip("there is no disk in memory at /dev/shm:", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.WriteFile(dir+"/a", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := inBox(t, Box{Network: true, Trace: true}, dir, "read", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := lines(seen, dir), []string{"read a"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestWritesAreRefused(t *testing.T) {
 	if Supported().Writes < 3 {
 		t.Skip("this system's landlock does not refuse all of that")

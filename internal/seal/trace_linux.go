@@ -122,10 +122,12 @@ func (t *Tracer) direct(path string, pid int) string {
 	return clean
 }
 
-// skipped tells whether a path is in what is left out: what the kernel makes up, and the program's own files.
+// skipped tells whether a path is in what is left out: what the kernel makes up, and the program's own files. /dev/shm is a disk in memory, and a project
+// may be there.
 func (t *Tracer) skipped(path string) bool {
+	_, kept := within("/dev/shm", path)
 	for _, folder := range []string{"/proc", "/sys", "/dev"} {
-		if _, ok := within(folder, path); ok {
+		if _, ok := within(folder, path); ok && !kept {
 			return true
 		}
 	}
