@@ -186,23 +186,31 @@ func (w *writer) prepare() error {
 		w.note(err)
 		return st
 	}
+	into := func(query string) insertion {
+		row := insertion{rows: 1}
+		if w.everything {
+			query, row.rows = several(query), batch
+		}
+		row.st = prep(query)
+		return row
+	}
 	i := &w.insert
-	i.file.st = prep(`INSERT INTO source_file (no, path, root, present, size, hash) VALUES (?, ?, ?, ?, ?, ?)
+	i.file = into(`INSERT INTO source_file (no, path, root, present, size, hash) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (no) DO UPDATE SET root = excluded.root, present = excluded.present, size = excluded.size, hash = excluded.hash`)
-	i.text.st = prep("INSERT INTO shared_text (no, text) VALUES (?, ?)")
-	i.list.st = prep("INSERT INTO shared_list (no, text) VALUES (?, ?)")
-	i.asset.st = prep(`INSERT INTO asset (no, id, uuid, file, folder, processor, failed, built, seconds, products, bytes, types, platforms, needed)
+	i.text = into("INSERT INTO shared_text (no, text) VALUES (?, ?)")
+	i.list = into("INSERT INTO shared_list (no, text) VALUES (?, ?)")
+	i.asset = into(`INSERT INTO asset (no, id, uuid, file, folder, processor, failed, built, seconds, products, bytes, types, platforms, needed)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
 		ON CONFLICT (no) DO UPDATE SET id = excluded.id, uuid = excluded.uuid, file = excluded.file, folder = excluded.folder, processor = excluded.processor, failed = excluded.failed,
 			built = excluded.built, seconds = excluded.seconds, products = excluded.products, bytes = excluded.bytes, types = excluded.types, platforms = excluded.platforms`)
-	i.job.st = prep(`INSERT INTO job (asset, platform, processor, failed, built, reason, seconds, peak_memory, key, fingerprint, settings)
+	i.job = into(`INSERT INTO job (asset, platform, processor, failed, built, reason, seconds, peak_memory, key, fingerprint, settings)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-	i.observation.st = prep("INSERT INTO observation (asset, platform, seq, processor, group_no, kind, file, subject, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
-	i.needs.st = prep("INSERT OR IGNORE INTO job_dependency (asset, platform, on_asset) VALUES (?, ?, ?)")
-	i.product.st = prep("INSERT INTO product (asset, platform, sub_id, processor, name, type, file, size, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
-	i.reference.st = prep(`INSERT INTO product_dependency (asset, platform, sub_id, to_uuid, to_sub_id, required) VALUES (?, ?, ?, ?, ?, ?)
+	i.observation = into("INSERT INTO observation (asset, platform, seq, processor, group_no, kind, file, subject, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+	i.needs = into("INSERT OR IGNORE INTO job_dependency (asset, platform, on_asset) VALUES (?, ?, ?)")
+	i.product = into("INSERT INTO product (asset, platform, sub_id, processor, name, type, file, size, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+	i.reference = into(`INSERT INTO product_dependency (asset, platform, sub_id, to_uuid, to_sub_id, required) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET required = max(required, excluded.required)`)
-	i.diagnostic.st = prep(`INSERT INTO diagnostic (asset, platform, seq, processor, severity, code, file, line, column, length, text, source, hint, notes, cause)
+	i.diagnostic = into(`INSERT INTO diagnostic (asset, platform, seq, processor, severity, code, file, line, column, length, text, source, hint, notes, cause)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
 	for _, n := range []struct {
@@ -332,7 +340,7 @@ func (w *writer) putAsset(a *Asset) error {
 		}
 		w.putJob(no, &a.Jobs[i], a.Jobs[first:i])
 	}
-	if len(w.building) < len(w.platforms) && w.err == nil { // there may be jobs that were not handed in
+	if len(w.building) < len(w.platforms) && !w.everything && w.err == nil { // there may be jobs that were not handed in
 		w.tally, w.err = w.tallies.read(no)
 	}
 	row := w.insert.asset.int(no).text(a.ID).text(a.UUID)
@@ -351,6 +359,9 @@ func (w *writer) putAsset(a *Asset) error {
 
 // removeJobs makes room for an asset's jobs.
 func (w *writer) removeJobs(asset int64, jobs []Job) error {
+	if err := w.flush(); err != nil {
+		return err
+	}
 	if !w.needing.all {
 		w.needing.names.BindInt64(1, asset)
 		if err := w.needing.before.read(w.needing.names, true); err != nil {
@@ -457,6 +468,9 @@ func (w *writer) deleteAsset(id string) error {
 	if isNew {
 		return nil
 	}
+	if err := w.flush(); err != nil {
+		return err
+	}
 	if !w.needing.all {
 		w.needing.of.BindInt64(1, no)
 		if err := w.needing.before.read(w.needing.of, false); err != nil {
@@ -542,6 +556,7 @@ func (w *writer) finish(number int64, s Summary) error {
 			w.putDiagnostic(w.asset(d.Asset), w.platforms[d.Platform], 0, afterJobs+seq, d)
 		}
 	}
+	w.note(w.flush())
 	if w.err != nil {
 		return w.err
 	}
@@ -577,10 +592,34 @@ func (w *writer) finish(number int64, s Summary) error {
 		s.Seconds, s.Assets, s.Jobs, s.Built, s.Reused, s.Failed, s.Products, s.Bytes, number}})
 }
 
-// insertion binds the columns of a row in order.
+// flush inserts the rows that wait for others.
+func (w *writer) flush() error {
+	i := &w.insert
+	for _, row := range []*insertion{&i.file, &i.text, &i.list, &i.asset, &i.job, &i.observation, &i.needs, &i.product, &i.reference, &i.diagnostic} {
+		if err := row.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertion binds the columns of a row in order, and those of the next ones after them, if several are inserted together.
 type insertion struct {
-	st *sqlite.Stmt
-	n  int
+	st   *sqlite.Stmt
+	n    int // columns that are bound
+	rows int // that are inserted together
+	at   int // rows that are bound
+}
+
+// batch is how many rows are inserted together when everything is: a statement for each takes 2.4 µs a row, one for 16 takes 1.7, and one for 32 no less.
+const batch = 16
+
+// several inserts a batch of rows by a statement that inserts one. Of those that are less than a batch, the others are NULL and left out.
+func several(query string) string {
+	before, rest, _ := strings.Cut(query, "VALUES ")
+	row, after, _ := strings.Cut(rest, ")")
+	rows := strings.Repeat(", "+row+")", batch)[2:]
+	return before + "SELECT * FROM (VALUES " + rows + ") WHERE column1 NOT NULL" + after
 }
 
 func (i *insertion) int(v int64) *insertion     { i.n++; i.st.BindInt64(i.n, v); return i }
@@ -612,9 +651,22 @@ func (i *insertion) intOrNull(v int64) *insertion {
 	return i.int(v)
 }
 
-// run inserts the row and makes ready for the next.
+// run inserts the row, or has it wait for others, and makes ready for the next.
 func (i *insertion) run() error {
-	i.n = 0
+	if i.at++; i.at < i.rows {
+		return nil
+	}
+	return i.flush()
+}
+
+func (i *insertion) flush() error {
+	if i.at == 0 {
+		return nil
+	}
+	for all := i.st.BindParamCount(); i.n < all; {
+		i.null()
+	}
+	i.n, i.at = 0, 0
 	if _, err := i.st.Step(); err != nil {
 		return err
 	}
