@@ -200,8 +200,8 @@ func (p *fixture) wants(ran string) built {
 // nothing builds and tells if anything at all ran or was written.
 func (p *fixture) nothing() {
 	p.Helper()
-	// A file that is too young to be trusted is hashed and noted once more, as long as it is.
-	for until := time.Now().Add(3 * time.Second); ; {
+	// A file that is too young to be trusted is hashed and noted once more, as long as it is: 2 s at most, while a build takes longer now and then.
+	for until := time.Now().Add(30 * time.Second); ; {
 		before := stamps(p.dir)
 		if b := p.build0(); b.Built != 0 {
 			p.Errorf("built again: %s", b.ran)

@@ -70,18 +70,16 @@ type project struct {
 	kind kind
 	code code
 	more []processor.Processor
-
-	impatient bool // its processor does not come to an end
 }
 
-// A processor that does not end is stopped after a while. Others have the time that a busy machine takes.
+// patience is the time that jobs have on a busy machine, haste that of one which does not come to an end.
 const (
 	patience = "timeout = \"60s\"\n"
-	hurry    = "timeout = \"3s\"\n"
+	haste    = "timeout = \"3s\"\n"
 )
 
 func newProject(t *testing.T, k kind, files map[string]string) *project {
-	p := &project{t: t, dir: t.TempDir(), kind: k, impatient: files["bad.conf"] == "loop\n"}
+	p := &project{t: t, dir: t.TempDir(), kind: k}
 	for name, text := range files {
 		p.write("assets/"+name, text)
 	}
@@ -115,14 +113,21 @@ func (p *project) remove(name string) {
 // edit gives the processor other code.
 func (p *project) edit(c code) {
 	files, toml, compiled := p.kind.install(p.t, c)
-	if p.impatient {
-		toml = strings.Replace(toml, patience, hurry, 1)
-	}
 	for name, text := range files {
 		p.write(name, text)
 	}
 	p.write("kiln.toml", "[project]\nname = \"conformance\"\n[[rules]]\nmatch = \"parts/**\"\nprocessor = \"none\"\n"+toml)
 	p.code, p.more = c, compiled
+}
+
+// hurry gives the processor another timeout. Nothing is built again for it.
+func (p *project) hurry(from, to string) {
+	p.t.Helper()
+	toml, err := os.ReadFile(filepath.Join(p.dir, "kiln.toml"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.write("kiln.toml", strings.Replace(string(toml), from, to, 1))
 }
 
 // built is what a build did.
@@ -430,8 +435,15 @@ func TestFaults(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			step, _, _ := strings.Cut(fault, " ")
 			each(t, []string{step}, func(t *testing.T, k kind) {
-				p := newProject(t, k, with(map[string]string{"bad.conf": fault + "\n", "bad.shout": "bad.conf"}))
+				p := newProject(t, k, with(nil))
+				if fault == "loop" { // while all others have time
+					p.good()
+					p.hurry(patience, haste)
+				}
+				p.write("assets/bad.conf", fault+"\n")
+				p.write("assets/bad.shout", "bad.conf")
 				b := p.build(2)
+				p.hurry(haste, patience)
 				if b.Failed != 2 || len(b.messages) == 0 {
 					t.Fatalf("failed %d: %v", b.Failed, b.messages)
 				}

@@ -189,7 +189,9 @@ func TestVersion(t *testing.T) {
 	}
 	t.Setenv("PATH", bin)
 	tool := Tool{Name: "glslc"}
-	(&Report{}).tool(context.Background(), bin, &tool, nil)
+	for try := 0; tool.Version == "" && try < 20; try++ { // on a busy machine a shell may take longer than a tool has
+		(&Report{}).tool(context.Background(), bin, &tool, nil)
+	}
 	if tool.Version != "v2023.2" || tool.Path == "" {
 		t.Errorf("got %+v", tool)
 	}

@@ -237,7 +237,7 @@ func TestExtraSlots(t *testing.T) {
 				w.add(name, func(r *engine.Run) error {
 					select {
 					case <-full:
-					case <-time.After(10 * time.Second):
+					case <-time.After(hangs / 2):
 						t.Errorf("%+v: never as many at once", test)
 					}
 					_, err := r.Need("leaf of " + name)
