@@ -17,9 +17,6 @@ import (
 
 var arrivals = flag.Duration("arrivals", 3*time.Second, "how long TestArrivals saves files")
 
-// arrivalTime is how long a saved file may take, at most, until its product is there. A lost one takes for ever.
-const arrivalTime = 30 * time.Second
-
 // TestArrivals: several editors save files in all the ways that editors have, as fast as they can, each waiting for its own product, and somebody
 // disturbs them: kiln.toml and rules that are wrong for a moment, a source root that goes away, commands that others ask for. No file is lost.
 func TestArrivals(t *testing.T) {
@@ -113,7 +110,7 @@ func (e *saver) save() bool {
 		e.Errorf("%s of %s: %v", dances[way].name, path, err)
 		return false
 	}
-	deadline := time.After(arrivalTime)
+	deadline := time.After(patience)
 	for {
 		news := e.board.next()
 		if e.read("build/pc/"+strings.TrimPrefix(e.home, "assets/")+"/"+file+".out") == text {

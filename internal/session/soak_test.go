@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -92,6 +93,11 @@ func edit(s *stage, rng *rand.Rand, times int) {
 		folder := []string{"", "a/", "b/", "b/c/", "d/"}[rng.IntN(5)]
 		return fmt.Sprintf("%s%d.t", folder, rng.IntN(8))
 	}
+	save := func(file, text string) { // where it lies
+		if err := errors.Join(os.MkdirAll(filepath.Dir(s.path(file)), 0o777), write(s.path(file), text)); err != nil {
+			s.Fatal(err)
+		}
+	}
 	for range times {
 		file := "assets/" + name()
 		switch rng.IntN(12) {
@@ -100,13 +106,13 @@ func edit(s *stage, rng *rand.Rand, times int) {
 		case 1:
 			os.Rename(s.path(file), s.path("assets/"+name()))
 		case 2:
-			s.write(file, "NEED "+name()+"\nneeds\n")
+			save(file, "NEED "+name()+"\nneeds\n")
 		case 3:
-			s.write(file, "READ "+name()+"\n")
+			save(file, "READ "+name()+"\n")
 		case 4:
-			s.write(file, "GLOB "+[]string{"*.t", "b/**", "a/*.t"}[rng.IntN(3)]+"\n")
+			save(file, "GLOB "+[]string{"*.t", "b/**", "a/*.t"}[rng.IntN(3)]+"\n")
 		case 5:
-			s.write(file, "FAIL "+fmt.Sprint(rng.IntN(3))+"\n")
+			save(file, "FAIL "+fmt.Sprint(rng.IntN(3))+"\n")
 		case 6:
 			if rng.IntN(4) == 0 {
 				os.RemoveAll(s.path("assets/" + string(rune('a'+rng.IntN(4)))))
@@ -118,7 +124,7 @@ func edit(s *stage, rng *rand.Rand, times int) {
 		case 8:
 			os.Remove(s.path("build/pc/" + name() + ".out"))
 		default:
-			s.write(file, fmt.Sprint("text ", rng.IntN(1000), "\n"))
+			save(file, fmt.Sprint("text ", rng.IntN(1000), "\n"))
 		}
 	}
 }

@@ -23,7 +23,8 @@
 //   - To pending, and out of it: a path is added after its folder is watched, and taken away only by the batch that has it and was received, on the same
 //     goroutine.
 //   - Polling: a file so new that a change need not show in its times counts as changed at the next look as well. A folder that cannot be listed
-//     is kept as it was, and compared when it can. What comes and goes between two looks is seen by the times of its folder.
+//     is kept as it was, and compared when it can. What comes and goes between two looks is seen by the times of its folder; so is a folder that was away
+//     just when it was to be watched.
 package watch
 
 import (
@@ -424,14 +425,35 @@ func (w *Watcher) stir(folder string, now time.Time) {
 	if d == nil {
 		return
 	}
-	if d.tree != nil && d.tree.Lists {
-		w.pending.add(event{path: folder, kind: changed, dir: true}, now)
+	if d.tree != nil {
+		if err := w.watchBack(d.tree, folder, now); err != nil {
+			w.poll(err, now)
+			return
+		}
+		if d.tree.Lists {
+			w.pending.add(event{path: folder, kind: changed, dir: true}, now)
+		}
 	}
 	for f := range w.files {
 		if _, err := os.Lstat(f); filepath.Dir(f) == folder && errors.Is(err, fs.ErrNotExist) { // one that is there has been told of, if it was away
 			w.pending.add(event{path: f, kind: removed}, now)
 		}
 	}
+}
+
+// watchBack watches the folders in a folder that were away just when they were to be watched, and back before the next look, to which they are what they were.
+func (w *Watcher) watchBack(t *Tree, folder string, now time.Time) error {
+	subs, _ := subfolders(folder) // if it cannot be listed, a look says so
+	for _, sub := range subs {
+		if sub = filepath.Join(folder, sub); w.dirs[sub] != nil || t.Pass != nil && t.Pass(sub, true) {
+			continue
+		}
+		if err := w.watchTree(t, sub); err != nil {
+			return err
+		}
+		w.pending.add(event{path: sub, kind: moved, dir: true}, now)
+	}
+	return nil
 }
 
 // forget watches a folder, and those below, no more.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,20 +38,19 @@ func TestEventOfAnother(t *testing.T) {
 	root := t.TempDir()
 	in := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
 	must(t, put(in("a/sub/x"), "1"), put(in("b/sub/y"), "1"))
-	h := &held{out: make(chan []event), quit: make(chan struct{}), gate: make(chan struct{}, 1)}
+	h := &held{notifier: system(t), out: make(chan []event), quit: make(chan struct{}), gate: make(chan struct{}, 1)}
 	h.gate <- struct{}{}
-	w, err := newWith(Options{Trees: []Tree{{Path: root}}}, func() (n notifier, err error) {
-		h.notifier, err = newNotifier()
-		go h.run()
-		return h, err
-	})
+	go h.run()
+	w, err := newWith(Options{Trees: []Tree{{Path: root}}}, func() (notifier, error) { return h, nil })
 	must(t, err)
 	t.Cleanup(func() { close(h.quit); w.Close() })
 	f := follow(t, root, w)
 	<-h.gate
 	must(t, os.Rename(in("a"), in("c")), os.Rename(in("b"), in("a")), os.RemoveAll(in("c/sub")))
-	if !h.notifier.sync() { // all of it has a name now
-		t.Error("the system cannot tell")
+	for end := time.Now().Add(patience); !h.notifier.sync(); { // all of it has a name now
+		if time.Now().After(end) {
+			t.Fatal("the system cannot tell")
+		}
 	}
 	h.gate <- struct{}{}
 	f.catchesUp("they changed places")
