@@ -21,6 +21,7 @@ const (
 )
 
 func newRootCommand(a *app) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "kiln",
 		Short: "Kiln turns a game's source files into game-ready content",
@@ -29,8 +30,13 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		Example: `  kiln init                   write a kiln.toml for the files that are here
   kiln build                  build everything that is out of date
   kiln why sprites/tank.png   tell why it was built, or would be`,
-		Args:              a.onlyKnownCommands,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: a.onlyKnownCommands,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return a.tellVersion()
+			}
+			return cmd.Help()
+		},
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return errors.Join(a.checkFlags(), a.mayRelay(cmd)) },
@@ -43,6 +49,7 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 	)
 	root.SetFlagErrorFunc(a.flagError)
 	a.addFlags(root)
+	root.Flags().BoolVar(&version, "version", false, "tell which Kiln this is")
 	root.AddCommand(
 		newInitCommand(a),
 		newNewCommand(a),

@@ -71,13 +71,15 @@ func newVersionCommand(a *app) *cobra.Command {
 		GroupID: groupAbout,
 		Example: "  kiln version",
 		Args:    atMost(0),
-		RunE: func(*cobra.Command, []string) error {
-			v := a.cfg.Version
-			if a.json {
-				return a.emit(versionLine{"version", v.Number, v.Revision, v.Modified, runtime.Version(), runtime.GOOS, runtime.GOARCH})
-			}
-			_, err := fmt.Fprintf(a.out, "kiln %s, %s, %s/%s\n", v.Text(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+		RunE:    func(*cobra.Command, []string) error { return a.tellVersion() },
 	}
+}
+
+func (a *app) tellVersion() error {
+	v := a.cfg.Version
+	if a.json {
+		return a.emit(versionLine{"version", v.Number, v.Revision, v.Modified, runtime.Version(), runtime.GOOS, runtime.GOARCH})
+	}
+	_, err := fmt.Fprintf(a.out, "kiln %s, %s, %s/%s\n", v.Text(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
