@@ -139,6 +139,9 @@ func SameVariables(hashes map[string]string) bool {
 	return true
 }
 
+// StatePlace is where the folder for Kiln's state is, or was.
+func (p *Project) StatePlace() string { return p.stateDir() }
+
 // StateDir is the folder for Kiln's state, which is there then.
 func (p *Project) StateDir() (string, error) { return p.stateDir(), p.ownFiles(p.makeStateDir()) }
 

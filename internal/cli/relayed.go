@@ -107,7 +107,13 @@ func (a *app) answerOthers(s *session.Session) (stop func(), err error) {
 		return nil, diag.Errorf(diag.OutputUnwritable, diag.Pos{File: project.StateFolder}, "other kilns cannot be answered: %v", bareReason(err)).
 			WithHint("check the permissions; the folder .kiln may be deleted, and is made anew")
 	}
-	return server.Close, nil
+	leave := s.Follow(func(e session.Event) {
+		switch e.(type) {
+		case session.Planned, session.Ended: // the state folder is there
+			server.Stay()
+		}
+	})
+	return func() { leave(); server.Close() }, nil
 }
 
 // answer does what another kiln asks for.

@@ -12,6 +12,7 @@
 //
 //   - Whatever goes wrong before the first output, the client does by itself what it was asked for.
 //   - A client that does not read holds the watcher for patience at most.
+//   - The state folder may be removed at any time. The watcher looks now and then whether it is still found, and listens anew if not.
 package relay
 
 import (
@@ -76,82 +77,127 @@ var ErrTaken = errors.New("another kiln watches the project")
 
 // Server answers calls.
 type Server struct {
-	l     net.Listener
-	token string
-	files []string // to be removed
+	dir   string
 	hello func() Hello
 	run   func(ctx context.Context, c *Call, out, errs io.Writer) (exit int)
 	over  sync.WaitGroup
+	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
+
+	mu   sync.Mutex // all below
+	l    net.Listener
+	file string // by which clients find it
+	made os.FileInfo
 }
 
 // Listen begins to answer in a state folder, which is there. run is called for each call, from a goroutine of its own.
 func Listen(dir string, hello func() Hello, run func(ctx context.Context, c *Call, out, errs io.Writer) (exit int)) (*Server, error) {
-	if c, _, err := dial(dir); err == nil {
-		c.Close()
-		return nil, ErrTaken
+	s := &Server{dir: dir, hello: hello, run: run}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	if err := s.listen(); err != nil {
+		s.stop()
+		return nil, err
 	}
-	s := &Server{hello: hello, run: run}
-	socket := filepath.Join(dir, socketName)
-	os.Remove(socket) // of a watcher that was killed
-	os.Remove(filepath.Join(dir, portName))
-	var err error
-	if len(socket) <= longest {
-		if s.l, err = net.Listen("unix", socket); err == nil {
-			os.Chmod(socket, 0o600)
-			s.files = []string{socket}
-		}
-	}
-	if s.l == nil {
-		if err := s.listenPort(filepath.Join(dir, portName)); err != nil {
-			return nil, err
-		}
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	s.over.Go(func() { s.accept(ctx) })
 	return s, nil
 }
 
-func (s *Server) listenPort(file string) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
+// listen begins to accept calls, and leaves a file by which clients find the way.
+func (s *Server) listen() error {
+	if c, _, err := dial(s.dir); err == nil {
+		c.Close()
+		return ErrTaken
 	}
-	s.token = rand.Text()
-	if err := os.WriteFile(file, []byte(l.Addr().String()+" "+s.token+"\n"), 0o600); err != nil {
+	socket, port, token := filepath.Join(s.dir, socketName), filepath.Join(s.dir, portName), ""
+	os.Remove(socket) // of a watcher that was killed
+	os.Remove(port)
+	l, err := listenSocket(socket)
+	file := socket
+	if err != nil {
+		file = port
+		if l, token, err = listenPort(port); err != nil {
+			return err
+		}
+	}
+	made, err := os.Lstat(file)
+	if err != nil {
 		l.Close()
 		return err
 	}
-	s.l, s.files = l, []string{file}
+	s.l, s.file, s.made = l, file, made
+	s.over.Go(func() { s.accept(l, token) })
 	return nil
+}
+
+func listenSocket(file string) (net.Listener, error) {
+	if len(file) > longest {
+		return nil, errors.New("the path is too long")
+	}
+	l, err := net.Listen("unix", file)
+	if err != nil {
+		return nil, err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // it may be another watcher's by then
+	os.Chmod(file, 0o600)
+	return l, nil
+}
+
+func listenPort(file string) (l net.Listener, token string, err error) {
+	if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, "", err
+	}
+	token = rand.Text()
+	if err := os.WriteFile(file, []byte(l.Addr().String()+" "+token+"\n"), 0o600); err != nil {
+		l.Close()
+		return nil, "", err
+	}
+	return l, token, nil
+}
+
+// Stay has the server be found again if the file by which clients find it was removed, as with the whole state folder. Commands that run are not
+// concerned. If the folder is not there, or another watcher has taken the place, the next call tries again. It takes a few microseconds if all is well.
+func (s *Server) Stay() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil || s.there() {
+		return
+	}
+	s.l.Close()
+	s.listen()
+}
+
+// there tells whether clients find this server.
+func (s *Server) there() bool {
+	now, err := os.Lstat(s.file)
+	return err == nil && os.SameFile(now, s.made) && now.ModTime().Equal(s.made.ModTime())
 }
 
 // Close ends it; commands that run are cancelled.
 func (s *Server) Close() {
 	s.stop()
+	s.mu.Lock()
 	s.l.Close()
-	for _, f := range s.files {
-		os.Remove(f)
+	if s.there() {
+		os.Remove(s.file)
 	}
+	s.mu.Unlock()
 	s.over.Wait()
 }
 
-func (s *Server) accept(ctx context.Context) {
+func (s *Server) accept(l net.Listener, token string) {
 	for {
-		c, err := s.l.Accept()
+		c, err := l.Accept()
 		if err != nil {
 			return
 		}
 		s.over.Go(func() {
 			defer c.Close()
-			s.serve(ctx, c)
+			s.serve(c, token)
 		})
 	}
 }
 
-func (s *Server) serve(ctx context.Context, c net.Conn) {
-	ctx, cancel := context.WithCancel(ctx)
+func (s *Server) serve(c net.Conn, token string) {
+	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Now()) })()
 	c.SetDeadline(time.Now().Add(greeting))
@@ -163,7 +209,7 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 	if err != nil {
 		return
 	}
-	if subtle.ConstantTimeCompare([]byte(call.Token), []byte(s.token)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(call.Token), []byte(token)) != 1 {
 		return
 	}
 	c.SetDeadline(time.Time{})

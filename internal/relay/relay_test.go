@@ -108,18 +108,12 @@ func (f onWrite) Write(p []byte) (int, error) { f(); return len(p), nil }
 func TestKilled(t *testing.T) {
 	places(t, func(t *testing.T, dir string) {
 		s := listen(t, dir, nil)
-		var files []string
-		for _, f := range s.files {
-			kept := f + ".kept"
-			if err := os.Link(f, kept); err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, kept, f)
+		kept := s.file + ".kept"
+		if err := os.Link(s.file, kept); err != nil {
+			t.Fatal(err)
 		}
 		s.Close()
-		for i := 0; i < len(files); i += 2 {
-			os.Rename(files[i], files[i+1])
-		}
+		os.Rename(kept, s.file)
 		if _, ok := Ask(context.Background(), dir, anyone, Call{}, io.Discard, io.Discard); ok {
 			t.Error("a dead watcher answered")
 		}
@@ -128,6 +122,61 @@ func TestKilled(t *testing.T) {
 		if exit, ok := Ask(context.Background(), dir, anyone, Call{}, io.Discard, io.Discard); !ok || exit != 3 {
 			t.Error(exit, ok)
 		}
+	})
+}
+
+// The state folder may be removed: the watcher is found again once it is back, and stays away from a place that another one took meanwhile.
+func TestStay(t *testing.T) {
+	places(t, func(t *testing.T, dir string) {
+		if err := os.MkdirAll(dir, 0o777); err != nil { // the one for sockets holds the other
+			t.Fatal(err)
+		}
+		begun, end := make(chan bool), make(chan bool)
+		s := listen(t, dir, func(_ context.Context, c *Call, _, _ io.Writer) int {
+			if len(c.Args) > 0 {
+				begun <- true
+				<-end
+			}
+			return 3
+		})
+		exit := make(chan int)
+		go func() {
+			code, _ := Ask(context.Background(), dir, anyone, Call{Args: []string{"wait"}}, io.Discard, io.Discard)
+			exit <- code
+		}()
+		<-begun
+		asks := func(want bool) {
+			t.Helper()
+			if code, ok := Ask(context.Background(), dir, anyone, Call{}, io.Discard, io.Discard); ok != want || ok && code != 3 {
+				t.Errorf("%d, %v", code, ok)
+			}
+		}
+		asks(true)
+		os.RemoveAll(dir)
+		s.Stay()
+		asks(false)
+		if _, err := os.Lstat(dir); err == nil {
+			t.Error("it made the folder, which may be that of a project that is no more")
+		}
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		s.Stay()
+		asks(true)
+		close(end)
+		if code := <-exit; code != 3 {
+			t.Errorf("what was asked for before ended with %d", code)
+		}
+
+		os.Remove(s.file)
+		other := listen(t, dir, func(context.Context, *Call, io.Writer, io.Writer) int { return 3 })
+		s.Stay()
+		other.Stay()
+		asks(true)
+		s.Close()
+		asks(true)
+		other.Close()
+		asks(false)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -221,6 +222,35 @@ func TestBetweenLooks(t *testing.T) {
 			if got := s.read("build/pc/in/between.t.out") + s.read("build/pc/list.t.out"); strings.Contains(got, "between") {
 				t.Errorf("it is gone, and there is %q", got)
 			}
+			s.compareWithClean()
+		})
+	}
+}
+
+// TestStateRemoved: who removes the state folder below a session finds it made anew without another change, and all else as it was, be it in the middle
+// of a build.
+func TestStateRemoved(t *testing.T) {
+	for name, c := range map[string]Config{"told": {}, "polled": {Poll: 10 * time.Millisecond}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := set(t, map[string]string{"assets/a.t": "a", "assets/b.t": "NEED a.t\n"}).start(c)
+			s.next()
+			remove := func() {
+				t.Helper()
+				if err := os.RemoveAll(s.path(".kiln")); err != nil && !errors.Is(err, syscall.ENOTEMPTY) { // a build is writing there
+					t.Fatal(err)
+				}
+			}
+			remove()
+			s.until("all is built again", func(e Ended) bool { return e.Err == nil && e.Report.Summary.Built == 2 })
+			s.write("assets/b.t", "BLOCK\n")
+			<-s.gates.in
+			remove()
+			close(s.gates.gate("b.t"))
+			s.write("assets/a.t", "other")
+			s.until("the last edit is built, and the state is whole", func(e Ended) bool {
+				return e.Err == nil && !e.Report.Stopped && s.read("build/pc/a.t.out") == "other" && s.read(".kiln/snapshot") != ""
+			})
 			s.compareWithClean()
 		})
 	}

@@ -66,6 +66,7 @@ func (r *run) watch(again bool) error {
 		o.Trees = append(o.Trees, watch.Tree{Path: out, Pass: r.p.Unfinished})
 	}
 	r.inputs = r.p.Inputs().And(r.named)
+	o.Files = append(o.Files, r.p.StatePlace())
 	for _, dir := range r.inputs.Folders {
 		if !covered(dir) {
 			o.Trees = append(o.Trees, watch.Tree{Path: dir, Lists: true})
@@ -213,6 +214,8 @@ func (r *run) take(b *watch.Batch) bool {
 		switch {
 		case within(p, out):
 			add(&r.outputs, p)
+		case p == r.p.StatePlace():
+			r.again = r.again || !r.p.Holds() // it was removed, most likely
 		case filepath.Base(p) == source.IgnoreFile, slices.Contains(r.ignore, p):
 			r.reopen = true // what is watched may be other folders
 		default:

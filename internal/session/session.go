@@ -25,6 +25,7 @@
 //   - What there is to watch is known after a look only, so after watching begins there is another look: at everything if the project was read anew, at
 //     kiln.toml if that cannot be read, at programs and what links lead to if these are others.
 //   - What a build made is told when it counts as known, be it that who asked for the build has cancelled it.
+//   - The state folder is watched, too: where it is gone, a build of everything makes it anew.
 //   - A file changed again within the grain of the clock is known to be uncertain (package source), and looked into by the build that its event causes.
 package session
 
