@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -247,9 +248,9 @@ func (g *garbage) sweep(ctx context.Context, store *cas.Store, f *Freed, dryRun 
 	return nil
 }
 
-// removeLeftOvers removes what builds that were killed left behind. What cannot be removed stays: it is in nobody's way.
+// removeLeftOvers removes what builds that were killed left behind, and a content database that could not be used. What cannot be removed stays: it is in nobody's way.
 func (p *Project) removeLeftOvers(f *Freed, dryRun bool) {
-	for _, dir := range []string{p.scratchDir(), filepath.Join(p.casDir(), "tmp"), p.tracesPath() + ".tmp", p.snapshotPath() + ".tmp"} {
+	for _, dir := range []string{p.scratchDir(), filepath.Join(p.casDir(), "tmp"), p.tracesPath() + ".tmp", p.snapshotPath() + ".tmp", p.DatabasePath() + contentdb.Aside} {
 		filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return nil

@@ -113,6 +113,7 @@ func TestGCDryRun(t *testing.T) {
 	p.write(".kiln/tmp/1/left", "left")
 	p.write(".kiln/cas/tmp/1-1", "behind")
 	p.write(".kiln/traces.tmp", "half")
+	p.write(".kiln/content.db.aside", "other")
 	files, size := p.stored()
 	files, size = files-1, size-int64(len("behind"))
 	before := stamps(p.dir)
@@ -120,12 +121,12 @@ func TestGCDryRun(t *testing.T) {
 	if d := cmp.Diff(before, stamps(p.dir)); d != "" {
 		t.Errorf("a dry run wrote something:\n%s", d)
 	}
-	p.wantsFreed(told, 3, 3+3)
+	p.wantsFreed(told, 3, 3+4)
 	if done := p.gc(0, GCRequest{}); !cmp.Equal(done, told) {
 		t.Errorf("%+v went, but %+v was told", done, told)
 	}
 	now, left := p.stored()
-	if told.KeptFiles != now || told.KeptBytes != left || told.Bytes != size-left+int64(len("left"+"behind"+"half")) || now != files-3 || told.KeptTraces != 4 {
+	if told.KeptFiles != now || told.KeptBytes != left || told.Bytes != size-left+int64(len("left"+"behind"+"half"+"other")) || now != files-3 || told.KeptTraces != 4 {
 		t.Errorf("%+v, but %d files and %d bytes are there", told, now, left)
 	}
 	for _, f := range []string{".kiln/tmp", ".kiln/cas/tmp", ".kiln/traces.tmp"} {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -121,10 +122,12 @@ func (b *Build) Finish(s Summary) error {
 		return b.failed("write", err)
 	}
 	b.db.last = lastBuild{begun: b.number, finished: b.number}
-	if b.db.draft {
-		if err := b.db.publish(); err != nil {
-			return fmt.Errorf("contentdb: write: %w", err)
-		}
+	if !b.db.draft {
+		os.Remove(b.db.path + Aside) // if it stays it does no harm
+		return nil
+	}
+	if err := b.db.publish(); err != nil {
+		return fmt.Errorf("contentdb: write: %w", err)
 	}
 	return nil
 }

@@ -68,8 +68,9 @@ type Opened struct {
 // aside: Open makes a new one.
 var ErrDamaged = errors.New("content database is damaged")
 
-// aside is appended to the name of a file that is not used. There is at most one.
-const aside = ".aside"
+// Aside is appended to the name of a file that is not used. There is at most one, for whoever wants to know what became of it; it goes when the
+// file in its place has taken in a build.
+const Aside = ".aside"
 
 // Open opens the content database at path for writing, and makes it if there is none. A
 // damaged file, or one of another version, is set aside under path + ".aside" and made
@@ -244,7 +245,7 @@ func setAside(path string) error {
 	if err := removeLog(path); err != nil {
 		return err
 	}
-	return disk.Replace(path, path+aside)
+	return disk.Replace(path, path+Aside)
 }
 
 // execute runs statements one after the other. sqlitex.ExecuteScript puts a savepoint around them, and panics if the disk fails

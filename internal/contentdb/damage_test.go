@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -65,7 +66,7 @@ func TestUnusableFilesAreMadeAnew(t *testing.T) {
 		if d := cmp.Diff(Opened{Fresh: true, Reason: c.reason}, opened); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
-		if _, err := os.Stat(path + aside); err != nil {
+		if _, err := os.Stat(path + Aside); err != nil {
 			t.Errorf("%s: not set aside: %v", c.name, err)
 		}
 		if db.Complete() {
@@ -76,7 +77,14 @@ func TestUnusableFilesAreMadeAnew(t *testing.T) {
 		if db, opened, err = Open(path); err != nil || opened.Fresh {
 			t.Errorf("%s: afterwards: %v %v", c.name, opened, err)
 		}
+		if _, err := os.Stat(path + Aside); err != nil {
+			t.Errorf("%s: gone before the new file took in a build: %v", c.name, err)
+		}
+		finish(t, begin(t, db, knightsStart(4, 3)))
 		db.Close()
+		if _, err := os.Stat(path + Aside); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: it stays aside for ever: %v", c.name, err)
+		}
 	}
 }
 
