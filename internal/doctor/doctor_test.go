@@ -228,3 +228,13 @@ func TestLimits(t *testing.T) {
 		t.Errorf("got %v", r.Messages)
 	}
 }
+
+// TestRoomIsNotCounted: a file system that counts no blocks is not one without room.
+func TestRoomIsNotCounted(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs a file system that counts no blocks")
+	}
+	if free, err := freeSpace("/proc"); err == nil {
+		t.Errorf("%d bytes", free)
+	}
+}

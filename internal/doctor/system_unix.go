@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"errors"
 	"math"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,9 @@ func freeSpace(dir string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, err
+	}
+	if st.Blocks == 0 { // a file system in memory, or of another machine, that does not count them
+		return 0, errors.ErrUnsupported
 	}
 	return int64(min(uint64(st.Bavail), math.MaxInt64/uint64(st.Bsize)) * uint64(st.Bsize)), nil
 }
