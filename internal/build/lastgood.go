@@ -3,6 +3,7 @@ package build
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -53,6 +54,20 @@ func (s *session) lastGood(t *task, traces *state.Traces) map[*task]*engine.Trac
 	}
 	visit(t)
 	return good
+}
+
+// standing are the last good products of a job that are in place, by file.
+func (s *session) standing(t *task) []engine.Product {
+	var there []engine.Product
+	for _, tr := range s.lastGood(t, s.traces) {
+		for _, p := range tr.Products {
+			if o, ok := s.w.outputs[p.File]; ok && o.Hash == p.Hash {
+				there = append(there, p)
+			}
+		}
+	}
+	slices.SortFunc(there, func(a, b engine.Product) int { return strings.Compare(a.File, b.File) })
+	return there
 }
 
 // contentsSeen are the contents of parts of its own job that a task looked at.

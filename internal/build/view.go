@@ -48,13 +48,14 @@ type JobView struct {
 	Preimage            []digest.Part // what the key is made of
 	Fingerprint         digest.Hash   // of the processor's code as it is now
 	State               JobState
-	Why                 engine.Reason   // Stale, Maybe, New: why it would run
-	Last                *engine.Trace   // the trace that holds, or the newest; nil: never built
-	LastRun             *engine.Trace   // that of the job or of the part of it that ran last; nil: never built
-	Among               string          // Processor, where the asset has several on the platform; else ""
-	Part                string          // what this is a part of a job; "" for the job itself
-	Parts               []JobView       // of the job, as far as they are known
-	Traces              []*engine.Trace // all that are kept, the one used last first
+	Why                 engine.Reason    // Stale, Maybe, New: why it would run
+	Last                *engine.Trace    // the trace that holds, or the newest; nil: never built
+	LastRun             *engine.Trace    // that of the job or of the part of it that ran last; nil: never built
+	Among               string           // Processor, where the asset has several on the platform; else ""
+	Part                string           // what this is a part of a job; "" for the job itself
+	Parts               []JobView        // of the job, as far as they are known
+	Traces              []*engine.Trace  // all that are kept, the one used last first
+	LastGood            []engine.Product // of a job that failed: what it made before, as far as that still stands in the output folder
 
 	s *session
 }
@@ -62,8 +63,11 @@ type JobView struct {
 // Name is the job of an asset for people, without its platform.
 func (j *JobView) Name(asset string) string { return JobName(asset, j.Among, j.Part) }
 
-// Products of a job and its parts as they are, hidden ones left out.
+// Products of a job and its parts as they are, hidden ones left out; those of a job that failed are LastGood.
 func (j *JobView) Products() []engine.Product {
+	if j.failed() {
+		return j.LastGood
+	}
 	var all []engine.Product
 	for _, x := range append([]JobView{*j}, j.Parts...) {
 		if x.Last == nil {
@@ -77,6 +81,9 @@ func (j *JobView) Products() []engine.Product {
 	}
 	return all
 }
+
+// failed tells whether the job failed when it ran last.
+func (j *JobView) failed() bool { return j.Last != nil && j.Last.Outcome != engine.Succeeded }
 
 // Messages of a job's last run.
 func (j *JobView) Messages() diag.List {
@@ -139,7 +146,9 @@ func (s *session) jobView(t *task, results map[engine.Key]*engine.Result) JobVie
 	default:
 		j.State = Stale
 	}
-	j.LastRun = j.Last
+	if j.LastRun = j.Last; j.failed() && t.part == "" {
+		j.LastGood = s.standing(t)
+	}
 	for _, p := range s.parts[t] {
 		if results[p.Key] == nil {
 			continue

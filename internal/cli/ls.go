@@ -23,7 +23,9 @@ The state tells what a build would do now:
   failed   nothing: it failed, and nothing that it read changed since
   stale    build it again
   maybe    build it again, if something stale that it needs comes out differently
-  new      build it for the first time`,
+  new      build it for the first time
+
+Where an asset failed and its last good products stay, as with kiln watch, these are counted, and it says so.`,
 		GroupID:           groupLook,
 		Example:           "  kiln ls\n  kiln ls 'sprites/**'\n  kiln ls --json | jq 'select(.state != \"fresh\")'",
 		ValidArgsFunction: a.assetIDs(-1),
@@ -123,6 +125,7 @@ type assetPlatformLine struct {
 	State     build.JobState `json:"state"`
 	Products  int            `json:"products"`
 	Bytes     int64          `json:"bytes"`
+	LastGood  bool           `json:"last_good,omitempty"` // the products are those of before it failed
 
 	place string // for people
 }
@@ -134,7 +137,7 @@ func newAssetLine(v *build.AssetView) assetLine {
 	}
 	for i := range v.Jobs {
 		j := &v.Jobs[i]
-		pl := assetPlatformLine{Platform: j.Platform, Processor: j.Processor, State: j.State, place: placeOf(j)}
+		pl := assetPlatformLine{Platform: j.Platform, Processor: j.Processor, State: j.State, LastGood: len(j.LastGood) > 0, place: placeOf(j)}
 		if j.Last != nil {
 			for _, p := range j.Products() {
 				pl.Products++
@@ -175,8 +178,17 @@ func (l *assetLine) platformNames(of int) string {
 	return strings.Join(names, ", ")
 }
 
-// stateText is the state, or each with its platforms if they differ, the worst first.
+// stateText says all that is to be said of the states in a table.
 func (l *assetLine) stateText() string {
+	text := l.statesText()
+	if slices.ContainsFunc(l.Platforms, func(p assetPlatformLine) bool { return p.LastGood }) {
+		text += ", last good stay"
+	}
+	return text
+}
+
+// statesText is the state, or each with its platforms if they differ, the worst first.
+func (l *assetLine) statesText() string {
 	on := map[build.JobState][]string{}
 	for _, p := range l.Platforms {
 		on[p.State] = append(on[p.State], p.place)
