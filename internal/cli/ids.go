@@ -124,22 +124,22 @@ func (a *app) writeIDs(p *build.Project, o idsOptions, before ship.Numbers, f *i
 			return err
 		}
 	}
-	same := before.Same(f)
-	if !same && o.locked {
+	state := "as it was"
+	switch {
+	case before.Same(f):
+	case o.locked:
 		if err := a.tell(diag.List{ship.Stale(0)}); err != nil {
 			return err
 		}
 		return exitFailed
-	}
-	if err := before.Save(p.Dir, f); err != nil {
-		return err
+	default:
+		state = "written"
+		if err := ship.SaveNumbers(p.Dir, f); err != nil {
+			return err
+		}
 	}
 	if a.quiet || a.json {
 		return nil
-	}
-	state := "as it was"
-	if !same {
-		state = "written"
 	}
 	_, err := fmt.Fprintf(a.errs, "%s: %s, %s\n", ids.FileName, count(len(f.Entries), "resource", "resources"), state)
 	return err

@@ -47,11 +47,8 @@ func (n Numbers) Same(f *ids.File) bool {
 	return bytes.Equal(f.Format(), n.Text) || len(n.Text) == 0 && len(f.Entries) == 0
 }
 
-// Save writes kiln.ids, if it would be another.
-func (n Numbers) Save(dir string, f *ids.File) error {
-	if n.Same(f) {
-		return nil
-	}
+// SaveNumbers writes kiln.ids. Who has read it asks Same before.
+func SaveNumbers(dir string, f *ids.File) error {
 	if err := Replace(filepath.Join(dir, ids.FileName), f.Format()); err != nil {
 		return diag.Errorf(diag.IDsSyntax, diag.Pos{File: ids.FileName}, "cannot be written: %v", cause(err)).WithHint("check the permissions of the project folder")
 	}
@@ -95,13 +92,13 @@ func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.o.Locked && !before.Same(file) {
-		return nil, Stale(len(changes))
-	}
 	if before.Same(file) {
 		return file, nil
 	}
-	if err := before.Save(s.p.Dir, file); err != nil {
+	if s.o.Locked {
+		return nil, Stale(len(changes))
+	}
+	if err := SaveNumbers(s.p.Dir, file); err != nil {
 		s.res.Again = true
 		return nil, err
 	}
