@@ -145,7 +145,7 @@ func (e *ConfigError) Error() string {
 
 // New makes the processor. Its error is one or several *ConfigError, joined.
 func New(c Config) (processor.Processor, error) {
-	p := &proc{config: c, timeout: c.Timeout}
+	p := &proc{config: c, timeout: c.Timeout, frames: frames{rest: idleSeat}}
 	if p.timeout == 0 {
 		p.timeout = DefaultTimeout
 	}

@@ -39,7 +39,9 @@ type frame struct {
 
 // frames are those on the shelf.
 type frames struct {
-	mu     sync.Mutex
+	rest time.Duration // how long a seat is kept that has nothing to do
+
+	mu     sync.Mutex // all below
 	idle   []frame
 	made   int
 	ending bool // endIdle will be called
@@ -48,7 +50,7 @@ type frames struct {
 // maxFolders is how many folders a frame on the shelf has at most: looking through them must not cost more than making them.
 const maxFolders = 16
 
-// idleSeat is how long a seat is kept that has nothing to do. The next job comes within milliseconds, or there is none.
+// idleSeat is how long that is. The next job comes within milliseconds, or there is none.
 const idleSeat = time.Second
 
 // take takes a frame from the shelf. The zero frame says that there was none.
@@ -89,7 +91,7 @@ func (s *frames) put(f frame) {
 	s.idle = append(s.idle, f)
 	if f.seat != nil && !s.ending {
 		s.ending = true
-		time.AfterFunc(idleSeat, s.endIdle)
+		time.AfterFunc(s.rest, s.endIdle)
 	}
 }
 
@@ -102,7 +104,7 @@ func (s *frames) endIdle() {
 		if f.seat == nil {
 			return false
 		}
-		if time.Since(f.since) < idleSeat {
+		if time.Since(f.since) < s.rest {
 			s.ending = true
 			return false
 		}
@@ -110,7 +112,7 @@ func (s *frames) endIdle() {
 		return true
 	})
 	if s.ending {
-		time.AfterFunc(idleSeat, s.endIdle)
+		time.AfterFunc(s.rest, s.endIdle)
 	}
 }
 

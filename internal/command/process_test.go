@@ -491,7 +491,7 @@ func listener(t *testing.T) (address string, next func() alive) {
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String(), func() alive {
 		t.Helper()
-		l.(*net.TCPListener).SetDeadline(time.Now().Add(30 * time.Second))
+		l.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute))
 		c, err := l.Accept()
 		if err != nil {
 			t.Fatal(err)
@@ -509,25 +509,33 @@ func listener(t *testing.T) (address string, next func() alive) {
 // cannot be another program's, and a zombie has none.
 func (a alive) gone(t *testing.T) {
 	t.Helper()
-	a.SetReadDeadline(time.Now().Add(30 * time.Second))
+	a.SetReadDeadline(time.Now().Add(time.Minute))
 	var timeout net.Error
 	if _, err := a.Read(make([]byte, 1)); err == nil || errors.As(err, &timeout) && timeout.Timeout() {
 		t.Errorf("process %s still runs: %v", a.says, err)
 	}
 }
 
-func TestTimeoutKillsChildren(t *testing.T) {
-	address, next := listener(t)
+func TestTimeout(t *testing.T) {
+	address, _ := listener(t)
 	c := helperConfig("hang", address, "{in}", "{out}")
-	c.Timeout = 2 * time.Second
-	p := mustNew(t, c)
-	done := make(chan error, 1)
-	go func() { done <- processortest.Run(t, p, helperCase(t)).Err }()
-	one, two := next(), next()
-	problem := only(t, <-done, diag.CommandTimeout)
-	if !strings.HasPrefix(problem.Text, "helper took longer than 2s and was ended\n    $ ") || !errors.Is(problem, ErrMoment) {
+	c.Timeout = 100 * time.Millisecond
+	problem := only(t, runHelper(t, c).Err, diag.CommandTimeout)
+	if !strings.HasPrefix(problem.Text, "helper took longer than 100ms and was ended\n    $ ") || !errors.Is(problem, ErrMoment) {
 		t.Errorf("%+v", problem)
 	}
+}
+
+// TestTimeoutKillsChildren: the time is over when all of them run, however long that takes.
+func TestTimeoutKillsChildren(t *testing.T) {
+	address, next := listener(t)
+	p := mustNew(t, helperConfig("hang", address, "{in}", "{out}"))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- processortest.RunContext(t, ctx, p, helperCase(t)).Err }()
+	one, two := next(), next()
+	cancel(errTimeout)
+	only(t, <-done, diag.CommandTimeout)
 	one.gone(t)
 	two.gone(t)
 }

@@ -61,11 +61,12 @@ func rooted(t *testing.T, reads Reads, roots []map[string]string, args ...string
 	return c, one
 }
 
-// ofSources leaves out what was seen of the system, and puts words for folders that differ in each run.
+// ofSources leaves out what was seen of the system and the helper itself, and puts words for folders that differ in each run.
 func ofSources(seen []string, roots []string) []string {
+	helper, _ := os.Executable()
 	var all []string
 	for _, s := range seen {
-		if isEnv(s) || strings.HasPrefix(s, "tool /") && !strings.Contains(s, os.TempDir()) || strings.HasPrefix(s, "tool /tmp/go-build") {
+		if isEnv(s) || s == "tool "+helper || strings.HasPrefix(s, "tool /") && !strings.Contains(s, os.TempDir()) {
 			continue
 		}
 		for i, root := range roots {
@@ -307,7 +308,7 @@ func TestFrameOfLinks(t *testing.T) {
 	}
 	two := []map[string]string{{"a/water.txt": "nothing", "b/c.txt": "c"}, {"a/fire.txt": "hot"}}
 	c, one := rooted(t, Traced, two, "frame", "{in}", "{out}", "-")
-	p := mustNew(t, c).(*proc)
+	p := lasting(t, c)
 	job := shelving{p, filepath.Join(t.TempDir(), "shelf")}
 	put := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(c.Roots[0], name), []byte(text), 0o600); err != nil {

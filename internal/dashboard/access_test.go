@@ -194,7 +194,7 @@ func TestWithoutScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patient); ; time.Sleep(20 * time.Millisecond) {
 		at, err := chromedp.Run(b.ctx, chromedp.Location())
 		if err == nil && strings.HasSuffix(at, "/content?q=knight+gltf") {
 			return

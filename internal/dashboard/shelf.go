@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"sync"
@@ -31,6 +32,8 @@ type kept[V any] struct {
 	mu      sync.Mutex // all below; held while something is made, so that it is made once
 	version string
 	byName  map[string]V
+
+	wait time.Duration // how long soon waits; 0: patience
 
 	old    sync.Mutex // all below
 	last   map[string]V
@@ -76,7 +79,7 @@ func (k *kept[V]) soon(ctx context.Context, version func(context.Context) (strin
 	select {
 	case <-made:
 	case <-ctx.Done():
-	case <-time.After(patience):
+	case <-time.After(cmp.Or(k.wait, patience)):
 	}
 	k.old.Lock()
 	defer k.old.Unlock()

@@ -80,6 +80,7 @@ type Server struct {
 	dir   string
 	hello func() Hello
 	run   func(ctx context.Context, c *Call, out, errs io.Writer) (exit int)
+	greet time.Duration // as greeting
 	over  sync.WaitGroup
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
@@ -92,7 +93,11 @@ type Server struct {
 
 // Listen begins to answer in a state folder, which is there. run is called for each call, from a goroutine of its own.
 func Listen(dir string, hello func() Hello, run func(ctx context.Context, c *Call, out, errs io.Writer) (exit int)) (*Server, error) {
-	s := &Server{dir: dir, hello: hello, run: run}
+	return begin(dir, greeting, hello, run)
+}
+
+func begin(dir string, greet time.Duration, hello func() Hello, run func(ctx context.Context, c *Call, out, errs io.Writer) (exit int)) (*Server, error) {
+	s := &Server{dir: dir, hello: hello, run: run, greet: greet}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if err := s.listen(); err != nil {
 		s.stop()
@@ -103,7 +108,7 @@ func Listen(dir string, hello func() Hello, run func(ctx context.Context, c *Cal
 
 // listen begins to accept calls, and leaves a file by which clients find the way.
 func (s *Server) listen() error {
-	if c, _, err := dial(s.dir); err == nil {
+	if c, _, err := dial(s.dir, s.greet); err == nil {
 		c.Close()
 		return ErrTaken
 	}
@@ -200,7 +205,7 @@ func (s *Server) serve(c net.Conn, token string) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Now()) })()
-	c.SetDeadline(time.Now().Add(greeting))
+	c.SetDeadline(time.Now().Add(s.greet))
 	if json.NewEncoder(c).Encode(s.hello()) != nil {
 		return
 	}
@@ -316,8 +321,8 @@ func (s stream) Write(p []byte) (int, error) {
 }
 
 // dial connects with the watcher of a state folder.
-func dial(dir string) (c net.Conn, token string, err error) {
-	if c, err = net.DialTimeout("unix", filepath.Join(dir, socketName), greeting); err == nil {
+func dial(dir string, greet time.Duration) (c net.Conn, token string, err error) {
+	if c, err = net.DialTimeout("unix", filepath.Join(dir, socketName), greet); err == nil {
 		return c, "", nil
 	}
 	data, err := os.ReadFile(filepath.Join(dir, portName))
@@ -328,19 +333,23 @@ func dial(dir string) (c net.Conn, token string, err error) {
 	if host, _, err := net.SplitHostPort(address); err != nil || host != "127.0.0.1" {
 		return nil, "", errors.New("the port file is damaged")
 	}
-	c, err = net.DialTimeout("tcp", address, greeting)
+	c, err = net.DialTimeout("tcp", address, greet)
 	return c, token, err
 }
 
 // Ask hands a call to the watcher of a state folder. ok is false if there is none, or it is not accepted, or it went away without a word: then nothing was
 // done. The exit code is -1 if it went away later.
 func Ask(ctx context.Context, dir string, accept func(Hello) bool, call Call, out, errs io.Writer) (exit int, ok bool) {
-	c, token, err := dial(dir)
+	return ask(ctx, dir, greeting, accept, call, out, errs)
+}
+
+func ask(ctx context.Context, dir string, greet time.Duration, accept func(Hello) bool, call Call, out, errs io.Writer) (exit int, ok bool) {
+	c, token, err := dial(dir, greet)
 	if err != nil {
 		return 0, false
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(greeting))
+	c.SetDeadline(time.Now().Add(greet))
 	in := bufio.NewReaderSize(c, maxHello)
 	var hello Hello
 	if line, err := in.ReadSlice('\n'); err != nil || json.Unmarshal(line, &hello) != nil || !accept(hello) {
