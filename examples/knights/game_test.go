@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"image"
 	"image/png"
 	"io"
@@ -78,6 +79,16 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
+// patience is how long a game or a page may take for all of its test, kiln serve compiled and the example built included. A machine may be busy.
+const patience = 20 * time.Minute
+
+// save puts a file of the example in its place in one step: of one that is written where it lies, an empty scene may be shown if the machine is busy elsewhere
+// for a moment.
+func save(file string, data []byte) error {
+	beside := filepath.Join(filepath.Dir(file), "..", "..", ".saved")
+	return errors.Join(os.WriteFile(beside, data, 0o666), os.Rename(beside, file))
+}
+
 // player runs the game on a screen in memory.
 type player struct {
 	t    *testing.T
@@ -108,7 +119,7 @@ func newPlayer(t *testing.T) *player {
 // play runs the game, and gives the picture that it took. shown is called when it shows something.
 func (p *player) play(shown func(), args ...string) []byte {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
 	shot := filepath.Join(p.t.TempDir(), "shot.png")
 	c := exec.CommandContext(ctx, p.xvfb, append([]string{"-a", p.game, "-screenshot", shot}, args...)...)
@@ -165,7 +176,7 @@ func TestGameLive(t *testing.T) {
 	edited := bytes.Replace(text, []byte("coins: 1240"), []byte("coins: 8888"), 1)
 	edited = bytes.Replace(edited, []byte("[heart, heart, heart_half, heart_empty]"), []byte("[heart, heart, heart, heart]"), 1)
 	got := p.play(func() {
-		if err := os.WriteFile(scene, edited, 0o666); err != nil {
+		if err := save(scene, edited); err != nil {
 			t.Error(err)
 		}
 	}, "-live", "-address", address, "-reload")
@@ -231,7 +242,7 @@ func newPage(t *testing.T, dir string) *page {
 	mux.Handle("/examples/knights/build/", http.StripPrefix("/examples/knights/", http.FileServer(http.Dir(dir))))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(tool), chromedp.NoSandbox)...) // the page is ours
 	t.Cleanup(stop)
@@ -299,7 +310,7 @@ func TestPageLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(scene, bytes.Replace(text, []byte("coins: 1240"), []byte("coins: 8888"), 1), 0o666); err != nil {
+	if err := save(scene, bytes.Replace(text, []byte("coins: 1240"), []byte("coins: 8888"), 1)); err != nil {
 		t.Fatal(err)
 	}
 	after := p.picture(`shown !== "data:image/png;base64,` + base64.StdEncoding.EncodeToString(before) + `" && shown`)

@@ -136,7 +136,7 @@ func play(t *testing.T, o client.Options) *player {
 		}
 		p.events <- e
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), livetest.Patience)
 	defer cancel()
 	l, err := client.Connect(ctx, o)
 	if err != nil {
@@ -190,8 +190,8 @@ func (p *player) next(t *testing.T) (done []string) {
 	t.Helper()
 	select {
 	case <-p.arrived:
-	case <-time.After(20 * time.Second):
-		t.Fatal("nothing arrived in 20 s")
+	case <-time.After(livetest.Patience):
+		t.Fatal("nothing arrived")
 	}
 	for _, s := range p.Poll() {
 		word := s.Resource.Name()
@@ -211,18 +211,18 @@ func event[E client.Event](t *testing.T, p *player) E {
 			if e, ok := e.(E); ok {
 				return e
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(livetest.Patience):
 			var e E
-			t.Fatalf("no %T in 20 s", e)
+			t.Fatalf("no %T", e)
 		}
 	}
 }
 
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(livetest.Patience); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not in 20 s: %s", what)
+			t.Fatalf("never: %s", what)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func TestSwap(t *testing.T) {
 	select {
 	case <-p.arrived:
 		p.arrived <- struct{}{}
-	case <-time.After(20 * time.Second):
+	case <-time.After(livetest.Patience):
 		t.Fatal("nothing arrived")
 	}
 	if says(knight) != "K1(C1(P1) -)" {

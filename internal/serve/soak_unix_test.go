@@ -4,6 +4,7 @@ package serve_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -85,12 +86,7 @@ func TestSoak(t *testing.T) {
 		s.names = append(s.names, fmt.Sprintf("%c/f%02d.txt", 'a'+i%5, i))
 		s.write(s.names[i])
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.listen = l.Addr().String()
-	l.Close()
+	s.listen = address(t)
 	s.start()
 	t.Cleanup(s.kill)
 	var games []*livetest.Game
@@ -105,6 +101,21 @@ func TestSoak(t *testing.T) {
 		g.Until(t, want)
 	}
 	t.Logf("%d edits, %d games", s.edits, len(games))
+}
+
+// address is one that nobody else takes while no watcher runs: its port is below those that systems give to who asks for any, be it to connect with another
+// one (Linux: from 32768, others: from 49152).
+func address(t *testing.T) string {
+	var err error
+	for range 100 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20_000+rand.IntN(10_000))); err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+	}
+	t.Fatal(err)
+	return ""
 }
 
 // available tells whether games of a language can run here: the soak does with those that can.
@@ -169,10 +180,14 @@ func (s *soak) run() {
 	}
 }
 
-// write gives a file content that it never had.
+// write gives a file content that it never had, where it lies.
 func (s *soak) write(name string) {
+	s.t.Helper()
 	s.edits++
-	write(s.t, s.dir, "assets/"+name, fmt.Sprintf("%s-%d", name, s.edits))
+	path := filepath.Join(s.dir, "assets", filepath.FromSlash(name))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, fmt.Appendf(nil, "%s-%d", name, s.edits), 0o666)); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s *soak) edit() {

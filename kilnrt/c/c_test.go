@@ -227,7 +227,7 @@ func fuzz(t *testing.T, name string, size int, inputs map[string][]byte) {
 			t.Fatal(err)
 		}
 	}
-	run(t, program, "-seed=1", fmt.Sprint("-max_len=", size), "-timeout=10", "-artifact_prefix="+t.TempDir()+"/", effort, corpus)
+	run(t, program, "-seed=1", fmt.Sprint("-max_len=", size), "-timeout=100", "-artifact_prefix="+t.TempDir()+"/", effort, corpus)
 }
 
 // TestDamaged compares the judgements on parcels that are damaged by chance with those of the Go reader.

@@ -59,7 +59,7 @@ func TestChromium(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(tool), chromedp.NoSandbox)...) // the page is ours
 	defer stop()

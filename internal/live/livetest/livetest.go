@@ -27,7 +27,7 @@ import (
 var Languages = []string{"go", "c", "js"}
 
 // Patience is how long a game may take to come to something. No test waits so long unless it fails.
-const Patience = 30 * time.Second
+const Patience = time.Minute
 
 // Game is a game that runs.
 type Game struct {
