@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/seal"
@@ -149,8 +150,12 @@ func (r *reads) source(name string, a *seal.Access) (known bool, err error) {
 	if !a.State.Exists || a.Op == seal.Look {
 		if r.once("exists", name) {
 			known, err := r.job.Exists(name)
-			r.absent[name] = !known
-			return known, err
+			if r.absent[name] = !known; err != nil {
+				return known, err
+			}
+		}
+		if !a.State.Exists && !r.absent[name] {
+			return true, r.hidden(name)
 		}
 		return !r.absent[name], nil
 	}
@@ -165,6 +170,20 @@ func (r *reads) source(name string, a *seal.Access) (known bool, err error) {
 		return true, f.Close()
 	}
 	return !r.absent[name], nil
+}
+
+// hidden records why a program did not find a file that Kiln knows: a later root has a file in place of a folder that it is in. Else the file
+// went since Kiln looked, and what the program made of that holds no longer once it comes back.
+func (r *reads) hidden(name string) error {
+	if strings.HasPrefix(name, ".") || seal.StateOf(r.v.path(viewFolder+"/"+name)).Exists {
+		return nil // it is in no view; or it is there, and the program did not ask for it by this name
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if is, err := r.job.Exists(dir); is || err != nil {
+			return err
+		}
+	}
+	return changedMeanwhile(name)
 }
 
 // glob records which files are in a source folder.

@@ -85,6 +85,7 @@ func TestTraced(t *testing.T) {
 		{"a/water.txt": "old", "a/fire.txt": "hot", "b/c.txt": "c", "flat.txt": "1"},
 		{"a/water.txt": "deep", "d.txt": "d"},
 	}
+	over := []map[string]string{{"a/water.txt": "deep", "b/c/d.txt": "d"}, {"b/c": "c"}}
 	outside := filepath.Join(t.TempDir(), "font.ttf")
 	if err := os.WriteFile(outside, []byte("font"), 0o600); err != nil {
 		t.Fatal(err)
@@ -112,6 +113,7 @@ func TestTraced(t *testing.T) {
 		{"its own", one, []string{"cat", "{out}", "{in}", "../out", "../tmp/x"}, []string{"file a/water.txt"}, "deep"},
 		{"later root first", two, []string{"cat", "{out}", "{in}", "a/fire.txt", "flat.txt", "d.txt", "b/c.txt"}, []string{
 			"file a/water.txt", "file a/fire.txt", "file flat.txt", "file d.txt", "file b/c.txt"}, "deephot1dc"},
+		{"a file over a folder", over, []string{"cat", "{out}", "{in}", "b/c/d.txt"}, []string{"file a/water.txt", "exists b/c/d.txt: true", "exists b/c: true"}, "deep"},
 		{"in a child", one, []string{"child", "cat", "{out}", "{in}", "b/c.txt"}, []string{"file a/water.txt", "file b/c.txt"}, "deepc"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -137,6 +139,16 @@ func TestTracedFailureIsRecorded(t *testing.T) {
 	only(t, r.Err, diag.CommandFailed)
 	if !slices.Contains(r.Observations, "exists lib/common.txt: false") {
 		t.Errorf("%q", r.Observations)
+	}
+}
+
+// A file that went after Kiln had looked, and before the program did, may come back as it was.
+func TestTracedFileThatWent(t *testing.T) {
+	c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "cat", "{out}", "{in}", "b.txt")
+	one.Files["b.txt"] = []byte("b")
+	p := only(t, processortest.Run(t, mustNew(t, c), one).Err, diag.CommandChanged)
+	if !errors.Is(p, ErrMoment) || !strings.Contains(p.Text, "b.txt") {
+		t.Errorf("%+v", p)
 	}
 }
 
