@@ -113,7 +113,7 @@ var allowed = map[string]string{
 	"internal/setup":         "internal/codec/document internal/diag internal/project",
 	"internal/doctor":        "internal/asset internal/build internal/diag internal/engine internal/project internal/seal internal/source x/sys",
 	"internal/header":        "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",
-	"internal/impact":        "internal/asset internal/build internal/diag internal/engine internal/project doublestar uuid",
+	"internal/impact":        "internal/asset internal/build internal/diag internal/engine internal/project internal/source processor doublestar uuid",
 	"internal/codegen":       "x/text",
 	"internal/ids":           "internal/asset internal/diag uuid",
 	"internal/loadorder":     "internal/diag internal/digest doublestar",

@@ -239,6 +239,10 @@ func TestDamagedAndLeft(t *testing.T) {
 			t.Error("nothing of it was told:\n", b.messages)
 		}
 	}
+	p.write(file, "mine")
+	if b := p.build(); !strings.Contains(b.messages, file+": error[K1606]: the parcel cannot be read: kilnrt: ") {
+		t.Error("nothing of it was told:\n", b.messages)
+	}
 	p.write("assets/x1.s", text)
 	p.build()
 	isWhole("an asset failed")
@@ -250,6 +254,25 @@ func TestDamagedAndLeft(t *testing.T) {
 	p.write("kiln.ids", ids)
 	p.build()
 	isWhole("kiln.ids was wrong")
+}
+
+// TestNothingToShip: when a project wants no parcels any more, these go, and nobody writes kiln.ids, whatever it was.
+func TestNothingToShip(t *testing.T) {
+	for _, ids := range []string{"", "no ids\n"} {
+		p := newProject(t, parcelProject)
+		p.build()
+		p.write("kiln.toml", "[project]\nname = \"test\"\n")
+		if p.remove("kiln.ids"); ids != "" {
+			p.write("kiln.ids", ids)
+		}
+		if b := p.buildWith(Request{Locked: true}); b.Failed > 0 || b.list.Err() != nil {
+			t.Error(b.messages)
+		}
+		if got := p.read("kiln.ids"); got != ids {
+			t.Errorf("kiln.ids: %q", got)
+		}
+		p.nothing()
+	}
 }
 
 // TestTouchedAndLeft: a parcel that is left as it is, because one of its assets fails, and whose times are others, is looked at once and then known.

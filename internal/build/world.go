@@ -335,6 +335,7 @@ func (w *world) tool(name string) *tool {
 	if old != nil && old.found {
 		return old
 	}
+	now := time.Now()
 	path := findTool(w.dir, name)
 	t := &tool{path: path, found: true}
 	if path != "" {
@@ -344,7 +345,9 @@ func (w *world) tool(name string) *tool {
 			return old
 		}
 		if h, err := hashTool(path); err == nil {
-			t.stat, t.hash = st, h
+			if t.hash = h; !st.TooYoung(now) { // else the next build looks into it again
+				t.stat = st
+			}
 		} else {
 			t.path = ""
 		}

@@ -190,7 +190,9 @@ func becauseText(j impact.Job) string {
 		return "needs " + j.Because
 	case j.Kind == "glob":
 		return "lists " + j.Because
-	case j.Kind == "missing":
+	case j.Kind == "packers":
+		return "has images of " + j.Because + " packed"
+	case j.Kind == "missing", j.Kind == "asset", j.Kind == "products":
 		return "looked for " + j.Because
 	case j.Kind == "exists":
 		return "looked whether " + j.Because + " is there"

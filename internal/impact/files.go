@@ -14,12 +14,60 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/internal/source"
 )
 
 // Files finds the source files that a path means: one, all below a folder, or all that match a glob. The path is absolute, or relative to the
 // project folder or to a source root. One that is not there is a file that would be added; with removed, all are removed. rules says that the path is
 // a file of rules, of which nobody knows what it would change.
 func Files(p *build.Project, v *build.View, name string, removed bool) (files []File, rules bool, err error) {
+	files, rules, err = named(p, v, name, removed)
+	return linked(v.Sources(), files), rules, err
+}
+
+// linked adds the source files that are the same file on the disk, by symbolic links.
+func linked(t *source.Table, files []File) []File {
+	links := t.Links()
+	if len(links) == 0 {
+		return files
+	}
+	leads := map[string]string{} // by the path of a root or a link, relative to its root with a slash before
+	for _, root := range t.Roots {
+		leads[root] = root
+	}
+	for _, l := range links {
+		if to, err := filepath.EvalSymlinks(filepath.FromSlash(l)); err == nil {
+			leads[l] = filepath.ToSlash(to)
+		}
+	}
+	for _, f := range slices.Clone(files) {
+		_, root, ok := t.Find(f.Path)
+		if !ok {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(filepath.FromSlash(t.Abs(root, f.Path)))
+		if err != nil {
+			continue
+		}
+		for link, to := range leads {
+			rest, ok := strings.CutPrefix(filepath.ToSlash(real)+"/", to+"/")
+			if !ok {
+				continue
+			}
+			for _, root := range t.Roots {
+				also := File{strings.Trim(strings.TrimPrefix(link, root)+"/"+rest, "/"), f.Change}
+				if _, _, is := t.Find(also.Path); strings.HasPrefix(link+"/", root+"/") && is && !slices.Contains(files, also) {
+					files = append(files, also)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files
+}
+
+// named finds the source files that a path means by their names.
+func named(p *build.Project, v *build.View, name string, removed bool) (files []File, rules bool, err error) {
 	given := name
 	name = path.Clean(p.InProject(name))
 	change := Edited
@@ -55,7 +103,7 @@ func Files(p *build.Project, v *build.View, name string, removed bool) (files []
 			return nil, false, noMatch(name, given)
 		}
 		if rest, ok := inRepository(p, name); ok {
-			return Files(p, v, rest, removed)
+			return named(p, v, rest, removed)
 		}
 		change = Added
 	}

@@ -7,6 +7,8 @@ package impact
 
 import (
 	"cmp"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // Change is what happens to a source file.
@@ -62,6 +65,7 @@ type index struct {
 	jobs    []at                   // in the order of the assets
 	traces  map[at][]*engine.Trace // of the job, and of its parts
 	needers map[at][]at            // who looked at the products of a job
+	packers map[string]bool        // assets that have images packed, by path
 }
 
 // Of finds out what changes of files would bring on some platforms; none are all. Parcels are those of the project file.
@@ -108,7 +112,7 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 }
 
 func newIndex(v *build.View, platforms []string) *index {
-	x := &index{table: v.Table(), traces: map[at][]*engine.Trace{}, needers: map[at][]at{}}
+	x := &index{table: v.Table(), traces: map[at][]*engine.Trace{}, needers: map[at][]at{}, packers: map[string]bool{}}
 	v.Traces(func(a *asset.Asset, platform, among, part string, t *engine.Trace) {
 		j := at{a.ID, platform, among}
 		if len(platforms) > 0 && !slices.Contains(platforms, platform) {
@@ -118,6 +122,9 @@ func newIndex(v *build.View, platforms []string) *index {
 			x.jobs = append(x.jobs, j)
 		}
 		x.traces[j] = append(x.traces[j], t)
+		if part == processor.PackPart {
+			x.packers[a.Path] = true
+		}
 	})
 	for _, j := range x.jobs {
 		seen := map[at]bool{}
@@ -167,18 +174,28 @@ func (x *index) job(j at, steps int, because, kind string) Job {
 // sees reports whether a job looked at one of the files in a way that the change touches.
 func (x *index) sees(j at, files []File) (because, kind string, ok bool) {
 	for _, o := range x.observations(j) {
-		if o.Kind < engine.FirstLeaf {
-			continue
-		}
 		kind := build.KindName(o)
 		subject := build.SubjectName(o)
 		for _, f := range files {
-			if touches(kind, subject, f) {
+			if touches(kind, subject, f) || x.comesOrGoes(kind, cmp.Or(build.NeededAsset(o), subject), f) {
 				return f.Path, kind, true
 			}
 		}
 	}
 	return "", "", false
+}
+
+// comesOrGoes tells whether a job looked for the asset that a file which comes or goes is the source of.
+func (x *index) comesOrGoes(kind, name string, f File) bool {
+	switch {
+	case f.Change == Edited:
+	case kind == "packers":
+		return x.packers[f.Path] || f.Change == Added && slices.ContainsFunc(slices.Collect(maps.Keys(x.packers)), func(p string) bool { return path.Ext(p) == path.Ext(f.Path) })
+	case kind == "asset" || kind == "products":
+		a := x.table.Find(name)
+		return a == nil && (name == f.Path || name == processor.ByUUID(asset.UUID(f.Path))) || a != nil && a.Path == f.Path
+	}
+	return false
 }
 
 func touches(kind, subject string, f File) bool {

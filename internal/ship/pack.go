@@ -312,7 +312,7 @@ func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool 
 		if err := Verify(s.abs(s.file(file))); err == nil {
 			s.settled(s.file(file))
 		} else {
-			s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "the parcel was left as it is, and is damaged: %v", cause(err)).WithHint("do not ship it; mend why it was not packed, and build again"))
+			s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "the parcel was left as it is, and is damaged: %s", s.damage(file, err)).WithHint("do not ship it; mend why it was not packed, and build again"))
 		}
 	}
 	if n := len(e.Placeholders); n > 0 {
@@ -336,7 +336,7 @@ func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
 		return false
 	}
 	if err != nil {
-		s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(x.File)}, "the parcel cannot be read after it was written: %v", cause(err)).WithHint("build again"))
+		s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(x.File)}, "the parcel cannot be read: %s", s.damage(x.File, err)).WithHint("build again; or remove it, and mend what else is told of it"))
 		return false
 	}
 	defer p.Close()
@@ -351,6 +351,11 @@ func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
 	}
 	list.Parcels = append(list.Parcels, ListEntry{Name: x.Name, File: path.Base(x.File), Needs: needs, Resources: x.Resources, Bytes: x.Size, Digest: x.Digest.String(), Placeholders: x.placeholders})
 	return true
+}
+
+// damage is what is wrong with a parcel, without its path: the message has it already.
+func (s *shipment) damage(file string, err error) string {
+	return strings.TrimPrefix(cause(err).Error(), s.abs(s.file(file))+": ")
 }
 
 // holds are the products of a platform that a parcel has.

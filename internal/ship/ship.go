@@ -137,6 +137,9 @@ func Update(p *project.Project, platforms []Platform, o Options) *Result {
 }
 
 func (s *shipment) work(platforms []Platform) {
+	if !Wanted(s.p) {
+		return // what was made before goes; kiln.ids is nobody's but people's then
+	}
 	file, err := s.assign(platforms)
 	if err != nil {
 		s.res.Messages = append(s.res.Messages, diag.Messages(err, diag.IDsSyntax)...)

@@ -22,6 +22,9 @@ const (
 	racyWindowCoarse = 2 * time.Second
 )
 
+// TooYoung tells whether a file with this stat that is looked into now may be changed once more without its stat showing it.
+func (s Stat) TooYoung(now time.Time) bool { return racy(s.MTime, now) }
+
 func racy(mtime int64, now time.Time) bool {
 	window := racyWindow
 	if mtime%int64(time.Second) == 0 {
