@@ -14,6 +14,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/command"
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
@@ -187,12 +188,13 @@ func (s *session) run(ctx context.Context) (*Report, error) {
 	return s.build(ctx, table)
 }
 
-// tidy removes what a build that was killed left lying about, scratch folders and outputs that had no name yet.
+// tidy removes what a build that was killed left lying about, scratch folders and outputs that had no name yet, and ends what it left running.
 func (s *session) tidy() {
 	if !s.p.underWay() {
 		return
 	}
 	s.killed = true
+	command.EndOrphans(s.p.scratchDir())
 	s.untidy = errors.Join(os.RemoveAll(s.p.scratchDir()), s.p.removeTemps()) != nil
 }
 

@@ -32,12 +32,12 @@ func systemHelper(mode string, args []string) error {
 		return squat(args[0])
 	case "pipe": // OUT
 		return syscall.Mkfifo(args[0], 0o600)
-	case "drive": // ADDRESS: runs a program as Kiln does
+	case "drive": // MODE ADDRESS: runs a program as Kiln does
 		exe, err := os.Executable()
 		if err != nil {
 			return err
 		}
-		cmd := &exec.Cmd{Path: exe, Args: []string{"helper", "wait", args[0]}}
+		cmd := &exec.Cmd{Path: exe, Args: []string{"helper", args[0], args[1]}}
 		return run(context.Background(), cmd, &capture{}, seal.Box{Network: true, Writable: []string{"/"}}).err
 	case "flood": // BYTES: to standard output, which waits
 		n, err := strconv.Atoi(args[0])
