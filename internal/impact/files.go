@@ -41,28 +41,41 @@ func linked(t *source.Table, files []File) []File {
 		}
 	}
 	for _, f := range slices.Clone(files) {
-		_, root, ok := t.Find(f.Path)
-		if !ok {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(filepath.FromSlash(t.Abs(root, f.Path)))
-		if err != nil {
-			continue
-		}
-		for link, to := range leads {
-			rest, ok := strings.CutPrefix(filepath.ToSlash(real)+"/", to+"/")
-			if !ok {
-				continue
-			}
-			for _, root := range t.Roots {
-				also := File{strings.Trim(strings.TrimPrefix(link, root)+"/"+rest, "/"), f.Change}
-				if _, _, is := t.Find(also.Path); strings.HasPrefix(link+"/", root+"/") && is && !slices.Contains(files, also) {
-					files = append(files, also)
+		for _, real := range onDisk(t, f) {
+			for link, to := range leads {
+				rest, ok := strings.CutPrefix(real+"/", to+"/")
+				if !ok {
+					continue
+				}
+				for _, root := range t.Roots {
+					also := File{strings.Trim(strings.TrimPrefix(link, root)+"/"+rest, "/"), f.Change}
+					if _, _, is := t.Find(also.Path); strings.HasPrefix(link+"/", root+"/") && (is || f.Change == Added) && !slices.Contains(files, also) {
+						files = append(files, also)
+					}
 				}
 			}
 		}
 	}
 	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files
+}
+
+// onDisk is where a source file lies, without symbolic links; one that is to be added may come into any root that has its folder.
+func onDisk(t *source.Table, f File) (files []string) {
+	for i := range t.Roots {
+		if _, root, ok := t.Find(f.Path); ok && root != i {
+			continue
+		}
+		abs := filepath.FromSlash(t.Abs(i, f.Path))
+		real, err := filepath.EvalSymlinks(abs)
+		if err != nil && f.Change == Added {
+			real, err = filepath.EvalSymlinks(filepath.Dir(abs))
+			real = filepath.Join(real, filepath.Base(abs))
+		}
+		if err == nil {
+			files = append(files, filepath.ToSlash(real))
+		}
+	}
 	return files
 }
 
