@@ -118,6 +118,7 @@ type session struct {
 	parts        map[*task][]*task             // by the asset's own job
 	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
 	number       uint64
+	logged       time.Time // when the log of traces was last written
 	stopped      bool
 	killed       bool           // the build before did not come to its end, or left something lying about
 	untidy       bool           // something lies about that could not be removed
@@ -382,6 +383,7 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
+	s.distrust()
 	err = s.runEngine(ctx)
 	if err != nil && ctx.Err() == nil {
 		return nil, err
@@ -403,6 +405,9 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 func (s *session) begin() error { return os.WriteFile(s.p.underWayPath(), nil, 0o666) }
 
 func (s *session) openTraces(readOnly bool) error {
+	if info, err := os.Stat(s.p.tracesPath()); err == nil {
+		s.logged = info.ModTime()
+	}
 	tr, why, err := state.OpenTraces(s.p.tracesPath(), readOnly)
 	if why != "" {
 		s.warnState(why)
