@@ -179,7 +179,7 @@ func tool() {
 	case "folder":
 		check(os.Mkdir(args[0], 0o777))
 	case "dep":
-		check(errors.Join(os.WriteFile(args[0], nil, 0o666), os.WriteFile(args[1], []byte("out: "+filepath.Join(os.Getenv("WORK"), args[2])+"\n"), 0o666)))
+		check(errors.Join(os.WriteFile(args[0], nil, 0o666), os.WriteFile(args[1], []byte("out: "+strings.ReplaceAll(filepath.Join(os.Getenv("WORK"), args[2]), " ", `\ `)+"\n"), 0o666)))
 	}
 }
 

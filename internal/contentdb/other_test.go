@@ -84,8 +84,10 @@ func TestExamples(t *testing.T) {
 		}
 		for _, asker := range askers {
 			cmd := exec.Command(asker[0], append(append(asker[1:], path), args...)...)
-			if out, err := cmd.CombinedOutput(); err != nil || string(out) != want.String() {
-				t.Errorf("%s %s: %v\n%s\nwant\n%s", asker[0], c.args, err, out, want.String())
+			var said strings.Builder // a Python that is a shell script may say something of its own
+			cmd.Stderr = &said
+			if out, err := cmd.Output(); err != nil || string(out) != want.String() {
+				t.Errorf("%s %s: %v\n%s\nwant\n%s\n%s", asker[0], c.args, err, out, want.String(), said.String())
 			}
 		}
 	}

@@ -48,6 +48,6 @@ for line in sys.stdin:
                 print("ended", flush=True)
             case "loop":
                 while not select.select([sys.stdin], [], [], 0)[0]:
-                    once(5)
+                    once(60)
     except sqlite3.Error as error:
         print("error:", error, flush=True)
