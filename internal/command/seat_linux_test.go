@@ -61,27 +61,6 @@ func TestSeatOutput(t *testing.T) {
 	}
 }
 
-// TestSeatPipeEnd: all that a program wrote is its own, even if nobody read before it ended.
-func TestSeatPipeEnd(t *testing.T) {
-	p, err := newSeatPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	for _, text := range []string{"one", "", "three", strings.Repeat("x", 20_000)} {
-		var got strings.Builder
-		if err := p.begin(&got); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.write.WriteString(text); err != nil {
-			t.Fatal(err)
-		}
-		if p.end(); got.String() != text {
-			t.Errorf("%q, not %q", got.String(), text)
-		}
-	}
-}
-
 // TestSeatLeft: a program is over when it ends, although a process that left its group holds the pipes. What it wrote is there.
 func TestSeatLeft(t *testing.T) {
 	address, next := listener(t)
