@@ -102,7 +102,7 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, err := Load(project(t, map[string]string{"p.star": body(c.lines)}), "p.star", "")
 			if err == nil {
-				s.Steps, s.Memory, s.Timeout = 20_000_000, 256<<20, 20*time.Second
+				s.Steps, s.Memory, s.Timeout = 20_000_000, 256<<20, 10*time.Minute
 				r := processortest.Run(t, s, processortest.Case{Files: map[string][]byte{"a.p": nil}, Asset: "a.p"})
 				err = r.Err
 			}
