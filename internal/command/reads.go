@@ -186,7 +186,7 @@ func (r *reads) hidden(name string) error {
 	return changedMeanwhile(name)
 }
 
-// glob records which files are in a source folder.
+// glob records which files are in a source folder, and that it is no file.
 func (r *reads) glob(folder string) error {
 	pattern := "**"
 	if folder != "." {
@@ -196,6 +196,11 @@ func (r *reads) glob(folder string) error {
 		return nil
 	}
 	_, err := r.job.Glob(pattern)
+	if err == nil && folder != "." && r.once("exists", folder) { // an empty one may become a file
+		var known bool
+		known, err = r.job.Exists(folder)
+		r.absent[folder] = !known
+	}
 	return err
 }
 

@@ -106,10 +106,10 @@ func TestTraced(t *testing.T) {
 		{"ignored", one, []string{"cat", "{out}", "{in}", "b/d/ignored.txt"}, []string{"file a/water.txt", "missing b/d/ignored.txt", "tool ROOT1/b/d/ignored.txt"}, "deepi"},
 		{"outside", one, []string{"cat", "{out}", "{in}", outside, outside + "2"}, []string{"file a/water.txt", "tool " + outside, "tool " + outside + "2"}, "deepfont"},
 		{"names", one, []string{"cat", "{out}", "{in}", "sp [1]/x.txt"}, []string{"file a/water.txt", "file sp [1]/x.txt"}, "deepx"},
-		{"list", one, []string{"list", "{out}", "{in}", "sp [1]"}, []string{"file a/water.txt", `glob sp \[1]/**`}, "x.txt\n"},
+		{"list", one, []string{"list", "{out}", "{in}", "sp [1]"}, []string{"file a/water.txt", `glob sp \[1]/**`, "exists sp [1]: false"}, "x.txt\n"},
 		{"ask", one, []string{"ask", "{out}", "{in}", "b/c.txt", "none", "b"}, []string{
 			"file a/water.txt", "exists b/c.txt: true", "glob none/**", "exists none: false"}, "yes no yes "},
-		{"ask for a folder", one, []string{"ask", "{out}", "{in}", "b"}, []string{"file a/water.txt", "glob b/**"}, "yes "},
+		{"ask for a folder", one, []string{"ask", "{out}", "{in}", "b"}, []string{"file a/water.txt", "glob b/**", "exists b: false"}, "yes "},
 		{"its own", one, []string{"cat", "{out}", "{in}", "../out", "../tmp/x"}, []string{"file a/water.txt"}, "deep"},
 		{"later root first", two, []string{"cat", "{out}", "{in}", "a/fire.txt", "flat.txt", "d.txt", "b/c.txt"}, []string{
 			"file a/water.txt", "file a/fire.txt", "file flat.txt", "file d.txt", "file b/c.txt"}, "deephot1dc"},
