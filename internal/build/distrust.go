@@ -2,7 +2,9 @@ package build
 
 import (
 	"io/fs"
+	"math"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
@@ -13,32 +15,39 @@ import (
 // the same, or a trace that names them, puts them in place anew. Which they are, the outputs tell that are not as they were, and if they are gone, that
 // their blob is younger than they were. If it is not known how the outputs were, it is those blobs that changed after the last trace was written.
 func (s *session) distrust() {
-	var doubtful []digest.Hash
+	type doubt struct {
+		blob  digest.Hash
+		since int64 // it is in doubt if it was written later than this, in nanoseconds
+	}
+	var doubts []doubt
 	for _, o := range s.before.outputs {
 		p := s.pres[o.File]
 		if p == source.Same || o.Hash.IsZero() {
 			continue
 		}
-		if info, err := os.Lstat(s.w.blobs.Path(o.Hash)); err == nil && (p == source.Differs || info.ModTime().UnixNano() > o.Stat.MTime) {
-			doubtful = append(doubtful, o.Hash)
+		since := o.Stat.MTime
+		if p == source.Differs {
+			since = math.MinInt64
 		}
+		doubts = append(doubts, doubt{o.Hash, since})
 		s.w.edited[o.File] = source.Missing // its blob need not be looked into once more
 	}
 	if s.prev == nil || s.killed {
 		s.w.blobs.Walk(func(h digest.Hash, info fs.FileInfo) error {
 			if !info.ModTime().Before(s.logged) {
-				doubtful = append(doubtful, h)
+				doubts = append(doubts, doubt{h, math.MinInt64})
 			}
 			return nil
 		})
 	}
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, s.p.workers(s.req.Workers))
-	for _, h := range doubtful {
-		slots <- struct{}{}
+	for some := range slices.Chunk(doubts, 1+len(doubts)/s.p.workers(s.req.Workers)) {
 		wg.Go(func() {
-			s.w.blobs.Verify(h) // one that cannot be read is found out when it is wanted
-			<-slots
+			for _, d := range some {
+				if info, err := os.Lstat(s.w.blobs.Path(d.blob)); err == nil && info.ModTime().UnixNano() > d.since {
+					s.w.blobs.Verify(d.blob) // one that cannot be read is found out when it is wanted
+				}
+			}
 		})
 	}
 	wg.Wait()
