@@ -11,7 +11,7 @@ import (
 
 // A file that is not there yet, or was set aside, is written as a draft: a file beside it that nobody reads, without a log, which takes the
 // name when its first build is whole. What goes wrong before loses the draft and nothing else. With a log, every page is
-// written twice and waited for twice: 0.3 of 2.0 s of processor time for 50,000 assets.
+// written twice and waited for twice: 100,000 assets take 2.8 s, and 2.2 without (BenchmarkWrite).
 
 // drafted is how a draft is written.
 var drafted = []string{

@@ -611,7 +611,7 @@ type insertion struct {
 	at   int // rows that are bound
 }
 
-// batch is how many rows are inserted together when everything is: a statement for each takes 2.4 µs a row, one for 16 takes 1.7, and one for 32 no less.
+// batch is how many rows are inserted together when everything is: 100,000 assets take 2.2 s one by one, and 1.9 so (BenchmarkWrite).
 const batch = 16
 
 // several inserts a batch of rows by a statement that inserts one. Of those that are less than a batch, the others are NULL and left out.
