@@ -102,6 +102,7 @@ var allowed = map[string]string{
 	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
 
 	"internal/live":          "internal/diag internal/digest internal/ids internal/used processor websocket",
+	"internal/thorough":      "",
 	"internal/live/livetest": "kilnrt/live",
 	"internal/serve":         "internal/cas internal/dashboard internal/diag internal/digest internal/ids internal/live internal/session internal/ship internal/source internal/used",
 	"internal/parcel":        "compress internal/digest internal/disk kilnrt minisign x/sys",

@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/kiln-pipeline/kiln"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 // Both tests show the scene half a second after it began, and compare it with the picture that somebody looked at. Graphics
@@ -150,9 +151,7 @@ func (p *player) play(shown func(), args ...string) []byte {
 
 // TestGame runs the game with the parcel.
 func TestGame(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a game is compiled, or a browser started")
-	}
+	thorough.Only(t, "a game is compiled, or a browser started")
 	p := newPlayer(t)
 	compareScene(t, p.play(nil, "-parcel", buildExample(t, copyExample(t))))
 }
@@ -160,9 +159,7 @@ func TestGame(t *testing.T) {
 // TestGameLive runs the game without any parcel, before kiln serve, and saves the scene while it runs: the picture is the one of a parcel with
 // what was saved.
 func TestGameLive(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a game is compiled, or a browser started")
-	}
+	thorough.Only(t, "a game is compiled, or a browser started")
 	p := newPlayer(t)
 	dir := copyExample(t)
 	address := serve(t, dir)
@@ -287,9 +284,7 @@ func (p *page) picture(when string) []byte {
 
 // TestPage shows the page in Chromium.
 func TestPage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a game is compiled, or a browser started")
-	}
+	thorough.Only(t, "a game is compiled, or a browser started")
 	dir := copyExample(t)
 	p := newPage(t, dir)
 	buildExample(t, dir)
@@ -298,9 +293,7 @@ func TestPage(t *testing.T) {
 
 // TestPageLive shows the page before kiln serve, and saves the scene: the picture becomes another one while the page is open.
 func TestPageLive(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a game is compiled, or a browser started")
-	}
+	thorough.Only(t, "a game is compiled, or a browser started")
 	dir := copyExample(t)
 	p := newPage(t, dir)
 	before := p.open("&live=" + serve(t, dir))

@@ -18,6 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
 	"github.com/kiln-pipeline/kiln/internal/texture"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 var update = flag.Bool("update", false, "write docs/textures.png and the table of the README anew")
@@ -81,9 +82,7 @@ func size(t *testing.T, output, platform, asset string) int64 {
 // TestTextures builds the example twice, with compressed formats and without, and holds the README's table to the sizes and
 // docs/textures.png to the looks.
 func TestTextures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the example is built with all its textures")
-	}
+	thorough.Only(t, "the example is built with all its textures")
 	built := build(t, func(s string) string { return s })
 	plain := build(t, strings.NewReplacer(`"bc"`, `"none"`, `"astc"`, `"none"`, `"eacrg11"`, `"rg8"`).Replace)
 	var table strings.Builder

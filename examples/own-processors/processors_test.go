@@ -23,6 +23,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/seal"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -49,9 +50,7 @@ type example struct {
 
 func newExample(t *testing.T) *example {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("processors are compiled in five ways")
-	}
+	thorough.Only(t, "processors are compiled in five ways")
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go tool to compile the module with")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/setup"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -28,9 +29,7 @@ func TestCorpus(t *testing.T) {
 	if corpus == "" {
 		t.Skip("KILN_CORPUS names no folder of game content to build")
 	}
-	if testing.Short() {
-		t.Skip("the corpus is built whole")
-	}
+	thorough.Only(t, "the corpus is built whole")
 	t.Parallel()
 	p := &fixture{TB: t, dir: filepath.Join(t.TempDir(), "corpus"), procs: processors.All()}
 	p.must(copyTree(corpus, p.dir))

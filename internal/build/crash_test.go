@@ -19,6 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/state"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -111,7 +112,7 @@ func TestKill(t *testing.T) {
 	p.procs = testProcessors(&hooks{call: slowly})
 	longest := 400 * time.Millisecond
 	times := *kills
-	if testing.Short() {
+	if !thorough.Enabled() {
 		times /= 4
 	}
 	for n := range times {

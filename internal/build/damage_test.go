@@ -14,6 +14,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/processors"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 var damages = flag.Int("damages", 16, "in how many places TestDamagedState flips a bit of each file of state, and cuts it; 0: at every byte, which takes hours")
@@ -22,9 +23,7 @@ var damages = flag.Int("damages", 16, "in how many places TestDamagedState flips
 // that no build has seen. The next build is right whatever was hit, says so in a line, and what it leaves is sound.
 func TestDamagedState(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the example is built 150 times")
-	}
+	thorough.Only(t, "the example is built 150 times")
 	for _, file := range []string{"traces", "snapshot", "content.db"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()

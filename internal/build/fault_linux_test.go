@@ -21,6 +21,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/ship"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 var (
@@ -126,9 +127,7 @@ func (p *faulty) well() string {
 // needStrace skips a test that disturbs builds where that cannot be, and where it takes too long.
 func needStrace(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("the real kiln is built, and builds the example many times")
-	}
+	thorough.Only(t, "the real kiln is built, and builds the example many times")
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("strace is not installed")
 	}
@@ -450,9 +449,7 @@ func TestRootGoes(t *testing.T) {
 // first and later on. It fails, and once the rights are there the next build is right.
 func TestNoRights(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the real kiln is built, and builds the example many times")
-	}
+	thorough.Only(t, "the real kiln is built, and builds the example many times")
 	var watcher []string
 	if os.Geteuid() == 0 { // root without its rights to all files
 		if _, err := exec.LookPath("setpriv"); err != nil {
@@ -498,9 +495,7 @@ func TestNoRights(t *testing.T) {
 // TestKilnsAtOnce starts several kilns in one project at the same moment. All end well, and each job runs in one of them only.
 func TestKilnsAtOnce(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the real kiln is built, and builds the example many times")
-	}
+	thorough.Only(t, "the real kiln is built, and builds the example many times")
 	p := newFaulty(t, buildKiln(t))
 	for range 3 {
 		p.prepare("edit")
@@ -526,9 +521,7 @@ func TestKilnsAtOnce(t *testing.T) {
 
 // TestSmallDisk builds on disks of many sizes. What does not fit is an error that says so, and when there is room the next build is right.
 func TestSmallDisk(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the real kiln is built, and builds the example many times")
-	}
+	thorough.Only(t, "the real kiln is built, and builds the example many times")
 	if !inOwnMounts(t) {
 		return
 	}

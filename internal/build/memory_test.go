@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -164,9 +165,7 @@ func (h *holding) check(t *testing.T, weights map[string]int64, limit int64) {
 // TestMemoryLimit has forty jobs of an external program: once it is known what they need, those that run at once stay below the limit,
 // and are as many as fit.
 func TestMemoryLimit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a hundred and twenty programs hold 40 MiB each")
-	}
+	thorough.Only(t, "a hundred and twenty programs hold 40 MiB each")
 	requireLinux(t, "telling how much memory a process has")
 	jobs, size, limit := 40, 40, int64(200e6)
 	if *fullMemory {

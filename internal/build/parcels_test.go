@@ -13,6 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/ship"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -81,7 +82,7 @@ text x4
 // build went; those that could not be packed are as they were.
 func TestParcels(t *testing.T) {
 	seeds, steps := 5, 50
-	if testing.Short() {
+	if !thorough.Enabled() {
 		seeds, steps = 2, 25
 	}
 	for seed := range seeds {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/asset"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -31,7 +32,7 @@ func TestRandomCalm(t *testing.T) { t.Parallel(); randomly(t, true) }
 
 // edits is how many steps a random test does.
 func edits() int {
-	if testing.Short() {
+	if !thorough.Enabled() {
 		return *steps / 5
 	}
 	return *steps

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 // TestFirstProcessor does what docs/first-processor.md says: each of its ways in a project of its own. A fenced block is
@@ -17,9 +19,7 @@ import (
 //
 // ~/kiln is Kiln's repository.
 func TestFirstProcessor(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the guide has processors compiled in five ways")
-	}
+	thorough.Only(t, "the guide has processors compiled in five ways")
 	text, err := os.ReadFile("../../docs/first-processor.md")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/cli"
 	"github.com/kiln-pipeline/kiln/internal/processors"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 // TestInitCorpus has `kiln init` write a project file for real content, which must then build without a failure, and
@@ -20,9 +21,7 @@ func TestInitCorpus(t *testing.T) {
 	if corpus == "" {
 		t.Skip("KILN_CORPUS names no folder of real game content")
 	}
-	if testing.Short() {
-		t.Skip("the corpus is built whole")
-	}
+	thorough.Only(t, "the corpus is built whole")
 	dir := filepath.Join(t.TempDir(), "corpus")
 	if err := os.CopyFS(dir, os.DirFS(corpus)); err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln"
 	"github.com/kiln-pipeline/kiln/internal/processors/copy"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -101,8 +102,11 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			switch cond {
+			case "root":
 				return os.Getuid() == 0, nil
+			case "thorough":
+				return thorough.Enabled(), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

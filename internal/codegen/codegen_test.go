@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -106,9 +108,7 @@ func TestGoIsFormatted(t *testing.T) {
 
 // TestPrograms lets the language itself say whether the constants are what they should be: each program prints two of them.
 func TestPrograms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("eight compilers take seconds")
-	}
+	thorough.Only(t, "eight compilers take seconds")
 	const want = "3 16777215"
 	for _, c := range []struct{ language, tool, name, program, file, run string }{
 		{"go", "go", "ids/kiln.go", "package main\nimport \"fmt\"\nimport \"m/ids\"\nfunc main() { fmt.Println(kiln.PreloadSpritesTankPng, kiln.PreloadSirGalahadPng) }\n", "main.go",

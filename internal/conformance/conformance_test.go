@@ -28,6 +28,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/processors"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -259,7 +260,7 @@ func (shout) Process(_ context.Context, job processor.Job) error {
 func each(t *testing.T, steps []string, behaviour func(t *testing.T, k kind)) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			if testing.Short() && (k.name == goGuestKind.name || k.name == moduleKind.name) {
+			if !thorough.Enabled() && (k.name == goGuestKind.name || k.name == moduleKind.name) {
 				t.Skip("modules are compiled for each edit, twice")
 			}
 			for _, s := range steps {

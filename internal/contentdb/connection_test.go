@@ -6,12 +6,14 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 // TestConnectionsAtOnce has many goroutines open, ask and close: each question is looked at by the authorizer of its own connection.
 func TestConnectionsAtOnce(t *testing.T) {
 	rounds := 3000
-	if testing.Short() {
+	if !thorough.Enabled() {
 		rounds = 500
 	}
 	var wg sync.WaitGroup

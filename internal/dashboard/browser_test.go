@@ -18,6 +18,7 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 
 	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 var (
@@ -39,9 +40,7 @@ type browser struct {
 
 func newBrowser(t *testing.T, base string) *browser {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a browser takes seconds to start")
-	}
+	thorough.Only(t, "a browser takes seconds to start")
 	var tool string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
@@ -373,9 +372,7 @@ func tone(samples int) string {
 
 // TestBrowserLarge walks through 100,000 assets.
 func TestBrowserLarge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("100,000 assets take seconds to write")
-	}
+	thorough.Only(t, "100,000 assets take seconds to write")
 	dir := t.TempDir()
 	writeLarge(t, filepath.Join(dir, "content.db"), large)
 	s := serve(t, Config{Dir: dir, Database: filepath.Join(dir, "content.db"), Blobs: cas.OpenReadOnly(dir)})
@@ -396,9 +393,7 @@ func TestBrowserLarge(t *testing.T) {
 
 // TestBrowserCorpus turns every model of real content for a moment.
 func TestBrowserCorpus(t *testing.T) {
-	if testing.Short() {
-		t.Skip("all models of the corpus are built")
-	}
+	thorough.Only(t, "all models of the corpus are built")
 	corpus := os.Getenv("KILN_CORPUS")
 	if corpus == "" {
 		t.Skip("KILN_CORPUS names no folder with real content")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 var (
@@ -33,7 +34,7 @@ func TestRandomGraphs(t *testing.T) {
 		return
 	}
 	builds := *flagBuilds
-	if testing.Short() {
+	if !thorough.Enabled() {
 		builds /= 10
 	}
 	first := uint64(time.Now().UnixNano())

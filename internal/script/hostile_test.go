@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
 
 // TestHostile: whatever a script does, its job fails with a message and the program goes on.
 func TestHostile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("each script runs up to its limits")
-	}
+	thorough.Only(t, "each script runs up to its limits")
 	double := func(first, op string) string { return "x = " + first + "\nfor i in range(100):\n    " + op }
 	for name, c := range map[string]struct{ lines, want string }{
 		"endless while":        {"while True:\n    pass", "steps"},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "run this seed only")
@@ -25,7 +26,7 @@ func TestRandomEdits(t *testing.T) {
 	if *seedFlag == 0 {
 		seeds = nil
 		n := uint64(15)
-		if testing.Short() {
+		if !thorough.Enabled() {
 			n = 5
 		}
 		for i := range n {

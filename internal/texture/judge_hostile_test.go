@@ -12,6 +12,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/codec/ktx2"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 // hostileLimits are small, so that what ignores them shows.
@@ -99,7 +100,7 @@ func TestHugeNumbersCostNothing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		step := 1
-		if testing.Short() {
+		if !thorough.Enabled() {
 			step = 4
 		}
 		for at := 0; at < min(len(good), 256); at += step {

@@ -22,6 +22,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/codec/etc2"
 	"github.com/kiln-pipeline/kiln/internal/codec/ktx2"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 // What Kiln encodes is decoded by programs of others: astcenc, libsquish, and the WebGL 2 of a headless Chromium. Each must see as good
@@ -230,9 +231,7 @@ var webGL = []struct {
 }
 
 func TestJudgedByWebGL(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a browser takes seconds to start")
-	}
+	thorough.Only(t, "a browser takes seconds to start")
 	tool := outside(t, "every compressed format", "chromium", "chromium-browser", "google-chrome")
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(tool), chromedp.NoSandbox, // the page is ours
 		chromedp.Flag("use-angle", "swiftshader"), chromedp.Flag("enable-unsafe-swiftshader", true))

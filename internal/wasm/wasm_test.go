@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
@@ -73,10 +74,8 @@ func goExample(t testing.TB) processor.Processor {
 
 // notShort is for tests of modules in Go: under the race detector wazero takes 15 s to compile one. TestOneWorld has one all the same.
 func notShort(t testing.TB) {
-	if testing.Short() {
-		t.Helper()
-		t.Skip("-short: a module in Go takes long to compile")
-	}
+	t.Helper()
+	thorough.Only(t, "a module in Go takes long to compile")
 }
 
 func goGuest(t testing.TB) processor.Processor {
