@@ -36,8 +36,12 @@ type Box struct {
 	// Trace records what the program looks at.
 	Trace bool
 
-	// Skip are folders, absolute, that Trace leaves out, besides /proc, /sys and /dev.
+	// Skip are folders, absolute and without links in them, that Trace leaves out, besides /proc, /sys and /dev. What a link in them leads to elsewhere is seen.
 	Skip []string
+
+	// Busy are folders, absolute and without links in them, in which others than the program may make something while it runs, of which it does not matter
+	// whether the program saw it.
+	Busy []string
 
 	groups bool // notice who leaves its process group: see Thread
 }
@@ -59,6 +63,9 @@ type Access struct {
 	// Path as the program gave it, made absolute; it has no "." or "..", and may lead through symbolic links.
 	Path string
 
+	// Real is where that led, all links followed. What does not lead anywhere is followed as far as it does.
+	Real string
+
 	Op Op
 
 	// State of what the path leads to, just before the program saw it. That is not there if the program could not see it.
@@ -71,6 +78,11 @@ type State struct {
 	Device, Inode  uint64
 	Size           int64
 	Written, Moved int64 // modification and change time, in nanoseconds
+}
+
+// SameFolder tells whether two states are of one folder, whatever came into it or went from it.
+func (s State) SameFolder(o State) bool {
+	return s.Dir && o.Dir && s.Inode == o.Inode && s.Device == o.Device
 }
 
 // Support is what this system can do.
