@@ -131,6 +131,12 @@ func helper(mode string, args []string) error {
 		if _, err := os.Open(strings.Repeat("x/", 4000)); !errors.Is(err, syscall.ENAMETOOLONG) {
 			return err
 		}
+	case "probe":
+		return probe(args)
+	case "forbidden":
+		return forbiddenCalls()
+	case "reach":
+		return reach(args)
 	case "exec":
 		return unix.Exec(args[0], args[1:], os.Environ())
 	}

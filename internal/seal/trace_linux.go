@@ -39,10 +39,17 @@ type seenKey struct {
 
 // note records one call. Its error is the end of the trace and not of the watch.
 func (t *Tracer) note(n *notification) error {
+	known := false
 	for i := range calls {
-		if calls[i].number == uint32(n.number) {
-			return t.noteCall(n, &calls[i])
+		if calls[i].number == uint32(n.number) { // some have two paths
+			if err := t.noteCall(n, &calls[i]); err != nil {
+				return err
+			}
+			known = true
 		}
+	}
+	if known {
+		return nil
 	}
 	return fmt.Errorf("system call %d was stopped, and nobody asked for that", n.number)
 }
