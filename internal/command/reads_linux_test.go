@@ -296,6 +296,37 @@ func TestSourceThatChangesMeanwhile(t *testing.T) {
 	}
 }
 
+// TestListThatChangesMeanwhile: a file that comes into a folder and goes again while a program lists it is one that the program may have seen. What Kiln makes beside
+// its own folders meanwhile is none.
+func TestListThatChangesMeanwhile(t *testing.T) {
+	for _, c := range []struct {
+		in      string // the folder that is listed
+		name    string
+		changes bool
+	}{{"b", "x~", true}, {"b", "d/x~", false}, {"", "x~", false}} {
+		config, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep", "b/d/c.txt": "c"}}, "")
+		dir := config.Roots[0]
+		config.Built = []string{dir + "/build"}
+		address, next := listener(t)
+		config.Command = []string{"helper", "race", "{out}", "{in}", filepath.Join(dir, c.in), "../tmp/none", address}
+		done := make(chan error, 1)
+		go func() { done <- processortest.Run(t, mustNew(t, config), one).Err }()
+		program := next() // it has listed the folder
+		for _, err := range []error{os.WriteFile(filepath.Join(dir, c.in, c.name), nil, 0o600), os.Remove(filepath.Join(dir, c.in, c.name))} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		program.Close()
+		err := <-done
+		if c.changes {
+			only(t, err, diag.CommandChanged)
+		} else if err != nil {
+			t.Errorf("%s in %s: %v", c.name, c.in, err)
+		}
+	}
+}
+
 func TestDepfileIsRecorded(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "stdio.h")
 	if err := os.WriteFile(outside, nil, 0o600); err != nil {

@@ -447,6 +447,44 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestYoungFile: a file that changes again in the moment after it was looked at is not as it was.
+func TestYoungFile(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 20 {
+		tr, file := &Tracer{seen: map[seenKey]int{}}, filepath.Join(dir, strconv.Itoa(i))
+		for _, data := range []string{"1", "2"} {
+			if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if data == "1" {
+				if err := tr.add(file, Read, os.Getpid()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if tr.accesses[0].State == StateOf(file) {
+			t.Errorf("%+v", tr.accesses[0])
+		}
+	}
+}
+
+// TestFind: where a path leads, whether or not there is something.
+func TestFind(t *testing.T) {
+	dir := files(t, map[string]string{"a": "", "b/c": "", "link": "->b", "up": "->link/../a", "lost": "->b/none/x", "round": "->round", "b/abs": "->/none/y"})
+	for path, want := range map[string]string{
+		"a": "a", "link/c": "b/c", "up": "a", "link": "b", "none": "none", "link/none/x": "b/none/x", "lost": "b/none/x", "round": "round", "a/x": "a/x",
+	} {
+		real, state := Find(dir + "/" + path)
+		_, err := os.Stat(dir + "/" + path)
+		if real != dir+"/"+want || state.Exists != (err == nil) || state != StateOf(dir+"/"+path) {
+			t.Errorf("%s: %s, %+v", path, real, state)
+		}
+	}
+	if real, _ := Find(dir + "/b/abs"); real != "/none/y" {
+		t.Error(real)
+	}
+}
+
 // TestFolderPassedThrough: a folder that files come into while a program goes through it has not changed for the program; one that it lists has.
 func TestFolderPassedThrough(t *testing.T) {
 	tr := &Tracer{seen: map[seenKey]int{}}
