@@ -65,7 +65,7 @@ func (p *Project) scanOptions() (source.Options, error) {
 
 // builtFolders are those where products may be, and stateFolders those for what Kiln remembers, under all names that they have.
 func (p *Project) builtFolders() []string {
-	return allNames(filepath.Join(p.Dir, filepath.FromSlash(p.Output)), p.OutputDir())
+	return allNames(p.OutputDir(), filepath.Join(p.Dir, filepath.FromSlash(p.Output)))
 }
 
 func (p *Project) stateFolders() []string {

@@ -203,10 +203,7 @@ func (p *proc) recordDepfile(r *reads, read []string) error {
 			file = filepath.Join(r.folder(dir), name)
 		}
 		a := lookAt(filepath.Clean(file), seal.Read)
-		if err := r.refuse(&a); err != nil {
-			return err
-		}
-		if a.State.Moved >= r.v.began && !r.own(a.Real) {
+		if a.State.Moved >= r.v.began && !r.own(a.Real) && r.refuse(&a) == nil {
 			return changedMeanwhile(a.Path)
 		}
 		all = append(all, a)

@@ -23,6 +23,11 @@ func (p *proc) newLinks(job processor.Job) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(p.config.Built) > 0 { // whether it is there yet must not show in a list of the folder that it is in
+		if err := os.MkdirAll(p.config.Built[0], 0o777); err != nil {
+			return nil, errors.Join(moment(err), v.close())
+		}
+	}
 	v.hidden = slices.Concat(p.config.Built, p.config.State)
 	err = v.linkAll(p.config.Roots)
 	if err == nil {

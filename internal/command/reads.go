@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,11 +122,12 @@ func (r *reads) see(all []seal.Access) error {
 		own.Op = seal.List
 	}
 	all = append([]seal.Access{own}, all...)
-	for i := range all {
-		if err := r.refuse(&all[i]); err != nil {
-			return err
-		}
-	}
+	var refused error // the first; what else was read may be what mends it
+	all = slices.DeleteFunc(all, func(a seal.Access) bool {
+		err := r.refuse(&a)
+		refused = cmp.Or(refused, err)
+		return err != nil
+	})
 	var folders []string
 	for i := range all {
 		asked, err := r.one(&all[i])
@@ -146,7 +148,7 @@ func (r *reads) see(all []seal.Access) error {
 			return err
 		}
 	}
-	return nil
+	return refused
 }
 
 // lookAt is an access as it would be now.
@@ -157,7 +159,7 @@ func lookAt(file string, op seal.Op) seal.Access {
 
 // refuse fails if a program read what Kiln made, or asked for it: what it finds there depends on which jobs ran before it, and none of them waits for
 // another. That the folder of its run is where it is, every program may see, and that something is missing in the folders above, where many look for
-// their settings.
+// their settings; and that there is a folder for products, as there always is: a list of the project's folder names it.
 func (r *reads) refuse(a *seal.Access) error {
 	bad := func(shown, why string) error {
 		return &processor.Problem{
@@ -166,7 +168,7 @@ func (r *reads) refuse(a *seal.Access) error {
 		}
 	}
 	for _, at := range []string{a.Path, a.Real} {
-		if _, above := cutFolder(at, r.v.scratch); r.own(at) || above && a.Op == seal.Look {
+		if r.own(at) || r.itself(a) {
 			continue
 		}
 		if shown, is := shownBelow(r.state, at); is {
@@ -182,6 +184,12 @@ func (r *reads) refuse(a *seal.Access) error {
 	return nil
 }
 
+// itself tells whether a program asked no more than whether there is such a folder of Kiln's own, or one that the run is in.
+func (r *reads) itself(a *seal.Access) bool {
+	_, above := cutFolder(a.Real, r.v.scratch)
+	return a.Op == seal.Look && a.State.Dir && (above || slices.Contains(r.built, a.Real))
+}
+
 // shownBelow is a path for people, if it is one of these folders or in one.
 func shownBelow(folders []string, p string) (string, bool) {
 	for _, dir := range folders {
@@ -194,16 +202,17 @@ func shownBelow(folders []string, p string) (string, bool) {
 
 // one records an access; folders are source folders that the program only asked about.
 func (r *reads) one(a *seal.Access) (folders []string, err error) {
+	if r.itself(a) {
+		return nil, nil
+	}
 	if _, is := shownBelow(r.state, a.Real); is && !r.own(a.Real) {
 		return nil, r.external(a.Path, a) // it is missing: see refuse
 	}
 	names, external := r.names(a)
 	known := len(names) == 0
 	for _, name := range names {
-		if a.State.Dir || !a.State.Exists {
-			if err := r.asKernel(name, a); err != nil {
-				return nil, err
-			}
+		if err := r.asKernel(name, a); err != nil {
+			return nil, err
 		}
 		if a.Op == seal.Look && a.State.Dir {
 			folders = append(folders, name)
@@ -225,9 +234,17 @@ func (r *reads) one(a *seal.Access) (folders []string, err error) {
 }
 
 // asKernel records a folder of the source roots, or that nothing is there, as the program sees it: with what Kiln ignores, and with folders that
-// are empty. The folder may come to lie in any root.
+// are empty. The folder may come to lie in any root. Of a file it records that no later root has one of its name, be it one that Kiln ignores, and what is in it if it is
+// in a later root itself: it may be such a one, over a file that Kiln knows.
 func (r *reads) asKernel(name string, a *seal.Access) error {
-	for _, root := range r.roots {
+	from := 0
+	if a.State.Exists && !a.State.Dir {
+		_, from = r.root(a.Real)
+		if from == 0 { // there it is what Kiln knows, or else recorded by its path
+			from++
+		}
+	}
+	for _, root := range r.roots[max(from, 0):] {
 		at := filepath.Join(root, filepath.FromSlash(name))
 		if name == "." && a.Op == seal.Look {
 			continue
@@ -314,8 +331,6 @@ func (r *reads) glob(folder string) error {
 func (r *reads) external(file string, a *seal.Access) error {
 	if a.State.Dir && a.Op == seal.List {
 		file += "/" // the names in it
-	} else if _, above := cutFolder(file, r.v.scratch); above && a.State.Dir {
-		return nil // the project has to be somewhere
 	}
 	if !r.once("tool", file) {
 		return nil

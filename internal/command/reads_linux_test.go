@@ -112,9 +112,9 @@ func TestTraced(t *testing.T) {
 		{"ask for a folder", one, []string{"ask", "{out}", "{in}", "b"}, []string{"file a/water.txt", "tool ROOT1/b", "glob b/**", "exists b: false"}, "yes "},
 		{"its own", one, []string{"cat", "{out}", "{in}", "../out", "../tmp/x"}, []string{"file a/water.txt"}, "deep"},
 		{"later root first", two, []string{"cat", "{out}", "{in}", "a/fire.txt", "flat.txt", "d.txt", "b/c.txt"}, []string{
-			"file a/water.txt", "file a/fire.txt", "file flat.txt", "file d.txt", "file b/c.txt"}, "deephot1dc"},
-		{"a file over a folder", over, []string{"cat", "{out}", "{in}", "b/c/d.txt"}, []string{"file a/water.txt", "tool ROOT1/b/c/d.txt", "tool ROOT2/b/c/d.txt", "exists b/c/d.txt: true", "exists b/c: true"}, "deep"},
-		{"a folder over a file", []map[string]string{over[1], over[0]}, []string{"cat", "{out}", "{in}", "b/c"}, []string{"file a/water.txt", "file b/c"}, "deepc"},
+			"tool ROOT2/a/water.txt", "file a/water.txt", "tool ROOT2/a/fire.txt", "file a/fire.txt", "tool ROOT2/flat.txt", "file flat.txt", "tool ROOT2/d.txt", "file d.txt", "tool ROOT2/b/c.txt", "file b/c.txt"}, "deephot1dc"},
+		{"a file over a folder", over, []string{"cat", "{out}", "{in}", "b/c/d.txt"}, []string{"tool ROOT2/a/water.txt", "file a/water.txt", "tool ROOT1/b/c/d.txt", "tool ROOT2/b/c/d.txt", "exists b/c/d.txt: true", "exists b/c: true"}, "deep"},
+		{"a folder over a file", []map[string]string{over[1], over[0]}, []string{"cat", "{out}", "{in}", "b/c"}, []string{"tool ROOT2/a/water.txt", "file a/water.txt", "tool ROOT2/b/c", "file b/c"}, "deepc"},
 		{"in a child", one, []string{"child", "cat", "{out}", "{in}", "b/c.txt"}, []string{"file a/water.txt", "file b/c.txt"}, "deepc"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestReadsBuilt(t *testing.T) {
 		{Traced, []string{"cat", "{out}", "{in}", "b/pc/none"}, "build/pc/none"},
 		{Traced, []string{"cat", "{out}", "{in}", "b/all/build/../build/pc/b.bin"}, "build/pc/b.bin"},
 		{Traced, []string{"ask", "{out}", "{in}", dir + "/build/pc/b.bin"}, "build/pc/b.bin"},
-		{Traced, []string{"ask", "{out}", "{in}", dir + "/build"}, "build"},
+		{Traced, []string{"ask", "{out}", "{in}", dir + "/build"}, ""},
 		{Traced, []string{"list", "{out}", "{in}", dir + "/build/pc"}, "build/pc"},
 		{Traced, []string{"relative", "{out}", "{in}", dir, "build/pc/b.bin"}, "build"}, // it opens one folder after the other
 		{Traced, []string{"inside", "{out}", "{in}", dir, "build/pc/b.bin"}, "build/pc/b.bin"},
@@ -190,6 +190,9 @@ func TestReadsBuilt(t *testing.T) {
 		p := only(t, r.Err, diag.CommandReadsBuilt)
 		if !strings.Contains(p.Text, "helper read "+c.want+": ") || errors.Is(p, ErrMoment) {
 			t.Errorf("%s %q: %+v", c.reads, c.args, p)
+		}
+		if !slices.Contains(r.Observations, "file a/water.txt") {
+			t.Errorf("%s %q: an edit of the asset would not be seen: %q", c.reads, c.args, r.Observations)
 		}
 	}
 }
