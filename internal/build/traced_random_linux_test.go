@@ -31,8 +31,8 @@ done <"$1" >"$2"
 :
 `
 
-// TestRandomTraced has traced programs that list folders, ask for what is missing and go through links, while source files, ignored ones, empty folders and what Kiln
-// makes itself come and go, and compares every build with a clean one.
+// TestRandomTraced has traced programs that list folders, ask for what is missing and go through links, while source files, ignored ones,
+// empty folders and what Kiln makes itself come and go, and compares every build with a clean one.
 func TestRandomTraced(t *testing.T) {
 	if err := seal.Supported().Trace; err != nil {
 		t.Skip(err)

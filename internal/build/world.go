@@ -380,8 +380,8 @@ func statTool(path string) (source.Stat, error) {
 	return st, err
 }
 
-// hashTool is the hash of a program's content; that of a folder says no more than that it is one, unless the path ends in a slash: then it is of the names in it, and
-// what they are names of, but for Kiln's own.
+// hashTool is the hash of a program's content; that of a folder says no more than that it is one, unless the path ends in a slash: then it
+// is of the names in it, and what they are names of, but for Kiln's own.
 func (w *world) hashTool(path string) (digest.Hash, error) {
 	if file, name, ok := command.CachedLibrary(path); ok {
 		b := digest.Build("library")

@@ -244,8 +244,8 @@ func (s *search) in(folder, name string, of *elf.File) (found []string) {
 	return found
 }
 
-// usualFolders are those where the loader looks last. glibc has them in pairs, below / and /usr: the folder of the loader itself (lib64, or lib/x86_64-linux-gnu on
-// Debian), and lib. /usr/local/lib is musl's.
+// usualFolders are those where the loader looks last. glibc has them in pairs, below / and /usr: the folder of the loader itself (lib64, or
+// lib/x86_64-linux-gnu on Debian), and lib. /usr/local/lib is musl's.
 func usualFolders(loader string) (folders []string) {
 	if real, err := filepath.EvalSymlinks(loader); err == nil && loader != "" {
 		of := strings.TrimPrefix(filepath.Dir(real), "/usr")
@@ -290,8 +290,8 @@ func (s *search) expand(f *elf.File, tag elf.DynTag, file string) (folders []str
 // platforms are the kernel's words for processors.
 var platforms = map[elf.Machine]string{elf.EM_X86_64: "x86_64", elf.EM_AARCH64: "aarch64"}
 
-// CachedLibrary takes apart what a job calls the libraries of one name in the loader's cache: /etc/ld.so.cache:libc.so.6. Every installation of a package writes
-// that file anew, and next to nobody has to do with what is new in it.
+// CachedLibrary takes apart what a job calls the libraries of one name in the loader's cache: /etc/ld.so.cache:libc.so.6. Every
+// installation of a package writes that file anew, and next to nobody has to do with what is new in it.
 func CachedLibrary(path string) (cache, name string, ok bool) {
 	i := strings.LastIndexByte(path, ':')
 	if i < 0 || filepath.Base(path[:i]) != filepath.Base(loaderCache) || !filepath.IsAbs(path) {

@@ -124,7 +124,7 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 		if shown, is := shownBelow(p.config.Built, file); is {
 			return nil, &processor.Problem{
 				Code: string(diag.CommandReadsBuilt),
-				Text: fmt.Sprintf("processor %q runs %s: products of other assets cannot be read by path, for whether they are there, and of which build, is left to chance", p.config.Name, shown),
+				Text: fmt.Sprintf("processor %q runs %s: %s", p.config.Name, shown, byChance),
 				Hint: "put the program somewhere else than in the output folder, and correct `command`",
 			}
 		}

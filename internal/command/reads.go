@@ -61,7 +61,9 @@ func (p *proc) record(r *reads, tools map[string]string, seen []seal.Access) err
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
 		all = append(all, loaders(tools[name])...)
 	}
-	cached := !slices.ContainsFunc(seen, func(a seal.Access) bool { return a.Op == seal.Exec && filepath.Base(a.Path) == "ldconfig" }) // which reads all of the cache
+	cached := !slices.ContainsFunc(seen, func(a seal.Access) bool { // ldconfig reads all of the cache
+		return a.Op == seal.Exec && filepath.Base(a.Path) == "ldconfig"
+	})
 	for _, a := range seen {
 		if cached && a.Path == loaderCache && a.Op != seal.Exec {
 			continue
@@ -77,8 +79,8 @@ func (p *proc) record(r *reads, tools map[string]string, seen []seal.Access) err
 	return r.libraries(seen)
 }
 
-// libraries records what the loader's cache says of each library that a program loaded or looked for, where the program read that. Of all else in the cache it saw
-// nothing; other caches and lists of the system are recorded whole.
+// libraries records what the loader's cache says of each library that a program loaded or looked for, where the program read that. Of all
+// else in the cache it saw nothing; other caches and lists of the system are recorded whole.
 func (r *reads) libraries(seen []seal.Access) error {
 	if !slices.ContainsFunc(seen, func(a seal.Access) bool { return a.Path == loaderCache }) {
 		return nil
@@ -157,6 +159,9 @@ func lookAt(file string, op seal.Op) seal.Access {
 	return seal.Access{Path: file, Real: real, Op: op, State: state}
 }
 
+// byChance says why products are refused.
+const byChance = "products of other assets cannot be read by path, for whether they are there, and of which build, is left to chance"
+
 // refuse fails if a program read what Kiln made, or asked for it: what it finds there depends on which jobs ran before it, and none of them waits for
 // another. That the folder of its run is where it is, every program may see, and that something is missing in the folders above, where many look for
 // their settings; and that there is a folder for products, as there always is: a list of the project's folder names it.
@@ -178,7 +183,7 @@ func (r *reads) refuse(a *seal.Access) error {
 			continue
 		}
 		if shown, is := shownBelow(r.built, at); is {
-			return bad(shown, "products of other assets cannot be read by path, for whether they are there, and of which build, is left to chance")
+			return bad(shown, byChance)
 		}
 	}
 	return nil
@@ -233,9 +238,9 @@ func (r *reads) one(a *seal.Access) (folders []string, err error) {
 	return folders, nil
 }
 
-// asKernel records a folder of the source roots, or that nothing is there, as the program sees it: with what Kiln ignores, and with folders that
-// are empty. The folder may come to lie in any root. Of a file it records that no later root has one of its name, be it one that Kiln ignores, and what is in it if it is
-// in a later root itself: it may be such a one, over a file that Kiln knows.
+// asKernel records a folder of the source roots, or that nothing is there, as the program sees it: with what Kiln ignores, and with folders
+// that are empty. The folder may come to lie in any root. Of a file it records that no later root has one of its name, be it one that Kiln
+// ignores, and what is in it if it is in a later root itself: it may be such a one, over a file that Kiln knows.
 func (r *reads) asKernel(name string, a *seal.Access) error {
 	from := 0
 	if a.State.Exists && !a.State.Dir {

@@ -299,8 +299,8 @@ func TestSourceThatChangesMeanwhile(t *testing.T) {
 	}
 }
 
-// TestListThatChangesMeanwhile: a file that comes into a folder and goes again while a program lists it is one that the program may have seen. What Kiln makes beside
-// its own folders meanwhile is none.
+// TestListThatChangesMeanwhile: a file that comes into a folder and goes again while a program lists it is one that the program may have
+// seen. What Kiln makes beside its own folders meanwhile is none.
 func TestListThatChangesMeanwhile(t *testing.T) {
 	for _, c := range []struct {
 		in      string // the folder that is listed

@@ -36,7 +36,8 @@ const (
 	foreign           // not what Kiln itself does in the new process, see place
 )
 
-// calls are all that the watcher sees: those that read a file, those that tell whether there is one or what it is, and those that change one, for how they fail tells that too.
+// calls are all that the watcher sees: those that read a file, those that tell whether there is one or what it is, and those that change
+// one, for how they fail tells that too.
 var calls = slices.Concat([]call{
 	{unix.SYS_OPENAT, 0, 1, Read, 2, opening},
 	{unix.SYS_OPENAT2, 0, 1, Read, 0, always}, // its flags are in memory
@@ -64,9 +65,9 @@ func looks(folder, path int, numbers ...uint32) (all []call) {
 	return all
 }
 
-// refused are calls by which a program would go round the box: io_uring opens files and sockets by itself, handles and events open them without a path, others give paths another meaning, or
-// the whole machine another state. Without rights most of them fail by themselves; with those of root none does. What programs do without on older kernels is
-// answered as by these.
+// refused are calls by which a program would go round the box: io_uring opens files and sockets by itself, handles and events open them
+// without a path, others give paths another meaning, or the whole machine another state. Without rights most of them fail by themselves;
+// with those of root none does. What programs do without on older kernels is answered as by these.
 var refused = refusals(unix.ENOSYS,
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 	unix.SYS_CLONE3, // its flags are in memory; all C libraries then use clone
@@ -295,7 +296,8 @@ func (p program) install(flags uintptr) (listener int, err error) {
 	return int(fd), nil
 }
 
-// signalsMended tells whether landlock lets a thread in a box send signals to the others of its process, as Go's runtime does all the time: erratum 2 of version 6.
+// signalsMended tells whether landlock lets a thread in a box send signals to the others of its process, as Go's runtime does all the time:
+// erratum 2 of version 6.
 var signalsMended = sync.OnceValue(func() bool {
 	errata, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_ERRATA)
 	return errno == 0 && errata&2 != 0
@@ -311,8 +313,8 @@ var devices = sync.OnceValue(func() (fds []int) {
 	return fds
 })
 
-// landlock refuses the calling thread to write outside of the box's folders, to send signals out of the box, and to talk to what listens outside of it under a name
-// that is not in the file system, unless it may talk to all.
+// landlock refuses the calling thread to write outside of the box's folders, to send signals out of the box, and to talk to what listens
+// outside of it under a name that is not in the file system, unless it may talk to all.
 func (b Box) landlock(version int) error {
 	const file = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	rights := uint64(file | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |

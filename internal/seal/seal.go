@@ -36,11 +36,12 @@ type Box struct {
 	// Trace records what the program looks at.
 	Trace bool
 
-	// Skip are folders, absolute and without links in them, that Trace leaves out, besides /proc, /sys and /dev. What a link in them leads to elsewhere is seen.
+	// Skip are folders, absolute and without links in them, that Trace leaves out, besides /proc, /sys and /dev. What a link in them leads
+	// to elsewhere is seen.
 	Skip []string
 
-	// Busy are folders, absolute and without links in them, in which others than the program may make something while it runs, of which it does not matter
-	// whether the program saw it.
+	// Busy are folders, absolute and without links in them, in which others than the program may make something while it runs, of which it
+	// does not matter whether the program saw it.
 	Busy []string
 
 	groups bool // notice who leaves its process group: see Thread

@@ -265,7 +265,8 @@ func Find(path string) (real string, s State) {
 	return filepath.Join(folder, name), State{}
 }
 
-// tick is how long a file's times may stay the same while it changes, on systems that count them in steps: the longest there is, of a clock with 100 steps a second.
+// tick is how long a file's times may stay the same while it changes, on systems that count them in steps: the longest there is, of a clock
+// with 100 steps a second.
 const tick = 10 * time.Millisecond
 
 // young tells whether a file changed since the system's clock made its last step.
@@ -274,8 +275,8 @@ func young(s State) bool {
 	return unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) == nil && s.Moved >= now.Nano()
 }
 
-// settle waits until a change of a file is sure to give it another time than it has: else it could change between the program's look and Kiln's own, and nobody
-// would know. Few files are as young as that.
+// settle waits until a change of a file is sure to give it another time than it has: else it could change between the program's look and
+// Kiln's own, and nobody would know. Few files are as young as that.
 func settle(path string) (s State) {
 	for end := time.Now().Add(2 * tick); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if s = StateOf(path); !young(s) {
