@@ -55,7 +55,7 @@ processor = "none"
 			p.must(chmodExecutable(p.path("tools/look")))
 			p.workers = 2
 			r := &random{p: p, rng: randomSource(t)}
-			for i := range edits() / 28 {
+			for i := range edits() / 50 {
 				for range 1 + r.rng.IntN(3) {
 					r.lookedAt()
 				}
