@@ -103,7 +103,7 @@ func (p *Project) folderRules(t *source.Table, dir string) ([]project.Rule, diag
 // newWorld is a world without tasks.
 func newWorld(p *Project, t *source.Table, blobs *cas.Store) *world {
 	return &world{
-		table: t, prefixes: p.prefixes(), blobs: blobs, dir: p.Dir, outputDir: p.OutputDir(), procs: p.procs,
+		table: t, prefixes: p.prefixes(), blobs: blobs, dir: p.Dir, outputDir: p.OutputDir(), hidden: append(p.builtFolders(), p.stateFolders()...), procs: p.procs,
 		scratch: p.scratchDir(), stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), reporter: silent{},
 		tasks: map[taskID]*task{}, byKey: map[engine.Key]*task{},
 		globs: map[string]digest.Hash{}, tools: map[string]*tool{}, vars: map[string]digest.Hash{},

@@ -210,6 +210,7 @@ func (p *Project) command(c *project.CustomProcessor) (processor.Processor, stri
 		cc.Settings = append(cc.Settings, command.Setting{Name: s.Name, Default: s.Default, Doc: s.Doc})
 	}
 	cc.Roots, _ = p.roots()
+	cc.Built, cc.State = p.builtFolders(), p.stateFolders()
 	pr, err := command.New(cc)
 	return pr, cc.Fingerprint(), err
 }

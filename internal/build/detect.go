@@ -56,17 +56,38 @@ func (s *session) scan() (t *source.Table, contents, stats bool, err error) {
 func (p *Project) scanOptions() (source.Options, error) {
 	roots, l := p.roots()
 	o := source.Options{Roots: roots, Ignore: p.Ignore}
-	own := []string{filepath.Join(p.Dir, filepath.FromSlash(p.Output)), filepath.Join(p.Dir, project.StateFolder)}
-	for _, dir := range append(own, p.OutputDir(), p.stateDir()) {
-		o.Exclude = append(o.Exclude, dir)
-		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
-			o.Exclude = append(o.Exclude, real)
-		}
-	}
+	o.Exclude = append(p.builtFolders(), p.stateFolders()...)
 	if len(l) > 0 {
 		return o, l
 	}
 	return o, nil
+}
+
+// builtFolders are those where products may be, and stateFolders those for what Kiln remembers, under all names that they have.
+func (p *Project) builtFolders() []string {
+	return allNames(p.OutputDir(), filepath.Join(p.Dir, filepath.FromSlash(p.Output)))
+}
+
+func (p *Project) stateFolders() []string {
+	return allNames(filepath.Join(p.Dir, project.StateFolder), p.stateDir())
+}
+
+func allNames(dirs ...string) (all []string) {
+	for _, dir := range dirs {
+		real := dir
+		if folder, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil { // it may not be there yet
+			real = filepath.Join(folder, filepath.Base(dir))
+		}
+		if to, err := filepath.EvalSymlinks(dir); err == nil {
+			real = to
+		}
+		for _, name := range []string{dir, real} {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
 }
 
 // list is what the build is told of changes, or nil, with a note, if that is not enough to go by.

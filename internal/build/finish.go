@@ -19,7 +19,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
-	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 )
 
@@ -591,7 +590,7 @@ func toolSame(dir string, t state.Tool) bool {
 	if path != t.Path || path == "" {
 		return path == t.Path
 	}
-	st, _, err := source.StatPath(path)
+	st, err := statTool(path)
 	return err == nil && st == t.Stat
 }
 

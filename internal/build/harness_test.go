@@ -321,18 +321,23 @@ func copyTree(from, to string) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(dst, b, 0o666)
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(dst, b, 0o666|info.Mode()&0o111)
 	})
 }
 
-// treeHash is over the names of all files below a folder and what is in them.
+// treeHash is over the names of all files and folders below a folder and what is in them.
 func treeHash(dir string) digest.Hash {
 	sum := digest.Build("tree")
 	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(dir, path)
 		if err != nil || e.IsDir() {
+			sum.Str("folder", rel)
 			return err
 		}
-		rel, _ := filepath.Rel(dir, path)
 		content, _ := os.ReadFile(path)
 		sum.Str("file", rel).Str("type", e.Type().String()).Hash("content", digest.Of(content))
 		if e.Type()&fs.ModeSymlink != 0 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/cas"
+	"github.com/kiln-pipeline/kiln/internal/command"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/project"
@@ -307,6 +308,10 @@ func (p *Project) Inputs() Inputs {
 			in.Others = append(in.Others, p.shippedPath(f.File))
 		}
 		for _, t := range p.kept.snap.Tools {
+			if file, _, ok := command.CachedLibrary(t.Path); ok {
+				in.Others = append(in.Others, file)
+				continue
+			}
 			if t.Path != "" {
 				in.Others = append(in.Others, t.Path)
 			}

@@ -59,10 +59,11 @@ type world struct {
 	finder    *asset.Finder // else nil
 	procs     map[string]*installed
 	blobs     *cas.Store
-	dir       string // of the project
-	outputDir string // absolute
-	scratch   string // folder for the jobs' scratch folders
-	stamp     string // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
+	dir       string   // of the project
+	outputDir string   // absolute
+	hidden    []string // folders of Kiln's own, absolute: no list of names has them
+	scratch   string   // folder for the jobs' scratch folders
+	stamp     string   // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
 	tasks     map[taskID]*task
 	byKey     map[engine.Key]*task
 	all       []*task // by asset, then platform; parts are not among them
@@ -321,30 +322,32 @@ func (w *world) glob(pattern string) ([]string, digest.Hash, error) {
 
 // tool is an external program as found by name.
 type tool struct {
-	path  string // "" if there is none
-	stat  source.Stat
+	path  string      // "" if there is none
+	seen  source.Stat // as it was when it was looked at in this build
+	stat  source.Stat // the same if it is sure to change with the content
 	hash  digest.Hash
 	found bool // in this build, not only in the one before
 }
 
-// tool finds a program and hashes it, once a build.
+// tool finds a program and hashes it. Once a build, unless it changes meanwhile: then a job that comes later has seen another one.
 func (w *world) tool(name string) *tool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	old := w.tools[name]
-	if old != nil && old.found {
+	if old != nil && old.found && old.same(w.dir, name) {
 		return old
 	}
 	now := time.Now()
 	path := findTool(w.dir, name)
 	t := &tool{path: path, found: true}
 	if path != "" {
-		st, _, err := source.StatPath(path)
-		if old != nil && old.path == path && err == nil && old.stat == st {
-			old.found = true
+		st, err := statTool(path)
+		t.seen = st
+		if old != nil && !old.found && old.path == path && err == nil && old.stat == st {
+			old.found, old.seen = true, st
 			return old
 		}
-		if h, err := hashTool(path); err == nil {
+		if h, err := w.hashTool(path); err == nil {
 			if t.hash = h; !st.TooYoung(now) { // else the next build looks into it again
 				t.stat = st
 			}
@@ -352,19 +355,57 @@ func (w *world) tool(name string) *tool {
 			t.path = ""
 		}
 	}
+	if old != nil && old.found && old.hash != t.hash {
+		w.unsettled = true // others may have seen the old one: the next build must look at all traces
+	}
 	w.tools[name] = t
 	return t
 }
 
-// hashTool is the hash of a program's content; that of a folder, which ends in a slash, is of the names in it.
-func hashTool(path string) (digest.Hash, error) {
-	if !strings.HasSuffix(path, "/") {
+// same tells whether a program is as it was when it was looked at in this build. That one turns up on PATH meanwhile is for the next build.
+func (t *tool) same(dir, name string) bool {
+	if t.path == "" {
+		return !strings.Contains(name, "/") || findTool(dir, name) == ""
+	}
+	st, err := statTool(t.path)
+	return err == nil && st == t.seen
+}
+
+// statTool is what tells that a program, or whatever else jobs name like one, is not what it was.
+func statTool(path string) (source.Stat, error) {
+	if file, _, ok := command.CachedLibrary(path); ok {
+		path = file
+	}
+	st, _, err := source.StatPath(path)
+	return st, err
+}
+
+// hashTool is the hash of a program's content; that of a folder says no more than that it is one, unless the path ends in a slash: then it
+// is of the names in it, and what they are names of, but for Kiln's own.
+func (w *world) hashTool(path string) (digest.Hash, error) {
+	if file, name, ok := command.CachedLibrary(path); ok {
+		b := digest.Build("library")
+		for _, p := range command.CachedPaths(file, name) {
+			b.Str("path", p)
+		}
+		return b.Sum(), nil
+	}
+	st, err := os.Stat(path)
+	if err != nil || !st.IsDir() {
 		return source.HashFile(path)
 	}
-	entries, err := os.ReadDir(path)
 	b := digest.Build("folder")
+	if !strings.HasSuffix(path, "/") {
+		return b.Sum(), nil
+	}
+	entries, err := os.ReadDir(path)
+	if real, rerr := filepath.EvalSymlinks(path); rerr == nil {
+		path = real
+	}
 	for _, e := range entries {
-		b.Str("name", e.Name())
+		if !slices.Contains(w.hidden, filepath.Join(path, e.Name())) {
+			b.Str("name", e.Name()).Str("type", e.Type().String())
+		}
 	}
 	return b.Sum(), err
 }
@@ -401,6 +442,12 @@ func findTool(dir, name string) string {
 	if rest, ok := strings.CutPrefix(name, InProject); ok {
 		name = dir + "/" + rest
 	}
+	if file, _, ok := command.CachedLibrary(name); ok {
+		if _, err := os.Stat(file); err != nil {
+			return ""
+		}
+		return name
+	}
 	if strings.ContainsAny(name, `/\`) {
 		p := filepath.FromSlash(name)
 		if !filepath.IsAbs(p) {
@@ -409,8 +456,8 @@ func findTool(dir, name string) string {
 		if p, err := exec.LookPath(p); err == nil {
 			return p
 		}
-		if st, err := os.Stat(p); err == nil && filepath.IsAbs(name) && st.IsDir() == strings.HasSuffix(name, "/") {
-			return name // a traced program read it: a library, a font, the names in a folder
+		if st, err := os.Stat(p); err == nil && filepath.IsAbs(name) && (st.IsDir() || !strings.HasSuffix(name, "/")) {
+			return name // a traced program read it: a library, a font, the names in a folder, or asked whether there is one
 		}
 		return ""
 	}

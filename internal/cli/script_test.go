@@ -140,6 +140,7 @@ var goEnvironment = sync.OnceValue(func() []string {
 //	tool idle             does nothing, and succeeds
 //	tool loud OUT         writes the file and to standard error
 //	tool folder OUT       makes a folder where a file should be
+//	tool names OUT FOLDER...  lists folders, and writes the names in the first of them
 //	tool dep OUT DEP FILE writes the file, and a depfile that says it read FILE of the project
 func tool() {
 	die := func(err error) {
@@ -182,6 +183,17 @@ func tool() {
 		check(os.WriteFile(args[0], nil, 0o666))
 	case "folder":
 		check(os.Mkdir(args[0], 0o777))
+	case "names":
+		var text string
+		for i, folder := range args[1:] {
+			entries, _ := os.ReadDir(folder) // of which one may be a file
+			for _, e := range entries {
+				if i == 0 {
+					text += e.Name() + "\n"
+				}
+			}
+		}
+		check(os.WriteFile(args[0], []byte(text), 0o666))
 	case "dep":
 		check(errors.Join(os.WriteFile(args[0], nil, 0o666), os.WriteFile(args[1], []byte("out: "+strings.ReplaceAll(filepath.Join(os.Getenv("WORK"), args[2]), " ", `\ `)+"\n"), 0o666)))
 	}

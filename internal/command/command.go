@@ -100,6 +100,10 @@ type Config struct {
 	// Roots are the source roots as absolute paths; a later one overlays an earlier one. They serve to tell which
 	// source file a path means, and are no part of the fingerprint.
 	Roots []string
+
+	// Built and State are the folders where Kiln puts products, the first of them now, and what it remembers: absolute, and under all names
+	// that they have. No program may read there, for when that would be is left to chance. They are no part of the fingerprint either.
+	Built, State []string
 }
 
 // Reads says how what a program reads becomes known.

@@ -163,6 +163,15 @@ func (p *proc) takeDepfile(r *reads, tools map[string]string) error {
 	case p.config.Reads == Depfile:
 		return p.recordDepfile(r, read)
 	}
+	for _, file := range read {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(r.v.path(viewFolder), file)
+		}
+		a := lookAt(filepath.Clean(file), seal.Read)
+		if err := r.refuse(&a); err != nil {
+			return err
+		}
+	}
 	if err := p.checkDepfile(r.v, read, tools); err != nil {
 		return err
 	}
@@ -193,8 +202,8 @@ func (p *proc) recordDepfile(r *reads, read []string) error {
 			dir, name := filepath.Split(file)
 			file = filepath.Join(r.folder(dir), name)
 		}
-		a := seal.Access{Path: filepath.Clean(file), Op: seal.Read}
-		if a.State = seal.StateOf(a.Path); a.State.Moved >= r.v.began && !r.own(r.follow(a.Path)) {
+		a := lookAt(filepath.Clean(file), seal.Read)
+		if a.State.Moved >= r.v.began && !r.own(a.Real) && r.refuse(&a) == nil {
 			return changedMeanwhile(a.Path)
 		}
 		all = append(all, a)
@@ -205,11 +214,14 @@ func (p *proc) recordDepfile(r *reads, read []string) error {
 // system records what a program of which the inputs are declared says that it read elsewhere: headers of the system, fonts.
 func (r *reads) system(read []string) error {
 	for _, file := range read {
-		if !filepath.IsAbs(file) || r.own(r.follow(file)) {
+		if !filepath.IsAbs(file) {
 			continue
 		}
-		file = filepath.Clean(file)
-		if err := r.external(file, &seal.Access{Path: file, Op: seal.Read, State: seal.StateOf(file)}); err != nil {
+		a := lookAt(filepath.Clean(file), seal.Read)
+		if r.own(a.Real) {
+			continue
+		}
+		if err := r.external(a.Path, &a); err != nil {
 			return err
 		}
 	}

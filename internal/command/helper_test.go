@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/processor/processortest"
@@ -127,7 +128,11 @@ func helper(mode string, args []string) error {
 		}
 		return exec.Command(exe, args...).Run()
 	case "race": // OUT IN FILE DEP ADDRESS: reads the file, and waits until the test has changed it
-		if _, err := os.ReadFile(args[2]); err != nil {
+		_, err := os.ReadFile(args[2])
+		if errors.Is(err, syscall.EISDIR) {
+			_, err = os.ReadDir(args[2])
+		}
+		if err != nil {
 			return err
 		}
 		if err := started(args[4]); err != nil {

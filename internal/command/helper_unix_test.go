@@ -30,6 +30,27 @@ func systemHelper(mode string, args []string) error {
 		return inFrame(args[0], args[1], args[2])
 	case "squat": // ADDRESS
 		return squat(args[0])
+	case "inside": // OUT IN FOLDER NAME: goes to the folder and reads it there
+		back, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		err = os.Chdir(args[2])
+		data, rerr := os.ReadFile(args[3])
+		return errors.Join(err, rerr, os.Chdir(back), os.WriteFile(args[0], data, 0o600))
+	case "relative": // OUT IN FOLDER NAME: reads it from a descriptor of the folder
+		root, err := os.OpenRoot(args[2])
+		if err != nil {
+			return err
+		}
+		data, err := root.ReadFile(args[3])
+		return errors.Join(err, os.WriteFile(args[0], data, 0o600))
+	case "through": // OUT IN FOLDER NAME: reads it through a link of its own in a folder that it then calls otherwise
+		temp := os.Getenv("TMPDIR")
+		err := errors.Join(os.Mkdir(temp+"/a", 0o700), os.Symlink(args[2], temp+"/a/link"))
+		data, rerr := os.ReadFile(temp + "/a/link/" + args[3])
+		err = errors.Join(err, rerr, os.Rename(temp+"/a", temp+"/b"), os.RemoveAll(temp+"/b"))
+		return errors.Join(err, os.WriteFile(args[0], data, 0o600))
 	case "pipe": // OUT
 		return syscall.Mkfifo(args[0], 0o600)
 	case "drive": // MODE ADDRESS: runs a program as Kiln does

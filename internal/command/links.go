@@ -15,14 +15,21 @@ import (
 
 // newLinks lays out a view of the source roots as they are, for a program of which it is known only afterwards what it reads: a
 // link to each file and folder at their top. Where several roots have a folder, the view has one too, and links to what
-// is in them; a later root's file is before an earlier one's. The links are the same in each run, and so the paths that the program
+// is in them; a later root's file is before an earlier one's. Kiln's own folders are left out: they come
+// and go with builds. The links are the same in each run, and so the paths that the program
 // is given are, wherever the project lies.
-func (p *proc) newLinks(job processor.Job, roots []string) (*view, error) {
+func (p *proc) newLinks(job processor.Job) (*view, error) {
 	v, err := p.openView(job)
 	if err != nil {
 		return nil, err
 	}
-	err = v.linkAll(roots)
+	if len(p.config.Built) > 0 { // whether it is there yet must not show in a list of the folder that it is in
+		if err := os.MkdirAll(p.config.Built[0], 0o777); err != nil {
+			return nil, errors.Join(moment(err), v.close())
+		}
+	}
+	v.hidden = slices.Concat(p.config.Built, p.config.State)
+	err = v.linkAll(p.config.Roots)
 	if err == nil {
 		v.began, err = diskTime(v.scratch)
 	}
@@ -95,6 +102,9 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool) erro
 			if folder == "" && strings.HasPrefix(name, ".") {
 				continue // .git, .kiln: no content
 			}
+			if slices.Contains(v.hidden, filepath.Join(root, name)) {
+				continue
+			}
 			if found[name] == nil {
 				names = append(names, name)
 			}
@@ -111,7 +121,7 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool) erro
 			}
 		}
 		in := path.Join(viewFolder, at)
-		if len(from) == 1 {
+		if len(from) == 1 && !v.hides(from[0]) {
 			v.links[in] = from[0]
 			continue
 		}
@@ -121,6 +131,14 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool) erro
 		}
 	}
 	return nil
+}
+
+// hides tells whether there is something in a folder that a view must not have.
+func (v *view) hides(folder string) bool {
+	return slices.ContainsFunc(v.hidden, func(dir string) bool {
+		_, below := cutFolder(folder, dir)
+		return below
+	})
 }
 
 func isFolder(p string) bool {

@@ -25,7 +25,7 @@ func loaders(program string) []seal.Access {
 			break
 		}
 		program = filepath.Clean(program)
-		all = append(all, seal.Access{Path: program, Op: seal.Exec, State: seal.StateOf(program)})
+		all = append(all, lookAt(program, seal.Exec))
 	}
 	return all
 }

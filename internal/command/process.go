@@ -59,7 +59,7 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 	} else {
 		done = run(timed, cmd, &out, p.box(v))
 	}
-	r := newReads(job, p.config.Roots, v)
+	r := p.newReads(job, v)
 	if err := p.record(r, tools, done.seen); err != nil { // of a run that failed, too: it is what may mend it
 		return err
 	}
@@ -120,6 +120,13 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 		}
 		if file, err = filepath.Abs(file); err != nil { // the program runs in another folder
 			return nil, err
+		}
+		if shown, is := shownBelow(p.config.Built, file); is {
+			return nil, &processor.Problem{
+				Code: string(diag.CommandReadsBuilt),
+				Text: fmt.Sprintf("processor %q runs %s: %s", p.config.Name, shown, byChance),
+				Hint: "put the program somewhere else than in the output folder, and correct `command`",
+			}
 		}
 		found[name] = file
 	}

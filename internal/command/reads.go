@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,15 +33,23 @@ func (p *proc) view(ctx context.Context, job processor.Job) (*view, error) {
 			}
 		}
 	}
-	return p.newLinks(job, p.config.Roots)
+	return p.newLinks(job)
 }
 
 // box is what the program may do.
 func (p *proc) box(v *view) seal.Box {
 	return seal.Box{
 		Writable: []string{v.scratch}, Network: p.config.Network, Trace: p.config.Reads == Traced,
-		Skip: []string{v.path(outFolder), v.path(homeFolder), v.path(tempFolder), v.path(depfile)},
+		Skip: v.places(outFolder, homeFolder, tempFolder, depfile), Busy: p.busy(),
 	}
+}
+
+// busy are folders in which Kiln itself may make something while the program runs.
+func (p *proc) busy() (all []string) {
+	for _, dir := range slices.Concat(p.config.Built, p.config.State) {
+		all = append(all, filepath.Dir(dir))
+	}
+	return all
 }
 
 // record tells the job what a traced program looked at.
@@ -52,13 +61,38 @@ func (p *proc) record(r *reads, tools map[string]string, seen []seal.Access) err
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
 		all = append(all, loaders(tools[name])...)
 	}
+	cached := !slices.ContainsFunc(seen, func(a seal.Access) bool { // ldconfig reads all of the cache
+		return a.Op == seal.Exec && filepath.Base(a.Path) == "ldconfig"
+	})
 	for _, a := range seen {
+		if cached && a.Path == loaderCache && a.Op != seal.Exec {
+			continue
+		}
 		all = append(all, a)
 		if a.Op == seal.Exec && a.State.Exists {
 			all = append(all, loaders(a.Path)...)
 		}
 	}
-	return r.see(all)
+	if err := r.see(all); err != nil || !cached {
+		return err
+	}
+	return r.libraries(seen)
+}
+
+// libraries records what the loader's cache says of each library that a program loaded or looked for, where the program read that. Of all
+// else in the cache it saw nothing; other caches and lists of the system are recorded whole.
+func (r *reads) libraries(seen []seal.Access) error {
+	if !slices.ContainsFunc(seen, func(a seal.Access) bool { return a.Path == loaderCache }) {
+		return nil
+	}
+	for _, a := range seen {
+		if name := inCache(a.Path); name != "" {
+			if err := r.external(name, &seal.Access{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // reads turns paths that a program used into what a job records.
@@ -66,26 +100,36 @@ type reads struct {
 	job     processor.Job
 	v       *view
 	roots   []string
+	busy    []string          // folders in which Kiln itself may make something meanwhile
+	built   []string          // folders of products
+	state   []string          // and of what Kiln remembers
+	program string            // for people
 	real    map[string]string // folders, and where their links lead
 	done    map[string]bool   // what was recorded: kind and name
 	absent  map[string]bool   // names that are no source files of Kiln's
 	entered map[string]bool   // source folders in which something was recorded
 }
 
-func newReads(job processor.Job, roots []string, v *view) *reads {
+func (p *proc) newReads(job processor.Job, v *view) *reads {
 	return &reads{
-		job: job, v: v, roots: roots,
+		job: job, v: v, roots: p.config.Roots, busy: p.busy(), built: p.config.Built, state: p.config.State, program: path.Base(p.config.Command[0]),
 		real: map[string]string{}, done: map[string]bool{}, absent: map[string]bool{}, entered: map[string]bool{},
 	}
 }
 
 // see records accesses in their order, after the asset's own file. Then none of the files may have changed.
 func (r *reads) see(all []seal.Access) error {
-	own := seal.Access{Path: r.v.path(viewFolder + "/" + r.job.Asset().Path), Op: seal.Read}
-	if own.State = seal.StateOf(own.Path); own.State.Dir {
+	own := lookAt(r.v.path(viewFolder+"/"+r.job.Asset().Path), seal.Read)
+	if own.State.Dir {
 		own.Op = seal.List
 	}
 	all = append([]seal.Access{own}, all...)
+	var refused error // the first; what else was read may be what mends it
+	all = slices.DeleteFunc(all, func(a seal.Access) bool {
+		err := r.refuse(&a)
+		refused = cmp.Or(refused, err)
+		return err != nil
+	})
 	var folders []string
 	for i := range all {
 		asked, err := r.one(&all[i])
@@ -106,14 +150,75 @@ func (r *reads) see(all []seal.Access) error {
 			return err
 		}
 	}
+	return refused
+}
+
+// lookAt is an access as it would be now.
+func lookAt(file string, op seal.Op) seal.Access {
+	real, state := seal.Find(file)
+	return seal.Access{Path: file, Real: real, Op: op, State: state}
+}
+
+// byChance says why products are refused.
+const byChance = "products of other assets cannot be read by path, for whether they are there, and of which build, is left to chance"
+
+// refuse fails if a program read what Kiln made, or asked for it: what it finds there depends on which jobs ran before it, and none of them waits for
+// another. That the folder of its run is where it is, every program may see, and that something is missing in the folders above, where many look for
+// their settings; and that there is a folder for products, as there always is: a list of the project's folder names it.
+func (r *reads) refuse(a *seal.Access) error {
+	bad := func(shown, why string) error {
+		return &processor.Problem{
+			Code: string(diag.CommandReadsBuilt), Text: fmt.Sprintf("%s read %s: %s", r.program, shown, why),
+			Hint: "have it read the source file that this is made of, or make both in one command",
+		}
+	}
+	for _, at := range []string{a.Path, a.Real} {
+		if r.own(at) || r.itself(a) {
+			continue
+		}
+		if shown, is := shownBelow(r.state, at); is {
+			if a.State.Exists {
+				return bad(shown, "what Kiln remembers cannot be read by path, for it is another in each build")
+			}
+			continue
+		}
+		if shown, is := shownBelow(r.built, at); is {
+			return bad(shown, byChance)
+		}
+	}
 	return nil
+}
+
+// itself tells whether a program asked no more than whether there is such a folder of Kiln's own, or one that the run is in.
+func (r *reads) itself(a *seal.Access) bool {
+	_, above := cutFolder(a.Real, r.v.scratch)
+	return a.Op == seal.Look && a.State.Dir && (above || slices.Contains(r.built, a.Real))
+}
+
+// shownBelow is a path for people, if it is one of these folders or in one.
+func shownBelow(folders []string, p string) (string, bool) {
+	for _, dir := range folders {
+		if rest, ok := cutFolder(dir, p); ok {
+			return path.Join(filepath.Base(dir), rest), true
+		}
+	}
+	return "", false
 }
 
 // one records an access; folders are source folders that the program only asked about.
 func (r *reads) one(a *seal.Access) (folders []string, err error) {
-	names, external := r.names(a.Path)
+	if r.itself(a) {
+		return nil, nil
+	}
+	if _, is := shownBelow(r.state, a.Real); is && !r.own(a.Real) {
+		return nil, r.external(a.Path, a) // it is missing: see refuse
+	}
+	names, external := r.names(a)
 	known := len(names) == 0
 	for _, name := range names {
+		if err := r.asKernel(name, a); err != nil {
+			return nil, err
+		}
 		if a.Op == seal.Look && a.State.Dir {
 			folders = append(folders, name)
 			continue
@@ -124,13 +229,36 @@ func (r *reads) one(a *seal.Access) (folders []string, err error) {
 		}
 		known = known || is
 	}
-	if file := r.follow(a.Path); !known && a.State.Exists && !a.State.Dir && !r.own(file) {
-		external = file // Kiln ignores it, but the program does not
+	if !known && a.State.Exists && !a.State.Dir && !r.own(a.Real) {
+		external = a.Real // Kiln ignores it, but the program does not
 	}
 	if external != "" {
 		return folders, r.external(external, a)
 	}
 	return folders, nil
+}
+
+// asKernel records a folder of the source roots, or that nothing is there, as the program sees it: with what Kiln ignores, and with folders
+// that are empty. The folder may come to lie in any root. Of a file it records that no later root has one of its name, be it one that Kiln
+// ignores, and what is in it if it is in a later root itself: it may be such a one, over a file that Kiln knows.
+func (r *reads) asKernel(name string, a *seal.Access) error {
+	from := 0
+	if a.State.Exists && !a.State.Dir {
+		_, from = r.root(a.Real)
+		if from == 0 { // there it is what Kiln knows, or else recorded by its path
+			from++
+		}
+	}
+	for _, root := range r.roots[max(from, 0):] {
+		at := filepath.Join(root, filepath.FromSlash(name))
+		if name == "." && a.Op == seal.Look {
+			continue
+		}
+		if err := r.external(at, a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // source records what a program did with a source file; known is false if Kiln knows no such file.
@@ -206,11 +334,8 @@ func (r *reads) glob(folder string) error {
 
 // external records what is not in the source roots by its absolute path; that it is missing, too.
 func (r *reads) external(file string, a *seal.Access) error {
-	switch {
-	case a.State.Dir && a.Op == seal.List:
+	if a.State.Dir && a.Op == seal.List {
 		file += "/" // the names in it
-	case a.State.Dir:
-		return nil
 	}
 	if !r.once("tool", file) {
 		return nil
@@ -228,15 +353,15 @@ func (r *reads) once(kind, name string) bool {
 	return first
 }
 
-// unchanged fails if a file is not as it was when the program saw it. Of a folder it counts that it is there: what is
-// in it was recorded by name.
+// unchanged fails if a file is not as it was when the program saw it. Of a folder that was not listed it counts that it is there: what is in it was
+// recorded by name.
 func (r *reads) unchanged(a *seal.Access) error {
 	now := seal.StateOf(a.Path)
-	if now == a.State || now.Dir && a.State.Dir && now.Inode == a.State.Inode || r.own(r.follow(a.Path)) {
+	if now == a.State || a.State.SameFolder(now) && (a.Op != seal.List || slices.Contains(r.busy, a.Real)) || r.own(a.Real) {
 		return nil
 	}
 	shown := a.Path
-	if names, _ := r.names(a.Path); len(names) > 0 {
+	if names, _ := r.names(a); len(names) > 0 {
 		shown = names[0]
 	}
 	return changedMeanwhile(shown)
@@ -253,7 +378,8 @@ func changedMeanwhile(file string) error {
 
 // names are the source files that a path means: as it is written, and where its links lead. external is the path that has to be
 // recorded besides, if it means something else that is not the program's own.
-func (r *reads) names(p string) (names []string, external string) {
+func (r *reads) names(a *seal.Access) (names []string, external string) {
+	p, to := a.Path, a.Real
 	add := func(name string) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -262,7 +388,6 @@ func (r *reads) names(p string) (names []string, external string) {
 	if name, ok := cutFolder(r.v.path(viewFolder), p); ok {
 		add(name)
 	}
-	to := r.follow(p)
 	for _, at := range []string{p, to} {
 		if r.own(at) {
 			continue
@@ -314,19 +439,7 @@ func (r *reads) overlaid(name string, root int) bool {
 	return false
 }
 
-// follow is a path with its links followed, as far as they lead anywhere.
-func (r *reads) follow(p string) string {
-	dir, name := filepath.Split(p)
-	file := filepath.Join(r.folder(filepath.Clean(dir)), name)
-	if st, err := os.Lstat(file); err == nil && st.Mode()&fs.ModeSymlink != 0 {
-		if to, err := filepath.EvalSymlinks(file); err == nil {
-			return to
-		}
-	}
-	return file
-}
-
-// folder is follow for a folder, and remembers.
+// folder is a folder with its links followed, as far as they lead anywhere. It remembers.
 func (r *reads) folder(dir string) string {
 	if real, ok := r.real[dir]; ok {
 		return real

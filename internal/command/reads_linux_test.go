@@ -99,22 +99,22 @@ func TestTraced(t *testing.T) {
 	}{
 		{"one file", one, []string{"cat", "{out}", "{in}"}, []string{"file a/water.txt"}, "deep"},
 		{"more", one, []string{"cat", "{out}", "{in}", "{root}/b/c.txt"}, []string{"file a/water.txt", "file b/c.txt"}, "deepc"},
-		{"missing", one, []string{"cat", "{out}", "{in}", "none.txt", "none/x.txt"}, []string{"file a/water.txt", "exists none.txt: false", "exists none/x.txt: false"}, "deep"},
+		{"missing", one, []string{"cat", "{out}", "{in}", "none.txt", "none/x.txt"}, []string{"file a/water.txt", "tool ROOT1/none.txt", "exists none.txt: false", "tool ROOT1/none/x.txt", "exists none/x.txt: false"}, "deep"},
 		{"dots", one, []string{"cat", "{out}", "{in}", "b/../a/fire.txt", "a/.././b/c.txt"}, []string{"file a/water.txt", "file a/fire.txt", "file b/c.txt"}, "deephotc"},
 		{"a link", one, []string{"cat", "{out}", "{in}", "b/link.txt"}, []string{"file a/water.txt", "missing b/link.txt", "file a/fire.txt"}, "deephot"},
 		{"a linked folder", one, []string{"cat", "{out}", "{in}", "link/c.txt"}, []string{"file a/water.txt", "missing link/c.txt", "file b/c.txt"}, "deepc"},
 		{"ignored", one, []string{"cat", "{out}", "{in}", "b/d/ignored.txt"}, []string{"file a/water.txt", "missing b/d/ignored.txt", "tool ROOT1/b/d/ignored.txt"}, "deepi"},
 		{"outside", one, []string{"cat", "{out}", "{in}", outside, outside + "2"}, []string{"file a/water.txt", "tool " + outside, "tool " + outside + "2"}, "deepfont"},
 		{"names", one, []string{"cat", "{out}", "{in}", "sp [1]/x.txt"}, []string{"file a/water.txt", "file sp [1]/x.txt"}, "deepx"},
-		{"list", one, []string{"list", "{out}", "{in}", "sp [1]"}, []string{"file a/water.txt", `glob sp \[1]/**`, "exists sp [1]: false"}, "x.txt\n"},
+		{"list", one, []string{"list", "{out}", "{in}", "sp [1]"}, []string{"file a/water.txt", "tool ROOT1/sp [1]/", `glob sp \[1]/**`, "exists sp [1]: false"}, "x.txt\n"},
 		{"ask", one, []string{"ask", "{out}", "{in}", "b/c.txt", "none", "b"}, []string{
-			"file a/water.txt", "exists b/c.txt: true", "glob none/**", "exists none: false"}, "yes no yes "},
-		{"ask for a folder", one, []string{"ask", "{out}", "{in}", "b"}, []string{"file a/water.txt", "glob b/**", "exists b: false"}, "yes "},
+			"file a/water.txt", "exists b/c.txt: true", "tool ROOT1/none", "glob none/**", "exists none: false", "tool ROOT1/b"}, "yes no yes "},
+		{"ask for a folder", one, []string{"ask", "{out}", "{in}", "b"}, []string{"file a/water.txt", "tool ROOT1/b", "glob b/**", "exists b: false"}, "yes "},
 		{"its own", one, []string{"cat", "{out}", "{in}", "../out", "../tmp/x"}, []string{"file a/water.txt"}, "deep"},
 		{"later root first", two, []string{"cat", "{out}", "{in}", "a/fire.txt", "flat.txt", "d.txt", "b/c.txt"}, []string{
-			"file a/water.txt", "file a/fire.txt", "file flat.txt", "file d.txt", "file b/c.txt"}, "deephot1dc"},
-		{"a file over a folder", over, []string{"cat", "{out}", "{in}", "b/c/d.txt"}, []string{"file a/water.txt", "exists b/c/d.txt: true", "exists b/c: true"}, "deep"},
-		{"a folder over a file", []map[string]string{over[1], over[0]}, []string{"cat", "{out}", "{in}", "b/c"}, []string{"file a/water.txt", "file b/c"}, "deepc"},
+			"tool ROOT2/a/water.txt", "file a/water.txt", "tool ROOT2/a/fire.txt", "file a/fire.txt", "tool ROOT2/flat.txt", "file flat.txt", "tool ROOT2/d.txt", "file d.txt", "tool ROOT2/b/c.txt", "file b/c.txt"}, "deephot1dc"},
+		{"a file over a folder", over, []string{"cat", "{out}", "{in}", "b/c/d.txt"}, []string{"tool ROOT2/a/water.txt", "file a/water.txt", "tool ROOT1/b/c/d.txt", "tool ROOT2/b/c/d.txt", "exists b/c/d.txt: true", "exists b/c: true"}, "deep"},
+		{"a folder over a file", []map[string]string{over[1], over[0]}, []string{"cat", "{out}", "{in}", "b/c"}, []string{"tool ROOT2/a/water.txt", "file a/water.txt", "tool ROOT2/b/c", "file b/c"}, "deepc"},
 		{"in a child", one, []string{"child", "cat", "{out}", "{in}", "b/c.txt"}, []string{"file a/water.txt", "file b/c.txt"}, "deepc"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -130,6 +130,105 @@ func TestTraced(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.data)
 			}
 		})
+	}
+}
+
+// TestReadsBuilt: products and what Kiln remembers are refused, however a program comes to them.
+func TestReadsBuilt(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"build/pc/b.bin": "product", ".kiln/cas/00": "blob", "shared.txt": "shared"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := []map[string]string{{"a/water.txt": "deep", "b/built.txt": "->" + dir + "/build/pc/b.bin", "b/pc": "->" + dir + "/build/pc", "b/all": "->" + dir}}
+	for _, c := range []struct {
+		reads Reads
+		args  []string
+		want  string // what the message names; "" if the run is a good one
+	}{
+		{Traced, []string{"cat", "{out}", "{in}", dir + "/build/pc/b.bin"}, "build/pc/b.bin"},
+		{Traced, []string{"cat", "{out}", "{in}", dir + "/shared.txt/../build/none.bin", dir + "/build/none.bin"}, "build/none.bin"},
+		{Traced, []string{"cat", "{out}", "{in}", "b/built.txt"}, "build/pc/b.bin"},
+		{Traced, []string{"cat", "{out}", "{in}", "b/pc/none"}, "build/pc/none"},
+		{Traced, []string{"cat", "{out}", "{in}", "b/all/build/../build/pc/b.bin"}, "build/pc/b.bin"},
+		{Traced, []string{"ask", "{out}", "{in}", dir + "/build/pc/b.bin"}, "build/pc/b.bin"},
+		{Traced, []string{"ask", "{out}", "{in}", dir + "/build"}, ""},
+		{Traced, []string{"list", "{out}", "{in}", dir + "/build/pc"}, "build/pc"},
+		{Traced, []string{"relative", "{out}", "{in}", dir, "build/pc/b.bin"}, "build"}, // it opens one folder after the other
+		{Traced, []string{"inside", "{out}", "{in}", dir, "build/pc/b.bin"}, "build/pc/b.bin"},
+		{Traced, []string{"inside", "{out}", "{in}", "b/all", "build/pc/b.bin"}, "build/pc/b.bin"},
+		{Traced, []string{"through", "{out}", "{in}", dir + "/build", "pc/b.bin"}, "build/pc/b.bin"},
+		{Traced, []string{"child", "cat", "{out}", "{in}", dir + "/build/pc/b.bin"}, "build/pc/b.bin"},
+		{Traced, []string{"cat", "{out}", "{in}", dir + "/.kiln/cas/00"}, ".kiln/cas/00"},
+		{Traced, []string{"ask", "{out}", "{in}", dir + "/.kiln/cas"}, ".kiln/cas"},
+		{Traced, []string{"list", "{out}", "{in}", dir + "/.kiln"}, ".kiln"},
+		{Traced, []string{"list", "{out}", "{in}", dir}, ""},
+		{Traced, []string{"ask", "{out}", "{in}", dir, dir + "/.kiln/package.json", dir + "/builds"}, ""},
+		{Traced, []string{"cat", "{out}", "{in}", dir + "/shared.txt"}, ""},
+		{Depfile, []string{"dep", "{out}", "{dep}", "x: " + dir + "/build/pc/b.bin", "{in}"}, "build/pc/b.bin"},
+		{Depfile, []string{"dep", "{out}", "{dep}", "x: b/built.txt", "{in}"}, "build/pc/b.bin"},
+		{Depfile, []string{"dep", "{out}", "{dep}", "x: " + dir + "/.kiln/cas/00", "{in}"}, ".kiln/cas/00"},
+		{Depfile, []string{"dep", "{out}", "{dep}", "x: " + dir + "/shared.txt", "{in}"}, ""},
+		{Declared, []string{"dep", "{out}", "{dep}", "x: " + dir + "/build/pc/b.bin", "{in}"}, "build/pc/b.bin"},
+	} {
+		config, one := rooted(t, c.reads, root, c.args...)
+		config.Built, config.State = []string{dir + "/build"}, []string{dir + "/.kiln"}
+		r := processortest.Run(t, mustNew(t, config), one)
+		if c.want == "" {
+			if r.Err != nil {
+				t.Errorf("%s %q: %v", c.reads, c.args, r.Err)
+			}
+			continue
+		}
+		p := only(t, r.Err, diag.CommandReadsBuilt)
+		if !strings.Contains(p.Text, "helper read "+c.want+": ") || errors.Is(p, ErrMoment) {
+			t.Errorf("%s %q: %+v", c.reads, c.args, p)
+		}
+		if !slices.Contains(r.Observations, "file a/water.txt") {
+			t.Errorf("%s %q: an edit of the asset would not be seen: %q", c.reads, c.args, r.Observations)
+		}
+	}
+}
+
+// TestViewHidesKilnsOwn: a view of a project that is a source root itself does not have products in it.
+func TestViewHidesKilnsOwn(t *testing.T) {
+	for _, built := range []string{"build", "out/built/here"} {
+		c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep", built + "/ignored.bin": "b", "out/x.txt": "x"}}, "frame", "{in}", "{out}", "-")
+		c.Built = []string{filepath.Join(c.Roots[0], built)}
+		r := processortest.Run(t, mustNew(t, c), one)
+		if got := shape(r.Products[""].Data); r.Err != nil || !strings.Contains(got, "in/a ") || !strings.Contains(got, "in/out") || strings.Contains(got, filepath.Base(built)) {
+			t.Errorf("%v\n%s", r.Err, got)
+		}
+	}
+}
+
+// TestToolThatIsBuilt: neither is a program of a command one that Kiln builds.
+func TestToolThatIsBuilt(t *testing.T) {
+	c, one := rooted(t, Declared, []map[string]string{{"a/water.txt": "deep"}}, "cat", "{out}", "{in}")
+	c.Built = []string{filepath.Dir(one.Tools["helper"])}
+	only(t, processortest.Run(t, mustNew(t, c), one).Err, diag.CommandReadsBuilt)
+}
+
+// TestLinksOfItsOwn: what a program reads through links that it makes, and removes again, is known.
+func TestLinksOfItsOwn(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "font.ttf")
+	if err := os.WriteFile(outside, []byte("font"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep", "b/c.txt": "c"}}, "")
+	for file, want := range map[string]string{outside: "tool " + outside, filepath.Join(c.Roots[0], "b/c.txt"): "file b/c.txt"} {
+		c.Command = []string{"helper", "through", "{out}", "{in}", filepath.Dir(file), filepath.Base(file)}
+		r := processortest.Run(t, mustNew(t, c), one)
+		if r.Err != nil || !slices.Contains(r.Observations, want) {
+			t.Errorf("%v, %q has no %q", r.Err, r.Observations, want)
+		}
 	}
 }
 
@@ -200,6 +299,37 @@ func TestSourceThatChangesMeanwhile(t *testing.T) {
 	}
 }
 
+// TestListThatChangesMeanwhile: a file that comes into a folder and goes again while a program lists it is one that the program may have
+// seen. What Kiln makes beside its own folders meanwhile is none.
+func TestListThatChangesMeanwhile(t *testing.T) {
+	for _, c := range []struct {
+		in      string // the folder that is listed
+		name    string
+		changes bool
+	}{{"b", "x~", true}, {"b", "d/x~", false}, {"", "x~", false}} {
+		config, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep", "b/d/c.txt": "c"}}, "")
+		dir := config.Roots[0]
+		config.Built = []string{dir + "/build"}
+		address, next := listener(t)
+		config.Command = []string{"helper", "race", "{out}", "{in}", filepath.Join(dir, c.in), "../tmp/none", address}
+		done := make(chan error, 1)
+		go func() { done <- processortest.Run(t, mustNew(t, config), one).Err }()
+		program := next() // it has listed the folder
+		for _, err := range []error{os.WriteFile(filepath.Join(dir, c.in, c.name), nil, 0o600), os.Remove(filepath.Join(dir, c.in, c.name))} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		program.Close()
+		err := <-done
+		if c.changes {
+			only(t, err, diag.CommandChanged)
+		} else if err != nil {
+			t.Errorf("%s in %s: %v", c.name, c.in, err)
+		}
+	}
+}
+
 func TestDepfileIsRecorded(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "stdio.h")
 	if err := os.WriteFile(outside, nil, 0o600); err != nil {
@@ -210,7 +340,7 @@ func TestDepfileIsRecorded(t *testing.T) {
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	want := []string{"tool helper", "file a/water.txt", "file lib/b.txt", "exists lib/none.txt: false", "tool " + outside}
+	want := []string{"tool helper", "file a/water.txt", "file lib/b.txt", "tool ROOT1/lib/none.txt", "exists lib/none.txt: false", "tool " + outside}
 	if d := cmp.Diff(want, ofSources(r.Observations, c.Roots)); d != "" {
 		t.Error(d)
 	}

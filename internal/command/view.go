@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ type view struct {
 	made    map[string]bool   // folders below dir, with forward slashes
 	order   []string          // made, each after the one it lies in
 	links   map[string]string // to source files, and where they lead; nil if these are copied
+	hidden  []string          // folders that no link leads to
 
 	began int64 // just before the program did, in the time of files: see diskTime; of links alone
 
@@ -233,6 +235,18 @@ func (v *view) mkdir(folder string) error {
 	return moment(os.Mkdir(v.path(folder), 0o755))
 }
 
+// places are paths with their links followed, as a watcher wants them.
+func (v *view) places(names ...string) (all []string) {
+	dir := v.dir
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	for _, name := range names {
+		all = append(all, filepath.Join(dir, name))
+	}
+	return all
+}
+
 // path is a file or folder of the run as an absolute path.
 func (v *view) path(name string) string { return filepath.Join(v.dir, filepath.FromSlash(name)) }
 
@@ -268,6 +282,13 @@ func below(folder, p string) (string, bool) {
 }
 
 func cutFolder(folder, p string) (string, bool) {
+	if filepath.Separator == '/' && filepath.IsAbs(folder) && filepath.IsAbs(p) { // a traced program asks for hundreds
+		rest, ok := strings.CutPrefix(filepath.Clean(p), strings.TrimSuffix(filepath.Clean(folder), "/"))
+		if !ok || rest != "" && rest[0] != '/' {
+			return "", false
+		}
+		return cmp.Or(strings.TrimPrefix(rest, "/"), "."), true
+	}
 	rel, err := filepath.Rel(folder, p)
 	rel = filepath.ToSlash(rel)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {

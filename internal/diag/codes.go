@@ -79,6 +79,7 @@ const (
 	CommandChanged       Code = "K1513" // what it read changed while it ran
 	CommandUntraced      Code = "K1514" // this system cannot show what it reads
 	CommandUnsealed      Code = "K1515" // this system does not refuse it anything
+	CommandReadsBuilt    Code = "K1540" // it read what Kiln made, by its path
 )
 
 // Atlases (K1301..K1349).

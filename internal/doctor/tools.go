@@ -102,9 +102,13 @@ func (r *Report) boxes(commands []project.CustomProcessor) {
 				WithHint("give it a list of `inputs`, or %q; its assets fail here", "depfile"))
 		}
 	}
-	if runtime.GOOS == "linux" && (can.Writes == 0 || !can.Network) {
-		r.add(diag.Warningf(diag.CommandUnsealed, diag.Pos{}, "this system does not hold external programs back: they can write anywhere, or use the network").
-			WithHint("use Linux 5.13 or later with landlock, and a container that allows seccomp"))
+	if lacks := can.Lacks(); runtime.GOOS == "linux" && len(lacks) > 0 {
+		m := diag.Warningf(diag.CommandUnsealed, diag.Pos{}, "this system does not hold external programs back from everything: %s", strings.Join(lacks, "; ")).
+			WithHint("use a newer Linux with landlock (6.12 or later has all), and a container that allows seccomp")
+		if can.Writes > 0 && can.Network {
+			m.Severity = diag.Note
+		}
+		r.add(m)
 	}
 }
 

@@ -1,6 +1,10 @@
 package seal
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 const (
 	arch     = unix.AUDIT_ARCH_X86_64
@@ -8,11 +12,9 @@ const (
 	fstatat  = unix.SYS_NEWFSTATAT
 )
 
-// oldCalls are those that only this architecture has.
-var oldCalls = []call{
-	{unix.SYS_OPEN, noFolder, 0, Read, 1, opening},
-	{unix.SYS_STAT, noFolder, 0, Look, 0, always},
-	{unix.SYS_LSTAT, noFolder, 0, Look, 0, always},
-	{unix.SYS_ACCESS, noFolder, 0, Look, 0, always},
-	{unix.SYS_READLINK, noFolder, 0, Look, 0, always},
-}
+// oldCalls are those that only this architecture has. creat only writes.
+var oldCalls = slices.Concat([]call{{unix.SYS_OPEN, noFolder, 0, Read, 1, opening}, {unix.SYS_USELIB, noFolder, 0, Read, 0, always}}, looks(noFolder, 0,
+	unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK,
+	unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_MKNOD, unix.SYS_UNLINK, unix.SYS_RENAME, unix.SYS_LINK, unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN,
+	unix.SYS_UTIME, unix.SYS_UTIMES,
+), looks(noFolder, 1, unix.SYS_RENAME, unix.SYS_LINK, unix.SYS_SYMLINK), looks(0, 1, unix.SYS_FUTIMESAT))

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -30,37 +31,74 @@ type condition uint8
 
 const (
 	always  condition = iota
-	opening           // not opened for writing alone: the outputs, which nobody has to be told of
+	opening           // not opened for writing alone and made if missing: the outputs, which nobody has to be told of
 	named             // not about an open descriptor: C libraries ask that with AT_EMPTY_PATH and no name, for each file they open
-	foreign           // not the exec of Kiln's own, see place
+	foreign           // not what Kiln itself does in the new process, see place
 )
 
-// calls are all that the watcher sees. creat only writes. open_by_handle_at takes rights that programs do not have.
-var calls = append([]call{
+// calls are all that the watcher sees: those that read a file, those that tell whether there is one or what it is, and those that change
+// one, for how they fail tells that too.
+var calls = slices.Concat([]call{
 	{unix.SYS_OPENAT, 0, 1, Read, 2, opening},
 	{unix.SYS_OPENAT2, 0, 1, Read, 0, always}, // its flags are in memory
 	{fstatat, 0, 1, Look, 3, named},
 	{unix.SYS_STATX, 0, 1, Look, 2, named},
-	{unix.SYS_FACCESSAT, 0, 1, Look, 0, always},
-	{unix.SYS_FACCESSAT2, 0, 1, Look, 0, always},
-	{unix.SYS_READLINKAT, 0, 1, Look, 0, always},
 	{unix.SYS_EXECVE, noFolder, 0, Exec, 0, foreign},
+	{unix.SYS_CHDIR, noFolder, 0, Look, 0, foreign},
 	{unix.SYS_EXECVEAT, 0, 1, Exec, 0, always},
-}, oldCalls...)
+}, looks(0, 1,
+	unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_GETXATTRAT, unix.SYS_LISTXATTRAT, unix.SYS_FILE_GETATTR,
+	unix.SYS_MKDIRAT, unix.SYS_MKNODAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT,
+	unix.SYS_UTIMENSAT, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
+), looks(2, 3,
+	unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT,
+), looks(1, 2, unix.SYS_SYMLINKAT), looks(noFolder, 0,
+	unix.SYS_STATFS, unix.SYS_GETXATTR, unix.SYS_LGETXATTR, unix.SYS_LISTXATTR, unix.SYS_LLISTXATTR,
+	unix.SYS_TRUNCATE, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR,
+), looks(noFolder, 1, unix.SYS_INOTIFY_ADD_WATCH), oldCalls)
 
-// refused are calls by which a program would go round the filter: io_uring opens files and sockets by itself, the others
-// give paths another meaning.
-var refused = []struct {
+// looks are calls with a path that open nothing.
+func looks(folder, path int, numbers ...uint32) (all []call) {
+	for _, n := range numbers {
+		all = append(all, call{n, folder, path, Look, 0, always})
+	}
+	return all
+}
+
+// refused are calls by which a program would go round the box: io_uring opens files and sockets by itself, handles and events open them
+// without a path, others give paths another meaning, or the whole machine another state. Without rights most of them fail by themselves;
+// with those of root none does. What programs do without on older kernels is answered as by these.
+var refused = refusals(unix.ENOSYS,
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+	unix.SYS_CLONE3, // its flags are in memory; all C libraries then use clone
+	unix.SYS_USERFAULTFD, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_MQ_OPEN,
+)
+
+var forbidden = refusals(unix.EPERM,
+	unix.SYS_CHROOT, unix.SYS_PIVOT_ROOT, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR,
+	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_PIDFD_GETFD,
+	unix.SYS_ACCT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
+	unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+)
+
+// others are calls that reach into other processes. Landlock refuses them but for the program's own; they are refused where there is none.
+var others = refusals(unix.EPERM, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP)
+
+type refusal struct {
 	number uint32
 	errno  syscall.Errno
-}{
-	{unix.SYS_IO_URING_SETUP, unix.ENOSYS}, // programs do without: older kernels have none
-	{unix.SYS_CHROOT, unix.EPERM},
-	{unix.SYS_PIVOT_ROOT, unix.EPERM},
-	{unix.SYS_MOUNT, unix.EPERM},
-	{unix.SYS_MOVE_MOUNT, unix.EPERM},
-	{unix.SYS_SETNS, unix.EPERM},
 }
+
+func refusals(e syscall.Errno, numbers ...uint32) (all []refusal) {
+	for _, n := range numbers {
+		all = append(all, refusal{n, e})
+	}
+	return all
+}
+
+// namespaces are the flags of clone and unshare that give a process a view of the system of its own; a new time is one of unshare alone.
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
 // Offsets in struct seccomp_data, of 64 bits each but for the first two.
 const (
@@ -87,11 +125,8 @@ func (p *program) unless(k uint32, n uint8) {
 
 func refuse(e syscall.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(e) }
 
-// filter is what a box needs, nil if it needs none.
-func (b Box) filter() program {
-	if !b.Trace && !b.groups && b.Network {
-		return nil
-	}
+// filter is what a box needs.
+func (b Box) filter(landlock int) program {
 	var p program
 	p.load(atArch)
 	p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: arch, Jt: 1})
@@ -104,9 +139,18 @@ func (b Box) filter() program {
 	if !b.Network {
 		p.sockets()
 	}
-	for _, r := range refused {
+	reject := slices.Concat(refused, forbidden)
+	if landlock == 0 {
+		reject = append(reject, others...)
+	}
+	for _, r := range reject {
 		p.unless(r.number, 1)
 		p.ret(refuse(r.errno))
+	}
+	p.never(unix.SYS_CLONE, namespaces)
+	p.never(unix.SYS_UNSHARE, namespaces|unix.CLONE_NEWTIME)
+	for _, number := range []uint32{unix.SYS_SHMGET, unix.SYS_SEMGET, unix.SYS_MSGGET} { // what has a name stays when the program ends
+		p.never(number, ^uint32(unix.IPC_PRIVATE))
 	}
 	if b.Trace {
 		for _, c := range calls {
@@ -148,6 +192,16 @@ func OwnGroup() int {
 	return int(ownGroup()) << 32
 }
 
+// never refuses a call if one of these bits is set in its first argument.
+func (p *program) never(number, bits uint32) {
+	p.unless(number, 5)
+	p.load(atArgs)
+	p.do(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, bits)
+	p.unless(0, 1)
+	p.ret(unix.SECCOMP_RET_ALLOW)
+	p.ret(refuse(unix.EPERM))
+}
+
 // sockets allows those between processes of this machine and to its kernel.
 func (p *program) sockets() {
 	p.unless(unix.SYS_SOCKET, 6)
@@ -166,8 +220,8 @@ func (p *program) watch(c call) {
 	switch c.when {
 	case opening:
 		block.load(argument)
-		block.do(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.O_ACCMODE)
-		block.unless(unix.O_WRONLY, 1)
+		block.do(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.O_ACCMODE|unix.O_CREAT)
+		block.unless(unix.O_WRONLY|unix.O_CREAT, 1)
 		block.ret(unix.SECCOMP_RET_ALLOW)
 	case named:
 		block.load(argument)
@@ -189,7 +243,7 @@ func (p *program) watch(c call) {
 //
 // Between fork and exec, Go's own code runs in the new process while its parent waits, and the parent then holds what the garbage
 // collector wants to stop. A watcher that must answer exec would wait for the collector, and that for the
-// parent: for ever. So the filter lets exec through that comes from there. In another program the place would
+// parent: for ever. So the filter lets exec and chdir through that come from there. In another program the place would
 // have to be that of the same instruction; then what it execs is seen by the first file it opens.
 //
 // A filter that answers a call with twelve bits of the place as the error's number tells it, whatever Go's
@@ -242,6 +296,13 @@ func (p program) install(flags uintptr) (listener int, err error) {
 	return int(fd), nil
 }
 
+// signalsMended tells whether landlock lets a thread in a box send signals to the others of its process, as Go's runtime does all the time:
+// erratum 2 of version 6.
+var signalsMended = sync.OnceValue(func() bool {
+	errata, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_ERRATA)
+	return errno == 0 && errata&2 != 0
+})
+
 // devices are open descriptors of those that every program may write to; not all are there in every container.
 var devices = sync.OnceValue(func() (fds []int) {
 	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty"} {
@@ -252,20 +313,30 @@ var devices = sync.OnceValue(func() (fds []int) {
 	return fds
 })
 
-// landlock refuses the calling thread to write outside of these folders.
-func landlock(version int, writable []string) error {
+// landlock refuses the calling thread to write outside of the box's folders, to send signals out of the box, and to talk to what listens
+// outside of it under a name that is not in the file system, unless it may talk to all.
+func (b Box) landlock(version int) error {
 	const file = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	rights := uint64(file | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER)
-	if version < 3 {
+	if version < truncateVersion {
 		rights &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
-	if version < 2 {
+	if version < refersVersion {
 		rights &^= unix.LANDLOCK_ACCESS_FS_REFER
 	}
-	rules := unix.LandlockRulesetAttr{Handled_access_fs: rights}
-	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), unsafe.Sizeof(rules.Handled_access_fs), 0)
+	rules, size := unix.LandlockRulesetAttr{Handled_access_fs: rights}, unsafe.Sizeof(unix.LandlockRulesetAttr{}.Handled_access_fs)
+	if version >= scopes {
+		size = unsafe.Offsetof(rules.Quiet_access_fs)
+		if !b.Network {
+			rules.Scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+		}
+		if signalsMended() {
+			rules.Scoped |= unix.LANDLOCK_SCOPE_SIGNAL
+		}
+	}
+	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), size, 0)
 	if errno != 0 {
 		return errno
 	}
@@ -286,7 +357,7 @@ func landlock(version int, writable []string) error {
 		defer unix.Close(fd)
 		return add(fd, rights)
 	}
-	for _, folder := range writable {
+	for _, folder := range b.Writable {
 		if err := allow(folder, rights); err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ var Supported = sync.OnceValue(func() Support {
 	if errno == 0 {
 		s.Writes = int(version)
 	}
+	s.Signals = s.Writes >= scopes && signalsMended()
 	s.Network = place() != 0
 	s.Trace = tryTrace()
 	return s
@@ -64,14 +65,14 @@ func (b Box) Enter() (*Tracer, error) {
 func (b Box) enter(s Support, quiet bool) (*Tracer, error) {
 	t := &Tracer{box: b, thread: unix.Gettid(), quiet: quiet, listener: -1, seen: map[seenKey]int{}}
 	if s.Writes > 0 {
-		if err := landlock(s.Writes, b.Writable); err != nil {
+		if err := b.landlock(s.Writes); err != nil {
 			return nil, fmt.Errorf("landlock: %w", err)
 		}
 	}
-	p := b.filter()
-	if p == nil || !b.Trace && !s.Network {
+	if !b.Trace && !s.Network {
 		return t, nil
 	}
+	p := b.filter(s.Writes)
 	if !b.Trace {
 		_, err := p.install(0)
 		return t, err

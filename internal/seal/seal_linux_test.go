@@ -131,6 +131,12 @@ func helper(mode string, args []string) error {
 		if _, err := os.Open(strings.Repeat("x/", 4000)); !errors.Is(err, syscall.ENAMETOOLONG) {
 			return err
 		}
+	case "probe":
+		return probe(args)
+	case "forbidden":
+		return forbiddenCalls()
+	case "reach":
+		return reach(args)
 	case "exec":
 		return unix.Exec(args[0], args[1:], os.Environ())
 	}
@@ -438,6 +444,44 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 	if len(tr.accesses) != 1 || tr.accesses[0].State == StateOf(file) {
 		t.Errorf("%v", tr.accesses)
+	}
+}
+
+// TestYoungFile: a file that changes again in the moment after it was looked at is not as it was.
+func TestYoungFile(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 20 {
+		tr, file := &Tracer{seen: map[seenKey]int{}}, filepath.Join(dir, strconv.Itoa(i))
+		for _, data := range []string{"1", "2"} {
+			if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if data == "1" {
+				if err := tr.add(file, Read, os.Getpid()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if tr.accesses[0].State == StateOf(file) {
+			t.Errorf("%+v", tr.accesses[0])
+		}
+	}
+}
+
+// TestFind: where a path leads, whether or not there is something.
+func TestFind(t *testing.T) {
+	dir := files(t, map[string]string{"a": "", "b/c": "", "link": "->b", "up": "->link/../a", "lost": "->b/none/x", "round": "->round", "b/abs": "->/none/y"})
+	for path, want := range map[string]string{
+		"a": "a", "link/c": "b/c", "up": "a", "link": "b", "none": "none", "link/none/x": "b/none/x", "lost": "b/none/x", "round": "round", "a/x": "a/x",
+	} {
+		real, state := Find(dir + "/" + path)
+		_, err := os.Stat(dir + "/" + path)
+		if real != dir+"/"+want || state.Exists != (err == nil) || state != StateOf(dir+"/"+path) {
+			t.Errorf("%s: %s, %+v", path, real, state)
+		}
+	}
+	if real, _ := Find(dir + "/b/abs"); real != "/none/y" {
+		t.Error(real)
 	}
 }
 

@@ -5,6 +5,7 @@ package seal
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 )
 
@@ -52,4 +53,13 @@ func StateOf(path string) State {
 		return State{}
 	}
 	return State{Exists: true, Dir: st.IsDir(), Size: st.Size(), Written: st.ModTime().UnixNano(), Moved: st.ModTime().UnixNano()}
+}
+
+// Find is StateOf, and tells where the path leads.
+func Find(path string) (real string, s State) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = filepath.Clean(path) // nobody is traced here
+	}
+	return real, StateOf(path)
 }

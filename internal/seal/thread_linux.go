@@ -53,10 +53,10 @@ func threads() bool {
 }
 
 func (t *Thread) enter(b Box) error {
-	if err := landlock(Supported().Writes, b.Writable); err != nil {
+	if err := b.landlock(Supported().Writes); err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
-	listener, err := b.filter().install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	listener, err := b.filter(Supported().Writes).install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if err != nil {
 		return fmt.Errorf("seccomp: %w", err)
 	}

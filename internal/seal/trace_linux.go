@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,10 +39,17 @@ type seenKey struct {
 
 // note records one call. Its error is the end of the trace and not of the watch.
 func (t *Tracer) note(n *notification) error {
+	known := false
 	for i := range calls {
-		if calls[i].number == uint32(n.number) {
-			return t.noteCall(n, &calls[i])
+		if calls[i].number == uint32(n.number) { // some have two paths
+			if err := t.noteCall(n, &calls[i]); err != nil {
+				return err
+			}
+			known = true
 		}
+	}
+	if known {
+		return nil
 	}
 	return fmt.Errorf("system call %d was stopped, and nobody asked for that", n.number)
 }
@@ -69,16 +78,25 @@ func (t *Tracer) noteCall(n *notification, c *call) error {
 // add records a path, absolute but not clean.
 func (t *Tracer) add(path string, op Op, pid int) error {
 	path = t.direct(path, pid)
-	if path == "" || t.skipped(path) {
+	if path == "" || madeUp(path) {
 		return nil
 	}
-	state := StateOf(path)
+	real, state := Find(path)
+	if madeUp(real) || t.skipped(real) {
+		return nil
+	}
+	if t.skipped(path) {
+		path = real // the program made the link, and may remove it
+	}
+	if state.Exists && (!state.Dir || op == Read) && young(state) {
+		state = settle(real)
+	}
 	if op == Read && state.Dir {
 		op = List
 	}
 	key := seenKey{path, op}
 	if i, again := t.seen[key]; again {
-		if was := t.accesses[i].State; was != state && (op == List || !was.Dir || !state.Dir || was.Inode != state.Inode || was.Device != state.Device) {
+		if was := t.accesses[i].State; was != state && !(was.SameFolder(state) && (op != List || slices.Contains(t.box.Busy, real))) {
 			// A folder that was only passed through is the same one, whatever came into it meanwhile.
 			t.accesses[i].State = State{Exists: true, Inode: ^uint64(0)} // no file is like that: it changed while the program ran
 		}
@@ -88,7 +106,7 @@ func (t *Tracer) add(path string, op Op, pid int) error {
 		return fmt.Errorf("the program looked at more than %d files", maxAccesses)
 	}
 	t.seen[key] = len(t.accesses)
-	t.accesses = append(t.accesses, Access{path, op, state})
+	t.accesses = append(t.accesses, Access{path, real, op, state})
 	return nil
 }
 
@@ -122,15 +140,19 @@ func (t *Tracer) direct(path string, pid int) string {
 	return clean
 }
 
-// skipped tells whether a path is in what is left out: what the kernel makes up, and the program's own files. /dev/shm is a disk in memory, and a project
-// may be there.
-func (t *Tracer) skipped(path string) bool {
+// madeUp tells whether a path is in what the kernel makes up. /dev/shm is a disk in memory, and a project may be there.
+func madeUp(path string) bool {
 	_, kept := within("/dev/shm", path)
 	for _, folder := range []string{"/proc", "/sys", "/dev"} {
 		if _, ok := within(folder, path); ok && !kept {
 			return true
 		}
 	}
+	return false
+}
+
+// skipped tells whether a path is of the program's own files.
+func (t *Tracer) skipped(path string) bool {
 	for _, folder := range t.box.Skip {
 		if _, ok := within(folder, path); ok {
 			return true
@@ -200,7 +222,66 @@ func StateOf(path string) State {
 	if err := unix.Stat(path, &st); err != nil {
 		return State{}
 	}
+	return stateOf(&st)
+}
+
+func stateOf(st *unix.Stat_t) State {
 	s := State{Exists: true, Dir: st.Mode&unix.S_IFMT == unix.S_IFDIR, Device: uint64(st.Dev), Inode: st.Ino}
 	s.Size, s.Written, s.Moved = st.Size, st.Mtim.Nano(), st.Ctim.Nano()
+	return s
+}
+
+// maxLinks is how many links the kernel follows in one path.
+const maxLinks = 40
+
+// Find is StateOf, and tells where the path leads: both of the same file.
+func Find(path string) (real string, s State) {
+	for range maxLinks {
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err == nil {
+			var st unix.Stat_t
+			err = unix.Fstat(fd, &st)
+			real, lerr := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+			unix.Close(fd)
+			if err != nil || lerr != nil {
+				return path, State{}
+			}
+			return real, stateOf(&st)
+		}
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) { // a link that leads nowhere: where would that be?
+			to = filepath.Dir(path) + "/" + to
+		}
+		path = to
+	}
+	dir, name := filepath.Split(strings.TrimRight(path, "/"))
+	if dir == "" || dir == path || name == ".." {
+		return filepath.Clean(path), State{}
+	}
+	folder, _ := Find(filepath.Clean(dir))
+	return filepath.Join(folder, name), State{}
+}
+
+// tick is how long a file's times may stay the same while it changes, on systems that count them in steps: the longest there is, of a clock
+// with 100 steps a second.
+const tick = 10 * time.Millisecond
+
+// young tells whether a file changed since the system's clock made its last step.
+func young(s State) bool {
+	var now unix.Timespec
+	return unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) == nil && s.Moved >= now.Nano()
+}
+
+// settle waits until a change of a file is sure to give it another time than it has: else it could change between the program's look and
+// Kiln's own, and nobody would know. Few files are as young as that.
+func settle(path string) (s State) {
+	for end := time.Now().Add(2 * tick); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if s = StateOf(path); !young(s) {
+			break
+		}
+	}
 	return s
 }
