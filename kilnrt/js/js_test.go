@@ -71,23 +71,26 @@ func judged(t *testing.T, cases []judge.Case) {
 	}
 }
 
-// TestConformance has what is compressed decompressed by a table of contents: node has no Zstandard before 22.15.
 func TestConformance(t *testing.T) {
 	cases, err := judge.Conformance(filepath.Join("..", "testdata", "conformance"), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := filepath.Join(t.TempDir(), "unpacked.json")
-	if err := judge.Unpacked(cases, table); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("UNPACKED", table)
 	judged(t, cases)
 }
 
 // TestDamaged compares the judgements on parcels that are damaged by chance with those of the Go reader.
 func TestDamaged(t *testing.T) {
 	cases, err := judge.Damaged(t.TempDir(), 150, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged(t, cases)
+}
+
+// TestFrames: what frames of Zstandard become, of all kinds and damaged ones. KILN_FUZZ_RUNS=100000 damages more of them.
+func TestFrames(t *testing.T) {
+	cases, err := judge.FrameCases(t.TempDir(), os.Getenv("KILN_FUZZ_RUNS"))
 	if err != nil {
 		t.Fatal(err)
 	}
