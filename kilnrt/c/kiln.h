@@ -2463,8 +2463,6 @@ static void kilnl_field(kilnl_bytes *b, const char *name, const char *value) {
 
 static void kilnl_hello(kiln_live *l) {
     kilnl_bytes b;
-    size_t i;
-    const char *comma = "";
     kilnl_begin(&b, "hello");
     kilnl_add_text(&b, ",\"version\":1,\"list\":true,\"client\":\"kiln.h\"");
     kilnl_field(&b, "game", l->o.game);
@@ -2474,21 +2472,7 @@ static void kilnl_hello(kiln_live *l) {
         kilnl_add_text(&b, ",\"seq\":");
         kilnl_add_number(&b, l->seq);
     }
-    kilnl_add_text(&b, ",\"have\":[");
-    for (i = 0; i < l->count; i++) {
-        const kilnl_slot *s = &l->slots[i];
-        if (!s->loaded) continue;
-        kilnl_add_text(&b, comma);
-        kilnl_add_text(&b, "{\"uuid\":\"");
-        kilnl_add_hex(&b, s->r.uuid, 16);
-        kilnl_add_text(&b, "\",\"sub\":");
-        kilnl_add_number(&b, s->r.sub);
-        kilnl_add_text(&b, ",\"hash\":\"");
-        kilnl_add_hex(&b, s->applied, 32);
-        kilnl_add_text(&b, "\"}");
-        comma = ",";
-    }
-    kilnl_add_text(&b, "]}");
+    kilnl_add_text(&b, "}");
     kilnl_say(l, &b);
 }
 

@@ -342,8 +342,7 @@ export class LiveLibrary {
     };
     socket.onopen = () => {
       const { game, platform, parcels } = this.#options;
-      const have = this.#order.map((key) => this.#loaded.get(key)?.resource).filter(Boolean).map(({ id, uuid, sub, hash }) => ({ id, uuid, sub, hash }));
-      socket.send(JSON.stringify({ type: "hello", version: VERSION, client: "live.mjs", game, platform, parcels, epoch: this.#epoch, seq: this.#seq, list: true, have }));
+      socket.send(JSON.stringify({ type: "hello", version: VERSION, client: "live.mjs", game, platform, parcels, epoch: this.#epoch, seq: this.#seq, list: true }));
     };
     socket.onmessage = ({ data }) => {
       if (ended) return;

@@ -278,7 +278,7 @@ func (l *Library) swap() ([]Swapped, []any) {
 		if s.err == nil {
 			done.Swapped = append(done.Swapped, s.res.ID)
 		} else {
-			done.Refused = append(done.Refused, have{ID: s.res.ID, Hash: fmt.Sprintf("%x", s.res.Hash), Reason: s.err.Error()})
+			done.Refused = append(done.Refused, kept{ID: s.res.ID, Hash: fmt.Sprintf("%x", s.res.Hash), Reason: s.err.Error()})
 		}
 	}
 	l.say(done)
