@@ -203,7 +203,7 @@ KILN_API void kiln_unmap_file(const void *data, size_t size);
  *     kiln_live_use_name(live, "sprites/tank.png");
  *     for (;;) { kiln_live_poll(live); ... kiln_live_value(live, kiln_live_find_name(live, "sprites/tank.png")) ... }
  *
- * All of it is for one thread. Nothing waits but kiln_live_wait.
+ * All of it is for one thread. Nothing waits but kiln_live_wait, and kiln_live_open if it has to look up a name.
  */
 
 /* A resource as the watcher has it. It stays where it is until the next kiln_live_poll. */
@@ -223,7 +223,7 @@ typedef struct kiln_live_resource {
 typedef struct kiln_live kiln_live;
 
 typedef struct kiln_live_options {
-    const char *address;  /* of the watcher: host and port, http:// before it or not; NULL: "127.0.0.1:7171". See docs/live.md for names */
+    const char *address;  /* of the watcher: host and port, http:// before it or not; NULL: "127.0.0.1:7171". A name but localhost is looked up, see kiln_live_open */
     const char *token;    /* if it listens beyond this machine; else NULL */
     const char *game;     /* name for people, or NULL */
     const char *platform; /* whose content is wanted; NULL: the project's first */
@@ -243,10 +243,14 @@ typedef struct kiln_live_options {
     void (*notify)(void *user, kiln_live *live, const char *event, const char *text);
 } kiln_live_options;
 
-/* kiln_live_open begins to connect; the texts of the options must stay. NULL if the address is none, or there is no memory. */
+/*
+ * kiln_live_open begins to connect; the texts of the options must stay. NULL if the address is none, or there is no memory. An address in numbers, or localhost, takes no time; another
+ * name is looked up by the system, which may take it many seconds: open such a one on a thread of yours, and use it on another once it is there.
+ */
 KILN_API kiln_live *kiln_live_open(const kiln_live_options *options);
 
-/* kiln_live_close unloads all and ends the connection. */
+/* kiln_live_close unloads all and ends the connection. Within load, unload or notify it does so when these have returned: none but unload is called after it, and the
+ * kiln_live is gone when kiln_live_poll returns. */
 KILN_API void kiln_live_close(kiln_live *live);
 
 /*
@@ -1773,10 +1777,15 @@ KILN_API void kiln_unmap_file(const void *data, size_t size) {
 KILN_API int kiln_map_file(const char *path, const void **data, size_t *size) {
     struct stat info;
     void *block = MAP_FAILED;
+#ifdef O_CLOEXEC /* a strict C99 without _POSIX_C_SOURCE 200809L has none */
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+#else
     int file = open(path, O_RDONLY);
+#endif
     *data = NULL;
     *size = 0;
     if (file < 0) return KILN_FILE;
+    fcntl(file, F_SETFD, FD_CLOEXEC);
     if (fstat(file, &info) || !S_ISREG(info.st_mode) || (uint64_t)info.st_size > SIZE_MAX) info.st_size = -1;
     if (info.st_size > 0) block = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     close(file);
@@ -2180,6 +2189,7 @@ struct kiln_live {
     kilnl_bytes message; /* fragments of one, so far */
     size_t taken;        /* of what came, by frames */
     int welcome;         /* it was told what there is */
+    int inside, leaving; /* kiln_live_poll or _close is under way; the game has closed it meanwhile */
     int listing, changing; /* pages are still to come */
     int refused;
 
@@ -2218,7 +2228,7 @@ static uint64_t kilnl_now(void) {
 }
 
 static void kilnl_tell(kiln_live *l, const char *event, const char *text) {
-    if (l->o.notify) l->o.notify(l->o.user, l, event, text);
+    if (l->o.notify && !l->leaving) l->o.notify(l->o.user, l, event, text);
 }
 
 static uint32_t kilnl_key_of(const uint8_t uuid[16], uint32_t sub) {
@@ -2622,16 +2632,26 @@ static void kilnl_hang_up(kilnl_line *c) {
     kilnl_empty(&c->out);
 }
 
+/* kilnl_new_socket makes a socket that no program inherits which the game starts, at whatever moment. */
+static kilnl_socket kilnl_new_socket(int family) {
+#ifdef SOCK_CLOEXEC
+    kilnl_socket s = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (s != KILNL_NONE || errno != EINVAL) return s; /* the system is older than the header */
+#endif
+    return socket(family, SOCK_STREAM, 0);
+}
+
 /* kilnl_call begins to connect. */
 static int kilnl_call(kiln_live *l, kilnl_line *c) {
     int yes = 1;
     kilnl_hang_up(c);
-    c->socket = socket(l->where[l->address].ss_family, SOCK_STREAM, 0);
+    c->socket = kilnl_new_socket(l->where[l->address].ss_family);
     if (c->socket == KILNL_NONE) return 0;
 #ifdef _WIN32
     {
         u_long on = 1;
         ioctlsocket(c->socket, (long)FIONBIO, &on);
+        SetHandleInformation((HANDLE)c->socket, HANDLE_FLAG_INHERIT, 0);
     }
 #else
     fcntl(c->socket, F_SETFL, O_NONBLOCK);
@@ -2814,7 +2834,7 @@ static int kilnl_frame(kiln_live *l) {
 static int kilnl_frames(kiln_live *l) {
     int more = 1;
     l->taken = 0;
-    while (more > 0) more = kilnl_frame(l);
+    while (more > 0 && !l->leaving) more = kilnl_frame(l);
     if (l->taken) {
         l->talk.in.data -= l->taken, l->talk.in.size += l->taken;
         kilnl_take(&l->talk.in, l->taken);
@@ -3148,7 +3168,7 @@ static int kilnl_apply(kiln_live *l) {
     }
     if (l->waiting) return 0;
     for (i = 0; i < l->ordered; i++) l->slots[l->order[i]].fresh = 0;
-    for (i = 0; i < l->ordered; i++) {
+    for (i = 0; i < l->ordered && !l->leaving; i++) {
         kilnl_slot *s = &l->slots[l->order[i]];
         int content = kilnl_differs(s);
         if (!content && !kilnl_due(l, s)) {
@@ -3158,7 +3178,7 @@ static int kilnl_apply(kiln_live *l) {
         kilnl_load_one(l, s, content, &swapped, &refused, &used);
         done++;
     }
-    kilnl_unload(l);
+    if (!l->leaving) kilnl_unload(l);
     kilnl_say_applied(l, &swapped, &refused, &used);
     return done;
 }
@@ -3258,6 +3278,9 @@ KILN_API kiln_live *kiln_live_open(const kiln_live_options *options) {
 KILN_API void kiln_live_close(kiln_live *l) {
     size_t i;
     if (!l) return;
+    l->leaving = 1;
+    if (l->inside) return; /* who is inside closes it */
+    l->inside = 1;
     for (i = 0; i < l->count; i++) l->slots[i].mark = 0;
     kilnl_unload(l);
     for (i = 0; i < l->count; i++) KILN_LIVE_FREE(l->slots[i].memory);
@@ -3275,14 +3298,25 @@ KILN_API void kiln_live_close(kiln_live *l) {
 #endif
 }
 
-KILN_API int kiln_live_poll(kiln_live *l) {
+static int kilnl_poll(kiln_live *l) {
     int done;
     kilnl_talk(l);
+    if (l->leaving) return 0;
     kilnl_get(l);
     if (!l->welcome || l->changing || (!l->dirty && !l->waiting)) return 0;
     if (!l->dirty && l->fetching >= 0) return 0;
     done = kilnl_apply(l);
-    kilnl_get(l);
+    if (!l->leaving) kilnl_get(l);
+    return done;
+}
+
+KILN_API int kiln_live_poll(kiln_live *l) {
+    int done;
+    if (l->inside) return 0; /* load, unload or notify asks */
+    l->inside = 1;
+    done = kilnl_poll(l);
+    l->inside = 0;
+    if (l->leaving) kiln_live_close(l);
     return done;
 }
 

@@ -23,3 +23,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     free(to);
     return 0;
 }
+
+#include "alone.h"
