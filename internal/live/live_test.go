@@ -491,3 +491,31 @@ func TestStrangers(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestPanic: a loader that panics refuses. The old value stays, and the library goes on.
+func TestPanic(t *testing.T) {
+	s := newStock(t, live.Options{})
+	s.put(s.product("a", "text", "A"), s.product("b", "other", "B"))
+	p := play(t, client.Options{Address: s.serve(&live.Guard{})})
+	a := p.get(t, "a")
+	var bad atomic.Bool
+	bad.Store(true)
+	p.Register("text", func(in *client.Loading) (any, error) {
+		if bad.Load() {
+			panic("no such texture")
+		}
+		return p.load(in)
+	})
+	s.put(s.product("a", "text", "A2"))
+	if got := p.next(t); !slices.Equal(got, []string{"a kept"}) || says(a) != "A" {
+		t.Errorf("%q, %s", got, says(a))
+	}
+	a.Release()
+	if h, err := p.LoadName("a"); err == nil || !strings.Contains(err.Error(), "no such texture") {
+		t.Errorf("%v, %v", h, err)
+	}
+	bad.Store(false)
+	if got := says(p.get(t, "a")) + says(p.get(t, "b")); got != "A2B" {
+		t.Error(got)
+	}
+}

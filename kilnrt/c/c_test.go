@@ -67,6 +67,11 @@ func compiled(t testing.TB, name, compiler, language, std string, flags ...strin
 			t.Skip("there is no Wine, or KILN_WINE does not ask for it")
 		}
 	}
+	for _, file := range []string{"kiln.h", "testdata/" + name + ".c", "testdata/check.c", "testdata/alone.h"} {
+		if _, err := os.ReadFile(file); err != nil { // so that go test knows what the result depends on
+			t.Fatal(err)
+		}
+	}
 	programs.Lock()
 	defer programs.Unlock()
 	key := name + "-" + compiler

@@ -232,7 +232,7 @@ typedef struct kiln_live_options {
     /*
      * load makes of a resource what the game uses, and puts it into *value, where the old one is (NULL the first time). It is called by kiln_live_poll
      * alone, in load order: for a resource that is new or has changed with its content, and with data NULL for one of which only something that it needs has. data is gone
-     * when it returns. Anything but 0 is a refusal: *value must be as it was, and goes on being used. The old value is not unloaded: that is load's to do.
+     * when it returns, which it must: no exception and no longjmp may lead out of any of these functions. Anything but 0 is a refusal: *value must be as it was, and goes on being used. The old value is not unloaded: that is load's to do.
      */
     int (*load)(void *user, kiln_live *live, const kiln_live_resource *resource, const void *data, size_t size, void **value);
 

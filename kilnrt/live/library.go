@@ -241,11 +241,15 @@ func (l *Library) Poll() []Swapped {
 		return nil
 	}
 	l.mu.Unlock()
-	l.work.Lock()
-	swapped, gone := l.swap()
-	l.work.Unlock()
+	swapped, gone := l.swapAlone()
 	unload(gone)
 	return swapped
+}
+
+func (l *Library) swapAlone() ([]Swapped, []any) {
+	l.work.Lock()
+	defer l.work.Unlock() // a loader may end its goroutine
+	return l.swap()
 }
 
 // swap applies the change that has arrived.
