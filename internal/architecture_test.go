@@ -34,7 +34,7 @@ var allowed = map[string]string{
 	"examples/own-processors/tools/tilemap/guest": "examples/own-processors/tools/tilemap processor/wasmguest",
 
 	"kilnrt":                "blake3 compress minisign",
-	"kilnrt/internal/judge": "internal/digest internal/parcel kilnrt",
+	"kilnrt/internal/judge": "compress internal/digest internal/parcel kilnrt",
 	"kilnrt/live":           "blake3 kilnrt websocket",
 
 	"processor":               "",

@@ -223,6 +223,26 @@ func conformanceSet(t testing.TB) []verdict {
 	}
 	end := le.Uint64(kinds[24:])
 
+	frames, err := judge.FrameSets(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"zstd", "zstd-trained"} {
+		path, wrong := filepath.Join(t.TempDir(), "p"), 0
+		if err := frames[i].Write(path); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range frames[i].Frames {
+			if f.Wrong {
+				wrong++
+			}
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set = append(set, verdict{name, data, checked, wrong})
+	}
 	set = append(set, verdict{"file-nothing", nil, refused, 1}, verdict{"file-short", kinds[:8191], refused, 1},
 		verdict{"file-cut", kinds[:len(kinds)-1], refused, 1}, verdict{"file-zeros", make([]byte, 10000), refused, 1})
 	edit("file-magic", refused, 1, kinds, func(e editor) { e[1] = 'k'; e.seal(0) })

@@ -3,6 +3,7 @@ package kilnrt
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 )
@@ -179,10 +180,14 @@ func (l *Library) load(layers []*Parcel, r Resource) (*Handle, error) {
 		}
 	}()
 	for _, s := range pl.order {
-		e, err := l.enter(s)
+		e, load := l.enter(s)
 		mine = append(mine, e)
-		if err != nil {
-			return nil, err
+		if load != nil {
+			load()
+		}
+		<-e.done
+		if e.err != nil {
+			return nil, e.err
 		}
 		s.entry = e
 	}
@@ -260,17 +265,16 @@ func (pl *plan) tooMany() error {
 	return fmt.Errorf("%w: more than %d needs are looked up for one resource", ErrDamaged, MaxLookedUp)
 }
 
-// enter takes a share in a resource whose needs are entered: it loads it, or waits for who does. The share is taken even if there is an error.
-func (l *Library) enter(s *step) (*entry, error) {
+// enter takes a share in a resource whose needs are entered, and gives what loads it, nil if somebody else does.
+func (l *Library) enter(s *step) (e *entry, run func()) {
 	k := place{s.r.p, s.r.index}
 	l.mu.Lock()
 	if e := l.loaded[k]; e != nil {
 		e.refs++
 		l.mu.Unlock()
-		<-e.done
-		return e, e.err
+		return e, nil
 	}
-	e := &entry{at: k, refs: 1, done: make(chan struct{})}
+	e = &entry{at: k, refs: 1, done: make(chan struct{})}
 	l.loaded[k] = e
 	for _, n := range s.needs {
 		if n != nil {
@@ -292,19 +296,54 @@ func (l *Library) enter(s *step) (*entry, error) {
 		}
 		in.Needs = append(in.Needs, need)
 	}
-	l.run(e, load, in)
-	return e, e.err
+	return e, func() { l.run(e, load, in) }
 }
 
-// run calls the loader. Should it panic, those who wait are let go before the panic goes on.
+// PanicError is what came of a loader that panicked: an error of that load and of those who waited for it, and the resource can be loaded again.
+type PanicError struct {
+	Value any    // of the panic
+	Stack []byte // as runtime/debug.Stack writes it
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("the loader panicked: %v\n%s", e.Value, e.Stack)
+}
+
+// Unwrap gives the error that was panicked with, if it was one.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// call calls a loader.
+func call(load Loader, in *Loading) (value any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			value, err = nil, &PanicError{v, debug.Stack()}
+		}
+	}()
+	return load(in)
+}
+
+// ran lets those go who wait. What failed is known no more: who asks from now on tries again.
+func (l *Library) ran(e *entry) {
+	l.mu.Lock()
+	if e.err != nil {
+		delete(l.loaded, e.at)
+	}
+	l.mu.Unlock()
+	close(e.done)
+}
+
+// run calls the loader. Should it end its goroutine (runtime.Goexit), those who wait are let go as well.
 func (l *Library) run(e *entry, load Loader, in *Loading) {
 	e.err = fmt.Errorf("kilnrt: the loader of resource %d did not return", in.Resource.ID)
-	defer close(e.done)
+	defer l.ran(e)
 	if load == nil {
 		e.err = fmt.Errorf("%w: %q of resource %d", ErrNoLoader, in.Resource.Type(), in.Resource.ID)
 		return
 	}
-	value, err := load(in)
+	value, err := call(load, in)
 	if err != nil {
 		err = fmt.Errorf("resource %d: %w", in.Resource.ID, err)
 	}
@@ -317,7 +356,9 @@ func (l *Library) release(e *entry) {
 	l.mu.Lock()
 	for queue := []*entry{e}; len(queue) > 0; queue = queue[1:] {
 		if queue[0].refs--; queue[0].refs == 0 {
-			delete(l.loaded, queue[0].at)
+			if l.loaded[queue[0].at] == queue[0] { // else it failed, and another try may be there
+				delete(l.loaded, queue[0].at)
+			}
 			gone = append(gone, queue[0])
 			queue = append(queue, queue[0].needs...)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -115,6 +116,53 @@ func TestLibrary(t *testing.T) {
 		t.Errorf("at last it unloads %q", log)
 	}
 }
+
+// TestPanic: a loader that panics, or ends its goroutine, is an error to all who wait for it, and the resource can be loaded again.
+func TestPanic(t *testing.T) {
+	for _, bad := range []func(){func() { panic(errBad) }, runtime.Goexit} {
+		s := newShelf()
+		s.Mount(opened(t, written(t, parcel.Options{}, resource(1, "one", "bad", []byte("one")), data(2, "two", 1), data(3, "three", 1))))
+		begun, more := make(chan struct{}, 1), make(chan struct{})
+		s.Register("bad", func(l *kilnrt.Loading) (any, error) {
+			begun <- struct{}{}
+			<-more
+			bad()
+			return nil, nil
+		})
+		errs := make(chan error, 3)
+		load := func(id uint32) {
+			err := errors.New("it did not return")
+			defer func() { errs <- err }()
+			_, err = s.Load(id)
+		}
+		go load(2)
+		<-begun
+		go load(3)
+		go load(1)
+		for s.Waiting(1) < 3 {
+			runtime.Gosched()
+		}
+		close(more)
+		for range 3 {
+			if err := <-errs; err == nil {
+				t.Error("it is loaded")
+			} else if panicked := (*kilnrt.PanicError)(nil); errors.As(err, &panicked) && (!errors.Is(err, errBad) || !bytes.Contains(panicked.Stack, []byte("TestPanic"))) {
+				t.Error(err)
+			}
+		}
+		s.Register("bad", func(*kilnrt.Loading) (any, error) { return &thing{s, "one"}, nil })
+		h, err := s.Load(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Release()
+		if log := s.take(); !slices.Equal(log, []string{"+two(one)", "-two(one)", "-one"}) {
+			t.Errorf("%q", log)
+		}
+	}
+}
+
+var errBad = errors.New("bad")
 
 // TestLayers: the topmost parcel counts, for needs too; what is loaded stays.
 func TestLayers(t *testing.T) {

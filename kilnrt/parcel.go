@@ -3,6 +3,7 @@ package kilnrt
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -141,6 +142,9 @@ func (p *Parcel) readPages() {
 func (p *Parcel) bytes(offset, size int64) ([]byte, error) {
 	if p.data != nil {
 		return p.data[offset : offset+size : offset+size], nil
+	}
+	if size > math.MaxInt {
+		return nil, fmt.Errorf("kilnrt: reading %d bytes at %d: more than this machine can address", size, offset)
 	}
 	var b []byte
 	for int64(len(b)) < size {

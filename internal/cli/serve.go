@@ -99,7 +99,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	defer pages.Close()
 	defer stop()
 	defer s.Follow(newWatchTeller(a, s).tell)()
-	if err := a.tellServing(server.Address(), f.token); err != nil {
+	if err := a.tellServing(server.Addresses(), f.token); err != nil {
 		return err
 	}
 	return a.runSession(ctx, s, server, pages)
@@ -136,15 +136,19 @@ type servingLine struct {
 }
 
 // tellServing says where to look.
-func (a *app) tellServing(address, token string) error {
+func (a *app) tellServing(addresses []string, token string) error {
 	if a.json {
-		return a.emit(servingLine{"serving", address, token})
+		return a.emit(servingLine{"serving", addresses[0], token})
 	}
-	if token != "" {
-		address += "/?token=" + url.QueryEscape(token)
+	for _, address := range addresses {
+		if token != "" {
+			address += "/?token=" + url.QueryEscape(token)
+		}
+		if _, err := fmt.Fprintf(a.errs, "serving %s\n", address); err != nil {
+			return err
+		}
 	}
-	_, err := fmt.Fprintf(a.errs, "serving %s\n", address)
-	return err
+	return nil
 }
 
 // listenError says why an address cannot be listened on.

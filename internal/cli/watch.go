@@ -90,7 +90,7 @@ func (a *app) watch(ctx context.Context, f watchFlags, games gameFlags) error {
 			fmt.Fprintf(a.errs, "games cannot connect: %v\n", err)
 		}
 	case a.verbose || games.listen != serve.DefaultListen:
-		if err := a.tellServing(server.Address(), games.token); err != nil {
+		if err := a.tellServing(server.Addresses(), games.token); err != nil {
 			return err
 		}
 	}

@@ -144,7 +144,7 @@ func (l *language) resolve(m Model) (*File, error) {
 	f := &File{Package: l.packageName(m.Package)}
 	parcels := slices.Clone(m.Parcels)
 	slices.SortStableFunc(parcels, func(a, b Parcel) int { return strings.Compare(a.Name, b.Name) })
-	global, outer := newScope(l.reserved), scope{} // of flat constants; of parcels, which in flat languages are but a part of names
+	global, outer := newScope(l.reserved), newScope(l.types) // of flat constants; of parcels, which in flat languages are but a part of names
 	if !l.flat {
 		outer = newScope(l.reserved)
 		outer.take(f.Package)

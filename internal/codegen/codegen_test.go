@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -113,7 +114,7 @@ func TestPrograms(t *testing.T) {
 	for _, c := range []struct{ language, tool, name, program, file, run string }{
 		{"go", "go", "ids/kiln.go", "package main\nimport \"fmt\"\nimport \"m/ids\"\nfunc main() { fmt.Println(kiln.PreloadSpritesTankPng, kiln.PreloadSirGalahadPng) }\n", "main.go",
 			"printf 'module m\\n' > go.mod && go run ."},
-		{"c", "gcc", "kiln.h", "#include \"kiln.h\"\n#include <stdio.h>\n#include <string.h>\nint main(void) { enum kiln_preload r = KILN_PRELOAD_SPRITES_TANK_PNG; printf(\"%d %d\\n\", r, KILN_PRELOAD_SIR_GALAHAD_PNG); return 0; }\n", "main.c",
+		{"c", "gcc", "kiln_ids.h", "#include \"kiln_ids.h\"\n#include <stdio.h>\n#include <string.h>\nint main(void) { enum kiln_preload r = KILN_PRELOAD_SPRITES_TANK_PNG; printf(\"%d %d\\n\", r, KILN_PRELOAD_SIR_GALAHAD_PNG); return 0; }\n", "main.c",
 			"gcc -std=c99 -pedantic -Wall -Wextra -Werror main.c -o main && ./main"},
 		{"cpp", "g++", "kiln.hpp", "#include \"kiln.hpp\"\n#include <iostream>\nint main() { std::cout << kiln::preload::SpritesTankPng << ' ' << kiln::preload::SirGalahadPng << std::endl; }\n", "main.cpp",
 			"g++ -std=c++17 -pedantic -Wall -Wextra -Werror main.cpp -o main && ./main"},
@@ -153,6 +154,61 @@ func TestPrograms(t *testing.T) {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
+	}
+}
+
+// TestBesideRuntime: what kiln.h defines is no constant's name, and both are included together, whatever parcels and assets are called.
+func TestBesideRuntime(t *testing.T) {
+	header, err := os.ReadFile("../../kilnrt/c/kiln.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Model{}
+	for _, name := range regexp.MustCompile(`\bKILN_[A-Z0-9_]+`).FindAllString(string(header), -1) {
+		parcel, asset, ok := strings.Cut(strings.ToLower(strings.TrimPrefix(name, "KILN_")), "_")
+		if !ok {
+			continue // a constant has two parts at least
+		}
+		if i := slices.IndexFunc(m.Parcels, func(p Parcel) bool { return p.Name == parcel }); i < 0 {
+			m.Parcels = append(m.Parcels, Parcel{Name: parcel, Resources: []Resource{{Asset: asset}}})
+		} else if !slices.Contains(m.Parcels[i].Resources, Resource{Asset: asset}) {
+			m.Parcels[i].Resources = append(m.Parcels[i].Resources, Resource{Asset: asset})
+		}
+	}
+	m.Parcels = append(m.Parcels, Parcel{Name: "ids", Resources: []Resource{{Asset: "h"}}})
+	for _, match := range regexp.MustCompile(`(?m)^(?:typedef .*\*|typedef struct |struct |} )\b?kiln_([a-z0-9_]+)`).FindAllStringSubmatch(string(header), -1) {
+		if !slices.ContainsFunc(m.Parcels, func(p Parcel) bool { return p.Name == match[1] }) {
+			m.Parcels = append(m.Parcels, Parcel{Name: match[1], Resources: []Resource{{Asset: "a"}}})
+		}
+	}
+	if len(m.Parcels) < 14 {
+		t.Errorf("kiln.h is read wrong: %v", m.Parcels)
+	}
+	constants, err := Generate("c", m, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip("there is no gcc")
+	}
+	dir := t.TempDir()
+	file, err := FileName("c", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := "#define KILN_IMPLEMENTATION\n#define KILN_LIVE_IMPLEMENTATION\n#include \"kiln.h\"\n#include \"" + file + "\"\nint main(void) { return 0; }\n"
+	for name, text := range map[string][]byte{file: constants, "kiln.h": header, "main.c": []byte(program)} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, language := range []string{"c", "c++"} {
+		cmd := exec.Command(gcc, "-x", language, "-fsyntax-only", "main.c")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil && !strings.Contains(string(out), "cc1plus") { // which is a package of its own
+			t.Errorf("%s: %v: %s", language, err, out)
+		}
 	}
 }
 

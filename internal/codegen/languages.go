@@ -12,6 +12,7 @@ type language struct {
 	flat            bool                                            // constants of all parcels lie beside each other, with the parcel's name before theirs
 	prefixed        func(pkg, parcel string, words []string) string // of flat ones
 	reserved        string                                          // words that cannot be names, or would hide what the template uses
+	types           string                                          // words that cannot be names of parcels where constants are flat
 	members         []string                                        // names that a parcel's type has of itself
 	escape          *strings.Replacer                               // of comments; nil: they end with their line
 }
@@ -50,9 +51,10 @@ var languages = []language{
 			"continue for import return var main init ID",
 	},
 	{
-		name: "c", extension: ".h", file: same, pkg: lower, parcel: lower, constant: upper, flat: true,
+		// Not PACKAGE.h: kiln.h is what reads parcels.
+		name: "c", extension: ".h", file: func(pkg string) string { return pkg + "_ids" }, pkg: lower, parcel: lower, constant: upper, flat: true,
 		prefixed: func(pkg, parcel string, w []string) string { return strings.ToUpper(pkg+"_"+parcel) + "_" + upper(w) },
-		reserved: cWords, escape: block,
+		reserved: cWords + " " + runtimeNames, types: runtimeTypes, escape: block,
 	},
 	{name: "cpp", extension: ".hpp", file: same, pkg: lower, parcel: lower, constant: pascal, reserved: cWords + " " + cppWords,
 		// With -trigraphs, ??/ at the end of a line would join it with the next.
@@ -81,6 +83,14 @@ var languages = []language{
 		reserved: "and break do else elseif end false for function goto if in local nil not or repeat return then true until while",
 	},
 }
+
+// What kilnrt/c/kiln.h defines, and constants of a package called kiln would be called like; and KILN_IDS_H of their own file. Of types, behind "kiln_".
+const (
+	runtimeNames = "KILN_API KILN_CIRCLE KILN_COMPRESSED KILN_DAMAGED KILN_DICTIONARY KILN_DIRECTORY KILN_FILE KILN_H KILN_IDS KILN_IDS_H KILN_IMPLEMENTATION KILN_IMPLEMENTED " +
+		"KILN_LIVE_FREE KILN_LIVE_IMPLEMENTATION KILN_LIVE_IMPLEMENTED KILN_LIVE_REALLOC KILN_MISSING KILN_NAMES KILN_NAMES_TABLE KILN_NEEDS KILN_NOT_FOUND KILN_NOT_PARCEL " +
+		"KILN_NO_FILES KILN_OK KILN_ROOM KILN_SECTIONS KILN_SIGNATURE KILN_TYPES KILN_UNPACKING KILN_UNTRUSTED KILN_UUIDS KILN_VERSION"
+	runtimeTypes = "ed25519 live live_options live_resource order parcel resource section text unpacker"
+)
 
 const cWords = "alignas alignof auto bool break case char const constexpr continue default do double else enum extern false float for goto if inline int long " +
 	"nullptr register restrict return short signed sizeof static static_assert struct switch thread_local true typedef typeof union unsigned void volatile while " +

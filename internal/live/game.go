@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,15 +63,46 @@ func (h *Hub) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this is where games connect: a WebSocket with the subprotocol "+subprotocol, http.StatusBadRequest)
 		return
 	}
+	if !h.admit() {
+		http.Error(w, "too many connect at once: come back in a moment", http.StatusServiceUnavailable)
+		return
+	}
+	defer h.gone()
 	// The guard has looked at Origin already, with other rules than this library's.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
 	if err != nil {
+		h.known()
 		return // it has answered
 	}
-	conn.SetReadLimit(maxMessage)
+	conn.SetReadLimit(maxHello)
 	g := &game{hub: h, conn: conn, address: r.RemoteAddr, since: time.Now(), news: make(chan struct{}, 1), isLoaded: map[uint32]bool{},
 		refused: map[uint32]string{}}
 	g.serve(r.Context())
+}
+
+// admit counts a connection in that has said nothing yet. There are few of those, and what they may say is small: each could be anybody.
+func (h *Hub) admit() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.strangers >= maxNew || h.open >= maxGames+maxNew {
+		return false
+	}
+	h.strangers++
+	h.open++
+	return true
+}
+
+// known: a connection has said hello, or ended before that.
+func (h *Hub) known() {
+	h.mu.Lock()
+	h.strangers--
+	h.mu.Unlock()
+}
+
+func (h *Hub) gone() {
+	h.mu.Lock()
+	h.open--
+	h.mu.Unlock()
 }
 
 // serve talks to a game until one of both has enough.
@@ -111,6 +143,10 @@ func (g *game) read(ctx context.Context) (*fromGame, error) {
 	if err != nil {
 		return nil, err
 	}
+	return understood(kind, data)
+}
+
+func understood(kind websocket.MessageType, data []byte) (*fromGame, error) {
 	if kind != websocket.MessageText {
 		return nil, bad("messages are text")
 	}
@@ -121,19 +157,36 @@ func (g *game) read(ctx context.Context) (*fromGame, error) {
 	return m, nil
 }
 
-// hello takes the first message, and answers it.
-func (g *game) hello(ctx context.Context) error {
+// first reads the first message, which is held to narrower limits.
+func (g *game) first(ctx context.Context) (*fromGame, error) {
+	defer g.hub.known()
 	in, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
-	m, err := g.read(in)
+	kind, data, err := g.conn.Read(in)
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(data, []byte("{")); n > maxHave {
+		return nil, bad("a hello with more than %d resources: ask for the list in place of telling what you have", maxHave)
+	}
+	return understood(kind, data)
+}
+
+// hello takes the first message, and answers it.
+func (g *game) hello(ctx context.Context) error {
+	m, err := g.first(ctx)
 	if err != nil {
 		return err
 	}
+	g.conn.SetReadLimit(maxMessage)
 	switch {
 	case m.Type != "hello":
 		return bad("the first message is hello, not %q", m.Type)
 	case m.Version != Version:
 		return bad("version %d of the protocol is wanted, this is version %d: take a client of the same Kiln", m.Version, Version)
+	}
+	if m.List {
+		m.Have = nil // it will be told of everything
 	}
 	g.name, g.client, g.list, g.have, g.parcels = m.Game, m.Client, m.List, m.Have, m.Parcels
 	select {

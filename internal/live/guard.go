@@ -25,13 +25,20 @@ const (
 	Games               // pages of any loopback origin too, for games that are served elsewhere
 )
 
-// tokenCookie keeps the token of a browser whose first request had it in its address.
-const tokenCookie = "kiln-token"
+// tokenCookie is the name of what keeps the token of a browser whose first request had it in its address. Browsers have one jar for all ports of a host, so
+// the port as they know it is part of the name: else two servers would take each other's place in it.
+func tokenCookie(host string) string {
+	_, port, err := net.SplitHostPort(host)
+	if err != nil {
+		port = "80"
+	}
+	return "kiln-token-" + port
+}
 
 // Wrap gives a handler that lets only those pass who may.
 func (g *Guard) Wrap(access Access, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.hostAllowed(r.Host) {
+		if !g.hostAllowed(r) {
 			http.Error(w, "this server does not answer to the name "+limited(r.Host, maxName)+": use 127.0.0.1 or localhost, or name it with --host", http.StatusForbidden)
 			return
 		}
@@ -47,8 +54,12 @@ func (g *Guard) Wrap(access Access, next http.Handler) http.Handler {
 				return
 			}
 		}
-		if !g.tokenGiven(w, r) {
-			http.Error(w, "a token is wanted: it is in the address that `kiln serve` printed", http.StatusUnauthorized)
+		if clean, ok := g.tokenInAddress(access, r); ok {
+			g.remember(w, r, clean)
+			return
+		}
+		if !g.tokenGiven(r) {
+			http.Error(w, "a token is wanted: it is in the address that `kiln serve` printed; a browser keeps it in a cookie, if it may", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -64,11 +75,16 @@ func allow(w http.ResponseWriter, origin string) {
 	h.Set("Access-Control-Expose-Headers", "ETag, Content-Range, Content-Length")
 }
 
-// hostAllowed tells whether a Host header names this server as it may be named. A page whose name was pointed at 127.0.0.1
-// comes with that name.
-func (g *Guard) hostAllowed(host string) bool {
-	name := bare(host)
-	return loopback(name) || slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
+// hostAllowed tells whether a Host header names this server as it may be named: that is also the address at which the request reached it. A page whose name
+// was pointed at this machine comes with that name, and never with an address in numbers.
+func (g *Guard) hostAllowed(r *http.Request) bool {
+	name := bare(r.Host)
+	if loopback(name) || slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, name) }) {
+		return true
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	ip := net.ParseIP(name)
+	return ok && ip != nil && ip.Equal(local.IP)
 }
 
 func (g *Guard) originAllowed(access Access, origin, host string) bool {
@@ -92,22 +108,48 @@ func (g *Guard) crossSite(access Access, r *http.Request) bool {
 	return site != "" && site != "same-origin"
 }
 
-// tokenGiven looks for the token where it may be: a header, the address, a cookie. A browser that had it in the address gets the
-// cookie, so that links within the page need none.
-func (g *Guard) tokenGiven(w http.ResponseWriter, r *http.Request) bool {
+func (g *Guard) right(given string) bool {
+	return subtle.ConstantTimeCompare([]byte(given), []byte(g.Token)) == 1
+}
+
+// tokenInAddress tells whether somebody looks at a page with the token in its address, and gives the address without it.
+func (g *Guard) tokenInAddress(access Access, r *http.Request) (clean string, ok bool) {
+	if g.Token == "" || access != Own || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return "", false
+	}
+	query := r.URL.Query()
+	if !g.right(query.Get("token")) {
+		return "", false
+	}
+	query.Del("token")
+	clean = "/" + strings.TrimLeft(r.URL.EscapedPath(), "/") // two slashes would be another host
+	if rest := query.Encode(); rest != "" {
+		clean += "?" + rest
+	}
+	return clean, true
+}
+
+// remember has a browser keep the token, and go on at an address that has none: so it gets into no history, bookmark or Referer. The cookie comes along
+// when a link elsewhere leads here (Lax): what it reads is shown to the people, and it changes nothing.
+func (g *Guard) remember(w http.ResponseWriter, r *http.Request, clean string) {
+	http.SetCookie(w, &http.Cookie{Name: tokenCookie(r.Host), Value: g.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, clean, http.StatusSeeOther)
+}
+
+// tokenGiven looks for the token where it may be: a header, the address (games in browsers cannot set headers), a cookie.
+func (g *Guard) tokenGiven(r *http.Request) bool {
 	if g.Token == "" {
 		return true
 	}
-	right := func(given string) bool { return subtle.ConstantTimeCompare([]byte(given), []byte(g.Token)) == 1 }
 	if t, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		return right(t)
+		return g.right(t)
 	}
-	if right(r.URL.Query().Get("token")) {
-		http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: g.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	if g.right(r.URL.Query().Get("token")) {
 		return true
 	}
-	c, err := r.Cookie(tokenCookie)
-	return err == nil && right(c.Value)
+	return slices.ContainsFunc(r.CookiesNamed(tokenCookie(r.Host)), func(c *http.Cookie) bool { return g.right(c.Value) })
 }
 
 // bare is a host without its port.

@@ -1,7 +1,11 @@
 package live_test
 
 import (
+	"context"
+	"io"
+	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"testing"
 
@@ -37,8 +41,11 @@ func TestGuard(t *testing.T) {
 		{"no token", wide, live.Games, "GET", "http://192.168.1.5:7171/", nil, 401},
 		{"wrong token", wide, live.Games, "GET", "http://192.168.1.5:7171/", header{"Authorization": "Bearer secret"}, 401},
 		{"token", wide, live.Games, "GET", "http://192.168.1.5:7171/", header{"Authorization": "Bearer s3cret"}, 200},
-		{"token in the address", wide, live.Own, "GET", "http://192.168.1.5:7171/?token=s3cret", nil, 200},
-		{"token in a cookie", wide, live.Own, "GET", "http://192.168.1.5:7171/", header{"Cookie": "kiln-token=s3cret"}, 200},
+		{"token in the address", wide, live.Own, "GET", "http://192.168.1.5:7171/?token=s3cret", nil, 303},
+		{"token in the address of a game", wide, live.Games, "GET", "http://192.168.1.5:7171/?token=s3cret", nil, 200},
+		{"token in the address of what changes something", wide, live.Own, "POST", "http://192.168.1.5:7171/?token=s3cret", nil, 200},
+		{"token in a cookie", wide, live.Own, "GET", "http://192.168.1.5:7171/", header{"Cookie": "kiln-token-7171=s3cret"}, 200},
+		{"another server's cookie", wide, live.Own, "GET", "http://192.168.1.5:7171/", header{"Cookie": "kiln-token-7172=s3cret"}, 401},
 		{"token at a foreign name", wide, live.Own, "GET", "http://evil.example/?token=s3cret", nil, 403},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -61,6 +68,59 @@ func TestGuard(t *testing.T) {
 	for address, want := range map[string]bool{"127.0.0.1:7171": true, "localhost:0": true, "[::1]:80": true, ":7171": false, "0.0.0.0:7171": false, "192.168.1.5:1": false} {
 		if live.Loopback(address) != want {
 			t.Errorf("Loopback(%q) is %v", address, !want)
+		}
+	}
+}
+
+// TestToken is a browser, which keeps one jar of cookies for all ports of a host: two servers with tokens of their own are looked at, one after the other and again.
+func TestToken(t *testing.T) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	var servers []string
+	for _, token := range []string{"first", "second"} {
+		g := live.Guard{Token: token}
+		srv := httptest.NewServer(g.Wrap(live.Own, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, token+" "+r.URL.String()) })))
+		t.Cleanup(srv.Close)
+		servers = append(servers, srv.URL)
+	}
+	look := func(url, want, at string) {
+		t.Helper()
+		resp, err := browser.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || string(body) != want || resp.Request.URL.String() != at {
+			t.Errorf("%s: %q at %s, %v; not %q at %s", url, body, resp.Request.URL, err, want, at)
+		}
+	}
+	look(servers[0]+"/asset/a%2Fb?token=first&x=1", "first /asset/a%2Fb?x=1", servers[0]+"/asset/a%2Fb?x=1")
+	look(servers[1]+"/?token=second", "second /", servers[1]+"/")
+	look(servers[0]+"/content", "first /content", servers[0]+"/content")
+	look(servers[1]+"//evil.example/x?token=second", "second /evil.example/x", servers[1]+"/evil.example/x")
+}
+
+// TestReachedAddress: a server that listens everywhere answers to the address it was reached at, and to no name that somebody pointed there.
+func TestReachedAddress(t *testing.T) {
+	g := live.Guard{}
+	for _, c := range []struct {
+		local, host string
+		want        int
+	}{
+		{"192.168.1.5", "192.168.1.5:7171", 200}, {"192.168.1.5", "192.168.1.6:7171", 403}, {"192.168.1.5", "evil.example:7171", 403}, {"192.168.1.5", "192.168.1.5.evil.example", 403},
+		{"fd00::5", "[fd00::5]:7171", 200}, {"fd00::5", "[fd00::6]:7171", 403}, {"::ffff:192.168.1.5", "192.168.1.5:7171", 200}, {"0.0.0.0", "evil.example", 403},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Host = c.host
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(&net.TCPAddr{IP: net.ParseIP(c.local), Port: 7171})))
+		w := httptest.NewRecorder()
+		g.Wrap(live.Own, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+		if w.Code != c.want {
+			t.Errorf("%s as %s: %d, not %d", c.local, c.host, w.Code, c.want)
 		}
 	}
 }

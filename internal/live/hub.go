@@ -27,6 +27,8 @@ type Hub struct {
 	numbers   *numbers
 	file      *ids.File
 	games     map[*game]bool
+	strangers int // connections that have not said hello
+	open      int // all connections
 	lastGame  int
 	saved     []savedAt
 	latencies []Latency

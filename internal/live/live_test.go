@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
 	"github.com/kiln-pipeline/kiln/internal/asset"
@@ -446,5 +447,75 @@ func TestLatency(t *testing.T) {
 	l := s.hub.Latencies()
 	if len(l) != 1 || l[0].Took > time.Minute || l[0].Swapped != 1 || says(a) != "4" {
 		t.Error(l, says(a))
+	}
+}
+
+// TestStrangers: connections that say nothing are few and short, what they may say first is small, and games come in when they are gone.
+func TestStrangers(t *testing.T) {
+	s := newStock(t, live.Options{})
+	s.put(s.product("a", "text", "A"))
+	address := s.serve(&live.Guard{})
+	dial := func() (*websocket.Conn, int) {
+		c, resp, err := websocket.Dial(t.Context(), strings.Replace(address, "http", "ws", 1)+"/live/v1", &websocket.DialOptions{Subprotocols: []string{"kiln.live.v1"}})
+		if err != nil && resp == nil {
+			t.Fatal(err)
+		}
+		return c, resp.StatusCode
+	}
+	var open []*websocket.Conn
+	for range 40 {
+		if c, code := dial(); code == http.StatusSwitchingProtocols {
+			open = append(open, c)
+		} else if code != http.StatusServiceUnavailable {
+			t.Fatal(code)
+		}
+	}
+	if len(open) != 16 {
+		t.Errorf("%d connections that say nothing are let in", len(open))
+	}
+	for _, large := range []string{`{"type":"hello","version":1,"game":"` + strings.Repeat("x", 1<<20) + `"}`, `{"type":"hello","version":1,"have":[` + strings.Repeat("{},", 1<<14) + `{}]}`} {
+		c := open[0]
+		open = open[1:]
+		go c.Write(t.Context(), websocket.MessageText, []byte(large)) // it ends with the connection
+		c.SetReadLimit(-1)
+		if _, said, err := c.Read(t.Context()); err == nil && !strings.Contains(string(said), `"refused"`) {
+			t.Errorf("%.50s is answered %s", large, said)
+		}
+		c.CloseNow()
+	}
+	for _, c := range open {
+		c.CloseNow()
+	}
+	p := play(t, client.Options{Address: address}) // it tries again until there is room
+	if got := says(p.get(t, "a")); got != "A" {
+		t.Error(got)
+	}
+}
+
+// TestPanic: a loader that panics refuses. The old value stays, and the library goes on.
+func TestPanic(t *testing.T) {
+	s := newStock(t, live.Options{})
+	s.put(s.product("a", "text", "A"), s.product("b", "other", "B"))
+	p := play(t, client.Options{Address: s.serve(&live.Guard{})})
+	a := p.get(t, "a")
+	var bad atomic.Bool
+	bad.Store(true)
+	p.Register("text", func(in *client.Loading) (any, error) {
+		if bad.Load() {
+			panic("no such texture")
+		}
+		return p.load(in)
+	})
+	s.put(s.product("a", "text", "A2"))
+	if got := p.next(t); !slices.Equal(got, []string{"a kept"}) || says(a) != "A" {
+		t.Errorf("%q, %s", got, says(a))
+	}
+	a.Release()
+	if h, err := p.LoadName("a"); err == nil || !strings.Contains(err.Error(), "no such texture") {
+		t.Errorf("%v, %v", h, err)
+	}
+	bad.Store(false)
+	if got := says(p.get(t, "a")) + says(p.get(t, "b")); got != "A2B" {
+		t.Error(got)
 	}
 }

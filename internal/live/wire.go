@@ -10,6 +10,9 @@ import (
 // Limits of the protocol.
 const (
 	maxMessage  = 16 << 20
+	maxHello    = 1 << 20 // bytes of the first message
+	maxHave     = 1 << 14 // entries of it
+	maxNew      = 16      // connections that have not said hello
 	maxEntries  = 1 << 20
 	maxParcels  = 1024
 	maxName     = 256

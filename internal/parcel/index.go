@@ -41,7 +41,7 @@ func makeIndex(items []item, dictionary []byte) (*index, error) {
 		names = append(names, it.Name...)
 		needs = appendNeeds(needs, it)
 	}
-	if len(names) >= 1<<32 || len(needs) >= 1<<32 {
+	if uint64(len(names)) >= 1<<32 || uint64(len(needs)) >= 1<<32 {
 		return nil, fmt.Errorf("%w: the names or the needs of all resources are more than 4 GiB", ErrResource)
 	}
 	x.bits = max(1, bits.Len(uint(max(2*len(items)-1, 0)))) // the least with 2^bits >= 2 x count

@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
@@ -82,8 +83,27 @@ func Listen(cfg Config) (*Server, error) {
 // Hub is what knows the games.
 func (s *Server) Hub() *live.Hub { return s.hub }
 
-// Address is where it listens, as "http://127.0.0.1:7171".
-func (s *Server) Address() string { return "http://" + s.listener.Addr().String() }
+// Address is where it is reached from this machine, as "http://127.0.0.1:7171".
+func (s *Server) Address() string { return s.Addresses()[0] }
+
+// Addresses are all at which it is reached, Address first: several if it listens everywhere.
+func (s *Server) Addresses() []string {
+	at, ok := s.listener.Addr().(*net.TCPAddr)
+	if !ok || !at.IP.IsUnspecified() {
+		return []string{"http://" + s.listener.Addr().String()}
+	}
+	hosts := []string{"127.0.0.1"}
+	all, _ := net.InterfaceAddrs() // a system that does not tell has this one
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			hosts = append(hosts, n.IP.String())
+		}
+	}
+	for i, host := range hosts {
+		hosts[i] = "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port))
+	}
+	return hosts
+}
 
 // Run answers until the context ends. dashboard answers what is not for games; nil: nobody does.
 func (s *Server) Run(ctx context.Context, dashboard http.Handler) error {

@@ -190,10 +190,19 @@ func TestListen(t *testing.T) {
 	if _, err := serve.Listen(serve.Config{Session: s, Listen: strings.TrimPrefix(first.Address(), "http://")}); err == nil {
 		t.Error("two listen on one address")
 	}
+	everywhere, err := serve.Listen(serve.Config{Session: s, Listen: "0.0.0.0:0", Guard: live.Guard{Token: "t"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := everywhere.Addresses(); !strings.HasPrefix(at[0], "http://127.0.0.1:") || strings.Contains(strings.Join(at, " "), "0.0.0.0") {
+		t.Error(at)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	if err := first.Run(ctx, nil); err != nil {
-		t.Error(err)
+	for _, srv := range []*serve.Server{first, everywhere} {
+		if err := srv.Run(ctx, nil); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -1,6 +1,6 @@
 /*
  * kiln.h reads parcels, the files in which Kiln packs what a game loads. C99 or C++, no dependencies, no memory of its own: a parcel is a
- * block of bytes of yours, mapped or read, and all that comes out of it points into that block. docs/formats/parcel.md is the format,
+ * block of bytes of yours, mapped or read, and all that comes out of it points into that block, or is decompressed into memory that you hand over. docs/formats/parcel.md is the format,
  * docs/runtime-c.md tells how to use this.
  *
  * Include it where you need it, and in one file
@@ -32,7 +32,7 @@ enum {
     KILN_NOT_PARCEL,  /* the file is none, or both of its headers are broken */
     KILN_VERSION,     /* made for a newer reader */
     KILN_DAMAGED,     /* something in it contradicts something else, or a checksum is wrong */
-    KILN_COMPRESSED,  /* it needs decompression: kiln_view of such a resource, kiln_read without a function for it */
+    KILN_COMPRESSED,  /* it needs decompression: kiln_view of such a resource */
     KILN_UNPACKING,   /* decompression failed, or gave another size */
     KILN_ROOM,        /* the memory that was handed over is too small */
     KILN_MISSING,     /* a resource that another one requires is in no mounted parcel */
@@ -124,19 +124,25 @@ KILN_API uint32_t kiln_need(const kiln_resource *resource, uint32_t i);
 KILN_API int kiln_view(const kiln_resource *resource, const void **content);
 
 /*
- * A function that decompresses one Zstandard frame into room bytes and gives how many it wrote, anything else if it failed. dictionary is
- * NULL or the parcel's. With the library of Zstandard, and user a ZSTD_DCtx, it is one line:
+ * A function that decompresses Zstandard into room bytes and gives how many it wrote, anything else if it failed, for who wants another than the one in here.
+ * dictionary is NULL or the parcel's. With the library of Zstandard, and user a ZSTD_DCtx, it is one line:
  *
  *     return ZSTD_decompress_usingDict((ZSTD_DCtx *)user, to, room, from, size, dictionary, dictionary_size);
  */
 typedef size_t (*kiln_unpacker)(void *user, void *to, size_t room, const void *from, size_t size, const void *dictionary, size_t dictionary_size);
 
 /*
- * kiln_read writes the content, resource->size bytes, to memory of room bytes, after it has compared the CRC of what is stored. unpack may be
- * NULL if nothing is compressed. What is compressed has at most 256 MiB of content, but a broken parcel may claim so
- * much of a few bytes: do not trust a size above 64 * stored + 1 MiB.
+ * kiln_read writes the content, resource->size bytes, to memory of room bytes, after it has compared the CRC of what is stored. It decompresses what is compressed;
+ * unpack is for who has a better decompressor, and NULL else. The one in here takes 18 KB of stack and no other memory, and reads what docs/formats/parcel.md
+ * allows: a dictionary, windows up to 8 MiB. After an error the memory holds anything.
  */
 KILN_API int kiln_read(const kiln_resource *resource, void *to, size_t room, kiln_unpacker unpack, void *user);
+
+/*
+ * kiln_most is how many bytes the content can have at most, by what is stored of it. A broken parcel may claim that a few bytes become 256 MiB: a resource whose size is
+ * above this is such a lie, and no memory need be taken for it. Only the heads of blocks are looked at.
+ */
+KILN_API uint64_t kiln_most(const kiln_resource *resource);
 
 /* kiln_verify compares content with the hash of the resource. About 0.6 GB/s, and the CRC has found accidents already: it is for patches. */
 KILN_API int kiln_verify(const kiln_resource *resource, const void *content, size_t size);
@@ -197,7 +203,7 @@ KILN_API void kiln_unmap_file(const void *data, size_t size);
  *     kiln_live_use_name(live, "sprites/tank.png");
  *     for (;;) { kiln_live_poll(live); ... kiln_live_value(live, kiln_live_find_name(live, "sprites/tank.png")) ... }
  *
- * All of it is for one thread. Nothing waits but kiln_live_wait.
+ * All of it is for one thread. Nothing waits but kiln_live_wait, and kiln_live_open if it has to look up a name.
  */
 
 /* A resource as the watcher has it. It stays where it is until the next kiln_live_poll. */
@@ -217,7 +223,7 @@ typedef struct kiln_live_resource {
 typedef struct kiln_live kiln_live;
 
 typedef struct kiln_live_options {
-    const char *address;  /* of the watcher: host and port, http:// before it or not; NULL: "127.0.0.1:7171". See docs/live.md for names */
+    const char *address;  /* of the watcher: host and port, http:// before it or not; NULL: "127.0.0.1:7171". A name but localhost is looked up, see kiln_live_open */
     const char *token;    /* if it listens beyond this machine; else NULL */
     const char *game;     /* name for people, or NULL */
     const char *platform; /* whose content is wanted; NULL: the project's first */
@@ -226,7 +232,7 @@ typedef struct kiln_live_options {
     /*
      * load makes of a resource what the game uses, and puts it into *value, where the old one is (NULL the first time). It is called by kiln_live_poll
      * alone, in load order: for a resource that is new or has changed with its content, and with data NULL for one of which only something that it needs has. data is gone
-     * when it returns. Anything but 0 is a refusal: *value must be as it was, and goes on being used. The old value is not unloaded: that is load's to do.
+     * when it returns, which it must: no exception and no longjmp may lead out of any of these functions. Anything but 0 is a refusal: *value must be as it was, and goes on being used. The old value is not unloaded: that is load's to do.
      */
     int (*load)(void *user, kiln_live *live, const kiln_live_resource *resource, const void *data, size_t size, void **value);
 
@@ -237,10 +243,14 @@ typedef struct kiln_live_options {
     void (*notify)(void *user, kiln_live *live, const char *event, const char *text);
 } kiln_live_options;
 
-/* kiln_live_open begins to connect; the texts of the options must stay. NULL if the address is none, or there is no memory. */
+/*
+ * kiln_live_open begins to connect; the texts of the options must stay. NULL if the address is none, or there is no memory. An address in numbers, or localhost, takes no time; another
+ * name is looked up by the system, which may take it many seconds: open such a one on a thread of yours, and use it on another once it is there.
+ */
 KILN_API kiln_live *kiln_live_open(const kiln_live_options *options);
 
-/* kiln_live_close unloads all and ends the connection. */
+/* kiln_live_close unloads all and ends the connection. Within load, unload or notify it does so when these have returned: none but unload is called after it, and the
+ * kiln_live is gone when kiln_live_poll returns. */
 KILN_API void kiln_live_close(kiln_live *live);
 
 /*
@@ -296,7 +306,7 @@ KILN_API const char *kiln_words(int error) {
     case KILN_NOT_PARCEL: return "the file is not a parcel, or its header is broken";
     case KILN_VERSION: return "the parcel needs a newer reader";
     case KILN_DAMAGED: return "the parcel is damaged";
-    case KILN_COMPRESSED: return "the resource is compressed, and nobody is here to decompress it";
+    case KILN_COMPRESSED: return "the resource is compressed, and does not lie there as it is";
     case KILN_UNPACKING: return "the resource cannot be decompressed";
     case KILN_ROOM: return "the memory handed over is too small";
     case KILN_MISSING: return "a resource that is required is in no mounted parcel";
@@ -687,6 +697,658 @@ KILN_API int kiln_check(const kiln_parcel *p) {
     return KILN_OK;
 }
 
+/*
+ * ---- Zstandard (RFC 8878): one pass, straight into the memory of the content, 18 KB of stack ----
+ *
+ * Literals of a block are decoded to the end of the room that the block has, and sequences move them from there: what a block still has to write is
+ * never more than what lies between, so nothing is overwritten that is still to be read.
+ */
+
+#define KILNI_BLOCK ((size_t)1 << 17) /* of content, at most */
+#define KILNI_WINDOW ((uint64_t)8 << 20)
+#define KILNI_LETTERS 11 /* bits of the longest Huffman code */
+#define KILNI_STATES 9   /* and of the largest table of states */
+
+enum { KILNI_LITERAL, KILNI_OFFSET, KILNI_MATCH, KILNI_WEIGHT };
+
+/* What a state stands for: a number of base and so many extra bits; and which state comes next: next and so many bits. */
+typedef struct kilni_cell {
+    uint16_t next;
+    uint8_t bits, extra;
+    uint32_t base;
+} kilni_cell;
+
+typedef struct kilni_zstd {
+    kilni_cell cells[3][1 << KILNI_STATES]; /* of literal lengths, offsets, match lengths */
+    int logs[3];                            /* -1: there is none yet */
+    uint16_t letters[1 << KILNI_LETTERS];   /* letter * 256 + bits of its code */
+    unsigned letter_bits;                   /* 0: there are none yet */
+    uint32_t offsets[3];                    /* that may be repeated */
+    const uint8_t *dictionary;              /* content of it */
+    size_t dictionary_size;
+    uint8_t *begin, *at, *end; /* of the frame's content; end of all room */
+    size_t window, most;       /* of a block */
+    uint8_t *stop;             /* of the room of the block */
+    const uint8_t *literals, *literals_end;
+    int inside; /* they lie at stop */
+} kilni_zstd;
+
+/* kilni_high is the place of the highest bit of a number that is not 0. */
+static unsigned kilni_high(uint32_t x) {
+#if defined(__GNUC__)
+    return 31u - (unsigned)__builtin_clz(x);
+#else
+    unsigned n = 0;
+    while (x >>= 1) n++;
+    return n;
+#endif
+}
+
+/* Bits that are read from the end of some bytes towards their beginning. After too many were read, used is above 64. */
+typedef struct kilni_bits {
+    const uint8_t *begin, *at; /* value is 8 bytes at at; fewer where there are fewer */
+    uint64_t value;
+    unsigned used; /* of value, from its highest bit on */
+} kilni_bits;
+
+static int kilni_bits_begin(kilni_bits *b, const uint8_t *p, size_t n) {
+    size_t i;
+    if (!n || !p[n - 1]) return 0; /* its highest bit says where the bits end */
+    b->begin = b->at = p;
+    b->value = 0;
+    b->used = 8 - kilni_high(p[n - 1]);
+    if (n >= 8) {
+        b->at = p + n - 8;
+        b->value = kilni_u64(b->at);
+        return 1;
+    }
+    for (i = 0; i < n; i++) b->value |= (uint64_t)p[i] << 8 * i;
+    b->used += 8 * (unsigned)(8 - n);
+    return 1;
+}
+
+/* kilni_more has at least 57 bits at hand, if there are so many; 0: too many have been read. */
+static int kilni_more(kilni_bits *b) {
+    size_t n = b->used >> 3;
+    if (b->used > 64) return 0;
+    if (b->at == b->begin) return 1;
+    if (n > (size_t)(b->at - b->begin)) n = (size_t)(b->at - b->begin);
+    b->at -= n;
+    b->used -= 8 * (unsigned)n;
+    b->value = kilni_u64(b->at);
+    return 1;
+}
+
+static uint32_t kilni_look_bits(const kilni_bits *b, unsigned n) { return (uint32_t)(b->value << (b->used & 63) >> 1 >> (63 - n)); }
+
+static uint32_t kilni_take_bits(kilni_bits *b, unsigned n) {
+    uint32_t v = kilni_look_bits(b, n);
+    b->used += n;
+    return v;
+}
+
+static int kilni_all_taken(const kilni_bits *b) { return b->at == b->begin && b->used == 64; }
+
+/* kilni_forward looks at 25 bits from a place on, in the order of the bytes; behind the end there are zeros. */
+static uint32_t kilni_forward(const uint8_t *p, size_t size, size_t at) {
+    uint32_t v = 0;
+    size_t i;
+    for (i = 0; i < 4 && (at >> 3) + i < size; i++) v |= (uint32_t)p[(at >> 3) + i] << 8 * i;
+    return v >> (at & 7);
+}
+
+/* kilni_chances reads how likely each symbol is, -1: less than once, and gives how many bytes that took, 0: it is wrong. */
+static size_t kilni_chances(const uint8_t *p, size_t size, int16_t chances[256], unsigned *count, unsigned *log, unsigned most) {
+    size_t at = 4;
+    uint32_t left, zeros = 0;
+    unsigned n = 0;
+    if (!size) return 0;
+    *log = 5 + (p[0] & 15u);
+    if (*log > most) return 0;
+    left = 1u << *log;
+    while (left && n < 256 && at >> 3 < size) {
+        unsigned bits = kilni_high(left + 1) + 1;
+        uint32_t v = kilni_forward(p, size, at) & ((1u << bits) - 1), low = v & ((1u << (bits - 1)) - 1), short_ones = (1u << bits) - 2 - left;
+        if (low < short_ones) v = low, bits--;
+        else if (v != low) v -= short_ones;
+        at += bits;
+        chances[n++] = (int16_t)((int)v - 1);
+        left -= v ? v - 1 : 1;
+        if (v != 1) continue;
+        do { /* two bits say how many more have none, 3: and two bits follow */
+            zeros = kilni_forward(p, size, at) & 3;
+            at += 2;
+            if (n + zeros > 256) return 0;
+            memset(chances + n, 0, zeros * sizeof *chances);
+            n += zeros;
+        } while (zeros == 3);
+    }
+    *count = n;
+    return left || n < 2 || at > 8 * size ? 0 : (at + 7) >> 3;
+}
+
+/* kilni_meanings puts into cells, whose base is a symbol, what that stands for. */
+static int kilni_meanings(kilni_cell *cells, unsigned count, int kind) {
+    static const uint8_t literal[36] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+    static const uint8_t match[53] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                      0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+    const uint8_t *extra = kind == KILNI_LITERAL ? literal : match;
+    uint32_t bases[53], base = kind == KILNI_LITERAL ? 0 : 3;
+    unsigned i, last = kind == KILNI_LITERAL ? 35 : kind == KILNI_OFFSET ? 31 : 52;
+    if (kind == KILNI_WEIGHT) return 1;
+    for (i = 0; kind != KILNI_OFFSET && i <= last; base += 1u << extra[i++]) bases[i] = base;
+    for (i = 0; i < count; i++) {
+        uint32_t symbol = cells[i].base;
+        if (symbol > last) return 0;
+        cells[i].extra = (uint8_t)(kind == KILNI_OFFSET ? symbol : extra[symbol]);
+        cells[i].base = kind == KILNI_OFFSET ? 1u << symbol : bases[symbol];
+    }
+    return 1;
+}
+
+/* kilni_states makes a table of 2^log states (RFC 8878, 4.1.1). */
+static int kilni_states(kilni_cell *cells, const int16_t *chances, unsigned count, unsigned log, int kind) {
+    uint16_t seen[256];
+    uint32_t size = 1u << log, high = size, at = 0, i;
+    unsigned n;
+    for (n = 0; n < count; n++) {
+        seen[n] = (uint16_t)(chances[n] < 0 ? 1 : chances[n]);
+        if (chances[n] < 0) cells[--high].base = n;
+    }
+    for (n = 0; n < count; n++) {
+        int k;
+        for (k = 0; k < chances[n]; k++) {
+            cells[at].base = n;
+            do at = (at + (size >> 1) + (size >> 3) + 3) & (size - 1);
+            while (at >= high);
+        }
+    }
+    for (i = 0; i < size; i++) {
+        uint32_t x = seen[cells[i].base]++;
+        unsigned bits = log - kilni_high(x);
+        cells[i].bits = (uint8_t)bits;
+        cells[i].next = (uint16_t)((x << bits) - size);
+        cells[i].extra = 0;
+    }
+    return kilni_meanings(cells, size, kind);
+}
+
+/* kilni_weights reads weights that are compressed, and gives how many they are, 0: they are wrong. */
+static unsigned kilni_weights(const uint8_t *p, size_t size, uint8_t weights[256]) {
+    kilni_cell cells[64];
+    int16_t chances[256];
+    unsigned count, log, n = 0, turn;
+    kilni_bits b;
+    uint32_t states[2];
+    size_t head = kilni_chances(p, size, chances, &count, &log, 6);
+    if (!head || !kilni_states(cells, chances, count, log, KILNI_WEIGHT) || !kilni_bits_begin(&b, p + head, size - head)) return 0;
+    states[0] = kilni_take_bits(&b, log);
+    states[1] = kilni_take_bits(&b, log);
+    if (!kilni_more(&b)) return 0;
+    for (turn = 0; n < 254; turn ^= 1) { /* two states take turns, and the first one that wants bits when there are none ends it */
+        const kilni_cell *c = &cells[states[turn]];
+        weights[n++] = (uint8_t)c->base;
+        if (c->bits && kilni_all_taken(&b)) {
+            weights[n++] = (uint8_t)cells[states[turn ^ 1]].base;
+            return n;
+        }
+        states[turn] = c->next + kilni_take_bits(&b, c->bits);
+        if (!kilni_more(&b)) return 0;
+    }
+    return 0;
+}
+
+/* kilni_tree reads what Huffman codes there are, and gives how many bytes that took, 0: it is wrong. */
+static size_t kilni_tree(kilni_zstd *z, const uint8_t *p, size_t size) {
+    uint8_t weights[256];
+    uint32_t starts[KILNI_LETTERS + 2] = {0}, total = 0, rest, at;
+    size_t used;
+    unsigned n, i, log;
+    if (size < 2) return 0;
+    used = p[0] < 128 ? p[0] : (p[0] - 126u) / 2;
+    if (used > size - 1) return 0;
+    if (p[0] < 128) n = kilni_weights(p + 1, used, weights);
+    else for (n = 0; n < p[0] - 127u; n++) weights[n] = n & 1 ? p[1 + n / 2] & 15 : p[1 + n / 2] >> 4;
+    for (i = 0; i < n; i++) {
+        if (weights[i] > KILNI_LETTERS) return 0;
+        if (weights[i]) total += 1u << (weights[i] - 1);
+    }
+    if (!total || total >= 1u << KILNI_LETTERS) return 0;
+    log = kilni_high(total) + 1;
+    rest = (1u << log) - total; /* is the last one's, which is not written */
+    if (rest & (rest - 1)) return 0;
+    weights[n++] = (uint8_t)(kilni_high(rest) + 1);
+    for (i = 0; i < n; i++) starts[weights[i]]++;
+    if (starts[1] < 2 || starts[1] & 1) return 0;
+    for (i = 1, at = 0; i <= log; i++) {
+        uint32_t next = at + (starts[i] << (i - 1));
+        starts[i] = at;
+        at = next;
+    }
+    for (i = 0; i < n; i++) {
+        unsigned w = weights[i];
+        uint32_t k, entries = w ? 1u << (w - 1) : 0;
+        for (k = 0; k < entries; k++) z->letters[starts[w] + k] = (uint16_t)(i << 8 | (log + 1 - w));
+        starts[w] += entries;
+    }
+    z->letter_bits = log;
+    return 1 + used;
+}
+
+#define KILNI_LETTER(b, to)                                                          \
+    do {                                                                             \
+        uint32_t code = z->letters[(b).value << ((b).used & 63) >> (64 - z->letter_bits)]; \
+        *(to)++ = (uint8_t)(code >> 8);                                              \
+        (b).used += code & 255;                                                      \
+    } while (0)
+
+/* kilni_stream decodes the letters of one stream, up to its end. */
+static int kilni_stream(const kilni_zstd *z, kilni_bits b, uint8_t *to, const uint8_t *end) {
+    while (to < end) {
+        if (!kilni_more(&b)) return 0;
+        KILNI_LETTER(b, to);
+    }
+    return kilni_all_taken(&b) || (kilni_more(&b) && kilni_all_taken(&b));
+}
+
+/* kilni_four decodes four streams, as long as all of them have plenty side by side. */
+static int kilni_four(const kilni_zstd *z, const uint8_t *p, size_t size, uint8_t *to, size_t room) {
+    kilni_bits b[4];
+    uint8_t *at[4], *end = to + room;
+    size_t part = (room + 3) / 4, i, left = size - 6;
+    if (size < 10 || 3 * part > room) return 0;
+    for (i = 0; i < 4; i++) {
+        size_t n = i < 3 ? kilni_u16(p + 2 * i) : left;
+        if (n > left || !kilni_bits_begin(&b[i], p + size - left, n)) return 0;
+        left -= n;
+        at[i] = to + i * part;
+    }
+    while (end - at[3] >= 5 && b[0].at - b[0].begin >= 8 && b[1].at - b[1].begin >= 8 && b[2].at - b[2].begin >= 8 && b[3].at - b[3].begin >= 8) {
+        int k;
+        for (k = 0; k < 4; k++) kilni_more(&b[k]);
+        for (k = 0; k < 5; k++) {
+            KILNI_LETTER(b[0], at[0]);
+            KILNI_LETTER(b[1], at[1]);
+            KILNI_LETTER(b[2], at[2]);
+            KILNI_LETTER(b[3], at[3]);
+        }
+    }
+    for (i = 0; i < 4; i++) {
+        if (!kilni_stream(z, b[i], at[i], i < 3 ? to + (i + 1) * part : end)) return 0;
+    }
+    return 1;
+}
+
+/* kilni_literals finds or decodes the literals of a block, and gives how many bytes they took, 0: they are wrong. */
+static size_t kilni_literals(kilni_zstd *z, const uint8_t *p, size_t size) {
+    static const uint8_t heads[2][4] = {{1, 2, 1, 3}, {3, 3, 4, 5}};
+    unsigned kind = p[0] & 3u, form = p[0] >> 2 & 3u;
+    size_t head = heads[kind > 1][form], count, used;
+    uint64_t v = 0;
+    size_t i;
+    if (head > size) return 0;
+    for (i = 0; i < head; i++) v |= (uint64_t)p[i] << 8 * i;
+    if (kind < 2) {
+        count = (size_t)(v >> (form & 1 ? 4 : 3));
+        used = kind ? 1 : count;
+    } else {
+        unsigned bits = form < 2 ? 10 : form == 2 ? 14 : 18;
+        count = (size_t)(v >> 4) & (((size_t)1 << bits) - 1);
+        used = (size_t)(v >> (4 + bits));
+    }
+    if (used > size - head || count > (size_t)(z->stop - z->at)) return 0;
+    p += head;
+    z->inside = kind != 0;
+    z->literals = kind ? z->stop - count : p;
+    z->literals_end = z->literals + count;
+    if (kind == 1) memset(z->stop - count, p[0], count);
+    if (kind > 1) {
+        size_t tree = kind == 2 ? kilni_tree(z, p, used) : 0;
+        kilni_bits b;
+        if (!z->letter_bits || (kind == 2 && !tree)) return 0;
+        if (form == 0) {
+            if (!kilni_bits_begin(&b, p + tree, used - tree) || !kilni_stream(z, b, z->stop - count, z->stop)) return 0;
+        } else if (!kilni_four(z, p + tree, used - tree, z->stop - count, count)) return 0;
+    }
+    return head + used;
+}
+
+/* kilni_table reads the table of one of the three kinds, and gives how many bytes that took, -1: it is wrong. */
+static int kilni_table(kilni_zstd *z, int kind, unsigned mode, const uint8_t *p, size_t size) {
+    static const int16_t usual[3][53] = {
+        {4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1},
+        {1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1},
+        {1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1}};
+    static const unsigned counts[3] = {36, 29, 53}, logs[3] = {6, 5, 6};
+    int16_t chances[256];
+    unsigned count, log;
+    size_t used;
+    switch (mode) {
+    case 0:
+        z->logs[kind] = (int)logs[kind];
+        kilni_states(z->cells[kind], usual[kind], counts[kind], logs[kind], kind);
+        return 0;
+    case 1:
+        if (!size) return -1;
+        memset(&z->cells[kind][0], 0, sizeof z->cells[kind][0]);
+        z->cells[kind][0].base = p[0];
+        z->logs[kind] = 0;
+        return kilni_meanings(z->cells[kind], 1, kind) ? 1 : -1;
+    case 2:
+        used = kilni_chances(p, size, chances, &count, &log, KILNI_STATES);
+        if (!used || !kilni_states(z->cells[kind], chances, count, log, kind)) return -1;
+        z->logs[kind] = (int)log;
+        return (int)used;
+    }
+    return z->logs[kind] < 0 ? -1 : 0;
+}
+
+/* kilni_offset makes of an offset's number how far back it leads, and notes it. */
+static uint32_t kilni_offset(uint32_t offsets[3], uint32_t number, int no_literals) {
+    uint32_t offset;
+    if (number > 3) offset = number - 3;
+    else {
+        uint32_t which = number - 1 + (no_literals ? 1u : 0u);
+        offset = which == 3 ? offsets[0] - 1 : offsets[which];
+        if (!offset) offset = 1;
+        if (which == 0) return offset;
+        if (which == 1) {
+            offsets[1] = offsets[0];
+            return offsets[0] = offset;
+        }
+    }
+    offsets[2] = offsets[1];
+    offsets[1] = offsets[0];
+    return offsets[0] = offset;
+}
+
+/* kilni_repeat writes n bytes that are there already, so far back; up to stop it may write what it likes. */
+static void kilni_repeat(uint8_t *to, size_t back, size_t n, const uint8_t *stop) {
+    const uint8_t *from = to - back;
+    uint8_t *end = to + n;
+    if ((size_t)(stop - to) < n + 16) {
+        while (to < end) *to++ = *from++;
+        return;
+    }
+    if (back >= 16) {
+        do memcpy(to, from, 16), to += 16, from += 16;
+        while (to < end);
+        return;
+    }
+    if (back < 8) { /* after eight bytes the pattern is there as often as it takes to go back eight at least */
+        int i;
+        for (i = 0; i < 8; i++) to[i] = from[i];
+        to += 8;
+        from = to - (7 + back) / back * back;
+    }
+    for (; to < end; to += 8, from += 8) memcpy(to, from, 8);
+}
+
+/* kilni_match writes what a sequence repeats, of the dictionary perhaps; 0: there is no such thing. */
+static int kilni_match(const kilni_zstd *z, uint8_t *to, size_t back, size_t n, const uint8_t *stop) {
+    size_t made = (size_t)(to - z->begin);
+    if (back <= made) {
+        if (back > z->window) return 0;
+    } else {
+        size_t before = back - made, from_it = before < n ? before : n;
+        if (before > z->dictionary_size) return 0;
+        memcpy(to, z->dictionary + (z->dictionary_size - before), from_it);
+        to += from_it;
+        n -= from_it;
+        if (!n) return 1;
+    }
+    kilni_repeat(to, back, n, stop);
+    return 1;
+}
+
+/* kilni_sequences writes the content of a block: literals, what is repeated, literals, and so on. */
+static int kilni_sequences(kilni_zstd *z, uint32_t count, const uint8_t *p, size_t size) {
+    const uint8_t *literals = z->literals, *literals_end = z->literals_end, *stop = z->inside ? literals : z->stop;
+    const kilni_cell *l, *o, *m;
+    uint8_t *to = z->at;
+    kilni_bits b;
+    if (!kilni_bits_begin(&b, p, size)) return 0;
+    l = z->cells[KILNI_LITERAL] + kilni_take_bits(&b, (unsigned)z->logs[KILNI_LITERAL]);
+    o = z->cells[KILNI_OFFSET] + kilni_take_bits(&b, (unsigned)z->logs[KILNI_OFFSET]);
+    m = z->cells[KILNI_MATCH] + kilni_take_bits(&b, (unsigned)z->logs[KILNI_MATCH]);
+    for (;;) {
+        uint32_t number, n, back, more = (uint32_t)o->extra + m->extra + l->extra;
+        size_t letters;
+        if (!kilni_more(&b)) return 0;
+        number = o->base + kilni_take_bits(&b, o->extra);
+        if (more > 31 && !kilni_more(&b)) return 0;
+        n = m->base + kilni_take_bits(&b, m->extra);
+        letters = l->base + kilni_take_bits(&b, l->extra);
+        back = kilni_offset(z->offsets, number, letters == 0);
+        if (letters > (size_t)(literals_end - literals) || (!z->inside && letters > (size_t)(stop - to))) return 0;
+        if (letters <= 16 && literals_end - literals >= 16 && (z->inside ? literals : stop) - to >= 16) memcpy(to, literals, 16);
+        else memmove(to, literals, letters);
+        to += letters;
+        literals += letters;
+        if (z->inside) stop = literals;
+        if (n > (size_t)(stop - to)) return 0;
+        if (back >= 16 && back <= (size_t)(to - z->begin) && back <= z->window && (size_t)(stop - to) >= (size_t)n + 16) {
+            const uint8_t *from = to - back;
+            uint8_t *end = to + n;
+            do memcpy(to, from, 16), to += 16, from += 16;
+            while (to < end);
+            to = end;
+        } else {
+            if (!kilni_match(z, to, back, n, stop)) return 0;
+            to += n;
+        }
+        if (!--count) break;
+        if (more > 31 && !kilni_more(&b)) return 0;
+        l = z->cells[KILNI_LITERAL] + l->next + kilni_take_bits(&b, l->bits);
+        m = z->cells[KILNI_MATCH] + m->next + kilni_take_bits(&b, m->bits);
+        o = z->cells[KILNI_OFFSET] + o->next + kilni_take_bits(&b, o->bits);
+    }
+    if (!kilni_more(&b) || !kilni_all_taken(&b) || (size_t)(literals_end - literals) > (size_t)(z->stop - to)) return 0;
+    memmove(to, literals, (size_t)(literals_end - literals));
+    z->at = to + (literals_end - literals);
+    return 1;
+}
+
+/* kilni_block decompresses a block. */
+static int kilni_block(kilni_zstd *z, const uint8_t *p, size_t size) {
+    uint32_t count;
+    size_t used, head;
+    int kind;
+    z->stop = z->at + ((size_t)(z->end - z->at) < z->most ? (size_t)(z->end - z->at) : z->most);
+    if (size < 2) return 0;
+    used = kilni_literals(z, p, size);
+    if (!used || used == size) return 0;
+    p += used, size -= used;
+    head = p[0] < 128 ? 1 : p[0] < 255 ? 2 : 3;
+    if (size < head) return 0;
+    count = head == 1 ? p[0] : head == 2 ? (p[0] - 128u) << 8 | p[1] : kilni_u16(p + 1) + 0x7F00u;
+    p += head, size -= head;
+    if (!count) {
+        size_t n = (size_t)(z->literals_end - z->literals);
+        memmove(z->at, z->literals, n);
+        z->at += n;
+        return size == 0;
+    }
+    if (!size || p[0] & 3) return 0;
+    head = p[0];
+    p++, size--;
+    for (kind = 0; kind < 3; kind++) {
+        int n = kilni_table(z, kind, (unsigned)head >> (6 - 2 * kind) & 3u, p, size);
+        if (n < 0) return 0;
+        p += n, size -= (size_t)n;
+    }
+    return kilni_sequences(z, count, p, size);
+}
+
+/* kilni_take_dictionary has a frame begin with a dictionary: raw content, or as zstd --train makes it; 0: it is not the frame's. */
+static int kilni_take_dictionary(kilni_zstd *z, uint32_t id, const uint8_t *d, size_t size) {
+    size_t at = 8, used;
+    int i;
+    int own = size >= 4 && kilni_u32(d) == 0xEC30A437u;
+    if (own && (size < 21 || !kilni_u32(d + 4))) return 0;
+    if (id != (own ? kilni_u32(d + 4) : 0)) return !id; /* a frame that names none has none */
+    z->dictionary = d, z->dictionary_size = size;
+    if (!own) return 1;
+    used = kilni_tree(z, d + at, size - at);
+    if (!used) return 0;
+    at += used;
+    for (i = 0; i < 3; i++) {
+        static const int kinds[3] = {KILNI_OFFSET, KILNI_MATCH, KILNI_LITERAL};
+        int n = kilni_table(z, kinds[i], 2, d + at, size - at);
+        if (n < 0) return 0;
+        at += (size_t)n;
+    }
+    if (size - at < 12) return 0;
+    z->dictionary += at + 12, z->dictionary_size -= at + 12;
+    for (i = 0; i < 3; i++) {
+        z->offsets[i] = kilni_u32(d + at + 4 * (size_t)i);
+        if (!z->offsets[i] || z->offsets[i] > z->dictionary_size) return 0;
+    }
+    return 1;
+}
+
+#define KILNI_X1 0x9E3779B185EBCA87u
+#define KILNI_X2 0xC2B2AE3D27D4EB4Fu
+#define KILNI_X3 0x165667B19E3779F9u
+#define KILNI_X4 0x85EBCA77C2B2AE63u
+#define KILNI_X5 0x27D4EB2F165667C5u
+
+static uint64_t kilni_left64(uint64_t x, int n) { return x << n | x >> (64 - n); }
+static uint64_t kilni_round64(uint64_t h, uint64_t v) { return kilni_left64(h + v * KILNI_X2, 31) * KILNI_X1; }
+
+/* kilni_xxh64 is XXH64 with seed 0, by Yann Collet. */
+static uint64_t kilni_xxh64(const uint8_t *p, size_t n) {
+    uint64_t h = KILNI_X5, size = n;
+    if (n >= 32) {
+        uint64_t v[4];
+        int i;
+        v[0] = KILNI_X1 + KILNI_X2, v[1] = KILNI_X2, v[2] = 0, v[3] = 0 - KILNI_X1;
+        for (; n >= 32; p += 32, n -= 32) {
+            for (i = 0; i < 4; i++) v[i] = kilni_round64(v[i], kilni_u64(p + 8 * i));
+        }
+        h = kilni_left64(v[0], 1) + kilni_left64(v[1], 7) + kilni_left64(v[2], 12) + kilni_left64(v[3], 18);
+        for (i = 0; i < 4; i++) h = (h ^ kilni_round64(0, v[i])) * KILNI_X1 + KILNI_X4;
+    }
+    h += size;
+    for (; n >= 8; p += 8, n -= 8) h = kilni_left64(h ^ kilni_round64(0, kilni_u64(p)), 27) * KILNI_X1 + KILNI_X4;
+    if (n >= 4) h = kilni_left64(h ^ kilni_u32(p) * KILNI_X1, 23) * KILNI_X2 + KILNI_X3, p += 4, n -= 4;
+    for (; n; p++, n--) h = kilni_left64(h ^ *p * KILNI_X5, 11) * KILNI_X1;
+    h = (h ^ h >> 33) * KILNI_X2;
+    h = (h ^ h >> 29) * KILNI_X3;
+    return h ^ h >> 32;
+}
+
+/* What the head of a frame says. */
+typedef struct kilni_head {
+    size_t size; /* of the head, behind the first four bytes */
+    uint64_t window;
+    uint64_t content; /* -1: it is not told */
+    uint32_t dictionary;
+    int checked; /* four bytes of XXH64 follow the blocks */
+} kilni_head;
+
+/* kilni_frame_head reads the head of a frame behind its first four bytes. */
+static int kilni_frame_head(kilni_head *h, const uint8_t *p, size_t size) {
+    static const uint8_t id_bytes[4] = {0, 1, 2, 4}, content_bytes[4] = {0, 2, 4, 8};
+    size_t ids, contents, i;
+    int one; /* segment: the window is the content */
+    if (!size || p[0] & 8) return 0;
+    one = p[0] >> 5 & 1;
+    ids = id_bytes[p[0] & 3];
+    contents = p[0] >> 6 || !one ? content_bytes[p[0] >> 6] : 1;
+    h->size = (one ? 1 : 2) + ids + contents;
+    if (size < h->size) return 0;
+    h->checked = p[0] & 4;
+    h->window = one ? 0 : ((uint64_t)8 + (p[1] & 7u)) << (7 + (p[1] >> 3));
+    p += one ? 1 : 2;
+    for (i = 0, h->dictionary = 0; i < ids; i++) h->dictionary |= (uint32_t)*p++ << 8 * i;
+    h->content = !contents ? (uint64_t)-1 : contents == 2 ? 256 : 0;
+    for (i = 0; i < contents; i++) h->content += (uint64_t)*p++ << 8 * i;
+    if (one) h->window = h->content < 1024 ? 1024 : h->content;
+    return h->window <= KILNI_WINDOW;
+}
+
+/* kilni_other_frame gives how many bytes a frame has that is none of Zstandard's and is passed over, 0: it is none. */
+static size_t kilni_other_frame(const uint8_t *p, size_t size) {
+    if (size < 8 || (kilni_u32(p) & 0xFFFFFFF0u) != 0x184D2A50u || kilni_u32(p + 4) > size - 8) return 0;
+    return 8 + (size_t)kilni_u32(p + 4);
+}
+
+/* kilni_block_head reads the head of a block, and gives how many bytes follow it. */
+static size_t kilni_block_head(const uint8_t *p, int *last, unsigned *kind, size_t *size) {
+    *last = p[0] & 1;
+    *kind = p[0] >> 1 & 3u;
+    *size = (kilni_u16(p) | (uint32_t)p[2] << 16) >> 3;
+    return *kind == 1 ? 1 : *size;
+}
+
+/* kilni_blocks decompresses the blocks of a frame, and gives how many bytes they have, 0: one is wrong. */
+static size_t kilni_blocks(kilni_zstd *z, const uint8_t *p, size_t size) {
+    size_t at = 0;
+    int last = 0;
+    while (!last) {
+        size_t n, follow, room = (size_t)(z->end - z->at);
+        unsigned kind;
+        if (size - at < 3) return 0;
+        follow = kilni_block_head(p + at, &last, &kind, &n);
+        at += 3;
+        if (n > z->most || follow > size - at || kind > 2) return 0;
+        if (kind == 2) {
+            if (!kilni_block(z, p + at, n)) return 0;
+        } else {
+            if (n > room) return 0;
+            if (kind == 1) memset(z->at, p[at], n);
+            else memcpy(z->at, p + at, n);
+            z->at += n;
+        }
+        at += follow;
+    }
+    return at;
+}
+
+/* kilni_unframe decompresses one frame behind its first four bytes, and gives how many bytes it has, 0: it is wrong. */
+static size_t kilni_unframe(kilni_zstd *z, const uint8_t *p, size_t size, const uint8_t *dictionary, size_t dictionary_size) {
+    kilni_head h;
+    size_t used;
+    if (!kilni_frame_head(&h, p, size)) return 0;
+    z->window = (size_t)h.window;
+    z->most = z->window < KILNI_BLOCK ? z->window : KILNI_BLOCK;
+    z->logs[0] = z->logs[1] = z->logs[2] = -1;
+    z->letter_bits = 0;
+    z->offsets[0] = 1, z->offsets[1] = 4, z->offsets[2] = 8;
+    z->dictionary = NULL, z->dictionary_size = 0;
+    z->begin = z->at;
+    if (!kilni_take_dictionary(z, h.dictionary, dictionary, dictionary_size)) return 0;
+    used = kilni_blocks(z, p + h.size, size - h.size);
+    if (!used || (h.content != (uint64_t)-1 && h.content != (uint64_t)(z->at - z->begin))) return 0;
+    used += h.size;
+    if (!h.checked) return used;
+    if (size - used < 4 || kilni_u32(p + used) != (uint32_t)kilni_xxh64(z->begin, (size_t)(z->at - z->begin))) return 0;
+    return used + 4;
+}
+
+/* kilni_unzstd is a kiln_unpacker. */
+static size_t kilni_unzstd(void *user, void *to, size_t room, const void *from, size_t size, const void *dictionary, size_t dictionary_size) {
+    const uint8_t *p = (const uint8_t *)from;
+    kilni_zstd z;
+    uint8_t none;
+    (void)user;
+    z.begin = z.at = room ? (uint8_t *)to : &none;
+    z.end = z.at + room;
+    to = z.begin;
+    while (size) {
+        size_t used = kilni_other_frame(p, size);
+        if (!used && size > 4 && kilni_u32(p) == 0xFD2FB528u) {
+            used = kilni_unframe(&z, p + 4, size - 4, (const uint8_t *)dictionary, dictionary_size);
+            if (used) used += 4;
+        }
+        if (!used) return (size_t)-1;
+        p += used, size -= used;
+    }
+    return (size_t)(z.at - (uint8_t *)to);
+}
+
 /* ---- content ---- */
 
 KILN_API int kiln_view(const kiln_resource *r, const void **content) {
@@ -697,6 +1359,31 @@ KILN_API int kiln_view(const kiln_resource *r, const void **content) {
     return KILN_OK;
 }
 
+KILN_API uint64_t kiln_most(const kiln_resource *r) {
+    const uint8_t *p = r->payload, *end;
+    uint64_t most = 0;
+    if (!r->codec) return r->stored;
+    end = p + (size_t)r->stored;
+    while (p < end && most <= KILNI_MAX_COMPRESSED) {
+        size_t size, other = kilni_other_frame(p, (size_t)(end - p));
+        kilni_head h;
+        unsigned kind;
+        int last = 0;
+        p += other;
+        if (other) continue;
+        if (end - p < 4 || !kilni_frame_head(&h, p + 4, (size_t)(end - p) - 4)) return most;
+        for (p += 4 + h.size; !last; most += kind == 2 ? KILNI_BLOCK : size) {
+            size_t follow;
+            if (end - p < 3) return most;
+            follow = kilni_block_head(p, &last, &kind, &size);
+            if (follow > (size_t)(end - p) - 3) return most;
+            p += 3 + follow;
+        }
+        if (h.checked && end - p >= 4) p += 4;
+    }
+    return most;
+}
+
 KILN_API int kiln_read(const kiln_resource *r, void *to, size_t room, kiln_unpacker unpack, void *user) {
     const kiln_section *d = &r->parcel->sections[KILN_DICTIONARY];
     if (r->size > room) return KILN_ROOM;
@@ -705,7 +1392,7 @@ KILN_API int kiln_read(const kiln_resource *r, void *to, size_t room, kiln_unpac
         if (r->size) memcpy(to, r->payload, (size_t)r->size);
         return KILN_OK;
     }
-    if (!unpack) return KILN_COMPRESSED;
+    if (!unpack) unpack = kilni_unzstd;
     if (r->codec == 1) return unpack(user, to, (size_t)r->size, r->payload, (size_t)r->stored, NULL, 0) == r->size ? KILN_OK : KILN_UNPACKING;
     return unpack(user, to, (size_t)r->size, r->payload, (size_t)r->stored, d->data, d->size) == r->size ? KILN_OK : KILN_UNPACKING;
 }
@@ -1090,10 +1777,15 @@ KILN_API void kiln_unmap_file(const void *data, size_t size) {
 KILN_API int kiln_map_file(const char *path, const void **data, size_t *size) {
     struct stat info;
     void *block = MAP_FAILED;
+#ifdef O_CLOEXEC /* a strict C99 without _POSIX_C_SOURCE 200809L has none */
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+#else
     int file = open(path, O_RDONLY);
+#endif
     *data = NULL;
     *size = 0;
     if (file < 0) return KILN_FILE;
+    fcntl(file, F_SETFD, FD_CLOEXEC);
     if (fstat(file, &info) || !S_ISREG(info.st_mode) || (uint64_t)info.st_size > SIZE_MAX) info.st_size = -1;
     if (info.st_size > 0) block = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     close(file);
@@ -1497,6 +2189,7 @@ struct kiln_live {
     kilnl_bytes message; /* fragments of one, so far */
     size_t taken;        /* of what came, by frames */
     int welcome;         /* it was told what there is */
+    int inside, leaving; /* kiln_live_poll or _close is under way; the game has closed it meanwhile */
     int listing, changing; /* pages are still to come */
     int refused;
 
@@ -1535,7 +2228,7 @@ static uint64_t kilnl_now(void) {
 }
 
 static void kilnl_tell(kiln_live *l, const char *event, const char *text) {
-    if (l->o.notify) l->o.notify(l->o.user, l, event, text);
+    if (l->o.notify && !l->leaving) l->o.notify(l->o.user, l, event, text);
 }
 
 static uint32_t kilnl_key_of(const uint8_t uuid[16], uint32_t sub) {
@@ -1780,8 +2473,6 @@ static void kilnl_field(kilnl_bytes *b, const char *name, const char *value) {
 
 static void kilnl_hello(kiln_live *l) {
     kilnl_bytes b;
-    size_t i;
-    const char *comma = "";
     kilnl_begin(&b, "hello");
     kilnl_add_text(&b, ",\"version\":1,\"list\":true,\"client\":\"kiln.h\"");
     kilnl_field(&b, "game", l->o.game);
@@ -1791,21 +2482,7 @@ static void kilnl_hello(kiln_live *l) {
         kilnl_add_text(&b, ",\"seq\":");
         kilnl_add_number(&b, l->seq);
     }
-    kilnl_add_text(&b, ",\"have\":[");
-    for (i = 0; i < l->count; i++) {
-        const kilnl_slot *s = &l->slots[i];
-        if (!s->loaded) continue;
-        kilnl_add_text(&b, comma);
-        kilnl_add_text(&b, "{\"uuid\":\"");
-        kilnl_add_hex(&b, s->r.uuid, 16);
-        kilnl_add_text(&b, "\",\"sub\":");
-        kilnl_add_number(&b, s->r.sub);
-        kilnl_add_text(&b, ",\"hash\":\"");
-        kilnl_add_hex(&b, s->applied, 32);
-        kilnl_add_text(&b, "\"}");
-        comma = ",";
-    }
-    kilnl_add_text(&b, "]}");
+    kilnl_add_text(&b, "}");
     kilnl_say(l, &b);
 }
 
@@ -1955,16 +2632,26 @@ static void kilnl_hang_up(kilnl_line *c) {
     kilnl_empty(&c->out);
 }
 
+/* kilnl_new_socket makes a socket that no program inherits which the game starts, at whatever moment. */
+static kilnl_socket kilnl_new_socket(int family) {
+#ifdef SOCK_CLOEXEC
+    kilnl_socket s = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (s != KILNL_NONE || errno != EINVAL) return s; /* the system is older than the header */
+#endif
+    return socket(family, SOCK_STREAM, 0);
+}
+
 /* kilnl_call begins to connect. */
 static int kilnl_call(kiln_live *l, kilnl_line *c) {
     int yes = 1;
     kilnl_hang_up(c);
-    c->socket = socket(l->where[l->address].ss_family, SOCK_STREAM, 0);
+    c->socket = kilnl_new_socket(l->where[l->address].ss_family);
     if (c->socket == KILNL_NONE) return 0;
 #ifdef _WIN32
     {
         u_long on = 1;
         ioctlsocket(c->socket, (long)FIONBIO, &on);
+        SetHandleInformation((HANDLE)c->socket, HANDLE_FLAG_INHERIT, 0);
     }
 #else
     fcntl(c->socket, F_SETFL, O_NONBLOCK);
@@ -2147,7 +2834,7 @@ static int kilnl_frame(kiln_live *l) {
 static int kilnl_frames(kiln_live *l) {
     int more = 1;
     l->taken = 0;
-    while (more > 0) more = kilnl_frame(l);
+    while (more > 0 && !l->leaving) more = kilnl_frame(l);
     if (l->taken) {
         l->talk.in.data -= l->taken, l->talk.in.size += l->taken;
         kilnl_take(&l->talk.in, l->taken);
@@ -2481,7 +3168,7 @@ static int kilnl_apply(kiln_live *l) {
     }
     if (l->waiting) return 0;
     for (i = 0; i < l->ordered; i++) l->slots[l->order[i]].fresh = 0;
-    for (i = 0; i < l->ordered; i++) {
+    for (i = 0; i < l->ordered && !l->leaving; i++) {
         kilnl_slot *s = &l->slots[l->order[i]];
         int content = kilnl_differs(s);
         if (!content && !kilnl_due(l, s)) {
@@ -2491,7 +3178,7 @@ static int kilnl_apply(kiln_live *l) {
         kilnl_load_one(l, s, content, &swapped, &refused, &used);
         done++;
     }
-    kilnl_unload(l);
+    if (!l->leaving) kilnl_unload(l);
     kilnl_say_applied(l, &swapped, &refused, &used);
     return done;
 }
@@ -2591,6 +3278,9 @@ KILN_API kiln_live *kiln_live_open(const kiln_live_options *options) {
 KILN_API void kiln_live_close(kiln_live *l) {
     size_t i;
     if (!l) return;
+    l->leaving = 1;
+    if (l->inside) return; /* who is inside closes it */
+    l->inside = 1;
     for (i = 0; i < l->count; i++) l->slots[i].mark = 0;
     kilnl_unload(l);
     for (i = 0; i < l->count; i++) KILN_LIVE_FREE(l->slots[i].memory);
@@ -2608,14 +3298,25 @@ KILN_API void kiln_live_close(kiln_live *l) {
 #endif
 }
 
-KILN_API int kiln_live_poll(kiln_live *l) {
+static int kilnl_poll(kiln_live *l) {
     int done;
     kilnl_talk(l);
+    if (l->leaving) return 0;
     kilnl_get(l);
     if (!l->welcome || l->changing || (!l->dirty && !l->waiting)) return 0;
     if (!l->dirty && l->fetching >= 0) return 0;
     done = kilnl_apply(l);
-    kilnl_get(l);
+    if (!l->leaving) kilnl_get(l);
+    return done;
+}
+
+KILN_API int kiln_live_poll(kiln_live *l) {
+    int done;
+    if (l->inside) return 0; /* load, unload or notify asks */
+    l->inside = 1;
+    done = kilnl_poll(l);
+    l->inside = 0;
+    if (l->leaving) kiln_live_close(l);
     return done;
 }
 

@@ -72,6 +72,9 @@ func TestFuzzLive(t *testing.T) {
 		"moods":   steps(begin, []byte{stepMood, 1}, said(stepMessage, changed), turns, []byte{stepMood, 2}, turns, []byte{stepMood, 4, stepEnd, 1, stepEnd, 0}, turns, []byte{stepTime, 255}, turns),
 		"answers": steps(said(stepMessage, welcome, list, rest), []byte{stepUse, 0, stepPoll, stepPoll}, said(stepFetch, "HTTP/1.1 200 OK\r\nContent-Le", "ngth: 1\r\nConnection: close\r\n\r\nX"), []byte{stepPoll, stepPoll}, turns),
 		"find":    steps(begin, said(stepFind, "a", "", "b"), []byte{stepWait}),
+		"closed":  steps([]byte{stepWait, 1}, begin), "closed in load": steps([]byte{stepWait, 2}, begin, turns), "closed in another load": steps([]byte{stepWait, 3}, begin, turns),
+		"closed while told": steps(begin, []byte{stepWait, 1}, said(stepFrame, `{"type":"failed","seq":4,"asset":"a"}`, `{"type":"mended","seq":4,"asset":"a"}`), turns),
+		"closed when gone":  steps(begin, []byte{stepWait, 1, stepEnd, 0}, turns),
 	})
 }
 

@@ -15,8 +15,7 @@ export class KilnError extends Error {
     this.name = "KilnError";
     /**
      * "not-parcel": the file is none, or both its headers are broken. "version": made for a newer reader. "damaged": something in it
-     * contradicts something else, or a checksum is wrong. "compressed": there is no function to decompress with. "unpacking":
-     * decompression failed. "missing": a resource that another one requires is in no mounted parcel. "circle": resources require each other in a circle,
+     * contradicts something else, or a checksum is wrong. "unpacking": decompression failed. "missing": a resource that another one requires is in no mounted parcel. "circle": resources require each other in a circle,
      * or in a chain longer than 1000, or there are more than a million needs. "fetch": the server did not answer as it must. "signature": trust() of signed.mjs. "away": the bytes are not here, await load().
      */
     this.code = code;
@@ -205,8 +204,8 @@ function readTypes(section, count) {
 /**
  * open opens a parcel that is in memory. It takes the same time for any parcel: all else is checked when it is used, or by check().
  *
- * options.zstd decompresses: (stored: Uint8Array, size: number, dictionary?: Uint8Array) => Uint8Array or a promise of it; the result must
- * have exactly size bytes. Do not allocate a size above 64 * stored.length + 1 MiB before there are bytes to fill it: it may be a lie.
+ * options.zstd decompresses in place of the zstd in here: (stored: Uint8Array, size: number, dictionary?: Uint8Array) => Uint8Array or a promise of it; the
+ * result must have exactly size bytes. A size may be a lie: do not allocate much for few bytes before there is content to fill it.
  */
 export function open(data, options = {}) {
   const bytes = bytesOf(data);
@@ -257,7 +256,7 @@ export class Parcel {
   constructor(file, header, options) {
     this.#header = header;
     this.file = file;
-    this.zstd = options.zstd;
+    this.zstd = options.zstd ?? zstd;
     this.#sections = header.sections.map((s) => file.here(s.offset, s.size));
     this.#directory = viewOf(this.#sections[DIRECTORY]);
     this.#tables = [null, IDS, UUIDS, NAMES_TABLE].map((i) => i && viewOf(this.#sections[i]));
@@ -503,9 +502,8 @@ export class Resource {
   }
 
   #unpack(stored) {
-    const { zstd, dictionary } = this.parcel;
-    if (!zstd) throw new KilnError("compressed", `resource ${this.id} is compressed, and there is no function to decompress it`);
-    return this.codec === 2 ? zstd(stored, this.size, dictionary) : zstd(stored, this.size);
+    const { zstd: unpack, dictionary } = this.parcel;
+    return this.codec === 2 ? unpack(stored, this.size, dictionary) : unpack(stored, this.size);
   }
 
   #unpacked(content) {
@@ -628,6 +626,469 @@ export function loadOrder(parcel, id, { known = new Set(), optional = false } = 
   if (wrong) throw new KilnError(...wrong);
   for (const at of ids) known.add(at);
   return order;
+}
+
+// ---- Zstandard (RFC 8878): what docs/formats/parcel.md allows of it. All state but the content is in a few arrays that are made once. ----
+
+const BLOCK = 2 ** 17, WINDOW = 2 ** 23, LETTER_BITS = 11, STATE_BITS = 9, LITERAL = 0, OFFSET = 1, MATCH = 2, WEIGHT = 3;
+
+// How many extra bits a code of a length has; the numbers that codes begin with follow from that.
+const EXTRA = {
+  [LITERAL]: Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16),
+  [OFFSET]: Uint8Array.from({ length: 32 }, (_, i) => i),
+  [MATCH]: Uint8Array.of(...new Array(32).fill(0), 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16),
+};
+const BASES = { [LITERAL]: basesOf(EXTRA[LITERAL], 0), [OFFSET]: basesOf(EXTRA[OFFSET], 1), [MATCH]: basesOf(EXTRA[MATCH], 3) };
+
+function basesOf(extra, first) {
+  const bases = new Uint32Array(extra.length);
+  extra.forEach((bits, i) => (bases[i] = first, first += 2 ** bits));
+  return bases;
+}
+
+// The chances that are used where a block has none of its own, as in RFC 8878, 3.1.1.3.2.2: -1 is less than once.
+const USUAL = {
+  [LITERAL]: { log: 6, chances: Int16Array.of(4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1) },
+  [OFFSET]: { log: 5, chances: Int16Array.of(1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1) },
+  [MATCH]: { log: 6, chances: Int16Array.of(1, 4, 3, 2, 2, 2, 2, 2, 2, ...new Array(37).fill(1), -1, -1, -1, -1, -1, -1, -1) },
+};
+
+const wrongFrame = (what) => new KilnError("unpacking", `no frame of Zstandard that can be read: ${what}`);
+const high = (x) => 31 - Math.clz32(x);
+
+// A state is one number: the next one, as "next" and so many bits more (10 and 4 bits), and how many extra bits its code has (5); its base is beside it.
+class States {
+  cells = new Int32Array(2 ** STATE_BITS);
+  bases = new Uint32Array(2 ** STATE_BITS);
+  log = -1; // there are none yet
+
+  fill(kind, log, chances) {
+    const { cells, bases } = this, size = 2 ** log, seen = new Uint16Array(chances.length);
+    let top = size, at = 0;
+    chances.forEach((chance, symbol) => {
+      seen[symbol] = Math.abs(chance);
+      if (chance < 0) bases[--top] = symbol;
+    });
+    chances.forEach((chance, symbol) => {
+      for (let k = 0; k < chance; k++) {
+        bases[at] = symbol;
+        do at = at + (size >> 1) + (size >> 3) + 3 & size - 1; while (at >= top);
+      }
+    });
+    for (let i = 0; i < size; i++) {
+      const symbol = bases[i], x = seen[symbol]++, bits = log - high(x), extra = kind === WEIGHT ? 0 : EXTRA[kind][symbol];
+      if (extra === undefined) throw wrongFrame("a code that does not exist");
+      cells[i] = (x << bits) - size | bits << 10 | extra << 14;
+      if (kind !== WEIGHT) bases[i] = BASES[kind][symbol];
+    }
+    this.log = log;
+  }
+
+  one(kind, symbol) {
+    if (!(symbol < EXTRA[kind].length)) throw wrongFrame("a code that does not exist");
+    this.cells[0] = EXTRA[kind][symbol] << 14;
+    this.bases[0] = BASES[kind][symbol];
+    this.log = 0;
+  }
+}
+
+// look gives n bits, 25 at most, from a bit on, of what begins at a byte. Streams are read from their end: the bits left are all below.
+function look(src, begin, bit, n) {
+  const i = begin + (bit >> 3);
+  return (src[i] | src[i + 1] << 8 | src[i + 2] << 16 | src[i + 3] << 24) >>> (bit & 7) & (1 << n) - 1;
+}
+
+// bitsIn is how many bits a stream has, by the highest bit of its last byte.
+function bitsIn(src, begin, end) {
+  if (end <= begin || src[end - 1] === 0) throw wrongFrame("a stream without an end");
+  return (end - begin - 1) * 8 + high(src[end - 1]);
+}
+
+// readChances reads how likely symbols are, and gives where that ends.
+function readChances(src, begin, end, mostBits) {
+  const log = 5 + (src[begin] & 15), chances = [];
+  if (begin >= end || log > mostBits) throw wrongFrame("a table that is too large");
+  const bits = (at, n) => at + n <= 8 * (end - begin) ? look(src, begin, at, n) : look(src, begin, at, n) & (1 << Math.max(0, 8 * (end - begin) - at)) - 1;
+  let at = 4, left = 2 ** log;
+  while (left > 0 && chances.length < 256 && at < 8 * (end - begin)) {
+    let n = high(left + 1) + 1, v = bits(at, n);
+    const low = v & (1 << n - 1) - 1, short = 2 ** n - 2 - left;
+    if (low < short) [v, n] = [low, n - 1];
+    else if (v !== low) v -= short;
+    at += n;
+    chances.push(v - 1);
+    left -= Math.abs(v - 1);
+    for (let zeros = v === 1 ? 3 : 0; zeros === 3;) { // two bits say how many more have none, 3: and two bits follow
+      zeros = bits(at, 2);
+      at += 2;
+      if (chances.length + zeros > 256) throw wrongFrame("a table that is too large");
+      for (let k = 0; k < zeros; k++) chances.push(0);
+    }
+  }
+  if (left || chances.length < 2 || at > 8 * (end - begin)) throw wrongFrame("a table that is not whole");
+  return { log, chances, end: begin + (at + 7 >> 3) };
+}
+
+class Unzstd {
+  #src; #end; // the bytes, and where they end: behind that there are a few more, for look
+  #out; #at = 0; #begin = 0; // the content, where it goes on, where the frame's begins
+  #states = [new States(), new States(), new States()];
+  #weights = new States();
+  #letters = new Uint16Array(2 ** LETTER_BITS); // letter * 16 + bits of its code
+  #letterBits = 0; // there are none yet
+  #offsets = new Uint32Array(3); // that may be repeated
+  #dictionary; #window; #most;
+  #buffer = new Uint8Array(BLOCK);
+  #literals; #literalsAt; #literalsEnd; // of the block: in the bytes, or in the buffer
+
+  // all decompresses all frames; size is what they must become.
+  all(stored, size, dictionary) {
+    const src = new Uint8Array(stored.length + 8);
+    src.set(stored);
+    this.#src = src;
+    this.#out = new Uint8Array(size);
+    this.#at = 0;
+    try {
+      for (let at = 0; at < stored.length;) {
+        const other = otherFrame(src, at, stored.length);
+        this.#end = stored.length;
+        at = other || this.#frame(at, dictionary);
+      }
+      if (this.#at !== size) throw wrongFrame(`${this.#at} bytes instead of ${size}`);
+      return this.#out;
+    } finally {
+      this.#src = this.#out = this.#dictionary = this.#literals = undefined;
+    }
+  }
+
+  #frame(begin, dictionary) {
+    const src = this.#src, head = frameHead(src, begin, this.#end);
+    if (!head || head.window > WINDOW) throw wrongFrame("its head");
+    this.#window = head.window;
+    this.#most = Math.min(head.window, BLOCK);
+    for (const s of this.#states) s.log = -1;
+    this.#letterBits = 0;
+    this.#offsets.set([1, 4, 8]);
+    this.#begin = this.#at;
+    this.#takeDictionary(head.dictionary, dictionary);
+    let at = head.end;
+    for (let last = false; !last;) {
+      const block = blockHead(src, at, this.#end);
+      if (!block || block.size > this.#most || block.kind > 2) throw wrongFrame("a block");
+      last = block.last;
+      this.#block(block);
+      at = block.end;
+    }
+    if (head.content !== undefined && head.content !== this.#at - this.#begin) throw wrongFrame("the size of a frame");
+    if (!head.checked) return at;
+    if (at + 4 > this.#end || viewOf(src).getUint32(at, true) !== xxh64(this.#out.subarray(this.#begin, this.#at))) throw wrongFrame("a checksum");
+    return at + 4;
+  }
+
+  #block({ kind, size, begin, end }) {
+    if (kind === 2) return this.#compressed(begin, end);
+    if (size > this.#out.length - this.#at) throw wrongFrame("it becomes too large");
+    if (kind === 1) this.#out.fill(this.#src[begin], this.#at, this.#at + size);
+    else this.#out.set(this.#src.subarray(begin, end), this.#at);
+    this.#at += size;
+  }
+
+  #compressed(begin, end) {
+    if (end - begin < 2) throw wrongFrame("a block");
+    const src = this.#src, stop = Math.min(this.#out.length, this.#at + this.#most);
+    let at = this.#readLiterals(begin, end, stop - this.#at);
+    const first = src[at], n = at < end ? first < 128 ? 1 : first < 255 ? 2 : 3 : 9;
+    if (at + n > end) throw wrongFrame("a block");
+    const count = n === 1 ? first : n === 2 ? (first - 128) * 256 + src[at + 1] : src[at + 1] + src[at + 2] * 256 + 0x7f00;
+    at += n;
+    if (count === 0) {
+      if (at !== end) throw wrongFrame("a block");
+      this.#out.set(this.#literals.subarray(this.#literalsAt, this.#literalsEnd), this.#at);
+      this.#at += this.#literalsEnd - this.#literalsAt;
+      return;
+    }
+    const modes = src[at++];
+    if (at > end || modes & 3) throw wrongFrame("a block");
+    for (const kind of [LITERAL, OFFSET, MATCH]) at = this.#table(kind, modes >> 6 - 2 * kind & 3, at, end);
+    this.#sequences(count, at, end, stop);
+  }
+
+  // table reads which states there are, and gives where that ends.
+  #table(kind, mode, at, end) {
+    const states = this.#states[kind];
+    if (mode === 0) states.fill(kind, USUAL[kind].log, USUAL[kind].chances);
+    if (mode === 1) states.one(kind, at < end ? this.#src[at] : NaN);
+    if (mode === 2) {
+      const table = readChances(this.#src, at, end, STATE_BITS);
+      states.fill(kind, table.log, table.chances);
+      return table.end;
+    }
+    if (states.log < 0) throw wrongFrame("a table that was not there before");
+    return mode === 1 ? at + 1 : at;
+  }
+
+  // readLiterals finds or decodes the literals of a block, and gives where they end.
+  #readLiterals(begin, end, room) {
+    const src = this.#src, kind = src[begin] & 3, form = src[begin] >> 2 & 3;
+    const head = kind < 2 ? [1, 2, 1, 3][form] : [3, 3, 4, 5][form];
+    if (begin + head > end) throw wrongFrame("literals");
+    let v = 0;
+    for (let i = head - 1; i >= 0; i--) v = v * 256 + src[begin + i];
+    const bits = [10, 10, 14, 18][form];
+    const count = kind < 2 ? Math.floor(v / (form & 1 ? 16 : 8)) : Math.floor(v / 16) % 2 ** bits;
+    const used = kind === 0 ? count : kind === 1 ? 1 : Math.floor(v / 2 ** (4 + bits));
+    const at = begin + head;
+    if (at + used > end || count > room) throw wrongFrame("literals");
+    this.#literals = kind === 0 ? src : this.#buffer;
+    this.#literalsAt = kind === 0 ? at : 0;
+    this.#literalsEnd = this.#literalsAt + count;
+    if (kind === 1) this.#buffer.fill(src[at], 0, count);
+    if (kind > 1) {
+      const streams = kind === 2 ? this.#readTree(at, at + used) : at;
+      if (!this.#letterBits) throw wrongFrame("literals without codes");
+      if (form === 0) this.#stream(streams, at + used, 0, count);
+      else this.#fourStreams(streams, at + used, count);
+    }
+    return at + used;
+  }
+
+  #fourStreams(begin, end, count) {
+    const part = count + 3 >> 2;
+    if (end - begin < 10 || 3 * part > count) throw wrongFrame("literals");
+    let at = begin + 6;
+    for (let i = 0; i < 4; i++) {
+      const n = i < 3 ? this.#src[begin + 2 * i] + this.#src[begin + 2 * i + 1] * 256 : end - at;
+      if (n > end - at) throw wrongFrame("literals");
+      this.#stream(at, at + n, i * part, i < 3 ? (i + 1) * part : count);
+      at += n;
+    }
+  }
+
+  // stream decodes letters into the buffer. Two codes have 22 bits at most, so four bytes hold them wherever they begin.
+  #stream(begin, end, to, stop) {
+    const src = this.#src, out = this.#buffer, letters = this.#letters, log = this.#letterBits, mask = 2 ** log - 1;
+    let bit = bitsIn(src, begin, end);
+    while (bit >= 22 && to + 2 <= stop) {
+      const q = bit - 22, i = begin + (q >> 3);
+      const v = (src[i] | src[i + 1] << 8 | src[i + 2] << 16 | src[i + 3] << 24) >>> (q & 7);
+      const a = letters[v >>> 22 - log & mask], used = a & 15, b = letters[v >>> 22 - log - used & mask];
+      out[to] = a >> 4;
+      out[to + 1] = b >> 4;
+      to += 2;
+      bit -= used + (b & 15);
+    }
+    for (; to < stop; to++) {
+      const a = letters[bit >= log ? look(src, begin, bit - log, log) : look(src, begin, 0, Math.max(0, bit)) << log - Math.max(0, bit)];
+      out[to] = a >> 4;
+      bit -= a & 15;
+      if (bit < 0) break;
+    }
+    if (bit !== 0) throw wrongFrame("literals");
+  }
+
+  // readTree reads what Huffman codes there are, and gives where that ends.
+  #readTree(begin, end) {
+    const src = this.#src, first = src[begin], used = first < 128 ? first : first - 126 >> 1;
+    if (end - begin < 2 || used > end - begin - 1) throw wrongFrame("codes of letters");
+    const weights = first < 128 ? this.#readWeights(begin + 1, begin + 1 + used)
+      : Array.from({ length: first - 127 }, (_, n) => n & 1 ? src[begin + 1 + (n >> 1)] & 15 : src[begin + 1 + (n >> 1)] >> 4);
+    const total = weights.reduce((sum, w) => w > LETTER_BITS ? NaN : w ? sum + 2 ** (w - 1) : sum, 0);
+    if (!(total > 0 && total < 2 ** LETTER_BITS)) throw wrongFrame("codes of letters");
+    const log = high(total) + 1, rest = 2 ** log - total; // is the last one's, which is not written
+    if (rest & rest - 1) throw wrongFrame("codes of letters");
+    weights.push(high(rest) + 1);
+    const shortest = weights.filter((w) => w === 1).length;
+    if (shortest < 2 || shortest & 1) throw wrongFrame("codes of letters");
+    let at = 0;
+    for (let w = 1; w <= log; w++) {
+      weights.forEach((weight, letter) => {
+        if (weight !== w) return;
+        this.#letters.fill(letter << 4 | log + 1 - w, at, at + 2 ** (w - 1));
+        at += 2 ** (w - 1);
+      });
+    }
+    this.#letterBits = log;
+    return begin + 1 + used;
+  }
+
+  // readWeights reads weights that are compressed: two states take turns, and the first one that wants bits when there are none ends it.
+  #readWeights(begin, end) {
+    const src = this.#src, table = readChances(src, begin, end, 6), weights = [], { cells, bases } = this.#weights;
+    this.#weights.fill(WEIGHT, table.log, table.chances);
+    let bit = bitsIn(src, table.end, end) - 2 * table.log;
+    if (bit < 0) throw wrongFrame("codes of letters");
+    const states = [look(src, table.end, bit + table.log, table.log), look(src, table.end, bit, table.log)];
+    for (let turn = 0; weights.length < 254; turn ^= 1) {
+      const cell = cells[states[turn]], bits = cell >> 10 & 15;
+      weights.push(bases[states[turn]]);
+      if (bits > 0 && bit === 0) return [...weights, bases[states[turn ^ 1]]];
+      bit -= bits;
+      if (bit < 0) break;
+      states[turn] = (cell & 1023) + look(src, table.end, bit, bits);
+    }
+    throw wrongFrame("codes of letters");
+  }
+
+  // sequences writes the content of a block: literals, what is repeated, literals, and so on.
+  #sequences(count, begin, end, stop) {
+    const src = this.#src, out = this.#out, [ls, os, ms] = this.#states, letters = this.#literals, lettersEnd = this.#literalsEnd;
+    const lc = ls.cells, lb = ls.bases, oc = os.cells, ob = os.bases, mc = ms.cells, mb = ms.bases;
+    let bit = bitsIn(src, begin, end) - ls.log, at = this.#at, from = this.#literalsAt;
+    let l = look(src, begin, bit, ls.log), o = look(src, begin, bit -= os.log, os.log), m = look(src, begin, bit -= ms.log, ms.log);
+    while (bit >= 0) {
+      const lcell = lc[l], ocell = oc[o], mcell = mc[m], oextra = ocell >> 14, mextra = mcell >> 14, lextra = lcell >> 14;
+      if (oextra > 24) throw wrongFrame("an offset"); // beyond any window
+      const number = ob[o] + look(src, begin, bit -= oextra, oextra);
+      let n = mb[m] + look(src, begin, bit -= mextra, mextra);
+      const literals = lb[l] + look(src, begin, bit -= lextra, lextra), back = this.#offset(number, literals === 0);
+      if (literals > lettersEnd - from || literals + n > stop - at) throw wrongFrame("it becomes too large");
+      if (literals > 32) out.set(letters.subarray(from, from += literals), at), at += literals;
+      else for (const to = at + literals; at < to;) out[at++] = letters[from++];
+      if (back > at - this.#begin) {
+        const taken = this.#fromDictionary(back - (at - this.#begin), n, at);
+        at += taken;
+        n -= taken;
+      } else if (back > this.#window) throw wrongFrame("an offset");
+      if (n > 32 && back >= n) out.copyWithin(at, at - back, at - back + n), at += n;
+      else for (const to = at + n; at < to; at++) out[at] = out[at - back];
+      if (--count === 0) break;
+      l = (lcell & 1023) + look(src, begin, bit -= lcell >> 10 & 15, lcell >> 10 & 15);
+      m = (mcell & 1023) + look(src, begin, bit -= mcell >> 10 & 15, mcell >> 10 & 15);
+      o = (ocell & 1023) + look(src, begin, bit -= ocell >> 10 & 15, ocell >> 10 & 15);
+    }
+    if (bit !== 0 || count > 0 || lettersEnd - from > stop - at) throw wrongFrame("a block");
+    out.set(letters.subarray(from, lettersEnd), at);
+    this.#at = at + lettersEnd - from;
+  }
+
+  // offset makes of an offset's number how far back it leads, and notes it.
+  #offset(number, noLiterals) {
+    const offsets = this.#offsets;
+    let offset = number - 3;
+    if (number <= 3) {
+      const which = number - 1 + (noLiterals ? 1 : 0);
+      offset = (which === 3 ? offsets[0] - 1 : offsets[which]) || 1;
+      if (which === 0) return offset;
+      if (which > 1) offsets[2] = offsets[1];
+    } else offsets[2] = offsets[1];
+    offsets[1] = offsets[0];
+    return offsets[0] = offset;
+  }
+
+  // fromDictionary writes what a sequence repeats of the dictionary, and gives how much that is: the rest begins at the beginning of the frame.
+  #fromDictionary(before, n, at) {
+    const d = this.#dictionary, begin = d.length - before;
+    if (begin < 0) throw wrongFrame("an offset");
+    const taken = Math.min(n, before);
+    this.#out.set(d.subarray(begin, begin + taken), at);
+    return taken;
+  }
+
+  // takeDictionary has a frame begin with a dictionary: raw content, or as zstd --train makes it.
+  #takeDictionary(id, d) {
+    this.#dictionary = new Uint8Array(0);
+    const own = d?.length >= 4 && viewOf(d).getUint32(0, true) === 0xec30a437;
+    if (own && (d.length < 21 || viewOf(d).getUint32(4, true) === 0)) throw wrongFrame("its dictionary");
+    const named = own ? viewOf(d).getUint32(4, true) : 0;
+    if (id !== named) {
+      if (id) throw wrongFrame("another dictionary");
+      return; // a frame that names none has none
+    }
+    if (d) this.#dictionary = d;
+    if (!own) return;
+    const src = this.#src, padded = new Uint8Array(d.length + 8);
+    padded.set(d);
+    this.#src = padded;
+    let at = this.#readTree(8, d.length);
+    for (const kind of [OFFSET, MATCH, LITERAL]) at = this.#table(kind, 2, at, d.length);
+    this.#src = src;
+    if (d.length - at < 12) throw wrongFrame("its dictionary");
+    this.#dictionary = d.subarray(at + 12);
+    for (let i = 0; i < 3; i++) {
+      this.#offsets[i] = viewOf(d).getUint32(at + 4 * i, true);
+      if (!this.#offsets[i] || this.#offsets[i] > this.#dictionary.length) throw wrongFrame("its dictionary");
+    }
+  }
+}
+
+// frameHead reads the head of a frame, undefined if it is none.
+function frameHead(src, at, end) {
+  const view = viewOf(src), flags = src[at + 4];
+  if (end - at < 6 || view.getUint32(at, true) !== 0xfd2fb528 || flags & 8) return undefined;
+  const one = (flags & 32) !== 0; // segment: the window is the content
+  const ids = [0, 1, 2, 4][flags & 3], contents = flags >> 6 || !one ? [0, 2, 4, 8][flags >> 6] : 1;
+  const head = { end: at + 5 + (one ? 0 : 1) + ids + contents, checked: (flags & 4) !== 0, dictionary: 0, content: undefined };
+  if (head.end > end) return undefined;
+  const number = (from, bytes) => Array.from(src.subarray(from, from + bytes)).reduceRight((n, b) => n * 256 + b, 0);
+  head.dictionary = number(head.end - contents - ids, ids);
+  if (contents) head.content = number(head.end - contents, contents) + (contents === 2 ? 256 : 0);
+  head.window = one ? Math.max(1024, head.content) : (8 + (src[at + 5] & 7)) * 2 ** (7 + (src[at + 5] >> 3));
+  return head;
+}
+
+// otherFrame gives where a frame ends that is none of Zstandard's and is passed over, 0: it is none.
+function otherFrame(src, at, end) {
+  if (end - at < 8 || (src[at] & 0xf0) !== 0x50 || src[at + 1] !== 0x2a || src[at + 2] !== 0x4d || src[at + 3] !== 0x18) return 0;
+  const stop = at + 8 + viewOf(src).getUint32(at + 4, true);
+  return stop <= end ? stop : 0;
+}
+
+// blockHead reads the head of a block, undefined if it or what follows is cut short.
+function blockHead(src, at, end) {
+  if (at + 3 > end) return undefined;
+  const kind = src[at] >> 1 & 3, size = (src[at] | src[at + 1] << 8 | src[at + 2] << 16) >> 3, begin = at + 3, stop = begin + (kind === 1 ? 1 : size);
+  return stop <= end ? { last: (src[at] & 1) === 1, kind, size, begin, end: stop } : undefined;
+}
+
+// mostOf is how many bytes frames can become at most, by the heads of their blocks: what claims to become more is a lie that costs no memory.
+function mostOf(src) {
+  let most = 0;
+  for (let at = 0; at < src.length && most <= MAX_COMPRESSED;) {
+    const other = otherFrame(src, at, src.length), head = other ? undefined : frameHead(src, at, src.length);
+    if (!other && !head) return most;
+    at = other || head.end;
+    for (let block = other ? { last: true } : undefined; !block?.last; at = block.end) {
+      block = blockHead(src, at, src.length);
+      if (!block) return most;
+      most += block.kind === 2 ? BLOCK : block.size;
+    }
+    if (head?.checked) at += 4;
+  }
+  return most;
+}
+
+const X1 = 0x9e3779b185ebca87n, X2 = 0xc2b2ae3d27d4eb4fn, X3 = 0x165667b19e3779f9n, X4 = 0x85ebca77c2b2ae63n, X5 = 0x27d4eb2f165667c5n;
+
+// xxh64 gives the lower half of XXH64 with seed 0, by Yann Collet. Kiln's own frames have none: it is for others'.
+function xxh64(bytes) {
+  const u64 = (x) => BigInt.asUintN(64, x), left = (x, n) => u64(x << n) | x >> 64n - n, view = viewOf(bytes), size = bytes.length;
+  const round = (h, v) => u64(left(u64(h + u64(v * X2)), 31n) * X1);
+  let h = X5, at = 0;
+  if (size >= 32) {
+    const v = [u64(X1 + X2), X2, 0n, u64(-X1)];
+    for (; at + 32 <= size; at += 32) for (let i = 0; i < 4; i++) v[i] = round(v[i], view.getBigUint64(at + 8 * i, true));
+    h = u64(left(v[0], 1n) + left(v[1], 7n) + left(v[2], 12n) + left(v[3], 18n));
+    for (let i = 0; i < 4; i++) h = u64((h ^ round(0n, v[i])) * X1 + X4);
+  }
+  h = u64(h + BigInt(size));
+  for (; at + 8 <= size; at += 8) h = u64(left(h ^ round(0n, view.getBigUint64(at, true)), 27n) * X1 + X4);
+  if (at + 4 <= size) {
+    h = u64(left(h ^ u64(BigInt(view.getUint32(at, true)) * X1), 23n) * X2 + X3);
+    at += 4;
+  }
+  for (; at < size; at++) h = u64(left(h ^ u64(BigInt(bytes[at]) * X5), 11n) * X1);
+  h = u64((h ^ h >> 33n) * X2);
+  h = u64((h ^ h >> 29n) * X3);
+  return Number((h ^ h >> 32n) & 0xffffffffn);
+}
+
+let unzstd;
+
+/** zstd decompresses frames of Zstandard that become exactly size bytes: what options.zstd takes the place of. */
+export function zstd(stored, size, dictionary) {
+  if (size > mostOf(stored)) throw wrongFrame(`${stored.length} bytes cannot become ${size}`);
+  unzstd ??= new Unzstd();
+  return unzstd.all(stored, size, dictionary);
 }
 
 // ---- BLAKE3: the unkeyed hash with 32 bytes of output, section 2 of the BLAKE3 paper ----

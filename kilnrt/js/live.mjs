@@ -18,10 +18,24 @@ import { KilnError, hash, uuidText } from "./kiln.mjs";
 const VERSION = 1, PROTOCOL = "kiln.live.v1";
 const MAX_RESOURCES = 2 ** 24, MAX_CHAIN = 1000, MAX_LOGS = 1000;
 const HASHED = 16 * 2 ** 20; // bytes up to which content is compared with its hash: 80 ms
-const FIRST_RETRY = 20, LAST_RETRY = 1000; // milliseconds
+const FIRST_RETRY = 20, LAST_RETRY = 1000, PATIENCE = 60000; // milliseconds
 
 const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 const wrong = (what) => new KilnError("live", what);
+
+// within is what a promise becomes, if it does in time. What comes later is handed to late.
+function within(milliseconds, promise, what, late) {
+  let timer, over = false;
+  const ended = new Promise((_, no) => {
+    timer = setTimeout(() => {
+      over = true;
+      no(wrong(`${what} has not come to an end after ${milliseconds / 1000} s`));
+    }, milliseconds);
+  });
+  const watched = Promise.resolve(promise).finally(() => clearTimeout(timer));
+  watched.then((value) => over && late?.(value), () => {});
+  return Promise.race([watched, ended]);
+}
 
 /** A Table is resources by all that they are found by. */
 class Table {
@@ -117,7 +131,8 @@ class Handle {
 /**
  * connect connects to a watcher and waits until it has told what there is. options: game, platform and parcels are for people, but for the
  * platform, whose content it is; token, if the watcher listens beyond this machine; notify, which is called with {type: "connected" | "disconnected" |
- * "arrived" | "failed" | "mended", ...}; WebSocket and fetch, in place of the global ones; signal, an AbortSignal that ends the waiting.
+ * "arrived" | "failed" | "mended", ...}; WebSocket and fetch, in place of the global ones; signal, an AbortSignal that ends the waiting; patience, milliseconds that a loader or
+ * a fetch may take, 60000 if it is absent: what takes longer has failed, so that nothing waits for it for good.
  */
 export async function connect(address = "http://127.0.0.1:7171", options = {}) {
   const library = new LiveLibrary(address, options);
@@ -219,6 +234,7 @@ export class LiveLibrary {
   // ---- what Plan needs ----
 
   entryOf(key) { return this.#loaded.get(key); }
+  get patience() { return this.#options.patience ?? PATIENCE; }
   loaderOf(type) { return this.#loaders.get(type) ?? this.#loaders.get(""); }
 
   born(entry) {
@@ -342,8 +358,7 @@ export class LiveLibrary {
     };
     socket.onopen = () => {
       const { game, platform, parcels } = this.#options;
-      const have = this.#order.map((key) => this.#loaded.get(key)?.resource).filter(Boolean).map(({ id, uuid, sub, hash }) => ({ id, uuid, sub, hash }));
-      socket.send(JSON.stringify({ type: "hello", version: VERSION, client: "live.mjs", game, platform, parcels, epoch: this.#epoch, seq: this.#seq, list: true, have }));
+      socket.send(JSON.stringify({ type: "hello", version: VERSION, client: "live.mjs", game, platform, parcels, epoch: this.#epoch, seq: this.#seq, list: true }));
     };
     socket.onmessage = ({ data }) => {
       if (ended) return;
@@ -528,7 +543,9 @@ class Plan {
   /** make fetches and loads. What cannot be loaded has its error; what cannot be fetched is thrown. */
   async make() {
     const wanted = this.order.filter((s) => s.touched && !s.error);
-    await Promise.all(wanted.map(async ({ resource }) => this.bytes.set(resource.hash, await this.library.fetchBytes(resource))));
+    await Promise.all(wanted.map(async ({ resource }) => {
+      this.bytes.set(resource.hash, await within(this.library.patience, this.library.fetchBytes(resource), `fetching ${resource.name}`));
+    }));
     for (const s of wanted) {
       if (!s.content && !s.otherNeeds && !s.needs.some((n) => n?.touched && !n.error)) s.touched = false; // what it needs stayed as it was after all
       else await this.#load(s);
@@ -545,7 +562,8 @@ class Plan {
       });
       const loader = this.library.loaderOf(resource.type);
       if (!loader) throw wrong(`no loader for the type ${resource.type}`);
-      s.value = await loader({ resource, bytes: () => this.bytes.get(resource.hash), needs, old: s.value });
+      const made = loader({ resource, bytes: () => this.bytes.get(resource.hash), needs, old: s.value });
+      s.value = await within(this.library.patience, made, `the loader of ${resource.name}`, (late) => late?.unload?.());
       s.made = true;
     } catch (error) {
       s.error = error;

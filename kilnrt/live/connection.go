@@ -227,14 +227,8 @@ func send(ctx context.Context, conn *websocket.Conn, m any) error {
 func (l *Library) hello() hello {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := hello{Type: "hello", Version: Version, Game: l.options.Game, Client: "kilnrt/live", Platform: l.options.Platform, Epoch: l.epoch, Seq: l.seq,
+	return hello{Type: "hello", Version: Version, Game: l.options.Game, Client: "kilnrt/live", Platform: l.options.Platform, Epoch: l.epoch, Seq: l.seq,
 		List: true, Parcels: l.options.Parcels}
-	for _, k := range l.order {
-		if e := l.loaded[k]; e != nil {
-			h.Have = append(h.Have, have{UUID: fmt.Sprintf("%x", k.uuid), Sub: k.sub, ID: e.res.ID, Hash: fmt.Sprintf("%x", e.res.Hash)})
-		}
-	}
-	return h
 }
 
 // write says what is in the outbox.

@@ -241,11 +241,15 @@ func (l *Library) Poll() []Swapped {
 		return nil
 	}
 	l.mu.Unlock()
-	l.work.Lock()
-	swapped, gone := l.swap()
-	l.work.Unlock()
+	swapped, gone := l.swapAlone()
 	unload(gone)
 	return swapped
+}
+
+func (l *Library) swapAlone() ([]Swapped, []any) {
+	l.work.Lock()
+	defer l.work.Unlock() // a loader may end its goroutine
+	return l.swap()
 }
 
 // swap applies the change that has arrived.
@@ -278,7 +282,7 @@ func (l *Library) swap() ([]Swapped, []any) {
 		if s.err == nil {
 			done.Swapped = append(done.Swapped, s.res.ID)
 		} else {
-			done.Refused = append(done.Refused, have{ID: s.res.ID, Hash: fmt.Sprintf("%x", s.res.Hash), Reason: s.err.Error()})
+			done.Refused = append(done.Refused, kept{ID: s.res.ID, Hash: fmt.Sprintf("%x", s.res.Hash), Reason: s.err.Error()})
 		}
 	}
 	l.say(done)

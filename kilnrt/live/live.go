@@ -174,7 +174,7 @@ func (o *Options) url(scheme, path string) (string, error) {
 // fetch gets content by its hash.
 func (l *Library) fetch(hash [32]byte, size int64) ([]byte, error) {
 	if size < 0 || size > maxContent {
-		return nil, fmt.Errorf("live: content of %d bytes; %d is the limit", size, maxContent)
+		return nil, fmt.Errorf("live: content of %d bytes; %d is the limit", size, int64(maxContent))
 	}
 	address, err := l.options.url("http", fmt.Sprintf("/live/v1/blob/%x", hash))
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 
 	"github.com/kiln-pipeline/kiln/kilnrt"
@@ -142,7 +143,8 @@ func (pl *plan) run() {
 			continue
 		}
 		if r, ok := s.value.(Rebinder); ok && !s.content {
-			if needs, err := s.given(); err == nil && r.Rebind(needs) == nil {
+			needs, err := s.given()
+			if err == nil && guarded(func() error { return r.Rebind(needs) }) == nil {
 				continue
 			}
 		}
@@ -198,12 +200,24 @@ func (pl *plan) load(s *step) {
 			return err
 		}
 		res.content = content
-		v, err := load(&Loading{Resource: res, Needs: needs, Old: s.value})
-		if err == nil {
-			s.value, s.made = v, true
-		}
-		return err
+		return guarded(func() error {
+			v, err := load(&Loading{Resource: res, Needs: needs, Old: s.value})
+			if err == nil {
+				s.value, s.made = v, true
+			}
+			return err
+		})
 	}()
+}
+
+// guarded calls what is the game's. A panic is an error as others are: a refusal.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &kilnrt.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
 }
 
 func (pl *plan) content(r *Resource) ([]byte, error) {

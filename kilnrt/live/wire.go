@@ -91,12 +91,9 @@ type (
 		Seq      uint64   `json:"seq,omitempty"`
 		List     bool     `json:"list"`
 		Parcels  []string `json:"parcels,omitempty"`
-		Have     []have   `json:"have,omitempty"`
 	}
 
-	have struct {
-		UUID   string `json:"uuid,omitempty"`
-		Sub    uint32 `json:"sub"`
+	kept struct { // the old one, and why
 		ID     uint32 `json:"id"`
 		Hash   string `json:"hash"`
 		Reason string `json:"reason,omitempty"`
@@ -112,7 +109,7 @@ type (
 		Type    string   `json:"type"`
 		Seq     uint64   `json:"seq"`
 		Swapped []uint32 `json:"swapped,omitempty"`
-		Refused []have   `json:"refused,omitempty"`
+		Refused []kept   `json:"refused,omitempty"`
 	}
 
 	used struct {

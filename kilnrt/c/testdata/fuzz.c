@@ -18,3 +18,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     free(copy);
     return 0;
 }
+
+#include "alone.h"

@@ -27,7 +27,12 @@ static long now;     /* milliseconds */
 static int unreachable;
 
 static int net_socket(int domain, int type, int protocol) {
-    (void)domain, (void)type, (void)protocol;
+    (void)domain, (void)protocol;
+#ifdef SOCK_CLOEXEC
+    if (!(type & SOCK_CLOEXEC)) abort(); /* a program that the game starts would have it */
+#else
+    (void)type;
+#endif
     return 1000; /* net_connect knows which */
 }
 static int net_connect(int s, const struct sockaddr *to, socklen_t size) {
@@ -38,7 +43,12 @@ static int net_connect(int s, const struct sockaddr *to, socklen_t size) {
 static ssize_t net_send(int s, const void *data, size_t size, int flags) {
     unsigned sum = 0;
     size_t i;
-    (void)s, (void)flags;
+    (void)s;
+#ifdef MSG_NOSIGNAL
+    if (!(flags & MSG_NOSIGNAL)) abort(); /* a watcher that goes away would end the game */
+#else
+    (void)flags;
+#endif
     for (i = 0; i < size; i++) sum += ((const uint8_t *)data)[i]; /* all of it can be read */
     errno = EAGAIN;
     return full ? -1 : (ssize_t)(size > 100 ? size - size % 3 - sum % 2 : size);
@@ -112,6 +122,16 @@ static void forget(int i) {
 /* ---- a game ---- */
 
 static int refuses, values;
+static int calls, closed; /* after so many calls the game closes; it has done so */
+
+/* maybe_close closes, as a game may in any of its functions. After that none but unload may be called. */
+static void maybe_close(void) {
+    if (closed) abort();
+    if (!calls || --calls) return;
+    closed = 1;
+    kiln_live_close(client);
+    kiln_live_poll(client); /* does nothing, and is not gone yet */
+}
 
 static int load(void *user, kiln_live *live, const kiln_live_resource *r, const void *data, size_t size, void **value) {
     unsigned sum = 0;
@@ -120,6 +140,7 @@ static int load(void *user, kiln_live *live, const kiln_live_resource *r, const 
     for (i = 0; data && i < size; i++) sum += ((const uint8_t *)data)[i];
     for (i = 0; i < r->required + r->optional; i++) sum += kiln_live_value(live, kiln_live_find(live, r->needs[i])) != NULL;
     kiln_live_log(live, "info", r->name);
+    maybe_close();
     if (refuses && sum % 2) return 1;
     if (!*value) *value = malloc(1), values++;
     return 0;
@@ -132,6 +153,7 @@ static void unload(void *user, kiln_live *live, const kiln_live_resource *r, voi
 static void notify(void *user, kiln_live *live, const char *event, const char *text) {
     (void)user;
     kiln_live_log(live, event, text);
+    maybe_close();
 }
 
 /* ---- the steps ---- */
@@ -198,7 +220,10 @@ static void one(void) {
         p = rest(&n);
         text = (char *)malloc(n ? n : 1);
         memcpy(text, p, n);
+        client->inside = 1;
         if (client->talk.state == KILNL_OPEN && !kilnl_heard(client, text, n)) kilnl_broken(client), forget(0);
+        client->inside = 0;
+        if (closed) kiln_live_close(client);
         free(text);
         break;
     case 2: { /* a message as one frame */
@@ -220,11 +245,12 @@ static void one(void) {
     case 11: now += 10 * (long)number(1); break;
     case 12: i = number(1), refuses = i & 1, full = i >> 1 & 1, unreachable = i >> 2 & 1, piece = i >> 3 ? i >> 3 : 1 << 20; break;
     case 13: text = text_of(), kiln_live_find_name(client, text), free(text); break;
-    case 14: kiln_live_wait(client, 1); break;
+    case 14: kiln_live_wait(client, 1), calls = (int)number(1); break;
     case 15: /* all that a usual frame does */
         accepts();
         answers();
         kiln_live_poll(client);
+        if (closed) break;
         if (client->talk.state == KILNL_OFF) forget(0);
         if (client->fetch.state == KILNL_OFF) forget(1);
         break;
@@ -248,18 +274,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     o.load = load, o.unload = unload, o.notify = notify;
     o.address = "127.0.0.1:7171", o.game = "fuzz\"\xff", o.token = "token";
     at = data, end = data + size;
-    now = 0, full = 0, unreachable = 0, refuses = 0, values = 0, piece = 1 << 20;
+    now = 0, full = 0, unreachable = 0, refuses = 0, values = 0, calls = 0, closed = 0, piece = 1 << 20;
     client = kiln_live_open(&o);
     if (!client) abort();
     kiln_live_poll(client);
     kiln_live_poll(client);
     accepts();
     kiln_live_poll(client);
-    while (at < end && steps++ < 2000) one();
-    judge();
-    kiln_live_close(client);
+    while (at < end && steps++ < 2000 && !closed) one();
+    if (!closed) {
+        judge();
+        calls = 0;
+        kiln_live_close(client);
+    }
     if (values) abort(); /* each value is unloaded once */
     forget(0);
     forget(1);
     return 0;
 }
+
+#include "alone.h"

@@ -1,15 +1,11 @@
 package judge
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
 // Case is a parcel with the judgement that all readers must come to.
@@ -77,37 +73,6 @@ func Damaged(scratch string, n int, seed uint64) ([]Case, error) {
 		}
 	}
 	return cases, nil
-}
-
-// Unpacked writes what everything compressed in the cases holds, for a reader that has no Zstandard to call: a JSON object of the content in base64 by
-// "<CRC-32 of the stored bytes> <bytes of the dictionary>", as "3610a686 0".
-func Unpacked(cases []Case, path string) error {
-	contents := map[string][]byte{}
-	for _, c := range cases {
-		p, err := kilnrt.Open(c.Parcel)
-		if err != nil {
-			continue // it is meant to be refused
-		}
-		for i := range p.Len() {
-			r, err := p.At(i)
-			if err != nil || r.Codec == kilnrt.None {
-				continue
-			}
-			dictionary := 0
-			if r.Codec == kilnrt.ZstdDict {
-				dictionary = len(p.Dictionary())
-			}
-			if b, err := r.Bytes(); err == nil {
-				contents[fmt.Sprintf("%08x %d", r.CRC, dictionary)] = bytes.Clone(b)
-			}
-		}
-		p.Close()
-	}
-	b, err := json.Marshal(contents)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, b, 0o600)
 }
 
 func newCase(path, scratch string, queries []string, want string) (Case, error) {

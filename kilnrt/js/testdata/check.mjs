@@ -11,15 +11,6 @@ import { readFileSync } from "node:fs";
 import { blake2b, trust } from "../signed.mjs";
 import { KilnError, crc32, hash, loadAll, loadOrder, open, openURL } from "../kiln.mjs";
 
-// With UNPACKED, a JSON object of contents by "<CRC-32 of the stored bytes> <bytes of the dictionary>", that is what decompresses; without, "?" is said of what is compressed.
-const unpacked = process.env.UNPACKED && JSON.parse(readFileSync(process.env.UNPACKED, "utf8"));
-
-function unpack(stored, size, dictionary) {
-  const content = unpacked[`${hex(crc32(stored))} ${dictionary?.length ?? 0}`];
-  if (content === undefined) throw new Error("it cannot be decompressed");
-  return new Uint8Array(Buffer.from(content, "base64"));
-}
-
 const hex = (n) => n.toString(16).padStart(8, "0");
 
 // attempt gives what f gives, or undefined where it throws a KilnError; anything else that is thrown is a fault of the reader.
@@ -43,7 +34,6 @@ function nameOf(r) {
 
 function resource(parcel, i) {
   const r = attempt(() => parcel.at(i));
-  if (r && r.codec && !unpacked) return `${i} ?`;
   const bytes = r && attempt(() => r.bytes());
   if (!bytes) return `${i} error`;
   const needs = r.required.length + r.optional.length ? ` needs=${r.required};${r.optional}` : "";
@@ -65,7 +55,7 @@ function find(parcel, query) {
 }
 
 function judge(file, queries) {
-  const parcel = attempt(() => open(readFileSync(file), { zstd: unpacked && unpack }));
+  const parcel = attempt(() => open(readFileSync(file)));
   if (!parcel) return ["open error"];
   const lines = ["open ok", attempt(() => (parcel.check(), true)) ? "check ok" : "check error", `count ${parcel.count}`];
   for (let i = 0; i < parcel.count; i++) lines.push(resource(parcel, i));
@@ -143,7 +133,7 @@ async function trusted(file, key) {
     if (!(error instanceof KilnError)) throw error;
     return error.code;
   }
-  const loaded = await Promise.allSettled([...parcel].filter((r) => r.codec === 0).map((r) => r.load()));
+  const loaded = await Promise.allSettled([...parcel].map((r) => r.load()));
   return `trusted, ${loaded.map((l) => l.status === "fulfilled" ? "good" : l.reason.code)}`;
 }
 
@@ -152,7 +142,7 @@ async function overHTTP(url) {
   const parcel = await openURL(url, { fetch: (...args) => (requests++, fetch(...args)) });
   const opening = requests;
   parcel.check();
-  const all = [...parcel].filter((r) => r.codec === 0);
+  const all = [...parcel];
   const contents = await loadAll(all);
   all.forEach((r, i) => r.verify(contents[i]));
   const again = await all.at(-1).load();

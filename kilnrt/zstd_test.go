@@ -1,0 +1,39 @@
+package kilnrt_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/kilnrt"
+	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
+)
+
+// TestFrames holds this reader to frames whose content is known; the other readers are held to what this one says.
+func TestFrames(t *testing.T) {
+	sets, err := judge.FrameSets(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range sets {
+		path := filepath.Join(t.TempDir(), "p")
+		if err := set.Write(path); err != nil {
+			t.Fatal(err)
+		}
+		p, err := kilnrt.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		for i, f := range set.Frames {
+			r, err := p.At(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := r.Bytes()
+			if f.Wrong != (err != nil) || err == nil && !bytes.Equal(b, f.Content) {
+				t.Errorf("%s: %.40q, %v; it should be %.40q", f.Name, b, err, f.Content)
+			}
+		}
+	}
+}
