@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/state"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -193,7 +193,7 @@ func wholeOutputs(p *fixture) {
 	p.Helper()
 	written := p.written()
 	err := filepath.WalkDir(p.path("build"), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), cas.TempPrefix) {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), disk.TempPrefix) {
 			return nil
 		}
 		b, err := os.ReadFile(path)

@@ -252,7 +252,7 @@ func (p *Project) makeStateDir() error {
 	if _, err := os.Lstat(ignore); err == nil {
 		return nil
 	}
-	return os.WriteFile(ignore, []byte("*\n"), 0o666)
+	return disk.Save(ignore, []byte("*\n"))
 }
 
 func (p *Project) workers(wanted int) int {

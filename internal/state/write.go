@@ -10,7 +10,8 @@ import (
 // writeFile replaces a file: written beside and renamed, so that it is whole or as it was if the process is
 // killed. It is not synced: after a power failure a checksum fails, and what was in it is found out again.
 func writeFile(path string, data ...[]byte) (err error) {
-	tmp := path + ".tmp" // one writer at a time: the caller holds the project's lock
+	disk.RemoveLeft(path)
+	tmp := disk.Temp(path)
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err
