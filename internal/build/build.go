@@ -148,6 +148,9 @@ func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
 func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
 	s := &session{p: p, req: req, start: time.Now(), unplaced: map[*task]bool{}}
 	r, err := s.run(ctx)
+	if gone := p.stateGone(); gone != nil { // which is why jobs failed
+		return nil, gone
+	}
 	if r != nil {
 		r.Messages = append(s.notes, r.Messages...)
 	}

@@ -423,14 +423,18 @@ func (s *session) save(r *Report) error {
 	s.saveTasks(next)
 	s.leave()
 	s.saveHeads(next)
-	tables := make(chan state.Tables, 1) // encoded while the database is written
-	go func() { tables <- state.EncodeTables(next) }()
+	encoded := make(chan state.Tables, 1) // while the database is written
+	go func() { encoded <- state.EncodeTables(next) }()
 	if r.Stopped {
 		next.Mirrored = 0 // the database tells of a build before, and what it lacks is not kept track of
 	} else {
 		s.mirror(r, next)
 	}
-	if err := (<-tables).Write(s.p.snapshotPath(), &next.Head); err != nil {
+	tables, gone := <-encoded, s.p.stateGone()
+	if gone != nil {
+		return gone
+	}
+	if err := tables.Write(s.p.snapshotPath(), &next.Head); err != nil {
 		return err
 	}
 	return s.end()

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/source"
 )
@@ -148,7 +149,7 @@ func TestSnapshotCannotBeWritten(t *testing.T) {
 	if err := WriteSnapshot(path, snapshot()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(path+".tmp", 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(disk.Temp(path), "in the way"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	if err := WriteSnapshot(path, &Image{Sources: &source.Table{}}); err == nil {
