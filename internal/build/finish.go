@@ -422,6 +422,7 @@ func (s *session) save(r *Report) error {
 	}
 	s.saveTasks(next)
 	s.leave()
+	compacted := s.traces.Compact() // before the snapshot notes where traces are
 	s.saveHeads(next)
 	encoded := make(chan state.Tables, 1) // while the database is written
 	go func() { encoded <- state.EncodeTables(next) }()
@@ -434,7 +435,7 @@ func (s *session) save(r *Report) error {
 	if gone != nil {
 		return gone
 	}
-	if err := tables.Write(s.p.snapshotPath(), &next.Head); err != nil {
+	if err := errors.Join(tables.Write(s.p.snapshotPath(), &next.Head), compacted); err != nil {
 		return err
 	}
 	return s.end()
