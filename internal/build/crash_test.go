@@ -28,10 +28,11 @@ var (
 )
 
 // In the environment childDir names the project that this program is to build in place of running tests. With childHolds, its first job
-// says so and waits for the end of standard input.
+// says so and waits for the end of standard input. childBoot is what disk.BootID is to it.
 const (
 	childDir   = "KILN_TEST_CHILD"
 	childHolds = "KILN_TEST_HOLDS"
+	childBoot  = "KILN_TEST_BOOT"
 )
 
 func TestMain(m *testing.M) {
@@ -46,6 +47,9 @@ func TestMain(m *testing.M) {
 
 // child builds a project as another process would.
 func child(dir string) int {
+	if boot := os.Getenv(childBoot); boot != "" {
+		disk.BootID = func() string { return boot }
+	}
 	call := slowly
 	if os.Getenv(childHolds) != "" {
 		call = func(ctx context.Context, line string, job processor.Job) error {
