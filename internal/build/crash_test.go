@@ -229,6 +229,23 @@ func TestKilledLate(t *testing.T) {
 	p.nothing()
 }
 
+// TestStartedAnew leaves a project as a power cut may: what a build removed is there again, what it was about to name lies about, and the mark that it was under
+// way is gone. A start of the system in between is enough to look.
+func TestStartedAnew(t *testing.T) {
+	p := newProject(t, "-- assets/a.txt --\na\n-- assets/sub/b.txt --\nb\n")
+	p.build()
+	p.remove("assets/sub/b.txt")
+	p.build()
+	p.write(".kiln/boot", "another start")
+	p.write("build/pc/sub/b.txt", "b\n")
+	p.write("build/pc/.kiln-123-4", "an output on its way")
+	if b, err := p.try(context.Background(), Request{Detect: ByList}); err != nil || !strings.Contains(b.messages, "the system was started since") {
+		t.Errorf("%v, %s", err, b.messages)
+	}
+	p.wants("")
+	p.nothing()
+}
+
 // TestOlderSnapshot goes on from the snapshot of an older build, as somebody does who restores half of a backup.
 func TestOlderSnapshot(t *testing.T) {
 	p := newProject(t, "-- assets/a.txt --\na\n-- assets/b.txt --\nb\n-- assets/c.s --\nuse a.txt\n")

@@ -18,6 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
@@ -459,6 +460,11 @@ func (s *session) head(r *Report) state.Head {
 func (s *session) end() error {
 	if s.w.untidy && s.p.removeTemps() != nil || s.untidy {
 		return nil // the next build tries again
+	}
+	if s.p.booted() {
+		if err := os.WriteFile(s.p.bootPath(), []byte(disk.BootID()), 0o666); err != nil {
+			return err
+		}
 	}
 	return removeAll(s.p.underWayPath())
 }

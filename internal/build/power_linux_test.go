@@ -586,8 +586,6 @@ func TestPowerCut(t *testing.T) {
 			for _, name := range []string{".kiln", "build"} {
 				p.remove(name)
 			}
-		} else if n%16 == 1 && *cuts > 16 {
-			p.remove(".kiln")
 		}
 		for range rng.IntN(4) {
 			p.edit(rng)

@@ -304,7 +304,7 @@ func EncodeTables(im *Image) Tables {
 func (t Tables) Write(path string, h *Head) error {
 	e := encoder{buf: header(snapshotMagic, SnapshotVersion)}
 	e.block(blockHead, func() { encodeHead(&e, h) })
-	return writeFile(path, e.buf, t.blocks)
+	return writeFile(path, false, e.buf, t.blocks)
 }
 
 // block writes a block with what fill appends.

@@ -103,7 +103,7 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 		return t, why, nil
 	}
 	if good < logHead {
-		if err := writeFile(path, t.begun()); err != nil {
+		if err := writeFile(path, false, t.begun()); err != nil {
 			return nil, why, err
 		}
 		good = logHead
@@ -453,6 +453,7 @@ func (t *Traces) Close() error {
 	return err
 }
 
+// compact is synced: nobody else knows what the log knew, of years maybe, and which outputs are Kiln's.
 func (t *Traces) compact() error {
 	keys := make([]engine.Key, 0, len(t.byKey))
 	for k := range t.byKey {
@@ -477,7 +478,7 @@ func (t *Traces) compact() error {
 		}
 		t.byKey[k] = v
 	}
-	if err := writeFile(t.path, buf.Bytes()); err != nil {
+	if err := writeFile(t.path, true, buf.Bytes()); err != nil {
 		return err
 	}
 	t.size, t.live = int64(buf.Len()), int64(buf.Len()-logHead)
