@@ -44,9 +44,22 @@ func Save(file string, data []byte) error {
 	}
 	if err != nil {
 		os.Remove(tmp)
-		return err
+		return About(file, err)
 	}
 	return SyncFolder(filepath.Dir(file))
+}
+
+// About is an error about a file's temporary name, which nobody has to know of, as one about the file.
+func About(file string, err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return &fs.PathError{Op: pe.Op, Path: file, Err: pe.Err}
+	case errors.As(err, &le):
+		return &fs.PathError{Op: le.Op, Path: file, Err: le.Err}
+	}
+	return err
 }
 
 // saveAs writes a new file and waits until it is on the disk. Mode 0 is that of any new file.

@@ -3,7 +3,6 @@ package source
 import (
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 	"unsafe"
 
@@ -65,9 +64,9 @@ func (d dir) list() ([]fs.DirEntry, error) { return d.f.ReadDir(-1) }
 
 // stat does not follow symbolic links. It asks the system in the one way that opens no file and tells the change time; os.Lstat has none.
 func (d dir) stat(name string) (Stat, fs.FileMode, error) {
-	path := d.f.Name() + `\` + name
 	var info networkOpenInfo
-	if !info.of(path) || info.attributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 { // not all of these are links
+	if !info.of(d, name) || info.attributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 { // not all of these are links
+		path := d.f.Name() + `\` + name
 		at, err := os.Lstat(path)
 		if err != nil {
 			return Stat{}, 0, err
@@ -88,16 +87,14 @@ func (d dir) stat(name string) (Stat, fs.FileMode, error) {
 	return st, 0, nil
 }
 
-// of is false if the file is not there, and also if its path is one that only the layers above know how to read.
-func (i *networkOpenInfo) of(path string) bool {
-	if unc, ok := strings.CutPrefix(path, `\\`); ok {
-		path = `UNC\` + unc
-	}
-	text, err := windows.NewNTUnicodeString(`\??\` + path)
+// of is false if the file is not there. It is asked for by its name in the open folder: the path of the folder would have to be one that the kernel knows how to
+// read, with no forward slash in it.
+func (i *networkOpenInfo) of(d dir, name string) bool {
+	text, err := windows.NewNTUnicodeString(name)
 	if err != nil {
 		return false
 	}
-	object := windows.OBJECT_ATTRIBUTES{ObjectName: text, Attributes: windows.OBJ_CASE_INSENSITIVE}
+	object := windows.OBJECT_ATTRIBUTES{RootDirectory: windows.Handle(d.f.Fd()), ObjectName: text, Attributes: windows.OBJ_CASE_INSENSITIVE}
 	object.Length = uint32(unsafe.Sizeof(object))
 	status, _, _ := ntQueryFullAttributesFile.Call(uintptr(unsafe.Pointer(&object)), uintptr(unsafe.Pointer(i)))
 	return status == 0

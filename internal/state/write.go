@@ -14,11 +14,12 @@ func writeFile(path string, sync bool, data ...[]byte) (err error) {
 	tmp := disk.Temp(path)
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
-		return err
+		return disk.About(path, err)
 	}
 	defer func() {
 		if err != nil {
 			os.Remove(tmp)
+			err = disk.About(path, err)
 		}
 	}()
 	for _, b := range data {
