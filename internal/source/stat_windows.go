@@ -3,6 +3,7 @@ package source
 import (
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -10,7 +11,10 @@ import (
 )
 
 // dir is an open folder. Who has it open keeps nobody from renaming or removing it.
-type dir struct{ f *os.File }
+type dir struct {
+	f      *os.File
+	kernel string // the path as the kernel reads it; "": it cannot be said
+}
 
 // openDir opens a folder. Unless follow is set, a symbolic link to one is an error.
 func openDir(path string, follow bool) (dir, error) {
@@ -35,7 +39,25 @@ func openDir(path string, follow bool) (dir, error) {
 		f.Close()
 		return dir{}, err
 	}
-	return dir{f}, nil
+	return dir{f, kernelPath(path)}, nil
+}
+
+// kernelPath is a path without what only the layers above the kernel understand: forward slashes, "..", the working folder.
+func kernelPath(path string) string {
+	full, err := windows.FullPath(path)
+	if err != nil {
+		return ""
+	}
+	full = strings.TrimSuffix(full, `\`)
+	for _, prefix := range []string{`\\?\`, `\\.\`} {
+		if rest, ok := strings.CutPrefix(full, prefix); ok {
+			return `\??\` + rest
+		}
+	}
+	if rest, ok := strings.CutPrefix(full, `\\`); ok {
+		return `\??\UNC\` + rest
+	}
+	return `\??\` + full
 }
 
 func open(path string, access, flags uint32) (*os.File, error) {
@@ -87,14 +109,13 @@ func (d dir) stat(name string) (Stat, fs.FileMode, error) {
 	return st, 0, nil
 }
 
-// of is false if the file is not there. It is asked for by its name in the open folder: the path of the folder would have to be one that the kernel knows how to
-// read, with no forward slash in it.
+// of is false if the file is not there. Its path has to be as the kernel reads it, with no forward slash.
 func (i *networkOpenInfo) of(d dir, name string) bool {
-	text, err := windows.NewNTUnicodeString(name)
+	text, err := windows.NewNTUnicodeString(d.kernel + `\` + name)
 	if err != nil {
 		return false
 	}
-	object := windows.OBJECT_ATTRIBUTES{RootDirectory: windows.Handle(d.f.Fd()), ObjectName: text, Attributes: windows.OBJ_CASE_INSENSITIVE}
+	object := windows.OBJECT_ATTRIBUTES{ObjectName: text, Attributes: windows.OBJ_CASE_INSENSITIVE}
 	object.Length = uint32(unsafe.Sizeof(object))
 	status, _, _ := ntQueryFullAttributesFile.Call(uintptr(unsafe.Pointer(&object)), uintptr(unsafe.Pointer(i)))
 	return status == 0
