@@ -83,6 +83,9 @@ func TestSaveThroughLinks(t *testing.T) {
 		if err := os.Symlink(filepath.FromSlash(to), at(link)); err != nil {
 			t.Skip(err)
 		}
+		if info, err := os.Lstat(at(link)); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Skip("no links are made here") // under Wine
+		}
 	}
 	for file, real := range map[string]string{"project/kiln.ids": "common/kiln.ids", "project/up": "common/new"} {
 		if err := disk.Save(at(file), []byte(file)); err != nil {
@@ -117,7 +120,10 @@ func TestLeft(t *testing.T) {
 	temp(gone.Process.Pid, "kiln.ids")
 	write(t, disk.Temp(file), "of this process", 0o444) // whose number was another's
 	write(t, filepath.Join(dir, ".kiln-x-kiln.ids"), "somebody's", 0o666)
-	want := []string{temp(os.Getppid(), "kiln.ids"), temp(gone.Process.Pid, "other"), ".kiln-x-kiln.ids", "kiln.ids"}
+	want := []string{temp(gone.Process.Pid, "other"), ".kiln-x-kiln.ids", "kiln.ids"}
+	if other := os.Getppid(); other > 0 { // Wine does not tell
+		want = append(want, temp(other, "kiln.ids"))
+	}
 	slices.Sort(want)
 	if err := disk.Save(file, []byte("new")); err != nil {
 		t.Fatal(err)
