@@ -59,7 +59,7 @@ func Main(opts ...Option) {
 // Message tells of something that is wrong: where, what, and what to do next. Its String is what the command prints.
 type Message = diag.Message
 
-// Project is an opened project.
+// Project is an opened project. Several goroutines may use it: they take turns.
 type Project struct{ p *build.Project }
 
 // Open reads the project in dir, or in the nearest folder above it that has a kiln.toml. [Messages] takes the
@@ -87,10 +87,10 @@ type BuildOptions struct {
 	Workers   int      // jobs at once; 0: as the project says
 	Force     bool     // run jobs although nothing changed
 	FailFast  bool     // start nothing more after the first failure
-	NoWait    bool     // fail with ErrBusy, instead of waiting, while another kiln is at work in the project
+	NoWait    bool     // fail with ErrBusy, instead of waiting, while another kiln or goroutine is at work in the project
 }
 
-// ErrBusy says that another kiln is at work in the project.
+// ErrBusy says that another kiln, or another goroutine, is at work in the project.
 var ErrBusy = build.ErrBusy
 
 // Summary is what became of a build.

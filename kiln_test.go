@@ -3,8 +3,11 @@ package kiln_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gofrs/flock"
@@ -75,5 +78,34 @@ func TestOpenTellsMistakes(t *testing.T) {
 	}
 	if _, err = kiln.Open(t.TempDir()); len(kiln.Messages(err)) != 1 {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestGoroutines: one project may be used by several goroutines. They wait for each other, and those who do not want to are told.
+func TestGoroutines(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"kiln.toml": "[project]\nname = \"test\"\n"}
+	for i := range 20 {
+		files[fmt.Sprintf("assets/%d.txt", i)] = fmt.Sprint(i)
+	}
+	p, err := kiln.Open(project(t, files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var built atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 4 {
+		for i := range 2 {
+			wg.Go(func() {
+				s, err := p.Build(context.Background(), kiln.BuildOptions{NoWait: g == 0 && i == 0})
+				if built.Add(int64(s.Built)); err == nil && s.Jobs != 20 || err != nil && (g > 0 || !errors.Is(err, kiln.ErrBusy)) {
+					t.Errorf("%+v, %v", s, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if built.Load() != 20 {
+		t.Errorf("%d jobs ran, not 20", built.Load())
 	}
 }

@@ -109,9 +109,9 @@ var allowed = map[string]string{
 	"internal/seal":          "x/sys",
 	"internal/script":        "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor processor/pack starlark",
 	"internal/wasm":          "internal/diag internal/digest processor wazero",
-	"internal/golden":        "internal/build internal/diag internal/project",
-	"internal/skeleton":      "internal/diag internal/project processor/wasmguest",
-	"internal/setup":         "internal/codec/document internal/diag internal/project",
+	"internal/golden":        "internal/build internal/diag internal/disk internal/project",
+	"internal/skeleton":      "internal/diag internal/disk internal/project processor/wasmguest",
+	"internal/setup":         "internal/codec/document internal/diag internal/disk internal/project",
 	"internal/doctor":        "internal/asset internal/build internal/diag internal/engine internal/project internal/seal internal/source x/sys",
 	"internal/header":        "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",
 	"internal/impact":        "internal/asset internal/build internal/diag internal/engine internal/project internal/source processor doublestar uuid",
@@ -126,9 +126,9 @@ var allowed = map[string]string{
 	"internal/preview":   "internal/codec/atlas internal/codec/document internal/pixel internal/texture",
 	"internal/dashboard": "internal/build internal/cas internal/codec/atlas internal/contentdb internal/diag internal/digest internal/disk internal/parcel internal/pixel internal/preview internal/release internal/treemap",
 
-	"internal/move":    "internal/build internal/project internal/settings internal/ship",
+	"internal/move":    "internal/build internal/disk internal/project internal/settings",
 	"internal/treemap": "",
-	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/doctor internal/engine internal/fingerprint internal/golden " +
+	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/disk internal/doctor internal/engine internal/fingerprint internal/golden " +
 		"internal/header internal/ids internal/impact internal/live internal/loadorder internal/move internal/parcel internal/pixel internal/project internal/relay internal/release internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap internal/used kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 

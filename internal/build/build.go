@@ -18,8 +18,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
-	"github.com/kiln-pipeline/kiln/internal/ship"
 	"github.com/kiln-pipeline/kiln/internal/source"
 	"github.com/kiln-pipeline/kiln/internal/state"
 )
@@ -149,6 +149,9 @@ func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
 func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
 	s := &session{p: p, req: req, start: time.Now(), unplaced: map[*task]bool{}}
 	r, err := s.run(ctx)
+	if gone := p.stateGone(); gone != nil { // which is why jobs failed
+		return nil, gone
+	}
 	if r != nil {
 		r.Messages = append(s.notes, r.Messages...)
 	}
@@ -207,7 +210,7 @@ func (p *Project) removeTemps() error {
 		switch {
 		case errors.Is(err, fs.ErrPermission):
 			return nil // where Kiln may not look it has not written
-		case err == nil && !e.IsDir() && strings.HasPrefix(e.Name(), cas.TempPrefix):
+		case err == nil && !e.IsDir() && strings.HasPrefix(e.Name(), disk.TempPrefix):
 			err = os.Remove(path)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -216,7 +219,7 @@ func (p *Project) removeTemps() error {
 		return nil
 	})
 	for _, f := range p.shippedOutside() {
-		errs = errors.Join(errs, removeAll(ship.Temp(p.shippedPath(f))))
+		disk.RemoveLeft(p.shippedPath(f))
 	}
 	return errs
 }

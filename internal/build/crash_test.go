@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/state"
 	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -29,10 +29,11 @@ var (
 )
 
 // In the environment childDir names the project that this program is to build in place of running tests. With childHolds, its first job
-// says so and waits for the end of standard input.
+// says so and waits for the end of standard input. childBoot is what disk.BootID is to it.
 const (
 	childDir   = "KILN_TEST_CHILD"
 	childHolds = "KILN_TEST_HOLDS"
+	childBoot  = "KILN_TEST_BOOT"
 )
 
 func TestMain(m *testing.M) {
@@ -47,6 +48,9 @@ func TestMain(m *testing.M) {
 
 // child builds a project as another process would.
 func child(dir string) int {
+	if boot := os.Getenv(childBoot); boot != "" {
+		disk.BootID = func() string { return boot }
+	}
 	call := slowly
 	if os.Getenv(childHolds) != "" {
 		call = func(ctx context.Context, line string, job processor.Job) error {
@@ -194,7 +198,7 @@ func wholeOutputs(p *fixture) {
 	p.Helper()
 	written := p.written()
 	err := filepath.WalkDir(p.path("build"), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), cas.TempPrefix) {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), disk.TempPrefix) {
 			return nil
 		}
 		b, err := os.ReadFile(path)
@@ -222,6 +226,23 @@ func TestKilledLate(t *testing.T) {
 	p.mkdir("build/pc/empty")
 	p.rename("assets/sub", "assets/.sub")
 	p.remove("build/pc/empty")
+	p.wants("")
+	p.nothing()
+}
+
+// TestStartedAnew leaves a project as a power cut may: what a build removed is there again, what it was about to name lies about, and the mark that it was under
+// way is gone. A start of the system in between is enough to look.
+func TestStartedAnew(t *testing.T) {
+	p := newProject(t, "-- assets/a.txt --\na\n-- assets/sub/b.txt --\nb\n")
+	p.build()
+	p.remove("assets/sub/b.txt")
+	p.build()
+	p.write(".kiln/boot", "another start")
+	p.write("build/pc/sub/b.txt", "b\n")
+	p.write("build/pc/.kiln-123-4", "an output on its way")
+	if b, err := p.try(context.Background(), Request{Detect: ByList}); err != nil || !strings.Contains(b.messages, "the system was started since") {
+		t.Errorf("%v, %s", err, b.messages)
+	}
 	p.wants("")
 	p.nothing()
 }

@@ -100,6 +100,8 @@ func (s *session) list(prev *source.Table, relist bool) *source.List {
 		why = "kiln.toml is not what it was"
 	case prev == nil:
 		why = "the source roots are not where they were"
+	case s.p.booted():
+		why = "the system was started since the build before this one"
 	case s.p.underWay():
 		why = "the build before this one did not come to its end"
 	default:

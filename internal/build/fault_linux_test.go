@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/ship"
 	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
@@ -209,7 +209,10 @@ func (d disturbed) strace(dir, log string) []string {
 	args := []string{"strace", "-f", "-qq", "--seccomp-bpf", "-o", log, "-e", "signal=none", "-e", "trace=" + calls, "-e", inject}
 	if d.file != "" {
 		abs := filepath.Join(dir, filepath.FromSlash(d.file))
-		args = append(args, "-P", abs, "-P", ship.Temp(abs))
+		dir, base := filepath.Split(abs)
+		// Below -D, kiln has the shell's number, which is in the name of the file that replaces the other.
+		sh := `dir=$1 base=$2; shift 2; exec strace -D -P "$dir$base" -P "$dir.kiln-$$-$base" "$@"`
+		args = append([]string{"sh", "-c", sh, "sh", dir, base}, args[1:]...)
 	}
 	return args
 }
@@ -275,7 +278,7 @@ func (p *faulty) judge(d disturbed, exit int, said string, want map[string]strin
 	}
 	var written map[digest.Hash]bool
 	for f, content := range got {
-		if content == p.before[f] || content == p.after[f] || strings.HasPrefix(filepath.Base(f), cas.TempPrefix) {
+		if content == p.before[f] || content == p.after[f] || strings.HasPrefix(filepath.Base(f), disk.TempPrefix) {
 			continue
 		}
 		if exit != 0 && strings.HasPrefix(f, "parcels/") {

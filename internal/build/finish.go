@@ -18,6 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/state"
 )
@@ -421,15 +422,20 @@ func (s *session) save(r *Report) error {
 	}
 	s.saveTasks(next)
 	s.leave()
+	compacted := s.traces.Compact() // before the snapshot notes where traces are
 	s.saveHeads(next)
-	tables := make(chan state.Tables, 1) // encoded while the database is written
-	go func() { tables <- state.EncodeTables(next) }()
+	encoded := make(chan state.Tables, 1) // while the database is written
+	go func() { encoded <- state.EncodeTables(next) }()
 	if r.Stopped {
 		next.Mirrored = 0 // the database tells of a build before, and what it lacks is not kept track of
 	} else {
 		s.mirror(r, next)
 	}
-	if err := (<-tables).Write(s.p.snapshotPath(), &next.Head); err != nil {
+	tables, gone := <-encoded, s.p.stateGone()
+	if gone != nil {
+		return gone
+	}
+	if err := errors.Join(tables.Write(s.p.snapshotPath(), &next.Head), compacted); err != nil {
 		return err
 	}
 	return s.end()
@@ -453,6 +459,11 @@ func (s *session) head(r *Report) state.Head {
 func (s *session) end() error {
 	if s.w.untidy && s.p.removeTemps() != nil || s.untidy {
 		return nil // the next build tries again
+	}
+	if s.p.booted() {
+		if err := os.WriteFile(s.p.bootPath(), []byte(disk.BootID()), 0o666); err != nil {
+			return err
+		}
 	}
 	return removeAll(s.p.underWayPath())
 }

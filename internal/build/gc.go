@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/state"
 )
@@ -250,7 +252,14 @@ func (g *garbage) sweep(ctx context.Context, store *cas.Store, f *Freed, dryRun 
 
 // removeLeftOvers removes what builds that were killed left behind, and a content database that could not be used. What cannot be removed stays: it is in nobody's way.
 func (p *Project) removeLeftOvers(f *Freed, dryRun bool) {
-	for _, dir := range []string{p.scratchDir(), filepath.Join(p.casDir(), "tmp"), p.tracesPath() + ".tmp", p.snapshotPath() + ".tmp", p.DatabasePath() + contentdb.Aside} {
+	left := []string{p.scratchDir(), filepath.Join(p.casDir(), "tmp"), p.DatabasePath() + contentdb.Aside}
+	entries, _ := os.ReadDir(p.stateDir())
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), disk.TempPrefix) {
+			left = append(left, filepath.Join(p.stateDir(), e.Name()))
+		}
+	}
+	for _, dir := range left {
 		filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return nil

@@ -112,7 +112,7 @@ func TestGCDryRun(t *testing.T) {
 	p.build()
 	p.write(".kiln/tmp/1/left", "left")
 	p.write(".kiln/cas/tmp/1-1", "behind")
-	p.write(".kiln/traces.tmp", "half")
+	p.write(".kiln/.kiln-1-traces", "half")
 	p.write(".kiln/content.db.aside", "other")
 	files, size := p.stored()
 	files, size = files-1, size-int64(len("behind"))
@@ -129,7 +129,7 @@ func TestGCDryRun(t *testing.T) {
 	if told.KeptFiles != now || told.KeptBytes != left || told.Bytes != size-left+int64(len("left"+"behind"+"half"+"other")) || now != files-3 || told.KeptTraces != 4 {
 		t.Errorf("%+v, but %d files and %d bytes are there", told, now, left)
 	}
-	for _, f := range []string{".kiln/tmp", ".kiln/cas/tmp", ".kiln/traces.tmp"} {
+	for _, f := range []string{".kiln/tmp", ".kiln/cas/tmp", ".kiln/.kiln-1-traces"} {
 		if _, err := os.Lstat(p.path(f)); err == nil {
 			t.Errorf("%s is there still", f)
 		}

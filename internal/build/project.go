@@ -4,17 +4,12 @@
 package build
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/cas"
@@ -51,7 +46,7 @@ type Project struct {
 	team     []processor.Info // of a team's own kiln
 	own      []processor.Info // of the project file
 	warnings diag.List
-	lock     *flock.Flock
+	lock     lock
 	kept     *kept // nil: nothing is kept between builds
 }
 
@@ -65,7 +60,7 @@ type installed struct {
 
 // Open reads the project file and makes ready its processors. The error is a diag.List.
 func Open(cfg Config) (*Project, error) {
-	p := &Project{cfg: cfg, procs: map[string]*installed{}}
+	p := &Project{cfg: cfg, procs: map[string]*installed{}, lock: lock{turn: make(chan struct{}, 1)}}
 	for _, pr := range cfg.Processors {
 		p.builtin = append(p.builtin, p.install(pr, ""))
 	}
@@ -164,9 +159,19 @@ func (p *Project) OpenBlob(h digest.Hash) (*os.File, error) {
 // underWayPath is of a file that is there while a build changes outputs: if it is there before one, the build before was killed.
 func (p *Project) underWayPath() string { return filepath.Join(p.stateDir(), "underway") }
 
+// bootPath is of a file that says since which start of the system builds came to their ends: what one before wrote may not all be on the disk.
+func (p *Project) bootPath() string { return filepath.Join(p.stateDir(), "boot") }
+
+// underWay tells whether the build before may not have come to its end, on the disk.
 func (p *Project) underWay() bool {
 	_, err := os.Lstat(p.underWayPath())
-	return err == nil
+	return err == nil || p.booted()
+}
+
+// booted tells whether the system was started anew since the build before.
+func (p *Project) booted() bool {
+	since, err := os.ReadFile(p.bootPath())
+	return err != nil || string(since) != disk.BootID()
 }
 
 // DatabasePath is where the content database is.
@@ -213,36 +218,6 @@ func (p *Project) prefixes() []string {
 	return out
 }
 
-// ErrBusy says that another kiln holds the project.
-var ErrBusy = errors.New("the project is in use by another kiln")
-
-// Lock takes the project. If another kiln has it, waiting is called once and Lock waits, or, with wait false,
-// ErrBusy is returned.
-func (p *Project) Lock(ctx context.Context, wait bool, waiting func()) error {
-	if err := p.makeStateDir(); err != nil {
-		return p.ownFiles(err)
-	}
-	p.lock = flock.New(p.lockPath())
-	ok, err := p.lock.TryLock()
-	if err != nil || ok {
-		return p.ownFiles(err)
-	}
-	if !wait {
-		return ErrBusy
-	}
-	waiting()
-	_, err = p.lock.TryLockContext(ctx, 100*time.Millisecond)
-	return p.ownFiles(err)
-}
-
-// Unlock lets others have the project.
-func (p *Project) Unlock() error {
-	if p.lock == nil {
-		return nil
-	}
-	return p.lock.Close()
-}
-
 // makeStateDir makes the folder for Kiln's state, which version control is told to pass over.
 func (p *Project) makeStateDir() error {
 	if err := os.MkdirAll(p.stateDir(), 0o777); err != nil {
@@ -252,7 +227,7 @@ func (p *Project) makeStateDir() error {
 	if _, err := os.Lstat(ignore); err == nil {
 		return nil
 	}
-	return os.WriteFile(ignore, []byte("*\n"), 0o666)
+	return disk.Save(ignore, []byte("*\n"))
 }
 
 func (p *Project) workers(wanted int) int {

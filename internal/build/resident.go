@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/command"
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/source"
@@ -115,7 +115,7 @@ func (p *Project) OthersSame() bool {
 
 // Unfinished tells whether a file in the output folder is one that a build is about to give its name. It is a rule for package watch.
 func (p *Project) Unfinished(path string, dir bool) bool {
-	return !dir && strings.HasPrefix(filepath.Base(path), cas.TempPrefix)
+	return !dir && strings.HasPrefix(filepath.Base(path), disk.TempPrefix)
 }
 
 // Variables are the hashes of the environment variables that matter, by name: PATH, and those that jobs looked at in the build that is held. The map is

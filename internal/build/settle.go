@@ -539,6 +539,9 @@ func (c *shortcut) variables() []state.Variable {
 
 // append appends to the snapshot, or writes it anew when that is due.
 func (s *session) append(d *state.Delta) error {
+	if err := s.p.stateGone(); err != nil {
+		return err
+	}
 	err := s.prev.Append(d)
 	if !errors.Is(err, state.ErrWriteAnew) {
 		s.goneOn = err == nil

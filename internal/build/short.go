@@ -3,7 +3,6 @@ package build
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +41,7 @@ type shortcut struct {
 // short builds the short way. If it cannot, it gives nothing, and the long way is to be gone.
 func (s *session) short(ctx context.Context, t *source.Table) (*Report, error) {
 	c := &shortcut{session: s, dirty: map[int]bool{}, was: map[int]*engine.Trace{}, stood: map[int]*engine.Trace{}, numbers: map[engine.Key]int{}, gone: map[*asset.Asset]struct{}{}}
-	if !s.goesOn() || !s.prev.Plain || s.req.Outcomes == AllOutcomes || s.req.FailFast || s.req.Shuffle != 0 || len(s.messages) > 0 || !c.findChanges(t) || !s.outputsSame() || !s.worldSame() {
+	if !s.goesOn() || !s.prev.Plain || s.prev.Log.Wasteful() || s.req.Outcomes == AllOutcomes || s.req.FailFast || s.req.Shuffle != 0 || len(s.messages) > 0 || !c.findChanges(t) || !s.outputsSame() || !s.worldSame() {
 		return nil, nil
 	}
 	var err error
@@ -59,7 +58,6 @@ func (s *session) short(ctx context.Context, t *source.Table) (*Report, error) {
 		r, err = c.run(ctx)
 		done = r != nil
 	}
-	waste := s.traces.Wasteful()
 	if cerr := s.traces.Close(); done && err == nil {
 		err = cerr
 	}
@@ -67,19 +65,7 @@ func (s *session) short(ctx context.Context, t *source.Table) (*Report, error) {
 		s.undo()
 		return nil, nil
 	}
-	if waste {
-		return r, errors.Join(err, s.compactLog())
-	}
 	return r, err
-}
-
-// compactLog reads the whole log, so that it is written anew.
-func (s *session) compactLog() error {
-	log, _, err := state.OpenTraces(s.p.tracesPath(), false)
-	if err != nil {
-		return err
-	}
-	return log.Close()
 }
 
 // undo takes back what the long way does itself. What jobs made stays.

@@ -2,6 +2,8 @@ package build
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -127,4 +129,27 @@ func TestShortWayFarBack(t *testing.T) {
 	if p.shorts < 200 {
 		t.Errorf("%d of %d builds went the short way", p.shorts, p.builds)
 	}
+}
+
+// TestCompactedLog: a log that holds too much in vain is written anew by one build, and the ones after it go the short way as those before did.
+func TestCompactedLog(t *testing.T) {
+	p := newProject(t, "-- assets/a.txt --\na\n-- assets/w.s --\ntext\n")
+	p.unchecked = true
+	p.build()
+	long, largest, n := 0, 0, 0
+	for size := 0; n < 60 && size >= largest; n++ { // until it shrinks
+		largest = size
+		p.write("assets/w.s", fmt.Sprintf("warn %d %s", n, strings.Repeat("x", 100_000)))
+		if b := p.build(); !b.short {
+			long++
+		}
+		size = len(p.read(".kiln/traces"))
+	}
+	p.write("assets/a.txt", "other")
+	if b := p.build(); long != 1 || !b.short || n == 60 {
+		t.Errorf("%d builds of %d went the long way; the next one the short way: %t; up to %d bytes", long, n, b.short, largest)
+	}
+	p.unchecked = false
+	p.build()
+	p.nothing()
 }

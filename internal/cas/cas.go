@@ -299,9 +299,6 @@ func (s *Store) mkdir(dir string) error {
 // Forget forgets which folders are there; for when somebody else may have removed some.
 func (s *Store) Forget() { s.made.Clear() }
 
-// TempPrefix begins the names of outputs that are about to be put in place.
-const TempPrefix = ".kiln-"
-
 // Ways to put a blob into the output tree, best first.
 const (
 	byReflink = iota // shares the bytes, not the file: an edit of the output cannot damage the blob
@@ -312,7 +309,7 @@ const (
 var sharing = [byCopy]func(src, dst string) error{byReflink: reflink, byLink: link}
 
 // Materialise makes the file dst the blob's content, whole or not at all, read-only. Folders are made as needed. A way
-// that the file system refuses is not tried again. After an error a file whose name begins with TempPrefix may be left in dst's folder.
+// that the file system refuses is not tried again. After an error a file whose name begins with disk.TempPrefix may be left in dst's folder.
 func (s *Store) Materialise(h digest.Hash, dst string) error {
 	if err := s.mkdir(filepath.Dir(dst)); err != nil {
 		return err
@@ -354,7 +351,7 @@ func (s *Store) share(way int, src, dst string) error {
 			return err
 		}
 	}
-	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(TempPrefix+"%d-%d", os.Getpid(), s.temp.Add(1)))
+	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(disk.TempPrefix+"%d-%d", os.Getpid(), s.temp.Add(1)))
 	if err := s.ways[way](src, tmp); err != nil {
 		return err
 	}
@@ -376,7 +373,7 @@ func (s *Store) copy(src, dst string) error {
 		return err
 	}
 	defer in.Close()
-	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(TempPrefix+"%d-%d", os.Getpid(), s.temp.Add(1)))
+	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(disk.TempPrefix+"%d-%d", os.Getpid(), s.temp.Add(1)))
 	out, err := disk.Create(tmp, 0o600)
 	if err != nil {
 		return err

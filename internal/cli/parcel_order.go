@@ -15,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/loadorder"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/ship"
@@ -55,6 +56,12 @@ func (a *app) orderParcels(ctx context.Context, names []string, f orderFlags) er
 	}
 	if f.write && slices.Contains(files, "") {
 		return wrongUsage(`give the parcel a key in kiln.toml: order = "level1.order"`, "--write needs to know where")
+	}
+	if f.write { // nobody else reads and writes these files meanwhile
+		if err := a.lock(ctx, p, false); err != nil {
+			return err
+		}
+		defer p.Unlock()
 	}
 	o := ordering{orderFlags: f}
 	if o.reports, err = a.reports(p, f.from); err != nil {
@@ -208,7 +215,7 @@ func (a *app) order(p *build.Project, file string, in func(parcel string) bool, 
 	text := l.Format()
 	line := orderLine{"load_order", file, l.Len(), l.Len() - had, len(gone), o.write && string(text) != string(before)}
 	if line.Written {
-		if err := ship.Replace(ship.Path(p.Project, p.OutputDir(), file), text); err != nil {
+		if err := disk.Save(ship.Path(p.Project, p.OutputDir(), file), text); err != nil {
 			return err
 		}
 	}

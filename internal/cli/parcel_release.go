@@ -12,6 +12,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/release"
 	"github.com/kiln-pipeline/kiln/internal/ship"
@@ -95,7 +96,7 @@ func (a *app) writeRelease(name, out string) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 		return err
 	}
-	return ship.Replace(out, m.Format())
+	return disk.Save(out, m.Format())
 }
 
 // readRelease reads a manifest, with the parcels of the platforms that are asked for.

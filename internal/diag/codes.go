@@ -54,6 +54,7 @@ const (
 	ProjectBusy      Code = "K0214" // another kiln holds the lock
 	ToolMissing      Code = "K0215"
 	QueryFailed      Code = "K0216"
+	StateGone        Code = "K0260" // removed while a build was under way
 	ProductWrong     Code = "K0220" // an output is not what it was
 	SourceMissed     Code = "K0221" // a change that stat did not show
 	ListNotEnough    Code = "K0222" // of changed files: everything was looked at

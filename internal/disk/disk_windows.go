@@ -113,3 +113,17 @@ func InUse(err error) bool { return held(err) || errors.Is(err, fs.ErrPermission
 func held(err error) bool {
 	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION)
 }
+
+// SyncFolder has nothing to wait for: NTFS keeps a journal of names.
+func SyncFolder(string) error { return nil }
+
+// alive tells whether there is a process of that number.
+func alive(pid int) bool {
+	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
+	if err != nil {
+		return errors.Is(err, windows.ERROR_ACCESS_DENIED)
+	}
+	defer windows.CloseHandle(h)
+	event, err := windows.WaitForSingleObject(h, 0)
+	return err == nil && event == uint32(windows.WAIT_TIMEOUT)
+}

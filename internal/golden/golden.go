@@ -18,6 +18,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/project"
 )
 
@@ -151,7 +152,7 @@ func rewrite(want string, got map[string][]byte, different []string) error {
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, data, 0o666); err != nil {
+		if err := disk.Save(file, data); err != nil {
 			return err
 		}
 	}

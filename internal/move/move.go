@@ -17,8 +17,8 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/project"
-	"github.com/kiln-pipeline/kiln/internal/ship"
 )
 
 // Result is what was done.
@@ -95,7 +95,7 @@ func (m *mover) replace(file string, text []byte) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := ship.Replace(file, text); err != nil {
+	if err := disk.Save(file, text); err != nil {
 		var path *fs.PathError
 		if errors.As(err, &path) {
 			err = path.Err // of a file beside, which nobody has to know of
@@ -122,7 +122,7 @@ func (m *mover) undo(why error) error {
 		if r.none {
 			err = os.Remove(r.file)
 		} else {
-			err = ship.Replace(r.file, r.text)
+			err = disk.Save(r.file, r.text)
 		}
 		if err != nil {
 			why = fmt.Errorf("%w; and %s is not as it was: %w", why, r.file, err)
@@ -200,6 +200,11 @@ func (m *mover) rename() error {
 		}
 		if err != nil {
 			m.back(m.roots[:i])
+			return err
+		}
+		// The rules that follow are not on the disk before this is.
+		if err := errors.Join(disk.SyncFolder(filepath.Dir(to)), disk.SyncFolder(filepath.Dir(filepath.Join(root, filepath.FromSlash(m.from))))); err != nil {
+			m.back(m.roots[:i+1])
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
@@ -166,10 +167,10 @@ func TestUndone(t *testing.T) {
 		want           string
 	}{
 		{"the project file cannot be written", "art", "new/graphics", func(t *testing.T, dir string, _ func(), _ *func() (*build.Project, error)) {
-			block(t, filepath.Join(dir, ".kiln-kiln.toml"))
+			block(t, disk.Temp(filepath.Join(dir, "kiln.toml")))
 		}, "nothing was moved: kiln.toml cannot be written: "},
 		{"a pin cannot be written", "art", "new/graphics", func(t *testing.T, dir string, _ func(), _ *func() (*build.Project, error)) {
-			block(t, filepath.Join(dir, "assets/art/.kiln-rules.toml"))
+			block(t, disk.Temp(filepath.Join(dir, "assets/art/rules.toml")))
 		}, "nothing was moved: rules.toml cannot be written: "},
 		{"the project does not open", "art", "new/graphics", func(_ *testing.T, _ string, _ func(), open *func() (*build.Project, error)) {
 			*open = func() (*build.Project, error) { return nil, errors.New("no more files") }

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/project"
 )
 
@@ -131,10 +132,13 @@ func output(dir string) string {
 
 // Write writes the kiln.toml, and makes the source root if there is nothing to take for one. A file that is there is not touched.
 func (p *Plan) Write() error {
-	f, err := os.OpenFile(filepath.Join(p.Dir, project.File), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err == nil {
-		_, err = f.Write(p.Text())
-		err = errors.Join(err, f.Close())
+	file := filepath.Join(p.Dir, project.File)
+	_, err := os.Lstat(file)
+	switch {
+	case err == nil:
+		err = fs.ErrExist
+	case errors.Is(err, fs.ErrNotExist):
+		err = disk.Save(file, p.Text())
 	}
 	if err != nil {
 		return diag.Errorf(diag.OutputUnwritable, diag.Pos{File: project.File}, "cannot be written: %v", err).WithHint("check the folder's permissions")

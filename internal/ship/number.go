@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/ids"
 )
 
@@ -49,7 +50,7 @@ func (n Numbers) Same(f *ids.File) bool {
 
 // SaveNumbers writes kiln.ids. Who has read it asks Same before.
 func SaveNumbers(dir string, f *ids.File) error {
-	if err := Replace(filepath.Join(dir, ids.FileName), f.Format()); err != nil {
+	if err := disk.Save(filepath.Join(dir, ids.FileName), f.Format()); err != nil {
 		return diag.Errorf(diag.IDsSyntax, diag.Pos{File: ids.FileName}, "cannot be written: %v", cause(err)).WithHint("check the permissions of the project folder")
 	}
 	return nil

@@ -343,7 +343,7 @@ func (s *shipment) write(file string, data []byte) bool {
 	}
 	err := os.MkdirAll(filepath.Dir(abs), 0o777)
 	if err == nil {
-		err = Replace(abs, data)
+		err = disk.Save(abs, data)
 	}
 	if err != nil {
 		hint := "check permissions and free space, and build again"
@@ -353,24 +353,6 @@ func (s *shipment) write(file string, data []byte) bool {
 		s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "cannot be written: %v", cause(err)).WithHint("%s", hint))
 	}
 	return err == nil
-}
-
-// Temp is what a file is called while Replace writes it. By what it begins with, those that a kill leaves in the output folder are known and removed.
-func Temp(file string) string {
-	return filepath.Join(filepath.Dir(file), ".kiln-"+filepath.Base(file))
-}
-
-// Replace writes a file beside and renames it, so that it is whole or as it was.
-func Replace(file string, text []byte) error {
-	tmp := Temp(file)
-	err := os.WriteFile(tmp, text, 0o666)
-	if err == nil {
-		err = disk.Replace(tmp, file)
-	}
-	if err != nil {
-		os.Remove(tmp)
-	}
-	return err
 }
 
 // ListName is the file beside the parcels of a platform that lists them.

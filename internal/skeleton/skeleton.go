@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/processor/wasmguest"
 )
@@ -137,7 +138,7 @@ func write(dir string, files []file) (written []string, err error) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 			return written, err
 		}
-		if err := os.WriteFile(file, []byte(f.text), 0o666); err != nil {
+		if err := disk.Save(file, []byte(f.text)); err != nil {
 			return written, err
 		}
 		written = append(written, f.name)
@@ -159,7 +160,7 @@ func declare(file, text string) error {
 	if !bytes.HasSuffix(old, []byte("\n")) {
 		old = append(old, '\n')
 	}
-	return os.WriteFile(file, append(old, "\n"+text...), 0o666)
+	return disk.Save(file, append(old, "\n"+text...))
 }
 
 // goModule is the module that the project folder belongs to.

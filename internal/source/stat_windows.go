@@ -11,7 +11,10 @@ import (
 )
 
 // dir is an open folder. Who has it open keeps nobody from renaming or removing it.
-type dir struct{ f *os.File }
+type dir struct {
+	f      *os.File
+	kernel string // the path as the kernel reads it; "": it cannot be said
+}
 
 // openDir opens a folder. Unless follow is set, a symbolic link to one is an error.
 func openDir(path string, follow bool) (dir, error) {
@@ -36,7 +39,25 @@ func openDir(path string, follow bool) (dir, error) {
 		f.Close()
 		return dir{}, err
 	}
-	return dir{f}, nil
+	return dir{f, kernelPath(path)}, nil
+}
+
+// kernelPath is a path without what only the layers above the kernel understand: forward slashes, "..", the working folder.
+func kernelPath(path string) string {
+	full, err := windows.FullPath(path)
+	if err != nil {
+		return ""
+	}
+	full = strings.TrimSuffix(full, `\`)
+	for _, prefix := range []string{`\\?\`, `\\.\`} {
+		if rest, ok := strings.CutPrefix(full, prefix); ok {
+			return `\??\` + rest
+		}
+	}
+	if rest, ok := strings.CutPrefix(full, `\\`); ok {
+		return `\??\UNC\` + rest
+	}
+	return `\??\` + full
 }
 
 func open(path string, access, flags uint32) (*os.File, error) {
@@ -65,9 +86,9 @@ func (d dir) list() ([]fs.DirEntry, error) { return d.f.ReadDir(-1) }
 
 // stat does not follow symbolic links. It asks the system in the one way that opens no file and tells the change time; os.Lstat has none.
 func (d dir) stat(name string) (Stat, fs.FileMode, error) {
-	path := d.f.Name() + `\` + name
 	var info networkOpenInfo
-	if !info.of(path) || info.attributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 { // not all of these are links
+	if !info.of(d, name) || info.attributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 { // not all of these are links
+		path := d.f.Name() + `\` + name
 		at, err := os.Lstat(path)
 		if err != nil {
 			return Stat{}, 0, err
@@ -88,12 +109,9 @@ func (d dir) stat(name string) (Stat, fs.FileMode, error) {
 	return st, 0, nil
 }
 
-// of is false if the file is not there, and also if its path is one that only the layers above know how to read.
-func (i *networkOpenInfo) of(path string) bool {
-	if unc, ok := strings.CutPrefix(path, `\\`); ok {
-		path = `UNC\` + unc
-	}
-	text, err := windows.NewNTUnicodeString(`\??\` + path)
+// of is false if the file is not there. Its path has to be as the kernel reads it, with no forward slash.
+func (i *networkOpenInfo) of(d dir, name string) bool {
+	text, err := windows.NewNTUnicodeString(d.kernel + `\` + name)
 	if err != nil {
 		return false
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"io"
 	"os"
 	"slices"
 
@@ -119,15 +120,22 @@ func encodeDelta(e *encoder, d *Delta) {
 	encodeGlobs(e, d.Globs)
 }
 
-// parseDelta takes over a delta.
-func (s *Snapshot) parseDelta(data []byte) bool {
+// readDelta reads the delta at a place of the file; nil if it is not whole.
+func readDelta(f io.ReaderAt, at, size int64) (*Delta, block) {
+	kind, b, ok := readBlock(f, at, size)
+	if !ok || kind != blockDelta {
+		return nil, b
+	}
+	data, ok := b.read(f)
 	dec := decoder{buf: data}
+	if !ok {
+		return nil, b
+	}
 	d := decodeDelta(&dec)
 	if dec.err != nil || len(dec.buf) > 0 {
-		return false
+		return nil, b
 	}
-	s.deltas++
-	return s.take(d)
+	return d, b
 }
 
 // take applies a delta to what was read.

@@ -33,7 +33,7 @@ func TestFullDisk(t *testing.T) {
 	if err := WriteSnapshot(filepath.Join(dir, "snapshot"), &Image{Sources: &source.Table{}, Head: Head{Messages: make([]byte, 1<<16)}}); err == nil {
 		t.Error("no error")
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "snapshot*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(dir, "*snapshot*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 	add(t, tr, "small", trace("small", "1")) // there is room for this

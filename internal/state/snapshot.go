@@ -153,13 +153,25 @@ func parseSnapshot(f io.ReaderAt, size int64) (*Snapshot, string) {
 	s := &Snapshot{blocks: map[uint32]block{}, size: headerSize}
 	var sources reading
 	defer sources.Wait()
-	for s.size < size {
+	for len(s.blocks) < blockEdges {
 		if !s.parseBlock(f, size, &sources) {
 			return nil, snapshotDamaged
 		}
 	}
-	if !s.takeSources(&sources) || s.Outputs == nil || s.blocks[blockEdges].at == 0 {
+	if !s.takeSources(&sources) {
 		return nil, snapshotDamaged
+	}
+	for s.size < size {
+		d, b := readDelta(f, s.size, size)
+		if d == nil { // as after a power cut: what is before it was so at the end of a build
+			s.Mirrored = 0 // the database tells of a later one
+			return s, "the end of the snapshot of files is damaged; what the last builds changed is looked at again"
+		}
+		s.deltas++
+		s.size = b.at + b.size
+		if !s.take(d) {
+			return nil, snapshotDamaged
+		}
 	}
 	return s, ""
 }
@@ -187,17 +199,13 @@ func (s *Snapshot) takeSources(r *reading) bool {
 	return s.Sources != nil
 }
 
-// parseBlock takes in the block at s.size.
+// parseBlock takes in the block of the image at s.size.
 func (s *Snapshot) parseBlock(f io.ReaderAt, size int64, sources *reading) bool {
 	kind, b, ok := readBlock(f, s.size, size)
 	if !ok {
 		return false
 	}
 	s.size = b.at + b.size
-	if kind == blockDelta {
-		data, ok := b.read(f)
-		return ok && len(s.blocks) == blockEdges && s.takeSources(sources) && s.parseDelta(data)
-	}
 	if kind != uint32(len(s.blocks))+1 { // each of the image once, and in order
 		return false
 	}
@@ -296,7 +304,7 @@ func EncodeTables(im *Image) Tables {
 func (t Tables) Write(path string, h *Head) error {
 	e := encoder{buf: header(snapshotMagic, SnapshotVersion)}
 	e.block(blockHead, func() { encodeHead(&e, h) })
-	return writeFile(path, e.buf, t.blocks)
+	return writeFile(path, false, e.buf, t.blocks)
 }
 
 // block writes a block with what fill appends.

@@ -79,6 +79,9 @@ type Mark struct {
 	Live int64 // bytes of records that still count
 }
 
+// Wasteful tells whether more than half of the log is dead, so that it is to be read in full and compacted.
+func (m Mark) Wasteful() bool { return m.Size > 2*m.Live+compactSlack }
+
 // kept are the traces of a key, the one used last first. The times are for those who clear up; no build looks at them.
 type kept struct {
 	traces []*engine.Trace
@@ -100,7 +103,7 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 		return t, why, nil
 	}
 	if good < logHead {
-		if err := writeFile(path, t.begun()); err != nil {
+		if err := writeFile(path, false, t.begun()); err != nil {
 			return nil, why, err
 		}
 		good = logHead
@@ -419,14 +422,26 @@ func (t *Traces) Size() int64 {
 // compactSlack is what a log may hold in vain besides as much again as is live: rewriting less is not worth it.
 const compactSlack = 1 << 20
 
-// Wasteful tells whether more than half of the log is dead. One that was read in full is then written anew by Close.
-func (t *Traces) Wasteful() bool {
+// Compact writes a log anew that is wasteful, if it was read in full. Mark and Head tell of the new one.
+func (t *Traces) Compact() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.size > 2*t.live+compactSlack
+	if t.file == nil || t.find != nil || !(Mark{Size: t.size, Live: t.live}).Wasteful() {
+		return nil
+	}
+	err := t.file.Close() // Windows replaces no file that is open
+	t.file = nil
+	if err = errors.Join(err, t.compact()); err != nil {
+		return err
+	}
+	t.file, err = os.OpenFile(t.path, os.O_RDWR, 0)
+	if err == nil {
+		_, err = t.file.Seek(t.size, io.SeekStart)
+	}
+	return err
 }
 
-// Close ends the log; one of which more than half is dead is written anew.
+// Close ends the log.
 func (t *Traces) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -435,12 +450,10 @@ func (t *Traces) Close() error {
 	}
 	err := t.file.Close()
 	t.file = nil
-	if err == nil && t.find == nil && t.size > 2*t.live+compactSlack {
-		err = t.compact()
-	}
 	return err
 }
 
+// compact is synced: nobody else knows what the log knew, of years maybe, and which outputs are Kiln's.
 func (t *Traces) compact() error {
 	keys := make([]engine.Key, 0, len(t.byKey))
 	for k := range t.byKey {
@@ -465,5 +478,9 @@ func (t *Traces) compact() error {
 		}
 		t.byKey[k] = v
 	}
-	return writeFile(t.path, buf.Bytes())
+	if err := writeFile(t.path, true, buf.Bytes()); err != nil {
+		return err
+	}
+	t.size, t.live = int64(buf.Len()), int64(buf.Len()-logHead)
+	return nil
 }

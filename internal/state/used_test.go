@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
@@ -130,7 +132,7 @@ func TestRetainThatCannotWrite(t *testing.T) {
 	if err := ro.Retain(none); err != nil || len(ro.Keys()) != 0 {
 		t.Errorf("%v, %d keys", err, len(ro.Keys()))
 	}
-	if err := os.Mkdir(path+".tmp", 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(disk.Temp(path), "in the way"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	if err := tr.Retain(none); err == nil {

@@ -8,22 +8,27 @@ import (
 )
 
 // writeFile replaces a file: written beside and renamed, so that it is whole or as it was if the process is
-// killed. It is not synced: after a power failure a checksum fails, and what was in it is found out again.
-func writeFile(path string, data ...[]byte) (err error) {
-	tmp := path + ".tmp" // one writer at a time: the caller holds the project's lock
+// killed. Unless it is to be synced, a checksum fails after a power failure, and what was in it is found out again.
+func writeFile(path string, sync bool, data ...[]byte) (err error) {
+	disk.RemoveLeft(path)
+	tmp := disk.Temp(path)
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
-		return err
+		return disk.About(path, err)
 	}
 	defer func() {
 		if err != nil {
 			os.Remove(tmp)
+			err = disk.About(path, err)
 		}
 	}()
 	for _, b := range data {
 		if err == nil {
 			_, err = f.Write(b)
 		}
+	}
+	if err == nil && sync {
+		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

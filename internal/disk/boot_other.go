@@ -1,0 +1,5 @@
+//go:build !linux && !darwin && !windows
+
+package disk
+
+func bootID() string { return "" }

@@ -1,0 +1,123 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// TempPrefix begins the names of files that are about to be put in place.
+const TempPrefix = ".kiln-"
+
+// Temp is what a file is called while this process writes it. Another process has another name for it.
+func Temp(file string) string {
+	return filepath.Join(filepath.Dir(file), fmt.Sprintf("%s%d-%s", TempPrefix, os.Getpid(), filepath.Base(file)))
+}
+
+// Save replaces what a file holds, for good: once it returns, no power cut brings back what was there, and a power cut before leaves the file as it
+// was or as it will be. Its mode stays; if it is a symbolic link, that stays too, and the file is replaced that it leads to.
+// Only one goroutine saves a file at a time; several processes may.
+func Save(file string, data []byte) error {
+	file, err := follow(file)
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0)
+	switch info, err := os.Lstat(file); {
+	case err == nil && info.IsDir():
+		return &os.PathError{Op: "write", Path: file, Err: syscall.EISDIR}
+	case err == nil && !info.Mode().IsRegular():
+		return &os.PathError{Op: "write", Path: file, Err: errors.New("it is no regular file")}
+	case err == nil:
+		mode = info.Mode().Perm()
+	}
+	RemoveLeft(file)
+	tmp := Temp(file)
+	err = saveAs(tmp, data, mode)
+	if err == nil {
+		err = Replace(tmp, file)
+	}
+	if err != nil {
+		os.Remove(tmp)
+		return About(file, err)
+	}
+	return SyncFolder(filepath.Dir(file))
+}
+
+// About is an error about a file's temporary name, which nobody has to know of, as one about the file.
+func About(file string, err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return &fs.PathError{Op: pe.Op, Path: file, Err: pe.Err}
+	case errors.As(err, &le):
+		return &fs.PathError{Op: le.Op, Path: file, Err: le.Err}
+	}
+	return err
+}
+
+// saveAs writes a new file and waits until it is on the disk. Mode 0 is that of any new file.
+func saveAs(tmp string, data []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil && mode != 0 {
+		err = os.Chmod(tmp, mode)
+	}
+	return err
+}
+
+// follow goes along symbolic links to a file that may not be there yet.
+func follow(file string) (string, error) {
+	for range 40 {
+		link, err := os.Readlink(file)
+		if err != nil {
+			return file, nil // it is no link, or not there, or whoever opens it says what is wrong
+		}
+		if !filepath.IsAbs(link) {
+			dir, _ := filepath.Split(file)
+			link = dir + link // not cleaned: ".." after a link is not the folder that the link is in
+		}
+		dir, base := filepath.Split(link)
+		if dir, err = filepath.EvalSymlinks(dir); err != nil {
+			return "", err
+		}
+		file = filepath.Join(dir, base)
+	}
+	return "", &os.PathError{Op: "open", Path: file, Err: errors.New("too many levels of symbolic links")}
+}
+
+// RemoveLeft removes what processes that are no more left beside a file while they were about to replace it.
+func RemoveLeft(file string) {
+	if real, err := follow(file); err == nil {
+		file = real
+	}
+	dir, base := filepath.Split(file)
+	if dir == "" {
+		dir = "."
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(-1)
+	for _, name := range names {
+		rest, ours := strings.CutPrefix(name, TempPrefix)
+		pid, same := strings.CutSuffix(rest, "-"+base)
+		if n, err := strconv.Atoi(pid); ours && same && err == nil && (n == os.Getpid() || !alive(n)) {
+			os.Remove(filepath.Join(dir, name))
+		}
+	}
+}
