@@ -108,6 +108,7 @@ var allowed = map[string]string{
 	"internal/seal":          "x/sys",
 	"internal/script":        "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor processor/pack starlark",
 	"internal/gocode":        "internal/diag internal/digest internal/source processor",
+	"internal/own":           "internal/diag internal/gocode internal/project internal/settings processor x/sys",
 	"internal/wasm":          "internal/diag internal/digest internal/gocode processor wazero",
 	"internal/golden":        "internal/build internal/diag internal/project",
 	"internal/skeleton":      "internal/diag internal/project processor/wasmguest",
@@ -129,7 +130,7 @@ var allowed = map[string]string{
 	"internal/move":    "internal/build internal/project internal/settings internal/ship",
 	"internal/treemap": "",
 	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/doctor internal/engine internal/fingerprint internal/golden " +
-		"internal/header internal/ids internal/impact internal/live internal/loadorder internal/move internal/parcel internal/pixel internal/project internal/relay internal/release internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap internal/used kilnrt processor cobra pflag uuid x/sys x/term x/text",
+		"internal/header internal/ids internal/impact internal/live internal/loadorder internal/move internal/own internal/parcel internal/pixel internal/project internal/relay internal/release internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap internal/used kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

@@ -75,9 +75,6 @@ func (p *Package) Look(ctx context.Context) (*Sources, error) {
 	return s, nil
 }
 
-// Holds tells whether the package is still compiled of what it was. It runs no program.
-func (p *Package) Holds(s *Sources) bool { return p.hold(s) }
-
 func (p *Package) readSources() *Sources {
 	s := &Sources{}
 	text, err := os.ReadFile(p.Record)

@@ -137,7 +137,7 @@ func (e *embeds) names() string {
 
 // goPackage is what `go list` tells of one package.
 type goPackage struct {
-	ImportPath, Dir                                                                 string
+	ImportPath, Name, Dir                                                           string
 	Standard                                                                        bool
 	GoFiles, CgoFiles, CFiles, SFiles, HFiles, SysoFiles, EmbedFiles, EmbedPatterns []string
 	Module                                                                          *goMod
@@ -199,7 +199,7 @@ func (p *Package) ask(ctx context.Context) (*Sources, error) {
 }
 
 func (p *Package) list(ctx context.Context) ([]byte, error) {
-	const fields = "ImportPath,Dir,Standard,GoFiles,CgoFiles,CFiles,SFiles,HFiles,SysoFiles,EmbedFiles,EmbedPatterns,Module"
+	const fields = "ImportPath,Name,Dir,Standard,GoFiles,CgoFiles,CFiles,SFiles,HFiles,SysoFiles,EmbedFiles,EmbedPatterns,Module"
 	args := []string{"list"}
 	for _, f := range p.Flags {
 		if strings.HasPrefix(f, "-tags") || strings.HasPrefix(f, "-mod") {
@@ -211,6 +211,7 @@ func (p *Package) list(ctx context.Context) ([]byte, error) {
 
 // read reads what was listed. The key is of what is in the files, and of the versions of all else.
 func (p *Package) read(s *Sources, env string, listed []byte) error {
+	name := ""                        // of the package itself, which is the last one
 	about := strings.Split(env, "\n") // version, go.work, the tool's settings, go.mod
 	content := map[string]string{}    // by names that are the same on each machine
 	versions := map[string]bool{}
@@ -225,6 +226,7 @@ func (p *Package) read(s *Sources, env string, listed []byte) error {
 		} else if err != nil {
 			return p.problem(p.Failed, "", "what `go list` prints is not understood: "+err.Error())
 		}
+		name = g.Name
 		switch {
 		case g.Standard: // the version tells
 			continue
@@ -248,6 +250,9 @@ func (p *Package) read(s *Sources, env string, listed []byte) error {
 		if g.Module != nil && g.Module.GoMod != "" {
 			add(g.Module.Path+"/go.mod", g.Module.GoMod)
 		}
+	}
+	if name != "main" {
+		return p.problem(p.Failed, "a program is package main, with a func main", "it is package "+name+", and not main")
 	}
 	for i, name := range []string{"go.work", "go.env"} {
 		if at := about[i+1]; at != "" && at != "off" {
@@ -273,4 +278,26 @@ func (p *Package) read(s *Sources, env string, listed []byte) error {
 	}
 	s.Key = b.Sum()
 	return nil
+}
+
+// Stamp is another text whenever what the package was compiled of may have changed since it was last looked at. It runs no program, and reads no file
+// but the record.
+func (p *Package) Stamp() string {
+	s := p.readSources()
+	if s == nil {
+		return ""
+	}
+	environment, tool, _ := p.environment()
+	b := digest.Build("stamp").Str("environment", environment).Str("tool", tool)
+	for _, folder := range slices.Sorted(maps.Keys(s.Folders)) {
+		b.Str(folder, goNames(folder))
+	}
+	for _, e := range s.Embeds {
+		b.Str(e.Pattern, e.names())
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
+		stat, _, err := source.StatPath(name)
+		b.Str(name, fmt.Sprint(stat, err == nil))
+	}
+	return b.Sum().String()
 }
