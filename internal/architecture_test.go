@@ -110,7 +110,7 @@ var allowed = map[string]string{
 	"internal/gocode":        "internal/diag internal/digest internal/source processor",
 	"internal/own":           "internal/diag internal/gocode internal/project internal/settings processor x/sys",
 	"internal/wasm":          "internal/diag internal/digest internal/gocode processor wazero",
-	"internal/golden":        "internal/build internal/diag internal/project",
+	"internal/golden":        "internal/build internal/diag internal/gocode internal/project processor",
 	"internal/skeleton":      "internal/diag internal/project processor/wasmguest",
 	"internal/setup":         "internal/codec/document internal/diag internal/project",
 	"internal/doctor":        "internal/asset internal/build internal/diag internal/engine internal/project internal/seal internal/source x/sys",
