@@ -111,7 +111,7 @@ var allowed = map[string]string{
 	"internal/own":           "internal/diag internal/gocode internal/project internal/settings processor x/sys",
 	"internal/wasm":          "internal/diag internal/digest internal/gocode processor wazero",
 	"internal/golden":        "internal/build internal/diag internal/gocode internal/project processor",
-	"internal/skeleton":      "internal/diag internal/project processor/wasmguest",
+	"internal/skeleton":      "internal/diag internal/gocode internal/project processor/wasmguest",
 	"internal/setup":         "internal/codec/document internal/diag internal/project",
 	"internal/doctor":        "internal/asset internal/build internal/diag internal/engine internal/project internal/seal internal/source x/sys",
 	"internal/header":        "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",

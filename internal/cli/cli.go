@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 
@@ -32,6 +33,7 @@ type Config struct {
 	Processors []processor.Processor // Kiln's own, in the order they are shown
 	Team       []processor.Processor // of a team's own kiln
 	Version    Version
+	Source     fs.FS // of Kiln, for programs that are compiled with it
 }
 
 // project is how this kiln builds the project in a folder.

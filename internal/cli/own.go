@@ -14,7 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/project"
 )
 
-// Commands that every kiln does itself, in any project: they need no processors, or have to work while the project's own kiln cannot be compiled.
+// Commands that every kiln does itself, in any project: they need no processors, or have to work while the project's own kiln cannot be compiled; so does `new source`, which is to write the source of this very kiln.
 var alone = []string{"init", "help", "completion", "version", "clean", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 // Commands that run until they are ended: with them, an own kiln whose source is edited is compiled, and started again.
@@ -27,7 +27,7 @@ var errOwnChanged = errors.New("the project's own kiln changed")
 // that kiln has to be started again.
 func (a *app) handOver(ctx context.Context, root *cobra.Command) (_ context.Context, exit int, ok bool) {
 	f, err := a.known(root)
-	if err != nil || len(f.Args()) == 0 || slices.Contains(alone, f.Arg(0)) {
+	if err != nil || len(f.Args()) == 0 || slices.Contains(alone, f.Arg(0)) || f.Arg(0) == "new" && f.Arg(1) == "source" {
 		return ctx, 0, false
 	}
 	a.dir, _ = f.GetString("directory")
