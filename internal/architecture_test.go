@@ -49,7 +49,7 @@ var allowed = map[string]string{
 	"internal/diag":        "",
 	"internal/disk":        "x/sys",
 	"internal/settings":    "internal/diag processor",
-	"internal/project":     "internal/diag internal/settings processor doublestar go-toml uuid",
+	"internal/project":     "internal/codec/document internal/diag internal/settings processor doublestar go-toml uuid",
 	"internal/source":      "internal/diag internal/digest internal/disk x/sys",
 	"internal/asset":       "internal/diag internal/digest internal/project internal/settings processor doublestar uuid x/text",
 	"internal/engine":      "internal/digest",
