@@ -19,7 +19,7 @@ import (
 // The parser of go-toml says what is written where; what tables may be defined where is looked after here, and numbers and times that are not
 // plain are left to go-toml again, one by one. Its Unmarshal is not used for the whole: it looks keys up one after the other, so that a table of
 // 300,000 keys takes minutes.
-func TOML(data []byte) (Value, error) {
+func (r Reader) TOML(data []byte) (Value, error) {
 	text, err := prepare(data)
 	if err != nil {
 		return Value{}, err
@@ -27,7 +27,7 @@ func TOML(data []byte) (Value, error) {
 	if err := checkMarks(text, ",\n=.", maxMarks); err != nil {
 		return Value{}, err
 	}
-	w := &tomlWalk{text: text, cur: cursor{text: text}, left: newBudget(), root: &tomlNode{at: Pos{1, 1, 1}}}
+	w := &tomlWalk{text: text, cur: cursor{text: text}, left: newBudget(r.ctx), root: &tomlNode{at: Pos{1, 1, 1}}}
 	if err := w.file(); err != nil {
 		return Value{}, err
 	}
