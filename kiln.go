@@ -48,7 +48,7 @@ func newConfig(opts []Option) cli.Config {
 	for _, o := range opts {
 		o(&c)
 	}
-	return cli.Config{Processors: c.builtin, Team: c.team, Version: cli.ReadVersion(Version)}
+	return cli.Config{Processors: c.builtin, Team: c.team, Version: cli.ReadVersion(Version), Source: source}
 }
 
 // Main is the kiln command: it runs the command line of this process and ends it with the exit code.

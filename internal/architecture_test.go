@@ -49,7 +49,7 @@ var allowed = map[string]string{
 	"internal/diag":        "",
 	"internal/disk":        "x/sys",
 	"internal/settings":    "internal/diag processor",
-	"internal/project":     "internal/diag internal/settings processor doublestar go-toml uuid",
+	"internal/project":     "internal/codec/document internal/diag internal/settings processor doublestar go-toml uuid",
 	"internal/source":      "internal/diag internal/digest internal/disk x/sys",
 	"internal/asset":       "internal/diag internal/digest internal/project internal/settings processor doublestar uuid x/text",
 	"internal/engine":      "internal/digest",
@@ -108,10 +108,12 @@ var allowed = map[string]string{
 	"internal/parcel":        "compress internal/digest internal/disk kilnrt minisign x/sys",
 	"internal/seal":          "x/sys",
 	"internal/script":        "internal/codec/document internal/diag internal/digest internal/pixel internal/settings processor processor/pack starlark",
-	"internal/wasm":          "internal/diag internal/digest processor wazero",
-	"internal/golden":        "internal/build internal/diag internal/disk internal/project",
-	"internal/skeleton":      "internal/diag internal/disk internal/project processor/wasmguest",
+	"internal/wasm":          "internal/diag internal/digest internal/gocode processor wazero",
+	"internal/golden":        "internal/build internal/diag internal/disk internal/gocode internal/project processor",
+	"internal/skeleton":      "internal/diag internal/disk internal/gocode internal/project processor/wasmguest",
 	"internal/setup":         "internal/codec/document internal/diag internal/disk internal/project",
+	"internal/gocode":        "internal/diag internal/digest internal/source processor",
+	"internal/own":           "internal/diag internal/gocode internal/project internal/settings processor x/sys",
 	"internal/doctor":        "internal/asset internal/build internal/diag internal/engine internal/project internal/seal internal/source x/sys",
 	"internal/header":        "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",
 	"internal/impact":        "internal/asset internal/build internal/diag internal/engine internal/project internal/source processor doublestar uuid",
@@ -128,8 +130,7 @@ var allowed = map[string]string{
 
 	"internal/move":    "internal/build internal/disk internal/project internal/settings",
 	"internal/treemap": "",
-	"internal/cli": "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/disk internal/doctor internal/engine internal/fingerprint internal/golden " +
-		"internal/header internal/ids internal/impact internal/live internal/loadorder internal/move internal/parcel internal/pixel internal/project internal/relay internal/release internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap internal/used kilnrt processor cobra pflag uuid x/sys x/term x/text",
+	"internal/cli":     "internal/asset internal/atlasview internal/build internal/codec/atlas internal/contentdb internal/dashboard internal/diag internal/digest internal/disk internal/doctor internal/engine internal/fingerprint internal/golden internal/header internal/ids internal/impact internal/live internal/loadorder internal/move internal/own internal/parcel internal/pixel internal/project internal/relay internal/release internal/serve internal/session internal/settings internal/setup internal/ship internal/skeleton internal/source internal/texture internal/treemap internal/used kilnrt processor cobra pflag uuid x/sys x/term x/text",
 }
 
 // modules are the short names of modules in allowed.

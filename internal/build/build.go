@@ -165,11 +165,18 @@ func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
 }
 
 func (s *session) run(ctx context.Context) (*Report, error) {
+	if !s.req.DryRun {
+		if err := s.p.makeStateDir(); err != nil {
+			return nil, err
+		}
+	}
+	notes, err := s.p.knowTeam(s.req.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	s.notes = append(s.notes, notes...)
 	if s.req.DryRun {
 		return s.dryRun(ctx)
-	}
-	if err := s.p.makeStateDir(); err != nil {
-		return nil, err
 	}
 	s.tidy()
 	if err := s.readSnapshot(); err != nil {

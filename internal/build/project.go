@@ -96,6 +96,9 @@ func joined(err error) []error {
 	return []error{err}
 }
 
+// Team are the processors of a team's own kiln.
+func (p *Project) Team() []processor.Processor { return p.cfg.Team }
+
 // Processors lists what the project can use, with their settings.
 func (p *Project) Processors() []processor.Info { return slices.Concat(p.builtin, p.team, p.own) }
 

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 
@@ -21,6 +22,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/own"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/session"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -31,6 +33,7 @@ type Config struct {
 	Processors []processor.Processor // Kiln's own, in the order they are shown
 	Team       []processor.Processor // of a team's own kiln
 	Version    Version
+	Source     fs.FS // of Kiln, for programs that are compiled with it
 }
 
 // project is how this kiln builds the project in a folder.
@@ -59,6 +62,7 @@ type app struct {
 	errs   io.Writer // messages, progress, the summary of a build
 	getenv func(string) string
 	wd     string        // the working folder of who asks, absolute; "": that of this process
+	next   *own.Kiln     // the project's own kiln, if its source changed while it ran and it is to be started again
 	turn   *session.Turn // what another process asks for is done in it; nil: this process asks
 
 	// The flags that every command has.
@@ -93,7 +97,18 @@ func (a *app) run(ctx context.Context) (code int) {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.errs)
+	whole := ctx
+	if a.turn == nil {
+		var exit int
+		var done bool
+		if ctx, exit, done = a.handOver(whole, root); done {
+			return exit
+		}
+	}
 	err := root.ExecuteContext(ctx)
+	if context.Cause(ctx) == errOwnChanged {
+		return a.startAgain(whole)
+	}
 	if ctx.Err() != nil && !errors.As(err, new(exitCode)) {
 		err = context.Canceled
 	}

@@ -145,7 +145,7 @@ func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, ad
 		fmt.Fprintln(a.out, "no job looked at "+oneLine(some(append(append([]string{}, sum.Files...), sum.Rules...), 3))+"; nothing known would be built again")
 	}
 	for _, f := range added {
-		if own(p, f) {
+		if noSource(p, f) {
 			fmt.Fprintf(a.out, "%s is not there, and can be no asset: it is in no source root\n", oneLine(f))
 			continue
 		}
@@ -161,8 +161,8 @@ func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, ad
 	return nil
 }
 
-// own tells whether a path that lies below no source root is that of no source file at all: outside of the project folder, or what Kiln writes.
-func own(p *build.Project, file string) bool {
+// noSource tells whether a path that lies below no source root is that of no source file at all: outside of the project folder, or what Kiln writes.
+func noSource(p *build.Project, file string) bool {
 	for _, folder := range []string{"..", p.Output, project.StateFolder} {
 		if strings.HasPrefix(file, folder+"/") {
 			return true

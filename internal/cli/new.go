@@ -2,39 +2,51 @@ package cli
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/settings"
 	"github.com/kiln-pipeline/kiln/internal/skeleton"
 )
 
 type newLine struct {
 	Type      string   `json:"type"`
-	Processor string   `json:"processor"`
+	Processor string   `json:"processor"` // "": none, but Kiln's packages
 	Language  string   `json:"language"`
 	Files     []string `json:"files"`
 	Next      []string `json:"next"`
 }
 
 func newNewCommand(a *app) *cobra.Command {
-	var lang, kiln string
+	var lang string
 	cmd := &cobra.Command{
-		Use:   "new processor NAME",
+		Use:   "new processor NAME | new source",
 		Short: "Write a first processor of the project's own",
 		Long: `Write a processor that works, with its golden test, into tools/NAME, and name it in kiln.toml. Nothing is
 overwritten. Change it, and let kiln test compare what it makes.
 
 It is a script (star); Go that is compiled into a kiln of the project's own, in tools/kiln (go); Go or C that becomes a
-WebAssembly module (wasm, c). What is to be run then is told.`,
+WebAssembly module (wasm, c). What is to be run then is told.
+
+Processors in Go are compiled with Kiln's packages, which lie beside them in tools/kiln-go: those for WebAssembly, or, for a kiln of the
+project's own, all. After an update of Kiln, kiln new source writes them anew.`,
 		GroupID:   groupMake,
-		Example:   "  kiln new processor tilemap\n  kiln new processor voxel --lang wasm",
-		Args:      exactly("processor", "NAME"),
-		ValidArgs: []string{"processor"},
+		Example:   "  kiln new processor tilemap\n  kiln new processor voxel --lang wasm\n  kiln new source",
+		ValidArgs: []string{"processor", "source"},
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] == "source" {
+				return exactly("source")(cmd, args)
+			}
+			return exactly("processor", "NAME")(cmd, args)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if args[0] != "processor" {
+			switch args[0] {
+			case "processor":
+			case "source":
+				return a.newSource()
+			default:
 				return wrongUsage("write `kiln new processor NAME`", "there is nothing called %q to make", args[0])
 			}
 			name := args[1]
@@ -50,29 +62,40 @@ WebAssembly module (wasm, c). What is to be run then is told.`,
 					return wrongUsage("take another name", "there is a processor %q already", name)
 				}
 			}
-			if kiln != "" {
-				if kiln, err = filepath.Abs(kiln); err != nil {
-					return err
-				}
-			}
-			w, err := skeleton.New(skeleton.Request{Dir: p.Dir, Project: p.Project.Name, Name: name, Lang: lang, Kiln: kiln})
+			w, err := skeleton.New(skeleton.Request{Dir: p.Dir, Project: p.Project.Name, Name: name, Lang: lang, Source: a.cfg.Source})
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.emit(newLine{"new", name, lang, w.Files, w.Next})
-			}
-			for _, f := range w.Files {
-				fmt.Fprintln(a.out, "wrote", f)
-			}
-			for i, command := range w.Next {
-				fmt.Fprintf(a.out, "%s  %s\n", map[bool]string{true: "now run", false: "       "}[i == 0], command)
-			}
-			return nil
+			return a.tellNew(newLine{"new", name, lang, w.Files, w.Next})
 		},
 	}
 	cmd.Flags().StringVar(&lang, "lang", "star", "`LANGUAGE` to write it in: "+strings.Join(skeleton.Languages, ", "))
-	cmd.Flags().StringVar(&kiln, "kiln", "", "`FOLDER` of Kiln's sources that go.mod is to name instead of a release")
 	cmd.RegisterFlagCompletionFunc("lang", cobra.FixedCompletions(skeleton.Languages, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// newSource writes Kiln's packages anew.
+func (a *app) newSource() error {
+	dir, err := project.Find(a.dir)
+	if err != nil {
+		return err
+	}
+	w, err := skeleton.Renew(dir, a.cfg.Source)
+	if err != nil {
+		return err
+	}
+	return a.tellNew(newLine{"new", "", "go", w.Files, append([]string{}, w.Next...)})
+}
+
+func (a *app) tellNew(n newLine) error {
+	if a.json {
+		return a.emit(n)
+	}
+	for _, f := range n.Files {
+		fmt.Fprintln(a.out, "wrote", f)
+	}
+	for i, command := range n.Next {
+		fmt.Fprintf(a.out, "%s  %s\n", map[bool]string{true: "now run", false: "       "}[i == 0], command)
+	}
+	return nil
 }

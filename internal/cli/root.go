@@ -174,6 +174,12 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 
 // words are the arguments that are no flags, as far as flags are known.
 func (a *app) words(root *cobra.Command) []string {
+	f, _ := a.known(root)
+	return f.Args()
+}
+
+// known reads the flags that every command has, and passes over others. The error says that help is asked for.
+func (a *app) known(root *cobra.Command) (*pflag.FlagSet, error) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.ParseErrorsAllowlist.UnknownFlags = true
 	f.Usage = func() {}
@@ -181,11 +187,10 @@ func (a *app) words(root *cobra.Command) []string {
 		if fl.Value.Type() == "bool" {
 			f.BoolP(fl.Name, fl.Shorthand, false, "")
 		} else {
-			f.StringP(fl.Name, fl.Shorthand, "", "")
+			f.StringP(fl.Name, fl.Shorthand, fl.DefValue, "")
 		}
 	})
-	f.Parse(a.args)
-	return f.Args()
+	return f, f.Parse(a.args)
 }
 
 // exactly wants so many arguments, named as in the usage line.

@@ -96,7 +96,8 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("NO_COLOR", "1")
-			e.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector, each command would end a second later
+			e.Setenv("COMMANDS", filepath.SplitList(os.Getenv("PATH"))[0]) // the folder of kiln, and of nothing that is not ours
+			e.Setenv("GORACE", "atexit_sleep_ms=0")                        // with the race detector, each command would end a second later
 			e.Values["snapshots"] = map[string]string{}
 			e.Vars = append(e.Vars, goEnvironment()...)
 			return nil

@@ -21,7 +21,7 @@ func newTestCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test",
 		Short: "Run the golden tests of the project's own processors",
-		Long: `Build what is in testdata/in beside each of the project's own scripts and modules, and compare the products with
+		Long: `Build what is in testdata/in beside each of the project's own scripts, modules and packages in Go, and compare the products with
 testdata/want; messages.txt there has what was said. Exits with 1 if anything differs. With --update, want becomes what was built.`,
 		GroupID: groupMake,
 		Example: "  kiln test\n  kiln test --update",
@@ -33,7 +33,7 @@ testdata/want; messages.txt there has what was said. Exits with 1 if anything di
 			}
 			cfg := a.cfg.project(p.Dir)
 			failed := false
-			dirs := golden.Find(p)
+			dirs, without := golden.Find(p)
 			for _, dir := range dirs {
 				r, err := golden.Run(cmd.Context(), cfg, dir, update)
 				if err != nil {
@@ -46,6 +46,9 @@ testdata/want; messages.txt there has what was said. Exits with 1 if anything di
 			}
 			if len(dirs) == 0 && !a.json && !a.quiet {
 				fmt.Fprintln(a.out, "no tests: none of the project's own processors has a folder testdata/in beside it")
+				for _, why := range without {
+					fmt.Fprintln(a.out, " ", why)
+				}
 			}
 			if failed {
 				return exitFailed

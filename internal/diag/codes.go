@@ -153,6 +153,9 @@ const (
 	FoldersOverlap    Code = "K0013" // source roots in each other, in the output or in .kiln
 	ProcessorMismatch Code = "K0014" // a folder's processor for a file, or the other way round
 	ExtensionClash    Code = "K0015" // two processors claim an extension, and nothing says which has it
+	OwnKilnNoGo       Code = "K0016" // no Go to compile the project's own kiln with
+	OwnKilnBuild      Code = "K0017" // the project's own kiln does not compile
+	ProcessorsGone    Code = "K0018" // the last build had processors of a team's own kiln that this one has not
 )
 
 // Models (K1401..K1449).

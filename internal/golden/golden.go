@@ -8,26 +8,42 @@ package golden
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/disk"
+	"github.com/kiln-pipeline/kiln/internal/gocode"
 	"github.com/kiln-pipeline/kiln/internal/project"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // Messages is the file in want that has what was said, if anything was.
 const Messages = "messages.txt"
 
-// Find lists the folders testdata of a project's own processors, relative to the project folder, sorted.
-func Find(p *build.Project) []string {
+// Find lists the folders testdata of a project's own processors, relative to the project folder, sorted; and says of those in Go that are compiled into
+// this kiln and have none, why.
+func Find(p *build.Project) (dirs, without []string) {
 	found := map[string]bool{}
+	add := func(dir string) bool {
+		data := path.Join(dir, "testdata")
+		info, err := os.Stat(filepath.Join(p.Dir, filepath.FromSlash(data), "in"))
+		if err != nil || !info.IsDir() {
+			return false
+		}
+		found[data] = true
+		return true
+	}
 	for i := range p.Project.Processors {
 		c := &p.Project.Processors[i]
 		dir := c.WasmGo
@@ -36,15 +52,55 @@ func Find(p *build.Project) []string {
 				dir = path.Dir(file)
 			}
 		}
-		if dir == "" {
-			continue
-		}
-		data := path.Join(dir, "testdata")
-		if info, err := os.Stat(filepath.Join(p.Dir, filepath.FromSlash(data), "in")); err == nil && info.IsDir() {
-			found[data] = true
+		if dir != "" {
+			add(dir)
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	for _, pr := range p.Team() {
+		name, pkg := pr.Info().Name, packageOf(pr)
+		switch dir := folderOf(p, pkg); {
+		case dir == "":
+			without = append(without, fmt.Sprintf("%s: its package %s is not of the project's Go module; its tests are where it is", name, pkg))
+		case !add(dir):
+			without = append(without, fmt.Sprintf("%s: there is no folder %s/testdata/in", name, dir))
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), without
+}
+
+// packageOf is the import path of the package that a processor is written in.
+func packageOf(pr processor.Processor) string {
+	t := reflect.TypeOf(pr)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && t.PkgPath() == "main" {
+		return info.Path
+	}
+	return t.PkgPath()
+}
+
+// folderOf is where a package of the project's module is, relative to the project folder; "" if it is of another. The module is the own kiln's, or the project folder's.
+func folderOf(p *build.Project, pkg string) string {
+	for _, dir := range []string{filepath.Join(p.Dir, filepath.FromSlash(p.Kiln)), p.Dir} {
+		name, _, err := gocode.ImportPath(dir)
+		if err != nil || name == "" {
+			continue
+		}
+		for up, at := name, dir; ; up, at = path.Dir(up), filepath.Dir(at) {
+			if rest, ok := strings.CutPrefix(pkg+"/", up+"/"); ok {
+				rel, err := filepath.Rel(p.Dir, filepath.Join(at, filepath.FromSlash(rest)))
+				if _, serr := os.Stat(filepath.Join(p.Dir, rel)); err != nil || serr != nil {
+					break
+				}
+				return filepath.ToSlash(rel)
+			}
+			if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+				break
+			}
+		}
+	}
+	return ""
 }
 
 // Result is what became of one test.

@@ -52,6 +52,7 @@ func (d *decoder) project(p *Project, e *settings.Entry) {
 				p.Output, output = s, e.Value
 			}
 		}},
+		{name: "kiln", take: func(e *settings.Entry) { p.Kiln, p.KilnSpan = d.inProject(e.Value, e.Key), e.Value.Span }},
 		{name: "ignore", take: func(e *settings.Entry) { p.Ignore = d.strs(e, `["*.bak"]`) }},
 	})
 	if output != nil && (p.Output == "." || leaves(p.Output) || overlap(p.Output, StateFolder)) {

@@ -33,6 +33,8 @@ type Project struct {
 	Text      []byte // of the file; nil if parsed from bytes
 	Name      string
 	Roots     []Root // in order; a later one overlays an earlier one
+	Kiln      string // folder of the Go package of the project's own kiln, relative to the project folder; "" for none
+	KilnSpan  settings.Span
 	Output    string // folder relative to the project folder, forward slashes
 	Ignore    []string
 	Platforms []Platform // at least one, in the order of the file

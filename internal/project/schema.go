@@ -114,6 +114,9 @@ func projectSchema() object {
 			"description": "Folders with source files. A later one overlays an earlier one file by file.",
 		},
 		"output": object{"$ref": "#/$defs/folder", "default": "build", "description": "Folder that products go to. It can be deleted at any time."},
+		"kiln": object{
+			"$ref": "#/$defs/folder", "description": "The Go package of the project's own kiln, by its folder in the project. Whichever kiln is called compiles and runs it.",
+		},
 		"ignore": texts("Files that are none, in .gitignore syntax."),
 	}, "name")
 }

@@ -7,23 +7,22 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"github.com/kiln-pipeline/kiln/internal/codec/document"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/settings"
 )
 
 const (
-	maxSize  = 1 << 20 // bytes of a project or rules file; the TOML library looks keys up one by one
+	maxSize  = 1 << 20 // bytes of a project or rules file
 	maxDepth = 32      // tables and arrays inside each other
 )
 
 // parseTOML reads a file into tables that know their places.
 //
-// go-toml decides what is TOML. Its parser gives places but does not look for keys that are given
-// twice; its decoder does, but stops at the first and gives values no place. So both run: the
-// decoder as the judge, the parser to build the tree, in which a second definition is said with the
+// The reader of TOML data is the judge of what is TOML, but stops at the first mistake. So the parser runs
+// besides, to build the tree, in which a second definition is said with the
 // place of the first and then passed over, so that the rest of the file is still checked.
 // complete is false where the parser had to stop before the end.
 func parseTOML(file string, data []byte) (root *settings.Table, complete bool, diags diag.List) {
@@ -40,8 +39,7 @@ func parseTOML(file string, data []byte) (root *settings.Table, complete bool, d
 		b.expression(b.parser.Expression())
 	}
 	if len(b.diags) == 0 {
-		var discard map[string]any
-		if err := toml.Unmarshal(data, &discard); err != nil {
+		if _, err := document.TOML(data); err != nil {
 			b.diags = append(b.diags, syntaxError(text, err))
 		}
 	} else if err := b.parser.Error(); err != nil {
@@ -51,12 +49,11 @@ func parseTOML(file string, data []byte) (root *settings.Table, complete bool, d
 }
 
 func syntaxError(text *settings.Text, err error) *diag.Message {
-	what := strings.TrimPrefix(err.Error(), "toml: ")
-	var at *toml.DecodeError
-	if !errors.As(err, &at) {
-		return text.Span(0, 0).Errorf(diag.ProjectSyntax, "not TOML: %s", what)
+	var at *document.Error
+	if !errors.As(err, &at) || at.Pos.Line == 0 {
+		return text.Span(0, 0).Errorf(diag.ProjectSyntax, "not TOML: %v", err)
 	}
-	return text.Span(text.At(at.Position()), 1).Errorf(diag.ProjectSyntax, "not TOML: %s", what)
+	return text.Span(text.At(int(at.Pos.Line), int(at.Pos.Column)), 1).Errorf(diag.ProjectSyntax, "not TOML: %s", at.Text)
 }
 
 func (b *builder) parserError(err error) *diag.Message {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,8 @@ import (
 // document does not hold, a second one collects what is wrong in words.
 type run struct {
 	schema  *Schema
+	ctx     context.Context // ends it
+	looked  int             // steps that were left when the context was last looked at
 	quiet   bool
 	steps   int // that are left
 	fatal   *Error
@@ -36,6 +39,12 @@ type frame struct {
 // spend counts steps, and is false when there are none left.
 func (r *run) spend(n int) bool {
 	r.steps -= n
+	if r.looked-r.steps > 4096 || r.looked == 0 {
+		r.looked = r.steps
+		if r.ctx != nil && r.ctx.Err() != nil { // it has none where a schema alone is looked at
+			r.stop(Error{Kind: Limit, Text: "it was ended"})
+		}
+	}
 	if r.steps < 0 && r.fatal == nil {
 		r.stop(Error{Kind: Limit, Text: fmt.Sprintf("checking takes more than %d million steps", int(maxSteps)/1e6), Hint: "split the data, or have the schema try fewer forms (anyOf, oneOf) of the same value"})
 	}

@@ -9,6 +9,7 @@ package schema
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -193,13 +194,20 @@ const (
 // Validate tells what is wrong with a document, as Errors, or else what the schemas that hold have
 // noted, in the order of the text.
 func (s *Schema) Validate(v *document.Value) ([]Note, error) {
-	r := &run{schema: s, steps: maxSteps, quiet: true}
+	return s.ValidateUnder(context.Background(), v)
+}
+
+// ValidateUnder is Validate until a context ends; then the error is the context's.
+func (s *Schema) ValidateUnder(ctx context.Context, v *document.Value) ([]Note, error) {
+	r := &run{schema: s, steps: maxSteps, quiet: true, ctx: ctx}
 	ok := r.visit(s.root, v, nil)
 	if !ok && r.fatal == nil { // once more, with words
-		r = &run{schema: s, steps: maxSteps}
+		r = &run{schema: s, steps: maxSteps, ctx: ctx}
 		r.visit(s.root, v, nil)
 	}
 	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	case r.fatal != nil:
 		return nil, Errors{r.fatal}
 	case !ok:

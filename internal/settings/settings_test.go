@@ -249,7 +249,7 @@ func TestCheck(t *testing.T) {
 
 func TestText(t *testing.T) {
 	text := NewText("f.toml", []byte("a = 1\r\nö = \"x\"\n"))
-	m := text.Span(text.At(2, 6), 99).Errorf(diag.BadValue, "no")
+	m := text.Span(text.At(2, 5), 99).Errorf(diag.BadValue, "no")
 	if got, want := m.String(), "f.toml:2:5: error[K0005]: no\n    ö = \"x\"\n        ^^^\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -48,12 +48,17 @@ func (t *Text) Span(offset, length int) Span {
 	}
 }
 
-// At is the offset of a line and column that count from 1, the column in bytes.
+// At is the offset of a line and column that count from 1, the column in characters.
 func (t *Text) At(line, column int) int {
 	if line < 1 || line > len(t.lines) {
 		return len(t.data)
 	}
-	return min(t.lines[line-1]+max(column, 1)-1, len(t.data))
+	off := t.lines[line-1]
+	for ; column > 1 && off < len(t.data); column-- {
+		_, n := utf8.DecodeRune(t.data[off:])
+		off += n
+	}
+	return off
 }
 
 // Span is a place in a file and how many characters it covers. The zero Span is no place.

@@ -1,6 +1,6 @@
 // Package skeleton writes the first files of a processor of a project's own: one that works, and its golden test.
 //
-// It overwrites nothing, and adds to kiln.toml at its end only. The files are templates below files, a folder a language.
+// It overwrites nothing, and adds to what is there: a line of kiln.toml and what stands at the end of it, what go.mod and go.sum lack. The files are templates below files, a folder a language.
 package skeleton
 
 import (
@@ -14,7 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
@@ -38,7 +38,7 @@ type Request struct {
 	Project string // its name
 	Name    string // of the processor
 	Lang    string // one of Languages
-	Kiln    string // folder of Kiln's sources that go.mod names instead of a release; "" for none
+	Source  fs.FS  // of Kiln, for processors in Go
 }
 
 // Written is what was written.
@@ -49,10 +49,10 @@ type Written struct {
 
 // New writes a processor's first files into a project and, unless it is compiled in, names it in kiln.toml.
 func New(r Request) (*Written, error) {
-	if r.Lang == "go" && r.Name == "kiln" {
-		return nil, diag.Errorf(diag.BadValue, diag.Pos{}, "tools/kiln is the folder of the program itself").WithHint("take another name")
-	}
 	folder := path.Join("tools", r.Name)
+	if r.Lang == "go" && r.Name == "kiln" || folder == packages {
+		return nil, diag.Errorf(diag.BadValue, diag.Pos{}, "%s is the folder of the program itself", folder).WithHint("take another name")
+	}
 	var files []file
 	var w Written
 	declaration := ""
@@ -69,42 +69,56 @@ func New(r Request) (*Written, error) {
 	default:
 		return nil, diag.Errorf(diag.BadValue, diag.Pos{}, "there is no skeleton in %q", r.Lang).WithHint("one of: %s", strings.Join(Languages, ", "))
 	}
-	module := ""
+	m := &goModule{}
 	if r.Lang == "go" || r.Lang == "wasm" {
-		m, err := r.goModule()
-		if err != nil {
+		var err error
+		if m, err = r.goModule(); err != nil {
 			return nil, err
 		}
-		module = m.path
-		files, w.Next = append(files, m.files...), append(w.Next, m.next...)
+		w.Next = append(w.Next, m.next...)
 	}
-	text := strings.NewReplacer("NAME", r.Name, "PACKAGE", goName(r.Name), "MODULE", module)
+	text := strings.NewReplacer("NAME", r.Name, "PACKAGE", goName(r.Name), "MODULE", m.path)
 	more, err := read(path.Join("files", r.Lang), folder, text)
 	if err != nil {
 		return nil, err
 	}
 	files = append(more, files...)
+	named := false // kiln.toml names the program
 	if r.Lang == "go" {
-		w.Next = append(w.Next, "go test ./"+folder)
-		if main := "tools/kiln/main.go"; exists(r.Dir, main) {
-			w.Next = append(w.Next, fmt.Sprintf("add kiln.With(%s.New()) to %s, and import %q", goName(r.Name), main, path.Join(module, folder)))
+		if exists(r.Dir, ownMain) {
+			w.Next = append(w.Next, fmt.Sprintf("add kiln.With(%s.New()) to %s, and import %q", goName(r.Name), ownMain, path.Join(m.path, folder)))
 		} else {
-			more, err := read("files/kiln", "tools/kiln", text)
+			more, err := read("files/kiln", path.Dir(ownMain), text)
 			if err != nil {
 				return nil, err
 			}
 			files = append(files, more...)
 		}
-		w.Next = append(w.Next, "go run ./tools/kiln build")
-	} else {
-		w.Next = append(w.Next, "kiln test")
+		named, err = nameKiln(filepath.Join(r.Dir, project.File))
+		if p, _ := project.Load(r.Dir); err != nil {
+			return nil, err
+		} else if !named && (p == nil || p.Kiln == "") {
+			w.Next = append(w.Next, `write kiln = "tools/kiln" below [project] in kiln.toml`)
+		}
+		w.Next = append(w.Next, "go test ./"+folder)
 	}
-	if w.Files, err = write(r.Dir, files); err == nil && declaration != "" {
+	w.Next = append(w.Next, "kiln test")
+	if w.Files, err = write(r.Dir, files); err != nil {
+		return &w, err
+	}
+	more, err = m.write()
+	for _, f := range more {
+		w.Files = append(w.Files, f.name)
+	}
+	if err == nil && (declaration != "" || named) {
 		w.Files = append(w.Files, project.File)
-		err = declare(filepath.Join(r.Dir, project.File), declaration)
+		err = declare(filepath.Join(r.Dir, project.File), declaration, named)
 	}
 	return &w, err
 }
+
+// ownMain is the program of a kiln of the project's own.
+const ownMain = "tools/kiln/main.go"
 
 // file is one to write.
 type file struct{ name, text string }
@@ -151,15 +165,25 @@ func exists(dir, name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// declare adds text at the end of a file.
-func declare(file, text string) error {
+var projectTable = regexp.MustCompile(`(?m)^\[project\][ \t]*(#.*)?\r?\n`)
+
+// nameKiln tells whether kiln.toml can be told of the project's own kiln: it has no other, and a plain table [project].
+func nameKiln(name string) (bool, error) {
+	p, _ := project.Load(filepath.Dir(name))
+	text, err := os.ReadFile(name)
+	return p != nil && p.Kiln == "" && projectTable.Match(text), err
+}
+
+// declare adds text at the end of a file, and names the project's own kiln in its table [project].
+func declare(file, text string, kiln bool) error {
 	old, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	if !bytes.HasSuffix(old, []byte("\n")) {
-		old = append(old, '\n')
+	if at := projectTable.FindIndex(old); kiln && at != nil {
+		old = slices.Insert(old, at[1], []byte("kiln = \"tools/kiln\"\n")...)
 	}
+<<<<<<< HEAD
 	return disk.Save(file, append(old, "\n"+text...))
 }
 
@@ -193,37 +217,15 @@ func (r *Request) goModule() (m goModule, err error) {
 		}
 		if up == filepath.Dir(up) {
 			break
+=======
+	if text != "" {
+		if !bytes.HasSuffix(old, []byte("\n")) {
+			old = append(old, '\n')
+>>>>>>> own
 		}
+		old = append(old, "\n"+text...)
 	}
-	m.path = strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(r.Project), "-"), "-")
-	if m.path == "" {
-		m.path = "game"
-	}
-	m.files = []file{{"go.mod", "module " + m.path + "\n\ngo 1.26.0\n"}}
-	m.next = r.need()
-	return m, nil
-}
-
-// need are the commands that make a module require Kiln: a release, or the sources in a folder.
-func (r *Request) need() []string {
-	if r.Kiln != "" {
-		return []string{"go mod edit -replace " + kilnModule + "=" + r.Kiln, "go mod tidy"}
-	}
-	return []string{"go get " + kilnModule + release(), "go mod tidy"}
-}
-
-// release is "@" and the version of Kiln that runs, or nothing where it has none that others could get.
-func release() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, m := range append(info.Deps, &info.Main) {
-		if m.Path == kilnModule && m.Replace == nil && strings.HasPrefix(m.Version, "v") && !strings.ContainsAny(m.Version, "+") {
-			return "@" + m.Version
-		}
-	}
-	return ""
+	return os.WriteFile(file, old, 0o666)
 }
 
 // goName is a package's name for a processor's.

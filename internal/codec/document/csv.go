@@ -19,7 +19,7 @@ type CSVOptions struct {
 //
 // Inferred types: a cell in quotes is a string; an empty one is null; true and
 // false are booleans; what is a number in JSON is that number, so that 007 and 1,5 stay strings.
-func CSV(data []byte, o CSVOptions) (Value, error) {
+func (under Reader) CSV(data []byte, o CSVOptions) (Value, error) {
 	text, err := prepare(data)
 	if err != nil {
 		return Value{}, err
@@ -30,7 +30,7 @@ func CSV(data []byte, o CSVOptions) (Value, error) {
 	if err := checkMarks(text, string(o.Comma)+"\n", MaxValues); err != nil {
 		return Value{}, err
 	}
-	r := &csvReader{text: text, cur: cursor{text: text}, left: newBudget(), line: 1, strings: o.Strings, csv: csv.NewReader(bytes.NewReader(text))}
+	r := &csvReader{text: text, cur: cursor{text: text}, left: newBudget(under.ctx), line: 1, strings: o.Strings, csv: csv.NewReader(bytes.NewReader(text))}
 	r.csv.Comma, r.csv.FieldsPerRecord = o.Comma, -1
 	return r.table()
 }

@@ -8,6 +8,7 @@
 package document
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -114,6 +115,27 @@ func (o Object) sorted() []*Member {
 	return members
 }
 
+// Reader reads until its context ends; then the error is the context's. The functions of this package read to the end.
+type Reader struct{ ctx context.Context }
+
+// Under is a reader under a context.
+func Under(ctx context.Context) Reader { return Reader{ctx} }
+
+// JSON reads strict JSON (RFC 8259).
+func JSON(data []byte) (Value, error) { return Under(context.Background()).JSON(data) }
+
+// RelaxedJSON reads what is written by hand; see Reader.RelaxedJSON.
+func RelaxedJSON(data []byte) (Value, error) { return Under(context.Background()).RelaxedJSON(data) }
+
+// TOML reads TOML 1.1; see Reader.TOML.
+func TOML(data []byte) (Value, error) { return Under(context.Background()).TOML(data) }
+
+// YAML reads a YAML document; see Reader.YAML.
+func YAML(data []byte) (Value, error) { return Under(context.Background()).YAML(data) }
+
+// CSV reads a table; see Reader.CSV.
+func CSV(data []byte, o CSVOptions) (Value, error) { return Under(context.Background()).CSV(data, o) }
+
 // Fault is the kind of an error.
 type Fault uint8
 
@@ -174,14 +196,20 @@ func (k *keys) add(key string, at Pos) error {
 }
 
 // budget is what is left of the limits.
-type budget struct{ values, text int }
+type budget struct {
+	values, text int
+	ctx          context.Context // ends the reading
+}
 
-func newBudget() budget { return budget{MaxValues, MaxText} }
+func newBudget(ctx context.Context) budget { return budget{MaxValues, MaxText, ctx} }
 
 // spend takes one value with so many bytes of text out of the budget.
 func (b *budget) spend(at Pos, text int) error {
 	b.values--
 	b.text -= text
+	if b.values%1024 == 0 && b.ctx.Err() != nil {
+		return context.Cause(b.ctx)
+	}
 	switch {
 	case b.values < 0:
 		return errorf(Limit, at, "the file has more than %d values", MaxValues).hint("split it")

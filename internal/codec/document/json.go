@@ -8,14 +8,14 @@ import (
 )
 
 // JSON reads strict JSON (RFC 8259).
-func JSON(data []byte) (Value, error) { return readJSON(data, false) }
+func (r Reader) JSON(data []byte) (Value, error) { return r.readJSON(data, false) }
 
 // RelaxedJSON reads what people and tools write by hand and call JSON: comments (// and
 // /* */), trailing commas, a line's end in place of a comma, keys and strings without quotes or
 // in single ones, numbers like +1, .5, 5. and 0x1f. That is JSON5 (without infinities) and libGDX's
 // dialect. Text without quotes ends before , : { } [ ] quotes, comments and the line's end; what it
 // is, it is by JSON's rules: true, false, null, a number, else a string.
-func RelaxedJSON(data []byte) (Value, error) { return readJSON(data, true) }
+func (r Reader) RelaxedJSON(data []byte) (Value, error) { return r.readJSON(data, true) }
 
 type jsonReader struct {
 	cur     cursor
@@ -26,12 +26,12 @@ type jsonReader struct {
 	names   map[string]string // so that the same key in a thousand rows is one string
 }
 
-func readJSON(data []byte, relaxed bool) (Value, error) {
+func (under Reader) readJSON(data []byte, relaxed bool) (Value, error) {
 	text, err := prepare(data)
 	if err != nil {
 		return Value{}, err
 	}
-	r := &jsonReader{cur: cursor{text: text}, text: text, relaxed: relaxed, left: newBudget(), names: map[string]string{}}
+	r := &jsonReader{cur: cursor{text: text}, text: text, relaxed: relaxed, left: newBudget(under.ctx), names: map[string]string{}}
 	if _, err := r.space(); err != nil {
 		return Value{}, err
 	}

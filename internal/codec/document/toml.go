@@ -1,8 +1,11 @@
 package document
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,10 +16,10 @@ import (
 // TOML reads TOML 1.1. Dates and times become strings: "2026-03-01", "07:32:00",
 // "2026-03-01T07:32:00", and with an offset "2026-03-01T07:32:00+01:00".
 //
-// go-toml says what the file means, but not where its values stood. So the file is read
-// twice: a walk over the parser's tree gives the places, in the shape of the data, and bounds
-// depth and size; then Unmarshal checks what tables may be defined where and gives the values.
-func TOML(data []byte) (Value, error) {
+// The parser of go-toml says what is written where; what tables may be defined where is looked after here, and numbers and times that are not
+// plain are left to go-toml again, one by one. Its Unmarshal is not used for the whole: it looks keys up one after the other, so that a table of
+// 300,000 keys takes minutes.
+func (r Reader) TOML(data []byte) (Value, error) {
 	text, err := prepare(data)
 	if err != nil {
 		return Value{}, err
@@ -24,24 +27,35 @@ func TOML(data []byte) (Value, error) {
 	if err := checkMarks(text, ",\n=.", maxMarks); err != nil {
 		return Value{}, err
 	}
-	w := &tomlWalk{text: text, cur: cursor{text: text}, left: newBudget(), root: &tomlNode{at: Pos{1, 1, 1}}}
+	w := &tomlWalk{text: text, cur: cursor{text: text}, left: newBudget(r.ctx), root: &tomlNode{at: Pos{1, 1, 1}}}
 	if err := w.file(); err != nil {
 		return Value{}, err
 	}
-	plain := map[string]any{}
-	if err := toml.Unmarshal(text, &plain); err != nil {
-		return Value{}, w.explain(err)
+	if w.again != nil {
+		return Value{}, w.again
 	}
-	return w.root.value(plain)
+	return w.root.value(), nil
 }
 
-// tomlNode is a value without its content: its place and its shape.
+// tomlKind is how a node came to be, on which depends what may be added to it.
+type tomlKind uint8
+
+const (
+	tomlValue  tomlKind = iota // nothing may: tables in braces and lists in brackets are whole
+	tomlTable                  // a [header], or on the way to one
+	tomlDotted                 // on the way of a dotted key
+	tomlTables                 // [[headers]]; a path through it goes to its last item
+)
+
+// tomlNode is a value while it is read.
 type tomlNode struct {
 	at, keyAt Pos
 	names     []string // of the children, in the order of the source
 	children  map[string]*tomlNode
 	items     []*tomlNode
-	tables    bool // an array made by [[headers]]; a path through it goes to its last item
+	list      bool // it has items, even if there are none
+	scalar    any  // what has no inside; nil for what has
+	kind      tomlKind
 	given     bool // by a value or a header of its own, not only on the way to another
 	depth     int
 }
@@ -52,7 +66,7 @@ type tomlWalk struct {
 	left   budget
 	parser unstable.Parser
 	root   *tomlNode
-	again  error // about the first key that stands twice, in case go-toml objects to it
+	again  error // about the first key that cannot stand where it does; mistakes in the syntax are told before it
 }
 
 // file walks over all expressions. Syntax errors end it.
@@ -70,7 +84,7 @@ func (w *tomlWalk) file() error {
 			var list *tomlNode
 			var at Pos
 			if list, at, err = w.header(n); err == nil {
-				list.tables = true
+				list.list = true
 				table = &tomlNode{at: at, depth: list.depth + 1}
 				list.items = append(list.items, table)
 			}
@@ -88,40 +102,29 @@ func (w *tomlWalk) file() error {
 // explain makes an error of go-toml ours.
 func (w *tomlWalk) explain(err error) error {
 	var syntax *unstable.ParserError
-	var decode *toml.DecodeError
-	switch {
-	case errors.As(err, &syntax):
+	if errors.As(err, &syntax) {
 		at := w.parser.Range(syntax.Highlight)
 		return errorf(Syntax, w.cur.span(int(at.Offset), int(at.Offset+at.Length)), "%s", syntax.Message)
-	case w.again != nil:
-		return w.again
-	case errors.As(err, &decode):
-		line, column := decode.Position() // columns in bytes
-		if m := decode.Error(); strings.Contains(m, "too large to fit") || strings.Contains(m, "out of range") {
-			return errorf(Number, w.cur.byteColumn(line, column), "the number does not fit into 64 bits").hint("write it as a string")
-		}
-		return errorf(Syntax, w.cur.byteColumn(line, column), "%s", strings.TrimPrefix(decode.Error(), "toml: "))
 	}
 	return errorf(Syntax, Pos{}, "%s", strings.TrimPrefix(err.Error(), "toml: "))
 }
 
-// descend follows a key from a table, and makes what is not there yet.
-func (w *tomlWalk) descend(n *tomlNode, key unstable.Iterator) (child *tomlNode, old bool, end int, err error) {
+// descend follows a key from a table, and makes what is not there yet. What cannot be followed leads to a node that nobody sees.
+func (w *tomlWalk) descend(n *tomlNode, key unstable.Iterator, made tomlKind) (child *tomlNode, old bool, end int, err error) {
+	from := 0
 	for first := true; key.Next(); first = false {
 		if !first {
-			n = child
-			if n.tables {
-				n = n.items[len(n.items)-1]
-			}
+			n = w.through(child, made, from, end)
 		}
 		part := key.Node()
-		name, from := string(part.Data), int(part.Raw.Offset)
+		name := string(part.Data)
+		from = int(part.Raw.Offset)
 		end = from + int(part.Raw.Length)
 		if child, old = n.children[name]; old {
 			continue
 		}
 		at := w.cur.span(from, end)
-		child = &tomlNode{at: at, keyAt: at, depth: n.depth + 1}
+		child = &tomlNode{at: at, keyAt: at, depth: n.depth + 1, kind: made}
 		if err := checkDepth(at, child.depth+1); err != nil {
 			return nil, false, 0, err
 		}
@@ -137,16 +140,49 @@ func (w *tomlWalk) descend(n *tomlNode, key unstable.Iterator) (child *tomlNode,
 	return child, old, end, nil
 }
 
+// through is the table that a path goes on in from a node, which text[from:end] names.
+func (w *tomlWalk) through(n *tomlNode, made tomlKind, from, end int) *tomlNode {
+	switch {
+	case made == n.kind && n.kind != tomlValue:
+		return n
+	case made == tomlTable && n.kind == tomlTables:
+		return n.items[len(n.items)-1]
+	case made == tomlTable && n.kind == tomlDotted:
+		return n
+	}
+	w.cannot(w.cur.span(from, end), "nothing can be added to %s here: it was defined at %d:%d", w.text[from:end], n.keyAt.Line, n.keyAt.Column)
+	return &tomlNode{depth: n.depth}
+}
+
+// cannot remembers the first key that cannot stand where it does.
+func (w *tomlWalk) cannot(at Pos, format string, args ...any) {
+	if w.again == nil {
+		w.again = errorf(Syntax, at, format, args...)
+	}
+}
+
 // header is a [table] or a [[table]]; it stands where its last key does.
 func (w *tomlWalk) header(n *unstable.Node) (child *tomlNode, at Pos, err error) {
-	child, old, end, err := w.descend(w.root, n.Key())
+	child, old, end, err := w.descend(w.root, n.Key(), tomlTable)
 	if err != nil {
 		return nil, at, err
 	}
 	_, last := keyPath(n)
 	at = w.cur.span(int(last.Raw.Offset), end)
-	if old && child.given && !(child.tables && n.Kind == unstable.ArrayTable) {
+	kind := tomlTable
+	if n.Kind == unstable.ArrayTable {
+		kind = tomlTables
+	}
+	switch {
+	case !old:
+		child.kind = kind
+	case child.kind == kind && (kind == tomlTables || !child.given):
+	case child.given:
 		w.twice(n, child)
+		child = &tomlNode{depth: child.depth}
+	default:
+		w.cannot(at, "%q was defined before, at %d:%d, and not by such a header", last.Data, child.keyAt.Line, child.keyAt.Column)
+		child = &tomlNode{depth: child.depth}
 	}
 	child.given = true
 	return child, at, nil
@@ -162,7 +198,7 @@ func keyPath(n *unstable.Node) (path []string, last *unstable.Node) {
 
 // member is a key with its value, in a table or in braces. It tells where the value ends.
 func (w *tomlWalk) member(table *tomlNode, n *unstable.Node) (end int, err error) {
-	child, old, end, err := w.descend(table, n.Key())
+	child, old, end, err := w.descend(table, n.Key(), tomlDotted)
 	if err != nil {
 		return 0, err
 	}
@@ -170,7 +206,7 @@ func (w *tomlWalk) member(table *tomlNode, n *unstable.Node) (end int, err error
 		w.twice(n, child)
 		child = &tomlNode{depth: child.depth} // the file will be refused; keep the first
 	}
-	child.given = true
+	child.given, child.kind = true, tomlValue
 	return w.fill(child, n.Value(), w.skip(end, " \t="))
 }
 
@@ -193,6 +229,7 @@ func (w *tomlWalk) fill(n *tomlNode, v *unstable.Node, start int) (end int, err 
 			return 0, err
 		}
 		end = start + 1
+		n.list = v.Kind == unstable.Array
 		for it := v.Children(); it.Next(); {
 			if v.Kind == unstable.InlineTable {
 				end, err = w.member(n, it.Node())
@@ -211,7 +248,56 @@ func (w *tomlWalk) fill(n *tomlNode, v *unstable.Node, start int) (end int, err 
 	}
 	end = int(v.Raw.Offset + v.Raw.Length)
 	n.at = w.cur.span(int(v.Raw.Offset), end)
+	if n.scalar, err = w.scalar(v, n.at); err != nil {
+		return 0, err
+	}
 	return end, w.left.spend(n.at, len(v.Data))
+}
+
+// scalar is a value without an inside.
+func (w *tomlWalk) scalar(v *unstable.Node, at Pos) (any, error) {
+	switch v.Kind {
+	case unstable.String:
+		return string(v.Data), nil
+	case unstable.Bool:
+		return v.Data[0] == 't', nil
+	case unstable.Integer:
+		if d := bytes.TrimLeft(v.Data, "+-"); len(d) < 19 && len(v.Data)-len(d) <= 1 && (d[0] != '0' || len(d) == 1) && onlyDigits(d) {
+			return strconv.ParseInt(string(v.Data), 10, 64)
+		}
+	}
+	var one struct{ V any }
+	err := toml.Unmarshal(slices.Concat([]byte("V = "), w.text[v.Raw.Offset:v.Raw.Offset+v.Raw.Length]), &one)
+	var decode *toml.DecodeError
+	if errors.As(err, &decode) {
+		if m := decode.Error(); strings.Contains(m, "too large to fit") || strings.Contains(m, "out of range") {
+			return nil, errorf(Number, at, "the number does not fit into 64 bits").hint("write it as a string")
+		}
+		_, column := decode.Position() // in bytes, behind the five of what stands before it
+		return nil, errorf(Syntax, w.cur.at(int(v.Raw.Offset)+max(0, column-5), 1), "%s", strings.TrimPrefix(decode.Error(), "toml: "))
+	} else if err != nil {
+		return nil, errorf(Syntax, at, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+	}
+	switch x := one.V.(type) {
+	case float64:
+		return finite(x, fmt.Sprint(x), at)
+	case time.Time:
+		return x.Format(time.RFC3339Nano), nil
+	case toml.LocalDate, toml.LocalTime, toml.LocalDateTime:
+		return fmt.Sprint(x), nil
+	case int64:
+		return x, nil
+	}
+	return nil, errorf(Unsupported, at, "a TOML value of type %T has no place in the data", one.V)
+}
+
+func onlyDigits(d []byte) bool {
+	for _, c := range d {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(d) > 0
 }
 
 // skip passes over the given characters, and over comments if line ends are among them.
@@ -231,39 +317,25 @@ func (w *tomlWalk) skip(off int, over string) int {
 	return off
 }
 
-// value joins places and values.
-func (n *tomlNode) value(plain any) (Value, error) {
+// value is what was read.
+func (n *tomlNode) value() Value {
 	v := Value{Pos: n.at}
-	var err error
-	switch x := plain.(type) {
-	case map[string]any:
+	switch {
+	case n.scalar != nil:
+		v.V = n.scalar
+	case n.list:
+		list := make([]Value, len(n.items))
+		for i, item := range n.items {
+			list[i] = item.value()
+		}
+		v.V = list
+	default:
 		o := make(Object, len(n.names))
 		for i, name := range n.names {
 			child := n.children[name]
-			o[i] = Member{Key: name, KeyPos: child.keyAt}
-			if o[i].Value, err = child.value(x[name]); err != nil {
-				return v, err
-			}
+			o[i] = Member{Key: name, KeyPos: child.keyAt, Value: child.value()}
 		}
 		v.V = o
-	case []any:
-		list := make([]Value, len(x))
-		for i := range x {
-			if list[i], err = n.items[i].value(x[i]); err != nil {
-				return v, err
-			}
-		}
-		v.V = list
-	case float64:
-		v.V, err = finite(x, fmt.Sprint(x), n.at)
-	case time.Time:
-		v.V = x.Format(time.RFC3339Nano)
-	case toml.LocalDate, toml.LocalTime, toml.LocalDateTime:
-		v.V = fmt.Sprint(x)
-	case bool, int64, string:
-		v.V = x
-	default:
-		err = errorf(Unsupported, n.at, "a TOML value of type %T has no place in the data", x)
 	}
-	return v, err
+	return v
 }

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"regexp"
@@ -17,7 +18,7 @@ import (
 // strings, and so are dates; 010 is ten. Aliases are resolved, and "<<" merges mappings, where a
 // mapping's own keys win, then the earlier of several. Keys must be strings; other tags than
 // the core schema's are refused. An empty file is null.
-func YAML(data []byte) (Value, error) {
+func (under Reader) YAML(data []byte) (Value, error) {
 	text, err := prepare(data)
 	if err != nil {
 		return Value{}, err
@@ -26,15 +27,19 @@ func YAML(data []byte) (Value, error) {
 		return Value{}, err
 	}
 	c := cursor{text: text}
-	r := &yamlReader{end: c.at(len(text), 1), left: newBudget(), open: map[*yaml.Node]bool{}}
-	dec := yaml.NewDecoder(bytes.NewReader(text))
+	r := &yamlReader{end: c.at(len(text), 1), left: newBudget(under.ctx), open: map[*yaml.Node]bool{}}
+	dec := yaml.NewDecoder(&untilEnd{under.ctx, bytes.NewReader(text)})
 	var doc, second yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return Value{Pos: Pos{1, 1, 1}}, nil
+	} else if under.ctx.Err() != nil {
+		return Value{}, context.Cause(under.ctx)
 	} else if err != nil {
 		return Value{}, yamlError(text, err)
 	}
 	switch err := dec.Decode(&second); {
+	case under.ctx.Err() != nil:
+		return Value{}, context.Cause(under.ctx)
 	case err == nil:
 		return Value{}, errorf(Unsupported, r.place(&second), "a second YAML document begins").hint("keep one document a file")
 	case !errors.Is(err, io.EOF):
@@ -79,6 +84,19 @@ func yamlError(text []byte, err error) error {
 		}
 	}
 	return e
+}
+
+// untilEnd reads until a context ends. The parser asks for a few bytes at a time.
+type untilEnd struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (u *untilEnd) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.Reader.Read(p[:min(len(p), 4096)])
 }
 
 type yamlReader struct {

@@ -50,7 +50,7 @@ func (Processor) Info() processor.Info {
 // Process makes one file of data.
 func (p Processor) Process(ctx context.Context, job processor.Job) error {
 	s := processor.SettingsOf[Settings](job)
-	v, err := readSource(job, s)
+	v, err := readSource(ctx, job, s)
 	if err != nil {
 		return err
 	}
@@ -63,11 +63,11 @@ func (p Processor) Process(ctx context.Context, job processor.Job) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		schema, err := p.loadSchema(job, *named)
+		schema, err := p.loadSchema(ctx, job, *named)
 		if err != nil {
 			return err
 		}
-		places, err := check(schema, &v)
+		places, err := check(ctx, schema, &v)
 		if err != nil {
 			return err
 		}

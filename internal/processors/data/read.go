@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,7 @@ import (
 )
 
 // readSource reads the asset's own file.
-func readSource(job processor.Job, s *Settings) (document.Value, error) {
+func readSource(ctx context.Context, job processor.Job, s *Settings) (document.Value, error) {
 	file := job.Asset().Path
 	input := s.Input
 	if input == "auto" {
@@ -31,16 +32,16 @@ func readSource(job processor.Job, s *Settings) (document.Value, error) {
 	}
 	switch input {
 	case "relaxed":
-		v, err := document.RelaxedJSON(data)
+		v, err := document.Under(ctx).RelaxedJSON(data)
 		return v, problem(err, "")
 	case "csv":
 		comma := map[string]rune{"comma": ',', "semicolon": ';', "tab": '\t'}[s.Delimiter]
-		v, err := document.CSV(data, document.CSVOptions{Comma: comma, Strings: s.CSVTypes == "string"})
+		v, err := document.Under(ctx).CSV(data, document.CSVOptions{Comma: comma, Strings: s.CSVTypes == "string"})
 		return v, problem(err, "")
 	}
-	v, err := parse(input, data)
+	v, err := parse(ctx, input, data)
 	if err != nil && input == "json" {
-		return v, relaxedHint(data, err)
+		return v, relaxedHint(ctx, data, err)
 	}
 	return v, problem(err, "")
 }
@@ -60,14 +61,14 @@ func inputOf(file string) string {
 	return ""
 }
 
-func parse(input string, data []byte) (document.Value, error) {
+func parse(ctx context.Context, input string, data []byte) (document.Value, error) {
 	switch input {
 	case "toml":
-		return document.TOML(data)
+		return document.Under(ctx).TOML(data)
 	case "yaml":
-		return document.YAML(data)
+		return document.Under(ctx).YAML(data)
 	}
-	return document.JSON(data)
+	return document.Under(ctx).JSON(data)
 }
 
 // readBounded reads a file, but not one that the readers would refuse for its size.
@@ -115,12 +116,12 @@ func problemAt(code diag.Code, file string, at document.Pos, hint, format string
 
 // relaxedHint finds out whether the file is right for a tolerant reader: most files that are not quite
 // JSON are written for one, and are not broken.
-func relaxedHint(data []byte, err error) error {
+func relaxedHint(ctx context.Context, data []byte, err error) error {
 	var e *document.Error
 	if !errors.As(err, &e) || e.Fault != document.Syntax {
 		return problem(err, "")
 	}
-	if _, relaxed := document.RelaxedJSON(data); relaxed != nil {
+	if _, relaxed := document.Under(ctx).RelaxedJSON(data); relaxed != nil {
 		return problem(err, "")
 	}
 	return problemAt(diag.DataRelaxedJSON, "", e.Pos,

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,7 +62,7 @@ func sourcePath(from, ref string) (string, error) {
 }
 
 // loadSchema reads and compiles a schema, unless it is on the shelf.
-func (p Processor) loadSchema(job processor.Job, n named) (*schema.Schema, error) {
+func (p Processor) loadSchema(ctx context.Context, job processor.Job, n named) (*schema.Schema, error) {
 	name, r := schemaName{n.path, n.fragment}, newReader(job)
 	if p.shelf != nil {
 		if s := p.shelf.find(r, name); s != nil {
@@ -76,7 +77,7 @@ func (p Processor) loadSchema(job processor.Job, n named) (*schema.Schema, error
 			return v, problemAt(diag.DataSchemaMissing, from.File, from.Pos, "correct the path; it is relative to the file that names it, or from the source root with a leading slash", "schema %q does not exist", file)
 		}
 		if err == nil {
-			v, err = parse(inputOf(file), data)
+			v, err = parse(ctx, inputOf(file), data)
 		}
 		if err != nil {
 			return v, problem(err, file)
@@ -106,8 +107,8 @@ func refPath(from schema.Place, ref string) (string, error) {
 }
 
 // check tells all that is wrong with the data, or else which places in it name assets.
-func check(s *schema.Schema, v *document.Value) ([]*place, error) {
-	notes, err := s.Validate(v)
+func check(ctx context.Context, s *schema.Schema, v *document.Value) ([]*place, error) {
+	notes, err := s.ValidateUnder(ctx, v)
 	if err != nil {
 		return nil, report(err, diag.DataInvalid)
 	}

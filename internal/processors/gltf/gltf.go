@@ -72,6 +72,9 @@ func (p proc) Process(ctx context.Context, job processor.Job) error {
 	if err := m.load(); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	report := codec.Validate(m.doc, m.buffers, m.limits)
 	m.judge(report)
 	files := m.imageFiles()
@@ -79,6 +82,9 @@ func (p proc) Process(ctx context.Context, job processor.Job) error {
 		return errors.Join(m.problems...)
 	}
 	if err := m.replaceImages(files); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	glb, err := codec.WriteGLB(m.doc, m.buffers, m.drop)
