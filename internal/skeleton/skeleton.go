@@ -183,49 +183,13 @@ func declare(file, text string, kiln bool) error {
 	if at := projectTable.FindIndex(old); kiln && at != nil {
 		old = slices.Insert(old, at[1], []byte("kiln = \"tools/kiln\"\n")...)
 	}
-<<<<<<< HEAD
-	return disk.Save(file, append(old, "\n"+text...))
-}
-
-// goModule is the module that the project folder belongs to.
-type goModule struct {
-	path  string   // import path of the project folder
-	files []file   // go.mod, if there is none yet
-	next  []string // what to run before it can be compiled
-}
-
-// goModule finds the go.mod at or above the project folder, or makes one in it.
-func (r *Request) goModule() (m goModule, err error) {
-	dir, err := filepath.Abs(r.Dir)
-	if err != nil {
-		return m, err
-	}
-	moduleLine := regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
-	for up := dir; ; up = filepath.Dir(up) {
-		text, err := os.ReadFile(filepath.Join(up, "go.mod"))
-		if err == nil {
-			name := moduleLine.FindSubmatch(text)
-			if name == nil {
-				return m, diag.Errorf(diag.BadValue, diag.Pos{File: filepath.Join(up, "go.mod")}, "it names no module").WithHint("its first line is `module NAME`")
-			}
-			rel, err := filepath.Rel(up, dir)
-			m.path = path.Join(string(name[1]), filepath.ToSlash(rel))
-			if !bytes.Contains(text, []byte(kilnModule)) {
-				m.next = r.need()
-			}
-			return m, err
-		}
-		if up == filepath.Dir(up) {
-			break
-=======
 	if text != "" {
 		if !bytes.HasSuffix(old, []byte("\n")) {
 			old = append(old, '\n')
->>>>>>> own
 		}
 		old = append(old, "\n"+text...)
 	}
-	return os.WriteFile(file, old, 0o666)
+	return disk.Save(file, old)
 }
 
 // goName is a package's name for a processor's.
