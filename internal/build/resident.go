@@ -307,9 +307,10 @@ func (p *Project) Inputs() Inputs {
 			in.Others = append(in.Others, p.shippedPath(f.File))
 		}
 		for _, t := range p.kept.snap.Tools {
-			if t.Path != "" {
-				in.Others = append(in.Others, t.Path)
+			if t.Path == "" {
+				continue // there is none
 			}
+			in.Others = append(in.Others, t.Path)
 			if real, err := filepath.EvalSymlinks(t.Path); err == nil && real != t.Path {
 				in.Others = append(in.Others, real)
 			}
