@@ -96,10 +96,6 @@ type Config struct {
 
 	// Settings that rules may give, in the order they are shown.
 	Settings []Setting
-
-	// Roots are the source roots as absolute paths; a later one overlays an earlier one. They serve to tell which
-	// source file a path means, and are no part of the fingerprint.
-	Roots []string
 }
 
 // Reads says how what a program reads becomes known.

@@ -59,7 +59,7 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 	} else {
 		done = run(timed, cmd, &out, p.box(v))
 	}
-	r := newReads(job, p.config.Roots, v)
+	r := newReads(job, v)
 	if err := p.record(r, tools, done.seen); err != nil { // of a run that failed, too: it is what may mend it
 		return err
 	}
