@@ -580,3 +580,39 @@ func TestOthers(t *testing.T) {
 	s.until("an edit after it", func(e Ended) bool { return names(e.Products) == "b.t" })
 	s.compareWithClean()
 }
+
+// TestOtherNames: a file that has several names is edited in place by one of them. The system tells of that name alone; the others are looked at all the same.
+func TestOtherNames(tt *testing.T) {
+	told(tt)
+	t := set(tt, map[string]string{"assets/a.t": "same", "assets/b/b.t": "same", "assets/c.t": "linked"})
+	if err := errors.Join(os.MkdirAll(t.path("assets/d"), 0o777), os.Link(t.path("assets/c.t"), t.path("assets/d/d.t"))); err != nil {
+		t.Skip(err)
+	}
+	t.start(Config{})
+	t.next()
+	edit := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.Chmod(t.path(name), 0o666), os.WriteFile(t.path(name), []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good := func() bool {
+		return t.read("build/pc/a.t.out") == "same" && t.read("build/pc/b/b.t.out") == "same"
+	}
+	edit("build/pc/a.t.out", "EDITED")
+	t.until("both products are right again", func(Ended) bool { return good() })
+	edit("build/pc/b/b.t.out", "EDITED")
+	if err := os.Remove(t.path("build/pc/b/b.t.out")); err != nil {
+		t.Fatal(err)
+	}
+	t.until("both products are right again", func(Ended) bool { return good() })
+	edit("assets/c.t", "by one name")
+	t.until("both sources are built", func(Ended) bool {
+		return t.read("build/pc/c.t.out") == "by one name" && t.read("build/pc/d/d.t.out") == "by one name"
+	})
+	edit("assets/d/d.t", "by the other")
+	t.until("both sources are built", func(Ended) bool {
+		return t.read("build/pc/c.t.out") == "by the other" && t.read("build/pc/d/d.t.out") == "by the other"
+	})
+	t.compareWithClean()
+}
