@@ -220,14 +220,26 @@ const patience = time.Minute
 func (t *stage) halted() {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		t.s.wants.mu.Lock()
-		c := t.s.wants.control
-		t.s.wants.mu.Unlock()
-		if c != nil && c.Halted() {
+		if t.control().Halted() {
 			return
 		}
 	}
 	t.Fatal("the build was not halted")
+}
+
+// control waits until one can reach into a build.
+func (t *stage) control() *build.Control {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		t.s.wants.mu.Lock()
+		c := t.s.wants.control
+		t.s.wants.mu.Unlock()
+		if c != nil {
+			return c
+		}
+	}
+	t.Fatal("no build is under way")
+	panic("")
 }
 
 func (t *stage) next() Ended {
@@ -524,9 +536,7 @@ func TestWant(t *testing.T) {
 		ps, err := s.s.Want(ctx, "pc", "z.t")
 		got <- answer{ps, err}
 	}()
-	s.s.wants.mu.Lock()
-	control := s.s.wants.control
-	s.s.wants.mu.Unlock()
+	control := s.control()
 	if done, jobs := control.Hurry("pc", "z.t"); len(done) > 0 || jobs != 1 { // as Want does, which may not have come that far
 		t.Fatal(done, jobs)
 	}
@@ -614,5 +624,34 @@ func TestOtherNames(tt *testing.T) {
 	t.until("both sources are built", func(Ended) bool {
 		return t.read("build/pc/c.t.out") == "by the other" && t.read("build/pc/d/d.t.out") == "by the other"
 	})
+	t.compareWithClean()
+}
+
+// TestWantSoon: what is wanted before the first build has begun waits for what it needs, and not for the whole build; what was saved during a build or just
+// before it is wanted is known.
+func TestWantSoon(tt *testing.T) {
+	t := set(tt, map[string]string{"assets/slow.t": "BLOCK\n", "assets/a.t": "a"})
+	want := func(name, content string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if ps, err := t.s.Want(ctx, "pc", name); err != nil || names(ps) != name || t.read("build/pc/"+name+".out") != content {
+			t.Fatalf("%v, %v: %q", ps, err, t.read("build/pc/"+name+".out"))
+		}
+	}
+	t.start(Config{})
+	want("a.t", "a") // slow.t is at work
+	<-t.gates.in
+	t.write("assets/b.t", "b")
+	close(t.gates.gate("slow.t"))
+	want("b.t", "b")
+	for i := range 10 {
+		name := fmt.Sprint("c", i, ".t")
+		t.write("assets/"+name, name)
+		want(name, name)
+	}
+	if _, err := t.s.Want(context.Background(), "pc", "none.t"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
 	t.compareWithClean()
 }
