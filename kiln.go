@@ -70,7 +70,7 @@ func Open(dir string, opts ...Option) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := build.Open(build.Config{Dir: dir, Version: c.Version.Identity(), Processors: c.Processors, Team: c.Team})
+	p, err := build.Open(c.Project(dir))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@
 package internal_test
 
 import (
+	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -200,11 +202,47 @@ func TestOneWay(t *testing.T) {
 	}
 }
 
+// TestOneConfig holds what a project is built with to one place: whoever writes it anew leaves something out, as the processors of a team's own kiln.
+func TestOneConfig(t *testing.T) {
+	var found []string
+	eachFile(t, "..", 0, func(rel string, f *ast.File) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.CompositeLit); ok {
+				if s, ok := lit.Type.(*ast.SelectorExpr); ok && fmt.Sprint(s.X, ".", s.Sel) == "build.Config" {
+					found = append(found, rel)
+				}
+			}
+			return true
+		})
+	})
+	if want := []string{"internal/cli/cli.go"}; !slices.Equal(found, want) {
+		t.Errorf("a build.Config is written in %v, and is to be in %v alone: cli.Config's Project makes one", found, want)
+	}
+}
+
 // importsOf finds, for each package below root, the packages of Kiln (by folder) and modules (by short name) that
 // it imports on any system, tests left out.
 func importsOf(t *testing.T, root string) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
+	eachFile(t, root, parser.ImportsOnly, func(rel string, f *ast.File) {
+		pkg := path.Dir(rel)
+		if all[pkg] == nil {
+			all[pkg] = map[string]bool{}
+		}
+		for _, spec := range f.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			if im := short(name); im != "" {
+				all[pkg][im] = true
+			}
+		}
+	})
+	return all
+}
+
+// eachFile parses each Go file below root, tests and other modules left out.
+func eachFile(t *testing.T, root string, mode parser.Mode, do func(rel string, f *ast.File)) {
+	t.Helper()
 	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -217,26 +255,15 @@ func importsOf(t *testing.T, root string) map[string]map[string]bool {
 		if e.IsDir() || !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go") {
 			return nil
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, mode)
+		if err == nil {
+			do(rel, f)
 		}
-		pkg := path.Dir(rel)
-		if all[pkg] == nil {
-			all[pkg] = map[string]bool{}
-		}
-		for _, spec := range f.Imports {
-			name, _ := strconv.Unquote(spec.Path.Value)
-			if im := short(name); im != "" {
-				all[pkg][im] = true
-			}
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
 }
 
 // nested tells whether a folder is a module of its own.

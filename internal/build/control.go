@@ -9,6 +9,8 @@ import (
 
 // Control reaches into the build of one request while it is under way. The zero value is ready.
 type Control struct {
+	Prepared func() // see engine.Control: from then on, Hurry knows the jobs. May be called again for the same request
+
 	engine engine.Control
 	mu     sync.Mutex
 	s      *session // nil: jobs do not run yet, or no more
@@ -18,7 +20,7 @@ func (c *Control) reach(s *session) {
 	if c != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.s = s
+		c.s, c.engine.Prepared = s, c.Prepared
 	}
 }
 

@@ -504,6 +504,18 @@ func (j *job) Scratch() (string, error) {
 // processor.Job; package command looks for it.
 func (j *job) Shelf() string { return filepath.Join(j.w.scratch, j.w.stamp+"-shelf") }
 
+// Roots are the source roots of the table that the job's answers are out of, and Where is where that has a source file. They are not part of processor.Job;
+// package command looks for them.
+func (j *job) Roots() []string { return j.w.table.Roots }
+
+func (j *job) Where(path string) string {
+	_, root, ok := j.w.table.Find(path)
+	if !ok {
+		return ""
+	}
+	return j.w.table.Abs(root, path)
+}
+
 // close ends all that the processor left open: files count as read, products that were not closed do not count.
 func (j *job) close(failed bool) error {
 	j.mu.Lock()

@@ -312,9 +312,10 @@ func (p *Project) Inputs() Inputs {
 				in.Others = append(in.Others, file)
 				continue
 			}
-			if t.Path != "" {
-				in.Others = append(in.Others, t.Path)
+			if t.Path == "" {
+				continue // there is none
 			}
+			in.Others = append(in.Others, t.Path)
 			if real, err := filepath.EvalSymlinks(t.Path); err == nil && real != t.Path {
 				in.Others = append(in.Others, real)
 			}

@@ -36,8 +36,8 @@ type Config struct {
 	Source     fs.FS // of Kiln, for programs that are compiled with it
 }
 
-// project is how this kiln builds the project in a folder.
-func (c *Config) project(dir string) build.Config {
+// Project is how this kiln builds the project in a folder. Nobody else makes a build.Config, so that nobody leaves out what a kiln is made of.
+func (c *Config) Project(dir string) build.Config {
 	return build.Config{Dir: dir, Version: c.Version.Identity(), Processors: c.Processors, Team: c.Team}
 }
 
@@ -127,7 +127,7 @@ func (a *app) open() (*build.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	return build.Open(a.cfg.project(dir))
+	return build.Open(a.cfg.Project(dir))
 }
 
 // look looks at a project.

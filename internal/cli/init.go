@@ -77,7 +77,7 @@ func (a *app) init(ctx context.Context, dir string, dryRun bool) error {
 	if err := plan.Write(); err != nil {
 		return err
 	}
-	p, err := build.Open(a.cfg.project(plan.Dir))
+	p, err := build.Open(a.cfg.Project(plan.Dir))
 	if err != nil {
 		return err
 	}

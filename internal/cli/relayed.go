@@ -81,7 +81,7 @@ func (c *Config) identity() string {
 			fmt.Fprintln(h, exe, info.Size(), info.ModTime().UnixNano())
 		}
 	}
-	for _, p := range c.Processors {
+	for _, p := range slices.Concat(c.Processors, c.Team) {
 		fmt.Fprintln(h, p.Info().Name, p.Info().Version)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil))

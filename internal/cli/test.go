@@ -31,7 +31,7 @@ testdata/want; messages.txt there has what was said. Exits with 1 if anything di
 			if err != nil {
 				return err
 			}
-			cfg := a.cfg.project(p.Dir)
+			cfg := a.cfg.Project(p.Dir)
 			failed := false
 			dirs, without := golden.Find(p)
 			for _, dir := range dirs {

@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/serve"
@@ -64,8 +64,7 @@ func (a *app) openSession(f watchFlags) (*session.Session, error) {
 		return nil, err
 	}
 	return session.Open(session.Config{
-		Build:     build.Config{Dir: dir, Version: a.cfg.Version.Identity(), Processors: a.cfg.Processors},
-		Platforms: a.platforms, Workers: a.workers, Quiet: f.quiet, Poll: f.poll,
+		Build: a.cfg.Project(dir), Platforms: a.platforms, Workers: a.workers, Quiet: f.quiet, Poll: f.poll,
 	})
 }
 
@@ -104,6 +103,7 @@ type watchTeller struct {
 	workers int
 	show    *progress
 	told    map[string]bool // messages of the last build
+	wrong   []string        // files that kept the last build from being made at all, sorted
 	first   bool
 }
 
@@ -151,8 +151,8 @@ func (t *watchTeller) ended(e *session.Ended) {
 	}
 	t.told = now
 	t.a.tell(fresh)
-	t.mended(e)
-	if e.Report != nil && (t.first || t.a.verbose || len(fresh)+len(e.Mended)+len(e.Products)+e.Report.Summary.Built > 0) {
+	mended := t.righted(e) + t.mended(e)
+	if e.Report != nil && (t.first || t.a.verbose || len(fresh)+mended+len(e.Products)+e.Report.Summary.Built > 0) {
 		t.line(e)
 	}
 	if t.first && !t.a.quiet && !t.a.json {
@@ -161,7 +161,32 @@ func (t *watchTeller) ended(e *session.Ended) {
 	t.first = false
 }
 
-func (t *watchTeller) mended(e *session.Ended) {
+// righted tells of kiln.toml, rules and scripts that are right again, so that there is a build, and of how many.
+func (t *watchTeller) righted(e *session.Ended) (files int) {
+	var wrong []string
+	if e.Err != nil {
+		for _, m := range diag.Messages(e.Err, codeOf(e.Err)) {
+			if m.File != "" && m.Severity == diag.Error {
+				wrong = append(wrong, m.File)
+			}
+		}
+	}
+	slices.Sort(wrong)
+	for _, f := range slices.Compact(t.wrong) {
+		if _, still := slices.BinarySearch(wrong, f); still {
+			continue
+		}
+		if files++; t.a.json {
+			t.a.emit(mendedLine{"mended", f, ""})
+		} else {
+			fmt.Fprintf(t.a.errs, "%s: %s\n", t.a.paint(t.a.errs, green, "mended"), oneLine(f))
+		}
+	}
+	t.wrong = wrong
+	return files
+}
+
+func (t *watchTeller) mended(e *session.Ended) (jobs int) {
 	last := ""
 	for _, f := range e.Mended {
 		if t.a.json {
@@ -171,6 +196,7 @@ func (t *watchTeller) mended(e *session.Ended) {
 		}
 		last = f.Asset
 	}
+	return len(e.Mended)
 }
 
 type mendedLine struct {

@@ -97,12 +97,8 @@ type Config struct {
 	// Settings that rules may give, in the order they are shown.
 	Settings []Setting
 
-	// Roots are the source roots as absolute paths; a later one overlays an earlier one. They serve to tell which
-	// source file a path means, and are no part of the fingerprint.
-	Roots []string
-
 	// Built and State are the folders where Kiln puts products, the first of them now, and what it remembers: absolute, and under all names
-	// that they have. No program may read there, for when that would be is left to chance. They are no part of the fingerprint either.
+	// that they have. No program may read there, for when that would be is left to chance. They are no part of the fingerprint.
 	Built, State []string
 }
 

@@ -211,7 +211,6 @@ func TestFingerprint(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"nothing": func(*Config) {},
 		"timeout": func(c *Config) { c.Timeout = time.Hour },
-		"roots":   func(c *Config) { c.Roots = []string{"/somewhere"} },
 		"doc":     func(c *Config) { c.Settings[0].Doc = "another" },
 	} {
 		c := glslc()

@@ -172,7 +172,7 @@ func (p *proc) takeDepfile(r *reads, tools map[string]string) error {
 			return err
 		}
 	}
-	if err := p.checkDepfile(r.v, read, tools); err != nil {
+	if err := r.checkDepfile(p, read, tools); err != nil {
 		return err
 	}
 	return r.system(read)
@@ -263,14 +263,14 @@ func (p *proc) readDepfile(v *view) ([]string, error) {
 }
 
 // checkDepfile fails if the program read source files that are not in its view.
-func (p *proc) checkDepfile(v *view, read []string, tools map[string]string) error {
+func (r *reads) checkDepfile(p *proc, read []string, tools map[string]string) error {
 	known := map[string]bool{}
 	for _, t := range tools {
 		known[t] = true
 	}
 	var all []error
 	for _, file := range read {
-		if source, ok := p.undeclared(v, file); ok && !known[filepath.Clean(file)] {
+		if source, ok := r.undeclared(file); ok && !known[filepath.Clean(file)] {
 			all = append(all, &processor.Problem{
 				Code: string(diag.CommandUndeclared),
 				Text: fmt.Sprintf("%s read %s where it lies and not in its input view, so that a change of it would go unseen", path.Base(p.config.Command[0]), source),
@@ -284,14 +284,14 @@ func (p *proc) checkDepfile(v *view, read []string, tools map[string]string) err
 // undeclared tells whether a path of a depfile is a source file outside of the view. What is inside is
 // recorded or was made by the program itself; what is neither there nor under a root belongs to the
 // system, as the program's own libraries do.
-func (p *proc) undeclared(v *view, file string) (source string, ok bool) {
+func (r *reads) undeclared(file string) (source string, ok bool) {
 	if !filepath.IsAbs(file) {
-		file = filepath.Join(v.path(viewFolder), filepath.FromSlash(file))
+		file = filepath.Join(r.v.path(viewFolder), filepath.FromSlash(file))
 	}
-	if _, ok := below(v.scratch, file); ok {
+	if _, ok := below(r.v.scratch, file); ok {
 		return "", false
 	}
-	for _, root := range p.config.Roots {
+	for _, root := range r.roots {
 		if source, ok := below(root, file); ok {
 			return source, true
 		}

@@ -170,13 +170,13 @@ func TestLoaderCacheIsReadByName(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, reads := range []Reads{Declared, Depfile, Traced} {
-		c, one := rooted(t, reads, []map[string]string{{"a/water.txt": "deep"}}, "")
+		c, one := onRoots(t, reads, []map[string]string{{"a/water.txt": "deep"}}, "")
 		c.Command = []string{"cp", "{in}", "{out}"}
 		if reads == Depfile {
 			c.Command = []string{"sh", "-c", "cp $0 $1; echo x: >$2", "{in}", "{out}", "{dep}"}
 		}
 		one.Tools["cp"], one.Tools["sh"] = "/bin/cp", "/bin/sh"
-		r := processortest.Run(t, mustNew(t, c), one)
+		r := processortest.Run(t, c.new(t), one)
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}
@@ -188,10 +188,10 @@ func TestLoaderCacheIsReadByName(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "")
+	c, one := onRoots(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "")
 	c.Command = []string{"sh", "-c", ldconfig + " -p >$1", "{in}", "{out}"}
 	one.Tools["sh"] = "/bin/sh"
-	if r := processortest.Run(t, mustNew(t, c), one); r.Err != nil || !slices.Contains(r.Observations, "tool "+loaderCache) {
+	if r := processortest.Run(t, c.new(t), one); r.Err != nil || !slices.Contains(r.Observations, "tool "+loaderCache) {
 		t.Errorf("%v, %q", r.Err, r.Observations)
 	}
 }

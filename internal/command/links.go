@@ -29,7 +29,7 @@ func (p *proc) newLinks(job processor.Job) (*view, error) {
 		}
 	}
 	v.hidden = slices.Concat(p.config.Built, p.config.State)
-	err = v.linkAll(p.config.Roots)
+	err = v.linkAll(rootsOf(job))
 	if err == nil {
 		v.began, err = diskTime(v.scratch)
 	}

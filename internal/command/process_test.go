@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/seal"
 	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
@@ -422,17 +423,59 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// onDisk is a processor whose jobs are of source roots on disk.
+type onDisk struct {
+	Config
+	Roots []string
+}
+
+func (c onDisk) new(t *testing.T) processor.Processor {
+	t.Helper()
+	return inRoots{Processor: mustNew(t, c.Config), roots: c.Roots}
+}
+
+type inRoots struct {
+	processor.Processor
+	roots []string
+	where []string // those that the job knows; nil: all
+}
+
+func (p inRoots) Process(ctx context.Context, job processor.Job) error {
+	if p.where == nil {
+		p.where = p.roots
+	}
+	return p.Processor.Process(ctx, rootedJob{job, p.roots, p.where})
+}
+
+type rootedJob struct {
+	processor.Job
+	roots, where []string
+}
+
+func (j rootedJob) Roots() []string { return j.roots }
+
+func (j rootedJob) Where(source string) (file string) {
+	for _, root := range j.where {
+		at := filepath.Join(root, source)
+		if st := seal.StateOf(at); st.Exists && (!st.Dir || file == "") {
+			file = at
+		}
+	}
+	return file
+}
+
+func (j rootedJob) Shelf() string { return shelf(j.Job) }
+
 func TestDepfile(t *testing.T) {
 	root := t.TempDir()
 	hidden := filepath.ToSlash(filepath.Join(root, "include", "hidden.glsl"))
 	system := filepath.ToSlash(filepath.Join(t.TempDir(), "stdio.h"))
 	run := func(dep string) error {
-		c := helperConfig("dep", "{out}", "{dep}", dep, "{in}")
+		c := onDisk{helperConfig("dep", "{out}", "{dep}", dep, "{in}"), []string{root}}
 		c.Inputs = []string{"include/*"}
-		c.Roots = []string{root}
 		one := helperCase(t)
 		one.Files["include/a.glsl"] = nil
-		return processortest.Run(t, mustNew(t, c), one).Err
+		return processortest.Run(t, c.new(t), one).Err
 	}
 	for name, dep := range map[string]string{
 		"declared":             "x: a/water.txt include/a.glsl ./include/../include/a.glsl",

@@ -95,6 +95,20 @@ func (r *reads) libraries(seen []seal.Access) error {
 	return nil
 }
 
+// rooted is a job of a project on disk, which tells where the source files lie that its answers are of. A program sees those, and no others: what is
+// recorded is of what it read, whatever kiln.toml and the folders came to be meanwhile. The contract of a processor says nothing of that.
+type rooted interface {
+	Roots() []string            // absolute; a later one overlays an earlier one
+	Where(source string) string // the file; "" if there is none
+}
+
+func rootsOf(job processor.Job) []string {
+	if j, ok := job.(rooted); ok {
+		return j.Roots()
+	}
+	return nil
+}
+
 // reads turns paths that a program used into what a job records.
 type reads struct {
 	job     processor.Job
@@ -112,7 +126,7 @@ type reads struct {
 
 func (p *proc) newReads(job processor.Job, v *view) *reads {
 	return &reads{
-		job: job, v: v, roots: p.config.Roots, busy: p.busy(), built: p.config.Built, state: p.config.State, program: path.Base(p.config.Command[0]),
+		job: job, v: v, roots: rootsOf(job), busy: p.busy(), built: p.config.Built, state: p.config.State, program: path.Base(p.config.Command[0]),
 		real: map[string]string{}, done: map[string]bool{}, absent: map[string]bool{}, entered: map[string]bool{},
 	}
 }
@@ -295,9 +309,24 @@ func (r *reads) source(name string, a *seal.Access) (known bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		return true, f.Close()
+		if err := f.Close(); err != nil {
+			return true, err
+		}
+		return true, r.same(name, a)
 	}
 	return !r.absent[name], nil
+}
+
+// same fails if the program read another file by the name of a source file than the job knows by it: one that came to another root since Kiln looked.
+func (r *reads) same(name string, a *seal.Access) error {
+	j, ok := r.job.(rooted)
+	if !ok {
+		return nil
+	}
+	if own := seal.StateOf(j.Where(name)); own.Device != a.State.Device || own.Inode != a.State.Inode {
+		return changedMeanwhile(name)
+	}
+	return nil
 }
 
 // hidden records why a program did not find a file that Kiln knows: a later root has a file in place of a folder that it is in. Else the file

@@ -17,14 +17,24 @@ import (
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
 
-// rooted is a processor that runs the helper in source roots on disk, and a case with the same files: each root
+// waitForClock waits until files that are made get a later time: what is as young as a run counts as changed by it.
+func waitForClock(t *testing.T, written int64) {
+	t.Helper()
+	for now, err := int64(0), error(nil); now <= written; {
+		if now, err = diskTime(t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// onRoots is a processor that runs the helper in source roots on disk, and a case with the same files: each root
 // is a list of name and content; a content that begins with "->" is a link.
-func rooted(t *testing.T, reads Reads, roots []map[string]string, args ...string) (Config, processortest.Case) {
+func onRoots(t *testing.T, reads Reads, roots []map[string]string, args ...string) (onDisk, processortest.Case) {
 	t.Helper()
 	if err := seal.Supported().Trace; err != nil {
 		t.Skip(err)
 	}
-	c := helperConfig(args...)
+	c := onDisk{Config: helperConfig(args...)}
 	c.Reads = reads
 	one := helperCase(t)
 	one.Files = map[string][]byte{}
@@ -53,11 +63,7 @@ func rooted(t *testing.T, reads Reads, roots []map[string]string, args ...string
 			written = max(written, seal.StateOf(file).Moved)
 		}
 	}
-	for now, err := int64(0), error(nil); now <= written; { // what is as young as the run counts as changed by it
-		if now, err = diskTime(t.TempDir()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	waitForClock(t, written)
 	return c, one
 }
 
@@ -118,8 +124,8 @@ func TestTraced(t *testing.T) {
 		{"in a child", one, []string{"child", "cat", "{out}", "{in}", "b/c.txt"}, []string{"file a/water.txt", "file b/c.txt"}, "deepc"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			config, one := rooted(t, Traced, c.roots, c.args...)
-			r := processortest.Run(t, mustNew(t, config), one)
+			config, one := onRoots(t, Traced, c.roots, c.args...)
+			r := processortest.Run(t, config.new(t), one)
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}
@@ -178,9 +184,9 @@ func TestReadsBuilt(t *testing.T) {
 		{Depfile, []string{"dep", "{out}", "{dep}", "x: " + dir + "/shared.txt", "{in}"}, ""},
 		{Declared, []string{"dep", "{out}", "{dep}", "x: " + dir + "/build/pc/b.bin", "{in}"}, "build/pc/b.bin"},
 	} {
-		config, one := rooted(t, c.reads, root, c.args...)
+		config, one := onRoots(t, c.reads, root, c.args...)
 		config.Built, config.State = []string{dir + "/build"}, []string{dir + "/.kiln"}
-		r := processortest.Run(t, mustNew(t, config), one)
+		r := processortest.Run(t, config.new(t), one)
 		if c.want == "" {
 			if r.Err != nil {
 				t.Errorf("%s %q: %v", c.reads, c.args, r.Err)
@@ -200,9 +206,9 @@ func TestReadsBuilt(t *testing.T) {
 // TestViewHidesKilnsOwn: a view of a project that is a source root itself does not have products in it.
 func TestViewHidesKilnsOwn(t *testing.T) {
 	for _, built := range []string{"build", "out/built/here"} {
-		c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep", built + "/ignored.bin": "b", "out/x.txt": "x"}}, "frame", "{in}", "{out}", "-")
+		c, one := onRoots(t, Traced, []map[string]string{{"a/water.txt": "deep", built + "/ignored.bin": "b", "out/x.txt": "x"}}, "frame", "{in}", "{out}", "-")
 		c.Built = []string{filepath.Join(c.Roots[0], built)}
-		r := processortest.Run(t, mustNew(t, c), one)
+		r := processortest.Run(t, c.new(t), one)
 		if got := shape(r.Products[""].Data); r.Err != nil || !strings.Contains(got, "in/a ") || !strings.Contains(got, "in/out") || strings.Contains(got, filepath.Base(built)) {
 			t.Errorf("%v\n%s", r.Err, got)
 		}
@@ -211,9 +217,9 @@ func TestViewHidesKilnsOwn(t *testing.T) {
 
 // TestToolThatIsBuilt: neither is a program of a command one that Kiln builds.
 func TestToolThatIsBuilt(t *testing.T) {
-	c, one := rooted(t, Declared, []map[string]string{{"a/water.txt": "deep"}}, "cat", "{out}", "{in}")
+	c, one := onRoots(t, Declared, []map[string]string{{"a/water.txt": "deep"}}, "cat", "{out}", "{in}")
 	c.Built = []string{filepath.Dir(one.Tools["helper"])}
-	only(t, processortest.Run(t, mustNew(t, c), one).Err, diag.CommandReadsBuilt)
+	only(t, processortest.Run(t, c.new(t), one).Err, diag.CommandReadsBuilt)
 }
 
 // TestLinksOfItsOwn: what a program reads through links that it makes, and removes again, is known.
@@ -222,10 +228,10 @@ func TestLinksOfItsOwn(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("font"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep", "b/c.txt": "c"}}, "")
+	c, one := onRoots(t, Traced, []map[string]string{{"a/water.txt": "deep", "b/c.txt": "c"}}, "")
 	for file, want := range map[string]string{outside: "tool " + outside, filepath.Join(c.Roots[0], "b/c.txt"): "file b/c.txt"} {
 		c.Command = []string{"helper", "through", "{out}", "{in}", filepath.Dir(file), filepath.Base(file)}
-		r := processortest.Run(t, mustNew(t, c), one)
+		r := processortest.Run(t, c.new(t), one)
 		if r.Err != nil || !slices.Contains(r.Observations, want) {
 			t.Errorf("%v, %q has no %q", r.Err, r.Observations, want)
 		}
@@ -234,8 +240,8 @@ func TestLinksOfItsOwn(t *testing.T) {
 
 // What a run that fails looked at may be what mends it.
 func TestTracedFailureIsRecorded(t *testing.T) {
-	c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "need", "{out}", "{in}", "lib/common.txt")
-	r := processortest.Run(t, mustNew(t, c), one)
+	c, one := onRoots(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "need", "{out}", "{in}", "lib/common.txt")
+	r := processortest.Run(t, c.new(t), one)
 	only(t, r.Err, diag.CommandFailed)
 	if !slices.Contains(r.Observations, "exists lib/common.txt: false") {
 		t.Errorf("%q", r.Observations)
@@ -244,9 +250,9 @@ func TestTracedFailureIsRecorded(t *testing.T) {
 
 // A file that went after Kiln had looked, and before the program did, may come back as it was.
 func TestTracedFileThatWent(t *testing.T) {
-	c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "cat", "{out}", "{in}", "b.txt")
+	c, one := onRoots(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "cat", "{out}", "{in}", "b.txt")
 	one.Files["b.txt"] = []byte("b")
-	p := only(t, processortest.Run(t, mustNew(t, c), one).Err, diag.CommandChanged)
+	p := only(t, processortest.Run(t, c.new(t), one).Err, diag.CommandChanged)
 	if !errors.Is(p, ErrMoment) || !strings.Contains(p.Text, "b.txt") {
 		t.Errorf("%+v", p)
 	}
@@ -257,10 +263,10 @@ func TestTracedDynamicLoader(t *testing.T) {
 	if loader(cat) == "" {
 		t.Skip("no dynamically linked cat")
 	}
-	c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "")
+	c, one := onRoots(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "")
 	c.Command = []string{"sh", "-c", "cat \"$1\" >\"$0\"", "{out}", "{in}"}
 	one.Tools["sh"] = "/bin/sh"
-	r := processortest.Run(t, mustNew(t, c), one)
+	r := processortest.Run(t, c.new(t), one)
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
@@ -281,12 +287,12 @@ func TestTracedDynamicLoader(t *testing.T) {
 
 func TestSourceThatChangesMeanwhile(t *testing.T) {
 	for _, reads := range []Reads{Traced, Depfile} {
-		c, one := rooted(t, reads, []map[string]string{{"a/water.txt": "deep", "b.txt": "b"}}, "")
+		c, one := onRoots(t, reads, []map[string]string{{"a/water.txt": "deep", "b.txt": "b"}}, "")
 		c.Command = []string{"helper", "race", "{out}", "{in}", "b.txt", "{dep}"}
 		address, next := listener(t)
 		c.Command = append(c.Command, address)
 		done := make(chan error, 1)
-		go func() { done <- processortest.Run(t, mustNew(t, c), one).Err }()
+		go func() { done <- processortest.Run(t, c.new(t), one).Err }()
 		program := next() // it has read b.txt
 		if err := os.WriteFile(filepath.Join(c.Roots[0], "b.txt"), []byte("changed"), 0o600); err != nil {
 			t.Fatal(err)
@@ -307,13 +313,13 @@ func TestListThatChangesMeanwhile(t *testing.T) {
 		name    string
 		changes bool
 	}{{"b", "x~", true}, {"b", "d/x~", false}, {"", "x~", false}} {
-		config, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep", "b/d/c.txt": "c"}}, "")
+		config, one := onRoots(t, Traced, []map[string]string{{"a/water.txt": "deep", "b/d/c.txt": "c"}}, "")
 		dir := config.Roots[0]
 		config.Built = []string{dir + "/build"}
 		address, next := listener(t)
 		config.Command = []string{"helper", "race", "{out}", "{in}", filepath.Join(dir, c.in), "../tmp/none", address}
 		done := make(chan error, 1)
-		go func() { done <- processortest.Run(t, mustNew(t, config), one).Err }()
+		go func() { done <- processortest.Run(t, config.new(t), one).Err }()
 		program := next() // it has listed the folder
 		for _, err := range []error{os.WriteFile(filepath.Join(dir, c.in, c.name), nil, 0o600), os.Remove(filepath.Join(dir, c.in, c.name))} {
 			if err != nil {
@@ -335,8 +341,8 @@ func TestDepfileIsRecorded(t *testing.T) {
 	if err := os.WriteFile(outside, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, one := rooted(t, Depfile, []map[string]string{{"a/water.txt": "deep", "lib/b.txt": "b"}}, "dep", "{out}", "{dep}", "x: a/water.txt lib/b.txt a/../lib/b.txt lib/none.txt "+outside, "{in}")
-	r := processortest.Run(t, mustNew(t, c), one)
+	c, one := onRoots(t, Depfile, []map[string]string{{"a/water.txt": "deep", "lib/b.txt": "b"}}, "dep", "{out}", "{dep}", "x: a/water.txt lib/b.txt a/../lib/b.txt lib/none.txt "+outside, "{in}")
+	r := processortest.Run(t, c.new(t), one)
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
@@ -352,8 +358,8 @@ func TestFailedDepfile(t *testing.T) {
 		{"fail", "{out}", "{dep}", "{in}"},              // ends with 1
 		{"dep", "{out}", "{dep}", "no depfile", "{in}"}, // ends well, and the depfile is none
 	} {
-		c, one := rooted(t, Depfile, []map[string]string{{"a/water.txt": "deep"}}, command...)
-		r := processortest.Run(t, mustNew(t, c), one)
+		c, one := onRoots(t, Depfile, []map[string]string{{"a/water.txt": "deep"}}, command...)
+		r := processortest.Run(t, c.new(t), one)
 		if !errors.Is(r.Err, ErrMoment) {
 			t.Errorf("%v: it would be kept: %v", command, r.Err)
 		}
@@ -373,14 +379,14 @@ func TestHostile(t *testing.T) {
 		for _, args := range [][]string{
 			{"overwrite", "ROOT/a/water.txt"}, {"overwrite", "ROOT/new.txt"}, {"remove", "ROOT/a/water.txt"}, {"remove", "ROOT/a"}, {"overwrite", "/tmp/kiln-hostile"}, {"connect", address},
 		} {
-			c, one := rooted(t, reads, []map[string]string{{"a/water.txt": "deep"}}, "")
+			c, one := onRoots(t, reads, []map[string]string{{"a/water.txt": "deep"}}, "")
 			c.Network = false
 			c.Command = append([]string{"helper"}, args...)
 			for i := range c.Command {
 				c.Command[i] = strings.ReplaceAll(c.Command[i], "ROOT", c.Roots[0])
 			}
 			c.Command = append(c.Command, "{out}", "{in}")
-			p := only(t, processortest.Run(t, mustNew(t, c), one).Err, diag.CommandFailed)
+			p := only(t, processortest.Run(t, c.new(t), one).Err, diag.CommandFailed)
 			if !strings.Contains(p.Text, "permission denied") {
 				t.Errorf("%v: %s", args, p.Text)
 			}
@@ -392,8 +398,8 @@ func TestHostile(t *testing.T) {
 }
 
 func TestTracedOpensTenThousandFiles(t *testing.T) {
-	c, one := rooted(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "many", "{out}", "{in}", "10000")
-	r := processortest.Run(t, mustNew(t, c), one)
+	c, one := onRoots(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "many", "{out}", "{in}", "10000")
+	r := processortest.Run(t, c.new(t), one)
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
@@ -450,9 +456,9 @@ func TestFrameOfLinks(t *testing.T) {
 		t.Skip("without landlock each run has a frame of its own")
 	}
 	two := []map[string]string{{"a/water.txt": "nothing", "b/c.txt": "c"}, {"a/fire.txt": "hot"}}
-	c, one := rooted(t, Traced, two, "frame", "{in}", "{out}", "-")
-	p := lasting(t, c)
-	job := shelving{p, filepath.Join(t.TempDir(), "shelf")}
+	c, one := onRoots(t, Traced, two, "frame", "{in}", "{out}", "-")
+	p := lasting(t, c.Config)
+	job := shelving{inRoots{Processor: p, roots: c.Roots}, filepath.Join(t.TempDir(), "shelf")}
 	put := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(c.Roots[0], name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -477,6 +483,27 @@ func TestFrameOfLinks(t *testing.T) {
 		want := ". folder\nhome folder\nin folder\n" + step.want + "out folder\ntmp folder\n"
 		if got := shape(r.Products[""].Data); (r.Err != nil) != (step.want == "") || r.Err == nil && got != want || len(p.frames.kept()) != step.kept {
 			t.Errorf("step %d: %v, %d frames\n%s", i, r.Err, len(p.frames.kept()), got)
+		}
+	}
+}
+
+// TestOtherRoot: a file comes to a later root after Kiln looked. The program finds it in place of the one that the job knows, and the run is worth nothing:
+// what it made is of a file that was never recorded.
+func TestOtherRoot(t *testing.T) {
+	for name, args := range map[string][]string{string(Traced): {"cat", "{out}", "{in}", "b.txt"}, string(Depfile): {"dep", "{out}", "{dep}", "x: a/water.txt b.txt", "{in}"}} {
+		c, one := onRoots(t, Reads(name), []map[string]string{{"a/water.txt": "deep", "b.txt": "b"}, {"c.txt": ""}}, args...)
+		before := inRoots{Processor: mustNew(t, c.Config), roots: c.Roots}
+		if err := processortest.Run(t, before, one).Err; err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		before.where = c.Roots[:1]
+		if err := os.WriteFile(filepath.Join(c.Roots[1], "b.txt"), []byte("B"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		waitForClock(t, seal.StateOf(filepath.Join(c.Roots[1], "b.txt")).Moved)
+		p := only(t, processortest.Run(t, before, one).Err, diag.CommandChanged)
+		if !strings.Contains(p.Text, "b.txt changed while") {
+			t.Errorf("%s: %s", name, p.Text)
 		}
 	}
 }

@@ -7,10 +7,13 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,6 +132,30 @@ func (b *browser) picture(name string, dark bool) {
 	if err := os.WriteFile(filepath.Join(*screenshots, name+".png"), png, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// TestServerGone: a page says that its server does not answer, and goes on when it does.
+func TestServerGone(t *testing.T) {
+	p := newProject(t)
+	cfg := p.config()
+	pages := serve(t, cfg)
+	var gone atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if gone.Load() {
+			http.Error(w, "gone", http.StatusServiceUnavailable)
+			return
+		}
+		pages.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	b := newBrowser(t, s.URL)
+	b.open("/")
+	b.until(`document.querySelector("#now h1").textContent === "Up to date" && document.querySelector("#pulse").textContent.includes("Watching")`)
+	gone.Store(true)
+	s.CloseClientConnections()
+	b.until(`document.querySelector("#now h1").textContent.includes("does not answer") && document.querySelector("#pulse").textContent.includes("Not connected")`)
+	gone.Store(false)
+	b.until(`document.querySelector("#now h1").textContent === "Up to date" && document.querySelector("#pulse").textContent.includes("Watching")`)
 }
 
 // TestBrowser walks through all pages, with the project broken and mended meanwhile.

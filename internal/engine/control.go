@@ -8,6 +8,9 @@ import (
 // Control reaches into a build under way. The zero value is ready. It is for one request: if several builds are made for that, one after the other, what
 // was said holds for the later ones too.
 type Control struct {
+	// Prepared is called once it is known which tasks hold and which are to run, on a goroutine of its own. May be nil.
+	Prepared func()
+
 	mu     sync.Mutex
 	b      *build // nil: none is under way
 	halted bool
@@ -167,6 +170,9 @@ func (c *Control) prepare(b *build) {
 	defer c.mu.Unlock()
 	for subject := range c.urgent {
 		b.hurryTask(subject)
+	}
+	if c.Prepared != nil {
+		go c.Prepared() // which may ask for what needs b.mu
 	}
 	if c.halted {
 		b.halt()

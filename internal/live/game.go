@@ -189,11 +189,6 @@ func (g *game) hello(ctx context.Context) error {
 		m.Have = nil // it will be told of everything
 	}
 	g.name, g.client, g.list, g.have, g.parcels = m.Game, m.Client, m.List, m.Have, m.Parcels
-	select {
-	case <-g.hub.begun: // before the first build is done there is nothing, which is not what the game wants to hear
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	w, err := g.hub.enter(g, m)
 	if err != nil {
 		return err

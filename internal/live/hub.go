@@ -18,14 +18,13 @@ type Hub struct {
 	project string
 	content Content
 	used    *used.Log
-	begun   chan struct{} // closed with the first Update
-	once    sync.Once     // closes it
 
 	mu        sync.Mutex // guards all below, and what games have beyond their connection
 	epoch     string
 	platforms []*platform // in the order of the project file
 	numbers   *numbers
 	file      *ids.File
+	whole     bool // there was a whole Update
 	games     map[*game]bool
 	strangers int // connections that have not said hello
 	open      int // all connections
@@ -76,7 +75,7 @@ type Options struct {
 
 // NewHub makes a hub without content: hand in all of it with a whole Update a platform.
 func NewHub(o Options) *Hub {
-	h := &Hub{project: o.Project, content: o.Content, used: o.Used, epoch: rand.Text(), file: o.IDs, games: map[*game]bool{}, watchers: map[chan struct{}]bool{}, begun: make(chan struct{})}
+	h := &Hub{project: o.Project, content: o.Content, used: o.Used, epoch: rand.Text(), file: o.IDs, games: map[*game]bool{}, watchers: map[chan struct{}]bool{}}
 	if h.file == nil {
 		h.file = &ids.File{}
 	}
@@ -103,7 +102,6 @@ func (h *Hub) Update(updates map[string]*Update) error {
 	if err := h.number(updates); err != nil {
 		return err
 	}
-	h.once.Do(func() { close(h.begun) })
 	for _, name := range slices.Sorted(maps.Keys(updates)) {
 		if name != "" && h.platform(name) == nil { // kiln.toml has one more
 			h.platforms = append(h.platforms, newPlatform(name))
@@ -127,6 +125,7 @@ func (h *Hub) Update(updates map[string]*Update) error {
 func (h *Hub) number(updates map[string]*Update) error {
 	var names []ids.Name
 	for _, u := range updates {
+		h.whole = h.whole || u.Whole
 		for i := range u.Products {
 			if pr := &u.Products[i]; h.numbers == nil || !h.numbers.has(pr.Key) {
 				names = append(names, ids.Name{Asset: pr.Asset, UUID: pr.UUID, Product: pr.Name})
@@ -137,7 +136,7 @@ func (h *Hub) number(updates map[string]*Update) error {
 		h.numbers.add(names)
 		return nil
 	}
-	n, err := newNumbers(h.file, names)
+	n, err := newNumbers(h.file, names, h.whole)
 	h.numbers = n
 	return err
 }
@@ -157,7 +156,7 @@ func (h *Hub) SetIDs(f *ids.File) error {
 			names = append(names, ids.Name{Asset: r.Asset, UUID: r.UUID, Product: r.Name})
 		}
 	}
-	n, err := newNumbers(f, names)
+	n, err := newNumbers(f, names, h.whole)
 	if err != nil {
 		return err
 	}
@@ -353,6 +352,16 @@ func (h *Hub) want(ctx context.Context, g *game, m *fromGame) reply {
 	return answer
 }
 
+// numbered is the asset of the resource that has a number in kiln.ids; "" if there is none. The caller holds the lock.
+func (h *Hub) numbered(id uint32) string {
+	for i := range h.file.Entries {
+		if e := &h.file.Entries[i]; e.ID == id {
+			return e.Asset
+		}
+	}
+	return ""
+}
+
 // assetOf finds the asset that a request means.
 func (h *Hub) assetOf(g *game, m *fromGame) string {
 	h.mu.Lock()
@@ -363,7 +372,9 @@ func (h *Hub) assetOf(g *game, m *fromGame) string {
 	case m.Asset != "":
 		return m.Asset
 	case m.ID != nil:
-		r = p.byID[*m.ID]
+		if r = p.byID[*m.ID]; r == nil { // not built yet, maybe
+			return h.numbered(*m.ID)
+		}
 	case m.UUID != "":
 		r = p.resources[Key{m.UUID, m.Sub}]
 	case m.Name != "":

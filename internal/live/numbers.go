@@ -16,9 +16,9 @@ type numbers struct {
 	next uint32 // all below are used
 }
 
-// newNumbers numbers resources by what a kiln.ids says.
-func newNumbers(f *ids.File, all []ids.Name) (*numbers, error) {
-	f, _, err := ids.Assign(f, all, nil)
+// newNumbers numbers resources by what a kiln.ids says. Whole tells that these are all there are: the numbers of others in it are free.
+func newNumbers(f *ids.File, names []ids.Name, whole bool) (*numbers, error) {
+	f, _, err := ids.Assign(f, names, func(string) bool { return !whole })
 	if err != nil {
 		return nil, err
 	}

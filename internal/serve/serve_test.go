@@ -19,6 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/dashboard"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/ids"
 	"github.com/kiln-pipeline/kiln/internal/live"
 	"github.com/kiln-pipeline/kiln/internal/live/livetest"
 	"github.com/kiln-pipeline/kiln/internal/processors"
@@ -335,3 +336,52 @@ func (silent) Planned(int)                             {}
 func (silent) JobStarted(string)                       {}
 func (silent) JobSuspended(string, []string, bool)     {}
 func (silent) JobFinished(string, bool, time.Duration) {}
+
+// slow is a processor that takes until somebody lets it go on.
+type slow chan struct{}
+
+func (slow) Info() processor.Info {
+	return processor.Info{Name: "slow", Version: 1, Summary: "test", Extensions: []string{".slow"}, Products: []processor.ProductType{{Type: "data", Extension: ".txt"}}}
+}
+
+func (s slow) Process(ctx context.Context, job processor.Job) error {
+	select {
+	case <-s:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return job.Write(processor.Output{Type: "data", Extension: ".txt"}, []byte("slow"))
+}
+
+// TestGameInFirstBuild: a game connects while the first build is under way, and gets what it asks for, by name and by the number in kiln.ids, once that is built.
+func TestGameInFirstBuild(t *testing.T) {
+	dir, gate := t.TempDir(), make(slow)
+	numbers := ids.File{Entries: []ids.Entry{{Name: ids.Name{Asset: "b.txt"}, ID: 7}, {Name: ids.Name{Asset: "z.slow"}, ID: 8}}}
+	write(t, dir, "kiln.toml", project+"[build]\nworkers = 2\n", "kiln.ids", string(numbers.Format()), "assets/a.txt", "A", "assets/b.txt", "B", "assets/z.slow", "")
+	srv := start(t, dir, live.Guard{}, append(processors.All(), gate)...)
+	ctx, cancel := context.WithTimeout(t.Context(), livetest.Patience)
+	defer cancel()
+	lib, err := client.Connect(ctx, client.Options{Address: srv.Address()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lib.Close()
+	lib.Register("", func(l *client.Loading) (any, error) {
+		data, err := l.Resource.Bytes()
+		return string(data), err
+	})
+	load := func(want string, by func() (*client.Handle, error)) {
+		t.Helper()
+		h, err := by()
+		if err != nil || h.Value() != want {
+			t.Fatalf("%q: %v, %v", want, h, err)
+		}
+	}
+	load("A", func() (*client.Handle, error) { return lib.LoadName("a.txt") })
+	load("B", func() (*client.Handle, error) { return lib.Load(7) })
+	close(gate)
+	load("slow", func() (*client.Handle, error) { return lib.Load(8) })
+	if _, err := lib.Load(9); err == nil {
+		t.Error("a resource has a number that nobody gave")
+	}
+}

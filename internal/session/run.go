@@ -123,6 +123,9 @@ func (r *run) due() bool {
 	return r.full || r.all || r.reopen || r.again || len(r.sources) > 0 || len(r.outputs) > 0
 }
 
+// builds tells whether the session builds next. What could not be built is not tried again before something changes.
+func (r *run) builds() bool { return r.due() && (r.broken == nil || r.fresh) }
+
 // passed tells whether a tree passes over a path or a folder on the way to it.
 func passed(t watch.Tree, path string) bool {
 	if t.Pass == nil {
@@ -153,9 +156,9 @@ const (
 	mostTries  = 5
 )
 
-// wait waits until there is something to build. What could not be built is not tried again before something else changes.
+// wait waits until there is something to build.
 func (r *run) wait(ctx context.Context) error {
-	if r.due() && (r.broken == nil || r.fresh) {
+	if r.builds() {
 		return nil
 	}
 	var retry <-chan time.Time
@@ -239,6 +242,7 @@ func add(set *map[string]bool, p string) {
 func (r *run) bring(ctx context.Context) {
 	if r.onlyOwn() {
 		r.outputs, r.seen = nil, time.Time{}
+		r.wants.end()
 		return
 	}
 	_, r.broken = r.build(ctx, r.request())
@@ -338,10 +342,10 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*build.Report, er
 	}
 	r.toldAll = r.all
 	req.Control, req.Done = &build.Control{}, r.wants.done
+	req.Control.Prepared = r.wants.reach(req.Control)
 	if r.ready {
 		req.Placed = r.placed
 	}
-	r.wants.reach(req.Control)
 	report, err := r.follow(func() (*build.Report, error) { return r.p.Build(ctx, req) }, req.Control)
 	own := r.request()
 	if err == nil { // else what was to be done again still is

@@ -80,7 +80,9 @@ func Open(cfg Config) (*Session, error) {
 		return nil, err
 	}
 	p.Keep()
-	return &Session{cfg: cfg, leastBuild: leastBuild, mostWait: mostWait, retryAfter: retryAfter, first: make(chan struct{}), over: make(chan struct{}), project: p, variables: p.Variables(), content: newContent(), wake: make(chan struct{}, 1)}, nil
+	s := &Session{cfg: cfg, leastBuild: leastBuild, mostWait: mostWait, retryAfter: retryAfter, first: make(chan struct{}), over: make(chan struct{}), project: p, variables: p.Variables(), content: newContent(), wake: make(chan struct{}, 1)}
+	s.wants.begin() // the first build is as good as under way: who wants something waits for that, and not for all of it
+	return s, nil
 }
 
 // Project is the project as it is now. After a change of kiln.toml it is another one.

@@ -220,14 +220,26 @@ const patience = time.Minute
 func (t *stage) halted() {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		t.s.wants.mu.Lock()
-		c := t.s.wants.control
-		t.s.wants.mu.Unlock()
-		if c != nil && c.Halted() {
+		if t.control().Halted() {
 			return
 		}
 	}
 	t.Fatal("the build was not halted")
+}
+
+// control waits until one can reach into a build.
+func (t *stage) control() *build.Control {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		t.s.wants.mu.Lock()
+		c := t.s.wants.control
+		t.s.wants.mu.Unlock()
+		if c != nil {
+			return c
+		}
+	}
+	t.Fatal("no build is under way")
+	panic("")
 }
 
 func (t *stage) next() Ended {
@@ -524,9 +536,7 @@ func TestWant(t *testing.T) {
 		ps, err := s.s.Want(ctx, "pc", "z.t")
 		got <- answer{ps, err}
 	}()
-	s.s.wants.mu.Lock()
-	control := s.s.wants.control
-	s.s.wants.mu.Unlock()
+	control := s.control()
 	if done, jobs := control.Hurry("pc", "z.t"); len(done) > 0 || jobs != 1 { // as Want does, which may not have come that far
 		t.Fatal(done, jobs)
 	}
@@ -579,4 +589,69 @@ func TestOthers(t *testing.T) {
 	s.write("assets/b.t", "another")
 	s.until("an edit after it", func(e Ended) bool { return names(e.Products) == "b.t" })
 	s.compareWithClean()
+}
+
+// TestOtherNames: a file that has several names is edited in place by one of them. The system tells of that name alone; the others are looked at all the same.
+func TestOtherNames(tt *testing.T) {
+	told(tt)
+	t := set(tt, map[string]string{"assets/a.t": "same", "assets/b/b.t": "same", "assets/c.t": "linked"})
+	if err := errors.Join(os.MkdirAll(t.path("assets/d"), 0o777), os.Link(t.path("assets/c.t"), t.path("assets/d/d.t"))); err != nil {
+		t.Skip(err)
+	}
+	t.start(Config{})
+	t.next()
+	edit := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.Chmod(t.path(name), 0o666), os.WriteFile(t.path(name), []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good := func() bool {
+		return t.read("build/pc/a.t.out") == "same" && t.read("build/pc/b/b.t.out") == "same"
+	}
+	edit("build/pc/a.t.out", "EDITED")
+	t.until("both products are right again", func(Ended) bool { return good() })
+	edit("build/pc/b/b.t.out", "EDITED")
+	if err := os.Remove(t.path("build/pc/b/b.t.out")); err != nil {
+		t.Fatal(err)
+	}
+	t.until("both products are right again", func(Ended) bool { return good() })
+	edit("assets/c.t", "by one name")
+	t.until("both sources are built", func(Ended) bool {
+		return t.read("build/pc/c.t.out") == "by one name" && t.read("build/pc/d/d.t.out") == "by one name"
+	})
+	edit("assets/d/d.t", "by the other")
+	t.until("both sources are built", func(Ended) bool {
+		return t.read("build/pc/c.t.out") == "by the other" && t.read("build/pc/d/d.t.out") == "by the other"
+	})
+	t.compareWithClean()
+}
+
+// TestWantSoon: what is wanted before the first build has begun waits for what it needs, and not for the whole build; what was saved during a build or just
+// before it is wanted is known.
+func TestWantSoon(tt *testing.T) {
+	t := set(tt, map[string]string{"assets/slow.t": "BLOCK\n", "assets/a.t": "a"})
+	want := func(name, content string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if ps, err := t.s.Want(ctx, "pc", name); err != nil || names(ps) != name || t.read("build/pc/"+name+".out") != content {
+			t.Fatalf("%v, %v: %q", ps, err, t.read("build/pc/"+name+".out"))
+		}
+	}
+	t.start(Config{})
+	want("a.t", "a") // slow.t is at work
+	<-t.gates.in
+	t.write("assets/b.t", "b")
+	close(t.gates.gate("slow.t"))
+	want("b.t", "b")
+	for i := range 10 {
+		name := fmt.Sprint("c", i, ".t")
+		t.write("assets/"+name, name)
+		want(name, name)
+	}
+	if _, err := t.s.Want(context.Background(), "pc", "none.t"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	t.compareWithClean()
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 
@@ -10,18 +11,26 @@ import (
 )
 
 // Want has an asset, which is named by its id or its UUID, built for a platform, before all else if a build is under way, and waits until its products
-// are there. The error says why they are not: fs.ErrNotExist if there is no such asset, a *FailedError if its job failed.
+// are there. What was saved before is known then. The error says why they are not: fs.ErrNotExist if there is no such asset, a *FailedError if its job failed.
 func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, error) {
 	for {
 		s.mu.Lock()
 		id := s.content.find(platform, asset)
 		s.mu.Unlock()
 		j, over, ok := s.wants.hurry(ctx, id)
-		if !ok && over == nil {
-			break
+		if !ok {
+			s.mu.Lock()
+			all := slices.Clone(s.content.jobs[id])
+			s.mu.Unlock()
+			if all != nil || !s.more(ctx) {
+				return all.answer(id)
+			}
+			continue
 		}
 		select {
 		case <-over: // the build ended
+		case <-s.over:
+			return nil, context.Canceled
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case o := <-j:
@@ -34,13 +43,16 @@ func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, 
 			return all.answer(id)
 		}
 	}
-	if err := s.waitForFirst(ctx); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id := s.content.find(platform, asset)
-	return s.content.jobs[id].answer(id)
+}
+
+// more tells whether there is something to build that was saved before the call, or left by the last build. If there is, the build of it counts as begun.
+func (s *Session) more(ctx context.Context) (due bool) {
+	s.Turn(ctx, func(t *Turn) {
+		if due = t.r.builds(); due {
+			s.wants.begin()
+		}
+	})
+	return due && ctx.Err() == nil
 }
 
 // answer is what a game gets that wants an asset.
@@ -69,30 +81,40 @@ func (e *FailedError) Error() string {
 type wants struct {
 	mu      sync.Mutex
 	over    chan struct{}  // closed when the build ends; nil: none is under way
-	control *build.Control // of that build; nil: it has not begun
+	control *build.Control // of that build; nil: it does not know its jobs yet
 	jobs    map[jobID]job  // that ran in it
 	waiting map[jobID][]chan job
 	expect  map[jobID]int // how many jobs an asset has that somebody waits for, as far as known
 }
 
+// begin says that a build is under way, or is the next thing that the session does.
 func (w *wants) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.over != nil {
+		return // that is known
+	}
 	w.over, w.jobs, w.waiting = make(chan struct{}), map[jobID]job{}, map[jobID][]chan job{}
 	w.expect = map[jobID]int{}
 }
 
-// reach is told how to reach into the build, once it begins.
-func (w *wants) reach(c *build.Control) {
+// reach gives what is to be called once jobs can be asked for in the build that has begun.
+func (w *wants) reach(c *build.Control) (prepared func()) {
 	w.mu.Lock()
-	w.control = c
-	ids := make([]jobID, 0, len(w.waiting))
-	for id := range w.waiting {
-		ids = append(ids, id)
-	}
-	w.mu.Unlock()
-	for _, id := range ids {
-		w.ask(c, id)
+	defer w.mu.Unlock()
+	over := w.over
+	return func() {
+		w.mu.Lock()
+		if w.over != over {
+			w.mu.Unlock()
+			return // it has ended
+		}
+		w.control = c
+		ids := slices.Collect(maps.Keys(w.waiting))
+		w.mu.Unlock()
+		for _, id := range ids {
+			w.ask(c, id)
+		}
 	}
 }
 
@@ -121,6 +143,9 @@ func (w *wants) building() bool {
 func (w *wants) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.over == nil {
+		return
+	}
 	close(w.over)
 	w.over, w.control, w.jobs, w.waiting = nil, nil, nil, nil
 }

@@ -195,13 +195,48 @@ func (s *scan) lookListed() listing {
 	for _, p := range s.o.List.spots(s.prev.Roots) {
 		l.lookAt(p.root, p.path)
 	}
+	l.lookAll()
+	if l.otherNames() {
+		l.lookAll()
+	}
+	return s.most()
+}
+
+// lookAll looks at all that was taken, but where all of a folder is to be listed.
+func (l *listed) lookAll() {
 	folders := slices.Collect(maps.Keys(l.entries))
-	s.parallel(len(folders), func(k int) {
-		if i := folders[k]; s.found[i].listing == sameStats {
-			s.found[i] = s.lookEntries(i, l.entries[i])
+	l.parallel(len(folders), func(k int) {
+		if i := folders[k]; l.found[i].listing <= otherStats {
+			l.found[i] = l.lookEntries(i, l.entries[i])
 		}
 	})
-	return s.most()
+}
+
+// otherNames takes what was the same file as one that changed: who lists changes, as a system that tells of them, names only one of a file's names. It is false
+// if there is none.
+func (l *listed) otherNames() (any bool) {
+	changed := map[uint64]bool{}
+	for i, entries := range l.entries {
+		if l.found[i].listing == sameStats {
+			continue
+		}
+		was, now := l.prev.Files[l.prev.Folders[i].First:], l.found[i].files
+		for _, k := range entries {
+			if inode := was[k].Stat.Inode; inode != 0 && (now == nil || now[k] != was[k]) {
+				changed[inode] = true
+			}
+		}
+	}
+	for i := range l.prev.Folders {
+		f := &l.prev.Folders[i]
+		for k := range f.Count {
+			if e := &l.prev.Files[f.First+k]; len(changed) > 0 && changed[e.Stat.Inode] && !slices.Contains(l.entries[i], k) {
+				l.entries[i] = append(l.entries[i], k)
+				any = true
+			}
+		}
+	}
+	return any
 }
 
 func (s *scan) lookEntries(folder int, entries []int) finding {

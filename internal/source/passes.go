@@ -12,12 +12,30 @@ import (
 type Passes struct {
 	o      Options
 	base   []pattern
-	ignore map[string][]pattern // by absolute folder: its own ignore file's
+	ignore map[string]*ignores // by root
+}
+
+// ignores are the patterns of a folder's own ignore file, as far as known, and those of the folders in it.
+type ignores struct {
+	own   []pattern
+	known bool
+	sub   map[string]*ignores
+}
+
+func (i *ignores) in(name string) *ignores {
+	next := i.sub[name]
+	if next == nil {
+		if next = (&ignores{}); i.sub == nil {
+			i.sub = map[string]*ignores{}
+		}
+		i.sub[name] = next
+	}
+	return next
 }
 
 // NewPasses makes it for scans with these options.
 func NewPasses(o Options) *Passes {
-	return &Passes{o: o, base: basePatterns(o.Ignore), ignore: map[string][]pattern{}}
+	return &Passes{o: o, base: basePatterns(o.Ignore), ignore: map[string]*ignores{}}
 }
 
 // Over tells whether an entry is passed over, given that the folder that holds it is not. What is below no root is.
@@ -46,9 +64,23 @@ func (p *Passes) Over(path string, dir bool) bool {
 
 // Forget reads the ignore files of a folder, and of those below, anew when it is asked for them: another folder may have its name.
 func (p *Passes) Forget(dir string) {
-	for folder := range p.ignore {
-		if within(folder, dir) {
-			delete(p.ignore, folder)
+	for root, at := range p.ignore {
+		if within(root, dir) {
+			delete(p.ignore, root)
+			continue
+		}
+		rel, err := filepath.Rel(root, dir)
+		if !within(dir, root) || err != nil {
+			continue
+		}
+		above, name := filepath.Split(rel)
+		for part := range strings.SplitSeq(filepath.ToSlash(above), "/") {
+			if part != "" && at != nil {
+				at = at.sub[part]
+			}
+		}
+		if at != nil {
+			delete(at.sub, name)
 		}
 	}
 }
@@ -56,25 +88,27 @@ func (p *Passes) Forget(dir string) {
 // patterns are those of the project and of the ignore files from a root down to the folder of an entry.
 func (p *Passes) patterns(root, rel string) []pattern {
 	all := slices.Clip(p.base)
-	at := ""
+	at, ig := "", p.ignore[root]
+	if ig == nil {
+		ig = &ignores{}
+		p.ignore[root] = ig
+	}
 	for {
-		folder := filepath.Join(root, filepath.FromSlash(at))
-		own, known := p.ignore[folder]
-		if !known {
+		if folder := filepath.Join(root, filepath.FromSlash(at)); !ig.known {
 			base := ""
 			if at != "" {
 				base = at + "/"
 			}
 			if data, err := os.ReadFile(filepath.Join(folder, IgnoreFile)); err == nil && len(data) <= maxIgnoreFile {
-				own = parsePatterns(string(data), base)
+				ig.own = parsePatterns(string(data), base)
 			}
-			p.ignore[folder] = own
+			ig.known = true
 		}
-		all = append(all, own...)
+		all = append(all, ig.own...)
 		name, _, more := strings.Cut(strings.TrimPrefix(rel[len(at):], "/"), "/")
 		if !more {
 			return all
 		}
-		at = join(at, name)
+		at, ig = join(at, name), ig.in(name)
 	}
 }

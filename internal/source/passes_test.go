@@ -78,3 +78,37 @@ func TestPasses(t *testing.T) {
 		t.Error("what is below no root is not passed over")
 	}
 }
+
+// TestPassesForget: the ignore files of a folder and those below are read anew once it is forgotten, and others are not.
+func TestPassesForget(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	folders := []string{"", "a", "a/b", "a/b/c", "a/bb", "d"}
+	ignore := func(text string) {
+		for _, f := range folders {
+			if err := os.MkdirAll(in(f), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(in(f+"/"+IgnoreFile), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, forget := range append(folders, "a/none/at/all", "..") {
+		ignore("x")
+		p := NewPasses(Options{Roots: []string{filepath.ToSlash(dir)}})
+		for _, f := range folders {
+			if !p.Over(in(f+"/x"), false) {
+				t.Fatalf("%s/x is not passed over", f)
+			}
+		}
+		ignore("!x")
+		p.Forget(in(forget))
+		for _, f := range folders {
+			anew := within(in(f), in(forget))
+			if over := p.Over(in(f+"/x"), false); over == anew {
+				t.Errorf("%q is forgotten: %s/x is passed over: %v", forget, f, over)
+			}
+		}
+	}
+}

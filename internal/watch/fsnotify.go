@@ -3,8 +3,6 @@ package watch
 import (
 	"errors"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -21,6 +19,7 @@ type fsNotify struct {
 
 	mu   sync.Mutex
 	tops map[string]bool
+	dirs folders[string] // that are watched, with their paths
 }
 
 func newFSNotify() (notifier, error) {
@@ -34,12 +33,15 @@ func newFSNotify() (notifier, error) {
 }
 
 func (n *fsNotify) add(dir string, top bool) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if top {
-		n.mu.Lock()
 		n.tops[dir] = true
-		n.mu.Unlock()
 	}
 	err := n.w.Add(dir)
+	if err == nil {
+		n.dirs.put(dir, dir)
+	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		return &limitError{"the limit of watched folders and files is reached", "raise the limit of open files: ulimit -n 65536"}
 	}
@@ -47,10 +49,10 @@ func (n *fsNotify) add(dir string, top bool) error {
 }
 
 func (n *fsNotify) remove(dir string) {
-	for _, path := range n.w.WatchList() {
-		if path == dir || strings.HasPrefix(path, dir+string(filepath.Separator)) {
-			n.w.Remove(path)
-		}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, path := range n.dirs.cut(dir) {
+		n.w.Remove(path)
 	}
 }
 

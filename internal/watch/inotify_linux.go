@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,10 +22,16 @@ type inotify struct {
 	quit chan struct{}
 	over sync.WaitGroup
 
-	mu    sync.Mutex // all below
-	paths map[int32]string
-	wds   map[string]int32
+	mu    sync.Mutex         // all below
+	paths map[int32][]string // a folder may be watched by several names, of which a link leads through some, and is told of by each
+	wds   folders[named]
 	marks map[int32]chan struct{} // of sync
+}
+
+// named is a name of a watched folder.
+type named struct {
+	path string
+	wd   int32
 }
 
 const (
@@ -44,14 +50,14 @@ func newNotifier() (notifier, error) {
 	}
 	n := &inotify{
 		file: os.NewFile(uintptr(fd), "inotify"), out: make(chan []event, 64), quit: make(chan struct{}),
-		paths: map[int32]string{}, wds: map[string]int32{}, marks: map[int32]chan struct{}{},
+		paths: map[int32][]string{}, marks: map[int32]chan struct{}{},
 	}
 	n.over.Go(n.read)
 	return n, nil
 }
 
 func (n *inotify) add(dir string, top bool) error {
-	mask := uint32(watchMask)
+	mask := uint32(watchMask | unix.IN_MASK_ADD) // by another name it may be a top one
 	if top {
 		mask |= topMask
 	}
@@ -64,10 +70,12 @@ func (n *inotify) add(dir string, top bool) error {
 	if err != nil {
 		return &os.PathError{Op: "watch", Path: dir, Err: err}
 	}
-	if old, ok := n.paths[int32(wd)]; ok && old != dir && n.wds[old] == int32(wd) { // the same folder under another name
-		delete(n.wds, old)
+	if was, ok := n.wds.get(dir); ok && was.wd != int32(wd) { // another folder had this name
+		n.unname(was)
 	}
-	n.paths[int32(wd)], n.wds[dir] = dir, int32(wd)
+	if n.wds.put(dir, named{dir, int32(wd)}); !slices.Contains(n.paths[int32(wd)], dir) {
+		n.paths[int32(wd)] = append(n.paths[int32(wd)], dir)
+	}
 	return nil
 }
 
@@ -85,13 +93,17 @@ func (n *inotify) call(f func(fd int) (int, error)) (r int, err error) {
 func (n *inotify) remove(dir string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	below := dir + "/"
-	for path, wd := range n.wds {
-		if path == dir || strings.HasPrefix(path, below) {
-			n.call(func(fd int) (int, error) { return unix.InotifyRmWatch(fd, uint32(wd)) })
-			delete(n.wds, path)
-			delete(n.paths, wd)
-		}
+	for _, was := range n.wds.cut(dir) {
+		n.unname(was)
+	}
+}
+
+// unname takes a name from a watched folder. One without a name is watched no more. n.mu is held.
+func (n *inotify) unname(was named) {
+	left := slices.DeleteFunc(n.paths[was.wd], func(path string) bool { return path == was.path })
+	if n.paths[was.wd] = left; len(left) == 0 {
+		n.call(func(fd int) (int, error) { return unix.InotifyRmWatch(fd, uint32(was.wd)) })
+		delete(n.paths, was.wd)
 	}
 }
 
@@ -172,21 +184,14 @@ func (n *inotify) parse(buf []byte) (events []event, marks []chan struct{}) {
 			marks = append(marks, m)
 			continue
 		}
-		dir, ok := n.paths[wd]
-		if !ok {
-			continue
-		}
+		dirs := n.paths[wd]
 		if mask&unix.IN_IGNORED != 0 { // the folder is gone, or its file system
 			delete(n.paths, wd)
-			if n.wds[dir] == wd {
-				delete(n.wds, dir)
-			}
-			if mask&unix.IN_UNMOUNT == 0 {
-				continue
-			}
 		}
-		if e := (event{path: filepath.Join(dir, string(name)), dir: mask&unix.IN_ISDIR != 0}); e.classify(mask) {
-			events = append(events, e)
+		for _, dir := range dirs {
+			if e := (event{path: filepath.Join(dir, string(name)), dir: mask&unix.IN_ISDIR != 0}); e.classify(mask) {
+				events = append(events, e)
+			}
 		}
 	}
 	return events, marks

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -24,11 +23,12 @@ type poller struct {
 	over  sync.WaitGroup
 
 	mu   sync.Mutex
-	dirs map[string]*listing
+	dirs folders[*listing]
 }
 
 // listing is a folder at a look.
 type listing struct {
+	dir     string
 	self    look // from before the entries were listed
 	entries map[string]look
 }
@@ -59,7 +59,7 @@ func fresh(mtime int64, now time.Time) bool {
 }
 
 func newPoller(every time.Duration) notifier {
-	p := &poller{every: every, out: make(chan []event, 1), now: make(chan chan bool), quit: make(chan struct{}), dirs: map[string]*listing{}}
+	p := &poller{every: every, out: make(chan []event, 1), now: make(chan chan bool), quit: make(chan struct{})}
 	p.over.Go(p.run)
 	return p
 }
@@ -71,18 +71,14 @@ func (p *poller) add(dir string, _ bool) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dirs[dir] = l
+	p.dirs.put(dir, l)
 	return nil
 }
 
 func (p *poller) remove(dir string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for path := range p.dirs {
-		if path == dir || strings.HasPrefix(path, dir+string(filepath.Separator)) {
-			delete(p.dirs, path)
-		}
-	}
+	p.dirs.cut(dir)
 }
 
 func (p *poller) events() <-chan []event { return p.out }
@@ -139,14 +135,11 @@ func (p *poller) send(events []event) bool {
 // look compares all folders with what they were.
 func (p *poller) look() []event {
 	p.mu.Lock()
-	dirs := make([]string, 0, len(p.dirs))
-	for dir := range p.dirs {
-		dirs = append(dirs, dir)
-	}
+	all := p.dirs.all()
 	p.mu.Unlock()
 	var events []event
-	for _, dir := range dirs {
-		events = p.lookAt(events, dir)
+	for _, was := range all {
+		events = p.lookAt(events, was.dir)
 	}
 	return events
 }
@@ -158,14 +151,14 @@ func (p *poller) lookAt(events []event, dir string) []event {
 		return events // a server that does not answer: it is compared when it does
 	}
 	p.mu.Lock()
-	was, still := p.dirs[dir]
+	was, still := p.dirs.get(dir)
 	if still && err == nil {
-		p.dirs[dir] = now
+		p.dirs.put(dir, now)
 	}
 	if err != nil {
 		// It is watched no more. If the folder above is put back with it before that is looked at, both look as if nothing had been: so the
 		// one above forgets its name, and tells of it again.
-		if above := p.dirs[filepath.Dir(dir)]; above != nil {
+		if above, ok := p.dirs.get(filepath.Dir(dir)); ok {
 			delete(above.entries, filepath.Base(dir))
 		}
 	}
@@ -212,7 +205,7 @@ func list(dir string) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listing{self, make(map[string]look, len(entries))}
+	l := &listing{dir, self, make(map[string]look, len(entries))}
 	l.self.size, l.self.fresh = 0, fresh(self.mtime, start)
 	for _, e := range entries {
 		if x, err := lookOf(filepath.Join(dir, e.Name())); err == nil {

@@ -84,7 +84,7 @@ type Batch struct {
 // Watcher watches.
 type Watcher struct {
 	opts    Options
-	dirs    map[string]*dir // by path
+	dirs    folders[*dir]
 	files   map[string]bool // Options.Files
 	pending pending
 	gone    map[string]*dir // folders that should be watched and cannot be, most often because they are not there; tried again every awayEvery
@@ -252,7 +252,7 @@ func subfolders(path string) ([]string, error) {
 
 // watchAll watches every folder that there is.
 func (w *Watcher) watchAll() error {
-	w.dirs, w.gone = map[string]*dir{}, map[string]*dir{}
+	w.dirs, w.gone = folders[*dir]{}, map[string]*dir{}
 	for i := range w.opts.Trees {
 		t := &w.opts.Trees[i]
 		if err := w.watchTree(t, t.Path); err != nil {
@@ -269,13 +269,13 @@ func (w *Watcher) watchAll() error {
 
 // watchFor watches a folder because of single files in it; one above it as long as it is not there.
 func (w *Watcher) watchFor(folder string) error {
-	if w.dirs[folder] != nil {
+	if w.dirs.has(folder) {
 		return nil
 	}
 	err := w.notify.add(folder, true)
 	switch {
 	case err == nil:
-		w.dirs[folder] = &dir{}
+		w.dirs.put(folder, &dir{})
 	case isLimit(err):
 		return err
 	default:
@@ -293,7 +293,7 @@ func (w *Watcher) watchTree(t *Tree, path string) error {
 	}
 	var subs []string
 	if err == nil {
-		w.dirs[path] = &dir{t}
+		w.dirs.put(path, &dir{t})
 		subs, err = subfolders(path)
 	}
 	if err != nil && (path == t.Path || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR)) {
@@ -386,8 +386,8 @@ func (w *Watcher) take(events []event) {
 			w.stir(e.path, now)
 			continue
 		}
-		d := w.dirs[filepath.Dir(e.path)]
-		if w.dirs[e.path] != nil && (e.kind == removed || e.kind == moved) {
+		d, watched := w.dirs.get(filepath.Dir(e.path))
+		if w.dirs.has(e.path) && (e.kind == removed || e.kind == moved) {
 			w.forget(e.path)
 			if e.kind == removed {
 				w.pending.add(e, now)
@@ -400,7 +400,7 @@ func (w *Watcher) take(events []event) {
 				e.kind, e.dir = moved, true // another folder has its name by now, of which nobody need tell again
 			}
 		}
-		if d == nil {
+		if !watched {
 			continue // of a folder that is not watched any more
 		}
 		if d.tree == nil || d.tree.Pass != nil && d.tree.Pass(e.path, e.dir) {
@@ -409,7 +409,7 @@ func (w *Watcher) take(events []event) {
 			}
 			continue
 		}
-		if e.dir && e.kind != removed && w.dirs[e.path] == nil {
+		if e.dir && e.kind != removed && !w.dirs.has(e.path) {
 			if err := w.watchTree(d.tree, e.path); err != nil {
 				w.poll(err, now)
 				return
@@ -421,8 +421,8 @@ func (w *Watcher) take(events []event) {
 
 // stir notes that something may have come and gone in a folder. To list it and all below costs no more than the look which found that.
 func (w *Watcher) stir(folder string, now time.Time) {
-	d := w.dirs[folder]
-	if d == nil {
+	d, watched := w.dirs.get(folder)
+	if !watched {
 		return
 	}
 	if d.tree != nil {
@@ -445,7 +445,7 @@ func (w *Watcher) stir(folder string, now time.Time) {
 func (w *Watcher) watchBack(t *Tree, folder string, now time.Time) error {
 	subs, _ := subfolders(folder) // if it cannot be listed, a look says so
 	for _, sub := range subs {
-		if sub = filepath.Join(folder, sub); w.dirs[sub] != nil || t.Pass != nil && t.Pass(sub, true) {
+		if sub = filepath.Join(folder, sub); w.dirs.has(sub) || t.Pass != nil && t.Pass(sub, true) {
 			continue
 		}
 		if err := w.watchTree(t, sub); err != nil {
@@ -459,27 +459,21 @@ func (w *Watcher) watchBack(t *Tree, folder string, now time.Time) error {
 // forget watches a folder, and those below, no more.
 func (w *Watcher) forget(path string) {
 	w.notify.remove(path)
-	if d := w.dirs[path]; d.tree != nil && d.tree.Forget != nil {
+	if d, _ := w.dirs.get(path); d.tree != nil && d.tree.Forget != nil {
 		d.tree.Forget(path)
 	}
-	delete(w.dirs, path)
-	below := path + string(filepath.Separator)
-	for p := range w.dirs {
-		if strings.HasPrefix(p, below) {
-			delete(w.dirs, p)
-		}
-	}
+	w.dirs.cut(path)
 }
 
 // missing notes that a folder that was asked for is gone, so that it is looked for.
 func (w *Watcher) missing(path string) {
 	for i := range w.opts.Trees {
-		if t := &w.opts.Trees[i]; within(t.Path, path) && w.dirs[t.Path] == nil {
+		if t := &w.opts.Trees[i]; within(t.Path, path) && !w.dirs.has(t.Path) {
 			w.gone[t.Path] = &dir{t}
 		}
 	}
 	for f := range w.files {
-		if folder := filepath.Dir(f); within(folder, path) && w.dirs[folder] == nil {
+		if folder := filepath.Dir(f); within(folder, path) && !w.dirs.has(folder) {
 			w.gone[folder] = &dir{}
 		}
 	}
@@ -507,7 +501,7 @@ func (w *Watcher) lookForGone() {
 			w.poll(err, time.Now())
 			return
 		}
-		if w.gone[path] == nil && w.dirs[path] != nil {
+		if w.gone[path] == nil && w.dirs.has(path) {
 			w.pending.lose(time.Now())
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,6 +57,36 @@ func TestEventOfAnother(t *testing.T) {
 	f.catchesUp("they changed places")
 	must(t, put(in("a/sub/y"), "2"))
 	f.catchesUp("a file in the one that is there")
+}
+
+// TestTwoNames: a folder is watched by two names, and each of them is told: one of a tree, one that leads there by a link, for a single file.
+func TestTwoNames(t *testing.T) {
+	for _, poll := range []time.Duration{0, 5 * time.Millisecond} {
+		root, by := t.TempDir(), filepath.Join(t.TempDir(), "link")
+		must(t, put(filepath.Join(root, "file"), "1"), put(filepath.Join(root, "sub", "other"), "1"), os.Symlink(root, by))
+		file := filepath.Join(by, "file")
+		w, err := New(Options{Trees: []Tree{{Path: root, Lists: true}}, Files: []string{file, filepath.Join(by, "sub", "none")}, Poll: poll})
+		must(t, err)
+		defer w.Close()
+		f := follow(t, root, w)
+		seen := false
+		for _, text := range []string{"2", "3"} {
+			must(t, put(filepath.Join(root, "file"), text), put(filepath.Join(root, "sub", "other"), text))
+			for seen = false; !seen; {
+				select {
+				case b := <-w.Batches():
+					f.take(b)
+					delete(f.seen, file)
+					seen = b.Lost || slices.Contains(b.Paths, file)
+				case <-time.After(patience):
+					t.Fatal("it was not told by the other name")
+				}
+			}
+			f.catchesUp("by its own name as well")
+		}
+		must(t, os.RemoveAll(filepath.Join(root, "sub")), put(filepath.Join(root, "sub", "other"), "4"))
+		f.catchesUp("a folder that was watched by two names is another one")
+	}
 }
 
 // held keeps events back as long as somebody has taken what is in its gate.

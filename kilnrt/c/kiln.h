@@ -276,7 +276,7 @@ KILN_API const kiln_live_resource *kiln_live_at(const kiln_live *live, size_t in
 
 /*
  * kiln_live_use has a resource, and all that it needs, loaded by a coming poll and kept up to date from then on. What there is no resource of that name of, the watcher is
- * asked for, and it is used when it is there. Each use wants an unuse. KILN_NOT_FOUND, KILN_ROOM (no memory) or KILN_OK.
+ * asked for, and it is used when it is there; of an id it is not asked, and before the watcher's first build has ended an id may not be there yet. Each use wants an unuse. KILN_NOT_FOUND, KILN_ROOM (no memory) or KILN_OK.
  */
 KILN_API int kiln_live_use(kiln_live *live, uint32_t id);
 KILN_API int kiln_live_use_name(kiln_live *live, const char *name);

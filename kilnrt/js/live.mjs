@@ -188,7 +188,7 @@ export class LiveLibrary {
   /** load loads a resource by id or name, and before it all that it needs. What there is none of, the watcher is asked for. */
   async load(which) {
     const look = (table) => (typeof which === "number" ? table.byID : table.byName).get(which);
-    if (!look(this.#table) && !look(this.#news) && typeof which === "string") await this.#ask(which);
+    if (!look(this.#table) && !look(this.#news)) await this.#ask(typeof which === "number" ? { id: which } : { name: which });
     return this.#oneAtATime(() => this.#loadFound(which, look));
   }
 
@@ -448,12 +448,12 @@ export class LiveLibrary {
     if (ids.length) this.#say({ type: "used", ids });
   }
 
-  #ask(name) {
+  #ask(what) {
     if (!this.connected) throw wrong("there is no watcher to ask for it");
     const request = ++this.#asked;
     return new Promise((yes, no) => {
       this.#requests.set(request, { yes, no });
-      this.#say({ type: "request", request, name });
+      this.#say({ type: "request", request, ...what });
     });
   }
 

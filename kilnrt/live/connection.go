@@ -380,8 +380,8 @@ func (l *Library) told(c *change) {
 	poke(l.stageNews)
 }
 
-// ask has the watcher build an asset, and waits for its answer. After that it is in the newest table.
-func (l *Library) ask(name string) error {
+// ask has the watcher build the asset of a resource, which is named by one of the fields, and waits for its answer. After that it is in the newest table.
+func (l *Library) ask(r request) error {
 	c := make(chan *fromWatcher, 1)
 	l.mu.Lock()
 	if !l.connected {
@@ -390,7 +390,8 @@ func (l *Library) ask(name string) error {
 	}
 	l.asked++
 	l.requests[l.asked] = c
-	l.out.requests = append(l.out.requests, request{"request", l.asked, name})
+	r.Type, r.Request = "request", l.asked
+	l.out.requests = append(l.out.requests, r)
 	l.mu.Unlock()
 	poke(l.outNews)
 	select {

@@ -142,26 +142,26 @@ func (l *Library) Failures() map[string][]Message {
 	return all
 }
 
-// Load loads a resource, and before it all that it needs.
+// Load loads a resource, and before it all that it needs. If there is none the watcher is asked to build its asset first.
 func (l *Library) Load(id uint32) (*Handle, error) {
-	return l.load(fmt.Sprint(id), "", func(t *table) *Resource { return t.byID[id] })
+	return l.load(fmt.Sprint(id), request{ID: &id}, func(t *table) *Resource { return t.byID[id] })
 }
 
 // LoadName loads a resource by its name. If there is none the watcher is asked to build the asset first.
 func (l *Library) LoadName(name string) (*Handle, error) {
-	return l.load(fmt.Sprintf("%q", name), name, func(t *table) *Resource { return t.byName[name] })
+	return l.load(fmt.Sprintf("%q", name), request{Name: name}, func(t *table) *Resource { return t.byName[name] })
 }
 
 // LoadResource loads a resource that was found before.
 func (l *Library) LoadResource(r Resource) (*Handle, error) {
 	k := key{r.UUID, r.SubID}
-	return l.load(fmt.Sprintf("%q", r.name), r.name, func(t *table) *Resource { return t.byKey[k] })
+	return l.load(fmt.Sprintf("%q", r.name), request{Name: r.name}, func(t *table) *Resource { return t.byKey[k] })
 }
 
-// load loads what look finds. ask is the name to ask the watcher for where there is nothing; "" asks for nothing.
-func (l *Library) load(what, ask string, look func(*table) *Resource) (*Handle, error) {
+// load loads what look finds. Where there is nothing the watcher is asked for it.
+func (l *Library) load(what string, ask request, look func(*table) *Resource) (*Handle, error) {
 	h, err := l.loadFound(look)
-	if errors.Is(err, kilnrt.ErrNotFound) && ask != "" && l.latest(look) == nil {
+	if errors.Is(err, kilnrt.ErrNotFound) && l.latest(look) == nil {
 		if asked := l.ask(ask); asked != nil {
 			return nil, fmt.Errorf("resource %s: %w: %w", what, kilnrt.ErrNotFound, asked)
 		}

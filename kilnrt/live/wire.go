@@ -100,9 +100,10 @@ type (
 	}
 
 	request struct {
-		Type    string `json:"type"`
-		Request int64  `json:"request"`
-		Name    string `json:"name"`
+		Type    string  `json:"type"`
+		Request int64   `json:"request"`
+		Name    string  `json:"name,omitempty"`
+		ID      *uint32 `json:"id,omitempty"`
 	}
 
 	applied struct {

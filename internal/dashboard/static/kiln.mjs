@@ -103,14 +103,32 @@ function follow() {
 
 function listen() {
   const stream = new EventSource(`/events?since=${encodeURIComponent(document.body.dataset.asOf)}`);
+  let silence;
+  const heard = () => { clearTimeout(silence); silence = setTimeout(() => stream.readyState !== EventSource.CLOSED && gone(), SILENT); };
   const put = id => event => {
+    heard();
     const e = document.getElementById(id);
     if (e) redraw(e, () => { e.innerHTML = event.data; tick(); });
   };
   stream.addEventListener("now", put("now"));
   stream.addEventListener("pulse", put("pulse"));
   stream.addEventListener("news", news);
+  stream.addEventListener("error", () => {
+    clearTimeout(silence);
+    gone();
+    if (stream.readyState === EventSource.CLOSED) setTimeout(follow, AGAIN); // it was refused: else the browser tries again by itself
+  });
   return stream;
+}
+
+// A server that lives says something every fifteen seconds. One that was refused is asked again after AGAIN milliseconds.
+const SILENT = 40_000, AGAIN = 3000;
+
+// gone says that what stands here is not kept up to date. When the server is there again, its first words take the place of this.
+function gone() {
+  const pulse = $("#pulse"), now = $("#now");
+  if (pulse) redraw(pulse, () => { pulse.innerHTML = `<span class="dot bad"></span>Not connected`; });
+  if (now) redraw(now, () => { now.innerHTML = `<section class="now"><header><h1 class="bad">kiln serve does not answer</h1><p>This page is as it was last, and goes on by itself when it answers again.</p></header></section>`; });
 }
 
 // tick moves clocks on.
