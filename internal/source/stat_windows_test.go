@@ -13,7 +13,7 @@ func TestCheapStat(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "ä.txt"), []byte("four"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "a.txt"), []byte("four"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{folder, filepath.ToSlash(folder), folder + `\`, strings.ToUpper(folder), `\\?\` + folder, `\\.\` + folder, folder + `\..\` + filepath.Base(folder)} {
@@ -23,14 +23,14 @@ func TestCheapStat(t *testing.T) {
 			continue
 		}
 		var info networkOpenInfo
-		if !info.of(d, "ä.txt") {
+		if !info.of(d, "a.txt") {
 			t.Errorf("%s: the file has to be opened", path)
 		}
 		if info.of(d, "none.txt") {
 			t.Errorf("%s: a file is there that is not", path)
 		}
-		st, mode, err := d.stat("ä.txt")
-		f, ferr := os.Open(filepath.Join(folder, "ä.txt"))
+		st, mode, err := d.stat("a.txt")
+		f, ferr := os.Open(filepath.Join(folder, "a.txt"))
 		if err != nil || ferr != nil {
 			t.Fatal(err, ferr)
 		}
