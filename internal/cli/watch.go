@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kiln-pipeline/kiln/internal/build"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/project"
 	"github.com/kiln-pipeline/kiln/internal/serve"
@@ -64,7 +63,7 @@ func (a *app) openSession(f watchFlags) (*session.Session, error) {
 		return nil, err
 	}
 	return session.Open(session.Config{
-		Build:     build.Config{Dir: dir, Version: a.cfg.Version.Identity(), Processors: a.cfg.Processors},
+		Build:     a.cfg.project(dir),
 		Platforms: a.platforms, Workers: a.workers, Quiet: f.quiet, Poll: f.poll,
 	})
 }
