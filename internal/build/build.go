@@ -141,13 +141,41 @@ type before struct {
 // Build builds. The caller holds the lock. Asset errors are in the report; the error is for what
 // stops the build as a whole, and a diag.List where the project is to blame.
 func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
-	r, err := p.build(ctx, req)
+	r, lost, err := p.build(ctx, req)
+	if lost && err == nil && ctx.Err() == nil { // what is lost, or damaged, is known now, and made before those that need it
+		first := r
+		if r, _, err = p.build(ctx, req); err == nil {
+			r.after(first, req.Outcomes)
+		}
+	}
 	return r, p.ownFiles(err)
 }
 
-func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
+// after adds what a build did that had to be followed by this one.
+func (r *Report) after(first *Report, outcomes Outcomes) {
+	name := func(j *JobReport) string { return taskName(JobName(j.Asset, j.Among, ""), j.Platform) }
+	again := map[string]bool{}
+	for i := range r.Jobs {
+		again[name(&r.Jobs[i])] = true
+	}
+	for i := range first.Jobs {
+		if n := name(&first.Jobs[i]); !again[n] {
+			again[n] = true
+			r.Jobs = append(r.Jobs, first.Jobs[i])
+			r.Summary.Built++
+			r.Summary.Reused--
+		}
+	}
+	r.Summary.Seconds += first.Summary.Seconds
+	if outcomes == ChangedOutcomes {
+		r.Outcomes = append(first.Outcomes, r.Outcomes...)
+	}
+}
+
+// build is one build. Lost tells that it could not read what another job had made.
+func (p *Project) build(ctx context.Context, req Request) (r *Report, lost bool, err error) {
 	s := &session{p: p, req: req, start: time.Now(), unplaced: map[*task]bool{}}
-	r, err := s.run(ctx)
+	r, err = s.run(ctx)
 	if r != nil {
 		r.Messages = append(s.notes, r.Messages...)
 	}
@@ -157,7 +185,7 @@ func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
 			p.kept.spare = s.scanned.Files // what it says is in prev now
 		}
 	}
-	return r, err
+	return r, s.w != nil && s.w.lost && r != nil && r.Passing, err
 }
 
 func (s *session) run(ctx context.Context) (*Report, error) {

@@ -3,6 +3,9 @@ package build
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -292,6 +295,40 @@ func TestBlobLost(t *testing.T) {
 	p.procs = testProcessors(&hooks{call: func(context.Context, string, processor.Job) error { return nil }})
 	p.wants("a.txt b.s")
 	p.nothing()
+}
+
+// TestBlobLostOnce loses a product in the same way, but once: it is made again in the same build, and nobody hears of it.
+func TestBlobLostOnce(t *testing.T) {
+	for name, lose := range map[string]func(p *fixture){
+		"removed": func(p *fixture) { p.remove(".kiln/cas"); p.mkdir(".kiln/cas/tmp") },
+		"damaged": func(p *fixture) {
+			p.must(filepath.WalkDir(p.path(".kiln/cas"), func(path string, e fs.DirEntry, err error) error {
+				if err == nil && !e.IsDir() {
+					err = errors.Join(os.Remove(path), os.WriteFile(path, []byte("ALPHA\n"), 0o666))
+				}
+				return err
+			}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t, "-- assets/a.txt --\nalpha\n-- assets/b.s --\nlist a.txt\nhook lose\nuse a.txt\n")
+			p.procs = testProcessors(&hooks{call: func(context.Context, string, processor.Job) error { return nil }})
+			p.build()
+			p.write("assets/b.s", "list a.txt\nhook lose\nuse a.txt\ntext more")
+			left := 1
+			p.procs = testProcessors(&hooks{call: func(context.Context, string, processor.Job) error {
+				if left--; left == 0 {
+					lose(p)
+					p.scribble("build/pc/a.txt")
+				}
+				return nil
+			}})
+			if b := p.build(); b.Failed != 0 || b.messages != "" || b.ran != "a.txt b.s" { // and is compared with a clean one
+				t.Errorf("failed %d, ran %q: %s", b.Failed, b.ran, b.messages)
+			}
+			p.nothing()
+		})
+	}
 }
 
 // TestRulesChangeMeanwhile evaluates rules that are no longer those of the table of files, as when they are saved right after the scan.

@@ -80,6 +80,7 @@ type world struct {
 	before    *state.Outputs             // where to look for those that are not in outputs; may be nil
 	edited    map[string]source.Presence // those that are not, or no more
 	unsettled bool                       // a file changed between two looks at it in this build
+	lost      bool                       // contents of a product that a job needs are lost, or damaged
 	untidy    bool                       // an output could not be put in place: what was to become it may lie beside
 
 	scratches atomic.Int64
@@ -524,8 +525,8 @@ func (w *world) place(p *engine.Product) error {
 	return nil
 }
 
-// content is a product's bytes: those of its blob, or, if that is lost, of the output. If both are, the next build makes it again.
-func (w *world) content(p engine.Product) ([]byte, error) {
+// content is the bytes of a product of an asset: those of its blob, or, if that is lost, of the output. If both are, it is made again.
+func (w *world) content(p engine.Product, of string) ([]byte, error) {
 	data, err := w.blobs.Read(p.Hash)
 	if err == nil {
 		return data, nil
@@ -540,7 +541,10 @@ func (w *world) content(p engine.Product) ([]byte, error) {
 		w.forget(p.File)
 		w.mu.Unlock()
 	}
-	return nil, diag.Errorf(diag.BlobDamaged, diag.Pos{File: p.File}, "the product was lost or damaged since it was made").
+	w.mu.Lock()
+	w.lost = true
+	w.mu.Unlock()
+	return nil, diag.Errorf(diag.BlobDamaged, diag.Pos{File: cmp.Or(p.File, w.display(of))}, "the product was lost or damaged since it was made").
 		WithHint("build again: the job that makes it runs then")
 }
 
