@@ -145,14 +145,16 @@ func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
 	if lost && err == nil && ctx.Err() == nil { // what is lost, or damaged, is known now, and made before those that need it
 		first := r
 		if r, _, err = p.build(ctx, req); err == nil {
-			r.after(first, req.Outcomes)
+			if r.After(first); req.Outcomes == ChangedOutcomes {
+				r.Outcomes = append(first.Outcomes, r.Outcomes...)
+			}
 		}
 	}
 	return r, p.ownFiles(err)
 }
 
-// after adds what a build did that had to be followed by this one.
-func (r *Report) after(first *Report, outcomes Outcomes) {
+// After adds the jobs of a build that had to be followed by this one.
+func (r *Report) After(first *Report) {
 	name := func(j *JobReport) string { return taskName(JobName(j.Asset, j.Among, ""), j.Platform) }
 	again := map[string]bool{}
 	for i := range r.Jobs {
@@ -167,9 +169,6 @@ func (r *Report) after(first *Report, outcomes Outcomes) {
 		}
 	}
 	r.Summary.Seconds += first.Summary.Seconds
-	if outcomes == ChangedOutcomes {
-		r.Outcomes = append(first.Outcomes, r.Outcomes...)
-	}
 }
 
 // build is one build. Lost tells that it could not read what another job had made.
@@ -432,7 +431,12 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 }
 
 // begin leaves a mark that a build is under way, which stays if it does not come to its end.
-func (s *session) begin() error { return os.WriteFile(s.p.underWayPath(), nil, 0o666) }
+func (s *session) begin() error {
+	if s.w != nil {
+		s.w.mark = s.p.underWayPath()
+	}
+	return os.WriteFile(s.p.underWayPath(), nil, 0o666)
+}
 
 func (s *session) openTraces(readOnly bool) error {
 	if info, err := os.Stat(s.p.tracesPath()); err == nil {

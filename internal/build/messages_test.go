@@ -347,3 +347,24 @@ func TestRulesChangeMeanwhile(t *testing.T) {
 		t.Errorf("got %v", l)
 	}
 }
+
+// TestStateGone removes Kiln's state while a job runs, which then fails, as a program does whose folder is gone. That failure is not kept: the next build tries again.
+func TestStateGone(t *testing.T) {
+	p := newProject(t, "-- assets/a.s --\nhook gone\ntext fine\n")
+	p.unchecked = true
+	p.procs = testProcessors(&hooks{call: func(context.Context, string, processor.Job) error {
+		p.rename(".kiln", "elsewhere")
+		p.mkdir(".kiln")
+		return errors.New("no folder to work in")
+	}})
+	r, err := p.open().Build(t.Context(), Request{Reporter: silent{}})
+	if err == nil && !r.Passing {
+		t.Error("the failure would be kept")
+	}
+	p.procs = testProcessors(&hooks{call: func(context.Context, string, processor.Job) error { return nil }})
+	p.unchecked = false
+	if b := p.build(); b.Failed != 0 {
+		t.Error(b.messages)
+	}
+	p.nothing()
+}

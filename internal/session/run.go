@@ -468,10 +468,26 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, err
 	}
 	req.Reporter = both{req.Reporter, reporter{t.r.Session}}
 	r, err := t.r.build(ctx, req)
+	for again := 0; err == nil && ctx.Err() == nil && again < mostAgain && changedMeanwhile(r); again++ {
+		b := t.r.w.Flush(ctx)
+		t.r.take(&b)
+		first := r
+		if r, err = t.r.build(ctx, req); err == nil {
+			r.After(first)
+		}
+	}
 	if err == nil {
 		t.r.broken = nil
 	}
 	return r, err
+}
+
+// mostAgain is how often a build that somebody waits for is made again because files changed below its jobs. Who saves and then asks is not to hear of that.
+const mostAgain = 3
+
+// changedMeanwhile tells whether a job failed because a file that it read changed, or changed just before, and so the same again would do.
+func changedMeanwhile(r *build.Report) bool {
+	return r.Passing && slices.ContainsFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.CommandChanged || m.Code == diag.SourceChanged })
 }
 
 // Look looks at the project without building.
