@@ -142,15 +142,42 @@ type before struct {
 // Build builds. The caller holds the lock. Asset errors are in the report; the error is for what
 // stops the build as a whole, and a diag.List where the project is to blame.
 func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
-	r, err := p.build(ctx, req)
+	r, lost, err := p.build(ctx, req)
+	if lost && err == nil && ctx.Err() == nil { // what is lost, or damaged, is known now, and made before those that need it
+		first := r
+		if r, _, err = p.build(ctx, req); err == nil {
+			if r.After(first); req.Outcomes == ChangedOutcomes {
+				r.Outcomes = append(first.Outcomes, r.Outcomes...)
+			}
+		}
+	}
 	return r, p.ownFiles(err)
 }
 
-func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
+// After adds the jobs of a build that had to be followed by this one.
+func (r *Report) After(first *Report) {
+	name := func(j *JobReport) string { return taskName(JobName(j.Asset, j.Among, ""), j.Platform) }
+	again := map[string]bool{}
+	for i := range r.Jobs {
+		again[name(&r.Jobs[i])] = true
+	}
+	for i := range first.Jobs {
+		if n := name(&first.Jobs[i]); !again[n] {
+			again[n] = true
+			r.Jobs = append(r.Jobs, first.Jobs[i])
+			r.Summary.Built++
+			r.Summary.Reused--
+		}
+	}
+	r.Summary.Seconds += first.Summary.Seconds
+}
+
+// build is one build. Lost tells that it could not read what another job had made.
+func (p *Project) build(ctx context.Context, req Request) (r *Report, lost bool, err error) {
 	s := &session{p: p, req: req, start: time.Now(), unplaced: map[*task]bool{}}
-	r, err := s.run(ctx)
+	r, err = s.run(ctx)
 	if gone := p.stateGone(); gone != nil { // which is why jobs failed
-		return nil, gone
+		return nil, false, gone
 	}
 	if r != nil {
 		r.Messages = append(s.notes, r.Messages...)
@@ -161,7 +188,7 @@ func (p *Project) build(ctx context.Context, req Request) (*Report, error) {
 			p.kept.spare = s.scanned.Files // what it says is in prev now
 		}
 	}
-	return r, err
+	return r, s.w != nil && s.w.lost && r != nil && r.Passing, err
 }
 
 func (s *session) run(ctx context.Context) (*Report, error) {
@@ -415,7 +442,12 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 }
 
 // begin leaves a mark that a build is under way, which stays if it does not come to its end.
-func (s *session) begin() error { return os.WriteFile(s.p.underWayPath(), nil, 0o666) }
+func (s *session) begin() error {
+	if s.w != nil {
+		s.w.mark = s.p.underWayPath()
+	}
+	return os.WriteFile(s.p.underWayPath(), nil, 0o666)
+}
 
 func (s *session) openTraces(readOnly bool) error {
 	if info, err := os.Stat(s.p.tracesPath()); err == nil {

@@ -3,6 +3,9 @@ package build
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -294,6 +297,40 @@ func TestBlobLost(t *testing.T) {
 	p.nothing()
 }
 
+// TestBlobLostOnce loses a product in the same way, but once: it is made again in the same build, and nobody hears of it.
+func TestBlobLostOnce(t *testing.T) {
+	for name, lose := range map[string]func(p *fixture){
+		"removed": func(p *fixture) { p.remove(".kiln/cas"); p.mkdir(".kiln/cas/tmp") },
+		"damaged": func(p *fixture) {
+			p.must(filepath.WalkDir(p.path(".kiln/cas"), func(path string, e fs.DirEntry, err error) error {
+				if err == nil && !e.IsDir() {
+					err = errors.Join(os.Remove(path), os.WriteFile(path, []byte("ALPHA\n"), 0o666))
+				}
+				return err
+			}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t, "-- assets/a.txt --\nalpha\n-- assets/b.s --\nlist a.txt\nhook lose\nuse a.txt\n")
+			p.procs = testProcessors(&hooks{call: func(context.Context, string, processor.Job) error { return nil }})
+			p.build()
+			p.write("assets/b.s", "list a.txt\nhook lose\nuse a.txt\ntext more")
+			left := 1
+			p.procs = testProcessors(&hooks{call: func(context.Context, string, processor.Job) error {
+				if left--; left == 0 {
+					lose(p)
+					p.scribble("build/pc/a.txt")
+				}
+				return nil
+			}})
+			if b := p.build(); b.Failed != 0 || b.messages != "" || b.ran != "a.txt b.s" { // and is compared with a clean one
+				t.Errorf("failed %d, ran %q: %s", b.Failed, b.ran, b.messages)
+			}
+			p.nothing()
+		})
+	}
+}
+
 // TestRulesChangeMeanwhile evaluates rules that are no longer those of the table of files, as when they are saved right after the scan.
 func TestRulesChangeMeanwhile(t *testing.T) {
 	p := newProject(t, "-- assets/a.txt --\na\n-- assets/rules.toml --\n[[rules]]\nmatch = \"a.txt\"\nprocessor = \"none\"\n")
@@ -309,4 +346,25 @@ func TestRulesChangeMeanwhile(t *testing.T) {
 	if want := "assets/rules.toml: error[K0106]: the rules cannot be read: the file changed while it was read"; len(l) != 1 || l[0].Error() != want {
 		t.Errorf("got %v", l)
 	}
+}
+
+// TestStateGone removes Kiln's state while a job runs, which then fails, as a program does whose folder is gone. That failure is not kept: the next build tries again.
+func TestStateGone(t *testing.T) {
+	p := newProject(t, "-- assets/a.s --\nhook gone\ntext fine\n")
+	p.unchecked = true
+	p.procs = testProcessors(&hooks{call: func(context.Context, string, processor.Job) error {
+		p.rename(".kiln", "elsewhere")
+		p.mkdir(".kiln")
+		return errors.New("no folder to work in")
+	}})
+	r, err := p.open().Build(t.Context(), Request{Reporter: silent{}})
+	if err == nil && !r.Passing {
+		t.Error("the failure would be kept")
+	}
+	p.procs = testProcessors(&hooks{call: func(context.Context, string, processor.Job) error { return nil }})
+	p.unchecked = false
+	if b := p.build(); b.Failed != 0 {
+		t.Error(b.messages)
+	}
+	p.nothing()
 }

@@ -227,7 +227,7 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 	for _, n := range slices.Concat(needed...) {
 		if n.SubID == p.SubID {
 			j.run.Use(n.by.String(), n.Product)
-			data, err := j.w.content(n.Product)
+			data, err := j.w.content(n.Product, p.AssetID)
 			if err != nil {
 				return nil, j.mayPass(err)
 			}

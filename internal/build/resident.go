@@ -73,10 +73,21 @@ func (k *kept) put(p *Project, snap *state.Snapshot) {
 	}
 }
 
-// OutputsSame tells whether files and folders of the output folder, by absolute path, are as what is held says. It needs no lock.
-func (p *Project) OutputsSame(paths []string) bool {
+// OwnSame tells whether paths are files that builds write, below the output folder and elsewhere, and as what is held says: then it was that build which changed
+// them. Of the output folder they may be folders, too. It needs no lock.
+func (p *Project) OwnSame(paths []string) bool {
 	if !p.Holds() {
 		return false
+	}
+	written := map[string]bool{}
+	for _, f := range p.shippedOutside() {
+		at := p.shippedPath(f)
+		written[at], written[disk.Temp(at)] = true, true
+	}
+	for _, path := range paths {
+		if rel, err := filepath.Rel(p.OutputDir(), path); (err != nil || !filepath.IsLocal(rel)) && !written[path] {
+			return false
+		}
 	}
 	s := &session{p: p, prev: p.kept.snap, req: Request{Outputs: paths}}
 	return len(s.compareNamed(paths)) == 0 && s.shippedSame()

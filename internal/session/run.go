@@ -29,6 +29,7 @@ type run struct {
 	// What is to be done in the next build. It stays until a build has come to its end.
 	sources map[string]bool // paths below the source roots
 	outputs map[string]bool // paths below the output folder
+	own     map[string]bool // what the last build wrote elsewhere: it is looked at with what changes next
 	full    bool            // look at everything
 	all     bool            // have everything told
 	reopen  bool            // read the project anew
@@ -241,7 +242,10 @@ func add(set *map[string]bool, p string) {
 // bring brings everything up to date, if there is something to do.
 func (r *run) bring(ctx context.Context) {
 	if r.onlyOwn() {
-		r.outputs, r.seen = nil, time.Time{}
+		for p := range r.sources { // kiln.ids may lie in a source root
+			add(&r.own, p)
+		}
+		r.sources, r.outputs, r.seen = nil, nil, time.Time{}
 		r.wants.end()
 		return
 	}
@@ -318,7 +322,8 @@ func (r *run) open() error {
 
 // seeing sets how a build sees what changed.
 func (r *run) seeing(req *build.Request) {
-	if req.Changed, req.Outputs = slices.Sorted(maps.Keys(r.sources)), slices.Sorted(maps.Keys(r.outputs)); req.Detect == build.ByStat && !r.full {
+	changed := slices.AppendSeq(slices.Sorted(maps.Keys(r.sources)), maps.Keys(r.own))
+	if req.Changed, req.Outputs = changed, slices.Sorted(maps.Keys(r.outputs)); req.Detect == build.ByStat && !r.full {
 		req.Detect = build.ByWatch
 	}
 }
@@ -387,7 +392,7 @@ func (r *run) follow(do func() (*build.Report, error), c *build.Control) (report
 		case <-over:
 			// What changed is known now, be it that the build was stopped; what came meanwhile is for the next one.
 			if err == nil {
-				r.sources, r.outputs, r.full, r.all, r.seen = nil, nil, false, false, time.Time{}
+				r.sources, r.outputs, r.own, r.full, r.all, r.seen = nil, nil, nil, false, false, time.Time{}
 			}
 			for i := range later {
 				r.take(&later[i])
@@ -463,10 +468,26 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, err
 	}
 	req.Reporter = both{req.Reporter, reporter{t.r.Session}}
 	r, err := t.r.build(ctx, req)
+	for again := 0; err == nil && ctx.Err() == nil && again < mostAgain && changedMeanwhile(r); again++ {
+		b := t.r.w.Flush(ctx)
+		t.r.take(&b)
+		first := r
+		if r, err = t.r.build(ctx, req); err == nil {
+			r.After(first)
+		}
+	}
 	if err == nil {
 		t.r.broken = nil
 	}
 	return r, err
+}
+
+// mostAgain is how often a build that somebody waits for is made again because files changed below its jobs. Who saves and then asks is not to hear of that.
+const mostAgain = 3
+
+// changedMeanwhile tells whether a job failed because a file that it read changed, or changed just before, and so the same again would do.
+func changedMeanwhile(r *build.Report) bool {
+	return r.Passing && slices.ContainsFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.CommandChanged || m.Code == diag.SourceChanged })
 }
 
 // Look looks at the project without building.
@@ -508,9 +529,10 @@ func (b both) JobFinished(job string, failed bool, took time.Duration) {
 	}
 }
 
-// onlyOwn tells whether nothing changed but outputs, and these are as the last build left them: it was that which changed them.
+// onlyOwn tells whether nothing changed but what builds write, and all of that is as the last one left it: it was that which changed it.
 func (r *run) onlyOwn() bool {
-	return !r.full && !r.all && !r.reopen && !r.again && r.broken == nil && len(r.sources) == 0 && r.p.OutputsSame(slices.Collect(maps.Keys(r.outputs)))
+	return !r.full && !r.all && !r.reopen && !r.again && r.broken == nil &&
+		r.p.OwnSame(slices.AppendSeq(slices.Collect(maps.Keys(r.sources)), maps.Keys(r.outputs)))
 }
 
 // mostPaths is how many of the paths that changed are told.

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/watch"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -95,6 +96,10 @@ func (l lines) Process(ctx context.Context, job processor.Job) error {
 				return err
 			}
 			out.WriteString(strings.Join(found, " "))
+		case "CHANGED":
+			if l.gates.early(id) {
+				return fmt.Errorf("%w (%w)", diag.Errorf(diag.CommandChanged, diag.Pos{}, "it changed"), engine.ErrPassing)
+			}
 		case "MOMENT":
 			if l.gates.early(id) {
 				return fmt.Errorf("not now (%w)", engine.ErrPassing)
@@ -652,6 +657,24 @@ func TestWantSoon(tt *testing.T) {
 	}
 	if _, err := t.s.Want(context.Background(), "pc", "none.t"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+	t.compareWithClean()
+}
+
+// TestChangedMeanwhile: a job that fails because a file changed just when it was read is no answer for who asks the session to build: it runs again.
+func TestChangedMeanwhile(tt *testing.T) {
+	t := set(tt, map[string]string{"assets/a.t": "a", "assets/b.t": "b"})
+	t.start(Config{})
+	t.next()
+	t.write("assets/a.t", "CHANGED\nother")
+	t.write("assets/b.t", "other, too")
+	var r *build.Report
+	var err error
+	t.s.Turn(context.Background(), func(turn *Turn) {
+		r, err = turn.Build(context.Background(), build.Request{OnError: build.LastGood, Reporter: quiet{}})
+	})
+	if err != nil || r.Failed() || t.read("build/pc/a.t.out") != "other" {
+		t.Fatalf("%+v, %v", r, err)
 	}
 	t.compareWithClean()
 }
