@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,7 @@ type job struct {
 
 	mu       sync.Mutex
 	open     []io.Closer // source files still open
+	tools    map[string]*tool
 	writers  []*writer
 	products []engine.Product
 	warnings []*diag.Message
@@ -89,7 +91,39 @@ func (j *job) Open(path string) (processor.File, error) {
 		}
 		return memFile{bytes.NewReader(data)}, nil
 	}
+	if err := j.settle(path, &f); err != nil {
+		return nil, err
+	}
 	return j.stream(path, i, f), nil
+}
+
+// settle waits until no change of an open file can go unseen: one that was written a clock tick ago may be written once more with the same stat, between two
+// looks into it.
+func (j *job) settle(path string, f *opened) error {
+	for range 10 {
+		wait := f.stat.Settles(f.at)
+		if wait == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-j.run.Context().Done():
+			f.Close()
+			return context.Cause(j.run.Context())
+		}
+		f.at = time.Now()
+		st, err := source.StatFile(f.File)
+		if err != nil {
+			f.Close()
+			return j.mayPass(j.unreadable(path, err))
+		}
+		if st == f.stat {
+			return nil // though it may be of a time to come
+		}
+		f.stat = st
+	}
+	f.Close()
+	return j.changed(path)
 }
 
 func (j *job) ReadFile(path string) ([]byte, error) {
@@ -202,8 +236,21 @@ func readAll(f opened) ([]byte, source.Stat, error) {
 
 // changed says that a file did not keep still while it was read. What was read is worth nothing.
 func (j *job) changed(path string) error {
-	return j.mayPass(diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(path)}, "the file changed while it was read").
-		WithHint("build again when the program that writes it is done"))
+	j.run.Tear(sawFile, path)
+	return j.torn(&engine.Observation{Kind: sawFile, Subject: path})
+}
+
+// torn says, of a run that saw two values of one subject, that this one changed.
+func (j *job) torn(o *engine.Observation) error {
+	hint := "build again when the program that writes it is done"
+	switch o.Kind {
+	case sawFile:
+		return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(o.Subject)}, "the file changed while it was read").WithHint("%s", hint)
+	case sawTool:
+		return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.asset.Path)}, "the program %s changed while the job ran", o.Subject).WithHint("%s", hint)
+	}
+	return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.asset.Path)}, "%s changed while the job ran that looked at it",
+		strings.ReplaceAll(o.Subject, "\x00", " ")).WithHint("build again when it keeps still")
 }
 
 // saw records the content of a file that was read without a change. The hash is made only if the table does not know it.
@@ -234,6 +281,8 @@ type stream struct {
 	path string
 	i    source.Index
 	set  func(digest.Hash)
+
+	mu   sync.Mutex
 	hash *digest.Hasher // nil: not read in order
 	read int64
 	done bool
@@ -253,6 +302,11 @@ func (j *job) stream(path string, i source.Index, f opened) *stream {
 func (s *stream) Size() int64 { return s.stat.Size }
 
 func (s *stream) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return 0, fs.ErrClosed
+	}
 	n, err := s.File.Read(p)
 	if s.hash != nil {
 		s.hash.Write(p[:n])
@@ -262,6 +316,11 @@ func (s *stream) Read(p []byte) (int, error) {
 }
 
 func (s *stream) Seek(offset int64, whence int) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return 0, fs.ErrClosed
+	}
 	s.hash = nil
 	return s.File.Seek(offset, whence)
 }
@@ -273,6 +332,8 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 
 // Close records the content, and fails if it changed meanwhile.
 func (s *stream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.done {
 		return nil
 	}
@@ -289,10 +350,10 @@ func (s *stream) Close() error {
 		}
 		return h
 	})
-	s.set(h)
 	if err != nil {
 		return s.j.mayPass(s.j.unreadable(s.path, err))
 	}
+	s.set(h)
 	if after, err := source.StatFile(s.File); err != nil || after != s.stat {
 		return s.j.changed(s.path)
 	}
@@ -321,6 +382,12 @@ func (j *job) Tool(name string) (string, error) {
 	name = j.w.inProject(name)
 	t := j.w.tool(name)
 	j.run.See(sawTool, name, t.hash)
+	j.mu.Lock()
+	if j.tools == nil {
+		j.tools = map[string]*tool{}
+	}
+	j.tools[name] = t
+	j.mu.Unlock()
 	if t.path == "" {
 		return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
 	}
@@ -328,8 +395,9 @@ func (j *job) Tool(name string) (string, error) {
 }
 
 func (j *job) Env(name string) (string, bool) {
-	j.run.See(sawEnv, name, j.w.env(name))
-	return os.LookupEnv(name)
+	value, ok := os.LookupEnv(name)
+	j.run.See(sawEnv, name, j.w.env(name, valueHash(value, ok)))
+	return value, ok
 }
 
 // writer is a product being written.
@@ -504,10 +572,11 @@ func (j *job) Scratch() (string, error) {
 // processor.Job; package command looks for it.
 func (j *job) Shelf() string { return filepath.Join(j.w.scratch, j.w.stamp+"-shelf") }
 
-// close ends all that the processor left open: files count as read, products that were not closed do not count.
-func (j *job) close(failed bool) error {
+// close ends all that the processor left open: files count as read, products that were not closed do not count. From then on the job answers nothing more,
+// to whatever a processor left running. The programs that it was given have to be what they were.
+func (j *job) close() error {
 	j.mu.Lock()
-	open, scratch := j.open, j.scratch
+	open, scratch, tools := j.open, j.scratch, j.tools
 	j.ended = true
 	for _, w := range j.writers {
 		if w.blob != nil {
@@ -519,6 +588,14 @@ func (j *job) close(failed bool) error {
 	var err error
 	for _, f := range open {
 		err = errors.Join(err, f.Close())
+	}
+	for name, t := range tools {
+		if !j.w.sameTool(name, t) {
+			j.run.Tear(sawTool, name)
+		}
+	}
+	if j.run != nil { // a stand-in has none
+		j.run.End()
 	}
 	if scratch != "" {
 		os.RemoveAll(scratch)

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -369,6 +370,36 @@ func (r *random) part() {
 	r.note("build of a part %v %v %v: ran %s, %v", req.Patterns, req.Platforms, req.FailFast, b.ran, err)
 }
 
+// meddle builds while files change under the eyes of the jobs, and change back.
+func (r *random) meddle() {
+	var mu sync.Mutex // on r, and:
+	was := map[string]string{}
+	meddle := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		file := "assets/" + r.name()
+		old, err := os.ReadFile(r.p.path(file))
+		before, changed := was[file]
+		switch {
+		case err != nil || r.rng.IntN(3) == 0:
+		case changed:
+			r.p.write(file, before)
+			delete(was, file)
+		default:
+			was[file] = string(old)
+			r.p.write(file, r.content(file))
+		}
+	}
+	s := r.p.procs[0].(*script)
+	s.meddle.Store(&meddle)
+	b, err := r.p.try(context.Background(), Request{})
+	s.meddle.Store(nil)
+	for file, before := range was {
+		r.p.write(file, before)
+	}
+	r.note("files changed while it was built: ran %s, %v", b.ran, err)
+}
+
 // cancelling stops a build after some jobs.
 type cancelling struct {
 	silent
@@ -406,6 +437,9 @@ func (r *random) step() {
 		if r.rng.IntN(5) == 0 {
 			r.part()
 		}
+	}
+	if r.rng.IntN(8) == 0 {
+		r.meddle()
 	}
 	// What the project file refuses is refused by a clean build too.
 	pr, err := Open(Config{Dir: r.p.dir, Version: "test", Processors: r.p.procs})

@@ -234,7 +234,7 @@ func (w *world) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 		t := w.tool(subject)
 		return t.hash, nil
 	case sawEnv:
-		return w.env(subject), nil
+		return w.env(subject, envHash(subject)), nil
 	case sawPackers:
 		_, h := w.packers(subject)
 		return h, nil
@@ -321,10 +321,11 @@ func (w *world) glob(pattern string) ([]string, digest.Hash, error) {
 
 // tool is an external program as found by name.
 type tool struct {
-	path  string // "" if there is none
-	stat  source.Stat
+	path  string      // "" if there is none
+	stat  source.Stat // zero if it may change without its stat showing it
 	hash  digest.Hash
-	found bool // in this build, not only in the one before
+	found bool        // in this build, not only in the one before
+	seen  source.Stat // then, before its content was looked into
 }
 
 // tool finds a program and hashes it, once a build.
@@ -340,8 +341,8 @@ func (w *world) tool(name string) *tool {
 	t := &tool{path: path, found: true}
 	if path != "" {
 		st, _, err := source.StatPath(path)
-		if old != nil && old.path == path && err == nil && old.stat == st {
-			old.found = true
+		if t.seen = st; old != nil && old.path == path && err == nil && old.stat == st {
+			old.found, old.seen = true, st
 			return old
 		}
 		if h, err := hashTool(path); err == nil {
@@ -354,6 +355,30 @@ func (w *world) tool(name string) *tool {
 	}
 	w.tools[name] = t
 	return t
+}
+
+// sameTool tells whether a program is what it was when it was found. If not, it is looked for anew, and so by the next build: what was run, and what
+// was taken for good, may have seen either.
+func (w *world) sameTool(name string, t *tool) bool {
+	same := false
+	if t.path == "" {
+		same = findTool(w.dir, name) == ""
+	} else if strings.HasSuffix(t.path, "/") { // its own times change with each name that comes and goes, also while nobody looks
+		h, err := hashTool(t.path)
+		same = err == nil && h == t.hash
+	} else {
+		st, _, err := source.StatPath(t.path)
+		same = err == nil && st == t.seen
+	}
+	if !same {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.unsettled = true
+		if w.tools[name] == t {
+			delete(w.tools, name)
+		}
+	}
+	return same
 }
 
 // hashTool is the hash of a program's content; that of a folder, which ends in a slash, is of the names in it.
@@ -424,11 +449,14 @@ func findTool(dir, name string) string {
 	return p
 }
 
-func (w *world) env(name string) digest.Hash {
-	h := envHash(name)
+// env notes a value.
+func (w *world) env(name string, h digest.Hash) digest.Hash {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	if was, ok := w.vars[name]; ok && was != h {
+		w.unsettled = true
+	}
 	w.vars[name] = h
-	w.mu.Unlock()
 	return h
 }
 
@@ -548,10 +576,12 @@ func (w *world) content(p engine.Product) ([]byte, error) {
 func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 	j := &job{w: w, t: t, run: r}
 	defer func() {
-		if cerr := j.close(err != nil); err == nil {
+		if cerr := j.close(); err == nil {
 			err = cerr
 		}
-		if j.passing != nil && !errors.Is(err, engine.ErrPassing) {
+		if o := r.Torn(); o != nil {
+			err = asPassing(j.torn(o))
+		} else if j.passing != nil && !errors.Is(err, engine.ErrPassing) {
 			err = j.passing
 		}
 		if err == nil {

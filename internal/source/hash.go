@@ -25,6 +25,17 @@ const (
 // TooYoung tells whether a file with this stat that is looked into now may be changed once more without its stat showing it.
 func (s Stat) TooYoung(now time.Time) bool { return racy(s.MTime, now) }
 
+// Settles tells how long it takes from now until every change of a file with this stat shows in its stat; 0: it would at once.
+func (s Stat) Settles(now time.Time) time.Duration {
+	switch {
+	case !racy(s.MTime, now):
+		return 0
+	case s.MTime%int64(time.Second) == 0:
+		return racyWindowCoarse
+	}
+	return racyWindow
+}
+
 func racy(mtime int64, now time.Time) bool {
 	window := racyWindow
 	if mtime%int64(time.Second) == 0 {

@@ -46,29 +46,50 @@ func goModule(ctx context.Context, c Config) ([]byte, digest.Hash, error) {
 	if err != nil {
 		return fail(err)
 	}
-	kept := filepath.Join(c.Cache, "go-"+digest.Of([]byte(g.dir)).String()+".json")
-	src := readSources(kept)
-	if src.Environment != string(env) || src.Embeds || !src.hold() {
-		if src, err = g.sources(string(env)); err != nil {
+	for range 3 {
+		code, key, ok, err := g.compiled(string(env))
+		if err != nil {
 			return fail(err)
 		}
+		if ok {
+			return code, key, nil
+		}
+	}
+	return fail(g.problem(diag.WasmGoBuild, "build again when whatever writes them is done", "its files changed while they were compiled"))
+}
+
+// compiled is the module, and the key of its sources; ok is false if these changed while it was compiled, so that it may be of either.
+func (g *goTool) compiled(env string) (code []byte, key digest.Hash, ok bool, err error) {
+	kept := filepath.Join(g.c.Cache, "go-"+digest.Of([]byte(g.dir)).String()+".json")
+	src := readSources(kept)
+	if src.Environment != env || src.Embeds || !src.hold() {
+		if src, err = g.sources(env); err != nil {
+			return nil, key, false, err
+		}
 		text, _ := json.Marshal(src)
-		c.keep(kept, text)
+		g.c.keep(kept, text)
 	}
-	key, err := digest.Parse(src.Key)
-	if err != nil {
-		return fail(err)
+	if key, err = digest.Parse(src.Key); err != nil {
+		return nil, key, false, err
 	}
-	module := filepath.Join(c.Cache, "module-"+src.Key+".wasm")
+	module := filepath.Join(g.c.Cache, "module-"+src.Key+".wasm")
 	if code, err := os.ReadFile(module); err == nil && bytes.HasPrefix(code, []byte("\x00asm")) {
-		return code, key, nil
+		return code, key, true, nil
 	}
-	code, err := g.build()
-	if err != nil {
-		return fail(err)
+	if code, err = g.build(); err != nil {
+		return nil, key, false, err
 	}
-	c.keep(module, code)
-	return code, key, nil
+	now := src
+	if src.Embeds { // what is embedded is not among the files
+		if now, err = g.sources(env); err != nil {
+			return nil, key, false, err
+		}
+	}
+	if now.Key != src.Key || !src.hold() {
+		return nil, key, false, nil
+	}
+	g.c.keep(module, code)
+	return code, key, true, nil
 }
 
 func readSources(file string) (s sources) {
