@@ -118,8 +118,9 @@ type session struct {
 	parts        map[*task][]*task             // by the asset's own job
 	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
 	number       uint64
-	logged       time.Time // when the log of traces was last written
 	stopped      bool
+	since        int64          // files written since then are not trusted for what they look like, in nanoseconds since 1970; 0: all are
+	boot         string         // start of the computer that this build is the first after; "": it is not
 	killed       bool           // the build before did not come to its end, or left something lying about
 	untidy       bool           // something lies about that could not be removed
 	scanned      *source.Table  // a new one
@@ -168,6 +169,21 @@ func (s *session) run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	s.tidy()
+	if err := s.suspect(); err != nil {
+		return nil, err
+	}
+	r, err := s.bring(ctx)
+	if s.w != nil {
+		err = errors.Join(err, s.w.blobs.Flush())
+	}
+	if err == nil && !r.Stopped {
+		err = s.booted()
+	}
+	return r, err
+}
+
+// bring brings everything up to date, by the shortest way that will do.
+func (s *session) bring(ctx context.Context) (*Report, error) {
 	if err := s.readSnapshot(); err != nil {
 		return nil, err
 	}
@@ -324,7 +340,9 @@ func (s *session) compareOutputs() map[string]source.Presence {
 		return s.compareNamed(s.req.Outputs)
 	}
 	o := s.prev.Outputs
-	return source.Compare(s.p.OutputDir(), o.Folders(), o.Folder, s.p.workers(s.req.Workers))
+	pres := source.Compare(s.p.OutputDir(), o.Folders(), o.Folder, s.p.workers(s.req.Workers))
+	s.lookInto(pres)
+	return pres
 }
 
 // readBefore takes everything out of the snapshot. If it turns out to be damaged, there was none, but for the names of the outputs.
@@ -405,9 +423,6 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 func (s *session) begin() error { return os.WriteFile(s.p.underWayPath(), nil, 0o666) }
 
 func (s *session) openTraces(readOnly bool) error {
-	if info, err := os.Stat(s.p.tracesPath()); err == nil {
-		s.logged = info.ModTime()
-	}
 	tr, why, err := state.OpenTraces(s.p.tracesPath(), readOnly)
 	if why != "" {
 		s.warnState(why)

@@ -313,7 +313,14 @@ func (r *random) output() {
 
 // state loses some of what Kiln remembers.
 func (r *random) state() {
-	switch r.rng.IntN(8) {
+	switch r.rng.IntN(11) {
+	case 8, 9, 10:
+		if all := r.p.blobs(); len(all) > 0 {
+			f := pick(r, all...)
+			how := r.rng.IntN(4)
+			r.note("blob %s spoilt or lost, %d", f, how)
+			[]func(*fixture, string){(*fixture).spoil, (*fixture).spoilAlone, (*fixture).remove, func(p *fixture, f string) { p.remove(".kiln/cas.noted"); p.remove(f) }}[how](r.p, f)
+		}
 	case 0:
 		r.lose("snapshot")
 	case 1:

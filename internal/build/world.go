@@ -65,7 +65,8 @@ type world struct {
 	stamp     string // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
 	tasks     map[taskID]*task
 	byKey     map[engine.Key]*task
-	all       []*task // by asset, then platform; parts are not among them
+	all       []*task         // by asset, then platform; parts are not among them
+	packs     map[string]bool // by platform: whether products go into parcels
 	reporter  Reporter
 	done      func(*engine.Result) // told of runs that came to an end, once their products are in place; may be nil
 
@@ -460,21 +461,20 @@ func (w *world) env(name string, h digest.Hash) digest.Hash {
 	return h
 }
 
-// Available tells whether the products of a trace are in place, or can be put there. An output that somebody edited may be a hard link
-// to its blob, so the blob is looked at then.
+// Available tells whether the products of a trace are in place, or can be put there. Of those that parcels are packed of the blobs have to be there, too:
+// one that was lost is made anew of the output.
 func (w *world) Available(t *engine.Trace) (string, bool) {
 	for i := range t.Products {
 		p := &t.Products[i]
 		w.mu.Lock()
 		out, ok := w.output(p.File)
-		edited := p.File != "" && w.edited[p.File] == source.Differs
 		w.mu.Unlock()
-		if ok && out.Hash == p.Hash {
+		ok = ok && out.Hash == p.Hash
+		platform, _, _ := strings.Cut(p.File, "/")
+		if ok && !w.packs[platform] || w.blobs.Sound(p.Hash, p.Size) || ok && w.restore(p.Hash, p.File) {
 			continue
 		}
-		if !w.blobs.Has(p.Hash, p.Size) || edited && w.blobs.Verify(p.Hash) != nil {
-			return cmp.Or(p.File, p.Name), false
-		}
+		return cmp.Or(p.File, p.Name), false
 	}
 	return "", true
 }
@@ -536,7 +536,11 @@ func (w *world) place(p *engine.Product) error {
 		return nil
 	}
 	abs := filepath.Join(w.outputDir, filepath.FromSlash(p.File))
-	if err := w.blobs.Materialise(p.Hash, abs); err != nil {
+	err := w.blobs.Materialise(p.Hash, abs)
+	if cas.Lost(err) && w.restore(p.Hash, p.File) {
+		err = w.blobs.Materialise(p.Hash, abs)
+	}
+	if err != nil {
 		w.mu.Lock()
 		w.untidy = true
 		w.mu.Unlock()
@@ -558,12 +562,10 @@ func (w *world) content(p engine.Product) ([]byte, error) {
 	if err == nil {
 		return data, nil
 	}
+	if w.restore(p.Hash, p.File) {
+		return w.blobs.Read(p.Hash)
+	}
 	if p.File != "" {
-		data, oerr := os.ReadFile(filepath.Join(w.outputDir, filepath.FromSlash(p.File)))
-		if oerr == nil && digest.Of(data) == p.Hash {
-			_, err := w.blobs.Put(data)
-			return data, err
-		}
 		w.mu.Lock()
 		w.forget(p.File)
 		w.mu.Unlock()
