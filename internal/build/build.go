@@ -507,7 +507,7 @@ func (s *session) runEngine(ctx context.Context) error {
 		tasks[i] = &t.Task
 	}
 	opts := engine.Options{
-		Workers: s.p.workers(s.req.Workers), Extra: s.p.extra(s.req.Workers), Memory: s.p.memoryLimit(), Force: s.req.Force, FailFast: s.req.FailFast, DryRun: s.req.DryRun,
+		Workers: s.p.workers(s.req.Workers), Extra: s.p.extra(s.req.Workers), Memory: s.p.memoryLimit(), Force: s.forced(), FailFast: s.req.FailFast, DryRun: s.req.DryRun,
 		Build: s.number, First: s.first(), Holds: s.holds,
 	}
 	if s.req.Control != nil {
@@ -519,13 +519,28 @@ func (s *session) runEngine(ctx context.Context) error {
 		s.w.done = func(r *engine.Result) { s.req.Done(s.outcomeOf(r)) }
 	}
 	var err error
-	s.results, err = engine.Build(ctx, s.w, s.traces, opts, tasks)
+	s.results, err = engine.Build(ctx, s.w, keeper{s.traces, s.w}, opts, tasks)
 	for i, r := range s.results {
 		if ran := s.ran[r.Task.Key]; ran != nil && (r.State == engine.Stopped || r.State == engine.Held && r.Trace.ID == ran.Trace.ID) {
 			s.results[i] = ran
 		}
 	}
 	return err
+}
+
+// forced tells which tasks run although nothing changed: those that are asked for, with all their parts; nil: none.
+func (s *session) forced() func(*engine.Task) bool {
+	if !s.req.Force {
+		return nil
+	}
+	jobs := make(map[taskID]bool, len(s.wanted))
+	for _, t := range s.wanted {
+		jobs[taskID{t.asset, t.on, ""}] = true
+	}
+	return func(et *engine.Task) bool {
+		t := et.World.(*task)
+		return jobs[taskID{t.asset, t.on, ""}]
+	}
 }
 
 // whole tells whether the build was asked for everything.

@@ -49,7 +49,38 @@ type job struct {
 func (j *job) UsedMemory(bytes int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.ended {
+		return
+	}
 	j.memory = max(j.memory, bytes)
+}
+
+// errOver is what a processor is told that asks after it has returned, by a goroutine that it left behind.
+var errOver = errors.New("the job is over: its processor has returned")
+
+// over says that the job is.
+func (j *job) over() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ended {
+		return errOver
+	}
+	return nil
+}
+
+// may tells whether a processor may ask for this, or name something so: the job is not over, and the name has no zero byte, which nothing can have in its name
+// and which Kiln's own records set parts of names apart with.
+func (j *job) may(names ...string) error {
+	if err := j.over(); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.Contains(name, "\x00") {
+			return diag.Errorf(diag.NameRefused, diag.Pos{File: j.display(j.t.asset.Path)}, "the name %q has a zero byte in it", name).
+				WithHint("this is a mistake in the processor %q; tell its authors, with this asset", j.t.proc.info.Name)
+		}
+	}
+	return nil
 }
 
 // mayPass marks an error that has nothing to do with what the job looked at. The job then fails with it, even if the processor
@@ -179,9 +210,12 @@ func (j *job) openSource(path string) (source.Index, opened, error) {
 	return i, opened{f, st, now}, nil
 }
 
-// allowed refuses paths that cannot be below the source roots.
+// allowed refuses paths that cannot be below the source roots, and all once the job is over.
 func (j *job) allowed(path string) error {
-	if fs.ValidPath(path) && !strings.ContainsAny(path, "\\\x00") && !(len(path) > 1 && path[1] == ':') {
+	if err := j.may(path); err != nil {
+		return err
+	}
+	if fs.ValidPath(path) && !strings.ContainsAny(path, "\\") && !(len(path) > 1 && path[1] == ':') {
 		return nil
 	}
 	here := diag.Pos{File: j.display(j.t.asset.Path)}
@@ -294,8 +328,12 @@ func (j *job) stream(path string, i source.Index, f opened) *stream {
 		s.hash = nil
 	}
 	j.mu.Lock()
+	ended := j.ended
 	j.open = append(j.open, s)
 	j.mu.Unlock()
+	if ended {
+		s.Close()
+	}
 	return s
 }
 
@@ -371,6 +409,9 @@ func (j *job) Exists(path string) (bool, error) {
 }
 
 func (j *job) Glob(pattern string) ([]string, error) {
+	if err := j.may(pattern); err != nil {
+		return nil, err
+	}
 	found, h, err := j.w.glob(pattern)
 	if err == nil {
 		j.run.See(sawGlob, pattern, h)
@@ -379,14 +420,19 @@ func (j *job) Glob(pattern string) ([]string, error) {
 }
 
 func (j *job) Tool(name string) (string, error) {
+	if err := j.may(name); err != nil {
+		return "", err
+	}
 	name = j.w.inProject(name)
 	t := j.w.tool(name)
 	j.run.See(sawTool, name, t.hash)
 	j.mu.Lock()
-	if j.tools == nil {
-		j.tools = map[string]*tool{}
+	if !j.ended {
+		if j.tools == nil {
+			j.tools = map[string]*tool{}
+		}
+		j.tools[name] = t
 	}
-	j.tools[name] = t
 	j.mu.Unlock()
 	if t.path == "" {
 		return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
@@ -395,6 +441,9 @@ func (j *job) Tool(name string) (string, error) {
 }
 
 func (j *job) Env(name string) (string, bool) {
+	if j.may(name) != nil {
+		return "", false // there is none of such a name
+	}
 	value, ok := os.LookupEnv(name)
 	j.run.See(sawEnv, name, j.w.env(name, valueHash(value, ok)))
 	return value, ok
@@ -406,10 +455,14 @@ type writer struct {
 	out  processor.Output
 	file string
 	refs []engine.Reference
-	blob *cas.Writer
+
+	mu   sync.Mutex
+	blob *cas.Writer // nil: closed
 }
 
 func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.blob == nil {
 		return 0, fs.ErrClosed
 	}
@@ -418,28 +471,41 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 func (w *writer) Close() error {
-	w.j.mu.Lock()
-	blob, ended := w.blob, w.j.ended
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	blob := w.blob
 	w.blob = nil
-	w.j.mu.Unlock()
-	if blob == nil || ended {
+	if blob == nil {
 		return fs.ErrClosed
 	}
 	h, n, err := blob.Commit()
 	if err != nil {
 		return w.j.mayPass(err)
 	}
-	w.made(h, n)
-	return nil
+	return w.made(h, n)
+}
+
+// abort drops what was written, if it is not a product yet.
+func (w *writer) abort() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.blob != nil {
+		w.blob.Abort()
+		w.blob = nil
+	}
 }
 
 // made tells of the product once its blob is there.
-func (w *writer) made(h digest.Hash, size int64) {
+func (w *writer) made(h digest.Hash, size int64) error {
 	w.j.mu.Lock()
 	defer w.j.mu.Unlock()
+	if w.j.ended {
+		return errOver
+	}
 	w.j.products = append(w.j.products, engine.Product{
 		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Hash: h, Size: size, References: w.refs,
 	})
+	return nil
 }
 
 // Adopt makes a product of a file that a program wrote, and takes the file away. It is errors.ErrUnsupported if the file has to be copied by
@@ -456,8 +522,7 @@ func (j *job) Adopt(out processor.Output, dir *os.File, name string) error {
 	if err != nil {
 		return j.mayPass(err)
 	}
-	w.made(h, n)
-	return nil
+	return w.made(h, n)
 }
 
 func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
@@ -465,15 +530,21 @@ func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.blob = j.w.blobs.Create()
 	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ended {
+		return nil, errOver
+	}
+	w.blob = j.w.blobs.Create()
 	j.writers = append(j.writers, w)
-	j.mu.Unlock()
 	return w, nil
 }
 
 // writer is one without a blob.
 func (j *job) writer(out processor.Output) (*writer, error) {
+	if err := j.may(out.Name, out.Type, out.Extension); err != nil {
+		return nil, err
+	}
 	if bad := badOutput(out); bad != "" {
 		return nil, fmt.Errorf("product %q of %s: %s", out.Name, j.t.asset.ID, bad)
 	}
@@ -551,13 +622,18 @@ func (j *job) Warn(p processor.Problem) {
 	m := j.problem(&p)
 	m.Severity = diag.Warning
 	j.mu.Lock()
-	j.warnings = append(j.warnings, m)
-	j.mu.Unlock()
+	defer j.mu.Unlock()
+	if !j.ended {
+		j.warnings = append(j.warnings, m)
+	}
 }
 
 func (j *job) Scratch() (string, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.ended {
+		return "", errOver
+	}
 	if j.scratch == "" {
 		dir := filepath.Join(j.w.scratch, fmt.Sprintf("%s-%d", j.w.stamp, j.w.scratches.Add(1)))
 		if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -576,15 +652,12 @@ func (j *job) Shelf() string { return filepath.Join(j.w.scratch, j.w.stamp+"-she
 // to whatever a processor left running. The programs that it was given have to be what they were.
 func (j *job) close() error {
 	j.mu.Lock()
-	open, scratch, tools := j.open, j.scratch, j.tools
+	open, writers, scratch, tools := j.open, j.writers, j.scratch, j.tools
 	j.ended = true
-	for _, w := range j.writers {
-		if w.blob != nil {
-			w.blob.Abort()
-			w.blob = nil
-		}
-	}
 	j.mu.Unlock()
+	for _, w := range writers {
+		w.abort()
+	}
 	var err error
 	for _, f := range open {
 		err = errors.Join(err, f.Close())
@@ -605,7 +678,9 @@ func (j *job) close() error {
 
 // result is the products, the main one first, the others by name.
 func (j *job) result() ([]engine.Product, error) {
+	j.mu.Lock()
 	ps := j.products
+	j.mu.Unlock()
 	slices.SortFunc(ps, func(a, b engine.Product) int { return strings.Compare(a.Name, b.Name) })
 	for i := range ps {
 		for k := range i {

@@ -581,22 +581,35 @@ func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 		if cerr := j.close(); err == nil {
 			err = cerr
 		}
+		j.mu.Lock() // what a processor left running may still hold it
+		passing, warnings, memory := j.passing, j.warnings, j.memory
+		j.mu.Unlock()
 		if o := r.Torn(); o != nil {
 			err = asPassing(j.torn(o))
-		} else if j.passing != nil && !errors.Is(err, engine.ErrPassing) {
-			err = j.passing
+		} else if passing != nil && !errors.Is(err, engine.ErrPassing) {
+			err = passing
 		}
 		if err == nil {
 			out.Products, err = j.result()
-			out.Memory = j.memory // of a run that failed it would say nothing: that may have ended early
+			out.Memory = memory // of a run that failed it would say nothing: that may have ended early
 		}
 		if err != nil {
 			out.Products = nil
 		}
-		out.Messages = j.keep(append(j.warnings, j.messages(err)...))
+		out.Messages = j.keep(append(slices.Clone(warnings), j.messages(err)...))
 	}()
-	return out, w.process(t, j)
+	err = errExit
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = w.process(t, j)
+	}()
+	<-done
+	return out, err
 }
+
+// errExit is of a processor that ends its goroutine, as testing.T's FailNow does, in place of returning.
+var errExit = errors.New("the processor ended its goroutine (runtime.Goexit)")
 
 // process calls the processor. What it panics with is its error.
 func (w *world) process(t *task, j *job) (err error) {
@@ -659,4 +672,24 @@ func asPassing(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w (%w)", err, engine.ErrPassing)
+}
+
+// keeper keeps traces. A job of which the trace is too large to be kept has failed, and runs again in the next build.
+type keeper struct {
+	engine.Store
+	w *world
+}
+
+func (k keeper) Add(key engine.Key, tr *engine.Trace) error {
+	err := k.Store.Add(key, tr)
+	if !errors.Is(err, state.ErrTooLarge) {
+		return err
+	}
+	j := &job{w: k.w, t: k.w.byKey[key]}
+	m := diag.Errorf(diag.TraceTooLarge, diag.Pos{File: j.display(j.t.asset.Path)}, "the job looked at more than can be kept: %d things, with %d products", len(tr.Observations), len(tr.Products)).
+		WithHint("have it look at less, or say less: narrower globs, or several jobs")
+	*tr = engine.Trace{
+		Fingerprint: tr.Fingerprint, Outcome: engine.Failed, Messages: j.keep(diag.List{m}), Why: tr.Why, Seconds: tr.Seconds, Build: tr.Build,
+	}
+	return nil
 }

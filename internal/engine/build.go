@@ -12,11 +12,10 @@ import (
 
 // build is one build under way.
 type build struct {
-	opts   Options
-	world  World
-	store  Store
-	ctx    context.Context
-	wanted map[*node]bool
+	opts  Options
+	world World
+	store Store
+	ctx   context.Context
 
 	mu      sync.Mutex
 	nodes   map[Key]*node
@@ -85,12 +84,6 @@ func Build(ctx context.Context, world World, store Store, opts Options, tasks []
 }
 
 func (b *build) sweep(tasks []*Task) {
-	if b.opts.Force {
-		b.wanted = make(map[*node]bool, len(tasks))
-		for _, t := range tasks {
-			b.wanted[b.node(t)] = true
-		}
-	}
 	over := false
 	for i, t := range tasks {
 		over = over || i%1024 == 0 && b.ctx.Err() != nil

@@ -411,7 +411,7 @@ func TestForce(t *testing.T) {
 	w.needs("c")
 	must(t, w, s, engine.Options{Workers: 2}, w.all())
 	w.took()
-	rs := must(t, w, s, engine.Options{Workers: 2, Force: true}, w.names("a", "c"))
+	rs := must(t, w, s, engine.Options{Workers: 2, Force: func(t *engine.Task) bool { return t.Name != "b" }}, w.names("a", "c"))
 	wantRan(t, w, "a", "c")
 	if why := rs["a"].Why.Cause; why != engine.Forced {
 		t.Errorf("a ran for %d", why)
@@ -472,7 +472,7 @@ func TestReasons(t *testing.T) {
 	delete(w.blobs, product.Hash)
 	rs := must(t, w, s, engine.Options{DryRun: true}, w.all())
 	is(rs["a"].Why, engine.Reason{Cause: engine.ProductLost, Subject: "p"})
-	is(why(engine.Options{Workers: 1, Force: true}), engine.Reason{Cause: engine.Forced})
+	is(why(engine.Options{Workers: 1, Force: func(*engine.Task) bool { return true }}), engine.Reason{Cause: engine.Forced})
 }
 
 func TestUndecided(t *testing.T) {
