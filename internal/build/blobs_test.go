@@ -8,11 +8,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/cas"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/source"
 )
 
 // blobFile is where the blob with a content is, relative to the project's folder.
@@ -178,5 +181,36 @@ func TestUnchangedIsNotHashed(t *testing.T) {
 		if !s.Known(h) {
 			t.Errorf("%s would be hashed", f)
 		}
+	}
+}
+
+// TestEditedInTheSameTick has somebody edit outputs as soon as they are there, when the clock of the file system has hardly ticked, so that they keep their size.
+func TestEditedInTheSameTick(t *testing.T) {
+	p := newProject(t, "")
+	for i := range 20 {
+		p.write(fmt.Sprintf("assets/%02d.txt", i), fmt.Sprint("content ", i))
+	}
+	var mu sync.Mutex
+	_, err := p.try(context.Background(), Request{Done: func(o Outcome) {
+		mu.Lock()
+		defer mu.Unlock()
+		p.old("build/pc/" + o.Asset)
+		p.spoil("build/pc/" + o.Asset)
+	}})
+	p.must(err)
+	p.build()
+	p.nothing()
+	p = newProject(t, parcelProject)
+	p.build0()
+	for _, f := range append(p.open().shippedOutside(), "build/parcels/pc/one.parcel") {
+		p.old(f)
+	}
+}
+
+// old wants a file that was just written to have a time at which nothing is written any more. Clocks that tick too seldom to tell two writes apart are rare by now.
+func (p *fixture) old(file string) {
+	p.Helper()
+	if st, _, err := source.StatPath(p.path(file)); err != nil || st.TooYoung(time.Now()) {
+		p.Errorf("%s may be edited without a trace: %+v, %v", file, st, err)
 	}
 }
