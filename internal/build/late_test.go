@@ -124,8 +124,10 @@ func TestZeroBytes(t *testing.T) {
 		"reference": func(job processor.Job) error { _, err := job.Reference("a.txt", bad, true); return err },
 		"part":      func(job processor.Job) error { _, err := job.Parts(bad); return err },
 		"product":   func(job processor.Job) error { return job.Write(processor.Output{Name: bad, Type: "text"}, nil) },
-		"hidden":    func(job processor.Job) error { return job.Write(processor.Output{Name: bad, Type: "text", Hidden: true}, nil) },
-		"type":      func(job processor.Job) error { return job.Write(processor.Output{Type: "te\x00xt", Name: "n"}, nil) },
+		"hidden": func(job processor.Job) error {
+			return job.Write(processor.Output{Name: bad, Type: "text", Hidden: true}, nil)
+		},
+		"type": func(job processor.Job) error { return job.Write(processor.Output{Type: "te\x00xt", Name: "n"}, nil) },
 		"opened": func(job processor.Job) error {
 			_, err := job.OpenProduct(processor.Product{AssetID: "a.txt", Part: "x\x00y"})
 			return err

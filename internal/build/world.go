@@ -686,7 +686,8 @@ func (k keeper) Add(key engine.Key, tr *engine.Trace) error {
 		return err
 	}
 	j := &job{w: k.w, t: k.w.byKey[key]}
-	m := diag.Errorf(diag.TraceTooLarge, diag.Pos{File: j.display(j.t.asset.Path)}, "the job looked at more than can be kept: %d things, with %d products", len(tr.Observations), len(tr.Products)).
+	m := diag.Errorf(diag.TraceTooLarge, diag.Pos{File: j.display(j.t.asset.Path)}, "the job looked at more than can be kept: %d things, with %d products",
+		len(tr.Observations), len(tr.Products)).
 		WithHint("have it look at less, or say less: narrower globs, or several jobs")
 	*tr = engine.Trace{
 		Fingerprint: tr.Fingerprint, Outcome: engine.Failed, Messages: j.keep(diag.List{m}), Why: tr.Why, Seconds: tr.Seconds, Build: tr.Build,

@@ -21,7 +21,8 @@ import (
 // hashed before anybody gets it, and removed if it is not what its name says. What is noted is no more than a way not to hash: if it is lost, blobs are
 // hashed once more.
 
-// notedFile is what the name of a list of records beside the store ends in; of a blob that has several, the last counts: hash, size, modification and change time, inode.
+// notedFile is what the name of a list of records beside the store ends in: hash, size, modification and change time, inode. Of a blob that has several,
+// the last counts.
 const notedFile = ".noted"
 
 const (
