@@ -55,7 +55,7 @@ var allowed = map[string]string{
 	"internal/source":      "internal/diag internal/digest internal/disk x/sys",
 	"internal/asset":       "internal/diag internal/digest internal/project internal/settings processor doublestar uuid x/text",
 	"internal/engine":      "internal/digest",
-	"internal/cas":         "internal/digest internal/disk x/sys",
+	"internal/cas":         "internal/digest internal/disk internal/source x/sys",
 	"internal/state":       "internal/digest internal/disk internal/engine internal/source",
 	"internal/contentdb":   "internal/diag internal/digest internal/disk internal/used processor zombiezen-sqlite",
 	"internal/used":        "",

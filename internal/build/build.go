@@ -119,8 +119,8 @@ type session struct {
 	parts        map[*task][]*task             // by the asset's own job
 	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
 	number       uint64
-	logged       time.Time // when the log of traces was last written
 	stopped      bool
+	since        int64          // files written since then are not trusted for what they look like, in nanoseconds since 1970; 0: all are
 	killed       bool           // the build before did not come to its end, or left something lying about
 	untidy       bool           // something lies about that could not be removed
 	scanned      *source.Table  // a new one
@@ -206,6 +206,18 @@ func (s *session) run(ctx context.Context) (*Report, error) {
 		return s.dryRun(ctx)
 	}
 	s.tidy()
+	if err := s.suspect(); err != nil {
+		return nil, err
+	}
+	r, err := s.bring(ctx)
+	if s.w != nil {
+		err = errors.Join(err, s.w.blobs.Flush())
+	}
+	return r, err
+}
+
+// bring brings everything up to date, by the shortest way that will do.
+func (s *session) bring(ctx context.Context) (*Report, error) {
 	if err := s.readSnapshot(); err != nil {
 		return nil, err
 	}
@@ -364,7 +376,9 @@ func (s *session) compareOutputs() map[string]source.Presence {
 		} // one that was edited may have other names, of which the system tells nothing: products of the same content are one file
 	}
 	o := s.prev.Outputs
-	return source.Compare(s.p.OutputDir(), o.Folders(), o.Folder, s.p.workers(s.req.Workers))
+	pres := source.Compare(s.p.OutputDir(), o.Folders(), o.Folder, s.p.workers(s.req.Workers))
+	s.lookInto(pres)
+	return pres
 }
 
 // readBefore takes everything out of the snapshot. If it turns out to be damaged, there was none, but for the names of the outputs.
@@ -450,9 +464,6 @@ func (s *session) begin() error {
 }
 
 func (s *session) openTraces(readOnly bool) error {
-	if info, err := os.Stat(s.p.tracesPath()); err == nil {
-		s.logged = info.ModTime()
-	}
 	tr, why, err := state.OpenTraces(s.p.tracesPath(), readOnly)
 	if why != "" {
 		s.warnState(why)
@@ -537,7 +548,7 @@ func (s *session) runEngine(ctx context.Context) error {
 		tasks[i] = &t.Task
 	}
 	opts := engine.Options{
-		Workers: s.p.workers(s.req.Workers), Extra: s.p.extra(s.req.Workers), Memory: s.p.memoryLimit(), Force: s.req.Force, FailFast: s.req.FailFast, DryRun: s.req.DryRun,
+		Workers: s.p.workers(s.req.Workers), Extra: s.p.extra(s.req.Workers), Memory: s.p.memoryLimit(), Force: s.forced(), FailFast: s.req.FailFast, DryRun: s.req.DryRun,
 		Build: s.number, First: s.first(), Holds: s.holds,
 	}
 	if s.req.Control != nil {
@@ -549,7 +560,7 @@ func (s *session) runEngine(ctx context.Context) error {
 		s.w.done = s.jobEnded
 	}
 	var err error
-	s.results, err = engine.Build(ctx, s.w, s.traces, opts, tasks)
+	s.results, err = engine.Build(ctx, s.w, keeper{s.traces, s.w}, opts, tasks)
 	for i, r := range s.results {
 		if ran := s.ran[r.Task.Key]; ran != nil && (r.State == engine.Stopped || r.State == engine.Held && r.Trace.ID == ran.Trace.ID) {
 			s.results[i] = ran
@@ -565,6 +576,21 @@ func (s *session) jobEnded(r *engine.Result) {
 	}
 	if s.req.Ran != nil {
 		s.req.Ran(s.jobReport(r), s.messagesOf(r.Trace))
+	}
+}
+
+// forced tells which tasks run although nothing changed: those that are asked for, with all their parts; nil: none.
+func (s *session) forced() func(*engine.Task) bool {
+	if !s.req.Force {
+		return nil
+	}
+	jobs := make(map[taskID]bool, len(s.wanted))
+	for _, t := range s.wanted {
+		jobs[taskID{t.asset, t.on, ""}] = true
+	}
+	return func(et *engine.Task) bool {
+		t := et.World.(*task)
+		return jobs[taskID{t.asset, t.on, ""}]
 	}
 }
 

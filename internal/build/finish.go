@@ -606,11 +606,14 @@ func toolSame(dir string, t state.Tool) bool {
 }
 
 func envHash(name string) digest.Hash {
-	v, ok := os.LookupEnv(name)
+	return valueHash(os.LookupEnv(name))
+}
+
+func valueHash(value string, ok bool) digest.Hash {
 	if !ok {
 		return digest.Hash{}
 	}
-	return digest.Build("env").Str("value", v).Sum()
+	return digest.Build("env").Str("value", value).Sum()
 }
 
 // sortedKeys are a map's keys in order.

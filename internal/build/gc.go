@@ -77,7 +77,7 @@ func (p *Project) gc(ctx context.Context, req GCRequest) (*Freed, error) {
 	if !req.DryRun {
 		s.w.blobs.LetRemove()
 	}
-	return f, g.sweep(ctx, s.w.blobs, f, req.DryRun)
+	return f, errors.Join(g.sweep(ctx, s.w.blobs, f, req.DryRun), s.w.blobs.Flush())
 }
 
 // traceID tells a trace from all others.

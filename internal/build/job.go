@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,7 @@ type job struct {
 
 	mu       sync.Mutex
 	open     []io.Closer // source files still open
+	tools    map[string]*tool
 	writers  []*writer
 	products []engine.Product
 	warnings []*diag.Message
@@ -47,7 +49,38 @@ type job struct {
 func (j *job) UsedMemory(bytes int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.ended {
+		return
+	}
 	j.memory = max(j.memory, bytes)
+}
+
+// errOver is what a processor is told that asks after it has returned, by a goroutine that it left behind.
+var errOver = errors.New("the job is over: its processor has returned")
+
+// over says that the job is.
+func (j *job) over() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ended {
+		return errOver
+	}
+	return nil
+}
+
+// may tells whether a processor may ask for this, or name something so: the job is not over, and the name has no zero byte, which nothing can have in its name
+// and which Kiln's own records set parts of names apart with.
+func (j *job) may(names ...string) error {
+	if err := j.over(); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.Contains(name, "\x00") {
+			return diag.Errorf(diag.NameRefused, diag.Pos{File: j.display(j.t.asset.Path)}, "the name %q has a zero byte in it", name).
+				WithHint("this is a mistake in the processor %q; tell its authors, with this asset", j.t.proc.info.Name)
+		}
+	}
+	return nil
 }
 
 // mayPass marks an error that has nothing to do with what the job looked at. The job then fails with it, even if the processor
@@ -89,7 +122,39 @@ func (j *job) Open(path string) (processor.File, error) {
 		}
 		return memFile{bytes.NewReader(data)}, nil
 	}
+	if err := j.settle(path, &f); err != nil {
+		return nil, err
+	}
 	return j.stream(path, i, f), nil
+}
+
+// settle waits until no change of an open file can go unseen: one that was written a clock tick ago may be written once more with the same stat, between two
+// looks into it.
+func (j *job) settle(path string, f *opened) error {
+	for range 10 {
+		wait := f.stat.Settles(f.at)
+		if wait == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-j.run.Context().Done():
+			f.Close()
+			return context.Cause(j.run.Context())
+		}
+		f.at = time.Now()
+		st, err := source.StatFile(f.File)
+		if err != nil {
+			f.Close()
+			return j.mayPass(j.unreadable(path, err))
+		}
+		if st == f.stat {
+			return nil // though it may be of a time to come
+		}
+		f.stat = st
+	}
+	f.Close()
+	return j.changed(path)
 }
 
 func (j *job) ReadFile(path string) ([]byte, error) {
@@ -145,9 +210,12 @@ func (j *job) openSource(path string) (source.Index, opened, error) {
 	return i, opened{f, st, now}, nil
 }
 
-// allowed refuses paths that cannot be below the source roots.
+// allowed refuses paths that cannot be below the source roots, and all once the job is over.
 func (j *job) allowed(path string) error {
-	if fs.ValidPath(path) && !strings.ContainsAny(path, "\\\x00") && !(len(path) > 1 && path[1] == ':') {
+	if err := j.may(path); err != nil {
+		return err
+	}
+	if fs.ValidPath(path) && !strings.ContainsAny(path, "\\") && !(len(path) > 1 && path[1] == ':') {
 		return nil
 	}
 	here := diag.Pos{File: j.display(j.t.asset.Path)}
@@ -202,8 +270,21 @@ func readAll(f opened) ([]byte, source.Stat, error) {
 
 // changed says that a file did not keep still while it was read. What was read is worth nothing.
 func (j *job) changed(path string) error {
-	return j.mayPass(diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(path)}, "the file changed while it was read").
-		WithHint("build again when the program that writes it is done"))
+	j.run.Tear(sawFile, path)
+	return j.torn(&engine.Observation{Kind: sawFile, Subject: path})
+}
+
+// torn says, of a run that saw two values of one subject, that this one changed.
+func (j *job) torn(o *engine.Observation) error {
+	hint := "build again when the program that writes it is done"
+	switch o.Kind {
+	case sawFile:
+		return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(o.Subject)}, "the file changed while it was read").WithHint("%s", hint)
+	case sawTool:
+		return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.asset.Path)}, "the program %s changed while the job ran", o.Subject).WithHint("%s", hint)
+	}
+	return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.asset.Path)}, "%s changed while the job ran that looked at it",
+		strings.ReplaceAll(o.Subject, "\x00", " ")).WithHint("build again when it keeps still")
 }
 
 // saw records the content of a file that was read without a change. The hash is made only if the table does not know it.
@@ -234,6 +315,8 @@ type stream struct {
 	path string
 	i    source.Index
 	set  func(digest.Hash)
+
+	mu   sync.Mutex
 	hash *digest.Hasher // nil: not read in order
 	read int64
 	done bool
@@ -245,14 +328,23 @@ func (j *job) stream(path string, i source.Index, f opened) *stream {
 		s.hash = nil
 	}
 	j.mu.Lock()
+	ended := j.ended
 	j.open = append(j.open, s)
 	j.mu.Unlock()
+	if ended {
+		s.Close()
+	}
 	return s
 }
 
 func (s *stream) Size() int64 { return s.stat.Size }
 
 func (s *stream) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return 0, fs.ErrClosed
+	}
 	n, err := s.File.Read(p)
 	if s.hash != nil {
 		s.hash.Write(p[:n])
@@ -262,6 +354,11 @@ func (s *stream) Read(p []byte) (int, error) {
 }
 
 func (s *stream) Seek(offset int64, whence int) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return 0, fs.ErrClosed
+	}
 	s.hash = nil
 	return s.File.Seek(offset, whence)
 }
@@ -273,6 +370,8 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 
 // Close records the content, and fails if it changed meanwhile.
 func (s *stream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.done {
 		return nil
 	}
@@ -289,10 +388,10 @@ func (s *stream) Close() error {
 		}
 		return h
 	})
-	s.set(h)
 	if err != nil {
 		return s.j.mayPass(s.j.unreadable(s.path, err))
 	}
+	s.set(h)
 	if after, err := source.StatFile(s.File); err != nil || after != s.stat {
 		return s.j.changed(s.path)
 	}
@@ -310,6 +409,9 @@ func (j *job) Exists(path string) (bool, error) {
 }
 
 func (j *job) Glob(pattern string) ([]string, error) {
+	if err := j.may(pattern); err != nil {
+		return nil, err
+	}
 	found, h, err := j.w.glob(pattern)
 	if err == nil {
 		j.run.See(sawGlob, pattern, h)
@@ -318,9 +420,20 @@ func (j *job) Glob(pattern string) ([]string, error) {
 }
 
 func (j *job) Tool(name string) (string, error) {
+	if err := j.may(name); err != nil {
+		return "", err
+	}
 	name = j.w.inProject(name)
 	t := j.w.tool(name)
 	j.run.See(sawTool, name, t.hash)
+	j.mu.Lock()
+	if !j.ended {
+		if j.tools == nil {
+			j.tools = map[string]*tool{}
+		}
+		j.tools[name] = t
+	}
+	j.mu.Unlock()
 	if t.path == "" {
 		return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
 	}
@@ -328,8 +441,12 @@ func (j *job) Tool(name string) (string, error) {
 }
 
 func (j *job) Env(name string) (string, bool) {
-	j.run.See(sawEnv, name, j.w.env(name))
-	return os.LookupEnv(name)
+	if j.may(name) != nil {
+		return "", false // there is none of such a name
+	}
+	value, ok := os.LookupEnv(name)
+	j.run.See(sawEnv, name, j.w.env(name, valueHash(value, ok)))
+	return value, ok
 }
 
 // writer is a product being written.
@@ -338,10 +455,14 @@ type writer struct {
 	out  processor.Output
 	file string
 	refs []engine.Reference
-	blob *cas.Writer
+
+	mu   sync.Mutex
+	blob *cas.Writer // nil: closed
 }
 
 func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.blob == nil {
 		return 0, fs.ErrClosed
 	}
@@ -350,28 +471,41 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 func (w *writer) Close() error {
-	w.j.mu.Lock()
-	blob, ended := w.blob, w.j.ended
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	blob := w.blob
 	w.blob = nil
-	w.j.mu.Unlock()
-	if blob == nil || ended {
+	if blob == nil {
 		return fs.ErrClosed
 	}
 	h, n, err := blob.Commit()
 	if err != nil {
 		return w.j.mayPass(err)
 	}
-	w.made(h, n)
-	return nil
+	return w.made(h, n)
+}
+
+// abort drops what was written, if it is not a product yet.
+func (w *writer) abort() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.blob != nil {
+		w.blob.Abort()
+		w.blob = nil
+	}
 }
 
 // made tells of the product once its blob is there.
-func (w *writer) made(h digest.Hash, size int64) {
+func (w *writer) made(h digest.Hash, size int64) error {
 	w.j.mu.Lock()
 	defer w.j.mu.Unlock()
+	if w.j.ended {
+		return errOver
+	}
 	w.j.products = append(w.j.products, engine.Product{
 		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Hash: h, Size: size, References: w.refs,
 	})
+	return nil
 }
 
 // Adopt makes a product of a file that a program wrote, and takes the file away. It is errors.ErrUnsupported if the file has to be copied by
@@ -388,8 +522,7 @@ func (j *job) Adopt(out processor.Output, dir *os.File, name string) error {
 	if err != nil {
 		return j.mayPass(err)
 	}
-	w.made(h, n)
-	return nil
+	return w.made(h, n)
 }
 
 func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
@@ -397,15 +530,21 @@ func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.blob = j.w.blobs.Create()
 	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ended {
+		return nil, errOver
+	}
+	w.blob = j.w.blobs.Create()
 	j.writers = append(j.writers, w)
-	j.mu.Unlock()
 	return w, nil
 }
 
 // writer is one without a blob.
 func (j *job) writer(out processor.Output) (*writer, error) {
+	if err := j.may(out.Name, out.Type, out.Extension); err != nil {
+		return nil, err
+	}
 	if bad := badOutput(out); bad != "" {
 		return nil, fmt.Errorf("product %q of %s: %s", out.Name, j.t.asset.ID, bad)
 	}
@@ -483,13 +622,18 @@ func (j *job) Warn(p processor.Problem) {
 	m := j.problem(&p)
 	m.Severity = diag.Warning
 	j.mu.Lock()
-	j.warnings = append(j.warnings, m)
-	j.mu.Unlock()
+	defer j.mu.Unlock()
+	if !j.ended {
+		j.warnings = append(j.warnings, m)
+	}
 }
 
 func (j *job) Scratch() (string, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.ended {
+		return "", errOver
+	}
 	if j.scratch == "" {
 		dir := filepath.Join(j.w.scratch, fmt.Sprintf("%s-%d", j.w.stamp, j.w.scratches.Add(1)))
 		if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -516,21 +660,27 @@ func (j *job) Where(path string) string {
 	return j.w.table.Abs(root, path)
 }
 
-// close ends all that the processor left open: files count as read, products that were not closed do not count.
-func (j *job) close(failed bool) error {
+// close ends all that the processor left open: files count as read, products that were not closed do not count. From then on the job answers nothing more,
+// to whatever a processor left running. The programs that it was given have to be what they were.
+func (j *job) close() error {
 	j.mu.Lock()
-	open, scratch := j.open, j.scratch
+	open, writers, scratch, tools := j.open, j.writers, j.scratch, j.tools
 	j.ended = true
-	for _, w := range j.writers {
-		if w.blob != nil {
-			w.blob.Abort()
-			w.blob = nil
-		}
-	}
 	j.mu.Unlock()
+	for _, w := range writers {
+		w.abort()
+	}
 	var err error
 	for _, f := range open {
 		err = errors.Join(err, f.Close())
+	}
+	for name, t := range tools {
+		if !j.w.sameTool(name, t) {
+			j.run.Tear(sawTool, name)
+		}
+	}
+	if j.run != nil { // a stand-in has none
+		j.run.End()
 	}
 	if scratch != "" {
 		os.RemoveAll(scratch)
@@ -540,7 +690,9 @@ func (j *job) close(failed bool) error {
 
 // result is the products, the main one first, the others by name.
 func (j *job) result() ([]engine.Product, error) {
+	j.mu.Lock()
 	ps := j.products
+	j.mu.Unlock()
 	slices.SortFunc(ps, func(a, b engine.Product) int { return strings.Compare(a.Name, b.Name) })
 	for i := range ps {
 		for k := range i {

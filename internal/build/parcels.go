@@ -9,11 +9,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
-	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/ids"
 	"github.com/kiln-pipeline/kiln/internal/project"
@@ -81,7 +81,7 @@ func (s *session) shipping(ctx context.Context) ship.Options {
 		Output: s.p.OutputDir(), Workers: s.p.workers(s.req.Workers), Locked: s.req.Locked, Compact: s.req.Compact,
 		Match: s.named,
 		Open: func(h digest.Hash) (io.ReadCloser, error) {
-			f, err := disk.Open(s.w.blobs.Path(h))
+			f, err := s.w.open(h)
 			if err != nil {
 				return nil, err
 			}
@@ -119,9 +119,29 @@ func (s *session) named(pattern string) func(id string) bool {
 // Named tells which ids a pattern of a parcel means.
 func (v *View) Named(pattern string) func(id string) bool { return v.s.named(pattern) }
 
-// shipped is a file as it is now.
+// shipped is a file as it is now. No change of it from now on goes unseen, though the clock of its file system has not ticked since it was written: the time of
+// Kiln's own files is set back, and another one is waited for, or noted as it will never be.
 func (s *session) shipped(file string, made bool) state.Shipped {
-	return state.Shipped{File: file, Made: made, Stat: s.p.shippedStat(file)}
+	st := s.p.shippedStat(file)
+	for range 3 {
+		wait := st.Settles(time.Now())
+		switch {
+		case st == (source.Stat{}) || wait == 0:
+			return state.Shipped{File: file, Made: made, Stat: st}
+		case made:
+			if aged, err := source.Aged(s.p.shippedPath(file)); err == nil {
+				st = aged
+			}
+			return state.Shipped{File: file, Made: made, Stat: st}
+		case wait > 100*time.Millisecond:
+			st.MTime--
+			return state.Shipped{File: file, Stat: st}
+		}
+		time.Sleep(wait)
+		st = s.p.shippedStat(file)
+	}
+	st.MTime--
+	return state.Shipped{File: file, Stat: st}
 }
 
 func (p *Project) shippedPath(file string) string { return ship.Path(p.Project, p.OutputDir(), file) }

@@ -216,6 +216,23 @@ func TestForce(t *testing.T) {
 	p.nothing()
 }
 
+// TestForceParts: the parts of a job that is asked for run as well, those of others do not.
+func TestForceParts(t *testing.T) {
+	p := newProject(t, parted)
+	p.build()
+	all := "a.txt b.txt c.txt lister.s set.s set.s#+b.txt set.s#a.txt set.s#b.txt user.s"
+	for _, c := range []struct{ pattern, ran string }{{"", all}, {"set.s", "set.s set.s#+b.txt set.s#a.txt set.s#b.txt"}, {"user.s", "user.s"}} {
+		req := Request{Force: true}
+		if c.pattern != "" {
+			req.Patterns = []string{c.pattern}
+		}
+		if b := p.buildWith(req); b.ran != c.ran {
+			t.Errorf("%q: ran %q, not %q", c.pattern, b.ran, c.ran)
+		}
+	}
+	p.nothing()
+}
+
 // TestDryRun tells what a build would do, and writes nothing.
 func TestDryRun(t *testing.T) {
 	p := newProject(t, twoPlatforms)

@@ -94,7 +94,7 @@ func (w *world) standIn(ctx context.Context, p *Project, t *task) []engine.Produ
 	}
 	j := &standIn{job: &job{w: w, t: t}, ctx: ctx, content: content}
 	err := j.process()
-	if cerr := j.close(err != nil); err != nil || cerr != nil {
+	if cerr := j.close(); err != nil || cerr != nil {
 		return nil
 	}
 	products, err := j.result()

@@ -18,6 +18,9 @@ import (
 // What a job asks of other assets, and of parts of its own: which there are, what they made, and what is in it.
 
 func (j *job) Find(name string) (processor.Asset, error) {
+	if err := j.may(name); err != nil {
+		return processor.Asset{}, err
+	}
 	j.sawAsset(name)
 	a := j.w.find(name)
 	if a == nil {
@@ -27,6 +30,9 @@ func (j *job) Find(name string) (processor.Asset, error) {
 }
 
 func (j *job) Products(ids ...string) ([][]processor.Product, error) {
+	if err := j.may(ids...); err != nil {
+		return nil, err
+	}
 	for _, id := range ids {
 		j.sawAsset(id) // its UUID is in the answer, and which processors it has, and not in what the engine sees of it
 	}
@@ -161,9 +167,12 @@ func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 	if _, ok := j.t.proc.Processor.(processor.Parter); !ok {
 		return nil, fmt.Errorf("processor %q makes no parts: it has no method Part", j.t.proc.info.Name)
 	}
+	if err := j.may(names...); err != nil {
+		return nil, err
+	}
 	parts := make([]subject, len(names))
 	for i, name := range names {
-		if name == "" || strings.Contains(name, "\x00") {
+		if name == "" {
 			return nil, fmt.Errorf("%q is no name of a part", name)
 		}
 		parts[i] = subject{j.t.platform, j.t.asset.ID, name, j.t.on.Processor}
@@ -184,6 +193,9 @@ func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 // Requests brings up to date what other assets ask this one to pack, and tells of the products that are for it. It is not part of
 // processor.Job; the atlas looks for it.
 func (j *job) Requests() ([]processor.Product, error) {
+	if err := j.over(); err != nil {
+		return nil, err
+	}
 	packers, h := j.w.packers(j.t.platform)
 	j.run.See(sawPackers, j.t.platform, h)
 	if len(packers) == 0 {
@@ -217,6 +229,9 @@ func (j *job) product(a *asset.Asset, p madeProduct) processor.Product {
 }
 
 func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
+	if err := j.may(p.AssetID, p.Part, p.Processor); err != nil {
+		return nil, err
+	}
 	if p.Part != "" && p.Part != processor.PackPart && p.AssetID != j.t.asset.ID {
 		return nil, fmt.Errorf("product %q of a part of %q: parts are for their own asset: %w", p.Name, p.AssetID, fs.ErrNotExist)
 	}
@@ -263,6 +278,9 @@ func (j *job) makersOf(p processor.Product) []subject {
 }
 
 func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
+	if err := j.may(assetID, name); err != nil {
+		return processor.Reference{}, err
+	}
 	j.sawAsset(assetID)
 	a := j.w.find(assetID)
 	if a == nil {

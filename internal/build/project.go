@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/cas"
@@ -48,6 +49,8 @@ type Project struct {
 	warnings diag.List
 	lock     lock
 	kept     *kept // nil: nothing is kept between builds
+
+	served func() *cas.Store // to look into
 }
 
 // installed is a processor as this project has it.
@@ -61,6 +64,7 @@ type installed struct {
 // Open reads the project file and makes ready its processors. The error is a diag.List.
 func Open(cfg Config) (*Project, error) {
 	p := &Project{cfg: cfg, procs: map[string]*installed{}, lock: lock{turn: make(chan struct{}, 1)}}
+	p.served = sync.OnceValue(func() *cas.Store { return cas.OpenReadOnly(p.casDir()) })
 	for _, pr := range cfg.Processors {
 		p.builtin = append(p.builtin, p.install(pr, ""))
 	}
@@ -154,9 +158,9 @@ func (p *Project) snapshotPath() string { return filepath.Join(p.stateDir(), "sn
 func (p *Project) lockPath() string     { return filepath.Join(p.stateDir(), "lock") }
 func (p *Project) scratchDir() string   { return filepath.Join(p.stateDir(), "tmp") }
 
-// OpenBlob opens what is kept of a product, by its hash.
+// OpenBlob opens what is kept of a product, by its hash. What is not that any more is an error.
 func (p *Project) OpenBlob(h digest.Hash) (*os.File, error) {
-	return disk.Open(cas.OpenReadOnly(p.casDir()).Path(h))
+	return p.served().Open(h)
 }
 
 // underWayPath is of a file that is there while a build changes outputs: if it is there before one, the build before was killed.

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -313,7 +314,14 @@ func (r *random) output() {
 
 // state loses some of what Kiln remembers.
 func (r *random) state() {
-	switch r.rng.IntN(8) {
+	switch r.rng.IntN(11) {
+	case 8, 9, 10:
+		if all := r.p.blobs(); len(all) > 0 {
+			f := pick(r, all...)
+			how := r.rng.IntN(4)
+			r.note("blob %s spoilt or lost, %d", f, how)
+			[]func(*fixture, string){(*fixture).spoil, (*fixture).spoilAlone, (*fixture).remove, func(p *fixture, f string) { p.remove(".kiln/cas.noted"); p.remove(f) }}[how](r.p, f)
+		}
 	case 0:
 		r.lose("snapshot")
 	case 1:
@@ -370,6 +378,36 @@ func (r *random) part() {
 	r.note("build of a part %v %v %v: ran %s, %v", req.Patterns, req.Platforms, req.FailFast, b.ran, err)
 }
 
+// meddle builds while files change under the eyes of the jobs, and change back.
+func (r *random) meddle() {
+	var mu sync.Mutex // on r, and:
+	was := map[string]string{}
+	meddle := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		file := "assets/" + r.name()
+		old, err := os.ReadFile(r.p.path(file))
+		before, changed := was[file]
+		switch {
+		case err != nil || r.rng.IntN(3) == 0:
+		case changed:
+			r.p.write(file, before)
+			delete(was, file)
+		default:
+			was[file] = string(old)
+			r.p.write(file, r.content(file))
+		}
+	}
+	s := r.p.procs[0].(*script)
+	s.meddle.Store(&meddle)
+	b, err := r.p.try(context.Background(), Request{})
+	s.meddle.Store(nil)
+	for file, before := range was {
+		r.p.write(file, before)
+	}
+	r.note("files changed while it was built: ran %s, %v", b.ran, err)
+}
+
 // cancelling stops a build after some jobs.
 type cancelling struct {
 	silent
@@ -407,6 +445,9 @@ func (r *random) step() {
 		if r.rng.IntN(5) == 0 {
 			r.part()
 		}
+	}
+	if r.rng.IntN(8) == 0 {
+		r.meddle()
 	}
 	// What the project file refuses is refused by a clean build too.
 	pr, err := Open(Config{Dir: r.p.dir, Version: "test", Processors: r.p.procs})

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -42,6 +43,7 @@ import (
 type script struct {
 	version int
 	hooks   *hooks
+	meddle  atomic.Pointer[func()] // is called before each line; nil: nothing is
 }
 
 // hooks are what scripts call in a test.
@@ -89,6 +91,9 @@ func (s *script) Process(ctx context.Context, job processor.Job) error {
 
 func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n int, verb, rest string) error {
 	say := func(what any) error { _, err := fmt.Fprintf(out, "%v\n", what); return err }
+	if f := s.meddle.Load(); f != nil {
+		(*f)()
+	}
 	switch verb {
 	case "text":
 		return say(rest)

@@ -342,6 +342,15 @@ func (c *shortcut) place(ch *changed) bool {
 			}
 		}
 	}
+	for _, f := range sortedKeys(c.w.outputs) { // of a part that a job asked for that ran again then, and did not
+		if _, wanted := ch.files[f]; wanted {
+			continue
+		}
+		if _, was, err := c.prev.Outputs.Find(f); was || err != nil || c.removeOutput(f) != nil {
+			return false
+		}
+		delete(c.w.outputs, f)
+	}
 	c.w.blobs.Forget()
 	for _, f := range sortedKeys(ch.files) {
 		p := ch.files[f]

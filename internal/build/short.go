@@ -81,6 +81,9 @@ func (s *session) undo() {
 	if len(s.results) > 0 {
 		s.pres = nil // outputs are not as they were
 	}
+	if s.w != nil {
+		s.w.blobs.Flush() // what is not written down is looked into again
+	}
 	s.w, s.traces, s.wanted, s.results, s.messages, s.holds = nil, nil, nil, nil, nil, nil
 }
 

@@ -2,10 +2,13 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 const shortcuts = `
@@ -152,4 +155,44 @@ func TestCompactedLog(t *testing.T) {
 	p.unchecked = false
 	p.build()
 	p.nothing()
+}
+
+// TestShortWayOtherParts has a job run again on the short way, since what it read changed meanwhile, and ask for another part then. What the first one made
+// is nobody's.
+func TestShortWayOtherParts(t *testing.T) {
+	for name, halt := range map[string]bool{"to the end": false, "halted": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t, shortcuts)
+			p.write("assets/hook.s", "text none")
+			p.age()
+			meddle := true
+			req := Request{Control: &Control{}}
+			p.procs = testProcessors(&hooks{call: func(_ context.Context, _ string, job processor.Job) error {
+				_, err := job.ReadFile("d/f.txt")
+				part := "b.txt"
+				if meddle {
+					meddle, part = false, "a.txt"
+					p.write("assets/d/f.txt", "changed")
+					if halt {
+						defer req.Control.Halt()
+					}
+				}
+				_, err2 := job.Parts(part)
+				_, err3 := job.ReadFile("d/f.txt")
+				return errors.Join(err, err2, err3)
+			}})
+			p.build()
+			p.write("assets/hook.s", "hook x")
+			b, err := p.try(context.Background(), req)
+			p.must(err)
+			if b.short == halt {
+				t.Errorf("it went the short way: %t", b.short)
+			}
+			if got := p.read("build/pc/hook.s.a.txt.part"); !halt && got != "" {
+				t.Errorf("left: %q", got)
+			}
+			p.build()
+			p.nothing()
+		})
+	}
 }

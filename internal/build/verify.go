@@ -22,6 +22,8 @@ import (
 type Verified struct {
 	Sources, Products, Blobs int       // looked at
 	Messages                 diag.List // what was wrong; all of it is mended by the next build
+
+	damaged map[digest.Hash]bool // blobs that were removed
 }
 
 // Verify hashes every source file whose content is known, every product and every blob, reads the content database, and reports what their
@@ -48,8 +50,9 @@ func (p *Project) verify(ctx context.Context) (*Verified, error) {
 		return nil, err
 	}
 	if err := v.blobs(ctx, blobs); err != nil {
-		return nil, err
+		return nil, errors.Join(err, blobs.Flush())
 	}
+	defer blobs.Flush() // what is not written down is hashed again
 	if reason, err := contentdb.Verify(p.DatabasePath()); err != nil {
 		return nil, err
 	} else if reason != "" {
@@ -65,6 +68,10 @@ func (p *Project) verify(ctx context.Context) (*Verified, error) {
 	}
 	before := len(v.Messages)
 	v.products(ctx, p, s.before.outputs)
+	if err := s.openTraces(true); err != nil {
+		return nil, err
+	}
+	v.lost(ctx, s, blobs)
 	shipped := v.shipped(ctx, p, s.prev.Shipped)
 	v.sources(ctx, p, s.prev)
 	if err := ctx.Err(); err != nil {
@@ -82,9 +89,11 @@ func (p *Project) verify(ctx context.Context) (*Verified, error) {
 }
 
 func (v *Verified) blobs(ctx context.Context, blobs *cas.Store) error {
+	v.damaged = map[digest.Hash]bool{}
 	return blobs.Walk(func(h digest.Hash, _ fs.FileInfo) error {
 		v.Blobs++
 		if err := blobs.Verify(h); errors.Is(err, cas.ErrDamaged) {
+			v.damaged[h] = true
 			v.Messages = append(v.Messages, diag.Warningf(diag.BlobDamaged, diag.Pos{File: blobName(h)}, "the stored blob is damaged; it was removed").
 				WithHint("the job that made it runs again"))
 		} else if err != nil {
@@ -92,6 +101,32 @@ func (v *Verified) blobs(ctx context.Context, blobs *cas.Store) error {
 		}
 		return ctx.Err()
 	})
+}
+
+// lost looks for blobs of products that hold and are not there. One whose output is right is made anew of that.
+func (v *Verified) lost(ctx context.Context, s *session, blobs *cas.Store) {
+	known := map[digest.Hash]bool{}
+	for _, t := range s.before.tasks {
+		tr := s.traceByID(t.Key, t.Trace)
+		if tr == nil || ctx.Err() != nil {
+			continue
+		}
+		for i := range tr.Products {
+			p := &tr.Products[i]
+			if known[p.Hash] {
+				continue
+			}
+			known[p.Hash] = true
+			if _, err := os.Lstat(blobs.Path(p.Hash)); !errors.Is(err, fs.ErrNotExist) || v.damaged[p.Hash] {
+				continue
+			}
+			m := diag.Warningf(diag.BlobLost, diag.Pos{File: blobName(p.Hash)}, "a stored blob is not there any more").WithHint("the job that made it runs again")
+			if p.File != "" && blobs.Restore(p.Hash, filepath.Join(s.p.OutputDir(), filepath.FromSlash(p.File))) {
+				m.Hint = "nothing: it was made anew of " + s.p.Output + "/" + p.File
+			}
+			v.Messages = append(v.Messages, m)
+		}
+	}
 }
 
 func blobName(h digest.Hash) string { return ".kiln/cas/" + h.String()[:2] + "/" + h.String()[2:] }

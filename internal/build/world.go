@@ -67,7 +67,8 @@ type world struct {
 	stamp     string   // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
 	tasks     map[taskID]*task
 	byKey     map[engine.Key]*task
-	all       []*task // by asset, then platform; parts are not among them
+	all       []*task         // by asset, then platform; parts are not among them
+	packs     map[string]bool // by platform: whether products go into parcels
 	reporter  Reporter
 	done      func(*engine.Result) // told of runs that came to an end, once their products are in place; may be nil
 
@@ -237,7 +238,7 @@ func (w *world) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 		t := w.tool(subject)
 		return t.hash, nil
 	case sawEnv:
-		return w.env(subject), nil
+		return w.env(subject, envHash(subject)), nil
 	case sawPackers:
 		_, h := w.packers(subject)
 		return h, nil
@@ -326,7 +327,7 @@ func (w *world) glob(pattern string) ([]string, digest.Hash, error) {
 type tool struct {
 	path  string      // "" if there is none
 	seen  source.Stat // as it was when it was looked at in this build
-	stat  source.Stat // the same if it is sure to change with the content
+	stat  source.Stat // the same if it is sure to change with the content; else zero
 	hash  digest.Hash
 	found bool // in this build, not only in the one before
 }
@@ -344,8 +345,7 @@ func (w *world) tool(name string) *tool {
 	t := &tool{path: path, found: true}
 	if path != "" {
 		st, err := statTool(path)
-		t.seen = st
-		if old != nil && !old.found && old.path == path && err == nil && old.stat == st {
+		if t.seen = st; old != nil && !old.found && old.path == path && err == nil && old.stat == st {
 			old.found, old.seen = true, st
 			return old
 		}
@@ -380,6 +380,27 @@ func statTool(path string) (source.Stat, error) {
 	}
 	st, _, err := source.StatPath(path)
 	return st, err
+}
+
+// sameTool tells whether a program is what it was when it was found. If not, it is looked for anew, and so by the next build: what was run, and what
+// was taken for good, may have seen either.
+func (w *world) sameTool(name string, t *tool) bool {
+	same := false
+	if strings.HasSuffix(t.path, "/") { // its own times change with each name that comes and goes, also while nobody looks
+		h, err := w.hashTool(t.path)
+		same = err == nil && h == t.hash
+	} else {
+		same = t.same(w.dir, name)
+	}
+	if !same {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.unsettled = true
+		if w.tools[name] == t {
+			delete(w.tools, name)
+		}
+	}
+	return same
 }
 
 // hashTool is the hash of a program's content; that of a folder says no more than that it is one, unless the path ends in a slash: then it
@@ -473,29 +494,31 @@ func findTool(dir, name string) string {
 	return p
 }
 
-func (w *world) env(name string) digest.Hash {
-	h := envHash(name)
+// env notes a value.
+func (w *world) env(name string, h digest.Hash) digest.Hash {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	if was, ok := w.vars[name]; ok && was != h {
+		w.unsettled = true
+	}
 	w.vars[name] = h
-	w.mu.Unlock()
 	return h
 }
 
-// Available tells whether the products of a trace are in place, or can be put there. An output that somebody edited may be a hard link
-// to its blob, so the blob is looked at then.
+// Available tells whether the products of a trace are in place, or can be put there. Of those that parcels are packed of the blobs have to be there, too:
+// one that was lost is made anew of the output.
 func (w *world) Available(t *engine.Trace) (string, bool) {
 	for i := range t.Products {
 		p := &t.Products[i]
 		w.mu.Lock()
 		out, ok := w.output(p.File)
-		edited := p.File != "" && w.edited[p.File] == source.Differs
 		w.mu.Unlock()
-		if ok && out.Hash == p.Hash {
+		ok = ok && out.Hash == p.Hash
+		platform, _, _ := strings.Cut(p.File, "/")
+		if ok && !w.packs[platform] || w.blobs.Sound(p.Hash, p.Size) || ok && w.restore(p.Hash, p.File) {
 			continue
 		}
-		if !w.blobs.Has(p.Hash, p.Size) || edited && w.blobs.Verify(p.Hash) != nil {
-			return cmp.Or(p.File, p.Name), false
-		}
+		return cmp.Or(p.File, p.Name), false
 	}
 	return "", true
 }
@@ -557,7 +580,11 @@ func (w *world) place(p *engine.Product) error {
 		return nil
 	}
 	abs := filepath.Join(w.outputDir, filepath.FromSlash(p.File))
-	if err := w.blobs.Materialise(p.Hash, abs); err != nil {
+	err := w.blobs.Materialise(p.Hash, abs)
+	if cas.Lost(err) && w.restore(p.Hash, p.File) {
+		err = w.blobs.Materialise(p.Hash, abs)
+	}
+	if err != nil {
 		w.mu.Lock()
 		w.untidy = true
 		w.mu.Unlock()
@@ -579,12 +606,10 @@ func (w *world) content(p engine.Product, of string) ([]byte, error) {
 	if err == nil {
 		return data, nil
 	}
+	if w.restore(p.Hash, p.File) {
+		return w.blobs.Read(p.Hash)
+	}
 	if p.File != "" {
-		data, oerr := os.ReadFile(filepath.Join(w.outputDir, filepath.FromSlash(p.File)))
-		if oerr == nil && digest.Of(data) == p.Hash {
-			_, err := w.blobs.Put(data)
-			return data, err
-		}
 		w.mu.Lock()
 		w.forget(p.File)
 		w.mu.Unlock()
@@ -600,15 +625,20 @@ func (w *world) content(p engine.Product, of string) ([]byte, error) {
 func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 	j := &job{w: w, t: t, run: r}
 	defer func() {
-		if cerr := j.close(err != nil); err == nil {
+		if cerr := j.close(); err == nil {
 			err = cerr
 		}
-		if j.passing != nil && !errors.Is(err, engine.ErrPassing) {
-			err = j.passing
+		j.mu.Lock() // what a processor left running may still hold it
+		passing, warnings, memory := j.passing, j.warnings, j.memory
+		j.mu.Unlock()
+		if o := r.Torn(); o != nil {
+			err = asPassing(j.torn(o))
+		} else if passing != nil && !errors.Is(err, engine.ErrPassing) {
+			err = passing
 		}
 		if err == nil {
 			out.Products, err = j.result()
-			out.Memory = j.memory // of a run that failed it would say nothing: that may have ended early
+			out.Memory = memory // of a run that failed it would say nothing: that may have ended early
 		}
 		if err != nil {
 			out.Products = nil
@@ -618,10 +648,20 @@ func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 				}
 			}
 		}
-		out.Messages = j.keep(append(j.warnings, j.messages(err)...))
+		out.Messages = j.keep(append(slices.Clone(warnings), j.messages(err)...))
 	}()
-	return out, w.process(t, j)
+	err = errExit
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = w.process(t, j)
+	}()
+	<-done
+	return out, err
 }
+
+// errExit is of a processor that ends its goroutine, as testing.T's FailNow does, in place of returning.
+var errExit = errors.New("the processor ended its goroutine (runtime.Goexit)")
 
 // process calls the processor. What it panics with is its error.
 func (w *world) process(t *task, j *job) (err error) {
@@ -684,4 +724,25 @@ func asPassing(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w (%w)", err, engine.ErrPassing)
+}
+
+// keeper keeps traces. A job of which the trace is too large to be kept has failed, and runs again in the next build.
+type keeper struct {
+	engine.Store
+	w *world
+}
+
+func (k keeper) Add(key engine.Key, tr *engine.Trace) error {
+	err := k.Store.Add(key, tr)
+	if !errors.Is(err, state.ErrTooLarge) {
+		return err
+	}
+	j := &job{w: k.w, t: k.w.byKey[key]}
+	m := diag.Errorf(diag.TraceTooLarge, diag.Pos{File: j.display(j.t.asset.Path)}, "the job looked at more than can be kept: %d things, with %d products",
+		len(tr.Observations), len(tr.Products)).
+		WithHint("have it look at less, or say less: narrower globs, or several jobs")
+	*tr = engine.Trace{
+		Fingerprint: tr.Fingerprint, Outcome: engine.Failed, Messages: j.keep(diag.List{m}), Why: tr.Why, Seconds: tr.Seconds, Build: tr.Build,
+	}
+	return nil
 }

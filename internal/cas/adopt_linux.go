@@ -61,20 +61,19 @@ func (s *Store) moveIn(f *os.File, size int64) (h digest.Hash, n int64, err erro
 	if err == nil && n != size {
 		err = io.ErrUnexpectedEOF
 	}
-	switch {
-	case err != nil:
-	case s.Has(h, n):
-		return h, n, os.Remove(f.Name())
-	default:
+	if err == nil {
 		err = readOnly(f)
-	}
-	if err == nil { // as a copy would have: what is old is collected first
-		err = unix.UtimesNanoAt(unix.AT_FDCWD, f.Name(), nil, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {
 		return h, n, errors.Join(err, os.Remove(f.Name()))
 	}
-	return h, n, s.name(f.Name(), h, n)
+	l := s.lock(h)
+	l.Lock()
+	defer l.Unlock()
+	if s.check(h, n) == nil {
+		return h, n, os.Remove(f.Name())
+	}
+	return h, n, s.name(f.Name(), h)
 }
 
 // copyIn writes a blob with what a file holds.

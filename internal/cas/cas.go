@@ -1,8 +1,8 @@
 // Package cas keeps immutable blobs by the hash of their content, and puts them into the
 // output tree. It knows no jobs.
 //
-// A blob is written beside, or adopted, named when it is whole, and read-only from then on. It is not synced:
-// after a power failure a blob may be short or empty, which its size or its hash tells, and then it is made again.
+// A blob is written beside, or adopted, named when it is whole, and read-only from then on. It is not synced: after a power failure it may be short,
+// empty or full of zeros. So it is trusted only as long as it looks as it did when its bytes were known: see trust.go.
 package cas
 
 import (
@@ -18,6 +18,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/disk"
+	"github.com/kiln-pipeline/kiln/internal/source"
 )
 
 // ErrDamaged says that a blob's bytes are not those of its name.
@@ -29,11 +30,15 @@ const smallBlob = 256 << 10
 
 // Store is a folder of blobs: <dir>/ab/cdef..., temporary files in <dir>/tmp. Its methods may be called by several goroutines.
 type Store struct {
+	OnDamage func(digest.Hash) // is told of each damaged blob that is found; may be nil
+
 	dir   string
 	temp  atomic.Int64
-	place atomic.Int32                        // how blobs get into the output tree: a method below
-	made  sync.Map                            // folders known to be there
-	still bool                                // read only: a damaged blob is left where it is
+	place atomic.Int32 // how blobs get into the output tree: a method below
+	made  sync.Map     // folders known to be there
+	still bool         // read only: a damaged blob is left where it is
+	notes notes
+	locks [64]sync.Mutex                      // by blob; see lock
 	ways  [byCopy]func(src, dst string) error // but for byCopy; replaced in tests
 }
 
@@ -52,7 +57,14 @@ func Open(dir string) (*Store, error) {
 func OpenReadOnly(dir string) *Store { return &Store{dir: dir, ways: sharing, still: true} }
 
 // LetRemove lets blobs be removed from a store that was opened to look into. The caller holds the project's lock.
-func (s *Store) LetRemove() { s.still = false }
+func (s *Store) LetRemove() {
+	s.notes.mu.Lock()
+	defer s.notes.mu.Unlock()
+	s.still = false
+	if !s.notes.loaded {
+		s.load() // what is removed is to be forgotten, too
+	}
+}
 
 // Path is where a blob is or would be.
 func (s *Store) Path(h digest.Hash) string {
@@ -60,37 +72,12 @@ func (s *Store) Path(h digest.Hash) string {
 	return filepath.Join(s.dir, x[:2], x[2:])
 }
 
-// Has tells whether a blob is there with the right size. Its content is not looked at.
-func (s *Store) Has(h digest.Hash, size int64) bool {
-	info, err := os.Lstat(s.Path(h))
-	return err == nil && info.Mode().IsRegular() && info.Size() == size
-}
-
-// Verify hashes a blob. A damaged one is removed and ErrDamaged returned.
-func (s *Store) Verify(h digest.Hash) error {
-	f, err := disk.Open(s.Path(h))
-	if err != nil {
-		return err
-	}
-	got, _, err := digest.Reader(f)
-	f.Close()
-	if err != nil {
-		return err
-	}
-	if got != h {
-		if err := s.Remove(h); err != nil {
-			return err
-		}
-		return fmt.Errorf("%s: %w", h.Short(), ErrDamaged)
-	}
-	return nil
-}
-
 // Remove removes a blob, unless the store is only looked into.
 func (s *Store) Remove(h digest.Hash) error {
 	if s.still {
 		return nil
 	}
+	s.drop(h)
 	return disk.Remove(s.Path(h))
 }
 
@@ -101,7 +88,7 @@ func (s *Store) Read(h digest.Hash) ([]byte, error) {
 		return nil, err
 	}
 	if digest.Of(b) != h {
-		s.Remove(h)
+		s.Verify(h) // which removes it, unless somebody has just made it anew
 		return nil, fmt.Errorf("%s: %w", h.Short(), ErrDamaged)
 	}
 	return b, nil
@@ -192,7 +179,10 @@ func (w *Writer) Commit() (digest.Hash, int64, error) {
 	} else {
 		h = w.h.Sum()
 	}
-	if w.s.Has(h, w.n) {
+	l := w.s.lock(h)
+	l.Lock()
+	defer l.Unlock()
+	if w.s.check(h, w.n) == nil {
 		return h, w.n, w.drop()
 	}
 	if w.file == nil {
@@ -219,27 +209,26 @@ func (w *Writer) name(h digest.Hash) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp))
 	}
-	return w.s.name(tmp, h, w.n)
+	return w.s.name(tmp, h)
 }
 
-// name gives a temporary file the name of the blob that it is. If somebody else was quicker, the blob stays the file that it is then: in
-// the output tree, equal products are one file, however many made them at once.
-func (s *Store) name(tmp string, h digest.Hash, size int64) error {
+// name gives a temporary file the name of the blob that it is, in place of one that is not sound. The blob's lock is held: equal products are one
+// file in the output tree, however many made them at once.
+func (s *Store) name(tmp string, h digest.Hash) error {
 	to := s.Path(h)
 	err := s.mkdir(filepath.Dir(to))
 	if err == nil {
 		err = nameFile(tmp, to)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		if s.Has(h, size) {
-			return os.Remove(tmp)
-		}
 		err = disk.Replace(tmp, to) // a blob that was cut short
 	}
 	if err != nil {
 		os.Remove(tmp)
+		return err
 	}
-	return err
+	s.wrote(h)
+	return nil
 }
 
 // Abort drops what was written.
@@ -308,13 +297,20 @@ const (
 
 var sharing = [byCopy]func(src, dst string) error{byReflink: reflink, byLink: link}
 
-// Materialise makes the file dst the blob's content, whole or not at all, read-only. Folders are made as needed. A way
+// Materialise makes the file dst the content of a blob, which has to be sound, whole or not at all, read-only. Folders are made as needed. A way
 // that the file system refuses is not tried again. After an error a file whose name begins with disk.TempPrefix may be left in dst's folder.
 func (s *Store) Materialise(h digest.Hash, dst string) error {
+	l := s.lock(h)
+	l.Lock()
+	err := s.check(h, anySize)
+	l.Unlock()
+	if err != nil {
+		return err
+	}
 	if err := s.mkdir(filepath.Dir(dst)); err != nil {
 		return err
 	}
-	err := s.materialise(h, dst)
+	err = s.materialise(h, dst)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, serr := os.Lstat(s.Path(h)); serr == nil { // somebody removed the folder
 			s.made.Delete(filepath.Dir(dst))
@@ -330,7 +326,16 @@ func (s *Store) Materialise(h digest.Hash, dst string) error {
 func (s *Store) materialise(h digest.Hash, dst string) error {
 	src := s.Path(h)
 	for way := s.place.Load(); way < byCopy; way++ {
-		err := s.share(int(way), src, dst)
+		share := func() error { return s.share(int(way), src, dst) }
+		var err error
+		if way == byLink {
+			l := s.lock(h)
+			l.Lock()
+			err = s.relinked(h, share)
+			l.Unlock()
+		} else {
+			err = share()
+		}
 		if err == nil {
 			return nil
 		}
@@ -354,6 +359,9 @@ func (s *Store) share(way int, src, dst string) error {
 	tmp := filepath.Join(filepath.Dir(dst), fmt.Sprintf(disk.TempPrefix+"%d-%d", os.Getpid(), s.temp.Add(1)))
 	if err := s.ways[way](src, tmp); err != nil {
 		return err
+	}
+	if way != byLink {
+		source.Aged(tmp)
 	}
 	return s.rename(tmp, dst)
 }
@@ -390,6 +398,7 @@ func (s *Store) copy(src, dst string) error {
 		os.Remove(tmp)
 		return err
 	}
+	source.Aged(tmp)
 	return s.rename(tmp, dst)
 }
 

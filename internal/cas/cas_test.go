@@ -65,7 +65,7 @@ func TestStore(t *testing.T) {
 		if again := put(t, s, b); again != h {
 			t.Errorf("%d bytes: another hash the second time", n)
 		}
-		if !s.Has(h, int64(n)) || s.Has(h, int64(n)+1) {
+		if !s.Sound(h, int64(n)) || s.Sound(h, int64(n)+1) {
 			t.Errorf("%d bytes: Has", n)
 		}
 		if got, err := s.Read(h); err != nil || !bytes.Equal(got, b) {
@@ -103,7 +103,7 @@ func TestStore(t *testing.T) {
 func TestWhatIsNotThere(t *testing.T) {
 	s := open(t)
 	h := digest.Of([]byte("never written"))
-	if s.Has(h, 13) {
+	if s.Sound(h, 13) {
 		t.Error("Has")
 	}
 	if _, err := s.Read(h); !errors.Is(err, fs.ErrNotExist) {
@@ -181,12 +181,12 @@ func TestOpenRemovesWhatWasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNoTemp(t, again)
-	if !again.Has(h, 4) {
+	if !again.Sound(h, 4) {
 		t.Error("the blob is gone")
 	}
 	w.Abort()
 	ro := OpenReadOnly(filepath.Join(t.TempDir(), "none"))
-	if ro.Has(h, 4) {
+	if ro.Sound(h, 4) {
 		t.Error("a store that is not there has a blob")
 	}
 	if _, err := os.Stat(ro.dir); !errors.Is(err, fs.ErrNotExist) {
@@ -476,7 +476,7 @@ func TestReadOnlyLeavesDamage(t *testing.T) {
 	if data, err := os.ReadFile(s.Path(h)); string(data) != "damaged" {
 		t.Errorf("it holds %q, %v", data, err)
 	}
-	if err := s.Verify(h); !errors.Is(err, ErrDamaged) || s.Has(h, 7) {
+	if err := s.Verify(h); !errors.Is(err, ErrDamaged) || s.Sound(h, 7) {
 		t.Errorf("a store that is written to keeps it: %v", err)
 	}
 }

@@ -229,6 +229,13 @@ const (
 	IDsUnbuilt  Code = "K0273" // assets whose products are not known
 )
 
+// What is kept, and what a job may say (K0274..K0279).
+const (
+	BlobLost      Code = "K0274" // made anew of the output, or its job runs again
+	NameRefused   Code = "K0275" // of a product, or of what a job asks for: it has a zero byte in it
+	TraceTooLarge Code = "K0276" // a job looked at more than can be kept
+)
+
 // Parcels (K1601..K1619).
 const (
 	ParcelDamaged Code = "K1601" // no parcel, or not what its hashes say

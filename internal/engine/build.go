@@ -12,11 +12,10 @@ import (
 
 // build is one build under way.
 type build struct {
-	opts   Options
-	world  World
-	store  Store
-	ctx    context.Context
-	wanted map[*node]bool
+	opts  Options
+	world World
+	store Store
+	ctx   context.Context
 
 	mu      sync.Mutex
 	nodes   map[Key]*node
@@ -85,12 +84,6 @@ func Build(ctx context.Context, world World, store Store, opts Options, tasks []
 }
 
 func (b *build) sweep(tasks []*Task) {
-	if b.opts.Force {
-		b.wanted = make(map[*node]bool, len(tasks))
-		for _, t := range tasks {
-			b.wanted[b.node(t)] = true
-		}
-	}
 	over := false
 	for i, t := range tasks {
 		over = over || i%1024 == 0 && b.ctx.Err() != nil
@@ -331,15 +324,22 @@ func (b *build) work(n *node) {
 	}
 }
 
+// tornRuns is how often a task runs at most while what it sees changes under its eyes.
+const tornRuns = 3
+
 // run runs a node's task, again if what it saw changed meanwhile, and keeps the trace.
 func (b *build) run(n *node) *Result {
 	started := time.Now()
 	b.world.Started(n.task)
-	for {
+	for torn := 0; ; {
 		r := &Run{ctx: b.ctx, node: n, b: b}
 		b.watch(n, r)
 		out, err := n.task.Run(r)
+		r.End()
 		if b.watched(n, r) {
+			continue
+		}
+		if torn++; r.torn != nil && torn < tornRuns && b.ctx.Err() == nil {
 			continue
 		}
 		return b.keep(n, r, started, out, err)
@@ -381,12 +381,13 @@ func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) 
 		Why: n.why, Seconds: (time.Since(started) - n.waited).Seconds(), Build: b.opts.Build,
 	}
 	var need *NeedError
+	torn := r.torn != nil
 	switch {
 	case r.stopped || b.ctx.Err() != nil && err != nil:
 		res.State = Stopped
 	case r.cycle != nil:
 		t.Outcome, t.Ring = Cyclic, r.cycle.Ring
-	case err == nil:
+	case err == nil && !torn:
 		t.Outcome, t.Products = Succeeded, out.Products
 	case errors.As(err, &need):
 		t.Outcome, t.Root = NeedsFailed, need.Root
@@ -395,7 +396,7 @@ func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) 
 	}
 	if res.State == Ran {
 		res.Trace = t
-		if !errors.Is(err, ErrPassing) {
+		if !errors.Is(err, ErrPassing) && !torn {
 			if err := b.store.Add(n.task.Key, t); err != nil {
 				b.fail(err)
 			}

@@ -411,7 +411,7 @@ func TestForce(t *testing.T) {
 	w.needs("c")
 	must(t, w, s, engine.Options{Workers: 2}, w.all())
 	w.took()
-	rs := must(t, w, s, engine.Options{Workers: 2, Force: true}, w.names("a", "c"))
+	rs := must(t, w, s, engine.Options{Workers: 2, Force: func(t *engine.Task) bool { return t.Name != "b" }}, w.names("a", "c"))
 	wantRan(t, w, "a", "c")
 	if why := rs["a"].Why.Cause; why != engine.Forced {
 		t.Errorf("a ran for %d", why)
@@ -472,7 +472,7 @@ func TestReasons(t *testing.T) {
 	delete(w.blobs, product.Hash)
 	rs := must(t, w, s, engine.Options{DryRun: true}, w.all())
 	is(rs["a"].Why, engine.Reason{Cause: engine.ProductLost, Subject: "p"})
-	is(why(engine.Options{Workers: 1, Force: true}), engine.Reason{Cause: engine.Forced})
+	is(why(engine.Options{Workers: 1, Force: func(*engine.Task) bool { return true }}), engine.Reason{Cause: engine.Forced})
 }
 
 func TestUndecided(t *testing.T) {
@@ -581,19 +581,22 @@ func TestConcurrentNeeds(t *testing.T) {
 	})
 }
 
-func TestFirstLookCounts(t *testing.T) {
+// A subject is recorded once, however often a run looks at it, and if it always sees the same, that is all.
+func TestOneObservationASubject(t *testing.T) {
 	w, s := newWorld(), newStore()
+	first, set := digest.Of([]byte("first")), digest.Of([]byte("set"))
 	w.add("a", func(r *engine.Run) error {
-		for i := range 40 { // more than are looked through one by one
-			r.See(sawFile, fmt.Sprint(i), digest.Of([]byte("first")))
+		for range 2 {
+			for i := range 40 { // more than are looked through one by one
+				r.See(sawFile, fmt.Sprint(i), first)
+				r.SeeLater(sawFile, fmt.Sprint(i))(first)
+			}
 		}
-		for i := range 40 {
-			r.See(sawFile, fmt.Sprint(i), digest.Of([]byte("second")))
-			r.SeeLater(sawFile, fmt.Sprint(i))(digest.Of([]byte("third")))
-		}
-		set := r.SeeLater(sawFile, "later")
+		once, again := r.SeeLater(sawFile, "later"), r.SeeLater(sawFile, "later")
 		r.See(sawGlob, "0", digest.Hash{}) // same subject, other kind
-		set(digest.Of([]byte("set")))
+		r.See(sawFile, "later", set)
+		again(set)
+		once(set)
 		return nil
 	})
 	obs := must(t, w, s, engine.Options{Workers: 1}, w.all())["a"].Trace.Observations
@@ -601,12 +604,88 @@ func TestFirstLookCounts(t *testing.T) {
 		t.Fatalf("%d observations", len(obs))
 	}
 	for i, o := range obs[:40] {
-		if o.Subject != fmt.Sprint(i) || o.Value != digest.Of([]byte("first")) {
+		if o.Subject != fmt.Sprint(i) || o.Value != first {
 			t.Errorf("%d: %+v", i, o)
 		}
 	}
-	if obs[40].Value != digest.Of([]byte("set")) || obs[41].Kind != sawGlob {
+	if obs[40].Value != set || obs[41].Kind != sawGlob {
 		t.Errorf("%+v", obs[40:])
+	}
+}
+
+// What a run made that saw two values of one subject is worth nothing: it runs again, and if that does not help, there is no trace of it.
+func TestTornRuns(t *testing.T) {
+	first, second := digest.Of([]byte("first")), digest.Of([]byte("second"))
+	for name, torn := range map[string]func(r *engine.Run){
+		"seen twice": func(r *engine.Run) { r.See(sawFile, "f", first); r.See(sawFile, "f", second) },
+		"among many": func(r *engine.Run) {
+			for i := range 40 {
+				r.See(sawFile, fmt.Sprint(i), first)
+			}
+			r.See(sawFile, "3", second)
+		},
+		"gone":        func(r *engine.Run) { r.See(sawFile, "f", first); r.See(sawFile, "f", digest.Hash{}) },
+		"come":        func(r *engine.Run) { r.See(sawGlob, "f", digest.Hash{}); r.See(sawGlob, "f", first) },
+		"later":       func(r *engine.Run) { r.See(sawFile, "f", first); r.SeeLater(sawFile, "f")(second) },
+		"meanwhile":   func(r *engine.Run) { set := r.SeeLater(sawFile, "f"); r.See(sawFile, "f", first); set(second) },
+		"both later":  func(r *engine.Run) { a, b := r.SeeLater(sawFile, "f"), r.SeeLater(sawFile, "f"); b(first); a(second) },
+		"by its task": func(r *engine.Run) { r.Tear(sawFile, "f") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for times := range 5 {
+				w, s := newWorld(), newStore()
+				left, runs := times, 0
+				a := w.add("a", func(r *engine.Run) error {
+					if runs++; left > 0 {
+						left--
+						torn(r)
+						if r.Torn() == nil {
+							t.Error("it does not know")
+						}
+					}
+					return nil
+				})
+				rs := must(t, w, s, engine.Options{Workers: 1}, w.all())
+				if ok := rs["a"].Trace.Outcome == engine.Succeeded; ok != (times < 3) || ok != (len(s.Traces(a.Key)) == 1) || runs != min(times, 2)+1 {
+					t.Errorf("torn %d times: outcome %d, %d traces, %d runs", times, rs["a"].Trace.Outcome, len(s.Traces(a.Key)), runs)
+				}
+			}
+		})
+	}
+}
+
+// What a task left running when it returned is told so, and changes nothing.
+func TestRunIsOver(t *testing.T) {
+	w, s := newWorld(), newStore()
+	w.needs("b")
+	var left *engine.Run
+	var set func(digest.Hash)
+	asked := make(chan error, 1)
+	w.add("a", func(r *engine.Run) error {
+		left = r
+		set = r.SeeLater(sawFile, "later")
+		began := make(chan bool)
+		go func() {
+			close(began)
+			_, err := r.Need("b") // may wait when the run ends, which waits for it then
+			asked <- err
+		}()
+		<-began
+		return nil
+	})
+	tr := must(t, w, s, engine.Options{Workers: 2}, w.names("a"))["a"].Trace
+	if err := <-asked; err != nil && !errors.Is(err, engine.ErrOver) {
+		t.Error(err)
+	}
+	n := len(tr.Observations)
+	left.See(sawFile, "f", digest.Of([]byte("x")))
+	set(digest.Of([]byte("x")))
+	left.Tear(sawFile, "f")
+	if _, err := left.Need("b"); !errors.Is(err, engine.ErrOver) {
+		t.Errorf("a run that is over asks: %v", err)
+	}
+	if len(tr.Observations) != n || !tr.Observations[0].Value.IsZero() || left.Torn() != nil {
+		t.Errorf("it sees: %+v", tr.Observations)
 	}
 }
 

@@ -52,7 +52,7 @@ func (b *build) check(n *node) {
 	if n.phase == unvisited {
 		n.phase = checking
 		n.traces = b.store.Traces(n.task.Key)
-		if b.opts.Force && b.wanted[n] {
+		if b.opts.Force != nil && b.opts.Force(n.task) {
 			b.enqueue(n, Reason{Cause: Forced})
 			return
 		}

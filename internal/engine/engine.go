@@ -171,12 +171,12 @@ type World interface {
 
 // Options of a build.
 type Options struct {
-	Workers  int   // slots; at least 1
-	Extra    int   // slots more at most, one for each task that runs Outside
-	Memory   int64 // bytes that running tasks may need together; 0 is no limit
-	Force    bool  // run the wanted tasks although their traces hold
-	FailFast bool  // start nothing more after the first failure
-	DryRun   bool  // sweep only, run nothing
+	Workers  int              // slots; at least 1
+	Extra    int              // slots more at most, one for each task that runs Outside
+	Memory   int64            // bytes that running tasks may need together; 0 is no limit
+	Force    func(*Task) bool // which tasks run although their traces hold; nil: none
+	FailFast bool             // start nothing more after the first failure
+	DryRun   bool             // sweep only, run nothing
 	Build    uint64
 	Control  *Control                 // of who wants to reach in; may be nil
 	First    func(*Task, Reason) bool // which of the tasks that are known to run after the sweep go before the others; may be nil

@@ -285,11 +285,12 @@ func (g *graph) build() {
 	case 1:
 		how, o.FailFast = "fail fast", true
 	case 2:
-		how, o.Force = "forced", true
+		how = "forced"
+		o.Force = func(t *engine.Task) bool { return slices.Contains(wanted, t) }
 	}
 	g.history = append(g.history, fmt.Sprintf("-- build %s, of %d tasks", how, len(wanted)))
 
-	m := g.least(wanted, o.Force)
+	m := g.least(wanted, o.Force != nil)
 	dry := g.dryRun(o, wanted)
 	defer func() {
 		if g.t.Failed() {

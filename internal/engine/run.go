@@ -49,8 +49,11 @@ type Run struct {
 
 	mu    sync.Mutex
 	seen  []Observation
-	known map[observationID]struct{} // beyond fewObservations
+	known map[observationID]int // places, beyond fewObservations
+	later map[int]bool          // places of those that have no value yet
 	cycle *CycleError
+	torn  *Observation // the first that it saw with two values
+	over  bool         // nothing is recorded any more
 }
 
 type observationID struct {
@@ -68,7 +71,10 @@ func (r *Run) Context() context.Context { return r.ctx }
 // Task is the one that runs.
 func (r *Run) Task() *Task { return r.node.task }
 
-// See records a leaf observation. The first of a subject counts.
+// ErrOver says that a run asks although it has come to its end: something that it left behind does.
+var ErrOver = errors.New("the run is over")
+
+// See records a leaf observation. The first of a subject counts; another value than that tears the run.
 func (r *Run) See(kind Kind, subject string, value digest.Hash) {
 	r.record(Observation{Kind: kind, Subject: subject, Value: value})
 }
@@ -76,47 +82,109 @@ func (r *Run) See(kind Kind, subject string, value digest.Hash) {
 // SeeLater takes the place of a leaf observation whose value is known only when the look is over: a large file that is
 // hashed while it is read. The answer sets it.
 func (r *Run) SeeLater(kind Kind, subject string) func(digest.Hash) {
-	at := r.record(Observation{Kind: kind, Subject: subject})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := Observation{Kind: kind, Subject: subject}
+	at := r.place(o)
+	if at < 0 && r.cycle == nil && !r.over {
+		at = r.add(o)
+		if r.later == nil {
+			r.later = map[int]bool{}
+		}
+		r.later[at] = true
+	}
 	return func(h digest.Hash) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if at >= 0 {
-			r.seen[at].Value = h
+		if at >= 0 && !r.over {
+			r.settle(at, h)
 		}
 	}
 }
 
-// record gives the place of the observation, or -1 if it is not a new one.
-func (r *Run) record(o Observation) int {
+// Tear says that what a run saw of a subject is not of one moment. Its result is worth nothing, whatever it is: it runs again, a few times,
+// and then fails in a way that may pass.
+func (r *Run) Tear(kind Kind, subject string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cycle != nil || r.has(o) {
-		return -1
+	r.tear(&Observation{Kind: kind, Subject: subject})
+}
+
+func (r *Run) tear(o *Observation) {
+	if r.torn == nil && !r.over {
+		r.torn = o
 	}
+}
+
+// Torn is what the run saw with two values; nil: nothing.
+func (r *Run) Torn() *Observation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.torn
+}
+
+// End waits for a Need under way, and records nothing from then on. The engine calls it when a task's Run has returned, unless that has.
+func (r *Run) End() {
+	r.asking.Lock()
+	defer r.asking.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+}
+
+// record notes an observation, unless it was made before: then it has to be the same.
+func (r *Run) record(o Observation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cycle != nil || r.over {
+		return
+	}
+	if at := r.place(o); at >= 0 {
+		r.settle(at, o.Value)
+		return
+	}
+	r.add(o)
+}
+
+func (r *Run) add(o Observation) int {
 	r.seen = append(r.seen, o)
 	if r.known != nil {
-		r.known[observationID{o.Kind, o.SubID, o.Subject}] = struct{}{}
+		r.known[observationID{o.Kind, o.SubID, o.Subject}] = len(r.seen) - 1
 	}
 	return len(r.seen) - 1
 }
 
-func (r *Run) has(o Observation) bool {
+// settle gives a known observation its value, or compares it.
+func (r *Run) settle(at int, value digest.Hash) {
+	switch o := &r.seen[at]; {
+	case r.later[at]:
+		delete(r.later, at)
+		o.Value = value
+	case o.Value != value:
+		r.tear(&Observation{Kind: o.Kind, SubID: o.SubID, Subject: o.Subject})
+	}
+}
+
+// place is where an observation of the same stands; -1: nowhere.
+func (r *Run) place(o Observation) int {
 	if len(r.seen) < fewObservations {
 		for i := range r.seen {
 			if s := &r.seen[i]; s.Kind == o.Kind && s.SubID == o.SubID && s.Subject == o.Subject {
-				return true
+				return i
 			}
 		}
-		return false
+		return -1
 	}
 	if r.known == nil {
-		r.known = map[observationID]struct{}{}
-		for _, s := range r.seen {
-			r.known[observationID{s.Kind, s.SubID, s.Subject}] = struct{}{}
+		r.known = map[observationID]int{}
+		for i, s := range r.seen {
+			r.known[observationID{s.Kind, s.SubID, s.Subject}] = i
 		}
 	}
-	_, ok := r.known[observationID{o.Kind, o.SubID, o.Subject}]
-	return ok
+	if at, ok := r.known[observationID{o.Kind, o.SubID, o.Subject}]; ok {
+		return at
+	}
+	return -1
 }
 
 // Need brings tasks up to date, side by side, and gives their products; the run is suspended meanwhile and its slot is free.
@@ -126,7 +194,7 @@ func (r *Run) has(o Observation) bool {
 func (r *Run) Need(subjects ...string) ([][]Product, error) {
 	r.asking.Lock()
 	defer r.asking.Unlock()
-	if err := r.inRing(); err != nil {
+	if err := r.refused(); err != nil {
 		return nil, err
 	}
 	answers, ring, err := r.b.await(r, subjects)
@@ -176,11 +244,15 @@ func (r *Run) cyclic(ring []string) error {
 	return r.cycle
 }
 
-func (r *Run) inRing() error {
+// refused says why a run may not ask.
+func (r *Run) refused() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cycle == nil {
-		return nil
+	switch {
+	case r.over:
+		return ErrOver
+	case r.cycle != nil:
+		return r.cycle
 	}
-	return r.cycle
+	return nil
 }

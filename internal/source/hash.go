@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -24,6 +25,32 @@ const (
 
 // TooYoung tells whether a file with this stat that is looked into now may be changed once more without its stat showing it.
 func (s Stat) TooYoung(now time.Time) bool { return racy(s.MTime, now) }
+
+// Settles tells how long it takes from now until every change of a file with this stat shows in its stat; 0: it would at once.
+func (s Stat) Settles(now time.Time) time.Duration {
+	switch {
+	case !racy(s.MTime, now):
+		return 0
+	case s.MTime%int64(time.Second) == 0:
+		return racyWindowCoarse
+	}
+	return racyWindow
+}
+
+// Aged sets the modification time of a file that was just written back, by more than its file system's clock ticks, and gives its stat: whatever is
+// written to it from now on shows. Where that cannot be done the stat is TooYoung.
+func Aged(path string) (Stat, error) {
+	var st Stat
+	for _, window := range []time.Duration{racyWindow, racyWindowCoarse} {
+		now := time.Now()
+		os.Chtimes(path, time.Time{}, now.Add(-2*window))
+		var err error
+		if st, _, err = StatPath(path); err != nil || !st.TooYoung(now) {
+			return st, err
+		}
+	}
+	return st, nil
+}
 
 func racy(mtime int64, now time.Time) bool {
 	window := racyWindow

@@ -44,6 +44,12 @@ const (
 	keyedHead = 1 + digest.Size + 8
 )
 
+// MaxRecord is how many bytes a trace may have in the log; tests lower it.
+var MaxRecord = maxRecord
+
+// ErrTooLarge says that a trace has more bytes than MaxRecord. It was not kept.
+var ErrTooLarge = errors.New("state: too large to be kept")
+
 // Kinds of record in the log.
 const (
 	recordTrace  = 1
@@ -391,9 +397,9 @@ func (t *Traces) begin(kind byte, k engine.Key) *encoder {
 
 func (t *Traces) append(k engine.Key) (int, error) {
 	b := t.enc.buf
-	if n := len(b) - recordHead; n > maxRecord {
+	if n := len(b) - recordHead; n > MaxRecord {
 		t.enc.buf = nil
-		return 0, fmt.Errorf("state: a record of %d bytes; at most %d can be kept", n, maxRecord)
+		return 0, fmt.Errorf("a record of %d bytes; at most %d can be kept: %w", n, MaxRecord, ErrTooLarge)
 	}
 	binary.LittleEndian.PutUint32(b, uint32(len(b)-recordHead))
 	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[recordHead:], castagnoli))

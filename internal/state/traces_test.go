@@ -398,7 +398,7 @@ func TestRecordTooLarge(t *testing.T) {
 	path := logPath(t)
 	tr := openWell(t, path)
 	add(t, tr, "k", trace("a", "1"))
-	tr.enc.buf = make([]byte, recordHead+maxRecord+1)
+	tr.enc.buf = make([]byte, recordHead+MaxRecord+1)
 	if _, err := tr.append(key("k")); err == nil {
 		t.Error("no error")
 	}
