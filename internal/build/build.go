@@ -33,18 +33,17 @@ type Request struct {
 	FailFast  bool
 	DryRun    bool // tell what would be done
 	Detect    Detect
-	Changed   []string                   // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
-	Outputs   []string                   // with ByWatch: files and folders of the output folder that may not be as they were, absolute
-	From      string                     // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
-	Locked    bool                       // kiln.ids may not change
-	Compact   bool                       // leave no waste in parcels
-	OnError   OnError                    // what becomes of assets that fail
-	Shuffle   uint64                     // not 0: take the jobs in another order, by this seed
-	Outcomes  Outcomes                   // which to tell
-	Control   *Control                   // for who wants to reach in while it builds; may be nil
-	Done      func(Outcome)              // told of each job that ran, from several goroutines; may be nil
-	Ran       func(JobReport, diag.List) // told of each job that ran, as it ends, and of its messages, from several goroutines; may be nil
-	Placed    func([]Outcome)            // told of a build the short way once all outputs are in place, before that is written down: for those who cannot wait; may be nil
+	Changed   []string        // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
+	Outputs   []string        // with ByWatch: files and folders of the output folder that may not be as they were, absolute
+	From      string          // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
+	Locked    bool            // kiln.ids may not change
+	Compact   bool            // leave no waste in parcels
+	OnError   OnError         // what becomes of assets that fail
+	Shuffle   uint64          // not 0: take the jobs in another order, by this seed
+	Outcomes  Outcomes        // which to tell
+	Control   *Control        // for who wants to reach in while it builds; may be nil
+	Done      func(Outcome)   // told of each job that ran, from several goroutines; may be nil
+	Placed    func([]Outcome) // told of a build the short way once all outputs are in place, before that is written down: for those who cannot wait; may be nil
 	Reporter  Reporter
 }
 
@@ -556,8 +555,8 @@ func (s *session) runEngine(ctx context.Context) error {
 		s.req.Control.reach(s)
 		defer s.req.Control.reach(nil)
 	}
-	if s.req.Done != nil || s.req.Ran != nil {
-		s.w.done = s.jobEnded
+	if s.req.Done != nil {
+		s.w.done = func(r *engine.Result) { s.req.Done(s.outcomeOf(r)) }
 	}
 	var err error
 	s.results, err = engine.Build(ctx, s.w, keeper{s.traces, s.w}, opts, tasks)
@@ -567,16 +566,6 @@ func (s *session) runEngine(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// jobEnded passes on what became of a job.
-func (s *session) jobEnded(r *engine.Result) {
-	if s.req.Done != nil {
-		s.req.Done(s.outcomeOf(r))
-	}
-	if s.req.Ran != nil {
-		s.req.Ran(s.jobReport(r), s.messagesOf(r.Trace))
-	}
 }
 
 // forced tells which tasks run although nothing changed: those that are asked for, with all their parts; nil: none.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -152,11 +150,9 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 		return err
 	}
 	show := a.newProgress(p.Workers(a.workers))
-	live := &buildTeller{a: a, show: show, messages: map[string]bool{}, jobs: map[jobID]bool{}}
-	r, err := a.buildIn(ctx, p, f, live, build.Request{
+	r, err := a.buildIn(ctx, p, f, build.Request{
 		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force, FailFast: f.failFast, DryRun: f.dryRun,
 		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, OnError: f.failed(), Reporter: reporters{show, trace},
-		Ran: live.ran,
 	})
 	show.stop()
 	if terr := trace.close(); err == nil {
@@ -165,7 +161,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	if r == nil {
 		return err
 	}
-	if err := live.rest(r); err != nil {
+	if err := a.tell(r.Messages); err != nil {
 		return err
 	}
 	if err != nil {
@@ -187,11 +183,8 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 }
 
 // buildIn builds, or has the kiln build that watches the project: there failed assets keep their last good products unless something else is said.
-func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, live *buildTeller, req build.Request) (*build.Report, error) {
+func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req build.Request) (*build.Report, error) {
 	if a.turn != nil {
-		if err := live.start(p, f.dryRun); err != nil {
-			return nil, err
-		}
 		if !f.onErrorSet {
 			req.OnError = build.LastGood
 		}
@@ -207,90 +200,19 @@ func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, live 
 		}
 		defer p.Unlock()
 	}
-	if err := live.start(p, f.dryRun); err != nil {
-		return nil, err
-	}
 	return p.Build(ctx, req)
 }
 
-// buildTeller prints what becomes of jobs while a build is under way. The build calls it from several goroutines.
-type buildTeller struct {
-	a    *app
-	show *progress
-
-	mu       sync.Mutex      // all below
-	messages map[string]bool // printed
-	jobs     map[jobID]bool  // printed
-	err      error           // of the first write that failed
-}
-
-type jobID struct{ asset, platform, processor, part string }
-
-func idOf(j *build.JobReport) jobID { return jobID{j.Asset, j.Platform, j.Processor, j.Part} }
-
-type startLine struct {
-	Type      string   `json:"type"`
-	Project   string   `json:"project"`
-	Platforms []string `json:"platforms"`
-}
-
-// start prints that a build begins.
-func (t *buildTeller) start(p *build.Project, dryRun bool) error {
-	if !t.a.json || dryRun {
-		return nil
-	}
-	platforms := t.a.platforms
-	if len(platforms) == 0 {
-		platforms = p.PlatformNames()
-	}
-	return t.a.emit(startLine{"start", p.Name, platforms})
-}
-
-// ran prints a job that has ended, with what it has to say; as text only what went wrong, and not what only follows from that.
-func (t *buildTeller) ran(j build.JobReport, l diag.List) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	fresh := t.fresh(l)
-	if !t.a.json {
-		fresh = slices.DeleteFunc(fresh, func(m *diag.Message) bool { return m.Severity != diag.Error || m.Code == diag.NeedsFailed })
-	}
-	for _, m := range fresh {
-		t.messages[m.Error()] = true
-	}
-	if len(fresh) > 0 {
-		t.show.above(func() { t.err = cmp.Or(t.err, t.a.tell(fresh)) })
-	}
-	if t.a.json {
-		t.jobs[idOf(&j)] = true
-		t.err = cmp.Or(t.err, t.a.emit(newJobLine(j)))
-	}
-}
-
-// fresh are the messages that were not printed yet.
-func (t *buildTeller) fresh(l diag.List) diag.List {
-	return slices.DeleteFunc(slices.Clone(l), func(m *diag.Message) bool { return t.messages[m.Error()] })
-}
-
-// rest prints what is known only when the build is over, or was before it: messages that are about no job that ran, and jobs that were stopped.
-func (t *buildTeller) rest(r *build.Report) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := cmp.Or(t.err, t.a.tell(t.fresh(r.Messages))); err != nil || !t.a.json || len(r.Jobs) == 0 {
-		return err
-	}
-	for i := range r.Jobs {
-		if j := &r.Jobs[i]; !t.jobs[idOf(j)] && (j.State == engine.Ran || j.State == engine.Stopped) {
-			if err := t.a.emit(newJobLine(*j)); err != nil {
+// tellBuild writes the jobs that ran, if wanted, and the summary.
+func (a *app) tellBuild(ctx context.Context, r *build.Report) error {
+	switch {
+	case a.json:
+		for _, j := range r.Jobs {
+			if err := a.emit(newJobLine(j)); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-// tellBuild writes the jobs that ran as a table, if wanted, and the summary.
-func (a *app) tellBuild(ctx context.Context, r *build.Report) error {
-	if a.verbose && !a.json {
+	case a.verbose:
 		t := a.tableOn(a.errs)
 		for _, j := range mergeJobs(r.Jobs) {
 			t.row(styled(jobStyle(j.state), j.state), left(j.Name()), left(j.platforms), left(j.Processor), right(secondsText(j.Seconds)), styled(dim, j.why))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -30,8 +31,6 @@ type progress struct {
 	workers int
 	quit    chan struct{}
 	over    sync.WaitGroup
-	screen  sync.Mutex // held by whoever writes
-	drawn   int        // lines on the screen; by screen
 
 	mu      sync.Mutex // all below
 	start   time.Time
@@ -40,6 +39,7 @@ type progress struct {
 	failed  int
 	jobs    []*shownJob // in the order they began
 	samples []sample
+	drawn   int // lines on the screen
 }
 
 type shownJob struct {
@@ -99,34 +99,19 @@ func (p *progress) run() {
 	for {
 		select {
 		case <-p.quit:
-			p.above(func() {})
+			if p.fancy {
+				io.WriteString(p.w, p.redraw(nil))
+			}
 			return
 		case now := <-tick.C:
-			p.draw(now)
+			if p.fancy {
+				columns, rows := p.size()
+				io.WriteString(p.w, p.redraw(p.picture(now, columns, rows)))
+			} else if s := p.headline(now); s != "" {
+				fmt.Fprintln(p.w, s)
+			}
 		}
 	}
-}
-
-// draw shows how far the build is.
-func (p *progress) draw(now time.Time) {
-	p.screen.Lock()
-	defer p.screen.Unlock()
-	if p.fancy {
-		columns, rows := p.size()
-		io.WriteString(p.w, p.redraw(p.picture(now, columns, rows)))
-	} else if s := p.headline(now); s != "" {
-		fmt.Fprintln(p.w, s)
-	}
-}
-
-// above has something written that stays, where the progress is drawn, which then comes below it.
-func (p *progress) above(write func()) {
-	p.screen.Lock()
-	defer p.screen.Unlock()
-	if p.drawn > 0 {
-		io.WriteString(p.w, p.redraw(nil))
-	}
-	write()
 }
 
 // stop ends the show and removes what is left of it on the screen.
@@ -258,24 +243,9 @@ func (p *progress) jobLine(j *shownJob, now time.Time, columns int) string {
 		took = fmt.Sprintf("%8s  ", now.Sub(j.began).Truncate(time.Second))
 	}
 	if j.waits > 0 {
-		return p.paint(dim, took+cut(lastName(j.name)+" waits for "+j.on, columns-len(took)))
+		return p.paint(dim, took+cut(path.Base(j.name)+" waits for "+j.on, columns-len(took)))
 	}
 	return p.paint(dim, took) + cut(j.name, columns-len(took))
-}
-
-// lastName is a job's name without the folders that its asset is in. That of a folder ends in a slash.
-func lastName(job string) string {
-	asset, rest := job, ""
-	if i := strings.LastIndex(asset, " ["); i >= 0 { // the platform
-		asset, rest = asset[:i], asset[i:]
-	}
-	if i := strings.Index(asset, " ▸ "); i >= 0 { // a processor, a part
-		asset, rest = asset[:i], asset[i:]+rest
-	}
-	if i := strings.LastIndexByte(strings.TrimSuffix(asset, "/"), '/'); i >= 0 {
-		asset = asset[i+1:]
-	}
-	return asset + rest
 }
 
 const barWidth = 20
@@ -323,7 +293,7 @@ func (p *progress) JobSuspended(job string, on []string, begins bool) {
 		case j.name != job:
 		case begins:
 			j.waits++
-			j.on = lastName(on[0])
+			j.on = path.Base(on[0])
 			if len(on) > 1 {
 				j.on += fmt.Sprintf(" and %d more", len(on)-1)
 			}

@@ -215,14 +215,3 @@ func TestTrace(t *testing.T) {
 		t.Error(d)
 	}
 }
-
-func TestLastName(t *testing.T) {
-	for job, want := range map[string]string{
-		"a.png [pc]": "a.png [pc]", "big maps/a b.png [pc]": "a b.png [pc]", "sprites/ui/ [pc]": "ui/ [pc]", "ui/ ▸ atlas ▸ page/0 [mobile]": "ui/ ▸ atlas ▸ page/0 [mobile]",
-		"sprites/ui/ ▸ page 0 [pc]": "ui/ ▸ page 0 [pc]", "x/a [1]/b.png [pc]": "b.png [pc]",
-	} {
-		if got := lastName(job); got != want {
-			t.Errorf("%q: %q, want %q", job, got, want)
-		}
-	}
-}

@@ -262,31 +262,6 @@ var (
 	still = regexp.MustCompile(`(?m)^\d+ of \d+ done.*\n`) // what a build says that takes its time
 )
 
-// sortedErrors sorts errors that follow each other: they are printed as jobs end, which is in no fixed order.
-func sortedErrors(s string) string {
-	var out strings.Builder
-	var run []string
-	flush := func() {
-		slices.Sort(run)
-		out.WriteString(strings.Join(run, ""))
-		run = nil
-	}
-	for line := range strings.Lines(s) {
-		switch {
-		case strings.Contains(line, ": error[K") && !strings.Contains(line, "[K0202]") && !strings.HasPrefix(line, "{"):
-			run = append(run, line)
-			continue
-		case len(run) > 0 && strings.HasPrefix(line, " "):
-			run[len(run)-1] += line
-			continue
-		}
-		flush()
-		out.WriteString(line)
-	}
-	flush()
-	return out.String()
-}
-
 // timeless STREAM FILE: writes a stream of the last command to a file, with all durations, and lines of these tests, as 0.
 func timeless(ts *testscript.TestScript, _ bool, args []string) {
 	s := ts.ReadFile(args[0])
@@ -296,7 +271,6 @@ func timeless(ts *testscript.TestScript, _ bool, args []string) {
 	s = where.ReplaceAllString(s, "_test.go:0")
 	s = exact.ReplaceAllString(s, `"seconds":0`)
 	s = still.ReplaceAllString(s, "")
-	s = sortedErrors(s)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(s), 0o666))
 }
 
