@@ -34,6 +34,7 @@ const (
 	NotARegularFile  Code = "K0110"
 	DuplicateAssetID Code = "K0111"
 	IgnoreTooLarge   Code = "K0112" // an ignore file that is not read
+	NameOfFolder     Code = "K0113" // a file of one root, a folder in another
 )
 
 // Building.
