@@ -17,7 +17,17 @@ import (
 
 // What a job asks of other assets, and of parts of its own: which there are, what they made, and what is in it.
 
+// assetName is a name of an asset as it is recorded: what can be written in several ways is written in one, or those who look for all that asked for the asset
+// would have to try them all. Ids and paths have one way: a path that is written in another is that of no asset.
+func assetName(name string) string {
+	if uuid, ok := processor.UUIDOf(name); ok {
+		return processor.ByUUID(uuid)
+	}
+	return name
+}
+
 func (j *job) Find(name string) (processor.Asset, error) {
+	name = assetName(name)
 	j.sawAsset(name)
 	a := j.w.find(name)
 	if a == nil {
@@ -26,9 +36,11 @@ func (j *job) Find(name string) (processor.Asset, error) {
 	return a.ForJob(), nil
 }
 
-func (j *job) Products(ids ...string) ([][]processor.Product, error) {
-	for _, id := range ids {
-		j.sawAsset(id) // its UUID is in the answer, and which processors it has, and not in what the engine sees of it
+func (j *job) Products(names ...string) ([][]processor.Product, error) {
+	ids := make([]string, len(names))
+	for i, name := range names {
+		ids[i] = assetName(name)
+		j.sawAsset(ids[i]) // its UUID is in the answer, and which processors it has, and not in what the engine sees of it
 	}
 	all, err := j.need(ids)
 	if err != nil {
@@ -217,6 +229,7 @@ func (j *job) product(a *asset.Asset, p madeProduct) processor.Product {
 }
 
 func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
+	p.AssetID = assetName(p.AssetID)
 	if p.Part != "" && p.Part != processor.PackPart && p.AssetID != j.t.asset.ID {
 		return nil, fmt.Errorf("product %q of a part of %q: parts are for their own asset: %w", p.Name, p.AssetID, fs.ErrNotExist)
 	}
@@ -263,6 +276,7 @@ func (j *job) makersOf(p processor.Product) []subject {
 }
 
 func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
+	assetID = assetName(assetID)
 	j.sawAsset(assetID)
 	a := j.w.find(assetID)
 	if a == nil {

@@ -94,8 +94,11 @@ func (r *random) called() string {
 	if r.rng.IntN(5) > 0 {
 		return r.name()
 	}
-	return pick(r, processor.ByUUID(asset.UUID(r.name())), processor.ByUUID("11111111-2222-4333-8444-555555555555"), "pinned")
+	return pick(r, processor.ByUUID(asset.UUID(r.name())), capitals(asset.UUID(r.name())), processor.ByUUID("11111111-2222-4333-8444-555555555555"), "pinned", "a", "sub")
 }
+
+// capitals names an asset by its UUID as some tools write it.
+func capitals(uuid string) string { return "uuid:" + strings.ToUpper(uuid) }
 
 func (r *random) name() string {
 	return pick(r, "", "", "", "sub/", "sub/deep/", "other/") + pick(r, "a", "b", "c", "d", "e") + pick(r, ".s", ".s", ".s", ".txt", ".bin")
