@@ -315,7 +315,11 @@ func (r *random) output() {
 
 // state loses some of what Kiln remembers.
 func (r *random) state() {
-	switch r.rng.IntN(8) {
+	switch r.rng.IntN(9) {
+	case 8:
+		if some, _ := os.ReadDir(r.p.path(".kiln/cas")); len(some) > 0 {
+			r.lose("cas/" + pick(r, some...).Name())
+		}
 	case 0:
 		r.lose("snapshot")
 	case 1:
@@ -385,9 +389,30 @@ func (c *cancelling) JobFinished(string, bool, time.Duration) {
 	}
 }
 
+// forget loses all state together with some source files. What is left of these in the output is found by verify.
+func (r *random) forget() {
+	for range 1 + r.rng.IntN(3) {
+		r.edit()
+	}
+	r.note("all state lost")
+	r.p.remove(".kiln")
+	r.accept()
+	r.p.build0()
+	pr := r.p.open()
+	r.p.must(pr.Lock(context.Background(), false, nil))
+	v, err := pr.Verify(context.Background(), true)
+	r.p.must(err)
+	r.p.must(pr.Unlock())
+	for _, m := range v.Messages {
+		r.note("verified: %v", m)
+	}
+}
+
 func (r *random) step() {
-	// A product that stays where it is although its asset and all state are gone is nobody's: so state is lost on its own.
-	if r.calm && r.rng.IntN(12) > 0 {
+	// A product that stays where it is although its asset and all state are gone is nobody's until verify finds it: else, state is lost on its own.
+	if r.rng.IntN(25) == 0 {
+		r.forget()
+	} else if r.calm && r.rng.IntN(12) > 0 {
 		for range 1 + r.rng.IntN(2) {
 			r.edit()
 		}
@@ -410,7 +435,16 @@ func (r *random) step() {
 			r.part()
 		}
 	}
-	// What the project file refuses is refused by a clean build too.
+	r.accept()
+	b := r.p.build()
+	r.note("built %s", b.ran)
+	if b := r.p.build0(); b.Built != 0 {
+		r.p.Errorf("built again: %s", b.ran)
+	}
+}
+
+// accept takes away rules that are refused: they are by a clean build too.
+func (r *random) accept() {
 	pr, err := Open(Config{Dir: r.p.dir, Version: "test", Processors: r.p.procs})
 	if err == nil {
 		_, err = pr.Look(context.Background(), nil, nil)
@@ -419,10 +453,5 @@ func (r *random) step() {
 		r.note("refused: %v", err)
 		r.p.remove("assets/rules.toml")
 		r.p.remove("assets/sub/rules.toml")
-	}
-	b := r.p.build()
-	r.note("built %s", b.ran)
-	if b := r.p.build0(); b.Built != 0 {
-		r.p.Errorf("built again: %s", b.ran)
 	}
 }

@@ -188,6 +188,8 @@ const (
 	DiskLow          Code = "K0247"
 	LimitLow         Code = "K0248" // of open files, of watched folders
 	NothingKnown     Code = "K0249" // of what was asked for: no asset, file or key
+	OutputStranger   Code = "K0250" // in the output, made by nothing that is known
+	OutputForeign    Code = "K0251" // in the output, and not Kiln's
 )
 
 // Scripts (K1450..K1469).
