@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -168,6 +167,9 @@ func (p *progress) head(now time.Time) string {
 	case rate > 0:
 		s += fmt.Sprintf(", %.1f/s", rate)
 	}
+	if p.done >= p.planned && len(p.jobs) == 0 {
+		return s + "; writing down what came of it" // or else the last line stands there for seconds, and nothing says why
+	}
 	if left := p.planned - p.done; rate > 0 && left > 0 && now.Sub(p.start) > 2*time.Second {
 		s += ", about " + leftText(time.Duration(float64(left)/rate*float64(time.Second))) + " left"
 	}
@@ -243,9 +245,18 @@ func (p *progress) jobLine(j *shownJob, now time.Time, columns int) string {
 		took = fmt.Sprintf("%8s  ", now.Sub(j.began).Truncate(time.Second))
 	}
 	if j.waits > 0 {
-		return p.paint(dim, took+cut(path.Base(j.name)+" waits for "+j.on, columns-len(took)))
+		return p.paint(dim, took+cut(shortName(j.name)+" waits for "+j.on, columns-len(took)))
 	}
 	return p.paint(dim, took) + cut(j.name, columns-len(took))
+}
+
+// shortName is a job's name without the folders that its asset lies in. A folder that is the asset stays, with its slash.
+func shortName(job string) string {
+	asset, _, _ := strings.Cut(job, " ▸ ")
+	if i := strings.LastIndex(asset, " ["); i >= 0 {
+		asset = asset[:i]
+	}
+	return job[strings.LastIndexByte(strings.TrimSuffix(asset, "/"), '/')+1:]
 }
 
 const barWidth = 20
@@ -293,7 +304,7 @@ func (p *progress) JobSuspended(job string, on []string, begins bool) {
 		case j.name != job:
 		case begins:
 			j.waits++
-			j.on = path.Base(on[0])
+			j.on = shortName(on[0])
 			if len(on) > 1 {
 				j.on += fmt.Sprintf(" and %d more", len(on)-1)
 			}
