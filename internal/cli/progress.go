@@ -31,6 +31,9 @@ type progress struct {
 	quit    chan struct{}
 	over    sync.WaitGroup
 
+	screen sync.Mutex // what is written, and drawn
+	drawn  int        // lines on the screen
+
 	mu      sync.Mutex // all below
 	start   time.Time
 	planned int
@@ -38,7 +41,6 @@ type progress struct {
 	failed  int
 	jobs    []*shownJob // in the order they began
 	samples []sample
-	drawn   int // lines on the screen
 }
 
 type shownJob struct {
@@ -99,18 +101,34 @@ func (p *progress) run() {
 		select {
 		case <-p.quit:
 			if p.fancy {
-				io.WriteString(p.w, p.redraw(nil))
+				p.above(func() error { return nil })
 			}
 			return
 		case now := <-tick.C:
-			if p.fancy {
-				columns, rows := p.size()
-				io.WriteString(p.w, p.redraw(p.picture(now, columns, rows)))
-			} else if s := p.headline(now); s != "" {
-				fmt.Fprintln(p.w, s)
-			}
+			p.tick(now)
 		}
 	}
+}
+
+func (p *progress) tick(now time.Time) {
+	p.screen.Lock()
+	defer p.screen.Unlock()
+	if p.fancy {
+		columns, rows := p.size()
+		io.WriteString(p.w, p.redraw(p.picture(now, columns, rows)))
+	} else if s := p.headline(now); s != "" {
+		fmt.Fprintln(p.w, s)
+	}
+}
+
+// above has something written that stays: what is drawn goes, and is drawn again below it.
+func (p *progress) above(write func() error) error {
+	p.screen.Lock()
+	defer p.screen.Unlock()
+	if p.drawn > 0 {
+		io.WriteString(p.w, p.redraw(nil))
+	}
+	return write()
 }
 
 // stop ends the show and removes what is left of it on the screen.

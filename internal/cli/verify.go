@@ -69,7 +69,7 @@ func (a *app) verify(ctx context.Context, p *build.Project, noBuild, fix bool) e
 	if err := a.tell(r.Messages); err != nil {
 		return err
 	}
-	if err := a.tellBuild(ctx, r); err != nil {
+	if err := a.tellBuild(ctx, r, a.newTeller(show)); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
