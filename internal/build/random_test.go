@@ -210,6 +210,9 @@ func (r *random) removeIf(name string) {
 // overlay does something in the other root: files of the same names, and files where this one has folders, and the other way round.
 func (r *random) overlay() {
 	name := "mod/" + pick(r, r.name(), r.name(), r.name(), "sub", "other", "sub/deep", r.name()+"/in.bin", "sub/rules.toml")
+	if r.calm { // a file in a folder's place has all builds go the long way as long as it is there
+		name = "mod/" + r.name()
+	}
 	switch {
 	case r.rng.IntN(3) == 0:
 		r.note("remove %s", name)
