@@ -74,7 +74,7 @@ func TestDamagedBlob(t *testing.T) {
 	}
 	for name, then := range map[string]func(p *fixture){
 		"forced":              func(p *fixture) { p.buildWith(Request{Force: true}) },
-		"cleaned":             func(p *fixture) { _, err := p.open().Clean(false); p.must(err) },
+		"cleaned":             func(p *fixture) { _, _, err := p.open().Clean(false); p.must(err) },
 		"looked into":         func(p *fixture) { p.buildWith(Request{Detect: ByHash}) },
 		"moved":               func(p *fixture) { p.rename("assets/a.txt", "assets/c.txt") },
 		"another one like it": func(p *fixture) { p.write("assets/c.txt", "alpha\n") },

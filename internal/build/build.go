@@ -42,10 +42,15 @@ type Request struct {
 	Shuffle   uint64          // not 0: take the jobs in another order, by this seed
 	Outcomes  Outcomes        // which to tell
 	Control   *Control        // for who wants to reach in while it builds; may be nil
+	Tell      Tell            // may be nil
 	Done      func(Outcome)   // told of each job that ran, from several goroutines; may be nil
 	Placed    func([]Outcome) // told of a build the short way once all outputs are in place, before that is written down: for those who cannot wait; may be nil
 	Reporter  Reporter
 }
+
+// Tell is told of each job that ran, with what it has to say, as soon as it ends; and, without a job, of messages that belong to none, once they are known. It is
+// called from several goroutines. The report of the build has all of them again, in order, and those of jobs that did not run.
+type Tell func(*JobReport, diag.List)
 
 // Reporter is told what happens, from several goroutines.
 type Reporter interface {
@@ -437,6 +442,7 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 		return nil, err
 	}
 	s.distrust()
+	s.tell(s.messages)
 	err = s.runEngine(ctx)
 	if err != nil && ctx.Err() == nil {
 		return nil, err
@@ -445,13 +451,16 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	s.findLive()
 	s.makePlaceholders(ctx)
 	r := s.finish(ctx)
+	s.tell(slices.Concat(s.notes, s.messages))
 	r.Passing = s.passing()
 	s.tellOutcomes(r)
 	if err := s.save(r); err != nil {
 		return r, err
 	}
 	closed = true
-	return r, s.traces.Close()
+	err = s.traces.Close()
+	r.Summary.Seconds = time.Since(s.start).Seconds() // of a folder of 100,000 files that got another name, a quarter is spent on writing it down
+	return r, err
 }
 
 // begin leaves a mark that a build is under way, which stays if it does not come to its end.
@@ -555,8 +564,8 @@ func (s *session) runEngine(ctx context.Context) error {
 		s.req.Control.reach(s)
 		defer s.req.Control.reach(nil)
 	}
-	if s.req.Done != nil {
-		s.w.done = func(r *engine.Result) { s.req.Done(s.outcomeOf(r)) }
+	if s.req.Done != nil || s.req.Tell != nil {
+		s.w.done = s.ended
 	}
 	var err error
 	s.results, err = engine.Build(ctx, s.w, keeper{s.traces, s.w}, opts, tasks)
@@ -580,6 +589,24 @@ func (s *session) forced() func(*engine.Task) bool {
 	return func(et *engine.Task) bool {
 		t := et.World.(*task)
 		return jobs[taskID{t.asset, t.on, ""}]
+	}
+}
+
+// ended tells of a job that was just done.
+func (s *session) ended(r *engine.Result) {
+	if s.req.Done != nil {
+		s.req.Done(s.outcomeOf(r))
+	}
+	if s.req.Tell != nil {
+		j := s.jobReport(r)
+		s.req.Tell(&j, s.messagesOf(r.Trace))
+	}
+}
+
+// tell tells of messages that belong to no job. That files are empty is told at the end: a job may know better.
+func (s *session) tell(l diag.List) {
+	if s.req.Tell != nil {
+		s.req.Tell(nil, slices.DeleteFunc(slices.Clone(l), func(m *diag.Message) bool { return m.Code == diag.EmptyFile }))
 	}
 }
 
@@ -635,7 +662,7 @@ func (s *session) countAssets() int {
 }
 
 func (s *session) jobReport(r *engine.Result) JobReport {
-	t := s.w.byKey[r.Task.Key]
+	t := r.Task.World.(*task)
 	j := JobReport{Asset: t.asset.ID, Platform: t.platform, Among: t.among(), Part: t.part, Processor: t.proc.info.Name, State: r.State, Why: r.Why}
 	if r.Trace != nil {
 		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds

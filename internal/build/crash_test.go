@@ -289,7 +289,7 @@ func TestClean(t *testing.T) {
 		pr := p.open()
 		p.must(pr.Lock(context.Background(), false, nil))
 		defer pr.Unlock()
-		if n, err := pr.Clean(state); n != files || err != nil {
+		if n, _, err := pr.Clean(state); n != files || err != nil {
 			t.Errorf("removed %d files, not %d: %v", n, files, err)
 		}
 		if got := names(outputs(p.dir, "build")); got != "pc/mine" {

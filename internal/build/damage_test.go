@@ -200,7 +200,7 @@ func TestDamagedDatabase(t *testing.T) {
 		p.build0() // does not look
 		pr := p.open()
 		p.must(pr.Lock(context.Background(), false, nil))
-		v, err := pr.Verify(context.Background())
+		v, err := pr.Verify(context.Background(), false)
 		p.must(err)
 		p.must(pr.Unlock())
 		if l := v.Messages; len(l) == 1 && l[0].Error() == ".kiln/content.db: warning[K0211]: it is damaged" {
@@ -224,7 +224,7 @@ func TestDatabaseUnreadable(t *testing.T) {
 	p.mkdir(".kiln/content.db")
 	pr := p.open()
 	p.must(pr.Lock(context.Background(), false, nil))
-	_, err := pr.Verify(context.Background())
+	_, err := pr.Verify(context.Background(), false)
 	p.must(pr.Unlock())
 	var m *diag.Message
 	if !errors.As(err, &m) || m.Code != diag.ContentDBUnusable || m.File != ".kiln/content.db" || !strings.Contains(m.Hint, "the room on the disk") {

@@ -45,6 +45,7 @@ func (s *session) finish(ctx context.Context) *Report {
 	}
 	s.ship(ctx)
 	r.Stopped = s.stopped
+	s.strangersOfOld()
 	s.count(r)
 	r.Jobs = make([]JobReport, 0, r.Summary.Built)
 	for _, res := range s.results {

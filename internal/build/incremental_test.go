@@ -1,6 +1,9 @@
 package build
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // The project of the table below: every kind of look at the world.
 const everything = `
@@ -174,5 +177,19 @@ func TestIncremental(t *testing.T) {
 				p.nothing()
 			}
 		})
+	}
+}
+
+// TestFolderRenamed renames a folder of so many files that the content database is written anew.
+func TestFolderRenamed(t *testing.T) {
+	p := newProject(t, "-- assets/keep.txt --\nkept\n-- assets/list.s --\nlist keep.txt\nglob */1*.bin\n")
+	const files = 520
+	for i := range files {
+		p.write(fmt.Sprintf("assets/old/%d.bin", i), fmt.Sprint("content ", i%10))
+	}
+	p.build0()
+	p.rename("assets/old", "assets/new")
+	if b := p.build(); b.Built != files+1 {
+		t.Errorf("built %d", b.Built)
 	}
 }

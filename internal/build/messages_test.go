@@ -247,7 +247,7 @@ func TestVerify(t *testing.T) {
 			c.damage(p)
 			pr := p.open()
 			p.must(pr.Lock(context.Background(), false, nil))
-			v, err := pr.Verify(context.Background())
+			v, err := pr.Verify(context.Background(), false)
 			p.must(err)
 			p.must(pr.Unlock())
 			var got string

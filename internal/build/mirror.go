@@ -52,7 +52,9 @@ func (s *session) mirrorOnce(r *Report, next *state.Image) error {
 	if err != nil {
 		return err
 	}
-	b, err := db.Begin(s.mirrorStart(next.Mirrored))
+	start := s.mirrorStart(next.Mirrored)
+	start.Everything = s.mostlyOthers(len(gone))
+	b, err := db.Begin(start)
 	if err != nil {
 		return err
 	}
@@ -67,6 +69,14 @@ func (s *session) mirrorOnce(r *Report, next *state.Image) error {
 	}
 	next.Mirrored = s.number
 	return nil
+}
+
+// mostlyOthers tells whether so many assets came, went or were built that all records are written faster than those that differ. Of a folder of 100,000 files that got another
+// name, to delete takes 30 µs an asset and to put 50 µs, to write one of all 20 µs.
+func (s *session) mostlyOthers(gone int) bool {
+	const worth = 1000
+	changes := gone + len(s.jobsRun())
+	return changes > worth && changes > len(s.w.assets.Assets)/2
 }
 
 // mirrorStart is what the database is told first; after is the build that it tells of as yet.

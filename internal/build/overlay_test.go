@@ -44,3 +44,46 @@ func TestCaseOfOld(t *testing.T) {
 	p.write("kiln.toml", "[project]\nname = \"other\"\n")
 	p.wants("")
 }
+
+// TestNameOfFolder: a file of one root has the path of a folder of another one. The folder counts, whatever the order of the roots, and an error names both.
+func TestNameOfFolder(t *testing.T) {
+	for _, first := range []string{"file", "folder", "nothing", "an empty folder"} {
+		for _, roots := range []string{`["one", "two"]`, `["two", "one"]`} {
+			t.Run(first+roots, func(t *testing.T) {
+				t.Parallel()
+				p := newProject(t, shortcuts+"-- one/z.txt --\nz\n-- two/y.txt --\ny\n-- one/list.s --\nglob **\nexists s\ntry s\ntry s/a.txt\n")
+				p.write("kiln.toml", "[project]\nname = \"test\"\nroots = "+roots+"\n")
+				file := func() { p.write("one/s", "a file") }
+				folder := func() { p.write("two/s/a.txt", "in a folder") }
+				wants := func(errors int) {
+					t.Helper()
+					if b := p.build(); strings.Count(b.messages, "one/s: error[K0113]: a folder in another source root has the path of this file: two/s/") != errors || b.Failed != 0 {
+						t.Errorf("%d failed, messages:\n%s", b.Failed, b.messages)
+					}
+				}
+				switch first {
+				case "file":
+					file()
+				case "folder":
+					folder()
+				case "an empty folder":
+					p.mkdir("two/s")
+				}
+				wants(0)
+				file()
+				folder()
+				wants(1)
+				p.write("two/s/a.txt", "edited")
+				wants(1)
+				p.write("one/s", "edited")
+				wants(1)
+				p.remove("two/s")
+				wants(0)
+				folder()
+				wants(1)
+				p.remove("one/s")
+				wants(0)
+			})
+		}
+	}
+}

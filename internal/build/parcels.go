@@ -113,7 +113,13 @@ func (s *session) named(pattern string) func(id string) bool {
 	if a := s.w.find(pattern); a != nil {
 		return func(id string) bool { return id == a.ID }
 	}
-	return func(id string) bool { return below(pattern, id) }
+	byPath := map[string]bool{} // ids that do not tell
+	for _, a := range s.w.renamed() {
+		if means(pattern, a) {
+			byPath[a.ID] = true
+		}
+	}
+	return func(id string) bool { return below(pattern, id) || byPath[id] }
 }
 
 // Named tells which ids a pattern of a parcel means.

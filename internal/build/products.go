@@ -17,10 +17,20 @@ import (
 
 // What a job asks of other assets, and of parts of its own: which there are, what they made, and what is in it.
 
+// assetName is a name of an asset as it is recorded: what can be written in several ways is written in one, or those who look for all that asked for the asset
+// would have to try them all. Ids and paths have one way: a path that is written in another is that of no asset.
+func assetName(name string) string {
+	if uuid, ok := processor.UUIDOf(name); ok {
+		return processor.ByUUID(uuid)
+	}
+	return name
+}
+
 func (j *job) Find(name string) (processor.Asset, error) {
 	if err := j.may(name); err != nil {
 		return processor.Asset{}, err
 	}
+	name = assetName(name)
 	j.sawAsset(name)
 	a := j.w.find(name)
 	if a == nil {
@@ -29,12 +39,14 @@ func (j *job) Find(name string) (processor.Asset, error) {
 	return a.ForJob(), nil
 }
 
-func (j *job) Products(ids ...string) ([][]processor.Product, error) {
-	if err := j.may(ids...); err != nil {
+func (j *job) Products(names ...string) ([][]processor.Product, error) {
+	if err := j.may(names...); err != nil {
 		return nil, err
 	}
-	for _, id := range ids {
-		j.sawAsset(id) // its UUID is in the answer, and which processors it has, and not in what the engine sees of it
+	ids := make([]string, len(names))
+	for i, name := range names {
+		ids[i] = assetName(name)
+		j.sawAsset(ids[i]) // its UUID is in the answer, and which processors it has, and not in what the engine sees of it
 	}
 	all, err := j.need(ids)
 	if err != nil {
@@ -232,6 +244,7 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 	if err := j.may(p.AssetID, p.Part, p.Processor); err != nil {
 		return nil, err
 	}
+	p.AssetID = assetName(p.AssetID)
 	if p.Part != "" && p.Part != processor.PackPart && p.AssetID != j.t.asset.ID {
 		return nil, fmt.Errorf("product %q of a part of %q: parts are for their own asset: %w", p.Name, p.AssetID, fs.ErrNotExist)
 	}
@@ -281,6 +294,7 @@ func (j *job) Reference(assetID, name string, required bool) (processor.Referenc
 	if err := j.may(assetID, name); err != nil {
 		return processor.Reference{}, err
 	}
+	assetID = assetName(assetID)
 	j.sawAsset(assetID)
 	a := j.w.find(assetID)
 	if a == nil {

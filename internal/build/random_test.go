@@ -45,10 +45,14 @@ func randomly(t *testing.T, calm bool) {
 		r := newRandom(t, rng)
 		r.calm = calm
 		if calm {
-			r.p.write("kiln.toml", projectFiles[rng.IntN(3)])
+			r.project = []int{0, 1, 2, 4}[rng.IntN(4)]
+			r.p.write("kiln.toml", projectFiles[r.project])
+			if strings.Contains(projectFiles[r.project], "mod") {
+				r.p.mkdir("mod")
+			}
 			for _, dir := range []string{"", "sub/", "sub/deep/", "other/"} { // a file of each kind, so that another one is nothing new
 				for _, ext := range []string{"s", "txt", "bin"} {
-					r.p.write("assets/"+dir+"keep."+ext, "text that stays")
+					r.put("assets/"+dir+"keep."+ext, "text that stays")
 				}
 			}
 		}
@@ -82,6 +86,7 @@ type random struct {
 
 func newRandom(t *testing.T, rng *rand.Rand) *random {
 	r := &random{p: newProject(t, ""), rng: rng, past: map[string][]string{}}
+	r.p.procs = append(r.p.procs, bundle{})
 	r.p.workers = 1 + rng.IntN(4)
 	for range 12 {
 		r.edit()
@@ -96,8 +101,11 @@ func (r *random) called() string {
 	if r.rng.IntN(5) > 0 {
 		return r.name()
 	}
-	return pick(r, processor.ByUUID(asset.UUID(r.name())), processor.ByUUID("11111111-2222-4333-8444-555555555555"), "pinned")
+	return pick(r, processor.ByUUID(asset.UUID(r.name())), capitals(asset.UUID(r.name())), processor.ByUUID("11111111-2222-4333-8444-555555555555"), "pinned", "a", "sub")
 }
+
+// capitals names an asset by its UUID as some tools write it.
+func capitals(uuid string) string { return "uuid:" + strings.ToUpper(uuid) }
 
 func (r *random) name() string {
 	return pick(r, "", "", "", "sub/", "sub/deep/", "other/") + pick(r, "a", "b", "c", "d", "e") + pick(r, ".s", ".s", ".s", ".txt", ".bin")
@@ -181,12 +189,62 @@ func (r *random) note(format string, args ...any) {
 	r.log = append(r.log, fmt.Sprintf("%d: ", r.n)+fmt.Sprintf(format, args...))
 }
 
+// put writes a file, whatever stands in its way: a folder of its name, or a file where it needs a folder.
+func (r *random) put(name, content string) {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := os.Stat(r.p.path(dir)); err == nil && !info.IsDir() {
+			r.p.remove(dir)
+		}
+	}
+	if info, err := os.Stat(r.p.path(name)); err == nil && info.IsDir() {
+		r.p.remove(name)
+	}
+	r.p.write(name, content)
+}
+
+// removeIf removes what is there; a file may stand where a folder above it was.
+func (r *random) removeIf(name string) {
+	if _, err := os.Lstat(r.p.path(name)); err == nil {
+		r.p.remove(name)
+	}
+}
+
+// overlay does something in the other root: files of the same names, and files where this one has folders, and the other way round.
+func (r *random) overlay() {
+	name := "mod/" + pick(r, r.name(), r.name(), r.name(), "sub", "other", "sub/deep", r.name()+"/in.bin", "sub/rules.toml")
+	if r.calm { // a file in a folder's place has all builds go the long way as long as it is there
+		name = "mod/" + r.name()
+	}
+	switch {
+	case r.rng.IntN(3) == 0:
+		r.note("remove %s", name)
+		r.removeIf(name)
+	case strings.HasSuffix(name, "rules.toml"):
+		i := r.rng.IntN(len(ruleFiles))
+		r.note("rules %d in %s", i, name)
+		r.put(name, ruleFiles[i])
+	default:
+		r.note("write %s", name)
+		r.put(name, fmt.Sprint("text ", r.rng.IntN(3)))
+	}
+}
+
 // edit does something to a source file.
 func (r *random) edit() {
+	if _, err := os.Stat(r.p.path("mod")); err == nil && r.rng.IntN(4) == 0 {
+		r.overlay()
+		return
+	}
+	if !r.calm && r.rng.IntN(40) == 0 {
+		name := "assets/" + pick(r, "sub", "other", "sub/deep")
+		r.note("a file %s", name)
+		r.put(name, "text")
+		return
+	}
 	name := r.name()
 	file := "assets/" + name
-	_, err := os.Stat(r.p.path(file))
-	there := err == nil
+	info, err := os.Stat(r.p.path(file))
+	there := err == nil && !info.IsDir()
 	k := r.rng.IntN(10)
 	if r.calm && k == 9 {
 		k = 6
@@ -195,7 +253,7 @@ func (r *random) edit() {
 	case k < 6 || !there:
 		c := r.content(name)
 		r.note("write %s: %q", file, c)
-		r.p.write(file, c)
+		r.put(file, c)
 		if r.rng.IntN(4) == 0 {
 			r.p.touch(file, r.rng.IntN(3)) // few times, so that they come again
 		}
@@ -209,13 +267,13 @@ func (r *random) edit() {
 		to := "assets/" + r.name()
 		if _, err := os.Stat(r.p.path(to)); err != nil {
 			r.note("rename %s to %s", file, to)
-			r.p.write(to, "")
+			r.put(to, "")
 			r.p.rename(file, to)
 		}
 	default:
 		dir := pick(r, "assets/sub", "assets/other", "assets/sub/deep")
 		r.note("remove %s", dir)
-		r.p.remove(dir)
+		r.removeIf(dir)
 	}
 }
 
@@ -236,6 +294,9 @@ var ruleFiles = []string{
 	"[[rules]]\nmatch = \"b.s\"\nid = \"pinned\"\n",
 	"[[rules]]\nmatch = \"b.s\"\nuuid = \"11111111-2222-4333-8444-555555555555\"\n",
 	"[[rules]]\nmatch = \"c.txt\"\nid = \"sub\"\n",
+	"[[rules]]\nmatch = \"b.txt\"\nid = \"a.s\"\n[[rules]]\nmatch = \"d.s\"\nid = \"other/d.s\"\n",
+	"[[rules]]\nmatch = \"*/\"\nprocessor = \"bundle\"\n",
+	"[[rules]]\nmatch = \"deep/\"\nprocessor = \"bundle\"\nid = \"pinned\"\n",
 	"[[rules]]\nmatch = \"c.txt\"\nid = \"a.s.txt\"\n",
 	"[[rules]]\nmatch = \"*.s\"\nprocessors = [\"script\", \"shadow\"]\nsettings = { say = \"both\", shadow.say = \"boo\" }\n",
 	"[[rules]]\nmatch = \"*.s\"\nprocessors = [\"shadow\", \"script\"]\n",
@@ -256,20 +317,20 @@ func (r *random) rules() {
 		r.p.write("kiln.toml", projectFiles[r.project])
 	case 1:
 		r.note("a mod")
-		r.p.write("mod/"+r.name(), fmt.Sprint("text ", r.rng.IntN(3)))
+		r.overlay()
 	case 2:
 		dir := pick(r, "assets/", "assets/sub/")
 		r.note("no rules in %s", dir)
-		r.p.remove(dir + "rules.toml")
-		r.p.remove(dir + ".kilnignore")
+		r.removeIf(dir + "rules.toml")
+		r.removeIf(dir + ".kilnignore")
 	case 3:
 		text := pick(r, "a.*\n", "sub/\n", "*.txt\n!b.txt\n", "")
 		r.note("ignore %q", text)
-		r.p.write("assets/.kilnignore", text)
+		r.put("assets/.kilnignore", text)
 	default:
 		dir, i := pick(r, "assets/", "assets/", "assets/sub/"), r.rng.IntN(len(ruleFiles))
 		r.note("rules %d in %s", i, dir)
-		r.p.write(dir+"rules.toml", ruleFiles[i])
+		r.put(dir+"rules.toml", ruleFiles[i])
 	}
 }
 
@@ -314,13 +375,17 @@ func (r *random) output() {
 
 // state loses some of what Kiln remembers.
 func (r *random) state() {
-	switch r.rng.IntN(11) {
+	switch r.rng.IntN(12) {
 	case 8, 9, 10:
 		if all := r.p.blobs(); len(all) > 0 {
 			f := pick(r, all...)
 			how := r.rng.IntN(4)
 			r.note("blob %s spoilt or lost, %d", f, how)
 			[]func(*fixture, string){(*fixture).spoil, (*fixture).spoilAlone, (*fixture).remove, func(p *fixture, f string) { p.remove(".kiln/cas.noted"); p.remove(f) }}[how](r.p, f)
+		}
+	case 11:
+		if some, _ := os.ReadDir(r.p.path(".kiln/cas")); len(some) > 0 {
+			r.lose("cas/" + pick(r, some...).Name())
 		}
 	case 0:
 		r.lose("snapshot")
@@ -421,9 +486,30 @@ func (c *cancelling) JobFinished(string, bool, time.Duration) {
 	}
 }
 
+// forget loses all state together with some source files. What is left of these in the output is found by verify.
+func (r *random) forget() {
+	for range 1 + r.rng.IntN(3) {
+		r.edit()
+	}
+	r.note("all state lost")
+	r.p.remove(".kiln")
+	r.accept()
+	r.p.build0()
+	pr := r.p.open()
+	r.p.must(pr.Lock(context.Background(), false, nil))
+	v, err := pr.Verify(context.Background(), true)
+	r.p.must(err)
+	r.p.must(pr.Unlock())
+	for _, m := range v.Messages {
+		r.note("verified: %v", m)
+	}
+}
+
 func (r *random) step() {
-	// A product that stays where it is although its asset and all state are gone is nobody's: so state is lost on its own.
-	if r.calm && r.rng.IntN(12) > 0 {
+	// A product that stays where it is although its asset and all state are gone is nobody's until verify finds it: else, state is lost on its own.
+	if r.rng.IntN(25) == 0 {
+		r.forget()
+	} else if r.calm && r.rng.IntN(12) > 0 {
 		for range 1 + r.rng.IntN(2) {
 			r.edit()
 		}
@@ -449,19 +535,24 @@ func (r *random) step() {
 	if r.rng.IntN(8) == 0 {
 		r.meddle()
 	}
-	// What the project file refuses is refused by a clean build too.
+	r.accept()
+	b := r.p.build()
+	r.note("built %s", b.ran)
+	if b := r.p.build0(); b.Built != 0 {
+		r.p.Errorf("built again: %s", b.ran)
+	}
+}
+
+// accept takes away rules that are refused: they are by a clean build too.
+func (r *random) accept() {
 	pr, err := Open(Config{Dir: r.p.dir, Version: "test", Processors: r.p.procs})
 	if err == nil {
 		_, err = pr.Look(context.Background(), nil, nil)
 	}
 	if err != nil {
 		r.note("refused: %v", err)
-		r.p.remove("assets/rules.toml")
-		r.p.remove("assets/sub/rules.toml")
-	}
-	b := r.p.build()
-	r.note("built %s", b.ran)
-	if b := r.p.build0(); b.Built != 0 {
-		r.p.Errorf("built again: %s", b.ran)
+		for _, dir := range []string{"assets/", "assets/sub/", "mod/sub/"} {
+			r.removeIf(dir + "rules.toml")
+		}
 	}
 }

@@ -61,6 +61,9 @@ func (c *shortcut) change(t *source.Table, folder string, was, now *source.File)
 		return false
 	}
 	p := path.Join(folder, one.Name)
+	if t.HasFolder(p) { // of another root
+		return false
+	}
 	_, _, before := c.prev.Sources.Find(p)
 	_, _, after := t.Find(p)
 	switch {

@@ -274,3 +274,20 @@ func (s *shadow) Process(ctx context.Context, job processor.Job) error {
 	}
 	return job.Write(processor.Output{Name: "shadow", Type: "text", Extension: ".sh"}, []byte(out.String()))
 }
+
+// bundle is a processor of folders: it lists the files in one.
+type bundle struct{}
+
+func (bundle) Info() processor.Info {
+	return processor.Info{
+		Name: "bundle", Version: 1, Summary: "for tests", Folder: true, Extensions: []string{".bin"}, Products: []processor.ProductType{{Type: "list", Extension: ".list"}},
+	}
+}
+
+func (bundle) Process(_ context.Context, job processor.Job) error {
+	names, err := job.Glob(job.Asset().Path + "/**")
+	if err != nil {
+		return err
+	}
+	return job.Write(processor.Output{Type: "list", Extension: ".list"}, []byte(strings.Join(names, "\n")))
+}

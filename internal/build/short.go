@@ -123,6 +123,7 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 	if !c.save(r, ch) {
 		return nil, nil
 	}
+	r.Summary.Seconds = time.Since(c.start).Seconds()
 	r.Outcomes = ch.outcomes
 	return r, nil
 }

@@ -84,9 +84,9 @@ func (r *random) lookedAt() {
 			fmt.Fprintf(&b, "%s\n", pick(r, "names .", "names d", "names d/e", "names f", "real assets", "real assets/d", "real .", "real over", "link assets/d", "link .",
 				"go d", "go d/empty", "built x.out", "ask "+name(), "ask "+name(), "read "+name(), "read "+name(), "ask assets/"+name(), "read assets/"+name()))
 		}
-		r.put(root+pick(r, "1", "2", "3", "d/4")+".look", b.String())
+		r.writeOver(root+pick(r, "1", "2", "3", "d/4")+".look", b.String())
 	case 4, 5, 6:
-		r.put(file, fmt.Sprint(r.rng.IntN(3), "\n"))
+		r.writeOver(file, fmt.Sprint(r.rng.IntN(3), "\n"))
 	case 7:
 		r.clear(file)
 		r.log = append(r.log, "a folder "+file)
@@ -95,9 +95,9 @@ func (r *random) lookedAt() {
 		r.log = append(r.log, "remove "+file)
 		r.clear(file)
 	case 10:
-		r.put(root+".kilnignore", pick(r, "*.tmp\n", "*.tmp\nd/e/\n", "", "b.txt\n"))
+		r.writeOver(root+".kilnignore", pick(r, "*.tmp\n", "*.tmp\nd/e/\n", "", "b.txt\n"))
 	case 11:
-		r.put(pick(r, "note", "more"), "a file of the project\n")
+		r.writeOver(pick(r, "note", "more"), "a file of the project\n")
 	case 12:
 		r.log = append(r.log, "remove a file of the project")
 		r.p.remove(pick(r, "note", "more"))
@@ -111,8 +111,8 @@ func (r *random) lookedAt() {
 	}
 }
 
-// put writes a file, in place of whatever is in the way.
-func (r *random) put(name, text string) {
+// writeOver writes a file, in place of whatever is in the way.
+func (r *random) writeOver(name, text string) {
 	r.log = append(r.log, fmt.Sprintf("write %s: %q", name, text))
 	r.clear(name)
 	r.p.write(name, text)

@@ -28,9 +28,10 @@ type Verified struct {
 
 // Verify hashes every source file whose content is known, every product and every blob, reads the content database, and reports what their
 // times did not show. What is wrong is made known to the next build: a wrong source hash is dropped, a damaged blob removed, a
-// damaged product forgotten. That nothing was ever built is an error, a message. The caller holds the lock, and builds afterwards.
-func (p *Project) Verify(ctx context.Context) (*Verified, error) {
-	v, err := p.verify(ctx)
+// damaged product forgotten. That nothing was ever built is an error, a message. With fix it removes products of which nothing is known. The caller holds the
+// lock, and builds afterwards.
+func (p *Project) Verify(ctx context.Context, fix bool) (*Verified, error) {
+	v, err := p.verify(ctx, fix)
 	var m *diag.Message
 	if errors.As(err, &m) && m.Code == diag.ContentDBUnusable {
 		m.File = ".kiln/content.db"
@@ -38,7 +39,7 @@ func (p *Project) Verify(ctx context.Context) (*Verified, error) {
 	return v, p.ownFiles(err)
 }
 
-func (p *Project) verify(ctx context.Context) (*Verified, error) {
+func (p *Project) verify(ctx context.Context, fix bool) (*Verified, error) {
 	s := &session{p: p, req: Request{Reporter: silent{}}}
 	if err := s.readSnapshot(); err != nil {
 		return nil, err
@@ -83,9 +84,25 @@ func (p *Project) verify(ctx context.Context) (*Verified, error) {
 			return v, removeAll(p.snapshotPath())
 		}
 		next.Outputs, next.Shipped, next.Whole = s.before.outputs, shipped, false
-		return v, state.WriteSnapshot(p.snapshotPath(), next)
+		if err := state.WriteSnapshot(p.snapshotPath(), next); err != nil {
+			return v, err
+		}
 	}
-	return v, nil
+	return v, v.strangers(s, fix)
+}
+
+// strangers looks for products of which nothing is known.
+func (v *Verified) strangers(s *session, fix bool) error {
+	if err := s.openTraces(true); err != nil {
+		return err
+	}
+	found := s.strangers()
+	if fix {
+		v.Messages = append(v.Messages, s.removeStrangers(found)...)
+	} else {
+		v.Messages = append(v.Messages, found.messages(s.p.Output)...)
+	}
+	return nil
 }
 
 func (v *Verified) blobs(ctx context.Context, blobs *cas.Store) error {

@@ -180,6 +180,14 @@ func (v *View) Table() *asset.Table { return v.s.w.assets }
 // Sources is the table of source files.
 func (v *View) Sources() *source.Table { return v.s.w.table }
 
+// Strangers tells of files in the output folder of which nothing is known. While a build is under way, and where there never was one, nothing is said.
+func (v *View) Strangers() diag.List {
+	if v.s.prev == nil || v.s.p.underWay() {
+		return nil
+	}
+	return v.s.strangers().messages(v.s.p.Output)
+}
+
 // Display is a source path as people see it, relative to the project folder.
 func (v *View) Display(path string) string { return v.s.w.display(path) }
 
@@ -210,9 +218,23 @@ func (v *View) Traces(f func(a *asset.Asset, platform, among, part string, t *en
 }
 
 // Clean removes the outputs that Kiln made, and with state also all that it remembers. The caller holds the lock.
-// It tells how many files it removed.
-func (p *Project) Clean(state bool) (int, error) {
+// It tells how many files it removed, and of what stays although it looks like Kiln's.
+func (p *Project) Clean(state bool) (int, diag.List, error) {
 	s := &session{p: p, start: time.Now(), req: Request{Reporter: silent{}}}
+	n, err := s.clean(state)
+	if err != nil {
+		return n, nil, err
+	}
+	found := s.strangers().products
+	if len(found) == 0 {
+		return n, nil, nil
+	}
+	m := diag.Warningf(diag.OutputStranger, diag.Pos{File: p.Output + "/" + found[0]}, "Kiln does not know this file%s, and leaves what it does not know", more(len(found)-1))
+	return n, diag.List{m.WithHint("what was in .kiln is lost; remove %s/ if nothing in it is your own", p.Output)}, nil
+}
+
+func (s *session) clean(state bool) (int, error) {
+	p := s.p
 	s.tidy()
 	if err := s.readSnapshot(); err != nil {
 		return 0, err

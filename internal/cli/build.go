@@ -150,9 +150,14 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 		return err
 	}
 	show := a.newProgress(p.Workers(a.workers))
+	told := a.newTeller(show)
+	if err := told.start(p, patterns, f.dryRun); err != nil {
+		show.stop()
+		return err
+	}
 	r, err := a.buildIn(ctx, p, f, build.Request{
 		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force, FailFast: f.failFast, DryRun: f.dryRun,
-		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, OnError: f.failed(), Reporter: reporters{show, trace},
+		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, OnError: f.failed(), Reporter: reporters{show, trace}, Tell: told.tell,
 	})
 	show.stop()
 	if terr := trace.close(); err == nil {
@@ -161,7 +166,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	if r == nil {
 		return err
 	}
-	if err := a.tell(r.Messages); err != nil {
+	if err := told.rest(r.Messages); err != nil {
 		return err
 	}
 	if err != nil {
@@ -170,7 +175,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	if f.dryRun {
 		return a.tellPlan(r)
 	}
-	if terr := a.tellBuild(ctx, r); terr != nil {
+	if terr := a.tellBuild(ctx, r, told); terr != nil {
 		return terr
 	}
 	switch {
@@ -203,14 +208,12 @@ func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req b
 	return p.Build(ctx, req)
 }
 
-// tellBuild writes the jobs that ran, if wanted, and the summary.
-func (a *app) tellBuild(ctx context.Context, r *build.Report) error {
+// tellBuild writes the jobs that ran, if wanted and not told of yet, and the summary.
+func (a *app) tellBuild(ctx context.Context, r *build.Report, told *teller) error {
 	switch {
 	case a.json:
-		for _, j := range r.Jobs {
-			if err := a.emit(newJobLine(j)); err != nil {
-				return err
-			}
+		if err := told.restOfJobs(r.Jobs); err != nil {
+			return err
 		}
 	case a.verbose:
 		t := a.tableOn(a.errs)

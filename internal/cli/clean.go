@@ -31,8 +31,11 @@ without running a job. With --all, what Kiln remembers goes too, and the next bu
 				return err
 			}
 			defer p.Unlock()
-			n, err := p.Clean(all)
+			n, stays, err := p.Clean(all)
 			if err != nil {
+				return err
+			}
+			if err := a.tell(stays); err != nil {
 				return err
 			}
 			if a.json {

@@ -157,7 +157,7 @@ func (a *app) tellDoctor(r *doctor.Report, sum doctorLine) error {
 }
 
 // surroundings are the codes of what is wrong with tools and the system, not with source files.
-var surroundings = []diag.Code{diag.ToolMissing, diag.FolderUnwritable, diag.DiskLow, diag.LimitLow, diag.CommandUntraced, diag.CommandUnsealed}
+var surroundings = []diag.Code{diag.ToolMissing, diag.FolderUnwritable, diag.DiskLow, diag.LimitLow, diag.CommandUntraced, diag.CommandUnsealed, diag.OutputStranger}
 
 // worstOfContent is the worst that is wrong with source files; a note if nothing is.
 func worstOfContent(l diag.List) diag.Severity {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +31,9 @@ type progress struct {
 	quit    chan struct{}
 	over    sync.WaitGroup
 
+	screen sync.Mutex // what is written, and drawn
+	drawn  int        // lines on the screen
+
 	mu      sync.Mutex // all below
 	start   time.Time
 	planned int
@@ -39,7 +41,6 @@ type progress struct {
 	failed  int
 	jobs    []*shownJob // in the order they began
 	samples []sample
-	drawn   int // lines on the screen
 }
 
 type shownJob struct {
@@ -100,18 +101,34 @@ func (p *progress) run() {
 		select {
 		case <-p.quit:
 			if p.fancy {
-				io.WriteString(p.w, p.redraw(nil))
+				p.above(func() error { return nil })
 			}
 			return
 		case now := <-tick.C:
-			if p.fancy {
-				columns, rows := p.size()
-				io.WriteString(p.w, p.redraw(p.picture(now, columns, rows)))
-			} else if s := p.headline(now); s != "" {
-				fmt.Fprintln(p.w, s)
-			}
+			p.tick(now)
 		}
 	}
+}
+
+func (p *progress) tick(now time.Time) {
+	p.screen.Lock()
+	defer p.screen.Unlock()
+	if p.fancy {
+		columns, rows := p.size()
+		io.WriteString(p.w, p.redraw(p.picture(now, columns, rows)))
+	} else if s := p.headline(now); s != "" {
+		fmt.Fprintln(p.w, s)
+	}
+}
+
+// above has something written that stays: what is drawn goes, and is drawn again below it.
+func (p *progress) above(write func() error) error {
+	p.screen.Lock()
+	defer p.screen.Unlock()
+	if p.drawn > 0 {
+		io.WriteString(p.w, p.redraw(nil))
+	}
+	return write()
 }
 
 // stop ends the show and removes what is left of it on the screen.
@@ -167,6 +184,9 @@ func (p *progress) head(now time.Time) string {
 		s += fmt.Sprintf(", %.0f/s", rate)
 	case rate > 0:
 		s += fmt.Sprintf(", %.1f/s", rate)
+	}
+	if p.done >= p.planned && len(p.jobs) == 0 {
+		return s + "; writing down what came of it" // or else the last line stands there for seconds, and nothing says why
 	}
 	if left := p.planned - p.done; rate > 0 && left > 0 && now.Sub(p.start) > 2*time.Second {
 		s += ", about " + leftText(time.Duration(float64(left)/rate*float64(time.Second))) + " left"
@@ -243,9 +263,18 @@ func (p *progress) jobLine(j *shownJob, now time.Time, columns int) string {
 		took = fmt.Sprintf("%8s  ", now.Sub(j.began).Truncate(time.Second))
 	}
 	if j.waits > 0 {
-		return p.paint(dim, took+cut(path.Base(j.name)+" waits for "+j.on, columns-len(took)))
+		return p.paint(dim, took+cut(shortName(j.name)+" waits for "+j.on, columns-len(took)))
 	}
 	return p.paint(dim, took) + cut(j.name, columns-len(took))
+}
+
+// shortName is a job's name without the folders that its asset lies in. A folder that is the asset stays, with its slash.
+func shortName(job string) string {
+	asset, _, _ := strings.Cut(job, " ▸ ")
+	if i := strings.LastIndex(asset, " ["); i >= 0 {
+		asset = asset[:i]
+	}
+	return job[strings.LastIndexByte(strings.TrimSuffix(asset, "/"), '/')+1:]
 }
 
 const barWidth = 20
@@ -293,7 +322,7 @@ func (p *progress) JobSuspended(job string, on []string, begins bool) {
 		case j.name != job:
 		case begins:
 			j.waits++
-			j.on = path.Base(on[0])
+			j.on = shortName(on[0])
 			if len(on) > 1 {
 				j.on += fmt.Sprintf(" and %d more", len(on)-1)
 			}

@@ -215,3 +215,43 @@ func TestTrace(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestShortName(t *testing.T) {
+	for job, want := range map[string]string{
+		"sprites/tank.png [pc]": "tank.png [pc]",
+		"sprites/ui/ [pc]":      "ui/ [pc]",
+		"ui/ [pc]":              "ui/ [pc]",
+		"sprites/ui/ ▸ atlas ▸ page 1/2 [pc]": "ui/ ▸ atlas ▸ page 1/2 [pc]",
+		"sprites/tank.png ▸ mips/2 [pc]":      "tank.png ▸ mips/2 [pc]",
+		"sprites/a [b]/tank.png [pc]":         "tank.png [pc]",
+		"x":                                   "x",
+		"a/b":                                 "b",
+	} {
+		if got := shortName(job); got != want {
+			t.Errorf("%q is %q, not %q", job, got, want)
+		}
+	}
+	p := newTestProgress()
+	p.JobStarted("sprites/ui/ [pc]")
+	p.JobSuspended("sprites/ui/ [pc]", []string{"sprites/ui/ ▸ page 0 [pc]", "x [pc]"}, true)
+	p.jobs[0].began = p.start
+	if got, want := p.picture(p.start.Add(time.Second), 80, 24)[1], "   1.0 s  ui/ [pc] waits for ui/ ▸ page 0 [pc] and 1 more"; got != want {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
+
+// TestProgressAtTheEnd: when all jobs are done, what is left to do has a name.
+func TestProgressAtTheEnd(t *testing.T) {
+	p := newTestProgress()
+	p.Planned(2)
+	p.JobStarted("a [pc]")
+	p.JobFinished("b [pc]", false, 0)
+	now := p.start.Add(time.Second)
+	if got := p.headline(now); got != "1 of 2 done, 1.0/s" {
+		t.Errorf("%q", got)
+	}
+	p.JobFinished("a [pc]", false, 0)
+	if got := p.headline(now); got != "2 of 2 done, 2.0/s; writing down what came of it" {
+		t.Errorf("%q", got)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
 )
 
 type verifyLine struct {
@@ -19,14 +20,15 @@ type verifyLine struct {
 }
 
 func newVerifyCommand(a *app) *cobra.Command {
-	var noBuild, noWait bool
+	var noBuild, noWait, fix bool
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Look at every byte of sources and products, and mend what is wrong",
 		Long: `Hash every source file that was built, every product and every stored blob, check the content database, and tell
-what sizes and times did not show: a damaged disk, an output that somebody edited. A build mends it.`,
+what sizes and times did not show: a damaged disk, an output that somebody edited. A build mends it. Products that no
+asset makes, left when .kiln was removed together with their assets, are named; --fix removes them.`,
 		GroupID: groupMake,
-		Example: "  kiln verify\n  kiln verify --no-build",
+		Example: "  kiln verify\n  kiln verify --no-build\n  kiln verify --fix",
 		Args:    atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.open()
@@ -37,23 +39,24 @@ what sizes and times did not show: a damaged disk, an output that somebody edite
 				return err
 			}
 			defer p.Unlock()
-			return a.verify(cmd.Context(), p, noBuild)
+			return a.verify(cmd.Context(), p, noBuild, fix)
 		},
 	}
 	cmd.Flags().BoolVar(&noBuild, "no-build", false, "only report; exit with 1 if something is wrong")
+	cmd.Flags().BoolVar(&fix, "fix", false, "remove the products that no asset makes, and name them")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, p *build.Project, noBuild bool) error {
-	found, err := p.Verify(ctx)
+func (a *app) verify(ctx context.Context, p *build.Project, noBuild, fix bool) error {
+	found, err := p.Verify(ctx, fix)
 	if err != nil {
 		return err
 	}
 	if err := a.tell(found.Messages); err != nil {
 		return err
 	}
-	line := verifyLine{"verify", found.Sources, found.Products, found.Blobs, len(found.Messages), 0}
+	line := verifyLine{"verify", found.Sources, found.Products, found.Blobs, wrong(found), 0}
 	if line.Wrong == 0 || noBuild {
 		return a.tellVerified(line)
 	}
@@ -66,17 +69,17 @@ func (a *app) verify(ctx context.Context, p *build.Project, noBuild bool) error 
 	if err := a.tell(r.Messages); err != nil {
 		return err
 	}
-	if err := a.tellBuild(ctx, r); err != nil {
+	if err := a.tellBuild(ctx, r, a.newTeller(show)); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return exitInterrupted
 	}
-	again, err := p.Verify(ctx)
+	again, err := p.Verify(ctx, false)
 	if err != nil {
 		return err
 	}
-	line.Mended = max(0, line.Wrong-len(again.Messages))
+	line.Mended = max(0, line.Wrong-wrong(again))
 	if err := a.tellVerified(line); err != nil {
 		return err
 	}
@@ -84,6 +87,17 @@ func (a *app) verify(ctx context.Context, p *build.Project, noBuild bool) error 
 		return exitFailed
 	}
 	return nil
+}
+
+// wrong is how many things are: a note tells of what is as it should be.
+func wrong(v *build.Verified) int {
+	n := 0
+	for _, m := range v.Messages {
+		if m.Severity != diag.Note {
+			n++
+		}
+	}
+	return n
 }
 
 // tellVerified sums up; it gives exit code 1 if something is still wrong.

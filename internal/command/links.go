@@ -115,9 +115,11 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool) erro
 	for _, name := range names {
 		at := path.Join(folder, name)
 		from := found[name]
-		if len(from) > 1 { // what is a file in one root and a folder in another is the file, as it is a source file for Kiln whatever the order
-			if files := slices.DeleteFunc(slices.Clone(from), isFolder); len(files) > 0 {
-				from = files[len(files)-1:]
+		if len(from) > 1 { // what is a file in one root and a folder in another is the folder, as it is in the table of source files
+			if is := slices.DeleteFunc(slices.Clone(from), func(p string) bool { return !isFolder(p) }); len(is) > 0 {
+				from = is
+			} else {
+				from = from[len(from)-1:]
 			}
 		}
 		in := path.Join(viewFolder, at)

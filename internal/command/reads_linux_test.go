@@ -119,8 +119,8 @@ func TestTraced(t *testing.T) {
 		{"its own", one, []string{"cat", "{out}", "{in}", "../out", "../tmp/x"}, []string{"file a/water.txt"}, "deep"},
 		{"later root first", two, []string{"cat", "{out}", "{in}", "a/fire.txt", "flat.txt", "d.txt", "b/c.txt"}, []string{
 			"tool ROOT2/a/water.txt", "file a/water.txt", "tool ROOT2/a/fire.txt", "file a/fire.txt", "tool ROOT2/flat.txt", "file flat.txt", "tool ROOT2/d.txt", "file d.txt", "tool ROOT2/b/c.txt", "file b/c.txt"}, "deephot1dc"},
-		{"a file over a folder", over, []string{"cat", "{out}", "{in}", "b/c/d.txt"}, []string{"tool ROOT2/a/water.txt", "file a/water.txt", "tool ROOT1/b/c/d.txt", "tool ROOT2/b/c/d.txt", "exists b/c/d.txt: true", "exists b/c: true"}, "deep"},
-		{"a folder over a file", []map[string]string{over[1], over[0]}, []string{"cat", "{out}", "{in}", "b/c"}, []string{"tool ROOT2/a/water.txt", "file a/water.txt", "tool ROOT2/b/c", "file b/c"}, "deepc"},
+		{"a file over a folder", over, []string{"cat", "{out}", "{in}", "b/c/d.txt"}, []string{"tool ROOT2/a/water.txt", "file a/water.txt", "tool ROOT2/b/c/d.txt", "file b/c/d.txt"}, "deepd"},
+		{"a folder over a file", []map[string]string{over[1], over[0]}, []string{"cat", "{out}", "{in}", "b/c"}, []string{"tool ROOT2/a/water.txt", "file a/water.txt", "tool ROOT1/b/c/", "tool ROOT2/b/c/", "glob b/c/**", "exists b/c: true"}, "deep"},
 		{"in a child", one, []string{"child", "cat", "{out}", "{in}", "b/c.txt"}, []string{"file a/water.txt", "file b/c.txt"}, "deepc"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -478,20 +478,30 @@ func (w *writer) deleteAsset(id string) error {
 		}
 		w.needing.done()
 	}
-	script := fmt.Sprintf("DELETE FROM asset WHERE no = %[1]d; DELETE FROM parcel_product WHERE asset = %[1]d;", no)
-	for _, table := range jobTables {
-		script += fmt.Sprintf("DELETE FROM %s WHERE asset = %d;", table, no)
-	}
-	if err := execute(w.conn, script); err != nil {
+	if err := w.each(no, "DELETE FROM asset WHERE no = ?", "DELETE FROM parcel_product WHERE asset = ?"); err != nil {
 		return err
+	}
+	for _, table := range jobTables {
+		if err := w.each(no, "DELETE FROM "+table+" WHERE asset = ?"); err != nil {
+			return err
+		}
 	}
 	return w.unlink(no)
 }
 
+// each runs statements about an asset, which the connection keeps compiled.
+func (w *writer) each(no int64, statements ...string) error {
+	for _, s := range statements {
+		if err := sqlitex.Execute(w.conn, s, &sqlitex.ExecOptions{Args: []any{no}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // unlink drops what points to an asset that is not there. Its number may be given out again.
 func (w *writer) unlink(no int64) error {
-	return execute(w.conn, fmt.Sprintf(`DELETE FROM job_dependency WHERE on_asset = %[1]d;
-		UPDATE diagnostic SET cause = NULL WHERE cause = %[1]d;`, no))
+	return w.each(no, "DELETE FROM job_dependency WHERE on_asset = ?", "UPDATE diagnostic SET cause = NULL WHERE cause = ?")
 }
 
 func (w *writer) putParcels(parcels []Parcel) error {

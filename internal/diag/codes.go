@@ -34,6 +34,7 @@ const (
 	NotARegularFile  Code = "K0110"
 	DuplicateAssetID Code = "K0111"
 	IgnoreTooLarge   Code = "K0112" // an ignore file that is not read
+	NameOfFolder     Code = "K0113" // a file of one root, a folder in another
 )
 
 // Building.
@@ -192,6 +193,8 @@ const (
 	DiskLow          Code = "K0247"
 	LimitLow         Code = "K0248" // of open files, of watched folders
 	NothingKnown     Code = "K0249" // of what was asked for: no asset, file or key
+	OutputStranger   Code = "K0250" // in the output, made by nothing that is known
+	OutputForeign    Code = "K0251" // in the output, and not Kiln's
 )
 
 // Scripts (K1450..K1469).

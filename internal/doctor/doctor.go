@@ -37,7 +37,7 @@ func Examine(ctx context.Context, p *build.Project) (*Report, error) {
 	}
 	if v != nil {
 		r.Assets = len(v.Assets)
-		r.Messages = append(r.Messages, v.Messages...)
+		r.Messages = append(append(r.Messages, v.Messages...), v.Strangers()...)
 		r.files(ctx, p, v)
 	}
 	r.tools(ctx, p, v)

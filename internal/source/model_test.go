@@ -32,6 +32,16 @@ func (m model) equal(o model) bool {
 	return maps.Equal(m.files, o.files) && maps.Equal(m.folders, o.folders)
 }
 
+// hidden tells whether some root has a folder of a file's path.
+func (m model) hidden(file string) bool {
+	for k := range m.folders {
+		if _, folder, _ := strings.Cut(k, ":"); folder == file {
+			return true
+		}
+	}
+	return false
+}
+
 func (m model) String() string {
 	var l []string
 	for p, f := range m.files {

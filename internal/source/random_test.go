@@ -110,6 +110,12 @@ func (e *editor) checkFind(t *Table, want model) {
 	paths := map[string]int{}
 	for k, f := range want.files {
 		root, p, _ := strings.Cut(k, ":")
+		if want.hidden(p) {
+			if _, _, ok := t.Find(p); ok || slices.Contains(t.Names(filepath.ToSlash(filepath.Dir(p))), filepath.Base(p)) {
+				e.t.Fatalf("seed %d: found the file %q, which is a folder in another root", e.seed, p)
+			}
+			continue
+		}
 		if f.trouble == Fine || f.trouble == LFSPointer || f.trouble == Linked {
 			paths[p] = max(paths[p], int(root[0]-'0'))
 		}

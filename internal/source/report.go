@@ -46,12 +46,26 @@ func (t *Table) Report(prefix []string) diag.List {
 				l = append(l, diag.Warningf(diag.IgnoreTooLarge, diag.Pos{File: prefix[f.Root] + place(f, file)}, "this file has more than 1 MiB, so it ignores nothing").
 					WithHint("say it with fewer patterns: ** stands for any folders, and a name without a slash is passed over at any depth"))
 			}
-			if file.visible() {
+			if p := join(f.Path, file.Name); file.visible() && t.hidden(p) {
+				l = append(l, t.nameOfFolder(prefix, f.Root, p))
+			} else if file.visible() {
 				l = append(l, collision(names, f.Root, prefix[f.Root], f.Path, file.Name)...)
 			}
 		}
 	}
 	return l
+}
+
+// nameOfFolder is the message about a file of which the path is that of a folder in another root.
+func (t *Table) nameOfFolder(prefix []string, root int, p string) *diag.Message {
+	other := ""
+	for r := range t.folders {
+		if _, ok := t.folders[r][p]; ok {
+			other = prefix[r] + p + "/"
+		}
+	}
+	return diag.Errorf(diag.NameOfFolder, diag.Pos{File: prefix[root] + p}, "a folder in another source root has the path of this file: %s", other).
+		WithHint("rename one of them; until then the folder counts, and this file does not")
 }
 
 // place is an entry's path as people see it.

@@ -159,12 +159,15 @@ func (t *Table) FindIn(root int, p string) (Index, bool) {
 // Find finds the file that a path means: that of the last root that has it.
 func (t *Table) Find(p string) (Index, int, bool) {
 	for root := len(t.Roots) - 1; root >= 0; root-- {
-		if i, ok := t.FindIn(root, p); ok && t.Files[i].visible() {
+		if i, ok := t.FindIn(root, p); ok && t.Files[i].visible() && !t.hidden(p) {
 			return i, root, true
 		}
 	}
 	return 0, 0, false
 }
+
+// hidden reports whether a file is not a source file because another root has a folder of that path: what is in the folder could not be reached beside it.
+func (t *Table) hidden(file string) bool { return len(t.Roots) > 1 && t.HasFolder(file) }
 
 func (f *File) visible() bool {
 	return f.Trouble == Fine || f.Trouble == LFSPointer || f.Trouble == Linked
@@ -189,7 +192,7 @@ func (t *Table) Names(dir string) []string {
 		if i, ok := t.folders[root][dir]; ok {
 			f := &t.Folders[i]
 			for j := f.First; j < f.First+f.Count; j++ {
-				if t.Files[j].visible() {
+				if t.Files[j].visible() && !t.hidden(join(dir, t.Files[j].Name)) {
 					names = append(names, t.Files[j].Name)
 				}
 			}
@@ -210,14 +213,14 @@ func compact(s []string) []string {
 }
 
 // Paths lists every file that can be read, once, sorted bytewise. With several roots, what a later root
-// overlays is left out.
+// overlays is left out, and so is a file of one root where another has a folder of that path.
 func (t *Table) Paths() []string {
 	all := make([]string, 0, len(t.Files))
 	for i := range t.Folders {
 		f := &t.Folders[i]
 		for j := f.First; j < f.First+f.Count; j++ {
-			if t.Files[j].visible() {
-				all = append(all, join(f.Path, t.Files[j].Name))
+			if p := join(f.Path, t.Files[j].Name); t.Files[j].visible() && !t.hidden(p) {
+				all = append(all, p)
 			}
 		}
 	}
@@ -299,8 +302,8 @@ func (t *Table) Each(f func(root int, path string, file *File)) {
 	for i := range t.Folders {
 		d := &t.Folders[i]
 		for j := d.First; j < d.First+d.Count; j++ {
-			if t.Files[j].visible() {
-				f(d.Root, join(d.Path, t.Files[j].Name), &t.Files[j])
+			if p := join(d.Path, t.Files[j].Name); t.Files[j].visible() && !t.hidden(p) {
+				f(d.Root, p, &t.Files[j])
 			}
 		}
 	}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/diag"
+)
+
+// teller tells of a build while it is under way: with --json of all that happens, as text of errors. What was told is not told again at the end.
+type teller struct {
+	a    *app
+	show *progress
+
+	mu   sync.Mutex // all below; one line is written at a time
+	said map[string]bool
+	jobs map[jobID]bool
+	err  error // the first
+}
+
+// jobID tells a job, or a part of one, from others.
+type jobID struct{ asset, platform, part, processor string }
+
+// startLine is the first of a build.
+type startLine struct {
+	Type      string   `json:"type"`
+	Project   string   `json:"project"`
+	Patterns  []string `json:"patterns,omitempty"`
+	Platforms []string `json:"platforms"`
+	DryRun    bool     `json:"dry_run,omitempty"`
+}
+
+func (a *app) newTeller(show *progress) *teller {
+	return &teller{a: a, show: show, said: map[string]bool{}, jobs: map[jobID]bool{}}
+}
+
+// start tells that a build begins.
+func (t *teller) start(p *build.Project, patterns []string, dryRun bool) error {
+	if !t.a.json {
+		return nil
+	}
+	line := startLine{"start", p.Name, patterns, t.a.platforms, dryRun}
+	if len(line.Platforms) == 0 {
+		line.Platforms = p.PlatformNames()
+	}
+	return t.a.emit(line)
+}
+
+// tell is build.Request's Tell.
+func (t *teller) tell(j *build.JobReport, l diag.List) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range l {
+		if t.a.json || m.Severity == diag.Error {
+			t.message(m)
+		}
+	}
+	if j != nil {
+		t.job(j)
+	}
+}
+
+// rest tells what was not told yet.
+func (t *teller) rest(l diag.List) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range l {
+		t.message(m)
+	}
+	return t.err
+}
+
+// restOfJobs tells of the jobs that did not run to their end.
+func (t *teller) restOfJobs(jobs []build.JobReport) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range jobs {
+		t.job(&jobs[i])
+	}
+	return t.err
+}
+
+func (t *teller) message(m *diag.Message) {
+	if id := m.Error(); !t.said[id] && t.err == nil {
+		t.said[id] = true
+		t.err = t.show.above(func() error { return t.a.tell(diag.List{m}) })
+	}
+}
+
+func (t *teller) job(j *build.JobReport) {
+	id := jobID{j.Asset, j.Platform, j.Part, j.Processor}
+	if t.a.json && !t.jobs[id] && t.err == nil {
+		t.jobs[id] = true
+		t.err = t.a.emit(newJobLine(*j))
+	}
+}
