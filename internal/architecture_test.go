@@ -110,7 +110,7 @@ var allowed = map[string]string{
 	"internal/wasm":          "internal/diag internal/digest processor wazero",
 	"internal/golden":        "internal/build internal/diag internal/project",
 	"internal/skeleton":      "internal/diag internal/project processor/wasmguest",
-	"internal/setup":         "internal/codec/document internal/diag internal/project",
+	"internal/setup":         "internal/codec/document internal/diag internal/pixel internal/project internal/texture",
 	"internal/doctor":        "internal/asset internal/build internal/diag internal/engine internal/project internal/seal internal/source x/sys",
 	"internal/header":        "internal/codec/atlas internal/codec/dds internal/codec/gltf internal/codec/ktx2",
 	"internal/impact":        "internal/asset internal/build internal/diag internal/engine internal/project internal/source processor doublestar uuid",

@@ -173,6 +173,7 @@ const (
 	ModelImageUse     Code = "K1416" // one image as colour and as data
 	ModelImageAsset   Code = "K1417" // an image that is no asset, or makes no product
 	ModelMoreProblems Code = "K1418" // more than are shown
+	ModelImageSpace   Code = "K1430" // an image file's texture is sRGB where a material wants measures, or the other way round
 )
 
 // Setting up and looking after a project (K0240..K0259).
