@@ -116,7 +116,6 @@ const (
 	TextureOddSize     Code = "K1212" // not a multiple of 4, with a format that some hardware wants that for
 	TextureAlpha       Code = "K1213" // a format without alpha for a picture with it
 	TextureGuess       Code = "K1214" // named like a normal map or a mask, but does not look like one
-	TextureTool        Code = "K1215" // an external encoder failed
 	TextureSpace       Code = "K1216" // colours that are not those of sRGB
 )
 

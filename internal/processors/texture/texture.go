@@ -1,7 +1,7 @@
 // Package texture is the processor that turns pictures into one texture: its asset's own, and those that its settings name as channels,
 // faces, layers or slices. How the texture is made is package internal/texture's.
 //
-// sources.go finds and reads the pictures, tool.go runs an encoder that is not ours.
+// sources.go finds and reads the pictures.
 package texture
 
 import (
@@ -83,9 +83,6 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 		return err
 	}
 	tools := texture.Tools{Stop: ctx.Done()}
-	if s.o.Quality == "best" && strings.HasPrefix(plan.Format, "astc") {
-		tools.ASTC = external(ctx, job)
-	}
 	drafted, err := draft(job, out, s.o, plan)
 	if err != nil {
 		return err
