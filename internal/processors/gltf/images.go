@@ -212,12 +212,18 @@ func (m *model) embedded(i int, image *codec.Value, data []byte, use codec.Use) 
 	ext, out := ready(data), data
 	if ext == "" {
 		ext = o.Extension()
-		img, err := pixel.Decode("", data, pixel.DefaultLimits())
+		img, mended, err := pixel.DecodeMended("", data, pixel.DefaultLimits())
 		if err != nil {
 			p := texture.Problem("", fmt.Sprintf("image %d", i), err)
 			where := m.at(image, "", "", "")
 			p.Line, p.Column = where.Line, where.Column
 			return p
+		}
+		if mended != "" {
+			p := texture.MendedImage("", fmt.Sprintf("image %d", i), mended)
+			where := m.at(image, "", "", "")
+			p.Line, p.Column = where.Line, where.Column
+			m.job.Warn(p)
 		}
 		if out, err = texture.Encode(img, o); err != nil {
 			return fmt.Errorf("image %d: %w", i, err)

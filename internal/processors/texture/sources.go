@@ -148,6 +148,9 @@ func (s *sources) decode(name string, data []byte, colors bool) (*pixel.Picture,
 	if err != nil {
 		return nil, texture.Problem(where, "", err)
 	}
+	if p.Mended != "" {
+		s.job.Warn(texture.MendedImage(where, "", p.Mended))
+	}
 	if colors && s.colors() {
 		if p.Encode(); p.Space != "" {
 			s.job.Warn(processor.Problem{

@@ -320,6 +320,18 @@ func TestColourSpaces(t *testing.T) {
 	}
 }
 
+// What is damaged and can be read all the same is built, with a warning.
+func TestMended(t *testing.T) {
+	data := plain(t, 8, 8, color.NRGBA{200, 100, 50, 255})
+	text := append([]byte{0, 0, 0, 1}, "tEXtx\x00\x00\x00\x00"...) // a checksum of zeros
+	data = slices.Concat(data[:33], text, data[33:])
+	r := processortest.Run(t, New(), processortest.Case{Files: map[string][]byte{"a.png": data}, Asset: "a.png"})
+	opened(t, r)
+	if len(r.Warnings) != 1 || r.Warnings[0].Code != "K1230" || !strings.Contains(r.Warnings[0].Text, "tEXt") || r.Warnings[0].Hint == "" {
+		t.Errorf("%+v", r.Warnings)
+	}
+}
+
 // The best quality is Kiln's own encoder: no program that happens to be installed has a say in the bytes.
 func TestNoTools(t *testing.T) {
 	c := processortest.Case{Files: map[string][]byte{"a.png": plain(t, 13, 9, color.NRGBA{200, 100, 50, 255})}, Asset: "a.png",
