@@ -99,7 +99,7 @@ var allowed = map[string]string{
 	"internal/processors/copy":    "processor",
 	"internal/processors/data":    "internal/codec/document internal/diag internal/schema processor",
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",
-	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
+	"internal/processors/texture": "internal/diag internal/pixel internal/texture processor",
 
 	"internal/live":          "internal/diag internal/digest internal/ids internal/used processor websocket",
 	"internal/live/livetest": "kilnrt/live",
