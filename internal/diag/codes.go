@@ -118,6 +118,7 @@ const (
 	TextureGuess       Code = "K1214" // named like a normal map or a mask, but does not look like one
 	TextureSpace       Code = "K1216" // colours that are not those of sRGB
 	ImageMended        Code = "K1230" // damaged where it can be read all the same
+	TextureForeign     Code = "K1231" // a texture file that goes out as it is, unread
 )
 
 // The content database.

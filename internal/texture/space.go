@@ -10,7 +10,7 @@ const (
 )
 
 // SpaceHead is as many bytes of a texture file as SpaceOf looks at.
-const SpaceHead = 256
+const SpaceHead = 1024
 
 // SpaceOf tells how the numbers of a texture file are to be read, by its first bytes; "" if they do not say.
 func SpaceOf(head []byte) string {

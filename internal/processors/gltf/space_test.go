@@ -16,7 +16,7 @@ func spaced(t *testing.T, change func(*texture.Options)) []processortest.OtherPr
 	t.Helper()
 	o := texture.Defaults()
 	change(&o)
-	data, err := texture.Encode(pixel.New(4, 4), o)
+	data, err := texture.Encode(pixel.New(1024, 4), o)
 	if err != nil {
 		t.Fatal(err)
 	}

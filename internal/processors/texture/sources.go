@@ -114,6 +114,16 @@ func (s *sources) equirect(p *pixel.Picture) texture.Images {
 // file is a source that is a texture file already.
 func (s *sources) file(data []byte) (texture.Images, error) {
 	f, err := texture.Open(data, s.o.Limits())
+	var p *processor.Problem
+	if errors.As(err, &p) && p.Code == string(diag.ImageUnsupported) {
+		if ok, warning := texture.Foreign(data, s.o); ok {
+			if warning.Code != "" {
+				s.job.Warn(warning)
+			}
+			s.ready = data
+			return texture.Images{}, nil
+		}
+	}
 	if err != nil {
 		return texture.Images{}, err
 	}
