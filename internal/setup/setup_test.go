@@ -68,7 +68,12 @@ var projects = map[string]map[string]string{
 	"one-folder": {"stuff/a.png": red, "stuff/b.ogg": "x", "tools/x.sh": "x"},
 	"lfs":        {"assets/a.png": pointer, "assets/b.png": red, ".gitattributes": "*.png filter=lfs diff=lfs merge=lfs -text\n"},
 	"empty":      {},
-	"quotes":     {"my \"art\"/a.png": red},
+	"shaders": {
+		"assets/a.png": red, "assets/shaders/sky.vs": "void main() {}", "assets/shaders/sky.fs": "#version 330\nvoid main() {}", "assets/shaders/common.h": "#define PI 3.14",
+		"assets/sky.fs": "uniform vec4 c;\nvoid main() { gl_FragColor = c; }", "assets/tools/Main.fs": "module Main\nopen System\n", "assets/tools/a.h": "#include <stdio.h>\n",
+		"assets/mixed/a.frag": "void main() {}", "assets/mixed/x.h": "float2 uv;", "assets/mixed/y.h": "#include <math.h>", "assets/tools/Main.c": "int main(void);",
+	},
+	"quotes": {"my \"art\"/a.png": red},
 }
 
 func write(t *testing.T, dir string, files map[string]string) {
