@@ -62,6 +62,7 @@ type world struct {
 	dir       string // of the project
 	outputDir string // absolute
 	scratch   string // folder for the jobs' scratch folders
+	memory    gate
 	stamp     string // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
 	tasks     map[taskID]*task
 	byKey     map[engine.Key]*task
@@ -548,6 +549,9 @@ func (w *world) content(p engine.Product) ([]byte, error) {
 func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 	j := &job{w: w, t: t, run: r}
 	defer func() {
+		if j.held > 0 {
+			w.memory.give(j.held)
+		}
 		if cerr := j.close(err != nil); err == nil {
 			err = cerr
 		}

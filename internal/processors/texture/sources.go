@@ -1,6 +1,7 @@
 package texture
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 
 // sources finds and reads what a texture is made of.
 type sources struct {
+	ctx   context.Context
 	job   processor.Job
 	o     texture.Options
 	ready []byte // the texture itself, where the source is one that needs nothing done
@@ -153,6 +155,9 @@ func (s *sources) decode(name string, data []byte, colors bool) (*pixel.Picture,
 			return nil, err
 		}
 		return f.Picture(0, 0, 0, 0)
+	}
+	if err := s.need(name, data); err != nil {
+		return nil, err
 	}
 	p, err := pixel.DecodePicture(name, data, s.o.Limits())
 	if err != nil {
