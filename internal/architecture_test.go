@@ -101,7 +101,7 @@ var allowed = map[string]string{
 	"internal/processors/copy":    "processor",
 	"internal/processors/data":    "internal/codec/document internal/diag internal/schema processor",
 	"internal/processors/gltf":    "internal/codec/gltf internal/diag internal/pixel internal/texture processor",
-	"internal/processors/texture": "internal/codec/astc internal/diag internal/pixel internal/texture processor",
+	"internal/processors/texture": "internal/diag internal/pixel internal/texture processor",
 
 	"internal/live":          "internal/diag internal/digest internal/ids internal/used processor websocket",
 	"internal/thorough":      "",
@@ -113,7 +113,7 @@ var allowed = map[string]string{
 	"internal/wasm":          "internal/diag internal/digest internal/gocode processor wazero",
 	"internal/golden":        "internal/build internal/diag internal/disk internal/gocode internal/project processor",
 	"internal/skeleton":      "internal/diag internal/disk internal/gocode internal/project processor/wasmguest",
-	"internal/setup":         "internal/codec/document internal/diag internal/disk internal/project",
+	"internal/setup":         "internal/codec/document internal/diag internal/disk internal/pixel internal/project internal/texture",
 	"internal/gocode":        "internal/diag internal/digest internal/source processor",
 	"internal/own":           "internal/diag internal/gocode internal/project internal/settings processor x/sys",
 	"internal/doctor":        "internal/asset internal/build internal/diag internal/engine internal/project internal/seal internal/source x/sys",

@@ -142,7 +142,7 @@ func TestVerifyLostBlob(t *testing.T) {
 		pr := p.open()
 		p.must(pr.Lock(context.Background(), false, nil))
 		defer pr.Unlock()
-		v, err := pr.Verify(context.Background())
+		v, err := pr.Verify(context.Background(), false)
 		p.must(err)
 		return v
 	}

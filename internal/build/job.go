@@ -42,6 +42,7 @@ type job struct {
 	ended    bool
 	passing  error // the first that may pass: what the processor made of it is worth nothing
 	memory   int64 // peak, in bytes; 0: not measured
+	held     int64 // of the gate
 }
 
 // UsedMemory says how much memory the job took at most, in bytes, by a measure of what did its work. It is not part of

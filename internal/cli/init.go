@@ -21,7 +21,7 @@ func newInitCommand(a *app) *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Write a kiln.toml for the files that are here",
 		Long: `Look at the files in a folder and write a kiln.toml that builds them. It finds the source root,
-what to leave out, data that needs a tolerant reader, and images that hold no colours. Nothing else
+what to leave out, data that needs a tolerant reader, and images that are named for what they are not. Nothing else
 is changed, and a kiln.toml that is there already stays as it is.`,
 		GroupID: groupMake,
 		Example: "  kiln init\n  kiln init ../game --dry-run",
@@ -115,6 +115,7 @@ func (a *app) tellInit(plan *setup.Plan, l *initLine) error {
 	if n := len(plan.Rules); n > 0 {
 		notes = append(notes, count(n, "rule for files that need one", "rules for files that need one"))
 	}
+	notes = append(notes, leftOut(plan.Ignore)...)
 	if n := len(plan.Atlases); n > 0 {
 		notes = append(notes, count(n, "folder of small images that could be an atlas is in the file, commented out", "folders of small images that could be atlases are in the file, commented out"))
 	}
@@ -137,6 +138,25 @@ func (a *app) tellInit(plan *setup.Plan, l *initLine) error {
 	}
 	out("  %s", a.paint(a.out, cyan, "kiln build"+cd))
 	return nil
+}
+
+// leftOut says what is ignored, grouped by why.
+func leftOut(list []setup.Ignore) []string {
+	var order, notes []string
+	by := map[string][]string{}
+	for _, ig := range list {
+		if ig.Keeps() {
+			continue
+		}
+		if by[ig.Why] == nil {
+			order = append(order, ig.Why)
+		}
+		by[ig.Why] = append(by[ig.Why], ig.Pattern)
+	}
+	for _, why := range order {
+		notes = append(notes, fmt.Sprintf("left out, %s: %s", why, some(by[why], 8)))
+	}
+	return notes
 }
 
 // tellAssets shows how many assets each processor has, the most first.

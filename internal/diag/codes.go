@@ -119,8 +119,9 @@ const (
 	TextureOddSize     Code = "K1212" // not a multiple of 4, with a format that some hardware wants that for
 	TextureAlpha       Code = "K1213" // a format without alpha for a picture with it
 	TextureGuess       Code = "K1214" // named like a normal map or a mask, but does not look like one
-	TextureTool        Code = "K1215" // an external encoder failed
 	TextureSpace       Code = "K1216" // colours that are not those of sRGB
+	ImageMended        Code = "K1230" // damaged where it can be read all the same
+	TextureForeign     Code = "K1231" // a texture file that goes out as it is, unread
 )
 
 // The content database.
@@ -179,6 +180,7 @@ const (
 	ModelImageUse     Code = "K1416" // one image as colour and as data
 	ModelImageAsset   Code = "K1417" // an image that is no asset, or makes no product
 	ModelMoreProblems Code = "K1418" // more than are shown
+	ModelImageSpace   Code = "K1430" // an image file's texture is sRGB where a material wants measures, or the other way round
 )
 
 // Setting up and looking after a project (K0240..K0259).

@@ -36,7 +36,6 @@ var known = []struct{ name, does, version, apt, brew, winget string }{
 	{"spirv-opt", "makes SPIR-V smaller", "--version", "spirv-tools", "spirv-tools", "KhronosGroup.VulkanSDK"},
 	{"opusenc", "sound to Opus", "--version", "opus-tools", "opus-tools", ""},
 	{"oggenc", "sound to Ogg Vorbis", "--version", "vorbis-tools", "vorbis-tools", ""},
-	{"astcenc", "textures to ASTC", "-version", "astc-encoder", "astc-encoder", ""},
 	{"assimp", "FBX and other models", "version", "assimp-utils", "assimp", ""},
 	{"ffmpeg", "video and sound", "-version", "ffmpeg", "ffmpeg", "Gyan.FFmpeg"},
 }

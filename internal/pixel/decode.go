@@ -76,15 +76,21 @@ func (f format) size(data []byte) (c Config, err error) {
 // 16-bit channels are rounded to 8. Linear light is clamped to 0..1 and encoded as sRGB. What Exif says of the orientation is heeded.
 // Colour profiles and gamma are not: the numbers in the file are the numbers in the image.
 func Decode(name string, data []byte, lim Limits) (*Image, error) {
+	m, _, err := DecodeMended(name, data, lim)
+	return m, err
+}
+
+// DecodeMended is [Decode], and what [Picture.Mended] says.
+func DecodeMended(name string, data []byte, lim Limits) (*Image, string, error) {
 	c, d, err := decode(name, data, lim, false)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	m := metaOf(c.Format, data)
 	if d.light != nil {
-		return d.light.Encoded().oriented(m.orientation()), nil
+		return d.light.Encoded().oriented(m.orientation()), "", nil
 	}
-	return fromImage(d.image).oriented(m.orientation()), nil
+	return fromImage(d.image).oriented(m.orientation()), d.mended, nil
 }
 
 // DecodePicture is [Decode] with nothing lost: see [Picture].
@@ -97,7 +103,7 @@ func DecodePicture(name string, data []byte, lim Limits) (*Picture, error) {
 	if m.icc == nil {
 		m.icc = d.profile
 	}
-	p := &Picture{Format: c.Format, HDR: c.HDR}
+	p := &Picture{Format: c.Format, HDR: c.HDR, Mended: d.mended}
 	if c.HDR {
 		p.Float, p.Space = d.light.oriented(m.orientation()), d.space
 		return p, nil

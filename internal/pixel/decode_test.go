@@ -303,7 +303,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Half a file is an error, wherever it ends.
+// Half a file is an error, wherever it ends; of a JPEG it may be half a picture, which says so.
 func TestHalves(t *testing.T) {
 	files, err := os.ReadDir("testdata")
 	if err != nil {
@@ -316,7 +316,11 @@ func TestHalves(t *testing.T) {
 		data := read(t, f.Name())
 		for n := range len(data) / 2 {
 			var e *Error
-			if _, err := DecodePicture(f.Name(), data[:n], DefaultLimits()); !errors.As(err, &e) || e.Error() == "" || e.Fault == TooLarge || e.Fault == Unsupported {
+			p, err := DecodePicture(f.Name(), data[:n], DefaultLimits())
+			if err == nil && p.Format == "jpeg" && p.Mended != "" {
+				continue
+			}
+			if !errors.As(err, &e) || e.Error() == "" || e.Fault == TooLarge || e.Fault == Unsupported {
 				t.Errorf("%s, %d bytes: %v", f.Name(), n, err)
 			}
 		}

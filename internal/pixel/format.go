@@ -8,7 +8,6 @@ import (
 	"image/color"
 	"image/gif"
 	"image/jpeg"
-	"image/png"
 	"io"
 	"path"
 	"strings"
@@ -45,6 +44,7 @@ type decoded struct {
 	light   *Float
 	profile []byte // ICC, where the decoder finds it
 	space   string // of light, if its primaries are not those of Rec. 709
+	mended  string // what was wrong, if it could be read all the same
 }
 
 // config makes a reader of heads of one of the standard library.
@@ -68,9 +68,9 @@ func decoder(decode func(io.Reader) (image.Image, error)) func([]byte, int) (dec
 func formats() []format {
 	return []format{
 		// Deflate makes at most 1032 bytes of one, each at most 8 pixels.
-		{"png", "PNG", " .png ", []string{"\x89PNG\r\n\x1a\n"}, 1032 * 8, config(png.DecodeConfig), decoder(png.Decode)},
+		{"png", "PNG", " .png ", []string{"\x89PNG\r\n\x1a\n"}, 1032 * 8, configPNG, decodePNG},
 		// However it is packed, each 8 x 8 block has a bit at least.
-		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 512, config(jpeg.DecodeConfig), decoder(jpeg.Decode)},
+		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 512, config(jpeg.DecodeConfig), decodeJPEG},
 		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, 0, config(gif.DecodeConfig), decodeGIF},
 		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 0, configBMP, decodeBMP},
 		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, configTIFF, decodeTIFF},

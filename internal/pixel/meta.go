@@ -284,33 +284,47 @@ func iccTag(icc []byte, tag string) []byte {
 	return nil
 }
 
-// likeSRGB tells whether a profile's primaries are those of sRGB, as seen under D50, and its curve near: a half is 0.214 of the
-// light there and 0.218 with a gamma of 2.2. Profiles of grey have just a curve. Names would not do: there are
-// many that say sRGB, and some mean a linear one.
+// likeSRGB tells whether a profile's primaries are those of sRGB, as seen under D50, and its curves near: a gamma of 2.2 is. Profiles of grey
+// have just one curve. Names would not do: there are many that say sRGB, and some mean a linear one.
 func likeSRGB(icc []byte) bool {
-	curve := iccTag(icc, "kTRC")
-	if curve == nil {
-		curve = iccTag(icc, "gTRC")
-		for tag, want := range map[string][3]float64{"rXYZ": {0.436, 0.222, 0.014}, "gXYZ": {0.385, 0.717, 0.097}, "bXYZ": {0.143, 0.061, 0.714}} {
-			xyz := iccTag(icc, tag)
-			if len(xyz) < 20 {
+	if grey := iccTag(icc, "kTRC"); grey != nil {
+		return curveOfSRGB(grey)
+	}
+	for tag, want := range map[string][3]float64{"rXYZ": {0.436, 0.222, 0.014}, "gXYZ": {0.385, 0.717, 0.097}, "bXYZ": {0.143, 0.061, 0.714}} {
+		xyz := iccTag(icc, tag)
+		if len(xyz) < 20 {
+			return false
+		}
+		for i, v := range want {
+			if math.Abs(fixed(xyz[8+4*i:])-v) > 0.01 {
 				return false
-			}
-			for i, v := range want {
-				if math.Abs(fixed(xyz[8+4*i:])-v) > 0.01 {
-					return false
-				}
 			}
 		}
 	}
-	return math.Abs(halfOf(curve)-0.214) < 0.01
+	green := iccTag(icc, "gTRC")
+	for _, tag := range []string{"rTRC", "bTRC"} {
+		if curve := iccTag(icc, tag); curve != nil && !bytes.Equal(curve, green) && !curveOfSRGB(curve) {
+			return false
+		}
+	}
+	return curveOfSRGB(green)
+}
+
+// curveOfSRGB tells whether a curve gives the light of sRGB within a hundredth, at a quarter, a half and three quarters.
+func curveOfSRGB(curve []byte) bool {
+	for x, want := range map[float64]float64{0.25: 0.0509, 0.5: 0.2140, 0.75: 0.5225} {
+		if !(math.Abs(lightBy(curve, x)-want) < 0.01) {
+			return false
+		}
+	}
+	return true
 }
 
 // fixed is a signed number with 16 bits before the point and 16 after it.
 func fixed(b []byte) float64 { return float64(int32(binary.BigEndian.Uint32(b))) / 65536 }
 
-// halfOf is the light of 0.5 by a curve of ICC.1, 10.6 and 10.18; -1 if it is not one.
-func halfOf(curve []byte) float64 {
+// lightBy is the light of x by a curve of ICC.1, 10.6 and 10.18; -1 if it is not one.
+func lightBy(curve []byte, x float64) float64 {
 	if len(curve) < 12 {
 		return -1
 	}
@@ -323,20 +337,41 @@ func halfOf(curve []byte) float64 {
 		at := func(i uint64) float64 { return float64(binary.BigEndian.Uint16(curve[12+2*i:])) }
 		switch n {
 		case 0:
-			return 0.5
+			return x
 		case 1:
-			return math.Pow(0.5, at(0)/256)
+			return math.Pow(x, at(0)/256)
 		}
-		return (at((n-1)/2) + at(n/2)) / 2 / 65535
-	case "para": // u16 kind: (a*x+b)^g, with c and d below some x; all but the first two kinds have an offset as well
-		kind, n := binary.BigEndian.Uint16(curve[8:]), (len(curve)-12)/4
-		p := func(i int) float64 { return fixed(curve[12+4*i:]) }
-		if kind == 0 && n >= 1 {
-			return math.Pow(0.5, p(0))
-		}
-		if kind == 3 && n >= 5 {
-			return math.Pow(0.5*p(1)+p(2), p(0))
-		}
+		place := x * float64(n-1)
+		i := min(uint64(place), n-2)
+		return (at(i) + float64((place-float64(i))*(at(i+1)-at(i)))) / 65535
+	case "para":
+		return parametric(binary.BigEndian.Uint16(curve[8:]), curve[12:], x)
 	}
 	return -1
+}
+
+// parametric is a formula with the numbers g a b c d e f, as many as its kind has: (a*x+b)^g, for small x something else, and an offset.
+func parametric(kind uint16, b []byte, x float64) float64 {
+	count := [...]int{1, 3, 4, 5, 7}
+	if int(kind) >= len(count) || len(b) < 4*count[kind] {
+		return -1
+	}
+	var p [7]float64
+	for i := range count[kind] {
+		p[i] = fixed(b[4*i:])
+	}
+	g, a, add, c, d, e, f := p[0], p[1], p[2], p[3], p[4], p[5], p[6]
+	switch kind {
+	case 0:
+		return math.Pow(x, g)
+	case 1, 2: // the offset is c, and all that is left where the base is below 0
+		if base := float64(a*x) + add; base >= 0 {
+			return math.Pow(base, g) + c
+		}
+		return c
+	}
+	if x < d {
+		return float64(c*x) + f
+	}
+	return math.Pow(float64(a*x)+add, g) + e
 }

@@ -70,7 +70,12 @@ func TestColours(t *testing.T) {
 	with := func(matrix []string, tags ...string) []byte { return icc(profile(slices.Concat(matrix, tags)...)) }
 	ascii := "desc\x00\x00\x00\x00\x00\x00\x00\x05Wide\x00"
 	unicode := "mluc\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x0cenUS\x00\x00\x00\x08\x00\x00\x00\x1c\x00W\x00i\x00d\x00e"
-	table := "curv\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x36\xc9\xff\xff" // 14025 of 65535
+	table := "curv\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x0d\x06\x36\xc9\x85\xc4\xff\xff" // 3334, 14025 and 34244 of 65535
+	// Numbers of ICC have 16 bits after the point: 2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045; 2.2.
+	para := func(kind uint32, p ...uint32) string {
+		return "para\x00\x00\x00\x00" + string(be32(kind<<16)) + string(be32(p...))
+	}
+	const g, a, b, c, d = 157286, 62119, 3417, 5072, 2651
 	cut := with(matrixP3, "gTRC", gamma22, "desc", ascii)
 	tests := []struct {
 		name  string
@@ -92,6 +97,16 @@ func TestColours(t *testing.T) {
 		{"cICP to come", chunk(one, "cICP", 12, 77, 0, 0), "Display P3 with number 77 transfer, narrow range", 0},
 		{"profile of sRGB, gamma", with(matrixSRGB, "gTRC", gamma22), "", 0},
 		{"profile of sRGB, formula", with(matrixSRGB, "gTRC", paraSRGB, "desc", ascii), "", 0},
+		{"formula of kind 0", with(matrixSRGB, "gTRC", para(0, 144179)), "", 0},
+		{"formula of kind 0, linear", with(matrixSRGB, "gTRC", para(0, 65536)), "a profile without a name", 0},
+		{"formula of kind 1", with(matrixSRGB, "gTRC", para(1, g, a, b)), "", 0},
+		{"formula of kind 2", with(matrixSRGB, "gTRC", para(2, g, a, b, 0)), "", 0},
+		{"formula of kind 2, with an offset", with(matrixSRGB, "gTRC", para(2, g, a, b, 6554)), "a profile without a name", 0},
+		{"formula of kind 4", with(matrixSRGB, "rTRC", para(4, g, a, b, c, d, 0, 0), "gTRC", para(4, g, a, b, c, d, 0, 0), "bTRC", paraSRGB), "", 0},
+		{"formula of kind 4, with an offset", with(matrixSRGB, "gTRC", para(4, g, a, b, c, d, 6554, 0)), "a profile without a name", 0},
+		{"formula of kind 4, too short", with(matrixSRGB, "gTRC", para(4, g, a, b, c, d, 0)), "a profile without a name", 0},
+		{"formula of kind 5", with(matrixSRGB, "gTRC", para(5, g, a, b, c, d, 0, 0)), "a profile without a name", 0},
+		{"another curve of blue", with(matrixSRGB, "gTRC", paraSRGB, "bTRC", straight0), "a profile without a name", 0},
 		{"profile of sRGB, table", with(matrixSRGB, "gTRC", table), "", 0},
 		{"profile of linear sRGB", with(matrixSRGB, "gTRC", straight0, "desc", ascii), "Wide", 0},
 		{"profile of other primaries", cut, "Wide", 0},

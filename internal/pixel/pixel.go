@@ -39,6 +39,10 @@ type Picture struct {
 	// nothing is said. Nothing is converted: who makes a texture of colours should say so.
 	Space string
 
+	// Mended says what was wrong with the file, where it could be read all the same; empty if nothing was. Whoever asked for it should
+	// say so.
+	Mended string
+
 	// Gamma is what a PNG or QOI says of its numbers if they are not encoded as sRGB: a number is light to this power, so 1 is linear;
 	// 0 otherwise. [Picture.Encode] makes sRGB of them, for colours; in a picture of data the numbers are what counts.
 	Gamma float64

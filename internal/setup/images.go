@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/texture"
 )
 
 var imageExtensions = strings.Fields(`.png .jpg .jpeg .tga .webp .bmp .tif .tiff .gif`)
@@ -19,64 +22,47 @@ func isImage(file string) bool {
 	return slices.Contains(imageExtensions, strings.ToLower(path.Ext(file)))
 }
 
-// normalName and linearName tell by its name, without extension, that an image holds directions or measures and not colours.
-var (
-	normalName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)[_.-](n|nrm|norm|normal|normals|normalmap)$`) })
-	linearName = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)([_.-](orm|ao|height|displacement)|[_.-]?(occlusionroughnessmetallic|metallicroughness|roughness|metallic|metalness|occlusion))$`)
-	})
-)
-
-const (
-	normalWhy = "normal maps hold directions, not colours"
-	linearWhy = "measures, not colours"
-)
-
-// imageRules are the rules for images that hold no colours: a glob by the end of the name where all such files are that,
-// else the files one by one.
+// imageRules are the rules for images whose names say something else than their pixels: button_n.png may be a button in its normal state. It is
+// a glob by the end of the name where all such files are that, else the files one by one.
 func (b *branch) imageRules() []Rule {
 	type class struct {
-		why  string
-		exts []string
-		yes  []string
-		no   int
+		exts  []string
+		wrong []string
+		right int
 	}
 	classes := map[string]*class{}
 	var order []string
 	for _, f := range b.files {
-		stem := strings.TrimSuffix(path.Base(f), path.Ext(f))
-		why, suffix := normalWhy, normalName().FindString(stem)
-		if suffix == "" {
-			why, suffix = linearWhy, linearName().FindString(stem)
-		}
-		if suffix == "" || !isImage(f) {
+		use, because := texture.UseOf(f)
+		if use != "normal" && use != "mask" || !isImage(f) {
 			continue
 		}
-		c := classes[suffix]
+		c := classes[because]
 		if c == nil {
-			c = &class{why: why}
-			classes[suffix] = c
-			order = append(order, suffix)
+			c = &class{}
+			classes[because] = c
+			order = append(order, because)
 		}
-		if why == normalWhy && !looksNormal(b.abs(f)) {
-			c.no++
+		if !b.doubtful(f) {
+			c.right++
 			continue
 		}
-		c.yes = append(c.yes, f)
+		c.wrong = append(c.wrong, f)
 		if !slices.Contains(c.exts, path.Ext(f)) {
 			c.exts = append(c.exts, path.Ext(f))
 		}
 	}
+	const does, why = `settings = { use = "color" }`, "colours, whatever the name says"
 	slices.Sort(order)
 	var rules []Rule
-	for _, suffix := range order {
-		c := classes[suffix]
-		if c.no == 0 && len(c.yes) > 0 {
-			rules = append(rules, Rule{"**/*" + escape(suffix) + extensions(c.exts), "settings = { srgb = false }", c.why})
+	for _, because := range order {
+		c := classes[because]
+		if c.right == 0 && len(c.wrong) > 1 {
+			rules = append(rules, Rule{"**/*" + escape(because) + extensions(c.exts), does, why})
 			continue
 		}
-		for _, f := range c.yes {
-			rules = append(rules, Rule{escape(f), "settings = { srgb = false }", c.why})
+		for _, f := range c.wrong {
+			rules = append(rules, Rule{escape(f), does, why})
 		}
 	}
 	return rules
@@ -90,37 +76,24 @@ func extensions(exts []string) string {
 	return "{" + strings.Join(exts, ",") + "}"
 }
 
-// maxPixels is the largest image that is decoded to look at its colours; larger ones are believed by their name.
-const maxPixels = 64 << 20
+// maxBytes and maxPixels are of the largest image that is decoded to look at its colours; larger ones are believed by their name.
+const (
+	maxBytes  = 64 << 20
+	maxPixels = 16 << 20
+)
 
-// looksNormal tells whether an image could be a normal map: on average its vectors point out of the surface. A name like
-// button_n.png may also be a button in its normal state.
-func looksNormal(file string) bool {
-	f, err := os.Open(file)
+// doubtful tells whether an image's pixels speak against its name.
+func (b *branch) doubtful(file string) bool {
+	info, err := os.Stat(b.abs(file))
+	if err != nil || info.Size() > maxBytes {
+		return false
+	}
+	data, err := os.ReadFile(b.abs(file))
 	if err != nil {
 		return false
 	}
-	defer f.Close()
-	c, _, err := image.DecodeConfig(f)
-	if err != nil || c.Width*c.Height > maxPixels {
-		return strings.Contains(strings.ToLower(path.Base(file)), "norm")
-	}
-	f.Seek(0, 0)
-	img, _, err := image.Decode(f)
-	if err != nil {
-		return false
-	}
-	var r, g, b, n uint64
-	box := img.Bounds()
-	step := max(1, max(box.Dx(), box.Dy())/64)
-	for y := box.Min.Y; y < box.Max.Y; y += step {
-		for x := box.Min.X; x < box.Max.X; x += step {
-			cr, cg, cb, _ := img.At(x, y).RGBA()
-			r, g, b, n = r+uint64(cr>>8), g+uint64(cg>>8), b+uint64(cb>>8), n+1
-		}
-	}
-	near := func(sum uint64) bool { v := sum / max(n, 1); return 100 <= v && v <= 156 }
-	return near(r) && near(g) && b/max(n, 1) >= 180
+	m, err := pixel.Decode(file, data, pixel.Limits{MaxSide: pixel.DefaultLimits().MaxSide, MaxBytes: 4 * maxPixels})
+	return err == nil && texture.Doubt(file, m) != ""
 }
 
 // A folder is suggested as an atlas if its name says so, or a part of it, and it holds a few small images.

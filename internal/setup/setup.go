@@ -90,6 +90,8 @@ func (p *Plan) below(t *tree) {
 		p.Atlases = append(p.Atlases, b.atlases()...)
 	}
 	p.Rules = unique(p.Rules)
+	kept := slices.DeleteFunc(slices.Clone(p.Ignore), func(ig Ignore) bool { return !ig.Keeps() })
+	p.Ignore = append(slices.DeleteFunc(p.Ignore, Ignore.Keeps), kept...) // the last pattern that matches decides
 	for _, f := range t.content() {
 		if !inside(f, p.Roots) {
 			p.Outside = append(p.Outside, f)

@@ -36,6 +36,7 @@ func picture(side int, c color.Color) string {
 var (
 	red    = picture(8, color.NRGBA{200, 30, 30, 255})
 	normal = picture(8, color.NRGBA{128, 127, 254, 255})
+	grey   = picture(8, color.NRGBA{90, 90, 90, 255})
 	large  = picture(600, color.NRGBA{9, 9, 9, 255})
 )
 
@@ -43,7 +44,7 @@ const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize
 
 var projects = map[string]map[string]string{
 	"assets": {
-		"assets/hero.png": red, "assets/rock_n.png": normal, "assets/deep/wall_Normal.png": normal, "assets/deep/wall_roughness.png": red,
+		"assets/hero.png": red, "assets/rock_n.png": normal, "assets/deep/wall_Normal.png": normal, "assets/deep/wall_roughness.png": grey, "assets/brick_nor_gl_1k.png": normal, "assets/FabricNormal.png": normal, "assets/floor_rough.png": red, "assets/sand_rough.png": red,
 		"assets/button_n.png": red, "assets/old.blend1": "x", "assets/rock.blend": "x", "assets/.hidden/x.png": red,
 		"assets/ui/a.png": red, "assets/ui/b.png": red, "assets/ui/c.png": red, "assets/ui/d.png": red,
 		"assets/icons/a.png": large, "assets/icons/b.png": red, "assets/icons/c.png": red, "assets/icons/d.png": red,
@@ -67,7 +68,12 @@ var projects = map[string]map[string]string{
 	"one-folder": {"stuff/a.png": red, "stuff/b.ogg": "x", "tools/x.sh": "x"},
 	"lfs":        {"assets/a.png": pointer, "assets/b.png": red, ".gitattributes": "*.png filter=lfs diff=lfs merge=lfs -text\n"},
 	"empty":      {},
-	"quotes":     {"my \"art\"/a.png": red},
+	"shaders": {
+		"assets/a.png": red, "assets/shaders/sky.vs": "void main() {}", "assets/shaders/sky.fs": "#version 330\nvoid main() {}", "assets/shaders/common.h": "#define PI 3.14",
+		"assets/sky.fs": "uniform vec4 c;\nvoid main() { gl_FragColor = c; }", "assets/tools/Main.fs": "module Main\nopen System\n", "assets/tools/a.h": "#include <stdio.h>\n",
+		"assets/mixed/a.frag": "void main() {}", "assets/mixed/x.h": "float2 uv;", "assets/mixed/y.h": "#include <math.h>", "assets/tools/Main.c": "int main(void);",
+	},
+	"quotes": {"my \"art\"/a.png": red},
 }
 
 func write(t *testing.T, dir string, files map[string]string) {

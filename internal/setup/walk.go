@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // tree is all that lies in a folder, but for what is no content.
@@ -19,6 +20,7 @@ type tree struct {
 	files    []string // relative, forward slashes, sorted by folder
 	folders  map[string]bool
 	ignored  []found
+	shaders  []string // with the extension of source code
 	pointers int
 	lfs      bool
 }
@@ -146,11 +148,43 @@ func (t *tree) junk(folder, name string, isDir bool, siblings []string) (found, 
 	if strings.HasPrefix(name, ".") {
 		return found{Ignore{name, "hidden"}, folder, false}, true
 	}
-	if slices.Contains(code, strings.ToLower(path.Ext(name))) {
+	if ext := strings.ToLower(path.Ext(name)); slices.Contains(code, ext) {
+		if slices.Contains(maybeShader, ext) && t.shader(folder, name, siblings) {
+			t.shaders = append(t.shaders, path.Join(folder, name))
+			return found{}, false
+		}
 		return found{Ignore{"*" + path.Ext(name), "source code"}, folder, false}, true
 	}
 	return found{}, false
 }
+
+// maybeShader are extensions of source code that shaders have, too: .fs is F#, .h what both C and shaders include.
+var maybeShader = []string{".fs", ".h"}
+
+// shaderExtensions are those of shaders alone.
+var shaderExtensions = strings.Fields(`.vs .vert .frag .glsl .hlsl .fx .comp .geom .tesc .tese .gs .wgsl .metal .shader .gdshader`)
+
+// shader tells whether a file with the extension of source code is one of a shader: what it says counts, and else, what lies beside it.
+func (t *tree) shader(folder, name string, siblings []string) bool {
+	head := t.head(path.Join(folder, name), 64<<10)
+	if shaderText().Match(head) {
+		return true
+	}
+	if programText().Match(head) {
+		return false
+	}
+	return slices.ContainsFunc(siblings, func(s string) bool { return slices.Contains(shaderExtensions, strings.ToLower(path.Ext(s))) })
+}
+
+// What only a shader says, and what only a program does.
+var (
+	shaderText = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^\s*#version\s+\d|\bgl_(FragColor|FragCoord|FragData|Position|PointCoord)\b|^\s*void\s+main\s*\(|^\s*(uniform|varying|precision)\s+\w+|\b(float|half)[234](x[234])?\s+\w+`)
+	})
+	programText = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^\s*(module|namespace|open|let|type)\s+\w+|^\s*#\s*(include\s*<|pragma\s+once\b.*C\+\+)|\bextern\s+"C"|\bstd::|^\s*(class|template)\b`)
+	})
+)
 
 func leftover(folder, name string, siblings []string) (found, bool) {
 	for _, l := range leftovers {
@@ -209,8 +243,34 @@ func (t *tree) below(root string) *branch {
 		}
 		b.ignored = append(b.ignored, ig.Ignore)
 	}
+	b.keepShaders()
 	return b
 }
+
+// keepShaders takes back shaders from patterns that leave out source code: a folder's at once, if it holds no source code of their extension.
+func (b *branch) keepShaders() {
+	for _, f := range b.t.shaders {
+		rel, below := strings.CutPrefix(f, b.prefix())
+		all := func(ig found) bool {
+			return ig.Pattern == "*"+path.Ext(f) && strings.HasPrefix(ig.folder+"/", b.prefix())
+		}
+		if !below || !slices.ContainsFunc(b.t.ignored, all) {
+			continue
+		}
+		keep := "!/" + escape(path.Join(path.Dir(rel), "*")+path.Ext(f))
+		if keep = strings.ReplaceAll(keep, `\*`, "*"); slices.ContainsFunc(b.t.ignored, func(ig found) bool { return all(ig) && ig.folder == path.Dir(f) }) {
+			keep = "!/" + escape(rel)
+		}
+		if ig := (Ignore{keep, keptWhy}); !slices.Contains(b.ignored, ig) {
+			b.ignored = append(b.ignored, ig)
+		}
+	}
+}
+
+const keptWhy = "not these: shaders"
+
+// Keeps tells whether it takes something back from the patterns before it.
+func (i Ignore) Keeps() bool { return i.Why == keptWhy }
 
 func (b *branch) prefix() string {
 	if b.root == "" {

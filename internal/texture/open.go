@@ -100,6 +100,28 @@ func fileProblem(code diag.Code, hint string, err error) error {
 	return &processor.Problem{Code: string(code), Text: err.Error(), Hint: hint, Err: err}
 }
 
+// Foreign tells whether a file that [Open] does not know the format of may go out as it is: a KTX2 that is whole in its structure, of which the
+// options ask nothing that would need its pixels. The warning is empty where there is no doubt.
+func Foreign(data []byte, o Options) (ok bool, warning processor.Problem) {
+	if containerOf(data) != "ktx2" || o.Container != "ktx2" {
+		return false, warning
+	}
+	lim := o.Limits()
+	s, err := ktx2.ReadShell(data, lim.MaxSide, lim.MaxBytes)
+	if err != nil {
+		return false, warning
+	}
+	width, height := o.Size(s.Width, max(1, s.Height))
+	if width != s.Width || height != max(1, s.Height) || o.Format != "auto" || o.ColorKey != "" || o.Bleed > 0 || o.GreenUp || o.Premultiply || o.Flip || o.AlphaCutoff > 0 {
+		return false, warning
+	}
+	if o.Family != "none" {
+		warning = processor.Problem{Code: string(diag.TextureForeign), Text: fmt.Sprintf("goes out as it is: it has %v, which Kiln does not read, and which may not be of family %q", s, o.Family),
+			Hint: `make sure that the platform's graphics cards take it; processor = "copy" in a rule says that they do`}
+	}
+	return true, warning
+}
+
 // pairs are the formats that both containers have. Direct3D's BC1 may be transparent.
 var pairs = []struct {
 	dds  dds.Format

@@ -25,9 +25,6 @@ func (p *Plan) pack(m *pixel.Image, t Tools) ([]byte, error) {
 	case f.side == 1:
 		return m.Channels(f.channels), nil
 	case f.family == "astc":
-		if t.ASTC != nil && o.Quality == block.Best {
-			return t.ASTC(m, f.side, p.SRGB)
-		}
 		return astc.Encode(astc.Footprint{Width: f.side, Height: f.side}, m.Pix, m.Width, m.Height, p.SRGB, o)
 	case f.name == "bc7":
 		return bptc.EncodeBC7(m.Pix, m.Width, m.Height, o)

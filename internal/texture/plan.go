@@ -2,7 +2,6 @@ package texture
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/pixel"
@@ -213,14 +212,7 @@ func (p *Plan) Doubt(name string) string {
 	if use != p.Use || because == "" {
 		return ""
 	}
-	m := p.images.Pictures[0].Bits(false)
-	switch {
-	case use == "normal" && !directions(m):
-		return fmt.Sprintf("named %q like a normal map, but most of its pixels are no directions", because)
-	case use == "mask" && !slices.Contains(severalChannels, because[1:]) && coloured(m):
-		return fmt.Sprintf("named %q like a mask, but it has colours", because)
-	}
-	return ""
+	return Doubt(name, p.images.Pictures[0].Bits(false))
 }
 
 // directions tells whether most pixels could be a direction: about as long as 1.

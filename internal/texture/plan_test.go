@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,7 +74,7 @@ func TestChoose(t *testing.T) {
 
 func TestUseOf(t *testing.T) {
 	for name, want := range map[string]string{
-		"a/stone_n.png": "normal _n", "Stone_Normal.TGA": "normal _normal", "x-nrm.png": "normal -nrm", "brick.rough.png": "mask .rough",
+		"a/stone_n.png": "normal _n", "Stone_Normal.TGA": "normal _Normal", "x-nrm.png": "normal -nrm", "brick.rough.png": "mask .rough",
 		"a_orm.png": "mask _orm", "wall_h.png": "mask _h", "sky.hdr": "hdr .hdr", "sky.EXR": "hdr .exr", "sky_n.exr": "normal _n",
 		"button_ui.png": "ui _ui", "grade_lut.png": "data _lut",
 		"a.png": "color ", "lemon.png": "color ", "n.png": "color ", "_none.png": "color ", "a/b_n/c.png": "color ", "": "color ",
@@ -90,6 +92,42 @@ func TestUseOf(t *testing.T) {
 	}
 	if o := (Options{A: "x.png"}).For("a.png"); o.Use != "color" {
 		t.Error("an alpha of its own makes no mask")
+	}
+}
+
+// Names as the corpus has them, and as sites of textures, painting programs and engines write them.
+func TestUseOfRealNames(t *testing.T) {
+	for use, names := range map[string]string{
+		// Khronos and Kenney; Poly Haven; ambientCG; Substance; Unity; Unreal; Quixel; Blender and glTF exporters.
+		"normal": `NormalTangentTest_Normal SheenChairFabricNormal.png
+			brick_nor_gl_1k brick_nor_dx_4k brick_nor_gl_2k.exr bricks_nor_gl_16k.png
+			Bricks001_1K_NormalGL Bricks001_1K-JPG_NormalDX.jpg Bricks001_4K-PNG_NormalGL.png
+			Material_Normal_OpenGL Chair_Mat_Normal_DirectX Chair_Normal.1001.png chair_normal_1002.png M_Normal_2048.tga
+			Rock_NormalMap Rock_BumpedNormals T_Rock_N.TGA T_Rock_Norm xyzabcd_2K_Normal_LOD0.jpg rock_2K_Normal.jpg wall_normalmap.png wall_normal-ogl.png metal-normal-1024x1024.png`,
+		"mask": `NormalTangentTest_OcclusionRoughnessMetallic SheenChair_OcclusionRoughMetal
+			brick_arm_1k brick_rough_2k brick_disp_4k brick_ao_1k brick_metal_1k brick_mask_8k brick_bump_1k
+			Bricks001_1K_Roughness Bricks001_1K-JPG_AmbientOcclusion Metal009_2K_Metalness Bricks001_1K_Displacement Leaf001_1K_Opacity
+			Chair_Mat_OcclusionRoughnessMetallic Chair_Mixed_AO Chair_Height Chair_Metallic.1001 Chair_MetallicSmoothness
+			Rock_MaskMap Rock_MetallicGlossMap Rock_OcclusionMap Rock_HeightMap rock_heightmap Rock_ParallaxMap RockAO
+			T_Rock_ORM T_RockORM T_Rock_MRA T_Rock_H xyzabcd_2K_Roughness xyzabcd_4K_AO xyzabcd_2K_Cavity xyzabcd_8K_Gloss_LOD1
+			helmet_metallicRoughness helmet_metallicroughness`,
+		"color": `norway formal armor_diff NormalTangentTest_BaseColor CheckAndX_V TextureCoordinateTemplate brick_diff_1k brick_col_2k
+			Bricks001_1K_Color Bricks001_1K-JPG_Color Chair_BaseColor Chair_AlbedoTransparency T_Rock_BC T_Rock_D xyzabcd_2K_Albedo colormap citybits_texture
+			Rock_MainTex HeroArm ButtonN abnormal Platform snorkel_1k Enormous_2K marchao orm 1024 2k _gl_1k TEX_1K map lightmap Rock_LightMap
+			cubicmap sitemap tilemap minimap Gem VirtualControlArrow warm swarm Bonn London normal_pressed button_normal_hover rockAo2 dresden_square_1k`,
+		"hdr":  `dresden_square_1k.hdr sky_hdri_4k.png`,
+		"ui":   `TopDown_ui clean_crispy-ui`,
+		"data": `grade_lut_1024 PerlinNoise WindFlow.png`,
+	} {
+		for _, name := range strings.Fields(names) {
+			file := name
+			if !slices.Contains([]string{".png", ".jpg", ".tga", ".exr", ".hdr"}, strings.ToLower(path.Ext(name))) {
+				file += ".jpg"
+			}
+			if got, because := UseOf("models/a_n/" + file); got != use {
+				t.Errorf("%s is %s by %q, want %s", file, got, because, use)
+			}
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ type Images struct {
 	Pictures []*pixel.Picture
 }
 
-// Tools are what an encoder may use. None of it changes what comes out, but for ASTC.
+// Tools are what an encoder may use. None of it changes what comes out, but for Draft and First.
 type Tools struct {
 	Workers int // goroutines; 0 is as many as are good for the size: see [Workers]
 
@@ -47,9 +47,6 @@ type Tools struct {
 
 	// Stop, when it is closed, ends Encode early; what it gives is of no use then.
 	Stop <-chan struct{}
-
-	// ASTC is nil or encodes an image with square blocks of a side, in place of our own encoder: a slower and better one.
-	ASTC func(img *pixel.Image, side int, srgb bool) ([]byte, error)
 }
 
 // Workers are all cores for many pixels, and one for few: of small pictures there are many, and other jobs use the other cores.

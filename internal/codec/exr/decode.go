@@ -9,6 +9,13 @@ import (
 	"math"
 )
 
+// A block of lines has at most as many bytes as four pictures of four channels, or minBlock, however many channels there are, and never more
+// than maxBlock.
+const (
+	minBlock = 16 << 20
+	maxBlock = 256 << 20
+)
+
 // Decode reads an image as RGBA in linear light, straight alpha, rows top down, 4*Width*Height numbers: the display
 // window. More than maxPixels, there or in the data window, is ErrTooLarge. Numbers are as the file has them, NaN and infinities
 // included.
@@ -21,6 +28,9 @@ func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 		if b.width()*b.height() > maxPixels {
 			return h, nil, fmt.Errorf("%d x %d pixels: %w", b.width(), b.height(), ErrTooLarge)
 		}
+	}
+	if size := min(h.compression.lines(), h.data.height()) * h.lineSize; size > max(minBlock, 4*16*h.data.width()*h.data.height()) || size > maxBlock {
+		return h, nil, fmt.Errorf("blocks of %d bytes: %w", size, ErrTooLarge)
 	}
 	blocks := (h.data.height() + h.compression.lines() - 1) / h.compression.lines()
 	if (len(data)-h.offsets)/16 < blocks { // 8 bytes in the table, 8 before its packed bytes

@@ -287,6 +287,17 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Channels without end in a small picture take no memory either, although the file could hold them.
+func TestChannelsWithoutEnd(t *testing.T) {
+	f := file{compression: zip, data: box{0, 0, 499, 15}, display: box{0, 0, 1, 1}, blocks: [][]byte{make([]byte, 500*16*4*maxChannels)}}
+	for range maxChannels {
+		f.channels = append(f.channels, channel{"R", kindFloat})
+	}
+	if _, _, err := Decode(f.bytes(), 1<<20); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "blocks of 32768000 bytes") {
+		t.Error(err)
+	}
+}
+
 // A block that unfolds to more than its lines is no reason to take memory for it.
 func TestBomb(t *testing.T) {
 	f := file{compression: zip, channels: []channel{{"R", kindHalf}}, data: box{0, 0, 63, 0}, blocks: [][]byte{make([]byte, 1<<24)}}

@@ -10,6 +10,7 @@ package gltf
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/url"
@@ -96,6 +97,9 @@ func Read(data []byte, lim Limits) (*Document, error) {
 	}
 	d := &Document{glb: isGLB(data)}
 	text := data
+	if len(data) >= 8 && d.glb && binary.LittleEndian.Uint32(data[4:]) == 1 {
+		return nil, &Finding{Problem: Version, Text: "this is binary glTF 1.0 (KHR_binary_glTF, a .glb of version 1); only glTF 2.0 can be read"}
+	}
 	if d.glb {
 		var err error
 		if text, d.BIN, err = splitGLB(data); err != nil {

@@ -42,7 +42,8 @@ func TestContainer(t *testing.T) {
 		want string
 	}{
 		{[]byte("glTF\x02\x00\x00\x00"), "the file is cut off: 8 bytes are too few for a .glb"},
-		{container(1, -1, "JSON:{}  "), "the container has version 1, not 2"},
+		{container(1, -1, "JSON:{}  "), "this is binary glTF 1.0 (KHR_binary_glTF, a .glb of version 1); only glTF 2.0 can be read"},
+		{container(3, -1, "JSON:{}  "), "the container has version 3, not 2"},
 		{b[:30], "the file is cut off: its header says 56 bytes, there are 30"},
 		{append(container(2, -1, "JSON:{}  "), 0), "the file's header says 24 bytes, there are 25"},
 		{container(2, 25, "JSON:{}  ", "")[:25], "1 bytes after the last chunk are no chunk"},

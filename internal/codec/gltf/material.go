@@ -68,8 +68,13 @@ func (v *Value) eachTexture(visit func(name string, info *Value)) {
 	}
 }
 
-// Use says what the materials of a file take an image for.
-type Use struct{ Colour, Data bool }
+// Use says what the materials of a file take an image for, and where the first of each does.
+type Use struct {
+	Colour, Data bool
+
+	ColourAt, DataAt     *Value // texture infos
+	ColourName, DataName string // "normalTexture"
+}
 
 // ImageUses tells for each image whether materials use it as colour, which is sRGB, or as data, which is
 // linear: normals, roughness, occlusion. The file must not be Broken.
@@ -87,10 +92,11 @@ func (d *Document) ImageUses() []Use {
 				if image < 0 || image >= int64(len(uses)) {
 					continue
 				}
-				if isColour(name) {
-					uses[image].Colour = true
-				} else {
-					uses[image].Data = true
+				switch u := &uses[image]; {
+				case isColour(name) && !u.Colour:
+					u.Colour, u.ColourAt, u.ColourName = true, info, name
+				case !isColour(name) && !u.Data:
+					u.Data, u.DataAt, u.DataName = true, info, name
 				}
 			}
 		})

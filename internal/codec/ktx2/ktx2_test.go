@@ -543,6 +543,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		ReadShell(data, 1<<14, 1<<30)
 		const limit = 1 << 20
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -15,6 +15,9 @@ type Image struct {
 	Light []float32 // of floating point
 }
 
+// minBlock is how large a block may be, in bytes, however small the picture; else it is four times the picture.
+const minBlock = 16 << 20
+
 // Decode reads the first page. More than maxPixels is ErrTooLarge.
 func Decode(data []byte, maxPixels int) (*Image, error) {
 	h, err := ParseHeader(data)
@@ -23,6 +26,9 @@ func Decode(data []byte, maxPixels int) (*Image, error) {
 	}
 	if h.Width*h.Height > maxPixels {
 		return nil, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
+	}
+	if most := max(minBlock, 4*h.Width*h.Height*h.channels*h.Bits/8); h.blockWidth*h.blockHeight*h.inBlock()*h.Bits/8 > most {
+		return nil, fmt.Errorf("blocks of %d x %d in a picture of %d x %d: %w", h.blockWidth, h.blockHeight, h.Width, h.Height, ErrTooLarge)
 	}
 	d := decoder{Image: &Image{Header: h}, file: data}
 	across, down := h.grid()

@@ -263,6 +263,8 @@ func TestRefused(t *testing.T) {
 		{"something else", []byte("hello, world"), ErrDamaged, "signature"},
 		{"no size", file(le, tags(0, 1, 8, rgb, 3)), ErrDamaged, "0 x 1"},
 		{"over any limit", file(le, tags(1<<30, 1, 8, rgb, 3)), ErrTooLarge, ""},
+		{"a tile far larger than its picture", file(le, tags(8, 8, 8, blackIsZero, 1, tagTileWidth, 1<<16, tagTileHeight, 1<<16, tagCompression, deflate), make([]byte, 5<<20)),
+			ErrTooLarge, "blocks of 65536 x 65536 in a picture of 8 x 8"},
 		{"over the limit", file(le, tags(200, 1, 8, blackIsZero, 1), make([]byte, 200)), ErrTooLarge, "200 x 1"},
 		{"Lab", grey(tagPhotometric, 8), ErrUnsupported, "colours of kind 8"},
 		{"JPEG", grey(tagCompression, 7), ErrUnsupported, "compression 7"},

@@ -56,9 +56,12 @@ func (p proc) image(job processor.Job, file string) error {
 	if err != nil {
 		return err
 	}
-	img, err := pixel.Decode(file, data, pixel.DefaultLimits())
+	img, mended, err := pixel.DecodeMended(file, data, pixel.DefaultLimits())
 	if err != nil {
 		return texture.Problem(file, "", err)
+	}
+	if mended != "" {
+		job.Warn(texture.MendedImage(file, "", mended))
 	}
 	usedMemory(job, int64(len(data))+3*int64(len(img.Pix))) // the pixels, those of them that are kept, and those as a product
 	return writeCuts(job, plans, sourceOf(job.Asset().Path, file, plans.s, plan), img)

@@ -2,7 +2,7 @@
 // images are textures beside it.
 //
 // The way of a model: read, with its buffers (load.go); validated, and all that is wrong reported at once
-// (report.go); images replaced by textures, their own assets' or new ones (images.go); packed by the codec.
+// (report.go); images replaced by textures, their own assets' or new ones (images.go), and what these are held against their use (space.go); packed by the codec.
 package gltf
 
 import (
@@ -31,18 +31,20 @@ type Settings struct {
 const (
 	modelType = "model"
 	modelExt  = ".glb"
+	spaceType = "space" // hidden
 )
 
 func (proc) Info() processor.Info {
 	return processor.Info{
 		Name:       "gltf",
-		Version:    4,
+		Version:    5,
 		Summary:    "glTF models, validated, as one .glb with textures beside it",
 		Extensions: []string{".gltf", ".glb"},
 		Settings:   &Settings{Validate: "warn", TextureMips: true, TextureContainer: "ktx2"},
 		Products: []processor.ProductType{
 			{Type: modelType, Extension: modelExt, Doc: "The model with all its buffers. Its images are files beside it."},
 			{Type: textureType, Extension: ".ktx2", Doc: "An image that was inside the model, named after it."},
+			{Type: spaceType, Doc: "what one part of the work hands to the next"},
 		},
 		Memory: 256 << 20,
 	}

@@ -208,6 +208,8 @@ func lines(problems []*processor.Problem) []string {
 	return all
 }
 
+const versionHint = "export the model as glTF 2.0; where only the file is left, `npx gltf-pipeline -i old.glb -o new.glb` converts glTF 1.0"
+
 func TestErrors(t *testing.T) {
 	const resolveHint = "name a file in the project by its path from the model, with forward slashes; write % as %25, # as %23 and ? as %3F"
 	bin := `"uri": "triangle.bin"`
@@ -225,7 +227,7 @@ func TestErrors(t *testing.T) {
 		{"deep nesting", `{"extras":` + strings.Repeat("[", 5000), []string{`K1403 1:111+1 values are nested over 100 deep | split the model`}},
 		{"truncated container", "glTF\x02\x00\x00\x00\x00\x01\x00\x00\x04\x00\x00\x00JSON{}  ",
 			[]string{`K1402 0:0+0 the file is cut off: its header says 256 bytes, there are 24 | export the model again; the file was cut off or changed on its way`}},
-		{"version", `{"asset": {"version": "1.1"}}`, []string{`K1404 1:23+5 /asset/version: the file is glTF 1.1; only 2.x can be read | export the model as glTF 2.0`}},
+		{"version", `{"asset": {"version": "1.1"}}`, []string{`K1404 1:23+5 /asset/version: the file is glTF 1.1; only 2.x can be read | ` + versionHint}},
 		{"property", strings.Replace(triangle, `"count": 3, "type": "SCALAR"`, `"type": "SCALAR"`, 1),
 			[]string{`K1405 11:5+58 /accessors/0: "count" is missing | ` + exportHint}},
 		{"index", strings.Replace(triangle, `"mesh": 0`, `"mesh": 1`, 1),

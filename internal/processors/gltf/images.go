@@ -20,13 +20,14 @@ const textureType = texture.Type
 // imageFile is an image that is a file, and so an asset of its own.
 type imageFile struct {
 	image *codec.Value
+	index int
 	path  string
 }
 
 // imageFiles lists them, and notes those that are not there.
 func (m *model) imageFiles() []imageFile {
 	var files []imageFile
-	for _, image := range m.doc.Root.Array("images") {
+	for i, image := range m.doc.Root.Array("images") {
 		uri := image.Get("uri")
 		if uri == nil || uri.Kind != codec.String || codec.IsDataURI(uri.Text) {
 			continue
@@ -43,17 +44,20 @@ func (m *model) imageFiles() []imageFile {
 			m.problems = append(m.problems, err)
 			continue
 		}
-		files = append(files, imageFile{image, file})
+		files = append(files, imageFile{image, i, file})
 	}
 	return files
 }
 
 // replaceImages gives each image the uri of a texture.
 func (m *model) replaceImages(files []imageFile) error {
+	uses := m.doc.ImageUses()
 	if err := m.referToAssets(files); err != nil {
 		return err
 	}
-	uses := m.doc.ImageUses()
+	if err := m.checkSpaces(files, uses); err != nil {
+		return err
+	}
 	for i, image := range m.doc.Root.Array("images") {
 		if err := m.ctx.Err(); err != nil {
 			return err
@@ -203,18 +207,23 @@ func (m *model) embedded(i int, image *codec.Value, data []byte, use codec.Use) 
 	o.MaxSize, o.Mips, o.Container = m.settings.TextureMaxSize, m.settings.TextureMips, m.settings.TextureContainer
 	o.SRGB = use.Colour || !use.Data
 	if use.Colour && use.Data {
-		m.job.Warn(*m.at(image, diag.ModelImageUse, "use two images; as data it will be read wrongly",
-			"image %d is used as colour, which is sRGB, and as data, which is linear; it becomes sRGB", i))
+		m.warnBoth(image, i, texture.SpaceSRGB)
 	}
 	ext, out := ready(data), data
 	if ext == "" {
 		ext = o.Extension()
-		img, err := pixel.Decode("", data, pixel.DefaultLimits())
+		img, mended, err := pixel.DecodeMended("", data, pixel.DefaultLimits())
 		if err != nil {
 			p := texture.Problem("", fmt.Sprintf("image %d", i), err)
 			where := m.at(image, "", "", "")
 			p.Line, p.Column = where.Line, where.Column
 			return p
+		}
+		if mended != "" {
+			p := texture.MendedImage("", fmt.Sprintf("image %d", i), mended)
+			where := m.at(image, "", "", "")
+			p.Line, p.Column = where.Line, where.Column
+			m.job.Warn(p)
 		}
 		if out, err = texture.Encode(img, o); err != nil {
 			return fmt.Errorf("image %d: %w", i, err)

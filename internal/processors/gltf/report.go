@@ -23,7 +23,7 @@ func code(p codec.Problem) (code diag.Code, hint string) {
 	case codec.TooBig:
 		return diag.ModelTooBig, "split the model"
 	case codec.Version:
-		return diag.ModelVersion, "export the model as glTF 2.0"
+		return diag.ModelVersion, "export the model as glTF 2.0; where only the file is left, `npx gltf-pipeline -i old.glb -o new.glb` converts glTF 1.0"
 	case codec.Index:
 		return diag.ModelIndex, exportHint
 	case codec.Bounds:

@@ -1,6 +1,7 @@
 package texture
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 
 // sources finds and reads what a texture is made of.
 type sources struct {
+	ctx   context.Context
 	job   processor.Job
 	o     texture.Options
 	ready []byte // the texture itself, where the source is one that needs nothing done
@@ -114,6 +116,16 @@ func (s *sources) equirect(p *pixel.Picture) texture.Images {
 // file is a source that is a texture file already.
 func (s *sources) file(data []byte) (texture.Images, error) {
 	f, err := texture.Open(data, s.o.Limits())
+	var p *processor.Problem
+	if errors.As(err, &p) && p.Code == string(diag.ImageUnsupported) {
+		if ok, warning := texture.Foreign(data, s.o); ok {
+			if warning.Code != "" {
+				s.job.Warn(warning)
+			}
+			s.ready = data
+			return texture.Images{}, nil
+		}
+	}
 	if err != nil {
 		return texture.Images{}, err
 	}
@@ -144,9 +156,15 @@ func (s *sources) decode(name string, data []byte, colors bool) (*pixel.Picture,
 		}
 		return f.Picture(0, 0, 0, 0)
 	}
+	if err := s.need(name, data); err != nil {
+		return nil, err
+	}
 	p, err := pixel.DecodePicture(name, data, s.o.Limits())
 	if err != nil {
 		return nil, texture.Problem(where, "", err)
+	}
+	if p.Mended != "" {
+		s.job.Warn(texture.MendedImage(where, "", p.Mended))
 	}
 	if colors && s.colors() {
 		if p.Encode(); p.Space != "" {

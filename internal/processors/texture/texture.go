@@ -1,7 +1,7 @@
 // Package texture is the processor that turns pictures into one texture: its asset's own, and those that its settings name as channels,
 // faces, layers or slices. How the texture is made is package internal/texture's.
 //
-// sources.go finds and reads the pictures, tool.go runs an encoder that is not ours.
+// sources.go finds and reads the pictures.
 package texture
 
 import (
@@ -25,7 +25,7 @@ func (proc) Info() processor.Info {
 	defaults := texture.Defaults()
 	return processor.Info{
 		Name:    "texture",
-		Version: 3,
+		Version: 4,
 		Summary: "pictures to textures with mip levels (KTX2, DDS)",
 		Extensions: []string{".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".tga", ".qoi", ".psd", ".hdr", ".exr",
 			".dds", ".ktx2"},
@@ -57,11 +57,33 @@ const (
 	zstdBytes        = 22 << 20
 )
 
+// needing is a Job that waits until there is memory for it.
+type needing interface {
+	NeedMemory(ctx context.Context, bytes int64) error
+}
+
+// need waits for the memory that a picture takes, by its head. What cannot be told of it, decoding it will tell.
+func (s *sources) need(name string, data []byte) error {
+	n, ok := s.job.(needing)
+	if !ok {
+		return nil
+	}
+	c, err := pixel.DecodeConfig(name, data)
+	if err != nil || int64(c.Width)*int64(c.Height) > s.o.Limits().MaxBytes {
+		return nil
+	}
+	bytes := int64(bytesAPixel)
+	if c.HDR || c.Deep {
+		bytes = floatBytesAPixel
+	}
+	return n.NeedMemory(s.ctx, bytes*int64(c.Width)*int64(c.Height)*int64(max(1, len(s.o.Layers), len(s.o.Slices))))
+}
+
 // weighed is a Job that takes how much memory was needed, so that the next run is weighed by it.
 type weighed interface{ UsedMemory(bytes int64) }
 
 func (proc) Process(ctx context.Context, job processor.Job) error {
-	s := &sources{job: job, o: processor.SettingsOf[texture.Options](job).For(job.Asset().Path)}
+	s := &sources{ctx: ctx, job: job, o: processor.SettingsOf[texture.Options](job).For(job.Asset().Path)}
 	im, err := s.images()
 	if err != nil {
 		return err
@@ -83,9 +105,6 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 		return err
 	}
 	tools := texture.Tools{Stop: ctx.Done()}
-	if s.o.Quality == "best" && strings.HasPrefix(plan.Format, "astc") {
-		tools.ASTC = external(ctx, job)
-	}
 	drafted, err := draft(job, out, s.o, plan)
 	if err != nil {
 		return err

@@ -1,0 +1,12 @@
+package build
+
+import "golang.org/x/sys/unix"
+
+// physicalMemory of the machine in bytes; 0 if it cannot be told.
+func physicalMemory() int64 {
+	bytes, err := unix.SysctlUint64("hw.memsize")
+	if err != nil {
+		return 0
+	}
+	return int64(bytes)
+}
