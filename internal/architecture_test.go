@@ -105,6 +105,7 @@ var allowed = map[string]string{
 
 	"internal/live":          "internal/diag internal/digest internal/ids internal/used processor websocket",
 	"internal/thorough":      "",
+	"internal/drive/acts":    "processor",
 	"internal/live/livetest": "kilnrt/live",
 	"internal/serve":         "internal/cas internal/dashboard internal/diag internal/digest internal/ids internal/live internal/session internal/ship internal/source internal/used",
 	"internal/parcel":        "compress internal/digest internal/disk kilnrt minisign x/sys",

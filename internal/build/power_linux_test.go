@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kiln-pipeline/kiln/internal/disk"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 var (
@@ -572,9 +573,7 @@ func (p *fixture) child(boot string, watcher ...string) {
 // What a build does is recorded by strace, so that all of it is seen, SQLite's share, too.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the work is done in other programs")
-	}
+	thorough.Only(t, "the work is done in other programs")
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("strace is not installed")
 	}

@@ -25,12 +25,13 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/parcel"
 	"github.com/kiln-pipeline/kiln/internal/ship"
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 	"github.com/kiln-pipeline/kiln/kilnrt/live"
 )
 
 var (
-	long     = flag.Duration("long", 3*time.Second, "how long each mode of TestDrive goes on")
+	long     = flag.Duration("long", time.Duration(thorough.Of(2, 40))*time.Second, "how long each mode of TestDrive goes on")
 	seed     = flag.Uint64("seed", 0, "where TestDrive's first project comes from; 0: the time")
 	replay   = flag.String("replay", "", "a file of operations that TestDrive does in place of random ones")
 	minimise = flag.Duration("minimise", time.Minute, "how long a list of operations that shows a fault is made shorter")

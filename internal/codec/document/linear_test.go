@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -121,9 +122,7 @@ func read(format, text string) error {
 
 // TestLinear: a document of four times the size takes about four times as long, whatever is in it. What is quadratic takes sixteen times as long.
 func TestLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("what takes long is no race")
-	}
+	thorough.Only(t, "what takes long is no race")
 	for name, shape := range shapes {
 		took := func(size int) time.Duration {
 			format, text := shape(size)
