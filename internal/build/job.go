@@ -57,7 +57,7 @@ func (j *job) UsedMemory(bytes int64) {
 }
 
 // errOver is what a processor is told that asks after it has returned, by a goroutine that it left behind.
-var errOver = errors.New("the job is over: its processor has returned")
+var errOver = fmt.Errorf("the job is over: its processor has returned: %w", fs.ErrClosed)
 
 // over says that the job is.
 func (j *job) over() error {

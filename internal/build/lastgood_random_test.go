@@ -17,7 +17,7 @@ func TestRandomLastGood(t *testing.T) {
 	r.calm = true
 	for _, dir := range []string{"", "sub/", "sub/deep/", "other/"} {
 		for _, ext := range []string{"s", "txt", "bin"} {
-			r.p.write("assets/"+dir+"keep."+ext, "text that stays")
+			r.put("assets/"+dir+"keep."+ext, "text that stays")
 		}
 	}
 	other := &fixture{TB: t, dir: t.TempDir(), procs: r.p.procs, workers: 1}
@@ -25,7 +25,7 @@ func TestRandomLastGood(t *testing.T) {
 	for r.n = 0; r.n < edits() || r.p.shorts < enough && r.n < 10*edits(); r.n++ {
 		r.edit()
 		if r.rng.IntN(4) == 0 {
-			r.p.write("assets/"+r.name(), pick(r, "fail now", "fail again"))
+			r.put("assets/"+r.name(), pick(r, "fail now", "fail again"))
 		}
 		other.remove("assets")
 		r.p.must(copyTree(r.p.dir, other.dir))

@@ -25,8 +25,7 @@ import (
 )
 
 var (
-	cuts     = flag.Int("cuts", 8, "how many power cuts TestPowerCut makes")
-	cutBlobs = flag.Bool("cut-blobs", false, "TestPowerCut: blobs, too, may have their length and zeros in them; builds have to look into blobs after a start of the system")
+	cuts = flag.Int("cuts", 8, "how many power cuts TestPowerCut makes")
 )
 
 // A recording is what a build did to the files of a project, in order, as strace tells it.
@@ -408,10 +407,6 @@ func (r *recording) cut(rng *rand.Rand) held {
 	}
 	st := held{tree: map[string]int{}, content: map[int][]byte{}}
 	style := rng.IntN(fates + 2)
-	blobs := map[int]bool{}
-	for _, o := range r.names {
-		blobs[o.file] = blobs[o.file] || strings.HasPrefix(o.dir, filepath.Join(r.root, ".kiln/cas"))
-	}
 	var reach func(dir string)
 	reach = func(dir string) {
 		for _, name := range slices.Sorted(maps.Keys(folders[dir])) {
@@ -422,7 +417,7 @@ func (r *recording) cut(rng *rand.Rand) held {
 			if st.tree[path] = file; file == 0 {
 				reach(path)
 			} else if _, ok := st.content[file]; !ok {
-				st.content[file] = r.left(rng, file, at, style, !*cutBlobs && blobs[file])
+				st.content[file] = r.left(rng, file, at, style)
 			}
 		}
 	}
@@ -441,7 +436,7 @@ const (
 	fates
 )
 
-func (r *recording) left(rng *rand.Rand, file, at, fate int, blob bool) []byte {
+func (r *recording) left(rng *rand.Rand, file, at, fate int) []byte {
 	var before, after []dataOp
 	for _, o := range r.data[file] {
 		if o.at > at {
@@ -458,9 +453,6 @@ func (r *recording) left(rng *rand.Rand, file, at, fate int, blob bool) []byte {
 	has := apply(slices.Clone(had), after)
 	if fate >= fates { // each file its own
 		fate = rng.IntN(fates)
-	}
-	if blob && (fate == zeroed || fate == pages) {
-		fate = lost
 	}
 	switch fate {
 	case lost:
