@@ -29,7 +29,7 @@ func (p *proc) newLinks(job processor.Job) (*view, error) {
 		}
 	}
 	v.hidden = slices.Concat(p.config.Built, p.config.State)
-	err = v.linkAll(rootsOf(job))
+	err = v.linkAll(rootsOf(job), whereOf(job))
 	if err == nil {
 		v.began, err = diskTime(v.scratch)
 	}
@@ -53,10 +53,10 @@ func diskTime(folder string) (now int64, err error) {
 }
 
 // linkAll lays out the links. A frame has them already, unless files came or went.
-func (v *view) linkAll(roots []string) error {
+func (v *view) linkAll(roots []string, where func(source string) string) error {
 	before, folders := v.links, map[string]bool{}
 	v.links = map[string]string{}
-	if err := v.plan("", roots, folders); err != nil {
+	if err := v.plan("", roots, folders, where); err != nil {
 		return err
 	}
 	for at, to := range before {
@@ -86,7 +86,7 @@ func (v *view) linkAll(roots []string) error {
 }
 
 // plan notes links to what these folders of the roots have, for a folder of the view, and the folders that these links are in.
-func (v *view) plan(folder string, roots []string, folders map[string]bool) error {
+func (v *view) plan(folder string, roots []string, folders map[string]bool, where func(source string) string) error {
 	found := map[string][]string{} // by name, in the order of the roots
 	var names []string
 	for _, root := range roots {
@@ -120,6 +120,9 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool) erro
 				from = is
 			} else {
 				from = from[len(from)-1:]
+				if known := where(at); known != "" { // the last may be ignored
+					from[0] = known
+				}
 			}
 		}
 		in := path.Join(viewFolder, at)
@@ -128,7 +131,7 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool) erro
 			continue
 		}
 		folders[in] = true
-		if err := v.plan(at, from, folders); err != nil {
+		if err := v.plan(at, from, folders, where); err != nil {
 			return err
 		}
 	}

@@ -109,6 +109,14 @@ func rootsOf(job processor.Job) []string {
 	return nil
 }
 
+// whereOf finds source files as the job knows them; "" where it does not.
+func whereOf(job processor.Job) func(source string) string {
+	if j, ok := job.(rooted); ok {
+		return j.Where
+	}
+	return func(string) string { return "" }
+}
+
 // reads turns paths that a program used into what a job records.
 type reads struct {
 	job     processor.Job

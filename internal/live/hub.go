@@ -18,6 +18,8 @@ type Hub struct {
 	project string
 	content Content
 	used    *used.Log
+	begun   chan struct{} // closed with the first Update
+	once    sync.Once     // closes it
 
 	mu        sync.Mutex // guards all below, and what games have beyond their connection
 	epoch     string
@@ -75,7 +77,7 @@ type Options struct {
 
 // NewHub makes a hub without content: hand in all of it with a whole Update a platform.
 func NewHub(o Options) *Hub {
-	h := &Hub{project: o.Project, content: o.Content, used: o.Used, epoch: rand.Text(), file: o.IDs, games: map[*game]bool{}, watchers: map[chan struct{}]bool{}}
+	h := &Hub{project: o.Project, content: o.Content, used: o.Used, epoch: rand.Text(), file: o.IDs, games: map[*game]bool{}, watchers: map[chan struct{}]bool{}, begun: make(chan struct{})}
 	if h.file == nil {
 		h.file = &ids.File{}
 	}
@@ -102,6 +104,7 @@ func (h *Hub) Update(updates map[string]*Update) error {
 	if err := h.number(updates); err != nil {
 		return err
 	}
+	h.once.Do(func() { close(h.begun) })
 	for _, name := range slices.Sorted(maps.Keys(updates)) {
 		if name != "" && h.platform(name) == nil { // kiln.toml has one more
 			h.platforms = append(h.platforms, newPlatform(name))

