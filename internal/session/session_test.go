@@ -502,7 +502,6 @@ func TestTouched(t *testing.T) {
 
 // TestHalted: a change does not wait for all that is left to do in a long build. That is halted, and the next one begins with the change.
 func TestHalted(t *testing.T) {
-	t.Skip("on a busy machine the build that is halted counts no job, and a third one runs the rest: not understood yet")
 	told(t)
 	s := set(t, map[string]string{"assets/a.t": "a", "assets/0.t": "BLOCK\n", "assets/1.t": "1", "assets/2.t": "2", "assets/3.t": "3"})
 	s.halts = true
