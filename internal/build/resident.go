@@ -73,21 +73,28 @@ func (k *kept) put(p *Project, snap *state.Snapshot) {
 	}
 }
 
+// Writes reports whether a build may write a path itself: its outputs, and what is in the state folder.
+func (p *Project) Writes(file string) bool {
+	rel, err := filepath.Rel(p.stateDir(), file)
+	return err == nil && filepath.IsLocal(rel) || p.isOutput(file)
+}
+
+// isOutput reports whether a path is the output folder, or below it, or a file that is shipped elsewhere.
+func (p *Project) isOutput(file string) bool {
+	if rel, err := filepath.Rel(p.OutputDir(), file); err == nil && filepath.IsLocal(rel) {
+		return true
+	}
+	return slices.ContainsFunc(p.shippedOutside(), func(f string) bool {
+		at := p.shippedPath(f)
+		return file == at || file == disk.Temp(at)
+	})
+}
+
 // OwnSame tells whether paths are files that builds write, below the output folder and elsewhere, and as what is held says: then it was that build which changed
 // them. Of the output folder they may be folders, too. It needs no lock.
 func (p *Project) OwnSame(paths []string) bool {
-	if !p.Holds() {
+	if !p.Holds() || slices.ContainsFunc(paths, func(path string) bool { return !p.isOutput(path) }) {
 		return false
-	}
-	written := map[string]bool{}
-	for _, f := range p.shippedOutside() {
-		at := p.shippedPath(f)
-		written[at], written[disk.Temp(at)] = true, true
-	}
-	for _, path := range paths {
-		if rel, err := filepath.Rel(p.OutputDir(), path); (err != nil || !filepath.IsLocal(rel)) && !written[path] {
-			return false
-		}
 	}
 	s := &session{p: p, prev: p.kept.snap, req: Request{Outputs: paths}}
 	return len(s.compareNamed(paths)) == 0 && s.shippedSame()

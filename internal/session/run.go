@@ -419,10 +419,9 @@ const (
 	mostWait   = 500 * time.Millisecond
 )
 
-// foreign tells whether a batch has anything but outputs, which the build itself writes.
+// foreign reports whether a batch has anything but what the build itself writes.
 func (r *run) foreign(b *watch.Batch) bool {
-	out := r.p.OutputDir()
-	return b.Lost || slices.ContainsFunc(b.Paths, func(p string) bool { return !within(p, out) })
+	return b.Lost || slices.ContainsFunc(b.Paths, func(p string) bool { return !r.p.Writes(p) })
 }
 
 // busy says that another kiln has the project.
