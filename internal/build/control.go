@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // Control reaches into the build of one request while it is under way. The zero value is ready.
@@ -77,6 +78,22 @@ func (c *Control) Hurry(platform, asset string) (done []Outcome, jobs int) {
 		}
 	}
 	return done, jobs
+}
+
+// Find is the id of the asset that a name means, its id, its path or its UUID; "" if there is none, or jobs do not run.
+func (c *Control) Find(name string) string {
+	c.mu.Lock()
+	s := c.s
+	c.mu.Unlock()
+	if s == nil {
+		return ""
+	}
+	for _, name := range []string{name, processor.ByUUID(name)} {
+		if a := s.w.find(name); a != nil {
+			return a.ID
+		}
+	}
+	return ""
 }
 
 // outcomeOf is that of a job that was just done, without what its parts made.

@@ -189,11 +189,6 @@ func (g *game) hello(ctx context.Context) error {
 		m.Have = nil // it will be told of everything
 	}
 	g.name, g.client, g.list, g.have, g.parcels = m.Game, m.Client, m.List, m.Have, m.Parcels
-	select {
-	case <-g.hub.begun: // before the first build is done, what a resource needs may not be there yet
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	w, err := g.hub.enter(g, m)
 	if err != nil {
 		return err

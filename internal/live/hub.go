@@ -18,8 +18,6 @@ type Hub struct {
 	project string
 	content Content
 	used    *used.Log
-	begun   chan struct{} // closed with the first Update
-	once    sync.Once     // closes it
 
 	mu        sync.Mutex // guards all below, and what games have beyond their connection
 	epoch     string
@@ -77,7 +75,7 @@ type Options struct {
 
 // NewHub makes a hub without content: hand in all of it with a whole Update a platform.
 func NewHub(o Options) *Hub {
-	h := &Hub{project: o.Project, content: o.Content, used: o.Used, epoch: rand.Text(), file: o.IDs, games: map[*game]bool{}, watchers: map[chan struct{}]bool{}, begun: make(chan struct{})}
+	h := &Hub{project: o.Project, content: o.Content, used: o.Used, epoch: rand.Text(), file: o.IDs, games: map[*game]bool{}, watchers: map[chan struct{}]bool{}}
 	if h.file == nil {
 		h.file = &ids.File{}
 	}
@@ -104,7 +102,6 @@ func (h *Hub) Update(updates map[string]*Update) error {
 	if err := h.number(updates); err != nil {
 		return err
 	}
-	h.once.Do(func() { close(h.begun) })
 	for _, name := range slices.Sorted(maps.Keys(updates)) {
 		if name != "" && h.platform(name) == nil { // kiln.toml has one more
 			h.platforms = append(h.platforms, newPlatform(name))
@@ -122,6 +119,14 @@ func (h *Hub) Update(updates map[string]*Update) error {
 	}
 	h.wakeAll()
 	return nil
+}
+
+// Has reports whether there is a resource on a platform.
+func (h *Hub) Has(platform string, k Key) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.platform(platform)
+	return p != nil && p.resources[k] != nil
 }
 
 // number gives each resource of the updates its number.

@@ -17,7 +17,9 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
@@ -157,7 +159,35 @@ func (c content) Want(ctx context.Context, platform, asset string) error {
 	case err != nil:
 		return err
 	}
+	c.addNeeds(ctx, platform, u)
 	return c.s.hub.Update(map[string]*live.Update{platform: u})
+}
+
+// addNeeds adds all that products require, and that games do not have yet, so that they never have one without what it needs. What cannot be built is left
+// out: games are told so of the asset itself.
+func (c content) addNeeds(ctx context.Context, platform string, u *live.Update) {
+	asked := map[string]bool{} // UUIDs
+	for done := 0; done < len(u.Products); {
+		var wanted []string
+		for ; done < len(u.Products); done++ {
+			for _, ref := range u.Products[done].Refs {
+				if ref.Required && !asked[ref.UUID] && !c.s.hub.Has(platform, ref.Key) {
+					asked[ref.UUID] = true
+					wanted = append(wanted, ref.UUID)
+				}
+			}
+		}
+		made := make([][]live.Product, len(wanted))
+		var wg sync.WaitGroup
+		for i, uuid := range wanted {
+			wg.Go(func() {
+				ps, _ := c.s.cfg.Session.Want(ctx, platform, uuid)
+				made[i] = products(ps)
+			})
+		}
+		wg.Wait()
+		u.Products = append(u.Products, slices.Concat(made...)...)
+	}
 }
 
 // products are those that games can have, as the hub knows them.

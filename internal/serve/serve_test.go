@@ -353,13 +353,32 @@ func (s slow) Process(ctx context.Context, job processor.Job) error {
 	return job.Write(processor.Output{Type: "data", Extension: ".txt"}, []byte("slow"))
 }
 
+// refers is a processor whose product requires the asset that the source names.
+type refers struct{}
+
+func (refers) Info() processor.Info {
+	return processor.Info{Name: "refers", Version: 1, Summary: "test", Extensions: []string{".ref"}, Products: []processor.ProductType{{Type: "data", Extension: ".txt"}}}
+}
+
+func (refers) Process(_ context.Context, job processor.Job) error {
+	name, err := job.ReadFile(job.Asset().Path)
+	if err != nil {
+		return err
+	}
+	r, err := job.Reference(string(name), "", true)
+	if err != nil {
+		return err
+	}
+	return job.Write(processor.Output{Type: "data", Extension: ".txt", References: []processor.Reference{r}}, name)
+}
+
 // TestGameInFirstBuild: a game connects while the first build is under way, and gets what it asks for, by name and by the number in kiln.ids, once that is built.
 func TestGameInFirstBuild(t *testing.T) {
-	t.Skip("games wait for the first build: a resource that is there before what it needs has a need without a number")
 	dir, gate := t.TempDir(), make(slow)
 	numbers := ids.File{Entries: []ids.Entry{{Name: ids.Name{Asset: "b.txt"}, ID: 7}, {Name: ids.Name{Asset: "z.slow"}, ID: 8}}}
-	write(t, dir, "kiln.toml", project+"[build]\nworkers = 2\n", "kiln.ids", string(numbers.Format()), "assets/a.txt", "A", "assets/b.txt", "B", "assets/z.slow", "")
-	srv := start(t, dir, live.Guard{}, append(processors.All(), gate)...)
+	write(t, dir, "kiln.toml", project+"[build]\nworkers = 2\n", "kiln.ids", string(numbers.Format()), "assets/a.txt", "A", "assets/b.txt", "B", "assets/z.slow", "",
+		"assets/one.ref", "two.ref", "assets/two.ref", "z.slow")
+	srv := start(t, dir, live.Guard{}, append(processors.All(), gate, refers{})...)
 	ctx, cancel := context.WithTimeout(t.Context(), livetest.Patience)
 	defer cancel()
 	lib, err := client.Connect(ctx, client.Options{Address: srv.Address()})
@@ -380,7 +399,19 @@ func TestGameInFirstBuild(t *testing.T) {
 	}
 	load("A", func() (*client.Handle, error) { return lib.LoadName("a.txt") })
 	load("B", func() (*client.Handle, error) { return lib.Load(7) })
+	loaded := make(chan error)
+	go func() {
+		_, err := lib.LoadName("one.ref") // needs two.ref, and that the slow one
+		loaded <- err
+	}()
+	load("B", func() (*client.Handle, error) { return lib.LoadName("b.txt") })
+	if _, err := lib.FindName("two.ref"); err == nil {
+		t.Error("there is a resource without what it needs")
+	}
 	close(gate)
+	if err := <-loaded; err != nil {
+		t.Error(err)
+	}
 	load("slow", func() (*client.Handle, error) { return lib.Load(8) })
 	if _, err := lib.Load(9); err == nil {
 		t.Error("a resource has a number that nobody gave")

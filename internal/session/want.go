@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"maps"
@@ -17,6 +18,7 @@ func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, 
 		s.mu.Lock()
 		id := s.content.find(platform, asset)
 		s.mu.Unlock()
+		id.asset = s.wants.named(id.asset)
 		j, over, ok := s.wants.hurry(ctx, id)
 		if !ok {
 			s.mu.Lock()
@@ -166,6 +168,17 @@ func (w *wants) hurry(ctx context.Context, id jobID) (done <-chan job, over <-ch
 		w.ask(control, id)
 	}
 	return c, over, true
+}
+
+// named is the id of the asset that a name means in the build under way, or else the name.
+func (w *wants) named(name string) string {
+	w.mu.Lock()
+	control := w.control
+	w.mu.Unlock()
+	if control == nil {
+		return name
+	}
+	return cmp.Or(control.Find(name), name)
 }
 
 // done takes in what came of a job that ran, and lets those go on who wait for it.
