@@ -2,8 +2,9 @@ package kiln
 
 import "embed"
 
-// source is Kiln's own: what a program in Go that imports this package is compiled of, and nothing that only tests need. `kiln new` lays it beside processors in Go, so that
-// they can be compiled with nothing but Kiln and Go. The patterns are for all names but those that end in _test.
+// source is Kiln's own: what a program in Go that imports this package is compiled of, and nothing that only tests need. `kiln new` lays it
+// beside processors in Go, so that they can be compiled with nothing but Kiln and Go. The patterns are for all names but those that end in
+// _test.
 //
 //go:embed go.mod go.sum LICENSE
 //go:embed *[^t].go

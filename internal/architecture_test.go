@@ -203,7 +203,8 @@ func TestOneWay(t *testing.T) {
 	}
 }
 
-// TestOneConfig holds what a project is built with to one place: whoever writes it anew leaves something out, as the processors of a team's own kiln.
+// TestOneConfig holds what a project is built with to one place: whoever writes it anew leaves something out, as the processors of a team's
+// own kiln.
 func TestOneConfig(t *testing.T) {
 	var found []string
 	eachFile(t, "..", 0, func(rel string, f *ast.File) {

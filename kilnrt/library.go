@@ -299,7 +299,8 @@ func (l *Library) enter(s *step) (e *entry, run func()) {
 	return e, func() { l.run(e, load, in) }
 }
 
-// PanicError is what came of a loader that panicked: an error of that load and of those who waited for it, and the resource can be loaded again.
+// PanicError is what came of a loader that panicked: an error of that load and of those who waited for it, and the resource can be loaded
+// again.
 type PanicError struct {
 	Value any    // of the panic
 	Stack []byte // as runtime/debug.Stack writes it

@@ -235,7 +235,8 @@ func match(set *asset.Table, prefixes []string, pattern string) ([]*asset.Asset,
 	return found, nil
 }
 
-// means tells whether an asset is below a folder, or matches a glob, that is valid: by its id or by its path. A rule that gives it another id takes it out of nothing.
+// means tells whether an asset is below a folder, or matches a glob, that is valid: by its id or by its path. A rule that gives it another
+// id takes it out of nothing.
 func means(pattern string, a *asset.Asset) bool {
 	return below(pattern, a.ID) || renamed(a) && below(pattern, a.Path)
 }

@@ -184,7 +184,8 @@ func TestUnchangedIsNotHashed(t *testing.T) {
 	}
 }
 
-// TestEditedInTheSameTick has somebody edit outputs as soon as they are there, when the clock of the file system has hardly ticked, so that they keep their size.
+// TestEditedInTheSameTick has somebody edit outputs as soon as they are there, when the clock of the file system has hardly ticked, so that
+// they keep their size.
 func TestEditedInTheSameTick(t *testing.T) {
 	p := newProject(t, "")
 	for i := range 20 {
@@ -207,7 +208,8 @@ func TestEditedInTheSameTick(t *testing.T) {
 	}
 }
 
-// old wants a file that was just written to have a time at which nothing is written any more. Clocks that tick too seldom to tell two writes apart are rare by now.
+// old wants a file that was just written to have a time at which nothing is written any more. Clocks that tick too seldom to tell two
+// writes apart are rare by now.
 func (p *fixture) old(file string) {
 	p.Helper()
 	if st, _, err := source.StatPath(p.path(file)); err != nil || st.TooYoung(time.Now()) {

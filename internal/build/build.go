@@ -48,8 +48,9 @@ type Request struct {
 	Reporter  Reporter
 }
 
-// Tell is told of each job that ran, with what it has to say, as soon as it ends; and, without a job, of messages that belong to none, once they are known. It is
-// called from several goroutines. The report of the build has all of them again, in order, and those of jobs that did not run.
+// Tell is told of each job that ran, with what it has to say, as soon as it ends; and, without a job, of messages that belong to none, once
+// they are known. It is called from several goroutines. The report of the build has all of them again, in order, and those of jobs that did
+// not run.
 type Tell func(*JobReport, diag.List)
 
 // Reporter is told what happens, from several goroutines.

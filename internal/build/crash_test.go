@@ -230,8 +230,8 @@ func TestKilledLate(t *testing.T) {
 	p.nothing()
 }
 
-// TestStartedAnew leaves a project as a power cut may: what a build removed is there again, what it was about to name lies about, and the mark that it was under
-// way is gone. A start of the system in between is enough to look.
+// TestStartedAnew leaves a project as a power cut may: what a build removed is there again, what it was about to name lies about, and the
+// mark that it was under way is gone. A start of the system in between is enough to look.
 func TestStartedAnew(t *testing.T) {
 	p := newProject(t, "-- assets/a.txt --\na\n-- assets/sub/b.txt --\nb\n")
 	p.build()

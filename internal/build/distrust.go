@@ -16,9 +16,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/state"
 )
 
-// distrust looks into the blobs that this build will want and that may not be what they were, all at once: those of outputs that are not as they were,
-// which may be the same file as their blob; those that parcels are packed of; and those that a build made of which no snapshot tells. A damaged one is
-// removed, before a job that makes the same, or a trace that names it, puts it in place anew. What this misses is found where a blob is wanted.
+// distrust looks into the blobs that this build will want and that may not be what they were, all at once: those of outputs that are not as
+// they were, which may be the same file as their blob; those that parcels are packed of; and those that a build made of which no snapshot
+// tells. A damaged one is removed, before a job that makes the same, or a trace that names it, puts it in place anew. What this misses is
+// found where a blob is wanted.
 func (s *session) distrust() {
 	doubts := map[digest.Hash]int64{}
 	for _, o := range s.before.outputs {
@@ -60,12 +61,12 @@ func (s *session) sideBySide(n int, f func(int)) {
 	wg.Wait()
 }
 
-// unsynced is how long before the last build files may have been written that a computer which lost power did not put on its disk: systems do so after half
-// a minute at most, disks when they like. Such a file may have its size and times, and zeros in it.
+// unsynced is how long before the last build files may have been written that a computer which lost power did not put on its disk: systems
+// do so after half a minute at most, disks when they like. Such a file may have its size and times, and zeros in it.
 const unsynced = 5 * time.Minute
 
-// suspect finds out which blobs and outputs are to be looked into whatever they look like: all, if the request does not trust size and times; and if the computer
-// was started since the last build, those written shortly before that.
+// suspect finds out which blobs and outputs are to be looked into whatever they look like: all, if the request does not trust size and
+// times; and if the computer was started since the last build, those written shortly before that.
 func (s *session) suspect() error {
 	if s.p.booted() {
 		s.since = math.MinInt64

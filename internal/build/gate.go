@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// gate lets jobs take memory as long as it lasts: one that knows from the head of its picture how much that is asks before it takes it. A job
-// that needs more than there is at all waits until it is alone. Whoever has been let through waits for nothing and nobody until it ends, so
-// nobody waits for good.
+// gate lets jobs take memory as long as it lasts: one that knows from the head of its picture how much that is asks before it takes it. A
+// job that needs more than there is at all waits until it is alone. Whoever has been let through waits for nothing and nobody until it
+// ends, so nobody waits for good.
 type gate struct {
 	mu    sync.Mutex
 	limit int64 // 0 is none
@@ -48,8 +48,8 @@ func (g *gate) give(bytes int64) {
 	}
 }
 
-// NeedMemory waits until there is so much memory for the job, which has it until it ends. Only the first call of a job waits, and a job that
-// called it must ask for nothing that other jobs make. It is not part of processor.Job; the texture processor looks for it.
+// NeedMemory waits until there is so much memory for the job, which has it until it ends. Only the first call of a job waits, and a job
+// that called it must ask for nothing that other jobs make. It is not part of processor.Job; the texture processor looks for it.
 func (j *job) NeedMemory(ctx context.Context, bytes int64) error {
 	j.mu.Lock()
 	first := j.held == 0

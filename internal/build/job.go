@@ -69,8 +69,8 @@ func (j *job) over() error {
 	return nil
 }
 
-// may tells whether a processor may ask for this, or name something so: the job is not over, and the name has no zero byte, which nothing can have in its name
-// and which Kiln's own records set parts of names apart with.
+// may tells whether a processor may ask for this, or name something so: the job is not over, and the name has no zero byte, which nothing
+// can have in its name and which Kiln's own records set parts of names apart with.
 func (j *job) may(names ...string) error {
 	if err := j.over(); err != nil {
 		return err
@@ -129,8 +129,8 @@ func (j *job) Open(path string) (processor.File, error) {
 	return j.stream(path, i, f), nil
 }
 
-// settle waits until no change of an open file can go unseen: one that was written a clock tick ago may be written once more with the same stat, between two
-// looks into it.
+// settle waits until no change of an open file can go unseen: one that was written a clock tick ago may be written once more with the same
+// stat, between two looks into it.
 func (j *job) settle(path string, f *opened) error {
 	for range 10 {
 		wait := f.stat.Settles(f.at)
@@ -649,8 +649,8 @@ func (j *job) Scratch() (string, error) {
 // processor.Job; package command looks for it.
 func (j *job) Shelf() string { return filepath.Join(j.w.scratch, j.w.stamp+"-shelf") }
 
-// Roots are the source roots of the table that the job's answers are out of, and Where is where that has a source file. They are not part of processor.Job;
-// package command looks for them.
+// Roots are the source roots of the table that the job's answers are out of, and Where is where that has a source file. They are not part
+// of processor.Job; package command looks for them.
 func (j *job) Roots() []string { return j.w.table.Roots }
 
 func (j *job) Where(path string) string {
@@ -661,8 +661,8 @@ func (j *job) Where(path string) string {
 	return j.w.table.Abs(root, path)
 }
 
-// close ends all that the processor left open: files count as read, products that were not closed do not count. From then on the job answers nothing more,
-// to whatever a processor left running. The programs that it was given have to be what they were.
+// close ends all that the processor left open: files count as read, products that were not closed do not count. From then on the job
+// answers nothing more, to whatever a processor left running. The programs that it was given have to be what they were.
 func (j *job) close() error {
 	j.mu.Lock()
 	open, writers, scratch, tools := j.open, j.writers, j.scratch, j.tools

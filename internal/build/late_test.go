@@ -69,8 +69,8 @@ func TestJobIsOver(t *testing.T) {
 	p.nothing()
 }
 
-// TestLateGoroutines has many goroutines ask while their processor returns. What they are told may be either; what is kept is of one moment, and no goroutine
-// gets into what another job makes.
+// TestLateGoroutines has many goroutines ask while their processor returns. What they are told may be either; what is kept is of one
+// moment, and no goroutine gets into what another job makes.
 func TestLateGoroutines(t *testing.T) {
 	var wg sync.WaitGroup
 	p := hooked(t, func(_ context.Context, job processor.Job) error {

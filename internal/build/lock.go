@@ -22,9 +22,9 @@ const again = 100 * time.Millisecond
 
 // lock keeps all but one from working in a project: goroutines of this process, and other kilns.
 //
-// What is held is .kiln/lock. People remove .kiln, though, also while a kiln is at work, and the next one would make a lock that nobody holds. So the
-// project folder is locked as well, where folders can be: Unix does that but for file systems of the network. Windows does not, but lets nobody remove
-// a file that is held.
+// What is held is .kiln/lock. People remove .kiln, though, also while a kiln is at work, and the next one would make a lock that nobody
+// holds. So the project folder is locked as well, where folders can be: Unix does that but for file systems of the network. Windows does
+// not, but lets nobody remove a file that is held.
 type lock struct {
 	turn chan struct{} // full while a goroutine has the project
 	held []*flock.Flock

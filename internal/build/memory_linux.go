@@ -28,8 +28,8 @@ func physicalMemory() int64 {
 }
 
 // groupMemory is the least limit of the control groups that a process is in and of those around them, if it is less than all. A line is
-// number, controllers and path, parted by colons; version 2 names no controllers. In a container the path may be that of the machine outside, of
-// which the container sees only its own group, as the root.
+// number, controllers and path, parted by colons; version 2 names no controllers. In a container the path may be that of the machine
+// outside, of which the container sees only its own group, as the root.
 func groupMemory(groups []byte, all int64, read func(file string) []byte) int64 {
 	for line := range strings.Lines(string(groups)) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)

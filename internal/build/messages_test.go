@@ -348,7 +348,8 @@ func TestRulesChangeMeanwhile(t *testing.T) {
 	}
 }
 
-// TestStateGone removes Kiln's state while a job runs, which then fails, as a program does whose folder is gone. That failure is not kept: the next build tries again.
+// TestStateGone removes Kiln's state while a job runs, which then fails, as a program does whose folder is gone. That failure is not kept:
+// the next build tries again.
 func TestStateGone(t *testing.T) {
 	p := newProject(t, "-- assets/a.s --\nhook gone\ntext fine\n")
 	p.unchecked = true

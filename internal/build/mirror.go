@@ -71,8 +71,8 @@ func (s *session) mirrorOnce(r *Report, next *state.Image) error {
 	return nil
 }
 
-// mostlyOthers tells whether so many assets came, went or were built that all records are written faster than those that differ. Of a folder of 100,000 files that got another
-// name, to delete takes 30 µs an asset and to put 50 µs, to write one of all 20 µs.
+// mostlyOthers tells whether so many assets came, went or were built that all records are written faster than those that differ. Of a
+// folder of 100,000 files that got another name, to delete takes 30 µs an asset and to put 50 µs, to write one of all 20 µs.
 func (s *session) mostlyOthers(gone int) bool {
 	const worth = 1000
 	changes := gone + len(s.jobsRun())

@@ -10,8 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// TestNamesWrittenOtherwise asks for assets and files by names that can be written in several ways, and changes what they mean: whoever asked is built again
-// if, and only if, the name means it.
+// TestNamesWrittenOtherwise asks for assets and files by names that can be written in several ways, and changes what they mean: whoever
+// asked is built again if, and only if, the name means it.
 func TestNamesWrittenOtherwise(t *testing.T) {
 	uuid := asset.UUID("d/b.txt")
 	folder := asset.UUID("f/")

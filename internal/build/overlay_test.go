@@ -45,7 +45,8 @@ func TestCaseOfOld(t *testing.T) {
 	p.wants("")
 }
 
-// TestNameOfFolder: a file of one root has the path of a folder of another one. The folder counts, whatever the order of the roots, and an error names both.
+// TestNameOfFolder: a file of one root has the path of a folder of another one. The folder counts, whatever the order of the roots, and an
+// error names both.
 func TestNameOfFolder(t *testing.T) {
 	for _, first := range []string{"file", "folder", "nothing", "an empty folder"} {
 		for _, roots := range []string{`["one", "two"]`, `["two", "one"]`} {

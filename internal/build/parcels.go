@@ -125,8 +125,8 @@ func (s *session) named(pattern string) func(id string) bool {
 // Named tells which ids a pattern of a parcel means.
 func (v *View) Named(pattern string) func(id string) bool { return v.s.named(pattern) }
 
-// shipped is a file as it is now. No change of it from now on goes unseen, though the clock of its file system has not ticked since it was written: the time of
-// Kiln's own files is set back, and another one is waited for, or noted as it will never be.
+// shipped is a file as it is now. No change of it from now on goes unseen, though the clock of its file system has not ticked since it was
+// written: the time of Kiln's own files is set back, and another one is waited for, or noted as it will never be.
 func (s *session) shipped(file string, made bool) state.Shipped {
 	st := s.p.shippedStat(file)
 	for range 3 {

@@ -30,8 +30,8 @@ var (
 
 // A recording is what a build did to the files of a project, in order, as strace tells it.
 //
-// A disk that loses power keeps what was synced. Of the rest it keeps what it likes: names and contents are written by themselves, so that a file may have
-// its name and not its bytes, or zeros in their place.
+// A disk that loses power keeps what was synced. Of the rest it keeps what it likes: names and contents are written by themselves, so that
+// a file may have its name and not its bytes, or zeros in their place.
 type recording struct {
 	root     string
 	content  map[int][]byte            // of files as they were before, by number
@@ -477,8 +477,8 @@ func (r *recording) left(rng *rand.Rand, file, at, fate int) []byte {
 	return has
 }
 
-// put makes the project on the disk what a power cut leaves. Files that are left as they are, are not touched; the others are the same files, with the
-// times that they had: a build that trusts these is deceived as well as can be.
+// put makes the project on the disk what a power cut leaves. Files that are left as they are, are not touched; the others are the same
+// files, with the times that they had: a build that trusts these is deceived as well as can be.
 func (r *recording) put(p *fixture, st held) {
 	p.Helper()
 	at := map[int]string{} // where a file is that is there
@@ -559,8 +559,8 @@ func (p *fixture) child(boot string, watcher ...string) {
 	}
 }
 
-// TestPowerCut builds a project again and again, and has the power go each time: what a disk may hold then is put in the place of what it holds. The next
-// build gives what a clean one gives, and the one after has nothing to do.
+// TestPowerCut builds a project again and again, and has the power go each time: what a disk may hold then is put in the place of what it
+// holds. The next build gives what a clean one gives, and the one after has nothing to do.
 //
 // What a build does is recorded by strace, so that all of it is seen, SQLite's share, too.
 func TestPowerCut(t *testing.T) {

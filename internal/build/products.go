@@ -17,8 +17,8 @@ import (
 
 // What a job asks of other assets, and of parts of its own: which there are, what they made, and what is in it.
 
-// assetName is a name of an asset as it is recorded: what can be written in several ways is written in one, or those who look for all that asked for the asset
-// would have to try them all. Ids and paths have one way: a path that is written in another is that of no asset.
+// assetName is a name of an asset as it is recorded: what can be written in several ways is written in one, or those who look for all that
+// asked for the asset would have to try them all. Ids and paths have one way: a path that is written in another is that of no asset.
 func assetName(name string) string {
 	if uuid, ok := processor.UUIDOf(name); ok {
 		return processor.ByUUID(uuid)

@@ -166,7 +166,8 @@ func (p *Project) OpenBlob(h digest.Hash) (*os.File, error) {
 // underWayPath is of a file that is there while a build changes outputs: if it is there before one, the build before was killed.
 func (p *Project) underWayPath() string { return filepath.Join(p.stateDir(), "underway") }
 
-// bootPath is of a file that says since which start of the system builds came to their ends: what one before wrote may not all be on the disk.
+// bootPath is of a file that says since which start of the system builds came to their ends: what one before wrote may not all be on the
+// disk.
 func (p *Project) bootPath() string { return filepath.Join(p.stateDir(), "boot") }
 
 // underWay tells whether the build before may not have come to its end, on the disk.

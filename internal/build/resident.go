@@ -90,8 +90,8 @@ func (p *Project) isOutput(file string) bool {
 	})
 }
 
-// OwnSame tells whether paths are files that builds write, below the output folder and elsewhere, and as what is held says: then it was that build which changed
-// them. Of the output folder they may be folders, too. It needs no lock.
+// OwnSame tells whether paths are files that builds write, below the output folder and elsewhere, and as what is held says: then it was
+// that build which changed them. Of the output folder they may be folders, too. It needs no lock.
 func (p *Project) OwnSame(paths []string) bool {
 	if !p.Holds() || slices.ContainsFunc(paths, func(path string) bool { return !p.isOutput(path) }) {
 		return false

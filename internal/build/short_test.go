@@ -134,7 +134,8 @@ func TestShortWayFarBack(t *testing.T) {
 	}
 }
 
-// TestCompactedLog: a log that holds too much in vain is written anew by one build, and the ones after it go the short way as those before did.
+// TestCompactedLog: a log that holds too much in vain is written anew by one build, and the ones after it go the short way as those before
+// did.
 func TestCompactedLog(t *testing.T) {
 	p := newProject(t, "-- assets/a.txt --\na\n-- assets/w.s --\ntext\n")
 	p.unchecked = true
@@ -157,8 +158,8 @@ func TestCompactedLog(t *testing.T) {
 	p.nothing()
 }
 
-// TestShortWayOtherParts has a job run again on the short way, since what it read changed meanwhile, and ask for another part then. What the first one made
-// is nobody's.
+// TestShortWayOtherParts has a job run again on the short way, since what it read changed meanwhile, and ask for another part then. What
+// the first one made is nobody's.
 func TestShortWayOtherParts(t *testing.T) {
 	for name, halt := range map[string]bool{"to the end": false, "halted": true} {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/ship"
 )
 
-// strangers are files in the output folder of which nothing is known: products of assets that went together with all that Kiln remembered, and what people
-// put there. The former are told by being read-only, as all products are, or by being parcels; on a disk without modes they are taken for the latter.
+// strangers are files in the output folder of which nothing is known: products of assets that went together with all that Kiln remembered,
+// and what people put there. The former are told by being read-only, as all products are, or by being parcels; on a disk without modes they
+// are taken for the latter.
 type strangers struct {
 	products []string // below the output folder, sorted
 	others   []string

@@ -12,12 +12,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/project"
 )
 
-// teamPath is of a file with the names of the processors of a team's own kiln, a line each, that the last build was made with; it is not there
-// if there were none.
+// teamPath is of a file with the names of the processors of a team's own kiln, a line each, that the last build was made with; it is not
+// there if there were none.
 func (p *Project) teamPath() string { return filepath.Join(p.stateDir(), "team") }
 
-// knowTeam compares the team's processors with those of the last build, and writes down what they are now. A kiln without any is refused: it would put
-// other products in the place of theirs.
+// knowTeam compares the team's processors with those of the last build, and writes down what they are now. A kiln without any is refused:
+// it would put other products in the place of theirs.
 func (p *Project) knowTeam(dryRun bool) (diag.List, error) {
 	old, err := os.ReadFile(p.teamPath())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

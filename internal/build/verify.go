@@ -27,9 +27,9 @@ type Verified struct {
 }
 
 // Verify hashes every source file whose content is known, every product and every blob, reads the content database, and reports what their
-// times did not show. What is wrong is made known to the next build: a wrong source hash is dropped, a damaged blob removed, a
-// damaged product forgotten. That nothing was ever built is an error, a message. With fix it removes products of which nothing is known. The caller holds the
-// lock, and builds afterwards.
+// times did not show. What is wrong is made known to the next build: a wrong source hash is dropped, a damaged blob removed, a damaged
+// product forgotten. That nothing was ever built is an error, a message. With fix it removes products of which nothing is known. The caller
+// holds the lock, and builds afterwards.
 func (p *Project) Verify(ctx context.Context, fix bool) (*Verified, error) {
 	v, err := p.verify(ctx, fix)
 	var m *diag.Message

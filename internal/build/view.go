@@ -180,7 +180,8 @@ func (v *View) Table() *asset.Table { return v.s.w.assets }
 // Sources is the table of source files.
 func (v *View) Sources() *source.Table { return v.s.w.table }
 
-// Strangers tells of files in the output folder of which nothing is known. While a build is under way, and where there never was one, nothing is said.
+// Strangers tells of files in the output folder of which nothing is known. While a build is under way, and where there never was one,
+// nothing is said.
 func (v *View) Strangers() diag.List {
 	if v.s.prev == nil || v.s.p.underWay() {
 		return nil

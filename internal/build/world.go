@@ -386,8 +386,8 @@ func statTool(path string) (source.Stat, error) {
 	return st, err
 }
 
-// sameTool tells whether a program is what it was when it was found. If not, it is looked for anew, and so by the next build: what was run, and what
-// was taken for good, may have seen either.
+// sameTool tells whether a program is what it was when it was found. If not, it is looked for anew, and so by the next build: what was run,
+// and what was taken for good, may have seen either.
 func (w *world) sameTool(name string, t *tool) bool {
 	same := false
 	if strings.HasSuffix(t.path, "/") { // its own times change with each name that comes and goes, also while nobody looks
@@ -509,8 +509,8 @@ func (w *world) env(name string, h digest.Hash) digest.Hash {
 	return h
 }
 
-// Available tells whether the products of a trace are in place, or can be put there. Of those that parcels are packed of the blobs have to be there, too:
-// one that was lost is made anew of the output.
+// Available tells whether the products of a trace are in place, or can be put there. Of those that parcels are packed of the blobs have to
+// be there, too: one that was lost is made anew of the output.
 func (w *world) Available(t *engine.Trace) (string, bool) {
 	for i := range t.Products {
 		p := &t.Products[i]

@@ -1,8 +1,8 @@
 // Package cas keeps immutable blobs by the hash of their content, and puts them into the
 // output tree. It knows no jobs.
 //
-// A blob is written beside, or adopted, named when it is whole, and read-only from then on. It is not synced: after a power failure it may be short,
-// empty or full of zeros. So it is trusted only as long as it looks as it did when its bytes were known: see trust.go.
+// A blob is written beside, or adopted, named when it is whole, and read-only from then on. It is not synced: after a power failure it may
+// be short, empty or full of zeros. So it is trusted only as long as it looks as it did when its bytes were known: see trust.go.
 package cas
 
 import (
@@ -212,8 +212,8 @@ func (w *Writer) name(h digest.Hash) error {
 	return w.s.name(tmp, h)
 }
 
-// name gives a temporary file the name of the blob that it is, in place of one that is not sound. The blob's lock is held: equal products are one
-// file in the output tree, however many made them at once.
+// name gives a temporary file the name of the blob that it is, in place of one that is not sound. The blob's lock is held: equal products
+// are one file in the output tree, however many made them at once.
 func (s *Store) name(tmp string, h digest.Hash) error {
 	to := s.Path(h)
 	err := s.mkdir(filepath.Dir(to))
@@ -297,8 +297,9 @@ const (
 
 var sharing = [byCopy]func(src, dst string) error{byReflink: reflink, byLink: link}
 
-// Materialise makes the file dst the content of a blob, which has to be sound, whole or not at all, read-only. Folders are made as needed. A way
-// that the file system refuses is not tried again. After an error a file whose name begins with disk.TempPrefix may be left in dst's folder.
+// Materialise makes the file dst the content of a blob, which has to be sound, whole or not at all, read-only. Folders are made as needed.
+// A way that the file system refuses is not tried again. After an error a file whose name begins with disk.TempPrefix may be left in dst's
+// folder.
 func (s *Store) Materialise(h digest.Hash, dst string) error {
 	l := s.lock(h)
 	l.Lock()

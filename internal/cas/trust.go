@@ -16,13 +16,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/source"
 )
 
-// A blob may be the same file as an output that somebody edits, and a disk that loses power may lose what it was told to write. So the store notes
-// what each blob looks like when its bytes are known: when it has written or hashed it. One that looks like that still is trusted; another one is
-// hashed before anybody gets it, and removed if it is not what its name says. What is noted is no more than a way not to hash: if it is lost, blobs are
-// hashed once more.
+// A blob may be the same file as an output that somebody edits, and a disk that loses power may lose what it was told to write. So the
+// store notes what each blob looks like when its bytes are known: when it has written or hashed it. One that looks like that still is
+// trusted; another one is hashed before anybody gets it, and removed if it is not what its name says. What is noted is no more than a way
+// not to hash: if it is lost, blobs are hashed once more.
 
-// notedFile is what the name of a list of records beside the store ends in: hash, size, modification and change time, inode. Of a blob that has several,
-// the last counts.
+// notedFile is what the name of a list of records beside the store ends in: hash, size, modification and change time, inode. Of a blob that
+// has several, the last counts.
 const notedFile = ".noted"
 
 const (
@@ -156,8 +156,8 @@ func removeIfThere(file string) error {
 	return nil
 }
 
-// Distrust forgets what was noted of blobs that changed since then, in nanoseconds since 1970, and writes that down: each of them is hashed once more
-// before anybody gets it.
+// Distrust forgets what was noted of blobs that changed since then, in nanoseconds since 1970, and writes that down: each of them is hashed
+// once more before anybody gets it.
 func (s *Store) Distrust(since int64) error {
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
@@ -187,8 +187,8 @@ func (s *Store) lock(h digest.Hash) *sync.Mutex { return &s.locks[h[0]%byte(len(
 // anySize stands for a size that is not known.
 const anySize = -1
 
-// Sound tells whether a blob is there with the right bytes. It is hashed if it does not look as it did when they were known; a damaged one is
-// removed. Size is what it should have, or -1.
+// Sound tells whether a blob is there with the right bytes. It is hashed if it does not look as it did when they were known; a damaged one
+// is removed. Size is what it should have, or -1.
 func (s *Store) Sound(h digest.Hash, size int64) bool {
 	l := s.lock(h)
 	l.Lock()
@@ -210,7 +210,8 @@ func (s *Store) check(h digest.Hash, size int64) error {
 	return s.verify(h)
 }
 
-// known tells whether a blob looks as it did when its bytes were known. Some small ones are sooner hashed than everything that was noted is read.
+// known tells whether a blob looks as it did when its bytes were known. Some small ones are sooner hashed than everything that was noted is
+// read.
 func (s *Store) known(h digest.Hash, st source.Stat) bool {
 	s.notes.mu.Lock()
 	was, ok := s.notes.known[h]
@@ -308,7 +309,8 @@ func (s *Store) Open(h digest.Hash) (*os.File, error) {
 // Lost tells whether an error says that a blob cannot be had, since it is not there or was damaged.
 func Lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) }
 
-// Restore makes a lost blob anew of a file that holds the same, and tells whether that does. A store that is only looked into stays without it.
+// Restore makes a lost blob anew of a file that holds the same, and tells whether that does. A store that is only looked into stays without
+// it.
 func (s *Store) Restore(h digest.Hash, file string) bool {
 	if got, err := source.HashFile(file); err != nil || got != h {
 		return false

@@ -36,7 +36,8 @@ type Config struct {
 	Source     fs.FS // of Kiln, for programs that are compiled with it
 }
 
-// Project is how this kiln builds the project in a folder. Nobody else makes a build.Config, so that nobody leaves out what a kiln is made of.
+// Project is how this kiln builds the project in a folder. Nobody else makes a build.Config, so that nobody leaves out what a kiln is made
+// of.
 func (c *Config) Project(dir string) build.Config {
 	return build.Config{Dir: dir, Version: c.Version.Identity(), Processors: c.Processors, Team: c.Team}
 }

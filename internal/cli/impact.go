@@ -161,7 +161,8 @@ func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, ad
 	return nil
 }
 
-// noSource tells whether a path that lies below no source root is that of no source file at all: outside of the project folder, or what Kiln writes.
+// noSource tells whether a path that lies below no source root is that of no source file at all: outside of the project folder, or what
+// Kiln writes.
 func noSource(p *build.Project, file string) bool {
 	for _, folder := range []string{"..", p.Output, project.StateFolder} {
 		if strings.HasPrefix(file, folder+"/") {

@@ -14,7 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/project"
 )
 
-// Commands that every kiln does itself, in any project: they need no processors, or have to work while the project's own kiln cannot be compiled; so does `new source`, which is to write the source of this very kiln.
+// Commands that every kiln does itself, in any project: they need no processors, or have to work while the project's own kiln cannot be
+// compiled; so does `new source`, which is to write the source of this very kiln.
 var alone = []string{"init", "help", "completion", "version", "clean", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 // Commands that run until they are ended: with them, an own kiln whose source is edited is compiled, and started again.
@@ -23,8 +24,8 @@ var lasting = []string{"watch", "serve"}
 // errOwnChanged ends a command whose kiln is to be started again.
 var errOwnChanged = errors.New("the project's own kiln changed")
 
-// handOver has the project's own kiln do what is asked for. ok is false if there is none, or if this is it: then the context that it gives ends when
-// that kiln has to be started again.
+// handOver has the project's own kiln do what is asked for. ok is false if there is none, or if this is it: then the context that it gives
+// ends when that kiln has to be started again.
 func (a *app) handOver(ctx context.Context, root *cobra.Command) (_ context.Context, exit int, ok bool) {
 	f, err := a.known(root)
 	if err != nil || len(f.Args()) == 0 || slices.Contains(alone, f.Arg(0)) || f.Arg(0) == "new" && f.Arg(1) == "source" {
@@ -51,7 +52,8 @@ func (a *app) handOver(ctx context.Context, root *cobra.Command) (_ context.Cont
 	return ctx, a.become(ctx, k), true
 }
 
-// become runs the project's own kiln in place of this one. Another kiln may remove a program between the two steps, but hardly again and again.
+// become runs the project's own kiln in place of this one. Another kiln may remove a program between the two steps, but hardly again and
+// again.
 func (a *app) become(ctx context.Context, k *own.Kiln) int {
 	for try := 1; ; try++ {
 		program, err := k.Program(ctx, func() { a.tellCompiling(k) })
@@ -77,8 +79,8 @@ func (a *app) tellCompiling(k *own.Kiln) {
 	}
 }
 
-// follow looks every now and then whether the source of this kiln was edited. If it was, and compiles, the context ends and a.next is set; if it does
-// not compile, that is told, and this one goes on.
+// follow looks every now and then whether the source of this kiln was edited. If it was, and compiles, the context ends and a.next is set;
+// if it does not compile, that is told, and this one goes on.
 func (a *app) follow(ctx context.Context, k *own.Kiln) context.Context {
 	this, err := os.Executable()
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/diag"
 )
 
-// teller tells of a build while it is under way: with --json of all that happens, as text of errors. What was told is not told again at the end.
+// teller tells of a build while it is under way: with --json of all that happens, as text of errors. What was told is not told again at the
+// end.
 type teller struct {
 	a    *app
 	show *progress

@@ -84,7 +84,8 @@ var languages = []language{
 	},
 }
 
-// What kilnrt/c/kiln.h defines, and constants of a package called kiln would be called like; and KILN_IDS_H of their own file. Of types, behind "kiln_".
+// What kilnrt/c/kiln.h defines, and constants of a package called kiln would be called like; and KILN_IDS_H of their own file. Of types,
+// behind "kiln_".
 const (
 	runtimeNames = "KILN_API KILN_CIRCLE KILN_COMPRESSED KILN_DAMAGED KILN_DICTIONARY KILN_DIRECTORY KILN_FILE KILN_H KILN_IDS KILN_IDS_H KILN_IMPLEMENTATION KILN_IMPLEMENTED " +
 		"KILN_LIVE_FREE KILN_LIVE_IMPLEMENTATION KILN_LIVE_IMPLEMENTED KILN_LIVE_REALLOC KILN_MISSING KILN_NAMES KILN_NAMES_TABLE KILN_NEEDS KILN_NOT_FOUND KILN_NOT_PARCEL " +

@@ -118,7 +118,8 @@ func (s *search) see(file string) bool {
 	return a.State.Exists && !a.State.Dir
 }
 
-// program looks at one, which the job has recorded, and at those that the kernel puts before it. Libraries of ld.so.preload are before all others.
+// program looks at one, which the job has recorded, and at those that the kernel puts before it. Libraries of ld.so.preload are before all
+// others.
 func (s *search) program(file string) {
 	if s.see(preloaded) {
 		text, _ := os.ReadFile(preloaded)
@@ -220,7 +221,8 @@ func (s *search) find(name string, first []string, of *elf.File) []string {
 	return found
 }
 
-// in finds a library in a folder, and below it those for better processors. If there is none, it notes that: if one turns up there, it is taken.
+// in finds a library in a folder, and below it those for better processors. If there is none, it notes that: if one turns up there, it is
+// taken.
 func (s *search) in(folder, name string, of *elf.File) (found []string) {
 	if !filepath.IsAbs(folder) {
 		return nil // below the folder where the program runs, which is empty

@@ -95,8 +95,9 @@ func (r *reads) libraries(seen []seal.Access) error {
 	return nil
 }
 
-// rooted is a job of a project on disk, which tells where the source files lie that its answers are of. A program sees those, and no others: what is
-// recorded is of what it read, whatever kiln.toml and the folders came to be meanwhile. The contract of a processor says nothing of that.
+// rooted is a job of a project on disk, which tells where the source files lie that its answers are of. A program sees those, and no
+// others: what is recorded is of what it read, whatever kiln.toml and the folders came to be meanwhile. The contract of a processor says
+// nothing of that.
 type rooted interface {
 	Roots() []string            // absolute; a later one overlays an earlier one
 	Where(source string) string // the file; "" if there is none
@@ -184,9 +185,9 @@ func lookAt(file string, op seal.Op) seal.Access {
 // byChance says why products are refused.
 const byChance = "products of other assets cannot be read by path, for whether they are there, and of which build, is left to chance"
 
-// refuse fails if a program read what Kiln made, or asked for it: what it finds there depends on which jobs ran before it, and none of them waits for
-// another. That the folder of its run is where it is, every program may see, and that something is missing in the folders above, where many look for
-// their settings; and that there is a folder for products, as there always is: a list of the project's folder names it.
+// refuse fails if a program read what Kiln made, or asked for it: what it finds there depends on which jobs ran before it, and none of them
+// waits for another. That the folder of its run is where it is, every program may see, and that something is missing in the folders above,
+// where many look for their settings; and that there is a folder for products, as there always is: a list of the project's folder names it.
 func (r *reads) refuse(a *seal.Access) error {
 	bad := func(shown, why string) error {
 		return &processor.Problem{
@@ -325,7 +326,8 @@ func (r *reads) source(name string, a *seal.Access) (known bool, err error) {
 	return !r.absent[name], nil
 }
 
-// same fails if the program read another file by the name of a source file than the job knows by it: one that came to another root since Kiln looked.
+// same fails if the program read another file by the name of a source file than the job knows by it: one that came to another root since
+// Kiln looked.
 func (r *reads) same(name string, a *seal.Access) error {
 	j, ok := r.job.(rooted)
 	if !ok {
@@ -390,8 +392,8 @@ func (r *reads) once(kind, name string) bool {
 	return first
 }
 
-// unchanged fails if a file is not as it was when the program saw it. Of a folder that was not listed it counts that it is there: what is in it was
-// recorded by name.
+// unchanged fails if a file is not as it was when the program saw it. Of a folder that was not listed it counts that it is there: what is
+// in it was recorded by name.
 func (r *reads) unchanged(a *seal.Access) error {
 	now := seal.StateOf(a.Path)
 	if now == a.State || a.State.SameFolder(now) && (a.Op != seal.List || slices.Contains(r.busy, a.Real)) || r.own(a.Real) {

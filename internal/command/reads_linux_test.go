@@ -487,7 +487,8 @@ func TestFrameOfLinks(t *testing.T) {
 	}
 }
 
-// TestOtherRoot: a file comes to a later root after Kiln looked. A traced program has the one that the job knows in its view, and it is that one which is recorded.
+// TestOtherRoot: a file comes to a later root after Kiln looked. A traced program has the one that the job knows in its view, and it is
+// that one which is recorded.
 func TestOtherRoot(t *testing.T) {
 	for name, args := range map[string][]string{string(Traced): {"cat", "{out}", "{in}", "b.txt"}, string(Depfile): {"dep", "{out}", "{dep}", "x: a/water.txt b.txt", "{in}"}} {
 		c, one := onRoots(t, Reads(name), []map[string]string{{"a/water.txt": "deep", "b.txt": "b"}, {"c.txt": ""}}, args...)

@@ -47,8 +47,8 @@ func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(e
 // InUse tells whether an error says that another program has the file open, which stops nobody here.
 func InUse(error) bool { return false }
 
-// SyncFolder waits until the names in a folder are on the disk. Some file systems cannot, or keep names safe by themselves, and some folders may be
-// written and not read: then it is as good as it gets.
+// SyncFolder waits until the names in a folder are on the disk. Some file systems cannot, or keep names safe by themselves, and some
+// folders may be written and not read: then it is as good as it gets.
 func SyncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {

@@ -19,8 +19,8 @@ func Temp(file string) string {
 	return filepath.Join(filepath.Dir(file), fmt.Sprintf("%s%d-%s", TempPrefix, os.Getpid(), filepath.Base(file)))
 }
 
-// Save replaces what a file holds, for good: once it returns, no power cut brings back what was there, and a power cut before leaves the file as it
-// was or as it will be. Its mode stays; if it is a symbolic link, that stays too, and the file is replaced that it leads to.
+// Save replaces what a file holds, for good: once it returns, no power cut brings back what was there, and a power cut before leaves the
+// file as it was or as it will be. Its mode stays; if it is a symbolic link, that stays too, and the file is replaced that it leads to.
 // Only one goroutine saves a file at a time; several processes may.
 func Save(file string, data []byte) error {
 	file, err := follow(file)

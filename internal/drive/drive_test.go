@@ -43,12 +43,12 @@ var (
 // modes are what runs beside the builds that are compared.
 var modes = []string{"alone", "watch", "serve"}
 
-// beside has TestDrive run beside watchers. It still finds differences within minutes, there and alone (docs/proof.md), so that long runs, and those beside watchers,
-// are asked for by hand until they are gone.
+// beside has TestDrive run beside watchers. It still finds differences within minutes, there and alone (docs/proof.md), so that long runs,
+// and those beside watchers, are asked for by hand until they are gone.
 var beside = flag.Bool("beside", false, "TestDrive also beside kiln watch and kiln serve")
 
-// TestDrive edits projects at random, beside nothing, beside kiln watch and beside kiln serve, and compares builds with clean ones. A list of operations that
-// shows a difference is made as short as it gets and printed.
+// TestDrive edits projects at random, beside nothing, beside kiln watch and beside kiln serve, and compares builds with clean ones. A list
+// of operations that shows a difference is made as short as it gets and printed.
 func TestDrive(t *testing.T) {
 	makeGuest()
 	for i, mode := range modes {
@@ -339,7 +339,8 @@ type outcome struct {
 	IDs      string
 }
 
-// historic are messages that only a project with a past has: damaged state, an order of an asset that is gone, blobs that were made again, last good products.
+// historic are messages that only a project with a past has: damaged state, an order of an asset that is gone, blobs that were made again,
+// last good products.
 var historic = []string{"K0211", "K0212", "K1614"}
 
 func (d *driver) outcome(dir string, fail bool) (*outcome, string) {
@@ -383,7 +384,8 @@ func (d *driver) outcome(dir string, fail bool) (*outcome, string) {
 	return o, ""
 }
 
-// compare asks for a build, and compares what comes of it with a clean build of a copy. If last good products may stand, what differs for them alone does not count.
+// compare asks for a build, and compares what comes of it with a clean build of a copy. If last good products may stand, what differs for
+// them alone does not count.
 func (d *driver) compare(fail bool) string {
 	d.compared++
 	if d.deep {
@@ -474,8 +476,8 @@ func (d *driver) play(o *outcome) string {
 	return ""
 }
 
-// held leaves out of both what a build leaves as it was: a parcel that could not be packed, and all that is shipped while a source root has something that cannot
-// be read, since what belongs into parcels is not known then.
+// held leaves out of both what a build leaves as it was: a parcel that could not be packed, and all that is shipped while a source root has
+// something that cannot be read, since what belongs into parcels is not known then.
 func held(got, want *outcome) {
 	without := func(folders ...string) {
 		for _, o := range []*outcome{got, want} {
@@ -496,8 +498,8 @@ func held(got, want *outcome) {
 
 func tail(s string, n int) string { return s[max(0, len(s)-n):] }
 
-// lastGood leaves out of both what may differ if something failed and earlier products stand for it: products that the clean build does not have, parcels and
-// what is counted of them.
+// lastGood leaves out of both what may differ if something failed and earlier products stand for it: products that the clean build does not
+// have, parcels and what is counted of them.
 func lastGood(got, want *outcome) {
 	older := func(m string) bool { return strings.Contains(m, `"K16`) || strings.Contains(m, `"K17`) }
 	for _, o := range []*outcome{got, want} {
@@ -510,7 +512,8 @@ func lastGood(got, want *outcome) {
 	maps.DeleteFunc(got.Outputs, func(f, _ string) bool { _, ok := want.Outputs[f]; return !ok })
 }
 
-// outputs are all files below the output folder with their content; of parcels what they hold, as one that was changed in place is larger than a new one.
+// outputs are all files below the output folder with their content; of parcels what they hold, as one that was changed in place is larger
+// than a new one.
 func outputs(root string) map[string]string {
 	all := map[string]string{}
 	for _, f := range files(root) {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package drive drives the real command from outside, as a team does: files are edited, renamed, linked and removed at random, outputs and state are damaged,
-// watchers are killed, and now and then a build that is asked for is compared with a clean build of a copy elsewhere.
+// Package drive drives the real command from outside, as a team does: files are edited, renamed, linked and removed at random, outputs and
+// state are damaged, watchers are killed, and now and then a build that is asked for is compared with a clean build of a copy elsewhere.
 package drive
 
 import (

@@ -1,7 +1,8 @@
 // Package gocode compiles Go packages of a project, and knows without asking the go tool whether what they are compiled of has changed.
 //
-// What counts is content: every file of the package and of the packages of work trees that it imports, the names of the files that the go tool
-// would look at, what patterns of embedded files match, and the versions of all else. Size and times of a file only say when to look at its content.
+// What counts is content: every file of the package and of the packages of work trees that it imports, the names of the files that the go
+// tool would look at, what patterns of embedded files match, and the versions of all else. Size and times of a file only say when to look
+// at its content.
 package gocode
 
 import (

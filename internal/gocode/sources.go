@@ -80,7 +80,8 @@ func (p *Package) hold(s *Sources) bool {
 	return true
 }
 
-// environment is what decides besides files: variables that the go tool looks at, its own file, and where go.mod and go.work are. The error says that there is no tool.
+// environment is what decides besides files: variables that the go tool looks at, its own file, and where go.mod and go.work are. The error
+// says that there is no tool.
 func (p *Package) environment() (environment, tool string, err error) {
 	var b strings.Builder
 	for _, v := range slices.Sorted(slices.Values(slices.Concat(os.Environ(), p.Env))) {
@@ -149,7 +150,8 @@ type goMod struct {
 	Replace              *goMod
 }
 
-// local tells whether a package's files may change under its version: they are the project's own, or a folder's that stands in for a module.
+// local tells whether a package's files may change under its version: they are the project's own, or a folder's that stands in for a
+// module.
 func (g *goPackage) local(project string) bool {
 	m := g.Module
 	if m != nil && m.Replace != nil {
@@ -163,8 +165,8 @@ func (g *goPackage) files() []string {
 	return slices.Concat(g.GoFiles, g.CgoFiles, g.CFiles, g.SFiles, g.HFiles, g.SysoFiles, g.EmbedFiles)
 }
 
-// ask asks the go tool for the files behind the package and all it imports, until it says the same before and after they are read: an import
-// that is added meanwhile leads to others.
+// ask asks the go tool for the files behind the package and all it imports, until it says the same before and after they are read: an
+// import that is added meanwhile leads to others.
 func (p *Package) ask(ctx context.Context) (*Sources, error) {
 	var listed []byte
 	for range tries {
@@ -280,8 +282,8 @@ func (p *Package) read(s *Sources, env string, listed []byte) error {
 	return nil
 }
 
-// Stamp is another text whenever what the package was compiled of may have changed since it was last looked at. It runs no program, and reads no file
-// but the record.
+// Stamp is another text whenever what the package was compiled of may have changed since it was last looked at. It runs no program, and
+// reads no file but the record.
 func (p *Package) Stamp() string {
 	s := p.readSources()
 	if s == nil {

@@ -31,8 +31,8 @@ import (
 // Messages is the file in want that has what was said, if anything was.
 const Messages = "messages.txt"
 
-// Find lists the folders testdata of a project's own processors, relative to the project folder, sorted; and says of those in Go that are compiled into
-// this kiln and have none, why.
+// Find lists the folders testdata of a project's own processors, relative to the project folder, sorted; and says of those in Go that are
+// compiled into this kiln and have none, why.
 func Find(p *build.Project) (dirs, without []string) {
 	found := map[string]bool{}
 	add := func(dir string) bool {
@@ -80,7 +80,8 @@ func packageOf(pr processor.Processor) string {
 	return t.PkgPath()
 }
 
-// folderOf is where a package of the project's module is, relative to the project folder; "" if it is of another. The module is the own kiln's, or the project folder's.
+// folderOf is where a package of the project's module is, relative to the project folder; "" if it is of another. The module is the own
+// kiln's, or the project folder's.
 func folderOf(p *build.Project, pkg string) string {
 	for _, dir := range []string{filepath.Join(p.Dir, filepath.FromSlash(p.Kiln)), p.Dir} {
 		name, _, err := gocode.ImportPath(dir)

@@ -25,8 +25,8 @@ const (
 	Games               // pages of any loopback origin too, for games that are served elsewhere
 )
 
-// tokenCookie is the name of what keeps the token of a browser whose first request had it in its address. Browsers have one jar for all ports of a host, so
-// the port as they know it is part of the name: else two servers would take each other's place in it.
+// tokenCookie is the name of what keeps the token of a browser whose first request had it in its address. Browsers have one jar for all
+// ports of a host, so the port as they know it is part of the name: else two servers would take each other's place in it.
 func tokenCookie(host string) string {
 	_, port, err := net.SplitHostPort(host)
 	if err != nil {
@@ -75,8 +75,8 @@ func allow(w http.ResponseWriter, origin string) {
 	h.Set("Access-Control-Expose-Headers", "ETag, Content-Range, Content-Length")
 }
 
-// hostAllowed tells whether a Host header names this server as it may be named: that is also the address at which the request reached it. A page whose name
-// was pointed at this machine comes with that name, and never with an address in numbers.
+// hostAllowed tells whether a Host header names this server as it may be named: that is also the address at which the request reached it. A
+// page whose name was pointed at this machine comes with that name, and never with an address in numbers.
 func (g *Guard) hostAllowed(r *http.Request) bool {
 	name := bare(r.Host)
 	if loopback(name) || slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, name) }) {
@@ -129,8 +129,8 @@ func (g *Guard) tokenInAddress(access Access, r *http.Request) (clean string, ok
 	return clean, true
 }
 
-// remember has a browser keep the token, and go on at an address that has none: so it gets into no history, bookmark or Referer. The cookie comes along
-// when a link elsewhere leads here (Lax): what it reads is shown to the people, and it changes nothing.
+// remember has a browser keep the token, and go on at an address that has none: so it gets into no history, bookmark or Referer. The cookie
+// comes along when a link elsewhere leads here (Lax): what it reads is shown to the people, and it changes nothing.
 func (g *Guard) remember(w http.ResponseWriter, r *http.Request, clean string) {
 	http.SetCookie(w, &http.Cookie{Name: tokenCookie(r.Host), Value: g.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	w.Header().Set("Referrer-Policy", "no-referrer")

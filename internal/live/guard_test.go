@@ -72,7 +72,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestToken is a browser, which keeps one jar of cookies for all ports of a host: two servers with tokens of their own are looked at, one after the other and again.
+// TestToken is a browser, which keeps one jar of cookies for all ports of a host: two servers with tokens of their own are looked at, one
+// after the other and again.
 func TestToken(t *testing.T) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -104,7 +105,8 @@ func TestToken(t *testing.T) {
 	look(servers[1]+"//evil.example/x?token=second", "second /evil.example/x", servers[1]+"/evil.example/x")
 }
 
-// TestReachedAddress: a server that listens everywhere answers to the address it was reached at, and to no name that somebody pointed there.
+// TestReachedAddress: a server that listens everywhere answers to the address it was reached at, and to no name that somebody pointed
+// there.
 func TestReachedAddress(t *testing.T) {
 	g := live.Guard{}
 	for _, c := range []struct {

@@ -1,8 +1,9 @@
-// Package own is about a project's own kiln: a Go package of the project that kiln.toml names, `[project] kiln = "tools/kiln"`. Whichever kiln is
-// called has it compiled, keeps the program below .kiln, and runs it in its own place.
+// Package own is about a project's own kiln: a Go package of the project that kiln.toml names, `[project] kiln = "tools/kiln"`. Whichever
+// kiln is called has it compiled, keeps the program below .kiln, and runs it in its own place.
 //
-// Who is it, and who has to hand over? A kiln is the project's own if its main package is the one that is named, or if it is a program that was kept
-// for this project. The program that is handed over to always is one, so there is no loop, and nothing is handed down that could be out of date.
+// Who is it, and who has to hand over? A kiln is the project's own if its main package is the one that is named, or if it is a program that
+// was kept for this project. The program that is handed over to always is one, so there is no loop, and nothing is handed down that could
+// be out of date.
 package own
 
 import (

@@ -17,8 +17,8 @@ import (
 
 // libpng and libjpeg read some damaged files, and warn. So is it here: what is there counts, and Picture.Mended says what was wrong.
 
-// mendPNG leaves out the chunks that are damaged and that a picture can do without (their first letter is small), and says which. If there are
-// none, data comes back as it is.
+// mendPNG leaves out the chunks that are damaged and that a picture can do without (their first letter is small), and says which. If there
+// are none, data comes back as it is.
 func mendPNG(data []byte) (mended []byte, what string) {
 	const signature, frame = 8, 12 // a chunk is u32 size, 4 letters, bytes, u32 checksum
 	var bad []string
@@ -104,7 +104,8 @@ type jpegHead struct {
 	progressive bool
 }
 
-// headOfJPEG walks over the segments: 0xff, a mark, u16 size, bytes. After a scan come its bits, in which 0xff is followed by 0 or a restart mark.
+// headOfJPEG walks over the segments: 0xff, a mark, u16 size, bytes. After a scan come its bits, in which 0xff is followed by 0 or a
+// restart mark.
 func headOfJPEG(data []byte) (h jpegHead) {
 	for at := 2; at+4 <= len(data); {
 		mark := data[at+1]

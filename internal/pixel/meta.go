@@ -284,8 +284,8 @@ func iccTag(icc []byte, tag string) []byte {
 	return nil
 }
 
-// likeSRGB tells whether a profile's primaries are those of sRGB, as seen under D50, and its curves near: a gamma of 2.2 is. Profiles of grey
-// have just one curve. Names would not do: there are many that say sRGB, and some mean a linear one.
+// likeSRGB tells whether a profile's primaries are those of sRGB, as seen under D50, and its curves near: a gamma of 2.2 is. Profiles of
+// grey have just one curve. Names would not do: there are many that say sRGB, and some mean a linear one.
 func likeSRGB(icc []byte) bool {
 	if grey := iccTag(icc, "kTRC"); grey != nil {
 		return curveOfSRGB(grey)

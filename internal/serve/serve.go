@@ -163,8 +163,8 @@ func (c content) Want(ctx context.Context, platform, asset string) error {
 	return c.s.hub.Update(map[string]*live.Update{platform: u})
 }
 
-// addNeeds adds all that products require, and that games do not have yet, so that they never have one without what it needs. What cannot be built is left
-// out: games are told so of the asset itself.
+// addNeeds adds all that products require, and that games do not have yet, so that they never have one without what it needs. What cannot
+// be built is left out: games are told so of the asset itself.
 func (c content) addNeeds(ctx context.Context, platform string, u *live.Update) {
 	asked := map[string]bool{} // UUIDs
 	for done := 0; done < len(u.Products); {

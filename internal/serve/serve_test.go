@@ -372,7 +372,8 @@ func (refers) Process(_ context.Context, job processor.Job) error {
 	return job.Write(processor.Output{Type: "data", Extension: ".txt", References: []processor.Reference{r}}, name)
 }
 
-// TestGameInFirstBuild: a game connects while the first build is under way, and gets what it asks for, by name and by the number in kiln.ids, once that is built.
+// TestGameInFirstBuild: a game connects while the first build is under way, and gets what it asks for, by name and by the number in
+// kiln.ids, once that is built.
 func TestGameInFirstBuild(t *testing.T) {
 	dir, gate := t.TempDir(), make(slow)
 	numbers := ids.File{Entries: []ids.Entry{{Name: ids.Name{Asset: "b.txt"}, ID: 7}, {Name: ids.Name{Asset: "z.slow"}, ID: 8}}}

@@ -481,7 +481,8 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, err
 	return r, err
 }
 
-// mostAgain is how often a build that somebody waits for is made again because files changed below its jobs. Who saves and then asks is not to hear of that.
+// mostAgain is how often a build that somebody waits for is made again because files changed below its jobs. Who saves and then asks is not
+// to hear of that.
 const mostAgain = 3
 
 // changedMeanwhile tells whether a job failed because a file that it read changed, or changed just before, and so the same again would do.

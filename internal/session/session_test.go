@@ -596,7 +596,8 @@ func TestOthers(t *testing.T) {
 	s.compareWithClean()
 }
 
-// TestOtherNames: a file that has several names is edited in place by one of them. The system tells of that name alone; the others are looked at all the same.
+// TestOtherNames: a file that has several names is edited in place by one of them. The system tells of that name alone; the others are
+// looked at all the same.
 func TestOtherNames(tt *testing.T) {
 	told(tt)
 	t := set(tt, map[string]string{"assets/a.t": "same", "assets/b/b.t": "same", "assets/c.t": "linked"})
@@ -632,8 +633,8 @@ func TestOtherNames(tt *testing.T) {
 	t.compareWithClean()
 }
 
-// TestWantSoon: what is wanted before the first build has begun waits for what it needs, and not for the whole build; what was saved during a build or just
-// before it is wanted is known.
+// TestWantSoon: what is wanted before the first build has begun waits for what it needs, and not for the whole build; what was saved during
+// a build or just before it is wanted is known.
 func TestWantSoon(tt *testing.T) {
 	t := set(tt, map[string]string{"assets/slow.t": "BLOCK\n", "assets/a.t": "a"})
 	want := func(name, content string) {
@@ -661,7 +662,8 @@ func TestWantSoon(tt *testing.T) {
 	t.compareWithClean()
 }
 
-// TestChangedMeanwhile: a job that fails because a file changed just when it was read is no answer for who asks the session to build: it runs again.
+// TestChangedMeanwhile: a job that fails because a file changed just when it was read is no answer for who asks the session to build: it
+// runs again.
 func TestChangedMeanwhile(tt *testing.T) {
 	t := set(tt, map[string]string{"assets/a.t": "a", "assets/b.t": "b"})
 	t.start(Config{})

@@ -11,8 +11,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/build"
 )
 
-// Want has an asset, which is named by its id or its UUID, built for a platform, before all else if a build is under way, and waits until its products
-// are there. What was saved before is known then. The error says why they are not: fs.ErrNotExist if there is no such asset, a *FailedError if its job failed.
+// Want has an asset, which is named by its id or its UUID, built for a platform, before all else if a build is under way, and waits until
+// its products are there. What was saved before is known then. The error says why they are not: fs.ErrNotExist if there is no such asset, a
+// *FailedError if its job failed.
 func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, error) {
 	for {
 		s.mu.Lock()
@@ -47,7 +48,8 @@ func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, 
 	}
 }
 
-// more tells whether there is something to build that was saved before the call, or left by the last build. If there is, the build of it counts as begun.
+// more tells whether there is something to build that was saved before the call, or left by the last build. If there is, the build of it
+// counts as begun.
 func (s *Session) more(ctx context.Context) (due bool) {
 	s.Turn(ctx, func(t *Turn) {
 		if due = t.r.builds(); due {

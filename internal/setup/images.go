@@ -22,8 +22,8 @@ func isImage(file string) bool {
 	return slices.Contains(imageExtensions, strings.ToLower(path.Ext(file)))
 }
 
-// imageRules are the rules for images whose names say something else than their pixels: button_n.png may be a button in its normal state. It is
-// a glob by the end of the name where all such files are that, else the files one by one.
+// imageRules are the rules for images whose names say something else than their pixels: button_n.png may be a button in its normal state.
+// It is a glob by the end of the name where all such files are that, else the files one by one.
 func (b *branch) imageRules() []Rule {
 	type class struct {
 		exts  []string

@@ -247,7 +247,8 @@ func (t *tree) below(root string) *branch {
 	return b
 }
 
-// keepShaders takes back shaders from patterns that leave out source code: a folder's at once, if it holds no source code of their extension.
+// keepShaders takes back shaders from patterns that leave out source code: a folder's at once, if it holds no source code of their
+// extension.
 func (b *branch) keepShaders() {
 	for _, f := range b.t.shaders {
 		rel, below := strings.CutPrefix(f, b.prefix())

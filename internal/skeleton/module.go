@@ -36,8 +36,8 @@ type goModule struct {
 	next    []string // what to run before it can be compiled
 }
 
-// goModule finds the go.mod at or above the project folder, or makes one in it, and has it require Kiln's packages, which are laid beside the processor. A module that
-// has them from elsewhere keeps them.
+// goModule finds the go.mod at or above the project folder, or makes one in it, and has it require Kiln's packages, which are laid beside
+// the processor. A module that has them from elsewhere keeps them.
 func (r *Request) goModule() (*goModule, error) {
 	dir, err := filepath.Abs(r.Dir)
 	if err != nil {
@@ -151,7 +151,8 @@ func sources(source fs.FS, all bool) (files []file, err error) {
 	return files, err
 }
 
-// write writes Kiln's packages, and what go.mod and go.sum lack, and gives what to tell of that. Packages that are there already are replaced if Kiln wrote them.
+// write writes Kiln's packages, and what go.mod and go.sum lack, and gives what to tell of that. Packages that are there already are
+// replaced if Kiln wrote them.
 func (m *goModule) write() (written []file, err error) {
 	if len(m.sources) > 0 {
 		if err := lay(m.dir, m.sources); err != nil {

@@ -1,6 +1,7 @@
 // Package skeleton writes the first files of a processor of a project's own: one that works, and its golden test.
 //
-// It overwrites nothing, and adds to what is there: a line of kiln.toml and what stands at the end of it, what go.mod and go.sum lack. The files are templates below files, a folder a language.
+// It overwrites nothing, and adds to what is there: a line of kiln.toml and what stands at the end of it, what go.mod and go.sum lack. The
+// files are templates below files, a folder a language.
 package skeleton
 
 import (

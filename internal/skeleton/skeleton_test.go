@@ -26,7 +26,8 @@ var kilnSource = fstest.MapFS{
 	"processor/processor.go": {}, "processor/pack/pack.go": {}, "processor/wasmguest/c/kiln_guest.h": {}, "internal/digest/digest.go": {},
 }
 
-// TestGoModule: code in Go belongs to the module that is there, or to a new one; that requires Kiln's packages, and what these are compiled with.
+// TestGoModule: code in Go belongs to the module that is there, or to a new one; that requires Kiln's packages, and what these are compiled
+// with.
 func TestGoModule(t *testing.T) {
 	const here = "\nrequire " + kilnModule + " v0.0.0\n\nreplace " + kilnModule + " => ./"
 	const indirect = "\nrequire (\n\ta.example/x v1.0.0 // indirect\n\tb.example v2.0.0+incompatible // indirect\n)\n"

@@ -37,8 +37,8 @@ func (s Stat) Settles(now time.Time) time.Duration {
 	return racyWindow
 }
 
-// Aged sets the modification time of a file that was just written back, by more than its file system's clock ticks, and gives its stat: whatever is
-// written to it from now on shows. Where that cannot be done the stat is TooYoung.
+// Aged sets the modification time of a file that was just written back, by more than its file system's clock ticks, and gives its stat:
+// whatever is written to it from now on shows. Where that cannot be done the stat is TooYoung.
 func Aged(path string) (Stat, error) {
 	var st Stat
 	for _, window := range []time.Duration{racyWindow, racyWindowCoarse} {

@@ -212,8 +212,8 @@ func (l *listed) lookAll() {
 	})
 }
 
-// otherNames takes what was the same file as one that changed: who lists changes, as a system that tells of them, names only one of a file's names. It is false
-// if there is none.
+// otherNames takes what was the same file as one that changed: who lists changes, as a system that tells of them, names only one of a
+// file's names. It is false if there is none.
 func (l *listed) otherNames() (any bool) {
 	changed := map[uint64]bool{}
 	for i, entries := range l.entries {

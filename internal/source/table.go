@@ -166,7 +166,8 @@ func (t *Table) Find(p string) (Index, int, bool) {
 	return 0, 0, false
 }
 
-// hidden reports whether a file is not a source file because another root has a folder of that path: what is in the folder could not be reached beside it.
+// hidden reports whether a file is not a source file because another root has a folder of that path: what is in the folder could not be
+// reached beside it.
 func (t *Table) hidden(file string) bool { return len(t.Roots) > 1 && t.HasFolder(file) }
 
 func (f *File) visible() bool {

@@ -273,8 +273,8 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// A delta that is cut short, or has a bit flipped, or is nothing but zeros, costs itself and what comes after it. What is before stays, and is added to by
-// writing the snapshot anew; the database is not known to tell of that.
+// A delta that is cut short, or has a bit flipped, or is nothing but zeros, costs itself and what comes after it. What is before stays, and
+// is added to by writing the snapshot anew; the database is not known to tell of that.
 func TestDeltaDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	appended(t, path)

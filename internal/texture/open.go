@@ -100,8 +100,8 @@ func fileProblem(code diag.Code, hint string, err error) error {
 	return &processor.Problem{Code: string(code), Text: err.Error(), Hint: hint, Err: err}
 }
 
-// Foreign tells whether a file that [Open] does not know the format of may go out as it is: a KTX2 that is whole in its structure, of which the
-// options ask nothing that would need its pixels. The warning is empty where there is no doubt.
+// Foreign tells whether a file that [Open] does not know the format of may go out as it is: a KTX2 that is whole in its structure, of which
+// the options ask nothing that would need its pixels. The warning is empty where there is no doubt.
 func Foreign(data []byte, o Options) (ok bool, warning processor.Problem) {
 	if containerOf(data) != "ktx2" || o.Container != "ktx2" {
 		return false, warning

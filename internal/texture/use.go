@@ -31,8 +31,8 @@ var suffixes = []struct {
 var severalChannels = []string{"mask", "orm", "arm", "rma", "mra", "mrao", "metallicroughness", "roughnessmetallic", "occlusionroughnessmetallic",
 	"metallicsmoothness", "metallicgloss"}
 
-// qualifier is a word after the one that counts: how large the picture is (2k, 1024, 1024x512), which way green points, a level of detail, a
-// tile (1001), the file format that a site packed.
+// qualifier is a word after the one that counts: how large the picture is (2k, 1024, 1024x512), which way green points, a level of detail,
+// a tile (1001), the file format that a site packed.
 var qualifier = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\d{1,2}k|128|256|512|1024|2048|4096|8192|\d{2,5}x\d{2,5}|(open|o)?gl|open|(direct|d)x|direct|x|d3d|lod\d|10\d\d|8bit|16bit|png|jpg|jpeg|exr)$`)
 })
@@ -82,7 +82,8 @@ type nameWord struct {
 	capitals  bool   // it has nothing else: ORM
 }
 
-// wordsOf splits a name at separators, and where CamelCase has a word begin: "T_OcclusionRoughMetal_2K" is t, occlusion, rough, metal and 2k.
+// wordsOf splits a name at separators, and where CamelCase has a word begin: "T_OcclusionRoughMetal_2K" is t, occlusion, rough, metal and
+// 2k.
 func wordsOf(stem string) (words []nameWord) {
 	for at := 0; at < len(stem); {
 		if isSeparator(stem[at]) {

@@ -1,4 +1,5 @@
-// Package thorough says how much tests are to do. `go test ./...` takes the short form of what is long; KILN_TESTS=all asks for all of it, as .ci/run does.
+// Package thorough says how much tests are to do. `go test ./...` takes the short form of what is long; KILN_TESTS=all asks for all of it,
+// as .ci/run does.
 package thorough
 
 import (

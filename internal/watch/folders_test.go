@@ -55,7 +55,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// BenchmarkForget removes a tree of n folders and waits until the watcher knows: what that takes for one of them must not grow with their number.
+// BenchmarkForget removes a tree of n folders and waits until the watcher knows: what that takes for one of them must not grow with their
+// number.
 func BenchmarkForget(b *testing.B) {
 	for _, n := range []int{1000, 4000, 16000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -59,7 +59,8 @@ func TestEventOfAnother(t *testing.T) {
 	f.catchesUp("a file in the one that is there")
 }
 
-// TestTwoNames: a folder is watched by two names, and each of them is told: one of a tree, one that leads there by a link, for a single file.
+// TestTwoNames: a folder is watched by two names, and each of them is told: one of a tree, one that leads there by a link, for a single
+// file.
 func TestTwoNames(t *testing.T) {
 	for _, poll := range []time.Duration{0, 5 * time.Millisecond} {
 		root, by := t.TempDir(), filepath.Join(t.TempDir(), "link")

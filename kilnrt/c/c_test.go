@@ -249,8 +249,8 @@ func TestFuzzZstd(t *testing.T) {
 	fuzz(t, "fuzz_zstd", 8000, inputs)
 }
 
-// fuzz gives clang's fuzzer a moment with a target, testdata/<name>.c; KILN_FUZZ=60s gives it more. Inputs have size bytes at most. Without clang a program of gcc
-// goes through the inputs, and damages each by chance.
+// fuzz gives clang's fuzzer a moment with a target, testdata/<name>.c; KILN_FUZZ=60s gives it more. Inputs have size bytes at most. Without
+// clang a program of gcc goes through the inputs, and damages each by chance.
 func fuzz(t *testing.T, name string, size int, inputs map[string][]byte) {
 	effort := "-runs=5000"
 	if d, err := time.ParseDuration(os.Getenv("KILN_FUZZ")); err == nil {

@@ -380,7 +380,8 @@ func (l *Library) told(c *change) {
 	poke(l.stageNews)
 }
 
-// ask has the watcher build the asset of a resource, which is named by one of the fields, and waits for its answer. After that it is in the newest table.
+// ask has the watcher build the asset of a resource, which is named by one of the fields, and waits for its answer. After that it is in the
+// newest table.
 func (l *Library) ask(r request) error {
 	c := make(chan *fromWatcher, 1)
 	l.mu.Lock()

@@ -120,7 +120,8 @@ func read(format, text string) error {
 	return err
 }
 
-// TestLinear: a document of four times the size takes about four times as long, whatever is in it. What is quadratic takes sixteen times as long.
+// TestLinear: a document of four times the size takes about four times as long, whatever is in it. What is quadratic takes sixteen times as
+// long.
 func TestLinear(t *testing.T) {
 	thorough.Only(t, "what takes long is no race")
 	for name, shape := range shapes {

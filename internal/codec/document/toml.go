@@ -16,9 +16,9 @@ import (
 // TOML reads TOML 1.1. Dates and times become strings: "2026-03-01", "07:32:00",
 // "2026-03-01T07:32:00", and with an offset "2026-03-01T07:32:00+01:00".
 //
-// The parser of go-toml says what is written where; what tables may be defined where is looked after here, and numbers and times that are not
-// plain are left to go-toml again, one by one. Its Unmarshal is not used for the whole: it looks keys up one after the other, so that a table of
-// 300,000 keys takes minutes.
+// The parser of go-toml says what is written where; what tables may be defined where is looked after here, and numbers and times that are
+// not plain are left to go-toml again, one by one. Its Unmarshal is not used for the whole: it looks keys up one after the other, so that a
+// table of 300,000 keys takes minutes.
 func (r Reader) TOML(data []byte) (Value, error) {
 	text, err := prepare(data)
 	if err != nil {

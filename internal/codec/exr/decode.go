@@ -9,8 +9,8 @@ import (
 	"math"
 )
 
-// A block of lines has at most as many bytes as four pictures of four channels, or minBlock, however many channels there are, and never more
-// than maxBlock.
+// A block of lines has at most as many bytes as four pictures of four channels, or minBlock, however many channels there are, and never
+// more than maxBlock.
 const (
 	minBlock = 16 << 20
 	maxBlock = 256 << 20

@@ -1,4 +1,5 @@
-// Package acts is a processor whose asset's content says what it does, line by line. Tests compile it into a kiln and into a WebAssembly module.
+// Package acts is a processor whose asset's content says what it does, line by line. Tests compile it into a kiln and into a WebAssembly
+// module.
 package acts
 
 import (

@@ -1,8 +1,8 @@
 // Package gltf is the processor of models: a .gltf or .glb is validated and becomes one .glb whose
 // images are textures beside it.
 //
-// The way of a model: read, with its buffers (load.go); validated, and all that is wrong reported at once
-// (report.go); images replaced by textures, their own assets' or new ones (images.go), and what these are held against their use (space.go); packed by the codec.
+// The way of a model: read, with its buffers (load.go); validated, and all that is wrong reported at once (report.go); images replaced by
+// textures, their own assets' or new ones (images.go), and what these are held against their use (space.go); packed by the codec.
 package gltf
 
 import (

@@ -102,7 +102,8 @@ func FrameSets(large bool) ([]FrameSet, error) {
 	return sets, nil
 }
 
-// framesOf are frames of the encoder at all its levels, with and without a dictionary and a small window, and made by hand. Only large ones are many.
+// framesOf are frames of the encoder at all its levels, with and without a dictionary and a small window, and made by hand. Only large ones
+// are many.
 func framesOf(large bool, dictionary zstd.EOption) ([]Frame, error) {
 	var all []Frame
 	contents := texts(large)
@@ -145,8 +146,8 @@ func frame(flags byte, rest ...[]byte) []byte {
 	return append([]byte{0x28, 0xb5, 0x2f, 0xfd, flags}, bytes.Join(rest, nil)...)
 }
 
-// packed is the content of a compressed block: literals as they are, and so many sequences, all with the same codes, and what their extra bits are:
-// a number behind a one, the first sequence highest.
+// packed is the content of a compressed block: literals as they are, and so many sequences, all with the same codes, and what their extra
+// bits are: a number behind a one, the first sequence highest.
 func packed(literals string, sequences int, literalCode, offsetCode, matchCode byte, bits uint64) []byte {
 	b := append([]byte{byte(len(literals)<<4 | 1<<2), byte(len(literals) >> 4)}, literals...)
 	if b = append(b, byte(sequences)); sequences == 0 {
@@ -199,7 +200,8 @@ func rightFrames() []Frame {
 		right("literals alone", "abc", frame(0, k, compressed(last, packed("abc", 0, 0, 0, 0, 0)))),
 		// Literals 4, offset 3 + 1 back (code 2: numbers 4 to 7; 4 is 1 back), match 3 (code 0): twice "c"; then literals go on.
 		right("back by one", "abccccde", frame(0, k, compressed(last, packed("abcde", 1, 3, 2, 0, 0b1_00)))),
-		// Code 1 is number 2 or 3: without literals these are the third offset, 8 at first, and one less than the first. First 8 back, then 7 back.
+		// Code 1 is number 2 or 3: without literals these are the third offset, 8 at first, and one less than the first. First 8 back, then 7
+		// back.
 		right("repeated offsets", "abcdefghabcefg", frame(0, k, block(0, 8, 0, []byte("abcdefgh")...), compressed(last, packed("", 2, 0, 1, 0, 0b1_0_1)))),
 		right("swapped offsets", "abcdefghefgggg", frame(0, k, block(0, 8, 0, []byte("abcdefgh")...), compressed(last, packed("", 2, 0, 0, 0, 1)))),
 		right("an offset of nothing", "abbbb", frame(0, k, block(0, 2, 0, 'a', 'b'), compressed(last, packed("", 1, 0, 1, 0, 0b1_1)))),
@@ -323,7 +325,8 @@ func (s *FrameSet) damaged(n int, seed uint64) FrameSet {
 	return FrameSet{all, s.Dictionary}
 }
 
-// FrameCases are a parcel of all frames, and parcels of as many damaged ones as runs says, 600 if it is empty, with what the Go reader says of them.
+// FrameCases are a parcel of all frames, and parcels of as many damaged ones as runs says, 600 if it is empty, with what the Go reader says
+// of them.
 func FrameCases(scratch, runs string) ([]Case, error) {
 	sets, err := FrameSets(true)
 	if err != nil {
