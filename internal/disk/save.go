@@ -121,3 +121,24 @@ func RemoveLeft(file string) {
 		}
 	}
 }
+
+// Keep writes a file whole or not at all, and makes its folder. It is not synced: it is for what can be made again, as caches hold it. Several processes may write
+// the same file.
+func Keep(file string, data []byte) error {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "tmp-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}

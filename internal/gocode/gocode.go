@@ -23,6 +23,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -96,30 +97,8 @@ func (p *Package) note(s *Sources) {
 	s.KeyText, s.changed = s.Key.String(), false
 	text, err := json.Marshal(s)
 	if err == nil {
-		Keep(p.Record, text)
+		disk.Keep(p.Record, text) // without it, the go tool is asked again
 	}
-}
-
-// Keep writes a file whole or not at all, and makes its folder.
-func Keep(name string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "tmp-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }
 
 // tries is how often a package is compiled, or looked at, that changes meanwhile.
