@@ -26,9 +26,11 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )
 
-// strict is how the header must compile: as either language, without a warning, and watched while it runs.
-var strict = []string{"-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", "-O1", "-g",
-	"-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
+// strict is how the header must compile: as either language, without a warning.
+var strict = []string{"-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", "-O1", "-g"}
+
+// watched has a program watched while it runs.
+var watched = []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
 
 // dialects are the compilers and languages that must take it.
 var dialects = []struct{ compiler, language, std string }{
@@ -41,8 +43,9 @@ const mingw = "x86_64-w64-mingw32-gcc"
 // programs are compiled once a test run: building is most of the time these tests take.
 var programs struct {
 	sync.Mutex
-	dir  string
-	made map[string]string
+	dir   string
+	made  map[string]string
+	links map[string]bool // with a compiler and flags
 }
 
 func TestMain(m *testing.M) {
@@ -50,7 +53,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	programs.dir, programs.made = dir, map[string]string{}
+	programs.dir, programs.made, programs.links = dir, map[string]string{}, map[string]bool{}
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -88,13 +91,33 @@ func compiled(t testing.TB, name, compiler, language, std string, flags ...strin
 	return out
 }
 
+// links reports whether a compiler makes programs with these flags: Debian's clang comes without what its sanitizers and its fuzzer are linked with.
+func links(compiler string, flags ...string) bool {
+	programs.Lock()
+	defer programs.Unlock()
+	key := compiler + " " + strings.Join(flags, " ")
+	if does, known := programs.links[key]; known {
+		return does
+	}
+	cmd := exec.Command(compiler, append(flags, "-x", "c", "-", "-o", filepath.Join(programs.dir, "links-"+compiler))...)
+	cmd.Stdin = strings.NewReader("int main(void) { return 0; }\n")
+	if slices.Contains(flags, "-fsanitize=fuzzer") {
+		cmd.Stdin = strings.NewReader("int LLVMFuzzerTestOneInput(const unsigned char *p, unsigned long n) { (void)p; (void)n; return 0; }\n")
+	}
+	programs.links[key] = cmd.Run() == nil
+	return programs.links[key]
+}
+
 // everywhere runs a test once a compiler and language, with testdata/check.c.
 func everywhere(t *testing.T, test func(t *testing.T, program string)) {
 	for _, d := range dialects {
 		t.Run(d.compiler, func(t *testing.T) {
-			flags := strict
-			if d.compiler == mingw {
-				flags = append(slices.Clone(strict[:slices.Index(strict, "-g")]), "-static") // it has no sanitizers
+			flags := slices.Clone(strict)
+			switch {
+			case d.compiler == mingw:
+				flags = append(flags, "-static")
+			case links(d.compiler, watched...):
+				flags = append(flags, watched...)
 			}
 			test(t, compiled(t, "check", d.compiler, d.language, d.std, flags...))
 		})
@@ -264,15 +287,16 @@ func fuzz(t *testing.T, name string, size int, inputs map[string][]byte) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := exec.LookPath("clang"); err != nil { // with less art
+	flags := slices.Concat(strict, watched)
+	if !links("clang", append(slices.Clone(watched), "-fsanitize=fuzzer")...) { // with less art
 		if name != "fuzz_live" && os.Getenv("KILN_FUZZ_RUNS") == "" { // TestDamaged and TestFrames do much the same
-			t.Skip("there is no clang; KILN_FUZZ_RUNS=1000 does it with gcc")
+			t.Skip("there is no clang with its fuzzer; KILN_FUZZ_RUNS=1000 does it with gcc")
 		}
-		program := compiled(t, name, "gcc", "c", "c99", append(slices.Clone(strict), "-DALONE")...)
+		program := compiled(t, name, "gcc", "c", "c99", append(flags, "-DALONE")...)
 		run(t, program, append([]string{cmp.Or(os.Getenv("KILN_FUZZ_RUNS"), "10"), fmt.Sprint(size)}, files...)...)
 		return
 	}
-	program := compiled(t, name, "clang", "c", "c99", append(slices.Clone(strict), "-fsanitize=fuzzer")...)
+	program := compiled(t, name, "clang", "c", "c99", append(flags, "-fsanitize=fuzzer")...)
 	run(t, program, "-seed=1", fmt.Sprint("-max_len=", size), "-timeout=100", "-artifact_prefix="+t.TempDir()+"/", effort, corpus)
 }
 
