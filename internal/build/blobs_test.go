@@ -67,14 +67,20 @@ func spoilt(content string) []byte {
 	return b
 }
 
-// TestDamagedBlob has a blob get other bytes, as many, in several ways, and then something happen for which it is wanted.
+// TestDamagedBlob has a blob get other bytes, as many, in several ways, or be replaced by a copy that can be written to, and then something happen for which it is wanted.
 func TestDamagedBlob(t *testing.T) {
 	spoils := map[string]func(p *fixture, file string){
 		"in place": (*fixture).spoil, "in place, its time put back": (*fixture).spoilQuietly, "alone": (*fixture).spoilAlone, "lost": (*fixture).remove,
+		"the same bytes, writable": func(p *fixture, file string) {
+			content := p.read(file)
+			p.remove(file)
+			p.write(file, content)
+		},
 	}
 	for name, then := range map[string]func(p *fixture){
 		"forced":              func(p *fixture) { p.buildWith(Request{Force: true}) },
 		"cleaned":             func(p *fixture) { _, _, err := p.open().Clean(false); p.must(err) },
+		"an edited output":    func(p *fixture) { p.scribble("build/pc/a.txt") },
 		"looked into":         func(p *fixture) { p.buildWith(Request{Detect: ByHash}) },
 		"moved":               func(p *fixture) { p.rename("assets/a.txt", "assets/c.txt") },
 		"another one like it": func(p *fixture) { p.write("assets/c.txt", "alpha\n") },

@@ -227,7 +227,7 @@ func (s *Store) known(h digest.Hash, st source.Stat) bool {
 	return ok && was == st
 }
 
-// Verify hashes a blob. A damaged one is removed and ErrDamaged returned.
+// Verify hashes a blob. A damaged one is removed and ErrDamaged returned; a right one that can be written to is made read-only again.
 func (s *Store) Verify(h digest.Hash) error {
 	l := s.lock(h)
 	l.Lock()
@@ -248,6 +248,10 @@ func (s *Store) verify(h digest.Hash) error {
 	}
 	got, _, err := digest.Reader(f)
 	after, serr := source.StatFile(f)
+	same := before == after
+	if info, ierr := f.Stat(); ierr == nil && got == h && same && !s.still && info.Mode()&0o222 != 0 && readOnly(f) == nil {
+		after, serr = source.StatFile(f)
+	}
 	f.Close()
 	if err = errors.Join(err, serr); err != nil {
 		return err
@@ -261,8 +265,8 @@ func (s *Store) verify(h digest.Hash) error {
 		}
 		return fmt.Errorf("%s: %w", h.Short(), ErrDamaged)
 	}
-	if before == after && !before.TooYoung(now) {
-		s.note(h, before)
+	if same && !before.TooYoung(now) {
+		s.note(h, after)
 	}
 	return nil
 }
