@@ -67,7 +67,8 @@ func spoilt(content string) []byte {
 	return b
 }
 
-// TestDamagedBlob has a blob get other bytes, as many, in several ways, or be replaced by a copy that can be written to, and then something happen for which it is wanted.
+// TestDamagedBlob has a blob get other bytes, as many, in several ways, or be replaced by a copy that can be written to, and then something
+// happen for which it is wanted.
 func TestDamagedBlob(t *testing.T) {
 	spoils := map[string]func(p *fixture, file string){
 		"in place": (*fixture).spoil, "in place, its time put back": (*fixture).spoilQuietly, "alone": (*fixture).spoilAlone, "lost": (*fixture).remove,
