@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -254,6 +255,14 @@ func (p *Project) ownFiles(err error) error {
 		return diag.List{m.WithHint("another program may have it open: close it, and build again")}
 	}
 	return diag.List{m.WithHint("check the permissions; the folder .kiln may be deleted, and is made anew")}
+}
+
+// MayPass tells whether the disk, and not the project, stopped a build as a whole: to build again may help although nothing changes.
+func MayPass(err error) bool {
+	var l diag.List
+	return !errors.As(err, &l) || slices.ContainsFunc(l, func(m *diag.Message) bool {
+		return m.Code == diag.OutputUnwritable || m.Code == diag.StateGone
+	})
 }
 
 // reason leaves the paths out of an error of the disk.

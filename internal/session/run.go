@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -150,8 +149,8 @@ const largeBuild = 5000
 // idleAfter is how long nothing must have changed before what can wait is done.
 const idleAfter = 2 * time.Second
 
-// retryAfter is how long to wait before a build is tried again that the disk, not the project, stopped. Where jobs failed in a way that may pass, it
-// is twice as long each time, and mostTries are enough: a file that may not be read may be so for good.
+// retryAfter is how long to wait before a build is tried again that the disk, not the project, stopped, or in which jobs failed in a way that
+// may pass. It is twice as long each time; for jobs, mostTries are enough: a file that may not be read may be so for good.
 const (
 	retryAfter = 2 * time.Second
 	mostTries  = 5
@@ -163,10 +162,12 @@ func (r *run) wait(ctx context.Context) error {
 		return nil
 	}
 	var retry <-chan time.Time
-	if r.broken != nil && !errors.As(r.broken, new(diag.List)) {
-		retry = time.After(r.retryAfter)
+	if r.broken != nil && build.MayPass(r.broken) {
+		retry = time.After(r.retryAfter << min(r.tries, mostTries))
 	} else if r.passing && r.tries < mostTries {
 		retry = time.After(r.retryAfter << r.tries)
+	} else if !r.passing {
+		r.tries = 0
 	}
 	var idle <-chan time.Time
 	if r.p.Untidy() || r.large {
