@@ -122,6 +122,7 @@ type session struct {
 	ran          map[engine.Key]*engine.Result // by short, which then could not go on
 	live         []*task                       // that the project has: those of the world, and the parts that their traces ask for
 	parts        map[*task][]*task             // by the asset's own job
+	yielding     map[jobID]bool                // jobs that failed and whose last good products are in the way of others'
 	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
 	number       uint64
 	stopped      bool
@@ -450,6 +451,7 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	}
 	s.stopped = slices.ContainsFunc(s.results, func(r *engine.Result) bool { return r.Trace == nil })
 	s.findLive()
+	s.yield()
 	s.makePlaceholders(ctx)
 	r := s.finish(ctx)
 	s.tell(slices.Concat(s.notes, s.messages))

@@ -471,7 +471,7 @@ func (s *session) end() error {
 
 // plain tells whether nothing is to be said but what jobs have to say, and no two assets' ids collide.
 func (s *session) plain() bool {
-	return len(s.messages) == 0 && !slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Collides != "" })
+	return len(s.messages)+len(s.yielding) == 0 && !slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Collides != "" })
 }
 
 func (t *tool) state(name string) state.Tool {

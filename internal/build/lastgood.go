@@ -1,10 +1,13 @@
 package build
 
 import (
+	"fmt"
 	"iter"
+	"path"
 	"slices"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/asset"
 	"github.com/kiln-pipeline/kiln/internal/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/state"
@@ -54,6 +57,126 @@ func (s *session) lastGood(t *task, traces *state.Traces) map[*task]*engine.Trac
 	}
 	visit(t)
 	return good
+}
+
+// jobID is a job with all its parts.
+type jobID struct {
+	asset *asset.Asset
+	on    *asset.Resolved
+}
+
+func (t *task) job() jobID { return jobID{t.asset, t.on} }
+
+// yield takes away the last good products of jobs that failed where another job, which did not fail, makes the same product, wants the same
+// file, or has one and the other need a folder of one name. Of two jobs that failed, the first keeps its own.
+func (s *session) yield() {
+	for again := true; again; {
+		again = false
+		claimed := map[string]jobID{}
+		for _, ps := range s.standingJobs() {
+			if len(claimed) == 0 {
+				s.claim(claimed)
+			}
+			if job := ps[0].t.job(); slices.ContainsFunc(ps, func(p jobProduct) bool { return p.clashes(claimed) }) {
+				s.yielding[job], again = true, true
+				continue
+			}
+			for _, p := range ps {
+				p.claim(claimed)
+			}
+		}
+		if again {
+			s.findLive()
+		}
+	}
+}
+
+type jobProduct struct {
+	t *task
+	engine.Product
+}
+
+// standingJobs are the last good products that stand for jobs and their parts, of one job after the other.
+func (s *session) standingJobs() [][]jobProduct {
+	if s.yielding == nil {
+		s.yielding = map[jobID]bool{}
+	}
+	var all [][]jobProduct
+	number := map[jobID]int{}
+	for _, t := range s.live {
+		good := s.good[t]
+		if good == nil {
+			continue
+		}
+		for _, p := range good.Products {
+			if p.File == "" {
+				continue
+			}
+			n, ok := number[t.job()]
+			if !ok {
+				n = len(all)
+				number[t.job()] = n
+				all = append(all, nil)
+			}
+			all[n] = append(all[n], jobProduct{t, p})
+		}
+	}
+	return all
+}
+
+// claim claims what all tasks make for which nothing stands.
+func (s *session) claim(claimed map[string]jobID) {
+	byKey := make(map[engine.Key]*engine.Result, len(s.results))
+	for _, res := range s.results {
+		byKey[res.Task.Key] = res
+	}
+	held := s.heldBefore()
+	for _, t := range s.live {
+		if _, stands := s.good[t]; stands {
+			continue
+		}
+		products, _ := s.productsOf(t, byKey[t.Key], held)
+		for _, p := range products {
+			if p.File != "" {
+				jobProduct{t, p}.claim(claimed)
+			}
+		}
+	}
+}
+
+// names are a product's file in lower case, the folders above it, and the product itself, which no file is named like.
+func (p jobProduct) names() (file string, folders []string, product string) {
+	file = strings.ToLower(p.File)
+	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
+		folders = append(folders, dir)
+	}
+	return file, folders, fmt.Sprintf("%s\x00%s\x00%d", p.t.asset.ID, p.t.platform, p.SubID)
+}
+
+// claim notes what a product takes for its job: its file, the folders above that, with a slash, and the product. jobID{} is several jobs.
+func (p jobProduct) claim(claimed map[string]jobID) {
+	file, folders, product := p.names()
+	take := func(name string) {
+		me := p.t.job()
+		if other, ok := claimed[name]; ok && other != me {
+			me = jobID{}
+		}
+		claimed[name] = me
+	}
+	take(file)
+	take(product)
+	for _, dir := range folders {
+		take(dir + "/")
+	}
+}
+
+// clashes tells whether another job has claimed the product, its file, that as a folder, or a folder above it as a file.
+func (p jobProduct) clashes(claimed map[string]jobID) bool {
+	file, folders, product := p.names()
+	return slices.ContainsFunc(append(folders, file, product, file+"/"), func(name string) bool {
+		other, ok := claimed[name]
+		return ok && other != p.t.job()
+	})
 }
 
 // standing are the last good products of a job that are in place, by file.

@@ -26,7 +26,7 @@ func (s *session) findLive() {
 			return s.traceByID(t.Key, held[t.Key])
 		},
 		asked: func(t *task) bool { return byKey[t.Key] != nil },
-		fails: func(t *task) bool { return failed(byKey[t.Key]) },
+		fails: func(t *task) bool { return failed(byKey[t.Key]) && !s.yielding[t.job()] },
 		visit: func(t *task) bool {
 			if live[t.Key] {
 				return false

@@ -332,6 +332,48 @@ func TestLastGoodShort(t *testing.T) {
 	}
 }
 
+// TestLastGoodYields: products that stood for what failed go where what did not fail makes the same.
+func TestLastGoodYields(t *testing.T) {
+	for name, tt := range map[string]struct {
+		script string
+		also   map[string]string // file by name
+		files  string
+	}{
+		"to a product of another processor": {"fail now\nshadow part x 2", nil, "pc/a.s.shadow.sh pc/a.s.x.txt pc/b.txt"},
+		"to another asset's file":           {"fail now\nshadow text dark", map[string]string{"a.s.x.txt": "mine"}, "pc/a.s.shadow.sh pc/a.s.x.txt pc/b.txt"},
+		"to another asset's folder":         {"fail now\nshadow text dark", map[string]string{"a.s.x.txt/c.txt": "c"}, "pc/a.s.shadow.sh pc/a.s.x.txt/c.txt pc/b.txt"},
+		"to nothing":                        {"fail now\nshadow text dark", nil, "pc/a.s.shadow.sh pc/a.s.txt pc/a.s.x.txt pc/b.txt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, strings.Replace(several, "read other.bin\nshadow", "", 1)+"-- assets/b.txt --\nb\n")
+			for _, f := range []string{"above.s", "list.s", "other.bin"} {
+				p.remove("assets/" + f)
+			}
+			p.write("assets/a.s", "text a\npart x 1\nshadow text light")
+			p.age()
+			p.build()
+			p.write("assets/a.s", tt.script)
+			for f, text := range tt.also {
+				p.write("assets/"+f, text)
+			}
+			for range 2 {
+				b := p.buildWith(Request{OnError: LastGood})
+				if got := names(outputs(p.dir, "build")); got != tt.files || b.Failed != 1 || strings.Contains(b.messages, "K0204") || strings.Contains(b.messages, "K0209") {
+					t.Errorf("there are %s; failed %d\n%s", got, b.Failed, b.messages)
+				}
+				if got := p.read("build/pc/a.s.x.txt"); strings.HasPrefix(got, "1") != (name == "to nothing") {
+					t.Errorf("a.s.x.txt has %q", got)
+				}
+				if got := strings.ReplaceAll(p.asked("SELECT file FROM products ORDER BY file"), "build/", ""); got != tt.files {
+					t.Errorf("the content database has %s", got)
+				}
+				p.remove(".kiln/snapshot")
+			}
+		})
+	}
+}
+
 // TestLastGoodParts: of an asset that fails, what its parts made stays as well, each as the others saw it.
 func TestLastGoodParts(t *testing.T) {
 	const parcels = "-- kiln.toml --\n[project]\nname = \"test\"\n[[parcels]]\nname = \"all\"\nassets = [\"**\"]\n"
