@@ -372,7 +372,7 @@ func (s *session) sortMessages(said []spoken) diag.List {
 	seen := map[string]bool{}
 	sort := func(l diag.List) {
 		for _, m := range l {
-			if id := m.Error(); seen[id] {
+			if id := m.ID(); seen[id] {
 				continue
 			} else {
 				seen[id] = true

@@ -82,7 +82,7 @@ func (t *teller) restOfJobs(jobs []build.JobReport) error {
 }
 
 func (t *teller) message(m *diag.Message) {
-	if id := m.Error(); !t.said[id] && t.err == nil {
+	if id := m.ID(); !t.said[id] && t.err == nil {
 		t.said[id] = true
 		t.err = t.show.above(func() error { return t.a.tell(diag.List{m}) })
 	}

@@ -89,6 +89,9 @@ func (m *Message) Error() string {
 	return s
 }
 
+// ID is the same for messages that say the same: where, what, and of what.
+func (m *Message) ID() string { return strings.Join(append([]string{m.Error()}, m.Notes...), "\n") }
+
 // maxSourceLine is the longest line that is shown whole, in characters: a minified JSON of a
 // megabyte helps nobody.
 const maxSourceLine = 160

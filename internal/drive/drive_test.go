@@ -361,8 +361,7 @@ func (d *driver) outcome(dir string, fail bool) (*outcome, string) {
 		switch m["type"] {
 		case "message":
 			if code := m["code"].(string); !slices.Contains(historic, code) {
-				line = strings.NewReplacer(dir, "DIR", " [pc]", "", " [mobile]", "").Replace(line) // what fails alike on several is told of the first
-				o.Messages = append(o.Messages, line)
+				o.Messages = append(o.Messages, strings.ReplaceAll(line, dir, "DIR"))
 			}
 		case "summary":
 			o.Summary = map[string]any{}

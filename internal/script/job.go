@@ -146,7 +146,7 @@ func jobFailed(path string, err error) error {
 
 // note says on a message which asset it is about.
 func (j *jobValue) note(m *diag.Message) {
-	m.WithNote("of %s [%s]", j.job.Asset().ID, j.job.Platform())
+	m.WithNote("of %s", j.job.Asset().ID)
 }
 
 // path takes the optional argument of the reads: the asset's own file if it is left out.
