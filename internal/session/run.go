@@ -99,23 +99,24 @@ func (r *run) watch(again bool) error {
 }
 
 // rewatch watches what the last build found that the project depends on, besides what is watched. What of it changed after the build looked at it, and
-// before it was watched, is found by looking once more.
-func (r *run) rewatch() error {
+// before it was watched, is found by looking once more: again tells whether that is needed.
+func (r *run) rewatch() (again bool, err error) {
 	targets := r.targets
 	if r.relink && r.p.Holds() {
 		r.relink = false
 		targets, r.ignore = r.p.LinkTargets()
 	}
-	if r.inputs.Has(r.p.Inputs()) && slices.Equal(targets, r.targets) {
-		return nil
+	again = !slices.Equal(targets, r.targets)
+	if !again && r.inputs.Has(r.p.Inputs()) {
+		return false, nil
 	}
-	r.again = r.again || !slices.Equal(targets, r.targets)
+	was := r.targets
 	r.targets = targets
 	if err := r.watch(false); err != nil {
-		return err
+		r.targets = was
+		return again, err
 	}
-	r.again = r.again || r.p.Holds() && !r.p.OthersSame()
-	return nil
+	return again || r.p.Holds() && !r.p.OthersSame(), nil
 }
 
 // due tells whether there is something to build.
@@ -468,7 +469,7 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, err
 	}
 	req.Reporter = both{req.Reporter, reporter{t.r.Session}}
 	r, err := t.r.build(ctx, req)
-	for again := 0; err == nil && ctx.Err() == nil && again < mostAgain && changedMeanwhile(r); again++ {
+	for again := 0; err == nil && ctx.Err() == nil && again < mostAgain && (changedMeanwhile(r) || t.r.unwatched()); again++ {
 		b := t.r.w.Flush(ctx)
 		t.r.take(&b)
 		first := r
@@ -480,6 +481,14 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, err
 		t.r.broken = nil
 	}
 	return r, err
+}
+
+// unwatched watches what a build found, and tells whether some of that may have changed before it was watched. Who asked for the build has the second
+// one, too, or the session would build the way it does by itself after the answer.
+func (r *run) unwatched() bool {
+	again, err := r.rewatch() // what went wrong is found once more by who ends the session for it
+	r.again = r.again || again
+	return again && err == nil
 }
 
 // mostAgain is how often a build that somebody waits for is made again because files changed below its jobs. Who saves and then asks is not

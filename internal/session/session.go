@@ -222,9 +222,11 @@ func (s *Session) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := r.rewatch(); err != nil {
+		again, err := r.rewatch()
+		if err != nil {
 			return err
 		}
+		r.again = r.again || again
 		if err := r.wait(ctx); err != nil {
 			return err
 		}

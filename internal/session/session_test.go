@@ -680,3 +680,32 @@ func TestChangedMeanwhile(tt *testing.T) {
 	}
 	t.compareWithClean()
 }
+
+// TestAskedWithLink: a build that is asked for and finds a link to something that nobody watches is all there is to be done. The session does
+// not build once more after the answer, and in its own way, with last good products.
+func TestAskedWithLink(tt *testing.T) {
+	t := set(tt, map[string]string{"assets/a.t": "a", "assets/hidden/b.t": "b", "assets/.kilnignore": "hidden\n"})
+	t.start(Config{})
+	t.next()
+	t.write("assets/a.t", "FAIL now")
+	if err := os.Symlink(t.path("assets/hidden"), t.path("assets/link")); err != nil {
+		t.Skip(err)
+	}
+	ask := func(do func(*Turn)) {
+		if err := t.s.Turn(context.Background(), do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(func(turn *Turn) {
+		r, err := turn.Build(context.Background(), build.Request{OnError: build.Fail, Reporter: quiet{}})
+		if err != nil || r.Summary.Failed != 1 || r.Summary.Built != 2 || t.read("build/pc/link/b.t.out") != "b" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+	ask(func(*Turn) {}) // after all that the session does by itself
+	if got := t.read("build/pc/a.t.out"); got != "" {
+		t.Errorf("there is %q", got)
+	}
+	t.write("assets/hidden/b.t", "other")
+	t.until("what the link leads to is watched", func(Ended) bool { return t.read("build/pc/link/b.t.out") == "other" })
+}
