@@ -58,6 +58,8 @@ func ObservationText(o engine.Observation) string {
 		return "environment variable " + o.Subject
 	case sawPackers:
 		return "the list of assets that have images packed"
+	case sawRoots:
+		return "the list of source roots"
 	}
 	return o.Subject
 }
@@ -116,6 +118,8 @@ func KindName(o engine.Observation) string {
 		return "env"
 	case sawPackers:
 		return "packers"
+	case sawRoots:
+		return "roots"
 	}
 	return "unknown"
 }

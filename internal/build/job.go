@@ -650,8 +650,12 @@ func (j *job) Scratch() (string, error) {
 func (j *job) Shelf() string { return filepath.Join(j.w.scratch, j.w.stamp+"-shelf") }
 
 // Roots are the source roots of the table that the job's answers are out of, and Where is where that has a source file. They are not part
-// of processor.Job; package command looks for them.
-func (j *job) Roots() []string { return j.w.table.Roots }
+// of processor.Job; package command looks for them. Who sees the roots runs again when their list is another: what a program finds in several
+// of them, or in one that comes later, depends on it.
+func (j *job) Roots() []string {
+	j.run.See(sawRoots, "roots", j.w.rootsHash())
+	return j.w.table.Roots
+}
 
 func (j *job) Where(path string) string {
 	_, root, ok := j.w.table.Find(path)

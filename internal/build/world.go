@@ -38,6 +38,7 @@ const (
 	sawTool                              // content of an external program
 	sawEnv                               // value of an environment variable
 	sawPackers                           // which assets ask to have images packed
+	sawRoots                             // the list of source roots
 )
 
 // task is one job: an asset, a platform, a processor with settings; or a part of it.
@@ -246,8 +247,19 @@ func (w *world) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 	case sawPackers:
 		_, h := w.packers(subject)
 		return h, nil
+	case sawRoots:
+		return w.rootsHash(), nil
 	}
 	return digest.Hash{}, fmt.Errorf("unknown kind of observation %d", kind)
+}
+
+// rootsHash is that of the list of source roots, as kiln.toml has it.
+func (w *world) rootsHash() digest.Hash {
+	b := digest.Build("roots")
+	for _, prefix := range w.prefixes {
+		b.Str("root", prefix)
+	}
+	return b.Sum()
 }
 
 // packers are the parts of jobs on a platform that ask to have images packed, and the hash of the list.
