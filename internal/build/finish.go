@@ -398,8 +398,8 @@ func (s *session) sortMessages(said []spoken) diag.List {
 		}
 	}
 	warnings = slices.DeleteFunc(warnings, func(m *diag.Message) bool { return m.Code == diag.EmptyFile && better[m.File] })
-	if s.w.unsettled {
-		warnings = append(warnings, diag.Warningf(diag.SourceChanged, diag.Pos{}, "source files changed while they were built").WithHint("build again"))
+	if what := s.w.changed; what != "" {
+		warnings = append(warnings, diag.Warningf(diag.SourceChanged, diag.Pos{}, "%s changed while it was used", what).WithHint("build again"))
 	}
 	return append(append(own, needs...), warnings...)
 }
@@ -407,7 +407,7 @@ func (s *session) sortMessages(said []spoken) diag.List {
 // save writes snapshot and database.
 func (s *session) save(r *Report) error {
 	next := &state.Image{Head: s.head(r), Sources: s.w.table}
-	next.Whole = s.complete() && !r.Stopped && !s.w.unsettled && len(s.unplaced) == 0 && !s.goods.again && !s.passing() &&
+	next.Whole = s.complete() && !r.Stopped && s.w.changed == "" && len(s.unplaced) == 0 && !s.goods.again && !s.passing() &&
 		len(s.placeholders) == 0 // the next build looks whether they still have to stand
 	next.Plain = s.plain()
 	s.saveOutputs(next)

@@ -409,7 +409,7 @@ func (c *shortcut) save(r *Report, ch *changed) bool {
 		return false
 	}
 	d := &state.Delta{Head: c.head(r), Folders: folders, Tasks: ch.tasks, Edges: ch.edges, Globs: ch.globs}
-	d.Head.Whole, d.Head.Plain = !c.w.unsettled, true
+	d.Head.Whole, d.Head.Plain = c.w.changed == "", true
 	d.Head.Tools, d.Head.Variables = c.tools(), c.variables()
 	for _, f := range sortedKeys(c.w.outputs) {
 		d.Outputs = append(d.Outputs, c.w.outputs[f])

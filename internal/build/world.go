@@ -84,7 +84,7 @@ type world struct {
 	outputs   map[string]state.Output    // files in the output tree that are as they should be; see output
 	before    *state.Outputs             // where to look for those that are not in outputs; may be nil
 	edited    map[string]source.Presence // those that are not, or no more
-	unsettled bool                       // a file changed between two looks at it in this build
+	changed   string                     // what changed between two looks at it in this build, for people; the first by name
 	lost      bool                       // contents of a product that a job needs are lost, or damaged
 	untidy    bool                       // an output could not be put in place: what was to become it may lie beside
 
@@ -374,7 +374,7 @@ func (w *world) tool(name string) *tool {
 		}
 	}
 	if old != nil && old.found && old.hash != t.hash {
-		w.unsettled = true // others may have seen the old one: the next build must look at all traces
+		w.unsettled(name) // others may have seen the old one: the next build must look at all traces
 	}
 	w.tools[name] = t
 	return t
@@ -411,7 +411,7 @@ func (w *world) sameTool(name string, t *tool) bool {
 	if !same {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.unsettled = true
+		w.unsettled(name)
 		if w.tools[name] == t {
 			delete(w.tools, name)
 		}
@@ -510,12 +510,19 @@ func findTool(dir, name string) string {
 	return p
 }
 
+// unsettled notes that something changed between two looks at it. w.mu is held.
+func (w *world) unsettled(what string) {
+	if w.changed == "" || what < w.changed {
+		w.changed = what
+	}
+}
+
 // env notes a value.
 func (w *world) env(name string, h digest.Hash) digest.Hash {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if was, ok := w.vars[name]; ok && was != h {
-		w.unsettled = true
+		w.unsettled(name)
 	}
 	w.vars[name] = h
 	return h

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -185,12 +186,45 @@ type driver struct {
 	bits     int
 	watcher  *exec.Cmd
 	ended    chan error
-	said     bytes.Buffer // by the watcher
+	said     *saying // by the watcher
 	done     []op
 	compared int
 	whole    int  // comparisons of builds that could go on
 	deep     bool // a blob was edited and its times put back, which a look at the content alone finds
 	litter   bool // there may be outputs of which nobody knows any more: their sources went while there was no state
+}
+
+// saying is what a program says, while it does.
+type saying struct {
+	mu  sync.Mutex
+	all []byte
+}
+
+func (s *saying) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, b...)
+	return len(b), nil
+}
+
+func (s *saying) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.all)
+}
+
+// settle waits until the first build of a watcher has ended: it keeps last good products, also where somebody else, who found no watcher yet,
+// has just built without.
+func (d *driver) settle() (fault string) {
+	for end := time.Now().Add(20 * time.Second); d.watcher != nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if strings.Contains(d.said.String(), "watching; ") {
+			break
+		}
+		if fault := d.watcherFault(); fault != "" {
+			return fault
+		}
+	}
+	return ""
 }
 
 // run does a list of operations in a new project, and returns what differed first.
@@ -268,9 +302,9 @@ func (d *driver) follow() {
 	if d.mode == "alone" || d.watcher != nil {
 		return
 	}
-	d.said.Reset()
 	d.watcher = exec.Command("kiln", d.mode, "-C", d.dir, "--listen", "127.0.0.1:0")
-	d.watcher.Stderr = &d.said
+	d.said = &saying{}
+	d.watcher.Stderr = d.said
 	d.watcher.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := d.watcher.Start(); err != nil {
 		d.Fatal(err)
@@ -391,6 +425,11 @@ func (d *driver) compare(fail bool) string {
 	if d.deep {
 		d.kiln(d.dir, "build", "--changed", "hash")
 		d.deep = false
+	}
+	if fail {
+		if fault := d.settle(); fault != "" {
+			return fault
+		}
 	}
 	got, wrong := d.outcome(d.dir, fail)
 	if wrong != "" {
