@@ -130,3 +130,33 @@ func (r *random) clear(name string) {
 	}
 	r.p.remove(name)
 }
+
+// TestTracedUUID: to a program a name that begins with uuid: is that of a file, and not of an asset.
+func TestTracedUUID(t *testing.T) {
+	if err := seal.Supported().Trace; err != nil {
+		t.Skip(err)
+	}
+	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n"+`
+[[processors]]
+name = "look"
+command = ["tools/look", "{in}", "{out}"]
+extensions = [".look"]
+output = ".out"
+inputs = "traced"
+-- tools/look --
+`+lookScript+"-- assets/a.txt --\na\n")
+	p.must(chmodExecutable(p.path("tools/look")))
+	look, err := p.open().Look(t.Context(), []string{"a.txt"}, nil)
+	p.must(err)
+	name := "uuid:" + look.Assets[0].UUID
+	p.write("assets/x.look", "read "+name+"\nask "+name+"\n")
+	for _, do := range []func(){
+		func() {}, func() { p.write("assets/"+name, "is there") }, func() { p.write("assets/"+name, "other") }, func() { p.remove("assets/" + name) },
+	} {
+		do()
+		if b := p.build(); b.Failed > 0 {
+			t.Fatal(b.messages)
+		}
+		p.nothing()
+	}
+}

@@ -246,6 +246,9 @@ func (r *reads) one(a *seal.Access) (folders []string, err error) {
 			folders = append(folders, name)
 			continue
 		}
+		if _, is := processor.UUIDOf(name); is {
+			continue // the job would take it for the asset that has this UUID; what is there is recorded by its path
+		}
 		is, err := r.source(name, a)
 		if err != nil {
 			return nil, err
