@@ -57,6 +57,38 @@ a
 	}
 }
 
+// TestLinkedTool: a program that gets another name while jobs run, as backups give it, is what it was. One that is written to, or replaced, is not.
+func TestLinkedTool(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   func(file string) error
+		same bool
+	}{
+		"linked":  {func(file string) error { return os.Link(file, file+".link") }, true},
+		"mode":    {func(file string) error { return os.Chmod(file, 0o755) }, true},
+		"written": {func(file string) error { return keepTimes(file, []byte("2")) }, false},
+		"replaced": {func(file string) error {
+			return errors.Join(os.WriteFile(file+".new", []byte("1"), 0o777), os.Rename(file+".new", file))
+		}, false},
+		"removed": {os.Remove, false},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "tool")
+		old := time.Now().Add(-time.Hour)
+		if err := errors.Join(os.WriteFile(file, []byte("1"), 0o777), os.Chtimes(file, old, old)); err != nil {
+			t.Fatal(err)
+		}
+		w := &world{dir: dir, tools: map[string]*tool{}}
+		found := w.tool(file)
+		time.Sleep(20 * time.Millisecond) // a change time of its own
+		if err := tt.do(file); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.sameTool(file, found); got != tt.same || (w.changed == "") != tt.same {
+			t.Errorf("%s: same %t, changed %q", name, got, w.changed)
+		}
+	}
+}
+
 // TestToolSubjects: what a folder, a list of its names and an entry of the loader's cache are worth.
 func TestToolSubjects(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -77,16 +77,16 @@ type world struct {
 	paths func() []string     // all visible source paths, sorted
 	names func() *asset.Table // all assets, whatever it costs
 
-	mu        sync.Mutex // all below
-	globs     map[string]digest.Hash
-	tools     map[string]*tool
-	vars      map[string]digest.Hash
-	outputs   map[string]state.Output    // files in the output tree that are as they should be; see output
-	before    *state.Outputs             // where to look for those that are not in outputs; may be nil
-	edited    map[string]source.Presence // those that are not, or no more
-	changed   string                     // what changed between two looks at it in this build, for people; the first by name
-	lost      bool                       // contents of a product that a job needs are lost, or damaged
-	untidy    bool                       // an output could not be put in place: what was to become it may lie beside
+	mu      sync.Mutex // all below
+	globs   map[string]digest.Hash
+	tools   map[string]*tool
+	vars    map[string]digest.Hash
+	outputs map[string]state.Output    // files in the output tree that are as they should be; see output
+	before  *state.Outputs             // where to look for those that are not in outputs; may be nil
+	edited  map[string]source.Presence // those that are not, or no more
+	changed string                     // what changed between two looks at it in this build, for people; the first by name
+	lost    bool                       // contents of a product that a job needs are lost, or damaged
+	untidy  bool                       // an output could not be put in place: what was to become it may lie beside
 
 	scratches atomic.Int64
 }
@@ -406,7 +406,7 @@ func (w *world) sameTool(name string, t *tool) bool {
 		h, err := w.hashTool(t.path)
 		same = err == nil && h == t.hash
 	} else {
-		same = t.same(w.dir, name)
+		same = t.same(w.dir, name) || w.relinked(t)
 	}
 	if !same {
 		w.mu.Lock()
@@ -417,6 +417,19 @@ func (w *world) sameTool(name string, t *tool) bool {
 		}
 	}
 	return same
+}
+
+// relinked tells whether no more than the change time of a program is another, as when somebody links a further name to it, and its content is not.
+func (w *world) relinked(t *tool) bool {
+	if t.path == "" {
+		return false
+	}
+	st, err := statTool(t.path)
+	if st.CTime = t.seen.CTime; err != nil || st != t.seen {
+		return false
+	}
+	h, err := w.hashTool(t.path)
+	return err == nil && h == t.hash
 }
 
 // hashTool is the hash of a program's content; that of a folder says no more than that it is one, unless the path ends in a slash: then it
