@@ -101,7 +101,7 @@ func TestMendJPEG(t *testing.T) {
 // Broken JPEGs are read as libjpeg does: NAME.libjpeg.jpg is what its jpegtran, which takes over numbers as they are, made of NAME.jpg.
 func TestBrokenJPEG(t *testing.T) {
 	damaged := func(line string) string {
-		return "it is damaged: from line " + line + " of 37 on, what could not be read is wrong or grey"
+		return "from line " + line + " of 37 on, what could not be read is wrong or grey"
 	}
 	const coarse = "it ends too early; the finest detail is missing"
 	for _, tt := range []struct{ name, want string }{
@@ -109,7 +109,7 @@ func TestBrokenJPEG(t *testing.T) {
 		{"411-progrst-flip", damaged("24")},
 		{"411-rst1-flip", damaged("0")},
 		{"411-rst4-bytes", "it ends too early: from line 32 of 37 on it is grey"},
-		{"411-scansrst-drop", ""}, // libjpeg does not warn, either: restarts in a part of its own, which the standard library cannot read
+		{"411-scansrst-drop", ""}, // nor does libjpeg warn: restarts in a scan of one part, which the standard library cannot read
 		{"420-prog-ff", damaged("32")},
 		{"420-progrst-ff", damaged("0")},
 		{"420-rstrow-dup", damaged("32")},
@@ -195,7 +195,8 @@ func FuzzMendJPEG(f *testing.F) {
 			return
 		}
 		var unsupported jpeg.UnsupportedError
-		if _, err := jpeg.Decode(bytes.NewReader(mended)); err != nil && !errors.As(err, &unsupported) && !strings.Contains(err.Error(), "total sampling") {
+		_, err = jpeg.Decode(bytes.NewReader(mended))
+		if err != nil && !errors.As(err, &unsupported) && !strings.Contains(err.Error(), "total sampling") {
 			t.Fatal(err)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 // mendJPEG reads the codes of a JPEG as libjpeg does, which warns where the standard library stops, and writes them anew, in one scan:
 //
 //   - bits that are no code, or run over the end of a block, count as far as they go
-//   - where the data ends, or a mark comes too early, the block goes on with zeros; the blocks behind it, up to the next restart, are left as
+//   - where the data ends, or a mark comes too early, the block goes on with zeros; those behind it, up to the next restart, are left as
 //     they are: grey, or in a progressive JPEG as coarse as before
 //   - at a restart, the marks tell what is missing: see restartMark
 //   - bytes between the segments are passed over
@@ -187,7 +187,7 @@ func (m *jpegMender) what() string {
 	case m.short:
 		return fmt.Sprintf("it ends too early: from line %d of %d on it is grey", m.wrong, m.height)
 	case m.wrong >= 0:
-		return fmt.Sprintf("it is damaged: from line %d of %d on, what could not be read is wrong or grey", m.wrong, m.height)
+		return fmt.Sprintf("from line %d of %d on, what could not be read is wrong or grey", m.wrong, m.height)
 	case m.ended() && !all:
 		return "it ends too early; some of its colours are missing"
 	case m.ended():

@@ -132,6 +132,11 @@ func deflate(b []byte) []byte {
 	return out.Bytes()
 }
 
+var (
+	red      = []channel{{name: "R", kind: kindHalf}}
+	redAlpha = []channel{{name: "A", kind: kindHalf}, {name: "R", kind: kindHalf}}
+)
+
 func halves(v ...uint16) (b []byte) {
 	for _, n := range v {
 		b = binary.LittleEndian.AppendUint16(b, n)
@@ -162,21 +167,23 @@ func TestDecode(t *testing.T) {
 			[]float32{1e30, 0, 0, 1, -0.5, 0, 0, 1}},
 		{"uint", file{channels: []channel{{"G", kindUint, false}}, data: box{0, 0, 0, 0}, blocks: [][]byte{le(nil, 4000000000)}},
 			[]float32{0, 4e9, 0, 1}},
-		{"grey, with others that do not matter", file{channels: []channel{{"A", kindHalf, false}, {"X", kindUint, false}, {"Y", kindHalf, false}, {"Z", kindFloat, false}}, data: box{0, 0, 0, 0},
-			blocks: [][]byte{slices.Concat(halves(one), le(nil, 7), halves(two), floats(9))}}, []float32{2, 2, 2, 1}},
-		{"colours count more than Y", file{channels: []channel{{"R", kindHalf, false}, {"Y", kindHalf, false}}, data: box{0, 0, 0, 0}, blocks: [][]byte{halves(one, two)}},
+		{"grey, with others that do not matter", file{data: box{0, 0, 0, 0},
+			channels: []channel{{"A", kindHalf, false}, {"X", kindUint, false}, {"Y", kindHalf, false}, {"Z", kindFloat, false}},
+			blocks:   [][]byte{slices.Concat(halves(one), le(nil, 7), halves(two), floats(9))}}, []float32{2, 2, 2, 1}},
+		{"colours count more than Y", file{data: box{0, 0, 0, 0},
+			channels: []channel{{"R", kindHalf, false}, {"Y", kindHalf, false}}, blocks: [][]byte{halves(one, two)}},
 			[]float32{1, 0, 0, 1}},
-		{"alpha is divided out", file{channels: []channel{{"A", kindHalf, false}, {"R", kindHalf, false}}, data: box{0, 0, 2, 0},
+		{"alpha is divided out", file{channels: redAlpha, data: box{0, 0, 2, 0},
 			blocks: [][]byte{halves(quarter, 0, two, one, one, one)}}, []float32{4, 0, 0, 0.25, 1, 0, 0, 0, 0.5, 0, 0, 2}},
-		{"rare numbers", file{channels: []channel{{"R", kindHalf, false}}, data: box{0, 0, 3, 0}, blocks: [][]byte{halves(1, 0x83ff, 0x7c00, 0x0400)}},
+		{"rare numbers", file{channels: red, data: box{0, 0, 3, 0}, blocks: [][]byte{halves(1, 0x83ff, 0x7c00, 0x0400)}},
 			[]float32{0x1p-24, 0, 0, 1, -1023 * 0x1p-24, 0, 0, 1, inf, 0, 0, 1, 0x1p-14, 0, 0, 1}},
-		{"bottom line first", file{channels: []channel{{"R", kindHalf, false}}, data: box{5, -3, 5, -2}, blocks: [][]byte{halves(one), halves(two)}, decreasing: true},
+		{"bottom line first", file{channels: red, data: box{5, -3, 5, -2}, blocks: [][]byte{halves(one), halves(two)}, decreasing: true},
 			[]float32{1, 0, 0, 1, 2, 0, 0, 1}},
-		{"less than is shown", file{channels: []channel{{"R", kindHalf, false}}, data: box{1, 1, 1, 1}, display: box{0, 0, 1, 1}, blocks: [][]byte{halves(one)}},
+		{"less than is shown", file{channels: red, data: box{1, 1, 1, 1}, display: box{0, 0, 1, 1}, blocks: [][]byte{halves(one)}},
 			[]float32{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1}},
-		{"more than is shown", file{channels: []channel{{"R", kindHalf, false}}, data: box{0, -1, 2, 0}, display: box{1, 0, 1, 0},
+		{"more than is shown", file{channels: red, data: box{0, -1, 2, 0}, display: box{1, 0, 1, 0},
 			blocks: [][]byte{halves(0, 0, 0), halves(one, two, one)}}, []float32{2, 0, 0, 1}},
-		{"beside what is shown", file{channels: []channel{{"R", kindHalf, false}}, data: box{4, 0, 5, 0}, display: box{0, 0, 1, 0}, blocks: [][]byte{halves(one, two)}},
+		{"beside what is shown", file{channels: red, data: box{4, 0, 5, 0}, display: box{0, 0, 1, 0}, blocks: [][]byte{halves(one, two)}},
 			make([]float32, 8)},
 	}
 	for _, tt := range tests {
@@ -197,7 +204,8 @@ func TestPackings(t *testing.T) {
 	for _, c := range []compression{none, rle, zips, zip, piz, pxr24} {
 		for w := 1; w <= 17; w++ {
 			for h := 1; h <= 35; h += 1 + h/2 {
-				f := file{compression: c, channels: []channel{{"A", kindFloat, false}, {"G", kindUint, false}, {"R", kindHalf, false}}, data: box{-2, 7, w - 3, h + 6}}
+				f := file{compression: c, data: box{-2, 7, w - 3, h + 6}}
+				f.channels = []channel{{"A", kindFloat, false}, {"G", kindUint, false}, {"R", kindHalf, false}}
 				var want []float32
 				for y := range h {
 					if y%c.lines() == 0 {
@@ -247,7 +255,6 @@ func TestHalf(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	red := []channel{{"R", kindHalf, false}}
 	good := file{channels: red, data: box{0, 0, 0, 0}, blocks: [][]byte{halves(one)}}
 	with := func(change func(f *file)) []byte {
 		f := good
@@ -320,9 +327,10 @@ func TestChannelsWithoutEnd(t *testing.T) {
 
 // A block that unfolds to more than its lines is no reason to take memory for it.
 func TestBomb(t *testing.T) {
-	f := file{compression: zip, channels: []channel{{"R", kindHalf, false}}, data: box{0, 0, 63, 0}, blocks: [][]byte{make([]byte, 1<<24)}}
+	f := file{compression: zip, channels: red, data: box{0, 0, 63, 0}, blocks: [][]byte{make([]byte, 1<<24)}}
 	data := f.bytes()
-	claim := file{compression: zip, channels: []channel{{"R", kindFloat, false}}, data: box{0, 0, 1 << 19, 15}, display: box{0, 0, 1, 1}, blocks: [][]byte{make([]byte, 1<<10)}}.bytes()
+	claim := file{compression: zip, channels: []channel{{"R", kindFloat, false}}, data: box{0, 0, 1 << 19, 15}, display: box{0, 0, 1, 1},
+		blocks: [][]byte{make([]byte, 1<<10)}}.bytes()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, _, err := Decode(data, 1000); !errors.Is(err, ErrDamaged) {
@@ -339,7 +347,7 @@ func TestBomb(t *testing.T) {
 
 // Every proper prefix of a file ends too early.
 func TestPrefixes(t *testing.T) {
-	data := file{channels: []channel{{"R", kindHalf, false}}, data: box{0, 0, 1, 1}, blocks: [][]byte{halves(one, two), halves(two, one)}}.bytes()
+	data := file{channels: red, data: box{0, 0, 1, 1}, blocks: [][]byte{halves(one, two), halves(two, one)}}.bytes()
 	for n := range data {
 		if _, _, err := Decode(data[:n], 4); !errors.Is(err, ErrTruncated) {
 			t.Errorf("%d bytes: %v", n, err)
@@ -349,8 +357,8 @@ func TestPrefixes(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	for _, c := range []compression{none, rle, zips, zip, piz, pxr24, b44, b44a} {
-		f.Add(file{compression: c, channels: []channel{{"A", kindHalf, false}, {"G", kindUint, false}, {"R", kindFloat, false}}, data: box{0, 0, 31, 0},
-			display: box{1, 0, 9, 3}, blocks: [][]byte{make([]byte, 320)}}.bytes())
+		f.Add(file{compression: c, data: box{0, 0, 31, 0},
+			channels: []channel{{"A", kindHalf, false}, {"G", kindUint, false}, {"R", kindFloat, false}}, display: box{1, 0, 9, 3}, blocks: [][]byte{make([]byte, 320)}}.bytes())
 	}
 	for _, name := range []string{"piz", "piz16", "pxr24", "b44", "b44a"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name+".exr"))
