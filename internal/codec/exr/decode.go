@@ -56,6 +56,7 @@ type decoder struct {
 	inflate io.ReadCloser // kept, as its window is 32 KiB
 	packed  []byte        // what is unpacked, before its bytes are put in order
 	out     []byte
+	piz     *pizDecoder
 }
 
 // targets are where each channel goes: R, G, B and A to themselves, Y to all colours unless there is one of them.
@@ -100,7 +101,7 @@ func (d *decoder) block(i int) error {
 		return ErrTruncated
 	}
 	lines := min(d.compression.lines(), d.data.maxY+1-y)
-	raw, err := d.unpack(head[8:8+size], lines*d.lineSize)
+	raw, err := d.unpack(head[8:8+size], lines)
 	if err != nil {
 		return err
 	}
@@ -177,42 +178,53 @@ func (d *decoder) straighten() {
 	}
 }
 
-// unpack makes size bytes of a block. One that would not have become smaller is stored as it is.
-func (d *decoder) unpack(src []byte, size int) ([]byte, error) {
+// unpack makes the lines of a block. One that would not have become smaller is stored as it is.
+func (d *decoder) unpack(src []byte, lines int) ([]byte, error) {
+	size := lines * d.lineSize
 	if len(src) == size {
 		return src, nil
 	}
 	if d.compression == none || len(src) > size {
 		return nil, fmt.Errorf("%d bytes instead of %d: %w", len(src), size, ErrDamaged)
 	}
-	// A byte of deflate makes 1032 at most; one of RLE, 64.
+	// A byte of deflate makes 1032 at most; one of the others, fewer.
 	if size/1032 > len(src) {
 		return nil, fmt.Errorf("%d bytes claim to hold %d: %w", len(src), size, ErrDamaged)
 	}
-	if cap(d.packed) < size {
+	if cap(d.out) < size {
 		d.packed, d.out = make([]byte, size), make([]byte, size)
 	}
 	d.packed, d.out = d.packed[:size], d.out[:size]
 	var err error
-	if d.compression == rle {
+	switch d.compression {
+	case rle:
 		err = unpackRuns(d.packed, src)
-	} else {
+		straightenBytes(d.out, d.packed)
+	case zips, zip:
 		err = d.unpackZIP(d.packed, src)
+		straightenBytes(d.out, d.packed)
+	case piz:
+		err = d.unpackPIZ(d.out, src, lines)
+	case pxr24:
+		err = d.unpackPXR24(d.out, src, lines)
+	case b44, b44a:
+		err = d.unpackB44(d.out, src, lines)
 	}
-	if err != nil {
-		return nil, err
-	}
-	// Bytes are stored as differences plus 128, the even ones of the block before the odd ones.
-	even, v := (size+1)/2, byte(128)
-	for i, b := range d.packed[:even] {
+	return d.out, err
+}
+
+// straightenBytes undoes what makes bytes easier to pack: they are stored as differences plus 128, the even ones of the block before the
+// odd ones.
+func straightenBytes(dst, src []byte) {
+	even, v := (len(src)+1)/2, byte(128)
+	for i, b := range src[:even] {
 		v += b - 128
-		d.out[2*i] = v
+		dst[2*i] = v
 	}
-	for i, b := range d.packed[even:] {
+	for i, b := range src[even:] {
 		v += b - 128
-		d.out[2*i+1] = v
+		dst[2*i+1] = v
 	}
-	return d.out, nil
 }
 
 func (d *decoder) unpackZIP(dst, src []byte) (err error) {

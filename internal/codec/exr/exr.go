@@ -2,11 +2,12 @@
 //
 // It follows "OpenEXR File Layout" and "Technical Introduction to OpenEXR" (openexr.com). What is read:
 //
-//   - files of one part with scan lines, in any line order, that are uncompressed or packed with RLE, ZIPS or ZIP
+//   - files of one part with scan lines, in any line order, that are uncompressed or packed with RLE, ZIPS, ZIP, PIZ, PXR24, B44
+//     or B44A
 //   - the channels R, G, B and A, or Y for grey; all others are passed over
 //   - the display window: what the data window leaves of it is transparent black, what lies outside is cut off
 //
-// Tiles, several parts, deep data, the other compressions and channels of reduced resolution are refused by name. Colours are stored
+// Tiles, several parts, deep data, DWAA, DWAB and channels of reduced resolution are refused by name. Colours are stored
 // multiplied by alpha; they come back divided by it, but for those of alpha 0, which are light without
 // a surface and are left as they are.
 //
@@ -52,6 +53,10 @@ const (
 	rle
 	zips
 	zip
+	piz
+	pxr24
+	b44
+	b44a // as B44, which may have flat blocks too
 )
 
 func (c compression) String() string {
@@ -64,8 +69,11 @@ func (c compression) String() string {
 
 // lines of a block; the last one may have fewer.
 func (c compression) lines() int {
-	if c == zip {
+	switch c {
+	case zip, pxr24:
 		return 16
+	case piz, b44, b44a:
+		return 32
 	}
 	return 1
 }
@@ -88,8 +96,9 @@ func (k kind) size() int {
 }
 
 type channel struct {
-	name string
-	kind kind
+	name       string
+	kind       kind
+	perceptual bool // B44 keeps logarithms
 }
 
 // box is a rectangle of pixels; both corners are in it.
@@ -203,7 +212,7 @@ func (h *Header) attribute(name, kind string, value []byte) (err error) {
 		if len(value) != 1 {
 			return fmt.Errorf("compression of %d bytes: %w", len(value), ErrDamaged)
 		}
-		if h.compression = compression(value[0]); h.compression > zip {
+		if h.compression = compression(value[0]); h.compression > b44a {
 			return fmt.Errorf("compression %v: %w", h.compression, ErrUnsupported)
 		}
 	case "dataWindow":
@@ -238,7 +247,7 @@ func parseBox(v []byte) (b box, err error) {
 	return b, nil
 }
 
-// parseChannels reads a list of: name, 0, i32 kind, u8 and 3 bytes that do not matter, i32 steps in x and in y; ended by
+// parseChannels reads a list of: name, 0, i32 kind, u8 perceptual, 3 bytes that do not matter, i32 steps in x and in y; ended by
 // an empty name.
 func parseChannels(v []byte) (list []channel, err error) {
 	colour := false
@@ -253,7 +262,7 @@ func parseChannels(v []byte) (list []channel, err error) {
 		if len(rest) < 16 || len(list) == maxChannels {
 			return nil, fmt.Errorf("list of channels: %w", ErrDamaged)
 		}
-		c := channel{name, kind(binary.LittleEndian.Uint32(rest))}
+		c := channel{name, kind(binary.LittleEndian.Uint32(rest)), rest[4] != 0}
 		if c.kind < kindUint || c.kind > kindFloat {
 			return nil, fmt.Errorf("channel %.40q of kind %d: %w", name, c.kind, ErrDamaged)
 		}

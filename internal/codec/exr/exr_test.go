@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -63,7 +65,7 @@ func (f file) bytes() []byte {
 			i = len(f.blocks) - 1 - n
 		}
 		binary.LittleEndian.PutUint64(out[table+8*i:], uint64(len(out)))
-		packed := pack(f.compression, f.blocks[i])
+		packed := f.pack(f.blocks[i])
 		out = append(le(out, f.data.minY+i*f.compression.lines(), len(packed)), packed...)
 	}
 	return out
@@ -73,10 +75,26 @@ func (f file) bytes() []byte {
 var deflater = zlib.NewWriter(nil)
 
 // pack is the reverse of unpack, written from the description of the format.
-func pack(c compression, b []byte) []byte {
-	if c == none {
+func (f file) pack(b []byte) []byte {
+	packed := b
+	switch f.compression {
+	case rle:
+		packed = packRuns(mix(b))
+	case zips, zip:
+		packed = deflate(mix(b))
+	case piz:
+		packed = f.packPIZ(b)
+	case pxr24:
+		packed = f.packPXR24(b)
+	}
+	if len(packed) >= len(b) {
 		return b
 	}
+	return packed
+}
+
+// mix puts the even bytes before the odd ones, and makes differences of them.
+func mix(b []byte) []byte {
 	var mixed []byte
 	for start := range 2 {
 		for i := start; i < len(b); i += 2 {
@@ -87,30 +105,37 @@ func pack(c compression, b []byte) []byte {
 	for i := 1; i < len(mixed); i++ {
 		diff[i] = mixed[i] - mixed[i-1] + 128
 	}
-	var out bytes.Buffer
-	if c == rle {
-		for i := 0; i < len(diff); {
-			n := 1
-			for i+n < len(diff) && diff[i+n] == diff[i] && n < 128 {
-				n++
-			}
-			if n > 1 {
-				out.Write([]byte{byte(n - 1), diff[i]})
-			} else {
-				out.Write([]byte{0xff, diff[i]}) // -1: one byte follows
-			}
-			i += n
+	return diff
+}
+
+func packRuns(b []byte) (out []byte) {
+	for i := 0; i < len(b); {
+		n := 1
+		for i+n < len(b) && b[i+n] == b[i] && n < 128 {
+			n++
 		}
-	} else {
-		deflater.Reset(&out)
-		_, _ = deflater.Write(diff)
-		_ = deflater.Close()
+		if n > 1 {
+			out = append(out, byte(n-1), b[i])
+		} else {
+			out = append(out, 0xff, b[i]) // -1: one byte follows
+		}
+		i += n
 	}
-	if out.Len() >= len(b) {
-		return b
-	}
+	return out
+}
+
+func deflate(b []byte) []byte {
+	var out bytes.Buffer
+	deflater.Reset(&out)
+	_, _ = deflater.Write(b)
+	_ = deflater.Close()
 	return out.Bytes()
 }
+
+var (
+	red      = []channel{{name: "R", kind: kindHalf}}
+	redAlpha = []channel{{name: "A", kind: kindHalf}, {name: "R", kind: kindHalf}}
+)
 
 func halves(v ...uint16) (b []byte) {
 	for _, n := range v {
@@ -129,7 +154,7 @@ func floats(v ...float32) (b []byte) {
 const one, two, quarter = 0x3c00, 0x4000, 0x3400 // as half
 
 func TestDecode(t *testing.T) {
-	rgb := []channel{{"B", kindHalf}, {"G", kindHalf}, {"R", kindHalf}}
+	rgb := []channel{{"B", kindHalf, false}, {"G", kindHalf, false}, {"R", kindHalf, false}}
 	inf := float32(math.Inf(1))
 	tests := []struct {
 		name string
@@ -138,25 +163,27 @@ func TestDecode(t *testing.T) {
 	}{
 		{"half", file{channels: rgb, data: box{0, 0, 1, 0}, blocks: [][]byte{halves(one, two, 0, quarter, 0xc000, 0x7bff)}},
 			[]float32{-2, 0, 1, 1, 65504, 0.25, 2, 1}},
-		{"float", file{channels: []channel{{"R", kindFloat}}, data: box{0, 0, 0, 1}, blocks: [][]byte{floats(1e30), floats(-0.5)}},
+		{"float", file{channels: []channel{{"R", kindFloat, false}}, data: box{0, 0, 0, 1}, blocks: [][]byte{floats(1e30), floats(-0.5)}},
 			[]float32{1e30, 0, 0, 1, -0.5, 0, 0, 1}},
-		{"uint", file{channels: []channel{{"G", kindUint}}, data: box{0, 0, 0, 0}, blocks: [][]byte{le(nil, 4000000000)}},
+		{"uint", file{channels: []channel{{"G", kindUint, false}}, data: box{0, 0, 0, 0}, blocks: [][]byte{le(nil, 4000000000)}},
 			[]float32{0, 4e9, 0, 1}},
-		{"grey, with others that do not matter", file{channels: []channel{{"A", kindHalf}, {"X", kindUint}, {"Y", kindHalf}, {"Z", kindFloat}}, data: box{0, 0, 0, 0},
-			blocks: [][]byte{slices.Concat(halves(one), le(nil, 7), halves(two), floats(9))}}, []float32{2, 2, 2, 1}},
-		{"colours count more than Y", file{channels: []channel{{"R", kindHalf}, {"Y", kindHalf}}, data: box{0, 0, 0, 0}, blocks: [][]byte{halves(one, two)}},
+		{"grey, with others that do not matter", file{data: box{0, 0, 0, 0},
+			channels: []channel{{"A", kindHalf, false}, {"X", kindUint, false}, {"Y", kindHalf, false}, {"Z", kindFloat, false}},
+			blocks:   [][]byte{slices.Concat(halves(one), le(nil, 7), halves(two), floats(9))}}, []float32{2, 2, 2, 1}},
+		{"colours count more than Y", file{data: box{0, 0, 0, 0},
+			channels: []channel{{"R", kindHalf, false}, {"Y", kindHalf, false}}, blocks: [][]byte{halves(one, two)}},
 			[]float32{1, 0, 0, 1}},
-		{"alpha is divided out", file{channels: []channel{{"A", kindHalf}, {"R", kindHalf}}, data: box{0, 0, 2, 0},
+		{"alpha is divided out", file{channels: redAlpha, data: box{0, 0, 2, 0},
 			blocks: [][]byte{halves(quarter, 0, two, one, one, one)}}, []float32{4, 0, 0, 0.25, 1, 0, 0, 0, 0.5, 0, 0, 2}},
-		{"rare numbers", file{channels: []channel{{"R", kindHalf}}, data: box{0, 0, 3, 0}, blocks: [][]byte{halves(1, 0x83ff, 0x7c00, 0x0400)}},
+		{"rare numbers", file{channels: red, data: box{0, 0, 3, 0}, blocks: [][]byte{halves(1, 0x83ff, 0x7c00, 0x0400)}},
 			[]float32{0x1p-24, 0, 0, 1, -1023 * 0x1p-24, 0, 0, 1, inf, 0, 0, 1, 0x1p-14, 0, 0, 1}},
-		{"bottom line first", file{channels: []channel{{"R", kindHalf}}, data: box{5, -3, 5, -2}, blocks: [][]byte{halves(one), halves(two)}, decreasing: true},
+		{"bottom line first", file{channels: red, data: box{5, -3, 5, -2}, blocks: [][]byte{halves(one), halves(two)}, decreasing: true},
 			[]float32{1, 0, 0, 1, 2, 0, 0, 1}},
-		{"less than is shown", file{channels: []channel{{"R", kindHalf}}, data: box{1, 1, 1, 1}, display: box{0, 0, 1, 1}, blocks: [][]byte{halves(one)}},
+		{"less than is shown", file{channels: red, data: box{1, 1, 1, 1}, display: box{0, 0, 1, 1}, blocks: [][]byte{halves(one)}},
 			[]float32{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1}},
-		{"more than is shown", file{channels: []channel{{"R", kindHalf}}, data: box{0, -1, 2, 0}, display: box{1, 0, 1, 0},
+		{"more than is shown", file{channels: red, data: box{0, -1, 2, 0}, display: box{1, 0, 1, 0},
 			blocks: [][]byte{halves(0, 0, 0), halves(one, two, one)}}, []float32{2, 0, 0, 1}},
-		{"beside what is shown", file{channels: []channel{{"R", kindHalf}}, data: box{4, 0, 5, 0}, display: box{0, 0, 1, 0}, blocks: [][]byte{halves(one, two)}},
+		{"beside what is shown", file{channels: red, data: box{4, 0, 5, 0}, display: box{0, 0, 1, 0}, blocks: [][]byte{halves(one, two)}},
 			make([]float32, 8)},
 	}
 	for _, tt := range tests {
@@ -174,10 +201,11 @@ func TestDecode(t *testing.T) {
 
 // Any size, packed in any way, holds what was put into it.
 func TestPackings(t *testing.T) {
-	for _, c := range []compression{none, rle, zips, zip} {
+	for _, c := range []compression{none, rle, zips, zip, piz, pxr24} {
 		for w := 1; w <= 17; w++ {
 			for h := 1; h <= 35; h += 1 + h/2 {
-				f := file{compression: c, channels: []channel{{"A", kindFloat}, {"G", kindUint}, {"R", kindHalf}}, data: box{-2, 7, w - 3, h + 6}}
+				f := file{compression: c, data: box{-2, 7, w - 3, h + 6}}
+				f.channels = []channel{{"A", kindFloat, false}, {"G", kindUint, false}, {"R", kindHalf, false}}
 				var want []float32
 				for y := range h {
 					if y%c.lines() == 0 {
@@ -227,7 +255,6 @@ func TestHalf(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	red := []channel{{"R", kindHalf}}
 	good := file{channels: red, data: box{0, 0, 0, 0}, blocks: [][]byte{halves(one)}}
 	with := func(change func(f *file)) []byte {
 		f := good
@@ -253,13 +280,13 @@ func TestRefused(t *testing.T) {
 		{"tiles", with(func(f *file) { f.version = flagTiled }), ErrUnsupported, "tiles"},
 		{"deep", with(func(f *file) { f.version = flagDeep }), ErrUnsupported, "deep data"},
 		{"parts", with(func(f *file) { f.version = flagMultipart }), ErrUnsupported, "several parts"},
-		{"PIZ", with(func(f *file) { f.compression = 4 }), ErrUnsupported, "compression PIZ"},
+		{"DWAA", with(func(f *file) { f.compression = 8 }), ErrUnsupported, "compression DWAA"},
 		{"DWAB", with(func(f *file) { f.compression = 9 }), ErrUnsupported, "compression DWAB"},
 		{"compression to come", with(func(f *file) { f.compression = 77 }), ErrUnsupported, "compression number 77"},
 		{"half resolution", with(func(f *file) { f.steps = 2 }), ErrUnsupported, `channel "R" at a resolution of 1/2 x 1/2`},
-		{"no colours", with(func(f *file) { f.channels = []channel{{"Z", kindHalf}} }), ErrUnsupported, `no channel R, G, B or Y among "Z"`},
+		{"no colours", with(func(f *file) { f.channels = []channel{{"Z", kindHalf, false}} }), ErrUnsupported, `no channel R, G, B or Y among "Z"`},
 		{"no channels", with(func(f *file) { f.channels = nil }), ErrUnsupported, "none"},
-		{"another kind", with(func(f *file) { f.channels = []channel{{"R", 3}} }), ErrDamaged, "kind 3"},
+		{"another kind", with(func(f *file) { f.channels = []channel{{"R", 3, false}} }), ErrDamaged, "kind 3"},
 		{"no size", with(func(f *file) { f.data = box{0, 0, -1, 0} }), ErrDamaged, "0 x 1"},
 		{"over the limit", with(func(f *file) { f.display = box{0, 0, 999, 999} }), ErrTooLarge, "1000 x 1000"},
 		{"data over the limit", with(func(f *file) { f.data, f.display = box{0, 0, 999, 999}, good.data }), ErrTooLarge, "1000 x 1000"},
@@ -291,7 +318,7 @@ func TestRefused(t *testing.T) {
 func TestChannelsWithoutEnd(t *testing.T) {
 	f := file{compression: zip, data: box{0, 0, 499, 15}, display: box{0, 0, 1, 1}, blocks: [][]byte{make([]byte, 500*16*4*maxChannels)}}
 	for range maxChannels {
-		f.channels = append(f.channels, channel{"R", kindFloat})
+		f.channels = append(f.channels, channel{"R", kindFloat, false})
 	}
 	if _, _, err := Decode(f.bytes(), 1<<20); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "blocks of 32768000 bytes") {
 		t.Error(err)
@@ -300,9 +327,10 @@ func TestChannelsWithoutEnd(t *testing.T) {
 
 // A block that unfolds to more than its lines is no reason to take memory for it.
 func TestBomb(t *testing.T) {
-	f := file{compression: zip, channels: []channel{{"R", kindHalf}}, data: box{0, 0, 63, 0}, blocks: [][]byte{make([]byte, 1<<24)}}
+	f := file{compression: zip, channels: red, data: box{0, 0, 63, 0}, blocks: [][]byte{make([]byte, 1<<24)}}
 	data := f.bytes()
-	claim := file{compression: zip, channels: []channel{{"R", kindFloat}}, data: box{0, 0, 1 << 19, 15}, display: box{0, 0, 1, 1}, blocks: [][]byte{make([]byte, 1<<10)}}.bytes()
+	claim := file{compression: zip, channels: []channel{{"R", kindFloat, false}}, data: box{0, 0, 1 << 19, 15}, display: box{0, 0, 1, 1},
+		blocks: [][]byte{make([]byte, 1<<10)}}.bytes()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, _, err := Decode(data, 1000); !errors.Is(err, ErrDamaged) {
@@ -319,7 +347,7 @@ func TestBomb(t *testing.T) {
 
 // Every proper prefix of a file ends too early.
 func TestPrefixes(t *testing.T) {
-	data := file{channels: []channel{{"R", kindHalf}}, data: box{0, 0, 1, 1}, blocks: [][]byte{halves(one, two), halves(two, one)}}.bytes()
+	data := file{channels: red, data: box{0, 0, 1, 1}, blocks: [][]byte{halves(one, two), halves(two, one)}}.bytes()
 	for n := range data {
 		if _, _, err := Decode(data[:n], 4); !errors.Is(err, ErrTruncated) {
 			t.Errorf("%d bytes: %v", n, err)
@@ -328,12 +356,19 @@ func TestPrefixes(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, c := range []compression{none, rle, zips, zip} {
-		f.Add(file{compression: c, channels: []channel{{"A", kindHalf}, {"G", kindUint}, {"R", kindFloat}}, data: box{0, 0, 31, 0},
-			display: box{1, 0, 9, 3}, blocks: [][]byte{make([]byte, 320)}}.bytes())
+	for _, c := range []compression{none, rle, zips, zip, piz, pxr24, b44, b44a} {
+		f.Add(file{compression: c, data: box{0, 0, 31, 0},
+			channels: []channel{{"A", kindHalf, false}, {"G", kindUint, false}, {"R", kindFloat, false}}, display: box{1, 0, 9, 3}, blocks: [][]byte{make([]byte, 320)}}.bytes())
+	}
+	for _, name := range []string{"piz", "piz16", "pxr24", "b44", "b44a"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name+".exr"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		const limit = 1 << 14
+		const limit = 1 << 15
 		h, pix, err := Decode(data, limit)
 		if err != nil {
 			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kiln-pipeline/kiln/internal/codec/ktx2"
 	"github.com/kiln-pipeline/kiln/internal/texture"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
@@ -15,16 +16,30 @@ import (
 // Finished textures of formats that Kiln does not decode go out as they are, if their structure is right and nothing is asked of them.
 func TestForeign(t *testing.T) {
 	own := processortest.Run(t, New(), processortest.Case{Files: map[string][]byte{"a.png": plain(t, 8, 8, color.NRGBA{200, 100, 50, 255})}, Asset: "a.png"}).Products[""].Data
-	put := func(at int, v uint32, more ...uint32) []byte {
-		data := slices.Clone(own)
-		binary.LittleEndian.PutUint32(data[at:], v)
+	set := func(data []byte, more ...uint32) []byte {
+		data = slices.Clone(data)
 		for i := 0; i+1 < len(more); i += 2 {
 			binary.LittleEndian.PutUint32(data[more[i]:], more[i+1])
 		}
 		return data
 	}
-	const format, width, faces, levels, scheme, descriptor, level0, unpacked0 = 12, 20, 36, 40, 44, 52, 88, 96
+	put := func(at, v uint32, more ...uint32) []byte { return set(set(own, at, v), more...) }
+	const format, width, height, layers, faces, levels, scheme, descriptor, level0, unpacked0 = 12, 20, 24, 32, 36, 40, 44, 52, 88, 96
 	basis := put(format, 0, scheme, 1, 64, 80, 72, 16) // the 16 bytes that all levels share may lie anywhere
+	uastc := func(more ...uint32) []byte {             // blocks of 4 x 4 in 16 bytes, of the colour model 166, without a number in Vulkan
+		data := put(format, 0, more...)
+		at := binary.LittleEndian.Uint32(data[48:])
+		copy(data[at+12:], []byte{166, 1, 2, 0, 3, 3, 0, 0, 16})
+		return data
+	}
+	two := &ktx2.Texture{Format: ktx2.RGBA8SRGB, Width: 8, Height: 8, Layers: 2, Cube: true}
+	for n := range 4 {
+		two.Levels = append(two.Levels, bytes.Repeat([]byte{1, 2, 3, 255}, 2*6*(8>>n)*(8>>n)))
+	}
+	cubes, err := ktx2.Encode(two)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name   string
 		data   []byte
@@ -36,6 +51,20 @@ func TestForeign(t *testing.T) {
 		{"16 bits", put(format, 91), nil, ""},
 		{"ZLIB", put(scheme, 3), nil, ""},
 		{"BasisLZ", basis, nil, ""},
+		{"BasisLZ cubes", set(basis, faces, 6, layers, 3), nil, ""},
+		{"UASTC", uastc(), nil, ""},
+		{"UASTC packed by Zstandard", uastc(scheme, 2), nil, ""},
+		{"UASTC cube", uastc(faces, 6), nil, ""},
+		{"UASTC cubes", uastc(faces, 6, layers, 2), nil, ""},
+		{"UASTC cubes on a platform of a family", uastc(faces, 6, layers, 2), func(o *texture.Options) { o.Family = "astc" }, "K1231"},
+		{"UASTC cubes to be flipped", uastc(faces, 6, layers, 2), func(o *texture.Options) { o.Flip = true }, "!K1205"},
+		{"UASTC cut off", uastc()[:len(own)-1], nil, "!K1205"},
+		{"16 bits, cubes", put(format, 91, faces, 6, layers, 2), nil, ""},
+		{"cubes that are not square", put(format, 91, faces, 6, height, 4), nil, "!K1205"},
+		{"cubes with depth", put(format, 91, faces, 6, 28, 8), nil, "!K1205"},
+		{"cubes", cubes, nil, ""}, // Kiln knows the format, but draws no arrays of cubes
+		{"cubes to be made smaller", cubes, func(o *texture.Options) { o.MaxSize = 4 }, "!K1205"},
+		{"cubes to be coded", cubes, func(o *texture.Options) { o.Format = "bc7" }, "!K1205"},
 		{"BasisLZ without what it needs", put(format, 0, scheme, 1), nil, "!K1205"},
 		{"on a platform of a family", put(format, 91), func(o *texture.Options) { o.Family = "bc" }, "K1231"},
 		{"to be made smaller", put(format, 91), func(o *texture.Options) { o.MaxSize = 4 }, "!K1205"},

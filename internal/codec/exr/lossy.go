@@ -1,0 +1,160 @@
+package exr
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"sync"
+)
+
+// unpackPXR24 reads deflated differences from number to number. Those of a line of a channel are stored byte by byte, the highest bytes of
+// all numbers first. A float has lost its lowest byte.
+func (d *decoder) unpackPXR24(dst, src []byte, lines int) error {
+	size := 0
+	for _, c := range d.channels {
+		size += pxr24Size(c.kind) * d.data.width() * lines
+	}
+	packed := d.packed[:size]
+	if err := d.unpackZIP(packed, src); err != nil {
+		return err
+	}
+	n := d.data.width()
+	for range lines {
+		for _, c := range d.channels {
+			size, v := pxr24Size(c.kind), uint32(0)
+			for i := range n {
+				diff := uint32(0)
+				for j := range size {
+					diff = diff<<8 | uint32(packed[j*n+i])
+				}
+				switch c.kind {
+				case kindHalf:
+					v += diff
+					binary.LittleEndian.PutUint16(dst[2*i:], uint16(v))
+				case kindFloat:
+					v += diff << 8
+					binary.LittleEndian.PutUint32(dst[4*i:], v)
+				case kindUint:
+					v += diff
+					binary.LittleEndian.PutUint32(dst[4*i:], v)
+				}
+			}
+			packed, dst = packed[size*n:], dst[c.kind.size()*n:]
+		}
+	}
+	return nil
+}
+
+// pxr24Size is how many bytes of a number are stored.
+func pxr24Size(k kind) int {
+	if k == kindFloat {
+		return 3
+	}
+	return k.size()
+}
+
+// unpackB44 reads halves in blocks of 4 x 4, of 14 bytes or, if all are the same, of 3; all lines of a channel before the next channel.
+// Floats and uints are as they are.
+func (d *decoder) unpackB44(dst, src []byte, lines int) error {
+	at, width := 0, d.data.width()
+	for _, c := range d.channels {
+		n := c.kind.size() * width
+		if c.kind != kindHalf {
+			if len(src) < n*lines {
+				return ErrTruncated
+			}
+			for y := range lines {
+				copy(dst[y*d.lineSize+at:], src[y*n:][:n])
+			}
+			src = src[n*lines:]
+		}
+		for y := 0; y < lines && c.kind == kindHalf; y += 4 {
+			for x := 0; x < width; x += 4 {
+				v, size := b44Block(src)
+				if size == 0 {
+					return ErrTruncated
+				}
+				src = src[size:]
+				for i, v := range v {
+					if x, y := x+i%4, y+i/4; x < width && y < lines {
+						if c.perceptual {
+							v = b44Log()[v]
+						}
+						binary.LittleEndian.PutUint16(dst[y*d.lineSize+at+2*x:], v)
+					}
+				}
+			}
+		}
+		at += n
+	}
+	if len(src) > 0 {
+		return fmt.Errorf("%d bytes after the last block: %w", len(src), ErrDamaged)
+	}
+	return nil
+}
+
+// b44Block reads u16, the corner, then 16 numbers of 6 bits: a shift and 15 differences, plus 32, shifted: down the left column, then
+// for every column those from the one beside it. A shift of 13 and more is for a flat block, which has no differences. Size is 0
+// if src is too short.
+func b44Block(src []byte) (v [16]uint16, size int) {
+	if len(src) < 3 {
+		return v, 0
+	}
+	v[0] = binary.BigEndian.Uint16(src)
+	shift := src[2] >> 2
+	if shift >= 13 {
+		flat := fromOrdered(v[0])
+		for i := range v {
+			v[i] = flat
+		}
+		return v, 3
+	}
+	if len(src) < 14 {
+		return v, 0
+	}
+	for i := 1; i < 16; i++ {
+		at := 2 + i*6/8
+		bits := uint16(src[at])<<8 | uint16(src[min(at+1, 13)])
+		diff := bits >> (10 - i*6%8) & 63
+		before := v[0]
+		if x, y := i/4, i%4; x > 0 {
+			before = v[4*y+x-1]
+		} else {
+			before = v[4*y-4]
+		}
+		v[i%4*4+i/4] = before + (diff-32)<<shift
+	}
+	for i := range v {
+		v[i] = fromOrdered(v[i])
+	}
+	return v, 14
+}
+
+// fromOrdered makes a half of a number in whose order halves are: negative ones first, from the largest on.
+func fromOrdered(v uint16) uint16 {
+	if v&0x8000 != 0 {
+		return v & 0x7fff
+	}
+	return ^v
+}
+
+// b44Log makes eight times the logarithm of a half: what comes out of a block is the exponential of it, in a channel that is marked as
+// perceptual. What has no logarithm becomes 0, but 0 minus infinity.
+var b44Log = sync.OnceValue(func() *[1 << 16]uint16 {
+	var table [1 << 16]uint16
+	table[0], table[0x8000] = 0xfc00, 0xfc00
+	for i := 1; i < 0x7c00; i++ {
+		table[i] = toHalf(8 * math.Log(float64(half(uint16(i)))))
+	}
+	return &table
+})
+
+// toHalf rounds what a half can hold to the nearest, and to the even one of two.
+func toHalf(v float64) uint16 {
+	sign := uint16(0)
+	if v < 0 {
+		v, sign = -v, 0x8000
+	}
+	exp := max(math.Ilogb(v), -14)
+	return sign | uint16((exp+14)<<10) + uint16(math.RoundToEven(math.Ldexp(v, 10-exp)))
+}
