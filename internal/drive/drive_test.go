@@ -374,8 +374,8 @@ type outcome struct {
 }
 
 // historic are messages that only a project with a past has: damaged state, an order of an asset that is gone, blobs that were made again,
-// last good products.
-var historic = []string{"K0211", "K0212", "K1614"}
+// last good products, outputs of sources that went with the state.
+var historic = []string{"K0211", "K0212", "K0250", "K1614"}
 
 func (d *driver) outcome(dir string, fail bool) (*outcome, string) {
 	args := []string{"build", "--json"}
