@@ -42,7 +42,6 @@ type job struct {
 	ended    bool
 	passing  error // the first that may pass: what the processor made of it is worth nothing
 	memory   int64 // peak, in bytes; 0: not measured
-	held     int64 // of the gate
 }
 
 // UsedMemory says how much memory the job took at most, in bytes, by a measure of what did its work. It is not part of
@@ -55,6 +54,10 @@ func (j *job) UsedMemory(bytes int64) {
 	}
 	j.memory = max(j.memory, bytes)
 }
+
+// NeedMemory waits until there is so much memory for the job in all, which has it until it ends. It asks before it takes it, and after the
+// last time that it asks for what other jobs make. It is not part of processor.Job; package pixel looks for it.
+func (j *job) NeedMemory(ctx context.Context, bytes int64) error { return j.run.NeedMemory(ctx, bytes) }
 
 // errOver is what a processor is told that asks after it has returned, by a goroutine that it left behind.
 var errOver = fmt.Errorf("the job is over: its processor has returned: %w", fs.ErrClosed)
