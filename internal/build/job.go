@@ -56,8 +56,8 @@ func (j *job) UsedMemory(bytes int64) {
 }
 
 // NeedMemory waits until there is so much memory for the job in all, which has it until it ends. It asks before it takes it, and after the
-// last time that it asks for what other jobs make. It is not part of processor.Job; package pixel looks for it.
-func (j *job) NeedMemory(ctx context.Context, bytes int64) error { return j.run.NeedMemory(ctx, bytes) }
+// last time that it asks for what other jobs make. It is not part of processor.Job; those that decode pictures look for it.
+func (j *job) NeedMemory(bytes int64) error { return j.run.NeedMemory(bytes) }
 
 // errOver is what a processor is told that asks after it has returned, by a goroutine that it left behind.
 var errOver = fmt.Errorf("the job is over: its processor has returned: %w", fs.ErrClosed)

@@ -304,7 +304,7 @@ type weighing struct {
 // ends, or waits for other tasks, or for memory: each time that is looked at anew, and when none is at work, the first that waits goes on,
 // though there be too little. So a run that has memory may still wait for other tasks, but it had better ask after that: what it
 // has, these lack.
-func (r *Run) NeedMemory(ctx context.Context, bytes int64) error {
+func (r *Run) NeedMemory(bytes int64) error {
 	r.asking.Lock() // it is suspended, or waits for memory, or is at work
 	defer r.asking.Unlock()
 	b, n := r.b, r.node
@@ -320,12 +320,12 @@ func (r *Run) NeedMemory(ctx context.Context, bytes int64) error {
 	select {
 	case <-w.granted:
 		return nil
-	case <-ctx.Done():
+	case <-r.ctx.Done():
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.asking = slices.DeleteFunc(b.asking, func(other *weighing) bool { return other == w })
 		b.start()
-		return ctx.Err()
+		return r.ctx.Err()
 	}
 }
 

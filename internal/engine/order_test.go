@@ -97,7 +97,7 @@ func TestMemoryIsAskedFor(t *testing.T) {
 						return err
 					}
 				}
-				if err := r.NeedMemory(r.Context(), bytes); err != nil {
+				if err := r.NeedMemory(bytes); err != nil {
 					return err
 				}
 				w.mu.Lock()
@@ -107,7 +107,7 @@ func TestMemoryIsAskedFor(t *testing.T) {
 					t.Errorf("%d runs have %d at once", takers, taken)
 				}
 				most = max(most, taken)
-				return r.NeedMemory(r.Context(), bytes) // it has it
+				return r.NeedMemory(bytes) // it has it
 			}).Memory = 1
 		}
 		w.finished = func(r *engine.Result) {
@@ -126,18 +126,13 @@ func TestMemoryIsAskedFor(t *testing.T) {
 	})
 }
 
-// Runs that have all memory there is wait for others that ask for some; and one that is told to stop waits no more.
+// Runs that have all memory there is wait for others that ask for some.
 func TestMemoryThatWaitsDoesNotStopTheBuild(t *testing.T) {
 	atWorkers(t, func(t *testing.T, workers int) {
 		w, s := newWorld(), newStore()
 		for i := range 50 {
 			w.add(fmt.Sprintf("t%02d", i), func(r *engine.Run) error {
-				if err := r.NeedMemory(r.Context(), int64(i*13%100)); err != nil {
-					return err
-				}
-				ended, cancel := context.WithCancel(r.Context())
-				cancel()
-				if err := r.NeedMemory(ended, 1000); err != nil && !errors.Is(err, context.Canceled) {
+				if err := r.NeedMemory(int64(i * 13 % 100)); err != nil {
 					return err
 				}
 				if i > 0 {
@@ -145,7 +140,7 @@ func TestMemoryThatWaitsDoesNotStopTheBuild(t *testing.T) {
 						return err
 					}
 				}
-				return r.NeedMemory(r.Context(), 80)
+				return r.NeedMemory(80)
 			})
 		}
 		for n, r := range must(t, w, s, engine.Options{Workers: workers, Memory: 100}, w.all()) {
@@ -154,6 +149,26 @@ func TestMemoryThatWaitsDoesNotStopTheBuild(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A build that is told to stop waits for no memory.
+func TestStopWhileMemoryIsWaitedFor(t *testing.T) {
+	w, s := newWorld(), newStore()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, name := range []string{"a", "b"} {
+		w.add(name, func(r *engine.Run) error {
+			if err := r.NeedMemory(100); err != nil {
+				return err
+			}
+			cancel() // the other one asks, or is about to
+			<-r.Context().Done()
+			return r.Context().Err()
+		})
+	}
+	if _, err := engine.Build(ctx, w, s, engine.Options{Workers: 2, Memory: 100}, w.all()); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
 }
 
 // What a task was measured to need counts more than what it was thought to.

@@ -101,7 +101,7 @@ func (g *graph) version(task *engine.Task, v int) {
 		}
 		ask := func(when int) { // before what others make, or after it, or both
 			if (int(task.Name[1])+v)%4 == when || (int(task.Name[1])+v)%4 == 3 {
-				if err := r.NeedMemory(r.Context(), int64(when+1)*7*int64(task.Name[1]%5)); err != nil && r.Context().Err() == nil {
+				if err := r.NeedMemory(int64(when+1) * 7 * int64(task.Name[1]%5)); err != nil && r.Context().Err() == nil {
 					g.t.Errorf("seed %d: %s: %v", g.seed, task.Name, err)
 				}
 			}

@@ -22,10 +22,8 @@ func DecodeLimit(data []byte, maxBytes int) (*Texture, error) {
 	if err != nil {
 		return nil, err
 	}
-	for n := range levels {
-		if maxBytes -= t.levelSize(n); maxBytes < 0 {
-			return nil, fmt.Errorf("%v of %s: %w", t.Format, t.size(), ErrTooLarge)
-		}
+	if t.Size(len(levels)) > int64(maxBytes) {
+		return nil, fmt.Errorf("%v of %s: %w", t.Format, t.size(), ErrTooLarge)
 	}
 	if !t.Zstd {
 		t.Levels = levels
@@ -44,6 +42,15 @@ func DecodeLimit(data []byte, maxBytes int) (*Texture, error) {
 		t.Levels = append(t.Levels, b)
 	}
 	return t, nil
+}
+
+// Size is the bytes of so many levels, the largest first, when they are not compressed.
+func (t *Texture) Size(levels int) int64 {
+	sum := int64(0)
+	for n := range levels {
+		sum += int64(t.levelSize(n))
+	}
+	return sum
 }
 
 // DecodeConfig reads all but the levels, and says how many there are.
