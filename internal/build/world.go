@@ -627,6 +627,7 @@ func (w *world) content(p engine.Product, of string) ([]byte, error) {
 // run is a task's work.
 func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 	j := &job{w: w, t: t, run: r}
+	defer j.freed()
 	defer func() {
 		if cerr := j.close(); err == nil {
 			err = cerr

@@ -108,6 +108,9 @@ func lies(t *testing.T, side, more int) map[string][]byte {
 			le.PutUint32(data[at+12:], half-1)
 		}
 	})
+	// With 16 bytes for each block of lines, its table is there; package exr takes memory then, before it looks at the blocks.
+	exr := files["rgb.exr"]
+	files["rgb.exr"] = exr[:len(exr)-more+min(more, 1000)]
 	for _, zstd := range []bool{false, true} {
 		texture := &ktx2.Texture{Format: ktx2.RGBA8, Width: 4, Height: 4, Levels: [][]byte{make([]byte, 64)}, Zstd: zstd}
 		data, err := ktx2.Encode(texture)
@@ -140,9 +143,6 @@ func TestAllocForALyingHead(t *testing.T) {
 	const more = 48 << 10 // more than the least that a PNG or KTX2 of that size must have
 	for _, more := range []int{100, more} {
 		for name, data := range lies(t, lieSide, more) {
-			if name == "rgb.exr" && more > 100 {
-				continue // a table of 16 bytes for 32 lines is all that is asked of it
-			}
 			t.Run(name, func(t *testing.T) {
 				most := uint64(8<<20 + 256*len(data))
 				var err error
