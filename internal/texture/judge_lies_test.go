@@ -3,6 +3,7 @@ package texture
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -34,23 +35,8 @@ func lies(t *testing.T, side, more int) map[string][]byte {
 		patch(data)
 		files[name] = append(data, make([]byte, more)...)
 	}
-	nothing := append([]byte("IDAT"), good("deep.png")...)      // no zlib
-	nothing = append(nothing, make([]byte, more)...)            //
-	begun := append([]byte("IDAT"), deflated(t, 1<<20)...)      // a MiB of zeros, and then nothing
-	begun = append(begun[:len(begun)-8], make([]byte, more)...) //
-	for kind, idat := range map[string][]byte{"nothing.png": nothing, "begun.png": begun} {
-		data := pngFile(n, n, idat)
-		files[kind] = data
-		for _, c := range []struct {
-			name                string
-			bits, colour, laced byte
-		}{{"deep-", 16, 6, 0}, {"grey-", 8, 0, 0}, {"bits-", 1, 0, 0}, {"laced-", 8, 6, 1}} {
-			other := bytes.Clone(data)
-			other[24], other[25], other[28] = c.bits, c.colour, c.laced
-			mendPNG(other)
-			files[c.name+kind] = other
-		}
-	}
+	maps.Copy(files, lyingPNGs(t, n, more))
+	maps.Copy(files, lyingTextures(t, side, more))
 	for _, name := range []string{"rgb.jpg", "progressive.jpg", "cmyk.jpg", "grey.jpg"} {
 		data := good(name)
 		at := bytes.Index(data, []byte("\xff\xc0"))
@@ -111,6 +97,36 @@ func lies(t *testing.T, side, more int) map[string][]byte {
 	// With 16 bytes for each block of lines, its table is there; package exr takes memory then, before it looks at the blocks.
 	exr := files["rgb.exr"]
 	files["rgb.exr"] = exr[:len(exr)-more+min(more, 1000)]
+	return files
+}
+
+// lyingPNGs have pixels that are no zlib, or a MiB of zeros and then nothing.
+func lyingPNGs(t *testing.T, n uint32, more int) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	nothing := append([]byte("IDAT"), "no zlib"...)             // no zlib
+	nothing = append(nothing, make([]byte, more)...)            //
+	begun := append([]byte("IDAT"), deflated(t, 1<<20)...)      // a MiB of zeros, and then nothing
+	begun = append(begun[:len(begun)-8], make([]byte, more)...) //
+	for kind, idat := range map[string][]byte{"nothing.png": nothing, "begun.png": begun} {
+		data := pngFile(n, n, idat)
+		files[kind] = data
+		for _, c := range []struct {
+			name                string
+			bits, colour, laced byte
+		}{{"deep-", 16, 6, 0}, {"grey-", 8, 0, 0}, {"bits-", 1, 0, 0}, {"laced-", 8, 6, 1}} {
+			other := bytes.Clone(data)
+			other[24], other[25], other[28] = c.bits, c.colour, c.laced
+			mendPNG(other)
+			files[c.name+kind] = other
+		}
+	}
+	return files
+}
+
+func lyingTextures(t *testing.T, side, more int) map[string][]byte {
+	t.Helper()
+	le, n, files := binary.LittleEndian, uint32(side), map[string][]byte{}
 	for _, zstd := range []bool{false, true} {
 		texture := &ktx2.Texture{Format: ktx2.RGBA8, Width: 4, Height: 4, Levels: [][]byte{make([]byte, 64)}, Zstd: zstd}
 		data, err := ktx2.Encode(texture)
