@@ -108,7 +108,6 @@ func newWorld(p *Project, t *source.Table, blobs *cas.Store) *world {
 		tasks: map[taskID]*task{}, byKey: map[engine.Key]*task{},
 		globs: map[string]digest.Hash{}, tools: map[string]*tool{}, vars: map[string]digest.Hash{},
 		outputs: map[string]state.Output{}, edited: map[string]source.Presence{}, packs: packed(p.Project, p.PlatformNames()),
-		memory: gate{limit: p.memoryLimit()},
 	}
 	blobs.OnDamage = w.damaged
 	return w

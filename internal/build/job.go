@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +44,7 @@ type job struct {
 	ended    bool
 	passing  error // the first that may pass: what the processor made of it is worth nothing
 	memory   int64 // peak, in bytes; 0: not measured
-	held     int64 // of the gate
+	asked    int64 // by NeedMemory
 }
 
 // UsedMemory says how much memory the job took at most, in bytes, by a measure of what did its work. It is not part of
@@ -54,6 +56,36 @@ func (j *job) UsedMemory(bytes int64) {
 		return
 	}
 	j.memory = max(j.memory, bytes)
+}
+
+// NeedMemory waits until there is so much memory for the job in all, which has it until it ends. It asks before it takes it, and after the
+// last time that it asks for what other jobs make. It is not part of processor.Job; those that decode pictures look for it.
+func (j *job) NeedMemory(bytes int64) error {
+	if err := j.run.NeedMemory(bytes); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asked = max(j.asked, bytes)
+	return nil
+}
+
+// muchMemory is what is collected, in bytes, if a job asked for as much, and as much is there when it ends.
+const muchMemory = 64 << 20
+
+// freed collects what a job with large pictures left, before its memory is another's. The collector itself would wait until as much again was
+// taken.
+func (j *job) freed() {
+	j.mu.Lock()
+	asked := j.asked
+	j.mu.Unlock()
+	if asked < muchMemory {
+		return
+	}
+	there := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}} // garbage included
+	if metrics.Read(there); there[0].Value.Uint64() >= muchMemory {
+		runtime.GC()
+	}
 }
 
 // errOver is what a processor is told that asks after it has returned, by a goroutine that it left behind.

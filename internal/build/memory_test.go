@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,10 +17,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/codec/dds"
 	"github.com/kiln-pipeline/kiln/internal/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/processors/atlas"
+	"github.com/kiln-pipeline/kiln/internal/processors/gltf"
+	"github.com/kiln-pipeline/kiln/internal/processors/texture"
 	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -310,4 +317,90 @@ func TestMemoryOfSuspendedJobs(t *testing.T) {
 	if got := p.learned()["alone00.s [pc]"]; got != 0 {
 		t.Errorf("a run that failed needs %d bytes", got)
 	}
+}
+
+// asking is a processor whose jobs are listened to as they ask for memory.
+type asking struct {
+	processor.Parter
+	asked func(j *job, bytes int64)
+}
+
+// askingJob is one of them.
+type askingJob struct {
+	*job
+	asked func(j *job, bytes int64)
+}
+
+func (a asking) Process(ctx context.Context, j processor.Job) error {
+	return a.Parter.Process(ctx, askingJob{j.(*job), a.asked})
+}
+
+func (a asking) Part(ctx context.Context, j processor.Job, name string) error {
+	return a.Parter.Part(ctx, askingJob{j.(*job), a.asked}, name)
+}
+
+func (j askingJob) NeedMemory(bytes int64) error {
+	j.asked(j.job, bytes)
+	return j.job.NeedMemory(bytes)
+}
+
+// whole is a processor without parts as one that has them.
+type whole struct{ processor.Processor }
+
+func (whole) Part(context.Context, processor.Job, string) error { return errors.ErrUnsupported }
+
+// Whoever decodes pictures asks for the memory of all of them together.
+func TestPicturesAskForMemory(t *testing.T) {
+	const side, eight = 64, 4 * 64 * 64
+	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n-- assets/rules.toml --\n[[rules]]\nmatch = \"px.png\"\nsettings = { cube = \"faces\" }\n"+
+		"[[rules]]\nmatch = \"packed.png\"\nsettings = { r = \"one.png\", g = \"px.png:g\", a = \"nx.png\" }\n"+
+		"[[rules]]\nmatch = \"layers.png\"\nsettings = { layers = [\"?x.png\", \"one.png\"] }\n[[rules]]\nmatch = \"ui/\"\nprocessor = \"atlas\"\n")
+	for _, name := range []string{"one", "px", "nx", "py", "ny", "pz", "nz", "packed", "layers", "ui/a"} {
+		p.picture("assets/"+name+".png", side)
+	}
+	png := p.read("assets/one.png")
+	p.write("assets/model.gltf", `{"asset": {"version": "2.0"}, "images": [{"uri": "data:image/png;base64,`+base64.StdEncoding.EncodeToString([]byte(png))+`"}]}`)
+	var mu sync.Mutex
+	most := map[string]int64{}
+	calls := map[*job]int{} // several of each asset: the builds are compared with clean ones
+	asked := func(j *job, bytes int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		most[j.t.asset.Path] = max(most[j.t.asset.Path], bytes)
+		if calls[j]++; calls[j] > 1 && j.t.asset.Path != "ui" {
+			t.Errorf("%s asks %d times", j.t.asset.Path, calls[j])
+		}
+	}
+	p.procs = []processor.Processor{asking{whole{texture.New()}, asked}, asking{atlas.New().(processor.Parter), asked}, asking{gltf.New().(processor.Parter), asked}}
+	build := func() {
+		t.Helper()
+		if b := p.buildWith(Request{}); b.Failed > 0 {
+			t.Fatal(b.messages)
+		}
+	}
+	build()
+	p.write("assets/textures/a.ktx2", p.read("build/pc/one.png.ktx2"))
+	p.write("assets/textures/a.dds", string(ddsOf(t, side)))
+	p.write("assets/rules.toml", p.read("assets/rules.toml")+"[[rules]]\nmatch = \"textures/*\"\nsettings = { max_size = 16 }\n")
+	build()
+	one := most["one.png"]
+	if one < 5*eight {
+		t.Errorf("one picture of %d bytes asks for %d", eight, one)
+	}
+	for asset, least := range map[string]int64{"px.png": 6 * one, "packed.png": one + 3*eight, "layers.png": 3 * one, "model.gltf": one, "ui": 5 * eight,
+		"textures/a.ktx2": 5 * eight, "textures/a.dds": 5 * eight} {
+		if most[asset] < least {
+			t.Errorf("%s asks for %d bytes, which is less than %d", asset, most[asset], least)
+		}
+	}
+}
+
+// ddsOf is a texture of four channels.
+func ddsOf(t *testing.T, side int) []byte {
+	t.Helper()
+	data, err := dds.Encode(&dds.Texture{Format: dds.RGBA8, Width: side, Height: side, Levels: [][]byte{make([]byte, 4*side*side)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

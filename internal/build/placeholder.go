@@ -143,6 +143,7 @@ func (j *standIn) Glob(string) ([]string, error)        { return nil, nil }
 func (j *standIn) Tool(name string) (string, error)     { return "", j.missing("find", name) }
 func (j *standIn) Env(string) (string, bool)            { return "", false }
 func (j *standIn) Warn(processor.Problem)               {}
+func (j *standIn) NeedMemory(int64) error               { return nil } // placeholders are small, and made one by one
 func (j *standIn) Drafts() bool                         { return false }
 func (j *standIn) Draft(processor.Output, []byte) error { return nil }
 

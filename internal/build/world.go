@@ -65,8 +65,7 @@ type world struct {
 	hidden    []string // folders of Kiln's own, absolute: no list of names has them
 	scratch   string   // folder for the jobs' scratch folders
 	mark      string   // is there as long as nobody removes Kiln's state while jobs run; "": jobs do not run
-	memory    gate
-	stamp     string // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
+	stamp     string   // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
 	tasks     map[taskID]*task
 	byKey     map[engine.Key]*task
 	all       []*task         // by asset, then platform; parts are not among them
@@ -660,10 +659,8 @@ func (w *world) content(p engine.Product, of string) ([]byte, error) {
 // run is a task's work.
 func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 	j := &job{w: w, t: t, run: r}
+	defer j.freed()
 	defer func() {
-		if j.held > 0 {
-			w.memory.give(j.held)
-		}
 		if cerr := j.close(); err == nil {
 			err = cerr
 		}

@@ -26,6 +26,7 @@ type build struct {
 	walks   int     // looks for a ring so far
 	queue   queue
 	resumes []*waiting        // runs that may go on, first come first served, before anything in the queue
+	asking  []*weighing       // runs that wait for memory, first come first served
 	slots   int               // in use
 	outside int               // of these, by tasks that are Outside
 	memory  int64             // promised to running and suspended tasks
@@ -234,6 +235,7 @@ func (b *build) halt() {
 
 // start gives free slots away. b.mu is held.
 func (b *build) start() {
+	b.grant()
 	for b.free() {
 		if len(b.resumes) > 0 {
 			w := b.resumes[0]
@@ -284,7 +286,62 @@ func (b *build) next() *node {
 func (b *build) take(n *node) {
 	n.phase = running
 	b.hold(n, 1)
-	b.memory += n.needs()
+	n.memory = n.needs()
+	b.memory += n.memory
+}
+
+// weighing is a run that waits for memory. It keeps its slot.
+type weighing struct {
+	r       *Run
+	memory  int64 // in all
+	granted chan struct{}
+}
+
+// NeedMemory waits until there is so much memory for the run in all, by the same account that tasks are started by, and has it until it
+// ends. What was expected of its task counts no more then, unless that was more.
+//
+// Nobody waits for good: runs wait only as long as another one is at work, which has a slot and does not wait for memory itself. It
+// ends, or waits for other tasks, or for memory: each time that is looked at anew, and when none is at work, the first that waits goes on,
+// though there be too little. So a run that has memory may still wait for other tasks, but it had better ask after that: what it
+// has, these lack.
+func (r *Run) NeedMemory(bytes int64) error {
+	r.asking.Lock() // it is suspended, or waits for memory, or is at work
+	defer r.asking.Unlock()
+	b, n := r.b, r.node
+	b.mu.Lock()
+	if b.opts.Memory <= 0 || bytes <= n.memory || r.isOver() {
+		b.mu.Unlock()
+		return nil
+	}
+	w := &weighing{r: r, memory: bytes, granted: make(chan struct{})}
+	b.asking = append(b.asking, w)
+	b.start() // it is not at work any more
+	b.mu.Unlock()
+	select {
+	case <-w.granted:
+		return nil
+	case <-r.ctx.Done():
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.asking = slices.DeleteFunc(b.asking, func(other *weighing) bool { return other == w })
+		b.start()
+		return r.ctx.Err()
+	}
+}
+
+// grant gives memory to those that wait for it, in turn: what fits, or anything if nobody is at work. b.mu is held.
+func (b *build) grant() {
+	for len(b.asking) > 0 {
+		w := b.asking[0]
+		more := w.memory - w.r.node.memory
+		if b.memory+more > b.opts.Memory && b.slots > len(b.asking) {
+			return
+		}
+		b.asking = b.asking[1:]
+		w.r.node.memory += more
+		b.memory += more
+		close(w.granted)
+	}
 }
 
 // needs is the memory that a run is expected to need, in bytes.
@@ -303,11 +360,12 @@ func (b *build) work(n *node) {
 		r := b.run(n)
 		b.mu.Lock()
 		b.hold(n, -1)
-		b.memory -= n.needs()
+		b.memory -= n.memory
 		if r.Trace != nil {
 			b.ran, b.seconds = b.ran+1, b.seconds+r.Trace.Seconds
 		}
 		b.finish(n, r)
+		b.grant()
 		n = nil
 		if len(b.resumes) == 0 && b.free() {
 			if n = b.next(); n != nil {

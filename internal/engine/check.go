@@ -44,6 +44,7 @@ type node struct {
 	urgent   bool
 	run      *Run          // that a control can reach
 	waited   time.Duration // of its run, suspended
+	memory   int64         // promised to its run
 }
 
 // check compares the traces of n with the world, from where it stopped last. It ends with n done, queued, or checking

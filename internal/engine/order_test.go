@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,6 +75,100 @@ func TestMemoryOfSuspendedTasksDoesNotStopTheBuild(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Runs that ask for memory get no more at once than there is, but for one that is alone.
+func TestMemoryIsAskedFor(t *testing.T) {
+	atWorkers(t, func(t *testing.T, workers int) {
+		w, s := newWorld(), newStore()
+		const limit = 100
+		var taken, most int64
+		takers := 0
+		wants := map[string]int64{}
+		for i := range 100 {
+			name, bytes := fmt.Sprintf("t%02d", i), int64(1+i*7%60)
+			if i%20 == 0 {
+				bytes = 3 * limit
+			}
+			wants[name] = bytes
+			w.add(name, func(r *engine.Run) error {
+				if i%3 > 0 {
+					if _, err := r.Need(fmt.Sprintf("t%02d", i-1)); err != nil {
+						return err
+					}
+				}
+				if err := r.NeedMemory(bytes); err != nil {
+					return err
+				}
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				taken, takers = taken+bytes, takers+1
+				if taken > limit && takers > 1 {
+					t.Errorf("%d runs have %d at once", takers, taken)
+				}
+				most = max(most, taken)
+				return r.NeedMemory(bytes) // it has it
+			}).Memory = 1
+		}
+		w.finished = func(r *engine.Result) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			taken, takers = taken-wants[r.Task.Name], takers-1
+		}
+		for n, r := range must(t, w, s, engine.Options{Workers: workers, Memory: limit}, w.all()) {
+			if r.State != engine.Ran || r.Trace.Outcome != engine.Succeeded {
+				t.Errorf("%s: %+v", n, r)
+			}
+		}
+		if taken != 0 || most < 3*limit {
+			t.Errorf("%d taken at the end, %d at most", taken, most)
+		}
+	})
+}
+
+// Runs that have all memory there is wait for others that ask for some.
+func TestMemoryThatWaitsDoesNotStopTheBuild(t *testing.T) {
+	atWorkers(t, func(t *testing.T, workers int) {
+		w, s := newWorld(), newStore()
+		for i := range 50 {
+			w.add(fmt.Sprintf("t%02d", i), func(r *engine.Run) error {
+				if err := r.NeedMemory(int64(i * 13 % 100)); err != nil {
+					return err
+				}
+				if i > 0 {
+					if _, err := r.Need(fmt.Sprintf("t%02d", i-1)); err != nil {
+						return err
+					}
+				}
+				return r.NeedMemory(80)
+			})
+		}
+		for n, r := range must(t, w, s, engine.Options{Workers: workers, Memory: 100}, w.all()) {
+			if r.State != engine.Ran || r.Trace.Outcome != engine.Succeeded {
+				t.Errorf("%s: %+v", n, r)
+			}
+		}
+	})
+}
+
+// A build that is told to stop waits for no memory.
+func TestStopWhileMemoryIsWaitedFor(t *testing.T) {
+	w, s := newWorld(), newStore()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, name := range []string{"a", "b"} {
+		w.add(name, func(r *engine.Run) error {
+			if err := r.NeedMemory(100); err != nil {
+				return err
+			}
+			cancel() // the other one asks, or is about to
+			<-r.Context().Done()
+			return r.Context().Err()
+		})
+	}
+	if _, err := engine.Build(ctx, w, s, engine.Options{Workers: 2, Memory: 100}, w.all()); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
 }
 
 // What a task was measured to need counts more than what it was thought to.

@@ -99,7 +99,16 @@ func (g *graph) version(task *engine.Task, v int) {
 		for range int(task.Name[1]) % 4 {
 			runtime.Gosched() // so that runs meet in many orders
 		}
+		ask := func(when int) { // before what others make, or after it, or both
+			if (int(task.Name[1])+v)%4 == when || (int(task.Name[1])+v)%4 == 3 {
+				if err := r.NeedMemory(int64(when+1) * 7 * int64(task.Name[1]%5)); err != nil && r.Context().Err() == nil {
+					g.t.Errorf("seed %d: %s: %v", g.seed, task.Name, err)
+				}
+			}
+		}
+		ask(0)
 		ps, err := interpret(runEyes{g.w, r}, task.Name, v)
+		ask(1)
 		return engine.Output{Products: ps, Memory: task.Memory}, err
 	}
 }

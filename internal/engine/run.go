@@ -123,13 +123,20 @@ func (r *Run) Torn() *Observation {
 	return r.torn
 }
 
-// End waits for a Need under way, and records nothing from then on. The engine calls it when a task's Run has returned, unless that has.
+// End waits for a Need or NeedMemory under way, and records nothing from then on. The engine calls it when a task's Run has returned, unless that has.
 func (r *Run) End() {
 	r.asking.Lock()
 	defer r.asking.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true
+}
+
+// isOver tells whether the run has come to its end.
+func (r *Run) isOver() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.over
 }
 
 // record notes an observation, unless it was made before: then it has to be the same.

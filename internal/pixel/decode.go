@@ -134,11 +134,17 @@ func decode(name string, data []byte, lim Limits, deep bool) (c Config, d decode
 	if c.Width > lim.MaxSide || c.Height > lim.MaxSide || perPixel*n > lim.MaxBytes {
 		return c, d, &Error{Fault: TooLarge, Format: f.id, Width: c.Width, Height: c.Height, Limits: lim}
 	}
-	if f.pixelsPerByte > 0 && n/f.pixelsPerByte > int64(len(data)) {
-		return c, d, &Error{Fault: Truncated, Format: f.id, Width: c.Width, Height: c.Height,
-			Detail: fmt.Sprintf("%d bytes cannot hold %d x %d pixels", len(data), c.Width, c.Height)}
-	}
 	defer f.recovered(&err)
+	if f.holds != nil && perPixel*n > dense*int64(len(data)) {
+		if err := f.holds(data, c); err != nil {
+			var e *Error
+			if !errors.As(err, &e) {
+				e = f.fault(err)
+			}
+			e.Width, e.Height = c.Width, c.Height
+			return c, d, e
+		}
+	}
 	if d, err = f.decode(data, int(min(lim.MaxBytes/perPixel, math.MaxInt))); err != nil {
 		return c, d, f.fault(err)
 	}
@@ -190,7 +196,7 @@ func (f format) fault(err error) *Error {
 	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
 		is(errUnsupported, bmp.ErrUnsupported, exr.ErrUnsupported, hdr.ErrUnsupported, psd.ErrUnsupported, rare.ErrUnsupported, tga.ErrUnsupported):
 		e.Fault = Unsupported
-	case is(bmp.ErrTooLarge, exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge, qoi.ErrTooLarge, rare.ErrTooLarge):
+	case is(bmp.ErrTooLarge, exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge, qoi.ErrTooLarge, rare.ErrTooLarge, tga.ErrTooLarge):
 		e.Fault = TooLarge
 	}
 	e.Detail = text

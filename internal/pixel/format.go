@@ -30,11 +30,12 @@ type format struct {
 	exts     string // " .png "
 	magic    []string
 
-	// pixelsPerByte is the most that a byte of the file can stand for, so that a file which claims more
-	// than it can hold is refused before memory is taken; 0 is no bound.
-	pixelsPerByte int64
-
 	config func(data []byte) (Config, error)
+
+	// holds tells whether the data can be as many pixels as the head claims. It is asked where that would be more than dense times as
+	// many bytes; nil is a decoder that finds out before it takes memory.
+	holds func(data []byte, c Config) error
+
 	decode func(data []byte, maxPixels int) (decoded, error)
 }
 
@@ -67,19 +68,18 @@ func decoder(decode func(io.Reader) (image.Image, error)) func([]byte, int) (dec
 // formats is all that can be read. In magic, ? is any byte.
 func formats() []format {
 	return []format{
-		// Deflate makes at most 1032 bytes of one, each at most 8 pixels.
-		{"png", "PNG", " .png ", []string{"\x89PNG\r\n\x1a\n"}, 1032 * 8, configPNG, decodePNG},
+		{"png", "PNG", " .png ", []string{"\x89PNG\r\n\x1a\n"}, configPNG, holdsPNG, decodePNG},
 		// However it is packed, each 8 x 8 block has a bit at least.
-		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, 512, config(jpeg.DecodeConfig), decodeJPEG},
-		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, 0, config(gif.DecodeConfig), decodeGIF},
-		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, 0, configBMP, decodeBMP},
-		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, 0, configTIFF, decodeTIFF},
-		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, 0, configWebP, decoder(webp.Decode)},
-		{"hdr", "Radiance HDR", " .hdr .pic ", []string{"#?RADIANCE", "#?RGBE"}, 0, configHDR, decodeHDR},
-		{"qoi", "QOI", " .qoi ", []string{"qoif"}, 0, configQOI, decodeQOI},
-		{"psd", "Photoshop", " .psd .psb ", []string{"8BPS"}, 0, configPSD, decodePSD},
-		{"exr", "OpenEXR", " .exr ", []string{"v/1\x01"}, 0, configEXR, decodeEXR},
-		{"tga", "TGA", " .tga .icb .vda .vst ", nil, 128, configTGA, decodeTGA},
+		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, config(jpeg.DecodeConfig), atMost(512), decodeJPEG},
+		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, config(gif.DecodeConfig), holdsGIF, decodeGIF},
+		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, configBMP, nil, decodeBMP},
+		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, configTIFF, holdsTIFF, decodeTIFF},
+		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, configWebP, holdsWebP, decoder(webp.Decode)},
+		{"hdr", "Radiance HDR", " .hdr .pic ", []string{"#?RADIANCE", "#?RGBE"}, configHDR, nil, decodeHDR},
+		{"qoi", "QOI", " .qoi ", []string{"qoif"}, configQOI, nil, decodeQOI},
+		{"psd", "Photoshop", " .psd .psb ", []string{"8BPS"}, configPSD, nil, decodePSD},
+		{"exr", "OpenEXR", " .exr ", []string{"v/1\x01"}, configEXR, nil, decodeEXR},
+		{"tga", "TGA", " .tga .icb .vda .vst ", nil, configTGA, nil, decodeTGA},
 	}
 }
 
@@ -240,8 +240,8 @@ func configTGA(data []byte) (Config, error) {
 	return Config{Width: h.Width, Height: h.Height}, err
 }
 
-func decodeTGA(data []byte, _ int) (decoded, error) {
-	h, pix, err := tga.Decode(data)
+func decodeTGA(data []byte, maxPixels int) (decoded, error) {
+	h, pix, err := tga.Decode(data, maxPixels)
 	return eightBits(pix, h.Width, h.Height), err
 }
 

@@ -111,7 +111,30 @@ func take(thread *starlark.Thread, n int64) error {
 			return over
 		}
 	}
+	if n >= askedFor {
+		return askMemory(thread, 0)
+	}
 	return nil
+}
+
+// askedFor is the size of a value that memory is asked for in the build, in bytes; what is smaller is in what each job is expected to take.
+const askedFor = 1 << 20
+
+// askMemory waits until there is memory in the build for all that the script made, as far as it may be kept, and for more beside it. The clock
+// stands still meanwhile.
+func askMemory(thread *starlark.Thread, more int64) error {
+	j, ok := thread.Local(jobKey).(*jobValue)
+	if !ok {
+		return nil
+	}
+	m, ok := j.job.(interface{ NeedMemory(bytes int64) error })
+	if !ok {
+		return nil
+	}
+	g := guardOf(thread)
+	j.clock.pause()
+	defer j.clock.resume()
+	return m.NeedMemory(min(g.made, g.limit) + more)
 }
 
 // sizeOf is what a value holds by itself, without what its elements hold, in bytes.

@@ -138,7 +138,11 @@ func decodeImage(t *starlark.Thread, name string, data []byte) (starlark.Value, 
 	if err := take(t, 4*int64(config.Width)*int64(config.Height)); err != nil {
 		return nil, err
 	}
-	m, err := pixel.Decode(name, data, pixel.Limits{MaxSide: maxSide, MaxBytes: maxValue})
+	limits := pixel.Limits{MaxSide: maxSide, MaxBytes: maxValue}
+	if err := askMemory(t, pixel.CostOf(name, data, limits).Decode); err != nil {
+		return nil, err
+	}
+	m, err := pixel.Decode(name, data, limits)
 	if err != nil {
 		return nil, err
 	}

@@ -113,20 +113,24 @@ func chains[T any](p *Plan, images []T, mips func(T) []T, volumeMips func([]T) [
 	return levels
 }
 
-// joined codes the images of each level, one after the other.
+// joined codes the images of each level, one after the other, and lets go of those of a level that is coded.
 func joined[T any](levels [][]T, pack func(T) ([]byte, error)) ([][]byte, error) {
 	out := make([][]byte, len(levels))
 	for n, images := range levels {
+		levels[n] = nil
 		for i, m := range images {
 			data, err := pack(m)
 			if err != nil {
 				return nil, err
 			}
-			if i == 0 {
-				out[n] = data
-			} else {
-				out[n] = append(out[n], data...)
+			switch {
+			case len(images) == 1:
+				out[n] = data // which may be the image's own
+				continue
+			case i == 0:
+				out[n] = make([]byte, 0, len(images)*len(data))
 			}
+			out[n] = append(out[n], data...)
 		}
 	}
 	return out, nil

@@ -48,13 +48,37 @@ func containerOf(data []byte) string {
 // Open reads the head of a texture file and unpacks its levels; pixels are decoded by [File.Picture]. An error is a
 // [processor.Problem].
 func Open(data []byte, lim pixel.Limits) (*File, error) {
+	return take(data, lim, func() (*ktx2.Texture, int, error) {
+		t, err := ktx2.DecodeLimit(data, int(min(lim.MaxBytes, ktx2.MaxInflated)))
+		if err != nil {
+			return nil, 0, err
+		}
+		return t, len(t.Levels), nil
+	})
+}
+
+// peek is Open without the levels of a KTX2 file: nothing is unpacked.
+func peek(data []byte, lim pixel.Limits) (*File, error) {
+	return take(data, lim, func() (*ktx2.Texture, int, error) {
+		t, levels, err := ktx2.DecodeConfig(data)
+		if err == nil && t.Size(levels) > min(lim.MaxBytes, ktx2.MaxInflated) {
+			err = ktx2.ErrTooLarge
+		}
+		return t, levels, err
+	})
+}
+
+// take takes a file apart, a KTX2 file as it is told.
+func take(data []byte, lim pixel.Limits, ktx2File func() (*ktx2.Texture, int, error)) (*File, error) {
 	f := &File{Container: containerOf(data), data: data, lim: lim}
 	var err error
 	switch f.Container {
 	case "ktx2":
-		f.t, err = ktx2.DecodeLimit(data, int(min(lim.MaxBytes, ktx2.MaxInflated)))
+		f.t, f.Levels, err = ktx2File()
 	case "dds":
-		f.t, err = fromDDS(data)
+		if f.t, err = fromDDS(data); err == nil {
+			f.Levels = len(f.t.Levels)
+		}
 	default:
 		return nil, fileProblem(diag.ImageUnknown, "give it another processor in a rule", errors.New("neither a KTX2 nor a DDS file"))
 	}
@@ -62,7 +86,7 @@ func Open(data []byte, lim pixel.Limits) (*File, error) {
 		return nil, refused(err)
 	}
 	f.Width, f.Height, f.Depth, f.Layers, f.Faces = f.t.Width, f.t.Height, max(1, f.t.Depth), max(1, f.t.Layers), 1
-	f.Levels, f.Premultiplied, f.Format = len(f.t.Levels), f.t.Premultiplied, f.t.Format.String()
+	f.Premultiplied, f.Format = f.t.Premultiplied, f.t.Format.String()
 	switch {
 	case f.t.Cube:
 		f.Shape, f.Faces = Cube, 6

@@ -173,6 +173,9 @@ func Decode(data []byte, maxPixels int) (Header, []byte, error) {
 	}
 	data = data[h.pixels:]
 	if h.compression == rle4 || h.compression == rle8 {
+		if err := h.runs(nil, data); err != nil { // before memory is taken for them
+			return h, nil, err
+		}
 		pix := make([]byte, 4*h.Width*h.Height)
 		return h, pix, h.runs(pix, data)
 	}
@@ -261,7 +264,7 @@ func opaqueIfForgotten(pix []byte) {
 
 // runs reads RLE. A count over 0 repeats the byte that follows, of one pixel of 8 bits or of two of 4 by turns. After a 0 comes: 0, the end of the row; 1,
 // the end of the image; 2, bytes of how far to jump to the right and up; another count, so many pixels as they are,
-// padded to be even in bytes.
+// padded to be even in bytes. Without pix they are but looked at.
 func (h *Header) runs(pix, data []byte) error {
 	for i := 0; i < len(pix); i += 4 {
 		h.colour(pix[i:i+4], 0)
@@ -272,6 +275,10 @@ func (h *Header) runs(pix, data []byte) error {
 			return fmt.Errorf("run of %d pixels at %d, %d: %w", n, x, y, ErrDamaged)
 		}
 		n = min(n, h.Width-x)
+		if pix == nil {
+			x += n
+			return nil
+		}
 		dst := pix[4*(h.Width*h.row(y)+x):]
 		for i := range n {
 			v := at(i)

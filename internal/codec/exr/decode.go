@@ -37,6 +37,9 @@ func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 		return h, nil, ErrTruncated
 	}
 	d := decoder{Header: h, file: data, targets: h.targets()}
+	if err := d.enough(blocks); err != nil {
+		return h, nil, err
+	}
 	d.pix = make([]float32, 4*h.Width*h.Height)
 	for i := range blocks {
 		if err := d.block(i); err != nil {
@@ -85,23 +88,52 @@ func (d *decoder) hasAlpha() bool {
 	return false
 }
 
-// block reads block i, counted from the top.
-func (d *decoder) block(i int) error {
+// mostPacked is how many bytes one packed byte can stand for at most: a deflated one 1032, and PXR24 leaves out one of four before that.
+const mostPacked = 1376
+
+// enough tells whether the blocks have as many bytes as the picture needs at least, so that its memory is not taken for a head alone.
+func (d *decoder) enough(blocks int) error {
+	all := 0
+	for i := range blocks {
+		packed, _, lines, err := d.packedBlock(i)
+		if err != nil {
+			return fmt.Errorf("block %d: %w", i, err)
+		}
+		if all += len(packed); all > len(d.file) { // several are the same bytes
+			return fmt.Errorf("block %d: %w", i, ErrDamaged)
+		}
+		if len(packed) < lines*d.lineSize/mostPacked {
+			return fmt.Errorf("block %d: %w", i, ErrTruncated)
+		}
+	}
+	return nil
+}
+
+// packedBlock finds block i, counted from the top: its bytes, and which lines it has.
+func (d *decoder) packedBlock(i int) (packed []byte, y, lines int, err error) {
 	at := binary.LittleEndian.Uint64(d.file[d.offsets+8*i:])
 	if at > uint64(len(d.file)) || len(d.file)-int(at) < 8 {
-		return ErrTruncated
+		return nil, 0, 0, ErrTruncated
 	}
 	head := d.file[at:]
-	y := d.data.minY + i*d.compression.lines()
+	y = d.data.minY + i*d.compression.lines()
 	if got := int(int32(binary.LittleEndian.Uint32(head))); got != y {
-		return fmt.Errorf("line %d instead of %d: %w", got, y, ErrDamaged)
+		return nil, 0, 0, fmt.Errorf("line %d instead of %d: %w", got, y, ErrDamaged)
 	}
 	size := uint64(binary.LittleEndian.Uint32(head[4:]))
 	if uint64(len(head)-8) < size {
-		return ErrTruncated
+		return nil, 0, 0, ErrTruncated
 	}
-	lines := min(d.compression.lines(), d.data.maxY+1-y)
-	raw, err := d.unpack(head[8:8+size], lines)
+	return head[8 : 8+size], y, min(d.compression.lines(), d.data.maxY+1-y), nil
+}
+
+// block reads block i.
+func (d *decoder) block(i int) error {
+	packed, y, lines, err := d.packedBlock(i)
+	if err != nil {
+		return err
+	}
+	raw, err := d.unpack(packed, lines)
 	if err != nil {
 		return err
 	}

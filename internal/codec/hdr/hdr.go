@@ -162,6 +162,9 @@ func (h *Header) resolution(line string) error {
 	return nil
 }
 
+// dense is how many pixels a byte may become without a question: each has four bytes, packed by run lengths.
+const dense = 4
+
 // Decode reads a picture as RGBA in linear light, alpha 1, rows top down, 4*Width*Height numbers. More than maxPixels
 // is ErrTooLarge.
 func Decode(data []byte, maxPixels int) (Header, []float32, error) {
@@ -180,7 +183,16 @@ func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 	if len(data) < 4*lines { // one pixel of a line at least is there
 		return h, nil, ErrTruncated
 	}
-	pix, line := make([]float32, 4*h.Width*h.Height), make([]byte, 4*length)
+	line := make([]byte, 4*length)
+	if h.Width*h.Height > dense*len(data) { // all lines are read before memory is taken for them
+		rest := data
+		for i := range lines {
+			if rest, err = readLine(line, rest); err != nil {
+				return h, nil, fmt.Errorf("line %d: %w", i, err)
+			}
+		}
+	}
+	pix := make([]float32, 4*h.Width*h.Height)
 	for i := range lines {
 		if data, err = readLine(line, data); err != nil {
 			return h, nil, fmt.Errorf("line %d: %w", i, err)

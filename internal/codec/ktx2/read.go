@@ -1,8 +1,10 @@
 package ktx2
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -20,10 +22,8 @@ func DecodeLimit(data []byte, maxBytes int) (*Texture, error) {
 	if err != nil {
 		return nil, err
 	}
-	for n := range levels {
-		if maxBytes -= t.levelSize(n); maxBytes < 0 {
-			return nil, fmt.Errorf("%v of %s: %w", t.Format, t.size(), ErrTooLarge)
-		}
+	if t.Size(len(levels)) > int64(maxBytes) {
+		return nil, fmt.Errorf("%v of %s: %w", t.Format, t.size(), ErrTooLarge)
 	}
 	if !t.Zstd {
 		t.Levels = levels
@@ -42,6 +42,15 @@ func DecodeLimit(data []byte, maxBytes int) (*Texture, error) {
 		t.Levels = append(t.Levels, b)
 	}
 	return t, nil
+}
+
+// Size is the bytes of so many levels, the largest first, when they are not compressed.
+func (t *Texture) Size(levels int) int64 {
+	sum := int64(0)
+	for n := range levels {
+		sum += int64(t.levelSize(n))
+	}
+	return sum
 }
 
 // DecodeConfig reads all but the levels, and says how many there are.
@@ -64,6 +73,15 @@ func inflate(dec *zstd.Decoder, level []byte, size int) ([]byte, error) {
 	if head.HasFCS && head.FrameContentSize > uint64(size) {
 		return nil, fmt.Errorf("%d bytes, not %d: %w", head.FrameContentSize, size, ErrDamaged)
 	}
+	if size/dense > len(level) { // what is so dense is counted first
+		n, err := count(level, size)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		if n != size {
+			return nil, fmt.Errorf("%d bytes, not %d: %w", n, size, ErrDamaged)
+		}
+	}
 	b, err := dec.DecodeAll(level, make([]byte, 0, size))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -72,6 +90,20 @@ func inflate(dec *zstd.Decoder, level []byte, size int) ([]byte, error) {
 		return nil, fmt.Errorf("%d bytes, not %d: %w", len(b), size, ErrDamaged)
 	}
 	return b, nil
+}
+
+// dense is how many bytes one may become without a question.
+const dense = 64
+
+// count tells how many bytes a level inflates to, up to one more than most, without keeping them.
+func count(level []byte, most int) (int, error) {
+	dec, err := zstd.NewReader(bytes.NewReader(level), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return 0, err
+	}
+	defer dec.Close()
+	n, err := io.Copy(io.Discard, io.LimitReader(dec, int64(most)+1))
+	return int(n), err
 }
 
 // parse reads all but the levels, and cuts these out of data as they are.

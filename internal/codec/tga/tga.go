@@ -21,6 +21,7 @@ var (
 	ErrTruncated   = errors.New("data ends too early")
 	ErrDamaged     = errors.New("damaged")
 	ErrUnsupported = errors.New("not supported")
+	ErrTooLarge    = errors.New("too large")
 )
 
 // headerSize of the file, in bytes; the image id follows.
@@ -119,12 +120,14 @@ func oneOf(n int, list ...int) bool {
 }
 
 // Decode reads an image as RGBA, 8 bits a channel, straight alpha, rows top down, 4*Width*Height bytes.
-// The caller checks the size of [ParseHeader] first, if it has a limit: up to 256 bytes
-// are taken for each byte of data.
-func Decode(data []byte) (Header, []byte, error) {
+// More than maxPixels is ErrTooLarge.
+func Decode(data []byte, maxPixels int) (Header, []byte, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
 		return h, nil, err
+	}
+	if h.Width*h.Height > maxPixels {
+		return h, nil, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
 	}
 	rest := data[headerSize:]
 	if len(rest) < h.idSize {

@@ -3,6 +3,7 @@ package tga
 import (
 	"bytes"
 	"errors"
+	"math"
 	"runtime"
 	"testing"
 )
@@ -54,7 +55,7 @@ func TestDecode(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h, got, err := Decode(tt.data)
+			h, got, err := Decode(tt.data, 16)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +98,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, _, err := Decode(tt.data); !errors.Is(err, tt.want) {
+			if _, _, err := Decode(tt.data, 16); !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
 		})
@@ -113,8 +114,11 @@ func TestHugeClaim(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, _, err := Decode(data); !errors.Is(err, ErrTruncated) {
+		if _, _, err := Decode(data, math.MaxInt); !errors.Is(err, ErrTruncated) {
 			t.Errorf("type %d: %v", typ, err)
+		}
+		if _, _, err := Decode(data, 65535*65535-1); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("type %d over the limit: %v", typ, err)
 		}
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<16 {
@@ -128,9 +132,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add(file(10, 32, 2, 1, 0x28, 0x81, 1, 2, 3, 4))
 	f.Add(mapped(file(9, 8, 2, 2, 0, 1, 2, 0x83, 0), 0, 1, 16))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h, pix, err := Decode(data)
+		h, pix, err := Decode(data, 1<<20)
 		if err != nil {
-			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnsupported) {
+			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return

@@ -56,6 +56,10 @@ func (p proc) image(job processor.Job, file string) error {
 	if err != nil {
 		return err
 	}
+	cost := pixel.CostOf(file, data, pixel.DefaultLimits())
+	if err := needMemory(job, int64(len(data))+cost.Decode+8*cost.Pixels); err != nil { // those of its pixels that are kept, and those as a product
+		return err
+	}
 	img, mended, err := pixel.DecodeMended(file, data, pixel.DefaultLimits())
 	if err != nil {
 		return texture.Problem(file, "", err)
@@ -63,7 +67,6 @@ func (p proc) image(job processor.Job, file string) error {
 	if mended != "" {
 		job.Warn(texture.MendedImage(file, "", mended))
 	}
-	usedMemory(job, int64(len(data))+3*int64(len(img.Pix))) // the pixels, those of them that are kept, and those as a product
 	return writeCuts(job, plans, sourceOf(job.Asset().Path, file, plans.s, plan), img)
 }
 

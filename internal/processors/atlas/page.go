@@ -20,11 +20,24 @@ import (
 // bytesAPixel is what a page's part allocates for each pixel of it: what the texture processor measured, and the page itself.
 const bytesAPixel = 37 + 4
 
-// usedMemory tells how much a part took, so that its next runs are weighed by it.
-func usedMemory(job processor.Job, bytes int64) {
-	if w, ok := job.(interface{ UsedMemory(bytes int64) }); ok {
-		w.UsedMemory(bytes)
+// bandBytesAPixel is of a band, itself and as a product; blocksBytes is for each byte of one that is encoded.
+const (
+	bandBytesAPixel = 8
+	blocksBytes     = 16
+)
+
+// needMemory waits until there is so much memory for a part, and tells that it took that, so that its next runs are weighed by it. A part
+// that holds memory while it waits for others keeps it from them: it asks for it after that, as far as can be.
+func needMemory(job processor.Job, bytes int64) error {
+	m, ok := job.(interface {
+		NeedMemory(bytes int64) error
+		UsedMemory(bytes int64)
+	})
+	if !ok {
+		return nil
 	}
+	m.UsedMemory(bytes)
+	return m.NeedMemory(bytes)
 }
 
 // band is the product "band-NAME/N" of the layout: what is where in some rows of a page.
@@ -74,7 +87,7 @@ func (p proc) band(job processor.Job, name string) error {
 	if err != nil {
 		return err
 	}
-	img, err := drawBand(job, made[0], "band-"+name)
+	img, err := drawBand(job, made[0], "band-"+name, bandBytesAPixel)
 	if err != nil {
 		return err
 	}
@@ -99,7 +112,6 @@ func (p proc) blocks(job processor.Job, name string) error {
 	if err != nil {
 		return err
 	}
-	usedMemory(job, 16*int64(len(img.Pix)))
 	data, err := texture.EncodeRows(img, format, plans.s.options(), texture.Tools{Workers: runtime.GOMAXPROCS(0)})
 	if err != nil {
 		return err
@@ -113,6 +125,9 @@ func readBand(job processor.Job, made []processor.Product) (*pixel.Image, error)
 		return nil, err
 	}
 	defer f.Close()
+	if err := needMemory(job, blocksBytes*f.Size()); err != nil {
+		return nil, err
+	}
 	return readPixels(f)
 }
 
@@ -127,10 +142,9 @@ func (p proc) page(job processor.Job, name string) error {
 	if err != nil {
 		return err
 	}
-	usedMemory(job, bytesAPixel*int64(s.W)*int64(s.H))
 	var img *pixel.Image
 	if s.Bands == 1 {
-		img, err = drawBand(job, layout, bandName(name, 0))
+		img, err = drawBand(job, layout, bandName(name, 0), bytesAPixel)
 	} else {
 		img, err = joinBands(job, name, s)
 	}
@@ -157,6 +171,9 @@ func askBands(job processor.Job, part, name string, bands int) ([][]processor.Pr
 func joinBands(job processor.Job, name string, s sheet) (*pixel.Image, error) {
 	made, err := askBands(job, "band:", name, s.Bands)
 	if err != nil {
+		return nil, err
+	}
+	if err := needMemory(job, bytesAPixel*int64(s.W)*int64(s.H)); err != nil {
 		return nil, err
 	}
 	img := pixel.New(s.W, s.H)
@@ -222,13 +239,12 @@ func encode(job processor.Job, img *pixel.Image, s *Settings, name string, bands
 	return plan.Encode(tools)
 }
 
-// drawBand paints a band that the layout tells of.
-func drawBand(job processor.Job, layout []processor.Product, name string) (*pixel.Image, error) {
+// drawBand paints a band that the layout tells of, and has so much memory for each pixel of it until the part ends.
+func drawBand(job processor.Job, layout []processor.Product, name string, bytesAPixel int64) (*pixel.Image, error) {
 	var b band
 	if err := readJSON(job, layout, name, &b); err != nil {
 		return nil, err
 	}
-	usedMemory(job, 8*int64(b.W)*int64(b.Rows))
 	var parts []string
 	index := map[string]int{}
 	for _, at := range b.Images {
@@ -249,6 +265,9 @@ func drawBand(job processor.Job, layout []processor.Product, name string) (*pixe
 			}
 		}
 	}()
+	if err := needMemory(job, bytesAPixel*int64(b.W)*int64(b.Rows)); err != nil {
+		return nil, err
+	}
 	img := pixel.New(b.W, b.Rows)
 	for _, image := range b.Images {
 		i := index[image.Part]

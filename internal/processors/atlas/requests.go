@@ -66,6 +66,9 @@ func (p proc) request(job processor.Job, rest string) error {
 		return err
 	}
 	defer f.Close()
+	if err := needMemory(job, 3*f.Size()); err != nil {
+		return err
+	}
 	img, err := readPixels(f)
 	if err != nil {
 		return texture.Problem(asset, fmt.Sprintf("image %q for the atlas", frame), err)

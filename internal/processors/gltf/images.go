@@ -58,30 +58,65 @@ func (m *model) replaceImages(files []imageFile) error {
 	if err := m.checkSpaces(files, uses); err != nil {
 		return err
 	}
+	inside := m.inside()
+	if err := m.needMemory(inside); err != nil {
+		return err
+	}
 	for i, image := range m.doc.Root.Array("images") {
 		if err := m.ctx.Err(); err != nil {
 			return err
 		}
+		if inside[i] == nil {
+			continue
+		}
+		if err := m.embedded(i, image, inside[i], uses[i]); err != nil {
+			m.problems = append(m.problems, err)
+		}
+		inside[i] = nil
+	}
+	return errors.Join(m.problems...)
+}
+
+// inside finds the files of the images that are inside the model.
+func (m *model) inside() [][]byte {
+	images := m.doc.Root.Array("images")
+	all := make([][]byte, len(images))
+	for i, image := range images {
 		uri, inView := image.Get("uri"), image.Get("bufferView")
-		var data []byte
 		switch {
 		case inView != nil:
 			n, _ := inView.Int()
-			data = m.viewBytes(int(n))
+			all[i] = m.viewBytes(int(n))
 			m.drop[int(n)] = true
 		case uri != nil && codec.IsDataURI(uri.Text):
-			data = m.dataURI(uri, m.limits.Data)
-		default:
-			continue
-		}
-		if data == nil {
-			continue
-		}
-		if err := m.embedded(i, image, data, uses[i]); err != nil {
-			m.problems = append(m.problems, err)
+			all[i] = m.dataURI(uri, m.limits.Data)
 		}
 	}
-	return errors.Join(m.problems...)
+	return all
+}
+
+// needMemory waits until there is memory for the largest of the images inside the model, which become textures one after the other, and for the
+// model. Nothing is asked of other jobs from then on.
+func (m *model) needMemory(inside [][]byte) error {
+	n, ok := m.job.(interface{ NeedMemory(bytes int64) error })
+	if !ok {
+		return nil
+	}
+	o, bytes := m.options(), int64(0)
+	for _, data := range inside {
+		bytes = max(bytes, o.Need("", data).Made)
+	}
+	for _, b := range m.buffers {
+		bytes += 3 * int64(len(b))
+	}
+	return n.NeedMemory(bytes)
+}
+
+// options of the textures that images inside the model become.
+func (m *model) options() texture.Options {
+	o := texture.Defaults()
+	o.MaxSize, o.Mips, o.Container = m.settings.TextureMaxSize, m.settings.TextureMips, m.settings.TextureContainer
+	return o
 }
 
 // noAssets asks for each image file by itself, after all together brought this error, to tell which are no assets.
@@ -203,8 +238,7 @@ func (m *model) viewBytes(n int) []byte {
 
 // embedded makes a texture of an image inside the model.
 func (m *model) embedded(i int, image *codec.Value, data []byte, use codec.Use) error {
-	o := texture.Defaults()
-	o.MaxSize, o.Mips, o.Container = m.settings.TextureMaxSize, m.settings.TextureMips, m.settings.TextureContainer
+	o := m.options()
 	o.SRGB = use.Colour || !use.Data
 	if use.Colour && use.Data {
 		m.warnBoth(image, i, texture.SpaceSRGB)

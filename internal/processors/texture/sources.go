@@ -65,7 +65,18 @@ func (s *sources) own() (texture.Images, error) {
 		return texture.Images{}, err
 	}
 	o := &s.o
-	whole := o.Cube != "cross" && o.Cube != "equirect" && o.SliceCount == 0 && o.R == "" && o.G == "" && o.B == "" && o.A == ""
+	others, err := s.channels()
+	if err != nil {
+		return texture.Images{}, err
+	}
+	bytes := o.Need(name, data).Made
+	for _, c := range others {
+		bytes += o.Need(c.file, c.data).Decoded
+	}
+	if err := s.need(bytes); err != nil {
+		return texture.Images{}, err
+	}
+	whole := o.Cube != "cross" && o.Cube != "equirect" && o.SliceCount == 0 && len(others) == 0
 	if texture.IsFile(data) && whole {
 		return s.file(data)
 	}
@@ -93,7 +104,7 @@ func (s *sources) own() (texture.Images, error) {
 		}
 		return s.equirect(p), nil
 	case !whole:
-		return flat, s.channels(p)
+		return flat, s.mix(p, others)
 	}
 	return flat, nil
 }
@@ -156,9 +167,6 @@ func (s *sources) decode(name string, data []byte, colors bool) (*pixel.Picture,
 		}
 		return f.Picture(0, 0, 0, 0)
 	}
-	if err := s.need(name, data); err != nil {
-		return nil, err
-	}
 	p, err := pixel.DecodePicture(name, data, s.o.Limits())
 	if err != nil {
 		return nil, texture.Problem(where, "", err)
@@ -177,38 +185,55 @@ func (s *sources) decode(name string, data []byte, colors bool) (*pixel.Picture,
 	return p, nil
 }
 
-// read reads a picture that a setting names.
-func (s *sources) read(setting, file string) (*pixel.Picture, error) {
-	data, err := s.job.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, named(setting, "%q does not exist", file)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s.decode(file, data, len(setting) > 1) // channels are numbers
+// input is a picture that a setting names.
+type input struct {
+	setting, file string
+	data          []byte
+	to, channel   int // of a channel that is packed: its place, and which one of the picture's it is
 }
 
-// listed reads all pictures of a list.
+// read reads its file.
+func (s *sources) read(in *input) (err error) {
+	in.data, err = s.job.ReadFile(in.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return named(in.setting, "%q does not exist", in.file)
+	}
+	return err
+}
+
+// listed reads all pictures of a list. Memory is asked for once they are all there.
 func (s *sources) listed(as texture.Shape, setting string, list []string) (texture.Images, error) {
 	im := texture.Images{Shape: as}
-	var files []string
+	var inputs []input
+	var bytes int64
 	for _, entry := range list {
 		found, err := s.find(setting, entry)
 		if err != nil {
 			return im, err
 		}
-		files = append(files, found...)
+		for _, file := range found {
+			in := input{setting: setting, file: file}
+			if err := s.read(&in); err != nil {
+				return im, err
+			}
+			bytes += s.o.Need(file, in.data).Made
+			inputs = append(inputs, in)
+		}
 	}
-	for _, file := range files {
-		p, err := s.read(setting, file)
+	if err := s.need(bytes); err != nil {
+		return im, err
+	}
+	for i := range inputs {
+		in := &inputs[i]
+		p, err := s.decode(in.file, in.data, true)
 		if err != nil {
 			return im, err
 		}
+		in.data = nil
 		if len(im.Pictures) > 0 {
 			w, h := p.Size()
 			if fw, fh := im.Pictures[0].Size(); w != fw || h != fh {
-				return im, shape("make them the same size", "%s: %q has %d x %d pixels, the first %d x %d", setting, file, w, h, fw, fh)
+				return im, shape("make them the same size", "%s: %q has %d x %d pixels, the first %d x %d", setting, in.file, w, h, fw, fh)
 			}
 		}
 		im.Pictures = append(im.Pictures, p)
@@ -294,30 +319,40 @@ func (s *sources) faces() ([]string, error) {
 	return nil, named("cube", "%q does not end in the name of a face", base)
 }
 
-// channels puts channels of other pictures in the place of p's own.
-func (s *sources) channels(p *pixel.Picture) error {
-	width, height := p.Size()
-	own := pixel.New(width, height)
-	copy(own.Pix, p.Bits(s.o.SRGB).Pix)
-	p.Eight, p.Float, p.HDR = own, nil, false
+// channels reads the files of which channels are put in the place of the asset's own.
+func (s *sources) channels() (all []input, err error) {
 	for to, ref := range [4]string{s.o.R, s.o.G, s.o.B, s.o.A} {
 		if ref == "" {
 			continue
 		}
-		setting := "rgba"[to : to+1]
 		name, channel := channelOf(ref)
-		file, err := processor.Resolve(s.job.Asset().Path, name)
-		if err != nil {
-			return named(setting, "%v", err)
+		in := input{setting: "rgba"[to : to+1], to: to, channel: channel}
+		if in.file, err = processor.Resolve(s.job.Asset().Path, name); err != nil {
+			return nil, named(in.setting, "%v", err)
 		}
-		from, err := s.read(setting, file)
+		if err := s.read(&in); err != nil {
+			return nil, err
+		}
+		all = append(all, in)
+	}
+	return all, nil
+}
+
+// mix puts channels of other pictures in the place of p's own.
+func (s *sources) mix(p *pixel.Picture, others []input) error {
+	width, height := p.Size()
+	own := pixel.New(width, height)
+	copy(own.Pix, p.Bits(s.o.SRGB).Pix)
+	p.Eight, p.Float, p.HDR = own, nil, false
+	for _, in := range others {
+		from, err := s.decode(in.file, in.data, false) // channels are numbers
 		if err != nil {
 			return err
 		}
 		if w, h := from.Size(); w != width || h != height {
-			return shape("make them the same size", "%s: %q has %d x %d pixels, the asset's own picture %d x %d", setting, file, w, h, width, height)
+			return shape("make them the same size", "%s: %q has %d x %d pixels, the asset's own picture %d x %d", in.setting, in.file, w, h, width, height)
 		}
-		own.Pick(to, from.Bits(false), channel)
+		own.Pick(in.to, from.Bits(false), in.channel)
 	}
 	return nil
 }

@@ -49,38 +49,21 @@ func (proc) Guess(file string, settings any) (setting, value, because string) {
 	return "use", o.For(file).Use, because
 }
 
-// Bytes that a job allocates, as measured (go test -bench Memory): for each pixel of its pictures, of 8 bits with all that can be done to them,
-// and of more; and what zstd takes besides, whatever the size.
-const (
-	bytesAPixel      = 37
-	floatBytesAPixel = 115
-	zstdBytes        = 22 << 20
-)
-
-// needing is a Job that waits until there is memory for it.
-type needing interface {
-	NeedMemory(ctx context.Context, bytes int64) error
+// measuring is a Job that waits until there is memory for it, and takes how much that was, so that the next run is weighed by it.
+type measuring interface {
+	NeedMemory(bytes int64) error
+	UsedMemory(bytes int64)
 }
 
-// need waits for the memory that a picture takes, by its head. What cannot be told of it, decoding it will tell.
-func (s *sources) need(name string, data []byte) error {
-	n, ok := s.job.(needing)
+// need waits for the memory that the job takes.
+func (s *sources) need(bytes int64) error {
+	m, ok := s.job.(measuring)
 	if !ok {
 		return nil
 	}
-	c, err := pixel.DecodeConfig(name, data)
-	if err != nil || int64(c.Width)*int64(c.Height) > s.o.Limits().MaxBytes {
-		return nil
-	}
-	bytes := int64(bytesAPixel)
-	if c.HDR || c.Deep {
-		bytes = floatBytesAPixel
-	}
-	return n.NeedMemory(s.ctx, bytes*int64(c.Width)*int64(c.Height)*int64(max(1, len(s.o.Layers), len(s.o.Slices))))
+	m.UsedMemory(bytes)
+	return m.NeedMemory(bytes)
 }
-
-// weighed is a Job that takes how much memory was needed, so that the next run is weighed by it.
-type weighed interface{ UsedMemory(bytes int64) }
 
 func (proc) Process(ctx context.Context, job processor.Job) error {
 	s := &sources{ctx: ctx, job: job, o: processor.SettingsOf[texture.Options](job).For(job.Asset().Path)}
@@ -100,7 +83,6 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 		job.Warn(w)
 	}
 	s.doubt(plan)
-	weigh(job, im, s.o.Compress == "zstd")
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -136,27 +118,6 @@ func draft(job processor.Job, out processor.Output, o texture.Options, plan *tex
 		return false, err
 	}
 	return true, d.Draft(out, data)
-}
-
-// weigh tells how much memory the job takes.
-func weigh(job processor.Job, im texture.Images, zstd bool) {
-	w, ok := job.(weighed)
-	if !ok {
-		return
-	}
-	bytes := int64(0)
-	if zstd {
-		bytes = zstdBytes
-	}
-	for _, p := range im.Pictures {
-		width, height := p.Size()
-		if p.Float != nil {
-			bytes += floatBytesAPixel * int64(width) * int64(height)
-		} else {
-			bytes += bytesAPixel * int64(width) * int64(height)
-		}
-	}
-	w.UsedMemory(bytes)
 }
 
 // misnamed tells of a file whose name says another format than its content.

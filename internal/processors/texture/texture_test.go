@@ -196,7 +196,7 @@ func BenchmarkProcess(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory prints the bytes that a job allocates for each pixel of a picture, which bytesAPixel and floatBytesAPixel tell.
+// BenchmarkMemory prints the bytes that a job allocates for each pixel of a picture, which texture.Options.Need tells.
 func BenchmarkMemory(b *testing.B) {
 	const side = 512
 	m := image.NewNRGBA(image.Rect(0, 0, side, side))
