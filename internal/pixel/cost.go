@@ -1,5 +1,7 @@
 package pixel
 
+import "encoding/binary"
+
 // Cost is what the head of an image file tells of the memory that it will take, without decoding it.
 type Cost struct {
 	Config
@@ -30,10 +32,27 @@ func bytesAPixel(c Config, data []byte) int64 {
 		return 8 + 2 + eight
 	case c.Deep:
 		return 8 + eight + float
-	case c.Format == "jpeg" && headOfJPEG(data).progressive: // four channels of coefficients of 32 bits, before they are four of 8
+	case c.Format == "jpeg" && progressiveJPEG(data): // four channels of coefficients of 32 bits, before they are four of 8
 		return 16 + 4 + 4 + eight
 	case c.Format == "bmp" || c.Format == "tga" || c.Format == "qoi":
 		return eight
 	}
 	return 8 + eight // interlaced rows, planes of chroma
+}
+
+// progressiveJPEG tells whether a JPEG's frame is a progressive one. Before it are segments: 0xff, a mark, u16 size, bytes.
+func progressiveJPEG(data []byte) bool {
+	for at := 2; at+4 <= len(data); {
+		switch mark := data[at+1]; {
+		case data[at] != 0xff || mark == 0xff:
+			at++
+		case mark == 0xc0, mark == 0xc1, mark == 0xda:
+			return false
+		case mark == 0xc2:
+			return true
+		default:
+			at += 2 + int(binary.BigEndian.Uint16(data[at+2:]))
+		}
+	}
+	return false
 }
