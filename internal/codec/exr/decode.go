@@ -102,8 +102,8 @@ func (d *decoder) enough(blocks int) error {
 		if all += len(packed); all > len(d.file) { // several are the same bytes
 			return fmt.Errorf("block %d: %w", i, ErrDamaged)
 		}
-		if len(packed) < lines*d.lineSize/mostPacked {
-			return fmt.Errorf("block %d: %w", i, ErrTruncated)
+		if size := lines * d.lineSize; len(packed) < size/mostPacked {
+			return fmt.Errorf("block %d: %d bytes claim to hold %d: %w", i, len(packed), size, ErrDamaged)
 		}
 	}
 	return nil
@@ -218,10 +218,6 @@ func (d *decoder) unpack(src []byte, lines int) ([]byte, error) {
 	}
 	if d.compression == none || len(src) > size {
 		return nil, fmt.Errorf("%d bytes instead of %d: %w", len(src), size, ErrDamaged)
-	}
-	// A byte of deflate makes 1032 at most; one of the others, fewer.
-	if size/1032 > len(src) {
-		return nil, fmt.Errorf("%d bytes claim to hold %d: %w", len(src), size, ErrDamaged)
 	}
 	if cap(d.out) < size {
 		d.packed, d.out = make([]byte, size), make([]byte, size)
