@@ -57,7 +57,7 @@ func (c *content) take(e *Ended, all bool) {
 	first := c.number == 0
 	was := map[jobID]job{}
 	if all {
-		was, c.jobs = c.jobs, map[jobID]job{}
+		was, c.jobs, c.uuids = c.jobs, map[jobID]job{}, map[string]string{}
 	}
 	changed := map[jobID]bool{}
 	for id := range was {
@@ -73,6 +73,11 @@ func (c *content) take(e *Ended, all bool) {
 		}
 		switch {
 		case !o.Gone:
+			for _, old := range c.jobs[id] {
+				if old.UUID != o.UUID && c.uuids[old.UUID] == o.Asset {
+					delete(c.uuids, old.UUID)
+				}
+			}
 			c.jobs[id] = c.jobs[id].with(o)
 			c.uuids[o.UUID] = o.Asset
 		case c.jobs[id] != nil:
@@ -105,7 +110,7 @@ func (c *content) contents(outcomes []build.Outcome) (products []Product, ok boo
 		}
 		before := c.jobs[id].products(id)
 		for _, p := range o.Products {
-			old, ok := before[p.SubID]
+			old, ok := before[productID{o.UUID, p.SubID}]
 			if !ok {
 				return nil, false
 			}
@@ -121,13 +126,13 @@ func (c *content) contents(outcomes []build.Outcome) (products []Product, ok boo
 func (c *content) compare(e *Ended, id jobID, was, now job, first bool) {
 	before, after := was.products(id), now.products(id)
 	if !first {
-		for sub, p := range after {
-			if old, ok := before[sub]; !ok || !sameProduct(&old.Product, &p.Product) {
+		for id, p := range after {
+			if old, ok := before[id]; !ok || !sameProduct(&old.Product, &p.Product) {
 				e.Products = append(e.Products, p)
 			}
 		}
-		for sub, p := range before {
-			if _, still := after[sub]; !still {
+		for id, p := range before {
+			if _, still := after[id]; !still {
 				p.Gone = true
 				e.Products = append(e.Products, p)
 			}
@@ -162,12 +167,17 @@ func (j job) failed() bool {
 	return false
 }
 
-// products by sub id.
-func (j job) products(id jobID) map[uint32]Product {
-	all := map[uint32]Product{}
+// productID is what a game knows a product by.
+type productID struct {
+	uuid string
+	sub  uint32
+}
+
+func (j job) products(id jobID) map[productID]Product {
+	all := map[productID]Product{}
 	for _, o := range j {
 		for _, p := range o.Products {
-			all[p.SubID] = Product{Platform: id.platform, Asset: id.asset, UUID: o.UUID, Product: p}
+			all[productID{o.UUID, p.SubID}] = Product{Platform: id.platform, Asset: id.asset, UUID: o.UUID, Product: p}
 		}
 	}
 	return all

@@ -709,3 +709,46 @@ func TestAskedWithLink(tt *testing.T) {
 	t.write("assets/hidden/b.t", "other")
 	t.until("what the link leads to is watched", func(Ended) bool { return t.read("build/pc/link/b.t.out") == "other" })
 }
+
+// TestOtherUUID: an asset is given another UUID, by kiln.toml and by a rule of its folder. The products of the old one are told to be gone.
+func TestOtherUUID(tt *testing.T) {
+	t := set(tt, map[string]string{"assets/a.t": "a", "assets/b.t": "NEED a.t\n"})
+	t.start(Config{})
+	t.next()
+	old := ""
+	for n, file := range []string{"kiln.toml", "assets/rules.toml", "assets/rules.toml"} {
+		c, err := t.s.Content(context.Background(), "pc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range c.Products {
+			if p.Asset == "a.t" {
+				old = p.UUID
+			}
+		}
+		next := fmt.Sprintf("aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeee%d", n)
+		text := "[[rules]]\nmatch = \"a.t\"\nuuid = \"" + next + "\"\n"
+		if file == "kiln.toml" {
+			text = t.read(file) + text
+		}
+		if n == 1 { // two rules that say it are one too many
+			t.write("kiln.toml", "[project]\nname = \"test\"\n")
+		}
+		t.write(file, text)
+		var told []string
+		t.until("the UUID is another", func(e Ended) bool {
+			for _, p := range e.Products {
+				if p.Asset == "a.t" {
+					told = append(told, fmt.Sprint(p.UUID, " ", p.Gone))
+				}
+			}
+			return slices.Contains(told, next+" false")
+		})
+		if !slices.Contains(told, old+" true") {
+			t.Errorf("%s: of %s it is told: %q", file, old, told)
+		}
+		if _, err := t.s.Want(context.Background(), "pc", old); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: the old UUID: %v", file, err)
+		}
+	}
+}
