@@ -360,7 +360,7 @@ func (s *session) outputsSame() bool {
 	return len(s.pres) == 0
 }
 
-// worldSame tells whether all else that jobs looked at, besides files, is as it was, and the database there.
+// worldSame tells whether all else that jobs looked at, besides files, is as it was, and the trace log and the database there.
 func (s *session) worldSame() bool {
 	for _, v := range s.prev.Variables {
 		if envHash(v.Name) != v.Value {
@@ -372,7 +372,7 @@ func (s *session) worldSame() bool {
 			return false
 		}
 	}
-	return s.shippedSame() && contentdb.Intact(s.p.DatabasePath(), s.prev.Journal)
+	return s.shippedSame() && s.prev.Log.Holds(s.p.tracesPath()) && contentdb.Intact(s.p.DatabasePath(), s.prev.Journal)
 }
 
 func (s *session) compareOutputs() map[string]source.Presence {

@@ -96,6 +96,7 @@ func TestIncremental(t *testing.T) {
 		{name: "damage the snapshot", do: func(p *fixture) { p.write(".kiln/snapshot", p.read(".kiln/snapshot")[:100]) }},
 		{name: "empty the snapshot", do: func(p *fixture) { p.write(".kiln/snapshot", "") }},
 		{name: "delete snapshot and products", do: func(p *fixture) { p.remove(".kiln/snapshot"); p.remove("build") }},
+		{name: "delete traces, and nothing else", do: func(p *fixture) { p.remove(".kiln/traces") }, ran: allOfIt},
 		{name: "delete traces", do: func(p *fixture) { p.remove(".kiln/traces"); p.remove("build/pc/a.txt") }, ran: allOfIt},
 		{name: "damage traces", do: func(p *fixture) { p.write(".kiln/traces", "no traces"); p.remove("build/pc/a.txt") }, ran: allOfIt},
 		{name: "delete all state", do: func(p *fixture) { p.remove(".kiln") }, ran: allOfIt},

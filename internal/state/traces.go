@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
@@ -85,6 +86,27 @@ type Mark struct {
 	Live int64 // bytes of records that still count
 }
 
+// Holds tells whether the log at path is as it was at the mark.
+func (m Mark) Holds(path string) bool {
+	f, err := disk.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	ok, err := m.holds(f)
+	return ok && err == nil
+}
+
+func (m Mark) holds(f *os.File) (bool, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() != m.Size {
+		return false, err
+	}
+	var head [logHead]byte
+	_, err = f.ReadAt(head[:], 0)
+	return bytes.Equal(head[:], logHeader(m.Made)), err
+}
+
 // Wasteful tells whether more than half of the log is dead, so that it is to be read in full and compacted.
 func (m Mark) Wasteful() bool { return m.Size > 2*m.Live+compactSlack }
 
@@ -134,12 +156,7 @@ func OpenTracesAt(path string, at Mark, last uint64, find func(engine.Key) int64
 	if t.file, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
 		return nil, false, err
 	}
-	var head [logHead]byte
-	info, err := t.file.Stat()
-	if err == nil && info.Size() == at.Size {
-		_, err = t.file.ReadAt(head[:], 0)
-	}
-	if err != nil || info.Size() != at.Size || !bytes.Equal(head[:], logHeader(at.Made)) {
+	if ok, err := at.holds(t.file); !ok || err != nil {
 		return nil, false, errors.Join(err, t.file.Close())
 	}
 	_, err = t.file.Seek(at.Size, io.SeekStart)
