@@ -34,7 +34,7 @@ func (j *job) Find(name string) (processor.Asset, error) {
 	j.sawAsset(name)
 	a := j.w.find(name)
 	if a == nil {
-		return processor.Asset{}, fmt.Errorf("asset %q: %w", name, fs.ErrNotExist)
+		return processor.Asset{}, j.missing(name)
 	}
 	return a.ForJob(), nil
 }
@@ -168,11 +168,16 @@ func (j *job) needError(err error, ids []string) error {
 	}
 	for _, id := range ids {
 		if j.w.find(id) == nil {
-			m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.asset.Path)}, "%s%q", noAsset, id)
-			return fmt.Errorf("%w: %w", m, fs.ErrNotExist)
+			return j.missing(id)
 		}
 	}
 	return err
+}
+
+// missing says that there is no asset of a name. It is an fs.ErrNotExist.
+func (j *job) missing(name string) error {
+	m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.asset.Path)}, "%s%q", noAsset, name)
+	return fmt.Errorf("%w: %w", m, fs.ErrNotExist)
 }
 
 func (j *job) Parts(names ...string) ([][]processor.Product, error) {
@@ -298,7 +303,7 @@ func (j *job) Reference(assetID, name string, required bool) (processor.Referenc
 	j.sawAsset(assetID)
 	a := j.w.find(assetID)
 	if a == nil {
-		return processor.Reference{}, fmt.Errorf("asset %q: %w", assetID, fs.ErrNotExist)
+		return processor.Reference{}, j.missing(assetID)
 	}
 	return processor.Reference{UUID: a.UUID, SubID: processor.SubID(name), Required: required}, nil
 }
