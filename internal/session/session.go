@@ -212,6 +212,7 @@ func (s *Session) Run(ctx context.Context) error {
 	if err := r.watch(false); err != nil {
 		return err
 	}
+	r.reopen = true // it may have changed before it was watched
 	defer func() { r.w.Close() }()
 	defer close(s.over)
 	for {

@@ -130,6 +130,7 @@ type stage struct {
 	ended chan Ended
 	stop  func()
 	halts bool     // builds are halted by any change
+	early func()   // is called when the session has read the project, and watches nothing yet; may be nil
 	ran   []string // jobs that ended since a build was halted
 }
 
@@ -188,6 +189,9 @@ func (t *stage) start(c Config) *stage {
 			t.ended <- e
 		}
 	})
+	if t.early != nil {
+		t.early()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan error, 1)
 	go func() { over <- s.Run(ctx) }()
@@ -750,5 +754,28 @@ func TestOtherUUID(tt *testing.T) {
 		if _, err := t.s.Want(context.Background(), "pc", old); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: the old UUID: %v", file, err)
 		}
+	}
+}
+
+// TestEarlyEdit: kiln.toml is edited when the session has just read it, and does not watch it yet.
+func TestEarlyEdit(tt *testing.T) {
+	for name, c := range map[string]Config{"told": {}, "polled": {Poll: 10 * time.Millisecond}} {
+		tt.Run(name, func(tt *testing.T) {
+			tt.Parallel()
+			t := set(tt, map[string]string{"assets/a.t": "a"})
+			t.early = func() {
+				t.write("kiln.toml", t.read("kiln.toml")+"[[rules]]\nmatch = \"a.t\"\nid = \"other\"\n")
+				old := time.Now().Add(-time.Minute)
+				if err := os.Chtimes(t.path("kiln.toml"), old, old); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.start(c)
+			t.next()
+			if got := t.read("build/pc/other.out"); got != "a" {
+				t.Errorf("there is %q", got)
+			}
+			t.compareWithClean()
+		})
 	}
 }
