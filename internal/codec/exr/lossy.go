@@ -116,13 +116,12 @@ func b44Block(src []byte) (v [16]uint16, size int) {
 		at := 2 + i*6/8
 		bits := uint16(src[at])<<8 | uint16(src[min(at+1, 13)])
 		diff := bits >> (10 - i*6%8) & 63
-		before := v[0]
-		if x, y := i/4, i%4; x > 0 {
-			before = v[4*y+x-1]
-		} else {
-			before = v[4*y-4]
+		x, y := i/4, i%4
+		before := 4*y + x - 1
+		if x == 0 {
+			before = 4*y - 4
 		}
-		v[i%4*4+i/4] = before + (diff-32)<<shift
+		v[4*y+x] = v[before] + (diff-32)<<shift
 	}
 	for i := range v {
 		v[i] = fromOrdered(v[i])
