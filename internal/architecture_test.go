@@ -51,7 +51,7 @@ var allowed = map[string]string{
 	"internal/diag":        "",
 	"internal/disk":        "x/sys",
 	"internal/settings":    "internal/diag processor",
-	"internal/project":     "internal/codec/document internal/diag internal/settings processor doublestar go-toml uuid",
+	"internal/project":     "internal/codec/document internal/diag internal/disk internal/settings processor doublestar go-toml uuid",
 	"internal/source":      "internal/diag internal/digest internal/disk x/sys",
 	"internal/asset":       "internal/diag internal/digest internal/project internal/settings processor doublestar uuid x/text",
 	"internal/engine":      "internal/digest",
@@ -125,7 +125,7 @@ var allowed = map[string]string{
 	"internal/loadorder":     "internal/diag internal/digest doublestar",
 	"internal/manifest":      "internal/digest uuid",
 	"internal/placeholder":   "",
-	"internal/release":       "internal/asset internal/diag kilnrt uuid",
+	"internal/release":       "internal/asset internal/diag internal/disk kilnrt uuid",
 	"internal/ship":          "internal/codegen internal/diag internal/digest internal/disk internal/ids internal/loadorder internal/manifest internal/parcel internal/project internal/release kilnrt processor uuid",
 
 	"internal/preview":   "internal/codec/atlas internal/codec/document internal/pixel internal/texture",

@@ -160,7 +160,7 @@ func (e *example) observed() map[string][]string {
 		}
 		for _, o := range tr.Observations {
 			kind, subject := build.KindName(o), build.SubjectName(o)
-			if kind == "tool" || kind == "env" || filepath.IsAbs(subject) || subject[0] == '.' { // pyenv looks for a version's name
+			if kind == "tool" || kind == "env" || kind == "roots" || filepath.IsAbs(subject) || subject[0] == '.' { // pyenv looks for a version's name
 				continue
 			}
 			s := fmt.Sprintf("%s %s %x", kind, strings.Replace(subject, folder+"/clearing", "KIND/clearing", 1), o.Value)

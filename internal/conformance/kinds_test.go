@@ -225,13 +225,13 @@ var tracedKind = kind{
 		"after":   commandKind.without["after"],
 		"twice":   commandKind.without["twice"],
 	},
-	// It is a tool that runs with variables; the system's files have absolute paths; a folder is listed with all names, and is no file; and what is looked
-	// for in vain might have been a folder.
+	// It is a tool that runs with variables, and in a view of the source roots; the system's files have absolute paths; a folder is listed with
+	// all names, and is no file; and what is looked for in vain might have been a folder.
 	sees: func(all []string) (seen []string) {
 		for _, s := range all {
 			kind, subject, _ := strings.Cut(s, " ")
 			switch {
-			case kind == "tool", kind == "env", filepath.IsAbs(strings.TrimPrefix(subject, "file ")), s == "glob parts/two.part/**", s == "no file parts":
+			case kind == "tool", kind == "env", kind == "roots", filepath.IsAbs(strings.TrimPrefix(subject, "file ")), s == "glob parts/two.part/**", s == "no file parts":
 			case s == "glob parts/**":
 				seen = append(seen, "glob parts/*.part")
 			default:

@@ -8,13 +8,13 @@ package project
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/settings"
 )
 
@@ -155,8 +155,11 @@ func Find(dir string) (string, error) {
 func Load(dir string) (*Project, diag.List) {
 	fail := func(err error) (*Project, diag.List) {
 		hint := "check its permissions"
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			hint = "write one with: kiln init"
+		case errors.Is(err, disk.ErrNotAFile):
+			hint = "put a file in its place"
 		}
 		return nil, diag.List{diag.Errorf(diag.ProjectMissing, diag.Pos{File: File}, "cannot be read: %v", cause(err)).WithHint("%s", hint)}
 	}
@@ -164,12 +167,7 @@ func Load(dir string) (*Project, diag.List) {
 	if err != nil {
 		return fail(err)
 	}
-	f, err := os.Open(filepath.Join(abs, File))
-	if err != nil {
-		return fail(err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	data, err := disk.ReadText(filepath.Join(abs, File), maxSize)
 	if err != nil {
 		return fail(err)
 	}

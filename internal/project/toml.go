@@ -29,7 +29,7 @@ func parseTOML(file string, data []byte) (root *settings.Table, complete bool, d
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	text := settings.NewText(file, data)
 	if len(data) > maxSize {
-		m := diag.Errorf(diag.ProjectSyntax, diag.Pos{File: file}, "the file has %d bytes, more than %d", len(data), maxSize)
+		m := diag.Errorf(diag.ProjectSyntax, diag.Pos{File: file}, "the file has more than %d bytes", maxSize).WithHint("name files by globs, or write rules into rules.toml in the folders that they are for")
 		return nil, false, diag.List{m}
 	}
 	b := builder{text: text, root: &table{Table: settings.Table{Span: text.Span(0, 0)}}}

@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -14,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
@@ -62,12 +61,7 @@ func unquoted(s string) (string, bool) {
 
 // Load reads a file. The error says where it is wrong.
 func Load(file string) (*Manifest, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSize+1)) // one byte more is an error of parse
+	text, err := disk.ReadText(file, maxSize) // one byte more is an error of parse
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -130,6 +131,10 @@ func (l *loader) read(path string) ([]byte, error) {
 	here := diag.Pos{File: path}
 	if !fs.ValidPath(path) {
 		return nil, diag.Errorf(diag.ScriptLoad, here, "%q is not a path in the project", path).WithHint("write it relative to kiln.toml, with forward slashes")
+	}
+	info, err := l.root.Stat(path)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, diag.Errorf(diag.ScriptLoad, here, "the script %q cannot be read: %v", path, disk.ErrNotAFile).WithHint("put a file in its place")
 	}
 	f, err := l.root.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

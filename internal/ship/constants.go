@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/codegen"
 	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/manifest"
 	"github.com/kiln-pipeline/kiln/internal/project"
 )
@@ -82,7 +82,7 @@ func (s *shipment) template(c *project.Constants) (string, bool) {
 		return "", true
 	}
 	s.reading(c.Template)
-	text, err := os.ReadFile(s.abs(c.Template))
+	text, err := disk.ReadText(s.abs(c.Template), 0)
 	if err != nil {
 		s.failRead(c.TemplateSpan.Errorf(diag.BadValue, "the template cannot be read: %v", cause(err)).WithHint("name a file in the project folder"), err)
 		return "", false
@@ -95,7 +95,7 @@ func (s *shipment) foreign(file string, text []byte) (bool, error) {
 	if slices.Contains(s.o.Before, file) || strings.HasPrefix(file, s.p.Output+"/") {
 		return false, nil
 	}
-	old, err := os.ReadFile(s.abs(file))
+	old, err := disk.ReadText(s.abs(file), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

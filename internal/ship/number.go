@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
@@ -20,7 +19,7 @@ type Numbers struct {
 
 // ReadNumbers reads one of the two files; one that is not there is empty. merged as in ids.Parse.
 func ReadNumbers(dir, name string, merged bool) (Numbers, error) {
-	text, err := os.ReadFile(filepath.Join(dir, name))
+	text, err := disk.ReadText(filepath.Join(dir, name), 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Numbers{}, diag.Errorf(diag.IDsSyntax, diag.Pos{File: name}, "cannot be read: %v", cause(err)).WithHint("check its permissions")
 	}

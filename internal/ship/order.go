@@ -10,6 +10,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/diag"
 	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/disk"
 	"github.com/kiln-pipeline/kiln/internal/loadorder"
 	"github.com/kiln-pipeline/kiln/internal/parcel"
 	"github.com/kiln-pipeline/kiln/internal/project"
@@ -25,7 +26,7 @@ func ReadOrder(p *project.Project, output, file string) (*loadorder.List, diag.L
 	if err != nil {
 		return nil, nil, err
 	}
-	text, err := os.ReadFile(abs)
+	text, err := disk.ReadText(abs, 0)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -165,7 +165,7 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 	if of.Dictionary != "" {
 		s.reading(of.Dictionary)
 		var err error
-		if o.Dictionary, err = os.ReadFile(s.abs(of.Dictionary)); err != nil {
+		if o.Dictionary, err = disk.ReadText(s.abs(of.Dictionary), 0); err != nil {
 			s.failRead(of.DictionarySpan.Errorf(diag.BadValue, "the dictionary cannot be read: %v", cause(err)).WithHint("make one with: zstd --train"), err)
 			return false
 		}

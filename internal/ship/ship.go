@@ -338,7 +338,7 @@ func cause(err error) error {
 // write replaces a file if its content is another.
 func (s *shipment) write(file string, data []byte) bool {
 	abs := s.abs(file)
-	if old, err := os.ReadFile(abs); err == nil && string(old) == string(data) {
+	if old, err := disk.ReadText(abs, 0); err == nil && string(old) == string(data) {
 		return true
 	}
 	err := os.MkdirAll(filepath.Dir(abs), 0o777)
@@ -379,7 +379,7 @@ type ListEntry struct {
 
 // ReadList reads one.
 func ReadList(file string) (*List, error) {
-	data, err := os.ReadFile(file)
+	data, err := disk.ReadText(file, 0)
 	if err != nil {
 		return nil, err
 	}
