@@ -334,8 +334,9 @@ func (j *job) know(i source.Index, f opened, hash func() digest.Hash) digest.Has
 	if !known.Hash.IsZero() && known.Hash != h {
 		// Others may have seen the old content: the next build must look at all traces.
 		_, path := j.w.table.PathOf(i)
+		shown := j.display(path)
 		j.w.mu.Lock()
-		j.w.unsettled(j.display(path))
+		j.w.unsettled(shown)
 		j.w.mu.Unlock()
 	}
 	j.w.table.Know(i, f.stat, h, f.at)
