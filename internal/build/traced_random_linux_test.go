@@ -31,6 +31,15 @@ done <"$1" >"$2"
 :
 `
 
+// lookProcessor is the part of a kiln.toml that runs lookScript.
+const lookProcessor = `[[processors]]
+name = "look"
+command = ["tools/look", "{in}", "{out}"]
+extensions = [".look"]
+output = ".out"
+inputs = "traced"
+`
+
 // TestRandomTraced has traced programs that list folders, ask for what is missing and go through links, while source files, ignored ones,
 // empty folders and what Kiln makes itself come and go, and compares every build with a clean one.
 func TestRandomTraced(t *testing.T) {
@@ -40,14 +49,7 @@ func TestRandomTraced(t *testing.T) {
 	for _, roots := range []string{`["assets"]`, `["assets", "over"]`, `["."]`} {
 		t.Run(roots, func(t *testing.T) {
 			t.Parallel()
-			p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\nroots = "+roots+`
-[[processors]]
-name = "look"
-command = ["tools/look", "{in}", "{out}"]
-extensions = [".look"]
-output = ".out"
-inputs = "traced"
-[[rules]]
+			p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\nroots = "+roots+"\n"+lookProcessor+`[[rules]]
 match = "**/*.sh"
 processor = "none"
 -- tools/look --
@@ -136,15 +138,7 @@ func TestTracedUUID(t *testing.T) {
 	if err := seal.Supported().Trace; err != nil {
 		t.Skip(err)
 	}
-	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n"+`
-[[processors]]
-name = "look"
-command = ["tools/look", "{in}", "{out}"]
-extensions = [".look"]
-output = ".out"
-inputs = "traced"
--- tools/look --
-`+lookScript+"-- assets/a.txt --\na\n")
+	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n"+lookProcessor+"-- tools/look --\n"+lookScript+"-- assets/a.txt --\na\n")
 	p.must(chmodExecutable(p.path("tools/look")))
 	look, err := p.open().Look(t.Context(), []string{"a.txt"}, nil)
 	p.must(err)
