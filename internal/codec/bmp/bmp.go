@@ -97,25 +97,9 @@ func ParseHeader(data []byte) (Header, error) {
 		return h, fmt.Errorf("%d x %d pixels: %w", width, height, ErrTooLarge)
 	}
 	h.Width, h.Height = width, height
-	after := fileHeader + int(size)
-	if h.compression == masked || h.compression == alphaMask {
-		n := 3
-		if h.compression == alphaMask || size >= 56 {
-			n = 4
-		}
-		if size < 52 { // the masks follow it
-			after += 4 * n
-		}
-		if len(data) < 54+4*n {
-			return h, ErrTruncated
-		}
-		for i := range n {
-			h.masks[i] = u32(54 + 4*i)
-		}
-	} else if h.Depth == 16 {
-		h.masks = [4]uint32{0x7c00, 0x3e0, 0x1f, 0}
-	} else if h.masks = [4]uint32{0xff0000, 0xff00, 0xff, 0}; h.Depth == 32 && size >= 108 {
-		h.masks[3] = 0xff000000
+	after, err := h.readMasks(data, size)
+	if err != nil {
+		return h, err
 	}
 	if err := h.check(); err != nil {
 		return h, err
@@ -134,6 +118,31 @@ func ParseHeader(data []byte) (Header, error) {
 		h.palette = data[after:end]
 	}
 	return h, nil
+}
+
+// readMasks reads which bits are which colour, or sets those that are meant without, and gives where the header of this size ends with them.
+func (h *Header) readMasks(data []byte, size uint32) (after int, err error) {
+	after = fileHeader + int(size)
+	if h.compression == masked || h.compression == alphaMask {
+		n := 3
+		if h.compression == alphaMask || size >= 56 {
+			n = 4
+		}
+		if size < 52 { // the masks follow it
+			after += 4 * n
+		}
+		if len(data) < 54+4*n {
+			return after, ErrTruncated
+		}
+		for i := range n {
+			h.masks[i] = binary.LittleEndian.Uint32(data[54+4*i:])
+		}
+	} else if h.Depth == 16 {
+		h.masks = [4]uint32{0x7c00, 0x3e0, 0x1f, 0}
+	} else if h.masks = [4]uint32{0xff0000, 0xff00, 0xff, 0}; h.Depth == 32 && size >= 108 {
+		h.masks[3] = 0xff000000
+	}
+	return after, nil
 }
 
 func (h *Header) check() error {
