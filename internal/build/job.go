@@ -73,8 +73,8 @@ func (j *job) NeedMemory(bytes int64) error {
 // muchMemory is what is collected, in bytes, if a job asked for as much, and as much is there when it ends.
 const muchMemory = 64 << 20
 
-// freed collects what a job with large pictures left, before its memory is another's. The collector itself would wait until as much again was
-// taken.
+// freed collects what a job with large pictures left, before its memory is another's. The collector itself would wait until as much again
+// was taken.
 func (j *job) freed() {
 	j.mu.Lock()
 	asked := j.asked
@@ -684,8 +684,8 @@ func (j *job) Scratch() (string, error) {
 func (j *job) Shelf() string { return filepath.Join(j.w.scratch, j.w.stamp+"-shelf") }
 
 // Roots are the source roots of the table that the job's answers are out of, and Where is where that has a source file. They are not part
-// of processor.Job; package command looks for them. Who sees the roots runs again when their list is another: what a program finds in several
-// of them, or in one that comes later, depends on it.
+// of processor.Job; package command looks for them. Who sees the roots runs again when their list is another: what a program finds in
+// several of them, or in one that comes later, depends on it.
 func (j *job) Roots() []string {
 	j.run.See(sawRoots, "roots", j.w.rootsHash())
 	return j.w.table.Roots

@@ -506,8 +506,8 @@ func (r *random) forget() {
 }
 
 func (r *random) step() {
-	// A product that stays where it is although its asset and all state are gone is nobody's until verify finds it: else, state is lost on its
-	// own.
+	// A product that stays where it is although its asset and all state are gone is nobody's until verify finds it: else, state is lost on
+	// its own.
 	if r.rng.IntN(25) == 0 {
 		r.forget()
 	} else if r.calm && r.rng.IntN(12) > 0 {

@@ -134,8 +134,8 @@ func TestShortWayFarBack(t *testing.T) {
 	}
 }
 
-// TestCompactedLog: a log that holds too much that is dead is rewritten by one build, and the ones after it go the short way as those before
-// did.
+// TestCompactedLog: a log that holds too much that is dead is rewritten by one build, and the ones after it go the short way as those
+// before did.
 func TestCompactedLog(t *testing.T) {
 	p := newProject(t, "-- assets/a.txt --\na\n-- assets/w.s --\ntext\n")
 	p.unchecked = true

@@ -57,7 +57,8 @@ a
 	}
 }
 
-// TestLinkedTool: a program that gets another name while jobs run, as backups give it, is what it was. One that is written to, or replaced, is not.
+// TestLinkedTool: a program that gets another name while jobs run, as backups give it, is what it was. One that is written to, or
+// replaced, is not.
 func TestLinkedTool(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do   func(file string) error

@@ -418,7 +418,8 @@ func (w *world) sameTool(name string, t *tool) bool {
 	return same
 }
 
-// relinked tells whether no more than the change time of a program is another, as when somebody links a further name to it, and its content is not.
+// relinked tells whether no more than the change time of a program is another, as when somebody links a further name to it, and its
+// content is not.
 func (w *world) relinked(t *tool) bool {
 	if t.path == "" {
 		return false

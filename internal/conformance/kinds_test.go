@@ -225,8 +225,8 @@ var tracedKind = kind{
 		"after":   commandKind.without["after"],
 		"twice":   commandKind.without["twice"],
 	},
-	// It is a tool that runs with variables, and in a view of the source roots; the system's files have absolute paths; a folder is listed with
-	// all names, and is no file; and what is looked for in vain might have been a folder.
+	// It is a tool that runs with variables, and in a view of the source roots; the system's files have absolute paths; a folder is listed
+	// with all names, and is no file; and what is looked for in vain might have been a folder.
 	sees: func(all []string) (seen []string) {
 		for _, s := range all {
 			kind, subject, _ := strings.Cut(s, " ")

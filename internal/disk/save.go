@@ -122,8 +122,8 @@ func RemoveLeft(file string) {
 	}
 }
 
-// Keep writes a file whole or not at all, and makes its folder. It is not synced: it is for what can be made again, as caches hold it. Several processes may write
-// the same file.
+// Keep writes a file whole or not at all, and makes its folder. It is not synced: it is for what can be made again, as caches hold it.
+// Several processes may write the same file.
 func Keep(file string, data []byte) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o777); err != nil {

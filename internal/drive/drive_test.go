@@ -212,8 +212,8 @@ func (s *saying) String() string {
 	return string(s.all)
 }
 
-// settle waits until the first build of a watcher has ended: it keeps last good products, also where somebody else, who found no watcher yet,
-// has just built without.
+// settle waits until the first build of a watcher has ended: it keeps last good products, also where somebody else, who found no watcher
+// yet, has just built without.
 func (d *driver) settle() (fault string) {
 	for end := time.Now().Add(20 * time.Second); d.watcher != nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if strings.Contains(d.said.String(), "watching; ") {

@@ -123,7 +123,8 @@ func (r *Run) Torn() *Observation {
 	return r.torn
 }
 
-// End waits for a Need or NeedMemory under way, and records nothing from then on. The engine calls it when a task's Run has returned, unless that has.
+// End waits for a Need or NeedMemory under way, and records nothing from then on. The engine calls it when a task's Run has returned,
+// unless that has.
 func (r *Run) End() {
 	r.asking.Lock()
 	defer r.asking.Unlock()

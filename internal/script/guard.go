@@ -120,8 +120,8 @@ func take(thread *starlark.Thread, n int64) error {
 // askedFor is the size of a value that memory is asked for in the build, in bytes; what is smaller is in what each job is expected to take.
 const askedFor = 1 << 20
 
-// askMemory waits until there is memory in the build for all that the script made, as far as it may be kept, and for more beside it. The clock
-// stands still meanwhile.
+// askMemory waits until there is memory in the build for all that the script made, as far as it may be kept, and for more beside it. The
+// clock stands still meanwhile.
 func askMemory(thread *starlark.Thread, more int64) error {
 	j, ok := thread.Local(jobKey).(*jobValue)
 	if !ok {

@@ -150,8 +150,8 @@ const largeBuild = 5000
 // idleAfter is how long nothing must have changed before what can wait is done.
 const idleAfter = 2 * time.Second
 
-// retryAfter is how long to wait before a build is tried again that the disk, not the project, stopped, or in which jobs failed in a way that
-// may pass. It is twice as long each time; for jobs, mostTries are enough: a file that may not be read may be so for good.
+// retryAfter is how long to wait before a build is tried again that the disk, not the project, stopped, or in which jobs failed in a way
+// that may pass. It is twice as long each time; for jobs, mostTries are enough: a file that may not be read may be so for good.
 const (
 	retryAfter = 2 * time.Second
 	mostTries  = 5
@@ -483,8 +483,8 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, err
 	return r, err
 }
 
-// unwatched watches what a build found, and tells whether some of that may have changed before it was watched. Who asked for the build has the second
-// one, too, or the session would build the way it does by itself after the answer.
+// unwatched watches what a build found, and tells whether some of that may have changed before it was watched. Who asked for the build has
+// the second one, too, or the session would build the way it does by itself after the answer.
 func (r *run) unwatched() bool {
 	again, err := r.rewatch() // what went wrong is found once more by who ends the session for it
 	r.again = r.again || again

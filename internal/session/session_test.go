@@ -685,8 +685,8 @@ func TestChangedMeanwhile(tt *testing.T) {
 	t.compareWithClean()
 }
 
-// TestAskedWithLink: a build that is asked for and finds a link to something that nobody watches is all there is to be done. The session does
-// not build once more after the answer, and in its own way, with last good products.
+// TestAskedWithLink: a build that is asked for and finds a link to something that nobody watches is all there is to be done. The session
+// does not build once more after the answer, and in its own way, with last good products.
 func TestAskedWithLink(tt *testing.T) {
 	t := set(tt, map[string]string{"assets/a.t": "a", "assets/hidden/b.t": "b", "assets/.kilnignore": "hidden\n"})
 	t.start(Config{})

@@ -91,7 +91,8 @@ func compiled(t testing.TB, name, compiler, language, std string, flags ...strin
 	return out
 }
 
-// links reports whether a compiler makes programs with these flags: Debian's clang comes without what its sanitizers and its fuzzer are linked with.
+// links reports whether a compiler makes programs with these flags: Debian's clang comes without what its sanitizers and its fuzzer are
+// linked with.
 func links(compiler string, flags ...string) bool {
 	programs.Lock()
 	defer programs.Unlock()

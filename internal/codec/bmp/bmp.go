@@ -120,7 +120,8 @@ func ParseHeader(data []byte) (Header, error) {
 	return h, nil
 }
 
-// readMasks reads which bits are which colour, or sets those that are meant without, and gives where the header of this size ends with them.
+// readMasks reads which bits are which colour, or sets those that are meant without, and gives where the header of this size ends with
+// them.
 func (h *Header) readMasks(data []byte, size uint32) (after int, err error) {
 	after = fileHeader + int(size)
 	if h.compression == masked || h.compression == alphaMask {

@@ -95,8 +95,8 @@ func (m *model) inside() [][]byte {
 	return all
 }
 
-// needMemory waits until there is memory for the largest of the images inside the model, which become textures one after the other, and for the
-// model. Nothing is asked of other jobs from then on.
+// needMemory waits until there is memory for the largest of the images inside the model, which become textures one after the other, and
+// for the model. Nothing is asked of other jobs from then on.
 func (m *model) needMemory(inside [][]byte) error {
 	n, ok := m.job.(interface{ NeedMemory(bytes int64) error })
 	if !ok {

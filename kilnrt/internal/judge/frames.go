@@ -200,8 +200,8 @@ func rightFrames() []Frame {
 		right("literals alone", "abc", frame(0, k, compressed(last, packed("abc", 0, 0, 0, 0, 0)))),
 		// Literals 4, offset 3 + 1 back (code 2: numbers 4 to 7; 4 is 1 back), match 3 (code 0): twice "c"; then literals go on.
 		right("back by one", "abccccde", frame(0, k, compressed(last, packed("abcde", 1, 3, 2, 0, 0b1_00)))),
-		// Code 1 is number 2 or 3: without literals these are the third offset, 8 at first, and one less than the first. First 8 back, then 7
-		// back.
+		// Code 1 is number 2 or 3: without literals these are the third offset, 8 at first, and one less than the first. First 8 back,
+		// then 7 back.
 		right("repeated offsets", "abcdefghabcefg", frame(0, k, block(0, 8, 0, []byte("abcdefgh")...), compressed(last, packed("", 2, 0, 1, 0, 0b1_0_1)))),
 		right("swapped offsets", "abcdefghefgggg", frame(0, k, block(0, 8, 0, []byte("abcdefgh")...), compressed(last, packed("", 2, 0, 0, 0, 1)))),
 		right("an offset of nothing", "abbbb", frame(0, k, block(0, 2, 0, 'a', 'b'), compressed(last, packed("", 1, 0, 1, 0, 0b1_1)))),
