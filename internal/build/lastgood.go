@@ -70,6 +70,7 @@ func (t *task) job() jobID { return jobID{t.asset, t.on} }
 // yield takes away the last good products of jobs that failed where another job, which did not fail, makes the same product, wants the same
 // file, or has one and the other need a folder of one name. Of two jobs that failed, the first keeps its own.
 func (s *session) yield() {
+	s.yielding = map[jobID]bool{}
 	for again := true; again; {
 		again = false
 		claimed := map[string]jobID{}
@@ -98,9 +99,6 @@ type jobProduct struct {
 
 // standingJobs are the last good products that stand for jobs and their parts, of one job after the other.
 func (s *session) standingJobs() [][]jobProduct {
-	if s.yielding == nil {
-		s.yielding = map[jobID]bool{}
-	}
 	var all [][]jobProduct
 	number := map[jobID]int{}
 	for _, t := range s.live {
