@@ -209,7 +209,7 @@ func (p *Project) command(c *project.CustomProcessor) (processor.Processor, stri
 	for _, s := range c.Settings {
 		cc.Settings = append(cc.Settings, command.Setting{Name: s.Name, Default: s.Default, Doc: s.Doc})
 	}
-	cc.Built, cc.State = p.builtFolders(), p.stateFolders()
+	cc.Built, cc.State, cc.Shipped = p.builtFolders(), p.stateFolders(), p.shippedFiles()
 	pr, err := command.New(cc)
 	return pr, cc.Fingerprint(), err
 }

@@ -72,6 +72,14 @@ func (p *Project) stateFolders() []string {
 	return allNames(filepath.Join(p.Dir, project.StateFolder), p.stateDir())
 }
 
+// shippedFiles are the files outside the output folder that builds write.
+func (p *Project) shippedFiles() (all []string) {
+	for _, file := range p.shippedOutside() {
+		all = append(all, allNames(p.shippedPath(file))...)
+	}
+	return all
+}
+
 func allNames(dirs ...string) (all []string) {
 	for _, dir := range dirs {
 		real := dir

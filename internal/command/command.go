@@ -98,8 +98,9 @@ type Config struct {
 	Settings []Setting
 
 	// Built and State are the folders where Kiln puts products, the first of them now, and what it remembers: absolute, and under all names
-	// that they have. No program may read there, for when that would be is left to chance. They are no part of the fingerprint.
-	Built, State []string
+	// that they have. Shipped are the files beside them that Kiln writes once the jobs of a build are done: resource ids and constants. No
+	// program may read there, for when that would be is left to chance. They are no part of the fingerprint.
+	Built, State, Shipped []string
 }
 
 // Reads says how what a program reads becomes known.

@@ -132,7 +132,7 @@ func helper(mode string, args []string) error {
 		if errors.Is(err, syscall.EISDIR) {
 			_, err = os.ReadDir(args[2])
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if err := started(args[4]); err != nil {

@@ -28,7 +28,7 @@ func (p *proc) newLinks(job processor.Job) (*view, error) {
 			return nil, errors.Join(moment(err), v.close())
 		}
 	}
-	v.hidden = slices.Concat(p.config.Built, p.config.State)
+	v.hidden = slices.Concat(p.config.Built, p.config.State, p.config.Shipped)
 	err = v.linkAll(rootsOf(job), whereOf(job))
 	if err == nil {
 		v.began, err = diskTime(v.scratch)
@@ -55,7 +55,7 @@ func diskTime(folder string) (now int64, err error) {
 // linkAll lays out the links. A frame has them already, unless files came or went.
 func (v *view) linkAll(roots []string, where func(source string) string) error {
 	before, folders := v.links, map[string]bool{}
-	v.links = map[string]string{}
+	v.links, v.listed = map[string]string{}, nil
 	if err := v.plan("", roots, folders, where); err != nil {
 		return err
 	}
@@ -90,21 +90,13 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool, wher
 	found := map[string][]string{} // by name, in the order of the roots
 	var names []string
 	for _, root := range roots {
-		entries, err := os.ReadDir(root)
+		entries, err := v.entries(folder, root)
 		if err != nil {
-			if errors.Is(err, os.ErrNotExist) {
-				continue // a root need not be there
-			}
 			return err
 		}
-		for _, e := range entries {
-			name := e.Name()
-			if folder == "" && strings.HasPrefix(name, ".") {
-				continue // .git, .kiln: no content
-			}
-			if slices.Contains(v.hidden, filepath.Join(root, name)) {
-				continue
-			}
+		v.listed = append(v.listed, listed{folder, root, entries})
+		for _, name := range entries {
+			name = strings.TrimSuffix(name, "/")
 			if found[name] == nil {
 				names = append(names, name)
 			}
@@ -136,6 +128,50 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool, wher
 		}
 	}
 	return nil
+}
+
+// listed is what a folder of a source root had when the links were laid out for a folder of the view.
+type listed struct {
+	folder, root string
+	entries      []string
+}
+
+// entries are the names in a folder of a source root that a folder of the view shows, sorted; folders end in a slash. A root need not be there.
+func (v *view) entries(folder, root string) (names []string, err error) {
+	entries, err := os.ReadDir(root)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if folder == "" && strings.HasPrefix(name, ".") {
+			continue // .git, .kiln: no content
+		}
+		if slices.Contains(v.hidden, filepath.Join(root, name)) {
+			continue
+		}
+		if e.IsDir() {
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// outdated are the names in the view that came, went or became something else in a source root since the links were laid out.
+func (v *view) outdated() (names []string) {
+	for _, l := range v.listed {
+		now, err := v.entries(l.folder, l.root)
+		if err == nil && slices.Equal(now, l.entries) {
+			continue
+		}
+		for _, name := range slices.Concat(now, l.entries) {
+			if !slices.Contains(now, name) || !slices.Contains(l.entries, name) {
+				names = append(names, path.Join(l.folder, name))
+			}
+		}
+	}
+	return names
 }
 
 // hides tells whether there is something in a folder that a view must not have.

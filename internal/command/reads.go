@@ -124,7 +124,7 @@ type reads struct {
 	v       *view
 	roots   []string
 	busy    []string          // folders in which Kiln itself may make something meanwhile
-	built   []string          // folders of products
+	built   []string          // folders of products, and files made of them
 	state   []string          // and of what Kiln remembers
 	program string            // for people
 	real    map[string]string // folders, and where their links lead
@@ -135,7 +135,8 @@ type reads struct {
 
 func (p *proc) newReads(job processor.Job, v *view) *reads {
 	return &reads{
-		job: job, v: v, roots: rootsOf(job), busy: p.busy(), built: p.config.Built, state: p.config.State, program: path.Base(p.config.Command[0]),
+		job: job, v: v, roots: rootsOf(job), busy: p.busy(), built: slices.Concat(p.config.Built, p.config.Shipped), state: p.config.State,
+		program: path.Base(p.config.Command[0]),
 		real: map[string]string{}, done: map[string]bool{}, absent: map[string]bool{}, entered: map[string]bool{},
 	}
 }
@@ -168,8 +169,9 @@ func (r *reads) see(all []seal.Access) error {
 			}
 		}
 	}
+	outdated := r.v.outdated() // after all is recorded: what is recorded is what the program saw
 	for i := range all {
-		if err := r.unchanged(&all[i]); err != nil {
+		if err := r.unchanged(&all[i], outdated); err != nil {
 			return err
 		}
 	}
@@ -183,7 +185,7 @@ func lookAt(file string, op seal.Op) seal.Access {
 }
 
 // byChance says why products are refused.
-const byChance = "products of other assets cannot be read by path, for whether they are there, and of which build, is left to chance"
+const byChance = "what Kiln makes cannot be read by path, for whether it is there, and of which build, is left to chance"
 
 // refuse fails if a program read what Kiln made, or asked for it: what it finds there depends on which jobs ran before it, and none of them
 // waits for another. That the folder of its run is where it is, every program may see, and that something is missing in the folders above,
@@ -395,9 +397,17 @@ func (r *reads) once(kind, name string) bool {
 	return first
 }
 
-// unchanged fails if a file is not as it was when the program saw it. Of a folder that was not listed it counts that it is there: what is
-// in it was recorded by name.
-func (r *reads) unchanged(a *seal.Access) error {
+// unchanged fails if a file is not as it was when the program saw it, or if the view is outdated where the program looked: what came to a
+// source root since has no link. Of a folder that was not listed it counts that it is there: what is in it was recorded by name.
+func (r *reads) unchanged(a *seal.Access, outdated []string) error {
+	for _, changed := range outdated {
+		names, _ := r.names(a)
+		for _, name := range names {
+			if _, in := cutFolder(changed, name); in || a.Op == seal.List && path.Dir(changed) == name {
+				return changedMeanwhile(changed)
+			}
+		}
+	}
 	now := seal.StateOf(a.Path)
 	if now == a.State || a.State.SameFolder(now) && (a.Op != seal.List || slices.Contains(r.busy, a.Real)) || r.own(a.Real) {
 		return nil

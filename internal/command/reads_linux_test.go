@@ -145,7 +145,7 @@ func TestReadsBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"build/pc/b.bin": "product", ".kiln/cas/00": "blob", "shared.txt": "shared"} {
+	for name, text := range map[string]string{"build/pc/b.bin": "product", ".kiln/cas/00": "blob", "shared.txt": "shared", "src/ids.h": "ids"} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -183,9 +183,14 @@ func TestReadsBuilt(t *testing.T) {
 		{Depfile, []string{"dep", "{out}", "{dep}", "x: " + dir + "/.kiln/cas/00", "{in}"}, ".kiln/cas/00"},
 		{Depfile, []string{"dep", "{out}", "{dep}", "x: " + dir + "/shared.txt", "{in}"}, ""},
 		{Declared, []string{"dep", "{out}", "{dep}", "x: " + dir + "/build/pc/b.bin", "{in}"}, "build/pc/b.bin"},
+		{Traced, []string{"cat", "{out}", "{in}", dir + "/kiln.ids"}, "kiln.ids"}, // it is not there yet
+		{Traced, []string{"ask", "{out}", "{in}", dir + "/src/ids.h"}, "ids.h"},
+		{Traced, []string{"cat", "{out}", "{in}", "b/all/src/ids.h"}, "ids.h"},
+		{Depfile, []string{"dep", "{out}", "{dep}", "x: " + dir + "/src/ids.h", "{in}"}, "ids.h"},
 	} {
 		config, one := onRoots(t, c.reads, root, c.args...)
 		config.Built, config.State = []string{dir + "/build"}, []string{dir + "/.kiln"}
+		config.Shipped = []string{dir + "/kiln.ids", dir + "/src/ids.h"}
 		r := processortest.Run(t, config.new(t), one)
 		if c.want == "" {
 			if r.Err != nil {
@@ -332,6 +337,41 @@ func TestListThatChangesMeanwhile(t *testing.T) {
 			only(t, err, diag.CommandChanged)
 		} else if err != nil {
 			t.Errorf("%s in %s: %v", c.name, c.in, err)
+		}
+	}
+}
+
+// TestViewThatChangesMeanwhile: the view has no link to what came into a source root since the program's run began, so what is recorded of
+// the root must not be taken for what the program saw.
+func TestViewThatChangesMeanwhile(t *testing.T) {
+	for _, c := range []struct {
+		reads, comes string
+		changes      bool
+	}{
+		{".", "0/new.txt", true}, {".", "1/new.txt", true}, {".", "0/both/new.txt", false}, {"both", "0/both/new.txt", true}, {"both", "1/both/new.txt", true},
+		{"new.txt", "0/new.txt", true}, {"new/x.txt", "1/new/x.txt", true}, {"both/a.txt", "1/both/a.txt", true}, {"both/a.txt", "0/new.txt", false},
+		{"both/a.txt", "1/both/new.txt", false}, {"new.txt", "1/other.txt", false}, {".", "0/.hidden", false}, {".", "0/ids.h", false},
+	} {
+		config, one := onRoots(t, Traced, []map[string]string{{"a/water.txt": "deep", "both/a.txt": "a"}, {"both/b.txt": "b"}}, "")
+		config.Shipped = []string{filepath.Join(config.Roots[0], "ids.h")}
+		address, next := listener(t)
+		config.Command = []string{"helper", "race", "{out}", "{in}", c.reads, "../tmp/none", address}
+		done := make(chan error, 1)
+		go func() { done <- processortest.Run(t, config.new(t), one).Err }()
+		program := next() // it has looked
+		root, name, _ := strings.Cut(c.comes, "/")
+		file := filepath.Join(config.Roots[int(root[0]-'0')], name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte("new"), 0o600)); err != nil {
+			t.Error(err)
+		}
+		program.Close()
+		err := <-done
+		if c.changes {
+			if p := only(t, err, diag.CommandChanged); !errors.Is(p, ErrMoment) {
+				t.Errorf("%+v: %+v", c, p)
+			}
+		} else if err != nil {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }

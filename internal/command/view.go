@@ -55,7 +55,8 @@ type view struct {
 	made    map[string]bool   // folders below dir, with forward slashes
 	order   []string          // made, each after the one it lies in
 	links   map[string]string // to source files, and where they lead; nil if these are copied
-	hidden  []string          // folders that no link leads to
+	listed  []listed          // what the links were laid out of
+	hidden  []string          // folders that no link leads to, and files that Kiln writes
 
 	began int64 // just before the program did, in the time of files: see diskTime; of links alone
 
