@@ -8,10 +8,11 @@ import "embed"
 //
 //go:embed go.mod go.sum LICENSE
 //go:embed *[^t].go
-//go:embed internal/*/*[^t].go internal/*/*[^s]t.go internal/*/*[^e]st.go internal/*/*[^t]est.go
-//go:embed internal/*/*/*[^t].go internal/*/*/*[^s]t.go internal/*/*/*[^_]test.go
+//go:embed internal/*/*[^t].go internal/*/*[^s]t.go
+//go:embed internal/*/*/*[^t].go internal/*/*/*[^s]t.go internal/*/*/*[^e]st.go internal/*/*/*[^t]est.go
+//go:embed internal/*/*/*/*[^t].go internal/*/*/*/*[^s]t.go internal/*/*/*/*[^_]test.go
 //go:embed processor/*[^t].go
 //go:embed processor/*/*[^t].go processor/*/*[^e]st.go processor/*/*[^t]est.go processor/*/*[^_]test.go
 //go:embed kilnrt/*[^t].go kilnrt/*[^s]t.go
-//go:embed internal/codegen/templates internal/contentdb/*.sql internal/dashboard/pages/*.html internal/dashboard/static internal/skeleton/files processor/wasmguest/c/kiln_guest.h internal/cli/test.go
+//go:embed internal/delivery/codegen/templates internal/store/contentdb/*.sql internal/running/dashboard/pages/*.html internal/running/dashboard/static internal/ask/skeleton/files processor/wasmguest/c/kiln_guest.h internal/cli/test.go
 var source embed.FS

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/kiln-pipeline/kiln/internal/digest"
-	"github.com/kiln-pipeline/kiln/internal/parcel"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )

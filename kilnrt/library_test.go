@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kiln-pipeline/kiln/internal/parcel"
+	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 

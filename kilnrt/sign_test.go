@@ -12,7 +12,7 @@ import (
 
 	"aead.dev/minisign"
 
-	"github.com/kiln-pipeline/kiln/internal/parcel"
+	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )

@@ -24,7 +24,7 @@ import (
 
 	_ "embed"
 
-	"github.com/kiln-pipeline/kiln/internal/packing"
+	"github.com/kiln-pipeline/kiln/internal/media/packing"
 )
 
 //go:embed peers.mjs

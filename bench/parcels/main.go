@@ -21,8 +21,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/digest"
-	"github.com/kiln-pipeline/kiln/internal/parcel"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 

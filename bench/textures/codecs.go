@@ -3,12 +3,12 @@ package main
 import (
 	"math"
 
-	"github.com/kiln-pipeline/kiln/internal/codec/astc"
-	"github.com/kiln-pipeline/kiln/internal/codec/bcn"
-	"github.com/kiln-pipeline/kiln/internal/codec/block"
-	"github.com/kiln-pipeline/kiln/internal/codec/bptc"
-	"github.com/kiln-pipeline/kiln/internal/codec/etc2"
-	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/astc"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/bcn"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/bptc"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/etc2"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
 // codec is a format with its way in and out.

@@ -6,7 +6,7 @@
 // a photograph there is one that is made from a seed, and its figures say nothing about photographs: the targets do not hold for it.
 //
 // The peers are what Debian has: astcenc, and libsquish by way of peers/squish.cpp, which is compiled if g++ and libsquish-dev are
-// there. What they write is decoded by Kiln, whose decoders give what theirs do (internal/texture/judge_test.go). A peer that is not
+// there. What they write is decoded by Kiln, whose decoders give what theirs do (internal/media/texture/judge_test.go). A peer that is not
 // installed is named and left out.
 //
 // Seconds are the median of the runs of the photograph, or those of all textures of games once: by the clock on all cores, and of
@@ -23,8 +23,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/codec/block"
-	"github.com/kiln-pipeline/kiln/internal/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
 func main() {

@@ -14,8 +14,8 @@ import (
 
 	_ "embed"
 
-	"github.com/kiln-pipeline/kiln/internal/codec/astc"
-	"github.com/kiln-pipeline/kiln/internal/codec/block"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/astc"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
 //go:embed peers/squish.cpp

@@ -22,7 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/kiln-pipeline/kiln"
-	"github.com/kiln-pipeline/kiln/internal/thorough"
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 )
 
 // Both tests show the scene half a second after it began, and compare it with the picture that somebody looked at. Graphics

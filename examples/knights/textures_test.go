@@ -16,9 +16,9 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln"
-	"github.com/kiln-pipeline/kiln/internal/pixel"
-	"github.com/kiln-pipeline/kiln/internal/texture"
-	"github.com/kiln-pipeline/kiln/internal/thorough"
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/texture"
 )
 
 var update = flag.Bool("update", false, "write docs/textures.png and the table of the README anew")

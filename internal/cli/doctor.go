@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/doctor"
+	"github.com/kiln-pipeline/kiln/internal/ask/doctor"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
 func newDoctorCommand(a *app) *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kiln-pipeline/kiln/internal/thorough"
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 )
 
 // TestFirstProcessor does what docs/first-processor.md says: each of its ways in a project of its own. A fenced block is

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/cli"
 	"github.com/kiln-pipeline/kiln/internal/processors"
-	"github.com/kiln-pipeline/kiln/internal/thorough"
 )
 
 // TestInitCorpus has `kiln init` write a project file for real content, which must then build without a failure, and

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kiln-pipeline/kiln/internal/build"
-	"github.com/kiln-pipeline/kiln/internal/move"
+	"github.com/kiln-pipeline/kiln/internal/ask/move"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
 
 func newMvCommand(a *app) *cobra.Command {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kiln-pipeline/kiln/internal/project"
-	"github.com/kiln-pipeline/kiln/internal/settings"
-	"github.com/kiln-pipeline/kiln/internal/skeleton"
+	"github.com/kiln-pipeline/kiln/internal/ask/skeleton"
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
 type newLine struct {

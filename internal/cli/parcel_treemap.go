@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kiln-pipeline/kiln/internal/treemap"
+	"github.com/kiln-pipeline/kiln/internal/media/treemap"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 

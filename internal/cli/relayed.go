@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kiln-pipeline/kiln/internal/build"
-	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/project"
-	"github.com/kiln-pipeline/kiln/internal/relay"
-	"github.com/kiln-pipeline/kiln/internal/session"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/running/relay"
+	"github.com/kiln-pipeline/kiln/internal/running/session"
 )
 
 // While kiln watch runs, it does what some other commands are asked for: it has at hand what they would have to read, and need not wait for itself.

@@ -29,8 +29,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kiln-pipeline/kiln"
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/processors/copy"
-	"github.com/kiln-pipeline/kiln/internal/thorough"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kiln-pipeline/kiln/internal/dashboard"
-	"github.com/kiln-pipeline/kiln/internal/live"
-	"github.com/kiln-pipeline/kiln/internal/serve"
-	"github.com/kiln-pipeline/kiln/internal/session"
+	"github.com/kiln-pipeline/kiln/internal/running/dashboard"
+	"github.com/kiln-pipeline/kiln/internal/running/live"
+	"github.com/kiln-pipeline/kiln/internal/running/serve"
+	"github.com/kiln-pipeline/kiln/internal/running/session"
 )
 
 type serveFlags struct {

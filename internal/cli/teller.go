@@ -3,8 +3,8 @@ package cli
 import (
 	"sync"
 
-	"github.com/kiln-pipeline/kiln/internal/build"
-	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
 
 // teller tells of a build while it is under way: with --json of all that happens, as text of errors. What was told is not told again at the

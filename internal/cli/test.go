@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kiln-pipeline/kiln/internal/golden"
+	"github.com/kiln-pipeline/kiln/internal/ask/golden"
 )
 
 type testLine struct {

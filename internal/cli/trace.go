@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/build"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
 
 // reporters passes on what happens to several.

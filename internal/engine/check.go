@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
 // phase of a node.

@@ -25,7 +25,7 @@ package engine
 import (
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
 // Key is what is asked for: a hash over everything that is fixed before a task runs.

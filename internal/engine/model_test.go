@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 

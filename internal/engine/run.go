@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
 // ErrPassing marks an error that may pass without any input changing: a full disk, a file that changed while it was read.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kiln-pipeline/kiln/internal/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
 var update = flag.Bool("update", false, "write versions.txt anew")
@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write versions.txt anew")
 const module = "github.com/kiln-pipeline/kiln/"
 
 // notOutput are packages that a processor's products do not depend on: the contract, which has a version of its own, and words.
-var notOutput = []string{"processor", "internal/diag"}
+var notOutput = []string{"processor", "internal/base/diag"}
 
 // TestVersions fails when the code behind a processor changed and its version did not: products that old code made would be
 // taken for those of the new code.

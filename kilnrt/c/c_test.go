@@ -22,7 +22,7 @@ import (
 	"aead.dev/minisign"
 	"github.com/zeebo/blake3"
 
-	"github.com/kiln-pipeline/kiln/internal/parcel"
+	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )
 

@@ -15,7 +15,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/kiln-pipeline/kiln/internal/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

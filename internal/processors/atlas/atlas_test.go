@@ -22,11 +22,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
-	"github.com/kiln-pipeline/kiln/internal/codec/ktx2"
-	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/pixel"
-	"github.com/kiln-pipeline/kiln/internal/texture"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	table "github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )

@@ -14,10 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
-	"github.com/kiln-pipeline/kiln/internal/codec/bmfont"
-	"github.com/kiln-pipeline/kiln/internal/pixel"
-	"github.com/kiln-pipeline/kiln/internal/texture"
+	table "github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/bmfont"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
-	"github.com/kiln-pipeline/kiln/internal/codec/bmfont"
-	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	table "github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/bmfont"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
-	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/packing"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	table "github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/media/packing"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

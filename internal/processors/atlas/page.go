@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	table "github.com/kiln-pipeline/kiln/internal/codec/atlas"
-	"github.com/kiln-pipeline/kiln/internal/pixel"
-	"github.com/kiln-pipeline/kiln/internal/texture"
+	table "github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

@@ -11,7 +11,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/kiln-pipeline/kiln/internal/codec/document"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

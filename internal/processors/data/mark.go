@@ -3,9 +3,9 @@ package data
 import (
 	"fmt"
 
-	"github.com/kiln-pipeline/kiln/internal/codec/document"
-	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/schema"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
+	"github.com/kiln-pipeline/kiln/internal/media/schema"
 )
 
 // Kiln's own schema keywords: a string under keyAsset (true or "required", or "optional") names an

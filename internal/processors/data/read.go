@@ -8,8 +8,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/kiln-pipeline/kiln/internal/codec/document"
-	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

@@ -8,9 +8,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/kiln-pipeline/kiln/internal/codec/document"
-	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/schema"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
+	"github.com/kiln-pipeline/kiln/internal/media/schema"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"sync"
 
-	"github.com/kiln-pipeline/kiln/internal/schema"
+	"github.com/kiln-pipeline/kiln/internal/media/schema"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

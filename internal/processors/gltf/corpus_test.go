@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	codec "github.com/kiln-pipeline/kiln/internal/codec/gltf"
+	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
 	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )

@@ -3,7 +3,7 @@ package gltf
 import (
 	"testing"
 
-	codec "github.com/kiln-pipeline/kiln/internal/codec/gltf"
+	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
 

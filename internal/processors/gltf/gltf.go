@@ -9,7 +9,7 @@ import (
 	"context"
 	"errors"
 
-	codec "github.com/kiln-pipeline/kiln/internal/codec/gltf"
+	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

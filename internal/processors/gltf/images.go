@@ -8,10 +8,10 @@ import (
 	"path"
 	"strings"
 
-	codec "github.com/kiln-pipeline/kiln/internal/codec/gltf"
-	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/pixel"
-	"github.com/kiln-pipeline/kiln/internal/texture"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

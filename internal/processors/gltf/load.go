@@ -8,8 +8,8 @@ import (
 	"path"
 	"strings"
 
-	codec "github.com/kiln-pipeline/kiln/internal/codec/gltf"
-	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

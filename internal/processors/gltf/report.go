@@ -3,8 +3,8 @@ package gltf
 import (
 	"fmt"
 
-	codec "github.com/kiln-pipeline/kiln/internal/codec/gltf"
-	"github.com/kiln-pipeline/kiln/internal/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

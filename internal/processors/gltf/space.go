@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	codec "github.com/kiln-pipeline/kiln/internal/codec/gltf"
-	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/texture"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
+	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

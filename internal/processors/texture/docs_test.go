@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kiln-pipeline/kiln/internal/project"
-	values "github.com/kiln-pipeline/kiln/internal/settings"
+	values "github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
 // TestDocs parses every example of the page, and holds its settings to those there are.

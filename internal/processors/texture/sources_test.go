@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kiln-pipeline/kiln/internal/pixel"
-	"github.com/kiln-pipeline/kiln/internal/texture"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )

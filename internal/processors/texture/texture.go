@@ -1,5 +1,5 @@
 // Package texture is the processor that turns pictures into one texture: its asset's own, and those that its settings name as channels,
-// faces, layers or slices. How the texture is made is package internal/texture's.
+// faces, layers or slices. How the texture is made is package internal/media/texture's.
 //
 // sources.go finds and reads the pictures.
 package texture
@@ -10,9 +10,9 @@ import (
 	"path"
 	"strings"
 
-	"github.com/kiln-pipeline/kiln/internal/diag"
-	"github.com/kiln-pipeline/kiln/internal/pixel"
-	"github.com/kiln-pipeline/kiln/internal/texture"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 

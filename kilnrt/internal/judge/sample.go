@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/kiln-pipeline/kiln/internal/digest"
-	"github.com/kiln-pipeline/kiln/internal/parcel"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 )
 
 // Resource makes a resource with the given content; its UUID comes from its id.

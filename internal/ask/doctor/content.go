@@ -1,0 +1,72 @@
+package doctor
+
+import (
+	"os"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+)
+
+// unfinished are names that programs give to files they have not finished, or have open.
+var unfinished = []struct {
+	name *regexp.Regexp
+	what string
+}{
+	{regexp.MustCompile(`(?i)\.(part|partial|crdownload|download|opdownload)$`), "a download that was not finished"},
+	{regexp.MustCompile(`(?i)(\.tmp|\.temp)$|^tmp[0-9a-z]{6,}$`), "a temporary file"},
+	{regexp.MustCompile(`^~\$|^\.~lock\..*#$`), "the lock of a program that has the file open"},
+	{regexp.MustCompile(`(?i)\.(autosave|kra-autosave\.kra|rej|orig)$`), "left by a program or a merge"},
+}
+
+// content looks at what a file holds.
+func (r *Report) content(f *sourceFile) {
+	name := path.Base(f.path)
+	at := diag.Pos{File: f.shown}
+	for _, u := range unfinished {
+		if u.name.MatchString(name) {
+			r.add(diag.Warningf(diag.FileTemporary, at, "this looks like %s", u.what).WithHint("remove it, or name it in %s", source.IgnoreFile))
+			return
+		}
+	}
+	if f.size == 0 {
+		return // the scan tells of those
+	}
+	file, err := os.Open(f.abs)
+	if err != nil {
+		r.add(diag.Errorf(diag.SourceUnreadable, at, "the file cannot be read").WithHint("check its permissions"))
+		return
+	}
+	defer file.Close()
+	e := &end{file: file, size: f.size}
+	head := e.read(0, headSize)
+	if isLFS(head) {
+		r.add(source.LFS(f.shown))
+		return
+	}
+	severity := diag.Warning
+	if f.reads() {
+		severity = diag.Error
+	}
+	switch {
+	case zeros(head):
+		r.add(&diag.Message{Severity: severity, Code: diag.FileZeros, Pos: at, Text: "the file begins with nothing but zeros, as after a crash or a broken copy", Hint: "put it back from version control"})
+	case e.cutShort(head, strings.ToLower(path.Ext(name))):
+		r.add(&diag.Message{Severity: severity, Code: diag.FileCutShort, Pos: at, Text: "the end of the file is missing", Hint: "export or copy it again"})
+	}
+}
+
+func isLFS(head []byte) bool {
+	return strings.HasPrefix(string(head), "version https://git-lfs.github.com/spec/")
+}
+
+func zeros(head []byte) bool {
+	for _, c := range head {
+		if c != 0 {
+			return false
+		}
+	}
+	return len(head) >= 64
+}

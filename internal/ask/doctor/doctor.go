@@ -1,0 +1,91 @@
+// Package doctor looks for what stops a build, or will on another machine: tools that are not there, limits of the
+// system, folders that cannot be written to, names that Windows cannot have, files that are not what they should be.
+//
+// It changes nothing that lasts: to find out what a folder can do, it makes a file in it and removes it. It
+// runs only tools that Kiln itself knows, and only to ask their version.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
+)
+
+// Report is all that was found. What is wrong is a message; those of severity error stop a build, or an asset of it.
+type Report struct {
+	Files, Folders, Assets int // looked at
+
+	Tools    []Tool
+	Limits   []Limit
+	Places   []Place
+	Messages diag.List
+}
+
+// Examine examines a project. The error is for what cannot go on at all; a project whose rules are wrong is told
+// of in the report.
+func Examine(ctx context.Context, p *build.Project) (*Report, error) {
+	r := &Report{}
+	v, err := p.Look(ctx, nil, nil)
+	var wrong diag.List
+	if errors.As(err, &wrong) {
+		r.Messages = append(r.Messages, wrong...)
+	} else if err != nil {
+		return nil, err
+	}
+	if v != nil {
+		r.Assets = len(v.Assets)
+		r.Messages = append(append(r.Messages, v.Messages...), v.Strangers()...)
+		r.files(ctx, p, v)
+	}
+	r.tools(ctx, p, v)
+	r.places(p)
+	r.limits()
+	slices.SortStableFunc(r.Messages, func(a, b *diag.Message) int { return rank(a) - rank(b) })
+	return r, ctx.Err()
+}
+
+func rank(m *diag.Message) int {
+	return slices.Index([]diag.Severity{diag.Error, diag.Warning, diag.Note}, m.Severity)
+}
+
+// Stops tells whether something was found that stops a build or an asset of it.
+func (r *Report) Stops() bool { return r.Messages.Err() != nil }
+
+func (r *Report) add(m *diag.Message) { r.Messages = append(r.Messages, m) }
+
+// files looks at each source file: its name, its size, its end.
+func (r *Report) files(ctx context.Context, p *build.Project, v *build.View) {
+	t := v.Sources()
+	r.Folders = len(t.Folders)
+	for _, file := range t.Paths() {
+		if ctx.Err() != nil {
+			return
+		}
+		r.Files++
+		i, _, ok := t.Find(file)
+		if !ok {
+			continue
+		}
+		root, rel := t.PathOf(i)
+		f := sourceFile{path: file, shown: v.Display(file), abs: t.Abs(root, rel), size: t.At(i).Stat.Size}
+		if owner := v.Table().Owner(file); owner != nil {
+			f.processor, f.asset = owner.Processor, owner.ID
+		}
+		r.name(&f)
+		r.content(&f)
+	}
+	r.outputs(p, v)
+}
+
+// sourceFile is a source file under examination.
+type sourceFile struct {
+	path, shown, abs string
+	size             int64
+	asset, processor string // that it belongs to; empty if to none
+}
+
+// reads tells whether something looks into the file, so that it has to be whole.
+func (f *sourceFile) reads() bool { return f.processor != "" && f.processor != "copy" }

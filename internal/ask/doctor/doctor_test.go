@@ -1,0 +1,241 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
+	"github.com/kiln-pipeline/kiln/internal/processors"
+)
+
+func encoded(t *testing.T, f func(*bytes.Buffer, image.Image) error) []byte {
+	t.Helper()
+	img := image.NewNRGBA(image.Rect(0, 0, 90, 90))
+	for i := range img.Pix {
+		img.Pix[i] = byte(i*i>>3) | 1
+	}
+	var b bytes.Buffer
+	if err := f(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// wholeFiles are one of each format whose end is looked at.
+func wholeFiles(t *testing.T) map[string][]byte {
+	le := binary.LittleEndian
+	data := bytes.Repeat([]byte{1, 2, 3}, 100)
+	wav := append([]byte("RIFF\x00\x00\x00\x00WAVEfmt \x02\x00\x00\x00ab"), le.AppendUint32([]byte("data"), uint32(len(data)))...)
+	le.PutUint32(wav[4:], uint32(len(data))+999) // counted wrongly, as some writers do
+	page := append([]byte("OggS\x00\x04"), make([]byte, 20)...)
+	page = append(append(page, 2, 255, 45), data...)
+	bmp := le.AppendUint32([]byte("BM"), uint32(6+len(data)))
+	glb := le.AppendUint32([]byte("glTF\x02\x00\x00\x00"), uint32(12+len(data)))
+	texture, err := ktx2.Encode(&ktx2.Texture{Format: ktx2.RGBA8, Width: 16, Height: 16, Levels: [][]byte{make([]byte, 1024)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{
+		"a.png": encoded(t, func(b *bytes.Buffer, i image.Image) error { return png.Encode(b, i) }),
+		"a.jpg": encoded(t, func(b *bytes.Buffer, i image.Image) error { return jpeg.Encode(b, i, nil) }),
+		"a.gif": encoded(t, func(b *bytes.Buffer, i image.Image) error { return gif.Encode(b, i, nil) }),
+		"a.wav": append(wav, data...), "a.ogg": page, "a.bmp": append(bmp, data...), "a.glb": append(glb, data...), "a.ktx2": texture,
+		"a.zip": append(append([]byte("PK\x03\x04"), data...), "PK\x05\x06"...),
+	}
+}
+
+func TestCutShort(t *testing.T) {
+	cut := func(name string, data []byte) bool {
+		e := &end{bytes.NewReader(data), int64(len(data))}
+		return e.cutShort(data[:min(len(data), headSize)], filepath.Ext(name))
+	}
+	for name, data := range wholeFiles(t) {
+		if cut(name, data) {
+			t.Errorf("%s: whole, but said to be cut", name)
+		}
+		if cut(name, append(slices.Clone(data), "something behind it"...)) {
+			t.Errorf("%s: something behind the end makes it cut", name)
+		}
+		if !cut(name, data[:len(data)*3/4]) {
+			t.Errorf("%s: cut, but said to be whole", name)
+		}
+	}
+	if cut("a.txt", []byte("BMW is a text")) {
+		t.Error("a text is taken for an image")
+	}
+}
+
+func FuzzCutShort(f *testing.F) {
+	f.Add([]byte("\x89PNG\r\n\x1a\n\xff\xff\xff\xffIDAT"), ".png")
+	f.Add([]byte("RIFF\x00\x00\x00\x00WAVE"), ".wav")
+	f.Add([]byte("OggS\x00\x04"), ".ogg")
+	f.Add([]byte("\xabKTX 20\xbb\r\n\x1a\n"), ".ktx2")
+	f.Fuzz(func(t *testing.T, data []byte, ext string) {
+		e := &end{bytes.NewReader(data), int64(len(data))}
+		e.cutShort(data[:min(len(data), headSize)], ext)
+	})
+}
+
+func TestUnportable(t *testing.T) {
+	for name, bad := range map[string]bool{
+		"con": true, "Con.png": true, "nul.tar.gz": true, "lpt1": true, "COM9.x": true, "a.": true, "a ": true, "a:b": true, "a?": true, `a\b`: true, "a\tb": true,
+		"cone.png": false, "com.png": false, ".con": false, "a b.c": false, "ö.png": false, "lpt10": false,
+	} {
+		if why := unportable(name); (why != "") != bad {
+			t.Errorf("%q: %q", name, why)
+		}
+	}
+}
+
+func open(t *testing.T, files map[string]string) *build.Project {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := build.Open(build.Config{Dir: dir, Version: "test", Processors: processors.All()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+const plainProject = "[project]\nname = \"a\"\n"
+
+// TestMessages provokes each message.
+func TestMessages(t *testing.T) {
+	whole := string(wholeFiles(t)["a.png"])
+	half := whole[:len(whole)/2]
+	for _, c := range []struct {
+		file, text string
+		code       diag.Code
+		severity   diag.Severity
+	}{
+		{"assets/cut.png", half, diag.FileCutShort, diag.Error},
+		{"assets/cut.ogg", "OggS", diag.FileCutShort, diag.Warning},
+		{"assets/zeros.png", strings.Repeat("\x00", 4096), diag.FileZeros, diag.Error},
+		{"assets/empty.png", "", diag.EmptyFile, diag.Warning},
+		{"assets/a.png.part", "x", diag.FileTemporary, diag.Warning},
+		{"assets/~$plan.xlsx", "x", diag.FileTemporary, diag.Warning},
+		{"assets/lfs.png", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n", diag.LFSPointer, diag.Error},
+		{"assets/nul.txt", "x", diag.NameNotPortable, diag.Warning},
+		{"assets/" + strings.Repeat("deep/", 40) + "a.txt", "x", diag.PathTooLong, diag.Warning},
+	} {
+		if runtime.GOOS == "windows" && c.code == diag.NameNotPortable {
+			continue
+		}
+		r, err := Examine(context.Background(), open(t, map[string]string{"kiln.toml": plainProject, c.file: c.text}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(r.Messages, func(m *diag.Message) bool { return m.Code == c.code })
+		if i < 0 || r.Messages[i].Severity != c.severity || r.Messages[i].Hint == "" || r.Messages[i].Pos.File != c.file {
+			t.Errorf("%s: want %s %s, got %v", c.file, c.severity, c.code, r.Messages)
+		}
+		if r.Stops() != (c.severity == diag.Error) {
+			t.Errorf("%s: Stops is %v", c.file, r.Stops())
+		}
+	}
+}
+
+func TestTools(t *testing.T) {
+	p := open(t, map[string]string{
+		"kiln.toml": plainProject + "[[processors]]\nname=\"tiles\"\ncommand=[\"no-such-tool\", \"{in}\", \"{out}\"]\nextensions=[\".map\"]\n" +
+			"[[processors]]\nname=\"shaders\"\ncommand=[\"glslc\", \"{in}\", \"{out}\"]\nextensions=[\".frag\"]\n",
+		"assets/a.map": "x", "assets/b.map": "x",
+	})
+	t.Setenv("PATH", t.TempDir())
+	r, err := Examine(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := r.Tools[0]
+	if first.Name != "no-such-tool" || first.Path != "" || !slices.Equal(first.Assets, []string{"a.map", "b.map"}) {
+		t.Errorf("got %+v", first)
+	}
+	r.Messages = slices.DeleteFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.LimitLow || m.Code == diag.DiskLow }) // of this machine
+	i := slices.IndexFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.ToolMissing })
+	if len(r.Messages) != 1 || i < 0 || r.Messages[i].Text != "no-such-tool is not there, and a.map and b.map need it" || !r.Stops() {
+		t.Errorf("got %v", r.Messages)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the tool of this test is a shell script")
+	}
+	bin := t.TempDir()
+	script := "#!/bin/sh\necho shaderc v2023.2 v2022.4\n"
+	if err := os.WriteFile(filepath.Join(bin, "glslc"), []byte(script), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	tool := Tool{Name: "glslc"}
+	for try := 0; tool.Version == "" && try < 20; try++ { // on a busy machine a shell may take longer than a tool has
+		(&Report{}).tool(context.Background(), bin, &tool, nil)
+	}
+	if tool.Version != "v2023.2" || tool.Path == "" {
+		t.Errorf("got %+v", tool)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	p := open(t, map[string]string{"kiln.toml": plainProject, "assets/a.txt": "x", "build": "a file where the output folder should be"})
+	r := &Report{}
+	r.places(p)
+	if len(r.Places) != 2 || !r.Places[0].Writable {
+		t.Errorf("got %+v", r.Places)
+	}
+	if left, _ := filepath.Glob(filepath.Join(p.Dir, ".kiln-doctor*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+	r.space(&Place{Folder: "build", Free: none - 1})
+	r.space(&Place{Folder: "build", Free: scarce - 1})
+	r.space(&Place{Folder: "build", Free: scarce})
+	r.Limits = nil
+	var codes []string
+	for _, m := range r.Messages {
+		codes = append(codes, string(m.Severity)+" "+string(m.Code))
+	}
+	want := []string{"error K0246", "error K0247", "warning K0247"}
+	if !slices.Equal(codes, want) {
+		t.Errorf("got %q, want %q", codes, want)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	r := &Report{Limits: []Limit{{"open files", 100, 1024, "raise it"}, {"watchers", -1, 16, ""}}}
+	r.judge()
+	if len(r.Messages) != 1 || r.Messages[0].Code != diag.LimitLow || r.Stops() {
+		t.Errorf("got %v", r.Messages)
+	}
+}
+
+// TestRoomIsNotCounted: a file system that counts no blocks is not one without room.
+func TestRoomIsNotCounted(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs a file system that counts no blocks")
+	}
+	if free, err := freeSpace("/proc"); err == nil {
+		t.Errorf("%d bytes", free)
+	}
+}

@@ -1,0 +1,114 @@
+package doctor
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
+)
+
+// Place is a folder that Kiln writes to.
+type Place struct {
+	Folder   string `json:"folder"` // relative to the project
+	Writable bool   `json:"writable"`
+	Free     int64  `json:"free"`            // bytes; -1 if not known
+	Links    string `json:"links,omitempty"` // of the output: how products get there
+}
+
+// Below these amounts of free disk space, in bytes, people are told.
+const (
+	scarce = 1 << 30
+	none   = 64 << 20
+)
+
+// places looks at the output folder and at Kiln's own.
+func (r *Report) places(p *build.Project) {
+	state := filepath.Join(p.Dir, project.StateFolder)
+	for _, pl := range []struct{ shown, dir string }{{project.StateFolder, state}, {p.Output, p.OutputDir()}} {
+		place := Place{Folder: pl.shown, Writable: true, Free: -1}
+		dir := existing(pl.dir)
+		if free, err := freeSpace(dir); err == nil {
+			place.Free = free
+		}
+		file, err := probe(dir)
+		hint := "check its permissions and what it lies on"
+		if info, serr := os.Stat(pl.dir); serr == nil && !info.IsDir() {
+			err, hint = errors.New("a file is in its place"), "move it away"
+		}
+		if err != nil {
+			place.Writable = false
+			r.add(diag.Errorf(diag.FolderUnwritable, diag.Pos{File: pl.shown}, "the folder cannot be written to: %v", cause(err)).
+				WithHint("%s", hint))
+		}
+		if pl.dir == p.OutputDir() && place.Writable {
+			place.Links = links(existing(state), dir)
+		}
+		if file != "" {
+			os.Remove(file)
+		}
+		r.Places = append(r.Places, place)
+		r.space(&place)
+	}
+}
+
+func (r *Report) space(place *Place) {
+	at := diag.Pos{File: place.Folder}
+	switch {
+	case place.Free < 0 || place.Free >= scarce:
+	case place.Free < none:
+		r.add(diag.Errorf(diag.DiskLow, at, "the disk has only %d MB left", place.Free/1e6).WithHint("make room before you build"))
+	default:
+		r.add(diag.Warningf(diag.DiskLow, at, "the disk has only %d MB left", place.Free/1e6).WithHint("make room; `kiln clean` removes the output"))
+	}
+}
+
+// existing is the nearest folder, dir itself or above it, that is there.
+func existing(dir string) string {
+	for {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() || filepath.Dir(dir) == dir {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// probe makes a small file; the caller removes it.
+func probe(dir string) (string, error) {
+	f, err := os.CreateTemp(dir, ".kiln-doctor-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString("kiln doctor was here")
+	return f.Name(), errors.Join(err, f.Close())
+}
+
+// links finds out how a blob of the state folder becomes an output: "reflink", "hard link" or "copy".
+func links(state, output string) string {
+	src, err := probe(state)
+	if err != nil {
+		return ""
+	}
+	defer os.Remove(src)
+	dst := filepath.Join(output, filepath.Base(src)+"-link")
+	defer os.Remove(dst)
+	if cloneFile(src, dst) == nil {
+		return "reflink"
+	}
+	os.Remove(dst)
+	if os.Link(src, dst) == nil {
+		return "hard link"
+	}
+	return "copy"
+}
+
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

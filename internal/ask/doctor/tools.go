@@ -1,0 +1,212 @@
+package doctor
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/extend/seal"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
+)
+
+// Tool is an external program.
+type Tool struct {
+	Name    string   `json:"name"`
+	For     string   `json:"for,omitempty"`     // what it does
+	Path    string   `json:"path,omitempty"`    // none: it is not there
+	Version string   `json:"version,omitempty"` // asked only of tools that Kiln knows
+	Assets  []string `json:"assets"`            // ids of those that need it
+	Install []string `json:"install,omitempty"` // commands, that for this system first
+}
+
+// known are tools that processors of games often use. The argument makes each tell its version. Names of packages: Debian, Homebrew, winget; "" if there is none.
+var known = []struct{ name, does, version, apt, brew, winget string }{
+	{"glslc", "GLSL and HLSL to SPIR-V", "--version", "glslc", "shaderc", "KhronosGroup.VulkanSDK"},
+	{"spirv-cross", "SPIR-V to other shader languages", "--revision", "spirv-cross", "spirv-cross", "KhronosGroup.VulkanSDK"},
+	{"spirv-opt", "makes SPIR-V smaller", "--version", "spirv-tools", "spirv-tools", "KhronosGroup.VulkanSDK"},
+	{"opusenc", "sound to Opus", "--version", "opus-tools", "opus-tools", ""},
+	{"oggenc", "sound to Ogg Vorbis", "--version", "vorbis-tools", "vorbis-tools", ""},
+	{"assimp", "FBX and other models", "version", "assimp-utils", "assimp", ""},
+	{"ffmpeg", "video and sound", "-version", "ffmpeg", "ffmpeg", "Gyan.FFmpeg"},
+}
+
+// tools finds out which tools there are, and which assets need them: those whose processor runs them, and those whose job looked
+// for them. v may be nil.
+func (r *Report) tools(ctx context.Context, p *build.Project, v *build.View) {
+	needs := map[string]map[string]bool{}
+	need := func(tool, asset string) {
+		if needs[tool] == nil {
+			needs[tool] = map[string]bool{}
+		}
+		if asset != "" {
+			needs[tool][asset] = true
+		}
+	}
+	for i := range p.Project.Processors {
+		c := &p.Project.Processors[i]
+		if len(c.Command) == 0 || strings.ContainsAny(c.Command[0], "{}") {
+			continue
+		}
+		need(c.Command[0], "")
+		for _, id := range processedBy(v, c.Name) {
+			need(c.Command[0], id)
+		}
+	}
+	r.boxes(p.Project.Processors)
+	if v != nil {
+		v.Traces(func(a *asset.Asset, _, _, _ string, t *engine.Trace) {
+			for _, o := range t.Observations {
+				if name := build.SubjectName(o); build.KindName(o) == "tool" && !filepath.IsAbs(name) && !strings.HasPrefix(name, build.InProject) { // else a traced program read it
+					need(name, a.ID)
+				}
+			}
+		})
+	}
+	for _, k := range known {
+		r.Tools = append(r.Tools, Tool{Name: k.name, For: k.does, Install: install(k.apt, k.brew, k.winget)})
+	}
+	var own []Tool
+	for name := range needs {
+		if !slices.ContainsFunc(r.Tools, func(t Tool) bool { return t.Name == name }) {
+			own = append(own, Tool{Name: name})
+		}
+	}
+	slices.SortFunc(own, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	r.Tools = append(own, r.Tools...)
+	for i := range r.Tools {
+		r.tool(ctx, p.Dir, &r.Tools[i], needs[r.Tools[i].Name])
+	}
+}
+
+// boxes tells what this system cannot do of what command processors are promised.
+func (r *Report) boxes(commands []project.CustomProcessor) {
+	commands = slices.DeleteFunc(slices.Clone(commands), func(c project.CustomProcessor) bool { return len(c.Command) == 0 })
+	if len(commands) == 0 {
+		return
+	}
+	can := seal.Supported()
+	for i := range commands {
+		if c := &commands[i]; c.Reads == "traced" && can.Trace != nil {
+			r.add(c.CommandSpan.Warningf(diag.CommandUntraced, "processor %q: %v", c.Name, can.Trace).
+				WithHint("give it a list of `inputs`, or %q; its assets fail here", "depfile"))
+		}
+	}
+	if lacks := can.Lacks(); runtime.GOOS == "linux" && len(lacks) > 0 {
+		m := diag.Warningf(diag.CommandUnsealed, diag.Pos{}, "this system does not hold external programs back from everything: %s", strings.Join(lacks, "; ")).
+			WithHint("use a newer Linux with landlock (6.12 or later has all), and a container that allows seccomp")
+		if can.Writes > 0 && can.Network {
+			m.Severity = diag.Note
+		}
+		r.add(m)
+	}
+}
+
+func processedBy(v *build.View, processor string) []string {
+	var ids []string
+	if v == nil {
+		return nil
+	}
+	for i := range v.Assets {
+		if slices.ContainsFunc(v.Assets[i].Jobs, func(j build.JobView) bool { return j.Processor == processor }) {
+			ids = append(ids, v.Assets[i].ID)
+		}
+	}
+	return ids
+}
+
+func (r *Report) tool(ctx context.Context, dir string, t *Tool, assets map[string]bool) {
+	t.Assets = []string{}
+	for id := range assets {
+		t.Assets = append(t.Assets, id)
+	}
+	slices.Sort(t.Assets)
+	name := t.Name
+	if strings.ContainsAny(name, `/\`) && !filepath.IsAbs(name) {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+	}
+	if path, err := exec.LookPath(name); err == nil {
+		t.Path = path
+		t.Version = version(ctx, t)
+		return
+	}
+	if len(t.Assets) == 0 {
+		return
+	}
+	m := diag.Errorf(diag.ToolMissing, diag.Pos{}, "%s is not there, and %s", t.Name, needText(t.Assets))
+	switch {
+	case len(t.Install) > 0:
+		m.WithHint("install it: %s", t.Install[0])
+	case strings.ContainsAny(t.Name, `/\`):
+		m.WithHint("put it there, and make it executable")
+	default:
+		m.WithHint("install it, or see that it is on PATH")
+	}
+	r.add(m)
+}
+
+func needText(assets []string) string {
+	switch len(assets) {
+	case 1:
+		return assets[0] + " needs it"
+	case 2:
+		return assets[0] + " and " + assets[1] + " need it"
+	}
+	return assets[0] + ", " + assets[1] + " and others need it"
+}
+
+// versionTime is how long a tool may take to tell its version.
+const versionTime = 3 * time.Second
+
+var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[nv]?\d+(\.\d+)+[\w.+~-]*`) })
+
+// version asks a tool that is known for its version.
+func version(ctx context.Context, t *Tool) string {
+	for _, k := range known {
+		if k.name != t.Name {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, versionTime)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, t.Path, k.version)
+		cmd.WaitDelay = time.Second
+		out, err := cmd.CombinedOutput()
+		if err != nil && len(out) == 0 {
+			return ""
+		}
+		for line := range strings.Lines(string(out)) {
+			if n := versionNumber().FindString(line); n != "" {
+				return n
+			}
+		}
+	}
+	return ""
+}
+
+// install are the commands that install a package, that for this system first.
+func install(apt, brew, winget string) []string {
+	var list []string
+	add := func(system, command, name string) {
+		if name == "" {
+			return
+		}
+		if runtime.GOOS == system {
+			list = slices.Insert(list, 0, command+name)
+		} else {
+			list = append(list, command+name)
+		}
+	}
+	add("linux", "apt install ", apt)
+	add("darwin", "brew install ", brew)
+	add("windows", "winget install ", winget)
+	return list
+}

@@ -1,0 +1,225 @@
+// Package golden runs the golden tests of a project's own processors: a folder testdata beside a processor's code, with source
+// files in `in` and the products that they should become in `want`.
+//
+// A test is a build like any other, with `in` as the one source root, none of the project's rules, and state and output of its own in
+// a folder that is gone afterwards. It changes nothing but `want`, and that only when it is told to.
+package golden
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/extend/gocode"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Messages is the file in want that has what was said, if anything was.
+const Messages = "messages.txt"
+
+// Find lists the folders testdata of a project's own processors, relative to the project folder, sorted; and says of those in Go that are
+// compiled into this kiln and have none, why.
+func Find(p *build.Project) (dirs, without []string) {
+	found := map[string]bool{}
+	add := func(dir string) bool {
+		data := path.Join(dir, "testdata")
+		info, err := os.Stat(filepath.Join(p.Dir, filepath.FromSlash(data), "in"))
+		if err != nil || !info.IsDir() {
+			return false
+		}
+		found[data] = true
+		return true
+	}
+	for i := range p.Project.Processors {
+		c := &p.Project.Processors[i]
+		dir := c.WasmGo
+		for _, file := range []string{c.Script, c.Wasm} {
+			if file != "" {
+				dir = path.Dir(file)
+			}
+		}
+		if dir != "" {
+			add(dir)
+		}
+	}
+	for _, pr := range p.Team() {
+		name, pkg := pr.Info().Name, packageOf(pr)
+		switch dir := folderOf(p, pkg); {
+		case dir == "":
+			without = append(without, fmt.Sprintf("%s: its package %s is not of the project's Go module; its tests are where it is", name, pkg))
+		case !add(dir):
+			without = append(without, fmt.Sprintf("%s: there is no folder %s/testdata/in", name, dir))
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), without
+}
+
+// packageOf is the import path of the package that a processor is written in.
+func packageOf(pr processor.Processor) string {
+	t := reflect.TypeOf(pr)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && t.PkgPath() == "main" {
+		return info.Path
+	}
+	return t.PkgPath()
+}
+
+// folderOf is where a package of the project's module is, relative to the project folder; "" if it is of another. The module is the own
+// kiln's, or the project folder's.
+func folderOf(p *build.Project, pkg string) string {
+	for _, dir := range []string{filepath.Join(p.Dir, filepath.FromSlash(p.Kiln)), p.Dir} {
+		name, _, err := gocode.ImportPath(dir)
+		if err != nil || name == "" {
+			continue
+		}
+		for up, at := name, dir; ; up, at = path.Dir(up), filepath.Dir(at) {
+			if rest, ok := strings.CutPrefix(pkg+"/", up+"/"); ok {
+				rel, err := filepath.Rel(p.Dir, filepath.Join(at, filepath.FromSlash(rest)))
+				if _, serr := os.Stat(filepath.Join(p.Dir, rel)); err != nil || serr != nil {
+					break
+				}
+				return filepath.ToSlash(rel)
+			}
+			if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+				break
+			}
+		}
+	}
+	return ""
+}
+
+// Result is what became of one test.
+type Result struct {
+	Dir       string   // testdata, relative to the project folder
+	Products  int      // that were made, what was said counted as one
+	Different []string // paths in want: products that differ, are missing, or are there and should not be
+}
+
+// Run builds what is in dir/in and compares it with dir/want, or writes that.
+func Run(ctx context.Context, cfg build.Config, dir string, update bool) (*Result, error) {
+	temp, err := os.MkdirTemp("", "kiln-test-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	cfg.State, cfg.Output = filepath.Join(temp, "state"), filepath.Join(temp, "out")
+	p, err := build.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.Project.Roots = []project.Root{{Path: path.Join(dir, "in")}}
+	p.Project.Rules, p.Project.Parcels, p.Project.Ignore = nil, nil, nil
+	p.Project.Platforms = p.Project.Platforms[:1]
+	if err := p.Lock(ctx, true, func() {}); err != nil {
+		return nil, err
+	}
+	defer p.Unlock()
+	report, err := p.Build(ctx, build.Request{Reporter: silent{}})
+	if err != nil {
+		return nil, err
+	}
+	got, err := read(filepath.Join(cfg.Output, p.PlatformNames()[0]))
+	if err != nil {
+		return nil, err
+	}
+	if text := words(report.Messages); len(text) > 0 {
+		got[Messages] = text
+	}
+	want := filepath.Join(p.Dir, filepath.FromSlash(dir), "want")
+	r := &Result{Dir: dir, Products: len(got)}
+	if r.Different, err = differ(want, got); err == nil && update {
+		err = rewrite(want, got, r.Different)
+	}
+	return r, err
+}
+
+// words are messages as people see them.
+func words(l diag.List) []byte {
+	var b bytes.Buffer
+	for _, m := range l {
+		m.Write(&b, diag.Style{})
+	}
+	return b.Bytes()
+}
+
+// read reads all files below a folder; none, if it is not there.
+func read(dir string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
+		if err != nil && file == dir && os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		rel, _ := filepath.Rel(dir, file)
+		files[filepath.ToSlash(rel)] = data
+		return err
+	})
+	return files, err
+}
+
+func differ(want string, got map[string][]byte) ([]string, error) {
+	there, err := read(want)
+	if err != nil {
+		return nil, err
+	}
+	different := map[string]bool{}
+	for name, data := range got {
+		if old, ok := there[name]; !ok || !bytes.Equal(old, data) {
+			different[name] = true
+		}
+	}
+	for name := range there {
+		if _, ok := got[name]; !ok {
+			different[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(different)), nil
+}
+
+// rewrite writes what differs, and removes what should not be there.
+func rewrite(want string, got map[string][]byte, different []string) error {
+	for _, name := range different {
+		file := filepath.Join(want, filepath.FromSlash(name))
+		data, ok := got[name]
+		if !ok {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			return err
+		}
+		if err := disk.Save(file, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// silent tells nobody.
+type silent struct{}
+
+func (silent) Planned(int)                             {}
+func (silent) JobStarted(string)                       {}
+func (silent) JobSuspended(string, []string, bool)     {}
+func (silent) JobFinished(string, bool, time.Duration) {}

@@ -1,0 +1,156 @@
+package impact
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
+)
+
+// Files finds the source files that a path means: one, all below a folder, or all that match a glob. The path is absolute, or relative to the
+// project folder or to a source root. One that is not there is a file that would be added; with removed, all are removed. rules says that the path is
+// a file of rules, of which nobody knows what it would change.
+func Files(p *build.Project, v *build.View, name string, removed bool) (files []File, rules bool, err error) {
+	files, rules, err = named(p, v, name, removed)
+	return linked(v.Sources(), files), rules, err
+}
+
+// linked adds the source files that are the same file on the disk, by symbolic links.
+func linked(t *source.Table, files []File) []File {
+	links := t.Links()
+	if len(links) == 0 {
+		return files
+	}
+	leads := map[string]string{} // by the path of a root or a link, relative to its root with a slash before
+	for _, root := range t.Roots {
+		leads[root] = root
+	}
+	for _, l := range links {
+		if to, err := filepath.EvalSymlinks(filepath.FromSlash(l)); err == nil {
+			leads[l] = filepath.ToSlash(to)
+		}
+	}
+	for _, f := range slices.Clone(files) {
+		for _, real := range onDisk(t, f) {
+			for link, to := range leads {
+				rest, ok := strings.CutPrefix(real+"/", to+"/")
+				if !ok {
+					continue
+				}
+				for _, root := range t.Roots {
+					also := File{strings.Trim(strings.TrimPrefix(link, root)+"/"+rest, "/"), f.Change}
+					if _, _, is := t.Find(also.Path); strings.HasPrefix(link+"/", root+"/") && (is || f.Change == Added) && !slices.Contains(files, also) {
+						files = append(files, also)
+					}
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files
+}
+
+// onDisk is where a source file lies, without symbolic links; one that is to be added may come into any root that has its folder.
+func onDisk(t *source.Table, f File) (files []string) {
+	for i := range t.Roots {
+		if _, root, ok := t.Find(f.Path); ok && root != i {
+			continue
+		}
+		abs := filepath.FromSlash(t.Abs(i, f.Path))
+		real, err := filepath.EvalSymlinks(abs)
+		if err != nil && f.Change == Added {
+			real, err = filepath.EvalSymlinks(filepath.Dir(abs))
+			real = filepath.Join(real, filepath.Base(abs))
+		}
+		if err == nil {
+			files = append(files, filepath.ToSlash(real))
+		}
+	}
+	return files
+}
+
+// named finds the source files that a path means by their names.
+func named(p *build.Project, v *build.View, name string, removed bool) (files []File, rules bool, err error) {
+	given := name
+	name = path.Clean(p.InProject(name))
+	change := Edited
+	if removed {
+		change = Removed
+	}
+	if base := path.Base(name); base == project.RulesFile || name == project.File {
+		return nil, true, nil
+	}
+	if found, ok := v.SourcePath(name); ok {
+		return []File{{found, change}}, false, nil
+	}
+	names := []string{name}
+	for _, r := range p.Roots {
+		if rest, ok := strings.CutPrefix(name+"/", r.Path+"/"); ok {
+			names = append(names, strings.TrimSuffix(rest, "/"))
+		}
+	}
+	for _, n := range names {
+		in := meaning(n)
+		for _, f := range v.Sources().Paths() {
+			if in(f) {
+				files = append(files, File{f, change})
+			}
+		}
+		if len(files) > 0 {
+			return files, false, nil
+		}
+	}
+	// A tool of the project is known by its path from the project folder; for any other file, what is left below the root counts.
+	if _, err := os.Lstat(filepath.Join(p.Dir, filepath.FromSlash(name))); errors.Is(err, fs.ErrNotExist) {
+		if strings.ContainsAny(name, "*?") { // which nobody has in the name of a file; brackets and braces some have
+			return nil, false, noMatch(name, given)
+		}
+		if rest, ok := inRepository(p, name); ok {
+			return named(p, v, rest, removed)
+		}
+		change = Added
+	}
+	return []File{{names[len(names)-1], change}}, false, nil
+}
+
+// inRepository is a source file's path from the project folder, where it was given from a folder that holds that one: git diff prints paths
+// from the top of the repository.
+func inRepository(p *build.Project, name string) (string, bool) {
+	above := ""
+	for dir := p.Dir; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		above = filepath.Base(dir) + "/" + above
+		rest, ok := strings.CutPrefix(name, above)
+		if ok && slices.ContainsFunc(p.Roots, func(r project.Root) bool { return r.Path == "." || strings.HasPrefix(rest, r.Path+"/") }) {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// meaning tells which source files a folder or a glob means.
+func meaning(name string) func(file string) bool {
+	if !strings.ContainsAny(name, "*?[{") || !doublestar.ValidatePattern(name) {
+		return func(file string) bool { return name == "" || name == "." || strings.HasPrefix(file, name+"/") }
+	}
+	return func(file string) bool {
+		return strings.HasPrefix(file, name+"/") || doublestar.MatchUnvalidated(name, file)
+	}
+}
+
+// noMatch says why a glob means nothing.
+func noMatch(name, given string) error {
+	if !doublestar.ValidatePattern(name) {
+		return diag.Errorf(diag.BadGlob, diag.Pos{}, "pattern %q is not well formed", given).WithHint("see docs/project-file.md for what a glob may hold")
+	}
+	return diag.Errorf(diag.PatternNoMatch, diag.Pos{}, "no source file matches %q", given).WithHint("* stays within a folder, ** goes below; a path without them may be of a file that is not there yet")
+}

@@ -1,0 +1,180 @@
+package move
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
+)
+
+// edit replaces what a span covers.
+type edit struct {
+	at   settings.Span
+	text string
+}
+
+// ruleEdits are the new texts of kiln.toml and of the rules.toml above the old path, by file. Those below it move with it.
+func (m *mover) ruleEdits() (map[string][]byte, error) {
+	out := map[string][]byte{}
+	if err := m.fileEdits(out, filepath.Join(m.p.Dir, project.File), "", m.p.Rules, m.p.Parcels); err != nil {
+		return nil, err
+	}
+	for _, root := range m.roots {
+		for dir := path.Dir(m.from); ; dir = path.Dir(dir) {
+			file := filepath.Join(root, filepath.FromSlash(dir), project.RulesFile)
+			if text, err := os.ReadFile(file); err == nil {
+				base := strings.TrimPrefix(dir, ".")
+				rules, _ := project.ParseRules(file, base, text)
+				if err := m.fileEdits(out, file, base, rules, nil); err != nil {
+					return nil, err
+				}
+			}
+			if dir == "." {
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
+// fileEdits adds the new text of a file whose globs are relative to base, if one of them begins with the old path.
+func (m *mover) fileEdits(out map[string][]byte, file, base string, rules []project.Rule, parcels []project.Parcel) error {
+	var edits []edit
+	for _, r := range rules {
+		if text, ok := m.retarget(base, r.Match); ok {
+			edits = append(edits, edit{r.MatchSpan, strconv.Quote(text)})
+		}
+	}
+	for _, pc := range parcels {
+		for _, g := range pc.Assets {
+			if text, ok := m.retarget(base, g.Text); ok {
+				edits = append(edits, edit{g.Span, strconv.Quote(text)})
+			}
+		}
+	}
+	switch {
+	case len(edits) == 0:
+		return nil
+	case project.IsGlob(within(base, m.to)):
+		return refuse("take another name", "rules name %q, and %q has characters of globs", m.from, m.to)
+	}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		out[file] = splice(text, edits)
+	}
+	return err
+}
+
+// retarget is a glob with the new path in place of the old one, if it begins with that and can name the new one.
+func (m *mover) retarget(base, glob string) (string, bool) {
+	rest, ok := m.below(path.Join(base, glob))
+	to, in := m.to, true
+	if base != "" {
+		to, in = strings.CutPrefix(m.to, base+"/")
+	}
+	if !ok || !in || glob == "./" {
+		return "", false
+	}
+	if strings.HasSuffix(glob, "/") {
+		rest += "/"
+	}
+	return to + rest, true
+}
+
+// splice puts edits into a text and leaves all else as it is. A byte order mark is no character of a column.
+func splice(text []byte, edits []edit) []byte {
+	slices.SortFunc(edits, func(x, y edit) int {
+		if x.at.Line != y.at.Line {
+			return x.at.Line - y.at.Line
+		}
+		return x.at.Column - y.at.Column
+	})
+	body, bom := bytes.CutPrefix(text, []byte("\uFEFF"))
+	lines := bytes.SplitAfter(body, []byte("\n"))
+	for _, e := range slices.Backward(edits) {
+		line := []rune(string(lines[e.at.Line-1]))
+		from := e.at.Column - 1
+		lines[e.at.Line-1] = []byte(string(line[:from]) + e.text + string(line[from+e.at.Length:]))
+	}
+	out := bytes.Join(lines, nil)
+	if bom {
+		out = append([]byte("\uFEFF"), out...)
+	}
+	return out
+}
+
+// within is a path relative to a folder that it is or lies in.
+func within(base, name string) string { return strings.TrimPrefix(strings.TrimPrefix(name, base), "/") }
+
+// pinnable refuses new names that a rule cannot name alone, before anything is moved.
+func (m *mover) pinnable() error {
+	_, base := m.pinFile()
+	for _, name := range slices.Sorted(maps.Keys(m.was)) {
+		if project.IsGlob(within(base, name)) {
+			return refuse("take another name", "the UUID of %q could not be pinned: the name has characters of globs", name)
+		}
+	}
+	return nil
+}
+
+// pin writes rules for the assets whose UUID is another one now.
+func (m *mover) pin(now *build.View) (int, error) {
+	file, base := m.pinFile()
+	var rules strings.Builder
+	n := 0
+	for i := range now.Assets {
+		as := &now.Assets[i]
+		uuid, moved := m.was[as.Path]
+		if !moved || uuid == as.UUID {
+			continue
+		}
+		n++
+		match := within(base, as.Path)
+		switch {
+		case as.Folder && match == "":
+			match = "./"
+		case as.Folder:
+			match += "/"
+		}
+		fmt.Fprintf(&rules, "\n[[rules]]\nmatch = %s\nuuid  = %q\n", strconv.Quote(match), uuid)
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		return 0, err
+	}
+	if len(text) == 0 {
+		return n, m.replace(file, []byte(strings.TrimPrefix(rules.String(), "\n")))
+	}
+	if text[len(text)-1] != '\n' {
+		text = append(text, '\n')
+	}
+	return n, m.replace(file, append(text, rules.String()...))
+}
+
+// pinFile is where pins go: into the folder that was moved, so that they move with it the next time; for a file into the rules of its folder
+// if there are any, and else into the project file. base is what the rules there are relative to.
+func (m *mover) pinFile() (file, base string) {
+	for _, root := range m.roots {
+		at := m.to
+		if !m.folder {
+			at = path.Dir(m.to)
+		}
+		file := filepath.Join(root, filepath.FromSlash(at), project.RulesFile)
+		if _, err := os.Stat(file); err == nil || m.folder {
+			return file, strings.TrimPrefix(at, ".")
+		}
+	}
+	return filepath.Join(m.p.Dir, project.File), ""
+}

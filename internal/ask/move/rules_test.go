@@ -1,0 +1,20 @@
+package move
+
+import (
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
+)
+
+// TestSplice: edits count characters, may share a line, and leave line ends and a byte order mark as they are.
+func TestSplice(t *testing.T) {
+	const text = "\uFEFFä = ['old', 'old/x']\r\nb = \"old\""
+	const want = "\uFEFFä = [\"new\", \"new/x\"]\r\nb = \"new\""
+	spans := settings.NewText("f", []byte(text[len("\uFEFF"):]))
+	got := splice([]byte(text), []edit{
+		{spans.Span(6, 5), `"new"`}, {spans.Span(27, 5), `"new"`}, {spans.Span(13, 7), `"new/x"`},
+	})
+	if string(got) != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

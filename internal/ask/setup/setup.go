@@ -1,0 +1,152 @@
+// Package setup finds out what a folder of game content holds, and writes the kiln.toml that builds it.
+//
+// It looks, and guesses no more than the files bear out: what stands in the written file has been seen.
+// What is a matter of taste is written as a comment. Nothing is changed on disk; whoever
+// calls it writes the text.
+package setup
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+)
+
+// Plan is what was found in a folder.
+type Plan struct {
+	Dir     string // absolute
+	Name    string // of the project
+	Roots   []string
+	Output  string
+	Ignore  []Ignore
+	Rules   []Rule
+	Atlases []string // folders of small images, below their root, with a slash at the end
+
+	Files    int      // content files below the roots
+	Outside  []string // content files that lie below none of them
+	Pointers int      // files that are Git LFS pointers
+	LFS      bool     // .gitattributes keeps some files in Git LFS
+	MakeRoot bool     // the root does not exist yet: the folder holds no content
+}
+
+// Ignore is a pattern for what is no content.
+type Ignore struct{ Pattern, Why string }
+
+// Rule is a rule that the content needs. Does is the TOML of what it says besides its match.
+type Rule struct{ Match, Does, Why string }
+
+// Look looks at a folder. Errors for people are messages K0240 and K0241.
+func Look(dir string) (*Plan, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(abs); errors.Is(err, fs.ErrNotExist) {
+		return nil, diag.Errorf(diag.SetupFolder, diag.Pos{File: dir}, "there is no such folder").WithHint("make it first, or name another one")
+	} else if err != nil {
+		return nil, diag.Errorf(diag.SetupFolder, diag.Pos{File: dir}, "the folder cannot be read: %v", errors.Unwrap(err))
+	} else if !info.IsDir() {
+		return nil, diag.Errorf(diag.SetupFolder, diag.Pos{File: dir}, "this is a file, not a folder").WithHint("name the folder of the project")
+	}
+	file := filepath.Join(abs, project.File)
+	if _, err := os.Lstat(file); err == nil {
+		return nil, diag.Errorf(diag.ProjectExists, diag.Pos{File: filepath.Join(dir, project.File)}, "there is one already; it was left as it is").
+			WithHint("remove it first if it is to be written anew")
+	}
+	out := output(abs)
+	t, err := walk(abs, out)
+	if err != nil {
+		return nil, diag.Errorf(diag.SetupFolder, diag.Pos{File: dir}, "the folder cannot be listed: %v", err)
+	}
+	p := &Plan{Dir: abs, Name: filepath.Base(abs), Output: out, Pointers: t.pointers, LFS: t.lfs}
+	if p.Name == string(filepath.Separator) || p.Name == "." {
+		p.Name = "game"
+	}
+	p.Roots = t.roots()
+	p.MakeRoot = len(t.content()) == 0 && !t.folders[p.Roots[0]]
+	p.below(t)
+	return p, nil
+}
+
+// below fills in what depends on the roots.
+func (p *Plan) below(t *tree) {
+	seen := map[string]bool{}
+	for _, root := range p.Roots {
+		b := t.below(root)
+		p.Files += len(b.files)
+		for _, ig := range b.ignored {
+			if !seen[ig.Pattern] {
+				seen[ig.Pattern] = true
+				p.Ignore = append(p.Ignore, ig)
+			}
+		}
+		p.Rules = append(p.Rules, b.dataRules()...)
+		p.Rules = append(p.Rules, b.imageRules()...)
+		p.Atlases = append(p.Atlases, b.atlases()...)
+	}
+	p.Rules = unique(p.Rules)
+	kept := slices.DeleteFunc(slices.Clone(p.Ignore), func(ig Ignore) bool { return !ig.Keeps() })
+	p.Ignore = append(slices.DeleteFunc(p.Ignore, Ignore.Keeps), kept...) // the last pattern that matches decides
+	for _, f := range t.content() {
+		if !inside(f, p.Roots) {
+			p.Outside = append(p.Outside, f)
+		}
+	}
+}
+
+func unique(rules []Rule) []Rule {
+	seen := map[Rule]bool{}
+	var out []Rule
+	for _, r := range rules {
+		if !seen[r] {
+			seen[r] = true
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// output is a folder for the products that is not already somebody else's. Where Kiln has built before, and only its kiln.toml is gone, it is the
+// folder of then: what lies in it is no content.
+func output(dir string) string {
+	is := func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && info.IsDir()
+	}
+	if names := []string{"kiln-output", "kiln-build", "build"}; is(project.StateFolder) {
+		if i := slices.IndexFunc(names, is); i >= 0 {
+			return names[i]
+		}
+	}
+	for _, name := range []string{"build", "kiln-build"} {
+		entries, err := os.ReadDir(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+			return name
+		}
+	}
+	return "kiln-output"
+}
+
+// Write writes the kiln.toml, and makes the source root if there is nothing to take for one. A file that is there is not touched.
+func (p *Plan) Write() error {
+	file := filepath.Join(p.Dir, project.File)
+	_, err := os.Lstat(file)
+	switch {
+	case err == nil:
+		err = fs.ErrExist
+	case errors.Is(err, fs.ErrNotExist):
+		err = disk.Save(file, p.Text())
+	}
+	if err != nil {
+		return diag.Errorf(diag.OutputUnwritable, diag.Pos{File: project.File}, "cannot be written: %v", err).WithHint("check the folder's permissions")
+	}
+	if p.MakeRoot {
+		return os.MkdirAll(filepath.Join(p.Dir, p.Roots[0]), 0o777)
+	}
+	return nil
+}

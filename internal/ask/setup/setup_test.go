@@ -1,0 +1,165 @@
+package setup
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// picture is a PNG of one colour.
+func picture(side int, c color.Color) string {
+	img := image.NewNRGBA(image.Rect(0, 0, side, side))
+	for i := range side * side {
+		img.Set(i%side, i/side, c)
+	}
+	var b bytes.Buffer
+	png.Encode(&b, img)
+	return b.String()
+}
+
+var (
+	red    = picture(8, color.NRGBA{200, 30, 30, 255})
+	normal = picture(8, color.NRGBA{128, 127, 254, 255})
+	grey   = picture(8, color.NRGBA{90, 90, 90, 255})
+	large  = picture(600, color.NRGBA{9, 9, 9, 255})
+)
+
+const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"
+
+var projects = map[string]map[string]string{
+	"assets": {
+		"assets/hero.png": red, "assets/rock_n.png": normal, "assets/deep/wall_Normal.png": normal, "assets/deep/wall_roughness.png": grey, "assets/brick_nor_gl_1k.png": normal, "assets/FabricNormal.png": normal, "assets/floor_rough.png": red, "assets/sand_rough.png": red,
+		"assets/button_n.png": red, "assets/old.blend1": "x", "assets/rock.blend": "x", "assets/.hidden/x.png": red,
+		"assets/ui/a.png": red, "assets/ui/b.png": red, "assets/ui/c.png": red, "assets/ui/d.png": red,
+		"assets/icons/a.png": large, "assets/icons/b.png": red, "assets/icons/c.png": red, "assets/icons/d.png": red,
+		"icon.png": red, "README.md": "# hi", "src/main.c": "int main;", "build/CMakeCache.txt": "not ours",
+	},
+	"data": {
+		"data/a.json": "{}", "data/skins/one.json": "{a:1}", "data/skins/deep/two.json": "[1,]", "data/lone.json": "// c\n1",
+		"data/broken.json": "{{{", "data/t.csv": "a;b\n1;2\n", "data/t2.csv": "a\tb\n1\t2\n", "data/t3.csv": "a,b\n1\n", "data/x.toml": "a = 1", "data/y.yaml": "a: 1",
+		"data/odd [1].json": "{b:2}", "data/lfs.json": pointer, "data/z.yml": "a: [",
+	},
+	"everywhere": {
+		"one/a.png": red, "one/LICENSE": "x", "two/b.png": red, "two/LICENSE": "y", "two/assets/c.png": red, "two/node_modules/d.png": red,
+		"three/project.godot": "x", "three/e.png": red, "three/e.png.import": "[remap]", "three/.godot/f.png": red, "three/g.import": "mine",
+		"four/Four.csproj": "x", "four/bin/h.png": red, "four/Game.cs": "x", "four/i.png": red,
+	},
+	"unity": {
+		"Assets/a.png": red, "Assets/a.png.meta": "fileFormatVersion: 2", "Library/a.png": red, "ProjectSettings/x.asset": "x", "Temp/b.png": red,
+	},
+	"two-roots":  {"assets/a.png": red, "data/b.png": red},
+	"clash":      {"assets/a.png": red, "data/A.png": red},
+	"one-folder": {"stuff/a.png": red, "stuff/b.ogg": "x", "tools/x.sh": "x"},
+	"lfs":        {"assets/a.png": pointer, "assets/b.png": red, ".gitattributes": "*.png filter=lfs diff=lfs merge=lfs -text\n"},
+	"empty":      {},
+	"shaders": {
+		"assets/a.png": red, "assets/shaders/sky.vs": "void main() {}", "assets/shaders/sky.fs": "#version 330\nvoid main() {}", "assets/shaders/common.h": "#define PI 3.14",
+		"assets/sky.fs": "uniform vec4 c;\nvoid main() { gl_FragColor = c; }", "assets/tools/Main.fs": "module Main\nopen System\n", "assets/tools/a.h": "#include <stdio.h>\n",
+		"assets/mixed/a.frag": "void main() {}", "assets/mixed/x.h": "float2 uv;", "assets/mixed/y.h": "#include <math.h>", "assets/tools/Main.c": "int main(void);",
+	},
+	"quotes": {"my \"art\"/a.png": red},
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestText compares the written file for each kind of project with the golden, and has it read back.
+func TestText(t *testing.T) {
+	for name, files := range projects {
+		t.Run(name, func(t *testing.T) {
+			if name == "quotes" && runtime.GOOS == "windows" {
+				t.Skip("Windows has no such names")
+			}
+			dir := filepath.Join(t.TempDir(), name)
+			os.MkdirAll(dir, 0o777)
+			write(t, dir, files)
+			p, err := Look(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, l := project.Parse(project.File, p.Text()); len(l) > 0 {
+				t.Errorf("cannot be read back: %s", l[0])
+			}
+			golden := filepath.Join("testdata", name+".toml")
+			if *update {
+				os.WriteFile(golden, p.Text(), 0o666)
+			}
+			want, _ := os.ReadFile(golden)
+			if d := cmp.Diff(string(want), string(p.Text())); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestFound(t *testing.T) {
+	look := func(name string) *Plan {
+		dir := t.TempDir()
+		write(t, dir, projects[name])
+		p, err := Look(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if p := look("assets"); !slices.Equal(p.Outside, []string{"icon.png"}) || p.Output != "kiln-build" {
+		t.Errorf("outside %q, output %q", p.Outside, p.Output)
+	}
+	if p := look("lfs"); p.Pointers != 1 || !p.LFS {
+		t.Errorf("%d pointers, LFS %v", p.Pointers, p.LFS)
+	}
+	p := look("empty")
+	if err := p.Write(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(p.Dir, "assets")); err != nil {
+		t.Error("no source root was made:", err)
+	}
+	if err := p.Write(); err == nil {
+		t.Error("wrote over the file")
+	}
+}
+
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"kiln.toml": "[project]\nname=\"a\"\n", "file": "x"})
+	for _, c := range []struct {
+		dir  string
+		code diag.Code
+	}{{dir, diag.ProjectExists}, {filepath.Join(dir, "no"), diag.SetupFolder}, {filepath.Join(dir, "file"), diag.SetupFolder}} {
+		_, err := Look(c.dir)
+		var m *diag.Message
+		if !errors.As(err, &m) || m.Code != c.code || m.Hint == "" {
+			t.Errorf("%s: got %v", c.dir, err)
+		}
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "kiln.toml")); !strings.Contains(string(text), `name="a"`) {
+		t.Error("the file was changed")
+	}
+}

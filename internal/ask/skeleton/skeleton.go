@@ -1,0 +1,206 @@
+// Package skeleton writes the first files of a processor of a project's own: one that works, and its golden test.
+//
+// It overwrites nothing, and adds to what is there: a line of kiln.toml and what stands at the end of it, what go.mod and go.sum lack. The
+// files are templates below files, a folder a language.
+package skeleton
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/processor/wasmguest"
+)
+
+// Languages that there are skeletons in: a script, Go compiled into a kiln of the project's own, and Go and C as WebAssembly.
+var Languages = []string{"star", "go", "wasm", "c"}
+
+//go:embed files
+var templates embed.FS
+
+// kilnModule is what Go code of a processor imports.
+const kilnModule = "github.com/kiln-pipeline/kiln"
+
+// Request says what to write.
+type Request struct {
+	Dir     string // of the project
+	Project string // its name
+	Name    string // of the processor
+	Lang    string // one of Languages
+	Source  fs.FS  // of Kiln, for processors in Go
+}
+
+// Written is what was written.
+type Written struct {
+	Files []string // relative to the project folder, with forward slashes
+	Next  []string // commands to run in the project folder, in order
+}
+
+// New writes a processor's first files into a project and, unless it is compiled in, names it in kiln.toml.
+func New(r Request) (*Written, error) {
+	folder := path.Join("tools", r.Name)
+	if r.Lang == "go" && r.Name == "kiln" || folder == packages {
+		return nil, diag.Errorf(diag.BadValue, diag.Pos{}, "%s is the folder of the program itself", folder).WithHint("take another name")
+	}
+	var files []file
+	var w Written
+	declaration := ""
+	switch r.Lang {
+	case "star":
+		declaration = fmt.Sprintf("[[processors]]\nscript = %q\n", path.Join(folder, r.Name+".star"))
+	case "wasm":
+		declaration = fmt.Sprintf("[[processors]]\nname = %q\nwasm = { go = %q }\n", r.Name, folder)
+	case "c":
+		declaration = fmt.Sprintf("[[processors]]\nname = %q\nwasm = %q\n", r.Name, path.Join(folder, r.Name+".wasm"))
+		files = append(files, file{path.Join(folder, "kiln_guest.h"), wasmguest.Header()})
+		w.Next = []string{fmt.Sprintf("clang --target=wasm32 -O2 -nostdlib -Wl,--no-entry -o %s/%s.wasm %[1]s/%[2]s.c", folder, r.Name)}
+	case "go":
+	default:
+		return nil, diag.Errorf(diag.BadValue, diag.Pos{}, "there is no skeleton in %q", r.Lang).WithHint("one of: %s", strings.Join(Languages, ", "))
+	}
+	m := &goModule{}
+	if r.Lang == "go" || r.Lang == "wasm" {
+		var err error
+		if m, err = r.goModule(); err != nil {
+			return nil, err
+		}
+		w.Next = append(w.Next, m.next...)
+	}
+	text := strings.NewReplacer("NAME", r.Name, "PACKAGE", goName(r.Name), "MODULE", m.path)
+	more, err := read(path.Join("files", r.Lang), folder, text)
+	if err != nil {
+		return nil, err
+	}
+	files = append(more, files...)
+	named := false // kiln.toml names the program
+	if r.Lang == "go" {
+		if exists(r.Dir, ownMain) {
+			w.Next = append(w.Next, fmt.Sprintf("add kiln.With(%s.New()) to %s, and import %q", goName(r.Name), ownMain, path.Join(m.path, folder)))
+		} else {
+			more, err := read("files/kiln", path.Dir(ownMain), text)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, more...)
+		}
+		named, err = nameKiln(filepath.Join(r.Dir, project.File))
+		if p, _ := project.Load(r.Dir); err != nil {
+			return nil, err
+		} else if !named && (p == nil || p.Kiln == "") {
+			w.Next = append(w.Next, `write kiln = "tools/kiln" below [project] in kiln.toml`)
+		}
+		w.Next = append(w.Next, "go test ./"+folder)
+	}
+	w.Next = append(w.Next, "kiln test")
+	if w.Files, err = write(r.Dir, files); err != nil {
+		return &w, err
+	}
+	more, err = m.write()
+	for _, f := range more {
+		w.Files = append(w.Files, f.name)
+	}
+	if err == nil && (declaration != "" || named) {
+		w.Files = append(w.Files, project.File)
+		err = declare(filepath.Join(r.Dir, project.File), declaration, named)
+	}
+	return &w, err
+}
+
+// ownMain is the program of a kiln of the project's own.
+const ownMain = "tools/kiln/main.go"
+
+// file is one to write.
+type file struct{ name, text string }
+
+// read makes files of a folder of templates. The ending .txt keeps the go tool from Go files.
+func read(from, to string, text *strings.Replacer) (files []file, err error) {
+	err = fs.WalkDir(templates, from, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := templates.ReadFile(name)
+		rel := strings.TrimPrefix(name, from+"/")
+		if strings.HasSuffix(rel, ".go.txt") {
+			rel = strings.TrimSuffix(rel, ".txt")
+		}
+		files = append(files, file{path.Join(to, text.Replace(rel)), text.Replace(string(data))})
+		return err
+	})
+	return files, err
+}
+
+// write writes files if none of them is there.
+func write(dir string, files []file) (written []string, err error) {
+	for _, f := range files {
+		if exists(dir, f.name) {
+			return nil, diag.Errorf(diag.ProjectExists, diag.Pos{File: f.name}, "the file is there already").WithHint("take another name, or remove it")
+		}
+	}
+	for _, f := range files {
+		file := filepath.Join(dir, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			return written, err
+		}
+		if err := disk.Save(file, []byte(f.text)); err != nil {
+			return written, err
+		}
+		written = append(written, f.name)
+	}
+	return written, nil
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+var projectTable = regexp.MustCompile(`(?m)^\[project\][ \t]*(#.*)?\r?\n`)
+
+// nameKiln tells whether kiln.toml can be told of the project's own kiln: it has no other, and a plain table [project].
+func nameKiln(name string) (bool, error) {
+	p, _ := project.Load(filepath.Dir(name))
+	text, err := os.ReadFile(name)
+	return p != nil && p.Kiln == "" && projectTable.Match(text), err
+}
+
+// declare adds text at the end of a file, and names the project's own kiln in its table [project].
+func declare(file, text string, kiln bool) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if at := projectTable.FindIndex(old); kiln && at != nil {
+		old = slices.Insert(old, at[1], []byte("kiln = \"tools/kiln\"\n")...)
+	}
+	if text != "" {
+		if !bytes.HasSuffix(old, []byte("\n")) {
+			old = append(old, '\n')
+		}
+		old = append(old, "\n"+text...)
+	}
+	return disk.Save(file, old)
+}
+
+// goName is a package's name for a processor's.
+func goName(name string) string {
+	name = strings.ReplaceAll(name, "-", "")
+	if name[0] <= '9' {
+		name = "p" + name
+	}
+	if token.IsKeyword(name) || name == "main" {
+		name += "proc"
+	}
+	return name
+}

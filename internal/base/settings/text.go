@@ -1,0 +1,108 @@
+package settings
+
+import (
+	"bytes"
+	"sort"
+	"unicode/utf8"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+)
+
+// Text is a file that settings stand in. It is kept as long as something may still have to be said
+// about a place in it: a rule's mistake often shows only once the assets are known.
+type Text struct {
+	file  string
+	data  []byte
+	lines []int // where each line begins
+}
+
+// NewText holds a file's text; file is its path relative to the project folder, with forward slashes.
+func NewText(file string, data []byte) *Text {
+	t := &Text{file: file, data: data, lines: []int{0}}
+	for i, c := range data {
+		if c == '\n' {
+			t.lines = append(t.lines, i+1)
+		}
+	}
+	return t
+}
+
+// Span is the place of length bytes from offset on; what lies beyond the line's end is cut off.
+func (t *Text) Span(offset, length int) Span {
+	offset = max(0, min(offset, len(t.data)))
+	n := sort.SearchInts(t.lines, offset+1) - 1
+	line := t.data[t.lines[n]:]
+	if i := bytes.IndexByte(line, '\n'); i >= 0 {
+		line = line[:i]
+	}
+	from := min(offset-t.lines[n], len(line))
+	to := min(from+max(length, 0), len(line))
+	return Span{
+		Pos: diag.Pos{
+			File:   t.file,
+			Line:   n + 1,
+			Column: utf8.RuneCount(line[:from]) + 1,
+		},
+		Length: utf8.RuneCount(line[from:to]),
+		text:   t,
+	}
+}
+
+// At is the offset of a line and column that count from 1, the column in characters.
+func (t *Text) At(line, column int) int {
+	if line < 1 || line > len(t.lines) {
+		return len(t.data)
+	}
+	off := t.lines[line-1]
+	for ; column > 1 && off < len(t.data); column-- {
+		_, n := utf8.DecodeRune(t.data[off:])
+		off += n
+	}
+	return off
+}
+
+// Span is a place in a file and how many characters it covers. The zero Span is no place.
+type Span struct {
+	diag.Pos
+	Length int
+	text   *Text
+}
+
+// IsZero reports whether there is no place.
+func (s Span) IsZero() bool { return s.Line == 0 }
+
+// Within narrows a span to n characters, from characters after its beginning.
+func (s Span) Within(from, n int) Span {
+	s.Column += from
+	s.Length = n
+	return s
+}
+
+// Source is what the span covers.
+func (s Span) Source() string {
+	r := []rune(s.line())
+	from := min(max(s.Column-1, 0), len(r))
+	return string(r[from:min(from+s.Length, len(r))])
+}
+
+func (s Span) line() string {
+	if s.text == nil || s.Line < 1 || s.Line > len(s.text.lines) {
+		return ""
+	}
+	return diag.SourceLine(s.text.data[s.text.lines[s.Line-1]:], 1)
+}
+
+// Errorf makes an error that shows the place.
+func (s Span) Errorf(code diag.Code, format string, args ...any) *diag.Message {
+	return s.show(diag.Errorf(code, s.Pos, format, args...))
+}
+
+// Warningf makes a warning that shows the place.
+func (s Span) Warningf(code diag.Code, format string, args ...any) *diag.Message {
+	return s.show(diag.Warningf(code, s.Pos, format, args...))
+}
+
+func (s Span) show(m *diag.Message) *diag.Message {
+	m.Line, m.Length = s.line(), s.Length
+	return m
+}

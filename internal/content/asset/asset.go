@@ -1,0 +1,197 @@
+// Package asset says which assets a table of source files makes, and with what settings.
+//
+// It is a pure function of names: it opens no file. The rules, in full in docs/project-file.md:
+//
+//   - A file has the processor that claims its extension, the project's own before the built-in ones, the
+//     longest extension first; or copy.
+//   - Rules apply in order: those of kiln.toml, then those of each rules.toml, shallow folders before deep
+//     ones. The last that names a processor decides it. Settings are laid over each other field by field:
+//     defaults, then the platform's for that processor, then each rule's, and after each rule's its own for the platform.
+//   - A rule that names a processor speaks of that processor: where another one wins, its settings do not
+//     count, and a setting the processor does not have is an error. A rule that names none speaks of whatever
+//     is there: a setting counts where it is known, and is an error only if no matching asset knows it.
+//   - A rule may name several processors: each makes products of the same assets. A setting counts for those that know
+//     it; a table under the name of one of them is for that one alone.
+//   - A rule for folders makes one asset of a folder. Files in it whose extension its processor names belong
+//     to it and are no assets, but for those to which a later rule, or one with their exact path, gives a processor.
+package asset
+
+import (
+	"crypto/sha1"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// None is the processor of files that are no assets.
+const None = "none"
+
+// Default is the processor of files that no other one claims.
+const Default = "copy"
+
+// Namespace of asset UUIDs: the UUID version 5 of "kiln-pipeline" in the DNS namespace. It never changes.
+var Namespace = uuid.MustParse("a99d7655-8b76-518b-ae61-e3847daad192")
+
+// Asset is a named unit of source content.
+type Asset struct {
+	ID        string // path, a folder's with a slash at the end, unless a rule pins another
+	UUID      string // lower case
+	Path      string // of the source file, or of the folder without a slash at the end
+	Folder    bool
+	Processor string // what the rules say for all platforms, names with ", " between; a platform may have another, see Resolved
+
+	Follows bool // goes into every parcel in which something refers to it, required or not
+
+	// Collides is the path of another asset whose id differs only in case or in how accents are composed; "" if
+	// there is none. Where a rule pins one of the ids, that is an error of the rules instead.
+	Collides string
+
+	// Resolved has an entry for each processor on each platform on which the asset is built: platforms in the project's order, on
+	// each the processors in the order of their rule. Assets with the same rules share it: do not change it.
+	Resolved []Resolved
+}
+
+// Resolved is what an asset gets on one platform from one processor.
+type Resolved struct {
+	Platform  string
+	Processor string
+	Settings  any         // pointer to a struct of the type of the processor's Info.Settings, or nil; do not change it
+	Canonical []byte      // settings.Canonical of it
+	Key       digest.Hash // of Canonical
+
+	layers []settings.Layer
+}
+
+// Origins tells where each setting comes from.
+func (r *Resolved) Origins() []settings.Origin { return settings.Origins(r.Settings, r.layers) }
+
+// On is what the asset gets on a platform, from each of its processors; nothing if it is not built there.
+func (a *Asset) On(platform string) []Resolved {
+	from := 0
+	for from < len(a.Resolved) && a.Resolved[from].Platform != platform {
+		from++
+	}
+	to := from
+	for to < len(a.Resolved) && a.Resolved[to].Platform == platform {
+		to++
+	}
+	return a.Resolved[from:to]
+}
+
+// ForJob is the asset as processors see it.
+func (a *Asset) ForJob() processor.Asset {
+	return processor.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder}
+}
+
+// UUID of an asset id, the same on every machine: version 5 (RFC 9562, 5.5) of Fold(id) in Namespace.
+func UUID(id string) string {
+	// uuid.NewSHA1 gives the same, in five allocations instead of one.
+	text := make([]byte, 0, 128)
+	sum := sha1.Sum(append(append(text, Namespace[:]...), Fold(id)...))
+	u := uuid.UUID(sum[:16])
+	u[6] = u[6]&0x0f | 5<<4
+	u[8] = u[8]&0x3f | 0x80
+	return u.String()
+}
+
+// Fold makes ids comparable: NFC, in lower case. Normalised, because macOS may hand out the decomposed form of a
+// name that git or another system writes composed; and again after lowering, which can decompose.
+func Fold(id string) string {
+	lower := true
+	for i := range len(id) {
+		c := id[i]
+		if c >= 0x80 {
+			return norm.NFC.String(strings.ToLower(norm.NFC.String(id)))
+		}
+		lower = lower && (c < 'A' || 'Z' < c)
+	}
+	if lower {
+		return id
+	}
+	return strings.ToLower(id)
+}
+
+// Table holds all assets of a project.
+type Table struct {
+	Assets []Asset // sorted by id, bytewise
+
+	byPath  []int32          // indices of Assets, sorted by Path
+	members map[string]int32 // source file in a folder asset to the index of that asset
+	byUUID  func() map[string]int32
+}
+
+// ByID finds an asset, or gives nil.
+func (t *Table) ByID(id string) *Asset {
+	i, ok := slices.BinarySearchFunc(t.Assets, id, func(a Asset, id string) int { return strings.Compare(a.ID, id) })
+	if !ok {
+		return nil
+	}
+	return &t.Assets[i]
+}
+
+// ByPath finds the asset whose primary source is this file or folder, or gives nil.
+func (t *Table) ByPath(path string) *Asset {
+	i, ok := slices.BinarySearchFunc(t.byPath, path, func(i int32, path string) int { return strings.Compare(t.Assets[i].Path, path) })
+	if !ok {
+		return nil
+	}
+	return &t.Assets[t.byPath[i]]
+}
+
+// ByUUID finds an asset, or gives nil. The first call makes an index of all.
+func (t *Table) ByUUID(uuid string) *Asset {
+	if i, ok := t.byUUID()[uuid]; ok {
+		return &t.Assets[i]
+	}
+	return nil
+}
+
+func (t *Table) indexUUIDs() map[string]int32 {
+	all := make(map[string]int32, len(t.Assets))
+	for i := range t.Assets {
+		if _, taken := all[t.Assets[i].UUID]; !taken {
+			all[t.Assets[i].UUID] = int32(i)
+		}
+	}
+	return all
+}
+
+// Find finds the asset that a name means: its id, its path, a folder's path without the slash, or what processor.ByUUID gives; nil if there is none.
+func (t *Table) Find(name string) *Asset {
+	if a := t.ByID(name); a != nil {
+		return a
+	}
+	if a := t.ByPath(strings.TrimSuffix(name, "/")); a != nil {
+		return a
+	}
+	if uuid, ok := processor.UUIDOf(name); ok {
+		return t.ByUUID(uuid)
+	}
+	return nil
+}
+
+// Owner finds the asset that a source file is or belongs to, or gives nil.
+func (t *Table) Owner(path string) *Asset {
+	if i, ok := t.members[path]; ok {
+		return &t.Assets[i]
+	}
+	return t.ByPath(path)
+}
+
+// Members lists the source files that belong to a folder asset, sorted.
+func (t *Table) Members(a *Asset) []string {
+	var list []string
+	for path, i := range t.members {
+		if &t.Assets[i] == a {
+			list = append(list, path)
+		}
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,458 @@
+package asset
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Input is all that assets are made of.
+type Input struct {
+	// Files are paths relative to the source roots, after overlay, sorted bytewise, each once.
+	Files []string
+
+	// Project gives kiln.toml's rules, platforms and the places of its own processors' names.
+	Project *project.Project
+
+	// Rules of all rules.toml, in any order of files, each file's rules together and in its order.
+	Rules []project.Rule
+
+	Processors []processor.Info // built-in
+	Team       []processor.Info // of a team's own kiln
+	Custom     []processor.Info // the project's own
+}
+
+// ranks are the processors in the order in which they are given files by extension.
+func (in *Input) ranks() [][]processor.Info {
+	return [][]processor.Info{in.Custom, in.Team, in.Processors}
+}
+
+// Clash is an extension that two processors of one rank claim. The one that stands first gets its files.
+type Clash struct{ Extension, First, Second string }
+
+// Clashes finds the extensions that two claim of the first rank in which anyone does, by what stands first.
+func Clashes(ranks ...[]processor.Info) []Clash {
+	var list []Clash
+	claimed := map[string]string{}
+	for _, infos := range ranks {
+		here := map[string]bool{}
+		for _, info := range infos {
+			for _, e := range info.Extensions {
+				switch first, taken := claimed[e]; {
+				case info.Folder:
+				case !taken:
+					claimed[e], here[e] = info.Name, true
+				case here[e] && first != info.Name:
+					list = append(list, Clash{e, first, info.Name})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// folders that files lie in, sorted.
+func (in *Input) folders() []string { return foldersOf(in.Files) }
+
+// Build makes the assets. Messages come in the order of the rules, then of the ids, those about lines of one
+// file in the order of these lines, errors first; the table holds all that could be understood.
+func Build(in Input) (*Table, diag.List) {
+	b := newBuilder(in)
+	b.checkProject()
+	b.folderAssets()
+	b.fileAssets()
+	b.unknownSettings()
+	b.unmatched()
+	b.extensionClashes()
+	return b.table()
+}
+
+type builder struct {
+	in         Input
+	rules      []project.Rule // all, in order
+	files      *set
+	folders    *set
+	infos      map[string]processor.Info
+	extensions map[string]string // extension to default processor
+	longest    int               // dots in the extension that has most
+	clashes    []Clash
+	clashing   map[string]bool // extension of a clash to whether it decided about a file
+	platforms  []string
+
+	assets  []Asset
+	members map[string]string // file to the path of the folder asset that it belongs to
+	claims  map[string]*claim // folder assets by path
+	groups  map[string]*group // by chain of rules and default processor
+	groupID []byte            // scratch for the key of groups
+	matched []bool            // by rule
+	states  []ruleState       // by rule
+	pins    map[string]int32  // path to the rule that pins its id or UUID
+	said    map[said]bool
+	diags   diag.List
+}
+
+// claim is a folder asset and what it takes of the files below it.
+type claim struct {
+	extensions map[string]bool
+	rule       int32 // the last that names its processor
+}
+
+// said keeps a message from being said once for every asset.
+type said struct {
+	pos  diag.Pos
+	text string
+}
+
+func (b *builder) add(m *diag.Message) {
+	key := said{m.Pos, m.Text}
+	if !b.said[key] {
+		b.said[key] = true
+		b.diags = append(b.diags, m)
+	}
+}
+
+// sortMessages brings messages, which were found in several rounds, into the order in which people mend them.
+func (b *builder) sortMessages() {
+	files := map[string]int{}
+	for _, m := range b.diags {
+		if _, seen := files[m.File]; !seen {
+			files[m.File] = len(files)
+		}
+	}
+	slices.SortStableFunc(b.diags, func(x, y *diag.Message) int {
+		return cmp.Or(cmp.Compare(x.Severity, y.Severity), cmp.Compare(files[x.File], files[y.File]),
+			cmp.Compare(x.Pos.Line, y.Pos.Line), cmp.Compare(x.Column, y.Column))
+	})
+}
+
+func newBuilder(in Input) *builder {
+	b := &builder{
+		in: in, infos: map[string]processor.Info{}, extensions: map[string]string{},
+		members: map[string]string{}, claims: map[string]*claim{}, groups: map[string]*group{},
+		pins: map[string]int32{}, said: map[said]bool{}, clashes: Clashes(in.ranks()...), clashing: map[string]bool{},
+	}
+	// The rules of one file stay together and in order, so comparing the folders is enough.
+	own := slices.Clone(in.Rules)
+	slices.SortStableFunc(own, func(x, y project.Rule) int {
+		return cmp.Or(cmp.Compare(depth(x.Base), depth(y.Base)), cmp.Compare(x.Base, y.Base))
+	})
+	b.rules = append(slices.Clone(in.Project.Rules), own...)
+	b.files, b.folders = newSet(b.rules, false), newSet(b.rules, true)
+	b.matched = make([]bool, len(b.rules))
+	b.states = make([]ruleState, len(b.rules))
+	for _, infos := range in.ranks() {
+		for _, info := range infos {
+			if _, taken := b.infos[info.Name]; taken {
+				continue
+			}
+			b.infos[info.Name] = info
+			if info.Folder {
+				continue
+			}
+			for _, e := range info.Extensions {
+				if _, taken := b.extensions[e]; !taken {
+					b.extensions[e] = info.Name
+					b.longest = max(b.longest, strings.Count(e, "."))
+				}
+			}
+		}
+	}
+	for _, p := range in.Project.Platforms {
+		b.platforms = append(b.platforms, p.Name)
+	}
+	return b
+}
+
+func depth(folder string) int {
+	if folder == "" {
+		return 0
+	}
+	return 1 + strings.Count(folder, "/")
+}
+
+// byExtension is the processor that claims a file's name, the longest extension first, and that extension.
+func (b *builder) byExtension(name string) (found, extension string) {
+	lower := strings.ToLower(name)
+	at := len(lower)
+	for range b.longest {
+		if at = strings.LastIndexByte(lower[:at], '.'); at <= 0 {
+			break
+		}
+		if p, ok := b.extensions[lower[at:]]; ok {
+			found, extension = p, lower[at:]
+		}
+	}
+	if found == "" {
+		return Default, ""
+	}
+	return found, extension
+}
+
+// folderAssets finds the folders that rules make assets of.
+func (b *builder) folderAssets() {
+	if len(b.folders.exact) == 0 && len(b.folders.matchers) == 0 {
+		return
+	}
+	var chain []int32
+	for _, folder := range b.in.folders() {
+		chain = b.folders.match(chain[:0], folder, parent(folder))
+		if len(chain) == 0 {
+			continue
+		}
+		for _, i := range chain {
+			b.matched[i] = true
+		}
+		g := b.group(chain, "", true)
+		if len(g.resolved) == 0 {
+			if g.last < 0 {
+				r := &b.rules[chain[0]]
+				b.add(r.MatchSpan.Errorf(diag.MissingKey, "no rule names a processor for the folder %q", folder).
+					WithHint("write processor = %q, or another that takes folders", cmp.Or(b.aFolderProcessor(), "atlas")))
+			}
+			continue
+		}
+		c := &claim{extensions: map[string]bool{}, rule: g.last}
+		for _, r := range g.resolved {
+			for _, e := range b.infos[r.Processor].Extensions {
+				c.extensions[e] = true
+			}
+		}
+		b.claims[folder] = c
+		b.asset(chain, g, Asset{ID: folder + "/", Path: folder, Folder: true})
+	}
+}
+
+func (b *builder) aFolderProcessor() string {
+	for _, name := range b.processorNames() {
+		if b.infos[name].Folder {
+			return name
+		}
+	}
+	return ""
+}
+
+// foldersOf lists the folders that files lie in, sorted.
+func foldersOf(files []string) []string {
+	seen := map[string]bool{}
+	last := ""
+	for _, f := range files {
+		p := parent(f)
+		if p == last {
+			continue
+		}
+		last = p
+		for ; p != "" && !seen[p]; p = parent(p) {
+			seen[p] = true
+		}
+	}
+	list := make([]string, 0, len(seen))
+	for p := range seen {
+		list = append(list, p)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// notAssets are files that Kiln itself reads.
+var notAssets = []string{project.File, project.RulesFile, ".kilnignore", "kiln.ids"}
+
+func (b *builder) fileAssets() {
+	b.assets = slices.Grow(b.assets, len(b.in.Files))
+	var chain []int32
+	for _, file := range b.in.Files {
+		chain = b.fileAsset(chain[:0], file)
+	}
+}
+
+// fileAsset adds a file's asset, if it is one. It gives the rules that match, in the room of chain.
+func (b *builder) fileAsset(chain []int32, file string) []int32 {
+	folder := parent(file)
+	name := strings.TrimPrefix(file[len(folder):], "/")
+	if slices.Contains(notAssets, name) {
+		return chain
+	}
+	chain = b.files.match(chain, file, folder)
+	for _, i := range chain {
+		b.matched[i] = true
+	}
+	if len(b.claims) > 0 && b.belongs(file, folder, chain) {
+		return chain
+	}
+	byExtension, extension := b.byExtension(name)
+	g := b.group(chain, byExtension, false)
+	if len(b.clashes) > 0 && g.last < 0 {
+		b.clashing[extension] = true
+	}
+	if len(g.resolved) > 0 {
+		b.asset(chain, g, Asset{ID: file, Path: file})
+	}
+	return chain
+}
+
+// belongs gives a file to the nearest folder asset above it that takes it, unless a later
+// rule or one with its exact path names a processor for it.
+func (b *builder) belongs(file, folder string, chain []int32) bool {
+	last := int32(-1)
+	for _, i := range chain {
+		if b.names(i) {
+			last = i
+			if b.isExact(i) {
+				return false
+			}
+		}
+	}
+	lower := strings.ToLower(file[len(folder):])
+	for ; folder != ""; folder = parent(folder) {
+		c := b.claims[folder]
+		if c == nil {
+			continue
+		}
+		for i := range len(lower) {
+			if lower[i] == '.' && c.extensions[lower[i:]] {
+				if last > c.rule {
+					return false
+				}
+				b.members[file] = folder
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// names reports whether a rule names a processor, for all platforms or one.
+func (b *builder) names(rule int32) bool {
+	r := &b.rules[rule]
+	return len(r.Processors) > 0 || slices.ContainsFunc(r.Platforms, func(p project.RulePlatform) bool { return len(p.Processors) > 0 })
+}
+
+func (b *builder) isExact(rule int32) bool { return !project.IsGlob(b.rules[rule].Match) }
+
+// asset adds an asset with what its rules pin.
+func (b *builder) asset(chain []int32, g *group, a Asset) {
+	for _, i := range chain {
+		r := &b.rules[i]
+		if r.ID != "" {
+			a.ID = r.ID
+		}
+		if r.UUID != "" {
+			a.UUID = r.UUID
+		}
+		if r.Follow != nil {
+			a.Follows = *r.Follow
+		}
+		if r.ID != "" || r.UUID != "" {
+			b.pins[a.Path] = i
+		}
+	}
+	if a.UUID == "" {
+		a.UUID = UUID(a.ID)
+	}
+	a.Processor, a.Resolved = g.processor, g.resolved
+	b.assets = append(b.assets, a)
+}
+
+// group finds, or makes, what all assets with the same rules share.
+func (b *builder) group(chain []int32, byExtension string, folder bool) *group {
+	b.groupID = append(b.groupID[:0], byExtension...)
+	b.groupID = append(b.groupID, 0)
+	for _, i := range chain {
+		b.groupID = binary.AppendUvarint(b.groupID, uint64(i))
+	}
+	if g, ok := b.groups[string(b.groupID)]; ok {
+		return g
+	}
+	g := b.resolve(chain, byExtension, folder)
+	b.groups[string(b.groupID)] = g
+	return g
+}
+
+// table sorts the assets and refuses ids and UUIDs that are there twice.
+func (b *builder) table() (*Table, diag.List) {
+	slices.SortFunc(b.assets, func(x, y Asset) int {
+		return cmp.Or(strings.Compare(x.ID, y.ID), strings.Compare(x.Path, y.Path))
+	})
+	t := &Table{Assets: b.assets, byPath: make([]int32, len(b.assets)), members: make(map[string]int32, len(b.members))}
+	for i := range t.byPath {
+		t.byPath[i] = int32(i)
+	}
+	slices.SortFunc(t.byPath, func(i, j int32) int { return strings.Compare(t.Assets[i].Path, t.Assets[j].Path) })
+	owners := map[string]int32{}
+	for i := range t.Assets {
+		if t.Assets[i].Folder {
+			owners[t.Assets[i].Path] = int32(i)
+		}
+	}
+	for file, folder := range b.members {
+		t.members[file] = owners[folder]
+	}
+	t.byUUID = sync.OnceValue(t.indexUUIDs)
+	b.collisions(t.Assets)
+	b.emptyParcels(t.Assets)
+	b.sortMessages()
+	return t, b.diags
+}
+
+const sameUUID = "the same UUID"
+
+func (b *builder) collisions(assets []Asset) {
+	seen := make(map[string]int32, len(assets))
+	uuids := map[string]int32{}
+	for i := range assets {
+		a := &assets[i]
+		key := Fold(a.ID)
+		if first, ok := seen[key]; ok {
+			other := &assets[first]
+			what := "the same id"
+			if other.ID != a.ID {
+				what = "ids that differ only in case or in how accents are composed"
+			}
+			b.collide(a, other, what)
+			continue
+		}
+		seen[key] = int32(i)
+		if len(b.pins) == 0 {
+			continue // UUIDs made of different ids are different
+		}
+		if first, ok := uuids[a.UUID]; ok {
+			b.add(b.collision(a, &assets[first], sameUUID))
+			continue
+		}
+		uuids[a.UUID] = int32(i)
+	}
+}
+
+// collide is an error of the rules where a rule pins an id, and else one of these two assets alone.
+func (b *builder) collide(a, other *Asset, what string) {
+	_, pinned := b.pins[a.Path]
+	if _, too := b.pins[other.Path]; pinned || too {
+		b.add(b.collision(a, other, what))
+		return
+	}
+	a.Collides, other.Collides = other.Path, a.Path
+}
+
+// collision points at the rule that pins one of two assets' id or UUID, or else at a file.
+func (b *builder) collision(a, other *Asset, what string) *diag.Message {
+	for _, x := range []*Asset{a, other} {
+		i, ok := b.pins[x.Path]
+		if !ok {
+			continue
+		}
+		span := b.rules[i].IDSpan
+		if span.IsZero() || what == sameUUID {
+			span = b.rules[i].UUIDSpan
+		}
+		if !span.IsZero() {
+			return span.Errorf(diag.DuplicateAssetID, "%q and %q have %s", a.ID, other.ID, what).
+				WithHint("pin another one").WithNote("they are the source files %s and %s", a.Path, other.Path)
+		}
+	}
+	return diag.Errorf(diag.DuplicateAssetID, diag.Pos{File: a.Path}, "%q and %q have %s", a.ID, other.ID, what).WithHint("rename one")
+}

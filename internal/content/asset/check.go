@@ -1,0 +1,319 @@
+package asset
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+)
+
+// processorNames lists all processors, the project's own first.
+func (b *builder) processorNames() []string {
+	var names []string
+	for _, info := range slices.Concat(b.in.ranks()...) {
+		if !slices.Contains(names, info.Name) {
+			names = append(names, info.Name)
+		}
+	}
+	return names
+}
+
+// checkProject checks what files say of processors and platforms, whether an asset uses it or not.
+func (b *builder) checkProject() {
+	for i := range b.in.Project.Processors {
+		p := &b.in.Project.Processors[i]
+		for _, info := range slices.Concat(b.in.Team, b.in.Processors) {
+			if info.Name == p.Name {
+				b.add(p.NameSpan.Errorf(diag.DuplicateName, "%q is the name of a built-in processor", p.Name).WithHint("take another name"))
+			}
+		}
+	}
+	for i := range b.in.Project.Platforms {
+		for _, x := range b.in.Project.Platforms[i].Processors {
+			if b.processorExists(x.Name, x.Span, false) {
+				b.check(x.Name, x.Settings)
+			}
+		}
+	}
+	for i := range b.rules {
+		r := &b.rules[i]
+		for _, n := range r.Processors {
+			b.processorExists(n.Name, n.Span, true)
+		}
+		for _, p := range r.Platforms {
+			for _, n := range p.Processors {
+				b.processorExists(n.Name, n.Span, true)
+			}
+			b.platformExists(p)
+		}
+		tablesOf(r, func(t *settings.Table, named []string, _ string) {
+			switch len(named) {
+			case 0:
+			case 1:
+				b.check(named[0], t)
+			default:
+				b.checkSeveral(named, t)
+			}
+		})
+	}
+}
+
+// check resolves a table by itself, so that its mistakes show even if another rule hides it.
+func (b *builder) check(processor string, t *settings.Table) {
+	if processor == None {
+		for _, e := range t.Entries {
+			b.add(e.Span.Errorf(diag.UnknownKey, "a rule with processor %q has no settings", None).WithHint("remove %q", e.Key))
+		}
+	}
+	if info, ok := b.infos[processor]; ok {
+		_, diags := settings.Resolve(info, []settings.Layer{{Table: t}})
+		for _, m := range diags {
+			b.add(m)
+		}
+	}
+}
+
+// checkSeveral is check for the settings of a rule that names several processors: each is one that some of them have, or a
+// table for one of them.
+func (b *builder) checkSeveral(processors []string, t *settings.Table) {
+	known := map[string]bool{}
+	for _, name := range processors {
+		info, ok := b.infos[name]
+		if !ok {
+			return // which has been said
+		}
+		_, diags := settings.Resolve(info, []settings.Layer{{Table: t, Lenient: true, Except: processors}})
+		for _, m := range diags {
+			b.add(m)
+		}
+		for _, name := range settings.Names(info) {
+			known[name] = true
+		}
+	}
+	for _, e := range t.Entries {
+		switch {
+		case slices.Contains(processors, e.Key):
+			if b.isTable(e) {
+				b.check(e.Key, e.Table)
+			}
+		case !known[e.Key]:
+			m := e.Span.Errorf(diag.UnknownKey, "none of %s has a setting %q", list(processors), e.Key)
+			m.Hint = diag.DidYouMean(e.Key, slices.Concat(processors, slices.Sorted(maps.Keys(known))))
+			b.add(m)
+		}
+	}
+}
+
+// isTable refuses anything but a table under the name of a processor.
+func (b *builder) isTable(e settings.Entry) bool {
+	if e.Kind != settings.Inner {
+		b.add(e.Value.Span.Errorf(diag.WrongType, "%q must be a table, not %s", e.Key, e.Kind).
+			WithHint("it is a processor of these assets: write %s = { setting = value }", e.Key))
+	}
+	return e.Kind == settings.Inner
+}
+
+func (b *builder) processorExists(name string, span settings.Span, orNone bool) bool {
+	if _, ok := b.infos[name]; ok || orNone && name == None {
+		return true
+	}
+	names := b.processorNames()
+	if orNone {
+		names = append(names, None)
+	}
+	// A processor that the project declares wrongly has been said already.
+	if slices.ContainsFunc(b.in.Project.Processors, func(p project.CustomProcessor) bool { return p.Name == name }) {
+		return false
+	}
+	m := span.Errorf(diag.UnknownProcessor, "there is no processor %q", name)
+	if m.Hint = diag.DidYouMean(name, names); m.Hint == "" {
+		m.Hint = "kiln processors lists them"
+	}
+	b.add(m)
+	return false
+}
+
+func (b *builder) platformExists(p project.RulePlatform) {
+	if slices.Contains(b.platforms, p.Name) {
+		return
+	}
+	m := p.Span.Errorf(diag.UnknownPlatform, "there is no platform %q", p.Name)
+	if m.Hint = diag.DidYouMean(p.Name, b.platforms); m.Hint == "" {
+		m.Hint = "the project has " + list(b.platforms)
+	}
+	b.add(m)
+}
+
+func list(names []string) string {
+	const most = 8
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}
+
+// extensionClashes warns of extensions that two processors of one rank claim, where that decided about a file.
+func (b *builder) extensionClashes() {
+	for _, c := range b.clashes {
+		if !b.clashing[c.Extension] {
+			continue
+		}
+		m := diag.Warningf(diag.ExtensionClash, diag.Pos{File: project.File}, "")
+		for i := range b.in.Project.Processors {
+			if p := &b.in.Project.Processors[i]; p.Name == c.Second {
+				m = p.Place("extensions", slices.Index(p.Extensions, c.Extension)).Warningf(diag.ExtensionClash, "")
+			}
+		}
+		m.Text = fmt.Sprintf("processors %q and %q both claim %q; %[1]q gets these files because it stands first", c.First, c.Second, c.Extension)
+		b.add(m.WithHint("say in a rule which it is: match = %q, processor = %q", "**/*"+c.Extension, c.First))
+	}
+}
+
+// unmatched warns of rules that match nothing, and says what they may have been meant for.
+func (b *builder) unmatched() {
+	const most = 20 // rules to search a suggestion for; each search looks at every file
+	searched := 0
+	for i := range b.rules {
+		if b.matched[i] {
+			continue
+		}
+		r := &b.rules[i]
+		what := "file"
+		if r.ForFolders() {
+			what = "folder"
+		}
+		m := r.MatchSpan.Warningf(diag.RuleMatchesNothing, "the rule matches no %s", what)
+		if searched++; searched <= most {
+			m.Hint = b.meant(r)
+		}
+		if m.Hint == "" {
+			m.Hint = "correct it, or let it stand if the " + what + "s are still to come"
+		}
+		b.add(m)
+	}
+}
+
+// emptyParcels warns of globs of parcels that match no asset.
+func (b *builder) emptyParcels(assets []Asset) {
+	const most = 2000 // ids to search a suggestion in
+	if len(b.in.Project.Parcels) == 0 {
+		return
+	}
+	ids := make([]string, len(assets))
+	for i := range assets {
+		ids[i] = assets[i].ID
+	}
+	for _, p := range b.in.Project.Parcels {
+		for _, pat := range p.Assets {
+			if anyMatch(ids, pat.Text) {
+				continue
+			}
+			m := pat.Span.Warningf(diag.RuleMatchesNothing, "parcel %q: this matches no asset", p.Name)
+			if m.Hint = diag.DidYouMean(pat.Text, ids[:min(len(ids), most)]); m.Hint == "" {
+				m.Hint = "correct it, or let it stand if the assets are still to come; `kiln ls` lists them"
+			}
+			b.add(m)
+		}
+	}
+}
+
+// meant guesses what a rule that matches nothing was meant for.
+func (b *builder) meant(r *project.Rule) string {
+	m := newMatcher(r)
+	folders := foldersOf(b.in.Files)
+	if !m.exact {
+		if deeper := "**/" + r.Match; !r.ForFolders() && anyMatch(b.in.Files, path.Join(escape(r.Base), deeper)) {
+			return `did you mean "` + deeper + `"?`
+		}
+		if r.ForFolders() && anyMatch(b.in.Files, m.glob) {
+			return "it matches files; remove the slash at the end"
+		}
+		if !r.ForFolders() && anyMatch(folders, m.glob) {
+			return "it matches folders; end it with a slash for folders as assets, or with /** for the files in them"
+		}
+		return b.meantFolder(r, folders)
+	}
+	files, other := b.in.Files, folders
+	if r.ForFolders() {
+		files, other = folders, b.in.Files
+	}
+	if _, found := slices.BinarySearch(other, m.glob); found {
+		if r.ForFolders() {
+			return "it is a file; remove the slash at the end"
+		}
+		return "it is a folder; end it with a slash for one asset, or with /** for the files in it"
+	}
+	near := siblings(files, parent(m.glob))
+	hit := diag.Nearest(m.glob, near)
+	if hit == "" {
+		hit = sameName(files, path.Base(m.glob))
+	}
+	hit, below := strings.CutPrefix(hit, strings.TrimPrefix(r.Base+"/", "/"))
+	switch {
+	case hit == "":
+		return ""
+	case !below:
+		return "there is " + hit + ", which is not below this folder"
+	case r.ForFolders():
+		hit += "/"
+	}
+	return `did you mean "` + hit + `"?`
+}
+
+// meantFolder looks for a slip of the hand in the names that a glob begins with: spirtes/**/*.png.
+func (b *builder) meantFolder(r *project.Rule, folders []string) string {
+	names := strings.Split(r.Match, "/")
+	at := r.Base
+	for i, name := range names[:len(names)-1] {
+		full := path.Join(at, name)
+		if strings.ContainsAny(name, `*?[{\`) {
+			return ""
+		}
+		if _, found := slices.BinarySearch(folders, full); found {
+			at = full
+			continue
+		}
+		var there []string
+		for _, f := range siblings(folders, at) {
+			there = append(there, path.Base(f))
+		}
+		if names[i] = diag.Nearest(name, there); names[i] == "" {
+			return ""
+		}
+		return `did you mean "` + strings.Join(names, "/") + `"?`
+	}
+	return ""
+}
+
+func anyMatch(paths []string, glob string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool { return doublestar.MatchUnvalidated(glob, p) })
+}
+
+// siblings are the paths that lie directly in a folder; at most as many as are quickly compared.
+func siblings(paths []string, folder string) []string {
+	const most = 2000
+	var near []string
+	for _, p := range paths {
+		if parent(p) == folder && len(near) < most {
+			near = append(near, p)
+		}
+	}
+	return near
+}
+
+// sameName is the first path with this last part, whatever its case.
+func sameName(paths []string, name string) string {
+	for _, p := range paths {
+		if strings.EqualFold(path.Base(p), name) {
+			return p
+		}
+	}
+	return ""
+}

@@ -1,0 +1,177 @@
+package asset
+
+import (
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+)
+
+// matcher is a rule's glob, ready for many paths. Most globs are decided by their literal beginning and
+// end; with 100,000 files and 20 rules that is the difference between 10 and 150 ns a match.
+type matcher struct {
+	glob   string // whole, from the source root, without a slash at the end
+	exact  bool   // no glob at all
+	folder string // the longest folder that all matches lie in; "" is the root
+
+	prefix, suffix string // literal beginning and end
+	deep           bool   // prefix + "**/*" + suffix, no more: prefix and the name's end decide
+	name           string // what follows prefix + "**/" if that is a glob for names
+	tree           bool   // prefix + "/**", no more: the folder itself and all below
+}
+
+func newMatcher(r *project.Rule) matcher {
+	glob := strings.TrimSuffix(r.Match, "/")
+	if glob == "." {
+		return matcher{glob: r.Base, exact: true}
+	}
+	base := ""
+	if r.Base != "" {
+		base = r.Base + "/"
+	}
+	if !project.IsGlob(glob) {
+		return matcher{glob: base + glob, exact: true}
+	}
+	// A folder's own name is no glob, whatever characters it has.
+	m := matcher{glob: escape(base) + glob}
+	first := strings.IndexAny(glob, project.Meta)
+	m.prefix = base + glob[:first]
+	if short := strings.TrimSuffix(m.prefix, "/"); m.slow(short) {
+		m.prefix, m.tree = short, short != "" && glob[first:] == "**" // a/** matches a
+	}
+	if i := strings.LastIndexByte(m.prefix, '/'); i >= 0 {
+		m.folder = m.prefix[:i]
+	}
+	if strings.Contains(glob, `\`) {
+		return m
+	}
+	m.suffix = glob[strings.LastIndexAny(glob, "*?]}")+1:]
+	if m.prefix == "" || strings.HasSuffix(m.prefix, "/") {
+		name, ok := strings.CutPrefix(glob[first:], "**/")
+		if ok && !strings.ContainsAny(name, "/") && !strings.Contains(name, "**") {
+			m.name, m.deep = name, name == "*"+m.suffix
+		}
+		m.deep = m.deep || m.glob == "**"
+	}
+	return m
+}
+
+// escape makes a glob that matches just this path.
+func escape(path string) string {
+	if !strings.ContainsAny(path, project.Meta+"]}") {
+		return path
+	}
+	var b strings.Builder
+	for _, c := range path {
+		if strings.ContainsRune(project.Meta+"]}", c) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// match reports whether a path matches; last is its last part.
+func (m *matcher) match(path, last string) bool {
+	if m.exact {
+		return path == m.glob
+	}
+	if len(path) < len(m.prefix) || path[:len(m.prefix)] != m.prefix {
+		return false
+	}
+	if !strings.HasSuffix(last, m.suffix) && !strings.Contains(m.suffix, "/") {
+		return false
+	}
+	if m.tree {
+		return path == m.prefix || path[len(m.prefix)] == '/'
+	}
+	if m.name != "" {
+		return m.deep || doublestar.MatchUnvalidated(m.name, last)
+	}
+	return m.deep || m.slow(path)
+}
+
+// slow is match without short cuts.
+func (m *matcher) slow(path string) bool { return doublestar.MatchUnvalidated(m.glob, path) }
+
+// set finds the rules that match a path. A rule is only asked about paths below its literal folder.
+type set struct {
+	matchers []matcher
+	rules    []int32            // index of each matcher's rule
+	exact    map[string][]int32 // path to rules
+	folders  map[string][]int32 // literal folder to matchers of globs
+	cached   map[string][]int32 // folder to all matchers that can match in it, in order
+}
+
+func newSet(rules []project.Rule, forFolders bool) *set {
+	s := &set{exact: map[string][]int32{}, folders: map[string][]int32{}, cached: map[string][]int32{}}
+	for i := range rules {
+		if rules[i].ForFolders() != forFolders {
+			continue
+		}
+		m := newMatcher(&rules[i])
+		if m.exact {
+			s.exact[m.glob] = append(s.exact[m.glob], int32(i))
+			continue
+		}
+		s.folders[m.folder] = append(s.folders[m.folder], int32(len(s.matchers)))
+		s.matchers = append(s.matchers, m)
+		s.rules = append(s.rules, int32(i))
+	}
+	return s
+}
+
+// candidates are the matchers of a folder and of those above it, in the order of the rules.
+func (s *set) candidates(folder string) []int32 {
+	if c, ok := s.cached[folder]; ok {
+		return c
+	}
+	var c []int32
+	if folder != "" {
+		c = s.candidates(parent(folder))
+	}
+	c = merge(c, s.folders[folder])
+	s.cached[folder] = c
+	return c
+}
+
+// match appends the rules that match a path in a folder, in order.
+func (s *set) match(chain []int32, path, folder string) []int32 {
+	name := path
+	if folder != "" {
+		name = path[len(folder)+1:]
+	}
+	exact := s.exact[path]
+	for _, i := range s.candidates(folder) {
+		if m := &s.matchers[i]; m.match(path, name) {
+			for len(exact) > 0 && exact[0] < s.rules[i] {
+				chain, exact = append(chain, exact[0]), exact[1:]
+			}
+			chain = append(chain, s.rules[i])
+		}
+	}
+	return append(chain, exact...)
+}
+
+// merge joins two ascending lists.
+func merge(a, b []int32) []int32 {
+	if len(b) == 0 {
+		return a
+	}
+	if len(a) == 0 {
+		return b
+	}
+	out := make([]int32, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if a[0] < b[0] {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// parent is the folder that holds a path; "" for the root.
+func parent(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }

@@ -1,0 +1,146 @@
+package project
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
+)
+
+// Pattern is a glob and where it stands.
+type Pattern struct {
+	Text string
+	Span settings.Span
+}
+
+// maxPattern is the longest glob, in bytes.
+const maxPattern = 1024
+
+// Meta characters make a path a glob.
+const Meta = `*?[{\`
+
+// IsGlob reports whether a pattern may match more than the one path that it is.
+func IsGlob(pattern string) bool { return strings.ContainsAny(pattern, Meta) }
+
+// pattern takes a glob relative to a folder, and says where in it a mistake is.
+func (d *decoder) pattern(v *settings.Value, name string) Pattern {
+	s := d.strValue(v, name)
+	if s == "" {
+		return Pattern{}
+	}
+	at, n, what, hint := badPattern(s)
+	if what == "" {
+		return Pattern{s, v.Span}
+	}
+	span := v.Span
+	// The place inside the string is known as long as no escape in the file comes before it.
+	if quote := `"`; n > 0 && (span.Source() == quote+s+quote || span.Source() == "'"+s+"'") {
+		span = span.Within(1+utf8.RuneCountInString(s[:at]), n)
+	}
+	d.add(span.Errorf(diag.BadGlob, "%q %s", name, what).WithHint("%s", hint))
+	return Pattern{}
+}
+
+// patterns takes an array of globs.
+func (d *decoder) patterns(e *settings.Entry, how string) []Pattern {
+	var list []Pattern
+	d.each(e, how, func(v *settings.Value) {
+		if p := d.pattern(v, e.Key); p.Text != "" {
+			list = append(list, p)
+		}
+	})
+	return list
+}
+
+// badPattern finds what is wrong with a glob: n characters from byte at on.
+func badPattern(s string) (at, n int, what, hint string) {
+	if len(s) > maxPattern {
+		return 0, 0, "is longer than 1024 bytes", "split it into several rules"
+	}
+	if i, ok := manyBraces(s); ok {
+		return i, 1, "has more than 8 braces", "split it into several rules" // each multiplies the time of a match
+	}
+	if s == "./" {
+		return // the folder of rules.toml itself
+	}
+	if s[0] == '/' {
+		return 0, 1, "begins with a slash", "globs are relative: write \"" + strings.TrimLeft(s, "/") + "\""
+	}
+	if i := strings.IndexByte(s, '\\'); i >= 0 && (i+1 == len(s) || !strings.ContainsRune(`*?[]{},!-^\`, rune(s[i+1]))) {
+		return i, 1, "has a backslash", "use forward slashes: \"" + strings.ReplaceAll(s, `\`, "/") + "\""
+	}
+	for i := 0; i < len(s); {
+		part, _, more := strings.Cut(s[i:], "/")
+		switch {
+		case part == "." || part == "..":
+			return i, len(part), "has a part " + part, "globs are relative to the folder of the file they stand in, and stay below it"
+		case part == "" && more:
+			return i, 1, "has two slashes in a row", "remove one"
+		}
+		i += len(part) + 1
+	}
+	if !doublestar.ValidatePattern(s) {
+		at, what = unclosed(s)
+		return at, 1, what, "put a backslash before it if it is part of a name"
+	}
+	return
+}
+
+// maxBraces in one glob.
+const maxBraces = 8
+
+// manyBraces finds the first brace beyond maxBraces.
+func manyBraces(s string) (int, bool) {
+	n := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '{':
+			if n++; n > maxBraces {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// unclosed finds the bracket that makes a glob invalid.
+func unclosed(s string) (int, string) {
+	var braces []int
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '{':
+			braces = append(braces, i)
+		case '}':
+			if len(braces) == 0 {
+				return i, "closes a brace that was not opened"
+			}
+			braces = braces[:len(braces)-1]
+		case '[':
+			class := i + 1
+			for class < len(s) && (s[class] != ']' || class == i+1) {
+				if s[class] == '\\' {
+					class++
+				}
+				class++
+			}
+			if class >= len(s) {
+				return i, "opens a bracket that is not closed"
+			}
+			if !doublestar.ValidatePattern(s[i : class+1]) {
+				return i, "has an empty or broken character class"
+			}
+			i = class
+		}
+	}
+	if len(braces) > 0 {
+		return braces[len(braces)-1], "opens a brace that is not closed"
+	}
+	return 0, "is not a glob"
+}

@@ -1,0 +1,188 @@
+// Package project reads kiln.toml and rules.toml into typed values that know their places.
+//
+// Reading is strict: an unknown key, a wrong type, a name that cannot be used are errors with file, line,
+// column, the line itself and what was probably meant; and a file tells all of its mistakes at once.
+// What needs more than the file itself, such as whether a processor exists or a rule matches anything, is
+// for package asset. Find and Load are the only functions that touch the disk, and only kiln.toml.
+package project
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
+)
+
+// File is the name of a project file, RulesFile that of a folder's rules.
+const (
+	File      = "kiln.toml"
+	RulesFile = "rules.toml"
+)
+
+// StateFolder in the project folder holds what Kiln remembers.
+const StateFolder = ".kiln"
+
+// Project is what kiln.toml says, with defaults for what it does not say.
+type Project struct {
+	Dir       string // the project folder, absolute; "" if parsed from bytes
+	Text      []byte // of the file; nil if parsed from bytes
+	Name      string
+	Roots     []Root // in order; a later one overlays an earlier one
+	Kiln      string // folder of the Go package of the project's own kiln, relative to the project folder; "" for none
+	KilnSpan  settings.Span
+	Output    string // folder relative to the project folder, forward slashes
+	Ignore    []string
+	Platforms []Platform // at least one, in the order of the file
+	Rules     []Rule
+	// Processors of the project's own.
+	Processors []CustomProcessor
+	Parcels    []Parcel
+	Constants  []Constants
+	Build      Build
+}
+
+// Root is a source root.
+type Root struct {
+	Path string // relative to the project folder, forward slashes; may begin with ".."
+	Span settings.Span
+}
+
+// Platform is a target.
+type Platform struct {
+	Name       string
+	Processors []PlatformProcessor // in the order of the file
+	Span       settings.Span       // zero for the default platform
+}
+
+// PlatformProcessor is what a processor gets on a platform, under all rules.
+type PlatformProcessor struct {
+	Name     string
+	Settings *settings.Table
+	Span     settings.Span
+}
+
+// Processor finds the settings of a processor on the platform, or gives nil.
+func (p *Platform) Processor(name string) *settings.Table {
+	for i := range p.Processors {
+		if p.Processors[i].Name == name {
+			return p.Processors[i].Settings
+		}
+	}
+	return nil
+}
+
+// Parcel is a package of products to make.
+type Parcel struct {
+	Name      string
+	Assets    []Pattern // globs of asset ids
+	Platforms []string  // none: all
+
+	SharedWith string // the parcel that takes what others of its sharers need too; "" for none
+	Split      bool   // what others that are split need too goes into parcels that are made for it
+
+	Budget     int64     // bytes that its file should not exceed; 0: any
+	WarnOnly   bool      // a parcel over its budget is no error
+	Stored     []Pattern // assets that are not compressed
+	Store      bool      // nothing is
+	Align      int       // of what is not compressed: a power of two from 16 to 4096
+	Dictionary string    // of the compression, a file relative to the project folder; "": none
+	Order      string    // the file that says what comes first in it, relative to the project folder; "": none
+
+	Span, SharedSpan, DictionarySpan, OrderSpan settings.Span
+}
+
+// On reports whether the parcel is made for a platform.
+func (p *Parcel) On(platform string) bool {
+	return len(p.Platforms) == 0 || slices.Contains(p.Platforms, platform)
+}
+
+// Parcel finds a parcel by its name, or gives nil.
+func (p *Project) Parcel(name string) *Parcel {
+	for i := range p.Parcels {
+		if p.Parcels[i].Name == name {
+			return &p.Parcels[i]
+		}
+	}
+	return nil
+}
+
+// Constants is a source file for the game's code, with a name for each resource.
+type Constants struct {
+	Language string
+	Package  string // of the language; "" is its default
+	Template string // a file relative to the project folder that replaces Kiln's own; "": none
+	File     string // where, relative to the project folder; "": in the output folder, by the language's custom
+
+	Span, LanguageSpan, TemplateSpan, FileSpan settings.Span
+}
+
+// Build is how this project likes to be built.
+type Build struct {
+	Workers int   // 0: one a processor core
+	Memory  int64 // bytes that running jobs may use together; 0: no limit of its own
+}
+
+// Find gives the nearest folder, dir itself or above it, that holds a kiln.toml.
+func Find(dir string) (string, error) {
+	start, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := start; ; {
+		info, err := os.Stat(filepath.Join(at, File))
+		if err == nil && !info.IsDir() {
+			return at, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", diag.Errorf(diag.ProjectMissing, diag.Pos{File: filepath.Join(at, File)}, "cannot be read: %v", cause(err)).
+				WithHint("check the permissions of the folder")
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return "", diag.Errorf(diag.ProjectMissing, diag.Pos{}, "no %s in %s or above it", File, start).
+				WithHint("go to the project's folder, name it with -C, or write one with: kiln init")
+		}
+		at = up
+	}
+}
+
+// Load reads the kiln.toml of a project folder. The project is nil if there is nothing to go on with.
+func Load(dir string) (*Project, diag.List) {
+	fail := func(err error) (*Project, diag.List) {
+		hint := "check its permissions"
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			hint = "write one with: kiln init"
+		case errors.Is(err, disk.ErrNotAFile):
+			hint = "put a file in its place"
+		}
+		return nil, diag.List{diag.Errorf(diag.ProjectMissing, diag.Pos{File: File}, "cannot be read: %v", cause(err)).WithHint("%s", hint)}
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return fail(err)
+	}
+	data, err := disk.ReadText(filepath.Join(abs, File), maxSize)
+	if err != nil {
+		return fail(err)
+	}
+	p, diags := Parse(File, data)
+	if p != nil {
+		p.Dir, p.Text = abs, data
+	}
+	return p, diags
+}
+
+// cause leaves the path out of an error: the message has it already.
+func cause(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,311 @@
+// Package source is the table of source files: what is under the source roots, and whether it
+// changed since the table was made. It knows files, not assets.
+//
+// A file has changed if its content has. Size, modification and change time and inode only say
+// when a look at the content is due: if any of them differs, older times included, or if the file was modified so
+// close to the moment its content was hashed that a later edit might have left the same times behind ("racy").
+package source
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+)
+
+// Stat is what is compared before content is. Times are nanoseconds since 1970.
+type Stat struct {
+	Size  int64
+	MTime int64
+	CTime int64 // 0 where the system has none
+	Inode uint64
+}
+
+// Trouble is what is special about an entry of a folder, mostly what is wrong with it. Entries in trouble are kept, so that
+// they are named at each build; but for LFSPointer and Linked they are no source files.
+type Trouble uint8
+
+const (
+	Fine         Trouble = iota
+	LFSPointer           // the pointer stands where the content should be
+	Loop                 // a symbolic link to a folder above it
+	Escapes              // a symbolic link out of the roots
+	Dangling             // a symbolic link to nothing
+	NotUTF8              // the name is not
+	Irregular            // a pipe, socket or device
+	Unreadable           // a folder that cannot be listed
+	IgnoreList           // no trouble: an ignore file, which is looked after but is no content
+	IgnoredLink          // no trouble: a symbolic link that is ignored because of what it leads to
+	Linked               // no trouble: a file that a symbolic link leads to
+	LinkedFolder         // no trouble: a symbolic link to a folder, which is in the table under the link's name
+	Unseen               // a file that cannot be looked at, or an ignore file that cannot be read
+)
+
+// File is an entry of a folder that is no folder.
+type File struct {
+	Name    string
+	Trouble Trouble
+	Racy    bool // Hash may be older than the content although Stat is equal
+	Stat    Stat
+	Hash    digest.Hash // zero as long as nobody wanted it
+}
+
+// Folder is a folder under a root. Its files are Files[First:First+Count] of the table, sorted by name.
+type Folder struct {
+	Root  int    // which
+	Path  string // below the root; "" is the root itself
+	Racy  bool   // changed so recently that the listing may be older than the folder
+	Stat  Stat   // Size is not used
+	First int
+	Count int
+}
+
+// Table is all folders, sorted by root and path, and all files. The file's content hashes may be filled in by several
+// goroutines; all else stays as Scan made it.
+type Table struct {
+	Roots   []string // absolute
+	Folders []Folder
+	Files   []File
+
+	once    sync.Once
+	folders []map[string]int // by root: path to index
+
+	mu     sync.Mutex // Hash, Racy and Stat of files, and learnt
+	learnt []Index    // files whose hashes were filled in, if since is set
+
+	since  *Table // what Scan compared with and found to have the same folders; nil: no such table
+	others []int  // the folders that may differ from those of since
+}
+
+// Since gives the numbers, sorted, of all folders that may differ from those of an earlier table. ok is false if that is not the table which
+// this one was scanned with, or if it has other folders.
+func (t *Table) Since(prev *Table) (folders []int, ok bool) {
+	if t == prev {
+		return nil, true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.since != prev || prev == nil {
+		return nil, false
+	}
+	folders = slices.Clone(t.others)
+	for _, i := range t.learnt {
+		folders = append(folders, t.folderNumber(i))
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders), true
+}
+
+// Entries are the files of a folder, and whatever else is in the table for it.
+func (t *Table) Entries(folder int) []File {
+	f := &t.Folders[folder]
+	return t.Files[f.First : f.First+f.Count]
+}
+
+// Visible tells whether an entry can be read as a source file.
+func (f *File) Visible() bool { return f.visible() }
+
+// Index of a file in the table.
+type Index int
+
+func (t *Table) index() {
+	t.once.Do(func() {
+		t.folders = make([]map[string]int, len(t.Roots))
+		for i := range t.folders {
+			t.folders[i] = map[string]int{}
+		}
+		for i, f := range t.Folders {
+			t.folders[f.Root][f.Path] = i
+		}
+	})
+}
+
+// split is path.Split with "" for the root folder.
+func split(p string) (dir, name string) {
+	if i := strings.LastIndexByte(p, '/'); i >= 0 {
+		return p[:i], p[i+1:]
+	}
+	return "", p
+}
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// FindIn finds a file in one root by its path below it.
+func (t *Table) FindIn(root int, p string) (Index, bool) {
+	t.index()
+	dir, name := split(p)
+	i, ok := t.folders[root][dir]
+	if !ok {
+		return 0, false
+	}
+	f := &t.Folders[i]
+	files := t.Files[f.First : f.First+f.Count]
+	j := sort.Search(len(files), func(j int) bool { return files[j].Name >= name })
+	if j == len(files) || files[j].Name != name {
+		return 0, false
+	}
+	return Index(f.First + j), true
+}
+
+// Find finds the file that a path means: that of the last root that has it.
+func (t *Table) Find(p string) (Index, int, bool) {
+	for root := len(t.Roots) - 1; root >= 0; root-- {
+		if i, ok := t.FindIn(root, p); ok && t.Files[i].visible() && !t.hidden(p) {
+			return i, root, true
+		}
+	}
+	return 0, 0, false
+}
+
+// hidden reports whether a file is not a source file because another root has a folder of that path: what is in the folder could not be
+// reached beside it.
+func (t *Table) hidden(file string) bool { return len(t.Roots) > 1 && t.HasFolder(file) }
+
+func (f *File) visible() bool {
+	return f.Trouble == Fine || f.Trouble == LFSPointer || f.Trouble == Linked
+}
+
+// HasFolder tells whether some root has the folder.
+func (t *Table) HasFolder(p string) bool {
+	t.index()
+	for root := range t.folders {
+		if _, ok := t.folders[root][p]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Names lists what is in a folder, files only, over all roots, sorted.
+func (t *Table) Names(dir string) []string {
+	t.index()
+	var names []string
+	for root := range t.folders {
+		if i, ok := t.folders[root][dir]; ok {
+			f := &t.Folders[i]
+			for j := f.First; j < f.First+f.Count; j++ {
+				if t.Files[j].visible() && !t.hidden(join(dir, t.Files[j].Name)) {
+					names = append(names, t.Files[j].Name)
+				}
+			}
+		}
+	}
+	sort.Strings(names)
+	return compact(names)
+}
+
+func compact(s []string) []string {
+	out := s[:0]
+	for i, x := range s {
+		if i == 0 || x != s[i-1] {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Paths lists every file that can be read, once, sorted bytewise. With several roots, what a later root
+// overlays is left out, and so is a file of one root where another has a folder of that path.
+func (t *Table) Paths() []string {
+	all := make([]string, 0, len(t.Files))
+	for i := range t.Folders {
+		f := &t.Folders[i]
+		for j := f.First; j < f.First+f.Count; j++ {
+			if p := join(f.Path, t.Files[j].Name); t.Files[j].visible() && !t.hidden(p) {
+				all = append(all, p)
+			}
+		}
+	}
+	if !sort.StringsAreSorted(all) {
+		sort.Strings(all)
+	}
+	if len(t.Roots) > 1 {
+		all = compact(all)
+	}
+	return all
+}
+
+// Abs is the file on disk.
+func (t *Table) Abs(root int, p string) string {
+	return t.Roots[root] + "/" + p
+}
+
+// At copies a file's entry.
+func (t *Table) At(i Index) File {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.Files[i]
+}
+
+// folderOf finds the folder of a file by its index.
+func (t *Table) folderOf(i Index) *Folder { return &t.Folders[t.folderNumber(i)] }
+
+func (t *Table) folderNumber(i Index) int {
+	return sort.Search(len(t.Folders), func(j int) bool {
+		return t.Folders[j].First+t.Folders[j].Count > int(i)
+	})
+}
+
+// PathOf is a file's root and path below it.
+func (t *Table) PathOf(i Index) (root int, p string) {
+	f := t.folderOf(i)
+	return f.Root, join(f.Path, t.Files[i].Name)
+}
+
+// Links are the symbolic links that lead to a file or a folder, absolute, and all ignore files, which may be such, or lead to nothing yet.
+func (t *Table) Links() []string {
+	var links []string
+	for i := range t.Folders {
+		for _, f := range t.Entries(i) {
+			if f.Trouble == Linked || f.Trouble == LinkedFolder || f.Name == IgnoreFile && f.Trouble != Escapes {
+				links = append(links, t.Abs(t.Folders[i].Root, join(t.Folders[i].Path, f.Name)))
+			}
+		}
+	}
+	return links
+}
+
+// Dangles tells where a symbolic link leads that led to nothing when it was looked at. Links on the way are followed as far as they are there; ok is false if there
+// are too many.
+func Dangles(link string) (to string, ok bool) {
+	for range maxLinks {
+		dir := filepath.Dir(link)
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		link = filepath.Join(dir, filepath.Base(link))
+		next, err := os.Readlink(link)
+		if err != nil {
+			return link, true
+		}
+		if !filepath.IsAbs(next) {
+			next = filepath.Join(dir, next)
+		}
+		link = next
+	}
+	return "", false
+}
+
+// maxLinks is how many symbolic links are followed, one after the other: as many as Linux follows.
+const maxLinks = 40
+
+// Each calls f for every file that can be read, in the order of the table.
+func (t *Table) Each(f func(root int, path string, file *File)) {
+	for i := range t.Folders {
+		d := &t.Folders[i]
+		for j := d.First; j < d.First+d.Count; j++ {
+			if p := join(d.Path, t.Files[j].Name); t.Files[j].visible() && !t.hidden(p) {
+				f(d.Root, p, &t.Files[j])
+			}
+		}
+	}
+}

@@ -1,0 +1,247 @@
+// Package ids gives each resource of a project its number: small, dense from 0, the same on every machine and platform,
+// and kept in the committed text file kiln.ids. docs/formats/ids.md specifies the file.
+//
+// The rules:
+//   - A resource is a product name of an asset, on whatever platforms it is made: code and saved games name it
+//     without knowing where they run, and one set of generated constants serves all platforms.
+//   - A resource keeps its number as long as it exists. It is recognised by the asset's UUID, so also after a rename with a pin.
+//   - New resources, in the order of their names, take the lowest numbers that are free.
+//   - So the file that comes out is a function of the file and of the set of resources, and of nothing else.
+//   - A file that says two things about one number or one resource, as after a merge, is refused; Repair decides.
+package ids
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+)
+
+// FileName is the file's name in the project folder, ReleasedName that of the copy that a release leaves behind.
+const (
+	FileName     = "kiln.ids"
+	ReleasedName = "kiln.ids.released"
+)
+
+// Limit is one more than the highest number: readers hold a table over all numbers, and 2^24 entries of 4 bytes are 64 MiB.
+const Limit = 1 << 24
+
+// Name names a resource.
+type Name struct {
+	Asset   string // id of the asset
+	UUID    string // of the asset, in lower case; "" is the one that follows from the id
+	Product string // name of the product; "" is the main one
+}
+
+// Identity is the asset's identity, the one that is pinned or the one that follows from the id.
+func (n Name) Identity() string {
+	if n.UUID != "" {
+		return n.UUID
+	}
+	return asset.UUID(n.Asset)
+}
+
+// key is what makes two names the same resource.
+type key struct{ uuid, product string }
+
+func (n Name) key() key { return key{n.Identity(), n.Product} }
+
+// String is the name for people: the asset, and the product if it is not the main one.
+func (n Name) String() string {
+	if n.Product == "" {
+		return n.Asset
+	}
+	return n.Asset + " " + strconv.Quote(n.Product)
+}
+
+func compareNames(a, b Name) int {
+	c := cmp.Or(strings.Compare(a.Asset, b.Asset), strings.Compare(a.Product, b.Product))
+	if c == 0 {
+		c = strings.Compare(a.Identity(), b.Identity()) // two hashes, which cmp.Or would compute in every comparison
+	}
+	return c
+}
+
+// Entry is a line of the file.
+type Entry struct {
+	Name
+	ID   uint32
+	Line int // in the file that was parsed, from 1; 0: the entry is new
+}
+
+// File is what a kiln.ids holds.
+type File struct {
+	Entries []Entry // sorted by name once Assign or Repair made it; as they stand after Parse
+}
+
+// What says how an entry differs from the file before.
+type What string
+
+const (
+	Added   What = "added"   // a new resource
+	Removed What = "removed" // it is gone, and its number is free
+	Renamed What = "renamed" // the asset has another id and the same UUID
+	Moved   What = "moved"   // it has another number: Repair alone does that
+)
+
+// Change is one difference that Assign or Repair made.
+type Change struct {
+	What What
+	Name Name
+	ID   uint32
+	Old  string // Renamed: the name before
+	From uint32 // Moved: the number before
+}
+
+// Assign gives each of the products a number: the one it has in the file, or the lowest that is free. keep tells of an
+// asset, by UUID, that its products are not known, since it failed: what the file says of it stays; nil is none. Products may be given
+// several times, as by several platforms. The file is not changed; it must have no Conflicts. The error is one of too many resources.
+func Assign(f *File, products []Name, keep func(uuid string) bool) (*File, []Change, error) {
+	want := make(map[key]Name, len(products))
+	for _, n := range products {
+		want[n.key()] = n
+	}
+	used := make([]bool, len(f.Entries)+len(want))
+	out := &File{Entries: make([]Entry, 0, len(want))}
+	var changes []Change
+	for _, e := range f.Entries {
+		now, ok := want[e.key()]
+		switch {
+		case !ok && (keep == nil || !keep(e.Identity())):
+			changes = append(changes, Change{What: Removed, Name: e.Name, ID: e.ID})
+			continue
+		case ok && now.Asset != e.Asset:
+			changes = append(changes, Change{What: Renamed, Name: now, ID: e.ID, Old: e.Asset})
+		}
+		if ok {
+			e.Name = now
+			delete(want, e.key())
+		}
+		if int(e.ID) < len(used) {
+			used[e.ID] = true
+		}
+		out.Entries = append(out.Entries, e)
+	}
+	fresh := make([]Name, 0, len(want))
+	for _, n := range want {
+		fresh = append(fresh, n)
+	}
+	slices.SortFunc(fresh, compareNames)
+	next := 0 // never beyond used: of so many numbers at least len(fresh) are free
+	for _, n := range fresh {
+		for used[next] {
+			next++
+		}
+		if next >= Limit {
+			return nil, nil, errFull
+		}
+		out.Entries = append(out.Entries, Entry{Name: n, ID: uint32(next)})
+		changes = append(changes, Change{What: Added, Name: n, ID: uint32(next)})
+		next++
+	}
+	out.sort()
+	sortChanges(changes)
+	return out, changes, nil
+}
+
+func (f *File) sort() {
+	slices.SortFunc(f.Entries, func(a, b Entry) int { return cmp.Or(compareNames(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+}
+
+func sortChanges(c []Change) {
+	slices.SortFunc(c, func(a, b Change) int {
+		return cmp.Or(compareNames(a.Name, b.Name), cmp.Compare(a.ID, b.ID), strings.Compare(string(a.What), string(b.What)))
+	})
+}
+
+// Conflict is two entries of a file that cannot both be.
+type Conflict struct {
+	First, Second Entry // in the order of the file
+	SameID        bool  // two resources have one number; else one resource has two lines
+}
+
+// Conflicts finds what a merge left: numbers given twice, resources named twice. They come in the order of the file.
+func (f *File) Conflicts() []Conflict {
+	numbers := make(map[uint32]Entry, len(f.Entries))
+	names := make(map[key]Entry, len(f.Entries))
+	var found []Conflict
+	for _, e := range f.Entries {
+		if first, ok := names[e.key()]; ok {
+			found = append(found, Conflict{first, e, false})
+		} else if first, ok := numbers[e.ID]; ok {
+			found = append(found, Conflict{first, e, true})
+		}
+		if _, ok := numbers[e.ID]; !ok {
+			numbers[e.ID] = e
+		}
+		if _, ok := names[e.key()]; !ok {
+			names[e.key()] = e
+		}
+	}
+	return found
+}
+
+// Repair leaves each number one resource and each resource one number. What released says, goes: that is what games
+// out there know. Then the order of names decides, and of two numbers of one resource the lower one. A resource that loses its only number
+// gets the lowest free one, in the order of names. The file is not changed; released may be nil.
+func Repair(f, released *File) (*File, []Change, error) {
+	known := map[Entry]bool{}
+	if released != nil {
+		for _, e := range released.Entries {
+			known[bare(e)] = true
+		}
+	}
+	entries := slices.Clone(f.Entries)
+	slices.SortStableFunc(entries, func(a, b Entry) int {
+		if x, y := known[bare(a)], known[bare(b)]; x != y {
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(compareNames(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	out, lost := &File{}, []Entry{}
+	numbers, names := map[uint32]bool{}, map[key]bool{}
+	for _, e := range entries {
+		if numbers[e.ID] || names[e.key()] {
+			lost = append(lost, e)
+			continue
+		}
+		numbers[e.ID], names[e.key()] = true, true
+		out.Entries = append(out.Entries, e)
+	}
+	all := make([]Name, len(f.Entries))
+	for i, e := range f.Entries {
+		all[i] = e.Name
+	}
+	for _, e := range out.Entries {
+		all = append(all, e.Name) // of two names of one resource, that of the line that stays
+	}
+	out, _, err := Assign(out, all, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out, moves(out, lost), nil
+}
+
+// bare is the entry by what it says, wherever it stands and whatever the asset is called.
+func bare(e Entry) Entry { return Entry{Name: Name{UUID: e.Identity(), Product: e.Product}, ID: e.ID} }
+
+// moves tells where resources went whose lines were dropped.
+func moves(f *File, lost []Entry) []Change {
+	now := make(map[key]Entry, len(f.Entries))
+	for _, e := range f.Entries {
+		now[e.key()] = e
+	}
+	var changes []Change
+	for _, e := range lost {
+		if n := now[e.key()]; n.ID != e.ID {
+			changes = append(changes, Change{What: Moved, Name: n.Name, ID: n.ID, From: e.ID})
+		}
+	}
+	sortChanges(changes)
+	return slices.Compact(changes)
+}

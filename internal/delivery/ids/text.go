@@ -1,0 +1,200 @@
+package ids
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+)
+
+// Version of the file's format.
+const Version = 1
+
+// header is the first line. It has no number that grows and no date, so that merges leave it alone.
+const header = "# kiln.ids 1: resource ids, made by `kiln ids`. Commit this file."
+
+const headerStart = "# kiln.ids "
+
+// Limits of a file: of its bytes, and of a field of it. An asset id is a path, which no file system has longer.
+const (
+	maxFile  = 1 << 30
+	maxField = 16 << 10
+)
+
+var errFull = fmt.Errorf("more than %d resources", Limit)
+
+// Parse reads a kiln.ids. file is its path for messages. Lines may stand in any order, and may contradict each other: see Conflicts. Lines that a merge
+// put around a conflict are a mistake too, unless merged says to read both sides. The error is a diag.List with places.
+func Parse(file string, data []byte, merged bool) (*File, error) {
+	p := parser{file: file, data: data}
+	if len(data) > maxFile {
+		return nil, diag.List{diag.Errorf(diag.IDsSyntax, diag.Pos{File: file}, "the file has %d bytes, more than %d", len(data), maxFile)}
+	}
+	f := &File{Entries: make([]Entry, 0, bytes.Count(data, []byte("\n")))}
+	base := false // in the part of a conflict that shows what both sides began with
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		text := strings.TrimRight(string(line), "\r\n")
+		if n == 1 {
+			text = strings.TrimPrefix(text, "\uFEFF")
+		}
+		if mark := conflictMark(text); mark != 0 {
+			base = mark == '|'
+			if !merged {
+				p.fail(n, text, "an unfinished merge").WithHint("keep the lines of both sides, then run: kiln ids --repair")
+			}
+			continue
+		}
+		if base && merged || text == "" {
+			continue
+		}
+		if text[0] == '#' {
+			p.version(n, text)
+			continue
+		}
+		e, err := parseLine(text)
+		if err != nil {
+			p.fail(n, text, "%v", err).WithHint("a line is: asset, tab, number; `kiln ids` writes them")
+			continue
+		}
+		e.Line = n
+		f.Entries = append(f.Entries, e)
+	}
+	if err := p.messages.Err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// maxMessages is how many mistakes of one file are told.
+const maxMessages = 20
+
+type parser struct {
+	file     string
+	data     []byte
+	messages diag.List
+}
+
+func (p *parser) fail(line int, text, format string, args ...any) *diag.Message {
+	m := diag.Errorf(diag.IDsSyntax, diag.Pos{File: p.file, Line: line, Column: 1}, format, args...)
+	if len(p.messages) < maxMessages {
+		p.messages = append(p.messages, m.WithSource(p.data, utf8.RuneCountInString(text)))
+	}
+	return m
+}
+
+// version refuses a file of a later Kiln; any other comment is passed over.
+func (p *parser) version(line int, text string) {
+	rest, ok := strings.CutPrefix(text, headerStart)
+	if !ok {
+		return
+	}
+	number, _, _ := strings.Cut(rest, ":")
+	if v, err := strconv.Atoi(number); err == nil && v != Version {
+		p.fail(line, text, "the file is of version %d, and this Kiln knows %d", v, Version).WithHint("use the Kiln that wrote it")
+	}
+}
+
+// conflictMark is the character of a line with which git or another system marks the sides of a conflict, or 0.
+func conflictMark(line string) byte {
+	for _, c := range []byte("<|=>") {
+		if rest, ok := strings.CutPrefix(line, strings.Repeat(string(c), 7)); ok && (rest == "" || rest[0] == ' ') {
+			return c
+		}
+	}
+	return 0
+}
+
+// parseLine reads: asset, number, and where they are there product and UUID, with tabs between.
+func parseLine(line string) (Entry, error) {
+	fields := strings.SplitN(line, "\t", 5)
+	if len(fields) < 2 || len(fields) > 4 {
+		return Entry{}, errors.New("a line has 2 to 4 fields with tabs between")
+	}
+	var e Entry
+	var err error
+	if e.Asset, err = unquote(fields[0]); err != nil {
+		return Entry{}, err
+	}
+	if e.Asset == "" {
+		return Entry{}, errors.New("the asset is missing")
+	}
+	id, err := strconv.ParseUint(fields[1], 10, 32)
+	if err != nil || id >= Limit || strconv.FormatUint(id, 10) != fields[1] {
+		return Entry{}, fmt.Errorf("%q is no number from 0 to %d", clip(fields[1]), Limit-1)
+	}
+	e.ID = uint32(id)
+	if len(fields) > 2 {
+		if e.Product, err = unquote(fields[2]); err != nil {
+			return Entry{}, err
+		}
+	}
+	if len(fields) > 3 {
+		u, err := uuid.Parse(fields[3])
+		if err != nil || u.String() != fields[3] {
+			return Entry{}, fmt.Errorf("%q is no UUID in lower case", clip(fields[3]))
+		}
+		e.UUID = fields[3]
+	}
+	return e, nil
+}
+
+func clip(s string) string { return s[:min(len(s), 40)] }
+
+// Format writes the file: the header, and a line an entry in the order that they have.
+func (f *File) Format() []byte {
+	b := append(make([]byte, 0, 64*(len(f.Entries)+2)), header+"\n"...)
+	for _, e := range f.Entries {
+		b = append(b, quote(e.Asset)...)
+		b = append(b, '\t')
+		b = strconv.AppendUint(b, uint64(e.ID), 10)
+		pin := ""
+		if e.UUID != (Name{Asset: e.Asset}).Identity() {
+			pin = e.UUID
+		}
+		if e.Product != "" || pin != "" {
+			b = append(b, "\t"+quote(e.Product)...)
+		}
+		if pin != "" {
+			b = append(b, "\t"+pin...)
+		}
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// quote leaves a name as it is, unless that would not be the same name again: then it is a quoted string of Go.
+func quote(s string) string {
+	plain := !strings.HasPrefix(s, `"`) && !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "\uFEFF") && conflictMark(s) == 0 && utf8.ValidString(s)
+	for i := 0; i < len(s) && plain; i++ {
+		plain = s[i] >= 0x20 && s[i] != 0x7f
+	}
+	if plain {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+func unquote(field string) (string, error) {
+	if len(field) > maxField {
+		return "", fmt.Errorf("a name has %d bytes, more than %d", len(field), maxField)
+	}
+	if !utf8.ValidString(field) {
+		return "", errors.New("a name is not UTF-8")
+	}
+	if !strings.HasPrefix(field, `"`) {
+		return field, nil
+	}
+	s, err := strconv.Unquote(field)
+	if err != nil {
+		return "", fmt.Errorf("%s is no quoted name", clip(field))
+	}
+	return s, nil
+}

@@ -1,0 +1,262 @@
+// Package parcel writes parcels, changes them in place, and makes and applies patches between them. docs/formats/parcel.md is
+// the format, package kilnrt reads it.
+//
+// The rules of the package:
+//
+//   - What is written is a function of the resources alone: not of their order in the call, of workers, or of what the
+//     parcel was before, once it is compacted.
+//   - A kill at any moment leaves the old parcel or the new one.
+//   - It knows nothing of a project: resources come as plain values.
+package parcel
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+// Resource is what is to be in a parcel.
+type Resource struct {
+	ID       uint32
+	UUID     [16]byte // of the asset
+	SubID    uint32   // of the product within its asset
+	Name     string   // may be empty
+	Type     string
+	Required []uint32 // resource ids, in load order; they need not be in this parcel
+	Optional []uint32
+
+	Open func() (io.ReadCloser, error) // its content, from the beginning
+	Size int64
+	Hash digest.Hash // of the content, which is held to it
+
+	Align    int  // of the content in the file: a power of two from 16 to 4096; 0: 16
+	Compress bool // with Zstandard. More than 256 MiB, and nothing at all, are stored as they are
+}
+
+// Options are how a parcel is written.
+type Options struct {
+	Dictionary []byte // of Zstandard; nil: none
+	Workers    int    // that read, hash and compress at once; 0: one
+
+	// First are the ids of resources whose contents come first, in that order, each after what it requires; ids that the parcel does not have are
+	// passed over. Order stands for whatever decided them: a parcel that was written by another is written anew. Zero: contents lie in the
+	// order of ids.
+	First []uint32
+	Order digest.Hash
+
+	// Sign makes the text of a minisign signature of the digest, as Key.Sign does. The same digest must give the same text, or every Update
+	// writes. nil: there is none; but Update leaves one as it is if the digest stays the same.
+	Sign func(digest [32]byte) ([]byte, error)
+}
+
+// ErrResource is what all errors about resources that cannot be in a parcel are.
+var ErrResource = errors.New("parcel")
+
+// item is a resource on its way into a parcel.
+type item struct {
+	Resource
+	codec  kilnrt.Codec
+	stored *kilnrt.Resource // where its bytes are already, ready to be copied; nil: nowhere
+	at     blob
+}
+
+// blob is stored bytes in the file.
+type blob struct {
+	offset, size int64
+	crc          uint32
+}
+
+// blobKey is equal for what is stored once.
+type blobKey struct {
+	hash  digest.Hash
+	codec kilnrt.Codec
+}
+
+func (it *item) key() blobKey { return blobKey{it.Hash, it.codec} }
+
+// prepare checks resources and sorts them by id.
+func prepare(rs []Resource, o Options) ([]item, error) {
+	if len(rs) > kilnrt.MaxResources {
+		return nil, fmt.Errorf("%w: %d resources are more than %d", ErrResource, len(rs), kilnrt.MaxResources)
+	}
+	if len(o.Dictionary) > kilnrt.MaxDictionary {
+		return nil, fmt.Errorf("%w: the dictionary has %d bytes, more than %d", ErrResource, len(o.Dictionary), kilnrt.MaxDictionary)
+	}
+	items := make([]item, len(rs))
+	for i, r := range rs {
+		if err := check(&r); err != nil {
+			return nil, err
+		}
+		items[i] = item{Resource: r, codec: codecOf(&r, o)}
+		if r.Align == 0 || items[i].codec != kilnrt.None {
+			items[i].Align = 16 // what is compressed cannot be used where it lies
+		}
+	}
+	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.ID, b.ID) })
+	return items, unique(items)
+}
+
+func codecOf(r *Resource, o Options) kilnrt.Codec {
+	switch {
+	case !r.Compress || r.Size == 0 || r.Size > kilnrt.MaxCompressed:
+		return kilnrt.None
+	case len(o.Dictionary) > 0:
+		return kilnrt.ZstdDict
+	}
+	return kilnrt.Zstd
+}
+
+// Label is how messages name a resource.
+func (r *Resource) Label() string { return cmp.Or(r.Name, fmt.Sprintf("resource %d", r.ID)) }
+
+func check(r *Resource) error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s: %s", ErrResource, r.Label(), fmt.Sprintf(format, args...))
+	}
+	switch {
+	case r.ID == 1<<32-1:
+		return wrong("its id is reserved")
+	case len(r.Type) == 0 || len(r.Type) > 255:
+		return wrong("its type %q has %d bytes, not 1 to 255", r.Type, len(r.Type))
+	case len(r.Name) > kilnrt.MaxName || !utf8.ValidString(r.Name) || strings.IndexByte(r.Name, 0) >= 0:
+		return wrong("its name %q is too long or no text", r.Name)
+	case len(r.Required)+len(r.Optional) > kilnrt.MaxNeeds:
+		return wrong("it needs %d others, more than %d", len(r.Required)+len(r.Optional), kilnrt.MaxNeeds)
+	case r.Align != 0 && (r.Align < 16 || r.Align > 4096 || r.Align&(r.Align-1) != 0):
+		return wrong("its alignment %d is no power of two from 16 to 4096", r.Align)
+	case r.Size < 0:
+		return wrong("it has %d bytes", r.Size)
+	}
+	return nil
+}
+
+// unique refuses two resources with one id, UUID and sub id, or name.
+func unique(items []item) error {
+	type product struct {
+		uuid [16]byte
+		sub  uint32
+	}
+	products, names := make(map[product]int, len(items)), make(map[string]int, len(items))
+	for i := range items {
+		it := &items[i]
+		twice := func(k int, what string) error {
+			return fmt.Errorf("%w: %s and %s have one %s", ErrResource, items[k].Label(), it.Label(), what)
+		}
+		if i > 0 && items[i-1].ID == it.ID {
+			return twice(i-1, "id")
+		}
+		p := product{it.UUID, it.SubID}
+		if k, ok := products[p]; ok {
+			return twice(k, "UUID and sub id")
+		}
+		products[p] = i
+		if k, ok := names[it.Name]; ok && it.Name != "" {
+			return twice(k, "name")
+		}
+		names[it.Name] = i
+	}
+	return nil
+}
+
+// loadOrder lists the indexes of items so that each comes after what it requires: those with the ids of first, then all others. items are sorted by id. A
+// circle is an error that shows it.
+func loadOrder(items []item, first []uint32) ([]int, error) {
+	const (
+		fresh = iota
+		open
+		done
+	)
+	state := make([]uint8, len(items))
+	order := make([]int, 0, len(items))
+	var chain []string
+	var visit func(i int) error
+	visit = func(i int) error {
+		chain = append(chain, items[i].Label())
+		if state[i] == open {
+			return fmt.Errorf("%w: resources require each other in a circle: %s", ErrResource, strings.Join(chain, " -> "))
+		}
+		if len(chain) > kilnrt.MaxChain {
+			return fmt.Errorf("%w: more than %d resources require each other one after the other, from %s on", ErrResource, kilnrt.MaxChain, chain[0])
+		}
+		state[i] = open
+		for _, id := range items[i].Required {
+			if k, ok := find(items, id); ok && state[k] != done {
+				if err := visit(k); err != nil {
+					return err
+				}
+			}
+		}
+		state[i] = done
+		order = append(order, i)
+		chain = chain[:len(chain)-1]
+		return nil
+	}
+	from := make([]int, 0, len(first)+len(items))
+	for _, id := range first {
+		if k, ok := find(items, id); ok {
+			from = append(from, k)
+		}
+	}
+	for i := range items {
+		from = append(from, i)
+	}
+	for _, i := range from {
+		if state[i] == fresh {
+			if err := visit(i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return order, nil
+}
+
+func find(items []item, id uint32) (int, bool) {
+	return slices.BinarySearchFunc(items, id, func(it item, id uint32) int { return cmp.Compare(it.ID, id) })
+}
+
+// Resources are those of a parcel, to write them again, and the options, but for which contents come first. They are good as long as it is open.
+func Resources(p *kilnrt.Parcel) ([]Resource, Options, error) {
+	items, err := itemsOf(p)
+	if err != nil {
+		return nil, Options{}, err
+	}
+	rs := make([]Resource, len(items))
+	for i := range items {
+		rs[i] = items[i].Resource
+	}
+	return rs, Options{Dictionary: bytes.Clone(p.Dictionary()), Order: p.Header().Order}, nil
+}
+
+// itemsOf reads the index of a parcel.
+func itemsOf(p *kilnrt.Parcel) ([]item, error) {
+	items := make([]item, p.Len())
+	found := make([]kilnrt.Resource, p.Len())
+	for i := range items {
+		r, err := p.At(i)
+		if err != nil {
+			return nil, err
+		}
+		found[i] = r
+		from := &found[i]
+		needs := make([]uint32, r.Required+r.Optional)
+		for k := range needs {
+			needs[k] = r.Need(k)
+		}
+		items[i] = item{
+			Resource: Resource{
+				ID: r.ID, UUID: r.UUID, SubID: r.SubID, Name: r.Name(), Type: r.Type(), Required: needs[:r.Required:r.Required], Optional: needs[r.Required:],
+				Open: func() (io.ReadCloser, error) { return from.Reader() }, Size: r.Size, Hash: r.Hash, Align: r.Align, Compress: r.Codec != kilnrt.None,
+			},
+			codec: r.Codec, stored: from, at: blob{r.Offset, r.Stored, r.CRC},
+		}
+	}
+	return items, nil
+}

@@ -1,0 +1,152 @@
+package ship
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/delivery/codegen"
+	"github.com/kiln-pipeline/kiln/internal/delivery/manifest"
+)
+
+// ConstantsFolder below the output folder.
+const ConstantsFolder = "gen"
+
+// constants writes the source files for the game's code. A constant belongs to each parcel that needs its resource, on whatever
+// platforms, and wherever the bytes are.
+func (s *shipment) constants(platforms []Platform, contents [][]manifest.Contents) {
+	if len(s.p.Constants) == 0 {
+		return
+	}
+	var model *codegen.Model
+	for i := range s.p.Constants {
+		c := &s.p.Constants[i]
+		file, ok := s.constantsFile(c)
+		if !ok {
+			continue
+		}
+		if model == nil {
+			model = s.model(platforms, contents)
+		}
+		m := *model
+		m.Package = c.Package
+		tmpl, ok := s.template(c)
+		if !ok {
+			s.keepFile(file)
+			continue
+		}
+		text, err := codegen.Generate(c.Language, m, tmpl)
+		if err != nil {
+			s.fail(c.Span.Errorf(diag.ConstantsWrong, "constants for %s cannot be made: %s", c.Language, strings.TrimPrefix(err.Error(), "codegen: ")).
+				WithHint("docs/codegen.md says what a template gets"))
+			s.keepFile(file)
+			continue
+		}
+		foreign, err := s.foreign(file, text)
+		if err != nil {
+			s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "cannot be read, so nobody knows whether Kiln wrote it: %v", cause(err)).WithHint("check its permissions, and build again"))
+			continue
+		}
+		if foreign {
+			s.reading(file)
+			s.fail(c.FileSpan.Errorf(diag.ConstantsInTheWay, "%s is there already, and Kiln did not write it", file).WithHint("remove it, or name another file"))
+			continue
+		}
+		if s.write(file, text) {
+			s.made(file)
+		}
+	}
+}
+
+func (s *shipment) constantsFile(c *project.Constants) (string, bool) {
+	if c.File != "" {
+		return c.File, true
+	}
+	name, err := codegen.FileName(c.Language, c.Package)
+	file := s.file(ConstantsFolder + "/" + name)
+	if err == nil && slices.Contains(s.res.Made, file) {
+		s.fail(c.Span.Errorf(diag.ConstantsInTheWay, "%s is written already by the constants before", file).WithHint("give one of them a package or a file of its own"))
+		return "", false
+	}
+	return file, err == nil // the language was checked with the project file
+}
+
+// template is the text of a template of the project's own, or "".
+func (s *shipment) template(c *project.Constants) (string, bool) {
+	if c.Template == "" {
+		return "", true
+	}
+	s.reading(c.Template)
+	text, err := disk.ReadText(s.abs(c.Template), 0)
+	if err != nil {
+		s.failRead(c.TemplateSpan.Errorf(diag.BadValue, "the template cannot be read: %v", cause(err)).WithHint("name a file in the project folder"), err)
+		return "", false
+	}
+	return string(text), true
+}
+
+// foreign tells whether a file is there that Kiln did not write: neither is it known, nor does it have what the new text begins with.
+func (s *shipment) foreign(file string, text []byte) (bool, error) {
+	if slices.Contains(s.o.Before, file) || strings.HasPrefix(file, s.p.Output+"/") {
+		return false, nil
+	}
+	old, err := disk.ReadText(s.abs(file), 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	return len(old) > 0 && !bytes.HasPrefix(old, first), err
+}
+
+func (s *shipment) keepFile(file string) {
+	if slices.Contains(s.o.Before, file) {
+		s.res.Made = append(s.res.Made, file)
+	}
+}
+
+// model is all parcels with all that they need; a project without parcels has one, called as the project.
+func (s *shipment) model(platforms []Platform, contents [][]manifest.Contents) *codegen.Model {
+	parcels := map[string]map[resource]codegen.Resource{}
+	add := func(parcel string, a *Asset, p *Product) {
+		if parcels[parcel] == nil {
+			parcels[parcel] = map[resource]codegen.Resource{}
+		}
+		key := resource{a.UUID, p.Name}
+		if _, ok := parcels[parcel][key]; !ok {
+			parcels[parcel][key] = codegen.Resource{ID: s.numbers[key], Asset: a.ID, Product: p.Name, Type: p.Type}
+		}
+	}
+	for i := range platforms {
+		pl, filled := &platforms[i], contents[i]
+		if len(s.p.Parcels) == 0 {
+			for k := range pl.Assets {
+				for n := range pl.Assets[k].Products {
+					add(s.p.Name, &pl.Assets[k], &pl.Assets[k].Products[n])
+				}
+			}
+			continue
+		}
+		if filled == nil { // not of this build, but code is for all platforms
+			filled = s.fill(pl)
+		}
+		for k := range filled {
+			for _, at := range filled[k].All {
+				add(filled[k].Name, &pl.Assets[at.Asset], &pl.Assets[at.Asset].Products[at.Product])
+			}
+		}
+	}
+	m := &codegen.Model{}
+	for name, rs := range parcels {
+		p := codegen.Parcel{Name: name}
+		for _, r := range rs {
+			p.Resources = append(p.Resources, r)
+		}
+		m.Parcels = append(m.Parcels, p)
+	}
+	return m // sorted by codegen
+}

@@ -1,0 +1,120 @@
+package ship
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
+)
+
+// Numbers is a kiln.ids, or a kiln.ids.released, as it was read.
+type Numbers struct {
+	*ids.File
+	Text []byte
+}
+
+// ReadNumbers reads one of the two files; one that is not there is empty. merged as in ids.Parse.
+func ReadNumbers(dir, name string, merged bool) (Numbers, error) {
+	text, err := disk.ReadText(filepath.Join(dir, name), 0)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Numbers{}, diag.Errorf(diag.IDsSyntax, diag.Pos{File: name}, "cannot be read: %v", cause(err)).WithHint("check its permissions")
+	}
+	f, err := ids.Parse(name, text, merged)
+	return Numbers{f, text}, err
+}
+
+// Contradictions are what a merge left, in words.
+func (n Numbers) Contradictions() diag.List {
+	var l diag.List
+	for _, c := range n.Conflicts() {
+		pos := diag.Pos{File: ids.FileName, Line: c.Second.Line, Column: 1}
+		m := diag.Errorf(diag.IDsConflict, pos, "%s has an id already: %d", c.Second.Name, c.First.ID)
+		if c.SameID {
+			m = diag.Errorf(diag.IDsConflict, pos, "%d is the id of two resources: %s and %s", c.Second.ID, c.First.Name, c.Second.Name)
+		}
+		m.WithSource(n.Text, len([]rune(diag.SourceLine(n.Text, c.Second.Line)))).WithHint("after a merge, run: kiln ids --repair")
+		l = append(l, m.WithNote("the first is at %s:%d", ids.FileName, c.First.Line))
+	}
+	return l
+}
+
+// Same tells whether a file would be written as it is.
+func (n Numbers) Same(f *ids.File) bool {
+	return bytes.Equal(f.Format(), n.Text) || len(n.Text) == 0 && len(f.Entries) == 0
+}
+
+// SaveNumbers writes kiln.ids. Who has read it asks Same before.
+func SaveNumbers(dir string, f *ids.File) error {
+	if err := disk.Save(filepath.Join(dir, ids.FileName), f.Format()); err != nil {
+		return diag.Errorf(diag.IDsSyntax, diag.Pos{File: ids.FileName}, "cannot be written: %v", cause(err)).WithHint("check the permissions of the project folder")
+	}
+	return nil
+}
+
+// Stale is the error of a file that is not what the project needs.
+func Stale(changes int) *diag.Message {
+	m := diag.Errorf(diag.IDsChange, diag.Pos{File: ids.FileName}, "the file is not what the project needs")
+	if changes > 0 {
+		m = m.WithNote("%d of its lines would be others", changes)
+	}
+	return m.WithHint("run `kiln ids`, and commit the file")
+}
+
+// assign brings kiln.ids up to date.
+func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
+	s.reading(ids.FileName)
+	before, err := ReadNumbers(s.p.Dir, ids.FileName, false)
+	if err != nil {
+		s.res.Again = before.Text == nil // it is not known what it says
+		return nil, err
+	}
+	if l := before.Contradictions(); len(l) > 0 {
+		return nil, l
+	}
+	var names []ids.Name
+	lost := map[string]bool{}
+	for i := range platforms {
+		for k := range platforms[i].Assets {
+			a := &platforms[i].Assets[k]
+			if a.Lost != "" || !platforms[i].Decided {
+				lost[a.UUID] = true
+			}
+			for n := range a.Products {
+				names = append(names, ids.Name{Asset: a.ID, UUID: a.UUID, Product: a.Products[n].Name})
+			}
+		}
+	}
+	file, changes, err := ids.Assign(before.File, names, func(uuid string) bool { return lost[uuid] })
+	if err != nil {
+		return nil, err
+	}
+	if before.Same(file) {
+		return file, nil
+	}
+	if s.o.Locked {
+		return nil, Stale(len(changes))
+	}
+	if err := SaveNumbers(s.p.Dir, file); err != nil {
+		s.res.Again = true
+		return nil, err
+	}
+	if s.o.Reading != nil {
+		s.o.Reading(ids.FileName)
+	}
+	return file, nil
+}
+
+// resource names one for the table of numbers.
+type resource struct{ uuid, product string }
+
+// number makes the table of numbers.
+func (s *shipment) number(f *ids.File) {
+	s.numbers = make(map[resource]uint32, len(f.Entries))
+	for _, e := range f.Entries {
+		s.numbers[resource{e.Identity(), e.Product}] = e.ID
+	}
+}

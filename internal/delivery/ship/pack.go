@@ -1,0 +1,399 @@
+package ship
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/delivery/manifest"
+	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
+	"github.com/kiln-pipeline/kiln/kilnrt"
+)
+
+// ResourceName is how a game finds a product by name: the asset's id, and for another than the main product # and its name.
+func ResourceName(asset, product string) string {
+	if product == "" {
+		return asset
+	}
+	return asset + "#" + product
+}
+
+// Declared is the parcel that a project declares of this name, or, of one that was made by splitting, the first of those that it is made for, which says how it
+// is packed; nil if the project has none.
+func Declared(p *project.Project, name string) *project.Parcel { return p.Parcel(manifest.First(name)) }
+
+// pack writes the parcels of a platform and the list of them.
+func (s *shipment) pack(pl *Platform, contents []manifest.Contents) {
+	declared := s.parcelsOn(pl.Name)
+	list := List{Version: 1, Platform: pl.Name, Parcels: []ListEntry{}}
+	for i := range contents {
+		c := &contents[i]
+		file := Folder(pl.Name) + "/" + c.Name + ".parcel"
+		of := declared[c.Of[0]]
+		if s.lacks(pl.Name, c) || !s.packOne(pl, c, of, file) {
+			if s.stopped() {
+				return
+			}
+			if !s.keepParcel(pl, c.Name, file, &list) {
+				continue
+			}
+		} else if s.settled(s.file(file)); !s.add(pl, c, file, &list) {
+			continue
+		}
+		s.res.Made = append(s.res.Made, s.file(file))
+		if len(c.Of) == 1 {
+			s.weigh(pl.Name, of, list.Parcels[len(list.Parcels)-1].Bytes)
+		}
+	}
+	s.keepSplit(pl, contents, &list)
+	if len(declared) == 0 {
+		return
+	}
+	if s.writeList(&list) {
+		s.made(s.listFile(pl.Name))
+	}
+}
+
+func (s *shipment) listFile(platform string) string {
+	return s.file(path.Join(Folder(platform), ListName))
+}
+
+func (s *shipment) writeList(l *List) bool {
+	data, _ := json.MarshalIndent(l, "", "  ") // strings and numbers
+	return s.write(s.listFile(l.Platform), append(data, '\n'))
+}
+
+// oldList is the list of a platform's parcels that is there; empty if it cannot be read.
+func (s *shipment) oldList(platform string) *List {
+	file := s.listFile(platform)
+	l, err := ReadList(s.abs(file))
+	if err == nil {
+		return l
+	}
+	var failed *fs.PathError
+	if errors.As(err, &failed) && !errors.Is(err, fs.ErrNotExist) {
+		s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: file}, "the list of parcels cannot be read: %v", cause(err)).WithHint("check its permissions, and build again"))
+	}
+	return &List{}
+}
+
+// keepSplit keeps what split parcels gave up to others before, if one of them stays as it is: it needs these as they were.
+func (s *shipment) keepSplit(pl *Platform, contents []manifest.Contents, list *List) {
+	held := slices.ContainsFunc(contents, func(c manifest.Contents) bool {
+		of := s.p.Parcel(c.Name)
+		return of != nil && of.Split && len(c.Lacks) > 0
+	})
+	if !held {
+		return
+	}
+	for _, e := range s.oldList(pl.Name).Parcels {
+		now := slices.ContainsFunc(contents, func(c manifest.Contents) bool { return c.Name == e.Name })
+		if file := Folder(pl.Name) + "/" + e.File; !now && manifest.First(e.Name) != e.Name && s.keepParcel(pl, e.Name, file, list) {
+			s.res.Made = append(s.res.Made, s.file(file))
+		}
+	}
+}
+
+// lacks tells of a parcel that cannot be made.
+func (s *shipment) lacks(platform string, c *manifest.Contents) bool {
+	for _, l := range c.Lacks {
+		last := l.Assets[len(l.Assets)-1]
+		hint := "mend that asset, or take out what refers to it; until then a parcel that is there stays as it is"
+		if l.Circle {
+			hint = "make one of these references optional: of things that require each other none can be loaded first"
+		}
+		m, alone := s.left(platform, c.Name, func(on string) *diag.Message {
+			return diag.Errorf(diag.ParcelLacks, diag.Pos{}, "parcel %s [%s] was not packed: %s %s", c.Name, on, last, l.Why).WithNote("%s", l.String(c.Name)).WithHint("%s", hint)
+		})
+		s.res.Lacks = append(s.res.Lacks, Lack{m, alone, platform, l.Assets})
+	}
+	if c.Held != "" {
+		s.left(platform, c.Name, func(on string) *diag.Message {
+			return diag.Warningf(diag.ParcelHeld, diag.Pos{}, "parcel %s [%s] was left as it is, because it shares content with %s", c.Name, on, c.Held)
+		})
+	}
+	return len(c.Lacks) > 0 || c.Held != ""
+}
+
+// left is what is said of parcels that were left as they are, on all platforms of which the same is said.
+type left struct {
+	m         *diag.Message
+	platforms []string
+}
+
+// left tells of a parcel that is left as it is, and gives the message, which names other platforms too if the same was said of them, and the one of this platform alone.
+func (s *shipment) left(platform, parcel string, say func(on string) *diag.Message) (m, alone *diag.Message) {
+	same := parcel + "\n" + say("").String()
+	x := s.saidOf[same]
+	if x == nil {
+		x = &left{m: say(platform)}
+		s.saidOf[same] = x
+		s.fail(x.m)
+	}
+	x.platforms = append(x.platforms, platform)
+	*x.m = *say(strings.Join(x.platforms, ", "))
+	return x.m, say(platform)
+}
+
+// packOne brings one parcel up to date.
+func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parcel, file string) bool {
+	abs := s.abs(s.file(file))
+	wrong := func(err error) bool {
+		if s.stopped() {
+			return false
+		}
+		hint := "the one that is there stays; mend what it says, and build again"
+		if disk.InUse(err) {
+			hint = "the one that is there stays; a game may have it open: close it, and build again"
+		}
+		s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "the parcel cannot be written: %s", strings.ReplaceAll(cause(err).Error(), filepath.Dir(abs)+string(filepath.Separator), "")).
+			WithHint("%s", hint))
+		return false
+	}
+	o := parcel.Options{Workers: s.o.Workers}
+	if of.Dictionary != "" {
+		s.reading(of.Dictionary)
+		var err error
+		if o.Dictionary, err = disk.ReadText(s.abs(of.Dictionary), 0); err != nil {
+			s.failRead(of.DictionarySpan.Errorf(diag.BadValue, "the dictionary cannot be read: %v", cause(err)).WithHint("make one with: zstd --train"), err)
+			return false
+		}
+		if len(o.Dictionary) > kilnrt.MaxDictionary {
+			s.fail(of.DictionarySpan.Errorf(diag.BadValue, "the dictionary has %d bytes, more than %d", len(o.Dictionary), kilnrt.MaxDictionary).WithHint("make one with: zstd --train --maxdict=%d", kilnrt.MaxDictionary))
+			return false
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(abs), 0o777); err != nil {
+		return wrong(err)
+	}
+	if !s.trusted(file) && Verify(abs) != nil { // Update goes by its index alone
+		if err := os.Remove(abs); err != nil {
+			return wrong(err)
+		}
+	}
+	rs := s.resources(pl, c, of)
+	if !s.sort(of, rs, &o) {
+		return false
+	}
+	_, err := parcel.Update(abs, rs, o)
+	if err == nil && s.o.Compact {
+		err = parcel.Compact(abs, o.First)
+	}
+	if err != nil {
+		return wrong(err)
+	}
+	return true
+}
+
+// trusted tells whether a parcel, by its path below the output folder, is as it was left.
+func (s *shipment) trusted(file string) bool {
+	return s.o.Trusted != nil && s.o.Trusted(s.file(file))
+}
+
+// Verify tells what is wrong with a file, if it is a parcel that is there.
+func Verify(abs string) error {
+	if filepath.Ext(abs) != ".parcel" {
+		return nil
+	}
+	p, err := kilnrt.Open(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	return parcel.Verify(p)
+}
+
+// resources are what a parcel is to hold.
+func (s *shipment) resources(pl *Platform, c *manifest.Contents, of *project.Parcel) []parcel.Resource {
+	compress := s.compress(of)
+	numbers := s.numbersOn(pl)
+	rs := make([]parcel.Resource, len(c.Products))
+	for i, at := range c.Products {
+		a := &pl.Assets[at.Asset]
+		p := &a.Products[at.Product]
+		r := parcel.Resource{
+			ID: s.numbers[resource{a.UUID, p.Name}], UUID: parseUUID(a.UUID), SubID: p.SubID, Name: ResourceName(a.ID, p.Name), Type: p.Type,
+			Size: p.Size, Hash: p.Hash, Align: of.Align, Compress: compress(a.ID, p.Size), Open: s.open(p.Hash),
+		}
+		for _, ref := range p.References {
+			id, ok := numbers[productKey{parseUUID(ref.UUID), ref.SubID}]
+			if ok && id == r.ID {
+				continue
+			}
+			if ok && ref.Required {
+				r.Required = append(r.Required, id)
+			} else if ok {
+				r.Optional = append(r.Optional, id)
+			}
+		}
+		rs[i] = r
+	}
+	return rs
+}
+
+// leastCompressed is the smallest content that is compressed without a dictionary: a frame of Zstandard is 9 bytes and more on top of what it says.
+const leastCompressed = 128
+
+// compress tells whether a product is compressed in a parcel.
+func (s *shipment) compress(of *project.Parcel) func(asset string, size int64) bool {
+	stored := s.any(of.Stored)
+	return func(asset string, size int64) bool {
+		return !of.Store && (size >= leastCompressed || of.Dictionary != "") && !stored(asset)
+	}
+}
+
+// productKey names a product as references do.
+type productKey struct {
+	uuid manifest.UUID
+	sub  uint32
+}
+
+// numbersOn are the resource ids of all products of a platform. What is not there has none, though it may have one elsewhere.
+func (s *shipment) numbersOn(pl *Platform) map[productKey]uint32 {
+	if s.on == pl.Name {
+		return s.byProduct
+	}
+	s.on, s.byProduct = pl.Name, map[productKey]uint32{}
+	for i := range pl.Assets {
+		a := &pl.Assets[i]
+		for k := range a.Products {
+			if id, ok := s.numbers[resource{a.UUID, a.Products[k].Name}]; ok {
+				s.byProduct[productKey{parseUUID(a.UUID), a.Products[k].SubID}] = id
+			}
+		}
+	}
+	return s.byProduct
+}
+
+// open opens a content, as often as it is asked to.
+func (s *shipment) open(h digest.Hash) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return s.o.Open(h) }
+}
+
+// add notes a parcel that is up to date.
+func (s *shipment) add(pl *Platform, c *manifest.Contents, file string, list *List) bool {
+	x := Parcel{Name: c.Name, Platform: pl.Name, File: file, Needs: c.Needs, Resources: len(c.Products)}
+	for _, at := range c.Products {
+		a := &pl.Assets[at.Asset]
+		x.Products = append(x.Products, Place{a.ID, a.Products[at.Product].SubID})
+		if a.Placeholder && !slices.Contains(x.placeholders, a.ID) {
+			x.placeholders = append(x.placeholders, a.ID)
+		}
+	}
+	return s.note(pl, x, list)
+}
+
+// keepParcel notes a parcel that could not be made: the one that is there, if there is one. If that is not as it was left and damaged, it is told of.
+func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool {
+	var e ListEntry
+	for _, old := range s.oldList(pl.Name).Parcels {
+		if old.Name == name {
+			e = old
+		}
+	}
+	if !s.note(pl, Parcel{Name: name, Platform: pl.Name, File: file, Needs: e.Needs, placeholders: e.Placeholders}, list) {
+		return false
+	}
+	if !s.trusted(file) {
+		if err := Verify(s.abs(s.file(file))); err == nil {
+			s.settled(s.file(file))
+		} else {
+			s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "the parcel was left as it is, and is damaged: %s", s.damage(file, err)).WithHint("do not ship it; mend why it was not packed, and build again"))
+		}
+	}
+	if n := len(e.Placeholders); n > 0 {
+		of := e.Placeholders[0]
+		if n > 1 {
+			of = fmt.Sprintf("%s and %d more", of, n-1)
+		}
+		s.left(pl.Name, name, func(on string) *diag.Message {
+			return diag.Warningf(diag.ParcelPlaceholders, diag.Pos{}, "parcel %s [%s] still has the placeholders in it with which it was packed: of %s", name, on, of).
+				WithHint("do not ship it before it is packed again")
+		})
+	}
+	return true
+}
+
+// note adds a parcel that is there to what there is. If it is not known what it holds, it says so itself. One that cannot be read is told of; it is false then, and
+// if there is none.
+func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
+	p, err := kilnrt.Open(s.abs(s.file(x.File)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil {
+		s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(x.File)}, "the parcel cannot be read: %s", s.damage(x.File, err)).WithHint("build again; or remove it, and mend what else is told of it"))
+		return false
+	}
+	defer p.Close()
+	if x.Products == nil {
+		x.Products = holds(pl, p)
+	}
+	x.Resources, x.Size, x.Digest = p.Len(), p.Header().End, digest.Hash(p.Digest())
+	s.res.Parcels = append(s.res.Parcels, x)
+	needs := x.Needs
+	if needs == nil {
+		needs = []string{}
+	}
+	list.Parcels = append(list.Parcels, ListEntry{Name: x.Name, File: path.Base(x.File), Needs: needs, Resources: x.Resources, Bytes: x.Size, Digest: x.Digest.String(), Placeholders: x.placeholders})
+	return true
+}
+
+// damage is what is wrong with a parcel, without its path: the message has it already.
+func (s *shipment) damage(file string, err error) string {
+	return strings.TrimPrefix(cause(err).Error(), s.abs(s.file(file))+": ")
+}
+
+// holds are the products of a platform that a parcel has.
+func holds(pl *Platform, p *kilnrt.Parcel) []Place {
+	ids := make(map[manifest.UUID]string, len(pl.Assets))
+	for i := range pl.Assets {
+		ids[parseUUID(pl.Assets[i].UUID)] = pl.Assets[i].ID
+	}
+	var list []Place
+	for i := range p.Len() {
+		if r, err := p.At(i); err == nil && ids[r.UUID] != "" {
+			list = append(list, Place{ids[r.UUID], r.SubID})
+		}
+	}
+	return list
+}
+
+// weigh holds a parcel to its budget.
+func (s *shipment) weigh(platform string, of *project.Parcel, size int64) {
+	if of.Budget == 0 || size <= of.Budget {
+		return
+	}
+	m := of.Span.Errorf(diag.ParcelBudget, "parcel %s [%s] has %s, over its budget of %s", of.Name, platform, bytesText(size), bytesText(of.Budget))
+	if of.WarnOnly {
+		m.Severity = diag.Warning
+	}
+	s.fail(m.WithHint("see what fills it: kiln parcel treemap %s", s.file(Folder(platform)+"/"+of.Name+".parcel")))
+}
+
+// bytesText writes a size for people.
+func bytesText(n int64) string {
+	for _, u := range []struct {
+		bytes float64
+		name  string
+	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
+		if float64(n) >= u.bytes {
+			return fmt.Sprintf("%.3g %s", float64(n)/u.bytes, u.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,394 @@
+// Package ship brings what a game takes from a project up to date with the products of a build: resource ids in kiln.ids, parcels, and
+// constants for the game's code.
+//
+// The rules:
+//   - All of it follows from the project file, kiln.ids and the products; never from what was there before.
+//   - A parcel that cannot be made is told of, and the one that is there stays.
+//   - Each file is whole or as it was.
+package ship
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/delivery/manifest"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Product is one that an asset has on a platform.
+type Product struct {
+	SubID      uint32
+	Name, Type string
+	Size       int64
+	Hash       digest.Hash
+	References []processor.Reference
+}
+
+// Asset is an asset on a platform.
+type Asset struct {
+	ID, UUID string
+	Lost     string // why products of it cannot be had: "failed"; "": they all are here
+	Fails    bool   // it cannot be built now; products that stand for it are others than its source may make
+	Follows  bool   // see manifest.Asset
+	Products []Product
+
+	Placeholder bool // placeholders are among the products
+}
+
+// Platform is the assets of a platform, in the order of their ids.
+type Platform struct {
+	Name    string
+	Decided bool // all of it is as a build left it just now; else only its numbers and names count
+	Assets  []Asset
+}
+
+// Options say how.
+type Options struct {
+	Output  string                                    // the output folder, absolute
+	Match   func(pattern string) func(id string) bool // what a parcel's pattern means
+	Open    func(digest.Hash) (io.ReadCloser, error)  // content of products
+	Trusted func(file string) bool                    // whether a parcel, by its path relative to the project folder, is as it was left; nil: none is
+	Before  []string                                  // files that were made before, as in Result
+	Settled func(file string)                         // told of each file that is as it should be from now on, relative to the project folder; nil: nobody is
+	Reading func(file string)                         // told of each file that decides what is made, there or not, relative to the project folder, before it is read; nil: nobody is
+	Stopped func() bool                               // whether to end, which Open fails for, too; nil: never
+	Locked  bool                                      // kiln.ids may not change
+	Compact bool                                      // leave no waste in parcels
+	Workers int
+}
+
+// Result is what there is now.
+type Result struct {
+	Parcels  []Parcel
+	Made     []string  // files that are Kiln's, relative to the project folder, sorted; of those that Options.Settled was not told of it is not known whether they are as they should be
+	Messages diag.List // what could not be made, and why
+	Lacks    []Lack    // why, for those of them which say that a parcel lacks something
+	Notes    diag.List // what may be mended some day; the next build need not tell it again
+	Again    bool      // some of that may pass by itself: the next build is to try again although nothing changed
+	Stopped  bool      // it was ended before all was made
+}
+
+// Lack is why a parcel was not made.
+type Lack struct {
+	Message  *diag.Message // in Result.Messages; one for all platforms on which it is the same
+	Alone    *diag.Message // of this platform alone
+	Platform string
+	Assets   []string // ids, from one that the parcel names to the one that cannot be had
+}
+
+// Parcel is one that was made, or left as it is.
+type Parcel struct {
+	Name, Platform string
+	File           string   // below the output folder; "" if there is none
+	Needs          []string // parcels to be mounted before it
+	Products       []Place
+	Resources      int
+	Size           int64
+	Digest         digest.Hash
+
+	placeholders []string // ListEntry.Placeholders
+}
+
+// Place is a product in a parcel.
+type Place struct {
+	Asset string
+	SubID uint32
+}
+
+// Wanted tells whether a project has anything to ship.
+func Wanted(p *project.Project) bool { return len(p.Parcels) > 0 || len(p.Constants) > 0 }
+
+// shipment is one run.
+type shipment struct {
+	p       *project.Project
+	o       Options
+	numbers map[resource]uint32
+	res     Result
+	orders  map[string]*order // by file, as far as they were wanted
+	saidOf  map[string]*left  // by what they say
+
+	read map[string]bool // files that Options.Reading was told of
+
+	on        string // the platform that byProduct is of
+	byProduct map[productKey]uint32
+}
+
+// Update brings everything up to date. What cannot be made is told of in the messages, and what is there of it stays.
+func Update(p *project.Project, platforms []Platform, o Options) *Result {
+	s := &shipment{p: p, o: o, orders: map[string]*order{}, saidOf: map[string]*left{}, read: map[string]bool{}}
+	s.work(platforms)
+	s.removeStale()
+	slices.Sort(s.res.Made)
+	return &s.res
+}
+
+func (s *shipment) work(platforms []Platform) {
+	if !Wanted(s.p) {
+		return // what was made before goes; kiln.ids is nobody's but people's then
+	}
+	file, err := s.assign(platforms)
+	if err != nil {
+		s.res.Messages = append(s.res.Messages, diag.Messages(err, diag.IDsSyntax)...)
+		s.keepAll(platforms)
+		return
+	}
+	s.number(file)
+	contents := make([][]manifest.Contents, len(platforms))
+	for i := range platforms {
+		if platforms[i].Decided && !s.stopped() {
+			contents[i] = s.fill(&platforms[i])
+			s.pack(&platforms[i], contents[i])
+		} else {
+			s.keep(&platforms[i])
+		}
+	}
+	if s.res.Stopped {
+		return
+	}
+	s.constants(platforms, contents)
+	s.ordersGone(platforms)
+}
+
+// stopped tells whether to end.
+func (s *shipment) stopped() bool {
+	if s.o.Stopped != nil && s.o.Stopped() {
+		s.res.Stopped, s.res.Again = true, true
+	}
+	return s.res.Stopped
+}
+
+// fill says what goes into the parcels of a platform.
+func (s *shipment) fill(pl *Platform) []manifest.Contents {
+	assets := make([]manifest.Asset, len(pl.Assets))
+	for i := range pl.Assets {
+		a := &pl.Assets[i]
+		assets[i] = manifest.Asset{ID: a.ID, UUID: parseUUID(a.UUID), Lost: a.Lost, Follows: a.Follows, Products: make([]manifest.Product, len(a.Products))}
+		for k := range a.Products {
+			p := &a.Products[k]
+			refs := make([]manifest.Reference, len(p.References))
+			for n, r := range p.References {
+				refs[n] = manifest.Reference{UUID: parseUUID(r.UUID), SubID: r.SubID, Required: r.Required}
+			}
+			assets[i].Products[k] = manifest.Product{SubID: p.SubID, Name: p.Name, References: refs}
+		}
+	}
+	var parcels []manifest.Parcel
+	for _, x := range s.parcelsOn(pl.Name) {
+		parcels = append(parcels, manifest.Parcel{Name: x.Name, Has: s.any(x.Assets), SharedWith: x.SharedWith, Split: x.Split})
+	}
+	return manifest.Make(parcels, assets)
+}
+
+func parseUUID(s string) manifest.UUID {
+	u, _ := uuid.Parse(s) // of our own making
+	return manifest.UUID(u)
+}
+
+// parcelsOn are the declared parcels of a platform.
+func (s *shipment) parcelsOn(platform string) []*project.Parcel {
+	var list []*project.Parcel
+	for i := range s.p.Parcels {
+		if x := &s.p.Parcels[i]; x.On(platform) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// any matches what any of the patterns does.
+func (s *shipment) any(patterns []project.Pattern) func(id string) bool {
+	var matches []func(string) bool
+	for _, p := range patterns {
+		matches = append(matches, s.o.Match(p.Text))
+	}
+	return func(id string) bool {
+		return slices.ContainsFunc(matches, func(m func(string) bool) bool { return m(id) })
+	}
+}
+
+// file is a path relative to the project folder of a file in the output folder.
+func (s *shipment) file(below string) string { return path.Join(s.p.Output, below) }
+
+func (s *shipment) abs(file string) string { return Path(s.p, s.o.Output, file) }
+
+// Path is where a file is that is named relative to the project folder. Files of the output folder are where that folder is, which may be elsewhere.
+func Path(p *project.Project, output, file string) string {
+	if below, ok := strings.CutPrefix(file, p.Output+"/"); ok {
+		return filepath.Join(output, filepath.FromSlash(below))
+	}
+	return filepath.Join(p.Dir, filepath.FromSlash(file))
+}
+
+// Folder of the parcels of a platform, below the output folder.
+func Folder(platform string) string { return "parcels/" + platform }
+
+// keep keeps what was made of a platform before.
+func (s *shipment) keep(pl *Platform) {
+	for _, f := range s.o.Before {
+		if strings.HasPrefix(f, s.file(Folder(pl.Name))+"/") {
+			s.res.Made = append(s.res.Made, f)
+		}
+	}
+	s.noteOld(pl)
+}
+
+// noteOld notes the parcels that a build before made.
+func (s *shipment) noteOld(pl *Platform) {
+	for _, e := range s.oldList(pl.Name).Parcels {
+		s.note(pl, Parcel{Name: e.Name, Platform: pl.Name, File: Folder(pl.Name) + "/" + e.File, Needs: e.Needs}, &List{})
+	}
+}
+
+// keepAll keeps everything.
+func (s *shipment) keepAll(platforms []Platform) {
+	s.res.Made = slices.Clone(s.o.Before)
+	for i := range platforms {
+		s.noteOld(&platforms[i])
+	}
+}
+
+// removeStale removes what was made before and is not wanted any more.
+func (s *shipment) removeStale() {
+	for _, f := range s.o.Before {
+		if slices.Contains(s.res.Made, f) {
+			continue
+		}
+		if s.res.Again { // it may be wanted after all, and something stopped us from seeing that
+			s.res.Made = append(s.res.Made, f)
+			continue
+		}
+		if err := Remove(s.abs(f), s.o.Output); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			s.res.Made = append(s.res.Made, f)
+			s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: f}, "the file is not wanted any more, and cannot be removed: %v", cause(err)).WithHint("close programs that use it, and build again"))
+		}
+	}
+}
+
+// Remove removes a file, and folders above it that are empty then, up to the output folder, which stays; elsewhere, the file alone.
+func Remove(abs, output string) error {
+	if err := disk.Remove(abs); err != nil {
+		return err
+	}
+	for dir := filepath.Dir(abs); strings.HasPrefix(dir, output+string(filepath.Separator)); dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil {
+			break // it is not empty
+		}
+	}
+	return nil
+}
+
+// made notes a file that is Kiln's and as it should be.
+func (s *shipment) made(file string) {
+	s.res.Made = append(s.res.Made, file)
+	s.settled(file)
+}
+
+// settled tells that a file is as it should be, at once: what is changed in it while others are made is not Kiln's.
+func (s *shipment) settled(file string) {
+	if s.o.Settled != nil {
+		s.o.Settled(file)
+	}
+}
+
+func (s *shipment) fail(m *diag.Message) { s.res.Messages = append(s.res.Messages, m) }
+
+// failNow tells of what may be otherwise the next time.
+func (s *shipment) failNow(m *diag.Message) {
+	s.fail(m)
+	s.res.Again = true
+}
+
+// failRead tells of a file that could not be read. One that is there may be readable the next time.
+func (s *shipment) failRead(m *diag.Message, err error) {
+	s.fail(m)
+	s.res.Again = s.res.Again || !errors.Is(err, fs.ErrNotExist)
+}
+
+// reading tells that a file is about to be read that decides what is made.
+func (s *shipment) reading(file string) {
+	if !s.read[file] && s.o.Reading != nil {
+		s.read[file] = true
+		s.o.Reading(file)
+	}
+}
+
+// cause leaves the path out of an error: the message has it already.
+func cause(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// write replaces a file if its content is another.
+func (s *shipment) write(file string, data []byte) bool {
+	abs := s.abs(file)
+	if old, err := disk.ReadText(abs, 0); err == nil && string(old) == string(data) {
+		return true
+	}
+	err := os.MkdirAll(filepath.Dir(abs), 0o777)
+	if err == nil {
+		err = disk.Save(abs, data)
+	}
+	if err != nil {
+		hint := "check permissions and free space, and build again"
+		if disk.InUse(err) {
+			hint = "another program may have it open: close it, and build again"
+		}
+		s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "cannot be written: %v", cause(err)).WithHint("%s", hint))
+	}
+	return err == nil
+}
+
+// ListName is the file beside the parcels of a platform that lists them.
+const ListName = "parcels.json"
+
+// List is what it holds.
+type List struct {
+	Version  int         `json:"version"` // 1
+	Platform string      `json:"platform"`
+	Parcels  []ListEntry `json:"parcels"`
+}
+
+// ListEntry is a parcel.
+type ListEntry struct {
+	Name      string   `json:"name"`
+	File      string   `json:"file"`  // beside the list
+	Needs     []string `json:"needs"` // names of parcels to be mounted before it, in order
+	Resources int      `json:"resources"`
+	Bytes     int64    `json:"bytes"`
+	Digest    string   `json:"digest"` // of what it holds, the same for a parcel that was changed in place and for one that was made anew
+
+	Placeholders []string `json:"placeholders,omitempty"` // ids of the assets for which placeholders stand in it
+}
+
+// ReadList reads one.
+func ReadList(file string) (*List, error) {
+	data, err := disk.ReadText(file, 0)
+	if err != nil {
+		return nil, err
+	}
+	var l List
+	if err := json.Unmarshal(data, &l); err != nil {
+		return nil, err
+	}
+	if l.Version != 1 {
+		return nil, fmt.Errorf("version %d is not known", l.Version)
+	}
+	return &l, nil
+}

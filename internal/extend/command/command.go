@@ -1,0 +1,299 @@
+// Package command makes a processor of an external program: a template for its
+// command line, declared in the project file.
+//
+// The program runs without a shell. What it reads becomes known in one of three ways:
+//
+//   - Declared: it runs in an input view of its own, a folder with the asset's file and the files that `inputs` matches, each at its
+//     path below the source roots, and nothing else. All of them are recorded with their content, and so is the listing behind each
+//     glob, whether the program read them or not: they must be opened to be laid out for a program that has not run yet.
+//     A depfile never narrows that. It can only show what was read and not recorded, and that fails the job.
+//   - Traced: it runs in a view of links to the source files as they are, and each file that it looks at is recorded afterwards, those
+//     that it did not find included, its own libraries too.
+//   - Depfile: the same, with what the program itself tells.
+//
+// What is recorded afterwards is compared with how it was when the program saw it. If it changed, the job fails, and is tried again.
+//
+// The program's paths are relative, its environment is fixed but for the variables
+// that are declared, and copies have a fixed time, so that its output has no way to
+// depend on the machine, the user or the day. On Linux it runs in a box (package seal): it writes nowhere but into its scratch
+// folder, and talks to no other machine. Elsewhere that is a matter of honest programs.
+package command
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// DefaultTimeout is how long a program may run if Config says nothing. It is there
+// to end a program that waits for somebody, not to hurry one that works.
+const DefaultTimeout = 10 * time.Minute
+
+// runner is part of every fingerprint. It is raised when this package gives a program
+// other surroundings than before: another environment, another layout of its folders.
+const runner = "2"
+
+// Config declares a processor that runs a program.
+type Config struct {
+	// Name is how rules call it; it is the type of the main product as well.
+	Name string
+
+	// Summary is one line for people; empty is "runs" and the program.
+	Summary string
+
+	// Version is raised by hand when the output would change and nothing that is recorded does; 0 is 1.
+	Version int
+
+	// Command is the program and its arguments, as templates: see docs/commands.md. The
+	// program is a name on PATH or a path relative to the project, without placeholders.
+	Command []string
+
+	// Extensions it is the default processor for, lower case with the dot.
+	Extensions []string
+
+	// Folder says that its assets are folders: {in} is the folder, and the view has all files
+	// below it.
+	Folder bool
+
+	// Memory that one run needs at most, in bytes; 0 if not known.
+	Memory int64
+
+	// Output is the extension of the main product, with the dot; empty keeps the
+	// source's own name.
+	Output string
+
+	// Outputs are the extensions of further products by name; the name is the type as well.
+	Outputs map[string]string
+
+	// Reads says how what the program reads becomes known.
+	Reads Reads
+
+	// Inputs are globs from the source root: what the program may read besides the asset, if Reads is Declared.
+	Inputs []string
+
+	// Network lets the program talk to other machines.
+	Network bool
+
+	// Timeout of one run; 0 is DefaultTimeout.
+	Timeout time.Duration
+
+	// Env names the variables that are passed on and recorded.
+	Env []string
+
+	// Settings that rules may give, in the order they are shown.
+	Settings []Setting
+
+	// Built and State are the folders where Kiln puts products, the first of them now, and what it remembers: absolute, and under all names
+	// that they have. Shipped are the files beside them that Kiln writes once the jobs of a build are done: resource ids and constants. No
+	// program may read there, for when that would be is left to chance. They are no part of the fingerprint.
+	Built, State, Shipped []string
+}
+
+// Reads says how what a program reads becomes known.
+type Reads string
+
+const (
+	Declared Reads = ""        // by Inputs: it is given these files and no others
+	Traced   Reads = "traced"  // by watching it; on Linux only
+	Depfile  Reads = "depfile" // by what it writes into {dep}
+)
+
+// Setting is one setting of the processor.
+type Setting struct {
+	// Name is lower case letters, digits and underscores.
+	Name string
+
+	// Default gives the type too: bool, int, int64, float64, string or a slice of
+	// those; a []any needs elements of one kind, and is one of strings if it is empty.
+	Default any
+
+	Doc string
+}
+
+// ConfigError says what is wrong with a Config.
+type ConfigError struct {
+	// Key of the declaration: "command", "outputs.reflection", "settings.level".
+	Key string
+
+	// Index of the element if the key's value is a list; -1 if it is about the whole.
+	Index int
+
+	Code diag.Code
+	Text string
+	Hint string
+}
+
+func (e *ConfigError) Error() string {
+	if e.Index >= 0 {
+		return fmt.Sprintf("%s[%d]: %s", e.Key, e.Index, e.Text)
+	}
+	return e.Key + ": " + e.Text
+}
+
+// New makes the processor. Its error is one or several *ConfigError, joined.
+func New(c Config) (processor.Processor, error) {
+	p := &proc{config: c, timeout: c.Timeout, frames: frames{rest: idleSeat}}
+	if p.timeout == 0 {
+		p.timeout = DefaultTimeout
+	}
+	p.outputs = append(p.outputs, output{extension: c.Output})
+	for _, name := range slices.Sorted(maps.Keys(c.Outputs)) {
+		p.outputs = append(p.outputs, output{name, c.Outputs[name]})
+	}
+	errs := check(c)
+	settings, err := settingsStruct(c.Settings)
+	errs = append(errs, err...)
+	p.settings = settings
+	p.args, err = parseCommand(c)
+	if errs = append(errs, err...); len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return p, nil
+}
+
+// Fingerprint is everything in the declaration that a run depends on and that is in no
+// other part of a job's key: the template, the outputs, the inputs and the names
+// of variables. Not the timeout: it changes no output.
+func (c Config) Fingerprint() string {
+	b := digest.Build("command").Str("runner", runner)
+	for _, s := range c.Command {
+		b.Str("argument", s)
+	}
+	b.Str("output", c.Output)
+	for _, name := range slices.Sorted(maps.Keys(c.Outputs)) {
+		b.Str("output "+name, c.Outputs[name])
+	}
+	for _, s := range c.Inputs {
+		b.Str("input", s)
+	}
+	for _, s := range c.Env {
+		b.Str("env", s)
+	}
+	b.Str("reads", string(c.Reads)).Str("network", strconv.FormatBool(c.Network))
+	return b.Sum().String()
+}
+
+// output is one product that the program writes; the main one has no name.
+type output struct{ name, extension string }
+
+type proc struct {
+	config   Config
+	timeout  time.Duration
+	outputs  []output // the main one first, then by name
+	args     []argument
+	settings any // as processor.Info.Settings
+	frames   frames
+	linked   linked
+
+	own atomic.Int64 // what Kiln itself had at most when it was last looked, in bytes
+}
+
+// Runs tells whether a processor runs a program, which New made.
+func Runs(p processor.Processor) bool {
+	_, ok := p.(*proc)
+	return ok
+}
+
+func (p *proc) Info() processor.Info {
+	info := processor.Info{
+		Name:       p.config.Name,
+		Version:    max(p.config.Version, 1),
+		Summary:    p.config.Summary,
+		Extensions: p.config.Extensions,
+		Folder:     p.config.Folder,
+		Settings:   p.settings,
+		Memory:     p.config.Memory,
+	}
+	if info.Summary == "" {
+		info.Summary = "runs " + p.config.Command[0]
+	}
+	for _, o := range p.outputs {
+		info.Products = append(info.Products, processor.ProductType{Type: p.productType(o), Extension: o.extension})
+	}
+	return info
+}
+
+func (p *proc) productType(o output) string {
+	if o.name == "" {
+		return p.config.Name
+	}
+	return o.name
+}
+
+var (
+	validName      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`) })
+	validExtension = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\.[^./\\*?\[\]{}<>:|"\pC\pZ]+)+$`) })
+	validEnv       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^=\x00]+$`) })
+)
+
+// check looks at everything but the template and the settings.
+func check(c Config) (errs []error) {
+	bad := func(key string, index int, hint, format string, args ...any) {
+		errs = append(errs, &ConfigError{key, index, diag.CommandConfig, fmt.Sprintf(format, args...), hint})
+	}
+	if !validName().MatchString(c.Name) {
+		bad("name", -1, "use lower case letters, digits and dashes", "%q is no name of a processor", c.Name)
+	}
+	for i, e := range c.Extensions {
+		if !validExtension().MatchString(e) || strings.ToLower(e) != e {
+			bad("extensions", i, `write it in lower case and with the dot, as ".vert"`, "%q is no extension", e)
+		}
+	}
+	if c.Output != "" && !validExtension().MatchString(c.Output) {
+		bad("output", -1, `write it with the dot, as ".spv"; leave it out to keep the source's name`, "%q is no extension", c.Output)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Outputs)) {
+		if !validName().MatchString(name) {
+			bad("outputs."+name, -1, "use lower case letters, digits and dashes", "%q is no name of a product", name)
+		}
+		if !validExtension().MatchString(c.Outputs[name]) {
+			bad("outputs."+name, -1, `write it with the dot, as ".json"`, "%q is no extension", c.Outputs[name])
+		}
+		if "."+name+c.Outputs[name] == c.Output {
+			bad("outputs."+name, -1, "choose another name", "it would be the same file as the main product, which ends in %q", c.Output)
+		}
+	}
+	for i, glob := range c.Inputs {
+		switch {
+		case !doublestar.ValidatePattern(glob):
+			bad("inputs", i, "`*`, `**`, `?`, `[a-z]` and `{a,b}` are known", "%q is no glob", glob)
+		case glob == "" || path.IsAbs(glob) || path.Clean(glob) != glob || glob == ".." || strings.HasPrefix(glob, "../"):
+			bad("inputs", i, "write it relative to the source root, with forward slashes", "%q leads to nothing below a source root", glob)
+		}
+	}
+	switch c.Reads {
+	case Declared:
+	case Traced, Depfile:
+		if len(c.Inputs) > 0 {
+			bad("inputs", -1, "give globs, or say how they become known", "inputs are declared or %s, not both", c.Reads)
+		}
+		if c.Reads == Depfile && !slices.ContainsFunc(c.Command, func(s string) bool { return strings.Contains(s, "{dep}") }) {
+			bad("inputs", -1, "name {dep} in `command`, where the program is told of that file", "inputs come from a depfile, and the command has no {dep}")
+		}
+	default:
+		bad("inputs", -1, `use "declared", "traced", "depfile" or a list of globs`, "%q is no way to know inputs", string(c.Reads))
+	}
+	if c.Timeout < 0 {
+		bad("timeout", -1, `write it as "90s" or "5m"`, "%v is no time to run", c.Timeout)
+	}
+	for i, name := range c.Env {
+		if !validEnv().MatchString(name) {
+			bad("env", i, "name the variable only; its value comes from the environment", "%q is no name of a variable", name)
+		}
+	}
+	return errs
+}

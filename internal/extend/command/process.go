@@ -1,0 +1,379 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// ErrMoment is wrapped by a failure that is due to the moment and not to the input: the
+// program ran out of time, was killed, or could not be started, or the disk was full. The same job may
+// go well the next time, so a build must not keep the failure.
+var ErrMoment = errors.New("due to the moment, not to the input")
+
+// errFull says that a program succeeded on a full disk: see cutShort.
+var errFull = errors.New("the disk is full")
+
+func (p *proc) Process(ctx context.Context, job processor.Job) error {
+	tools, err := p.findTools(job)
+	if err != nil {
+		return err
+	}
+	v, err := p.view(ctx, job)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	args, err := expand(p.args, func(ph part) ([]string, error) { return p.value(job, tools, ph) })
+	if err != nil {
+		return err
+	}
+
+	timed, cancel := context.WithTimeoutCause(ctx, p.timeout, errTimeout)
+	defer cancel()
+	program := tools[p.config.Command[0]]
+	cmd := &exec.Cmd{
+		Path: program,
+		Args: append([]string{filepath.Base(program)}, args[1:]...), // as a shell would; its folder is no input
+		Dir:  v.path(viewFolder),
+		Env:  environment(program, v, p.config.Env, job.Env),
+	}
+	var out capture
+	var done ended
+	if v.seat != nil {
+		v.alone = false
+		done = v.seat.run(timed, cmd, &out)
+		v.alone = done.alone
+	} else {
+		done = run(timed, cmd, &out, p.box(v))
+	}
+	r := p.newReads(job, v)
+	if err := p.record(r, tools, done.seen); err != nil { // of a run that failed, too: it is what may mend it
+		return err
+	}
+	if done.err != nil {
+		if err := p.recordFailed(r); err != nil {
+			return err
+		}
+		return p.failure(done.err, cmd, &out, v)
+	}
+	if cutShort(out.stderr.String(), v.dir) {
+		return p.failure(errFull, cmd, &out, v)
+	}
+	p.tellMemory(job, done.peak)
+	if err := p.takeDepfile(r, tools); err != nil {
+		return err
+	}
+	if err := p.publish(ctx, job, v); err != nil {
+		return err
+	}
+	p.warn(job, &out, v)
+	return nil
+}
+
+// findTools finds the program and those of {tool:NAME}, by what the template calls them. Their
+// content is recorded.
+func (p *proc) findTools(job processor.Job) (map[string]string, error) {
+	names := []string{p.config.Command[0]}
+	for _, a := range p.args {
+		for _, ph := range a {
+			if ph.name == "tool" {
+				names = append(names, ph.detail)
+			}
+		}
+	}
+	found := map[string]string{}
+	for _, name := range names {
+		if found[name] != "" {
+			continue
+		}
+		file, err := job.Tool(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			where, hint := "not on PATH", fmt.Sprintf("install %q", name)
+			switch {
+			case strings.ContainsAny(name, `/\`):
+				where, hint = "not in the project, or may not be executed", "put it there and make it executable"
+			case path.Ext(name) != "": // a script, most likely, and whoever named it has it in the project folder
+				hint = fmt.Sprintf("if it lies in the project folder, write %q; else install it", "./"+name)
+			}
+			return nil, &processor.Problem{
+				Code: string(diag.ToolMissing),
+				Text: fmt.Sprintf("processor %q needs the program %q, which is %s", p.config.Name, name, where),
+				Hint: hint + ", or correct `command`; `kiln doctor` lists the programs that this project needs",
+				Err:  err,
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if file, err = filepath.Abs(file); err != nil { // the program runs in another folder
+			return nil, err
+		}
+		if shown, is := shownBelow(p.config.Built, file); is {
+			return nil, &processor.Problem{
+				Code: string(diag.CommandReadsBuilt),
+				Text: fmt.Sprintf("processor %q runs %s: %s", p.config.Name, shown, byChance),
+				Hint: "put the program somewhere else than in the output folder, and correct `command`",
+			}
+		}
+		found[name] = file
+	}
+	return found, p.recordLinked(job, slices.Sorted(maps.Values(found)))
+}
+
+// value is what a placeholder stands for in one job. Paths are relative to the view's root, where the
+// program runs, so that none of them can get into a product.
+func (p *proc) value(job processor.Job, tools map[string]string, ph part) ([]string, error) {
+	source := job.Asset().Path
+	base, ext := baseName(job.Asset())
+	switch ph.name {
+	case "in":
+		return []string{guarded(source)}, nil
+	case "out":
+		return []string{"../" + outFile(job.Asset(), output{ph.detail, p.extension(ph.detail)})}, nil
+	case "dep":
+		return []string{"../" + depfile}, nil
+	case "name":
+		return []string{base}, nil
+	case "ext":
+		return []string{ext}, nil
+	case "platform":
+		return []string{job.Platform()}, nil
+	case "root":
+		return []string{"."}, nil
+	case "tool":
+		return []string{tools[ph.detail]}, nil
+	}
+	values := settingValue(job.Settings(), ph.name)
+	for _, s := range values {
+		if strings.ContainsRune(s, 0) {
+			return nil, &processor.Problem{
+				Code: string(diag.CommandStart),
+				Text: fmt.Sprintf("the setting %q holds a zero byte, which no argument can", ph.name),
+				Hint: "correct the setting in the rules",
+			}
+		}
+	}
+	return values, nil
+}
+
+// guarded keeps a path from being taken for an option or a file of arguments.
+func guarded(source string) string {
+	if strings.ContainsRune("-@+/", rune(source[0])) {
+		return "./" + source
+	}
+	return source
+}
+
+func (p *proc) extension(name string) string {
+	for _, o := range p.outputs {
+		if o.name == name {
+			return o.extension
+		}
+	}
+	return ""
+}
+
+// baseName is the name of an asset's file in two parts; a folder's has no extension.
+func baseName(a processor.Asset) (name, ext string) {
+	name = path.Base(a.Path)
+	if a.Folder {
+		return name, ""
+	}
+	ext = path.Ext(name)
+	return strings.TrimSuffix(name, ext), ext
+}
+
+// outFile is where the program writes a product, below the scratch folder: out/water.spv,
+// out/water.reflection.json.
+func outFile(a processor.Asset, o output) string {
+	name, ext := baseName(a)
+	if o.name != "" {
+		name += "." + o.name
+	}
+	if o.extension != "" {
+		ext = o.extension
+	}
+	return path.Join(outFolder, name+ext)
+}
+
+// failure tells people why a run failed: each line with a position, then the whole.
+func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
+	name := path.Base(p.config.Command[0])
+	var exit *exec.ExitError
+	var start *startError
+	var text, hint string
+	output := withoutView(out.all.String(), v)
+	code := diag.CommandFailed
+	var cause error
+	switch {
+	case errors.Is(err, errTimeout):
+		code, cause = diag.CommandTimeout, ErrMoment
+		text = fmt.Sprintf("%s took longer than %v and was ended", name, p.timeout)
+		hint = fmt.Sprintf("raise `timeout` of the processor %q if it needs that long; does it wait for somebody?", p.config.Name)
+	case errors.Is(err, errFull):
+		cause = ErrMoment
+		text = fmt.Sprintf("%s succeeded, and says that the disk is full", name)
+		hint = "make room on the disk, and build again"
+	case errors.As(err, &start):
+		why := start.err
+		var path *fs.PathError
+		if errors.As(why, &path) { // with the path, the text would be another one in each place
+			why = path.Err
+		}
+		return &processor.Problem{
+			Code: string(diag.CommandStart),
+			Text: fmt.Sprintf("%s does not start: %v", name, why),
+			Hint: "run it by hand; is it a program of this system, and may it be executed?",
+			Err:  errors.Join(err, ErrMoment),
+		}
+	case errors.As(err, &exit):
+		text = name + " " + exitText(exit)
+		hint = "run it by hand to see more; it may write only to {out} and below its current folder"
+		if p.config.Reads == Declared {
+			hint = fmt.Sprintf("run it by hand to see more; a file that it did not find has to be in `inputs` of the processor %q", p.config.Name)
+		}
+		if p.config.Reads == Depfile {
+			cause = ErrMoment // what it read besides is not known: see recordFailed
+		}
+		if shortOf(output, v.dir) {
+			cause = ErrMoment
+			hint = "if it was short of room on the disk, or of memory, make some; it is tried again in each build"
+		}
+		if signalled(exit) {
+			cause = ErrMoment
+			hint = "run it by hand; the system kills a program when memory is short, and this one was not ended by Kiln"
+		}
+	default: // cancelled
+		return err
+	}
+	text += "\n    $ " + commandLine(cmd.Args)
+	if output != "" {
+		text += "\n    " + strings.ReplaceAll(output, "\n", "\n    ")
+	}
+	d := diagnose(output, v)
+	var all []error
+	for i := range d.errors {
+		all = append(all, &d.errors[i])
+	}
+	all = append(all, &processor.Problem{Code: string(code), Text: text, Hint: hint, Err: errors.Join(err, cause)})
+	return errors.Join(all...)
+}
+
+// maxWarning is how many lines of standard error a warning shows.
+const maxWarning = 20
+
+// warn keeps what a program that succeeded wrote to standard error.
+func (p *proc) warn(job processor.Job, out *capture, v *view) {
+	d := diagnose(withoutView(out.stderr.String(), v), v)
+	for _, w := range append(d.errors, d.warnings...) {
+		job.Warn(w)
+	}
+	if d.rest == "" {
+		return
+	}
+	lines := strings.Split(d.rest, "\n")
+	if more := len(lines) - maxWarning; more > 0 {
+		lines = append(lines[:maxWarning], fmt.Sprintf("... %d lines more", more))
+	}
+	job.Warn(processor.Problem{
+		Code: string(diag.CommandStderr),
+		Text: fmt.Sprintf("%s wrote to standard error:\n    %s", path.Base(p.config.Command[0]), strings.Join(lines, "\n    ")),
+		Hint: "if it always does, look for its option to be quiet",
+	})
+}
+
+// publish hands over what the program wrote. All outputs must be there: a declared one that
+// is missing now and then would leave a stale file in the game.
+func (p *proc) publish(ctx context.Context, job processor.Job, v *view) error {
+	name := path.Base(p.config.Command[0])
+	for _, o := range p.outputs {
+		placeholder := part{name: "out", detail: o.name}
+		err := p.hand(ctx, job, v, o)
+		var odd *notAFile
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return &processor.Problem{
+				Code: string(diag.CommandOutputMissing),
+				Text: fmt.Sprintf("%s succeeded, but did not write %v", name, placeholder),
+				Hint: "run it by hand; does it add an extension of its own to the name?",
+				Err:  err,
+			}
+		case errors.As(err, &odd):
+			return &processor.Problem{
+				Code: string(diag.CommandOutputKind),
+				Text: fmt.Sprintf("%s wrote no file for %v: it is %s", name, placeholder, odd.kind),
+				Hint: "a product is one regular file",
+				Err:  err,
+			}
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// adopter is a job that can take a file as a product by moving it. The contract of a processor says nothing of that.
+type adopter interface {
+	Adopt(out processor.Output, dir *os.File, name string) error
+}
+
+// hand hands over one output. Its error is fs.ErrNotExist or *notAFile if there is none.
+func (p *proc) hand(ctx context.Context, job processor.Job, v *view, o output) error {
+	file := outFile(job.Asset(), o)
+	out := processor.Output{Name: o.name, Type: p.productType(o), Extension: o.extension}
+	if j, ok := job.(adopter); ok && v.shelf != "" { // nobody outside of a box writes in the store
+		if _, err := v.regular(file); err != nil {
+			return err
+		}
+		dir, err := v.root.Open(outFolder)
+		if err != nil {
+			return moment(err)
+		}
+		defer dir.Close()
+		if err := j.Adopt(out, dir, path.Base(file)); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
+	f, err := v.open(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(send(ctx, job, f, out), f.Close())
+}
+
+// send streams a file into a product.
+func send(ctx context.Context, job processor.Job, from io.Reader, out processor.Output) (err error) {
+	w, err := job.Create(out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	_, err = io.Copy(w, untilDone{ctx, from})
+	return err
+}
+
+// untilDone is a reader that ends with its context.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
+}

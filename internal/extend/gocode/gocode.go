@@ -1,0 +1,200 @@
+// Package gocode compiles Go packages of a project, and knows without asking the go tool whether what they are compiled of has changed.
+//
+// What counts is content: every file of the package and of the packages of work trees that it imports, the names of the files that the go
+// tool would look at, what patterns of embedded files match, and the versions of all else. Size and times of a file only say when to look
+// at its content.
+package gocode
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Package is a Go package of a project.
+type Package struct {
+	Project string   // the project's folder, absolute
+	Folder  string   // the package's, as the project file names it
+	Env     []string // of the go tool, besides this process's
+	Flags   []string // of go build
+	Kind    string   // what it becomes, and with what besides Go: part of the key
+	Here    bool     // it is for this machine alone: variables of the environment and the tool's own file are part of the key
+	Record  string   // the file that says what it was compiled of; "" for none
+
+	// Codes of what can go wrong: the folder is not there, Go is not, it does not compile.
+	NoFolder, NoGo, Failed diag.Code
+	Without                string // what to do without Go
+}
+
+// Sources are what a package is compiled of, as it was: if it still is, the go tool need not be asked again, which takes 100 ms.
+type Sources struct {
+	Key         digest.Hash       `json:"-"`
+	Environment string            // what decides besides files
+	Tool        string            // the go tool's own file
+	Files       map[string]file   // by absolute path
+	Folders     map[string]string // absolute path to hash of the names of its Go files
+	Embeds      []embeds
+	KeyText     string `json:"Key"`
+
+	changed bool // Files have other stats than they were read with
+}
+
+// Dir is the package's folder, absolute.
+func (p *Package) Dir() string { return filepath.Join(p.Project, filepath.FromSlash(p.Folder)) }
+
+// Look finds what the package is compiled of. Its errors are problems in the source, or with the tool.
+func (p *Package) Look(ctx context.Context) (*Sources, error) {
+	if info, err := os.Stat(p.Dir()); err != nil || !info.IsDir() {
+		return nil, p.problem(p.NoFolder, "the path is relative to the project, with forward slashes", "there is no folder "+strconv.Quote(p.Folder))
+	}
+	s := p.readSources()
+	if s != nil && p.hold(s) {
+		p.note(s)
+		return s, nil
+	}
+	s, err := p.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.changed = true
+	p.note(s)
+	return s, nil
+}
+
+func (p *Package) readSources() *Sources {
+	s := &Sources{}
+	text, err := os.ReadFile(p.Record)
+	if err != nil || json.Unmarshal(text, s) != nil {
+		return nil
+	}
+	if s.Key, err = digest.Parse(s.KeyText); err != nil {
+		return nil
+	}
+	return s
+}
+
+// note keeps what was found out. Without it, the tool is asked again.
+func (p *Package) note(s *Sources) {
+	if p.Record == "" || !s.changed {
+		return
+	}
+	s.KeyText, s.changed = s.Key.String(), false
+	text, err := json.Marshal(s)
+	if err == nil {
+		disk.Keep(p.Record, text) // without it, the go tool is asked again
+	}
+}
+
+// tries is how often a package is compiled, or looked at, that changes meanwhile.
+const tries = 5
+
+// Build compiles the package into a file, and gives what it was compiled of: not quite what Look found if it was edited meanwhile.
+func (p *Package) Build(ctx context.Context, s *Sources, file string) (*Sources, error) {
+	for range tries {
+		if _, err := p.run(ctx, append(append([]string{"build"}, p.Flags...), "-o", file, ".")...); err != nil {
+			return nil, err
+		}
+		if p.hold(s) {
+			if _, err := os.Stat(file); err != nil {
+				return nil, p.problem(p.Failed, "the folder has to be a package main", "go compiled nothing: "+err.Error())
+			}
+			return s, nil
+		}
+		var err error
+		if s, err = p.Look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return nil, p.problem(p.Failed, "leave it alone for a moment", "its source was edited again and again while it was compiled")
+}
+
+func (p *Package) problem(code diag.Code, hint, text string) *processor.Problem {
+	return &processor.Problem{Code: string(code), Path: p.Folder, Text: text, Hint: hint}
+}
+
+// run is what the tool prints. Its errors point into the sources.
+func (p *Package) run(ctx context.Context, args ...string) ([]byte, error) {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		return nil, p.problem(p.NoGo, "install it from https://go.dev/dl"+p.Without,
+			"there is no Go to compile "+strconv.Quote(p.Folder)+" with: `go` is not on PATH")
+	}
+	cmd := exec.CommandContext(ctx, tool, args...)
+	cmd.Dir = p.Dir()
+	cmd.Env = slices.Concat(os.Environ(), p.Env, []string{"PWD=" + cmd.Dir})
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, p.complaints(said.String(), err)
+	}
+	return out.Bytes(), nil
+}
+
+var goLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(?:\./)?([^\s:]+\.go):([0-9]{1,9}):(?:([0-9]{1,9}):)? *(.*(?:\n\t.*)*)$`)
+})
+
+// maxComplaints is how many of the compiler's errors are shown.
+const maxComplaints = 20
+
+// complaints are the compiler's errors, at their places.
+func (p *Package) complaints(said string, err error) error {
+	var errs []error
+	for _, m := range goLine().FindAllStringSubmatch(said, maxComplaints) {
+		text, more, _ := strings.Cut(m[4], "\n\t") // what to do about it: a line that is indented
+		problem := p.problem(p.Failed, strings.ReplaceAll(more, "\n\t", ", "), strings.TrimSuffix(text, "; to add it:"))
+		problem.Line, _ = strconv.Atoi(m[2])
+		problem.Column, _ = strconv.Atoi(m[3])
+		if problem.Path = m[1]; !filepath.IsAbs(m[1]) {
+			problem.Path = path.Join(p.Folder, filepath.ToSlash(m[1]))
+		}
+		errs = append(errs, problem)
+	}
+	if len(errs) == 0 {
+		text := "go cannot compile it: " + err.Error()
+		if said = strings.TrimSpace(said); said != "" {
+			text += "\n  " + strings.ReplaceAll(said, "\n", "\n  ")
+		}
+		return p.problem(p.Failed, "", text)
+	}
+	return errors.Join(errs...)
+}
+
+var moduleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`) })
+
+// ImportPath is the import path of a folder by the go.mod in or above it, and the folder of that; "" if there is none.
+func ImportPath(dir string) (name, module string, err error) {
+	for up := dir; ; up = filepath.Dir(up) {
+		text, err := os.ReadFile(filepath.Join(up, "go.mod"))
+		if err == nil {
+			found := moduleLine().FindSubmatch(text)
+			rel, err := filepath.Rel(up, dir)
+			if found == nil || err != nil {
+				return "", up, fmt.Errorf("%s names no module", filepath.Join(up, "go.mod"))
+			}
+			return path.Join(string(found[1]), filepath.ToSlash(rel)), up, nil
+		}
+		if up == filepath.Dir(up) {
+			return "", "", nil
+		}
+	}
+}

@@ -1,0 +1,193 @@
+// Package own is about a project's own kiln: a Go package of the project that kiln.toml names, `[project] kiln = "tools/kiln"`. Whichever
+// kiln is called has it compiled, keeps the program below .kiln, and runs it in its own place.
+//
+// Who is it, and who has to hand over? A kiln is the project's own if its main package is the one that is named, or if it is a program that
+// was kept for this project. The program that is handed over to always is one, so there is no loop, and nothing is handed down that could
+// be out of date.
+package own
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/extend/gocode"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Kiln is a project's own.
+type Kiln struct {
+	pkg    gocode.Package
+	folder string // where programs are kept
+	span   settings.Span
+}
+
+// Find is the own kiln of the project in a folder; nil if it has none, or no project file that can be read.
+func Find(dir string) *Kiln {
+	p, _ := project.Load(dir)
+	if p == nil || p.Kiln == "" {
+		return nil
+	}
+	k := &Kiln{folder: filepath.Join(p.Dir, project.StateFolder, "kiln"), span: p.KilnSpan}
+	k.pkg = gocode.Package{
+		Project: p.Dir, Folder: p.Kiln,
+		Env:   []string{"GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH},
+		Flags: []string{"-buildvcs=false"}, // a commit changes nothing
+		Kind:  "a project's own kiln", Here: true, Record: filepath.Join(k.folder, "made.json"),
+		NoFolder: diag.BadValue, NoGo: diag.OwnKilnNoGo, Failed: diag.OwnKilnBuild,
+	}
+	return k
+}
+
+// Folder is the package's, as kiln.toml names it.
+func (k *Kiln) Folder() string { return k.pkg.Folder }
+
+// IsThis tells whether this process is the project's own kiln.
+func (k *Kiln) IsThis() bool {
+	if k.Kept() {
+		return true
+	}
+	info, ok := debug.ReadBuildInfo()
+	name, _, err := gocode.ImportPath(k.pkg.Dir())
+	return ok && err == nil && name != "" && info.Path == name
+}
+
+// Kept tells whether this process is a program that is kept for the project.
+func (k *Kiln) Kept() bool {
+	exe, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	at, err := os.Stat(filepath.Dir(exe))
+	if err != nil {
+		return false
+	}
+	kept, err := os.Stat(k.folder)
+	return err == nil && os.SameFile(at, kept)
+}
+
+func (k *Kiln) program(s *gocode.Sources) string {
+	name := "kiln-" + s.Key.String()[:32]
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	return filepath.Join(k.folder, name)
+}
+
+// Program gives the program, and compiles it first if its source has changed, which compiling is called before. Its errors are a diag.List.
+func (k *Kiln) Program(ctx context.Context, compiling func()) (string, error) {
+	file, err := k.compiled(ctx, compiling)
+	if err != nil && ctx.Err() == nil {
+		err = k.messages(err)
+	}
+	return file, err
+}
+
+func (k *Kiln) compiled(ctx context.Context, compiling func()) (string, error) {
+	s, err := k.pkg.Look(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(k.program(s)); err == nil {
+		return k.program(s), nil
+	}
+	compiling()
+	if err := ignored(k.folder); err != nil {
+		return "", err
+	}
+	temp, err := os.MkdirTemp(k.folder, "tmp-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(temp)
+	made := filepath.Join(temp, filepath.Base(k.program(s)))
+	if s, err = k.pkg.Build(ctx, s, made); err != nil {
+		return "", err
+	}
+	if err := os.Rename(made, k.program(s)); err != nil {
+		if _, there := os.Stat(k.program(s)); there != nil { // else another kiln has put it there, and runs it
+			return "", err
+		}
+	}
+	k.tidy(k.program(s))
+	return k.program(s), nil
+}
+
+// ignored makes a folder below Kiln's own, which version control is to pass over.
+func ignored(folder string) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	ignore := filepath.Join(filepath.Dir(folder), ".gitignore")
+	if _, err := os.Lstat(ignore); err == nil {
+		return nil
+	}
+	return os.WriteFile(ignore, []byte("*\n"), 0o666)
+}
+
+// keep is how many programs are kept besides the newest: one that runs reads its own file, and may be told to start again.
+const keep = 2
+
+// tidy removes programs that were not made for long.
+func (k *Kiln) tidy(newest string) {
+	entries, _ := os.ReadDir(k.folder)
+	type program struct {
+		name string
+		made int64
+	}
+	var old []program
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), "kiln-") && e.Name() != filepath.Base(newest) {
+			old = append(old, program{e.Name(), info.ModTime().UnixNano()})
+		}
+	}
+	slices.SortFunc(old, func(a, b program) int { return int(min(max(b.made-a.made, -1), 1)) })
+	for _, p := range old[min(keep, len(old)):] {
+		os.Remove(filepath.Join(k.folder, p.name))
+	}
+}
+
+// messages puts into words what keeps it from being compiled.
+func (k *Kiln) messages(err error) diag.List {
+	list := []error{err}
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		list = j.Unwrap()
+	}
+	var l diag.List
+	for _, e := range list {
+		var p *processor.Problem
+		switch {
+		case !errors.As(e, &p):
+			l = append(l, k.span.Errorf(diag.OutputUnwritable, "the project's own kiln cannot be kept: %v", e).WithHint("check the permissions of the folder .kiln"))
+			continue
+		case p.Line == 0:
+			m := k.span.Errorf(diag.Code(p.Code), "%s", p.Text)
+			m.Hint = p.Hint
+			l = append(l, m)
+			continue
+		}
+		m := diag.Errorf(diag.Code(p.Code), diag.Pos{File: p.Path, Line: p.Line, Column: p.Column}, "%s", p.Text)
+		m.Hint = p.Hint
+		at := p.Path
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(k.pkg.Project, filepath.FromSlash(at))
+		}
+		if text, err := os.ReadFile(at); err == nil {
+			m = m.WithSource(text, 1)
+		}
+		l = append(l, m)
+	}
+	return l
+}
+
+// State is another text whenever the source may have been edited. It runs no program.
+func (k *Kiln) State() string { return fmt.Sprint(k.pkg.Stamp()) }

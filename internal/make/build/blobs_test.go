@@ -1,0 +1,225 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/store/cas"
+)
+
+// blobFile is where the blob with a content is, relative to the project's folder.
+func blobFile(content string) string {
+	h := digest.Of([]byte(content)).String()
+	return ".kiln/cas/" + h[:2] + "/" + h[2:]
+}
+
+// blobs are all there are, sorted.
+func (p *fixture) blobs() []string {
+	p.Helper()
+	var all []string
+	err := cas.OpenReadOnly(p.path(".kiln/cas")).Walk(func(h digest.Hash, _ fs.FileInfo) error {
+		all = append(all, ".kiln/cas/"+h.String()[:2]+"/"+h.String()[2:])
+		return nil
+	})
+	if err != nil && !os.IsNotExist(err) {
+		p.Fatal(err)
+	}
+	return all
+}
+
+// spoil gives a blob other bytes, as many, and what is the same file as well.
+func (p *fixture) spoil(file string) {
+	p.Helper()
+	p.must(os.Chmod(p.path(file), 0o666))
+	p.must(os.WriteFile(p.path(file), spoilt(p.read(file)), 0o666))
+}
+
+// spoilQuietly does the same so that its size and modification time do not show it.
+func (p *fixture) spoilQuietly(file string) {
+	p.Helper()
+	p.must(keepTimes(p.path(file), spoilt(p.read(file))))
+}
+
+// spoilAlone does it to a blob and leaves the output alone that is the same file.
+func (p *fixture) spoilAlone(file string) {
+	p.Helper()
+	content := p.read(file)
+	p.remove(file)
+	p.write(file, string(spoilt(content)))
+}
+
+func spoilt(content string) []byte {
+	b := []byte(content)
+	for i := range b {
+		b[i] ^= 0x20
+	}
+	return b
+}
+
+// TestDamagedBlob has a blob get other bytes, as many, in several ways, or be replaced by a copy that can be written to, and then something
+// happen for which it is wanted.
+func TestDamagedBlob(t *testing.T) {
+	spoils := map[string]func(p *fixture, file string){
+		"in place": (*fixture).spoil, "in place, its time put back": (*fixture).spoilQuietly, "alone": (*fixture).spoilAlone, "lost": (*fixture).remove,
+		"the same bytes, writable": func(p *fixture, file string) {
+			content := p.read(file)
+			p.remove(file)
+			p.write(file, content)
+		},
+	}
+	for name, then := range map[string]func(p *fixture){
+		"forced":              func(p *fixture) { p.buildWith(Request{Force: true}) },
+		"cleaned":             func(p *fixture) { _, _, err := p.open().Clean(false); p.must(err) },
+		"an edited output":    func(p *fixture) { p.scribble("build/pc/a.txt") },
+		"looked into":         func(p *fixture) { p.buildWith(Request{Detect: ByHash}) },
+		"moved":               func(p *fixture) { p.rename("assets/a.txt", "assets/c.txt") },
+		"another one like it": func(p *fixture) { p.write("assets/c.txt", "alpha\n") },
+		"gone back":           func(p *fixture) { p.write("assets/back.txt", "before\n") },
+		"a new boot":          func(p *fixture) { p.write(".kiln/boot", "another") },
+		"noted, and lost":     func(p *fixture) { p.remove(".kiln/cas.noted"); p.remove("build") },
+		"a parcel anew":       func(p *fixture) { p.remove("build/parcels") },
+		"used by another":     func(p *fixture) { p.write("assets/u.s", "use a.txt\nuse back.txt\n") },
+	} {
+		for how, spoil := range spoils {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n[[parcels]]\nname = \"all\"\nassets = [\"**\"]\n"+
+					"-- assets/a.txt --\nalpha\n-- assets/back.txt --\nbefore\n-- assets/other.txt --\nother\n")
+				p.build()
+				if name == "gone back" {
+					p.write("assets/back.txt", "after\n")
+					p.build()
+					spoil(p, blobFile("before\n"))
+				} else {
+					spoil(p, blobFile("alpha\n"))
+				}
+				then(p)
+				if b := p.build(); b.Failed > 0 || strings.Contains(b.messages, "error") {
+					t.Error(b.messages)
+				}
+				p.buildWith(Request{Compact: true})
+				p.nothing()
+			})
+		}
+	}
+}
+
+// TestServedBlob: nobody is handed a blob that is not what its name says.
+func TestServedBlob(t *testing.T) {
+	p := newProject(t, "-- assets/a.txt --\nalpha\n")
+	p.build()
+	pr := p.open()
+	h := digest.Of([]byte("alpha\n"))
+	f, err := pr.OpenBlob(h)
+	p.must(err)
+	if got, _ := io.ReadAll(f); string(got) != "alpha\n" {
+		t.Errorf("served: %q", got)
+	}
+	f.Close()
+	p.spoilQuietly(blobFile("alpha\n"))
+	if f, err := pr.OpenBlob(h); !cas.Lost(err) {
+		t.Errorf("it is served: %v", err)
+		f.Close()
+	}
+	if _, err := os.Stat(p.path(blobFile("alpha\n"))); err != nil {
+		t.Errorf("who only looks removed it: %v", err)
+	}
+}
+
+// TestVerifyLostBlob: verify tells of blobs that are not there, and makes those anew of which the output holds the content.
+func TestVerifyLostBlob(t *testing.T) {
+	p := newProject(t, "-- assets/a.txt --\nalpha\n-- assets/b.s --\nask a.txt\n")
+	p.build()
+	lost := p.blobs()
+	for _, f := range lost {
+		p.remove(f)
+	}
+	verify := func() *Verified {
+		pr := p.open()
+		p.must(pr.Lock(context.Background(), false, nil))
+		defer pr.Unlock()
+		v, err := pr.Verify(context.Background(), false)
+		p.must(err)
+		return v
+	}
+	v := verify()
+	told := 0
+	for _, m := range v.Messages {
+		if m.Code == diag.BlobLost {
+			told++
+		}
+	}
+	if told != len(lost) {
+		t.Errorf("of %d lost blobs it told of %d: %v", len(lost), told, v.Messages)
+	}
+	p.wants("b.s#a.txt") // what it made is hidden
+	if got := p.blobs(); !slices.Equal(got, lost) {
+		t.Errorf("there are %q, not %q", got, lost)
+	}
+	if v := verify(); len(v.Messages) > 0 {
+		t.Error(v.Messages)
+	}
+	p.nothing()
+}
+
+// TestUnchangedIsNotHashed: a build that has nothing to put in place takes no blob for anything but what it was.
+func TestUnchangedIsNotHashed(t *testing.T) {
+	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n[[parcels]]\nname = \"all\"\nassets = [\"**\"]\n-- assets/b.s --\nask a.txt\n")
+	for i := range 30 {
+		p.write(fmt.Sprintf("assets/%02d.txt", i), fmt.Sprint("content ", i/2)) // always two of one content
+	}
+	p.write("assets/a.txt", "alpha")
+	p.build()
+	s := cas.OpenReadOnly(p.path(".kiln/cas"))
+	for _, f := range p.blobs() { // all of them are known
+		h, err := digest.Parse(strings.ReplaceAll(strings.TrimPrefix(f, ".kiln/cas/"), "/", ""))
+		p.must(err)
+		if !s.Known(h) {
+			t.Errorf("%s would be hashed", f)
+		}
+	}
+}
+
+// TestEditedInTheSameTick has somebody edit outputs as soon as they are there, when the clock of the file system has hardly ticked, so that
+// they keep their size.
+func TestEditedInTheSameTick(t *testing.T) {
+	p := newProject(t, "")
+	for i := range 20 {
+		p.write(fmt.Sprintf("assets/%02d.txt", i), fmt.Sprint("content ", i))
+	}
+	var mu sync.Mutex
+	_, err := p.try(context.Background(), Request{Done: func(o Outcome) {
+		mu.Lock()
+		defer mu.Unlock()
+		p.old("build/pc/" + o.Asset)
+		p.spoil("build/pc/" + o.Asset)
+	}})
+	p.must(err)
+	p.build()
+	p.nothing()
+	p = newProject(t, parcelProject)
+	p.build0()
+	for _, f := range append(p.open().shippedOutside(), "build/parcels/pc/one.parcel") {
+		p.old(f)
+	}
+}
+
+// old wants a file that was just written to have a time at which nothing is written any more. Clocks that tick too seldom to tell two
+// writes apart are rare by now.
+func (p *fixture) old(file string) {
+	p.Helper()
+	if st, _, err := source.StatPath(p.path(file)); err != nil || st.TooYoung(time.Now()) {
+		p.Errorf("%s may be edited without a trace: %+v, %v", file, st, err)
+	}
+}

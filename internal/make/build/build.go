@@ -1,0 +1,738 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/extend/command"
+	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+)
+
+// Request says what to build and how.
+type Request struct {
+	Patterns  []string // assets; all if empty
+	Platforms []string // all if empty
+	Workers   int      // 0: as the project says
+	Force     bool     // run jobs although nothing changed
+	FailFast  bool
+	DryRun    bool // tell what would be done
+	Detect    Detect
+	Changed   []string        // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
+	Outputs   []string        // with ByWatch: files and folders of the output folder that may not be as they were, absolute
+	From      string          // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
+	Locked    bool            // kiln.ids may not change
+	Compact   bool            // leave no waste in parcels
+	OnError   OnError         // what becomes of assets that fail
+	Shuffle   uint64          // not 0: take the jobs in another order, by this seed
+	Outcomes  Outcomes        // which to tell
+	Control   *Control        // for who wants to reach in while it builds; may be nil
+	Tell      Tell            // may be nil
+	Done      func(Outcome)   // told of each job that ran, from several goroutines; may be nil
+	Placed    func([]Outcome) // told of a build the short way once all outputs are in place, before that is written down: for those who cannot wait; may be nil
+	Reporter  Reporter
+}
+
+// Tell is told of each job that ran, with what it has to say, as soon as it ends; and, without a job, of messages that belong to none, once
+// they are known. It is called from several goroutines. The report of the build has all of them again, in order, and those of jobs that did
+// not run.
+type Tell func(*JobReport, diag.List)
+
+// Reporter is told what happens, from several goroutines.
+type Reporter interface {
+	// Planned tells how many jobs are known to run; more may come.
+	Planned(jobs int)
+	JobStarted(job string)
+	JobSuspended(job string, on []string, begins bool)
+	JobFinished(job string, failed bool, took time.Duration)
+}
+
+// Summary is the last line of a build.
+type Summary struct {
+	Assets       int     `json:"assets"`
+	Jobs         int     `json:"jobs"`
+	Built        int     `json:"built"`  // jobs that ran
+	Reused       int     `json:"reused"` // jobs whose trace held
+	Failed       int     `json:"failed"`
+	Placeholders int     `json:"placeholders,omitempty"` // jobs that failed, and for which placeholders stand
+	Products     int     `json:"products"`
+	Bytes        int64   `json:"bytes"`
+	Seconds      float64 `json:"seconds"`
+}
+
+// JobReport tells what became of one job.
+type JobReport struct {
+	Asset, Platform, Processor string
+	Among                      string // Processor, where the asset has several on the platform; else ""
+	Part                       string // of the job; "" for the job itself
+	State                      engine.State
+	Failed                     bool
+	Why                        engine.Reason
+	Seconds                    float64
+}
+
+// Name is the job for people, without its platform.
+func (j *JobReport) Name() string { return JobName(j.Asset, j.Among, j.Part) }
+
+// Report is what became of a build.
+type Report struct {
+	Summary  Summary
+	Messages diag.List   // root causes first
+	Jobs     []JobReport // that ran, or would; all if the request was a dry run
+	Stopped  bool        // by the context or FailFast; what was finished is kept
+	Passing  bool        // a job failed in a way that may pass by itself: to build again may help although nothing changes
+	Short    bool        // only what a few changed files reach was looked at
+	Outcomes []Outcome   // as wanted, in no order
+}
+
+// Failed tells whether anything went wrong: a job, or a source file that could not be taken in.
+func (r *Report) Failed() bool { return r.Summary.Failed > 0 || r.Messages.Err() != nil }
+
+// session is one build.
+type session struct {
+	p      *Project
+	req    Request
+	start  time.Time
+	prev   *state.Snapshot // nil: none
+	before before          // what build takes out of it
+	traces *state.Traces
+	w      *world
+	pres   map[string]source.Presence // outputs of prev that are not as they were; nil as long as nobody has looked
+
+	wanted       []*task                                // of this build
+	holds        func(*engine.Task, *engine.Trace) bool // what is known to hold; nil: nothing is
+	messages     diag.List
+	notes        diag.List // of this build alone: the next one does not tell them again
+	results      []*engine.Result
+	ran          map[engine.Key]*engine.Result // by short, which then could not go on
+	live         []*task                       // that the project has: those of the world, and the parts that their traces ask for
+	parts        map[*task][]*task             // by the asset's own job
+	yielding     map[jobID]bool                // jobs that failed and whose last good products are in the way of others'
+	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
+	number       uint64
+	stopped      bool
+	since        int64          // files written since then are not trusted for what they look like, in nanoseconds since 1970; 0: all are
+	killed       bool           // the build before did not come to its end, or left something lying about
+	untidy       bool           // something lies about that could not be removed
+	scanned      *source.Table  // a new one
+	goneOn       bool           // prev, as it is in memory, is what the disk says at the end
+	hashes       []digest.Hash  // of prev.Sources as they were: a build goes on with that table if no file changed
+	unplaced     map[*task]bool // tasks whose outputs could not be written
+	clashed      map[*task]bool // tasks that want an output which another one wants too
+	goods        goods
+	placeholders map[*task][]engine.Product // that stand for failed jobs
+	known        map[string]bool            // files in the output tree that Kiln put there
+}
+
+// before is what a build that looks at everything wants to know of the one before it.
+type before struct {
+	outputs []state.Output
+	tasks   []state.TaskState
+}
+
+// Build builds. The caller holds the lock. Asset errors are in the report; the error is for what
+// stops the build as a whole, and a diag.List where the project is to blame.
+func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
+	r, lost, err := p.build(ctx, req)
+	if lost && err == nil && ctx.Err() == nil { // what is lost, or damaged, is known now, and made before those that need it
+		first := r
+		if r, _, err = p.build(ctx, req); err == nil {
+			if r.After(first); req.Outcomes == ChangedOutcomes {
+				r.Outcomes = append(first.Outcomes, r.Outcomes...)
+			}
+		}
+	}
+	return r, p.ownFiles(err)
+}
+
+// After adds the jobs of a build that had to be followed by this one.
+func (r *Report) After(first *Report) {
+	name := func(j *JobReport) string { return taskName(JobName(j.Asset, j.Among, ""), j.Platform) }
+	again := map[string]bool{}
+	for i := range r.Jobs {
+		again[name(&r.Jobs[i])] = true
+	}
+	for i := range first.Jobs {
+		if n := name(&first.Jobs[i]); !again[n] {
+			again[n] = true
+			r.Jobs = append(r.Jobs, first.Jobs[i])
+			r.Summary.Built++
+			r.Summary.Reused--
+		}
+	}
+	r.Summary.Seconds += first.Summary.Seconds
+}
+
+// build is one build. Lost tells that it could not read what another job had made.
+func (p *Project) build(ctx context.Context, req Request) (r *Report, lost bool, err error) {
+	s := &session{p: p, req: req, start: time.Now(), unplaced: map[*task]bool{}}
+	r, err = s.run(ctx)
+	if gone := p.stateGone(); gone != nil { // which is why jobs failed
+		return nil, false, gone
+	}
+	if r != nil {
+		r.Messages = append(s.notes, r.Messages...)
+	}
+	if p.kept != nil && err == nil && r != nil && s.goneOn {
+		p.kept.put(p, s.prev)
+		if s.scanned != nil {
+			p.kept.spare = s.scanned.Files // what it says is in prev now
+		}
+	}
+	return r, s.w != nil && s.w.lost && r != nil && r.Passing, err
+}
+
+func (s *session) run(ctx context.Context) (*Report, error) {
+	if !s.req.DryRun {
+		if err := s.p.makeStateDir(); err != nil {
+			return nil, err
+		}
+	}
+	notes, err := s.p.knowTeam(s.req.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	s.notes = append(s.notes, notes...)
+	if s.req.DryRun {
+		return s.dryRun(ctx)
+	}
+	s.tidy()
+	if err := s.suspect(); err != nil {
+		return nil, err
+	}
+	r, err := s.bring(ctx)
+	if s.w != nil {
+		err = errors.Join(err, s.w.blobs.Flush())
+	}
+	return r, err
+}
+
+// bring brings everything up to date, by the shortest way that will do.
+func (s *session) bring(ctx context.Context) (*Report, error) {
+	if err := s.readSnapshot(); err != nil {
+		return nil, err
+	}
+	table, contents, stats, err := s.scan()
+	if err != nil {
+		return nil, err
+	}
+	if r := s.nothingToDo(table, contents, stats); r != nil {
+		return r, nil
+	}
+	if s.req.Detect == ByList { // if this build fails before it changes anything, the list is lost all the same
+		if err := s.begin(); err != nil {
+			return nil, err
+		}
+	}
+	if r, err := s.short(ctx, table); r != nil || err != nil {
+		return r, err
+	}
+	return s.build(ctx, table)
+}
+
+// tidy removes what a build that was killed left lying about, scratch folders and outputs that had no name yet, and ends what it left running.
+func (s *session) tidy() {
+	if !s.p.underWay() {
+		return
+	}
+	s.killed = true
+	command.EndOrphans(s.p.scratchDir())
+	s.untidy = errors.Join(os.RemoveAll(s.p.scratchDir()), s.p.removeTemps()) != nil
+}
+
+// removeTemps removes outputs that had no name yet.
+func (p *Project) removeTemps() error {
+	var errs error
+	filepath.WalkDir(p.OutputDir(), func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return nil // where Kiln may not look it has not written
+		case err == nil && !e.IsDir() && strings.HasPrefix(e.Name(), disk.TempPrefix):
+			err = os.Remove(path)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs = errors.Join(errs, err)
+		}
+		return nil
+	})
+	for _, f := range p.shippedOutside() {
+		disk.RemoveLeft(p.shippedPath(f))
+	}
+	return errs
+}
+
+func (s *session) readSnapshot() error {
+	if s.prev = s.p.take(); s.prev != nil {
+		return nil
+	}
+	snap, why, err := state.ReadSnapshot(s.p.snapshotPath())
+	if why != "" {
+		s.warnState(why)
+	}
+	s.prev = snap
+	return err
+}
+
+func (s *session) warnState(why string) {
+	s.messages = append(s.messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln"}, "%s", why))
+}
+
+// sameRules tells whether all that decides what is built besides files is as it was. What becomes of assets that fail matters only if there are some.
+func (s *session) sameRules() bool {
+	if s.prev.Signature == s.signature(s.req.OnError) {
+		return true
+	}
+	for o := OnError(0); o < onErrors && s.prev.Totals.Failed == 0; o++ {
+		if s.prev.Signature == s.signature(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// signature is of all that decides what is built besides files.
+func (s *session) signature(o OnError) digest.Hash {
+	b := digest.Build("signature").Str("kiln", s.p.cfg.Version).Hash("project", s.p.text)
+	for _, i := range s.p.Processors() {
+		b.Str("processor", i.Name).Hash("fingerprint", s.p.procs[i.Name].fingerprint)
+	}
+	if o != Fail {
+		b.Str("on-error", o.String())
+	}
+	if s.req.Locked {
+		b.Str("ids", "locked")
+	}
+	return b.Sum()
+}
+
+// nothingToDo answers a build of everything in which nothing at all differs from the snapshot, and nothing else:
+// no rule is evaluated, no trace read.
+func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
+	prev := s.prev
+	if contents || !s.goesOn() || s.req.Outcomes == AllOutcomes {
+		return nil
+	}
+	if !s.outputsSame() || !s.worldSame() {
+		return nil
+	}
+	if stats {
+		changes, ok := folderChanges(prev.Sources, t)
+		if !ok || s.append(&state.Delta{Head: prev.Head, Folders: changes}) != nil {
+			return nil // the long way round writes everything, or says what is wrong
+		}
+	}
+	tt := prev.Totals
+	s.goneOn = s.goneOn || !stats
+	return &Report{
+		Messages: append(s.messages, decode[*diag.Message](prev.Messages)...),
+		Summary: Summary{Assets: tt.Assets, Jobs: tt.Jobs, Reused: tt.Jobs, Failed: tt.Failed, Products: tt.Products, Bytes: tt.Bytes,
+			Seconds: time.Since(s.start).Seconds()},
+	}
+}
+
+// goesOn tells whether the build before this one was of everything and came to its end, and this one is of everything again, by the same
+// rules and processors.
+func (s *session) goesOn() bool {
+	prev := s.prev
+	return !s.killed && prev != nil && prev.Whole && prev.Mirrored == prev.Build && !s.req.Force && !s.req.Compact && s.whole() && s.sameRules()
+}
+
+// outputsSame tells whether all outputs are as the build before left them.
+func (s *session) outputsSame() bool {
+	if s.pres == nil {
+		s.pres = s.compareOutputs()
+	}
+	return len(s.pres) == 0
+}
+
+// worldSame tells whether all else that jobs looked at, besides files, is as it was, and the trace log and the database there.
+func (s *session) worldSame() bool {
+	for _, v := range s.prev.Variables {
+		if envHash(v.Name) != v.Value {
+			return false
+		}
+	}
+	for _, in := range s.prev.Tools {
+		if !toolSame(s.p.Dir, in) {
+			return false
+		}
+	}
+	return s.shippedSame() && s.prev.Log.Holds(s.p.tracesPath()) && contentdb.Intact(s.p.DatabasePath(), s.prev.Journal)
+}
+
+func (s *session) compareOutputs() map[string]source.Presence {
+	if s.trusting() {
+		if named := s.compareNamed(s.req.Outputs); len(named) == 0 {
+			return named
+		} // one that was edited may have other names, of which the system tells nothing: products of the same content are one file
+	}
+	o := s.prev.Outputs
+	pres := source.Compare(s.p.OutputDir(), o.Folders(), o.Folder, s.p.workers(s.req.Workers))
+	s.lookInto(pres)
+	return pres
+}
+
+// readBefore takes everything out of the snapshot. If it turns out to be damaged, there was none, but for the names of the outputs.
+func (s *session) readBefore() {
+	if s.prev == nil {
+		return
+	}
+	outputs, err := s.prev.Outputs.All()
+	var tasks *state.Tasks
+	if err == nil {
+		tasks, err = s.prev.Tasks()
+	}
+	if err != nil {
+		s.warnState(err.Error())
+		outputs = outputs[:0] // which files are Kiln's own is still known
+		s.prev.Outputs.Paths(func(folder, name string) { outputs = append(outputs, state.Output{File: path.Join(folder, name)}) })
+		s.prev, s.before.outputs = nil, outputs
+		return
+	}
+	s.before = before{outputs: outputs}
+	for _, t := range tasks.All() {
+		if !t.Gone {
+			s.before.tasks = append(s.before.tasks, t)
+		}
+	}
+}
+
+// build is the long way: rules, traces, engine, outputs, state, database.
+func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
+	s.goneOn = false
+	s.readBefore()
+	if s.prev != nil {
+		for i := range s.prev.Sources.Files {
+			s.hashes = append(s.hashes, s.prev.Sources.Files[i].Hash)
+		}
+	}
+	if err := s.openTraces(false); err != nil {
+		return nil, err
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			s.traces.Close()
+		}
+	}()
+	blobs, err := cas.Open(s.p.casDir())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.makeWorld(t, blobs); err != nil {
+		return nil, err
+	}
+	if err := s.choose(); err != nil {
+		return nil, err
+	}
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	s.distrust()
+	s.tell(s.messages)
+	err = s.runEngine(ctx)
+	if err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	s.stopped = slices.ContainsFunc(s.results, func(r *engine.Result) bool { return r.Trace == nil })
+	s.findLive()
+	s.yield()
+	s.makePlaceholders(ctx)
+	r := s.finish(ctx)
+	s.tell(slices.Concat(s.notes, s.messages))
+	r.Passing = s.passing()
+	s.tellOutcomes(r)
+	if err := s.save(r); err != nil {
+		return r, err
+	}
+	closed = true
+	err = s.traces.Close()
+	r.Summary.Seconds = time.Since(s.start).Seconds() // of a folder of 100,000 files that got another name, a quarter is spent on writing it down
+	return r, err
+}
+
+// begin leaves a mark that a build is under way, which stays if it does not come to its end.
+func (s *session) begin() error {
+	if s.w != nil {
+		s.w.mark = s.p.underWayPath()
+	}
+	return os.WriteFile(s.p.underWayPath(), nil, 0o666)
+}
+
+func (s *session) openTraces(readOnly bool) error {
+	tr, why, err := state.OpenTraces(s.p.tracesPath(), readOnly)
+	if why != "" {
+		s.warnState(why)
+	}
+	s.traces = tr
+	if s.prev != nil {
+		s.number = s.prev.Build
+	}
+	if err == nil {
+		s.number = max(s.number, tr.LastBuild()) + 1
+	}
+	return err
+}
+
+// makeWorld evaluates the rules over the files, and makes the tasks.
+func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
+	set, paths, l := s.p.evaluate(t)
+	if err := l.Err(); err != nil {
+		return append(s.p.warnings, l...)
+	}
+	s.messages = append(append(s.messages, s.p.warnings...), l...)
+	s.messages = append(s.messages, t.Report(s.p.prefixes())...)
+	s.messages = append(s.messages, s.p.emptyFiles(t, set)...)
+	w := newWorld(s.p, t, blobs)
+	w.addAll(set)
+	w.reporter = s.req.Reporter
+	w.paths = func() []string { return paths }
+	s.w = w
+	if s.prev != nil {
+		s.outputsSame()
+		for _, o := range s.before.outputs {
+			if p := s.pres[o.File]; p == source.Same {
+				w.outputs[o.File] = o
+			} else {
+				w.edited[o.File] = p
+			}
+		}
+		s.knownTools()
+	}
+	return nil
+}
+
+// knownTools tells the world which programs were found in the build before.
+func (s *session) knownTools() {
+	for _, in := range s.prev.Tools {
+		s.w.tools[in.Name] = &tool{path: in.Path, stat: in.Stat, hash: in.Hash}
+	}
+}
+
+// choose picks the tasks that are asked for.
+func (s *session) choose() error {
+	if err := s.p.checkPlatforms(s.req.Platforms); err != nil {
+		return err
+	}
+	match, err := s.p.matcher(s.w.assets, s.req.Patterns)
+	if err != nil {
+		return err
+	}
+	for k := range s.w.assets.Assets {
+		a := &s.w.assets.Assets[k]
+		if !match(a) {
+			continue
+		}
+		for i := range a.Resolved {
+			if len(s.req.Platforms) == 0 || slices.Contains(s.req.Platforms, a.Resolved[i].Platform) {
+				s.wanted = append(s.wanted, s.w.task(a, &a.Resolved[i], ""))
+			}
+		}
+	}
+	if seed := s.req.Shuffle; seed != 0 {
+		rand.New(rand.NewPCG(seed, seed)).Shuffle(len(s.wanted), func(i, j int) { s.wanted[i], s.wanted[j] = s.wanted[j], s.wanted[i] })
+	}
+	return nil
+}
+
+func (s *session) runEngine(ctx context.Context) error {
+	if !s.req.DryRun {
+		defer os.RemoveAll(s.w.scratch)
+	}
+	tasks := make([]*engine.Task, len(s.wanted))
+	for i, t := range s.wanted {
+		tasks[i] = &t.Task
+	}
+	opts := engine.Options{
+		Workers: s.p.workers(s.req.Workers), Extra: s.p.extra(s.req.Workers), Memory: s.p.memoryLimit(), Force: s.forced(), FailFast: s.req.FailFast, DryRun: s.req.DryRun,
+		Build: s.number, First: s.first(), Holds: s.holds,
+	}
+	if s.req.Control != nil {
+		opts.Control = &s.req.Control.engine
+		s.req.Control.reach(s)
+		defer s.req.Control.reach(nil)
+	}
+	if s.req.Done != nil || s.req.Tell != nil {
+		s.w.done = s.ended
+	}
+	var err error
+	s.results, err = engine.Build(ctx, s.w, keeper{s.traces, s.w}, opts, tasks)
+	for i, r := range s.results {
+		if ran := s.ran[r.Task.Key]; ran != nil && (r.State == engine.Stopped || r.State == engine.Held && r.Trace.ID == ran.Trace.ID) {
+			s.results[i] = ran
+		}
+	}
+	return err
+}
+
+// forced tells which tasks run although nothing changed: those that are asked for, with all their parts; nil: none.
+func (s *session) forced() func(*engine.Task) bool {
+	if !s.req.Force {
+		return nil
+	}
+	jobs := make(map[taskID]bool, len(s.wanted))
+	for _, t := range s.wanted {
+		jobs[taskID{t.asset, t.on, ""}] = true
+	}
+	return func(et *engine.Task) bool {
+		t := et.World.(*task)
+		return jobs[taskID{t.asset, t.on, ""}]
+	}
+}
+
+// ended tells of a job that was just done.
+func (s *session) ended(r *engine.Result) {
+	if s.req.Done != nil {
+		s.req.Done(s.outcomeOf(r))
+	}
+	if s.req.Tell != nil {
+		j := s.jobReport(r)
+		s.req.Tell(&j, s.messagesOf(r.Trace))
+	}
+}
+
+// tell tells of messages that belong to no job. That files are empty is told at the end: a job may know better.
+func (s *session) tell(l diag.List) {
+	if s.req.Tell != nil {
+		s.req.Tell(nil, slices.DeleteFunc(slices.Clone(l), func(m *diag.Message) bool { return m.Code == diag.EmptyFile }))
+	}
+}
+
+// whole tells whether the build was asked for everything.
+func (s *session) whole() bool { return len(s.req.Patterns) == 0 && len(s.req.Platforms) == 0 }
+
+// dryRun tells what a build would do. It takes no lock and writes nothing.
+func (s *session) dryRun(ctx context.Context) (*Report, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	r := &Report{Messages: s.messages}
+	for _, res := range s.results {
+		r.Jobs = append(r.Jobs, s.jobReport(res))
+	}
+	s.count(r)
+	r.Summary.Assets = s.countAssets()
+	r.Summary.Seconds = time.Since(s.start).Seconds()
+	return r, nil
+}
+
+// look sweeps without running anything.
+func (s *session) look(ctx context.Context) error {
+	if s.prev = s.p.peek(); s.prev == nil {
+		if err := s.readSnapshot(); err != nil {
+			return err
+		}
+	}
+	t, _, _, err := s.scan()
+	if err != nil {
+		return err
+	}
+	s.readBefore()
+	if err := s.openTraces(true); err != nil {
+		return err
+	}
+	if err := s.makeWorld(t, cas.OpenReadOnly(s.p.casDir())); err != nil {
+		return err
+	}
+	if err := s.choose(); err != nil {
+		return err
+	}
+	s.req.DryRun = true
+	return s.runEngine(ctx)
+}
+
+func (s *session) countAssets() int {
+	seen := map[*asset.Asset]bool{}
+	for _, t := range s.wanted {
+		seen[t.asset] = true
+	}
+	return len(seen)
+}
+
+func (s *session) jobReport(r *engine.Result) JobReport {
+	t := r.Task.World.(*task)
+	j := JobReport{Asset: t.asset.ID, Platform: t.platform, Among: t.among(), Part: t.part, Processor: t.proc.info.Name, State: r.State, Why: r.Why}
+	if r.Trace != nil {
+		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds
+	}
+	return j
+}
+
+// count adds the results to the summary. A job of which a part ran was built.
+func (s *session) count(r *Report) {
+	sum := &r.Summary
+	ran := s.jobsRun()
+	add := func(ps []engine.Product) {
+		products, bytes := countProducts(ps)
+		sum.Products += products
+		sum.Bytes += bytes
+	}
+	for t := range s.placeholders {
+		add(s.placeholders[t])
+	}
+	for t, good := range s.good {
+		if good != nil && s.placeholders[t] == nil {
+			add(good.Products)
+		}
+	}
+	for _, res := range s.results {
+		if res.State == engine.Stopped {
+			r.Stopped = true
+		}
+		t := s.w.byKey[res.Task.Key]
+		if _, ok := s.instead(t); !ok && res.Trace != nil {
+			add(res.Trace.Products)
+		}
+		if t.part != "" {
+			continue
+		}
+		sum.Jobs++
+		switch {
+		case ran[taskID{t.asset, t.on, ""}]:
+			sum.Built++
+		case res.State == engine.Held:
+			sum.Reused++
+		}
+		if res.Trace != nil && res.Trace.Outcome != engine.Succeeded {
+			sum.Failed++
+		}
+	}
+}
+
+// jobsRun are the jobs that ran, or would, as a whole or in part.
+func (s *session) jobsRun() map[taskID]bool {
+	ran := map[taskID]bool{}
+	for _, res := range s.results {
+		if res.State == engine.Ran || res.State == engine.WouldRun {
+			t := s.w.byKey[res.Task.Key]
+			ran[taskID{t.asset, t.on, ""}] = true
+		}
+	}
+	return ran
+}
+
+// countProducts counts products, those that are not hidden.
+func countProducts(ps []engine.Product) (products int, bytes int64) {
+	for i := range ps {
+		if ps[i].File != "" {
+			products++
+			bytes += ps[i].Size
+		}
+	}
+	return products, bytes
+}

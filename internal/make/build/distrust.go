@@ -1,0 +1,163 @@
+package build
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+)
+
+// distrust looks into the blobs that this build will want and that may not be what they were, all at once: those of outputs that are not as
+// they were, which may be the same file as their blob; those that parcels are packed of; and those that a build made of which no snapshot
+// tells. A damaged one is removed, before a job that makes the same, or a trace that names it, puts it in place again. What this misses is
+// found where a blob is wanted.
+func (s *session) distrust() {
+	doubts := map[digest.Hash]int64{}
+	for _, o := range s.before.outputs {
+		platform, _, _ := strings.Cut(o.File, "/")
+		if p := s.pres[o.File]; !o.Hash.IsZero() && (p != source.Same || s.w.packs[platform]) {
+			doubts[o.Hash] = -1
+		}
+	}
+	if since := s.settled(); s.traces.LastBuild() > since {
+		for _, k := range s.traces.Keys() {
+			if tr := s.traces.Traces(k)[0]; tr.Build > since {
+				for i := range tr.Products {
+					doubts[tr.Products[i].Hash] = tr.Products[i].Size
+				}
+			}
+		}
+	}
+	all := make([]digest.Hash, 0, len(doubts))
+	for h := range doubts {
+		all = append(all, h)
+	}
+	s.sideBySide(len(all), func(i int) { s.w.blobs.Sound(all[i], doubts[all[i]]) })
+}
+
+// sideBySide calls f for each of n numbers, by all workers.
+func (s *session) sideBySide(n int, f func(int)) {
+	var wg sync.WaitGroup
+	numbers := make([]int, n)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	for some := range slices.Chunk(numbers, 1+n/s.p.workers(s.req.Workers)) {
+		wg.Go(func() {
+			for _, i := range some {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// unsynced is how long before the last build files may have been written that a computer which lost power did not put on its disk: systems
+// do so after half a minute at most, disks when they like. Such a file may have its size and times, and zeros in it.
+const unsynced = 5 * time.Minute
+
+// suspect finds out which blobs and outputs are to be looked into whatever they look like: all, if the request does not trust size and
+// times; and if the computer was started since the last build, those written shortly before that.
+func (s *session) suspect() error {
+	if s.p.booted() {
+		s.since = math.MinInt64
+		if info, err := os.Stat(s.p.snapshotPath()); err == nil {
+			s.since = info.ModTime().Add(-unsynced).UnixNano()
+		}
+	}
+	if s.req.Detect == ByHash {
+		s.since = math.MinInt64
+	}
+	if s.since == 0 {
+		return nil
+	}
+	blobs, err := cas.Open(s.p.casDir())
+	if err != nil {
+		return err
+	}
+	return blobs.Distrust(s.since)
+}
+
+// lookInto hashes the outputs that are suspect although they look as they did, and adds those that are not what they were.
+func (s *session) lookInto(pres map[string]source.Presence) {
+	if s.since == 0 {
+		return
+	}
+	all, err := s.prev.Outputs.All()
+	if err != nil {
+		return // who needs them all says so
+	}
+	all = slices.DeleteFunc(all, func(o state.Output) bool {
+		return pres[o.File] != source.Same || o.Hash.IsZero() || max(o.Stat.MTime, o.Stat.CTime) < s.since
+	})
+	wrong := make([]bool, len(all))
+	s.sideBySide(len(all), func(i int) {
+		h, err := source.HashFile(filepath.Join(s.p.OutputDir(), filepath.FromSlash(all[i].File)))
+		wrong[i] = err != nil || h != all[i].Hash
+	})
+	for i := range all {
+		if wrong[i] {
+			pres[all[i].File] = source.Differs
+		}
+	}
+}
+
+// damaged drops all outputs with a content of which the blob was damaged: they may be the same file.
+func (w *world) damaged(h digest.Hash) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for f, o := range w.outputs {
+		if o.Hash == h {
+			delete(w.outputs, f)
+			w.edited[f] = source.Differs
+		}
+	}
+}
+
+// restore makes a lost blob anew of an output that holds it.
+func (w *world) restore(h digest.Hash, file string) bool {
+	return file != "" && w.blobs.Restore(h, filepath.Join(w.outputDir, filepath.FromSlash(file)))
+}
+
+// open opens a blob, which is made anew of an output if it was lost.
+func (w *world) open(h digest.Hash) (*os.File, error) {
+	f, err := w.blobs.Open(h)
+	if !cas.Lost(err) {
+		return f, err
+	}
+	var files []string
+	w.mu.Lock()
+	for file, o := range w.outputs {
+		if o.Hash == h {
+			files = append(files, file)
+		}
+	}
+	w.mu.Unlock()
+	for _, file := range files {
+		if w.restore(h, file) {
+			return w.blobs.Open(h)
+		}
+		w.mu.Lock()
+		w.forget(file) // the job that makes it runs in the next build
+		w.mu.Unlock()
+	}
+	return nil, err
+}
+
+// packed are the platforms on which products go into parcels.
+func packed(p *project.Project, platforms []string) map[string]bool {
+	all := map[string]bool{}
+	for _, name := range platforms {
+		all[name] = slices.ContainsFunc(p.Parcels, func(x project.Parcel) bool { return x.On(name) })
+	}
+	return all
+}

@@ -1,0 +1,281 @@
+package build
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+)
+
+// GCRequest says which traces go of those that the project does not need as it is now.
+type GCRequest struct {
+	Unused   time.Duration // those that were not used for longer than this
+	MaxBytes int64         // then those not used for longest, until all blobs have no more bytes; 0: no limit
+	DryRun   bool          // tell what would go, and write nothing
+	Now      time.Time     // zero: now
+}
+
+// Freed is what went, and what was kept.
+type Freed struct {
+	Traces, Files         int
+	Bytes                 int64 // of files
+	KeptTraces, KeptFiles int   // files: blobs
+	KeptBytes             int64
+	Unsettled             bool // no trace went: only they tell which files in the output folder are Kiln's, until the next build
+	Messages              diag.List
+}
+
+// GC drops traces that nothing has used for long, blobs that no trace names, and what killed builds left behind. The caller holds
+// the lock, unless it is a dry run.
+//
+// Traces go first, in one stroke, and then blobs: if that is cut short, there are blobs that nobody misses. The other order
+// would do no harm either, since a trace whose blob is lost does not hold, but would have good traces made anew.
+func (p *Project) GC(ctx context.Context, req GCRequest) (*Freed, error) {
+	f, err := p.gc(ctx, req)
+	return f, p.ownFiles(err)
+}
+
+func (p *Project) gc(ctx context.Context, req GCRequest) (*Freed, error) {
+	s := &session{p: p, start: time.Now(), req: Request{Reporter: silent{}}, killed: p.underWay()}
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	log, _, err := state.OpenTraces(p.tracesPath(), req.DryRun) // s.traces has those in front now that would hold
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	if req.Now.IsZero() {
+		req.Now = s.start
+	}
+	g := &garbage{keep: s.needed(log)}
+	if err := g.findBlobs(ctx, s.w.blobs); err != nil {
+		return nil, err
+	}
+	f := &Freed{Messages: s.messages, Unsettled: log.LastBuild() > s.settled()}
+	g.choose(req, s.unneeded(log, g.keep), f)
+	p.removeLeftOvers(f, req.DryRun)
+	if !req.DryRun {
+		if err := log.Retain(func(k engine.Key, tr *engine.Trace) bool { return g.keep[traceID{k, tr.ID}] != nil }); err != nil {
+			return nil, err
+		}
+	}
+	if !req.DryRun {
+		s.w.blobs.LetRemove()
+	}
+	return f, errors.Join(g.sweep(ctx, s.w.blobs, f, req.DryRun), s.w.blobs.Flush())
+}
+
+// traceID tells a trace from all others.
+type traceID struct {
+	key engine.Key
+	id  uint64
+}
+
+// needed are the traces that stay whatever their age: of each task of the project the one that was used last, by the log and by the
+// snapshot; if it tells of a failure, the last good one too; the one that would hold now; and any that a build needs to tell which
+// outputs are Kiln's.
+func (s *session) needed(log *state.Traces) map[traceID]*engine.Trace {
+	ids := map[traceID]bool{}
+	for _, r := range s.results {
+		if r.Trace != nil {
+			ids[traceID{r.Task.Key, r.Trace.ID}] = true
+		}
+	}
+	if s.prev != nil {
+		for _, was := range s.before.tasks {
+			ids[traceID{was.Key, was.Trace}] = true
+		}
+	}
+	s.findLive()
+	needed := make(map[traceID]*engine.Trace, len(s.live))
+	for _, t := range s.live {
+		for i, tr := range log.Traces(t.Key) {
+			if id := (traceID{t.Key, tr.ID}); i == 0 || ids[id] {
+				needed[id] = tr
+			}
+			if i > 0 || tr.Outcome == engine.Succeeded {
+				continue
+			}
+			for p, good := range s.lastGood(t, log) {
+				needed[traceID{p.Key, good.ID}] = good
+			}
+		}
+	}
+	if settled := s.settled(); log.LastBuild() > settled {
+		log.Each(func(k engine.Key, tr *engine.Trace, _ time.Time) {
+			if tr.Build > settled {
+				needed[traceID{k, tr.ID}] = tr
+			}
+		})
+	}
+	return needed
+}
+
+// agedTrace is a trace that the project does not need now.
+type agedTrace struct {
+	traceID
+	trace *engine.Trace
+	used  time.Time
+}
+
+// unneeded are the other traces, the one not used for longest first. Those of assets that are gone since the last build were
+// used until then.
+func (s *session) unneeded(log *state.Traces, needed map[traceID]*engine.Trace) []agedTrace {
+	atLast := map[traceID]bool{}
+	var last time.Time
+	if info, err := os.Stat(s.p.snapshotPath()); err == nil && s.prev != nil {
+		last = info.ModTime()
+		for _, was := range s.before.tasks {
+			atLast[traceID{was.Key, was.Trace}] = true
+		}
+	}
+	var all []agedTrace
+	log.Each(func(k engine.Key, tr *engine.Trace, used time.Time) {
+		id := traceID{k, tr.ID}
+		if needed[id] != nil {
+			return
+		}
+		if atLast[id] && used.Before(last) {
+			used = last
+		}
+		all = append(all, agedTrace{id, tr, used})
+	})
+	slices.SortFunc(all, func(a, b agedTrace) int {
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.trace.Build, b.trace.Build), bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.id, b.id))
+	})
+	return all
+}
+
+// garbage sorts traces and blobs into those that stay and those that go.
+type garbage struct {
+	keep  map[traceID]*engine.Trace
+	blobs map[digest.Hash]*blob // all that are there
+	kept  int64                 // bytes of those that are named
+}
+
+type blob struct {
+	size   int64
+	names  int  // how often traces that stay name it
+	needed bool // by a trace that stays whatever happens
+}
+
+func (g *garbage) findBlobs(ctx context.Context, store *cas.Store) error {
+	g.blobs = map[digest.Hash]*blob{}
+	err := store.Walk(func(h digest.Hash, info fs.FileInfo) error {
+		g.blobs[h] = &blob{size: info.Size()}
+		return ctx.Err()
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was ever built
+	}
+	return err
+}
+
+// name counts the blobs that a trace names, once more or once less.
+func (g *garbage) name(tr *engine.Trace, times int) {
+	for i := range tr.Products {
+		b := g.blobs[tr.Products[i].Hash]
+		if b == nil {
+			continue
+		}
+		was := b.names
+		b.names += times
+		switch {
+		case was == 0:
+			g.kept += b.size
+		case b.names == 0:
+			g.kept -= b.size
+		}
+	}
+}
+
+// choose decides which of the aged traces stay too. A trace that would free no byte does not go for its size.
+func (g *garbage) choose(req GCRequest, aged []agedTrace, f *Freed) {
+	all := len(g.keep) + len(aged)
+	for _, tr := range g.keep {
+		g.name(tr, 1)
+	}
+	for _, b := range g.blobs {
+		b.needed = b.names > 0
+	}
+	aged = slices.DeleteFunc(aged, func(a agedTrace) bool { return req.Now.Sub(a.used) > req.Unused })
+	for _, a := range aged {
+		g.keep[a.traceID] = a.trace
+		g.name(a.trace, 1)
+	}
+	frees := func(p engine.Product) bool { b := g.blobs[p.Hash]; return b != nil && !b.needed }
+	for _, a := range aged {
+		if req.MaxBytes > 0 && g.kept > req.MaxBytes && slices.ContainsFunc(a.trace.Products, frees) {
+			delete(g.keep, a.traceID)
+			g.name(a.trace, -1)
+		}
+	}
+	f.KeptTraces, f.Traces = len(g.keep), all-len(g.keep)
+}
+
+// sweep removes the blobs that no trace names.
+func (g *garbage) sweep(ctx context.Context, store *cas.Store, f *Freed, dryRun bool) error {
+	for h, b := range g.blobs {
+		if b.names > 0 {
+			f.KeptFiles++
+			f.KeptBytes += b.size
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !dryRun {
+			if err := store.Remove(h); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		f.Files++
+		f.Bytes += b.size
+	}
+	return nil
+}
+
+// removeLeftOvers removes what builds that were killed left behind, and a content database that could not be used. What cannot be removed stays: it is in nobody's way.
+func (p *Project) removeLeftOvers(f *Freed, dryRun bool) {
+	left := []string{p.scratchDir(), filepath.Join(p.casDir(), "tmp"), p.DatabasePath() + contentdb.Aside}
+	entries, _ := os.ReadDir(p.stateDir())
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), disk.TempPrefix) {
+			left = append(left, filepath.Join(p.stateDir(), e.Name()))
+		}
+	}
+	for _, dir := range left {
+		filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return nil
+			}
+			info, err := e.Info()
+			if err == nil && !dryRun {
+				err = os.Remove(path)
+			}
+			if err == nil {
+				f.Files++
+				f.Bytes += info.Size()
+			}
+			return nil
+		})
+		if !dryRun {
+			os.RemoveAll(dir)
+		}
+	}
+}

@@ -1,0 +1,749 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// job is a processor.Job in a build: every look at the world goes through it to the engine's record.
+type job struct {
+	w   *world
+	t   *task
+	run *engine.Run
+
+	mu       sync.Mutex
+	open     []io.Closer // source files still open
+	tools    map[string]*tool
+	writers  []*writer
+	products []engine.Product
+	warnings []*diag.Message
+	shown    map[string]string // source paths, by how messages show them
+	scratch  string
+	ended    bool
+	passing  error // the first that may pass: what the processor made of it is worth nothing
+	memory   int64 // peak, in bytes; 0: not measured
+	asked    int64 // by NeedMemory
+}
+
+// UsedMemory says how much memory the job took at most, in bytes, by a measure of what did its work. It is not part of
+// processor.Job; package command looks for it.
+func (j *job) UsedMemory(bytes int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ended {
+		return
+	}
+	j.memory = max(j.memory, bytes)
+}
+
+// NeedMemory waits until there is so much memory for the job in all, which has it until it ends. It asks before it takes it, and after the
+// last time that it asks for what other jobs make. It is not part of processor.Job; those that decode pictures look for it.
+func (j *job) NeedMemory(bytes int64) error {
+	if err := j.run.NeedMemory(bytes); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asked = max(j.asked, bytes)
+	return nil
+}
+
+// muchMemory is what is collected, in bytes, if a job asked for as much, and as much is there when it ends.
+const muchMemory = 64 << 20
+
+// freed collects what a job with large pictures left, before its memory is another's. The collector itself would wait until as much again
+// was taken.
+func (j *job) freed() {
+	j.mu.Lock()
+	asked := j.asked
+	j.mu.Unlock()
+	if asked < muchMemory {
+		return
+	}
+	there := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}} // garbage included
+	if metrics.Read(there); there[0].Value.Uint64() >= muchMemory {
+		runtime.GC()
+	}
+}
+
+// errOver is what a processor is told that asks after it has returned, by a goroutine that it left behind.
+var errOver = fmt.Errorf("the job is over: its processor has returned: %w", fs.ErrClosed)
+
+// over says that the job is.
+func (j *job) over() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ended {
+		return errOver
+	}
+	return nil
+}
+
+// may tells whether a processor may ask for this, or name something so: the job is not over, and the name has no zero byte, which nothing
+// can have in its name and which Kiln's own records set parts of names apart with.
+func (j *job) may(names ...string) error {
+	if err := j.over(); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.Contains(name, "\x00") {
+			return diag.Errorf(diag.NameRefused, diag.Pos{File: j.display(j.t.asset.Path)}, "the name %q has a zero byte in it", name).
+				WithHint("this is a mistake in the processor %q; tell its authors, with this asset", j.t.proc.info.Name)
+		}
+	}
+	return nil
+}
+
+// mayPass marks an error that has nothing to do with what the job looked at. The job then fails with it, even if the processor
+// does not mind it, and is tried again.
+func (j *job) mayPass(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = asPassing(err)
+	j.mu.Lock()
+	if j.passing == nil {
+		j.passing = err
+	}
+	j.mu.Unlock()
+	return err
+}
+
+func (j *job) Asset() processor.Asset {
+	a := j.t.asset
+	return processor.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder}
+}
+
+func (j *job) Platform() string { return j.t.platform }
+func (j *job) Settings() any    { return j.t.settings }
+
+// wholeFile is the size up to which a source file is read into memory when it is opened, in bytes.
+const wholeFile = 1 << 20
+
+func (j *job) Open(path string) (processor.File, error) {
+	path = j.sourceOf(path)
+	i, f, err := j.openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	if f.stat.Size <= wholeFile {
+		data, err := j.readWhole(path, i, f)
+		if err != nil {
+			return nil, err
+		}
+		return memFile{bytes.NewReader(data)}, nil
+	}
+	if err := j.settle(path, &f); err != nil {
+		return nil, err
+	}
+	return j.stream(path, i, f), nil
+}
+
+// settle waits until no change of an open file can go unseen: one that was written a clock tick ago may be written once more with the same
+// stat, between two looks into it.
+func (j *job) settle(path string, f *opened) error {
+	for range 10 {
+		wait := f.stat.Settles(f.at)
+		if wait == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-j.run.Context().Done():
+			f.Close()
+			return context.Cause(j.run.Context())
+		}
+		f.at = time.Now()
+		st, err := source.StatFile(f.File)
+		if err != nil {
+			f.Close()
+			return j.mayPass(j.unreadable(path, err))
+		}
+		if st == f.stat {
+			return nil // though it may be of a time to come
+		}
+		f.stat = st
+	}
+	f.Close()
+	return j.changed(path)
+}
+
+func (j *job) ReadFile(path string) ([]byte, error) {
+	path = j.sourceOf(path)
+	i, f, err := j.openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	return j.readWhole(path, i, f)
+}
+
+// sourceOf is the path of an asset's source if that is named by its UUID, and else the path as it is.
+func (j *job) sourceOf(path string) string {
+	if _, ok := processor.UUIDOf(path); ok {
+		if a, err := j.Find(path); err == nil {
+			return a.Path
+		}
+	}
+	return path
+}
+
+type memFile struct{ *bytes.Reader }
+
+func (memFile) Close() error { return nil }
+
+// opened is a source file that was just opened.
+type opened struct {
+	*os.File
+	stat source.Stat
+	at   time.Time // just before
+}
+
+// openSource finds and opens a source file. Its absence is recorded.
+func (j *job) openSource(path string) (source.Index, opened, error) {
+	if err := j.allowed(path); err != nil {
+		return 0, opened{}, err
+	}
+	i, root, ok := j.w.table.Find(path)
+	if !ok {
+		j.run.See(sawFile, path, digest.Hash{})
+		return 0, opened{}, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	now := time.Now()
+	f, err := disk.Open(j.w.table.Abs(root, path))
+	if err != nil {
+		return 0, opened{}, j.mayPass(j.unreadable(path, err))
+	}
+	st, err := source.StatFile(f)
+	if err != nil {
+		f.Close()
+		return 0, opened{}, j.mayPass(j.unreadable(path, err))
+	}
+	return i, opened{f, st, now}, nil
+}
+
+// allowed refuses paths that cannot be below the source roots, and all once the job is over.
+func (j *job) allowed(path string) error {
+	if err := j.may(path); err != nil {
+		return err
+	}
+	if fs.ValidPath(path) && !strings.ContainsAny(path, "\\") && !(len(path) > 1 && path[1] == ':') {
+		return nil
+	}
+	here := diag.Pos{File: j.display(j.t.asset.Path)}
+	if path == j.t.asset.Path {
+		return diag.Errorf(diag.ReadRefused, here, "the name of this file would be that of another one on Windows").
+			WithHint("rename it: without a backslash, and without a colon after its first letter")
+	}
+	return diag.Errorf(diag.ReadRefused, here, "the job wants to read %q, which is not a path below the source roots", path).
+		WithHint("use a path relative to the source roots, with forward slashes and without \"..\"")
+}
+
+func (j *job) unreadable(path string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return &diag.Message{
+		Severity: diag.Error, Code: diag.SourceUnreadable, Pos: diag.Pos{File: j.display(path)},
+		Text: fmt.Sprintf("the file cannot be read: %v", err), Hint: "check its permissions, or close the program that holds it",
+	}
+}
+
+// readWhole reads an opened file, closes it and records its content.
+func (j *job) readWhole(path string, i source.Index, f opened) ([]byte, error) {
+	for range 3 {
+		data, after, err := readAll(f)
+		f.Close()
+		if err != nil {
+			return nil, j.mayPass(j.unreadable(path, err))
+		}
+		if after == f.stat && int64(len(data)) == f.stat.Size {
+			j.saw(path, i, f, func() digest.Hash { return digest.Of(data) })
+			return data, nil
+		}
+		if _, f, err = j.openSource(path); err != nil {
+			return nil, err
+		}
+	}
+	f.Close()
+	return nil, j.changed(path)
+}
+
+func readAll(f opened) ([]byte, source.Stat, error) {
+	data := make([]byte, f.stat.Size, f.stat.Size+1)
+	n, err := io.ReadFull(f, data)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, source.Stat{}, err
+	}
+	after, err := source.StatFile(f.File)
+	return data[:n], after, err
+}
+
+// changed says that a file did not keep still while it was read. What was read is worth nothing.
+func (j *job) changed(path string) error {
+	j.run.Tear(sawFile, path)
+	return j.torn(&engine.Observation{Kind: sawFile, Subject: path})
+}
+
+// torn says, of a run that saw two values of one subject, that this one changed.
+func (j *job) torn(o *engine.Observation) error {
+	hint := "build again when the program that writes it is done"
+	switch o.Kind {
+	case sawFile:
+		return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(o.Subject)}, "the file changed while it was read").WithHint("%s", hint)
+	case sawTool:
+		return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.asset.Path)}, "the program %s changed while the job ran", o.Subject).WithHint("%s", hint)
+	}
+	return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.asset.Path)}, "%s changed while the job ran that looked at it",
+		strings.ReplaceAll(o.Subject, "\x00", " ")).WithHint("build again when it keeps still")
+}
+
+// saw records the content of a file that was read without a change. The hash is made only if the table does not know it.
+func (j *job) saw(path string, i source.Index, f opened, hash func() digest.Hash) {
+	j.run.See(sawFile, path, j.know(i, f, hash))
+}
+
+func (j *job) know(i source.Index, f opened, hash func() digest.Hash) digest.Hash {
+	known := j.w.table.At(i)
+	if !known.Hash.IsZero() && known.Stat == f.stat && !known.Racy {
+		return known.Hash
+	}
+	h := hash()
+	if !known.Hash.IsZero() && known.Hash != h {
+		// Others may have seen the old content: the next build must look at all traces.
+		_, path := j.w.table.PathOf(i)
+		shown := j.display(path)
+		j.w.mu.Lock()
+		j.w.unsettled(shown)
+		j.w.mu.Unlock()
+	}
+	j.w.table.Know(i, f.stat, h, f.at)
+	return h
+}
+
+// stream is an open file that is too large for memory. It is hashed as it is read, or, when not read from start to end, at the end.
+type stream struct {
+	opened
+	j    *job
+	path string
+	i    source.Index
+	set  func(digest.Hash)
+
+	mu   sync.Mutex
+	hash *digest.Hasher // nil: not read in order
+	read int64
+	done bool
+}
+
+func (j *job) stream(path string, i source.Index, f opened) *stream {
+	s := &stream{opened: f, j: j, path: path, i: i, set: j.run.SeeLater(sawFile, path), hash: digest.New()}
+	if known := j.w.table.At(i); known.Stat == f.stat && !known.Hash.IsZero() && !known.Racy {
+		s.hash = nil
+	}
+	j.mu.Lock()
+	ended := j.ended
+	j.open = append(j.open, s)
+	j.mu.Unlock()
+	if ended {
+		s.Close()
+	}
+	return s
+}
+
+func (s *stream) Size() int64 { return s.stat.Size }
+
+func (s *stream) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return 0, fs.ErrClosed
+	}
+	n, err := s.File.Read(p)
+	if s.hash != nil {
+		s.hash.Write(p[:n])
+	}
+	s.read += int64(n)
+	return n, err
+}
+
+func (s *stream) Seek(offset int64, whence int) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return 0, fs.ErrClosed
+	}
+	s.hash = nil
+	return s.File.Seek(offset, whence)
+}
+
+// WriteTo hides os.File's, which would go past Read.
+func (s *stream) WriteTo(w io.Writer) (int64, error) {
+	return io.CopyBuffer(w, struct{ io.Reader }{s}, make([]byte, 256<<10))
+}
+
+// Close records the content, and fails if it changed meanwhile.
+func (s *stream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return nil
+	}
+	s.done = true
+	defer s.File.Close()
+	var err error
+	h := s.j.know(s.i, s.opened, func() digest.Hash {
+		if s.hash != nil && s.read == s.stat.Size {
+			return s.hash.Sum()
+		}
+		var h digest.Hash
+		if _, err = s.File.Seek(0, io.SeekStart); err == nil {
+			h, _, err = digest.Reader(s.File)
+		}
+		return h
+	})
+	if err != nil {
+		return s.j.mayPass(s.j.unreadable(s.path, err))
+	}
+	s.set(h)
+	if after, err := source.StatFile(s.File); err != nil || after != s.stat {
+		return s.j.changed(s.path)
+	}
+	return nil
+}
+
+func (j *job) Exists(path string) (bool, error) {
+	path = j.sourceOf(path)
+	if err := j.allowed(path); err != nil {
+		return false, err
+	}
+	h, err := j.w.Observe(sawExists, path)
+	j.run.See(sawExists, path, h)
+	return !h.IsZero(), err
+}
+
+func (j *job) Glob(pattern string) ([]string, error) {
+	if err := j.may(pattern); err != nil {
+		return nil, err
+	}
+	found, h, err := j.w.glob(pattern)
+	if err == nil {
+		j.run.See(sawGlob, pattern, h)
+	}
+	return found, err
+}
+
+func (j *job) Tool(name string) (string, error) {
+	if err := j.may(name); err != nil {
+		return "", err
+	}
+	name = j.w.inProject(name)
+	t := j.w.tool(name)
+	j.run.See(sawTool, name, t.hash)
+	j.mu.Lock()
+	if !j.ended {
+		if j.tools == nil {
+			j.tools = map[string]*tool{}
+		}
+		j.tools[name] = t
+	}
+	j.mu.Unlock()
+	if t.path == "" {
+		return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
+	}
+	return t.path, nil
+}
+
+func (j *job) Env(name string) (string, bool) {
+	if j.may(name) != nil {
+		return "", false // there is none of such a name
+	}
+	value, ok := os.LookupEnv(name)
+	j.run.See(sawEnv, name, j.w.env(name, valueHash(value, ok)))
+	return value, ok
+}
+
+// writer is a product being written.
+type writer struct {
+	j    *job
+	out  processor.Output
+	file string
+	refs []engine.Reference
+
+	mu   sync.Mutex
+	blob *cas.Writer // nil: closed
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.blob == nil {
+		return 0, fs.ErrClosed
+	}
+	n, err := w.blob.Write(p)
+	return n, w.j.mayPass(err)
+}
+
+func (w *writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	blob := w.blob
+	w.blob = nil
+	if blob == nil {
+		return fs.ErrClosed
+	}
+	h, n, err := blob.Commit()
+	if err != nil {
+		return w.j.mayPass(err)
+	}
+	return w.made(h, n)
+}
+
+// abort drops what was written, if it is not a product yet.
+func (w *writer) abort() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.blob != nil {
+		w.blob.Abort()
+		w.blob = nil
+	}
+}
+
+// made tells of the product once its blob is there.
+func (w *writer) made(h digest.Hash, size int64) error {
+	w.j.mu.Lock()
+	defer w.j.mu.Unlock()
+	if w.j.ended {
+		return errOver
+	}
+	w.j.products = append(w.j.products, engine.Product{
+		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Hash: h, Size: size, References: w.refs,
+	})
+	return nil
+}
+
+// Adopt makes a product of a file that a program wrote, and takes the file away. It is errors.ErrUnsupported if the file has to be copied by
+// Create. It is not part of processor.Job; package command looks for it.
+func (j *job) Adopt(out processor.Output, dir *os.File, name string) error {
+	w, err := j.writer(out)
+	if err != nil {
+		return err
+	}
+	h, n, err := j.w.blobs.Adopt(dir, name)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if err != nil {
+		return j.mayPass(err)
+	}
+	return w.made(h, n)
+}
+
+func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
+	w, err := j.writer(out)
+	if err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ended {
+		return nil, errOver
+	}
+	w.blob = j.w.blobs.Create()
+	j.writers = append(j.writers, w)
+	return w, nil
+}
+
+// writer is one without a blob.
+func (j *job) writer(out processor.Output) (*writer, error) {
+	if err := j.may(out.Name, out.Type, out.Extension); err != nil {
+		return nil, err
+	}
+	if bad := badOutput(out); bad != "" {
+		return nil, fmt.Errorf("product %q of %s: %s", out.Name, j.t.asset.ID, bad)
+	}
+	refs := make([]engine.Reference, len(out.References))
+	for i, r := range out.References {
+		id, err := uuid.Parse(r.UUID)
+		if err != nil {
+			return nil, fmt.Errorf("product %q of %s: reference %d: %w", out.Name, j.t.asset.ID, i, err)
+		}
+		refs[i] = engine.Reference{UUID: id, SubID: r.SubID, Required: r.Required}
+	}
+	file := j.t.platform + "/" + strings.TrimSuffix(j.t.asset.ID, "/")
+	if out.Name != "" {
+		file += "." + out.Name
+	}
+	file += out.Extension
+	if out.Hidden {
+		file = ""
+	}
+	return &writer{j: j, out: out, file: file, refs: refs}, nil
+}
+
+// badOutput tells what is wrong with an output's name or extension.
+func badOutput(out processor.Output) string {
+	switch {
+	case !out.Hidden && strings.ContainsAny(out.Name, "/\\\x00:*?\"<>|"), strings.ContainsAny(out.Extension, "/\\\x00:*?\"<>|"):
+		return "its name has a character that file names cannot have"
+	case out.Extension != "" && out.Extension[0] != '.':
+		return "its extension does not begin with a dot"
+	case out.Type == "":
+		return "it has no type"
+	}
+	return ""
+}
+
+func (j *job) Write(out processor.Output, data []byte) error {
+	w, err := j.Create(out)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// Drafting is what a Reporter also is if it wants drafts of products.
+type Drafting interface {
+	// Drafted tells of a draft. Its bytes are a blob, which nothing keeps from being collected.
+	Drafted(platform, asset, uuid string, p engine.Product)
+}
+
+// Drafts tells whether somebody wants drafts.
+func (j *job) Drafts() bool {
+	_, ok := j.w.reporter.(Drafting)
+	return ok
+}
+
+// Draft hands on a draft of a product. Hidden ones nobody sees.
+func (j *job) Draft(out processor.Output, data []byte) error {
+	to, ok := j.w.reporter.(Drafting)
+	w, err := j.writer(out)
+	if err != nil || !ok || out.Hidden {
+		return err
+	}
+	hash, err := j.w.blobs.Put(data)
+	if err == nil {
+		to.Drafted(j.t.platform, j.t.asset.ID, j.t.asset.UUID, engine.Product{SubID: processor.SubID(out.Name), Name: out.Name, Type: out.Type, File: w.file,
+			Hash: hash, Size: int64(len(data)), References: w.refs})
+	}
+	return err
+}
+
+func (j *job) Warn(p processor.Problem) {
+	m := j.problem(&p)
+	m.Severity = diag.Warning
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.ended {
+		j.warnings = append(j.warnings, m)
+	}
+}
+
+func (j *job) Scratch() (string, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ended {
+		return "", errOver
+	}
+	if j.scratch == "" {
+		dir := filepath.Join(j.w.scratch, fmt.Sprintf("%s-%d", j.w.stamp, j.w.scratches.Add(1)))
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return "", asPassing(err)
+		}
+		j.scratch = dir
+	}
+	return j.scratch, nil
+}
+
+// Shelf is where a processor can leave something for later jobs of this build, until it ends. It need not be there. It is not part of
+// processor.Job; package command looks for it.
+func (j *job) Shelf() string { return filepath.Join(j.w.scratch, j.w.stamp+"-shelf") }
+
+// Roots are the source roots of the table that the job's answers are out of, and Where is where that has a source file. They are not part
+// of processor.Job; package command looks for them. Who sees the roots runs again when their list is another: what a program finds in
+// several of them, or in one that comes later, depends on it.
+func (j *job) Roots() []string {
+	j.run.See(sawRoots, "roots", j.w.rootsHash())
+	return j.w.table.Roots
+}
+
+func (j *job) Where(path string) string {
+	_, root, ok := j.w.table.Find(path)
+	if !ok {
+		return ""
+	}
+	return j.w.table.Abs(root, path)
+}
+
+// close ends all that the processor left open: files count as read, products that were not closed do not count. From then on the job
+// answers nothing more, to whatever a processor left running. The programs that it was given have to be what they were.
+func (j *job) close() error {
+	j.mu.Lock()
+	open, writers, scratch, tools := j.open, j.writers, j.scratch, j.tools
+	j.ended = true
+	j.mu.Unlock()
+	for _, w := range writers {
+		w.abort()
+	}
+	var err error
+	for _, f := range open {
+		err = errors.Join(err, f.Close())
+	}
+	for name, t := range tools {
+		if !j.w.sameTool(name, t) {
+			j.run.Tear(sawTool, name)
+		}
+	}
+	if j.run != nil { // a stand-in has none
+		j.run.End()
+	}
+	if scratch != "" {
+		os.RemoveAll(scratch)
+	}
+	return err
+}
+
+// result is the products, the main one first, the others by name.
+func (j *job) result() ([]engine.Product, error) {
+	j.mu.Lock()
+	ps := j.products
+	j.mu.Unlock()
+	slices.SortFunc(ps, func(a, b engine.Product) int { return strings.Compare(a.Name, b.Name) })
+	for i := range ps {
+		for k := range i {
+			if ps[k].SubID != ps[i].SubID && (ps[k].File != ps[i].File || ps[i].File == "") {
+				continue
+			}
+			m := diag.Errorf(diag.ProductClash, diag.Pos{File: j.display(j.t.asset.Path)}, "processor %q wrote product %q twice", j.t.proc.info.Name, ps[i].Name)
+			if ps[k].Name != ps[i].Name {
+				m = diag.Errorf(diag.ProductClash, diag.Pos{File: j.display(j.t.asset.Path)}, "products %q and %q have the same sub id or file", ps[k].Name, ps[i].Name)
+			}
+			return nil, m.WithHint("each product of an asset needs a name of its own")
+		}
+	}
+	return ps, nil
+}

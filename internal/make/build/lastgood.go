@@ -1,0 +1,206 @@
+package build
+
+import (
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+)
+
+// lastGood is what can stand for a task that failed: the trace used last of those that succeeded and whose products can be had; and for each part that it
+// asked for by that trace, and for theirs, the one used last of those that are as the others saw them. It is empty if there is none.
+func (s *session) lastGood(t *task, traces *state.Traces) map[*task]*engine.Trace {
+	type seen struct {
+		of  engine.Key
+		sub uint32
+	}
+	good, saw := map[*task]*engine.Trace{}, map[seen]digest.Hash{}
+	asSeen := func(t *task, tr *engine.Trace) bool {
+		for i := range tr.Products {
+			if h, ok := saw[seen{t.Key, tr.Products[i].SubID}]; ok && h != tr.Products[i].Hash {
+				return false
+			}
+		}
+		for o, p := range s.w.contentsSeen(t, tr) {
+			if h, ok := saw[seen{p.Key, o.SubID}]; ok && h != o.Value {
+				return false
+			}
+		}
+		return true
+	}
+	var visit func(t *task)
+	visit = func(t *task) {
+		if good[t] != nil {
+			return
+		}
+		all := slices.DeleteFunc(slices.Clone(traces.Traces(t.Key)), func(tr *engine.Trace) bool {
+			_, ok := s.w.Available(tr)
+			return tr.Outcome != engine.Succeeded || !ok
+		})
+		if len(all) == 0 {
+			return
+		}
+		tr := all[max(0, slices.IndexFunc(all, func(tr *engine.Trace) bool { return asSeen(t, tr) }))]
+		good[t] = tr
+		for o, p := range s.w.contentsSeen(t, tr) {
+			saw[seen{p.Key, o.SubID}] = o.Value
+		}
+		for _, p := range s.w.partsIn(t, tr) {
+			visit(p)
+		}
+	}
+	visit(t)
+	return good
+}
+
+// jobID is a job with all its parts.
+type jobID struct {
+	asset *asset.Asset
+	on    *asset.Resolved
+}
+
+func (t *task) job() jobID { return jobID{t.asset, t.on} }
+
+// yield takes away the last good products of jobs that failed where another job, which did not fail, makes the same product, wants the same
+// file, or has one and the other need a folder of one name. Of two jobs that failed, the first keeps its own.
+func (s *session) yield() {
+	s.yielding = map[jobID]bool{}
+	for again := true; again; {
+		again = false
+		claimed := map[string]jobID{}
+		for _, ps := range s.standingJobs() {
+			if len(claimed) == 0 {
+				s.claim(claimed)
+			}
+			if job := ps[0].t.job(); slices.ContainsFunc(ps, func(p jobProduct) bool { return p.clashes(claimed) }) {
+				s.yielding[job], again = true, true
+				continue
+			}
+			for _, p := range ps {
+				p.claim(claimed)
+			}
+		}
+		if again {
+			s.findLive()
+		}
+	}
+}
+
+type jobProduct struct {
+	t *task
+	engine.Product
+}
+
+// standingJobs are the last good products that stand for jobs and their parts, of one job after the other.
+func (s *session) standingJobs() [][]jobProduct {
+	var all [][]jobProduct
+	number := map[jobID]int{}
+	for _, t := range s.live {
+		good := s.good[t]
+		if good == nil {
+			continue
+		}
+		for _, p := range good.Products {
+			if p.File == "" {
+				continue
+			}
+			n, ok := number[t.job()]
+			if !ok {
+				n = len(all)
+				number[t.job()] = n
+				all = append(all, nil)
+			}
+			all[n] = append(all[n], jobProduct{t, p})
+		}
+	}
+	return all
+}
+
+// claim claims what all tasks make for which nothing stands.
+func (s *session) claim(claimed map[string]jobID) {
+	byKey := make(map[engine.Key]*engine.Result, len(s.results))
+	for _, res := range s.results {
+		byKey[res.Task.Key] = res
+	}
+	held := s.heldBefore()
+	for _, t := range s.live {
+		if _, stands := s.good[t]; stands {
+			continue
+		}
+		products, _ := s.productsOf(t, byKey[t.Key], held)
+		for _, p := range products {
+			if p.File != "" {
+				jobProduct{t, p}.claim(claimed)
+			}
+		}
+	}
+}
+
+// names are a product's file in lower case, the folders above it, and the product itself, which no file is named like.
+func (p jobProduct) names() (file string, folders []string, product string) {
+	file = strings.ToLower(p.File)
+	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
+		folders = append(folders, dir)
+	}
+	return file, folders, fmt.Sprintf("%s\x00%s\x00%d", p.t.asset.ID, p.t.platform, p.SubID)
+}
+
+// claim notes what a product takes for its job: its file, the folders above that, with a slash, and the product. jobID{} is several jobs.
+func (p jobProduct) claim(claimed map[string]jobID) {
+	file, folders, product := p.names()
+	take := func(name string) {
+		me := p.t.job()
+		if other, ok := claimed[name]; ok && other != me {
+			me = jobID{}
+		}
+		claimed[name] = me
+	}
+	take(file)
+	take(product)
+	for _, dir := range folders {
+		take(dir + "/")
+	}
+}
+
+// clashes tells whether another job has claimed the product, its file, that as a folder, or a folder above it as a file.
+func (p jobProduct) clashes(claimed map[string]jobID) bool {
+	file, folders, product := p.names()
+	return slices.ContainsFunc(append(folders, file, product, file+"/"), func(name string) bool {
+		other, ok := claimed[name]
+		return ok && other != p.t.job()
+	})
+}
+
+// standing are the last good products of a job that are in place, by file.
+func (s *session) standing(t *task) []engine.Product {
+	var there []engine.Product
+	for _, tr := range s.lastGood(t, s.traces) {
+		for _, p := range tr.Products {
+			if o, ok := s.w.outputs[p.File]; ok && o.Hash == p.Hash {
+				there = append(there, p)
+			}
+		}
+	}
+	slices.SortFunc(there, func(a, b engine.Product) int { return strings.Compare(a.File, b.File) })
+	return there
+}
+
+// contentsSeen are the contents of parts of its own job that a task looked at.
+func (w *world) contentsSeen(t *task, tr *engine.Trace) iter.Seq2[*engine.Observation, *task] {
+	return func(yield func(*engine.Observation, *task) bool) {
+		for i := range tr.Observations {
+			o := &tr.Observations[i]
+			if s := parseSubject(o.Subject); o.Kind == engine.Content && t.ofSameJob(s) {
+				if p := w.task(t.asset, t.on, s.part); p != nil && !yield(o, p) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package build
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// maxSourceText is the largest source file that is read again to show one of its lines, in bytes.
+const maxSourceText = 16 << 20
+
+// display is a source path as people see it, relative to the project folder.
+func (j *job) display(path string) string {
+	shown := j.w.display(path)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.shown == nil {
+		j.shown = map[string]string{}
+	}
+	j.shown[shown] = path
+	return shown
+}
+
+func (w *world) display(path string) string {
+	if _, root, ok := w.table.Find(path); ok {
+		return w.prefixes[root] + path
+	}
+	return w.prefixes[0] + path
+}
+
+// messages puts a job's error into words for people. One error may hold several problems.
+func (j *job) messages(err error) diag.List {
+	if err == nil {
+		return nil
+	}
+	var cycle *engine.CycleError
+	var need *engine.NeedError
+	here := diag.Pos{File: j.display(j.t.asset.Path)}
+	switch {
+	case errors.As(err, &cycle):
+		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Ring)).
+			WithHint("break the ring: one of these must do without the next")}
+	case errors.As(err, &need) && strings.HasPrefix(taskJob(need.Root), JobName(j.t.asset.ID, j.t.among(), "")+partMark):
+		return nil // a part of the same job has said why
+	case errors.As(err, &need):
+		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", taskAsset(need.Name))
+		if need.Root != need.Name {
+			m.WithNote("the cause is %s", taskAsset(need.Root))
+		}
+		return diag.List{m}
+	}
+	l := j.problems(err)
+	if len(l) == 0 {
+		l = diag.List{j.plain(err)}
+	}
+	return l
+}
+
+// plain is the message for an error that nobody put into words.
+func (j *job) plain(err error) *diag.Message {
+	here := diag.Pos{File: j.display(j.t.asset.Path)}
+	if disk.Full(err) {
+		return diag.Errorf(diag.OutputUnwritable, here, "the disk is full").
+			WithHint("make room, then build again; what was built is kept")
+	}
+	text := strings.TrimSuffix(err.Error(), " ("+engine.ErrPassing.Error()+")")
+	var missing *fs.PathError
+	switch {
+	case !errors.Is(err, os.ErrNotExist):
+	case errors.As(err, &missing):
+		return diag.Errorf(diag.SourceMissing, here, "it needs %q, which does not exist", missing.Path).
+			WithHint("put the file there, or correct what names it")
+	default:
+		return diag.Errorf(diag.SourceMissing, here, "%s", text)
+	}
+	return diag.Errorf(diag.JobFailed, here, "processor %q: %s", j.t.proc.info.Name, text)
+}
+
+// problems collects what is already in words from a tree of errors.
+func (j *job) problems(err error) diag.List {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *diag.Message:
+		return diag.List{e}
+	case *processor.Problem:
+		return diag.List{j.problem(e)}
+	case interface{ Unwrap() []error }:
+		var l diag.List
+		for _, x := range e.Unwrap() {
+			l = append(l, j.problems(x)...)
+		}
+		return l
+	case interface{ Unwrap() error }:
+		return j.problems(e.Unwrap())
+	}
+	return nil
+}
+
+// problem is a processor's problem as a message, with its line.
+func (j *job) problem(p *processor.Problem) *diag.Message {
+	path := p.Path
+	if path == "" {
+		path = j.t.asset.Path
+	}
+	code := diag.Code(p.Code)
+	if code == "" {
+		code = diag.JobFailed
+	}
+	m := diag.Errorf(code, diag.Pos{File: j.display(path), Line: p.Line, Column: p.Column}, "%s", p.Text)
+	m.Hint = p.Hint
+	if p.Line > 0 {
+		if i, root, ok := j.w.table.Find(path); ok && j.w.table.At(i).Stat.Size <= maxSourceText {
+			if text, err := os.ReadFile(j.w.table.Abs(root, path)); err == nil {
+				m.WithSource(text, max(1, p.Length))
+			}
+		}
+	}
+	return m
+}
+
+// taskName is a task for people.
+func taskName(job, platform string) string { return job + " [" + platform + "]" }
+
+// taskJob is the job's name in that of a task.
+func taskJob(name string) string {
+	if i := strings.LastIndex(name, " ["); i >= 0 {
+		name = name[:i]
+	}
+	return name
+}
+
+// taskAsset is the asset alone.
+func taskAsset(name string) string {
+	asset, _, _ := strings.Cut(taskJob(name), partMark)
+	return asset
+}
+
+// JobName is a job, or a part of one, without its platform. The processor is named where the asset has several.
+func JobName(asset, among, part string) string {
+	if among != "" {
+		asset += partMark + among
+	}
+	if part != "" {
+		asset += partMark + part
+	}
+	return asset
+}
+
+// partMark stands between an asset and one of its processors, and a part of a job.
+const partMark = " ▸ "
+
+// noAsset begins the message about an asset that is missing; its name follows.
+const noAsset = "there is no asset "
+
+// remark is a message as a trace has it.
+type remark struct {
+	diag.Message
+	Path string `json:"path,omitempty"` // of the source file that it is about
+}
+
+// keep is what a trace has of a job's messages.
+func (j *job) keep(l diag.List) []byte {
+	all := make([]remark, len(l))
+	for i, m := range l {
+		all[i] = remark{*m, j.shown[m.File]}
+	}
+	return encode(all)
+}
+
+// messagesOf are a trace's messages. Which root a source file is in, and which asset has a name like one that is missing, is found anew: it may change
+// although the trace holds.
+func (s *session) messagesOf(tr *engine.Trace) diag.List {
+	all := decode[remark](tr.Messages)
+	l := make(diag.List, len(all))
+	for i := range all {
+		m := &all[i].Message
+		l[i] = m
+		if path := all[i].Path; path != "" {
+			m.File = s.w.display(path)
+		}
+		if name, ok := strings.CutPrefix(m.Text, noAsset); ok && m.Code == diag.AssetMissing {
+			if name, err := strconv.Unquote(name); err == nil {
+				if like := nearest(s.w.names(), name); like != "" {
+					m.WithHint("did you mean %q?", like)
+				}
+			}
+		}
+	}
+	return l
+}
+
+// cycleText names the assets of a ring of tasks. One may have several in a row: itself and its parts.
+func cycleText(ring []string) string {
+	var assets []string
+	for _, n := range append(ring[:len(ring):len(ring)], ring[0]) {
+		if a := taskAsset(n); len(assets) == 0 || assets[len(assets)-1] != a {
+			assets = append(assets, a)
+		}
+	}
+	return "needs itself: " + strings.Join(assets, " -> ")
+}
+
+// outputError says that something could not be done to an output: "written", "removed". The file is below the output folder.
+func (s *session) outputError(file, done string, err error) *diag.Message {
+	why, hint := fmt.Sprint(reason(err)), "check that the output folder can be written to and nothing stands in the way"
+	switch {
+	case disk.Full(err):
+		hint = "make room on the disk, then build again; what was built is kept"
+	case disk.InUse(err):
+		hint = "another program may have it open: close it, and build again"
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EISDIR):
+		why, hint = "a folder stands in its place", "move it away, and build again"
+	case errors.Is(err, syscall.ENOTDIR):
+		why, hint = "a file stands where a folder should be", "move it away, and build again"
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		hint = "give the source file a shorter name, or its asset a shorter id in a rule: match = \"...\" and id = \"...\""
+	}
+	return diag.Errorf(diag.OutputUnwritable, diag.Pos{File: s.p.Output + "/" + file}, "the output cannot be %s: %s", done, why).WithHint("%s", hint)
+}
+
+// ownFiles puts an error of the disk about one of Kiln's own files into words.
+func (p *Project) ownFiles(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	file := ""
+	switch {
+	case errors.As(err, &pe):
+		file = pe.Path
+	case errors.As(err, &le):
+		file = le.New
+	default:
+		return err
+	}
+	if rel, rerr := filepath.Rel(p.Dir, file); rerr == nil {
+		file = filepath.ToSlash(rel)
+	}
+	m := diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "this file of Kiln's own cannot be read or written: %v", reason(err))
+	if disk.Full(err) {
+		return diag.List{m.WithHint("make room on the disk, then build again; what was built is kept")}
+	}
+	if disk.InUse(err) {
+		return diag.List{m.WithHint("another program may have it open: close it, and build again")}
+	}
+	return diag.List{m.WithHint("check the permissions; the folder .kiln may be deleted, and is made anew")}
+}
+
+// MayPass tells whether the disk, and not the project, stopped a build as a whole: to build again may help although nothing changes.
+func MayPass(err error) bool {
+	var l diag.List
+	return !errors.As(err, &l) || slices.ContainsFunc(l, func(m *diag.Message) bool {
+		return m.Code == diag.OutputUnwritable || m.Code == diag.StateGone
+	})
+}
+
+// reason leaves the paths out of an error of the disk.
+func reason(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return pe.Err
+	case errors.As(err, &le):
+		return le.Err
+	}
+	return err
+}
+
+// Messages are kept in traces and snapshots as JSON.
+func encode[M any](l []M) []byte {
+	if len(l) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(l)
+	if err != nil {
+		return nil // strings and numbers always marshal
+	}
+	return b
+}
+
+func decode[M any](b []byte) []M {
+	var l []M
+	if len(b) == 0 || json.Unmarshal(b, &l) != nil {
+		return nil
+	}
+	return l
+}

@@ -1,0 +1,358 @@
+package build
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+)
+
+// goods are the project's parcels, ids and constants as a build left them.
+type goods struct {
+	files   []state.Shipped
+	parcels []ship.Parcel
+	lacks   []ship.Lack
+	looked  bool // by this build
+	again   bool // the next build is to look again
+}
+
+// ship brings resource ids, parcels and constants up to date. A build of single assets leaves them: what else a parcel holds may be out of date. So does
+// an audit, which makes products elsewhere.
+func (s *session) ship(ctx context.Context) {
+	if s.prev != nil {
+		s.goods.files = s.prev.Shipped
+	}
+	before := s.shippedBefore()
+	if len(s.req.Patterns) > 0 || s.stopped || s.p.cfg.Output != "" || len(before) == 0 && !ship.Wanted(s.p.Project) {
+		return
+	}
+	if s.w.table.Report(s.p.prefixes()).Err() != nil { // what there is to be packed is not known
+		s.goods.again = true
+		return
+	}
+	var platforms []ship.Platform
+	for _, name := range s.p.PlatformNames() {
+		platforms = append(platforms, ship.Platform{Name: name, Decided: len(s.req.Platforms) == 0 || slices.Contains(s.req.Platforms, name), Assets: s.assetsOn(name)})
+	}
+	o := s.shipping(ctx)
+	o.Before = before
+	read, made := map[string]state.Shipped{}, map[string]state.Shipped{}
+	for _, f := range s.goods.files {
+		if f.Made {
+			made[f.File] = f // what nobody looks at now stays known as it was left
+		}
+	}
+	o.Reading = func(file string) { read[file] = s.shipped(file, false) }
+	o.Settled = func(file string) { made[file] = s.shipped(file, true) }
+	res := ship.Update(s.p.Project, platforms, o)
+	s.stopped = res.Stopped
+	s.messages = append(s.messages, res.Messages...)
+	s.notes = append(s.notes, res.Notes...)
+	s.goods = goods{parcels: res.Parcels, lacks: res.Lacks, looked: true, again: res.Again}
+	for _, f := range res.Made {
+		s.goods.files = append(s.goods.files, cmp.Or(made[f], state.Shipped{File: f, Made: true}))
+	}
+	s.goods.files = slices.AppendSeq(s.goods.files, maps.Values(read))
+	slices.SortFunc(s.goods.files, func(a, b state.Shipped) int { return strings.Compare(a.File, b.File) })
+}
+
+// shipping is how it is done.
+func (s *session) shipping(ctx context.Context) ship.Options {
+	known := map[string]state.Shipped{}
+	for _, f := range s.goods.files {
+		known[f.File] = f
+	}
+	return ship.Options{
+		Output: s.p.OutputDir(), Workers: s.p.workers(s.req.Workers), Locked: s.req.Locked, Compact: s.req.Compact,
+		Match: s.named,
+		Open: func(h digest.Hash) (io.ReadCloser, error) {
+			f, err := s.w.open(h)
+			if err != nil {
+				return nil, err
+			}
+			return untilDone{f, ctx}, nil
+		},
+		Stopped: func() bool { return ctx.Err() != nil },
+		Trusted: func(file string) bool {
+			f, ok := known[file]
+			return ok && f.Stat != source.Stat{} && s.shipped(file, true) == f
+		},
+	}
+}
+
+// untilDone is content that ends with a context: to pack a gigabyte takes half a minute.
+type untilDone struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.ReadCloser.Read(p)
+}
+
+// named tells what patterns of parcels mean, as match does.
+func (s *session) named(pattern string) func(id string) bool {
+	if a := s.w.find(pattern); a != nil {
+		return func(id string) bool { return id == a.ID }
+	}
+	byPath := map[string]bool{} // ids that do not tell
+	for _, a := range s.w.renamed() {
+		if means(pattern, a) {
+			byPath[a.ID] = true
+		}
+	}
+	return func(id string) bool { return below(pattern, id) || byPath[id] }
+}
+
+// Named tells which ids a pattern of a parcel means.
+func (v *View) Named(pattern string) func(id string) bool { return v.s.named(pattern) }
+
+// shipped is a file as it is now. No change of it from now on goes unseen, though the clock of its file system has not ticked since it was
+// written: the time of Kiln's own files is set back, and another one is waited for, or noted as it will never be.
+func (s *session) shipped(file string, made bool) state.Shipped {
+	st := s.p.shippedStat(file)
+	for range 3 {
+		wait := st.Settles(time.Now())
+		switch {
+		case st == (source.Stat{}) || wait == 0:
+			return state.Shipped{File: file, Made: made, Stat: st}
+		case made:
+			if aged, err := source.Aged(s.p.shippedPath(file)); err == nil {
+				st = aged
+			}
+			return state.Shipped{File: file, Made: made, Stat: st}
+		case wait > 100*time.Millisecond:
+			st.MTime--
+			return state.Shipped{File: file, Stat: st}
+		}
+		time.Sleep(wait)
+		st = s.p.shippedStat(file)
+	}
+	st.MTime--
+	return state.Shipped{File: file, Stat: st}
+}
+
+func (p *Project) shippedPath(file string) string { return ship.Path(p.Project, p.OutputDir(), file) }
+
+// shippedOutside are the files outside the output folder that builds write.
+func (p *Project) shippedOutside() []string {
+	files := []string{ids.FileName}
+	for i := range p.Constants {
+		if f := p.Constants[i].File; f != "" {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+func (p *Project) shippedStat(file string) source.Stat {
+	st, mode, err := source.StatPath(p.shippedPath(file))
+	if err != nil || mode.IsDir() {
+		return source.Stat{}
+	}
+	return st
+}
+
+// shippedSame tells whether all that was shipped, and what decided it, is as it was.
+func (s *session) shippedSame() bool {
+	for _, f := range s.prev.Shipped {
+		if s.p.shippedStat(f.File) != f.Stat || f.Made && f.Stat == (source.Stat{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// shippedBefore are the files that builds before made.
+func (s *session) shippedBefore() []string {
+	var files []string
+	if s.prev != nil {
+		for _, f := range s.prev.Shipped {
+			if f.Made {
+				files = append(files, f.File)
+			}
+		}
+	}
+	return files
+}
+
+// removeShipped removes all that was made of products, and tells how many files there were.
+func (s *session) removeShipped() (int, error) {
+	n := 0
+	var errs error
+	for _, f := range s.shippedBefore() {
+		err := ship.Remove(s.p.shippedPath(f), s.p.OutputDir())
+		switch {
+		case err == nil:
+			n++
+		case !errors.Is(err, fs.ErrNotExist):
+			errs = errors.Join(errs, err)
+		}
+	}
+	return n, errs
+}
+
+// assetsOn are the assets of a platform with their products as this build left them.
+func (s *session) assetsOn(platform string) []ship.Asset {
+	byKey := make(map[engine.Key]*engine.Result, len(s.results))
+	for _, res := range s.results {
+		byKey[res.Task.Key] = res
+	}
+	held := s.heldBefore()
+	found := map[string]*ship.Asset{}
+	for _, t := range s.live {
+		if t.platform != platform {
+			continue
+		}
+		a := found[t.asset.ID]
+		if a == nil {
+			a = &ship.Asset{ID: t.asset.ID, UUID: t.asset.UUID, Follows: t.asset.Follows}
+			found[t.asset.ID] = a
+		}
+		products, _ := s.productsOf(t, byKey[t.Key], held)
+		res := byKey[t.Key]
+		a.Lost = cmp.Or(a.Lost, s.lost(t, res, products, held))
+		a.Placeholder = a.Placeholder || s.placeholders[t] != nil
+		a.Fails = a.Fails || res != nil && res.Trace != nil && res.Trace.Outcome != engine.Succeeded
+		if s.clashed[t] {
+			continue
+		}
+		for i := range products {
+			if products[i].File != "" {
+				a.Products = append(a.Products, shipProduct(&products[i]))
+			}
+		}
+	}
+	list := make([]ship.Asset, 0, len(found))
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		a := found[id]
+		slices.SortFunc(a.Products, func(x, y ship.Product) int { return cmp.Compare(x.SubID, y.SubID) })
+		list = append(list, *a)
+	}
+	return list
+}
+
+// lost says why a task's products cannot be had; "" if they can.
+func (s *session) lost(t *task, res *engine.Result, products []engine.Product, held map[engine.Key]uint64) string {
+	_, stands := s.good[t]
+	switch {
+	case s.clashed[t] || s.unplaced[t] || s.placeholders[t] != nil && s.req.OnError != PackedPlaceholders:
+		return "failed"
+	case stands:
+	case res == nil || res.Trace == nil:
+		if tr := s.traceByID(t.Key, held[t.Key]); tr == nil {
+			return "was not built"
+		} else if tr.Outcome != engine.Succeeded {
+			return "failed"
+		}
+	case res.Trace.Outcome != engine.Succeeded && products == nil:
+		return "failed"
+	}
+	return ""
+}
+
+func shipProduct(p *engine.Product) ship.Product {
+	out := ship.Product{SubID: p.SubID, Name: p.Name, Type: p.Type, Size: p.Size, Hash: p.Hash}
+	for _, r := range p.References {
+		out.References = append(out.References, referenceRecord(r))
+	}
+	return out
+}
+
+// parcelRecords are the parcels for the database.
+func parcelRecords(parcels []ship.Parcel) []contentdb.Parcel {
+	var list []contentdb.Parcel
+	for i := range parcels {
+		p := &parcels[i]
+		rec := contentdb.Parcel{Name: p.Name, Platform: p.Platform, File: p.File, Size: p.Size, Hash: p.Digest}
+		for _, x := range p.Products {
+			rec.Products = append(rec.Products, contentdb.ParcelProduct{AssetID: x.Asset, SubID: x.SubID})
+		}
+		list = append(list, rec)
+	}
+	return list
+}
+
+// lackRecords are what a message says, for the database, if it is of parcels that lack something: a record for each platform.
+func (s *session) lackRecords(m *diag.Message) []contentdb.Diagnostic {
+	var list []contentdb.Diagnostic
+	for i := range s.goods.lacks {
+		if l := &s.goods.lacks[i]; l.Message == m {
+			d := contentdb.Diagnostic{Message: *l.Alone, Asset: l.Assets[0], Platform: l.Platform}
+			if last := l.Assets[len(l.Assets)-1]; s.w.find(last) != nil {
+				d.Cause = last
+			}
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// contentsOnly tells what changed in a build the short way, if nothing did but the contents of products: by platform, those that are others. If anything else did, what
+// parcels hold may be another.
+func (ch *changed) contentsOnly() (map[string][]ship.Change, bool) {
+	changes := map[string][]ship.Change{}
+	if len(ch.deleted) > 0 || len(ch.gone) > 0 {
+		return nil, false
+	}
+	for _, c := range ch.both {
+		if c.was == nil || c.was.Outcome != engine.Succeeded || c.now.Outcome != engine.Succeeded {
+			return nil, false
+		}
+		same := slices.EqualFunc(c.was.Products, c.now.Products, func(a, b engine.Product) bool {
+			return a.SubID == b.SubID && a.Name == b.Name && a.Type == b.Type && a.File == b.File && slices.Equal(a.References, b.References)
+		})
+		if !same {
+			return nil, false
+		}
+		for i := range c.now.Products {
+			if p := &c.now.Products[i]; p.File != "" && p.Hash != c.was.Products[i].Hash {
+				changes[c.t.platform] = append(changes[c.t.platform], ship.Change{Asset: c.t.asset.ID, UUID: c.t.asset.UUID, SubID: p.SubID, Size: p.Size, Hash: p.Hash})
+			}
+		}
+	}
+	return changes, true
+}
+
+// ship is as that of the long way, after a change of contents. It is false if the long way has to.
+func (c *shortcut) ship(ctx context.Context, changes map[string][]ship.Change) bool {
+	c.goods.files = slices.Clone(c.prev.Shipped)
+	if !ship.Wanted(c.p.Project) {
+		return true
+	}
+	o := c.shipping(ctx)
+	o.Settled = func(file string) {
+		if i := slices.IndexFunc(c.goods.files, func(f state.Shipped) bool { return f.File == file && f.Made }); i >= 0 {
+			c.goods.files[i] = c.shipped(file, true)
+		}
+	}
+	for _, platform := range sortedKeys(changes) {
+		if !slices.ContainsFunc(c.p.Parcels, func(p project.Parcel) bool { return p.On(platform) }) {
+			continue
+		}
+		touched, ok := ship.Touch(c.p.Project, platform, changes[platform], o)
+		if !ok {
+			return false
+		}
+		c.goods.parcels = append(c.goods.parcels, touched...)
+	}
+	return true
+}

@@ -1,0 +1,309 @@
+package build
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// What a job asks of other assets, and of parts of its own: which there are, what they made, and what is in it.
+
+// assetName is a name of an asset as it is recorded: what can be written in several ways is written in one, or those who look for all that
+// asked for the asset would have to try them all. Ids and paths have one way: a path that is written in another is that of no asset.
+func assetName(name string) string {
+	if uuid, ok := processor.UUIDOf(name); ok {
+		return processor.ByUUID(uuid)
+	}
+	return name
+}
+
+func (j *job) Find(name string) (processor.Asset, error) {
+	if err := j.may(name); err != nil {
+		return processor.Asset{}, err
+	}
+	name = assetName(name)
+	j.sawAsset(name)
+	a := j.w.find(name)
+	if a == nil {
+		return processor.Asset{}, j.missing(name)
+	}
+	return a.ForJob(), nil
+}
+
+func (j *job) Products(names ...string) ([][]processor.Product, error) {
+	if err := j.may(names...); err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(names))
+	for i, name := range names {
+		ids[i] = assetName(name)
+		j.sawAsset(ids[i]) // its UUID is in the answer, and which processors it has, and not in what the engine sees of it
+	}
+	all, err := j.need(ids)
+	if err != nil {
+		return nil, j.needError(err, ids)
+	}
+	for i := range all {
+		all[i] = slices.DeleteFunc(all[i], func(m madeProduct) bool { return m.File == "" })
+		slices.SortStableFunc(all[i], func(a, b madeProduct) int { return strings.Compare(a.Name, b.Name) })
+		if err := j.distinct(ids[i], all[i]); err != nil {
+			return nil, err
+		}
+	}
+	answer := make([][]processor.Product, len(ids))
+	for i := range all {
+		a := j.w.find(ids[i])
+		for _, m := range all[i] {
+			answer[i] = append(answer[i], j.product(a, m))
+		}
+	}
+	return answer, nil
+}
+
+// madeProduct is a product and the job, or the part of one, that made it.
+type madeProduct struct {
+	engine.Product
+	by subject
+}
+
+// need brings assets up to date, side by side, and gives what each one's jobs made; of the job's own asset what its other jobs did.
+func (j *job) need(ids []string) ([][]madeProduct, error) {
+	var jobs []subject
+	var of []int // by job: which of the ids
+	for i, id := range ids {
+		for _, s := range j.jobsOf(id) {
+			jobs, of = append(jobs, s), append(of, i)
+		}
+	}
+	needed, err := j.needJobs(jobs)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]madeProduct, len(ids))
+	for k, ps := range needed {
+		all[of[k]] = append(all[of[k]], ps...)
+	}
+	return all, nil
+}
+
+func (j *job) needJobs(jobs []subject) ([][]madeProduct, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	subjects := make([]string, len(jobs))
+	for i, s := range jobs {
+		subjects[i] = s.String()
+	}
+	needed, err := j.run.Need(subjects...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]madeProduct, len(jobs))
+	for i, ps := range needed {
+		for _, p := range ps {
+			all[i] = append(all[i], madeProduct{p, jobs[i]})
+		}
+	}
+	return all, nil
+}
+
+// jobsOf are the jobs of an asset on this platform; of the job's own asset those of its other processors, if it has several.
+func (j *job) jobsOf(id string) []subject {
+	first := subject{platform: j.t.platform, asset: id}
+	a := j.w.find(id)
+	if a == nil || len(a.On(j.t.platform)) < 2 {
+		return []subject{first}
+	}
+	var jobs []subject
+	for k, on := range a.On(j.t.platform) {
+		s := first
+		if k > 0 {
+			s.processor = on.Processor
+		}
+		if a != j.t.asset || on.Processor != j.t.on.Processor {
+			jobs = append(jobs, s)
+		}
+	}
+	return jobs
+}
+
+// distinct refuses to take two products of one sub id from an asset's processors. The build tells of it by the asset itself.
+func (j *job) distinct(id string, ps []madeProduct) error {
+	seen := make(map[uint32]bool, len(ps))
+	for _, p := range ps {
+		if seen[p.SubID] {
+			return diag.Errorf(diag.NeedsFailed, diag.Pos{File: j.display(j.t.asset.Path)}, "needs %s, of which two processors make %s", id, productText(p.Name))
+		}
+		seen[p.SubID] = true
+	}
+	return nil
+}
+
+// productText is a product's name for people.
+func productText(name string) string {
+	if name == "" {
+		return "the main product"
+	}
+	return fmt.Sprintf("product %q", name)
+}
+
+// sawAsset records whether an asset is there, and its UUID.
+func (j *job) sawAsset(id string) {
+	j.run.See(sawAsset, id, j.w.assetHash(id))
+}
+
+// needError leaves the engine's words for those of people.
+func (j *job) needError(err error, ids []string) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, id := range ids {
+		if j.w.find(id) == nil {
+			return j.missing(id)
+		}
+	}
+	return err
+}
+
+// missing says that there is no asset of a name. It is an fs.ErrNotExist.
+func (j *job) missing(name string) error {
+	m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.asset.Path)}, "%s%q", noAsset, name)
+	return fmt.Errorf("%w: %w", m, fs.ErrNotExist)
+}
+
+func (j *job) Parts(names ...string) ([][]processor.Product, error) {
+	if _, ok := j.t.proc.Processor.(processor.Parter); !ok {
+		return nil, fmt.Errorf("processor %q makes no parts: it has no method Part", j.t.proc.info.Name)
+	}
+	if err := j.may(names...); err != nil {
+		return nil, err
+	}
+	parts := make([]subject, len(names))
+	for i, name := range names {
+		if name == "" {
+			return nil, fmt.Errorf("%q is no name of a part", name)
+		}
+		parts[i] = subject{j.t.platform, j.t.asset.ID, name, j.t.on.Processor}
+	}
+	needed, err := j.needJobs(parts)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]processor.Product, len(names))
+	for i, ps := range needed {
+		for _, p := range ps {
+			all[i] = append(all[i], j.product(j.t.asset, p))
+		}
+	}
+	return all, nil
+}
+
+// Requests brings up to date what other assets ask this one to pack, and tells of the products that are for it. It is not part of
+// processor.Job; the atlas looks for it.
+func (j *job) Requests() ([]processor.Product, error) {
+	if err := j.over(); err != nil {
+		return nil, err
+	}
+	packers, h := j.w.packers(j.t.platform)
+	j.run.See(sawPackers, j.t.platform, h)
+	if len(packers) == 0 {
+		return nil, nil
+	}
+	needed, err := j.needJobs(packers)
+	if err != nil {
+		return nil, err
+	}
+	var all []processor.Product
+	for _, ps := range needed {
+		for _, p := range ps {
+			if strings.HasPrefix(p.Name, j.t.asset.ID+":") {
+				all = append(all, j.product(j.w.find(p.by.asset), p))
+			}
+		}
+	}
+	return all, nil
+}
+
+// product is an engine's product in the words of processors.
+func (j *job) product(a *asset.Asset, p madeProduct) processor.Product {
+	by := p.by.processor
+	if by == "" {
+		by = a.On(j.t.platform)[0].Processor
+	}
+	return processor.Product{
+		AssetID: a.ID, UUID: a.UUID, Name: p.Name, SubID: p.SubID, Type: p.Type,
+		File: strings.TrimPrefix(p.File, j.t.platform+"/"), Processor: by, Part: p.by.part,
+	}
+}
+
+func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
+	if err := j.may(p.AssetID, p.Part, p.Processor); err != nil {
+		return nil, err
+	}
+	p.AssetID = assetName(p.AssetID)
+	if p.Part != "" && p.Part != processor.PackPart && p.AssetID != j.t.asset.ID {
+		return nil, fmt.Errorf("product %q of a part of %q: parts are for their own asset: %w", p.Name, p.AssetID, fs.ErrNotExist)
+	}
+	needed, err := j.needJobs(j.makersOf(p))
+	if err != nil {
+		return nil, j.needError(err, []string{p.AssetID})
+	}
+	for _, n := range slices.Concat(needed...) {
+		if n.SubID == p.SubID {
+			j.run.Use(n.by.String(), n.Product)
+			data, err := j.w.content(n.Product, p.AssetID)
+			if err != nil {
+				return nil, j.mayPass(err)
+			}
+			return memFile{bytes.NewReader(data)}, nil
+		}
+	}
+	return nil, fmt.Errorf("product %q of %q: %w", p.Name, p.AssetID, fs.ErrNotExist)
+}
+
+// makersOf are the jobs, or the parts of one, that may have made a product: one, unless it does not say which processor it is of.
+func (j *job) makersOf(p processor.Product) []subject {
+	a := j.w.find(p.AssetID)
+	switch {
+	case p.Part == processor.PackPart && a != nil:
+		var parts []subject
+		for _, on := range a.On(j.t.platform) {
+			if j.w.procs[on.Processor].info.Packs && (p.Processor == "" || p.Processor == on.Processor) {
+				parts = append(parts, subject{j.t.platform, p.AssetID, p.Part, on.Processor})
+			}
+		}
+		return parts
+	case p.Part != "":
+		return []subject{{j.t.platform, p.AssetID, p.Part, j.t.on.Processor}}
+	}
+	jobs := j.jobsOf(p.AssetID)
+	if len(jobs) > 1 {
+		j.sawAsset(p.AssetID)
+		jobs = slices.DeleteFunc(jobs, func(s subject) bool {
+			return p.Processor != "" && p.Processor != cmp.Or(s.processor, a.On(j.t.platform)[0].Processor)
+		})
+	}
+	return jobs
+}
+
+func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
+	if err := j.may(assetID, name); err != nil {
+		return processor.Reference{}, err
+	}
+	assetID = assetName(assetID)
+	j.sawAsset(assetID)
+	a := j.w.find(assetID)
+	if a == nil {
+		return processor.Reference{}, j.missing(assetID)
+	}
+	return processor.Reference{UUID: a.UUID, SubID: processor.SubID(name), Required: required}, nil
+}

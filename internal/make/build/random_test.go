@@ -1,0 +1,559 @@
+package build
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+var (
+	steps = flag.Int("steps", 200, "how many edits and builds TestRandom does")
+	long  = flag.Duration("long", 0, "do TestRandom over and over for so long")
+)
+
+// TestRandom edits a project at random and compares every build with a clean one, and every second build with nothing.
+func TestRandom(t *testing.T) { t.Parallel(); randomly(t, false) }
+
+// TestRandomCalm is TestRandom with few changes from build to build, as people make them, so that most builds go the short way.
+func TestRandomCalm(t *testing.T) { t.Parallel(); randomly(t, true) }
+
+// edits is how many steps a random test does.
+func edits() int {
+	if !thorough.Enabled() {
+		return *steps / 5
+	}
+	return *steps
+}
+
+func randomly(t *testing.T, calm bool) {
+	rng, n := randomSource(t), edits()
+	for until := time.Now().Add(*long); ; {
+		r := newRandom(t, rng)
+		r.calm = calm
+		if calm {
+			r.project = []int{0, 1, 2, 4}[rng.IntN(4)]
+			r.p.write("kiln.toml", projectFiles[r.project])
+			if strings.Contains(projectFiles[r.project], "mod") {
+				r.p.mkdir("mod")
+			}
+			for _, dir := range []string{"", "sub/", "sub/deep/", "other/"} { // a file of each kind, so that another one is nothing new
+				for _, ext := range []string{"s", "txt", "bin"} {
+					r.put("assets/"+dir+"keep."+ext, "text that stays")
+				}
+			}
+		}
+		for r.n = range n {
+			r.step()
+			if t.Failed() {
+				t.Fatalf("after:\n%s", strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
+			}
+		}
+		t.Logf("%d of %d builds went the short way", r.p.shorts, r.p.builds)
+		if calm && r.p.shorts < n/4 {
+			t.Error("too few builds went the short way")
+		}
+		r.p.remove(".")
+		if time.Now().After(until) {
+			return
+		}
+	}
+}
+
+// random is a project that is edited at random. It keeps the names of few files, so that edits meet each other.
+type random struct {
+	p       *fixture
+	rng     *rand.Rand
+	n       int
+	log     []string
+	past    map[string][]string // contents that a file had
+	project int                 // which of the project files
+	calm    bool
+}
+
+func newRandom(t *testing.T, rng *rand.Rand) *random {
+	r := &random{p: newProject(t, ""), rng: rng, past: map[string][]string{}}
+	r.p.procs = append(r.p.procs, bundle{})
+	r.p.workers = 1 + rng.IntN(4)
+	for range 12 {
+		r.edit()
+	}
+	return r
+}
+
+func pick[T any](r *random, of ...T) T { return of[r.rng.IntN(len(of))] }
+
+// called is what an asset may be called by: mostly its name.
+func (r *random) called() string {
+	if r.rng.IntN(5) > 0 {
+		return r.name()
+	}
+	return pick(r, processor.ByUUID(asset.UUID(r.name())), capitals(asset.UUID(r.name())), processor.ByUUID("11111111-2222-4333-8444-555555555555"), "pinned", "a", "sub")
+}
+
+// capitals names an asset by its UUID as some tools write it.
+func capitals(uuid string) string { return "uuid:" + strings.ToUpper(uuid) }
+
+func (r *random) name() string {
+	return pick(r, "", "", "", "sub/", "sub/deep/", "other/") + pick(r, "a", "b", "c", "d", "e") + pick(r, ".s", ".s", ".s", ".txt", ".bin")
+}
+
+// script writes a few lines of what a script can do.
+func (r *random) script() string {
+	var b strings.Builder
+	for range 1 + r.rng.IntN(4) {
+		n := r.name()
+		switch r.rng.IntN(20) {
+		case 0, 1:
+			fmt.Fprintf(&b, "read %s\n", n)
+		case 2:
+			fmt.Fprintf(&b, "try %s\n", n)
+		case 3:
+			fmt.Fprintf(&b, "exists %s\n", n)
+		case 4:
+			fmt.Fprintf(&b, "glob %s\n", pick(r, "**", "sub/**/*.txt", "*.s", "{sub,other}/*"))
+		case 5, 6, 7:
+			fmt.Fprintf(&b, "use %s %s\n", n, r.called())
+		case 8:
+			fmt.Fprintf(&b, "use %s\n", r.called())
+		case 9:
+			fmt.Fprintf(&b, "list %s\n", r.called())
+		case 10:
+			fmt.Fprintf(&b, "%s %s\n", pick(r, "ref", "find", "try"), r.called())
+		case 11:
+			fmt.Fprintf(&b, "part %s %d\n", pick(r, "x", "y"), r.rng.IntN(3))
+		case 12:
+			fmt.Fprintf(&b, "warn %d\n", r.rng.IntN(3))
+		case 13:
+			fmt.Fprintln(&b, pick(r, "fail now", "panic stations", "error plain", "twice x", "scratch"))
+		case 14:
+			fmt.Fprintln(&b, "setting")
+		case 15, 16:
+			fmt.Fprintf(&b, "ask %s %s%s\n", r.name(), pick(r, "", "+", "++"), r.name())
+		case 17:
+			fmt.Fprintf(&b, "take %s%s\n", pick(r, "", "+"), r.name())
+		case 18:
+			fmt.Fprintf(&b, "shadow %s\n", r.shadow())
+		default:
+			fmt.Fprintf(&b, "text %d\n", r.rng.IntN(5))
+		}
+	}
+	return b.String()
+}
+
+// shadow writes a line of what the script's other processor does.
+func (r *random) shadow() string {
+	switch r.rng.IntN(8) {
+	case 0:
+		return "read " + r.name()
+	case 1:
+		return "list " + r.name()
+	case 2, 3:
+		return "use " + r.name()
+	case 4:
+		return fmt.Sprintf("part %s %d", pick(r, "x", "y", "z"), r.rng.IntN(3))
+	case 5:
+		return pick(r, "main", "file", "fail now", "setting", "warn it")
+	case 6:
+		return fmt.Sprintf("ask %s", r.name())
+	}
+	return fmt.Sprint("text ", r.rng.IntN(3))
+}
+
+func (r *random) content(name string) string {
+	if old := r.past[name]; len(old) > 0 && r.rng.IntN(3) == 0 {
+		return pick(r, old...)
+	}
+	c := fmt.Sprintf("content %d", r.rng.IntN(4))
+	if strings.HasSuffix(name, ".s") {
+		c = r.script()
+	}
+	r.past[name] = append(r.past[name], c)
+	return c
+}
+
+func (r *random) note(format string, args ...any) {
+	r.log = append(r.log, fmt.Sprintf("%d: ", r.n)+fmt.Sprintf(format, args...))
+}
+
+// put writes a file, whatever stands in its way: a folder of its name, or a file where it needs a folder.
+func (r *random) put(name, content string) {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := os.Stat(r.p.path(dir)); err == nil && !info.IsDir() {
+			r.p.remove(dir)
+		}
+	}
+	if info, err := os.Stat(r.p.path(name)); err == nil && info.IsDir() {
+		r.p.remove(name)
+	}
+	r.p.write(name, content)
+}
+
+// removeIf removes what is there; a file may stand where a folder above it was.
+func (r *random) removeIf(name string) {
+	if _, err := os.Lstat(r.p.path(name)); err == nil {
+		r.p.remove(name)
+	}
+}
+
+// overlay does something in the other root: files of the same names, and files where this one has folders, and the other way round.
+func (r *random) overlay() {
+	name := "mod/" + pick(r, r.name(), r.name(), r.name(), "sub", "other", "sub/deep", r.name()+"/in.bin", "sub/rules.toml")
+	if r.calm { // a file in a folder's place has all builds go the long way as long as it is there
+		name = "mod/" + r.name()
+	}
+	switch {
+	case r.rng.IntN(3) == 0:
+		r.note("remove %s", name)
+		r.removeIf(name)
+	case strings.HasSuffix(name, "rules.toml"):
+		i := r.rng.IntN(len(ruleFiles))
+		r.note("rules %d in %s", i, name)
+		r.put(name, ruleFiles[i])
+	default:
+		r.note("write %s", name)
+		r.put(name, fmt.Sprint("text ", r.rng.IntN(3)))
+	}
+}
+
+// edit does something to a source file.
+func (r *random) edit() {
+	if _, err := os.Stat(r.p.path("mod")); err == nil && r.rng.IntN(4) == 0 {
+		r.overlay()
+		return
+	}
+	if !r.calm && r.rng.IntN(40) == 0 {
+		name := "assets/" + pick(r, "sub", "other", "sub/deep")
+		r.note("a file %s", name)
+		r.put(name, "text")
+		return
+	}
+	name := r.name()
+	file := "assets/" + name
+	info, err := os.Stat(r.p.path(file))
+	there := err == nil && !info.IsDir()
+	k := r.rng.IntN(10)
+	if r.calm && k == 9 {
+		k = 6
+	}
+	switch {
+	case k < 6 || !there:
+		c := r.content(name)
+		r.note("write %s: %q", file, c)
+		r.put(file, c)
+		if r.rng.IntN(4) == 0 {
+			r.p.touch(file, r.rng.IntN(3)) // few times, so that they come again
+		}
+	case k == 6:
+		r.note("touch %s", file)
+		r.p.touch(file, r.rng.IntN(3))
+	case k == 7:
+		r.note("remove %s", file)
+		r.p.remove(file)
+	case k == 8:
+		to := "assets/" + r.name()
+		if _, err := os.Stat(r.p.path(to)); err != nil {
+			r.note("rename %s to %s", file, to)
+			r.put(to, "")
+			r.p.rename(file, to)
+		}
+	default:
+		dir := pick(r, "assets/sub", "assets/other", "assets/sub/deep")
+		r.note("remove %s", dir)
+		r.removeIf(dir)
+	}
+}
+
+var projectFiles = []string{
+	"[project]\nname = \"test\"\n",
+	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n",
+	"[project]\nname = \"test\"\n[[rules]]\nmatch = \"**/*.s\"\nprocessors = [\"script\", \"shadow\"]\n",
+	"[project]\nname = \"test\"\nignore = [\"*.bin\"]\n",
+	"[project]\nname = \"test\"\nroots = [\"assets\", \"mod\"]\n",
+	"[project]\nname = \"test\"\noutput = \"out\"\n",
+	"[project]\nname = \"test\"\n[[rules]]\nmatch = \"**/*.bin\"\nprocessor = \"script\"\n",
+}
+
+var ruleFiles = []string{
+	"[[rules]]\nmatch = \"*.s\"\nsettings = { say = \"bye\" }\n",
+	"[[rules]]\nmatch = \"a.*\"\nprocessor = \"copy\"\n",
+	"[[rules]]\nmatch = \"*.txt\"\nprocessor = \"none\"\n",
+	"[[rules]]\nmatch = \"b.s\"\nid = \"pinned\"\n",
+	"[[rules]]\nmatch = \"b.s\"\nuuid = \"11111111-2222-4333-8444-555555555555\"\n",
+	"[[rules]]\nmatch = \"c.txt\"\nid = \"sub\"\n",
+	"[[rules]]\nmatch = \"b.txt\"\nid = \"a.s\"\n[[rules]]\nmatch = \"d.s\"\nid = \"other/d.s\"\n",
+	"[[rules]]\nmatch = \"*/\"\nprocessor = \"bundle\"\n",
+	"[[rules]]\nmatch = \"deep/\"\nprocessor = \"bundle\"\nid = \"pinned\"\n",
+	"[[rules]]\nmatch = \"c.txt\"\nid = \"a.s.txt\"\n",
+	"[[rules]]\nmatch = \"*.s\"\nprocessors = [\"script\", \"shadow\"]\nsettings = { say = \"both\", shadow.say = \"boo\" }\n",
+	"[[rules]]\nmatch = \"*.s\"\nprocessors = [\"shadow\", \"script\"]\n",
+	"[[rules]]\nmatch = \"a.s\"\nprocessors = [\"shadow\", \"copy\"]\n[[rules]]\nmatch = \"*.txt\"\nprocessors = [\"copy\", \"shadow\"]\n",
+}
+
+// rules does something to what is a rule.
+func (r *random) rules() {
+	switch r.rng.IntN(5) {
+	case 0:
+		before := r.outputDir()
+		r.project = r.rng.IntN(len(projectFiles))
+		if r.outputDir() != before {
+			r.p.remove(before) // or else what is in it would be nobody's once all state is lost
+		}
+		r.note("project file %d", r.project)
+		r.p.mkdir("mod")
+		r.p.write("kiln.toml", projectFiles[r.project])
+	case 1:
+		r.note("a mod")
+		r.overlay()
+	case 2:
+		dir := pick(r, "assets/", "assets/sub/")
+		r.note("no rules in %s", dir)
+		r.removeIf(dir + "rules.toml")
+		r.removeIf(dir + ".kilnignore")
+	case 3:
+		text := pick(r, "a.*\n", "sub/\n", "*.txt\n!b.txt\n", "")
+		r.note("ignore %q", text)
+		r.put("assets/.kilnignore", text)
+	default:
+		dir, i := pick(r, "assets/", "assets/", "assets/sub/"), r.rng.IntN(len(ruleFiles))
+		r.note("rules %d in %s", i, dir)
+		r.put(dir+"rules.toml", ruleFiles[i])
+	}
+}
+
+func (r *random) outputDir() string {
+	if strings.Contains(projectFiles[r.project], "out") {
+		return "out"
+	}
+	return "build"
+}
+
+// output does something to the output tree.
+func (r *random) output() {
+	dir := r.outputDir()
+	all := outputs(r.p.dir, dir)
+	files := slices.Sorted(maps.Keys(all))
+	if len(files) == 0 {
+		return
+	}
+	f := pick(r, files...)
+	name := dir + "/" + f
+	switch k := r.rng.IntN(5); {
+	case k == 0 || all[f] == "folder":
+		r.note("remove %s", name)
+		r.p.remove(name)
+	case k < 3:
+		r.note("edit %s", name)
+		r.p.scribble(name)
+	case k == 3:
+		r.note("replace %s", name)
+		r.p.remove(name)
+		r.p.write(name, "mine")
+	default:
+		r.note("make %s a folder", name)
+		r.p.remove(name)
+		r.p.mkdir(name)
+		r.p.build0()
+		for at := name; at != dir && os.Remove(r.p.path(at)) == nil; {
+			at = path.Dir(at) // Kiln does not remove the folders above one that is not its own
+		}
+	}
+}
+
+// state loses some of what Kiln remembers.
+func (r *random) state() {
+	switch r.rng.IntN(12) {
+	case 8, 9, 10:
+		if all := r.p.blobs(); len(all) > 0 {
+			f := pick(r, all...)
+			how := r.rng.IntN(4)
+			r.note("blob %s spoilt or lost, %d", f, how)
+			[]func(*fixture, string){(*fixture).spoil, (*fixture).spoilAlone, (*fixture).remove, func(p *fixture, f string) { p.remove(".kiln/cas.noted"); p.remove(f) }}[how](r.p, f)
+		}
+	case 11:
+		if some, _ := os.ReadDir(r.p.path(".kiln/cas")); len(some) > 0 {
+			r.lose("cas/" + pick(r, some...).Name())
+		}
+	case 0:
+		r.lose("snapshot")
+	case 1:
+		r.lose("traces")
+	case 2:
+		r.lose("content.db")
+	case 3:
+		r.lose("cas")
+	case 4:
+		r.note("traces cut off")
+		if t := r.p.read(".kiln/traces"); t != "" {
+			r.p.write(".kiln/traces", t[:r.rng.IntN(len(t))])
+		}
+	case 5:
+		r.note("snapshot damaged")
+		if s := []byte(r.p.read(".kiln/snapshot")); len(s) > 0 {
+			s[r.rng.IntN(len(s))] ^= 1 << r.rng.IntN(8)
+			r.p.write(".kiln/snapshot", string(s))
+		}
+	case 6:
+		r.note("all state lost")
+		r.p.remove(".kiln")
+	default:
+		r.note("a temporary output left, as if killed")
+		r.p.mkdir(".kiln")
+		r.p.write(".kiln/underway", "")
+		r.p.write(r.outputDir()+"/pc/.kiln-1-1", "left")
+	}
+}
+
+func (r *random) lose(file string) {
+	r.note("%s lost", file)
+	r.p.remove(".kiln/" + file)
+}
+
+// part builds not everything.
+func (r *random) part() {
+	req := Request{Patterns: []string{pick(r, "**/*.s", "sub", "*", "a.s")}}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	switch r.rng.IntN(5) {
+	case 0:
+		req = Request{Platforms: []string{"pc"}}
+	case 1:
+		req = Request{FailFast: true}
+	case 2:
+		req = Request{OnError: LastGood}
+	case 3:
+		c := &cancelling{cancel: cancel}
+		c.left.Store(r.rng.Int64N(5))
+		req = Request{Reporter: c}
+	}
+	b, err := r.p.try(ctx, req)
+	r.note("build of a part %v %v %v: ran %s, %v", req.Patterns, req.Platforms, req.FailFast, b.ran, err)
+}
+
+// meddle builds while files change under the eyes of the jobs, and change back.
+func (r *random) meddle() {
+	var mu sync.Mutex // on r, and:
+	was := map[string]string{}
+	meddle := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		file := "assets/" + r.name()
+		old, err := os.ReadFile(r.p.path(file))
+		before, changed := was[file]
+		switch {
+		case err != nil || r.rng.IntN(3) == 0:
+		case changed:
+			r.p.write(file, before)
+			delete(was, file)
+		default:
+			was[file] = string(old)
+			r.p.write(file, r.content(file))
+		}
+	}
+	s := r.p.procs[0].(*script)
+	s.meddle.Store(&meddle)
+	b, err := r.p.try(context.Background(), Request{})
+	s.meddle.Store(nil)
+	for file, before := range was {
+		r.p.write(file, before)
+	}
+	r.note("files changed while it was built: ran %s, %v", b.ran, err)
+}
+
+// cancelling stops a build after some jobs.
+type cancelling struct {
+	silent
+	left   atomic.Int64
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) JobFinished(string, bool, time.Duration) {
+	if c.left.Add(-1) <= 0 {
+		c.cancel()
+	}
+}
+
+// forget loses all state together with some source files. What is left of these in the output is found by verify.
+func (r *random) forget() {
+	for range 1 + r.rng.IntN(3) {
+		r.edit()
+	}
+	r.note("all state lost")
+	r.p.remove(".kiln")
+	r.accept()
+	r.p.build0()
+	pr := r.p.open()
+	r.p.must(pr.Lock(context.Background(), false, nil))
+	v, err := pr.Verify(context.Background(), true)
+	r.p.must(err)
+	r.p.must(pr.Unlock())
+	for _, m := range v.Messages {
+		r.note("verified: %v", m)
+	}
+}
+
+func (r *random) step() {
+	// A product that stays where it is although its asset and all state are gone is nobody's until verify finds it: else, state is lost on
+	// its own.
+	if r.rng.IntN(25) == 0 {
+		r.forget()
+	} else if r.calm && r.rng.IntN(12) > 0 {
+		for range 1 + r.rng.IntN(2) {
+			r.edit()
+		}
+	} else if r.rng.IntN(6) == 0 {
+		r.state()
+	} else if r.calm {
+		r.part()
+	} else {
+		for range 1 + r.rng.IntN(3) {
+			switch r.rng.IntN(10) {
+			case 0:
+				r.rules()
+			case 1, 2:
+				r.output()
+			default:
+				r.edit()
+			}
+		}
+		if r.rng.IntN(5) == 0 {
+			r.part()
+		}
+	}
+	if r.rng.IntN(8) == 0 {
+		r.meddle()
+	}
+	r.accept()
+	b := r.p.build()
+	r.note("built %s", b.ran)
+	if b := r.p.build0(); b.Built != 0 {
+		r.p.Errorf("built again: %s", b.ran)
+	}
+}
+
+// accept takes away rules that are refused: they are by a clean build too.
+func (r *random) accept() {
+	pr, err := Open(Config{Dir: r.p.dir, Version: "test", Processors: r.p.procs})
+	if err == nil {
+		_, err = pr.Look(context.Background(), nil, nil)
+	}
+	if err != nil {
+		r.note("refused: %v", err)
+		for _, dir := range []string{"assets/", "assets/sub/", "mod/sub/"} {
+			r.removeIf(dir + "rules.toml")
+		}
+	}
+}

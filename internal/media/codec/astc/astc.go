@@ -1,0 +1,173 @@
+// Package astc writes and reads textures compressed with ASTC, low dynamic range, two-dimensional blocks.
+//
+// It follows the ASTC chapter of the Khronos Data Format Specification 1.3. A block is 128 bits whatever its footprint:
+// a mode from the bottom, colour endpoints above it, and the weights that mix them from the top downwards.
+//
+//	mode.go       the eleven bits that say how weights are kept
+//	sequence.go   integers of a range that is no power of two, packed ("integer sequence encoding")
+//	range.go      those ranges, and what their values stand for
+//	grid.go       a grid of weights spread over the texels of a block ("infill")
+//	partition.go  the pattern that says which texel belongs to which pair of endpoints
+//	endpoint.go   values to pairs of colours
+//	decode.go     a block to texels
+//	encode.go     texels to a block: what is tried, and in which order
+//	plan.go       tables that only encoding needs
+//	line.go       lines through colours, which the layouts of a block are made of
+//	split.go      partitions that suit a block
+//	way.go        endpoint modes that suit a block
+//	weights.go    places on lines to weights of a grid
+//	fit.go        weights to endpoints
+//	pack.go       what was chosen, to bits
+//	file.go       the .astc container
+//
+// Its rules: a block that is not valid decodes to magenta, as the specification wants, and is no error; arithmetic that decides bits is
+// never fused, so that a texture is the same on every machine.
+package astc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
+)
+
+// BlockSize is the bytes of a block of any footprint.
+const BlockSize = 16
+
+// Footprint is the texels that a block covers.
+type Footprint struct{ Width, Height int }
+
+// The footprints in common use, from 8 to 0.89 bits a texel.
+var (
+	Block4x4   = Footprint{4, 4}
+	Block5x5   = Footprint{5, 5}
+	Block6x6   = Footprint{6, 6}
+	Block8x8   = Footprint{8, 8}
+	Block10x10 = Footprint{10, 10}
+	Block12x12 = Footprint{12, 12}
+)
+
+// footprints are the two-dimensional ones of the specification, section "Block Determination and Bit Rates".
+var footprints = [...]Footprint{
+	{4, 4}, {5, 4}, {5, 5}, {6, 5}, {6, 6}, {8, 5}, {8, 6}, {10, 5}, {10, 6}, {8, 8}, {10, 8}, {10, 10}, {12, 10}, {12, 12},
+}
+
+const (
+	maxTexels  = 12 * 12
+	maxWeights = 64 // of both planes together
+	maxImage   = math.MaxInt32 / 4
+)
+
+// Footprints lists all that can be encoded and decoded, the best and largest first.
+func Footprints() []Footprint { return append([]Footprint(nil), footprints[:]...) }
+
+// Valid says whether f is one of the specification's two-dimensional footprints.
+func (f Footprint) Valid() bool { return f.index() >= 0 }
+
+func (f Footprint) String() string { return fmt.Sprintf("%dx%d", f.Width, f.Height) }
+
+func (f Footprint) index() int {
+	for i, g := range footprints {
+		if f == g {
+			return i
+		}
+	}
+	return -1
+}
+
+// Size is the bytes of an image of width by height texels.
+func (f Footprint) Size(width, height int) int {
+	columns, rows := block.Size(width, height, f.Width, f.Height)
+	return BlockSize * columns * rows
+}
+
+// check refuses footprints that are not, and images whose RGBA values would not fit an int32.
+func (f Footprint) check(width, height int) error {
+	switch {
+	case !f.Valid():
+		return fmt.Errorf("astc: no footprint is %v", f)
+	case width < 1 || height < 1:
+		return fmt.Errorf("astc: an image of %d by %d", width, height)
+	case width > maxImage/height:
+		return fmt.Errorf("astc: %d by %d is too large", width, height)
+	}
+	return nil
+}
+
+// Decode gives the straight RGBA values, rows top down, of an image of width by height texels whose blocks are data.
+//
+// Values are rounded to 8 bits as GPUs and astcenc do: for srgb the upper 8 of 16 bits, else to nearest by way of half
+// floats. Blocks that are not valid, or of high dynamic range, are opaque magenta. It is an error if data is of another length
+// than the image's blocks are.
+func Decode(f Footprint, data []byte, width, height int, srgb bool) ([]byte, error) {
+	if err := f.check(width, height); err != nil {
+		return nil, err
+	}
+	if len(data) != f.Size(width, height) {
+		return nil, fmt.Errorf("astc: %d bytes of blocks, but %dx%d texels at %v are %d", len(data), width, height, f, f.Size(width, height))
+	}
+	columns, rows := block.Size(width, height, f.Width, f.Height)
+	pix := make([]byte, 4*width*height)
+	d := decoder{table: f.table(), srgb: srgb}
+	var texels [4 * maxTexels]byte
+	for r := range rows {
+		for c := range columns {
+			d.block(&texels, (*[BlockSize]byte)(data[BlockSize*(r*columns+c):]))
+			block.Scatter(pix, texels[:4*f.Width*f.Height], width, height, f.Width, f.Height, c, r)
+		}
+	}
+	return pix, nil
+}
+
+// Encode compresses the straight RGBA values of an image, rows top down, to blocks in the same order, all channels weighing the same. The bytes
+// depend on the image, f, and o.Quality only. How the texture will be sampled makes no difference yet: the two ways round
+// differently, by less than half a step.
+func Encode(f Footprint, rgba []byte, width, height int, _ bool, o block.Options) ([]byte, error) {
+	if err := f.check(width, height); err != nil {
+		return nil, err
+	}
+	if len(rgba) != 4*width*height {
+		return nil, errors.New("astc: the values are not those of an RGBA image of this size")
+	}
+	columns, rows := block.Size(width, height, f.Width, f.Height)
+	out := make([]byte, f.Size(width, height))
+	o.Rows(rows, func(next func() int) {
+		e := newEncoder(f, o.Quality)
+		var texels [4 * maxTexels]byte
+		for r := next(); r >= 0; r = next() {
+			for c := range columns {
+				block.Gather(texels[:4*f.Width*f.Height], rgba, width, height, f.Width, f.Height, c, r)
+				e.block((*[BlockSize]byte)(out[BlockSize*(r*columns+c):]), &texels)
+			}
+		}
+	})
+	return out, nil
+}
+
+// table is what decoding blocks of one footprint needs.
+type table struct {
+	Footprint
+	texels int
+	grids  [13][13]*grid // by width and height, at most the footprint's; nil where no block can have one
+}
+
+var tables = func() (t [len(footprints)]func() *table) {
+	for i, f := range footprints {
+		t[i] = sync.OnceValue(func() *table { return newTable(f) })
+	}
+	return t
+}()
+
+func (f Footprint) table() *table { return tables[f.index()]() }
+
+func newTable(f Footprint) *table {
+	t := &table{Footprint: f, texels: f.Width * f.Height}
+	for w := 2; w <= f.Width; w++ {
+		for h := 2; h <= f.Height && w*h <= maxWeights; h++ {
+			t.grids[w][h] = newGrid(f, w, h)
+		}
+	}
+	return t
+}

@@ -1,0 +1,133 @@
+// Package bptc encodes and decodes BPTC textures: BC7, which is RGBA of 8 bits, and BC6H, which is RGB of half floats.
+// Both code 4x4 pixels in 16 bytes.
+//
+// It follows the chapter on BPTC of the Khronos Data Format Specification and Microsoft's "BC7 Format" and "BC6H
+// Format". Its rules:
+//
+//   - A decoder takes any bytes: blocks of reserved modes are zeros, as the specification says. Only a wrong length is
+//     an error.
+//   - An encoder works in integers and in float32 without fused multiply-add, so that it gives the same bytes on every machine.
+//   - A block of one colour comes back exactly; alpha of all 0 or all 255 in a block does, too.
+package bptc
+
+import (
+	"fmt"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
+)
+
+// maxSide keeps sizes of images in memory far from overflow; the largest texture of today's hardware is 32768.
+const maxSide = 1 << 16
+
+// EncodeBC7 codes an image of straight RGBA, width x height pixels without padding, as BC7: 16 bytes for each 4x4 pixels,
+// rows of blocks top down. An error says that the size is none or does not fit rgba.
+func EncodeBC7(rgba []byte, width, height int, o block.Options) ([]byte, error) {
+	if err := checkImage(len(rgba), width, height); err != nil {
+		return nil, err
+	}
+	columns, rows := block.Size(width, height, 4, 4)
+	out := make([]byte, 16*columns*rows)
+	o.Rows(rows, func(next func() int) {
+		e := newEncoder7(o.Quality)
+		var pix [64]byte
+		for row := next(); row >= 0; row = next() {
+			for column := range columns {
+				block.Gather(pix[:], rgba, width, height, 4, 4, column, row)
+				e.encode(&pix, (*[16]byte)(out[16*(row*columns+column):]))
+			}
+		}
+	})
+	return out, nil
+}
+
+// DecodeBC7 is the reverse of [EncodeBC7]: width x height pixels of RGBA. An error says that the size is none or does not fit
+// data.
+func DecodeBC7(data []byte, width, height int) ([]byte, error) {
+	if err := checkData(len(data), width, height); err != nil {
+		return nil, err
+	}
+	columns, rows := block.Size(width, height, 4, 4)
+	rgba := make([]byte, 4*width*height)
+	var pix [64]byte
+	for row := range rows {
+		for column := range columns {
+			decode7((*[16]byte)(data[16*(row*columns+column):]), &pix)
+			block.Scatter(rgba, pix[:], width, height, 4, 4, column, row)
+		}
+	}
+	return rgba, nil
+}
+
+// EncodeBC6H codes the red, green and blue of an image of RGBA values, width x height pixels without padding, as BC6H: 16 bytes for
+// each 4x4 pixels, rows of blocks top down. Values are light, linear, up to 65504; without a sign negative ones become 0. An
+// error says that the size is none or does not fit rgba.
+func EncodeBC6H(rgba []float32, width, height int, signed bool, o block.Options) ([]byte, error) {
+	if err := checkImage(len(rgba), width, height); err != nil {
+		return nil, err
+	}
+	columns, rows := block.Size(width, height, 4, 4)
+	out := make([]byte, 16*columns*rows)
+	o.Rows(rows, func(next func() int) {
+		e := newEncoder6(o.Quality, signed)
+		var pix [64]float32
+		for row := next(); row >= 0; row = next() {
+			for column := range columns {
+				block.Gather(pix[:], rgba, width, height, 4, 4, column, row)
+				e.encode(&pix, (*[16]byte)(out[16*(row*columns+column):]))
+			}
+		}
+	})
+	return out, nil
+}
+
+// DecodeBC6H is the reverse of [EncodeBC6H]: width x height pixels of RGBA, alpha 1. An error says that the size is none or does not
+// fit data.
+func DecodeBC6H(data []byte, width, height int, signed bool) ([]float32, error) {
+	if err := checkData(len(data), width, height); err != nil {
+		return nil, err
+	}
+	columns, rows := block.Size(width, height, 4, 4)
+	rgba := make([]float32, 4*width*height)
+	var halfs [16][3]uint16
+	var pix [64]float32
+	for row := range rows {
+		for column := range columns {
+			decode6((*[16]byte)(data[16*(row*columns+column):]), signed, &halfs)
+			for i, h := range halfs {
+				pix[4*i], pix[4*i+1], pix[4*i+2], pix[4*i+3] = fromHalf(h[0]), fromHalf(h[1]), fromHalf(h[2]), 1
+			}
+			block.Scatter(rgba, pix[:], width, height, 4, 4, column, row)
+		}
+	}
+	return rgba, nil
+}
+
+func checkSize(width, height int) error {
+	if width < 1 || height < 1 || width > maxSide || height > maxSide {
+		return fmt.Errorf("bptc: no image is %d x %d pixels", width, height)
+	}
+	return nil
+}
+
+// checkImage of n values.
+func checkImage(n, width, height int) error {
+	if err := checkSize(width, height); err != nil {
+		return err
+	}
+	if int64(n) != 4*int64(width)*int64(height) {
+		return fmt.Errorf("bptc: %d values are no image of %d x %d pixels", n, width, height)
+	}
+	return nil
+}
+
+// checkData of n bytes; it comes before any memory is taken.
+func checkData(n, width, height int) error {
+	if err := checkSize(width, height); err != nil {
+		return err
+	}
+	columns, rows := block.Size(width, height, 4, 4)
+	if want := 16 * int64(columns) * int64(rows); int64(n) != want {
+		return fmt.Errorf("bptc: %d bytes for an image of %d x %d pixels, which takes %d", n, width, height, want)
+	}
+	return nil
+}

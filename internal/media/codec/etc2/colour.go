@@ -1,0 +1,125 @@
+package etc2
+
+import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
+
+// effort says what of a search is done.
+type effort struct {
+	margin, reach       int32 // of the walk through base colours, in steps to both sides of the mean
+	bothFlips           bool  // or the one that looks better
+	individual          bool  // also where the differential mode will do
+	polish              bool  // base colours are moved by single steps at the end
+	pairAbove           int32 // the modes T and H are tried if a block costs more
+	pairSpan            int32 // how many of their distances
+	pairTurns           int   // of refining them
+	multipliers, starts int32 // of EAC, for each table
+	turns               int   // of refining it
+}
+
+var efforts = [...]effort{
+	block.Fast: {
+		margin: 1, reach: 2,
+		pairAbove: 1000, pairSpan: 1, pairTurns: 2,
+		multipliers: 1, starts: 1, turns: 1,
+	},
+	block.Normal: {
+		margin: 1, reach: 6, bothFlips: true, individual: true, polish: true,
+		pairAbove: 300, pairSpan: 3, pairTurns: 3,
+		multipliers: 2, starts: 2, turns: 3,
+	},
+	block.Best: {
+		margin: 2, reach: 10, bothFlips: true, individual: true, polish: true,
+		pairAbove: 0, pairSpan: 8, pairTurns: 5,
+		multipliers: 3, starts: 3, turns: 4,
+	},
+}
+
+// pixels of a block, counted down the columns.
+type pixels [16]rgb
+
+// search for the best word for a block of colour.
+type search struct {
+	effort
+	px     pixels
+	mask   uint16       // of the pixels that are not transparent
+	punch  bool         // the format has punch-through alpha, and no individual mode
+	tables *[8][2]int32 // of modifiers: punched if a pixel is transparent
+	bit    uint64       // of words in all but the individual mode: opaque, where a pixel is transparent 0
+	best   found
+}
+
+// found is a word without its indices, unless it is planar.
+type found struct {
+	cost  int32
+	word  uint64
+	paint [2][4]rgb  // by half and index
+	half  *[16]uint8 // that a pixel is in; nil if planar
+}
+
+const never = 1 << 30 // a cost above all that occur: 16*3*255² is 3 million
+
+// opaque is bit 33. Without punch-through alpha, it is 0 in the individual mode; with it, where a pixel is transparent.
+const opaque = 1 << 33
+
+// colour encodes the colours of 16 RGBA pixels; with punch, also whether their alpha is 128 or more.
+func (e *effort) colour(src *[64]byte, punch bool) uint64 {
+	s := e.search(src, punch)
+	return s.best.word | s.indices()
+}
+
+func (e *effort) search(src *[64]byte, punch bool) search {
+	s := search{effort: *e, punch: punch, mask: 0xffff, tables: &modifiers, bit: opaque, best: found{cost: never}}
+	for i := range s.px {
+		at := src[4*(i&3<<2|i>>2):][:4:4]
+		s.px[i] = rgb{int32(at[0]), int32(at[1]), int32(at[2])}
+		if punch && at[3] < 128 {
+			s.mask &^= 1 << i
+		}
+	}
+	switch {
+	case s.mask == 0:
+		s.best = found{half: &leftHalf} // black in the differential mode
+		return s
+	case s.mask != 0xffff:
+		s.tables, s.bit = &punched, 0
+		s.split()
+	case s.solid():
+		s.planar()
+	default:
+		s.split()
+		s.planar()
+	}
+	if s.best.cost > s.pairAbove {
+		s.pair()
+	}
+	return s
+}
+
+// take keeps a word if it is better than the best so far.
+func (s *search) take(f found) {
+	if f.cost < s.best.cost {
+		s.best = f
+	}
+}
+
+// indices are those of the nearest paints, the lowest where two are equally near.
+func (s *search) indices() uint64 {
+	if s.best.half == nil {
+		return 0
+	}
+	var w uint64
+	for i := range s.px {
+		if s.mask>>i&1 == 0 {
+			w |= 2 << (15 + i)
+			continue
+		}
+		paint := &s.best.paint[s.best.half[i]&1]
+		index, least := 0, distance(&s.px[i], &paint[0])
+		for k := 1; k < 4; k++ {
+			if d := distance(&s.px[i], &paint[k]); d < least {
+				index, least = k, d
+			}
+		}
+		w |= uint64(index&2)<<(15+i) | uint64(index&1)<<i
+	}
+	return w
+}

@@ -1,0 +1,218 @@
+// Package etc2 encodes and decodes textures in the ETC2 and EAC formats, which every OpenGL ES 3 device reads.
+//
+// It follows the Khronos Data Format Specification 1.3, chapters "ETC2 Compressed Texture Image Formats" and "EAC". An
+// image is cut into blocks of 4 by 4 pixels, which stand in rows from the top; beyond the edges lies padding. A
+// block of colour has 64 bits, and so has a block of one EAC channel; formats with both put alpha first, and those with two
+// channels red first. A word is stored with its most significant byte first.
+//
+// Its rules: all arithmetic is on integers, so every machine makes the same bytes. Error is the sum of squares over
+// the channels, unweighted, as PSNR has it.
+package etc2
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
+)
+
+// Format of a texture.
+type Format uint8
+
+const (
+	RGB8   Format = iota // colour
+	RGB8A1               // colour, and alpha that is 0 or 255 ("punch-through")
+	RGBA8                // colour, and alpha in EAC
+	R11                  // one channel of 11 bits
+	RG11                 // two of them
+	R11S                 // one channel from -1 to 1
+	RG11S                // two of them
+	formats
+)
+
+var names = [formats]string{"RGB8", "RGB8A1", "RGBA8", "R11", "RG11", "R11S", "RG11S"}
+
+func (f Format) String() string {
+	if f < formats {
+		return names[f]
+	}
+	return fmt.Sprintf("Format(%d)", f)
+}
+
+// BlockBytes is the size of a block of 4 by 4 pixels: 8 or 16 bytes.
+func (f Format) BlockBytes() int {
+	switch f {
+	case RGBA8, RG11, RG11S:
+		return 16
+	}
+	return 8
+}
+
+// channels of EAC alone, 0 for a format with colour.
+func (f Format) channels() int {
+	switch f {
+	case R11, R11S:
+		return 1
+	case RG11, RG11S:
+		return 2
+	}
+	return 0
+}
+
+func (f Format) signed() bool { return f == R11S || f == RG11S }
+
+// ErrTruncated is what decoding returns if there are fewer blocks than the image has.
+var ErrTruncated = errors.New("etc2: data ends too early")
+
+// maxSide in pixels. Twice the largest texture of today's hardware; it keeps sizes in bytes within 64 bits.
+const maxSide = 1 << 15
+
+// check is for arguments of all functions: a known format and a size from 1x1 to 32768x32768.
+func (f Format) check(width, height int) error {
+	if f >= formats {
+		return fmt.Errorf("etc2: unknown format %d", f)
+	}
+	if width < 1 || height < 1 || width > maxSide || height > maxSide {
+		return fmt.Errorf("etc2: size %dx%d is not within 1x1 to %dx%d", width, height, maxSide, maxSide)
+	}
+	return nil
+}
+
+// Encode makes blocks of an image of RGBA values with straight alpha, 8 bits a channel, width*height*4 bytes, rows from
+// the top. RGB8 leaves out alpha; of RGB8A1 an alpha of 128 and more is opaque. R11 takes red, RG11 red and green. The
+// signed formats take a byte b for (b-128)/127, so that 128 is 0 exactly.
+func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, error) {
+	if err := f.check(width, height); err != nil {
+		return nil, err
+	}
+	if len(rgba) != 4*width*height {
+		return nil, fmt.Errorf("etc2: %d bytes are no image of %dx%d", len(rgba), width, height)
+	}
+	columns, rows := block.Size(width, height, 4, 4)
+	size := f.BlockBytes()
+	out := make([]byte, columns*rows*size)
+	o.Rows(rows, func(next func() int) {
+		e := encoder{format: f, effort: &efforts[min(o.Quality, block.Best)]}
+		var src, last [64]byte
+		for row := next(); row >= 0; row = next() {
+			line := out[row*columns*size:][:columns*size]
+			for column := range columns {
+				dst := line[column*size:][:size]
+				block.Gather(src[:], rgba, width, height, 4, 4, column, row)
+				// Flat areas and empty ones are much of what games draw, and cost nothing this way.
+				if column > 0 && src == last {
+					copy(dst, line[(column-1)*size:])
+					continue
+				}
+				e.block(dst, &src)
+				last = src
+			}
+		}
+	})
+	return out, nil
+}
+
+// encoder is what a worker has for itself.
+type encoder struct {
+	format Format
+	effort *effort
+}
+
+// block encodes 16 pixels.
+func (e *encoder) block(dst []byte, src *[64]byte) {
+	switch e.format {
+	case RGB8:
+		binary.BigEndian.PutUint64(dst, e.effort.colour(src, false))
+	case RGB8A1:
+		binary.BigEndian.PutUint64(dst, e.effort.colour(src, true))
+	case RGBA8:
+		binary.BigEndian.PutUint64(dst, e.effort.channel(src, 3, &alpha8))
+		binary.BigEndian.PutUint64(dst[8:], e.effort.colour(src, false))
+	default:
+		for c := range e.format.channels() {
+			kind := &unsigned11
+			if e.format.signed() {
+				kind = &signed11
+			}
+			binary.BigEndian.PutUint64(dst[8*c:], e.effort.channel(src, c, kind))
+		}
+	}
+}
+
+// blocks checks the arguments of a decoder and calls decode for each block.
+func (f Format) blocks(data []byte, width, height int, decode func(column, row int, block []byte)) error {
+	columns, rows := block.Size(width, height, 4, 4)
+	size := f.BlockBytes()
+	if len(data) < columns*rows*size {
+		return ErrTruncated
+	}
+	for row := range rows {
+		for column := range columns {
+			decode(column, row, data[(row*columns+column)*size:][:size])
+		}
+	}
+	return nil
+}
+
+// Decode is the reverse of [Encode]: RGBA values, width*height*4 bytes. Channels that the format does not have are 0, and
+// alpha is 255. Of channels with 11 bits it gives the nearest byte. Data may be longer than the image. Memory is taken
+// only if all blocks are there.
+func Decode(f Format, data []byte, width, height int) ([]byte, error) {
+	if err := f.check(width, height); err != nil {
+		return nil, err
+	}
+	var out []byte
+	var dst [64]byte
+	err := f.blocks(data, width, height, func(column, row int, src []byte) {
+		if out == nil {
+			out = make([]byte, 4*width*height)
+		}
+		word := binary.BigEndian.Uint64(src)
+		switch f {
+		case RGB8, RGB8A1:
+			decodeColour(&dst, word, f == RGB8A1)
+		case RGBA8:
+			decodeColour(&dst, binary.BigEndian.Uint64(src[8:]), false)
+			decodeAlpha(&dst, word)
+		default:
+			for i := range 16 {
+				dst[4*i+3] = 255
+			}
+			for c := range f.channels() {
+				for i, v := range decode11(binary.BigEndian.Uint64(src[8*c:]), f.signed()) {
+					dst[4*i+c] = to8(v, f.signed())
+				}
+			}
+		}
+		block.Scatter(out, dst[:], width, height, 4, 4, column, row)
+	})
+	return out, err
+}
+
+// Decode16 decodes R11, RG11, R11S and RG11S to 16 bits a channel, as the specification widens 11 bits: 1 or 2 values a
+// pixel, width*height*channels in all. Values of the signed formats are the bits of an int16, from -32767 to 32767.
+func Decode16(f Format, data []byte, width, height int) ([]uint16, error) {
+	if err := f.check(width, height); err != nil {
+		return nil, err
+	}
+	n := f.channels()
+	if n == 0 {
+		return nil, fmt.Errorf("etc2: %v has 8 bits a channel", f)
+	}
+	var out []uint16
+	err := f.blocks(data, width, height, func(column, row int, src []byte) {
+		if out == nil {
+			out = make([]uint16, n*width*height)
+		}
+		for c := range n {
+			values := decode11(binary.BigEndian.Uint64(src[8*c:]), f.signed())
+			for y := range min(4, height-4*row) {
+				for x := range min(4, width-4*column) {
+					out[((4*row+y)*width+4*column+x)*n+c] = to16(values[4*y+x], f.signed())
+				}
+			}
+		}
+	})
+	return out, err
+}

@@ -1,0 +1,204 @@
+package pixel
+
+import (
+	"errors"
+	"fmt"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"golang.org/x/image/tiff"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/bmp"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/exr"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/hdr"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/qoi"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/tga"
+	rare "github.com/kiln-pipeline/kiln/internal/media/codec/tiff"
+)
+
+// DecodeConfig reads the size of an image. The name serves only to know a TGA. Errors are an [*Error].
+func DecodeConfig(name string, data []byte) (Config, error) {
+	f, err := open(name, data)
+	if err != nil {
+		return Config{}, err
+	}
+	c, err := f.size(data)
+	if err == nil {
+		m := metaOf(f.id, data)
+		c.Width, c.Height = upright(c.Width, c.Height, m.orientation())
+	}
+	return c, err
+}
+
+func open(name string, data []byte) (format, error) {
+	if len(data) == 0 {
+		return format{}, &Error{Fault: Empty}
+	}
+	if f, ok := find(Sniff(name, data)); ok {
+		return f, nil
+	}
+	e := &Error{Fault: Unknown}
+	for _, s := range strangers {
+		if matches(data, s.magic) {
+			e.Detail = "it looks like " + s.name
+			return format{}, e
+		}
+	}
+	if f, _ := find("tga"); FormatOf(name) == "tga" {
+		// Nothing else is known of it: what the header contradicts is the best there is to say.
+		_, err := tga.ParseHeader(data)
+		return format{}, f.fault(err)
+	}
+	return format{}, e
+}
+
+func (f format) size(data []byte) (c Config, err error) {
+	defer f.recovered(&err)
+	c, err = f.config(data)
+	if err != nil {
+		return Config{}, f.fault(err)
+	}
+	if c.Width <= 0 || c.Height <= 0 {
+		return Config{}, &Error{Fault: Damaged, Format: f.id, Detail: fmt.Sprintf("it claims %d x %d pixels", c.Width, c.Height)}
+	}
+	c.Format = f.id
+	return c, nil
+}
+
+// Decode reads an image as 8 bits a channel: the first frame, if there are several. The name serves only to know a
+// TGA. Errors are an [*Error].
+//
+// 16-bit channels are rounded to 8. Linear light is clamped to 0..1 and encoded as sRGB. What Exif says of the orientation is heeded.
+// Colour profiles and gamma are not: the numbers in the file are the numbers in the image.
+func Decode(name string, data []byte, lim Limits) (*Image, error) {
+	m, _, err := DecodeMended(name, data, lim)
+	return m, err
+}
+
+// DecodeMended is [Decode], and what [Picture.Mended] says.
+func DecodeMended(name string, data []byte, lim Limits) (*Image, string, error) {
+	c, d, err := decode(name, data, lim, false)
+	if err != nil {
+		return nil, "", err
+	}
+	m := metaOf(c.Format, data)
+	if d.light != nil {
+		return d.light.Encoded().oriented(m.orientation()), "", nil
+	}
+	return fromImage(d.image).oriented(m.orientation()), d.mended, nil
+}
+
+// DecodePicture is [Decode] with nothing lost: see [Picture].
+func DecodePicture(name string, data []byte, lim Limits) (*Picture, error) {
+	c, d, err := decode(name, data, lim, true)
+	if err != nil {
+		return nil, err
+	}
+	m := metaOf(c.Format, data)
+	if m.icc == nil {
+		m.icc = d.profile
+	}
+	p := &Picture{Format: c.Format, HDR: c.HDR, Mended: d.mended}
+	if c.HDR {
+		p.Float, p.Space = d.light.oriented(m.orientation()), d.space
+		return p, nil
+	}
+	p.Space, p.Gamma = m.colours()
+	p.Eight = fromImage(d.image).oriented(m.orientation())
+	if c.Deep {
+		p.Float = floatOf(d.image).oriented(m.orientation())
+	}
+	return p, nil
+}
+
+// decode checks what a file claims against the limits, then reads it. Deep says that a Float will be made of
+// more than 8 bits a channel.
+func decode(name string, data []byte, lim Limits, deep bool) (c Config, d decoded, err error) {
+	f, err := open(name, data)
+	if err != nil {
+		return c, d, err
+	}
+	if c, err = f.size(data); err != nil {
+		return c, d, err
+	}
+	perPixel := int64(4)
+	if c.HDR || deep && c.Deep {
+		perPixel = 16
+	}
+	n := int64(c.Width) * int64(c.Height)
+	if c.Width > lim.MaxSide || c.Height > lim.MaxSide || perPixel*n > lim.MaxBytes {
+		return c, d, &Error{Fault: TooLarge, Format: f.id, Width: c.Width, Height: c.Height, Limits: lim}
+	}
+	defer f.recovered(&err)
+	if f.holds != nil && perPixel*n > dense*int64(len(data)) {
+		if err := f.holds(data, c); err != nil {
+			var e *Error
+			if !errors.As(err, &e) {
+				e = f.fault(err)
+			}
+			e.Width, e.Height = c.Width, c.Height
+			return c, d, e
+		}
+	}
+	if d, err = f.decode(data, int(min(lim.MaxBytes/perPixel, math.MaxInt))); err != nil {
+		return c, d, f.fault(err)
+	}
+	if d.light != nil {
+		d.light.tame()
+	}
+	w, h := d.size()
+	if w != c.Width || h != c.Height {
+		return c, d, &Error{Fault: Damaged, Format: f.id, Detail: fmt.Sprintf("the head says %d x %d pixels, the data %d x %d",
+			c.Width, c.Height, w, h)}
+	}
+	return c, d, nil
+}
+
+func (d decoded) size() (w, h int) {
+	if d.light != nil {
+		return d.light.Width, d.light.Height
+	}
+	return d.image.Bounds().Dx(), d.image.Bounds().Dy()
+}
+
+// recovered turns a panic of a decoder into an error: they are the work of others, and are fed by anybody.
+func (f format) recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = &Error{Fault: Damaged, Format: f.id, Detail: fmt.Sprint(r)}
+	}
+}
+
+// fault puts a decoder's error in its place.
+func (f format) fault(err error) *Error {
+	e := &Error{Fault: Damaged, Format: f.id, Err: err}
+	var (
+		unsupportedPNG  png.UnsupportedError
+		unsupportedJPEG jpeg.UnsupportedError
+		unsupportedTIFF tiff.UnsupportedError
+	)
+	is := func(of ...error) bool {
+		return slices.ContainsFunc(of, func(target error) bool { return errors.Is(err, target) })
+	}
+	text := err.Error()
+	switch {
+	case is(io.ErrUnexpectedEOF, io.EOF, bmp.ErrTruncated, exr.ErrTruncated, hdr.ErrTruncated, psd.ErrTruncated, qoi.ErrTruncated, rare.ErrTruncated, tga.ErrTruncated):
+		e.Fault = Truncated
+		return e
+	// These decoders and the riff reader below webp make plain texts of it.
+	case strings.Contains(text, "unexpected EOF"), strings.Contains(text, "riff: short"), strings.Contains(text, "not enough"):
+		e.Fault = Truncated
+		return e
+	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
+		is(errUnsupported, bmp.ErrUnsupported, exr.ErrUnsupported, hdr.ErrUnsupported, psd.ErrUnsupported, rare.ErrUnsupported, tga.ErrUnsupported):
+		e.Fault = Unsupported
+	case is(bmp.ErrTooLarge, exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge, qoi.ErrTooLarge, rare.ErrTooLarge, tga.ErrTooLarge):
+		e.Fault = TooLarge
+	}
+	e.Detail = text
+	return e
+}

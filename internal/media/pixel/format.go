@@ -1,0 +1,322 @@
+package pixel
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"io"
+	"path"
+	"strings"
+
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/bmp"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/exr"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/hdr"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/qoi"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/tga"
+	rare "github.com/kiln-pipeline/kiln/internal/media/codec/tiff"
+)
+
+// format is one kind of image file.
+type format struct {
+	id, name string // "png", "PNG"
+	exts     string // " .png "
+	magic    []string
+
+	config func(data []byte) (Config, error)
+
+	// holds tells whether the data can be as many pixels as the head claims. It is asked where that would be more than dense times as
+	// many bytes; nil is a decoder that finds out before it takes memory.
+	holds func(data []byte, c Config) error
+
+	decode func(data []byte, maxPixels int) (decoded, error)
+}
+
+// decoded is what a decoder made of a file: either one of them.
+type decoded struct {
+	image   image.Image
+	light   *Float
+	profile []byte // ICC, where the decoder finds it
+	space   string // of light, if its primaries are not those of Rec. 709
+	mended  string // what was wrong, if it could be read all the same
+}
+
+// config makes a reader of heads of one of the standard library.
+func config(read func(io.Reader) (image.Config, error)) func([]byte) (Config, error) {
+	return func(data []byte) (Config, error) {
+		c, err := read(bytes.NewReader(data))
+		deep := c.ColorModel == color.Gray16Model || c.ColorModel == color.RGBA64Model || c.ColorModel == color.NRGBA64Model
+		return Config{Width: c.Width, Height: c.Height, Deep: deep}, err
+	}
+}
+
+// decoder makes one of a decoder of the standard library.
+func decoder(decode func(io.Reader) (image.Image, error)) func([]byte, int) (decoded, error) {
+	return func(data []byte, _ int) (decoded, error) {
+		m, err := decode(bytes.NewReader(data))
+		return decoded{image: m}, err
+	}
+}
+
+// formats is all that can be read. In magic, ? is any byte.
+func formats() []format {
+	return []format{
+		{"png", "PNG", " .png ", []string{"\x89PNG\r\n\x1a\n"}, configPNG, holdsPNG, decodePNG},
+		// However it is packed, each 8 x 8 block has a bit at least.
+		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, config(jpeg.DecodeConfig), atMost(512), decodeJPEG},
+		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, config(gif.DecodeConfig), holdsGIF, decodeGIF},
+		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, configBMP, nil, decodeBMP},
+		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, configTIFF, holdsTIFF, decodeTIFF},
+		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, configWebP, holdsWebP, decoder(webp.Decode)},
+		{"hdr", "Radiance HDR", " .hdr .pic ", []string{"#?RADIANCE", "#?RGBE"}, configHDR, nil, decodeHDR},
+		{"qoi", "QOI", " .qoi ", []string{"qoif"}, configQOI, nil, decodeQOI},
+		{"psd", "Photoshop", " .psd .psb ", []string{"8BPS"}, configPSD, nil, decodePSD},
+		{"exr", "OpenEXR", " .exr ", []string{"v/1\x01"}, configEXR, nil, decodeEXR},
+		{"tga", "TGA", " .tga .icb .vda .vst ", nil, configTGA, nil, decodeTGA},
+	}
+}
+
+// strangers are formats that people are likely to hand in and that cannot be read.
+var strangers = [...]struct{ name, magic string }{
+	{"a DDS texture", "DDS "},
+	{"a KTX texture", "\xabKTX 11\xbb"},
+	{"a KTX 2.0 texture", "\xabKTX 20\xbb"},
+	{"a JPEG 2000 image", "\x00\x00\x00\x0cjP  "},
+	{"an AVIF, HEIF or MP4 file", "????ftyp"},
+	{"a JPEG XL image", "\xff\x0a"},
+	{"an icon", "\x00\x00\x01\x00"},
+	{"an SVG drawing", "<svg"},
+	{"text of XML or HTML", "<"},
+	{"a Git LFS pointer", "version https://git-lfs"},
+	{"a GIMP image", "gimp xcf"},
+	{"a zip archive", "PK\x03\x04"},
+}
+
+func matches(data []byte, magic string) bool {
+	if len(data) < len(magic) {
+		return false
+	}
+	for i := range len(magic) {
+		if magic[i] != '?' && magic[i] != data[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func find(id string) (format, bool) {
+	for _, f := range formats() {
+		if f.id == id {
+			return f, true
+		}
+	}
+	return format{}, false
+}
+
+// FormatName is a format of [Sniff] as people write it: "PNG".
+func FormatName(id string) string {
+	if f, ok := find(id); ok {
+		return f.name
+	}
+	return "unknown"
+}
+
+// FormatOf tells the format that a file's name promises, as of [Sniff], or "".
+func FormatOf(name string) string {
+	ext := " " + strings.ToLower(path.Ext(name)) + " "
+	for _, f := range formats() {
+		if strings.Contains(f.exts, ext) {
+			return f.id
+		}
+	}
+	return ""
+}
+
+// Sniff tells a file's format by its first bytes: "png", "jpeg", "gif", "bmp", "tiff", "webp", "qoi", "psd", "exr",
+// "hdr", "tga", or "". TGA has no
+// signature: the name must say .tga, and the header must make sense.
+func Sniff(name string, data []byte) string {
+	for _, f := range formats() {
+		for _, m := range f.magic {
+			if matches(data, m) {
+				return f.id
+			}
+		}
+	}
+	if FormatOf(name) == "tga" {
+		if _, err := tga.ParseHeader(data); err == nil {
+			return "tga"
+		}
+	}
+	return ""
+}
+
+// decodeGIF puts the first frame, which may be smaller, where it belongs on the GIF's screen.
+func decodeGIF(data []byte, _ int) (decoded, error) {
+	c, err := gif.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return decoded{}, err
+	}
+	m, err := gif.Decode(bytes.NewReader(data))
+	if err != nil || m.Bounds() == image.Rect(0, 0, c.Width, c.Height) {
+		return decoded{image: m}, err
+	}
+	frame := fromImage(m)
+	screen := image.NewNRGBA(image.Rect(0, 0, c.Width, c.Height))
+	at := m.Bounds().Intersect(screen.Rect)
+	for y := at.Min.Y; y < at.Max.Y; y++ {
+		from := 4 * ((y-m.Bounds().Min.Y)*frame.Width + at.Min.X - m.Bounds().Min.X)
+		copy(screen.Pix[screen.PixOffset(at.Min.X, y):], frame.Pix[from:from+4*at.Dx()])
+	}
+	return decoded{image: screen}, nil
+}
+
+// errUnsupported is for what the decoders of others do not say well.
+var errUnsupported = errors.New("not supported")
+
+// rareTIFF tells whether a TIFF is of a kind that golang.org/x/image does not read, or has planes for each channel, which it would take
+// for one; and what ours says of it.
+func rareTIFF(data []byte) (h rare.Header, yes bool, err error) {
+	planes := tiffTag(data, 284)
+	if len(planes) != 2 || tiffOrder(data).Uint16(planes) == 1 {
+		var unsupported tiff.UnsupportedError
+		if _, err := tiff.DecodeConfig(bytes.NewReader(data)); !errors.As(err, &unsupported) {
+			return h, false, nil
+		}
+	}
+	h, err = rare.ParseHeader(data)
+	return h, true, err
+}
+
+func configTIFF(data []byte) (Config, error) {
+	if h, yes, err := rareTIFF(data); yes {
+		return Config{Width: h.Width, Height: h.Height, Deep: h.Bits > 8, HDR: h.Float}, err
+	}
+	return config(tiff.DecodeConfig)(data)
+}
+
+func decodeTIFF(data []byte, maxPixels int) (decoded, error) {
+	h, yes, _ := rareTIFF(data)
+	if !yes {
+		return decoder(tiff.Decode)(data, maxPixels)
+	}
+	m, err := rare.Decode(data, maxPixels)
+	if err != nil {
+		return decoded{}, err
+	}
+	if h.Float {
+		return decoded{light: &Float{m.Width, m.Height, m.Light}}, nil
+	}
+	return sixteenBits(m.Pix, m.Width, m.Height, h.Bits > 8), nil
+}
+
+// configWebP refuses animations, by the flag of the extended header.
+func configWebP(data []byte) (Config, error) {
+	if len(data) > 20 && string(data[12:16]) == "VP8X" && data[20]&2 != 0 {
+		return Config{}, fmt.Errorf("an animation: %w", errUnsupported)
+	}
+	return config(webp.DecodeConfig)(data)
+}
+
+func configBMP(data []byte) (Config, error) {
+	h, err := bmp.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height}, err
+}
+
+func decodeBMP(data []byte, maxPixels int) (decoded, error) {
+	h, pix, err := bmp.Decode(data, maxPixels)
+	return eightBits(pix, h.Width, h.Height), err
+}
+
+func configTGA(data []byte) (Config, error) {
+	h, err := tga.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height}, err
+}
+
+func decodeTGA(data []byte, maxPixels int) (decoded, error) {
+	h, pix, err := tga.Decode(data, maxPixels)
+	return eightBits(pix, h.Width, h.Height), err
+}
+
+func configHDR(data []byte) (Config, error) {
+	h, err := hdr.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height, Deep: true, HDR: true}, err
+}
+
+func decodeHDR(data []byte, maxPixels int) (decoded, error) {
+	h, pix, err := hdr.Decode(data, maxPixels)
+	return decoded{light: &Float{h.Width, h.Height, pix}}, err
+}
+
+func configEXR(data []byte) (Config, error) {
+	h, err := exr.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height, Deep: true, HDR: true}, err
+}
+
+func decodeEXR(data []byte, maxPixels int) (decoded, error) {
+	h, pix, err := exr.Decode(data, maxPixels)
+	d := decoded{light: &Float{h.Width, h.Height, pix}}
+	rec709 := [8]float32{0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290}
+	for i, v := range h.Chromaticity {
+		if off := v - rec709[i]; h.Chromaticity != [8]float32{} && !(off > -0.01 && off < 0.01) {
+			d.space = "primaries of its own"
+		}
+	}
+	return d, err
+}
+
+func configQOI(data []byte) (Config, error) {
+	h, err := qoi.Config(data)
+	return Config{Width: h.Width, Height: h.Height}, err
+}
+
+func decodeQOI(data []byte, maxPixels int) (decoded, error) {
+	pix, w, h, err := qoi.Decode(data, maxPixels)
+	return eightBits(pix, w, h), err
+}
+
+func configPSD(data []byte) (Config, error) {
+	h, err := psd.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height, Deep: h.Depth > 8, HDR: h.Depth == 32}, err
+}
+
+func decodePSD(data []byte, maxPixels int) (decoded, error) {
+	m, err := psd.Decode(data, maxPixels)
+	if err != nil {
+		return decoded{}, err
+	}
+	if m.Light != nil {
+		return decoded{light: &Float{m.Width, m.Height, m.Light}, profile: m.Profile}, nil
+	}
+	d := sixteenBits(m.Pix, m.Width, m.Height, m.Depth > 8)
+	d.profile = m.Profile
+	return d, nil
+}
+
+// sixteenBits is straight RGBA of 16 bits as the standard library has it; of 8, if no more were in the file.
+func sixteenBits(pix []uint16, width, height int, deep bool) decoded {
+	if !deep {
+		eights := make([]byte, len(pix))
+		for i, v := range pix {
+			eights[i] = eight(uint32(v))
+		}
+		return eightBits(eights, width, height)
+	}
+	m := image.NewNRGBA64(image.Rect(0, 0, width, height))
+	for i, v := range pix {
+		m.Pix[2*i], m.Pix[2*i+1] = byte(v>>8), byte(v)
+	}
+	return decoded{image: m}
+}
+
+// eightBits is straight RGBA8 as the standard library has it.
+func eightBits(pix []byte, width, height int) decoded {
+	return decoded{image: &image.NRGBA{Pix: pix, Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}}
+}

@@ -1,0 +1,255 @@
+package preview
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
+)
+
+// Bounds of what a page shows of data.
+const (
+	MaxNodes = 4000 // about 200 KB of page
+	maxText  = 400  // characters of one value
+	maxDepth = 200
+)
+
+// Node is a value in a tree of data.
+type Node struct {
+	Key   string
+	Type  string // "object", "array", "string", "number", "bool", "null", "bytes"
+	Text  string // of a value without children
+	Count int    // of children, those that are left out too
+	Inner []Node
+}
+
+// Tree reads data of a format that the file's name tells. Of large data it has the first MaxNodes values; more says so.
+func Tree(file string, data []byte) (root Node, more bool, err error) {
+	var v document.Value
+	switch strings.ToLower(path.Ext(file)) {
+	case ".json", ".gltf":
+		v, err = document.JSON(data)
+	case ".skin":
+		v, err = document.RelaxedJSON(data)
+	case ".toml":
+		v, err = document.TOML(data)
+	case ".yaml", ".yml":
+		v, err = document.YAML(data)
+	case ".csv":
+		v, err = document.CSV(data, document.CSVOptions{})
+	case ".msgpack":
+		v, err = messagePack(data)
+	default:
+		err = fmt.Errorf("%s is of no format that holds data", path.Base(file))
+	}
+	if err != nil {
+		return Node{}, false, err
+	}
+	left := MaxNodes
+	root = node("", v.V, &left)
+	return root, left <= 0, nil
+}
+
+func node(key string, v any, left *int) Node {
+	*left--
+	n := Node{Key: key}
+	switch v := v.(type) {
+	case nil:
+		n.Type, n.Text = "null", "null"
+	case bool:
+		n.Type, n.Text = "bool", strconv.FormatBool(v)
+	case string:
+		n.Type, n.Text = "string", shorten(v)
+	case []byte:
+		n.Type, n.Text = "bytes", shorten(hex.EncodeToString(v[:min(len(v), maxText)]))
+	case document.Object:
+		n.Type, n.Count = "object", len(v)
+		for i := 0; i < len(v) && *left > 0; i++ {
+			n.Inner = append(n.Inner, node(v[i].Key, v[i].Value.V, left))
+		}
+	case []document.Value:
+		n.Type, n.Count = "array", len(v)
+		for i := 0; i < len(v) && *left > 0; i++ {
+			n.Inner = append(n.Inner, node(strconv.Itoa(i), v[i].V, left))
+		}
+	default:
+		n.Type, n.Text = "number", fmt.Sprint(v)
+	}
+	return n
+}
+
+// shorten cuts a text that is longer than anybody reads here.
+func shorten(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	cut := maxText
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// Lines is the beginning of a text: at most so many lines, of which none is longer than maxText bytes. It is false for bytes that
+// are no text.
+func Lines(data []byte, most int) (lines []string, more, ok bool) {
+	if !utf8.Valid(data[:min(len(data), 1<<20)]) && !utf8.Valid(data) || strings.IndexByte(string(data[:min(len(data), 4096)]), 0) >= 0 {
+		return nil, false, false
+	}
+	rest := string(data[:min(len(data), most*maxText)])
+	more = len(rest) < len(data)
+	for line := range strings.Lines(rest) {
+		if len(lines) == most {
+			return lines, true, true
+		}
+		lines = append(lines, shorten(strings.TrimRight(line, "\r\n")))
+	}
+	return lines, more, true
+}
+
+// errPack says that bytes are no MessagePack.
+var errPack = errors.New("this is no MessagePack, or it ends too early")
+
+// messagePack reads what document.AppendMessagePack writes, and what else is in the specification but extensions
+// (https://github.com/msgpack/msgpack/blob/master/spec.md).
+func messagePack(data []byte) (document.Value, error) {
+	r := &packReader{data: data}
+	v, err := r.value(0)
+	if err == nil && len(r.data) > 0 {
+		err = errPack
+	}
+	return document.Value{V: v}, err
+}
+
+type packReader struct{ data []byte }
+
+// take is the next n bytes.
+func (r *packReader) take(n uint64) ([]byte, error) {
+	if n > uint64(len(r.data)) {
+		return nil, errPack
+	}
+	b := r.data[:n]
+	r.data = r.data[n:]
+	return b, nil
+}
+
+// number is the next n bytes as a big-endian number, n at most 8.
+func (r *packReader) number(n uint64) (uint64, error) {
+	b, err := r.take(n)
+	if err != nil {
+		return 0, err
+	}
+	var wide [8]byte
+	copy(wide[8-len(b):], b)
+	return binary.BigEndian.Uint64(wide[:]), nil
+}
+
+func (r *packReader) value(depth int) (any, error) {
+	head, err := r.number(1)
+	if err != nil || depth > maxDepth {
+		return nil, errPack
+	}
+	switch c := byte(head); {
+	case c < 0x80:
+		return int64(c), nil
+	case c < 0x90:
+		return r.object(uint64(c&15), depth)
+	case c < 0xa0:
+		return r.array(uint64(c&15), depth)
+	case c < 0xc0:
+		b, err := r.take(uint64(c & 31))
+		return string(b), err
+	case c >= 0xe0:
+		return int64(int8(c)), nil
+	default:
+		return r.long(c, depth)
+	}
+}
+
+// long is a value whose first byte says how long its length or its number is.
+func (r *packReader) long(c byte, depth int) (any, error) {
+	switch c {
+	case 0xc0:
+		return nil, nil
+	case 0xc2, 0xc3:
+		return c == 0xc3, nil
+	case 0xca:
+		n, err := r.number(4)
+		return float64(math.Float32frombits(uint32(n))), err
+	case 0xcb:
+		n, err := r.number(8)
+		return math.Float64frombits(n), err
+	case 0xcc, 0xcd, 0xce, 0xcf:
+		return r.number(1 << (c - 0xcc))
+	case 0xd0, 0xd1, 0xd2, 0xd3:
+		size := uint64(1) << (c - 0xd0)
+		n, err := r.number(size)
+		shift := 64 - 8*size
+		return int64(n<<shift) >> shift, err
+	}
+	return r.counted(c, depth)
+}
+
+// counted is a value that begins with how many bytes or values follow.
+func (r *packReader) counted(c byte, depth int) (any, error) {
+	width := map[byte]uint64{0xc4: 1, 0xc5: 2, 0xc6: 4, 0xd9: 1, 0xda: 2, 0xdb: 4, 0xdc: 2, 0xdd: 4, 0xde: 2, 0xdf: 4}[c]
+	if width == 0 {
+		return nil, errPack
+	}
+	n, err := r.number(width)
+	switch {
+	case err != nil:
+		return nil, err
+	case c >= 0xde:
+		return r.object(n, depth)
+	case c >= 0xdc:
+		return r.array(n, depth)
+	}
+	b, err := r.take(n)
+	if c >= 0xd9 {
+		return string(b), err
+	}
+	return b, err
+}
+
+// array reads n values. Each takes a byte at least, so that n is bounded by what is there.
+func (r *packReader) array(n uint64, depth int) (any, error) {
+	if n > uint64(len(r.data)) {
+		return nil, errPack
+	}
+	all := []document.Value{}
+	for range n {
+		v, err := r.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, document.Value{V: v})
+	}
+	return all, nil
+}
+
+func (r *packReader) object(n uint64, depth int) (any, error) {
+	if n > uint64(len(r.data))/2 {
+		return nil, errPack
+	}
+	all := document.Object{}
+	for range n {
+		key, err := r.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		v, err := r.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, document.Member{Key: fmt.Sprint(key), Value: document.Value{V: v}})
+	}
+	return all, nil
+}

@@ -1,0 +1,292 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
+)
+
+// textOf is the text of a member that may not be there, or nil.
+func textOf(v *document.Value) *string {
+	if v != nil {
+		if s, ok := v.V.(string); ok {
+			return &s
+		}
+	}
+	return nil
+}
+
+func fragmentOf(ref string) string {
+	_, fragment, _ := strings.Cut(ref, "#")
+	return fragment
+}
+
+// identifier is the $id of a schema and its fragment, as a draft sees them.
+func identifier(o document.Object, d draft) (id, fragment string, at document.Pos) {
+	key := "$id"
+	if d == draft4 {
+		key = "id"
+	}
+	v := o.Get(key)
+	s := textOf(v)
+	if s == nil || d <= draft7 && textOf(o.Get("$ref")) != nil {
+		return "", "", document.Pos{}
+	}
+	id, fragment, _ = strings.Cut(*s, "#")
+	return id, fragment, v.Pos
+}
+
+// enter is the resource that a schema belongs to, which is a new one if it has an $id. Up to draft 7 the fragment of an $id is an anchor.
+func (c *compiler) enter(n *node, o document.Object) *resource {
+	res := c.res
+	top := n.value == &res.file.value
+	d, schema := res.draft, o.Get("$schema")
+	if s := textOf(schema); s != nil {
+		d = draftOf(*s)
+	}
+	id, fragment, at := identifier(o, d)
+	if !top && id == "" {
+		d = res.draft
+		id, fragment, at = identifier(o, d)
+	}
+	if d == 0 {
+		c.add(Error{Kind: Draft, Place: c.place(schema.Pos), Keyword: "$schema", Text: fmt.Sprintf("%s is not known, and nothing is fetched", quote(*textOf(schema))), Hint: "use one of the drafts 4, 6, 7, 2019-09, 2020-12 of json-schema.org"})
+		return res
+	}
+	if top {
+		res.draft, res.root = d, n
+	}
+	if u, err := res.base.Parse(id); id != "" && err == nil {
+		key := u.String()
+		if len(key) > maxURL || len(c.resources) > maxResources {
+			c.add(Error{Kind: Limit, Place: c.place(at), Text: fmt.Sprintf("there are more than %d schemas with an $id, or this one makes a URL of more than %d characters", maxResources, maxURL), Hint: "shorten it, or split the schema"})
+			return res
+		}
+		if !top {
+			res = newResource(res.file, u, d)
+			res.root = n
+		}
+		res.base = u
+		if first := res.file.resources[key]; first != nil && first != res {
+			c.add(Error{Place: c.place(at), Keyword: "$id", Text: fmt.Sprintf("$id %s is given again; the first is at line %d", quote(id), first.root.value.Line), Hint: "rename one of the two"})
+			return res
+		}
+		res.file.resources[key] = res
+		if c.resources[key] == nil {
+			c.resources[key] = res
+		}
+	}
+	if name, err := url.PathUnescape(fragment); err == nil && name != "" && d <= draft7 && !strings.HasPrefix(name, "/") {
+		c.anchor(n, res, name, at)
+	}
+	return res
+}
+
+// anchor names a schema within its resource.
+func (c *compiler) anchor(n *node, res *resource, name string, at document.Pos) {
+	if c.judging {
+		return
+	}
+	if first := res.anchors[name]; first != nil {
+		c.add(Error{Place: c.place(at), Keyword: "$anchor", Text: fmt.Sprintf("anchor %s is given again; the first is at line %d", quote(name), first.value.Line), Hint: "rename one of the two"})
+		return
+	}
+	res.anchors[name] = n
+}
+
+// pending is a reference that was found and is to be followed.
+type pending struct {
+	node          *node
+	keyword, text string
+	at            Place
+	res           *resource // it is relative to this one
+}
+
+func (c *compiler) refer(n *node, keyword, text string, at document.Pos) {
+	if !c.judging {
+		c.refs = append(c.refs, pending{n, keyword, text, c.place(at), c.res})
+	}
+}
+
+// follow resolves all references in the order of the text; those of a file that is read at a reference come before the next one.
+func (c *compiler) follow() error {
+	stack := c.found()
+	for len(stack) > 0 {
+		p := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if err := c.resolve(p); err != nil {
+			return err
+		}
+		stack = append(stack, c.found()...)
+	}
+	return nil
+}
+
+// found takes the references that were found, the last first.
+func (c *compiler) found() []pending {
+	found := c.refs
+	c.refs = nil
+	slices.Reverse(found)
+	return found
+}
+
+func (c *compiler) resolve(p pending) error {
+	text, fragment, _ := strings.Cut(p.text, "#")
+	fragment, err := url.PathUnescape(fragment)
+	if err != nil {
+		return Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %s is no URI reference", p.keyword, quote(p.text)), Hint: "write a relative path"}}
+	}
+	res, meta, err := c.resourceOf(p, text)
+	if err != nil {
+		return err
+	}
+	r := reference{}
+	if meta != 0 {
+		if r.meta = newMetaschema(c, meta, fragment); r.meta == nil {
+			return c.nothing(p, "nothing at "+shorten(p.text))
+		}
+		p.node.refs = append(p.node.refs, r)
+		return nil
+	}
+	switch {
+	case fragment == "":
+		r.target = res.root
+	case strings.HasPrefix(fragment, "/"):
+		near := ""
+		if r.target, near = c.pointer(res, fragment); r.target == nil {
+			return c.nothing(p, fmt.Sprintf("nothing at %s#%s%s", res.name(), shorten(fragment), near))
+		}
+	default:
+		if r.target = res.anchors[fragment]; r.target == nil {
+			names := slices.Sorted(maps.Keys(res.anchors))
+			near := new(run).meant(fragment, len(names), func(i int) any { return names[i] })
+			return c.nothing(p, fmt.Sprintf("no anchor %s#%s%s", res.name(), shorten(fragment), near))
+		}
+	}
+	switch p.keyword {
+	case "$dynamicRef":
+		if r.target.dynamicAnchor == fragment {
+			r.anchor = fragment
+		}
+	case "$recursiveRef":
+		r.recursive = r.target.recursiveAnchor
+	}
+	p.node.refs = append(p.node.refs, r)
+	return c.wrongs()
+}
+
+func (c *compiler) nothing(p pending, what string) error {
+	return Errors{{Place: p.at, Keyword: p.keyword, Text: "there is " + what, Hint: "correct what follows the #"}}
+}
+
+// resourceOf finds what a reference without its fragment means: a resource that is known, a metaschema, or a file.
+func (c *compiler) resourceOf(p pending, text string) (*resource, draft, error) {
+	if text == "" {
+		return p.res, 0, nil
+	}
+	u, err := p.res.base.Parse(text)
+	if err != nil {
+		return nil, 0, Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %s is no URI reference", p.keyword, quote(p.text)), Hint: "write a relative path"}}
+	}
+	key := u.String()
+	if res := p.res.file.resources[key]; res != nil {
+		return res, 0, nil
+	}
+	if res := c.resources[key]; res != nil {
+		return res, 0, nil
+	}
+	if d := draftOf(key); d != 0 {
+		return nil, d, nil
+	}
+	path, err := c.loader.Path(p.at, text)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := c.read(u, p.at, path)
+	if err != nil {
+		return nil, 0, err
+	}
+	return f.root, 0, nil
+}
+
+// pointer finds the schema at a JSON pointer (RFC 6901), and compiles it if it stands where no keyword of the draft has one. If there is
+// none, it tells which key may have been meant.
+func (c *compiler) pointer(res *resource, pointer string) (n *node, near string) {
+	v := res.root.value
+	c.path = c.path[:0]
+	if !isPointer(pointer) {
+		return nil, ""
+	}
+	for _, t := range strings.Split(pointer[1:], "/") {
+		plain := strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+		o, _ := v.V.(document.Object)
+		if v = c.step(v, plain); v == nil {
+			return nil, new(run).meant(plain, len(o), func(i int) any { return o[i].Key })
+		}
+		if n := c.nodes[v]; n != nil {
+			res = n.res
+		}
+		c.path = append(c.path, plain)
+	}
+	c.res = res
+	return c.schema(v), ""
+}
+
+// step is At with a table for objects of many members, so that thousands of references into one take no second.
+func (c *compiler) step(v *document.Value, token string) *document.Value {
+	o, ok := v.V.(document.Object)
+	if !ok || len(o) <= 64 {
+		return v.At(token)
+	}
+	if c.wide == nil {
+		c.wide = map[*document.Value]map[string]*document.Value{}
+	}
+	if c.wide[v] == nil {
+		c.wide[v] = make(map[string]*document.Value, len(o))
+		for i := range o {
+			c.wide[v][o[i].Key] = &o[i].Value
+		}
+	}
+	return c.wide[v][token]
+}
+
+// metaschema stands for one of json-schema.org: what it refers to must be a schema of a draft, or the value of a keyword.
+type metaschema struct {
+	draft   draft
+	keyword string
+}
+
+// newMetaschema knows those fragments of a metaschema that stand for a keyword's values, or is nil.
+func newMetaschema(c *compiler, d draft, fragment string) *metaschema {
+	name := strings.TrimPrefix(fragment, "/properties/")
+	if name == fragment {
+		name = map[string]string{
+			"": "", "/": "?", "/definitions/schemaArray": "allOf", "/definitions/stringArray": "required",
+			"/definitions/positiveInteger": "minLength", "/definitions/positiveIntegerDefault0": "minLength",
+			"/definitions/nonNegativeInteger": "minLength", "/definitions/nonNegativeIntegerDefault0": "minLength",
+		}[fragment]
+		if name == "" && fragment != "" {
+			return nil
+		}
+	}
+	if name != "" && c.table(d)[name] == nil {
+		return nil
+	}
+	return &metaschema{d, name}
+}
+
+// judge tells what is wrong with data that should be a schema, and which keys it knows.
+func (m *metaschema) judge(v *document.Value) (faults Errors, table map[string]*keyword) {
+	c := &compiler{judging: true, nodes: map[*document.Value]*node{}, res: newResource(&file{}, &url.URL{}, m.draft)}
+	table = c.table(m.draft)
+	if m.keyword == "" {
+		c.schema(v)
+	} else {
+		table[m.keyword].take(c, &node{value: v, res: c.res}, &document.Member{Key: m.keyword, KeyPos: v.Pos, Value: *v})
+	}
+	return c.faults, table
+}

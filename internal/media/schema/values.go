@@ -1,0 +1,146 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/url"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
+)
+
+// The methods that follow read values of keywords, and say what is wrong with them.
+
+func (c *compiler) is(v *document.Value, want types) bool {
+	if typeOf(v.V)&want != 0 {
+		return true
+	}
+	c.wrong(v, wrongType(v.V, want))
+	return false
+}
+
+func (c *compiler) text(v *document.Value) (string, bool) {
+	s, _ := v.V.(string)
+	return s, c.is(v, typeString)
+}
+
+// count is an integer of 0 or more. What is beyond an int is as good as the largest.
+func (c *compiler) count(m *document.Member) (int, bool) {
+	v := m.Value.V
+	if !c.is(&m.Value, typeInteger) {
+		return -1, false
+	}
+	if compare(v, int64(0)) < 0 {
+		c.wrong(&m.Value, fmt.Sprintf("is %s, but must be at least 0", digits(v)))
+		return -1, false
+	}
+	if compare(v, int64(math.MaxInt32)) > 0 {
+		return math.MaxInt32, true
+	}
+	if f, isFloat := v.(float64); isFloat {
+		return int(f), true
+	}
+	i, _ := v.(int64)
+	return int(i), true
+}
+
+// uri reads a text of the format uri or uri-reference.
+func (c *compiler) uri(v *document.Value, format string) (string, bool) {
+	s, ok := c.text(v)
+	if !ok {
+		return "", false
+	}
+	u, err := url.Parse(s)
+	what, hint, right := "URI", "", err == nil && u.IsAbs()
+	if format == "uri-reference" { // files and keys are referred to as they are written: RFC 3986 would have ö and spaces escaped
+		what, hint, right = "URI reference", "write a relative path", err == nil && (c.res.draft == draft4 || !strings.Contains(s, `\`))
+	}
+	if !right {
+		c.add(Error{Place: c.place(v.Pos), Keyword: c.keyword(), Text: fmt.Sprintf("%s %s is no %s", cmp.Or(c.keyword(), "it"), quote(s), what), Hint: hint})
+		return "", false
+	}
+	return s, true
+}
+
+// anchorName is a name for a place in a schema. 2019-09 takes colons, but no _ at the start.
+func (c *compiler) anchorName(m *document.Member) (string, bool) {
+	s, ok := c.text(&m.Value)
+	if !ok {
+		return "", false
+	}
+	letter := func(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+	for i, r := range s {
+		first := letter(r) || r == '_' && c.res.draft >= draft2020
+		if !first && (i == 0 || !strings.ContainsRune("-._0123456789", r) && (r != ':' || c.res.draft >= draft2020)) {
+			ok = false
+		}
+	}
+	if !ok || s == "" {
+		c.wrong(&m.Value, fmt.Sprintf("is %s, but must be a name of letters, digits, -, _ and . that begins with a letter", quote(s)))
+	}
+	return s, ok && s != ""
+}
+
+func (c *compiler) atLeastOne(v *document.Value) {
+	if l, ok := v.V.([]document.Value); ok && len(l) == 0 {
+		c.wrong(v, "has 0 items, but must have at least 1")
+	}
+}
+
+func (c *compiler) unique(v *document.Value) {
+	l, _ := v.V.([]document.Value)
+	if i, j := (&run{steps: maxSteps}).twins(l); i >= 0 {
+		c.wrong(v, fmt.Sprintf("items %d and %d are equal, but no two may be", i, j))
+	}
+}
+
+// strings is a list of texts in which none stands twice.
+func (c *compiler) strings(v *document.Value) []string {
+	if !c.is(v, typeArray) {
+		return nil
+	}
+	l, _ := v.V.([]document.Value)
+	var all []string
+	for i := range l {
+		c.within(i, func() {
+			if s, ok := c.text(&l[i]); ok {
+				all = append(all, s)
+			}
+		})
+	}
+	if c.res.draft == draft4 {
+		c.atLeastOne(v)
+	}
+	c.unique(v)
+	return all
+}
+
+// child is the schema that a keyword has. In draft 4 true and false are none, but for additional... .
+func (c *compiler) child(m *document.Member) *node {
+	if allowed, isBool := m.Value.V.(bool); isBool && c.res.draft == draft4 && strings.HasPrefix(m.Key, "additional") {
+		return &node{value: &m.Value, res: c.res, always: allowed, never: !allowed}
+	}
+	return c.schema(&m.Value)
+}
+
+func (c *compiler) schemaList(v *document.Value) []*node {
+	l, _ := v.V.([]document.Value)
+	nodes := make([]*node, len(l))
+	for i := range l {
+		c.within(i, func() { nodes[i] = c.schema(&l[i]) })
+	}
+	return nodes
+}
+
+func (c *compiler) schemaMap(m *document.Member) map[string]*node {
+	if !c.is(&m.Value, typeObject) {
+		return nil
+	}
+	o, _ := m.Value.V.(document.Object)
+	nodes := make(map[string]*node, len(o))
+	for i := range o {
+		c.within(o[i].Key, func() { nodes[o[i].Key] = c.schema(&o[i].Value) })
+	}
+	return nodes
+}

@@ -1,0 +1,242 @@
+package texture
+
+import (
+	"fmt"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Plan is what texture will be made of some images: all that options leave open is decided.
+type Plan struct {
+	Use           string // never "auto"
+	Format        string // never "auto"
+	SRGB          bool
+	Width, Height int // of level 0
+
+	o      Options
+	images Images
+	format format
+	color  bool // red, green and blue are a colour or light, and alpha is alpha
+	spread bool // the one channel that is kept stands for red, green and blue
+}
+
+// NewPlan decides. Its errors are a [processor.Problem] where the options cannot be.
+func NewPlan(im Images, o Options) (*Plan, error) {
+	p := newPlan(im, o)
+	if _, _, err := o.Key(); err != nil {
+		return nil, &processor.Problem{Code: string(diag.TextureCombination), Text: err.Error(), Hint: `write it as color_key = "#ff00ff"`}
+	}
+	if err := p.checkImages(); err != nil {
+		return nil, err
+	}
+	if err := p.chooseFormat(); err != nil {
+		return nil, err
+	}
+	width, height := im.Pictures[0].Size()
+	p.Width, p.Height = o.Size(width, height)
+	return p, nil
+}
+
+// newPlan is a plan whose format is to be set.
+func newPlan(im Images, o Options) *Plan {
+	p := &Plan{Use: o.Use, o: o, images: im}
+	if p.Use == "auto" || p.Use == "" {
+		p.Use = "color"
+	}
+	return p
+}
+
+// checkImages refuses what is no texture.
+func (p *Plan) checkImages() error {
+	pictures := p.images.Pictures
+	if len(pictures) == 0 {
+		return shapeProblem("name some", "there are no pictures")
+	}
+	width, height := pictures[0].Size()
+	if width < 1 || height < 1 || max(width, height) > maxSide {
+		return fmt.Errorf("an image of %d x %d pixels cannot be a texture: sides are 1 to %d", width, height, maxSide)
+	}
+	for i, pic := range pictures {
+		w, h := pic.Size()
+		if w != width || h != height {
+			return shapeProblem("make them the same size", "picture %d has %d x %d pixels, the first %d x %d", i+1, w, h, width, height)
+		}
+		if m := pic.Eight; m != nil && len(m.Pix) != 4*w*h {
+			return fmt.Errorf("%d bytes are no image of %d x %d pixels", len(m.Pix), w, h)
+		}
+	}
+	switch {
+	case p.images.Shape == Flat && len(pictures) != 1:
+		return fmt.Errorf("%d pictures are no flat texture", len(pictures))
+	case p.images.Shape == Cube && len(pictures) != 6:
+		return shapeProblem("name six: +x, -x, +y, -y, +z, -z", "a cube has 6 faces, not %d", len(pictures))
+	case p.images.Shape == Cube && width != height:
+		return shapeProblem("make them square", "the faces of a cube are square, not %d x %d", width, height)
+	case len(pictures) > maxLayers:
+		return shapeProblem("make several textures of them", "%d pictures are more than the %d that a texture can have", len(pictures), maxLayers)
+	}
+	return nil
+}
+
+// maxLayers of an array, and slices of a volume: those of today's hardware.
+const maxLayers = 2048
+
+func shapeProblem(hint, text string, args ...any) error {
+	return &processor.Problem{Code: string(diag.TextureShape), Text: fmt.Sprintf(text, args...), Hint: hint}
+}
+
+func (p *Plan) chooseFormat() error {
+	o, name := p.o, p.o.Format
+	auto := p.auto()
+	switch {
+	case auto:
+		some := o.Family != "" && o.Family != "none" // else nobody asks
+		name = choose(p.Use, o.Family, some && p.transparent(), some && p.grey(), p.images.Pictures[0].HDR)
+	case name == "bc1" && p.transparent():
+		name = "bc1a"
+	}
+	f, err := formatNamed(name)
+	if err != nil {
+		return err
+	}
+	p.setFormat(f)
+	p.spread = auto && f.channels == 1
+	switch o.Container {
+	case "ktx2":
+	case "dds":
+		if f.dds == 0 {
+			return &processor.Problem{
+				Code: string(diag.TextureCombination), Text: fmt.Sprintf("a DDS file cannot hold format %q", f.name),
+				Hint: `use container = "ktx2", or a format of family "bc"`,
+			}
+		}
+	default:
+		return fmt.Errorf("texture container %q is unknown", o.Container)
+	}
+	return nil
+}
+
+// setFormat sets the format, and what follows from it.
+func (p *Plan) setFormat(f format) {
+	p.format, p.Format = f, f.name
+	pictures := p.Use == "color" || p.Use == "ui"
+	// What is no sRGB is data, alpha included, unless something is to be multiplied by alpha: then alpha is alpha.
+	p.color = f.channels >= 3 && (pictures && (p.o.SRGB || p.o.Premultiply || f.float) || p.Use == "hdr")
+	p.SRGB = p.color && p.o.SRGB && !f.float
+}
+
+// auto tells whether the format is left open.
+func (p *Plan) auto() bool { return p.o.Format == "auto" || p.o.Format == "" }
+
+// transparent tells whether anything shines through.
+func (p *Plan) transparent() bool {
+	if p.o.ColorKey != "" {
+		return true
+	}
+	for _, pic := range p.images.Pictures {
+		if pic.Eight == nil {
+			for i := 3; i < len(pic.Float.Pix); i += 4 {
+				if pic.Float.Pix[i] < 1 {
+					return true
+				}
+			}
+		} else if !pic.Eight.Opaque() {
+			return true
+		}
+	}
+	return false
+}
+
+// grey tells whether one channel says all; it is asked of masks alone.
+func (p *Plan) grey() bool {
+	if p.Use != "mask" {
+		return false
+	}
+	for _, pic := range p.images.Pictures {
+		if pic.Eight == nil || !pic.Eight.Grey() {
+			return false
+		}
+	}
+	return true
+}
+
+// premultiplies tells whether colours are multiplied by alpha.
+func (p *Plan) premultiplies() bool { return p.o.Premultiply && p.color && p.format.channels == 4 }
+
+// filter is how the images are made smaller.
+func (p *Plan) filter(workers int) pixel.Filter {
+	return pixel.Filter{
+		SRGB: p.SRGB, Weighted: p.color, Normal: p.Use == "normal",
+		Kernel: p.o.kernel(), Workers: workers,
+	}
+}
+
+// Warnings tell of options that do nothing beside others, and of what some hardware will refuse. An option that has no meaning for what the
+// picture is for is passed over: a rule may well speak for a whole folder.
+func (p *Plan) Warnings() []processor.Problem {
+	var list []processor.Problem
+	add := func(code diag.Code, hint, text string, args ...any) {
+		list = append(list, processor.Problem{Code: string(code), Text: fmt.Sprintf(text, args...), Hint: hint})
+	}
+	o := p.o
+	if (p.Use == "color" || p.Use == "ui") && !p.auto() && p.format.channels < 4 { // auto leaves alpha out where there is none
+		lacks := "alpha"
+		if p.format.channels < 3 {
+			lacks = "colour and no alpha"
+		}
+		if o.Premultiply {
+			add(diag.TextureSettings, `leave premultiply out, or use format = "rgba8"`, "premultiply does nothing with format %q, which has no %s", p.Format, lacks)
+		}
+		if o.AlphaCutoff > 0 {
+			add(diag.TextureSettings, `leave alpha_cutoff out, or use format = "rgba8"`, "alpha_cutoff does nothing with format %q, which has no %s", p.Format, lacks)
+		}
+	}
+	if o.Compress == "zstd" && o.Container == "dds" {
+		add(diag.TextureSettings, `leave compress out, or use container = "ktx2"`, "compress does nothing in a DDS file")
+	}
+	if p.color && p.format.channels == 3 && p.transparent() {
+		add(diag.TextureAlpha, `use "bc7", "bc3", "etc2a" or "astc6x6", or a picture without alpha`, "format %q drops the picture's alpha", p.Format)
+	}
+	if p.format.family == "bc" && (p.Width%4 != 0 || p.Height%4 != 0) {
+		add(diag.TextureOddSize, "set multiple_of = 4, or leave it if the game uses Vulkan or Metal alone",
+			"%d x %d is no multiple of 4, and Direct3D and WebGL refuse such textures of format %q", p.Width, p.Height, p.Format)
+	}
+	return list
+}
+
+// Doubt tells what speaks against the plan's use, if it is but guessed by a file's name: "" if nothing does. The first picture is looked at.
+func (p *Plan) Doubt(name string) string {
+	use, because := UseOf(name)
+	if use != p.Use || because == "" {
+		return ""
+	}
+	return Doubt(name, p.images.Pictures[0].Bits(false))
+}
+
+// directions tells whether most pixels could be a direction: about as long as 1.
+func directions(m *pixel.Image) bool {
+	good := 0
+	for i := 0; i < len(m.Pix); i += 4 {
+		x, y, z := 2*int(m.Pix[i])-255, 2*int(m.Pix[i+1])-255, 2*int(m.Pix[i+2])-255
+		flat := x*x + y*y
+		// A file that has left blue out is as good, as long as red and green do not lead out of the circle.
+		if (z == -255 || z == 255) && flat <= 72000 || abs(flat+z*z-255*255) < 255*255*2/5 {
+			good++
+		}
+	}
+	return 8*good >= len(m.Pix) // half of them
+}
+
+// coloured tells whether red, green and blue differ by a tenth, on average: what JPEG makes of grey does not.
+func coloured(m *pixel.Image) bool {
+	sum := 0
+	for i := 0; i < len(m.Pix); i += 4 {
+		r, g, b := m.Pix[i], m.Pix[i+1], m.Pix[i+2]
+		sum += int(max(r, g, b)) - int(min(r, g, b))
+	}
+	return sum > len(m.Pix)/4*25
+}
+
+func abs(n int) int { return max(n, -n) }

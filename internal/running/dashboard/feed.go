@@ -1,0 +1,341 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+)
+
+// Feed takes what a build tells while it runs, and pages show it. It is a build.Reporter between Begin and End. Its methods may be
+// called from several goroutines and return at once.
+type Feed struct {
+	now func() time.Time
+
+	mu      sync.Mutex // all below
+	status  Status
+	running []Running
+	waiting []Waiting
+	recent  []Finished // the last one first
+	samples []sample
+	changed chan struct{} // closed at the next change
+	news    int           // how often the database or the games have become others
+}
+
+// Status is what goes on at a moment.
+type Status struct {
+	Building              bool
+	Number                int       // of the build in this session
+	Cause                 []string  // what changed
+	Began                 time.Time // of the build that runs, or the last one
+	Took                  time.Duration
+	Workers               int
+	Planned, Done, Failed int           // jobs
+	Left                  time.Duration // guess; 0: unknown
+	Running               []Running     // the one that began first comes first
+	Waiting               []Waiting
+	Recent                []Finished
+	Note                  string    // about how changes are looked for
+	Stopped               diag.List // why the last build could not be done at all
+}
+
+// Queued is how many jobs are known to run and have not begun.
+func (s Status) Queued() int { return max(0, s.Planned-s.Done-len(s.Running)-len(s.Waiting)) }
+
+// Running is a job that runs.
+type Running struct {
+	Job   string // "sprites/tank.png [pc]"
+	Began time.Time
+}
+
+// Asset is the id in a job's name.
+func (r Running) Asset() string { return assetOf(r.Job) }
+
+// Waiting is a job that waits for what others make.
+type Waiting struct {
+	Job   string
+	On    []string // not empty
+	Began time.Time
+	times int
+}
+
+// Asset is the id in a job's name.
+func (w Waiting) Asset() string { return assetOf(w.Job) }
+
+// Finished is a job that has run.
+type Finished struct {
+	Job    string
+	Failed bool
+	Took   time.Duration
+}
+
+// Asset is the id in a job's name.
+func (f Finished) Asset() string { return assetOf(f.Job) }
+
+// assetOf is the asset of a job by its name: "sprites/ui/ ▸ page 0 [pc]".
+func assetOf(job string) string {
+	if i := strings.LastIndex(job, " ["); i >= 0 {
+		job = job[:i]
+	}
+	id, _, _ := strings.Cut(job, " ▸ ")
+	return id
+}
+
+type sample struct {
+	at   time.Time
+	done int
+}
+
+const (
+	maxRecent  = 12
+	rateWindow = 10 * time.Second // over which the rate is taken
+)
+
+// NewFeed makes a feed of a project in which so many jobs run at once.
+func NewFeed(workers int) *Feed {
+	return &Feed{now: time.Now, status: Status{Workers: workers}, changed: make(chan struct{})}
+}
+
+// change changes something and wakes those who wait for it.
+func (f *Feed) change(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// Begin tells that a build begins, because of what changed.
+func (f *Feed) Begin(number int, cause []string) {
+	f.change(func() {
+		f.running, f.waiting, f.recent, f.samples = nil, nil, nil, []sample{{f.now(), 0}}
+		f.status = Status{Building: true, Number: number, Cause: cause, Began: f.now(), Workers: f.status.Workers, Note: f.status.Note}
+	})
+}
+
+// End tells that the build has ended and that the database tells of it; the error is why there was none, or nil.
+func (f *Feed) End(err error) {
+	f.change(func() {
+		f.running, f.waiting = nil, nil
+		f.status.Building, f.status.Took, f.status.Stopped = false, f.now().Sub(f.status.Began), diag.Messages(err, diag.Internal)
+		f.news++
+	})
+}
+
+// GamesChanged tells that there is something new about games.
+func (f *Feed) GamesChanged() { f.change(func() { f.news++ }) }
+
+// Note tells how changes are looked for, where that is not the usual way.
+func (f *Feed) Note(text string) { f.change(func() { f.status.Note = text }) }
+
+// Planned tells how many jobs are known to run; more may come.
+func (f *Feed) Planned(jobs int) { f.change(func() { f.status.Planned = jobs }) }
+
+// JobStarted tells that a job runs.
+func (f *Feed) JobStarted(job string) {
+	f.change(func() { f.running = append(f.running, Running{job, f.now()}) })
+}
+
+// JobSuspended tells that a job begins, or ends, to wait for others.
+func (f *Feed) JobSuspended(job string, on []string, begins bool) {
+	f.change(func() {
+		w := slices.IndexFunc(f.waiting, func(w Waiting) bool { return w.Job == job })
+		r := slices.IndexFunc(f.running, func(r Running) bool { return r.Job == job })
+		switch {
+		case begins && w >= 0:
+			f.waiting[w].times++
+		case begins && r >= 0 && len(on) > 0:
+			f.waiting = append(f.waiting, Waiting{job, on, f.running[r].Began, 1})
+			f.running = slices.Delete(f.running, r, r+1)
+		case !begins && w >= 0:
+			if f.waiting[w].times--; f.waiting[w].times == 0 {
+				f.running = append(f.running, Running{job, f.waiting[w].Began})
+				f.waiting = slices.Delete(f.waiting, w, w+1)
+			}
+		}
+	})
+}
+
+// JobFinished tells that a job has run.
+func (f *Feed) JobFinished(job string, failed bool, took time.Duration) {
+	f.change(func() {
+		f.running = slices.DeleteFunc(f.running, func(r Running) bool { return r.Job == job })
+		f.waiting = slices.DeleteFunc(f.waiting, func(w Waiting) bool { return w.Job == job })
+		f.recent = slices.Insert(f.recent, 0, Finished{job, failed, took})
+		f.recent = f.recent[:min(len(f.recent), maxRecent)]
+		f.status.Done++
+		if failed {
+			f.status.Failed++
+		}
+	})
+}
+
+// Status is what goes on now.
+func (f *Feed) Status() Status {
+	s, _, _ := f.look()
+	return s
+}
+
+// look is what goes on now, how often there was something new, and a channel that is closed when that changes.
+func (f *Feed) look() (Status, int, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.status
+	s.Running, s.Waiting, s.Recent = slices.Clone(f.running), slices.Clone(f.waiting), slices.Clone(f.recent)
+	s.Planned = max(s.Planned, s.Done+len(s.Running)+len(s.Waiting))
+	if s.Building {
+		s.Left = f.left(s)
+	}
+	return s, f.news, f.changed
+}
+
+// left guesses how long it takes at the rate of late. The lock is held.
+func (f *Feed) left(s Status) time.Duration {
+	now := f.now()
+	f.samples = append(f.samples, sample{now, s.Done})
+	for len(f.samples) > 1 && now.Sub(f.samples[1].at) >= rateWindow {
+		f.samples = f.samples[1:]
+	}
+	from := f.samples[0]
+	did, took := s.Done-from.done, now.Sub(from.at)
+	if did <= 0 || now.Sub(s.Began) < 2*time.Second {
+		return 0
+	}
+	return time.Duration(float64(s.Planned-s.Done) / float64(did) * float64(took))
+}
+
+// nowPanel is the part of pages that shows what goes on.
+type nowPanel struct {
+	Status
+	Live     bool
+	Problems int64 // root causes
+}
+
+func (d *Dashboard) nowPanel(ctx context.Context) nowPanel {
+	n := nowPanel{Live: d.cfg.Feed != nil}
+	if n.Live {
+		n.Status = d.cfg.Feed.Status()
+	}
+	if !n.Building {
+		n.Problems, _ = d.problems(ctx) // without a database there are none
+	}
+	return n
+}
+
+const (
+	eventEvery = 120 * time.Millisecond // at most so often is told what goes on
+	eventPoll  = 700 * time.Millisecond // without a feed, the database is asked so often whether there is a new build
+	eventAlive = 15 * time.Second       // so that proxies and browsers know the stream is there
+)
+
+// events tells a page what goes on: "now" is the panel drawn anew, "pulse" the line at the head of every page, "news" says
+// that a page may be another one than before: the database tells of another build, or a game did something. The address says as of
+// when the page is, so that nothing is missed between the page and its stream.
+func (d *Dashboard) events(w http.ResponseWriter, r *http.Request) {
+	out := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	seen := r.URL.Query().Get("since")
+	if seen == "" {
+		seen = d.asOf(r.Context())
+	}
+	fmt.Fprint(w, "retry: 1000\n\n")
+	if out.Flush() != nil {
+		return
+	}
+	if d.cfg.Feed == nil {
+		d.pollEvents(r.Context(), w, out, seen)
+	} else {
+		d.feedEvents(r.Context(), w, out, seen)
+	}
+}
+
+// asOf tells moments apart between which a page may have become another one.
+func (d *Dashboard) asOf(ctx context.Context) string {
+	if d.cfg.Feed != nil {
+		_, news, _ := d.cfg.Feed.look()
+		return fmt.Sprint(d.stamp, " ", news)
+	}
+	v, _ := d.version(ctx) // none without a database
+	return v
+}
+
+// feedEvents goes on until whoever listens has gone.
+func (d *Dashboard) feedEvents(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, seen string) {
+	for {
+		_, _, changed := d.cfg.Feed.look()
+		err := d.sendNow(ctx, w)
+		if now := d.asOf(ctx); err == nil && now != seen {
+			seen, err = now, d.send(w, "news", now)
+		}
+		if err != nil || out.Flush() != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-time.After(eventAlive):
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(eventEvery):
+		}
+	}
+}
+
+// sendNow sends the panel as HTML, so that a page is drawn in one place only.
+func (d *Dashboard) sendNow(ctx context.Context, w http.ResponseWriter) error {
+	now := d.nowPanel(ctx)
+	for _, name := range []string{"now", "pulse"} {
+		var b bytes.Buffer
+		if err := d.pages["builds"].ExecuteTemplate(&b, name, now); err != nil {
+			return err
+		}
+		if err := d.send(w, name, b.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pollEvents asks the database whether there is a new build, until whoever listens has gone.
+func (d *Dashboard) pollEvents(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, seen string) {
+	told := d.now()
+	for {
+		var err error
+		if now := d.asOf(ctx); now != "" && now != seen {
+			seen, told, err = now, d.now(), d.send(w, "news", now)
+		} else if d.now().Sub(told) > eventAlive {
+			told, err = d.now(), d.send(w, "alive", "")
+		}
+		if err != nil || out.Flush() != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(eventPoll):
+		}
+	}
+}
+
+// send writes one event. Lines of its data each stand by themselves (HTML Living Standard, 9.2.5).
+func (d *Dashboard) send(w http.ResponseWriter, event, data string) error {
+	var b strings.Builder
+	b.WriteString("event: " + event + "\n")
+	for line := range strings.SplitSeq(data, "\n") {
+		if strings.TrimSpace(line) != "" || data == "" {
+			b.WriteString("data: " + line + "\n")
+		}
+	}
+	_, err := w.Write([]byte(b.String() + "\n"))
+	return err
+}

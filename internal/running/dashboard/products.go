@@ -1,0 +1,202 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/preview"
+)
+
+const (
+	maxPreviewSource = 128 << 20 // bytes of a file that a picture is made of
+	maxThumbSource   = 16 << 20  // of one that a small picture in a list is made of
+	maxData          = 2 << 20   // of data that is shown as a tree
+)
+
+// product is a row of table product.
+type product struct {
+	Asset, Platform, Name, Type, File string
+	Size                              int64
+	Hash                              string
+	Share                             float64 // of the largest on the page
+}
+
+// Kind is how the product is shown.
+func (p product) Kind() preview.Kind { return preview.KindOf(p.File, p.Type) }
+
+// products asks for products; where goes on after the tables.
+func (d *Dashboard) products(ctx context.Context, where string, p params, limit int) ([]product, error) {
+	rows, err := d.library.ask(ctx, `SELECT a.id, p.name, x.name, t.text, x.file, x.size, lower(hex(x.hash))
+		FROM product x JOIN asset a ON a.no = x.asset JOIN platform p ON p.no = x.platform LEFT JOIN shared_text t ON t.no = x.type `+where, p, limit)
+	all := make([]product, len(rows))
+	most := int64(1)
+	for i, r := range rows {
+		all[i] = product{r.text(0), r.text(1), r.text(2), r.text(3), r.text(4), r.int(5), r.text(6), 0}
+		most = max(most, all[i].Size)
+	}
+	for i := range all {
+		all[i].Share = float64(all[i].Size) / float64(most)
+	}
+	return all, err
+}
+
+// productAt finds the product that lies at a place below the output folder.
+func (d *Dashboard) productAt(ctx context.Context, platform, file string) (product, error) {
+	found, err := d.products(ctx, `WHERE x.file = :file AND p.name = :platform`, params{":file": file, ":platform": platform}, 1)
+	if err == nil && len(found) == 0 {
+		err = notFound{fmt.Sprintf("The last build made no %s for %s.", file, platform)}
+	}
+	if err != nil {
+		return product{}, err
+	}
+	return found[0], nil
+}
+
+// read reads a product's bytes, if they are at most so many.
+func (d *Dashboard) read(p product, most int64) ([]byte, error) {
+	if p.Size > most {
+		return nil, fmt.Errorf("%s has %s; it is too large to be shown", p.File, bytesText(p.Size))
+	}
+	h, err := digest.Parse(p.Hash)
+	if err != nil {
+		return nil, err
+	}
+	data, err := d.cfg.Blobs.Read(h)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, notFound{fmt.Sprintf("%s is no longer in the cache; the next build makes it again.", p.File)}
+	}
+	return data, err
+}
+
+// raw is the policy of a project's own bytes: they may be shown by a page of ours, and are nothing by themselves.
+const raw = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+// keep says how long a browser may keep an answer: for good if the address has the hash of what it is of.
+func keep(w http.ResponseWriter, r *http.Request, hash string) {
+	if h := r.URL.Query().Get("h"); h != "" && len(hash) >= len(h) && hash[:len(h)] == h {
+		w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	} else {
+		w.Header().Set("Cache-Control", "no-cache")
+	}
+}
+
+// productBytes sends a product as it is, in parts if asked to.
+func (d *Dashboard) productBytes(w http.ResponseWriter, r *http.Request) {
+	p, err := d.productAt(r.Context(), r.PathValue("platform"), r.PathValue("file"))
+	if err != nil {
+		plainError(w, err)
+		return
+	}
+	h, err := digest.Parse(p.Hash)
+	if err != nil {
+		plainError(w, err)
+		return
+	}
+	f, err := disk.Open(d.cfg.Blobs.Path(h)) // a build may replace it meanwhile
+	if err != nil {
+		plainError(w, notFound{p.File + " is no longer in the cache; the next build makes it again."})
+		return
+	}
+	defer f.Close()
+	keep(w, r, p.Hash)
+	w.Header().Set("Content-Security-Policy", raw)
+	w.Header().Set("Content-Type", preview.MediaType(p.File))
+	w.Header().Set("ETag", `"`+p.Hash+`"`)
+	info, err := f.Stat()
+	if err != nil {
+		plainError(w, err)
+		return
+	}
+	http.ServeContent(w, r, "", info.ModTime(), f)
+}
+
+// productPicture sends what is looked at in a texture as a PNG file.
+func (d *Dashboard) productPicture(w http.ResponseWriter, r *http.Request) {
+	p, err := d.productAt(r.Context(), r.PathValue("platform"), r.PathValue("file"))
+	if err != nil {
+		plainError(w, err)
+		return
+	}
+	keep(w, r, p.Hash)
+	d.sendPicture(w, r, p.Hash, func(l preview.Look) (*pixel.Image, error) {
+		data, err := d.read(p, maxPreviewSource)
+		if err != nil {
+			return nil, err
+		}
+		return preview.Image(p.File, data, l)
+	})
+}
+
+// sourcePicture sends a source picture as a PNG file.
+func (d *Dashboard) sourcePicture(w http.ResponseWriter, r *http.Request) {
+	file := r.PathValue("path")
+	rows, err := d.library.ask(r.Context(), `SELECT r.path, f.size, lower(hex(f.hash)) FROM source_file f JOIN root r ON r.no = f.root WHERE f.path = :path AND f.present = 1`, params{":path": file}, 1)
+	if err == nil && len(rows) == 0 {
+		err = notFound{"There is no source file " + file + "."}
+	}
+	if err != nil {
+		plainError(w, err)
+		return
+	}
+	if preview.KindOf(file, "") != preview.Picture || rows[0].int(1) > maxPreviewSource {
+		plainError(w, notFound{file + " is no picture, or too large for one."})
+		return
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	d.sendPicture(w, r, "source "+rows[0].text(2), func(l preview.Look) (*pixel.Image, error) {
+		data, err := os.ReadFile(filepath.Join(d.cfg.Dir, filepath.FromSlash(rows[0].text(0)), filepath.FromSlash(file)))
+		if err != nil {
+			return nil, err
+		}
+		return preview.Image(file, data, l)
+	})
+}
+
+// sendPicture sends a picture that is kept under a name and what is looked at.
+func (d *Dashboard) sendPicture(w http.ResponseWriter, r *http.Request, name string, decode func(preview.Look) (*pixel.Image, error)) {
+	l := lookOf(r.URL.Query())
+	png, err := d.shelf.pictures.of(r.Context(), fmt.Sprint(name, l), func() ([]byte, error) {
+		img, err := decode(l)
+		if err != nil {
+			return nil, err
+		}
+		return preview.PNG(img)
+	})
+	if err != nil {
+		w.Header().Set("Cache-Control", "no-store")
+		plainError(w, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", raw)
+	w.Header().Set("Content-Type", "image/png")
+	w.Header().Set("Content-Length", strconv.Itoa(len(png)))
+	w.Write(png)
+}
+
+func lookOf(q url.Values) preview.Look {
+	n := func(name string) int {
+		v, _ := strconv.Atoi(q.Get(name))
+		return max(0, min(v, 1<<16))
+	}
+	return preview.Look{Level: n("level"), Layer: n("layer"), Face: n("face"), Slice: n("slice"), Channels: preview.Channels(q.Get("show")), Fit: n("fit")}
+}
+
+// plainError answers in words where no page is asked for.
+func plainError(w http.ResponseWriter, err error) {
+	var none notFound
+	status := http.StatusUnprocessableEntity
+	if errors.As(err, &none) {
+		status = http.StatusNotFound
+	}
+	http.Error(w, err.Error(), status)
+}

@@ -1,0 +1,497 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/kiln-pipeline/kiln/internal/store/used"
+)
+
+const (
+	subprotocol = "kiln.live.v1"
+
+	helloWithin = 10 * time.Second
+	sendWithin  = 30 * time.Second
+	pingEvery   = 15 * time.Second // finds games that went without a word
+)
+
+// game is one connection. What is not said to be otherwise is set by its hello, and read only from then on.
+type game struct {
+	hub      *Hub
+	conn     *websocket.Conn
+	number   int
+	name     string
+	client   string
+	platform string
+	address  string
+	since    time.Time
+	parcels  []string
+	list     bool
+	have     []have
+	news     chan struct{} // has a value when there may be something to say
+
+	// Guarded by the hub.
+	epoch    string
+	seq      uint64 // told up to here
+	start    bool   // told nothing, or nothing that is still of use
+	outbox   []any  // that do not depend on seq; said after what does
+	requests int
+	began    uint64 // told of everything at this seq: what came before was not saved for it
+	applied  uint64
+	swapped  time.Time
+	loaded   []uint32
+	play     used.Play
+	isLoaded map[uint32]bool
+	refused  map[uint32]string
+	logged   int // lines in the second that began at
+	second   time.Time
+	dropped  int
+}
+
+// connect is the handler of /live/v1.
+func (h *Hub) connect(w http.ResponseWriter, r *http.Request) {
+	if !slices.ContainsFunc(r.Header.Values("Sec-WebSocket-Protocol"), func(v string) bool { return strings.Contains(v, subprotocol) }) {
+		http.Error(w, "this is where games connect: a WebSocket with the subprotocol "+subprotocol, http.StatusBadRequest)
+		return
+	}
+	if !h.admit() {
+		http.Error(w, "too many connect at once: come back in a moment", http.StatusServiceUnavailable)
+		return
+	}
+	defer h.gone()
+	// The guard has looked at Origin already, with other rules than this library's.
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
+	if err != nil {
+		h.known()
+		return // it has answered
+	}
+	conn.SetReadLimit(maxHello)
+	g := &game{hub: h, conn: conn, address: r.RemoteAddr, since: time.Now(), news: make(chan struct{}, 1), isLoaded: map[uint32]bool{},
+		refused: map[uint32]string{}}
+	g.serve(r.Context())
+}
+
+// admit counts a connection in that has said nothing yet. There are few of those, and what they may say is small: each could be anybody.
+func (h *Hub) admit() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.strangers >= maxNew || h.open >= maxGames+maxNew {
+		return false
+	}
+	h.strangers++
+	h.open++
+	return true
+}
+
+// known: a connection has said hello, or ended before that.
+func (h *Hub) known() {
+	h.mu.Lock()
+	h.strangers--
+	h.mu.Unlock()
+}
+
+func (h *Hub) gone() {
+	h.mu.Lock()
+	h.open--
+	h.mu.Unlock()
+}
+
+// serve talks to a game until one of both has enough.
+func (g *game) serve(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	err := g.hello(ctx)
+	if err == nil {
+		defer g.leave()
+		go func() {
+			defer cancel()
+			g.pings(ctx)
+		}()
+		go func() {
+			defer cancel()
+			if err := g.speak(ctx); err != nil {
+				g.conn.CloseNow()
+			}
+		}()
+		err = g.listen(ctx)
+	}
+	if wrong := (*badMessage)(nil); errors.As(err, &wrong) {
+		g.send(ctx, refused{"refused", wrong.Error()})
+		g.conn.Close(websocket.StatusPolicyViolation, "refused")
+		return
+	}
+	g.conn.CloseNow()
+}
+
+// badMessage is why a game is refused.
+type badMessage struct{ error }
+
+func bad(format string, args ...any) error { return &badMessage{fmt.Errorf(format, args...)} }
+
+// read reads one message.
+func (g *game) read(ctx context.Context) (*fromGame, error) {
+	kind, data, err := g.conn.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return understood(kind, data)
+}
+
+func understood(kind websocket.MessageType, data []byte) (*fromGame, error) {
+	if kind != websocket.MessageText {
+		return nil, bad("messages are text")
+	}
+	m, err := parse(data)
+	if err != nil {
+		return nil, &badMessage{err}
+	}
+	return m, nil
+}
+
+// first reads the first message, which is held to narrower limits.
+func (g *game) first(ctx context.Context) (*fromGame, error) {
+	defer g.hub.known()
+	in, cancel := context.WithTimeout(ctx, helloWithin)
+	defer cancel()
+	kind, data, err := g.conn.Read(in)
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(data, []byte("{")); n > maxHave {
+		return nil, bad("a hello with more than %d resources: ask for the list in place of telling what you have", maxHave)
+	}
+	return understood(kind, data)
+}
+
+// hello takes the first message, and answers it.
+func (g *game) hello(ctx context.Context) error {
+	m, err := g.first(ctx)
+	if err != nil {
+		return err
+	}
+	g.conn.SetReadLimit(maxMessage)
+	switch {
+	case m.Type != "hello":
+		return bad("the first message is hello, not %q", m.Type)
+	case m.Version != Version:
+		return bad("version %d of the protocol is wanted, this is version %d: take a client of the same Kiln", m.Version, Version)
+	}
+	if m.List {
+		m.Have = nil // it will be told of everything
+	}
+	g.name, g.client, g.list, g.have, g.parcels = m.Game, m.Client, m.List, m.Have, m.Parcels
+	w, err := g.hub.enter(g, m)
+	if err != nil {
+		return err
+	}
+	return g.send(ctx, w)
+}
+
+// enter counts a game in.
+func (h *Hub) enter(g *game, m *fromGame) (welcome, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.platform(m.Platform)
+	if p == nil {
+		var names []string
+		for _, p := range h.platforms {
+			names = append(names, p.name)
+		}
+		return welcome{}, bad("the project has no platform %q; it has %s", m.Platform, strings.Join(names, ", "))
+	}
+	if len(h.games) >= maxGames {
+		return welcome{}, bad("%d games are connected already", maxGames)
+	}
+	h.lastGame++
+	g.number, g.platform, g.epoch = h.lastGame, p.name, h.epoch
+	g.start = m.Epoch != h.epoch || m.Seq < p.forgotten || m.Seq > p.seq
+	if !g.start {
+		g.seq, g.applied = m.Seq, m.Seq
+	}
+	h.games[g] = true
+	g.wake()
+	h.wakeAll()
+	return welcome{"welcome", Version, h.project, p.name, h.epoch, g.seq, !g.start, len(p.resources)}, nil
+}
+
+func (g *game) leave() {
+	g.hub.mu.Lock()
+	defer g.hub.mu.Unlock()
+	delete(g.hub.games, g)
+	g.hub.wakeAll()
+}
+
+// Hangup ends the connections to all games. They may come back: it is for the end of the server, which does not know of them.
+func (h *Hub) Hangup() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for g := range h.games {
+		g.conn.CloseNow()
+	}
+}
+
+// wake makes the game look for something to say.
+func (g *game) wake() {
+	select {
+	case g.news <- struct{}{}:
+	default:
+	}
+}
+
+// say queues a message. The caller holds the hub's lock.
+func (g *game) say(m any) {
+	g.outbox = append(g.outbox, m)
+	g.wake()
+}
+
+func (g *game) send(ctx context.Context, m any) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendWithin)
+	defer cancel()
+	return g.conn.Write(ctx, websocket.MessageText, data)
+}
+
+func (g *game) pings(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pingEvery):
+		}
+		in, cancel := context.WithTimeout(ctx, sendWithin)
+		err := g.conn.Ping(in)
+		cancel()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// speak tells the game what is different, whenever something is.
+func (g *game) speak(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-g.news:
+		}
+		for _, m := range g.gather() {
+			var err error
+			if t, ok := m.(telling); ok {
+				err = g.tell(ctx, t)
+			} else {
+				err = g.send(ctx, m)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// telling is resources to tell of in pages, and what goes with the last of them.
+type telling struct {
+	resources []*resource
+	last      changed
+}
+
+// gather takes all that there is to say, messages and tellings, and counts it as said: if it cannot be, the connection ends.
+func (g *game) gather() []any {
+	h := g.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.platform(g.platform)
+	var say []any
+	if g.epoch != h.epoch { // numbers mean something else from now on
+		g.epoch, g.start, g.loaded, g.isLoaded, g.refused = h.epoch, true, nil, map[uint32]bool{}, map[uint32]string{}
+		say = append(say, welcome{"welcome", Version, h.project, p.name, h.epoch, 0, false, len(p.resources)})
+	}
+	n, ok := p.since(g.seq)
+	if g.start || !ok {
+		g.began = p.seq
+		say = append(say, g.everything(p)...)
+	} else {
+		say = append(say, g.newsOf(p, n)...)
+	}
+	g.start, g.seq = false, p.seq
+	say = append(say, g.outbox...)
+	g.outbox = nil
+	return say
+}
+
+// newsOf is what is said of news. What moves the game's seq on comes last: a connection that breaks in between is no loss.
+func (g *game) newsOf(p *platform, n news) (say []any) {
+	for _, id := range n.failed {
+		say = append(say, g.failed(p, id))
+	}
+	for _, id := range n.mended {
+		say = append(say, mended{"mended", n.seq, id})
+	}
+	if len(n.changed)+len(n.removed) > 0 {
+		say = append(say, telling{n.changed, changed{Type: "changed", Seq: n.seq, Removed: n.removed, Order: n.order}})
+	}
+	return say
+}
+
+func (g *game) failed(p *platform, id string) failed {
+	a := p.assets[id]
+	return failed{Type: "failed", Seq: p.seq, Asset: id, Messages: a.failure.Messages, Resources: p.idsOf(a)}
+}
+
+// everything is what is said to a game that cannot go on from where it was.
+func (g *game) everything(p *platform) (say []any) {
+	for _, id := range slices.Sorted(maps.Keys(p.assets)) {
+		if p.assets[id].failure != nil {
+			say = append(say, g.failed(p, id))
+		}
+	}
+	if g.list {
+		return append(say, telling{p.everything(), changed{Type: "list", Seq: p.seq}})
+	}
+	n := p.differs(g.have)
+	return append(say, telling{n.changed, changed{Type: "changed", Seq: n.seq, Removed: n.removed, Order: n.order}})
+}
+
+// tell sends resources page by page.
+func (g *game) tell(ctx context.Context, t telling) error {
+	rest := t.resources
+	for {
+		page := t.last
+		page.Resources, rest = g.page(rest)
+		if len(rest) == 0 {
+			return g.send(ctx, page)
+		}
+		page.Removed, page.Order, page.More = nil, nil, true
+		if err := g.send(ctx, page); err != nil {
+			return err
+		}
+	}
+}
+
+// page puts as many resources into words as belong into one page.
+func (g *game) page(rs []*resource) (lines []resourceLine, rest []*resource) {
+	h := g.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.platform(g.platform)
+	bytes := 0
+	for len(rs) > 0 && len(lines) < pageResources && bytes < pageBytes {
+		l := rs[0].line(p)
+		lines, rs, bytes = append(lines, l), rs[1:], bytes+l.bytes()
+	}
+	return lines, rs
+}
+
+// listen takes messages until the connection ends.
+func (g *game) listen(ctx context.Context) error {
+	for {
+		m, err := g.read(ctx)
+		if err != nil {
+			return err
+		}
+		if err := g.heard(ctx, m); err != nil {
+			return err
+		}
+	}
+}
+
+func (g *game) heard(ctx context.Context, m *fromGame) error {
+	h := g.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch m.Type {
+	case "request":
+		if g.requests >= maxRequests {
+			return bad("%d requests are under way already", maxRequests)
+		}
+		g.requests++
+		go func() {
+			answer := h.want(ctx, g, m)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			g.requests--
+			g.say(answer)
+		}()
+	case "applied":
+		for _, id := range m.Swapped {
+			delete(g.refused, id)
+		}
+		for _, r := range m.Refused {
+			if len(g.refused) < maxEntries {
+				g.refused[r.ID] = limited(r.Reason, maxLog)
+				h.note(g, "warning", fmt.Sprintf("kept the old %s: %s", h.platform(g.platform).describe(r.ID).Name, limited(r.Reason, maxLog)))
+			}
+		}
+		h.applied(g, m.Seq, len(m.Swapped))
+		h.wakeAll()
+	case "used":
+		h.nowUsed(g, m.IDs)
+	case "log":
+		g.log(m)
+	case "hello":
+		return bad("hello is said once")
+	}
+	return nil
+}
+
+// nowUsed keeps what a game loaded for the first time.
+func (h *Hub) nowUsed(g *game, ids []uint32) {
+	p := h.platform(g.platform)
+	var keys []used.Key
+	for _, id := range ids {
+		r := p.byID[id]
+		if r == nil || g.isLoaded[id] {
+			continue
+		}
+		g.isLoaded[id] = true
+		g.loaded = append(g.loaded, id)
+		keys = append(keys, used.Key(r.Key))
+	}
+	if h.used != nil && len(keys) > 0 {
+		if err := h.used.Add(p.name, &g.play, keys); err != nil {
+			h.note(g, "error", fmt.Sprintf("what it loaded cannot be kept: %v", err))
+		}
+	}
+	h.wakeAll()
+}
+
+// log takes a line of a game, but not more of them than people can read.
+func (g *game) log(m *fromGame) {
+	now := time.Now()
+	if now.Sub(g.second) >= time.Second {
+		if g.dropped > 0 {
+			g.hub.note(g, "warning", fmt.Sprintf("%d lines more than %d in a second were dropped", g.dropped, logRate))
+		}
+		g.second, g.logged, g.dropped = now, 0, 0
+	}
+	if g.logged++; g.logged > logRate {
+		g.dropped++
+		return
+	}
+	level := m.Level
+	if !slices.Contains([]string{"debug", "info", "warning", "error"}, level) {
+		level = "info"
+	}
+	g.hub.note(g, level, limited(m.Text, maxLog))
+	g.hub.wakeAll()
+}
+
+// limited cuts a text that is too long, and makes it valid UTF-8.
+func limited(s string, n int) string {
+	if len(s) > n {
+		s = s[:n]
+	}
+	return strings.ToValidUTF8(s, "�")
+}

@@ -1,0 +1,243 @@
+package session
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
+)
+
+// content is what all jobs came to.
+type content struct {
+	number  int
+	jobs    map[jobID]job
+	uuids   map[string]string // to ids
+	failing map[jobID]bool
+}
+
+type jobID struct{ platform, asset string }
+
+// job is what came of an asset's jobs and their parts, in order, none twice: a list, since most assets have one job without parts, and a map for each
+// took 20 MB more at 100,000 assets.
+type job []build.Outcome
+
+// find is where the outcome of the same job or part is, or would be.
+func (j job) find(o build.Outcome) (int, bool) {
+	return slices.BinarySearchFunc(j, o, func(a, b build.Outcome) int {
+		return cmp.Or(strings.Compare(a.Processor, b.Processor), strings.Compare(a.Part, b.Part))
+	})
+}
+
+// with has an outcome in place of the one before it.
+func (j job) with(o build.Outcome) job {
+	i, ok := j.find(o)
+	if ok {
+		j[i] = o
+		return j
+	}
+	return slices.Insert(j, i, o)
+}
+
+func (j job) without(o build.Outcome) job {
+	if i, ok := j.find(o); ok {
+		return slices.Delete(j, i, i+1)
+	}
+	return j
+}
+
+func newContent() *content {
+	return &content{jobs: map[jobID]job{}, uuids: map[string]string{}, failing: map[jobID]bool{}}
+}
+
+// take takes in what came of a build, and adds to the event what is other than it was. With all, the report tells of everything.
+func (c *content) take(e *Ended, all bool) {
+	first := c.number == 0
+	was := map[jobID]job{}
+	if all {
+		was, c.jobs, c.uuids = c.jobs, map[jobID]job{}, map[string]string{}
+	}
+	changed := map[jobID]bool{}
+	for id := range was {
+		changed[id] = true
+	}
+	for _, o := range e.Report.Outcomes {
+		id := jobID{o.Platform, o.Asset}
+		if !changed[id] {
+			changed[id] = true
+			if old, ok := c.jobs[id]; ok && !all {
+				was[id] = slices.Clone(old)
+			}
+		}
+		switch {
+		case !o.Gone:
+			for _, old := range c.jobs[id] {
+				if old.UUID != o.UUID && c.uuids[old.UUID] == o.Asset {
+					delete(c.uuids, old.UUID)
+				}
+			}
+			c.jobs[id] = c.jobs[id].with(o)
+			c.uuids[o.UUID] = o.Asset
+		case c.jobs[id] != nil:
+			if c.jobs[id] = c.jobs[id].without(o); len(c.jobs[id]) == 0 {
+				delete(c.jobs, id)
+			}
+		}
+	}
+	c.number = e.Number
+	for id := range changed {
+		if delete(c.failing, id); c.jobs[id].failed() {
+			c.failing[id] = true
+		}
+		c.compare(e, id, was[id], c.jobs[id], first)
+	}
+	e.Total = len(c.failing)
+	slices.SortFunc(e.Products, func(a, b Product) int {
+		return cmp.Or(strings.Compare(a.Platform, b.Platform), strings.Compare(a.Asset, b.Asset), cmp.Compare(a.SubID, b.SubID))
+	})
+	sortFailures(e.Failed)
+	sortFailures(e.Mended)
+}
+
+// contents are the products whose contents are other ones after a build. It is false if that is not all that the build changed.
+func (c *content) contents(outcomes []build.Outcome) (products []Product, ok bool) {
+	for _, o := range outcomes {
+		id := jobID{o.Platform, o.Asset}
+		if o.Gone || o.Failed || c.failing[id] {
+			return nil, false
+		}
+		before := c.jobs[id].products(id)
+		for _, p := range o.Products {
+			old, ok := before[productID{o.UUID, p.SubID}]
+			if !ok {
+				return nil, false
+			}
+			if !sameProduct(&old.Product, &p) {
+				products = append(products, Product{Platform: o.Platform, Asset: o.Asset, UUID: o.UUID, Product: p})
+			}
+		}
+	}
+	return products, len(products) > 0
+}
+
+// compare adds what is other about one job.
+func (c *content) compare(e *Ended, id jobID, was, now job, first bool) {
+	before, after := was.products(id), now.products(id)
+	if !first {
+		for id, p := range after {
+			if old, ok := before[id]; !ok || !sameProduct(&old.Product, &p.Product) {
+				e.Products = append(e.Products, p)
+			}
+		}
+		for id, p := range before {
+			if _, still := after[id]; !still {
+				p.Gone = true
+				e.Products = append(e.Products, p)
+			}
+		}
+	}
+	switch old, fails := was.failure(id), now.failure(id); {
+	case fails != nil && (old == nil || text(old.Messages) != text(fails.Messages)):
+		e.Failed = append(e.Failed, *fails)
+	case old != nil && fails == nil:
+		e.Mended = append(e.Mended, *old)
+	}
+}
+
+func text(l diag.List) string {
+	var b strings.Builder
+	for _, m := range l {
+		b.WriteString(m.String())
+	}
+	return b.String()
+}
+
+func sameProduct(a, b *engine.Product) bool {
+	return a.Hash == b.Hash && a.Type == b.Type && a.Name == b.Name && a.File == b.File && slices.Equal(a.References, b.References)
+}
+
+func (j job) failed() bool {
+	for _, o := range j {
+		if o.Failed {
+			return true
+		}
+	}
+	return false
+}
+
+// productID is what a game knows a product by.
+type productID struct {
+	uuid string
+	sub  uint32
+}
+
+func (j job) products(id jobID) map[productID]Product {
+	all := map[productID]Product{}
+	for _, o := range j {
+		for _, p := range o.Products {
+			all[productID{o.UUID, p.SubID}] = Product{Platform: id.platform, Asset: id.asset, UUID: o.UUID, Product: p}
+		}
+	}
+	return all
+}
+
+// failure is nil for a job that does not fail.
+func (j job) failure(id jobID) *Failure {
+	if !j.failed() {
+		return nil
+	}
+	f := &Failure{Platform: id.platform, Asset: id.asset}
+	for _, o := range j {
+		if f.UUID = o.UUID; o.Failed {
+			f.Messages = append(f.Messages, o.Messages...)
+		}
+	}
+	return f
+}
+
+func sortFailures(all []Failure) {
+	slices.SortFunc(all, func(a, b Failure) int {
+		return cmp.Or(strings.Compare(a.Platform, b.Platform), strings.Compare(a.Asset, b.Asset))
+	})
+}
+
+// of is all there is for a platform.
+func (c *content) of(platform string) *Content {
+	all := &Content{Number: c.number}
+	for id, j := range c.jobs {
+		if id.platform != platform {
+			continue
+		}
+		for _, p := range j.products(id) {
+			all.Products = append(all.Products, p)
+		}
+		if f := j.failure(id); f != nil {
+			all.Failures = append(all.Failures, *f)
+		}
+	}
+	slices.SortFunc(all.Products, func(a, b Product) int {
+		return cmp.Or(strings.Compare(a.Asset, b.Asset), cmp.Compare(a.SubID, b.SubID))
+	})
+	sortFailures(all.Failures)
+	return all
+}
+
+// find is the job that a name, an id or a UUID, means on a platform. An id that is not known may be that of an asset which is new.
+func (c *content) find(platform, name string) jobID {
+	if id, ok := c.uuids[name]; ok && c.jobs[jobID{platform, name}] == nil {
+		name = id
+	}
+	return jobID{platform, name}
+}
+
+// sorted are the products by sub id.
+func (j job) sorted(id jobID) []Product {
+	products := []Product{}
+	for _, p := range j.products(id) {
+		products = append(products, p)
+	}
+	slices.SortFunc(products, func(a, b Product) int { return cmp.Compare(a.SubID, b.SubID) })
+	return products
+}

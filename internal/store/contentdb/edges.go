@@ -1,0 +1,136 @@
+package contentdb
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+)
+
+// EdgeKind says how one thing needs another.
+type EdgeKind string
+
+const (
+	SourceEdge  EdgeKind = "source"  // a job read a source file, found it missing, or listed a glob
+	JobEdge     EdgeKind = "job"     // a job read products of another asset's job
+	ProductEdge EdgeKind = "product" // a product needs another asset's product at run time
+)
+
+// Edge is one dependency. On several platforms it is still one.
+type Edge struct {
+	From     string   `json:"from"` // asset id
+	To       string   `json:"to"`   // asset id; for source, a path or a pattern
+	Kind     EdgeKind `json:"kind"`
+	Required bool     `json:"required"`      // false only for an optional product dependency
+	Saw      Kind     `json:"saw,omitempty"` // for source: what the job looked at
+}
+
+// Deps is what an asset needs, sorted. No kinds are all kinds. If all is set, also what that needs,
+// along job and product dependencies as far as kinds has them; what is reached is then told by every edge on the way.
+// The asset is given as in Run.
+func (r *Reader) Deps(ctx context.Context, asset string, kinds []EdgeKind, all bool) ([]Edge, error) {
+	return r.edges(ctx, depsSQL, kinds, all, func() (map[string]any, error) { return r.resolve(argAsset, asset) })
+}
+
+// Rdeps is what needs an asset or a source file, sorted: those who read the file (the asset's primary
+// source file), and those who need the asset. If all is set, also those who need them.
+func (r *Reader) Rdeps(ctx context.Context, what string, kinds []EdgeKind, all bool) ([]Edge, error) {
+	return r.edges(ctx, rdepsSQL, kinds, all, func() (map[string]any, error) {
+		asset, err := r.assetNo(what)
+		if err != nil {
+			return nil, err
+		}
+		if asset == 0 {
+			file, err := r.fileNo(what)
+			if err == nil && file == 0 {
+				err = r.unknownSource(what)
+			}
+			return map[string]any{":asset": nil, ":path": file}, err
+		}
+		file, err := r.first("SELECT file FROM asset WHERE no = :no", map[string]any{":no": asset})
+		return map[string]any{":asset": asset, ":path": file}, err
+	})
+}
+
+// reach follows dependencies by UNION, which ends at what was seen before, so rings do no harm.
+const depsSQL = `
+WITH RECURSIVE reach (asset) AS (
+  SELECT :asset
+  UNION
+  SELECT d.on_asset FROM reach r JOIN job_dependency d ON d.asset = r.asset WHERE :all AND :job
+  UNION
+  SELECT n.no FROM reach r JOIN product_dependency d ON d.asset = r.asset JOIN asset n ON n.uuid = d.to_uuid WHERE :all AND :product
+)
+SELECT a.id, n.id, 'job', 1, NULL
+FROM reach r JOIN job_dependency d ON d.asset = r.asset JOIN asset a ON a.no = r.asset JOIN asset n ON n.no = d.on_asset
+WHERE :job GROUP BY a.no, n.no
+UNION ALL
+SELECT a.id, coalesce(n.id, d.to_uuid), 'product', max(d.required), NULL
+FROM reach r JOIN product_dependency d ON d.asset = r.asset JOIN asset a ON a.no = r.asset LEFT JOIN asset n ON n.uuid = d.to_uuid
+WHERE :product AND d.to_uuid <> a.uuid GROUP BY a.no, d.to_uuid
+UNION ALL
+SELECT a.id, coalesce(f.path, o.subject), 'source', 1, o.kind
+FROM reach r JOIN observation o ON o.asset = r.asset JOIN asset a ON a.no = r.asset LEFT JOIN source_file f ON f.no = o.file
+WHERE :source AND o.kind IN ('file', 'missing', 'exists', 'glob', 'listing') GROUP BY a.no, o.kind, f.no, o.subject
+ORDER BY 1, 3, 2, 5`
+
+const rdepsSQL = `
+WITH RECURSIVE reach (asset) AS (
+  SELECT :asset WHERE :asset IS NOT NULL
+  UNION
+  SELECT o.asset FROM observation o WHERE o.file = :path AND :all AND :source
+  UNION
+  SELECT d.asset FROM reach r JOIN job_dependency d ON d.on_asset = r.asset WHERE :all AND :job
+  UNION
+  SELECT d.asset FROM reach r JOIN asset n ON n.no = r.asset JOIN product_dependency d ON d.to_uuid = n.uuid WHERE :all AND :product
+)
+SELECT a.id, n.id, 'job', 1, NULL
+FROM reach r JOIN job_dependency d ON d.on_asset = r.asset JOIN asset a ON a.no = d.asset JOIN asset n ON n.no = r.asset
+WHERE :job GROUP BY a.no, n.no
+UNION ALL
+SELECT a.id, n.id, 'product', max(d.required), NULL
+FROM reach r JOIN asset n ON n.no = r.asset JOIN product_dependency d ON d.to_uuid = n.uuid JOIN asset a ON a.no = d.asset
+WHERE :product AND a.no <> n.no GROUP BY a.no, n.no
+UNION ALL
+SELECT a.id, f.path, 'source', 1, o.kind
+FROM observation o JOIN asset a ON a.no = o.asset JOIN source_file f ON f.no = o.file
+WHERE :source AND o.file = :path GROUP BY a.no, o.kind
+ORDER BY 1, 3, 2, 5`
+
+func (r *Reader) edges(ctx context.Context, sql string, kinds []EdgeKind, all bool, resolve func() (map[string]any, error)) ([]Edge, error) {
+	wanted := func(k EdgeKind) int64 { return bit(len(kinds) == 0 || slices.Contains(kinds, k)) }
+	for _, k := range kinds {
+		if names := []string{string(SourceEdge), string(JobEdge), string(ProductEdge)}; !slices.Contains(names, string(k)) {
+			m := diag.Errorf(diag.QueryFailed, diag.Pos{}, "there is no kind of dependency %q", k)
+			return nil, m.WithHint("kinds are source, job and product")
+		}
+	}
+	var edges []Edge
+	err := r.snapshot(ctx, func() error {
+		params, err := resolve()
+		if err != nil {
+			return err
+		}
+		params[":all"], params[":source"], params[":job"], params[":product"] = bit(all), wanted(SourceEdge), wanted(JobEdge), wanted(ProductEdge)
+		res, err := r.query(sql, params, 0)
+		if err != nil {
+			return err
+		}
+		for _, row := range res.Rows {
+			e := Edge{From: row[0].(string), To: row[1].(string), Kind: EdgeKind(row[2].(string)), Required: row[3].(int64) != 0}
+			if saw, ok := row[4].(string); ok {
+				e.Saw = Kind(saw)
+			}
+			edges = append(edges, e)
+		}
+		return nil
+	})
+	return edges, err
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,433 @@
+package state
+
+import (
+	"encoding/binary"
+	"iter"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+)
+
+// Outputs is the files that Kiln put into the output tree. Only the list of their folders is taken apart: whoever
+// compares them with the disk goes through the bytes of a folder, and nobody holds a million of them in memory.
+type Outputs struct {
+	folders []outputFolder
+	count   int                           // in folders
+	hashes  func() ([]byte, error)        // of all in folders, in their order
+	loaded  []byte                        // what hashes gave
+	changed map[string]map[string]*Output // by folder and name, what deltas say; nil: gone
+	extra   []string                      // the folders in changed, sorted
+}
+
+// outputFolder is the outputs in one folder.
+type outputFolder struct {
+	path  string
+	first int // the number of its first output
+	count int
+	raw   []byte
+}
+
+// splitFile is a file's folder and name.
+func splitFile(file string) (folder, name string) {
+	i := strings.LastIndexByte(file, '/')
+	if i < 0 {
+		return "", file
+	}
+	return file[:i], file[i+1:]
+}
+
+func joinFile(folder, name string) string {
+	if folder == "" {
+		return name
+	}
+	return folder + "/" + name
+}
+
+// mostInFolder is how many outputs stand together: those of a larger folder are cut into pieces, so that several workers can look at them.
+const mostInFolder = 1024
+
+// encodeOutputs writes outputs folder by folder, and their hashes by themselves, in the same order.
+func encodeOutputs(e, hashes *encoder, outputs []Output) {
+	sorted := slices.Clone(outputs)
+	slices.SortFunc(sorted, func(a, b Output) int {
+		fa, na := splitFile(a.File)
+		fb, nb := splitFile(b.File)
+		if c := strings.Compare(fa, fb); c != 0 {
+			return c
+		}
+		return strings.Compare(na, nb)
+	})
+	var folders, entries encoder
+	n := 0
+	for i := 0; i < len(sorted); {
+		folder, _ := splitFile(sorted[i].File)
+		entries.buf = entries.buf[:0]
+		first := i
+		for ; i < len(sorted) && i-first < mostInFolder; i++ {
+			f, name := splitFile(sorted[i].File)
+			if f != folder {
+				break
+			}
+			entries.str(name)
+			encodeStat(&entries, &sorted[i].Stat)
+			hashes.hash(&sorted[i].Hash)
+		}
+		folders.str(folder)
+		folders.uint(uint64(i - first))
+		folders.bytes(entries.buf)
+		n++
+	}
+	e.uint(uint64(n))
+	e.buf = append(e.buf, folders.buf...)
+}
+
+func decodeOutputs(d *decoder) *Outputs {
+	o := &Outputs{folders: make([]outputFolder, d.count(3))}
+	for i := range o.folders {
+		f := &o.folders[i]
+		f.path = d.str()
+		count := d.uint()
+		f.raw = d.bytes()
+		if count > uint64(len(f.raw)/(1+leastStat)) || i > 0 && o.folders[i-1].path > f.path {
+			d.fail()
+			return o
+		}
+		f.first, f.count = o.count, int(count)
+		o.count += f.count
+	}
+	return o
+}
+
+// change takes over what a delta says of an output: nil if it is gone.
+func (o *Outputs) change(file string, now *Output) {
+	folder, name := splitFile(file)
+	if o.changed == nil {
+		o.changed = map[string]map[string]*Output{}
+	}
+	if o.changed[folder] == nil {
+		o.changed[folder] = map[string]*Output{}
+		i, _ := slices.BinarySearch(o.extra, folder)
+		o.extra = slices.Insert(o.extra, i, folder)
+	}
+	o.changed[folder][name] = now
+}
+
+// Folders is how many there are for Folder.
+func (o *Outputs) Folders() int { return len(o.folders) + len(o.extra) }
+
+// Path is the path of a folder.
+func (o *Outputs) Path(i int) string {
+	if i >= len(o.folders) {
+		return o.extra[i-len(o.folders)]
+	}
+	return o.folders[i].path
+}
+
+// Folder gives the names and stats of outputs in a folder; there may be others of the same folder under another number.
+func (o *Outputs) Folder(i int) (path string, files iter.Seq2[string, source.Stat]) {
+	if i >= len(o.folders) {
+		path = o.extra[i-len(o.folders)]
+		return path, func(yield func(string, source.Stat) bool) {
+			for name, out := range o.changed[path] {
+				if out != nil && !yield(name, out.Stat) {
+					return
+				}
+			}
+		}
+	}
+	f := &o.folders[i]
+	changed := o.changed[f.path]
+	return f.path, func(yield func(string, source.Stat) bool) {
+		d := decoder{buf: f.raw}
+		for range f.count {
+			name := d.str()
+			var st source.Stat
+			decodeStat(&d, &st)
+			if d.err != nil {
+				return
+			}
+			if changed != nil {
+				if _, other := changed[name]; other {
+					continue
+				}
+			}
+			if !yield(name, st) {
+				return
+			}
+		}
+	}
+}
+
+// hash is that of the output with this number.
+func (o *Outputs) hash(i int) (h digest.Hash, err error) {
+	if o.loaded == nil && o.count > 0 {
+		data, err := o.hashes()
+		if err == nil && len(data) != o.count*digest.Size {
+			err = errDamaged
+		}
+		if err != nil {
+			return h, err
+		}
+		o.loaded = data
+	}
+	copy(h[:], o.loaded[i*digest.Size:])
+	return h, nil
+}
+
+// All gives all outputs, sorted by folder and name, those that deltas tell of last.
+func (o *Outputs) All() ([]Output, error) {
+	all := make([]Output, 0, o.count)
+	for i := range o.folders {
+		f := &o.folders[i]
+		changed := o.changed[f.path]
+		d := decoder{buf: f.raw}
+		for k := range f.count {
+			name := d.str()
+			var st source.Stat
+			decodeStat(&d, &st)
+			if _, other := changed[name]; other {
+				continue
+			}
+			h, err := o.hash(f.first + k)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, Output{joinFile(f.path, name), st, h})
+		}
+		if d.err != nil {
+			return nil, errDamaged
+		}
+	}
+	for _, folder := range o.extra {
+		for _, out := range o.changed[folder] {
+			if out != nil {
+				all = append(all, *out)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Output) int { return strings.Compare(a.File, b.File) })
+	return all, nil
+}
+
+// Find finds an output.
+func (o *Outputs) Find(file string) (Output, bool, error) {
+	folder, name := splitFile(file)
+	if out, ok := o.changed[folder][name]; ok {
+		if out == nil {
+			return Output{}, false, nil
+		}
+		return *out, true, nil
+	}
+	i := sort.Search(len(o.folders), func(i int) bool { return o.folders[i].path >= folder })
+	for ; i < len(o.folders) && o.folders[i].path == folder; i++ {
+		f := &o.folders[i]
+		d := decoder{buf: f.raw}
+		for k := range f.count {
+			found := d.str() == name
+			var st source.Stat
+			decodeStat(&d, &st)
+			if found && d.err == nil {
+				h, err := o.hash(f.first + k)
+				return Output{file, st, h}, err == nil, err
+			}
+		}
+	}
+	return Output{}, false, nil
+}
+
+// Paths calls f for every output, without taking more apart than its path.
+func (o *Outputs) Paths(f func(folder, name string)) {
+	for i := range o.Folders() {
+		path, files := o.Folder(i)
+		for name := range files {
+			f(path, name)
+		}
+	}
+}
+
+// Tasks is the tasks of the project, and those it had once and of which traces are kept. They keep their numbers from build
+// to build until the snapshot is written anew.
+type Tasks struct {
+	raw     []byte // taskSize bytes each
+	names   []byte
+	changed map[int]TaskState // what deltas say
+	more    []TaskState       // that deltas added
+	byKey   []int32           // hash table of numbers + 1, by key; the size is a power of two
+	edges   edges
+}
+
+// A task's record: key, trace, head of its traces, place and length of its subject, flags.
+const (
+	taskSize   = digest.Size + 8 + 8 + 4 + 4 + 4
+	flagGone   = 1
+	flagSpeaks = 2
+)
+
+func encodeTasks(e *encoder, tasks []TaskState) {
+	e.fixed64(uint64(len(tasks)))
+	names := 0
+	for i := range tasks {
+		t := &tasks[i]
+		e.hash((*digest.Hash)(&t.Key))
+		e.fixed64(t.Trace)
+		e.fixed64(uint64(t.Head))
+		e.buf = binary.LittleEndian.AppendUint32(e.buf, uint32(names))
+		e.buf = binary.LittleEndian.AppendUint32(e.buf, uint32(len(t.Subject)))
+		e.buf = binary.LittleEndian.AppendUint32(e.buf, t.flags())
+		names += len(t.Subject)
+	}
+	for i := range tasks {
+		e.buf = append(e.buf, tasks[i].Subject...)
+	}
+}
+
+func (t *TaskState) flags() (f uint32) {
+	if t.Gone {
+		f |= flagGone
+	}
+	if t.Speaks {
+		f |= flagSpeaks
+	}
+	return f
+}
+
+func decodeTasks(data []byte) (*Tasks, bool) {
+	if len(data) < 8 {
+		return nil, false
+	}
+	n := binary.LittleEndian.Uint64(data)
+	if n > uint64(len(data)-8)/taskSize {
+		return nil, false
+	}
+	end := 8 + int(n)*taskSize
+	return &Tasks{raw: data[8:end], names: data[end:], changed: map[int]TaskState{}}, true
+}
+
+// Len is how many there are.
+func (t *Tasks) Len() int { return len(t.raw)/taskSize + len(t.more) }
+
+// At is the task with a number.
+func (t *Tasks) At(i int) TaskState {
+	if n := len(t.raw) / taskSize; i >= n {
+		return t.more[i-n]
+	}
+	if s, ok := t.changed[i]; ok {
+		return s
+	}
+	b := t.raw[i*taskSize:][:taskSize]
+	s := TaskState{Trace: binary.LittleEndian.Uint64(b[32:]), Head: int64(binary.LittleEndian.Uint64(b[40:]))}
+	copy(s.Key[:], b)
+	at, size := uint64(binary.LittleEndian.Uint32(b[48:])), uint64(binary.LittleEndian.Uint32(b[52:]))
+	if at+size <= uint64(len(t.names)) {
+		s.Subject = string(t.names[at : at+size])
+	}
+	flags := binary.LittleEndian.Uint32(b[56:])
+	s.Gone, s.Speaks = flags&flagGone != 0, flags&flagSpeaks != 0
+	return s
+}
+
+// All gives all tasks, by number.
+func (t *Tasks) All() iter.Seq2[int, TaskState] {
+	return func(yield func(int, TaskState) bool) {
+		for i := range t.Len() {
+			if !yield(i, t.At(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Speaking are the numbers of the tasks that have something to tell, or failed.
+func (t *Tasks) Speaking() []int {
+	var list []int
+	n := len(t.raw) / taskSize
+	for i := range n {
+		if t.raw[i*taskSize+56]&(flagSpeaks|flagGone) == flagSpeaks {
+			if _, other := t.changed[i]; !other {
+				list = append(list, i)
+			}
+		}
+	}
+	for i, s := range t.changed {
+		if s.Speaks && !s.Gone {
+			list = append(list, i)
+		}
+	}
+	for i := range t.more {
+		if t.more[i].Speaks && !t.more[i].Gone {
+			list = append(list, n+i)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// ByKey finds the task with a key.
+func (t *Tasks) ByKey(k [digest.Size]byte) (int, bool) {
+	if t.byKey == nil {
+		t.hash()
+	}
+	mask := len(t.byKey) - 1
+	for at := slot(k[:], mask); t.byKey[at] != 0; at = (at + 1) & mask {
+		if i := int(t.byKey[at]) - 1; t.keyAt(i) == k {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func slot(key []byte, mask int) int { return int(binary.LittleEndian.Uint64(key)) & mask }
+
+// hash makes the hash table: 1 ms for 100,000 tasks, and only builds with something to do want it.
+func (t *Tasks) hash() {
+	size := 16
+	for size < 2*t.Len() {
+		size *= 2
+	}
+	t.byKey = make([]int32, size)
+	for i := range t.Len() {
+		t.enter(i)
+	}
+}
+
+// enter puts a task into the hash table, if there is one; when it gets full it is made anew.
+func (t *Tasks) enter(i int) {
+	if t.byKey == nil || len(t.byKey) < t.Len()+t.Len()/2 {
+		t.byKey = nil
+		return
+	}
+	k, mask := t.keyAt(i), len(t.byKey)-1
+	at := slot(k[:], mask)
+	for t.byKey[at] != 0 {
+		at = (at + 1) & mask
+	}
+	t.byKey[at] = int32(i + 1)
+}
+
+func (t *Tasks) keyAt(i int) (k [digest.Size]byte) {
+	if n := len(t.raw) / taskSize; i >= n {
+		return t.more[i-n].Key
+	}
+	copy(k[:], t.raw[i*taskSize:]) // a task that changed keeps its key
+	return k
+}
+
+// change takes over what a delta says of a task.
+func (t *Tasks) change(i int, s TaskState) bool {
+	n := len(t.raw) / taskSize
+	switch {
+	case i < n:
+		t.changed[i] = s
+	case i < n+len(t.more):
+		t.more[i-n] = s
+	case i == n+len(t.more):
+		t.more = append(t.more, s)
+		t.enter(i)
+	default:
+		return false
+	}
+	return true
+}
