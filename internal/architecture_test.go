@@ -186,6 +186,48 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// wings are the folders below internal, from the ground up. A room, which is a package in one of them, imports rooms of its own wing and of
+// those on the floors below.
+var wings = [][]string{
+	{"base"},
+	{"engine", "media"},
+	{"content"},
+	{"store", "extend", "processors", "delivery"},
+	{"make"},
+	{"ask", "running"},
+	{"cli"},
+	{"proof"},
+}
+
+// TestWings holds imports to one direction: down.
+func TestWings(t *testing.T) {
+	floor := map[string]int{}
+	for i, names := range wings {
+		for _, name := range names {
+			floor[name] = i
+		}
+	}
+	wing := func(pkg string) string {
+		rest, ok := strings.CutPrefix(pkg, "internal/")
+		if !ok {
+			return ""
+		}
+		name, _, _ := strings.Cut(rest, "/")
+		return name
+	}
+	for pkg, found := range importsOf(t, "..") {
+		from := wing(pkg)
+		if _, ok := floor[from]; from != "" && !ok {
+			t.Errorf("package %s is in no wing", pkg)
+		}
+		for im := range found {
+			if to := wing(im); from != "" && to != "" && to != from && floor[to] >= floor[from] {
+				t.Errorf("%s imports %s, which is not on a floor below", pkg, im)
+			}
+		}
+	}
+}
+
 // TestOneWay says in rules what the list says in detail: what must never be.
 func TestOneWay(t *testing.T) {
 	for pkg, found := range importsOf(t, "..") {
