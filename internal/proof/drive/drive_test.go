@@ -422,8 +422,7 @@ func (d *driver) outcome(dir string, fail bool) (*outcome, string) {
 func (d *driver) compare(fail bool) string {
 	d.compared++
 	if d.deep {
-		d.kiln(d.dir, "build", "--changed", "hash")
-		d.deep = false
+		d.deep = d.kiln(d.dir, "build", "--changed", "hash").code > 1 // a build that could not begin has looked at nothing
 	}
 	if fail {
 		if fault := d.settle(); fault != "" {
