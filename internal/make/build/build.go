@@ -372,7 +372,7 @@ func (s *session) worldSame() bool {
 			return false
 		}
 	}
-	return s.shippedSame() && s.prev.Log.Holds(s.p.tracesPath()) && contentdb.Intact(s.p.DatabasePath(), s.prev.Journal)
+	return s.shippedSame(nil) && s.prev.Log.Holds(s.p.tracesPath()) && contentdb.Intact(s.p.DatabasePath(), s.prev.Journal)
 }
 
 func (s *session) compareOutputs() map[string]source.Presence {

@@ -171,9 +171,12 @@ func (p *Project) shippedStat(file string) source.Stat {
 	return st
 }
 
-// shippedSame tells whether all that was shipped, and what decided it, is as it was.
-func (s *session) shippedSame() bool {
+// shippedSame tells whether what was shipped, and what decided it, is as it was: all of it, or the files that are asked about.
+func (s *session) shippedSame(about func(file string) bool) bool {
 	for _, f := range s.prev.Shipped {
+		if about != nil && !about(f.File) {
+			continue
+		}
 		if s.p.shippedStat(f.File) != f.Stat || f.Made && f.Stat == (source.Stat{}) {
 			return false
 		}

@@ -97,7 +97,10 @@ func (p *Project) OwnSame(paths []string) bool {
 		return false
 	}
 	s := &session{p: p, prev: p.kept.snap, req: Request{Outputs: paths}}
-	return len(s.compareNamed(paths)) == 0 && s.shippedSame()
+	return len(s.compareNamed(paths)) == 0 && s.shippedSame(func(file string) bool {
+		at := p.shippedPath(file)
+		return slices.ContainsFunc(paths, func(path string) bool { return at == path || strings.HasPrefix(at, path+string(filepath.Separator)) })
+	})
 }
 
 // LinkTargets are the files and folders that symbolic links below the source roots lead to, as of the build that is held: absolute, sorted. Those

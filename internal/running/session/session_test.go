@@ -714,6 +714,39 @@ func TestAskedWithLink(tt *testing.T) {
 	t.until("what the link leads to is watched", func(Ended) bool { return t.read("build/pc/link/b.t.out") == "other" })
 }
 
+// TestAskedWhileParcelsWait: a parcel is not as it was, and cannot be packed yet. What a build that is asked for removes is no reason for the
+// session to build once more, in its own way.
+func TestAskedWhileParcelsWait(tt *testing.T) {
+	t := set(tt, map[string]string{"assets/a.t": "a", "kiln.toml": "[project]\nname = \"test\"\n[[parcels]]\nname = \"all\"\nassets = [\"**\"]\n"})
+	t.start(Config{})
+	t.next()
+	if err := os.Symlink("nowhere", t.path("assets/link")); err != nil {
+		t.Skip(err)
+	}
+	t.until("the link is told of", func(e Ended) bool { return e.Report.Messages.Err() != nil })
+	if err := os.Remove(t.path("build/parcels/pc/all.parcel")); err != nil {
+		t.Fatal(err)
+	}
+	t.write("assets/a.t", "FAIL now")
+	ask := func(do func(*Turn)) {
+		if err := t.s.Turn(context.Background(), do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(func(turn *Turn) {
+		r, err := turn.Build(context.Background(), build.Request{OnError: build.Fail, Reporter: quiet{}})
+		if err != nil || r.Summary.Failed != 1 || t.read("build/pc/a.t.out") != "" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+	for range 2 {
+		ask(func(*Turn) {}) // after all that the session does by itself
+	}
+	if got := t.read("build/pc/a.t.out"); got != "" {
+		t.Errorf("there is %q", got)
+	}
+}
+
 // TestOtherUUID: an asset is given another UUID, by kiln.toml and by a rule of its folder. The products of the old one are told to be gone.
 func TestOtherUUID(tt *testing.T) {
 	t := set(tt, map[string]string{"assets/a.t": "a", "assets/b.t": "NEED a.t\n"})
