@@ -430,6 +430,9 @@ func (d *driver) compare(fail bool) string {
 		}
 	}
 	got, wrong := d.outcome(d.dir, fail)
+	if fail && d.mode != "alone" && wrong == "" && strings.Contains(strings.Join(got.Assets, ""), `"last_good":true`) {
+		got, wrong = d.outcome(d.dir, fail) // the watcher has looked at everything once more, as where a busy system cannot tell it what changed
+	}
 	if wrong != "" {
 		return wrong
 	}
