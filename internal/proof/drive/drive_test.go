@@ -424,6 +424,10 @@ func (d *driver) compare(fail bool) string {
 	if d.deep {
 		d.deep = d.kiln(d.dir, "build", "--changed", "hash").code > 1 // a build that could not begin has looked at nothing
 	}
+	if d.litter { // one of them may be in the way of a folder: what the message says is done
+		d.kiln(d.dir, "build")
+		d.kiln(d.dir, "verify", "--fix")
+	}
 	if fail {
 		if fault := d.settle(); fault != "" {
 			return fault
