@@ -58,11 +58,11 @@ var allowed = map[string]string{
 	"internal/store/cas":        "internal/base/digest internal/base/disk internal/content/source x/sys",
 	"internal/store/state":      "internal/base/digest internal/base/disk internal/engine internal/content/source",
 	"internal/store/contentdb":  "internal/base/diag internal/base/digest internal/base/disk internal/store/used processor zombiezen-sqlite",
-	"internal/store/used":       "",
+	"internal/store/used":       "internal/base/disk",
 	"internal/make/build": "internal/content/asset internal/store/cas internal/extend/command internal/store/contentdb internal/base/diag internal/base/digest internal/base/disk internal/engine internal/base/fingerprint " +
 		"internal/delivery/ids internal/media/placeholder internal/content/project internal/extend/script internal/base/settings internal/delivery/ship internal/content/source internal/store/state internal/extend/wasm processor doublestar flock uuid x/sys",
 	"internal/running/session": "internal/make/build internal/base/diag internal/base/digest internal/engine internal/content/source internal/running/watch",
-	"internal/running/relay":   "",
+	"internal/running/relay":   "internal/base/disk",
 	"internal/running/watch":   "internal/base/diag internal/base/disk fsnotify x/sys",
 	"internal/extend/command":  "internal/base/diag internal/base/digest internal/base/disk internal/extend/seal processor doublestar x/sys",
 

@@ -8,6 +8,8 @@ import (
 	"syscall"
 )
 
+const noWait = syscall.O_NONBLOCK // to open a pipe
+
 // mapFile maps the first size bytes of a file. Where the address space is too small for it, there is no mapping and
 // no error.
 func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error) {

@@ -30,7 +30,7 @@ type Parcel struct {
 // Open opens a file. Where the system can, it is mapped into memory: opening takes the same time for any
 // size, and content that is not compressed is never copied. A parcel that is open must not be cut short by anyone; Kiln never does: it appends, or puts a new file in place.
 func Open(path string) (*Parcel, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +43,9 @@ func Open(path string) (*Parcel, error) {
 }
 
 func open(f *os.File) (*Parcel, error) {
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fmt.Errorf("%w: it is a pipe or a device, not a file", ErrDamaged)
+	}
 	// First the header, then the size: a change may be appended in between, and the header that counts must not
 	// say more than the file has.
 	h, err := readSlots(f)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/media/atlasview"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
@@ -25,7 +26,7 @@ func (x *inspector) draw(name, file string) error {
 	n := 0
 	for _, rel := range tables {
 		full := filepath.Join(x.p.OutputDir(), filepath.FromSlash(rel))
-		data, err := os.ReadFile(full)
+		data, err := disk.ReadFile(full)
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func numbered(file string, n int) string {
 
 // drawPage draws one page to a file.
 func drawPage(t *atlas.Table, page int, dir, to string) error {
-	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(t.Pages[page].File)))
+	data, err := disk.ReadFile(filepath.Join(dir, filepath.FromSlash(t.Pages[page].File)))
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (a *app) answerOthers(s *session.Session) (stop func(), err error) {
 	}
 	if err != nil {
 		return nil, diag.Errorf(diag.OutputUnwritable, diag.Pos{File: project.StateFolder}, "other kilns cannot be answered: %v", bareReason(err)).
-			WithHint("check the permissions; the folder .kiln may be deleted, and is made anew")
+			WithHint("check the permissions; the folder .kiln may be deleted: Kiln makes a new one")
 	}
 	leave := s.Follow(func(e session.Event) {
 		switch e.(type) {

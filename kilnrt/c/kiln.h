@@ -1778,9 +1778,9 @@ KILN_API int kiln_map_file(const char *path, const void **data, size_t *size) {
     struct stat info;
     void *block = MAP_FAILED;
 #ifdef O_CLOEXEC /* a strict C99 without _POSIX_C_SOURCE 200809L has none */
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for */
 #else
-    int file = open(path, O_RDONLY);
+    int file = open(path, O_RDONLY | O_NONBLOCK);
 #endif
     *data = NULL;
     *size = 0;

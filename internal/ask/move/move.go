@@ -91,7 +91,7 @@ func (m *mover) follow(ctx context.Context, again func() (*build.Project, error)
 
 // replace writes a file of rules, and keeps what it was.
 func (m *mover) replace(file string, text []byte) error {
-	old, err := os.ReadFile(file)
+	old, err := disk.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

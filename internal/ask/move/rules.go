@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
@@ -31,7 +32,7 @@ func (m *mover) ruleEdits() (map[string][]byte, error) {
 	for _, root := range m.roots {
 		for dir := path.Dir(m.from); ; dir = path.Dir(dir) {
 			file := filepath.Join(root, filepath.FromSlash(dir), project.RulesFile)
-			if text, err := os.ReadFile(file); err == nil {
+			if text, err := disk.ReadFile(file); err == nil {
 				base := strings.TrimPrefix(dir, ".")
 				rules, _ := project.ParseRules(file, base, text)
 				if err := m.fileEdits(out, file, base, rules, nil); err != nil {
@@ -67,7 +68,7 @@ func (m *mover) fileEdits(out map[string][]byte, file, base string, rules []proj
 	case project.IsGlob(within(base, m.to)):
 		return refuse("take another name", "rules name %q, and %q has characters of globs", m.from, m.to)
 	}
-	text, err := os.ReadFile(file)
+	text, err := disk.ReadFile(file)
 	if err == nil {
 		out[file] = splice(text, edits)
 	}
@@ -150,7 +151,7 @@ func (m *mover) pin(now *build.View) (int, error) {
 	if n == 0 {
 		return 0, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := disk.ReadFile(file)
 	if err != nil && !os.IsNotExist(err) {
 		return 0, err
 	}

@@ -2,7 +2,6 @@ package disk
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -91,14 +90,9 @@ func Create(path string, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 }
 
-// ReadFile reads a file whole. Others may replace and remove it meanwhile.
-func ReadFile(path string) ([]byte, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
+// OpenFile is os.OpenFile: there are no pipes in folders.
+func OpenFile(path string, flags int, perm fs.FileMode) (*os.File, error) {
+	return os.OpenFile(path, flags, perm)
 }
 
 // Full tells whether an error says that there is no room.

@@ -1,32 +1,46 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 )
 
-// ErrNotAFile is what ReadText says of a pipe, a socket or a device.
+// ErrNotAFile is what Open, OpenFile and what reads say of a pipe, a socket or a device.
 var ErrNotAFile = errors.New("this is a pipe, a socket or a device, not a file")
 
-// ReadText reads a file in whose place anybody may have put anything. To open a pipe would wait for somebody who writes to it. No more than
-// max bytes and one are read; max 0 is no limit.
-func ReadText(file string, max int64) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
+// IsFile returns ErrNotAFile for a pipe, a socket or a device, which another package is not to open.
+func IsFile(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return &fs.PathError{Op: "open", Path: path, Err: ErrNotAFile}
 	}
-	if !info.Mode().IsRegular() && !info.IsDir() { // what is read of a folder is an error of its own
-		return nil, &fs.PathError{Op: "read", Path: file, Err: ErrNotAFile}
-	}
-	if max == 0 {
-		return os.ReadFile(file)
-	}
-	f, err := os.Open(file)
+	return nil
+}
+
+// ReadFile reads a file whole. Others may replace and remove it meanwhile.
+func ReadFile(path string) ([]byte, error) { return ReadText(path, 0) }
+
+// ReadText is ReadFile of no more than max bytes and one; max 0 is no limit.
+func ReadText(path string, max int64) ([]byte, error) {
+	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, max+1))
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var all bytes.Buffer
+	r := io.Reader(f)
+	if max > 0 {
+		r = io.LimitReader(f, max+1)
+	}
+	if info.Mode().IsRegular() && (max == 0 || info.Size() <= max) {
+		all.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	_, err = all.ReadFrom(r)
+	return all.Bytes(), err
 }

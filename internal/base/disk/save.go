@@ -64,7 +64,7 @@ func About(file string, err error) error {
 
 // saveAs writes a new file and waits until it is on the disk. Mode 0 is that of any new file.
 func saveAs(tmp string, data []byte, mode fs.FileMode) error {
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func RemoveLeft(file string) {
 	if dir == "" {
 		dir = "."
 	}
-	f, err := os.Open(dir)
+	f, err := Open(dir)
 	if err != nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
 // The header of a patch: "Patches" in docs/formats/parcel.md.
@@ -260,7 +261,7 @@ func ApplyPatchFile(out, a, patch string) error {
 }
 
 func withFile(path string, use func(f *os.File, size int64) error) error {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return err
 	}

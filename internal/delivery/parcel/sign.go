@@ -9,6 +9,7 @@ import (
 
 	"aead.dev/minisign"
 
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
@@ -63,7 +64,7 @@ func Sign(path string, sign func(digest [32]byte) ([]byte, error)) error {
 	if err := checkSignature(text); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := disk.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}

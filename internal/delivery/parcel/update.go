@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
@@ -97,7 +98,7 @@ func update(path string, old *kilnrt.Parcel, was, now []item, o Options) (Report
 		}
 		waste := c.header.Waste + c.dropped + c.indexWaste()
 		if waste <= wasteFree || waste <= c.header.End/wasteShare {
-			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			f, err := disk.OpenFile(path, os.O_RDWR, 0)
 			if err != nil {
 				return Report{}, err
 			}

@@ -2,7 +2,6 @@ package build
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
@@ -85,7 +85,7 @@ func (p *Project) folderRules(t *source.Table, dir string) ([]project.Rule, diag
 		h, err := t.Hash(i) // so that a change of it is noticed
 		var data []byte
 		if err == nil {
-			data, err = os.ReadFile(t.Abs(root, file))
+			data, err = disk.ReadFile(t.Abs(root, file))
 		}
 		if err == nil && digest.Of(data) != h {
 			err = source.ErrChanged // what was read is not what the next build would compare with

@@ -11,6 +11,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
@@ -101,6 +102,9 @@ func (p *Project) tryLock() (ok bool, err error) {
 	}
 	for tries := 1; ; tries++ { // .kiln may go between two steps
 		if err := p.makeStateDir(); err != nil {
+			return false, err
+		}
+		if err := disk.IsFile(p.lockPath()); err != nil { // to open a pipe would wait
 			return false, err
 		}
 		file := flock.New(p.lockPath())

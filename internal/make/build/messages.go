@@ -123,7 +123,7 @@ func (j *job) problem(p *processor.Problem) *diag.Message {
 	m.Hint = p.Hint
 	if p.Line > 0 {
 		if i, root, ok := j.w.table.Find(path); ok && j.w.table.At(i).Stat.Size <= maxSourceText {
-			if text, err := os.ReadFile(j.w.table.Abs(root, path)); err == nil {
+			if text, err := disk.ReadFile(j.w.table.Abs(root, path)); err == nil {
 				m.WithSource(text, max(1, p.Length))
 			}
 		}
@@ -254,7 +254,10 @@ func (p *Project) ownFiles(err error) error {
 	if disk.InUse(err) {
 		return diag.List{m.WithHint("another program may have it open: close it, and build again")}
 	}
-	return diag.List{m.WithHint("check the permissions; the folder .kiln may be deleted, and is made anew")}
+	if errors.Is(err, disk.ErrNotAFile) {
+		return diag.List{m.WithHint("delete it: Kiln makes a new one")}
+	}
+	return diag.List{m.WithHint("check the permissions; the folder .kiln may be deleted: Kiln makes a new one")}
 }
 
 // MayPass tells whether the disk, and not the project, stopped a build as a whole: to build again may help although nothing changes.

@@ -178,7 +178,7 @@ func (p *Project) underWay() bool {
 
 // booted tells whether the system was started anew since the build before.
 func (p *Project) booted() bool {
-	since, err := os.ReadFile(p.bootPath())
+	since, err := disk.ReadFile(p.bootPath())
 	return err != nil || string(since) != disk.BootID()
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
@@ -19,7 +20,7 @@ func (p *Project) teamPath() string { return filepath.Join(p.stateDir(), "team")
 // knowTeam compares the team's processors with those of the last build, and writes down what they are now. A kiln without any is refused:
 // it would put other products in the place of theirs.
 func (p *Project) knowTeam(dryRun bool) (diag.List, error) {
-	old, err := os.ReadFile(p.teamPath())
+	old, err := disk.ReadFile(p.teamPath())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
 // Hello is what the watcher says of itself.
@@ -325,7 +327,7 @@ func dial(dir string, greet time.Duration) (c net.Conn, token string, err error)
 	if c, err = net.DialTimeout("unix", filepath.Join(dir, socketName), greet); err == nil {
 		return c, "", nil
 	}
-	data, err := os.ReadFile(filepath.Join(dir, portName))
+	data, err := disk.ReadFile(filepath.Join(dir, portName))
 	if err != nil {
 		return nil, "", err
 	}

@@ -82,7 +82,7 @@ func appendRecord(b []byte, h digest.Hash, st source.Stat) []byte {
 // load reads what was noted. What is known already is newer.
 func (s *Store) load() {
 	s.notes.loaded = true
-	data, _ := os.ReadFile(s.dir + notedFile)
+	data, _ := disk.ReadFile(s.dir + notedFile)
 	records, ok := bytes.CutPrefix(data, []byte(notedHead))
 	if !ok {
 		s.notes.anew = true
@@ -114,7 +114,7 @@ func (s *Store) flush() error {
 	}
 	path := s.dir + notedFile
 	if !s.notes.anew {
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		f, err := disk.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		if err == nil {
 			info, serr := f.Stat()
 			if err = serr; err == nil && (info.Size()-int64(len(notedHead)))%recordSize != 0 {

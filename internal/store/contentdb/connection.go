@@ -3,6 +3,8 @@ package contentdb
 import (
 	"sync"
 
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+
 	"zombiezen.com/go/sqlite"
 )
 
@@ -12,6 +14,9 @@ import (
 var connections sync.Mutex
 
 func openConn(name string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
+	if disk.IsFile(name) != nil { // SQLite would wait for a pipe
+		return nil, wrong("it is a pipe, a socket or a device, not a file")
+	}
 	connections.Lock()
 	defer connections.Unlock()
 	return sqlite.OpenConn(name, flags)

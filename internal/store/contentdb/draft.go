@@ -73,7 +73,7 @@ func (db *DB) dropDraft() error {
 
 // flush waits until a file is on the disk.
 func flush(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := disk.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}

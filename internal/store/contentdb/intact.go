@@ -10,6 +10,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
 // Intact tells whether the file begins as a content database of this version does, and is as long as it says, and whether the log beside it is
@@ -22,7 +24,7 @@ func Intact(path string, log int64) bool {
 }
 
 func intact(path string) bool {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 )
 
@@ -53,7 +54,7 @@ func (s *Snapshot) Append(d *Delta) error {
 	}
 	var e encoder
 	e.block(blockDelta, func() { encodeDelta(&e, d) })
-	f, err := os.OpenFile(s.path, os.O_WRONLY, 0)
+	f, err := disk.OpenFile(s.path, os.O_WRONLY, 0)
 	if err != nil {
 		return errors.Join(ErrWriteAnew, err)
 	}

@@ -121,7 +121,7 @@ type kept struct {
 // With readOnly nothing is written, and Add and Use change memory only.
 func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 	t = &Traces{path: path, now: time.Now, byKey: map[engine.Key]kept{}}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", err
 	}
@@ -136,7 +136,7 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 		}
 		good = logHead
 	}
-	t.file, err = os.OpenFile(path, os.O_RDWR, 0)
+	t.file, err = disk.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, why, err
 	}
@@ -153,7 +153,7 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 // the last record of a key is, and 0 for a key that has none. ok is false if the log is not what it was then.
 func OpenTracesAt(path string, at Mark, last uint64, find func(engine.Key) int64) (t *Traces, ok bool, err error) {
 	t = &Traces{path: path, now: time.Now, byKey: map[engine.Key]kept{}, made: at.Made, size: at.Size, live: at.Live, last: last, find: find}
-	if t.file, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+	if t.file, err = disk.OpenFile(path, os.O_RDWR, 0); err != nil {
 		return nil, false, err
 	}
 	if ok, err := at.holds(t.file); !ok || err != nil {
@@ -457,7 +457,7 @@ func (t *Traces) Compact() error {
 	if err = errors.Join(err, t.compact()); err != nil {
 		return err
 	}
-	t.file, err = os.OpenFile(t.path, os.O_RDWR, 0)
+	t.file, err = disk.OpenFile(t.path, os.O_RDWR, 0)
 	if err == nil {
 		_, err = t.file.Seek(t.size, io.SeekStart)
 	}

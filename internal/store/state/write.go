@@ -12,7 +12,7 @@ import (
 func writeFile(path string, sync bool, data ...[]byte) (err error) {
 	disk.RemoveLeft(path)
 	tmp := disk.Temp(path)
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	f, err := disk.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return disk.About(path, err)
 	}

@@ -19,6 +19,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
 // Key is a resource.
@@ -150,7 +152,7 @@ func appendTo(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	f, err := disk.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
@@ -178,7 +180,7 @@ func Read(path string) ([][]Key, error) {
 
 // Each reads a file key by key, and tells which ones begin a piece. One that is not there is empty.
 func Each(path string, found func(k Key, begins bool)) error {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
