@@ -49,6 +49,7 @@ type Message struct {
 	Line   string   `json:"source,omitempty"` // the line itself
 	Hint   string   `json:"hint,omitempty"`   // what to do next
 	Notes  []string `json:"notes,omitempty"`  // why, who else is concerned
+	More   []string `json:"more,omitempty"`   // what else the same is said of; the text counts it
 }
 
 // Errorf makes an error message.

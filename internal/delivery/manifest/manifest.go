@@ -62,7 +62,8 @@ type Contents struct {
 	Needs    []string // parcels to be mounted before it, in order
 	Products []Place  // in the order of assets and products
 	All      []Place  // with what it gave up to others; nil for one that was made
-	Lacks    []Chain  // what cannot be had; it is not to be made then
+	Lacks    []Chain  // what cannot be had, mostLacks at most; it is not to be made then
+	Missing  int      // how much that is in all
 	Held     string   // a parcel that lacks something, so that this one, which shares content with it, is not to be made either; or ""
 }
 
@@ -86,7 +87,7 @@ func Make(parcels []Parcel, assets []Asset) []Contents {
 	for i := range parcels {
 		c := &all[i]
 		c.Name, c.Of = parcels[i].Name, []int{i}
-		c.All, c.Lacks = m.close(&parcels[i])
+		c.All, c.Lacks, c.Missing = m.close(&parcels[i])
 		c.Products = c.All
 	}
 	m.share(parcels, all)
@@ -120,18 +121,20 @@ func newMaker(assets []Asset) *maker {
 }
 
 // close finds all that a parcel needs, breadth first, so that chains are short.
-func (m *maker) close(p *Parcel) ([]Place, []Chain) {
+func (m *maker) close(p *Parcel) (all []Place, lacks []Chain, missing int) {
 	type from struct{ at, by int } // by is the step that led here, -1 for none
 	var steps []from
 	var queue []Place
 	seen := map[Place]bool{}
-	var lacks []Chain
 	lost := map[string]bool{}
 	chain := func(by int, last, why string) {
-		if lost[last] || len(lacks) == mostLacks {
+		if lost[last] {
 			return
 		}
 		lost[last] = true
+		if missing++; missing > mostLacks {
+			return
+		}
 		ids := []string{last}
 		for i := by; i >= 0; i = steps[i].by {
 			if id := m.assets[steps[i].at].ID; id != ids[len(ids)-1] {
@@ -181,8 +184,9 @@ func (m *maker) close(p *Parcel) ([]Place, []Chain) {
 	sortPlaces(queue)
 	if circle := m.circle(queue); circle != nil {
 		lacks = append(lacks, Chain{Assets: circle, Why: "closes a circle of requirements", Circle: true})
+		missing++
 	}
-	return queue, lacks
+	return queue, lacks, missing
 }
 
 // circle finds products that require each other in a circle, and gives the ids of their assets, the first once more at the end. One that

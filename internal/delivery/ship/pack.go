@@ -41,7 +41,7 @@ func (s *shipment) pack(pl *Platform, contents []manifest.Contents) {
 		c := &contents[i]
 		file := Folder(pl.Name) + "/" + c.Name + ".parcel"
 		of := declared[c.Of[0]]
-		if s.lacks(pl.Name, c) || !s.packOne(pl, c, of, file) {
+		if s.lacks(pl.Name, c, of) || !s.packOne(pl, c, of, file) {
 			if s.stopped() {
 				return
 			}
@@ -105,25 +105,41 @@ func (s *shipment) keepSplit(pl *Platform, contents []manifest.Contents, list *L
 	}
 }
 
-// lacks tells of a parcel that cannot be made.
-func (s *shipment) lacks(platform string, c *manifest.Contents) bool {
-	for _, l := range c.Lacks {
+// lacks tells of a parcel that cannot be made: in one message, for a build in which everything fails would have hundreds.
+func (s *shipment) lacks(platform string, c *manifest.Contents, of *project.Parcel) bool {
+	if len(c.Lacks) > 0 {
+		l := c.Lacks[0]
 		last := l.Assets[len(l.Assets)-1]
-		hint := "mend that asset, or take out what refers to it; until then a parcel that is there stays as it is"
+		hint := "fix that asset, or remove what refers to it; a parcel that is there stays as it is"
 		if l.Circle {
 			hint = "make one of these references optional: of things that require each other none can be loaded first"
 		}
 		m, alone := s.left(platform, c.Name, func(on string) *diag.Message {
-			return diag.Errorf(diag.ParcelLacks, diag.Pos{}, "parcel %s [%s] was not packed: %s %s", c.Name, on, last, l.Why).WithNote("%s", l.String(c.Name)).WithHint("%s", hint)
+			text := fmt.Sprintf("parcel %s [%s] was not packed: %s %s%s", c.Name, on, last, l.Why, others(c.Missing-1))
+			m := of.Span.Errorf(diag.ParcelLacks, "%s", text).WithNote("%s", l.String(c.Name)).WithHint("%s", hint)
+			for _, l := range c.Lacks[1:] {
+				m.More = append(m.More, l.String(c.Name))
+			}
+			return m
 		})
 		s.res.Lacks = append(s.res.Lacks, Lack{m, alone, platform, l.Assets})
 	}
 	if c.Held != "" {
 		s.left(platform, c.Name, func(on string) *diag.Message {
-			return diag.Warningf(diag.ParcelHeld, diag.Pos{}, "parcel %s [%s] was left as it is, because it shares content with %s", c.Name, on, c.Held)
+			return of.Span.Warningf(diag.ParcelHeld, "parcel %s [%s] was left as it is, because it shares content with %s", c.Name, on, c.Held)
 		})
 	}
 	return len(c.Lacks) > 0 || c.Held != ""
+}
+
+func others(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", and 1 other"
+	}
+	return fmt.Sprintf(", and %d others", n)
 }
 
 // left is what is said of parcels that were left as they are, on all platforms of which the same is said.

@@ -166,18 +166,18 @@ func TestPlaceholdersStayInParcel(t *testing.T) {
 		}
 	}
 	said(Request{}, `
-error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed`)
+kiln.toml:8:3: error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed`)
 	said(Request{OnError: PackedPlaceholders, Platforms: []string{"pc", "mobile"}}, "")
 	listed("pc", "level:tank.png")
 	listed("mobile", "level:tank.png")
 	listed("web", "")
 	for range 2 {
 		said(Request{OnError: Placeholders}, `
-error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed
+kiln.toml:8:3: error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed
 warning[K1614]: parcel level [pc, mobile] still has the placeholders in it with which it was packed: of tank.png`)
 	}
 	said(Request{}, `
-error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed
+kiln.toml:8:3: error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed
 warning[K1614]: parcel level [pc, mobile] still has the placeholders in it with which it was packed: of tank.png`)
 	listed("mobile", "level:tank.png")
 	if got := p.asked("SELECT p.name || ':' || d.text FROM diagnostic d JOIN platform p ON p.no = d.platform WHERE d.code = 'K1603' ORDER BY p.name"); got !=
@@ -189,7 +189,7 @@ warning[K1614]: parcel level [pc, mobile] still has the placeholders in it with 
 	listed("pc", "level:")
 	p.write("assets/tank.png", "no picture")
 	said(Request{}, `
-error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed`)
+kiln.toml:8:3: error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed`)
 }
 
 // TestPlaceholderModel: a model that is broken is a cube.
