@@ -3,6 +3,7 @@ package asset
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -399,7 +400,12 @@ func (b *builder) table() (*Table, diag.List) {
 	return t, b.diags
 }
 
-const sameUUID = "the same UUID"
+// What two assets have that no two may have.
+const (
+	sameUUID  = "have the same UUID"
+	sameID    = "both want the id"
+	similarID = "want ids that differ only in case or in how accents are composed"
+)
 
 func (b *builder) collisions(assets []Asset) {
 	seen := make(map[string]int32, len(assets))
@@ -409,9 +415,9 @@ func (b *builder) collisions(assets []Asset) {
 		key := Fold(a.ID)
 		if first, ok := seen[key]; ok {
 			other := &assets[first]
-			what := "the same id"
+			what := sameID
 			if other.ID != a.ID {
-				what = "ids that differ only in case or in how accents are composed"
+				what = similarID
 			}
 			b.collide(a, other, what)
 			continue
@@ -440,6 +446,14 @@ func (b *builder) collide(a, other *Asset, what string) {
 
 // collision points at the rule that pins one of two assets' id or UUID, or else at a file.
 func (b *builder) collision(a, other *Asset, what string) *diag.Message {
+	text := fmt.Sprintf("%s and %s %s", a.Path, other.Path, what)
+	switch {
+	case what == sameUUID:
+	case a.ID == other.ID:
+		text += fmt.Sprintf(" %q", a.ID)
+	default:
+		text += fmt.Sprintf(": %q and %q", a.ID, other.ID)
+	}
 	for _, x := range []*Asset{a, other} {
 		i, ok := b.pins[x.Path]
 		if !ok {
@@ -449,10 +463,19 @@ func (b *builder) collision(a, other *Asset, what string) *diag.Message {
 		if span.IsZero() || what == sameUUID {
 			span = b.rules[i].UUIDSpan
 		}
-		if !span.IsZero() {
-			return span.Errorf(diag.DuplicateAssetID, "%q and %q have %s", a.ID, other.ID, what).
-				WithHint("pin another one").WithNote("they are the source files %s and %s", a.Path, other.Path)
+		if span.IsZero() {
+			continue
 		}
+		m := span.Errorf(diag.DuplicateAssetID, "%s", text)
+		if what == sameUUID {
+			return m.WithHint("pin another UUID")
+		}
+		for _, y := range []*Asset{a, other} {
+			if _, pinned := b.pins[y.Path]; !pinned || y.ID == y.Path {
+				return m.WithHint("pin another id, or rename %s", y.Path).WithNote("%s has its id by its path, and %s by this rule", y.Path, x.Path)
+			}
+		}
+		return m.WithHint("pin another id")
 	}
-	return diag.Errorf(diag.DuplicateAssetID, diag.Pos{File: a.Path}, "%q and %q have %s", a.ID, other.ID, what).WithHint("rename one")
+	return diag.Errorf(diag.DuplicateAssetID, diag.Pos{File: a.Path}, "%s", text).WithHint("rename one")
 }
