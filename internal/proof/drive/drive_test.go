@@ -491,13 +491,26 @@ func (d *driver) play(o *outcome) string {
 		return "" // it has not come that far
 	}
 	address, _, _ = strings.Cut(address, "\n")
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	lib, err := live.Connect(ctx, live.Options{Address: address, Game: "drive", Platform: "pc"})
 	if err != nil {
 		return fmt.Sprintf("a game cannot connect: %v", err)
 	}
 	defer lib.Close()
+	differs := ""
+	for ctx.Err() == nil { // what the build changed is pushed to games, who are not waited for
+		if differs = d.playing(lib, o); differs == "" {
+			return ""
+		}
+		lib.Poll()
+		time.Sleep(5 * time.Millisecond)
+	}
+	return fmt.Sprintf("%s\nthe watcher said at last:\n%s", differs, tail(d.said.String(), 2000))
+}
+
+// playing compares what a game has with the output folder.
+func (d *driver) playing(lib *live.Library, o *outcome) string {
 	wanted := map[string]bool{} // contents
 	for f, c := range o.Outputs {
 		if strings.HasPrefix(f, "pc/") {
@@ -514,7 +527,7 @@ func (d *driver) play(o *outcome) string {
 	}
 	for f, c := range o.Outputs {
 		if strings.HasPrefix(f, "pc/") && !wanted[c] {
-			return fmt.Sprintf("a game does not get %s", f)
+			return "a game does not get " + f
 		}
 	}
 	return ""

@@ -271,6 +271,8 @@ func (r *run) build(ctx context.Context, req build.Request) (*build.Report, erro
 	r.mu.Lock()
 	if report != nil {
 		r.content.take(&ended, r.toldAll)
+	} else if ctx.Err() == nil {
+		r.content.number = max(r.content.number, ended.Number) // nothing is content, too: what comes next is told to those who heard of that
 	}
 	r.mu.Unlock()
 	r.wants.end()

@@ -747,6 +747,27 @@ func TestAskedWhileParcelsWait(tt *testing.T) {
 	}
 }
 
+// TestFirstBuildFails: the first build of a session can do nothing. Whoever asks for all products is told that there are none, and so has to be
+// told of those that the next build makes.
+func TestFirstBuildFails(tt *testing.T) {
+	t := set(tt, map[string]string{"assets/a.t": "a"})
+	if err := os.Rename(t.path("assets"), t.path("away")); err != nil {
+		t.Fatal(err)
+	}
+	t.start(Config{})
+	if e := t.next(); e.Err == nil {
+		t.Fatal("it has built without a source root")
+	}
+	c, err := t.s.Content(context.Background(), "pc")
+	if err != nil || len(c.Products) != 0 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if err := os.Rename(t.path("away"), t.path("assets")); err != nil {
+		t.Fatal(err)
+	}
+	t.until("what is new is told", func(e Ended) bool { return e.Err == nil && e.Number > c.Number && len(e.Products) == 1 })
+}
+
 // TestOtherUUID: an asset is given another UUID, by kiln.toml and by a rule of its folder. The products of the old one are told to be gone.
 func TestOtherUUID(tt *testing.T) {
 	t := set(tt, map[string]string{"assets/a.t": "a", "assets/b.t": "NEED a.t\n"})
