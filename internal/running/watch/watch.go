@@ -351,6 +351,7 @@ func (w *Watcher) run() {
 			w.pending.taken(&batch)
 		case reply := <-w.flushes:
 			w.drain()
+			w.lookForGone() // one that is back has been changed by whoever asks now
 			batch = w.pending.all()
 			w.pending.taken(&batch)
 			reply <- batch

@@ -419,6 +419,24 @@ func TestFlush(t *testing.T) {
 	})
 }
 
+// TestFlushRootBack: a tree that was removed and is there again has been told of, before the watcher looks for it by itself.
+func TestFlushRootBack(t *testing.T) {
+	ways(t, func(t *testing.T, start func(Options) *Watcher) {
+		root := filepath.Join(t.TempDir(), "root")
+		must(t, put(filepath.Join(root, "s", "a"), "0"))
+		f := follow(t, root, start(Options{Trees: []Tree{{Path: root}}, Quiet: time.Hour, Most: time.Hour}))
+		for i := range 10 {
+			must(t, os.RemoveAll(root))
+			f.take(f.w.Flush(t.Context()))
+			must(t, put(filepath.Join(root, "s", "b"), fmt.Sprint(i)))
+			f.take(f.w.Flush(t.Context()))
+			if d := cmp.Diff(readTree(root), f.seen); d != "" {
+				t.Fatalf("after change %d:\n%s", i, d)
+			}
+		}
+	})
+}
+
 // TestLimit goes over to polling when the system watches no more.
 func TestLimit(t *testing.T) {
 	root := t.TempDir()
