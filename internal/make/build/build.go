@@ -128,6 +128,7 @@ type session struct {
 	stopped      bool
 	since        int64          // files written since then are not trusted for what they look like, in nanoseconds since 1970; 0: all are
 	killed       bool           // the build before did not come to its end, or left something lying about
+	blobsGone    bool           // somebody removed all of them: those of products that are in no file are to be made again
 	untidy       bool           // something lies about that could not be removed
 	scanned      *source.Table  // a new one
 	goneOn       bool           // prev, as it is in memory, is what the disk says at the end
@@ -212,6 +213,8 @@ func (s *session) run(ctx context.Context) (*Report, error) {
 		return s.dryRun(ctx)
 	}
 	s.tidy()
+	_, gone := os.Lstat(s.p.casDir())
+	s.blobsGone = gone != nil
 	if err := s.suspect(); err != nil {
 		return nil, err
 	}
@@ -349,7 +352,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 // rules and processors.
 func (s *session) goesOn() bool {
 	prev := s.prev
-	return !s.killed && prev != nil && prev.Whole && prev.Mirrored == prev.Build && !s.req.Force && !s.req.Compact && s.whole() && s.sameRules()
+	return !s.killed && !s.blobsGone && prev != nil && prev.Whole && prev.Mirrored == prev.Build && !s.req.Force && !s.req.Compact && s.whole() && s.sameRules()
 }
 
 // outputsSame tells whether all outputs are as the build before left them.

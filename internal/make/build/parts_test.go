@@ -41,7 +41,8 @@ func TestParts(t *testing.T) {
 		{"a part fails", func(p *fixture) { p.write("assets/a.txt", "fail") }, "a.txt lister.s set.s set.s#a.txt user.s"},
 		{"a part's file is gone", func(p *fixture) { p.remove("assets/a.txt") }, "lister.s set.s set.s#a.txt user.s"},
 		{"the asset is gone", func(p *fixture) { p.remove("assets/set.s") }, "lister.s user.s"},
-		{"a hidden product that nobody wants is lost with its blob", func(p *fixture) { p.remove(".kiln/cas"); p.write("assets/a.txt", "AAA\n") }, "a.txt set.s#a.txt"},
+		{"a hidden product that nobody wants is lost with its blob", func(p *fixture) { p.remove(blobFile("bbb\n")); p.write("assets/a.txt", "AAA\n") }, "a.txt set.s#a.txt"},
+		{"all blobs are lost", func(p *fixture) { p.remove(".kiln/cas") }, "set.s#+b.txt set.s#a.txt set.s#b.txt"},
 		{"a hidden product is lost with its blob", func(p *fixture) { p.remove(".kiln/cas"); p.write("assets/a.txt", "longer\n") }, "a.txt set.s set.s#a.txt set.s#b.txt set.s#+b.txt user.s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
