@@ -223,6 +223,7 @@ func (a *app) tellBuild(ctx context.Context, r *build.Report, told *teller) erro
 		if err := t.write(); err != nil {
 			return err
 		}
+		a.lookedAt(r.Summary)
 	}
 	if ctx.Err() != nil && !a.json {
 		fmt.Fprintln(a.errs, "interrupted; what was finished is kept")
@@ -235,6 +236,18 @@ func (a *app) tellBuild(ctx context.Context, r *build.Report, told *teller) erro
 		return a.emit(summaryLine{"summary", s, 0})
 	}
 	return nil
+}
+
+// lookedAt tells how much of the project a build looked at.
+func (a *app) lookedAt(s build.Summary) {
+	why := ""
+	if s.Because != "" {
+		why = ", which is all: " + s.Because
+	}
+	if s.LookedAt == 0 {
+		return
+	}
+	fmt.Fprintf(a.errs, "looked at %d jobs and parts%s\n", s.LookedAt, why)
 }
 
 // tellPlan writes what a build would do.

@@ -72,6 +72,8 @@ type Summary struct {
 	Placeholders int     `json:"placeholders,omitempty"` // jobs that failed, and for which placeholders stand
 	Products     int     `json:"products"`
 	Bytes        int64   `json:"bytes"`
+	LookedAt     int     `json:"looked_at"` // jobs and parts whose traces were compared, or that ran
+	Because      string  `json:"because"`   // why these were all there are; "" if they were not
 	Seconds      float64 `json:"seconds"`
 }
 
@@ -126,6 +128,8 @@ type session struct {
 	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
 	number       uint64
 	stopped      bool
+	looked       int            // how many tasks were compared or run
+	because      string         // why these are all
 	since        int64          // files written since then are not trusted for what they look like, in nanoseconds since 1970; 0: all are
 	killed       bool           // the build before did not come to its end, or left something lying about
 	blobsGone    bool           // somebody removed all of them: those of products that are in no file are to be made again
@@ -575,6 +579,7 @@ func (s *session) runEngine(ctx context.Context) error {
 	}
 	var err error
 	s.results, err = engine.Build(ctx, s.w, keeper{s.traces, s.w}, opts, tasks)
+	s.looked += len(s.results)
 	for i, r := range s.results {
 		if ran := s.ran[r.Task.Key]; ran != nil && (r.State == engine.Stopped || r.State == engine.Held && r.Trace.ID == ran.Trace.ID) {
 			s.results[i] = ran

@@ -63,6 +63,9 @@ func (s *session) finish(ctx context.Context) *Report {
 		}
 	}
 	r.Summary.Placeholders = len(s.placeholders)
+	if r.Summary.LookedAt = s.looked; s.whole() {
+		r.Summary.Because = s.because
+	}
 	r.Summary.Assets = s.countAssets()
 	r.Messages = s.collect()
 	r.Summary.Seconds = time.Since(s.start).Seconds()

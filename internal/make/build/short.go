@@ -41,9 +41,10 @@ type shortcut struct {
 // short builds the short way. If it cannot, it gives nothing, and the long way is to be gone.
 func (s *session) short(ctx context.Context, t *source.Table) (*Report, error) {
 	c := &shortcut{session: s, dirty: map[int]bool{}, was: map[int]*engine.Trace{}, stood: map[int]*engine.Trace{}, numbers: map[engine.Key]int{}, gone: map[*asset.Asset]struct{}{}}
-	if !s.goesOn() || !s.prev.Plain || s.prev.Log.Wasteful() || s.req.Outcomes == AllOutcomes || s.req.FailFast || s.req.Shuffle != 0 || len(s.messages) > 0 || !c.findChanges(t) || !s.outputsSame() || !s.worldSame() {
+	if s.because = c.whyAll(t); s.because != "" {
 		return nil, nil
 	}
+	s.because = "what changed concerns more than the jobs that looked at it" // unless it turns out otherwise
 	var err error
 	if c.tasks, err = s.prev.Tasks(); err != nil {
 		return nil, nil
@@ -65,7 +66,38 @@ func (s *session) short(ctx context.Context, t *source.Table) (*Report, error) {
 		s.undo()
 		return nil, nil
 	}
+	s.because = ""
 	return r, err
+}
+
+// whyAll says why all tasks are to be looked at; "" if those will do that looked at what changed.
+func (c *shortcut) whyAll(t *source.Table) string {
+	prev := c.prev
+	switch {
+	case prev == nil:
+		return "nothing is known of a build before"
+	case c.killed:
+		return "the build before did not come to its end"
+	case c.blobsGone:
+		return "the blobs in .kiln are gone"
+	case c.req.Force || c.req.Compact || c.req.Outcomes == AllOutcomes || c.req.FailFast || c.req.Shuffle != 0 || !c.whole():
+		return "it was asked for"
+	case !c.sameRules():
+		return "kiln.toml, a processor or Kiln itself changed"
+	case !c.goesOn():
+		return "the build before left something to be done"
+	case !prev.Plain || len(c.messages) > 0:
+		return "there is something to be said of the project, its rules or its files"
+	case prev.Log.Wasteful():
+		return "the log of traces is to be written again"
+	case !c.findChanges(t):
+		return "folders, rules, empty files or very many files changed"
+	case !c.outputsSame():
+		return "outputs are not as they were"
+	case !c.worldSame():
+		return "a program, a variable, a parcel or state of Kiln's own is not what it was"
+	}
+	return ""
 }
 
 // undo takes back what the long way does itself. What jobs made stays.
@@ -147,7 +179,7 @@ func (c *shortcut) report(ch *changed) *Report {
 			r.Jobs = append(r.Jobs, c.jobReport(res))
 		}
 	}
-	r.Summary.Built = len(c.jobsRun())
+	r.Summary.Built, r.Summary.LookedAt = len(c.jobsRun()), c.looked
 	r.Summary.Reused = t.Jobs - r.Summary.Built
 	r.Messages = c.collect(ch)
 	r.Summary.Seconds = time.Since(c.start).Seconds()
