@@ -133,16 +133,26 @@ func Find(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	var odd *diag.Message // one that is no file
 	for at := start; ; {
-		info, err := os.Stat(filepath.Join(at, File))
+		file := filepath.Join(at, File)
+		info, err := os.Stat(file)
 		if err == nil && !info.IsDir() {
 			return at, nil
+		}
+		if _, lerr := os.Lstat(file); lerr == nil && odd == nil {
+			if odd = diag.Errorf(diag.ProjectMissing, diag.Pos{File: file}, "this is a folder, not a file").WithHint("put the file in its place"); err != nil {
+				odd.Text, odd.Hint = "this symbolic link leads to nothing", "remove the link, or put back what it pointed to"
+			}
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", diag.Errorf(diag.ProjectMissing, diag.Pos{File: filepath.Join(at, File)}, "cannot be read: %v", cause(err)).
 				WithHint("check the permissions of the folder")
 		}
 		up := filepath.Dir(at)
+		if up == at && odd != nil {
+			return "", odd
+		}
 		if up == at {
 			return "", diag.Errorf(diag.ProjectMissing, diag.Pos{}, "no %s in %s or above it", File, start).
 				WithHint("go to the project's folder, name it with -C, or write one with: kiln init")

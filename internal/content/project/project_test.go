@@ -253,6 +253,20 @@ func TestFind(t *testing.T) {
 	if p, l := Load(deep); p != nil || len(l) != 1 || l[0].Code != diag.ProjectMissing {
 		t.Errorf("got %v, %v", p, l)
 	}
+	if err := os.Mkdir(filepath.Join(dir, File), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(deep); !errors.As(err, &m) || m.File != filepath.Join(dir, File) || m.Text != "this is a folder, not a file" {
+		t.Errorf("got %v", err)
+	}
+	if os.Symlink("nowhere", filepath.Join(deep, File)) == nil {
+		if _, err := Find(deep); !errors.As(err, &m) || m.File != filepath.Join(deep, File) || m.Text != "this symbolic link leads to nothing" {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, File)); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, File), []byte("[project]\nname = \"a\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

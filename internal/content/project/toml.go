@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -245,7 +246,9 @@ func (b *builder) value(n *unstable.Node, span settings.Span, depth int) *settin
 		v.Int, err = strconv.ParseInt(digits, 0, 64)
 	case unstable.Float:
 		v.Kind = settings.Float
-		v.Float, err = strconv.ParseFloat(digits, 64)
+		if v.Float, err = strconv.ParseFloat(digits, 64); err == nil && (math.IsInf(v.Float, 0) || math.IsNaN(v.Float)) {
+			b.add(v.Span.Errorf(diag.BadValue, "%s is not a finite number", digits).WithHint("write a number, or leave the key out"))
+		}
 	case unstable.Array:
 		v.Kind = settings.Array
 		for it := n.Children(); it.Next(); {
