@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
@@ -181,6 +182,20 @@ func (j job) products(id jobID) map[productID]Product {
 		}
 	}
 	return all
+}
+
+// files are the outputs that hold a content, below the output folder.
+func (c *content) files(h digest.Hash) (files []string) {
+	for _, j := range c.jobs {
+		for i := range j {
+			for _, p := range j[i].Products {
+				if p.Hash == h && p.File != "" {
+					files = append(files, p.File)
+				}
+			}
+		}
+	}
+	return files
 }
 
 // failure is nil for a job that does not fail.

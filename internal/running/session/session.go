@@ -32,7 +32,9 @@ package session
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -203,8 +205,29 @@ func (s *Session) Build(ctx context.Context) error {
 	return errors.Join(terr, err)
 }
 
-// Blob opens the bytes of a product.
-func (s *Session) Blob(h digest.Hash) (*os.File, error) { return s.Project().OpenBlob(h) }
+// Blob opens the bytes of a product: its blob, or, if that is lost, an output that holds the same.
+func (s *Session) Blob(h digest.Hash) (*os.File, error) {
+	p := s.Project()
+	f, err := p.OpenBlob(h)
+	if err == nil {
+		return f, nil
+	}
+	s.mu.Lock()
+	files := s.content.files(h)
+	s.mu.Unlock()
+	for _, name := range files {
+		out, oerr := os.Open(filepath.Join(p.OutputDir(), filepath.FromSlash(name)))
+		if oerr != nil {
+			continue
+		}
+		got, _, oerr := digest.Reader(out)
+		if _, serr := out.Seek(0, io.SeekStart); oerr == nil && serr == nil && got == h {
+			return out, nil
+		}
+		out.Close()
+	}
+	return nil, err
+}
 
 // Run builds, then follows changes and builds at each, until the context ends. The error is the context's, or tells why nothing can be followed.
 func (s *Session) Run(ctx context.Context) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/running/watch"
@@ -766,6 +767,28 @@ func TestFirstBuildFails(tt *testing.T) {
 		t.Fatal(err)
 	}
 	t.until("what is new is told", func(e Ended) bool { return e.Err == nil && e.Number > c.Number && len(e.Products) == 1 })
+}
+
+// TestBlobOfOutput: a product whose blob is lost is had of the output.
+func TestBlobOfOutput(tt *testing.T) {
+	t := set(tt, map[string]string{"assets/a.t": "alpha"})
+	t.start(Config{})
+	t.next()
+	h := digest.Of([]byte("alpha"))
+	if err := os.RemoveAll(t.path(".kiln/cas")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := t.s.Blob(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got, err := io.ReadAll(f); string(got) != "alpha" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := t.s.Blob(digest.Of([]byte("beta"))); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what nobody has: %v", err)
+	}
 }
 
 // TestOtherUUID: an asset is given another UUID, by kiln.toml and by a rule of its folder. The products of the old one are told to be gone.
