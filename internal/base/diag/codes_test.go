@@ -30,7 +30,7 @@ func TestCodes(t *testing.T) {
 	if len(names) < 50 {
 		t.Fatalf("only %d codes were found", len(names))
 	}
-	for _, name := range named(t, "../..") {
+	for _, name := range named(t, "../../..") {
 		delete(unused, name)
 	}
 	for name, should := range unused {

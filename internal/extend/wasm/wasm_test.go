@@ -25,7 +25,7 @@ var columns = []byte{3, 0, 2, 0, 0, 2, 4, 6, 8, 10}
 
 // repository is Kiln's own folder.
 func repository(t testing.TB) string {
-	dir, err := filepath.Abs("../..")
+	dir, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -180,7 +180,7 @@ func TestJudgedBySquish(t *testing.T) {
 	compiler := outside(t, "BC1 and BC3", "g++")
 	ctx, dir := bounded(t), t.TempDir()
 	tool := filepath.Join(dir, "squish")
-	driver := filepath.Join("..", "..", "bench", "textures", "peers", "squish.cpp")
+	driver := filepath.Join("..", "..", "..", "bench", "textures", "peers", "squish.cpp")
 	if said, err := exec.CommandContext(ctx, compiler, "-O1", "-o", tool, driver, "-lsquish").CombinedOutput(); err != nil {
 		t.Skipf("libsquish is not installed and does not judge BC1 and BC3: %v %.300s", err, said)
 	}

@@ -49,7 +49,7 @@ func guestOf(t testing.TB, source, main string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repository, err := filepath.Abs("../..")
+	repository, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

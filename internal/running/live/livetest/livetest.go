@@ -52,7 +52,7 @@ func Start(t testing.TB, language, address string, names ...string) *Game {
 			t.Skip("there is no node")
 		}
 		here := folder()
-		g.program(t, node, append([]string{"--experimental-websocket", "--no-warnings", filepath.Join(here, "testdata", "game.mjs"), filepath.Join(here, "..", "..", "..", "kilnrt", "js", "live.mjs"), address}, names...)...)
+		g.program(t, node, append([]string{"--experimental-websocket", "--no-warnings", filepath.Join(here, "testdata", "game.mjs"), filepath.Join(here, "..", "..", "..", "..", "kilnrt", "js", "live.mjs"), address}, names...)...)
 	}
 	return g
 }
@@ -92,7 +92,7 @@ func compiled(t testing.TB) string {
 		made.path = filepath.Join(dir, "game")
 		here := folder()
 		out, err := exec.Command(gcc, "-std=c99", "-Wall", "-Wextra", "-Wno-format-truncation", "-Wshadow", "-Wconversion", "-pedantic", "-Werror", "-O1", "-g", "-fsanitize=address,undefined",
-			"-fno-sanitize-recover=all", "-I", filepath.Join(here, "..", "..", "..", "kilnrt", "c"), filepath.Join(here, "testdata", "game.c"), "-o", made.path).CombinedOutput()
+			"-fno-sanitize-recover=all", "-I", filepath.Join(here, "..", "..", "..", "..", "kilnrt", "c"), filepath.Join(here, "testdata", "game.c"), "-o", made.path).CombinedOutput()
 		if err != nil {
 			made.err = fmt.Errorf("%w\n%s", err, out)
 		}
