@@ -39,6 +39,7 @@ func TestRandomLastGood(t *testing.T) {
 		}
 		short.Seconds, long.Seconds = 0, 0
 		short.Built, short.Reused, long.Built, long.Reused = 0, 0, 0, 0
+		short.LookedAt, long.LookedAt, short.Because, long.Because = 0, 0, "", ""
 		if d := cmp.Diff(outputs(other.dir, "build"), outputs(r.p.dir, "build")) + cmp.Diff(long.Summary, short.Summary) + cmp.Diff(sortedMessages(long.list), sortedMessages(short.list)); d != "" {
 			t.Fatalf("not as the long way (-long +this):\n%safter:\n%s", d, strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 		}
