@@ -40,6 +40,7 @@ type job struct {
 	products []engine.Product
 	warnings []*diag.Message
 	shown    map[string]string // source paths, by how messages show them
+	quotes   map[string][]byte // source files of which messages quote lines, by path
 	scratch  string
 	ended    bool
 	passing  error // the first that may pass: what the processor made of it is worth nothing

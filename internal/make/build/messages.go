@@ -122,13 +122,37 @@ func (j *job) problem(p *processor.Problem) *diag.Message {
 	m := diag.Errorf(code, diag.Pos{File: j.display(path), Line: p.Line, Column: p.Column}, "%s", p.Text)
 	m.Hint = p.Hint
 	if p.Line > 0 {
-		if i, root, ok := j.w.table.Find(path); ok && j.w.table.At(i).Stat.Size <= maxSourceText {
-			if text, err := disk.ReadFile(j.w.table.Abs(root, path)); err == nil {
-				m.WithSource(text, max(1, p.Length))
-			}
+		if text := j.quoted(path); text != nil {
+			m.WithSource(text, max(1, p.Length))
 		}
 	}
 	return m
+}
+
+// quoted is a source file of which a message quotes a line; nil if there is none. The job looked at it, then: it must not be of another
+// moment than what the job made. It is read once.
+func (j *job) quoted(path string) []byte {
+	i, _, ok := j.w.table.Find(path)
+	if !ok || j.w.table.At(i).Stat.Size > maxSourceText {
+		return nil
+	}
+	j.mu.Lock()
+	text, known := j.quotes[path]
+	j.mu.Unlock()
+	if known {
+		return text
+	}
+	text, err := j.ReadFile(path)
+	if err != nil {
+		text = nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.quotes == nil {
+		j.quotes = map[string][]byte{}
+	}
+	j.quotes[path] = text
+	return text
 }
 
 // taskName is a task for people.

@@ -233,3 +233,43 @@ func runTool(job processor.Job, _ int) (string, error) {
 	out, err := exec.Command(path).Output()
 	return string(out), err
 }
+
+// TestQuotedLine: a line that a message quotes is of the content that the job read, or the job runs again, though the file changes while
+// the job runs and changes back before it ends.
+func TestQuotedLine(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		t.Run(fmt.Sprint("fails ", fails), func(t *testing.T) {
+			p := newProject(t, "-- assets/hook.s --\nhook read\n-- assets/rules.toml --\n[[rules]]\nmatch = \"*.txt\"\nprocessor = \"none\"\n-- assets/f.txt --\nAAAA\n")
+			meddle := true
+			p.procs = testProcessors(&hooks{call: func(_ context.Context, _ string, job processor.Job) error {
+				if meddle {
+					p.write("assets/f.txt", "AAAA\n")
+				}
+				if _, err := job.ReadFile("f.txt"); err != nil {
+					return err
+				}
+				problem := processor.Problem{Path: "f.txt", Line: 1, Column: 1, Text: "wrong"}
+				if meddle {
+					p.write("assets/f.txt", "BBBB\n")
+				}
+				if fails {
+					return &problem
+				}
+				job.Warn(problem)
+				if meddle {
+					p.write("assets/f.txt", "AAAA\n")
+				}
+				meddle = false
+				return job.Write(processor.Output{Name: "none", Type: "text"}, nil)
+			}})
+			if b := p.build0(); strings.Contains(b.messages, "BBBB") {
+				t.Errorf("it read AAAA: %s", b.messages)
+			}
+			meddle = false
+			p.write("assets/f.txt", "AAAA\n")
+			if b := p.build(); !strings.Contains(b.messages, "AAAA") || strings.Contains(b.messages, "BBBB") {
+				t.Errorf("%s", b.messages)
+			}
+		})
+	}
+}

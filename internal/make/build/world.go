@@ -662,6 +662,7 @@ func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 	j := &job{w: w, t: t, run: r}
 	defer j.freed()
 	defer func() {
+		j.problems(err) // before the run ends: it looked at what its messages quote
 		if cerr := j.close(); err == nil {
 			err = cerr
 		}
