@@ -44,6 +44,7 @@ type run struct {
 	named   build.Inputs    // what kiln.toml names, if the project cannot be read
 	over    <-chan struct{} // closed when the session is to end
 	relink  bool            // there may be other symbolic links below the source roots
+	onError build.OnError   // in builds of the session's own: as in the last build of everything that somebody asked for, until a file changes
 	targets []string        // of the symbolic links
 	ignore  []string        // those of them that are ignore files
 }
@@ -224,7 +225,9 @@ func (r *run) take(b *watch.Batch) bool {
 			r.again = r.again || !r.p.Holds() // it was removed, most likely
 		case filepath.Base(p) == source.IgnoreFile, slices.Contains(r.ignore, p):
 			r.reopen = true // what is watched may be other folders
+			r.onError = build.LastGood
 		default:
+			r.onError = build.LastGood
 			add(&r.sources, p)
 			if info, err := os.Lstat(p); err == nil && !info.Mode().IsRegular() {
 				r.relink = true
@@ -256,7 +259,7 @@ func (r *run) bring(ctx context.Context) {
 
 // request is for what the session builds by itself.
 func (r *run) request() build.Request {
-	return build.Request{Platforms: r.cfg.Platforms, Workers: r.cfg.Workers, OnError: build.LastGood, Reporter: r.reporter()}
+	return build.Request{Platforms: r.cfg.Platforms, Workers: r.cfg.Workers, OnError: r.onError, Reporter: r.reporter()}
 }
 
 // build builds, and tells of it.
@@ -470,12 +473,18 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, err
 		return r, err
 	}
 	req.Reporter = both{req.Reporter, reporter{t.r.Session}}
-	r, err := t.r.build(ctx, req)
+	attempt := func() (*build.Report, error) {
+		if len(req.Patterns)+len(req.Platforms) == 0 {
+			t.r.onError = req.OnError
+		}
+		return t.r.build(ctx, req)
+	}
+	r, err := attempt()
 	for again := 0; err == nil && ctx.Err() == nil && again < mostAgain && (changedMeanwhile(r) || t.r.unwatched()); again++ {
 		b := t.r.w.Flush(ctx)
 		t.r.take(&b)
 		first := r
-		if r, err = t.r.build(ctx, req); err == nil {
+		if r, err = attempt(); err == nil {
 			r.After(first)
 		}
 	}

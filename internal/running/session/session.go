@@ -40,6 +40,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/running/watch"
 )
@@ -216,7 +217,7 @@ func (s *Session) Blob(h digest.Hash) (*os.File, error) {
 	files := s.content.files(h)
 	s.mu.Unlock()
 	for _, name := range files {
-		out, oerr := os.Open(filepath.Join(p.OutputDir(), filepath.FromSlash(name)))
+		out, oerr := disk.Open(filepath.Join(p.OutputDir(), filepath.FromSlash(name)))
 		if oerr != nil {
 			continue
 		}
@@ -231,7 +232,7 @@ func (s *Session) Blob(h digest.Hash) (*os.File, error) {
 
 // Run builds, then follows changes and builds at each, until the context ends. The error is the context's, or tells why nothing can be followed.
 func (s *Session) Run(ctx context.Context) error {
-	r := &run{Session: s, p: s.Project(), full: true, all: true, relink: true, over: ctx.Done()}
+	r := &run{Session: s, p: s.Project(), full: true, all: true, relink: true, onError: build.LastGood, over: ctx.Done()}
 	if err := r.watch(false); err != nil {
 		return err
 	}

@@ -724,7 +724,7 @@ func TestAskedWhileParcelsWait(tt *testing.T) {
 	if err := os.Symlink("nowhere", t.path("assets/link")); err != nil {
 		t.Skip(err)
 	}
-	t.until("the link is told of", func(e Ended) bool { return e.Report.Messages.Err() != nil })
+	t.until("the message about the link", func(e Ended) bool { return e.Report.Messages.Err() != nil })
 	if err := os.Remove(t.path("build/parcels/pc/all.parcel")); err != nil {
 		t.Fatal(err)
 	}
@@ -746,6 +746,35 @@ func TestAskedWhileParcelsWait(tt *testing.T) {
 	if got := t.read("build/pc/a.t.out"); got != "" {
 		t.Errorf("there is %q", got)
 	}
+}
+
+// TestAskedStands: what comes of a build that was asked for stands while the session has to look at everything again, as where the system
+// cannot tell what changed. Once a file changes, the session builds in its own way.
+func TestAskedStands(tt *testing.T) {
+	t := set(tt, map[string]string{"assets/a.t": "a", "assets/b.t": "b"})
+	t.start(Config{})
+	t.next()
+	t.write("assets/a.t", "FAIL now")
+	ask := func(do func(*Turn)) {
+		if err := t.s.Turn(context.Background(), do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(func(turn *Turn) {
+		r, err := turn.Build(context.Background(), build.Request{OnError: build.Fail, Reporter: quiet{}})
+		if err != nil || r.Summary.Failed != 1 || t.read("build/pc/a.t.out") != "" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		turn.r.full = true
+	})
+	for range 2 {
+		ask(func(*Turn) {}) // after all that the session does by itself
+	}
+	if got := t.read("build/pc/a.t.out"); got != "" {
+		t.Errorf("there is %q", got)
+	}
+	t.write("assets/b.t", "other")
+	t.until("the last good product", func(Ended) bool { return t.read("build/pc/a.t.out") == "a" })
 }
 
 // TestFirstBuildFails: the first build of a session can do nothing. Whoever asks for all products is told that there are none, and so has to be
