@@ -140,25 +140,38 @@ func Find(dir string) (string, error) {
 		if err == nil && !info.IsDir() {
 			return at, nil
 		}
-		if _, lerr := os.Lstat(file); lerr == nil && odd == nil {
-			if odd = diag.Errorf(diag.ProjectMissing, diag.Pos{File: file}, "this is a folder, not a file").WithHint("put the file in its place"); err != nil {
-				odd.Text, odd.Hint = "this symbolic link leads to nothing", "remove the link, or put back what it pointed to"
-			}
+		if odd == nil {
+			odd = noFile(file)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", diag.Errorf(diag.ProjectMissing, diag.Pos{File: filepath.Join(at, File)}, "cannot be read: %v", cause(err)).
 				WithHint("check the permissions of the folder")
 		}
 		up := filepath.Dir(at)
-		if up == at && odd != nil {
-			return "", odd
-		}
 		if up == at {
+			if odd != nil {
+				return "", odd
+			}
 			return "", diag.Errorf(diag.ProjectMissing, diag.Pos{}, "no %s in %s or above it", File, start).
 				WithHint("go to the project's folder, name it with -C, or write one with: kiln init")
 		}
 		at = up
 	}
+}
+
+// noFile says what there is in place of a project file: a folder, or a link that leads nowhere. It is nil if there is nothing.
+func noFile(file string) *diag.Message {
+	at := diag.Pos{File: file}
+	switch info, err := os.Lstat(file); {
+	case err != nil:
+		return nil
+	case info.IsDir():
+		return diag.Errorf(diag.ProjectMissing, at, "this is a folder, not a file").WithHint("put the file in its place")
+	}
+	if _, err := os.Stat(file); err != nil {
+		return diag.Errorf(diag.ProjectMissing, at, "this symbolic link leads to nothing").WithHint("remove the link, or put back what it pointed to")
+	}
+	return diag.Errorf(diag.ProjectMissing, at, "this symbolic link leads to a folder, not to a file").WithHint("put the file in its place")
 }
 
 // Load reads the kiln.toml of a project folder. The project is nil if there is nothing to go on with.

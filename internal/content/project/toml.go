@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -246,9 +245,11 @@ func (b *builder) value(n *unstable.Node, span settings.Span, depth int) *settin
 		v.Int, err = strconv.ParseInt(digits, 0, 64)
 	case unstable.Float:
 		v.Kind = settings.Float
-		if v.Float, err = strconv.ParseFloat(digits, 64); err == nil && (math.IsInf(v.Float, 0) || math.IsNaN(v.Float)) {
+		if number := strings.TrimLeft(digits, "+-"); number == "inf" || number == "nan" {
 			b.add(v.Span.Errorf(diag.BadValue, "%s is not a finite number", digits).WithHint("write a number, or leave the key out"))
+			break
 		}
+		v.Float, err = strconv.ParseFloat(digits, 64)
 	case unstable.Array:
 		v.Kind = settings.Array
 		for it := n.Children(); it.Next(); {
