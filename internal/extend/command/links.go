@@ -136,7 +136,8 @@ type listed struct {
 	entries      []string
 }
 
-// entries are the names in a folder of a source root that a folder of the view shows, sorted; folders end in a slash. A root need not be there.
+// entries are the names in a folder of a source root that a folder of the view shows, in order; those of folders end in a slash. A root
+// need not be there.
 func (v *view) entries(folder, root string) (names []string, err error) {
 	entries, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -165,8 +166,12 @@ func (v *view) outdated() (names []string) {
 		if err == nil && slices.Equal(now, l.entries) {
 			continue
 		}
+		times := map[string]int{} // how often a name is in one of the two lists
 		for _, name := range slices.Concat(now, l.entries) {
-			if !slices.Contains(now, name) || !slices.Contains(l.entries, name) {
+			times[name]++
+		}
+		for _, name := range slices.Sorted(maps.Keys(times)) {
+			if times[name] == 1 {
 				names = append(names, path.Join(l.folder, name))
 			}
 		}
