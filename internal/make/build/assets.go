@@ -1,6 +1,7 @@
 package build
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -91,7 +92,11 @@ func (p *Project) folderRules(t *source.Table, dir string) ([]project.Rule, diag
 			err = source.ErrChanged // what was read is not what the next build would compare with
 		}
 		if err != nil {
-			l = append(l, diag.Errorf(diag.SourceUnreadable, diag.Pos{File: name}, "the rules cannot be read: %v", reason(err)).WithHint("check its permissions, or close the program that holds it"))
+			hint := "check its permissions, or close the program that holds it"
+			if errors.Is(err, source.ErrChanged) {
+				hint = "build again"
+			}
+			l = append(l, diag.Errorf(diag.SourceUnreadable, diag.Pos{File: name}, "the rules cannot be read: %v", reason(err)).WithHint("%s", hint))
 			continue
 		}
 		r, errs := project.ParseRules(name, base, data)
