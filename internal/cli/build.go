@@ -238,16 +238,15 @@ func (a *app) tellBuild(ctx context.Context, r *build.Report, told *teller) erro
 	return nil
 }
 
-// lookedAt tells how much of the project a build looked at.
+// lookedAt tells how many jobs and parts a build compared with what they had looked at, or ran.
 func (a *app) lookedAt(s build.Summary) {
-	why := ""
-	if s.Because != "" {
-		why = ", which is all: " + s.Because
+	switch {
+	case s.LookedAt == 0:
+	case s.Because == "":
+		fmt.Fprintf(a.errs, "compared %d jobs and parts\n", s.LookedAt)
+	default:
+		fmt.Fprintf(a.errs, "compared all jobs and parts, %d: %s\n", s.LookedAt, s.Because)
 	}
-	if s.LookedAt == 0 {
-		return
-	}
-	fmt.Fprintf(a.errs, "looked at %d jobs and parts%s\n", s.LookedAt, why)
 }
 
 // tellPlan writes what a build would do.

@@ -180,6 +180,7 @@ func (r *Report) After(first *Report) {
 			r.Summary.Reused--
 		}
 	}
+	r.Summary.LookedAt += first.Summary.LookedAt
 	r.Summary.Seconds += first.Summary.Seconds
 }
 
@@ -356,7 +357,8 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 // rules and processors.
 func (s *session) goesOn() bool {
 	prev := s.prev
-	return !s.killed && !s.blobsGone && prev != nil && prev.Whole && prev.Mirrored == prev.Build && !s.req.Force && !s.req.Compact && s.whole() && s.sameRules()
+	return !s.killed && !s.blobsGone && prev != nil && prev.Whole && prev.Mirrored == prev.Build &&
+		!s.req.Force && !s.req.Compact && s.whole() && s.sameRules()
 }
 
 // outputsSame tells whether all outputs are as the build before left them.
@@ -635,6 +637,9 @@ func (s *session) dryRun(ctx context.Context) (*Report, error) {
 	}
 	s.count(r)
 	r.Summary.Assets = s.countAssets()
+	if r.Summary.LookedAt = s.looked; s.whole() {
+		r.Summary.Because = "it was asked for"
+	}
 	r.Summary.Seconds = time.Since(s.start).Seconds()
 	return r, nil
 }
