@@ -29,9 +29,9 @@ func (p *proc) newLinks(job processor.Job) (*view, error) {
 		}
 	}
 	v.hidden = slices.Concat(p.config.Built, p.config.State, p.config.Shipped)
-	err = v.linkAll(rootsOf(job), whereOf(job))
+	v.began, err = diskTime(v.scratch)
 	if err == nil {
-		v.began, err = diskTime(v.scratch)
+		err = v.linkAll(rootsOf(job), whereOf(job))
 	}
 	if err != nil {
 		return nil, errors.Join(moment(err), v.close())
@@ -90,11 +90,12 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool, wher
 	found := map[string][]string{} // by name, in the order of the roots
 	var names []string
 	for _, root := range roots {
+		state := seal.StateOf(root)
 		entries, err := v.entries(folder, root)
 		if err != nil {
 			return err
 		}
-		v.listed = append(v.listed, listed{folder, root, entries})
+		v.listed = append(v.listed, listed{folder, root, state, entries})
 		for _, name := range entries {
 			name = strings.TrimSuffix(name, "/")
 			if found[name] == nil {
@@ -133,6 +134,7 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool, wher
 // listed is what a folder of a source root had when the links were laid out for a folder of the view.
 type listed struct {
 	folder, root string
+	state        seal.State // before that
 	entries      []string
 }
 
@@ -162,6 +164,9 @@ func (v *view) entries(folder, root string) (names []string, err error) {
 // outdated are the names in the view that came, went or became something else in a source root since the links were laid out.
 func (v *view) outdated() (names []string) {
 	for _, l := range v.listed {
+		if l.state.Moved < v.began && seal.StateOf(l.root) == l.state {
+			continue // any change since would show in its times
+		}
 		now, err := v.entries(l.folder, l.root)
 		if err == nil && slices.Equal(now, l.entries) {
 			continue

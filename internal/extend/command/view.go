@@ -58,7 +58,7 @@ type view struct {
 	listed  []listed          // what the links were laid out of
 	hidden  []string          // folders that no link leads to, and files that Kiln writes
 
-	began int64 // just before the program did, in the time of files: see diskTime; of links alone
+	began int64 // before the links were laid out, in the time of files: see diskTime; of links alone
 
 	frames *frames
 	shelf  string          // where the frame goes afterwards; "" if nowhere
