@@ -1,15 +1,19 @@
 package asset
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
 // Finder finds single assets, without making all of a project. It takes for granted that the project's assets were made before without
-// any message, and gives the same assets then; what their number decides, such as ids that collide, it does not know.
+// an error, and gives the same assets then; what their number decides, such as ids that collide, it does not know.
 type Finder struct {
 	mu     sync.Mutex
 	b      *builder
@@ -111,4 +115,34 @@ func (f *Finder) IDs() []string {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// Concerned tells whether something that is said of rules, or of the patterns of parcels, may be otherwise because this file comes or goes:
+// that nothing matches them, and what they may have been meant for. It knows nothing of files that are the last of their kind.
+func (f *Finder) Concerned(file string, said diag.List) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	about := func(p diag.Pos) bool {
+		return slices.ContainsFunc(said, func(m *diag.Message) bool { return m.Code == diag.RuleMatchesNothing && m.Pos == p })
+	}
+	for i := range f.b.rules {
+		r := &f.b.rules[i]
+		if !about(r.MatchSpan.Pos) {
+			continue
+		}
+		m := newMatcher(r)
+		switch {
+		case m.exact && (parent(file) == parent(m.glob) || strings.EqualFold(path.Base(file), path.Base(m.glob))),
+			!m.exact && doublestar.MatchUnvalidated(path.Join(escape(r.Base), "**/"+r.Match), file):
+			return true
+		}
+	}
+	for i := range f.b.in.Project.Parcels {
+		for _, pat := range f.b.in.Project.Parcels[i].Assets {
+			if about(pat.Span.Pos) { // the ids of all assets are what it may have been meant for
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,8 +1,10 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -25,32 +27,88 @@ var troubles = map[Trouble]struct {
 	Unreadable: {diag.Error, diag.SourceUnreadable, "this folder cannot be listed", "check its permissions"},
 }
 
-// Report names all that is wrong with the table's entries: troubles, names that differ only in case, and ignore files that are too large to be read. prefix gives
-// the part of a message's file that stands before the path, by root: "assets/".
-func (t *Table) Report(prefix []string) diag.List {
+// Remark is what is wrong with an entry of a folder.
+type Remark struct {
+	Root   int    `json:"root"`
+	Folder string `json:"folder"`
+	*diag.Message
+}
+
+// Messages are those of remarks.
+func Messages(remarks []Remark) diag.List {
 	var l diag.List
-	names := make(map[caseless]string, len(t.Files))
-	for i := range t.Folders {
-		f := &t.Folders[i]
-		if f.Path != "" {
-			dir, name := split(f.Path)
-			l = append(l, collision(names, f.Root, prefix[f.Root], dir, name)...)
+	for _, r := range remarks {
+		l = append(l, r.Message)
+	}
+	return l
+}
+
+// Report names all that is wrong with the table's entries: troubles, names that differ only in case, and ignore files that are too large to be read. prefix gives
+// the part of a message's file that stands before the path, by root: "assets/". Of a table with the folders of an earlier one only those need be looked at that
+// changed, by number; before is what was said of that one. All are if changed is nil.
+func (t *Table) Report(prefix []string, before []Remark, changed []int) []Remark {
+	if changed == nil {
+		for i := range t.Folders {
+			changed = append(changed, i)
 		}
-		for j := f.First; j < f.First+f.Count; j++ {
-			file := &t.Files[j]
-			if tr, ok := troubles[file.Trouble]; ok && file.Trouble != LFSPointer {
-				name := prefix[f.Root] + place(f, file)
-				l = append(l, &diag.Message{Severity: tr.severity, Code: tr.code, Pos: diag.Pos{File: name}, Text: tr.text, Hint: tr.hint})
+	}
+	t.index()
+	differs, again, near := make([]bool, len(t.Folders)), make([]bool, len(t.Folders)), make([]bool, len(t.Folders))
+	for _, i := range changed {
+		differs[i] = true
+	}
+	for i, f := range t.Folders { // what is said of a folder's name depends on the names beside it
+		dir, _ := split(f.Path)
+		above, ok := t.folders[f.Root][dir]
+		if ok = ok && f.Path != ""; differs[i] || ok && differs[above] {
+			again[i], near[i] = true, true
+			if ok {
+				near[above] = true
 			}
-			if file.Trouble == IgnoreList && file.Stat.Size > maxIgnoreFile {
-				l = append(l, diag.Warningf(diag.IgnoreTooLarge, diag.Pos{File: prefix[f.Root] + place(f, file)}, "this file has more than 1 MiB, so it ignores nothing").
-					WithHint("say it with fewer patterns: ** stands for any folders, and a name without a slash is passed over at any depth"))
+		}
+	}
+	var l []Remark
+	for _, r := range before {
+		if i, ok := t.folders[r.Root][r.Folder]; ok && !again[i] {
+			l = append(l, r)
+		}
+	}
+	names := map[caseless]string{}
+	for i := range t.Folders {
+		for _, m := range t.remarks(i, prefix, names, near[i]) {
+			if again[i] {
+				l = append(l, Remark{t.Folders[i].Root, t.Folders[i].Path, m})
 			}
-			if p := join(f.Path, file.Name); file.visible() && t.hidden(p) {
-				l = append(l, t.nameOfFolder(prefix, f.Root, p))
-			} else if file.visible() {
-				l = append(l, collision(names, f.Root, prefix[f.Root], f.Path, file.Name)...)
-			}
+		}
+	}
+	slices.SortStableFunc(l, func(a, b Remark) int { return cmp.Compare(t.folders[a.Root][a.Folder], t.folders[b.Root][b.Folder]) })
+	return l
+}
+
+// remarks are what is wrong with a folder's name and, if wanted, with its entries. It takes their names among those that were seen before.
+func (t *Table) remarks(folder int, prefix []string, names map[caseless]string, entries bool) (l diag.List) {
+	f := &t.Folders[folder]
+	if f.Path != "" {
+		dir, name := split(f.Path)
+		l = append(l, collision(names, f.Root, prefix[f.Root], dir, name)...)
+	}
+	if !entries {
+		return l
+	}
+	for j := f.First; j < f.First+f.Count; j++ {
+		file := &t.Files[j]
+		if tr, ok := troubles[file.Trouble]; ok && file.Trouble != LFSPointer {
+			name := prefix[f.Root] + place(f, file)
+			l = append(l, &diag.Message{Severity: tr.severity, Code: tr.code, Pos: diag.Pos{File: name}, Text: tr.text, Hint: tr.hint})
+		}
+		if file.Trouble == IgnoreList && file.Stat.Size > maxIgnoreFile {
+			l = append(l, diag.Warningf(diag.IgnoreTooLarge, diag.Pos{File: prefix[f.Root] + place(f, file)}, "this file has more than 1 MiB, so it ignores nothing").
+				WithHint("say it with fewer patterns: ** stands for any folders, and a name without a slash is passed over at any depth"))
+		}
+		if p := join(f.Path, file.Name); file.visible() && t.hidden(p) {
+			l = append(l, t.nameOfFolder(prefix, f.Root, p))
+		} else if file.visible() {
+			l = append(l, collision(names, f.Root, prefix[f.Root], f.Path, file.Name)...)
 		}
 	}
 	return l

@@ -134,7 +134,7 @@ func TestReport(t *testing.T) {
 	}
 	got := map[string]int{}
 	var all []string
-	for _, m := range table.Report([]string{"assets/", "mod/"}) {
+	for _, m := range Messages(table.Report([]string{"assets/", "mod/"}, nil, nil)) {
 		line := fmt.Sprintf("%s %s %s: %s / %s", m.File, m.Code, m.Severity, m.Text, m.Hint)
 		got[line]++
 		all = append(all, line)
@@ -163,7 +163,7 @@ func TestUnreadableFolder(t *testing.T) {
 	dir := tree(t, map[string]string{"shut/a": "a", "open/b": "b"})
 	// A folder that the system refuses to open is rare where tests run as root, so the table is made by hand.
 	table := &Table{Roots: []string{dir}, Folders: []Folder{{Path: "shut", Count: 1}}, Files: []File{{Name: ".", Trouble: Unreadable}}}
-	l := table.Report([]string{"assets/"})
+	l := Messages(table.Report([]string{"assets/"}, nil, nil))
 	if len(l) != 1 || l[0].Code != diag.SourceUnreadable || l[0].File != "assets/shut" || l[0].Hint != "check its permissions" {
 		t.Errorf("report: %v", l)
 	}
@@ -175,7 +175,7 @@ func TestUnreadableFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _, _ := scanned(t, nil, Options{Roots: []string{dir}})
-	if l := first.Report([]string{"assets/"}); len(l) != 1 || l[0].Code != diag.SourceUnreadable {
+	if l := Messages(first.Report([]string{"assets/"}, nil, nil)); len(l) != 1 || l[0].Code != diag.SourceUnreadable {
 		t.Errorf("report: %v", l)
 	}
 	if _, contents, _ := scanned(t, first, Options{Roots: []string{dir}}); contents {

@@ -45,6 +45,7 @@ func (s *shipment) pack(pl *Platform, contents []manifest.Contents) {
 			if s.stopped() {
 				return
 			}
+			s.res.Left = append(s.res.Left, file)
 			if !s.keepParcel(pl, c.Name, file, &list) {
 				continue
 			}
@@ -100,6 +101,7 @@ func (s *shipment) keepSplit(pl *Platform, contents []manifest.Contents, list *L
 	for _, e := range s.oldList(pl.Name).Parcels {
 		now := slices.ContainsFunc(contents, func(c manifest.Contents) bool { return c.Name == e.Name })
 		if file := Folder(pl.Name) + "/" + e.File; !now && manifest.First(e.Name) != e.Name && s.keepParcel(pl, e.Name, file, list) {
+			s.res.Left = append(s.res.Left, file)
 			s.res.Made = append(s.res.Made, s.file(file))
 		}
 	}

@@ -61,6 +61,7 @@ type Options struct {
 	Output  string                                    // the output folder, absolute
 	Match   func(pattern string) func(id string) bool // what a parcel's pattern means
 	Open    func(digest.Hash) (io.ReadCloser, error)  // content of products
+	Left    func(file string) bool                    // whether a parcel, by its path below the output folder, is to stay as it is; for Touch; nil: none is
 	Trusted func(file string) bool                    // whether a parcel, by its path relative to the project folder, is as it was left; nil: none is
 	Before  []string                                  // files that were made before, as in Result
 	Settled func(file string)                         // told of each file that is as it should be from now on, relative to the project folder; nil: nobody is
@@ -77,6 +78,7 @@ type Result struct {
 	Made     []string  // files that are Kiln's, relative to the project folder, sorted; of those that Options.Settled was not told of it is not known whether they are as they should be
 	Messages diag.List // what could not be made, and why
 	Lacks    []Lack    // why, for those of them which say that a parcel lacks something
+	Left     []string  // parcels that stay as they are, below the output folder
 	Notes    diag.List // what may be mended some day; the next build need not tell it again
 	Again    bool      // some of that may pass by itself: the next build is to try again although nothing changed
 	Stopped  bool      // it was ended before all was made
@@ -84,7 +86,7 @@ type Result struct {
 
 // Lack is why a parcel was not made.
 type Lack struct {
-	Message  *diag.Message // in Result.Messages; one for all platforms on which it is the same
+	Message  *diag.Message `json:"-"` // in Result.Messages; one for all platforms on which it is the same
 	Alone    *diag.Message // of this platform alone
 	Platform string
 	Assets   []string // ids, from one that the parcel names to the one that cannot be had

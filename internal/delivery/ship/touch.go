@@ -35,8 +35,11 @@ func Touch(p *project.Project, platform string, changes []Change, o Options) ([]
 			return nil, false
 		}
 		x := Parcel{Name: e.Name, Platform: platform, File: Folder(platform) + "/" + e.File, Needs: e.Needs, Resources: e.Resources, Size: e.Bytes}
+		if o.Left(x.File) {
+			continue
+		}
 		changed, ok := s.touch(filepath.Join(folder, e.File), of, changes, &x)
-		if !ok || of.Name == e.Name && of.Budget > 0 && x.Size > of.Budget {
+		if !ok || changed && of.Name == e.Name && of.Budget > 0 && max(e.Bytes, x.Size) > of.Budget {
 			return nil, false
 		}
 		if changed {

@@ -52,23 +52,6 @@ func sourcePaths(t *source.Table) (paths, withRules []string) {
 	return paths, withRules
 }
 
-// emptyFiles warns of assets that have no content: most often an export or a copy that was cut short. Names that begin with a
-// dot are meant to be empty (.gitkeep).
-func (p *Project) emptyFiles(t *source.Table, set *asset.Table) diag.List {
-	var l diag.List
-	for i := range set.Assets {
-		a := &set.Assets[i]
-		if a.Folder || strings.HasPrefix(path.Base(a.Path), ".") {
-			continue
-		}
-		if at, root, ok := t.Find(a.Path); ok && t.At(at).Stat.Size == 0 {
-			l = append(l, diag.Warningf(diag.EmptyFile, diag.Pos{File: p.prefixes()[root] + a.Path}, "the file is empty").
-				WithHint("write it again, or name it in %s", source.IgnoreFile))
-		}
-	}
-	return l
-}
-
 // folderRules reads the rules.toml of a folder in each root that has one: a later root adds to the rules of an earlier one.
 func (p *Project) folderRules(t *source.Table, dir string) ([]project.Rule, diag.List) {
 	var rules []project.Rule

@@ -119,6 +119,7 @@ type session struct {
 	wanted       []*task                                // of this build
 	holds        func(*engine.Task, *engine.Trace) bool // what is known to hold; nil: nothing is
 	messages     diag.List
+	notices      notices   // those of messages that stand from build to build
 	notes        diag.List // of this build alone: the next one does not tell them again
 	results      []*engine.Result
 	ran          map[engine.Key]*engine.Result // by short, which then could not go on
@@ -504,9 +505,7 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 	if err := l.Err(); err != nil {
 		return append(s.p.warnings, l...)
 	}
-	s.messages = append(append(s.messages, s.p.warnings...), l...)
-	s.messages = append(s.messages, t.Report(s.p.prefixes())...)
-	s.messages = append(s.messages, s.p.emptyFiles(t, set)...)
+	s.notice(t, set, l)
 	w := newWorld(s.p, t, blobs)
 	w.addAll(set)
 	w.reporter = s.req.Reporter

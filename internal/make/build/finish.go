@@ -413,6 +413,7 @@ func (s *session) save(r *Report) error {
 	next.Whole = s.complete() && !r.Stopped && s.w.changed == "" && len(s.unplaced) == 0 && !s.goods.again && !s.passing() &&
 		len(s.placeholders) == 0 // the next build looks whether they still have to stand
 	next.Plain = s.plain()
+	next.Notices = s.notices.encode()
 	s.saveOutputs(next)
 	for _, name := range slices.Sorted(maps.Keys(s.w.tools)) {
 		t := s.w.tools[name]
@@ -472,9 +473,9 @@ func (s *session) end() error {
 	return removeAll(s.p.underWayPath())
 }
 
-// plain tells whether nothing is to be said but what jobs have to say, and no two assets' ids collide.
+// plain tells whether nothing is to be said but by jobs and notices, and no two assets' ids collide.
 func (s *session) plain() bool {
-	return len(s.messages)+len(s.yielding) == 0 && !slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Collides != "" })
+	return len(s.messages) == len(s.p.warnings)+len(s.notices.messages()) && len(s.yielding) == 0 && !slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Collides != "" })
 }
 
 func (t *tool) state(name string) state.Tool {

@@ -26,7 +26,6 @@ import (
 type goods struct {
 	files   []state.Shipped
 	parcels []ship.Parcel
-	lacks   []ship.Lack
 	looked  bool // by this build
 	again   bool // the next build is to look again
 }
@@ -41,7 +40,7 @@ func (s *session) ship(ctx context.Context) {
 	if len(s.req.Patterns) > 0 || s.stopped || s.p.cfg.Output != "" || len(before) == 0 && !ship.Wanted(s.p.Project) {
 		return
 	}
-	if s.w.table.Report(s.p.prefixes()).Err() != nil { // what there is to be packed is not known
+	if source.Messages(s.notices.Folders).Err() != nil { // what there is to be packed is not known
 		s.goods.again = true
 		return
 	}
@@ -61,9 +60,10 @@ func (s *session) ship(ctx context.Context) {
 	o.Settled = func(file string) { made[file] = s.shipped(file, true) }
 	res := ship.Update(s.p.Project, platforms, o)
 	s.stopped = res.Stopped
+	s.notices.shipped(res)
 	s.messages = append(s.messages, res.Messages...)
 	s.notes = append(s.notes, res.Notes...)
-	s.goods = goods{parcels: res.Parcels, lacks: res.Lacks, looked: true, again: res.Again}
+	s.goods = goods{parcels: res.Parcels, looked: true, again: res.Again}
 	for _, f := range res.Made {
 		s.goods.files = append(s.goods.files, cmp.Or(made[f], state.Shipped{File: f, Made: true}))
 	}
@@ -297,8 +297,8 @@ func parcelRecords(parcels []ship.Parcel) []contentdb.Parcel {
 // lackRecords are what a message says, for the database, if it is of parcels that lack something: a record for each platform.
 func (s *session) lackRecords(m *diag.Message) []contentdb.Diagnostic {
 	var list []contentdb.Diagnostic
-	for i := range s.goods.lacks {
-		if l := &s.goods.lacks[i]; l.Message == m {
+	for i := range s.notices.Lacks {
+		if l := &s.notices.Lacks[i]; l.Message == m {
 			d := contentdb.Diagnostic{Message: *l.Alone, Asset: l.Assets[0], Platform: l.Platform}
 			if last := l.Assets[len(l.Assets)-1]; s.w.find(last) != nil {
 				d.Cause = last
@@ -317,8 +317,12 @@ func (ch *changed) contentsOnly() (map[string][]ship.Change, bool) {
 		return nil, false
 	}
 	for _, c := range ch.both {
-		if c.was == nil || c.was.Outcome != engine.Succeeded || c.now.Outcome != engine.Succeeded {
+		good := func(tr *engine.Trace) bool { return tr.Outcome == engine.Succeeded }
+		switch {
+		case c.was == nil || good(c.was) != good(c.now) || good(c.stood) != good(c.does) || !good(c.now) && good(c.does) && c.stood.ID != c.does.ID:
 			return nil, false
+		case !good(c.now):
+			continue // it has no products, or the same last good ones, as before
 		}
 		same := slices.EqualFunc(c.was.Products, c.now.Products, func(a, b engine.Product) bool {
 			return a.SubID == b.SubID && a.Name == b.Name && a.Type == b.Type && a.File == b.File && slices.Equal(a.References, b.References)
@@ -342,6 +346,7 @@ func (c *shortcut) ship(ctx context.Context, changes map[string][]ship.Change) b
 		return true
 	}
 	o := c.shipping(ctx)
+	o.Left = func(file string) bool { return slices.Contains(c.notices.Left, file) }
 	o.Settled = func(file string) {
 		if i := slices.IndexFunc(c.goods.files, func(f state.Shipped) bool { return f.File == file && f.Made }); i >= 0 {
 			c.goods.files[i] = c.shipped(file, true)

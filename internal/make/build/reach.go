@@ -57,7 +57,7 @@ func (c *shortcut) change(t *source.Table, folder string, was, now *source.File)
 		return true
 	}
 	one := cmp.Or(now, was)
-	if slices.Contains(keptNames, one.Name) || was != nil && (!was.Visible() || was.Stat.Size == 0) || now != nil && (!now.Visible() || now.Stat.Size == 0) {
+	if slices.Contains(keptNames, one.Name) {
 		return false
 	}
 	p := path.Join(folder, one.Name)
@@ -84,7 +84,7 @@ var keptNames = []string{project.File, project.RulesFile, source.IgnoreFile}
 func (c *shortcut) open(t *source.Table) bool {
 	s := c.session
 	finder, ok := c.finder(t)
-	if !ok {
+	if !ok || !c.notice(t, finder.Would) || !c.othersAlike(t, finder) {
 		return false
 	}
 	find := func(k engine.Key) int64 {
@@ -139,10 +139,7 @@ func (c *shortcut) finder(t *source.Table) (*asset.Finder, bool) {
 		_, _, ok := t.Find(p)
 		return ok && !slices.Contains(keptNames, path.Base(p))
 	})
-	if finder == nil || len(c.added)+len(c.removed) > 0 && !c.othersAlike(t, finder) {
-		return nil, false
-	}
-	return finder, true
+	return finder, finder != nil
 }
 
 // othersAlike tells whether nothing but their own assets comes and goes with the files that come and go: not what rules, parcels and the names of
@@ -164,7 +161,7 @@ func (c *shortcut) othersAlike(t *source.Table, finder *asset.Finder) bool {
 		}
 	}
 	for _, p := range slices.Concat(c.added, c.removed) {
-		if len(c.p.Parcels) > 0 && finder.Would(p) != nil || !c.oneAlike(t, finder, p) {
+		if len(c.p.Parcels) > 0 && finder.Would(p) != nil || !c.oneAlike(t, finder, p) || finder.Concerned(p, c.notices.Rules) {
 			return false
 		}
 	}

@@ -35,8 +35,9 @@ type changed struct {
 
 // changedTask is a task whose trace is another one.
 type changedTask struct {
-	t        *task
-	was, now *engine.Trace // was is nil for a task that is new
+	t           *task
+	was, now    *engine.Trace // was is nil for a task that is new
+	stood, does *engine.Trace // whose products stood and stand for it
 }
 
 // changes compares the traces that hold with those that held. It is false if some task was stopped, or failed in a way that may pass.
@@ -92,7 +93,7 @@ func (c *shortcut) changes() (*changed, bool) {
 		ch.outcomes = append(ch.outcomes, c.outcome(t, tr, now.Products))
 		ch.edges, ch.globs = addEdges(ch.edges, ch.globs, known, tr, n)
 		ch.assets = append(ch.assets, t.asset)
-		ch.both = append(ch.both, changedTask{t, was, tr})
+		ch.both = append(ch.both, changedTask{t, was, tr, before, now})
 		ch.fewer = ch.fewer || was != nil && c.asksForFewer(t, was, tr)
 	}
 	if slices.ContainsFunc(others, func(t *task) bool { return c.sameProduct(ch, t) }) || !c.leaveGone(ch, live) {
@@ -409,7 +410,7 @@ func (c *shortcut) save(r *Report, ch *changed) bool {
 		return false
 	}
 	d := &state.Delta{Head: c.head(r), Folders: folders, Tasks: ch.tasks, Edges: ch.edges, Globs: ch.globs}
-	d.Head.Whole, d.Head.Plain = c.w.changed == "", true
+	d.Head.Whole, d.Head.Plain, d.Head.Notices = c.w.changed == "", true, c.notices.encode()
 	d.Head.Tools, d.Head.Variables = c.tools(), c.variables()
 	for _, f := range sortedKeys(c.w.outputs) {
 		d.Outputs = append(d.Outputs, c.w.outputs[f])

@@ -64,7 +64,7 @@ func TestShortWay(t *testing.T) {
 		{"a file of another type, to which no rule applies either", func(p *fixture) { p.write("assets/d/x.bin", "x") }, "d/x.bin", true},
 		{"the first file for another processor", func(p *fixture) { p.write("assets/d/x.s", "text x") }, "d/x.s", false},
 		{"a new folder", func(p *fixture) { p.write("assets/n/x.txt", "x") }, "n/x.txt", false},
-		{"an empty file", func(p *fixture) { p.write("assets/d/e.txt", "") }, "d/e.txt", false},
+		{"an empty file", func(p *fixture) { p.write("assets/d/e.txt", "") }, "d/e.txt", true},
 		{"a rule", func(p *fixture) {
 			p.write("assets/d/rules.toml", "[[rules]]\nmatch = \"e.txt\"\nprocessor = \"none\"\n")
 		}, "", false},
@@ -79,6 +79,68 @@ func TestShortWay(t *testing.T) {
 			tt.do(p)
 			if b := p.build(); b.ran != tt.ran || b.short != tt.short {
 				t.Errorf("ran %q, short %t; want %q, %t\n%s", b.ran, b.short, tt.ran, tt.short, b.messages)
+			}
+			p.nothing()
+		})
+	}
+}
+
+const everyday = shortcuts + `
+[[rules]]
+match = "nothing/*.here"
+processor = "none"
+
+[[rules]]
+match = "d/nobody.txt"
+processor = "none"
+
+[[parcels]]
+name = "letters"
+assets = ["**/*.txt"]
+
+[[parcels]]
+name = "scripts"
+assets = ["*.s"]
+-- assets/empty.txt --
+-- assets/fails.s --
+fail always
+`
+
+// TestShortWayEveryday has what projects have on most days: an empty file, rules that match nothing, parcels, one of which lacks something, and a job that
+// fails.
+func TestShortWayEveryday(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		do    func(p *fixture)
+		ran   string
+		short bool
+	}{
+		{"an edit", func(p *fixture) { p.write("assets/d/e.txt", "EPSILON") }, "d/e.txt", true},
+		{"an edit that others see", func(p *fixture) { p.write("assets/b.txt", "BETA") }, "above.s b.txt join.s", true},
+		{"an edit of what is in a parcel that lacks something", func(p *fixture) { p.write("assets/warns.s", "text other\n") }, "warns.s", true},
+		{"an edit of what fails, which fails again", func(p *fixture) { p.write("assets/fails.s", "fail otherwise\n") }, "fails.s", true},
+		{"it is mended", func(p *fixture) { p.write("assets/fails.s", "text well\n") }, "fails.s", false},
+		{"another file is empty", func(p *fixture) { p.write("assets/d/e.txt", "") }, "d/e.txt", true},
+		{"the file is empty no more", func(p *fixture) { p.write("assets/empty.txt", "full") }, "empty.txt", true},
+		{"what a rule may have been meant for", func(p *fixture) { p.write("assets/d/nobodi.txt", "x") }, "d/nobodi.txt glob.s", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, everyday)
+			p.age()
+			if b := p.build(); !strings.Contains(b.messages, "K0103") || !strings.Contains(b.messages, "K1603") || strings.Count(b.messages, "matches no file") != 2 {
+				t.Fatal(b.messages)
+			}
+			p.nothing()
+			tt.do(p)
+			if b := p.build(); b.ran != tt.ran || b.short != tt.short {
+				t.Errorf("ran %q, short %t (%s); want %q, %t\n%s", b.ran, b.short, b.Because, tt.ran, tt.short, b.messages)
+			}
+			p.nothing()
+			tt.do(p)
+			p.write("assets/a.txt", "ALPHA")
+			if b := p.build(); !b.short {
+				t.Errorf("an edit after it: %s\n%s", b.Because, b.messages)
 			}
 			p.nothing()
 		})

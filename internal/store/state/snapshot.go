@@ -17,7 +17,7 @@ import (
 )
 
 // SnapshotVersion is in the header of the snapshot; one of another version is not used.
-const SnapshotVersion = 3
+const SnapshotVersion = 4
 
 var snapshotMagic = []byte("KILN\x00snp")
 
@@ -63,12 +63,13 @@ type Head struct {
 	Mirrored  uint64      // number of the build that the content database tells of; 0: none
 	Journal   int64       // bytes of what was written to the database and stands in its log
 	Whole     bool        // the build was of all assets on all platforms and was not stopped
-	Plain     bool        // nothing is to be said of the project, its rules and its files: all messages are those of jobs
+	Plain     bool        // nothing is to be said but by jobs and notices
 	Log       Mark        // the trace log at the end of the build
 	Tools     []Tool
 	Variables []Variable
 	Shipped   []Shipped // sorted by File
 	Messages  []byte    // what there was to tell people, to be told again
+	Notices   []byte    // those of them that are not of jobs, and what they are about
 	Totals    Totals
 }
 
@@ -349,6 +350,7 @@ func encodeHead(e *encoder, h *Head) {
 		encodeStat(e, &h.Shipped[i].Stat)
 	}
 	e.bytes(h.Messages)
+	e.bytes(h.Notices)
 	e.uint(uint64(h.Totals.Assets))
 	e.uint(uint64(h.Totals.Jobs))
 	e.uint(uint64(h.Totals.Failed))
@@ -376,7 +378,7 @@ func decodeHead(d *decoder) Head {
 		in.File, in.Made = d.str(), d.bool()
 		decodeStat(d, &in.Stat)
 	}
-	h.Messages = d.bytes()
+	h.Messages, h.Notices = d.bytes(), d.bytes()
 	h.Totals = Totals{Assets: int(d.uint()), Jobs: int(d.uint()), Failed: int(d.uint()), Products: int(d.uint()), Bytes: d.int()}
 	return h
 }
