@@ -108,14 +108,13 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool, wher
 	for _, name := range names {
 		at := path.Join(folder, name)
 		from := found[name]
-		if len(from) > 1 { // what is a file in one root and a folder in another is the folder, as it is in the table of source files
-			if is := slices.DeleteFunc(slices.Clone(from), func(p string) bool { return !isFolder(p) }); len(is) > 0 {
+		if len(from) > 1 { // the rest may be ignored; of what is a file in one root and a folder in another, the folder counts
+			if known := where(at); known != "" {
+				from = []string{known}
+			} else if is := slices.DeleteFunc(slices.Clone(from), func(p string) bool { return !isFolder(p) }); len(is) > 0 {
 				from = is
 			} else {
 				from = from[len(from)-1:]
-				if known := where(at); known != "" { // the last may be ignored
-					from[0] = known
-				}
 			}
 		}
 		in := path.Join(viewFolder, at)

@@ -97,7 +97,7 @@ func (r *random) lookedAt() {
 		r.log = append(r.log, "remove "+file)
 		r.clear(file)
 	case 10:
-		r.writeOver(root+".kilnignore", pick(r, "*.tmp\n", "*.tmp\nd/e/\n", "", "b.txt\n"))
+		r.writeOver(root+".kilnignore", pick(r, "*.tmp\n", "*.tmp\nd/e/\n", "", "b.txt\n", "f/\n"))
 	case 11:
 		r.writeOver(pick(r, "note", "more"), "a file of the project\n")
 	case 12:
