@@ -9,6 +9,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
+	"github.com/kiln-pipeline/kiln/internal/delivery/manifest"
 )
 
 // Numbers is a kiln.ids, or a kiln.ids.released, as it was read.
@@ -66,15 +67,6 @@ func Stale(changes int) *diag.Message {
 
 // assign brings kiln.ids up to date.
 func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
-	s.reading(ids.FileName)
-	before, err := ReadNumbers(s.p.Dir, ids.FileName, false)
-	if err != nil {
-		s.res.Again = before.Text == nil // it is not known what it says
-		return nil, err
-	}
-	if l := before.Contradictions(); len(l) > 0 {
-		return nil, l
-	}
 	var names []ids.Name
 	lost := map[string]bool{}
 	for i := range platforms {
@@ -88,7 +80,21 @@ func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
 			}
 		}
 	}
-	file, changes, err := ids.Assign(before.File, names, func(uuid string) bool { return lost[uuid] })
+	return s.assignNames(names, func(uuid string) bool { return lost[uuid] })
+}
+
+// assignNames is ids.Assign with kiln.ids.
+func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*ids.File, error) {
+	s.reading(ids.FileName)
+	before, err := ReadNumbers(s.p.Dir, ids.FileName, false)
+	if err != nil {
+		s.res.Again = before.Text == nil // it is not known what it says
+		return nil, err
+	}
+	if l := before.Contradictions(); len(l) > 0 {
+		return nil, l
+	}
+	file, changes, err := ids.Assign(before.File, names, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +117,13 @@ func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
 // resource names one for the table of numbers.
 type resource struct{ uuid, product string }
 
-// number makes the table of numbers.
+// number makes the tables of numbers and of ids.
 func (s *shipment) number(f *ids.File) {
 	s.numbers = make(map[resource]uint32, len(f.Entries))
+	s.assetOf = make(map[manifest.UUID]string, len(f.Entries))
 	for _, e := range f.Entries {
-		s.numbers[resource{e.Identity(), e.Product}] = e.ID
+		uuid := e.Identity()
+		s.numbers[resource{uuid, e.Product}] = e.ID
+		s.assetOf[parseUUID(uuid)] = e.Asset
 	}
 }

@@ -237,12 +237,19 @@ func Verify(abs string) error {
 
 // resources are what a parcel is to hold.
 func (s *shipment) resources(pl *Platform, c *manifest.Contents, of *project.Parcel) []parcel.Resource {
-	compress := s.compress(of)
-	numbers := s.numbersOn(pl)
+	one := s.resource(of, s.numbersOn(pl))
 	rs := make([]parcel.Resource, len(c.Products))
 	for i, at := range c.Products {
 		a := &pl.Assets[at.Asset]
-		p := &a.Products[at.Product]
+		rs[i] = one(a, &a.Products[at.Product])
+	}
+	return rs
+}
+
+// resource makes products resources of a parcel; numbers are those of all products that there are.
+func (s *shipment) resource(of *project.Parcel, numbers map[productKey]uint32) func(a *Asset, p *Product) parcel.Resource {
+	compress := s.compress(of)
+	return func(a *Asset, p *Product) parcel.Resource {
 		r := parcel.Resource{
 			ID: s.numbers[resource{a.UUID, p.Name}], UUID: parseUUID(a.UUID), SubID: p.SubID, Name: ResourceName(a.ID, p.Name), Type: p.Type,
 			Size: p.Size, Hash: p.Hash, Align: of.Align, Compress: compress(a.ID, p.Size), Open: s.open(p.Hash),
@@ -258,9 +265,8 @@ func (s *shipment) resources(pl *Platform, c *manifest.Contents, of *project.Par
 				r.Optional = append(r.Optional, id)
 			}
 		}
-		rs[i] = r
+		return r
 	}
-	return rs
 }
 
 // leastCompressed is the smallest content that is compressed without a dictionary: a frame of Zstandard is 9 bytes and more on top of what it says.
@@ -285,16 +291,21 @@ func (s *shipment) numbersOn(pl *Platform) map[productKey]uint32 {
 	if s.on == pl.Name {
 		return s.byProduct
 	}
-	s.on, s.byProduct = pl.Name, map[productKey]uint32{}
-	for i := range pl.Assets {
-		a := &pl.Assets[i]
+	s.on, s.byProduct = pl.Name, s.numbersOf(pl.Assets)
+	return s.byProduct
+}
+
+func (s *shipment) numbersOf(assets []Asset) map[productKey]uint32 {
+	numbers := map[productKey]uint32{}
+	for i := range assets {
+		a := &assets[i]
 		for k := range a.Products {
 			if id, ok := s.numbers[resource{a.UUID, a.Products[k].Name}]; ok {
-				s.byProduct[productKey{parseUUID(a.UUID), a.Products[k].SubID}] = id
+				numbers[productKey{parseUUID(a.UUID), a.Products[k].SubID}] = id
 			}
 		}
 	}
-	return s.byProduct
+	return numbers
 }
 
 // open opens a content, as often as it is asked to.

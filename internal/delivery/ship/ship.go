@@ -61,7 +61,9 @@ type Options struct {
 	Output  string                                    // the output folder, absolute
 	Match   func(pattern string) func(id string) bool // what a parcel's pattern means
 	Open    func(digest.Hash) (io.ReadCloser, error)  // content of products
-	Left    func(file string) bool                    // whether a parcel, by its path below the output folder, is to stay as it is; for Touch; nil: none is
+	Left    func(file string) bool                    // for Touch: whether a parcel, by its path below the output folder, is to stay as it is
+	Find    func(platform, id string) (Asset, bool)   // for Touch: an asset as it is now; it is false for one that has no products there
+	Follows func(id string) bool                      // for Touch: Asset.Follows
 	Trusted func(file string) bool                    // whether a parcel, by its path relative to the project folder, is as it was left; nil: none is
 	Before  []string                                  // files that were made before, as in Result
 	Settled func(file string)                         // told of each file that is as it should be from now on, relative to the project folder; nil: nobody is
@@ -102,6 +104,8 @@ type Parcel struct {
 	Size           int64
 	Digest         digest.Hash
 
+	Added, Removed []Place // of Touch: what of Products changed; Products is nil then
+
 	placeholders []string // ListEntry.Placeholders
 }
 
@@ -119,6 +123,7 @@ type shipment struct {
 	p       *project.Project
 	o       Options
 	numbers map[resource]uint32
+	assetOf map[manifest.UUID]string // ids
 	res     Result
 	orders  map[string]*order // by file, as far as they were wanted
 	saidOf  map[string]*left  // by what they say
@@ -175,9 +180,18 @@ func (s *shipment) stopped() bool {
 
 // fill says what goes into the parcels of a platform.
 func (s *shipment) fill(pl *Platform) []manifest.Contents {
-	assets := make([]manifest.Asset, len(pl.Assets))
-	for i := range pl.Assets {
-		a := &pl.Assets[i]
+	var parcels []manifest.Parcel
+	for _, x := range s.parcelsOn(pl.Name) {
+		parcels = append(parcels, manifest.Parcel{Name: x.Name, Has: s.any(x.Assets), SharedWith: x.SharedWith, Split: x.Split})
+	}
+	return manifest.Make(parcels, manifestAssets(pl.Assets))
+}
+
+// manifestAssets are assets in the words of package manifest.
+func manifestAssets(all []Asset) []manifest.Asset {
+	assets := make([]manifest.Asset, len(all))
+	for i := range all {
+		a := &all[i]
 		assets[i] = manifest.Asset{ID: a.ID, UUID: parseUUID(a.UUID), Lost: a.Lost, Follows: a.Follows, Products: make([]manifest.Product, len(a.Products))}
 		for k := range a.Products {
 			p := &a.Products[k]
@@ -188,11 +202,7 @@ func (s *shipment) fill(pl *Platform) []manifest.Contents {
 			assets[i].Products[k] = manifest.Product{SubID: p.SubID, Name: p.Name, References: refs}
 		}
 	}
-	var parcels []manifest.Parcel
-	for _, x := range s.parcelsOn(pl.Name) {
-		parcels = append(parcels, manifest.Parcel{Name: x.Name, Has: s.any(x.Assets), SharedWith: x.SharedWith, Split: x.Split})
-	}
-	return manifest.Make(parcels, assets)
+	return assets
 }
 
 func parseUUID(s string) manifest.UUID {

@@ -1,45 +1,120 @@
 package ship
 
 import (
-	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
+	"github.com/kiln-pipeline/kiln/internal/delivery/manifest"
 	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 	"github.com/kiln-pipeline/kiln/kilnrt"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Change is a product that has another content than before, and is the same in all else.
+// Change is an asset on a platform as it is now, without products if it is gone, and the products that it had.
 type Change struct {
-	Asset string // id
-	UUID  string
-	SubID uint32
-	Size  int64
-	Hash  digest.Hash
+	Asset
+	Was []Product
 }
 
-// Touch brings the parcels of a platform up to date after a change of nothing but contents. It gives the parcels that it changed, and is false if it
-// cannot: Update has to.
-func Touch(p *project.Project, platform string, changes []Change, o Options) ([]Parcel, bool) {
-	s := &shipment{p: p, o: o, orders: map[string]*order{}}
-	list, err := ReadList(s.abs(s.listFile(platform)))
-	if err != nil {
+// contentsOnly tells whether nothing but the contents of products changed.
+func (c *Change) contentsOnly() bool {
+	return slices.EqualFunc(c.Was, c.Products, func(a, b Product) bool {
+		return a.SubID == b.SubID && a.Name == b.Name && a.Type == b.Type && slices.Equal(a.References, b.References)
+	})
+}
+
+// Changes are all assets of a platform of which something changed, with their products in the order of sub ids.
+type Changes struct {
+	Platform string
+	Assets   []Change
+}
+
+// Touch brings parcels and numbers up to date with what changed, and looks at nothing else. It gives the parcels that it changed, and is false
+// if it cannot: Update has to.
+func Touch(p *project.Project, platforms []Changes, o Options) ([]Parcel, bool) {
+	s := &touch{shipment{p: p, o: o, orders: map[string]*order{}, read: map[string]bool{}}}
+	other := slices.ContainsFunc(platforms, func(pl Changes) bool {
+		return slices.ContainsFunc(pl.Assets, func(c Change) bool { return !c.contentsOnly() })
+	})
+	if other && (!s.simple() || !s.renumber(platforms)) {
 		return nil, false
 	}
-	folder := s.abs(s.file(Folder(platform)))
+	var done []Parcel
+	for i := range platforms {
+		if len(platforms[i].Assets) == 0 || len(s.parcelsOn(platforms[i].Platform)) == 0 {
+			continue
+		}
+		changed, ok := s.platform(&platforms[i], other)
+		if !ok {
+			return nil, false
+		}
+		done = append(done, changed...)
+	}
+	return done, true
+}
+
+// touch is one run of Touch.
+type touch struct{ shipment }
+
+// simple tells whether what a parcel holds follows from what it names, and nothing but parcels is made of the products.
+func (s *touch) simple() bool {
+	return len(s.p.Constants) == 0 && !slices.ContainsFunc(s.p.Parcels, func(p project.Parcel) bool { return p.SharedWith != "" || p.Split || p.Order != "" })
+}
+
+// renumber brings kiln.ids up to date.
+func (s *touch) renumber(platforms []Changes) bool {
+	var names []ids.Name
+	changed := map[string]bool{}
+	for i := range platforms {
+		for k := range platforms[i].Assets {
+			a := &platforms[i].Assets[k]
+			changed[a.UUID] = true
+			for n := range a.Products {
+				names = append(names, ids.Name{Asset: a.ID, UUID: a.UUID, Product: a.Products[n].Name})
+			}
+		}
+	}
+	file, err := s.assignNames(names, func(uuid string) bool { return !changed[uuid] })
+	if err != nil {
+		return false
+	}
+	s.number(file)
+	for i := range platforms {
+		for k := range platforms[i].Assets { // one that is gone has no number any more
+			a := &platforms[i].Assets[k]
+			s.assetOf[parseUUID(a.UUID)] = a.ID
+		}
+	}
+	return true
+}
+
+// platform changes the parcels of a platform. other tells whether more than contents changed.
+func (s *touch) platform(pl *Changes, other bool) ([]Parcel, bool) {
+	list, err := ReadList(s.abs(s.listFile(pl.Platform)))
+	if err != nil || other && len(list.Parcels) < len(s.parcelsOn(pl.Platform)) {
+		return nil, false
+	}
 	var done []Parcel
 	for i := range list.Parcels {
 		e := &list.Parcels[i]
-		of := Declared(p, e.Name)
+		of := Declared(s.p, e.Name)
+		x := Parcel{Name: e.Name, Platform: pl.Platform, File: Folder(pl.Platform) + "/" + e.File, Needs: e.Needs, Resources: e.Resources, Size: e.Bytes}
 		if of == nil {
 			return nil, false
 		}
-		x := Parcel{Name: e.Name, Platform: platform, File: Folder(platform) + "/" + e.File, Needs: e.Needs, Resources: e.Resources, Size: e.Bytes}
-		if o.Left(x.File) {
+		if s.o.Left(x.File) {
+			if other { // what it lacks may be there now
+				return nil, false
+			}
 			continue
 		}
-		changed, ok := s.touch(filepath.Join(folder, e.File), of, changes, &x)
-		if !ok || changed && of.Name == e.Name && of.Budget > 0 && max(e.Bytes, x.Size) > of.Budget {
+		changed, ok := s.parcel(pl, of, &x)
+		if !ok || changed && (len(e.Placeholders) > 0 || of.Name == e.Name && of.Budget > 0 && max(e.Bytes, x.Size) > of.Budget) {
 			return nil, false
 		}
 		if changed {
@@ -54,25 +129,28 @@ func Touch(p *project.Project, platform string, changes []Change, o Options) ([]
 	if !s.writeList(list) {
 		return nil, false
 	}
-	s.settled(s.listFile(platform))
+	s.settled(s.listFile(pl.Platform))
 	return done, true
 }
 
-// touch changes one parcel, if it has any of the products.
-func (s *shipment) touch(abs string, of *project.Parcel, changes []Change, x *Parcel) (changed, ok bool) {
+// parcel changes one parcel, if it has any of the products, or is to have.
+func (s *touch) parcel(pl *Changes, of *project.Parcel, x *Parcel) (changed, ok bool) {
+	abs := s.abs(s.file(x.File))
 	p, err := kilnrt.Open(abs)
 	if err != nil {
 		return false, false
 	}
 	defer p.Close()
-	has := map[productKey]*Change{}
-	for i := range changes {
-		key := productKey{parseUUID(changes[i].UUID), changes[i].SubID}
-		if _, err := p.ByUUID(key.uuid, key.sub); err == nil {
-			has[key] = &changes[i]
+	var here []*Change
+	names := s.any(of.Assets)
+	for i := range pl.Assets {
+		c := &pl.Assets[i]
+		in := func(x Product) bool { _, err := p.ByUUID(parseUUID(c.UUID), x.SubID); return err == nil }
+		if slices.ContainsFunc(c.Was, in) || !c.contentsOnly() && names(c.ID) {
+			here = append(here, c)
 		}
 	}
-	if len(has) == 0 {
+	if len(here) == 0 {
 		return false, true
 	}
 	if len(p.Signature()) > 0 || !s.trusted(x.File) { // that is changed by its index alone
@@ -83,14 +161,17 @@ func (s *shipment) touch(abs string, of *project.Parcel, changes []Change, x *Pa
 		return false, false
 	}
 	o.Workers = s.o.Workers
+	if slices.ContainsFunc(here, func(c *Change) bool { return !c.contentsOnly() }) {
+		was := rs
+		if rs, ok = s.refill(pl, of, rs, names); !ok {
+			return false, false
+		}
+		x.Added, x.Removed = s.places(rs, was), s.places(was, rs)
+	} else {
+		s.replace(of, rs, here)
+	}
 	if !s.sort(of, rs, &o) {
 		return false, false
-	}
-	compress := s.compress(of)
-	for i := range rs {
-		if c := has[productKey{rs[i].UUID, rs[i].SubID}]; c != nil {
-			rs[i].Size, rs[i].Hash, rs[i].Align, rs[i].Compress, rs[i].Open = c.Size, c.Hash, of.Align, compress(c.Asset, c.Size), s.open(c.Hash)
-		}
 	}
 	rep, err := parcel.Update(abs, rs, o)
 	if err != nil {
@@ -103,4 +184,154 @@ func (s *shipment) touch(abs string, of *project.Parcel, changes []Change, x *Pa
 	defer now.Close()
 	x.Resources, x.Size, x.Digest = now.Len(), now.Header().End, digest.Hash(now.Digest())
 	return rep.How != parcel.Nothing, true
+}
+
+// replace gives resources their new contents.
+func (s *touch) replace(of *project.Parcel, rs []parcel.Resource, changes []*Change) {
+	compress := s.compress(of)
+	has := map[productKey]*Product{}
+	assets := map[manifest.UUID]string{}
+	for _, c := range changes {
+		u := parseUUID(c.UUID)
+		assets[u] = c.ID
+		for k := range c.Products {
+			has[productKey{u, c.Products[k].SubID}] = &c.Products[k]
+		}
+	}
+	for i := range rs {
+		r := &rs[i]
+		if p := has[productKey{r.UUID, r.SubID}]; p != nil && r.Hash != p.Hash {
+			r.Size, r.Hash, r.Align, r.Compress, r.Open = p.Size, p.Hash, of.Align, compress(assets[r.UUID], p.Size), s.open(p.Hash)
+		}
+	}
+}
+
+// refill says what a parcel is to hold, of what it holds and what changed. It is false if something cannot be had.
+func (s *touch) refill(pl *Changes, of *project.Parcel, rs []parcel.Resource, names func(id string) bool) ([]parcel.Resource, bool) {
+	f := &filling{touch: s, platform: pl.Platform, at: map[manifest.UUID]int{}, has: map[productKey]bool{}, stored: map[productKey]*parcel.Resource{}}
+	changed := map[manifest.UUID]bool{}
+	for i := range pl.Assets {
+		changed[parseUUID(pl.Assets[i].UUID)] = true
+	}
+	if !f.take(rs, changed) {
+		return nil, false
+	}
+	for i := range pl.Assets {
+		f.add(pl.Assets[i].Asset)
+	}
+	for i := range pl.Assets {
+		f.reach(&pl.Assets[i].Asset)
+	}
+	c := &manifest.Make([]manifest.Parcel{{Name: of.Name, Has: names}}, manifestAssets(f.assets))[0]
+	if len(c.Lacks) > 0 {
+		return nil, false
+	}
+	one := s.resource(of, s.numbersOf(f.assets))
+	now := make([]parcel.Resource, len(c.Products))
+	for i, at := range c.Products {
+		a := &f.assets[at.Asset]
+		p := &a.Products[at.Product]
+		if r := f.stored[productKey{parseUUID(a.UUID), p.SubID}]; r != nil {
+			now[i] = *r
+		} else {
+			now[i] = one(a, p)
+		}
+	}
+	return now, true
+}
+
+// filling is what may be in a parcel: what was, what changed, and what that refers to.
+type filling struct {
+	*touch
+	platform string
+	assets   []Asset
+	at       map[manifest.UUID]int // places in assets
+	has      map[productKey]bool
+	stored   map[productKey]*parcel.Resource // what stays as it was
+}
+
+// add adds an asset with all its products, in place of what is there of it.
+func (f *filling) add(a Asset) {
+	u := parseUUID(a.UUID)
+	k, ok := f.at[u]
+	if !ok {
+		k = len(f.assets)
+		f.at[u] = k
+		f.assets = append(f.assets, Asset{})
+	}
+	f.assets[k] = a
+	for i := range a.Products {
+		f.has[productKey{u, a.Products[i].SubID}] = true
+	}
+}
+
+// take adds what a parcel holds, but for some assets. It is false if the parcel is not of this project's ids.
+func (f *filling) take(rs []parcel.Resource, but map[manifest.UUID]bool) bool {
+	byID := make(map[uint32]*parcel.Resource, len(rs))
+	for i := range rs {
+		byID[rs[i].ID] = &rs[i]
+	}
+	for i := range rs {
+		r := &rs[i]
+		if but[r.UUID] {
+			continue
+		}
+		k, ok := f.at[r.UUID]
+		if !ok {
+			id, known := f.assetOf[r.UUID]
+			if !known {
+				return false
+			}
+			k = len(f.assets)
+			f.at[r.UUID] = k
+			f.assets = append(f.assets, Asset{ID: id, UUID: uuid.UUID(r.UUID).String(), Follows: f.o.Follows(id)})
+		}
+		a := &f.assets[k]
+		p := Product{SubID: r.SubID, Name: strings.TrimPrefix(strings.TrimPrefix(r.Name, a.ID), "#"), Type: r.Type, Size: r.Size, Hash: r.Hash}
+		for n, id := range slices.Concat(r.Required, r.Optional) {
+			if to := byID[id]; to != nil {
+				p.References = append(p.References, processor.Reference{UUID: uuid.UUID(to.UUID).String(), SubID: to.SubID, Required: n < len(r.Required)})
+			} else if n < len(r.Required) {
+				return false
+			}
+		}
+		a.Products = append(a.Products, p)
+		key := productKey{r.UUID, r.SubID}
+		f.has[key], f.stored[key] = true, r
+	}
+	return true
+}
+
+// reach adds what an asset refers to, and what comes along with that.
+func (f *filling) reach(a *Asset) {
+	for i := range a.Products {
+		for _, r := range a.Products[i].References {
+			key := productKey{parseUUID(r.UUID), r.SubID}
+			if f.has[key] {
+				continue
+			}
+			to, ok := f.o.Find(f.platform, f.assetOf[key.uuid])
+			if !ok {
+				continue
+			}
+			f.add(to)
+			if r.Required || to.Follows {
+				f.reach(&to)
+			}
+		}
+	}
+}
+
+// places are the products of resources that others have not.
+func (s *touch) places(of, others []parcel.Resource) (list []Place) {
+	has := make(map[productKey]bool, len(others))
+	for i := range others {
+		has[productKey{others[i].UUID, others[i].SubID}] = true
+	}
+	for i := range of {
+		if r := &of[i]; !has[productKey{r.UUID, r.SubID}] && s.assetOf[r.UUID] != "" {
+			list = append(list, Place{s.assetOf[r.UUID], r.SubID})
+		}
+	}
+	return list
 }

@@ -13,13 +13,14 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
-	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // goods are the project's parcels, ids and constants as a build left them.
@@ -286,10 +287,15 @@ func parcelRecords(parcels []ship.Parcel) []contentdb.Parcel {
 	for i := range parcels {
 		p := &parcels[i]
 		rec := contentdb.Parcel{Name: p.Name, Platform: p.Platform, File: p.File, Size: p.Size, Hash: p.Digest}
-		for _, x := range p.Products {
-			rec.Products = append(rec.Products, contentdb.ParcelProduct{AssetID: x.Asset, SubID: x.SubID})
-		}
+		rec.Products, rec.Added, rec.Removed = placeRecords(p.Products), placeRecords(p.Added), placeRecords(p.Removed)
 		list = append(list, rec)
+	}
+	return list
+}
+
+func placeRecords(places []ship.Place) (list []contentdb.ParcelProduct) {
+	for _, x := range places {
+		list = append(list, contentdb.ParcelProduct{AssetID: x.Asset, SubID: x.SubID})
 	}
 	return list
 }
@@ -309,58 +315,145 @@ func (s *session) lackRecords(m *diag.Message) []contentdb.Diagnostic {
 	return list
 }
 
-// contentsOnly tells what changed in a build the short way, if nothing did but the contents of products: by platform, those that are others. If anything else did, what
-// parcels hold may be another.
-func (ch *changed) contentsOnly() (map[string][]ship.Change, bool) {
-	changes := map[string][]ship.Change{}
-	if len(ch.deleted) > 0 || len(ch.gone) > 0 {
-		return nil, false
+// had notes what a task's products were, and that its asset is to be looked at for parcels.
+func (ch *changed) had(a *asset.Asset, platform string, stood *engine.Trace) {
+	on := assetOn{a.ID, platform}
+	ch.touched[a.ID] = a
+	switch {
+	case stood == nil: // it is new
+	case stood.Outcome == engine.Succeeded:
+		ch.were[on] = append(ch.were[on], stood.Products...)
+	default:
+		ch.wasLost[on] = true
 	}
-	for _, c := range ch.both {
-		good := func(tr *engine.Trace) bool { return tr.Outcome == engine.Succeeded }
-		switch {
-		case c.was == nil || good(c.was) != good(c.now) || good(c.stood) != good(c.does) || !good(c.now) && good(c.does) && c.stood.ID != c.does.ID:
-			return nil, false
-		case !good(c.now):
-			continue // it has no products, or the same last good ones, as before
+}
+
+type assetOn struct{ id, platform string }
+
+// toShip tells what changed of products, by platform. It is false if some cannot be had that could be, or the other way round, and if others refer to
+// what came or went that this build did not look at.
+func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
+	var all []ship.Changes
+	var uuids []string // of assets of which a product came or went
+	for _, platform := range c.p.PlatformNames() {
+		pl := ship.Changes{Platform: platform}
+		for _, id := range sortedKeys(ch.touched) {
+			a := ch.touched[id]
+			now, same, lost := c.shipAsset(ch, a, platform)
+			was := shipProducts(slices.Concat(same, ch.were[assetOn{id, platform}]))
+			equal := slices.EqualFunc(was, now.Products, func(x, y ship.Product) bool {
+				return x.Hash == y.Hash && x.SubID == y.SubID && x.Name == y.Name && x.Type == y.Type && slices.Equal(x.References, y.References)
+			})
+			if lost != ch.wasLost[assetOn{id, platform}] || now.Lost != "" && !equal {
+				return nil, false
+			}
+			if equal {
+				continue
+			}
+			if !slices.EqualFunc(was, now.Products, func(x, y ship.Product) bool { return x.SubID == y.SubID }) {
+				uuids = append(uuids, a.UUID)
+			}
+			pl.Assets = append(pl.Assets, ship.Change{Asset: now, Was: was})
 		}
-		same := slices.EqualFunc(c.was.Products, c.now.Products, func(a, b engine.Product) bool {
-			return a.SubID == b.SubID && a.Name == b.Name && a.Type == b.Type && a.File == b.File && slices.Equal(a.References, b.References)
-		})
-		if !same {
-			return nil, false
+		all = append(all, pl)
+	}
+	return all, len(uuids) == 0 || c.referredTo(ch, uuids)
+}
+
+// shipAsset is an asset on a platform as it is now, the products of those of its tasks that are as they were, and whether one of the others
+// has none.
+func (c *shortcut) shipAsset(ch *changed, a *asset.Asset, platform string) (now ship.Asset, same []engine.Product, lost bool) {
+	now = ship.Asset{ID: a.ID, UUID: a.UUID, Follows: a.Follows}
+	if _, gone := c.gone[a]; gone {
+		return now, nil, false
+	}
+	var products []engine.Product
+	seen := map[*task]bool{}
+	var visit func(t *task)
+	visit = func(t *task) {
+		tr := c.traceNow(ch, t)
+		if seen[t] || tr == nil {
+			return
 		}
-		for i := range c.now.Products {
-			if p := &c.now.Products[i]; p.File != "" && p.Hash != c.was.Products[i].Hash {
-				changes[c.t.platform] = append(changes[c.t.platform], ship.Change{Asset: c.t.asset.ID, UUID: c.t.asset.UUID, SubID: p.SubID, Size: p.Size, Hash: p.Hash})
+		seen[t] = true
+		stands, _ := c.standing(t, tr)
+		if stands.Outcome == engine.Succeeded {
+			products = append(products, stands.Products...)
+			if !ch.others[t.Key] {
+				same = append(same, stands.Products...)
+			}
+		} else {
+			now.Lost = "failed"
+			lost = lost || ch.others[t.Key]
+		}
+		for _, p := range c.w.partsIn(t, tr) {
+			visit(p)
+		}
+	}
+	all := a.On(platform)
+	for i := range all {
+		t := c.w.task(a, &all[i], "")
+		visit(t)
+		if t.proc.info.Packs {
+			if p := c.w.task(a, t.on, processor.PackPart); p != nil {
+				visit(p)
 			}
 		}
 	}
-	return changes, true
+	now.Products = shipProducts(products)
+	return now, same, lost
 }
 
-// ship is as that of the long way, after a change of contents. It is false if the long way has to.
-func (c *shortcut) ship(ctx context.Context, changes map[string][]ship.Change) bool {
+// shipProducts are products that are in files, in the order of sub ids.
+func shipProducts(products []engine.Product) (list []ship.Product) {
+	for i := range products {
+		if products[i].File != "" {
+			list = append(list, shipProduct(&products[i]))
+		}
+	}
+	slices.SortFunc(list, func(x, y ship.Product) int { return cmp.Compare(x.SubID, y.SubID) })
+	return list
+}
+
+// referredTo tells whether all that refer to assets are among those that this build looked at.
+func (c *shortcut) referredTo(ch *changed, uuids []string) bool {
+	db, opened, err := contentdb.Open(c.p.DatabasePath())
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	ids, err := db.Referring(uuids)
+	return err == nil && opened.Reason == "" && !slices.ContainsFunc(ids, func(id string) bool { return ch.touched[id] == nil })
+}
+
+// ship is as that of the long way, of what changed. It is false if the long way has to.
+func (c *shortcut) ship(ctx context.Context, ch *changed) bool {
 	c.goods.files = slices.Clone(c.prev.Shipped)
 	if !ship.Wanted(c.p.Project) {
 		return true
 	}
+	changes, ok := c.toShip(ch)
+	if !ok {
+		return false
+	}
 	o := c.shipping(ctx)
 	o.Left = func(file string) bool { return slices.Contains(c.notices.Left, file) }
-	o.Settled = func(file string) {
-		if i := slices.IndexFunc(c.goods.files, func(f state.Shipped) bool { return f.File == file && f.Made }); i >= 0 {
-			c.goods.files[i] = c.shipped(file, true)
+	o.Find = func(platform, id string) (ship.Asset, bool) {
+		a := c.w.find(id)
+		if a == nil || a.ID != id {
+			return ship.Asset{}, false
+		}
+		now, _, _ := c.shipAsset(ch, a, platform)
+		return now, len(now.Products) > 0 && now.Lost == ""
+	}
+	o.Follows = func(id string) bool { a := c.w.find(id); return a != nil && a.Follows }
+	note := func(file string, made bool) {
+		if i := slices.IndexFunc(c.goods.files, func(f state.Shipped) bool { return f.File == file && f.Made == made }); i >= 0 {
+			c.goods.files[i] = c.shipped(file, made)
 		}
 	}
-	for _, platform := range sortedKeys(changes) {
-		if !slices.ContainsFunc(c.p.Parcels, func(p project.Parcel) bool { return p.On(platform) }) {
-			continue
-		}
-		touched, ok := ship.Touch(c.p.Project, platform, changes[platform], o)
-		if !ok {
-			return false
-		}
-		c.goods.parcels = append(c.goods.parcels, touched...)
-	}
-	return true
+	o.Settled = func(file string) { note(file, true) }
+	o.Reading = func(file string) { note(file, false) }
+	c.goods.parcels, ok = ship.Touch(c.p.Project, changes, o)
+	return ok
 }

@@ -147,7 +147,7 @@ func (c *shortcut) finder(t *source.Table) (*asset.Finder, bool) {
 func (c *shortcut) othersAlike(t *source.Table, finder *asset.Finder) bool {
 	for _, p := range c.added {
 		a := finder.Would(p)
-		if a != nil && (len(c.p.Parcels) > 0 || slices.ContainsFunc(finder.IDs(), func(id string) bool { return asset.Fold(id) == asset.Fold(p) })) {
+		if a != nil && slices.ContainsFunc(finder.IDs(), func(id string) bool { return asset.Fold(id) == asset.Fold(p) }) {
 			return false
 		}
 		fold := asset.Fold(p)
@@ -161,7 +161,7 @@ func (c *shortcut) othersAlike(t *source.Table, finder *asset.Finder) bool {
 		}
 	}
 	for _, p := range slices.Concat(c.added, c.removed) {
-		if len(c.p.Parcels) > 0 && finder.Would(p) != nil || !c.oneAlike(t, finder, p) || finder.Concerned(p, c.notices.Rules) {
+		if !c.oneAlike(t, finder, p) || finder.Concerned(p, c.notices.Rules) {
 			return false
 		}
 	}

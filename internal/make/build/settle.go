@@ -29,20 +29,17 @@ type changed struct {
 	gone     []engine.Key
 	left     map[int]bool // by number: tasks that are no more
 	fewer    bool         // some task asks no more for a part that it asked for
-	both     []changedTask
+	others   map[engine.Key]bool            // tasks whose trace is another one
+	touched  map[string]*asset.Asset        // assets of which some task is, or is no more, by id
+	were     map[assetOn][]engine.Product   // what stood for those tasks
+	wasLost  map[assetOn]bool               // some of them had nothing that stood
 	outcomes []Outcome
-}
-
-// changedTask is a task whose trace is another one.
-type changedTask struct {
-	t           *task
-	was, now    *engine.Trace // was is nil for a task that is new
-	stood, does *engine.Trace // whose products stood and stand for it
 }
 
 // changes compares the traces that hold with those that held. It is false if some task was stopped, or failed in a way that may pass.
 func (c *shortcut) changes() (*changed, bool) {
-	ch := &changed{files: map[string]engine.Product{}, before: map[string]bool{}, totals: c.prev.Totals, traces: map[engine.Key]*engine.Trace{}, left: map[int]bool{}}
+	ch := &changed{files: map[string]engine.Product{}, before: map[string]bool{}, totals: c.prev.Totals, traces: map[engine.Key]*engine.Trace{}, left: map[int]bool{},
+		others: map[engine.Key]bool{}, touched: map[string]*asset.Asset{}, were: map[assetOn][]engine.Product{}, wasLost: map[assetOn]bool{}}
 	for _, res := range c.results {
 		if res.Trace == nil || res.Trace.ID == 0 {
 			return nil, false
@@ -93,7 +90,8 @@ func (c *shortcut) changes() (*changed, bool) {
 		ch.outcomes = append(ch.outcomes, c.outcome(t, tr, now.Products))
 		ch.edges, ch.globs = addEdges(ch.edges, ch.globs, known, tr, n)
 		ch.assets = append(ch.assets, t.asset)
-		ch.both = append(ch.both, changedTask{t, was, tr, before, now})
+		ch.others[t.Key] = true
+		ch.had(t.asset, t.platform, before)
 		ch.fewer = ch.fewer || was != nil && c.asksForFewer(t, was, tr)
 	}
 	if slices.ContainsFunc(others, func(t *task) bool { return c.sameProduct(ch, t) }) || !c.leaveGone(ch, live) {
@@ -194,8 +192,17 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 		return true // all that was asked for still is
 	}
 	is := c.partsAfter(ch, live)
+	goneByID := map[string]*asset.Asset{}
+	for a := range c.gone {
+		goneByID[a.ID] = a
+	}
 	leave := func(n int) bool {
 		at := c.tasks.At(n)
+		of := parseSubject(at.Subject)
+		a := goneByID[of.asset]
+		if a == nil {
+			a = c.w.find(of.asset)
+		}
 		if c.was[n] == nil { // nothing reaches it
 			if c.was[n] = c.traceByID(at.Key, at.Trace); c.was[n] == nil || !c.findStood(n) {
 				return false
@@ -204,7 +211,11 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 		at.Gone, at.Speaks = true, false
 		ch.left[n] = true
 		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: at})
-		ch.count(parseSubject(at.Subject).part, c.was[n], c.stood[n], -1)
+		if a == nil {
+			return false
+		}
+		ch.had(a, of.platform, c.stood[n])
+		ch.count(of.part, c.was[n], c.stood[n], -1)
 		ch.gone = append(ch.gone, at.Key)
 		ch.outcomes = append(ch.outcomes, goneOutcome(at.Subject))
 		return ch.take(c.stood[n], nil)

@@ -10,7 +10,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
-	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
@@ -144,8 +143,7 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 	if !ok {
 		return nil, nil
 	}
-	contents, ok := ch.contentsOnly()
-	if !ok && ship.Wanted(c.p.Project) || !c.place(ch) || !c.ship(ctx, contents) {
+	if !c.place(ch) || !c.ship(ctx, ch) {
 		return nil, nil
 	}
 	if c.req.Placed != nil {

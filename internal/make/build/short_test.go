@@ -147,6 +147,71 @@ func TestShortWayEveryday(t *testing.T) {
 	}
 }
 
+const parcelled = shortcuts + `
+[[parcels]]
+name = "letters"
+assets = ["**/*.txt"]
+
+[[parcels]]
+name = "scripts"
+assets = ["*.s"]
+-- assets/x/far.s --
+text far
+ref x/farther.s
+opt nobody.s
+-- assets/x/farther.s --
+text farther
+`
+
+// TestShortWayParcels has what parcels hold change: only those that it concerns are looked at.
+func TestShortWayParcels(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		do    func(p *fixture)
+		short bool
+	}{
+		{"a file more", func(p *fixture) { p.write("assets/d/new.txt", "nu") }, true},
+		{"a file less", func(p *fixture) { p.remove("assets/d/e.txt") }, true},
+		{"another name", func(p *fixture) { p.rename("assets/d/e.txt", "assets/d/g.txt") }, true},
+		{"a reference to what is there", func(p *fixture) { p.write("assets/warns.s", "text w\nref join.s\n") }, true},
+		{"a reference to what comes along with more", func(p *fixture) { p.write("assets/warns.s", "text w\nref x/far.s\n") }, true},
+		{"an optional reference", func(p *fixture) { p.write("assets/warns.s", "text w\nopt x/far.s\n") }, true},
+		{"two that refer to each other", func(p *fixture) {
+			p.write("assets/warns.s", "text w\nref join.s\n")
+			p.write("assets/join.s", "text j\nref warns.s\n")
+		}, false},
+		{"a file more that refers", func(p *fixture) { p.write("assets/more.s", "text more\nref x/far.s\nref a.txt\n") }, true},
+		{"a product more", func(p *fixture) { p.write("assets/warns.s", "text w\nmore side\n") }, true},
+		{"a failure", func(p *fixture) { p.write("assets/warns.s", "fail\n") }, false},
+		{"a failure outside of parcels", func(p *fixture) { p.write("assets/x/far.s", "fail\n") }, false},
+		{"somebody referred to it before it came", func(p *fixture) { p.write("assets/nobody.s", "text here\n") }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, parcelled)
+			p.age()
+			p.build()
+			p.nothing()
+			tt.do(p)
+			if b := p.build(); b.short != tt.short {
+				t.Errorf("short %t (%s)\n%s", b.short, b.Because, b.messages)
+			}
+			p.nothing()
+			if b := p.build(); b.Failed > 0 {
+				return
+			}
+			p.write("assets/a.txt", "ALPHA")
+			p.remove("assets/x/far.s")
+			p.build()
+			p.write("assets/x/far.s", "text far\nref b.txt\nref maybe.s\n")
+			if p.build(); t.Failed() {
+				t.Log("in the builds after it")
+			}
+			p.nothing()
+		})
+	}
+}
+
 // TestShortWayStopped stops a build on the short way; the next one goes on from there.
 func TestShortWayStopped(t *testing.T) {
 	p := newProject(t, shortcuts)

@@ -101,7 +101,7 @@ func (b *Build) PutParcels(parcels []Parcel) {
 	b.ops <- func(w *writer) error { return w.putParcels(parcels) }
 }
 
-// TouchParcels hands in parcels that hold the same products as before, and other contents: their sizes and hashes.
+// TouchParcels hands in what changed of parcels: their sizes and hashes, and which products came and went.
 func (b *Build) TouchParcels(parcels []Parcel) {
 	b.ops <- func(w *writer) error { return w.touchParcels(parcels) }
 }

@@ -15,6 +15,22 @@ func (db *DB) AssetIDs() ([]string, error) {
 	return ids, err
 }
 
+// Referring lists the assets with products that refer to others, by the UUIDs of these.
+func (db *DB) Referring(uuids []string) ([]string, error) {
+	var ids []string
+	for _, uuid := range uuids {
+		err := sqlitex.Execute(db.conn, "SELECT DISTINCT a.id FROM product_dependency d JOIN asset a ON a.no = d.asset WHERE d.to_uuid = ?",
+			&sqlitex.ExecOptions{Args: []any{uuid}, ResultFunc: func(stmt *sqlite.Stmt) error {
+				ids = append(ids, stmt.ColumnText(0))
+				return nil
+			}})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
 // Several lists the assets that have several jobs on some platform. Call it before Begin.
 func (db *DB) Several() ([]string, error) {
 	var ids []string

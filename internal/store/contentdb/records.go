@@ -135,6 +135,8 @@ type Parcel struct {
 	Size           int64  // bytes
 	Hash           digest.Hash
 	Products       []ParcelProduct
+
+	Added, Removed []ParcelProduct // for TouchParcels, in place of Products
 }
 
 // ParcelProduct is a product that a parcel holds.

@@ -549,8 +549,23 @@ func (w *writer) touchParcels(parcels []Parcel) error {
 		p := &parcels[i]
 		row := insertion{st: st}
 		w.note(row.int(p.Size).hash(p.Hash).text(p.Name).int(w.platforms[p.Platform]).run())
+		w.inParcel(p, p.Removed, "DELETE FROM parcel_product WHERE asset = ?1 AND sub_id = ?2 AND parcel = "+theParcel)
+		w.inParcel(p, p.Added, "INSERT OR IGNORE INTO parcel_product (asset, sub_id, parcel) SELECT ?1, ?2, no FROM parcel WHERE no = "+theParcel)
 	}
 	return w.err
+}
+
+const theParcel = "(SELECT no FROM parcel WHERE name = ?3 AND platform = ?4)"
+
+// inParcel changes what is in a parcel.
+func (w *writer) inParcel(p *Parcel, products []ParcelProduct, sql string) {
+	for _, x := range products {
+		asset := w.asset(x.AssetID)
+		if !w.needing.all {
+			w.needing.changed[named{asset: asset}] = true
+		}
+		w.note(sqlitex.Execute(w.conn, sql, &sqlitex.ExecOptions{Args: []any{asset, int64(x.SubID), p.Name, w.platforms[p.Platform]}}))
+	}
 }
 
 // finish writes the summary, tidies up, and makes the indexes if everything is new.
