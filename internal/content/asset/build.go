@@ -395,7 +395,7 @@ func (b *builder) table() (*Table, diag.List) {
 	}
 	t.byUUID = sync.OnceValue(t.indexUUIDs)
 	b.collisions(t.Assets)
-	b.emptyParcels(t.Assets)
+	b.emptyParcels(t)
 	b.sortMessages()
 	return t, b.diags
 }

@@ -200,23 +200,23 @@ func (b *builder) unmatched() {
 	}
 }
 
-// emptyParcels warns of globs of parcels that match no asset.
-func (b *builder) emptyParcels(assets []Asset) {
+// emptyParcels warns of patterns of parcels that mean no asset.
+func (b *builder) emptyParcels(t *Table) {
 	const most = 2000 // ids to search a suggestion in
 	if len(b.in.Project.Parcels) == 0 {
 		return
 	}
-	ids := make([]string, len(assets))
-	for i := range assets {
-		ids[i] = assets[i].ID
+	var ids []string
+	for i := range t.Assets[:min(len(t.Assets), most)] {
+		ids = append(ids, t.Assets[i].ID)
 	}
 	for _, p := range b.in.Project.Parcels {
 		for _, pat := range p.Assets {
-			if anyMatch(ids, pat.Text) {
+			if t.Find(pat.Text) != nil || slices.ContainsFunc(t.Assets, func(a Asset) bool { return a.MeantBy(pat.Text) }) {
 				continue
 			}
 			m := pat.Span.Warningf(diag.RuleMatchesNothing, "parcel %q: this matches no asset", p.Name)
-			if m.Hint = diag.DidYouMean(pat.Text, ids[:min(len(ids), most)]); m.Hint == "" {
+			if m.Hint = diag.DidYouMean(pat.Text, ids); m.Hint == "" {
 				m.Hint = "correct it, or let it stand if the assets are still to come; `kiln ls` lists them"
 			}
 			b.add(m)

@@ -175,3 +175,18 @@ func merge(a, b []int32) []int32 {
 
 // parent is the folder that holds a path; "" for the root.
 func parent(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
+
+// Matches tells whether an id or a path is below a folder, or matches a glob, that is valid.
+func Matches(pattern, id string) bool {
+	folder := strings.TrimSuffix(pattern, "/")
+	return strings.HasPrefix(id, folder) && strings.HasPrefix(id[len(folder):], "/") ||
+		doublestar.MatchUnvalidated(pattern, id) || doublestar.MatchUnvalidated(pattern, strings.TrimSuffix(id, "/"))
+}
+
+// MeantBy tells whether a pattern means an asset: by its id or by its path. A rule that gives it another id takes it out of nothing.
+func (a *Asset) MeantBy(pattern string) bool {
+	return Matches(pattern, a.ID) || a.Renamed() && Matches(pattern, a.Path)
+}
+
+// Renamed tells whether an asset's id is not its path.
+func (a *Asset) Renamed() bool { return strings.TrimSuffix(a.ID, "/") != a.Path }

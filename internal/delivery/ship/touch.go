@@ -108,7 +108,7 @@ func (s *touch) platform(pl *Changes, other bool) ([]Parcel, bool) {
 			return nil, false
 		}
 		if s.o.Left(x.File) {
-			if other { // what it lacks may be there now
+			if other && s.concerns(pl, of) { // what it lacks may be there now, or more may be lacking
 				return nil, false
 			}
 			continue
@@ -131,6 +131,12 @@ func (s *touch) platform(pl *Changes, other bool) ([]Parcel, bool) {
 	}
 	s.settled(s.listFile(pl.Platform))
 	return done, true
+}
+
+// concerns tells whether more than contents changed of what a parcel names, or of what anything refers to.
+func (s *touch) concerns(pl *Changes, of *project.Parcel) bool {
+	names := s.any(of.Assets)
+	return slices.ContainsFunc(pl.Assets, func(c Change) bool { return !c.contentsOnly() && (names(c.ID) || s.o.Referred(c.UUID)) })
 }
 
 // parcel changes one parcel, if it has any of the products, or is to have.

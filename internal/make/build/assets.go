@@ -215,45 +215,29 @@ func match(set *asset.Table, prefixes []string, pattern string) ([]*asset.Asset,
 	}
 	var found []*asset.Asset
 	for i := range set.Assets {
-		if a := &set.Assets[i]; means(pattern, a) {
+		if a := &set.Assets[i]; a.MeantBy(pattern) {
 			found = append(found, a)
 		}
 	}
 	return found, nil
 }
 
-// means tells whether an asset is below a folder, or matches a glob, that is valid: by its id or by its path. A rule that gives it another
-// id takes it out of nothing.
-func means(pattern string, a *asset.Asset) bool {
-	return below(pattern, a.ID) || renamed(a) && below(pattern, a.Path)
-}
-
-// renamed tells whether an asset's id is not its path.
-func renamed(a *asset.Asset) bool { return strings.TrimSuffix(a.ID, "/") != a.Path }
-
 // renamed are the assets to which a rule gives another id.
 func (w *world) renamed() (list []*asset.Asset) {
 	if w.finder != nil {
 		for _, id := range w.finder.IDs() {
-			if a := w.finder.Find(id); a != nil && renamed(a) {
+			if a := w.finder.Find(id); a != nil && a.Renamed() {
 				list = append(list, a)
 			}
 		}
 		return list
 	}
 	for i := range w.assets.Assets {
-		if a := &w.assets.Assets[i]; renamed(a) {
+		if a := &w.assets.Assets[i]; a.Renamed() {
 			list = append(list, a)
 		}
 	}
 	return list
-}
-
-// below tells whether an id or a path is below a folder, or matches a glob, that is valid.
-func below(pattern, id string) bool {
-	folder := strings.TrimSuffix(pattern, "/")
-	return strings.HasPrefix(id, folder) && strings.HasPrefix(id[len(folder):], "/") ||
-		doublestar.MatchUnvalidated(pattern, id) || doublestar.MatchUnvalidated(pattern, strings.TrimSuffix(id, "/"))
 }
 
 // meant is a hint for a pattern that matches no asset: the folder asset that the file belongs to, or the asset id most like it.

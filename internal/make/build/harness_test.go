@@ -43,7 +43,8 @@ type fixture struct {
 	// checked builds are compared with a clean one.
 	unchecked bool
 
-	builds, shorts int // how many there were, and how many went the short way
+	builds, shorts int            // how many there were, and how many went the short way
+	because        map[string]int // why the others did not
 }
 
 // A project of files in txtar form: paths relative to the project folder. Without a kiln.toml it gets the plainest one.
@@ -140,6 +141,8 @@ func (p *fixture) try(ctx context.Context, req Request) (built, error) {
 	b := built{Summary: r.Summary, stopped: r.Stopped, short: r.Short, list: r.Messages}
 	if r.Short {
 		p.shorts++
+	} else if r.Summary.Because != "" {
+		p.count(r.Summary.Because)
 	}
 	p.builds++
 	var names []string
@@ -347,6 +350,13 @@ func treeHash(dir string) digest.Hash {
 		return nil
 	})
 	return sum.Sum()
+}
+
+func (p *fixture) count(because string) {
+	if p.because == nil {
+		p.because = map[string]int{}
+	}
+	p.because[because]++
 }
 
 func (p *fixture) compareWithClean(b built) {

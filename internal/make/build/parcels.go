@@ -116,11 +116,11 @@ func (s *session) named(pattern string) func(id string) bool {
 	}
 	byPath := map[string]bool{} // ids that do not tell
 	for _, a := range s.w.renamed() {
-		if means(pattern, a) {
+		if a.MeantBy(pattern) {
 			byPath[a.ID] = true
 		}
 	}
-	return func(id string) bool { return below(pattern, id) || byPath[id] }
+	return func(id string) bool { return asset.Matches(pattern, id) || byPath[id] }
 }
 
 // Named tells which ids a pattern of a parcel means.
@@ -337,6 +337,7 @@ func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
 	var uuids []string // of assets of which a product came or went
 	for _, platform := range c.p.PlatformNames() {
 		pl := ship.Changes{Platform: platform}
+		named := c.packed(platform)
 		for _, id := range sortedKeys(ch.touched) {
 			a := ch.touched[id]
 			now, same, lost := c.shipAsset(ch, a, platform)
@@ -345,9 +346,11 @@ func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
 				return x.Hash == y.Hash && x.SubID == y.SubID && x.Name == y.Name && x.Type == y.Type && slices.Equal(x.References, y.References)
 			})
 			if lost != ch.wasLost[assetOn{id, platform}] || now.Lost != "" && !equal {
-				return nil, false
+				if named(a.ID) || c.referred(a.UUID) || now.Lost != "" && len(now.Products) > len(was) {
+					return nil, false
+				}
 			}
-			if equal {
+			if equal || now.Lost != "" { // of what failed the numbers stay, and nothing else is made
 				continue
 			}
 			if !slices.EqualFunc(was, now.Products, func(x, y ship.Product) bool { return x.SubID == y.SubID }) {
@@ -357,8 +360,41 @@ func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
 		}
 		all = append(all, pl)
 	}
-	return all, len(uuids) == 0 || c.referredTo(ch, uuids)
+	others := slices.ContainsFunc(c.referring(uuids...), func(id string) bool { return ch.touched[id] == nil })
+	return all, !others
 }
+
+// packed tells whether parcels of a platform name an asset.
+func (c *shortcut) packed(platform string) func(id string) bool {
+	var names []func(id string) bool
+	for i := range c.p.Parcels {
+		if p := &c.p.Parcels[i]; p.On(platform) {
+			for _, pat := range p.Assets {
+				names = append(names, c.named(pat.Text))
+			}
+		}
+	}
+	return func(id string) bool { return slices.ContainsFunc(names, func(has func(string) bool) bool { return has(id) }) }
+}
+
+// referring are the assets with products that referred, before this build, to those of assets. If nobody can tell there is one without a name.
+func (c *shortcut) referring(uuids ...string) []string {
+	if len(uuids) == 0 {
+		return nil
+	}
+	db, opened, err := contentdb.Open(c.p.DatabasePath())
+	if err != nil {
+		return []string{""}
+	}
+	defer db.Close()
+	ids, err := db.Referring(uuids)
+	if err != nil || opened.Reason != "" {
+		return []string{""}
+	}
+	return ids
+}
+
+func (c *shortcut) referred(uuid string) bool { return len(c.referring(uuid)) > 0 }
 
 // shipAsset is an asset on a platform as it is now, the products of those of its tasks that are as they were, and whether one of the others
 // has none.
@@ -415,17 +451,6 @@ func shipProducts(products []engine.Product) (list []ship.Product) {
 	return list
 }
 
-// referredTo tells whether all that refer to assets are among those that this build looked at.
-func (c *shortcut) referredTo(ch *changed, uuids []string) bool {
-	db, opened, err := contentdb.Open(c.p.DatabasePath())
-	if err != nil {
-		return false
-	}
-	defer db.Close()
-	ids, err := db.Referring(uuids)
-	return err == nil && opened.Reason == "" && !slices.ContainsFunc(ids, func(id string) bool { return ch.touched[id] == nil })
-}
-
 // ship is as that of the long way, of what changed. It is false if the long way has to.
 func (c *shortcut) ship(ctx context.Context, ch *changed) bool {
 	c.goods.files = slices.Clone(c.prev.Shipped)
@@ -446,6 +471,7 @@ func (c *shortcut) ship(ctx context.Context, ch *changed) bool {
 		now, _, _ := c.shipAsset(ch, a, platform)
 		return now, len(now.Products) > 0 && now.Lost == ""
 	}
+	o.Referred = c.referred
 	o.Follows = func(id string) bool { a := c.w.find(id); return a != nil && a.Follows }
 	note := func(file string, made bool) {
 		if i := slices.IndexFunc(c.goods.files, func(f state.Shipped) bool { return f.File == file && f.Made == made }); i >= 0 {

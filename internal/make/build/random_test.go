@@ -45,7 +45,7 @@ func randomly(t *testing.T, calm bool) {
 		r := newRandom(t, rng)
 		r.calm = calm
 		if calm {
-			r.project = []int{0, 1, 2, 4}[rng.IntN(4)]
+			r.project = []int{0, 1, 2, 4, 7, 8, 7, 8}[rng.IntN(8)]
 			r.p.write("kiln.toml", projectFiles[r.project])
 			if strings.Contains(projectFiles[r.project], "mod") {
 				r.p.mkdir("mod")
@@ -62,7 +62,7 @@ func randomly(t *testing.T, calm bool) {
 				t.Fatalf("after:\n%s", strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 			}
 		}
-		t.Logf("%d of %d builds went the short way", r.p.shorts, r.p.builds)
+		t.Logf("%d of %d builds went the short way; the others: %v", r.p.shorts, r.p.builds, r.p.because)
 		if calm && r.p.shorts < n/4 {
 			t.Error("too few builds went the short way")
 		}
@@ -116,7 +116,11 @@ func (r *random) script() string {
 	var b strings.Builder
 	for range 1 + r.rng.IntN(4) {
 		n := r.name()
-		switch r.rng.IntN(20) {
+		switch r.rng.IntN(22) {
+		case 20:
+			fmt.Fprintf(&b, "more %s\n", pick(r, "x", "y"))
+		case 21:
+			fmt.Fprintf(&b, "refer %s %s\n", n, pick(r, "", "x", "y"))
 		case 0, 1:
 			fmt.Fprintf(&b, "read %s\n", n)
 		case 2:
@@ -132,7 +136,7 @@ func (r *random) script() string {
 		case 9:
 			fmt.Fprintf(&b, "list %s\n", r.called())
 		case 10:
-			fmt.Fprintf(&b, "%s %s\n", pick(r, "ref", "find", "try"), r.called())
+			fmt.Fprintf(&b, "%s %s\n", pick(r, "ref", "opt", "find", "try"), r.called())
 		case 11:
 			fmt.Fprintf(&b, "part %s %d\n", pick(r, "x", "y"), r.rng.IntN(3))
 		case 12:
@@ -285,6 +289,10 @@ var projectFiles = []string{
 	"[project]\nname = \"test\"\nroots = [\"assets\", \"mod\"]\n",
 	"[project]\nname = \"test\"\noutput = \"out\"\n",
 	"[project]\nname = \"test\"\n[[rules]]\nmatch = \"**/*.bin\"\nprocessor = \"script\"\n",
+	"[project]\nname = \"test\"\n[[rules]]\nmatch = \"nothing.*\"\nprocessor = \"none\"\n" +
+		"[[parcels]]\nname = \"one\"\nassets = [\"sub/**\", \"*.txt\"]\n[[parcels]]\nname = \"two\"\nassets = [\"other\"]\ncompression = \"none\"\n",
+	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n[[rules]]\nmatch = \"a.*\"\nfollow = true\n" +
+		"[[parcels]]\nname = \"one\"\nassets = [\"**/a.*\", \"keep.s\"]\n[[parcels]]\nname = \"two\"\nassets = [\"**/*.bin\"]\nplatforms = [\"web\"]\n",
 }
 
 var ruleFiles = []string{

@@ -84,8 +84,11 @@ var keptNames = []string{project.File, project.RulesFile, source.IgnoreFile}
 func (c *shortcut) open(t *source.Table) bool {
 	s := c.session
 	finder, ok := c.finder(t)
-	if !ok || !c.notice(t, finder.Would) || !c.othersAlike(t, finder) {
-		return false
+	if !ok {
+		return c.no("assets cannot be found one by one by these rules")
+	}
+	if !c.notice(t, finder.Would) || !c.othersAlike(t, finder) {
+		return c.no("what changed concerns rules, or the names of other files")
 	}
 	find := func(k engine.Key) int64 {
 		if i, ok := c.tasks.ByKey(k); ok {
@@ -243,7 +246,7 @@ func (c *shortcut) reach() bool {
 			push(state.TaskSubject, s.String())
 		}
 		if len(c.dirty) > mostChanges+c.tasks.Len()/8 {
-			return false
+			return c.no("very many jobs looked at what changed")
 		}
 	}
 	return true
@@ -280,12 +283,12 @@ func (c *shortcut) ask() bool {
 			continue
 		}
 		if c.was[i] = c.traceByID(at.Key, at.Trace); c.was[i] == nil || !c.findStood(i) {
-			return false
+			return c.no("it is not known what stood for a job that failed")
 		}
 		t := c.w.taskFor(at.Subject)
 		if t == nil || t.Key != at.Key { // its asset is gone, or has another processor now
 			if !slices.Contains(c.removed, c.pathOf(at.Subject)) {
-				return false
+				return c.no("an asset became another one")
 			}
 			continue
 		}
@@ -302,7 +305,7 @@ func (c *shortcut) ask() bool {
 		for i := range a.Resolved {
 			t := c.w.task(a, &a.Resolved[i], "")
 			if n, ok := c.tasks.ByKey(t.Key); ok && !c.tasks.At(n).Gone {
-				return false
+				return c.no("an asset became another one")
 			}
 			c.fresh = append(c.fresh, t)
 			c.wanted = append(c.wanted, t)

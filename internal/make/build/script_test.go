@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -37,6 +38,8 @@ import (
 //	take PART...     the contents of parts
 //	hook NAME        calls the test
 //	twice NAME       writes a product twice
+//	more NAME        a further product
+//	refer ID NAME    to a product, whether it is there or not
 //	shadow LINE      nothing: the line is for the processor shadow
 //
 // The main product is what the lines give, one after the other.
@@ -82,6 +85,11 @@ func (s *script) Process(ctx context.Context, job processor.Job) error {
 			}
 			continue
 		}
+		if verb == "refer" { // to a product that need not be there, by the UUID of an asset that need not
+			name, sub, _ := strings.Cut(rest, " ")
+			refs = append(refs, processor.Reference{UUID: asset.UUID(name), SubID: processor.SubID(sub)})
+			continue
+		}
 		if err := s.line(ctx, job, &out, i+1, verb, rest); err != nil {
 			return err
 		}
@@ -97,6 +105,8 @@ func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n i
 	switch verb {
 	case "text":
 		return say(rest)
+	case "more":
+		return job.Write(processor.Output{Name: rest, Type: "text", Extension: ".more"}, []byte("more "+rest))
 	case "read":
 		b, err := job.ReadFile(rest)
 		if err != nil {

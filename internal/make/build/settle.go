@@ -42,7 +42,7 @@ func (c *shortcut) changes() (*changed, bool) {
 		others: map[engine.Key]bool{}, touched: map[string]*asset.Asset{}, were: map[assetOn][]engine.Product{}, wasLost: map[assetOn]bool{}}
 	for _, res := range c.results {
 		if res.Trace == nil || res.Trace.ID == 0 {
-			return nil, false
+			return nil, c.no("a job was stopped, or failed in a way that may pass")
 		}
 		ch.traces[res.Task.Key] = res.Trace
 	}
@@ -58,7 +58,7 @@ func (c *shortcut) changes() (*changed, bool) {
 		}
 		if ok && !c.tasks.At(n).Gone && !c.dirty[n] {
 			if c.tasks.At(n).Trace != tr.ID {
-				return nil, false // it ran all the same: a blob of its was lost
+				return nil, c.no("contents of products were lost")
 			}
 			continue // looked at because another one needs it, and as it was
 		}
@@ -70,7 +70,7 @@ func (c *shortcut) changes() (*changed, bool) {
 		before := c.stood[n]
 		now, ok := c.standing(t, tr)
 		if !ok {
-			return nil, false
+			return nil, c.no("last good products of several parts stand for a job")
 		}
 		if t.among() != "" && !sameProducts(before, now) {
 			others = append(others, t)
@@ -78,7 +78,7 @@ func (c *shortcut) changes() (*changed, bool) {
 		ch.count(t.part, was, before, -1)
 		ch.count(t.part, tr, now, 1)
 		if !ch.take(before, now) {
-			return nil, false
+			return nil, c.no("two jobs want the same output")
 		}
 		if was != nil && was.ID == tr.ID {
 			if speaks(tr) {
@@ -94,8 +94,11 @@ func (c *shortcut) changes() (*changed, bool) {
 		ch.had(t.asset, t.platform, before)
 		ch.fewer = ch.fewer || was != nil && c.asksForFewer(t, was, tr)
 	}
-	if slices.ContainsFunc(others, func(t *task) bool { return c.sameProduct(ch, t) }) || !c.leaveGone(ch, live) {
-		return nil, false
+	if slices.ContainsFunc(others, func(t *task) bool { return c.sameProduct(ch, t) }) {
+		return nil, c.no("two processors make the same product")
+	}
+	if !c.leaveGone(ch, live) {
+		return nil, c.no("of what is gone it is not known what it made")
 	}
 	return ch, true
 }
@@ -344,7 +347,7 @@ func (c *shortcut) place(ch *changed) bool {
 		}
 	}
 	if len(added) > 0 && c.inTheWay(ch, added) {
-		return false
+		return c.no("an output is in the way of another one")
 	}
 	for _, f := range sortedKeys(ch.before) {
 		if _, still := ch.files[f]; !still {

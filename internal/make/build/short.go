@@ -99,6 +99,12 @@ func (c *shortcut) whyAll(t *source.Table) string {
 	return ""
 }
 
+// no says why all tasks are to be looked at after all.
+func (c *shortcut) no(because string) bool {
+	c.because = because
+	return false
+}
+
 // undo takes back what the long way does itself. What jobs made stays.
 func (s *session) undo() {
 	if s.ran == nil {
@@ -134,16 +140,22 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 	}
 	c.holds = c.untouched
 	if err := c.runEngine(ctx); err != nil {
-		return nil, nil // the long way stops as well, and keeps what is finished
+		c.no("it was stopped") // the long way stops as well, and keeps what is finished
+		return nil, nil
 	}
 	if c.w.untidy || c.traces.Damaged() || c.req.OnError >= Placeholders && slices.ContainsFunc(c.results, failed) {
+		c.no("placeholders are to be made, or something could not be written")
 		return nil, nil
 	}
 	ch, ok := c.changes()
 	if !ok {
 		return nil, nil
 	}
-	if !c.place(ch) || !c.ship(ctx, ch) {
+	if !c.place(ch) {
+		return nil, nil
+	}
+	if !c.ship(ctx, ch) {
+		c.no("what changed concerns parcels, numbers or constants as a whole")
 		return nil, nil
 	}
 	if c.req.Placed != nil {

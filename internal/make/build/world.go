@@ -297,7 +297,7 @@ func (w *world) assetHash(name string) digest.Hash {
 	if a == nil {
 		return digest.Hash{}
 	}
-	named := name == a.ID && !renamed(a) // and not by another name, or one that is not its path
+	named := name == a.ID && !a.Renamed() // and not by another name, or one that is not its path
 	several := slices.ContainsFunc(a.Resolved, func(r asset.Resolved) bool { return len(a.On(r.Platform)) > 1 })
 	if named && !several {
 		return digest.Of([]byte(a.UUID))
