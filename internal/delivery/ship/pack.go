@@ -334,15 +334,23 @@ func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool 
 			e = old
 		}
 	}
+	whole := s.trusted(file)
+	if !whole {
+		err := Verify(s.abs(s.file(file)))
+		if whole = err == nil; !whole {
+			s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "the parcel was left as it is, and is damaged: %s", s.damage(file, err)).WithHint("do not ship it; mend why it was not packed, and build again"))
+			if p, err := kilnrt.Open(s.abs(s.file(file))); err != nil {
+				return false // it is not known what it holds
+			} else {
+				p.Close()
+			}
+		}
+	}
 	if !s.note(pl, Parcel{Name: name, Platform: pl.Name, File: file, Needs: e.Needs, placeholders: e.Placeholders}, list) {
 		return false
 	}
-	if !s.trusted(file) {
-		if err := Verify(s.abs(s.file(file))); err == nil {
-			s.settled(s.file(file))
-		} else {
-			s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "the parcel was left as it is, and is damaged: %s", s.damage(file, err)).WithHint("do not ship it; mend why it was not packed, and build again"))
-		}
+	if whole {
+		s.settled(s.file(file))
 	}
 	if n := len(e.Placeholders); n > 0 {
 		of := e.Placeholders[0]
@@ -384,7 +392,7 @@ func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
 
 // damage is what is wrong with a parcel, without its path: the message has it already.
 func (s *shipment) damage(file string, err error) string {
-	return strings.TrimPrefix(cause(err).Error(), s.abs(s.file(file))+": ")
+	return strings.TrimPrefix(strings.TrimPrefix(cause(err).Error(), s.abs(s.file(file))+": "), "kilnrt: ")
 }
 
 // holds are the products of a platform that a parcel has.

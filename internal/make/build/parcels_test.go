@@ -241,7 +241,7 @@ func TestDamagedAndLeft(t *testing.T) {
 		}
 	}
 	p.write(file, "mine")
-	if b := p.build(); !strings.Contains(b.messages, file+": error[K1606]: the parcel cannot be read: kilnrt: ") {
+	if b := p.build(); !strings.Contains(b.messages, file+": error[K1606]: the parcel was left as it is, and is damaged: ") {
 		t.Error("nothing of it was told:\n", b.messages)
 	}
 	p.write("assets/x1.s", text)

@@ -393,7 +393,7 @@ func (d *driver) outcome(dir string, fail bool) (*outcome, string) {
 		}
 		switch m["type"] {
 		case "message":
-			if code := m["code"].(string); !slices.Contains(historic, code) {
+			if code := m["code"].(string); !slices.Contains(historic, code) && !strings.Contains(line, "the parcel was left as it is, and is damaged") {
 				o.Messages = append(o.Messages, strings.ReplaceAll(line, dir, "DIR"))
 			}
 		case "summary":
