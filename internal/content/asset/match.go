@@ -190,3 +190,6 @@ func (a *Asset) MeantBy(pattern string) bool {
 
 // Renamed tells whether an asset's id is not its path.
 func (a *Asset) Renamed() bool { return strings.TrimSuffix(a.ID, "/") != a.Path }
+
+// Pinned tells whether a rule gives an asset an id or a UUID, or has it follow.
+func (a *Asset) Pinned() bool { return a.Renamed() || a.UUID != UUID(a.ID) || a.Follows }

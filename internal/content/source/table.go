@@ -7,6 +7,7 @@
 package source
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -308,4 +309,71 @@ func (t *Table) Each(f func(root int, path string, file *File)) {
 			}
 		}
 	}
+}
+
+// Difference is an entry of a folder that is not the same in two tables; nil where it is not there.
+type Difference struct {
+	Root     int
+	Folder   string
+	Was, Now *File
+}
+
+// Differences are the entries that are not as in an earlier table of the same roots, and the paths of the folders that only one of the two
+// has. Entries are the same if they have the same content, or, where that is not known, look the same.
+func (t *Table) Differences(prev *Table) (entries []Difference, folders []string) {
+	if numbers, ok := t.Since(prev); ok {
+		for _, i := range numbers {
+			entries = differences(entries, &t.Folders[i], prev.Entries(i), t.Entries(i))
+		}
+		return entries, nil
+	}
+	i, k := 0, 0
+	for i < len(prev.Folders) || k < len(t.Folders) {
+		order := 0
+		switch {
+		case k == len(t.Folders):
+			order = -1
+		case i == len(prev.Folders):
+			order = 1
+		default:
+			a, b := &prev.Folders[i], &t.Folders[k]
+			order = cmp.Or(cmp.Compare(a.Root, b.Root), strings.Compare(a.Path, b.Path))
+		}
+		switch {
+		case order < 0:
+			entries = differences(entries, &prev.Folders[i], prev.Entries(i), nil)
+			folders = append(folders, prev.Folders[i].Path)
+		case order > 0:
+			entries = differences(entries, &t.Folders[k], nil, t.Entries(k))
+			folders = append(folders, t.Folders[k].Path)
+		default:
+			entries = differences(entries, &t.Folders[k], prev.Entries(i), t.Entries(k))
+		}
+		if order <= 0 {
+			i++
+		}
+		if order >= 0 {
+			k++
+		}
+	}
+	return entries, folders
+}
+
+func differences(list []Difference, f *Folder, was, now []File) []Difference {
+	for len(was) > 0 || len(now) > 0 {
+		d := Difference{Root: f.Root, Folder: f.Path}
+		switch {
+		case len(now) == 0 || len(was) > 0 && was[0].Name < now[0].Name:
+			d.Was, was = &was[0], was[1:]
+		case len(was) == 0 || now[0].Name < was[0].Name:
+			d.Now, now = &now[0], now[1:]
+		default:
+			d.Was, d.Now, was, now = &was[0], &now[0], was[1:], now[1:]
+			if a, b := d.Was, d.Now; a.Trouble == b.Trouble && a.Hash == b.Hash && (!a.Hash.IsZero() || a.Stat == b.Stat) {
+				continue
+			}
+		}
+		list = append(list, d)
+	}
+	return list
 }

@@ -414,6 +414,7 @@ func (s *session) save(r *Report) error {
 		len(s.placeholders) == 0 // the next build looks whether they still have to stand
 	next.Plain = s.plain()
 	next.Notices = s.notices.encode()
+	next.Pinned = slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Pinned() })
 	s.saveOutputs(next)
 	for _, name := range slices.Sorted(maps.Keys(s.w.tools)) {
 		t := s.w.tools[name]

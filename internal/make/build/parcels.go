@@ -317,8 +317,8 @@ func (s *session) lackRecords(m *diag.Message) []contentdb.Diagnostic {
 
 // had notes what a task's products were, and that its asset is to be looked at for parcels.
 func (ch *changed) had(a *asset.Asset, platform string, stood *engine.Trace) {
-	on := assetOn{a.ID, platform}
-	ch.touched[a.ID] = a
+	on := assetOn{a.UUID, platform}
+	ch.touched[a.UUID], ch.looked[a.ID] = a, true
 	switch {
 	case stood == nil: // it is new
 	case stood.Outcome == engine.Succeeded:
@@ -328,7 +328,7 @@ func (ch *changed) had(a *asset.Asset, platform string, stood *engine.Trace) {
 	}
 }
 
-type assetOn struct{ id, platform string }
+type assetOn struct{ uuid, platform string }
 
 // toShip tells what changed of products, by platform. It is false if some cannot be had that could be, or the other way round, and if others refer to
 // what came or went that this build did not look at.
@@ -338,14 +338,14 @@ func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
 	for _, platform := range c.p.PlatformNames() {
 		pl := ship.Changes{Platform: platform}
 		named := c.packed(platform)
-		for _, id := range sortedKeys(ch.touched) {
-			a := ch.touched[id]
+		for _, uuid := range sortedKeys(ch.touched) {
+			a := ch.touched[uuid]
 			now, same, lost := c.shipAsset(ch, a, platform)
-			was := shipProducts(slices.Concat(same, ch.were[assetOn{id, platform}]))
+			was := shipProducts(slices.Concat(same, ch.were[assetOn{uuid, platform}]))
 			equal := slices.EqualFunc(was, now.Products, func(x, y ship.Product) bool {
 				return x.Hash == y.Hash && x.SubID == y.SubID && x.Name == y.Name && x.Type == y.Type && slices.Equal(x.References, y.References)
 			})
-			if lost != ch.wasLost[assetOn{id, platform}] || now.Lost != "" && !equal {
+			if lost != ch.wasLost[assetOn{uuid, platform}] || now.Lost != "" && !equal {
 				if named(a.ID) || c.referred(a.UUID) || now.Lost != "" && len(now.Products) > len(was) {
 					return nil, false
 				}
@@ -360,7 +360,7 @@ func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
 		}
 		all = append(all, pl)
 	}
-	others := slices.ContainsFunc(c.referring(uuids...), func(id string) bool { return ch.touched[id] == nil })
+	others := slices.ContainsFunc(c.referring(uuids...), func(id string) bool { return !ch.looked[id] })
 	return all, !others
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
@@ -21,74 +22,76 @@ import (
 // mostChanges is how many source files may differ: with more of them the long way, which looks at all, is about as fast.
 const mostChanges = 1000
 
-// findChanges sorts what differs between the tables by what it means. It is false if that is more than single files.
+// findChanges sorts what differs between the tables by what it means. It is false if that is more than a few files.
 func (c *shortcut) findChanges(t *source.Table) bool {
 	prev := c.prev.Sources
-	folders, ok := t.Since(prev)
-	if !ok {
+	if !slices.Equal(prev.Roots, t.Roots) {
 		return false
 	}
-	for _, i := range folders {
-		was, now := prev.Entries(i), t.Entries(i)
-		if (len(was) == 0) != (len(now) == 0) {
-			return false // which folders have files decides about folders as assets
+	entries, folders := t.Differences(prev)
+	c.byKeys = len(folders) > 0
+	paths := folders // of which some root may have had a file
+	for _, e := range entries {
+		name := cmp.Or(e.Now, e.Was).Name
+		paths = append(paths, path.Join(e.Folder, name))
+		c.byKeys = c.byKeys || name == project.RulesFile
+	}
+	if len(paths) > 2*mostChanges {
+		return false
+	}
+	slices.Sort(paths)
+	for _, p := range slices.Compact(paths) {
+		_, _, before := prev.Find(p)
+		_, _, after := t.Find(p)
+		switch {
+		case before && after:
+			c.edited = append(c.edited, p)
+		case after:
+			c.added = append(c.added, p)
+		case before:
+			c.removed = append(c.removed, p)
 		}
-		for len(was) > 0 || len(now) > 0 {
-			var a, b *source.File
-			switch {
-			case len(now) == 0 || len(was) > 0 && was[0].Name < now[0].Name:
-				a, was = &was[0], was[1:]
-			case len(was) == 0 || now[0].Name < was[0].Name:
-				b, now = &now[0], now[1:]
-			default:
-				a, b, was, now = &was[0], &now[0], was[1:], now[1:]
-			}
-			if !c.change(t, prev.Folders[i].Path, a, b) {
-				return false
-			}
-		}
+	}
+	names := map[string]bool{}
+	for _, p := range slices.Concat(c.added, c.removed) {
+		names[folderOf(p)] = true
+	}
+	for folder := range names { // which folders have files decides about folders as assets
+		c.byKeys = c.byKeys || (len(prev.Names(folder)) == 0) != (len(t.Names(folder)) == 0)
 	}
 	return len(c.edited)+len(c.added)+len(c.removed) <= mostChanges
-}
-
-// change takes in one entry of a folder, as it was and as it is; nil where it is not.
-func (c *shortcut) change(t *source.Table, folder string, was, now *source.File) bool {
-	if was != nil && now != nil && was.Trouble == now.Trouble && was.Hash == now.Hash && (!was.Hash.IsZero() || was.Stat == now.Stat) {
-		return true
-	}
-	one := cmp.Or(now, was)
-	if slices.Contains(keptNames, one.Name) {
-		return false
-	}
-	p := path.Join(folder, one.Name)
-	if t.HasFolder(p) { // of another root
-		return false
-	}
-	_, _, before := c.prev.Sources.Find(p)
-	_, _, after := t.Find(p)
-	switch {
-	case before && after:
-		c.edited = append(c.edited, p)
-	case after:
-		c.added = append(c.added, p)
-	case before:
-		c.removed = append(c.removed, p)
-	}
-	return true
 }
 
 // keptNames are files that decide about others.
 var keptNames = []string{project.File, project.RulesFile, source.IgnoreFile}
 
-// open makes the world, in which assets are found one by one.
+// open makes the world: one in which assets are found one by one, or, if what changed concerns more than the assets of single files, one with all.
 func (c *shortcut) open(t *source.Table) bool {
 	s := c.session
-	finder, ok := c.finder(t)
-	if !ok {
-		return c.no("assets cannot be found one by one by these rules")
+	blobs, err := cas.Open(s.p.casDir())
+	if err != nil {
+		return false
 	}
-	if !c.notice(t, finder.Would) || !c.othersAlike(t, finder) {
-		return c.no("what changed concerns rules, or the names of other files")
+	w := newWorld(s.p, t, blobs)
+	w.before, w.reporter = s.prev.Outputs, s.req.Reporter
+	finder, ok := c.finder(t)
+	if c.byKeys || !ok || !c.notice(t, finder.Would) || !c.othersAlike(t, finder) {
+		c.byKeys = true
+		set, paths, l := s.p.evaluate(t)
+		if l.Err() != nil {
+			return c.no("the rules have mistakes")
+		}
+		s.messages = nil
+		s.notice(t, set, l)
+		if source.Messages(s.notices.Folders).Err() != nil && ship.Wanted(s.p.Project) || slices.ContainsFunc(set.Assets, func(a asset.Asset) bool { return a.Collides != "" }) {
+			return c.no("source files cannot be read, or their names collide")
+		}
+		w.addAll(set)
+		w.paths = func() []string { return paths }
+	} else {
+		w.finder = finder
+		w.names = sync.OnceValue(func() *asset.Table { all, _, _ := s.p.evaluate(t); return all })
+		w.paths = sync.OnceValue(func() []string { paths, _ := sourcePaths(t); return paths })
 	}
 	find := func(k engine.Key) int64 {
 		if i, ok := c.tasks.ByKey(k); ok {
@@ -97,19 +100,9 @@ func (c *shortcut) open(t *source.Table) bool {
 		return 0
 	}
 	s.number = s.prev.Build + 1
-	var err error
 	if s.traces, ok, err = state.OpenTracesAt(s.p.tracesPath(), s.prev.Log, s.prev.Build, find); err != nil || !ok {
 		return false
 	}
-	blobs, err := cas.Open(s.p.casDir())
-	if err != nil {
-		s.traces.Close()
-		return false
-	}
-	w := newWorld(s.p, t, blobs)
-	w.finder, w.before, w.reporter = finder, s.prev.Outputs, s.req.Reporter
-	w.names = sync.OnceValue(func() *asset.Table { all, _, _ := s.p.evaluate(t); return all })
-	w.paths = sync.OnceValue(func() []string { paths, _ := sourcePaths(t); return paths })
 	s.w = w
 	s.knownTools()
 	return true
@@ -223,16 +216,14 @@ func (c *shortcut) reach() bool {
 				}
 			}
 		}
-		if a := c.w.finder.Would(p); a != nil {
-			if c.w.anyPacks() {
-				push(state.AssetSubject, packersSubject)
-			}
-			for _, name := range namesOf(a) {
-				push(state.AssetSubject, name)
-				for _, platform := range c.p.PlatformNames() { // whoever asks for its further jobs asks for the first as well
-					push(state.TaskSubject, subject{platform: platform, asset: name}.String())
-				}
-			}
+	}
+	if len(c.fresh)+len(c.goneJobs) > 0 && c.w.anyPacks() {
+		push(state.AssetSubject, packersSubject)
+	}
+	for _, name := range c.names() {
+		push(state.AssetSubject, name)
+		for _, platform := range c.p.PlatformNames() { // whoever asks for its further jobs asks for the first as well
+			push(state.TaskSubject, subject{platform: platform, asset: name}.String())
 		}
 	}
 	for len(queue) > 0 {
@@ -269,13 +260,108 @@ func (c *shortcut) namesOf(id string) []string {
 	return []string{id, id + "/"}
 }
 
-// ask picks what the engine is asked for: the jobs of assets that may be concerned, and those of new assets. Parts are asked for by their jobs, or
-// they are not wanted any more.
-func (c *shortcut) ask() bool {
-	for _, p := range c.removed {
-		if a := c.w.finder.Would(p); a != nil {
-			c.gone[a] = struct{}{}
+// compare finds the jobs that the project has and had not, and those that it has no more. It is false if what these may be asked for by is not known.
+func (c *shortcut) compare() bool {
+	if !c.byKeys {
+		return c.compareFiles()
+	}
+	is := make([]bool, c.tasks.Len())
+	for _, t := range c.w.all {
+		n, ok := c.tasks.ByKey(t.Key)
+		if !ok || c.tasks.At(n).Gone {
+			c.fresh = append(c.fresh, t)
+			continue
 		}
+		if is[n] = true; c.tasks.At(n).Subject != t.subject() {
+			return c.no("processors of an asset changed places")
+		}
+	}
+	parts := map[string][]int{} // by job
+	for n, at := range c.tasks.All() {
+		switch s := parseSubject(at.Subject); {
+		case at.Gone:
+		case s.part != "":
+			s.part = ""
+			parts[s.String()] = append(parts[s.String()], n)
+		case !is[n]:
+			c.goneJobs = append(c.goneJobs, n)
+		}
+		if len(c.goneJobs)+len(c.fresh) > 2*mostChanges+c.tasks.Len()/8 {
+			return c.no("very many assets changed")
+		}
+	}
+	if c.prev.Pinned && (len(c.goneJobs) > 0 || ship.Wanted(c.p.Project)) { // a rule that has assets follow is in no key
+		return c.no("assets with ids or UUIDs of their own may have changed")
+	}
+	if ship.Wanted(c.p.Project) && slices.ContainsFunc(c.w.assets.Assets, func(a asset.Asset) bool { return a.Follows }) {
+		return c.no("assets follow others into parcels")
+	}
+	for _, n := range slices.Clone(c.goneJobs) { // with all parts that it had
+		s := parseSubject(c.tasks.At(n).Subject)
+		for i := range c.p.procs {
+			s.processor = i
+			c.goneJobs = append(c.goneJobs, parts[s.String()]...)
+		}
+	}
+	return true
+}
+
+// compareFiles is compare where each file that came or went is an asset of its own, or none.
+func (c *shortcut) compareFiles() bool {
+	for _, p := range c.removed {
+		a := c.w.finder.Would(p)
+		if a == nil {
+			continue
+		}
+		c.gone[a] = struct{}{}
+		for i := range a.Resolved {
+			t := c.w.task(a, &a.Resolved[i], "")
+			n, ok := c.tasks.ByKey(t.Key)
+			if !ok {
+				return false
+			}
+			c.goneJobs = append(c.goneJobs, n)
+		}
+	}
+	for _, p := range c.added {
+		if a := c.w.find(p); a != nil {
+			for i := range a.Resolved {
+				c.fresh = append(c.fresh, c.w.task(a, &a.Resolved[i], ""))
+			}
+		}
+	}
+	for _, t := range c.fresh {
+		if n, ok := c.tasks.ByKey(t.Key); ok && !c.tasks.At(n).Gone {
+			return c.no("an asset became another one")
+		}
+	}
+	return true
+}
+
+// names are all by which assets whose jobs came or went may be asked for.
+func (c *shortcut) names() (list []string) {
+	for _, t := range c.fresh {
+		list = append(list, namesOf(t.asset)...)
+	}
+	for a := range c.gone {
+		list = append(list, namesOf(a)...)
+	}
+	if c.byKeys {
+		for _, n := range c.goneJobs {
+			id := parseSubject(c.tasks.At(n).Subject).asset
+			list = append(list, namesOf(&asset.Asset{ID: id, Path: strings.TrimSuffix(id, "/"), UUID: asset.UUID(id)})...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// ask picks what the engine is asked for: the jobs that may be concerned, and new ones. Parts are asked for by their jobs, or they are not wanted any
+// more.
+func (c *shortcut) ask() bool {
+	left := map[int]bool{}
+	for _, n := range c.goneJobs {
+		left[n] = true
 	}
 	for i := range c.dirty {
 		at := c.tasks.At(i)
@@ -287,7 +373,7 @@ func (c *shortcut) ask() bool {
 		}
 		t := c.w.taskFor(at.Subject)
 		if t == nil || t.Key != at.Key { // its asset is gone, or has another processor now
-			if !slices.Contains(c.removed, c.pathOf(at.Subject)) {
+			if !left[i] && !slices.Contains(c.removed, parseSubject(at.Subject).asset) {
 				return c.no("an asset became another one")
 			}
 			continue
@@ -297,20 +383,7 @@ func (c *shortcut) ask() bool {
 			c.wanted = append(c.wanted, t)
 		}
 	}
-	for _, p := range c.added {
-		a := c.w.find(p)
-		if a == nil {
-			continue
-		}
-		for i := range a.Resolved {
-			t := c.w.task(a, &a.Resolved[i], "")
-			if n, ok := c.tasks.ByKey(t.Key); ok && !c.tasks.At(n).Gone {
-				return c.no("an asset became another one")
-			}
-			c.fresh = append(c.fresh, t)
-			c.wanted = append(c.wanted, t)
-		}
-	}
+	c.wanted = append(c.wanted, c.fresh...)
 	slices.SortFunc(c.wanted, c.order)
 	return !c.traces.Damaged()
 }
@@ -342,9 +415,4 @@ func asksForParts(of string, tr *engine.Trace) bool {
 		s := parseSubject(o.Subject)
 		return o.Kind == engine.Outline && s.part != "" && s.asset == me.asset
 	})
-}
-
-// pathOf is the path of a file that has no asset any more, by the subject of its task.
-func (c *shortcut) pathOf(subject string) string {
-	return parseSubject(subject).asset
 }

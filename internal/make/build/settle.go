@@ -27,19 +27,20 @@ type changed struct {
 	totals   state.Totals
 	traces   map[engine.Key]*engine.Trace
 	gone     []engine.Key
-	left     map[int]bool // by number: tasks that are no more
-	fewer    bool         // some task asks no more for a part that it asked for
-	others   map[engine.Key]bool            // tasks whose trace is another one
-	touched  map[string]*asset.Asset        // assets of which some task is, or is no more, by id
-	were     map[assetOn][]engine.Product   // what stood for those tasks
-	wasLost  map[assetOn]bool               // some of them had nothing that stood
+	left     map[int]bool                 // by number: tasks that are no more
+	fewer    bool                         // some task asks no more for a part that it asked for
+	others   map[engine.Key]bool          // tasks whose trace is another one
+	touched  map[string]*asset.Asset        // assets of which some task is, or is no more, by UUID
+	looked   map[string]bool                // their ids
+	were     map[assetOn][]engine.Product // what stood for those tasks
+	wasLost  map[assetOn]bool             // some of them had nothing that stood
 	outcomes []Outcome
 }
 
 // changes compares the traces that hold with those that held. It is false if some task was stopped, or failed in a way that may pass.
 func (c *shortcut) changes() (*changed, bool) {
 	ch := &changed{files: map[string]engine.Product{}, before: map[string]bool{}, totals: c.prev.Totals, traces: map[engine.Key]*engine.Trace{}, left: map[int]bool{},
-		others: map[engine.Key]bool{}, touched: map[string]*asset.Asset{}, were: map[assetOn][]engine.Product{}, wasLost: map[assetOn]bool{}}
+		others: map[engine.Key]bool{}, touched: map[string]*asset.Asset{}, looked: map[string]bool{}, were: map[assetOn][]engine.Product{}, wasLost: map[assetOn]bool{}}
 	for _, res := range c.results {
 		if res.Trace == nil || res.Trace.ID == 0 {
 			return nil, c.no("a job was stopped, or failed in a way that may pass")
@@ -191,7 +192,7 @@ func (c *shortcut) asksForFewer(t *task, was, now *engine.Trace) bool {
 
 // leaveGone takes in the tasks that are no more: those of files that are gone, and parts that nobody asks for.
 func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
-	if !ch.fewer && len(c.gone) == 0 {
+	if !ch.fewer && len(c.goneJobs) == 0 {
 		return true // all that was asked for still is
 	}
 	is := c.partsAfter(ch, live)
@@ -199,12 +200,20 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 	for a := range c.gone {
 		goneByID[a.ID] = a
 	}
+	stays := map[string]bool{}
+	for _, t := range live {
+		stays[t.subject()] = true
+	}
 	leave := func(n int) bool {
 		at := c.tasks.At(n)
 		of := parseSubject(at.Subject)
 		a := goneByID[of.asset]
 		if a == nil {
 			a = c.w.find(of.asset)
+		}
+		if c.byKeys && (a == nil || a.ID != of.asset || a.UUID != asset.UUID(a.ID)) { // no rule had given it another UUID
+			a = &asset.Asset{ID: of.asset, UUID: asset.UUID(of.asset)}
+			goneByID[a.ID], c.gone[a] = a, struct{}{}
 		}
 		if c.was[n] == nil { // nothing reaches it
 			if c.was[n] = c.traceByID(at.Key, at.Trace); c.was[n] == nil || !c.findStood(n) {
@@ -220,19 +229,30 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 		ch.had(a, of.platform, c.stood[n])
 		ch.count(of.part, c.was[n], c.stood[n], -1)
 		ch.gone = append(ch.gone, at.Key)
-		ch.outcomes = append(ch.outcomes, goneOutcome(at.Subject))
+		if !stays[at.Subject] {
+			ch.outcomes = append(ch.outcomes, goneOutcome(at.Subject))
+		}
 		return ch.take(c.stood[n], nil)
 	}
 	jobs := slices.DeleteFunc(slices.Clone(live), func(t *task) bool { _, was := c.numbers[t.Key]; return !was || t.part != "" })
+	for _, n := range c.goneJobs {
+		if ch.left[n] {
+			continue
+		}
+		if !leave(n) {
+			return false
+		}
+		if id := parseSubject(c.tasks.At(n).Subject).asset; c.byKeys && c.w.assets.ByID(id) == nil {
+			ch.deleted = append(ch.deleted, id)
+		} else if c.byKeys {
+			ch.assets = append(ch.assets, c.w.assets.ByID(id))
+		}
+	}
 	for a := range c.gone {
 		ch.deleted = append(ch.deleted, a.ID)
 		for i := range a.Resolved {
 			t := c.w.task(a, &a.Resolved[i], "")
-			n, ok := c.tasks.ByKey(t.Key)
-			if !ok || !leave(n) {
-				return false
-			}
-			c.numbers[t.Key] = n
+			c.numbers[t.Key], _ = c.tasks.ByKey(t.Key)
 			jobs = append(jobs, t)
 			if !t.proc.info.Packs {
 				continue
@@ -420,10 +440,11 @@ func underAny(set map[string]bool, file string) bool {
 // save appends what changed to the snapshot, and tells the database.
 func (c *shortcut) save(r *Report, ch *changed) bool {
 	folders, ok := folderChanges(c.prev.Sources, c.w.table)
-	if !ok {
-		return false
-	}
 	d := &state.Delta{Head: c.head(r), Folders: folders, Tasks: ch.tasks, Edges: ch.edges, Globs: ch.globs}
+	if !ok {
+		d.Sources = c.w.table
+	}
+	d.Head.Pinned = c.prev.Pinned || slices.ContainsFunc(c.fresh, func(t *task) bool { return t.asset.Pinned() })
 	d.Head.Whole, d.Head.Plain, d.Head.Notices = c.w.changed == "", true, c.notices.encode()
 	d.Head.Tools, d.Head.Variables = c.tools(), c.variables()
 	for _, f := range sortedKeys(c.w.outputs) {
@@ -439,7 +460,7 @@ func (c *shortcut) save(r *Report, ch *changed) bool {
 			c.traces.Use(k, traces[0])
 		}
 	}
-	if d.Head.Journal, ok = c.tell(r, ch, folders); !ok {
+	if d.Head.Journal, ok = c.tell(r, ch); !ok {
 		return false
 	}
 	d.Head.Mirrored = c.number
@@ -460,7 +481,7 @@ func (c *shortcut) save(r *Report, ch *changed) bool {
 }
 
 // tell hands in to the database what changed. It gives the length of the database's log.
-func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (journal int64, ok bool) {
+func (c *shortcut) tell(r *Report, ch *changed) (journal int64, ok bool) {
 	db, opened, err := contentdb.Open(c.p.DatabasePath())
 	if err != nil {
 		return 0, false
@@ -477,12 +498,12 @@ func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (j
 		b.Cancel()
 		return 0, false
 	}
-	b.PutFiles(c.files(folders))
+	b.PutFiles(c.files())
 	slices.Sort(ch.deleted)
-	for _, id := range ch.deleted {
+	for _, id := range slices.Compact(ch.deleted) {
 		b.Delete(id)
 	}
-	if len(c.added)+len(c.removed) > 0 || len(c.p.Roots) > 1 { // what a name that nobody has was meant for depends on the names that there are, and a file may be in another root now
+	if len(c.added)+len(c.removed) > 0 || len(c.p.Roots) > 1 || c.byKeys { // what a name that nobody has was meant for depends on the names that there are, and a file may be in another root now
 		for _, n := range c.tasks.Speaking() {
 			if t := c.w.taskFor(c.tasks.At(n).Subject); t != nil {
 				ch.assets = append(ch.assets, t.asset)
@@ -518,26 +539,21 @@ func (c *shortcut) tell(r *Report, ch *changed, folders []state.FolderChange) (j
 }
 
 // files are the records of the source files that are not as they were, those included that a job found to be so by chance.
-func (c *shortcut) files(folders []state.FolderChange) []contentdb.File {
+func (c *shortcut) files() []contentdb.File {
 	t := c.w.table
+	paths := slices.Concat(c.edited, c.added, c.removed)
+	entries, _ := t.Differences(c.prev.Sources)
+	for _, e := range entries {
+		paths = append(paths, path.Join(e.Folder, cmp.Or(e.Now, e.Was).Name))
+	}
+	slices.Sort(paths)
 	var files []contentdb.File
-	for k := range folders {
-		for i := range folders[k].Files {
-			now := &folders[k].Files[i]
-			p := path.Join(t.Folders[folders[k].Number].Path, now.Name)
-			_, root, ok := t.Find(p)
-			if ok && root == t.Folders[folders[k].Number].Root {
-				files = append(files, contentdb.File{Path: p, Root: root, Size: now.Stat.Size, Hash: now.Hash})
-			}
-		}
-	}
-	for _, p := range c.removed {
-		files = append(files, contentdb.File{Path: p, Missing: true})
-	}
-	for _, p := range c.edited { // where a file that another one overlaid is gone or came
-		if i, root, ok := t.Find(p); ok && len(t.Roots) > 1 {
+	for _, p := range slices.Compact(paths) {
+		if i, root, ok := t.Find(p); ok {
 			f := t.At(i)
 			files = append(files, contentdb.File{Path: p, Root: root, Size: f.Stat.Size, Hash: f.Hash})
+		} else if slices.Contains(c.removed, p) {
+			files = append(files, contentdb.File{Path: p, Missing: true})
 		}
 	}
 	return files

@@ -33,8 +33,11 @@ type shortcut struct {
 	was     map[int]*engine.Trace     // by number: the trace that held
 	stood   map[int]*engine.Trace     // by number: that whose products stood for the task
 	numbers map[engine.Key]int        // of all tasks that this build met
-	gone    map[*asset.Asset]struct{} // assets that the project has no more
-	fresh   []*task                   // of assets that it had not
+	gone    map[*asset.Asset]struct{} // assets that the project has no more, as far as they are known
+
+	byKeys   bool    // what changed concerns more than the assets of single files: jobs are compared by their keys
+	fresh    []*task // jobs that the project had not
+	goneJobs []int   // by number: jobs that it has no more; if byKeys, with their parts
 }
 
 // short builds the short way. If it cannot, it gives nothing, and the long way is to be gone.
@@ -54,7 +57,7 @@ func (s *session) short(ctx context.Context, t *source.Table) (*Report, error) {
 	}
 	var r *Report
 	done := false
-	if c.reach() && c.ask() {
+	if c.compare() && c.reach() && c.ask() {
 		r, err = c.run(ctx)
 		done = r != nil
 	}
@@ -90,7 +93,7 @@ func (c *shortcut) whyAll(t *source.Table) string {
 	case prev.Log.Wasteful():
 		return "the log of traces is to be written again"
 	case !c.findChanges(t):
-		return "folders, rules, empty files or very many files changed"
+		return "the source roots are others, or very many files changed"
 	case !c.outputsSame():
 		return "outputs are not as they were"
 	case !c.worldSame():
@@ -182,6 +185,9 @@ func (c *shortcut) untouched(t *engine.Task, tr *engine.Trace) bool {
 func (c *shortcut) report(ch *changed) *Report {
 	t := ch.totals
 	t.Assets += len(c.assetsAdded()) - len(c.gone)
+	if c.byKeys {
+		t.Assets = len(c.w.assets.Assets)
+	}
 	ch.totals = t
 	r := &Report{Short: true, Summary: Summary{Assets: t.Assets, Jobs: t.Jobs, Failed: t.Failed, Products: t.Products, Bytes: t.Bytes}}
 	for _, res := range c.results {

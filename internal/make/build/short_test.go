@@ -62,12 +62,19 @@ func TestShortWay(t *testing.T) {
 		}, "a.txt above.s d/f.txt glob.s join.s", true},
 		{"a name that differs in case only", func(p *fixture) { p.write("assets/d/E.TXT", "other") }, "d/E.TXT d/e.txt", false},
 		{"a file of another type, to which no rule applies either", func(p *fixture) { p.write("assets/d/x.bin", "x") }, "d/x.bin", true},
-		{"the first file for another processor", func(p *fixture) { p.write("assets/d/x.s", "text x") }, "d/x.s", false},
-		{"a new folder", func(p *fixture) { p.write("assets/n/x.txt", "x") }, "n/x.txt", false},
+		{"the first file for another processor", func(p *fixture) { p.write("assets/d/x.s", "text x") }, "d/x.s", true},
+		{"a new folder", func(p *fixture) { p.write("assets/n/x.txt", "x") }, "n/x.txt", true},
 		{"an empty file", func(p *fixture) { p.write("assets/d/e.txt", "") }, "d/e.txt", true},
 		{"a rule", func(p *fixture) {
 			p.write("assets/d/rules.toml", "[[rules]]\nmatch = \"e.txt\"\nprocessor = \"none\"\n")
-		}, "", false},
+		}, "", true},
+		{"a rule with settings", func(p *fixture) {
+			p.write("assets/d/rules.toml", "[[rules]]\nmatch = \"*.s\"\nsettings = { say = \"bye\" }\n[[rules]]\nmatch = \"e.*\"\nprocessor = \"script\"\n")
+		}, "d/e.txt", true},
+		{"a rule that gives an id", func(p *fixture) {
+			p.write("assets/rules.toml", "[[rules]]\nmatch = \"b.txt\"\nid = \"other\"\n")
+		}, "join.s other", true},
+		{"a folder less", func(p *fixture) { p.remove("assets/d") }, "asks.s glob.s", true},
 		{"an output edited", func(p *fixture) { p.write("assets/a.txt", "ALPHA"); p.scribble("build/pc/d/e.txt") }, "a.txt above.s d/e.txt join.s", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

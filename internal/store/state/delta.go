@@ -15,6 +15,7 @@ import (
 type Delta struct {
 	Head    Head
 	Folders []FolderChange
+	Sources *source.Table // the whole table, if it has other folders than before: then the delta cannot be appended; nil: it has not
 	Outputs []Output // new or changed
 	Removed []string // outputs
 	Tasks   []TaskChange
@@ -49,7 +50,7 @@ var ErrWriteAnew = errors.New("the snapshot must be written anew")
 
 // Append writes what a build changed behind the snapshot that s was read from, and changes s accordingly. With ErrWriteAnew, nothing was written.
 func (s *Snapshot) Append(d *Delta) error {
-	if s.deltas >= mostDeltas || s.size > s.base+s.base/4+1<<20 {
+	if d.Sources != nil || s.deltas >= mostDeltas || s.size > s.base+s.base/4+1<<20 {
 		return ErrWriteAnew
 	}
 	var e encoder
@@ -173,6 +174,9 @@ func (t *Tasks) take(d *Delta) bool {
 
 // With makes an image of a snapshot with a delta that could not be appended. The snapshot is of no more use then.
 func (s *Snapshot) With(d *Delta) (*Image, error) {
+	if d.Sources != nil {
+		s.Sources = d.Sources
+	}
 	if !s.take(d) {
 		return nil, errDamaged
 	}

@@ -64,6 +64,7 @@ type Head struct {
 	Journal   int64       // bytes of what was written to the database and stands in its log
 	Whole     bool        // the build was of all assets on all platforms and was not stopped
 	Plain     bool        // nothing is to be said but by jobs and notices
+	Pinned    bool        // rules gave assets ids or UUIDs, or had them follow
 	Log       Mark        // the trace log at the end of the build
 	Tools     []Tool
 	Variables []Variable
@@ -327,6 +328,7 @@ func encodeHead(e *encoder, h *Head) {
 	e.uint(uint64(h.Journal))
 	e.bool(h.Whole)
 	e.bool(h.Plain)
+	e.bool(h.Pinned)
 	e.fixed64(h.Log.Made)
 	e.uint(uint64(h.Log.Size))
 	e.uint(uint64(h.Log.Live))
@@ -359,7 +361,7 @@ func encodeHead(e *encoder, h *Head) {
 }
 
 func decodeHead(d *decoder) Head {
-	h := Head{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Journal: int64(d.uint()), Whole: d.bool(), Plain: d.bool()}
+	h := Head{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Journal: int64(d.uint()), Whole: d.bool(), Plain: d.bool(), Pinned: d.bool()}
 	h.Log = Mark{Made: d.fixed64(), Size: int64(d.uint()), Live: int64(d.uint())}
 	h.Tools = make([]Tool, d.count(2+leastStat+digest.Size))
 	for i := range h.Tools {
