@@ -505,7 +505,7 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 	if err := l.Err(); err != nil {
 		return append(s.p.warnings, l...)
 	}
-	s.notice(t, set, l)
+	s.notice(t, set, l, notices{})
 	w := newWorld(s.p, t, blobs)
 	w.addAll(set)
 	w.reporter = s.req.Reporter

@@ -92,9 +92,10 @@ func (p *Project) emptyFile(t *source.Table, a *asset.Asset) (e emptyFile, ok bo
 	return emptyFile{a.ID, a.Path, m}, true
 }
 
-// notice says what is to be said of the project as a whole.
-func (s *session) notice(t *source.Table, set *asset.Table, rules diag.List) {
-	s.notices = notices{Rules: rules, Folders: t.Report(s.p.prefixes(), nil, nil)}
+// notice says what is to be said of the rules and of all source files. What was said of parcels and constants stands.
+func (s *session) notice(t *source.Table, set *asset.Table, rules diag.List, before notices) {
+	s.notices = before
+	s.notices.Rules, s.notices.Folders, s.notices.Empty = rules, t.Report(s.p.prefixes(), nil, nil), nil
 	for i := range set.Assets {
 		if e, ok := s.p.emptyFile(t, &set.Assets[i]); ok {
 			s.notices.Empty = append(s.notices.Empty, e)

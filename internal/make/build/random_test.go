@@ -63,7 +63,7 @@ func randomly(t *testing.T, calm bool) {
 			}
 		}
 		t.Logf("%d of %d builds went the short way; the others: %v", r.p.shorts, r.p.builds, r.p.because)
-		if calm && r.p.shorts < n/4 {
+		if enough := map[bool]int{false: n / 4, true: n / 16}[strings.Contains(projectFiles[r.project], "parcels")]; calm && r.p.shorts < enough { // jobs fail all the time, and parcels with them
 			t.Error("too few builds went the short way")
 		}
 		r.p.remove(".")
@@ -353,6 +353,7 @@ func (r *random) outputDir() string {
 func (r *random) output() {
 	dir := r.outputDir()
 	all := outputs(r.p.dir, dir)
+	maps.DeleteFunc(all, func(name, _ string) bool { return strings.HasSuffix(name, " in the list") })
 	files := slices.Sorted(maps.Keys(all))
 	if len(files) == 0 {
 		return

@@ -81,8 +81,12 @@ func (c *shortcut) open(t *source.Table) bool {
 		if l.Err() != nil {
 			return c.no("the rules have mistakes")
 		}
+		before, ok := decodeNotices(s.prev.Notices)
+		if !ok {
+			return false
+		}
 		s.messages = nil
-		s.notice(t, set, l)
+		s.notice(t, set, l, before)
 		if source.Messages(s.notices.Folders).Err() != nil && ship.Wanted(s.p.Project) || slices.ContainsFunc(set.Assets, func(a asset.Asset) bool { return a.Collides != "" }) {
 			return c.no("source files cannot be read, or their names collide")
 		}
