@@ -41,7 +41,7 @@ func (s *session) ship(ctx context.Context) {
 	if len(s.req.Patterns) > 0 || s.stopped || s.p.cfg.Output != "" || len(before) == 0 && !ship.Wanted(s.p.Project) {
 		return
 	}
-	if source.Messages(s.notices.Folders).Err() != nil { // what there is to be packed is not known
+	if ship.Wanted(s.p.Project) && source.Messages(s.notices.Folders).Err() != nil { // what there is to be packed is not known
 		s.goods.again = true
 		return
 	}

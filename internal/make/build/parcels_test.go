@@ -374,3 +374,17 @@ func TestStoppedPacking(t *testing.T) {
 		t.Errorf("only %d builds were ended while parcels were packed", packing)
 	}
 }
+
+// TestNoMoreParcels: what was packed goes when the project declares no parcels any more, even while some source file is not as it should be.
+func TestNoMoreParcels(t *testing.T) {
+	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n[[parcels]]\nname = \"one\"\nassets = [\"**\"]\n-- assets/a.txt --\na\n")
+	p.build()
+	p.write("assets/A.TXT", "another")
+	p.write("kiln.toml", "[project]\nname = \"test\"\n")
+	if b := p.build(); !strings.Contains(b.messages, "K0107") && !strings.Contains(b.messages, "differ only in case") {
+		t.Error(b.messages)
+	}
+	if got := p.read("build/parcels/pc/one.parcel"); got != "" {
+		t.Error("the parcel is still there")
+	}
+}
