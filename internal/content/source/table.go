@@ -101,6 +101,18 @@ func (t *Table) Since(prev *Table) (folders []int, ok bool) {
 	return slices.Compact(folders), true
 }
 
+// Learnt are the paths of files whose hashes were filled in, whose sizes may be others then, too; ok is false if they are all there are, or
+// nobody kept a list.
+func (t *Table) Learnt() (paths []string, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, i := range t.learnt {
+		_, p := t.PathOf(i)
+		paths = append(paths, p)
+	}
+	return paths, t.since != nil
+}
+
 // Entries are the files of a folder, and whatever else is in the table for it.
 func (t *Table) Entries(folder int) []File {
 	f := &t.Folders[folder]

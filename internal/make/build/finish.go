@@ -33,6 +33,7 @@ type wish struct {
 // finish brings the output tree in line with the results, and sums up.
 func (s *session) finish(ctx context.Context) *Report {
 	r := &Report{Stopped: s.stopped}
+	s.noticeLearnt()
 	wishes, clashes := s.wishes()
 	for _, t := range s.live {
 		s.messages = append(s.messages, clashes[t]...)

@@ -96,12 +96,59 @@ func (p *Project) emptyFile(t *source.Table, a *asset.Asset) (e emptyFile, ok bo
 func (s *session) notice(t *source.Table, set *asset.Table, rules diag.List, before notices) {
 	s.notices = before
 	s.notices.Rules, s.notices.Folders, s.notices.Empty = rules, t.Report(s.p.prefixes(), nil, nil), nil
+	var paths []string
 	for i := range set.Assets {
-		if e, ok := s.p.emptyFile(t, &set.Assets[i]); ok {
-			s.notices.Empty = append(s.notices.Empty, e)
+		paths = append(paths, set.Assets[i].Path)
+	}
+	s.notices.look(s.p, t, paths, set.ByPath)
+	s.messages = slices.Concat(s.messages, s.p.warnings, s.notices.messages())
+}
+
+// noticeLearnt says anew which files are empty, of those that jobs found to be otherwise than they looked.
+func (s *session) noticeLearnt() {
+	t := s.w.table
+	paths, ok := t.Learnt()
+	if !ok {
+		paths = nil
+		for i := range s.w.assets.Assets {
+			paths = append(paths, s.w.assets.Assets[i].Path)
 		}
 	}
-	s.messages = slices.Concat(s.messages, s.p.warnings, s.notices.messages())
+	was := map[*diag.Message]bool{}
+	for _, e := range s.notices.Empty {
+		was[e.Message] = true
+	}
+	s.notices.look(s.p, t, paths, s.w.find)
+	for _, e := range s.notices.Empty {
+		if !was[e.Message] {
+			s.messages = append(s.messages, e.Message)
+		}
+		delete(was, e.Message)
+	}
+	s.messages = slices.DeleteFunc(s.messages, func(m *diag.Message) bool { return was[m] })
+}
+
+// look says of some files, by path, whether they are empty.
+func (n *notices) look(p *Project, t *source.Table, paths []string, find func(path string) *asset.Asset) {
+	empty := map[string]emptyFile{}
+	for _, e := range n.Empty {
+		empty[e.Path] = e
+	}
+	for _, path := range paths {
+		a := find(path)
+		if a == nil || a.Path != path {
+			delete(empty, path)
+		} else if e, is := p.emptyFile(t, a); !is {
+			delete(empty, path)
+		} else if was, ok := empty[path]; !ok || was.Message.ID() != e.Message.ID() {
+			empty[path] = e
+		}
+	}
+	n.Empty = nil
+	for _, path := range sortedKeys(empty) {
+		n.Empty = append(n.Empty, empty[path])
+	}
+	slices.SortStableFunc(n.Empty, func(a, b emptyFile) int { return strings.Compare(a.Asset, b.Asset) })
 }
 
 // notice takes over what was to be said, but of files that changed. It is false if that may be otherwise for rules, too.
@@ -115,19 +162,7 @@ func (c *shortcut) notice(t *source.Table, find func(path string) *asset.Asset) 
 	if !ok || source.Messages(n.Folders).Err() != nil && ship.Wanted(c.p.Project) {
 		return false // what there is to be packed is not known
 	}
-	touched := map[string]bool{}
-	for _, p := range slices.Concat(c.edited, c.added, c.removed) {
-		touched[p] = true
-	}
-	n.Empty = slices.DeleteFunc(n.Empty, func(e emptyFile) bool { return touched[e.Path] })
-	for _, p := range slices.Concat(c.edited, c.added) {
-		if a := find(p); a != nil {
-			if e, ok := c.p.emptyFile(t, a); ok {
-				n.Empty = append(n.Empty, e)
-			}
-		}
-	}
-	slices.SortFunc(n.Empty, func(a, b emptyFile) int { return strings.Compare(a.Asset, b.Asset) })
+	n.look(c.p, t, slices.Concat(c.edited, c.added, c.removed), find)
 	c.notices = n
 	c.messages = slices.Concat(c.messages, c.p.warnings, n.messages())
 	return true

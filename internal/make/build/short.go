@@ -150,6 +150,7 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 		c.no("placeholders are to be made, or something could not be written")
 		return nil, nil
 	}
+	c.noticeLearnt()
 	ch, ok := c.changes()
 	if !ok {
 		return nil, nil

@@ -2,6 +2,7 @@ package build
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -105,6 +106,32 @@ func TestWaiting(t *testing.T) {
 			w.ends()
 		}
 		p.wants("")
+		p.nothing()
+	}
+}
+
+// TestEmptyMeanwhile has a file that was empty when it was looked at, and is not when its job reads it, and one the other way round.
+func TestEmptyMeanwhile(t *testing.T) {
+	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n-- assets/a.s --\ntext a\n-- assets/e.txt --\n-- assets/f.txt --\nfull\n")
+	p.workers = 1
+	for _, edit := range []bool{false, true} { // the first build, and one that goes the short way
+		if edit {
+			p.write("assets/a.s", "text other")
+			p.write("assets/e.txt", "")
+			p.write("assets/f.txt", "full")
+		}
+		meddle := func() {
+			p.write("assets/e.txt", "full now")
+			p.write("assets/f.txt", "")
+		}
+		s := p.procs[0].(*script)
+		s.meddle.Store(&meddle)
+		_, err := p.try(context.Background(), Request{})
+		s.meddle.Store(nil)
+		p.must(err)
+		if b := p.build(); !strings.Contains(b.messages, "assets/f.txt: warning[K0103]") || strings.Contains(b.messages, "assets/e.txt") {
+			t.Errorf("edit %t: %s", edit, b.messages)
+		}
 		p.nothing()
 	}
 }
