@@ -278,9 +278,9 @@ func (s *session) scenario(ctx context.Context, sc scenario) error {
 	return nil
 }
 
-// settle writes to the disk what any tool has left to be written, and reads the files of the project that is to be built, so that no tool is measured with what
-// another one did. After a peer had built all again for thirty seconds, a part of the files was no longer in memory, on a machine with 20 GB of it free: a build that
-// reads 40 MB had to fetch 5 to 18 of them, and took twice as long.
+// settle writes to the disk what any tool has left to be written, and reads the files of the project that is to be built, so that no tool
+// is measured with what another one did. After a peer had built all again for thirty seconds, a part of the files was no longer in memory,
+// on a machine with 20 GB of it free: a build that reads 40 MB had to fetch 5 to 18 of them, and took twice as long.
 func (s *session) settle(next *project) {
 	for _, p := range s.projects {
 		flush(p.dir)

@@ -26,8 +26,8 @@ type tool interface {
 	// come or gone; no time is taken of that.
 	prepare(p *project) error
 
-	// command is the command line that builds, run in the project's folder, with so many jobs at once. 0 is one a core; kiln then does as it does for
-	// everybody, and runs a program more. ninja would, too, and gains nothing by it on two cores.
+	// command is the command line that builds, run in the project's folder, with so many jobs at once. 0 is one a core; kiln then does as it
+	// does for everybody, and runs a program more. ninja would, too, and gains nothing by it on two cores.
 	command(jobs int) []string
 
 	// output is the folder of products, and joinName the name of a join in it; a copy is named like its source.

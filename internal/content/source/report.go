@@ -25,8 +25,8 @@ var troubles = map[Trouble]struct {
 	Unreadable: {diag.Error, diag.SourceUnreadable, "this folder cannot be listed", "check its permissions"},
 }
 
-// Report names all that is wrong with the table's entries: troubles, names that differ only in case, and ignore files that are too large to be read. prefix gives
-// the part of a message's file that stands before the path, by root: "assets/".
+// Report names all that is wrong with the table's entries: troubles, names that differ only in case, and ignore files that are too large to
+// be read. prefix gives the part of a message's file that stands before the path, by root: "assets/".
 func (t *Table) Report(prefix []string) diag.List {
 	var l diag.List
 	names := make(map[caseless]string, len(t.Files))

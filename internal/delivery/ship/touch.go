@@ -18,8 +18,8 @@ type Change struct {
 	Hash  digest.Hash
 }
 
-// Touch brings the parcels of a platform up to date after a change of nothing but contents. It gives the parcels that it changed, and is false if it
-// cannot: Update has to.
+// Touch brings the parcels of a platform up to date after a change of nothing but contents. It gives the parcels that it changed, and is
+// false if it cannot: Update has to.
 func Touch(p *project.Project, platform string, changes []Change, o Options) ([]Parcel, bool) {
 	s := &shipment{p: p, o: o, orders: map[string]*order{}}
 	list, err := ReadList(s.abs(s.listFile(platform)))
