@@ -248,7 +248,9 @@ func TestTable(t *testing.T) {
 }
 
 func TestMedian(t *testing.T) {
-	for _, test := range []struct{ runs, want []int64 }{{[]int64{5}, []int64{5}}, {[]int64{9, 1}, []int64{5}}, {[]int64{9, 1, 2}, []int64{2}}, {nil, []int64{0}}} {
+	for _, test := range []struct{ runs, want []int64 }{
+		{[]int64{5}, []int64{5}}, {[]int64{9, 1}, []int64{5}}, {[]int64{9, 1, 2}, []int64{2}}, {nil, []int64{0}},
+	} {
 		var runs []measure
 		for _, n := range test.runs {
 			runs = append(runs, measure{Peak: n})

@@ -226,7 +226,8 @@ func gltfJoin(folder, size int) []byte {
 		buffers = append(buffers, fmt.Sprintf(`{"uri":"%07d.bin","byteLength":%d}`, i, size))
 		views = append(views, fmt.Sprintf(`{"buffer":%d,"byteLength":%d}`, i%folderSize, size))
 	}
-	return fmt.Appendf(nil, `{"asset":{"version":"2.0"},"buffers":[%s],"bufferViews":[%s]}`+"\n", strings.Join(buffers, ","), strings.Join(views, ","))
+	return fmt.Appendf(nil, `{"asset":{"version":"2.0"},"buffers":[%s],"bufferViews":[%s]}`+"\n",
+		strings.Join(buffers, ","), strings.Join(views, ","))
 }
 
 // isGLB tells whether data is a .glb whose binary chunk is want.

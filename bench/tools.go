@@ -359,7 +359,8 @@ func (gnuMake) prepare(p *project) error {
 		})
 		for f := range p.folders() {
 			dir := folderName(f)
-			fmt.Fprintf(w, "all: out/%s/join\nout/%s/join: %s | out/%s\n\tcat $^ > $@\nout/%s:\n\tmkdir -p $@\n", dir, dir, joinInputs("assets/", f), dir, dir)
+			fmt.Fprintf(w, "all: out/%s/join\nout/%s/join: %s | out/%s\n\tcat $^ > $@\nout/%s:\n\tmkdir -p $@\n",
+				dir, dir, joinInputs("assets/", f), dir, dir)
 		}
 	})
 }

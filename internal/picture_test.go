@@ -380,10 +380,11 @@ func (b *box) draw(w *strings.Builder) {
 const houseFrame = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" role="img"
   aria-label="The wings of Kiln by floors, with their rooms">
 <style>
-  svg { --paper: #fff; --ink: #1f2328; --soft: #59636e; --edge: #c4ccd5; --box: #f6f8fa; --chip: #fff; --way: #6e7781; --hot: #b3440a; --open: #fff4eb;
+  svg { --paper: #fff; --ink: #1f2328; --soft: #59636e; --edge: #c4ccd5; --box: #f6f8fa; --chip: #fff;
+    --way: #6e7781; --hot: #b3440a; --open: #fff4eb;
     font: 12px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif }
-  @media (prefers-color-scheme: dark) { svg { --paper: #0d1117; --ink: #e6edf3; --soft: #9ea7b3; --edge: #3d444d; --box: #161b22; --chip: #21262d;
-    --way: #8b949e; --hot: #ff9d5c; --open: #261a12 } }
+  @media (prefers-color-scheme: dark) { svg { --paper: #0d1117; --ink: #e6edf3; --soft: #9ea7b3; --edge: #3d444d; --box: #161b22;
+    --chip: #21262d; --way: #8b949e; --hot: #ff9d5c; --open: #261a12 } }
   .paper { fill: var(--paper) } text { fill: var(--soft) }
   .head { font-size: 17px; font-weight: 600; fill: var(--ink) }
   .floor { font-size: 18px; font-weight: 600; text-anchor: end }
@@ -397,7 +398,8 @@ const houseFrame = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %
 </style>
 <rect class="paper" width="100%%" height="100%%" rx="8"/>
 <text class="head" x="%[3]d" y="32">The house, floor by floor</text>
-<text x="%[3]d" y="51">A room imports rooms of its own wing and of floors below. Arrows: what a wing imports and does not reach through another.</text>
+<text x="%[3]d" y="51">A room imports rooms of its own wing and of floors below.
+  Arrows: what a wing imports and does not reach through another.</text>
 %[4]s
 </svg>
 `
