@@ -33,8 +33,8 @@ type config struct {
 	builtin, team []processor.Processor
 }
 
-// With adds a processor to Kiln's own. If one of these, or one that was added before, has the same name, it takes its place. It gets the files
-// of its extensions before Kiln's own processors do, and after those that a project file declares.
+// With adds a processor to Kiln's own. If one of these, or one that was added before, has the same name, it takes its place. It gets the
+// files of its extensions before Kiln's own processors do, and after those that a project file declares.
 func With(p processor.Processor) Option {
 	name := p.Info().Name
 	same := func(other processor.Processor) bool { return other.Info().Name == name }

@@ -54,6 +54,9 @@ func build(t *testing.T, p *project, made tool) {
 	if p.extra != nil {
 		put(extraName(p.extra.folder), p.extraContent())
 	}
+	if p.everyday {
+		put(emptyName, nil)
+	}
 }
 
 func TestCheckSeesEveryWrongBuild(t *testing.T) {
@@ -106,6 +109,28 @@ func TestCheckOfWhatIsLeftBehind(t *testing.T) {
 	}
 	if err := p.check(sweeper{}); err == nil {
 		t.Error("nothing was swept, and that passes")
+	}
+}
+
+// An everyday project has an empty file for all tools, and more for Kiln.
+func TestEverydayProject(t *testing.T) {
+	p := small(t, ninja{})
+	if err := p.makeEveryday(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.check(ninja{}); err == nil {
+		t.Error("the empty file has no product, and that passes")
+	}
+	build(t, p, ninja{})
+	if err := p.check(ninja{}); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(kiln{}.prepare(p), kiln{}.prepare(p)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(p.dir, "kiln.toml"))
+	if err != nil || bytes.Count(data, []byte("[[parcels]]")) != 4 || bytes.Count(data, []byte("[[rules]]")) != 1 {
+		t.Errorf("%s, %v", data, err)
 	}
 }
 
@@ -171,10 +196,14 @@ func TestGLB(t *testing.T) {
 
 func TestKilnSaysHowManyJobsRan(t *testing.T) {
 	said := []byte("warning\nbuilt 3, reused 120, failed 0 in 0.42s\n")
-	if err := (kiln{}).built(said, 3); err != nil {
+	if err := (kiln{}).built(said, 3, 0); err != nil {
 		t.Error(err)
 	}
-	if (kiln{}).built(said, 0) == nil || (kiln{}).built([]byte("built 3, reused 1, failed 1 in 0.42s\n"), 3) == nil {
+	failed := []byte("built 3, reused 1, failed 1 in 0.42s\n")
+	if err := (kiln{}).built(failed, 3, 1); err != nil {
+		t.Error(err)
+	}
+	if (kiln{}).built(said, 0, 0) == nil || (kiln{}).built(said, 3, 1) == nil || (kiln{}).built(failed, 3, 0) == nil {
 		t.Error("another number, or a failure, passes")
 	}
 }
@@ -219,7 +248,9 @@ func TestTable(t *testing.T) {
 }
 
 func TestMedian(t *testing.T) {
-	for _, test := range []struct{ runs, want []int64 }{{[]int64{5}, []int64{5}}, {[]int64{9, 1}, []int64{5}}, {[]int64{9, 1, 2}, []int64{2}}, {nil, []int64{0}}} {
+	for _, test := range []struct{ runs, want []int64 }{
+		{[]int64{5}, []int64{5}}, {[]int64{9, 1}, []int64{5}}, {[]int64{9, 1, 2}, []int64{2}}, {nil, []int64{0}},
+	} {
 		var runs []measure
 		for _, n := range test.runs {
 			runs = append(runs, measure{Peak: n})

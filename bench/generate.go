@@ -28,6 +28,7 @@ type project struct {
 	versions []uint32 // of the content of each asset
 	extra    *extra   // the one file that comes and goes
 	removed  int      // how often it went
+	everyday bool     // it has what projects have that people work on
 }
 
 type extra struct {
@@ -57,6 +58,9 @@ func (p *project) products() int {
 	n := len(p.versions) + p.folders()
 	if p.extra != nil {
 		n++
+	}
+	if p.everyday {
+		n++ // of the empty file
 	}
 	return n
 }
@@ -111,6 +115,12 @@ func (p *project) add(folder int, version uint32) error {
 	return os.WriteFile(filepath.Join(p.dir, "assets", extraName(p.extra.folder)), p.extraContent(), 0o666)
 }
 
+// makeEveryday adds an empty file. What else a project has that people work on, Kiln alone is told.
+func (p *project) makeEveryday() error {
+	p.everyday = true
+	return os.WriteFile(filepath.Join(p.dir, "assets", emptyName), nil, 0o666)
+}
+
 func (p *project) remove() error {
 	name := filepath.Join(p.dir, "assets", extraName(p.extra.folder))
 	p.extra = nil
@@ -125,7 +135,10 @@ func (p *project) extraContent() []byte { return content(nil, -1, p.extra.versio
 
 func folderName(f int) string { return fmt.Sprintf("%05d", f) }
 func assetName(i int) string  { return fmt.Sprintf("%05d/%07d.bin", i/folderSize, i) }
-func extraName(f int) string  { return fmt.Sprintf("%05d/extra.bin", f) }
+
+const emptyName = "00000/empty00.bin"
+
+func extraName(f int) string { return fmt.Sprintf("%05d/extra.bin", f) }
 
 // content appends what an asset holds.
 func (p *project) content(to []byte, i int) []byte {
@@ -169,12 +182,17 @@ func (p *project) check(t tool) error {
 			return err
 		}
 	}
-	most := p.products()
+	if p.everyday {
+		if err := sameFile(filepath.Join(t.output(p), emptyName), nil); err != nil {
+			return err
+		}
+	}
+	most := p.products() + t.more(p)
 	if !t.sweeps() {
 		most += p.removed
 	}
-	if n, err := countFiles(t.output(p)); err != nil || n < p.products() || n > most {
-		return errors.Join(err, fmt.Errorf("%s has %d files, not %d", t.output(p), n, p.products()))
+	if n, err := countFiles(t.output(p)); err != nil || n < p.products()+t.more(p) || n > most {
+		return errors.Join(err, fmt.Errorf("%s has %d files, not %d", t.output(p), n, p.products()+t.more(p)))
 	}
 	return nil
 }
@@ -208,7 +226,8 @@ func gltfJoin(folder, size int) []byte {
 		buffers = append(buffers, fmt.Sprintf(`{"uri":"%07d.bin","byteLength":%d}`, i, size))
 		views = append(views, fmt.Sprintf(`{"buffer":%d,"byteLength":%d}`, i%folderSize, size))
 	}
-	return fmt.Appendf(nil, `{"asset":{"version":"2.0"},"buffers":[%s],"bufferViews":[%s]}`+"\n", strings.Join(buffers, ","), strings.Join(views, ","))
+	return fmt.Appendf(nil, `{"asset":{"version":"2.0"},"buffers":[%s],"bufferViews":[%s]}`+"\n",
+		strings.Join(buffers, ","), strings.Join(views, ","))
 }
 
 // isGLB tells whether data is a .glb whose binary chunk is want.

@@ -142,7 +142,8 @@ func bench(ctx context.Context, o options, out, log io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nMachine: %s, %d cores, %s; %s. Jobs at once: %s.\n\n", machine(), runtime.NumCPU(), runtime.GOOS, v.kind(), jobsAtOnce(o.jobs))
+	fmt.Fprintf(out, "\nMachine: %s, %d cores, %s; %s. Jobs at once: %s.\n\n",
+		machine(), runtime.NumCPU(), runtime.GOOS, v.kind(), jobsAtOnce(o.jobs))
 	r := newResults()
 	if o.million {
 		o.sizes = append(o.sizes, million)
@@ -156,7 +157,10 @@ func bench(ctx context.Context, o options, out, log io.Writer) (err error) {
 		names = append(names, t.name())
 	}
 	for i, size := range o.sizes {
-		s := &session{size: size, jobs: o.jobs, runs: o.runs, heavy: o.heavy, full: o.full, only: o.only, tools: tools, volumes: v, results: r, log: log}
+		s := &session{
+			size: size, jobs: o.jobs, runs: o.runs, heavy: o.heavy, full: o.full, only: o.only,
+			tools: tools, volumes: v, results: r, log: log,
+		}
 		if s.heavy == 0 {
 			s.heavy = 3
 			if size >= large {

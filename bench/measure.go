@@ -28,6 +28,9 @@ type measure struct {
 // large as the benchmark is, with its lists of files.
 const meterFlag = "-meter"
 
+// someFailed is how a tool ends when a job failed and the others are done. The meter ends like it.
+const someFailed = 1
+
 // runMeter is the process in between: args are the file for the measure, and the command.
 func runMeter(args []string) error {
 	runtime.LockOSThread() // dieWithParent ties the command to the thread
@@ -35,7 +38,8 @@ func runMeter(args []string) error {
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	dieWithParent(cmd)
 	start := time.Now()
-	if err := cmd.Run(); err != nil {
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == someFailed) {
 		return err
 	}
 	m := measure{time.Since(start), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), peakOf(cmd.ProcessState)}
@@ -43,11 +47,11 @@ func runMeter(args []string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(args[0], data, 0o666)
+	return errors.Join(os.WriteFile(args[0], data, 0o666), err)
 }
 
-// run measures a command in a folder. It returns the end of what the command said too.
-func run(ctx context.Context, dir string, command []string) (measure, []byte, error) {
+// run measures a command in a folder, which is to end without failures or may have some. It returns the end of what the command said too.
+func run(ctx context.Context, dir string, command []string, failing bool) (measure, []byte, error) {
 	var m measure
 	self, err := os.Executable()
 	if err != nil {
@@ -63,7 +67,7 @@ func run(ctx context.Context, dir string, command []string) (measure, []byte, er
 	cmd := exec.CommandContext(ctx, self, append([]string{meterFlag, f.Name()}, command...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &said, &said
 	dieWithParent(cmd)
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); err != nil && !(failing && cmd.ProcessState.ExitCode() == someFailed) {
 		return m, said.data, fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.data))
 	}
 	data, err := os.ReadFile(f.Name())

@@ -61,7 +61,9 @@ func statNames(dir string, names []string) error {
 	var path [256]byte
 	for _, name := range names {
 		path[copy(path[:255], name)] = 0
-		if _, _, errno := syscall.Syscall6(number, uintptr(fd), uintptr(unsafe.Pointer(&path)), noFollow, fields, uintptr(unsafe.Pointer(&buf)), 0); errno != 0 {
+		_, _, errno := syscall.Syscall6(number, uintptr(fd), uintptr(unsafe.Pointer(&path)), noFollow, fields,
+			uintptr(unsafe.Pointer(&buf)), 0)
+		if errno != 0 {
 			return fmt.Errorf("statx %s/%s: %w", dir, name, errno)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -28,6 +29,9 @@ type step struct {
 type scenario struct {
 	steps []step
 
+	// setup is a change, and a build that is not measured, before all of it.
+	setup *step
+
 	// heavy ones take all peers about as long as a clean build, and run less often.
 	heavy bool
 
@@ -48,18 +52,8 @@ func scenarios() []scenario {
 		{steps: []step{{"edit", "one file edited", func(p *project, _ tool, run int) error { return p.edit(odd(p, run)) }, ran(2)}}},
 		{steps: []step{{"touch", "one file touched", func(p *project, _ tool, run int) error { return p.touch(odd(p, run)) }, ran(0)}}},
 		{steps: []step{
-			{"added", "one file added", func(p *project, t tool, run int) error {
-				if err := p.add(run, uint32(run)); err != nil {
-					return err
-				}
-				return t.prepare(p)
-			}, ran(1)},
-			{"removed", "that file removed", func(p *project, t tool, _ int) error {
-				if err := p.remove(); err != nil {
-					return err
-				}
-				return t.prepare(p)
-			}, ran(0)},
+			{"added", "one file added", addOne, ran(1)},
+			{"removed", "that file removed", removeIt, ran(0)},
 		}},
 		{heavy: true, steps: []step{
 			{"branch", "branch switched: a tenth differs", func(p *project, _ tool, run int) error { return p.branch(1000 * int32(run+1)) },
@@ -78,8 +72,30 @@ func scenarios() []scenario {
 			// Moved away and not deleted: deleting would slow the file system down for what comes next.
 			return os.Rename(t.output(p), filepath.Join(p.dir, "..", fmt.Sprintf("deleted-%d", run)))
 		}, ran(0)}}},
+		everyday(),
 	}
 }
+
+// everyday has what projects have that people work on: an empty file, a rule that matches nothing, a job that fails, warnings, parcels.
+// Whoever measures a project without these measures what nobody has.
+func everyday() scenario {
+	return scenario{
+		setup: &step{"everyday-made", "", func(p *project, t tool, _ int) error {
+			return errors.Join(p.makeEveryday(), t.prepare(p))
+		}, ran(2 + warned)},
+		steps: []step{
+			{"everyday", "everyday: nothing changed", nil, ran(0)},
+			{"everyday-edit", "everyday: one file edited", func(p *project, _ tool, run int) error { return p.edit(odd(p, run)) }, ran(2)},
+			{"everyday-added", "everyday: one file added", addOne, ran(1)},
+			{"everyday-removed", "everyday: that file removed", removeIt, ran(0)},
+		},
+	}
+}
+
+func addOne(p *project, t tool, run int) error {
+	return errors.Join(p.add(run, uint32(run)), t.prepare(p))
+}
+func removeIt(p *project, t tool, _ int) error { return errors.Join(p.remove(), t.prepare(p)) }
 
 func ran(n int) func(*project) int { return func(*project) int { return n } }
 
@@ -225,6 +241,14 @@ func (s *session) scenario(ctx context.Context, sc scenario) error {
 		runs = s.heavy
 	}
 	name := sc.steps[0].name
+	if sc.setup != nil {
+		if err := s.change(ctx, *sc.setup, 0); err != nil {
+			return err
+		}
+		for _, t := range s.order(name, 0) {
+			s.build(ctx, t, *sc.setup, false)
+		}
+	}
 	if sc.warm {
 		for _, t := range s.order(name, 0) {
 			s.build(ctx, t, sc.steps[0], false)
@@ -254,9 +278,9 @@ func (s *session) scenario(ctx context.Context, sc scenario) error {
 	return nil
 }
 
-// settle writes to the disk what any tool has left to be written, and reads the files of the project that is to be built, so that no tool is measured with what
-// another one did. After a peer had built all again for thirty seconds, a part of the files was no longer in memory, on a machine with 20 GB of it free: a build that
-// reads 40 MB had to fetch 5 to 18 of them, and took twice as long.
+// settle writes to the disk what any tool has left to be written, and reads the files of the project that is to be built, so that no tool
+// is measured with what another one did. After a peer had built all again for thirty seconds, a part of the files was no longer in memory,
+// on a machine with 20 GB of it free: a build that reads 40 MB had to fetch 5 to 18 of them, and took twice as long.
 func (s *session) settle(next *project) {
 	for _, p := range s.projects {
 		flush(p.dir)
@@ -290,9 +314,13 @@ func (s *session) build(ctx context.Context, t tool, st step, measured bool) {
 		return
 	}
 	p := s.projects[t.name()]
-	m, said, err := run(ctx, p.dir, t.command(s.jobs))
+	failed := 0
+	if p.everyday {
+		failed = 1
+	}
+	m, said, err := run(ctx, p.dir, t.command(s.jobs), failed > 0)
 	if err == nil {
-		err = t.built(said, st.jobs(p))
+		err = t.built(said, st.jobs(p), failed)
 	}
 	if err != nil {
 		if ctx.Err() == nil {

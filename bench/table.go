@@ -61,14 +61,16 @@ func (r *results) has(size int, tool string) bool {
 // table writes what was measured at one size, in Markdown.
 func (r *results) table(w io.Writer, size int, tools []string) {
 	tools = slices.DeleteFunc(slices.Clone(tools), func(t string) bool { return !r.has(size, t) })
-	fmt.Fprintf(w, "### %s assets, %s joins\n\nMedian time, and in brackets its ratio to %s's.\n\n", thousands(size), thousands(size/folderSize), reference)
+	fmt.Fprintf(w, "### %s assets, %s joins\n\nMedian time, and in brackets its ratio to %s's.\n\n",
+		thousands(size), thousands(size/folderSize), reference)
 	r.grid(w, size, tools, func(m, ref measure, ok bool) string {
 		if !ok || ref.Wall == 0 {
 			return seconds(m.Wall)
 		}
 		return fmt.Sprintf("%s (%s)", seconds(m.Wall), ratio(m.Wall, ref.Wall))
 	})
-	fmt.Fprint(w, "\nProcessor time of the tool and all that it started, which other work on the machine changes less, with its ratio; peak memory of the largest process.\n\n")
+	fmt.Fprint(w, "\nProcessor time of the tool and all that it started, which other work on the machine changes less, with its ratio; "+
+		"peak memory of the largest process.\n\n")
 	r.grid(w, size, tools, func(m, ref measure, ok bool) string {
 		cell := seconds(m.CPU)
 		if ok && ref.CPU > 0 {
@@ -117,7 +119,8 @@ func (r *results) floors(w io.Writer, size int) {
 		fmt.Fprintln(w, ".")
 	}
 	if m, ok := r.median(size, clean.name, spawnName); ok {
-		fmt.Fprintf(w, "Floor of a clean build by commands: starting `cp` takes %s, so for all of them %s.\n", seconds(m.Wall), seconds(m.Wall*time.Duration(size)))
+		fmt.Fprintf(w, "Floor of a clean build by commands: starting `cp` takes %s, so for all of them %s.\n",
+			seconds(m.Wall), seconds(m.Wall*time.Duration(size)))
 	}
 	fmt.Fprintln(w)
 }
@@ -163,7 +166,8 @@ func (r *results) verdict(w io.Writer) {
 			case got <= b.most:
 				said = "bar held"
 			}
-			rows = append(rows, []string{b.what, thousands(size), ratio(m.Wall, ref.Wall), ratio(m.CPU, ref.CPU), fmt.Sprint(b.most), fmt.Sprint(b.aim), said})
+			rows = append(rows, []string{b.what, thousands(size),
+				ratio(m.Wall, ref.Wall), ratio(m.CPU, ref.CPU), fmt.Sprint(b.most), fmt.Sprint(b.aim), said})
 		}
 	}
 	if len(rows) > 1 {

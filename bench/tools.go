@@ -26,8 +26,8 @@ type tool interface {
 	// come or gone; no time is taken of that.
 	prepare(p *project) error
 
-	// command is the command line that builds, run in the project's folder, with so many jobs at once. 0 is one a core; kiln then does as it does for
-	// everybody, and runs a program more. ninja would, too, and gains nothing by it on two cores.
+	// command is the command line that builds, run in the project's folder, with so many jobs at once. 0 is one a core; kiln then does as it
+	// does for everybody, and runs a program more. ninja would, too, and gains nothing by it on two cores.
 	command(jobs int) []string
 
 	// output is the folder of products, and joinName the name of a join in it; a copy is named like its source.
@@ -40,8 +40,11 @@ type tool interface {
 	// sweeps tells whether products go when their sources do.
 	sweeps() bool
 
-	// built checks what the tool said against the number of jobs that had to run.
-	built(said []byte, want int) error
+	// more is how many products it has of sources that it alone was given.
+	more(p *project) int
+
+	// built checks what the tool said against the number of jobs that had to run, and of those that had to fail.
+	built(said []byte, want, failed int) error
 
 	// takes tells whether it takes part in a scenario.
 	takes(step string) bool
@@ -70,7 +73,37 @@ func (k kiln) find() (string, error) {
 	return line, nil
 }
 
-func (kiln) prepare(p *project) error { return prepareKiln(p, "[project]\nname = \"bench\"\n") }
+func (kiln) prepare(p *project) error {
+	const manifest = "[project]\nname = \"bench\"\n"
+	if p.everyday {
+		return prepareEveryday(p, manifest)
+	}
+	return prepareKiln(p, manifest)
+}
+
+// prepareEveryday gives Kiln what projects have that people work on: a rule that matches nothing, a job that fails, warnings, and parcels
+// with four fifths of the assets.
+func prepareEveryday(p *project, manifest string) error {
+	dir := filepath.Join(p.dir, "assets", "everyday")
+	if _, err := os.Lstat(dir); err == nil {
+		return nil
+	}
+	err := os.Mkdir(dir, 0o777)
+	for i := range warned {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, fmt.Sprintf("warned%d.gltf", i)),
+			[]byte(`{"asset":{"version":"2.0"},"extensionsUsed":["ACME_fur"],"extensionsRequired":["ACME_fur"]}`), 0o666))
+	}
+	manifest += "\n[[rules]]\nmatch = \"nowhere/**\"\nprocessor = \"copy\"\n"
+	for i := range 4 {
+		manifest += fmt.Sprintf("\n[[parcels]]\nname = \"part%d\"\nassets = [\"????[%d%d]/*.bin\"]\n", i, 2*i, 2*i+1)
+	}
+	return errors.Join(err,
+		os.WriteFile(filepath.Join(dir, "broken.gltf"), []byte("{"), 0o666),
+		os.WriteFile(filepath.Join(p.dir, "kiln.toml"), []byte(manifest), 0o666))
+}
+
+// warned is how many assets of an everyday project have a warning each.
+const warned = 5
 
 func prepareKiln(p *project, manifest string) error {
 	for f := range p.folders() {
@@ -104,17 +137,28 @@ func (kiln) output(p *project) string       { return filepath.Join(p.dir, "build
 func (kiln) joinName(f int) string          { return folderName(f) + "/join.gltf.glb" }
 func (kiln) isJoin(data, want []byte) error { return isGLB(data, want) }
 func (kiln) sweeps() bool                   { return true }
-func (kiln) takes(string) bool              { return true }
 
-var summary = regexp.MustCompile(`(?m)^built (\d+), reused \d+, failed 0 in `)
+func (kiln) more(p *project) int {
+	if p.everyday {
+		return warned
+	}
+	return 0
+}
 
-func (kiln) built(said []byte, want int) error {
+func (kiln) takes(string) bool { return true }
+
+var summary = regexp.MustCompile(`(?m)^built (\d+), reused \d+, failed (\d+) in `)
+
+func (kiln) built(said []byte, want, failed int) error {
 	m := summary.FindSubmatch(said)
 	if m == nil {
-		return fmt.Errorf("no summary without failures in what kiln said: %s", bytes.TrimSpace(said))
+		return fmt.Errorf("no summary in what kiln said: %s", bytes.TrimSpace(said))
 	}
 	if n, _ := strconv.Atoi(string(m[1])); n != want {
 		return fmt.Errorf("ran %d jobs, not %d", n, want)
+	}
+	if n, _ := strconv.Atoi(string(m[2])); n != failed {
+		return fmt.Errorf("%d failed, not %d: %s", n, failed, bytes.TrimSpace(said))
 	}
 	return nil
 }
@@ -148,8 +192,10 @@ type peer struct{}
 func (peer) output(p *project) string { return filepath.Join(p.dir, "out") }
 func (peer) joinName(f int) string    { return folderName(f) + "/join" }
 func (peer) sweeps() bool             { return false }
-func (peer) built([]byte, int) error  { return nil }
+func (peer) more(*project) int        { return 0 }
 func (peer) takes(string) bool        { return true }
+
+func (peer) built([]byte, int, int) error { return nil }
 
 func (peer) isJoin(data, want []byte) error {
 	if !bytes.Equal(data, want) {
@@ -178,6 +224,9 @@ func (p *project) copies(each func(name string)) {
 	}
 	if p.extra != nil {
 		each(extraName(p.extra.folder))
+	}
+	if p.everyday {
+		each(emptyName)
 	}
 }
 
@@ -310,7 +359,8 @@ func (gnuMake) prepare(p *project) error {
 		})
 		for f := range p.folders() {
 			dir := folderName(f)
-			fmt.Fprintf(w, "all: out/%s/join\nout/%s/join: %s | out/%s\n\tcat $^ > $@\nout/%s:\n\tmkdir -p $@\n", dir, dir, joinInputs("assets/", f), dir, dir)
+			fmt.Fprintf(w, "all: out/%s/join\nout/%s/join: %s | out/%s\n\tcat $^ > $@\nout/%s:\n\tmkdir -p $@\n",
+				dir, dir, joinInputs("assets/", f), dir, dir)
 		}
 	})
 }

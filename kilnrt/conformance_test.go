@@ -128,8 +128,8 @@ func goodParcels(t testing.TB) []verdict {
 	packed.Compress = true
 	dict := parcel.Options{Dictionary: bytes.Repeat([]byte("jumps over the lazy dog, the quick brown fox "), 4)}
 
-	// The castle requires walls and a gate; both would use the banner, which would use the castle. The gate would use what is not there, and what requires
-	// the castle.
+	// The castle requires walls and a gate; both would use the banner, which would use the castle. The gate would use what is not there, and
+	// what requires the castle.
 	castle, walls, gate, banner := resource(10, "castle", "level", []byte("castle"), 12, 11), resource(11, "walls", "model", []byte("walls")),
 		resource(12, "gate", "model", []byte("gate")), resource(13, "banner", "texture", []byte("banner"))
 	moat := resource(14, "moat", "model", []byte("moat"), 11, 10)

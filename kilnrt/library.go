@@ -124,8 +124,8 @@ func (h *Handle) Value() any { return h.e.value }
 // Release gives the share back. With the last one the resource is unloaded, and then what it alone needed. A second call does nothing.
 func (h *Handle) Release() { h.once.Do(func() { h.l.release(h.e) }) }
 
-// Load loads a resource, and before it all that it needs, as Find finds it. An optional need that is missing or damaged is passed over; one whose
-// loader has an error is an error, for that is the game's own to judge.
+// Load loads a resource, and before it all that it needs, as Find finds it. An optional need that is missing or damaged is passed over; one
+// whose loader has an error is an error, for that is the game's own to judge.
 func (l *Library) Load(id uint32) (*Handle, error) {
 	layers := l.mounted()
 	r, err := topmost(layers, func(p *Parcel) (Resource, error) { return p.ByID(id) })

@@ -45,8 +45,8 @@ func murmur3[T string | []byte](s T) uint32 {
 // ByID finds a resource by its id. No such resource is ErrNotFound, like below.
 func (p *Parcel) ByID(id uint32) (r Resource, err error) {
 	table, at, left := p.search(SectionIDs, id)
-	// Where ids follow each other without gaps the index is known before the table tells it. That the table says the same is compared, not followed: so
-	// the processor fetches the record while it waits for the table. With 100,000 resources on a busy machine, 380 ns became 125.
+	// Where ids follow each other without gaps the index is known before the table tells it. That the table says the same is compared, not
+	// followed: so the processor fetches the record while it waits for the table. With 100,000 resources on a busy machine, 380 ns became 125.
 	if i := id - p.first; i < uint32(p.h.Count) && le.Uint64(table[8*at:]) == uint64(i+1)<<32|uint64(id) {
 		b, err := p.record(int(i))
 		if err != nil {
@@ -130,8 +130,8 @@ func (p *Parcel) search(section int, key uint32) (table []byte, at, left int) {
 	return p.sections[section], Bucket(key, p.h.Bits), 1 << p.h.Bits
 }
 
-// probe goes through the entries of a table from at on, to the first that has the key: index + 1 of its record, and where to go on. 0: there is
-// none before an empty entry, or in left entries. All of this is in registers: kept in a struct, it took 20 ns more.
+// probe goes through the entries of a table from at on, to the first that has the key: index + 1 of its record, and where to go on. 0:
+// there is none before an empty entry, or in left entries. All of this is in registers: kept in a struct, it took 20 ns more.
 func probe(table []byte, key uint32, at, left int) (index1 uint32, next, rest int) {
 	for ; left > 0; left-- {
 		e := le.Uint64(table[8*at:])

@@ -31,8 +31,8 @@ func newDecoder(r io.Reader, dict []byte) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, opts...)
 }
 
-// Bytes gives the content, whole and checked against its CRC, and against its hash after Trust. What is not compressed in a mapped parcel is not copied: do not
-// write to it, and do not use it after Close.
+// Bytes gives the content, whole and checked against its CRC, and against its hash after Trust. What is not compressed in a mapped parcel
+// is not copied: do not write to it, and do not use it after Close.
 func (r *Resource) Bytes() ([]byte, error) {
 	b, err := r.Raw()
 	if err != nil {

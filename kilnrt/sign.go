@@ -31,9 +31,9 @@ func OpenSigned(path string, by PublicKey) (*Parcel, error) {
 	return p, nil
 }
 
-// Trust holds the parcel to a signature: that of its digest by the key, the digest to the index, and the index to itself, as Check does. From then
-// on each content is compared with its hash when Bytes or Reader give it out, which takes a second for 1.5 GB; Raw stays unchecked. So nothing comes out
-// that the key's owner has not signed, as long as nobody writes to the file meanwhile.
+// Trust holds the parcel to a signature: that of its digest by the key, the digest to the index, and the index to itself, as Check does.
+// From then on each content is compared with its hash when Bytes or Reader give it out, which takes a second for 1.5 GB; Raw stays
+// unchecked. So nothing comes out that the key's owner has not signed, as long as nobody writes to the file meanwhile.
 //
 // The error is ErrNotSigned, ErrSignature, or one of Check. Reading the index of 100,000 resources takes 50 ms.
 func (p *Parcel) Trust(by PublicKey) error {

@@ -40,16 +40,16 @@ type Parter interface {
 	Part(ctx context.Context, job Job, name string) error
 }
 
-// Sourced is a processor that carries its own source, so that Kiln knows by itself when its code is another: its assets are then built again, and no
-// others. One in a work tree that does not counts as changed whenever anything in its program is. Three lines do it:
+// Sourced is a processor that carries its own source, so that Kiln knows by itself when its code is another: its assets are then built
+// again, and no others. One in a work tree that does not counts as changed whenever anything in its program is. Three lines do it:
 //
 //	//go:embed *.go
 //	var source embed.FS
 //
 //	func (Tilemap) Source() fs.FS { return source }
 //
-// Packages of the same work tree that it imports have to be in folders below its own, and be embedded as well ("*.go grid/*.go"); so has whatever else
-// the compiler puts into it. Tests do not count.
+// Packages of the same work tree that it imports have to be in folders below its own, and be embedded as well ("*.go grid/*.go"); so has
+// whatever else the compiler puts into it. Tests do not count.
 type Sourced interface {
 	Processor
 
@@ -203,8 +203,8 @@ type Job interface {
 	Scratch() (string, error)
 }
 
-// Drafter is what a Job also is in Kiln: a processor that takes long may hand a quick first version of a product to running games, which have
-// it until the job is done. A draft is never a result: it is kept nowhere, nothing depends on it, and whether it is asked for changes
+// Drafter is what a Job also is in Kiln: a processor that takes long may hand a quick first version of a product to running games, which
+// have it until the job is done. A draft is never a result: it is kept nowhere, nothing depends on it, and whether it is asked for changes
 // nothing about the products.
 type Drafter interface {
 	// Drafts tells whether anybody would see one. If not, do not make it.

@@ -43,8 +43,8 @@ func Resolve(from, ref string) (string, error) {
 // uuidMark stands before a UUID that names an asset.
 const uuidMark = "uuid:"
 
-// ByUUID names an asset by its UUID, for Job's Find, Products and Reference: "uuid:99c12a91-57d9-5420-9207-3cc986bfe503". It finds the asset whatever its
-// path is.
+// ByUUID names an asset by its UUID, for Job's Find, Products and Reference: "uuid:99c12a91-57d9-5420-9207-3cc986bfe503". It finds the
+// asset whatever its path is.
 func ByUUID(uuid string) string { return uuidMark + strings.ToLower(uuid) }
 
 // UUIDOf is the UUID in a name that ByUUID made, or that people wrote like it.
@@ -65,8 +65,8 @@ func UUIDOf(name string) (uuid string, ok bool) {
 	return strings.ToLower(uuid), ok
 }
 
-// ResolveAsset turns what the source file `from` says of another asset into a name for Job's Find, Products and Reference: a UUID after "uuid:", which
-// survives a rename, or a path as for Resolve.
+// ResolveAsset turns what the source file `from` says of another asset into a name for Job's Find, Products and Reference: a UUID after
+// "uuid:", which survives a rename, or a path as for Resolve.
 func ResolveAsset(from, ref string) (string, error) {
 	if !strings.HasPrefix(ref, uuidMark) {
 		return Resolve(from, ref)

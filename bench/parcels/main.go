@@ -1,5 +1,5 @@
-// Parcels measures parcels beside what else a game could load from: zip archives, plain files, and maps in memory. All of it in one run, in turns, on files
-// that are in memory already; what it prints are the tables of docs/performance.md.
+// Parcels measures parcels beside what else a game could load from: zip archives, plain files, and maps in memory. All of it in one run, in
+// turns, on files that are in memory already; what it prints are the tables of docs/performance.md.
 //
 //	go run ./bench/parcels            # 1 GB of content, 3 GB on the disk; two minutes
 //	go run ./bench/parcels -quick     # does all of it work?
@@ -79,7 +79,8 @@ type contender struct {
 	undo func()       // is not; may be nil
 }
 
-// times is how long each took, in turns, beginning with another one each time: the least, for whatever else runs on the machine only makes it more.
+// times is how long each took, in turns, beginning with another one each time: the least, for whatever else runs on the machine only makes
+// it more.
 func (b *bench) times(cs []contender) ([]time.Duration, error) {
 	least := make([]time.Duration, len(cs))
 	for run := range b.runs {
@@ -220,7 +221,8 @@ func (b *bench) change() error {
 	return nil
 }
 
-// order has a game load a tenth of a parcel, areas of twenty resources that its levels are made of, and counts the runs of neighbouring bytes that this reads.
+// order has a game load a tenth of a parcel, areas of twenty resources that its levels are made of, and counts the runs of neighbouring
+// bytes that this reads.
 func (b *bench) order() error {
 	const area = 20
 	rnd := rand.New(rand.NewPCG(1, 2))

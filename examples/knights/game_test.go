@@ -80,11 +80,12 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// patience is how long a game or a page may take for all of its test, kiln serve compiled and the example built included. A machine may be busy.
+// patience is how long a game or a page may take for all of its test, kiln serve compiled and the example built included. A machine may be
+// busy.
 const patience = 20 * time.Minute
 
-// save puts a file of the example in its place in one step: of one that is written where it lies, an empty scene may be shown if the machine is busy elsewhere
-// for a moment.
+// save puts a file of the example in its place in one step: of one that is written where it lies, an empty scene may be shown if the
+// machine is busy elsewhere for a moment.
 func save(file string, data []byte) error {
 	beside := filepath.Join(filepath.Dir(file), "..", "..", ".saved")
 	return errors.Join(os.WriteFile(beside, data, 0o666), os.Rename(beside, file))
@@ -156,8 +157,8 @@ func TestGame(t *testing.T) {
 	compareScene(t, p.play(nil, "-parcel", buildExample(t, copyExample(t))))
 }
 
-// TestGameLive runs the game without any parcel, before kiln serve, and saves the scene while it runs: the picture is the one of a parcel with
-// what was saved.
+// TestGameLive runs the game without any parcel, before kiln serve, and saves the scene while it runs: the picture is the one of a parcel
+// with what was saved.
 func TestGameLive(t *testing.T) {
 	thorough.Only(t, "a game is compiled, or a browser started")
 	p := newPlayer(t)
@@ -260,7 +261,8 @@ func (p *page) open(query string) []byte {
 	return p.picture(`document.body.dataset.state === "failed" ? document.getElementById("note").textContent : document.body.dataset.state && shown`)
 }
 
-// picture waits until an expression of what is shown, a PNG file as an address, gives something that is true: the address, or what is wrong.
+// picture waits until an expression of what is shown, a PNG file as an address, gives something that is true: the address, or what is
+// wrong.
 func (p *page) picture(when string) []byte {
 	p.t.Helper()
 	got, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`new Promise((done) => (function look() {

@@ -187,7 +187,8 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	return nil
 }
 
-// buildIn builds, or has the kiln build that watches the project: there failed assets keep their last good products unless something else is said.
+// buildIn builds, or has the kiln build that watches the project: there failed assets keep their last good products unless something else
+// is said.
 func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req build.Request) (*build.Report, error) {
 	if a.turn != nil {
 		if !f.onErrorSet {

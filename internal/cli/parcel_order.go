@@ -129,7 +129,8 @@ func noParcel(name string, all []string) error {
 	return diag.Errorf(diag.NothingKnown, diag.Pos{}, "there is no parcel %q", name).WithHint("%s", hint)
 }
 
-// hasOrder tells whether a parcel, declared or made of some that are split, has an order; of those without one, whether it was asked for by name.
+// hasOrder tells whether a parcel, declared or made of some that are split, has an order; of those without one, whether it was asked for by
+// name.
 func hasOrder(p *project.Project, parcel, file string, names []string) bool {
 	x := ship.Declared(p, parcel)
 	return x != nil && x.Order == file && (file != "" || slices.Contains(names, x.Name))

@@ -21,8 +21,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/running/session"
 )
 
-// While kiln watch runs, it does what some other commands are asked for: it has at hand what they would have to read, and need not wait for itself.
-// What they print, and their exit codes, are the same.
+// While kiln watch runs, it does what some other commands are asked for: it has at hand what they would have to read, and need not wait for
+// itself. What they print, and their exit codes, are the same.
 
 // relayed are those commands.
 var relayed = []string{"build", "impact", "ls", "settings", "why"}

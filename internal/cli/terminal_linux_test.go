@@ -31,7 +31,8 @@ func terminal(t *testing.T) *os.File {
 	return tty
 }
 
-// A terminal that was told no size says that it has 0 columns and rows, as some containers' and serial lines do: a picture for it would be empty.
+// A terminal that was told no size says that it has 0 columns and rows, as some containers' and serial lines do: a picture for it would be
+// empty.
 func TestTerminalWithoutSize(t *testing.T) {
 	tty := terminal(t)
 	if !isTerminal(tty) {

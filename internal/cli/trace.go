@@ -93,8 +93,8 @@ func (l *lanes) take() int {
 
 func (l lanes) give(i int) { l[i] = false }
 
-// newTrace begins a trace; an empty name gives one that writes nothing. A file that is no trace is not written over: who takes --trace for a flag
-// without a value would lose the asset that comes after it.
+// newTrace begins a trace; an empty name gives one that writes nothing. A file that is no trace is not written over: who takes --trace for
+// a flag without a value would lose the asset that comes after it.
 func newTrace(name string) (*trace, error) {
 	t := &trace{start: time.Now(), jobs: map[string]*tracedJob{}}
 	if name == "" {

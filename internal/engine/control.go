@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Control reaches into a build under way. The zero value is ready. It is for one request: if several builds are made for that, one after the other, what
-// was said holds for the later ones too.
+// Control reaches into a build under way. The zero value is ready. It is for one request: if several builds are made for that, one after
+// the other, what was said holds for the later ones too.
 type Control struct {
 	// Prepared is called once it is known which tasks hold and which are to run, on a goroutine of its own. May be nil.
 	Prepared func()
@@ -35,8 +35,8 @@ func (c *Control) build() *build {
 	return c.b
 }
 
-// Hurry has a task done before all others, with what it needs. It gives the result if there is one already. Known tells whether the subject means a
-// task at all; without a build under way nothing is known.
+// Hurry has a task done before all others, with what it needs. It gives the result if there is one already. Known tells whether the subject
+// means a task at all; without a build under way nothing is known.
 func (c *Control) Hurry(subject string) (r *Result, known bool) {
 	c.mu.Lock()
 	if c.urgent == nil {
@@ -88,8 +88,8 @@ func (b *build) urge(n *node) {
 	}
 }
 
-// Touch has those running tasks run again that have seen something which is not so any more: they are cancelled, and what they made is worth
-// nothing. It tells how many there are. What has seen nothing of it goes on.
+// Touch has those running tasks run again that have seen something which is not so any more: they are cancelled, and what they made is
+// worth nothing. It tells how many there are. What has seen nothing of it goes on.
 func (c *Control) Touch(stale func(Kind, string) bool) int {
 	b := c.build()
 	if b == nil {
@@ -140,8 +140,8 @@ func (c *Control) Halted() bool {
 	return c.halted
 }
 
-// Left is how many seconds the tasks in the queue will take, one after the other, as far as that is known; those of which nothing is known count as
-// those that ran.
+// Left is how many seconds the tasks in the queue will take, one after the other, as far as that is known; those of which nothing is known
+// count as those that ran.
 func (c *Control) Left() float64 {
 	b := c.build()
 	if b == nil {

@@ -124,7 +124,8 @@ func TestTouch(t *testing.T) {
 	})
 }
 
-// A build that is halted keeps what is finished and lets go on what runs, unless what that saw changed. What was wanted of it is wanted of the next.
+// A build that is halted keeps what is finished and lets go on what runs, unless what that saw changed. What was wanted of it is wanted of
+// the next.
 func TestHalt(t *testing.T) {
 	for _, touched := range []bool{false, true} {
 		w, s := newWorld(), newStore()

@@ -348,7 +348,8 @@ func TestExtraSlots(t *testing.T) {
 	}
 }
 
-// What a run waited for others is not what it took: else the slowest would be those that did nothing, and what others took would count twice.
+// What a run waited for others is not what it took: else the slowest would be those that did nothing, and what others took would count
+// twice.
 func TestSecondsAreThoseOfTheRunItself(t *testing.T) {
 	atWorkers(t, func(t *testing.T, workers int) {
 		synctest.Test(t, func(t *testing.T) {

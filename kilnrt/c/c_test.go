@@ -37,7 +37,8 @@ var dialects = []struct{ compiler, language, std string }{
 	{"gcc", "c", "c99"}, {"clang", "c", "c99"}, {"g++", "c++", "c++17"}, {"clang++", "c++", "c++17"}, {mingw, "c", "c99"},
 }
 
-// mingw compiles for Windows; what it made runs under Wine, for those who set KILN_WINE: on a busy machine Wine sometimes does not start a program, and says nothing.
+// mingw compiles for Windows; what it made runs under Wine, for those who set KILN_WINE: on a busy machine Wine sometimes does not start a
+// program, and says nothing.
 const mingw = "x86_64-w64-mingw32-gcc"
 
 // programs are compiled once a test run: building is most of the time these tests take.
@@ -310,7 +311,8 @@ func TestDamaged(t *testing.T) {
 	judged(t, cases)
 }
 
-// TestFacts reads the sample that has one of everything: seven resources, one of them compressed, and the types data, level, model, sound, texture.
+// TestFacts reads the sample that has one of everything: seven resources, one of them compressed, and the types data, level, model, sound,
+// texture.
 func TestFacts(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := judge.Write(dir); err != nil {

@@ -75,7 +75,8 @@ func TestChromium(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// knight requires the texture and would use the nameless sound, and the level, which is under way; the level would use 900, which is nowhere.
+	// knight requires the texture and would use the nameless sound, and the level, which is under way; the level would use 900, which is
+	// nowhere.
 	if want := "textures/größe.png  models/knight.glb levels/one, the same"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -147,7 +147,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestTrust: a parcel signed both ways, by another key, not at all, and with a content that was exchanged for another one with the right CRC.
+// TestTrust: a parcel signed both ways, by another key, not at all, and with a content that was exchanged for another one with the right
+// CRC.
 func TestTrust(t *testing.T) {
 	public, private, err := minisign.GenerateKey(bytes.NewReader(bytes.Repeat([]byte("not random"), 10)))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// Library is the content of a platform as a watcher has it, and what of it is loaded. All methods may be called by many goroutines at once, but
-// loaders run one at a time, and must not call the library.
+// Library is the content of a platform as a watcher has it, and what of it is loaded. All methods may be called by many goroutines at once,
+// but loaders run one at a time, and must not call the library.
 type Library struct {
 	options Options
 	http    *http.Client
@@ -233,7 +233,8 @@ type Swapped struct {
 	Kept     error // nil: it is the new one; else why it is still the old one
 }
 
-// Poll puts in place what has arrived: call it once a frame. It tells what it did, in load order; nothing most of the time, and then it takes 50 ns.
+// Poll puts in place what has arrived: call it once a frame. It tells what it did, in load order; nothing most of the time, and then it
+// takes 50 ns.
 func (l *Library) Poll() []Swapped {
 	l.mu.Lock()
 	if l.arrived == nil {
@@ -289,7 +290,8 @@ func (l *Library) swap() ([]Swapped, []any) {
 	return swapped, gone
 }
 
-// release gives a share back, and gives the values that nobody has a share in any more: a resource before what it needs. The caller holds work.
+// release gives a share back, and gives the values that nobody has a share in any more: a resource before what it needs. The caller holds
+// work.
 func (l *Library) release(e *entry) (gone []any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -130,15 +130,16 @@ func (r *Resource) Asset() string { return r.asset }
 // Type is the product type, as "texture".
 func (r *Resource) Type() string { return r.kind }
 
-// Need is the id of the i-th resource that it needs: the required ones first, in the order in which to load them, then the optional ones. i is
-// below Required + Optional.
+// Need is the id of the i-th resource that it needs: the required ones first, in the order in which to load them, then the optional ones. i
+// is below Required + Optional.
 func (r *Resource) Need(i int) uint32 { return r.needs[i] }
 
 // Bytes gives the content, whole and compared with its hash. Do not write to it.
 func (r *Resource) Bytes() ([]byte, error) { return r.lib.content(r) }
 
 // Loader makes what the game uses of a resource. What it returns is shared by all who load the resource; if it has a method Unload(), that
-// is called when it is replaced, or when the last one has released it. A loader must not call the library; what its resource needs is given to it.
+// is called when it is replaced, or when the last one has released it. A loader must not call the library; what its resource needs is given
+// to it.
 type Loader func(*Loading) (any, error)
 
 // Loading is what a loader is given.

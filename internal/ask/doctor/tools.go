@@ -29,7 +29,8 @@ type Tool struct {
 	Install []string `json:"install,omitempty"` // commands, that for this system first
 }
 
-// known are tools that processors of games often use. The argument makes each tell its version. Names of packages: Debian, Homebrew, winget; "" if there is none.
+// known are tools that processors of games often use. The argument makes each tell its version. Names of packages: Debian, Homebrew,
+// winget; "" if there is none.
 var known = []struct{ name, does, version, apt, brew, winget string }{
 	{"glslc", "GLSL and HLSL to SPIR-V", "--version", "glslc", "shaderc", "KhronosGroup.VulkanSDK"},
 	{"spirv-cross", "SPIR-V to other shader languages", "--revision", "spirv-cross", "spirv-cross", "KhronosGroup.VulkanSDK"},

@@ -11,8 +11,8 @@ const (
 	tailSize = 64 << 10 // within which the mark of the end must be
 )
 
-// end looks at the end of a file. What is said of formats: PNG (ISO/IEC 15948, 5), JPEG (ITU T.81, B.1), GIF89a (trailer), RIFF (Microsoft and
-// IBM 1991), Ogg (RFC 3533), GLB (glTF 2.0, 4), ZIP (APPNOTE 4.3), BMP (BITMAPFILEHEADER), KTX 2.0 (3.9).
+// end looks at the end of a file. What is said of formats: PNG (ISO/IEC 15948, 5), JPEG (ITU T.81, B.1), GIF89a (trailer), RIFF (Microsoft
+// and IBM 1991), Ogg (RFC 3533), GLB (glTF 2.0, 4), ZIP (APPNOTE 4.3), BMP (BITMAPFILEHEADER), KTX 2.0 (3.9).
 type end struct {
 	file io.ReaderAt
 	size int64

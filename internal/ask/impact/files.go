@@ -17,9 +17,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
 
-// Files finds the source files that a path means: one, all below a folder, or all that match a glob. The path is absolute, or relative to the
-// project folder or to a source root. One that is not there is a file that would be added; with removed, all are removed. rules says that the path is
-// a file of rules, of which nobody knows what it would change.
+// Files finds the source files that a path means: one, all below a folder, or all that match a glob. The path is absolute, or relative to
+// the project folder or to a source root. One that is not there is a file that would be added; with removed, all are removed. rules says
+// that the path is a file of rules, of which nobody knows what it would change.
 func Files(p *build.Project, v *build.View, name string, removed bool) (files []File, rules bool, err error) {
 	files, rules, err = named(p, v, name, removed)
 	return linked(v.Sources(), files), rules, err

@@ -1,8 +1,8 @@
 // Package move renames source files and folders, and keeps what their assets are known by.
 //
-// An asset's UUID is made of its path, so a rename would be the end of it. After a move every asset that had another UUID has a rule that pins
-// the one it had, and rules that named the old path name the new one. Files are renamed in all source roots that have them, or in none;
-// what other source files say of the path is theirs.
+// An asset's UUID is made of its path, so a rename would be the end of it. After a move every asset that had another UUID has a rule that
+// pins the one it had, and rules that named the old path name the new one. Files are renamed in all source roots that have them, or in
+// none; what other source files say of the path is theirs.
 package move
 
 import (
@@ -38,8 +38,8 @@ func refuse(hint, format string, args ...any) error {
 	return &Refused{fmt.Sprintf(format, args...), hint}
 }
 
-// Move renames a source file or folder. The paths are absolute, or relative to the project folder or to a source root. again opens the project as it is
-// afterwards. The caller holds the project's lock.
+// Move renames a source file or folder. The paths are absolute, or relative to the project folder or to a source root. again opens the
+// project as it is afterwards. The caller holds the project's lock.
 func Move(ctx context.Context, p *build.Project, again func() (*build.Project, error), from, to string) (Result, error) {
 	v, err := p.Look(ctx, nil, nil)
 	if err != nil {
@@ -113,8 +113,8 @@ type replaced struct {
 	none bool // there was none
 }
 
-// undo has everything be as it was: assets that were renamed and not pinned would have lost their UUIDs, and with these their resource ids. Its error is what
-// made that necessary, and what could not be undone.
+// undo has everything be as it was: assets that were renamed and not pinned would have lost their UUIDs, and with these their resource ids.
+// Its error is what made that necessary, and what could not be undone.
 func (m *mover) undo(why error) error {
 	why = fmt.Errorf("nothing was moved: %w", why)
 	for _, r := range slices.Backward(m.replaced) {

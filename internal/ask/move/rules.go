@@ -164,8 +164,8 @@ func (m *mover) pin(now *build.View) (int, error) {
 	return n, m.replace(file, append(text, rules.String()...))
 }
 
-// pinFile is where pins go: into the folder that was moved, so that they move with it the next time; for a file into the rules of its folder
-// if there are any, and else into the project file. base is what the rules there are relative to.
+// pinFile is where pins go: into the folder that was moved, so that they move with it the next time; for a file into the rules of its
+// folder if there are any, and else into the project file. base is what the rules there are relative to.
 func (m *mover) pinFile() (file, base string) {
 	for _, root := range m.roots {
 		at := m.to

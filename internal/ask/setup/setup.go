@@ -111,8 +111,8 @@ func unique(rules []Rule) []Rule {
 	return out
 }
 
-// output is a folder for the products that is not already somebody else's. Where Kiln has built before, and only its kiln.toml is gone, it is the
-// folder of then: what lies in it is no content.
+// output is a folder for the products that is not already somebody else's. Where Kiln has built before, and only its kiln.toml is gone, it
+// is the folder of then: what lies in it is no content.
 func output(dir string) string {
 	is := func(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))

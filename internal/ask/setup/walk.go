@@ -32,7 +32,8 @@ type found struct {
 	here   bool   // the pattern is about this folder only
 }
 
-// walk lists a folder and all below it, but for the output folder. What cannot be read below the folder itself is passed over: the build says so.
+// walk lists a folder and all below it, but for the output folder. What cannot be read below the folder itself is passed over: the build
+// says so.
 func walk(dir, output string) (*tree, error) {
 	t := &tree{dir: dir, output: output, folders: map[string]bool{}}
 	return t, t.list("")

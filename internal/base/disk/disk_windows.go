@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Replace gives the file from the name to, whose file goes. Read-only files are neither replaced nor removed by Windows, and so are not for a
-// moment; the attribute is the file's, not the name's: other links to it are writable from then on.
+// Replace gives the file from the name to, whose file goes. Read-only files are neither replaced nor removed by Windows, and so are not for
+// a moment; the attribute is the file's, not the name's: other links to it are writable from then on.
 func Replace(from, to string) error {
 	old, oerr := os.Lstat(to)
 	if at, err := os.Lstat(from); err == nil && oerr == nil && os.SameFile(at, old) { // which cannot be put in its own place
@@ -100,8 +100,8 @@ func Full(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) || errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }
 
-// InUse tells whether an error says that another program has the file open. Windows says "access denied" of some of these, as it does of a file that
-// the user has no right to.
+// InUse tells whether an error says that another program has the file open. Windows says "access denied" of some of these, as it does of a
+// file that the user has no right to.
 func InUse(err error) bool { return held(err) || errors.Is(err, fs.ErrPermission) }
 
 func held(err error) bool {

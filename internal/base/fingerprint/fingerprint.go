@@ -8,8 +8,8 @@
 //   - The version of its module, if it has one.
 //   - The whole program. That is always right, and changes whenever anything in the program does.
 //
-// In the first two ways the values that the processor was made with count besides: tilemap.New(16). Where these are more than values, such as a function, whose
-// code may be anywhere in the program, the program counts.
+// In the first two ways the values that the processor was made with count besides: tilemap.New(16). Where these are more than values, such
+// as a function, whose code may be anywhere in the program, the program counts.
 package fingerprint
 
 import (
@@ -277,7 +277,8 @@ func outside(imports, packages map[string]bool, info *debug.BuildInfo) (modules 
 	return modules, nil
 }
 
-// self tells whether a file of Go compiles to nothing but what is in it, and in files that are there: no C, no assembly, and no embedded file that is elsewhere.
+// self tells whether a file of Go compiles to nothing but what is in it, and in files that are there: no C, no assembly, and no embedded
+// file that is elsewhere.
 func self(f *ast.File, source fs.FS, dir string) bool {
 	for _, i := range f.Imports {
 		if i.Path.Value == `"C"` {

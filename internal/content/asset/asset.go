@@ -162,7 +162,8 @@ func (t *Table) indexUUIDs() map[string]int32 {
 	return all
 }
 
-// Find finds the asset that a name means: its id, its path, a folder's path without the slash, or what processor.ByUUID gives; nil if there is none.
+// Find finds the asset that a name means: its id, its path, a folder's path without the slash, or what processor.ByUUID gives; nil if there
+// is none.
 func (t *Table) Find(name string) *Asset {
 	if a := t.ByID(name); a != nil {
 		return a

@@ -312,7 +312,8 @@ func TestCollides(t *testing.T) {
 	}
 }
 
-// TestRanks: of processors that claim an extension the project's own has it, then a team's, then the built-in one. Two of one rank clash, and the first has it.
+// TestRanks: of processors that claim an extension the project's own has it, then a team's, then the built-in one. Two of one rank clash,
+// and the first has it.
 func TestRanks(t *testing.T) {
 	p, diags := project.Parse("kiln.toml", []byte("[project]\nname = \"x\"\n[[processors]]\nname = \"own\"\ncommand = [\"own\"]\nextensions = [\".a\"]\n"))
 	if len(diags) > 0 {

@@ -22,8 +22,8 @@ type Finder struct {
 	known  map[string]*Asset // by path
 }
 
-// NewFinder makes one of everything that Build takes but the files: a list of one file or more in each folder that has any stands for them, and
-// exists tells whether a path is one of a file. It is nil if the rules do not let single assets be found.
+// NewFinder makes one of everything that Build takes but the files: a list of one file or more in each folder that has any stands for them,
+// and exists tells whether a path is one of a file. It is nil if the rules do not let single assets be found.
 func NewFinder(in Input, exists func(path string) bool) *Finder {
 	f := &Finder{b: newBuilder(in), exists: exists, pinned: map[string]string{}, known: map[string]*Asset{}}
 	for i := range f.b.rules {
@@ -89,8 +89,8 @@ func (f *Finder) make(path string) *Asset {
 	return &a
 }
 
-// Kind is the same for files to which the same rules and the same default processor apply. As long as there is another one of its kind, which is an
-// asset or not as the file is, no rule has more or less to say because a file comes or goes.
+// Kind is the same for files to which the same rules and the same default processor apply. As long as there is another one of its kind,
+// which is an asset or not as the file is, no rule has more or less to say because a file comes or goes.
 func (f *Finder) Kind(path string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -86,8 +86,8 @@ func (s *scan) file(f *folder, name string, st Stat) File {
 	return File{Name: name, Stat: st, Trouble: lfs(s.abs(f.Root, rel), st.Size)}
 }
 
-// link follows a symbolic link, if it stays inside the roots and makes no loop. The answer is a file, which may be in trouble, and a folder if
-// it leads to one.
+// link follows a symbolic link, if it stays inside the roots and makes no loop. The answer is a file, which may be in trouble, and a folder
+// if it leads to one.
 func (s *scan) link(f *folder, name string) (File, *folder) {
 	abs := filepath.FromSlash(s.abs(f.Root, join(f.Path, name)))
 	target, err := filepath.EvalSymlinks(abs)

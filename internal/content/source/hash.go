@@ -109,8 +109,8 @@ func hashFile(path string) (digest.Hash, Stat, time.Time, error) {
 // smallFile is how large a file is at most that is read at once.
 const smallFile = 64 << 10
 
-// small has room for such a file, and for what it may have grown by. Room of its own for each of 10,000 files of 4 KiB was more than half of the memory of a build in
-// which all were touched, and a quarter of its processor time.
+// small has room for such a file, and for what it may have grown by. Room of its own for each of 10,000 files of 4 KiB was more than half
+// of the memory of a build in which all were touched, and a quarter of its processor time.
 var small = sync.Pool{New: func() any { return new([smallFile + 1]byte) }}
 
 func hashOnce(path string) (h digest.Hash, before, after Stat, err error) {

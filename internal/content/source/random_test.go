@@ -298,8 +298,8 @@ func (e *editor) rewrite(p string, by time.Duration) {
 	})
 }
 
-// shows does something to a path until its stat is another one: where the clock of a file system ticks every 4 ms, what keeps the modification time may
-// leave no trace.
+// shows does something to a path until its stat is another one: where the clock of a file system ticks every 4 ms, what keeps the
+// modification time may leave no trace.
 func (e *editor) shows(p string, do func()) {
 	before, _, _ := StatPath(p)
 	for range 100 {

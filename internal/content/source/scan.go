@@ -258,8 +258,8 @@ func (s *scan) filesNow(i int) []File {
 	return s.prev.Files[f.First : f.First+f.Count]
 }
 
-// walk visits all folders from the roots down, those of one depth side by side. It fails if a root went since it was last looked at: what lay there would be taken for
-// removed, and nothing above a root is watched that would tell of its return.
+// walk visits all folders from the roots down, those of one depth side by side. It fails if a root went since it was last looked at: what
+// lay there would be taken for removed, and nothing above a root is watched that would tell of its return.
 func (s *scan) walk() error {
 	if s.found != nil {
 		s.family()

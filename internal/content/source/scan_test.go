@@ -62,7 +62,8 @@ func put(t testing.TB, dir string, files map[string]string) {
 	settle(t, dir)
 }
 
-// settle dates what was just written back, so that nothing is racy, to a moment that no other call has: file systems whose clocks tick every
+// settle dates what was just written back, so that nothing is racy, to a moment that no other call has: file systems whose clocks tick
+// every
 // 4 ms show no other difference between two files of the same size.
 func settle(t testing.TB, dir string) {
 	t.Helper()
@@ -227,7 +228,8 @@ func TestEntriesThatChangeMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRootThatGoesMeanwhile: a root that is no folder any more when it is listed is not taken for an empty one, and one that a table knows nothing of is listed.
+// TestRootThatGoesMeanwhile: a root that is no folder any more when it is listed is not taken for an empty one, and one that a table knows
+// nothing of is listed.
 func TestRootThatGoesMeanwhile(t *testing.T) {
 	one, two := tree(t, map[string]string{"a": "1"}), tree(t, map[string]string{"b": "2", "c/d": "3"})
 	for _, gone := range []string{filepath.Join(two, "gone"), filepath.Join(two, "b")} {
@@ -508,8 +510,8 @@ func TestHugeIgnoreFile(t *testing.T) {
 
 func huge(text string) string { return text + strings.Repeat("#", maxIgnoreFile) }
 
-// TestIgnoreFileComesAndGoes: what an ignore file says, or whether there is one, changes without a trace in its folder, although a pattern above
-// means the ignore file itself.
+// TestIgnoreFileComesAndGoes: what an ignore file says, or whether there is one, changes without a trace in its folder, although a pattern
+// above means the ignore file itself.
 func TestIgnoreFileComesAndGoes(t *testing.T) {
 	for _, c := range []struct {
 		name, link, file string // the ignore file is a link, if to something; the file comes, is edited and goes

@@ -82,8 +82,8 @@ type Table struct {
 	others []int  // the folders that may differ from those of since
 }
 
-// Since gives the numbers, sorted, of all folders that may differ from those of an earlier table. ok is false if that is not the table which
-// this one was scanned with, or if it has other folders.
+// Since gives the numbers, sorted, of all folders that may differ from those of an earlier table. ok is false if that is not the table
+// which this one was scanned with, or if it has other folders.
 func (t *Table) Since(prev *Table) (folders []int, ok bool) {
 	if t == prev {
 		return nil, true
@@ -287,8 +287,8 @@ func (t *Table) Links() []string {
 	return links
 }
 
-// Dangles tells where a symbolic link leads that led to nothing when it was looked at. Links on the way are followed as far as they are there; ok is false if there
-// are too many.
+// Dangles tells where a symbolic link leads that led to nothing when it was looked at. Links on the way are followed as far as they are
+// there; ok is false if there are too many.
 func Dangles(link string) (to string, ok bool) {
 	for range maxLinks {
 		dir := filepath.Dir(link)

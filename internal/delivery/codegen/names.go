@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// words splits a path into what a name is made of: runs of ASCII letters and digits, cut also where a capital follows a small letter. Letters lose their accents (NFKD); any other letter or digit is a word of its own: u and its code in hexadecimal.
-// All else divides.
+// words splits a path into what a name is made of: runs of ASCII letters and digits, cut also where a capital follows a small letter.
+// Letters lose their accents (NFKD); any other letter or digit is a word of its own: u and its code in hexadecimal. All else divides.
 func words(s string) []string {
 	var list []string
 	var word strings.Builder

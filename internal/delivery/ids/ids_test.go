@@ -139,8 +139,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestRandom holds Assign to its rules over random projects: numbers are kept, unique and the lowest free ones, and the order in which lines
-// and products are given does not matter.
+// TestRandom holds Assign to its rules over random projects: numbers are kept, unique and the lowest free ones, and the order in which
+// lines and products are given does not matter.
 func TestRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	f := &File{}

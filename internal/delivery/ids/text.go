@@ -29,8 +29,8 @@ const (
 
 var errFull = fmt.Errorf("more than %d resources", Limit)
 
-// Parse reads a kiln.ids. file is its path for messages. Lines may stand in any order, and may contradict each other: see Conflicts. Lines that a merge
-// put around a conflict are a mistake too, unless merged says to read both sides. The error is a diag.List with places.
+// Parse reads a kiln.ids. file is its path for messages. Lines may stand in any order, and may contradict each other: see Conflicts. Lines
+// that a merge put around a conflict are a mistake too, unless merged says to read both sides. The error is a diag.List with places.
 func Parse(file string, data []byte, merged bool) (*File, error) {
 	p := parser{file: file, data: data}
 	if len(data) > maxFile {

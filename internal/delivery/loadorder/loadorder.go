@@ -199,8 +199,8 @@ func (l *List) Hash() digest.Hash {
 	return b.Sum()
 }
 
-// Gone are the lines that mean none of the names, which names tells it one by one. Of lost assets, by id, nobody knows now what they make: lines that may mean
-// something of them are not gone.
+// Gone are the lines that mean none of the names, which names tells it one by one. Of lost assets, by id, nobody knows now what they make:
+// lines that may mean something of them are not gone.
 func (l *List) Gone(names func(tell func(name string)), lost map[string]bool) []Line {
 	left := map[int]bool{}
 	for i := range l.lines {
@@ -257,8 +257,9 @@ type Line struct {
 	Number int // from 1
 }
 
-// Merge puts what a game loaded into the list: names, in the order in which it did. What the list means stays where it is; what it does not goes before what the
-// game loaded next of what the list has, or to the end; but never before what the game loaded just before, which it may need.
+// Merge puts what a game loaded into the list: names, in the order in which it did. What the list means stays where it is; what it does not
+// goes before what the game loaded next of what the list has, or to the end; but never before what the game loaded just before, which it
+// may need.
 func (l *List) Merge(loaded []string) {
 	before := make([][]line, len(l.lines)+1)
 	seen := make(map[string]bool, len(loaded)) // a name that comes twice counts where it is first

@@ -80,7 +80,8 @@ func (c Chain) String(parcel string) string { return parcel + " -> " + strings.J
 // mostLacks of a parcel are enough to work on.
 const mostLacks = 20
 
-// Make fills the parcels of one platform. Assets and their products keep their order. What comes is in the order of parcels, made ones last, by name.
+// Make fills the parcels of one platform. Assets and their products keep their order. What comes is in the order of parcels, made ones
+// last, by name.
 func Make(parcels []Parcel, assets []Asset) []Contents {
 	m := newMaker(assets)
 	all := make([]Contents, len(parcels))
@@ -342,7 +343,8 @@ func includes(set, sub []int) bool {
 // longestMade is how many names of parcels the name of one that is made has; a file's name has 255 bytes at most, a parcel's 64.
 const longestMade = 3
 
-// madeName joins the names of parcels: a plus is in no name that a project can give. Of many there are the first one's, the number of the others, and a hash of all.
+// madeName joins the names of parcels: a plus is in no name that a project can give. Of many there are the first one's, the number of the
+// others, and a hash of all.
 func madeName(parcels []Parcel, by []int) string {
 	var names []string
 	for _, i := range by {
@@ -355,7 +357,8 @@ func madeName(parcels []Parcel, by []int) string {
 	return all
 }
 
-// First is the declared parcel that a parcel of this name is made for, or the first of them; that it is another's name tells that it was made by splitting.
+// First is the declared parcel that a parcel of this name is made for, or the first of them; that it is another's name tells that it was
+// made by splitting.
 func First(name string) string {
 	first, _, _ := strings.Cut(name, "+")
 	return first

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// project is written as lines "knight: !cape ?sound" : an asset with one product, what it requires and can do without. "knight lost: ..." cannot be had,
-// "cape follows:" follows.
+// project is written as lines "knight: !cape ?sound" : an asset with one product, what it requires and can do without. "knight lost: ..."
+// cannot be had, "cape follows:" follows.
 func project(t *testing.T, text string) []Asset {
 	t.Helper()
 	var assets []Asset
@@ -175,8 +175,8 @@ func TestMadeNames(t *testing.T) {
 	}
 }
 
-// TestClosed: whatever the graph and the sharing, a parcel with those that it needs holds exactly what it would hold by itself or more, and nothing
-// is both in a parcel and in one that it needs; needed ones are closed over those before them.
+// TestClosed: whatever the graph and the sharing, a parcel with those that it needs holds exactly what it would hold by itself or more, and
+// nothing is both in a parcel and in one that it needs; needed ones are closed over those before them.
 func TestClosed(t *testing.T) {
 	for seed := range uint64(500) {
 		rnd := rand.New(rand.NewPCG(seed, 1))

@@ -14,8 +14,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killed is a file whose writer ends after some writes and syncs, with all of the system: of what was written since the last sync, any part may be
-// lost, and of the write that it ends in, some thirds come to be.
+// killed is a file whose writer ends after some writes and syncs, with all of the system: of what was written since the last sync, any part
+// may be lost, and of the write that it ends in, some thirds come to be.
 type killed struct {
 	f            *os.File
 	rng          *rand.Rand

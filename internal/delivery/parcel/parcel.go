@@ -46,8 +46,8 @@ type Options struct {
 	Dictionary []byte // of Zstandard; nil: none
 	Workers    int    // that read, hash and compress at once; 0: one
 
-	// First are the ids of resources whose contents come first, in that order, each after what it requires; ids that the parcel does not have are
-	// passed over. Order stands for whatever decided them: a parcel that was written by another is written anew. Zero: contents lie in the
+	// First are the ids of resources whose contents come first, in that order, each after what it requires; ids that the parcel does not have
+	// are passed over. Order stands for whatever decided them: a parcel that was written by another is written anew. Zero: contents lie in the
 	// order of ids.
 	First []uint32
 	Order digest.Hash
@@ -166,8 +166,8 @@ func unique(items []item) error {
 	return nil
 }
 
-// loadOrder lists the indexes of items so that each comes after what it requires: those with the ids of first, then all others. items are sorted by id. A
-// circle is an error that shows it.
+// loadOrder lists the indexes of items so that each comes after what it requires: those with the ids of first, then all others. items are
+// sorted by id. A circle is an error that shows it.
 func loadOrder(items []item, first []uint32) ([]int, error) {
 	const (
 		fresh = iota
@@ -222,7 +222,8 @@ func find(items []item, id uint32) (int, bool) {
 	return slices.BinarySearchFunc(items, id, func(it item, id uint32) int { return cmp.Compare(it.ID, id) })
 }
 
-// Resources are those of a parcel, to write them again, and the options, but for which contents come first. They are good as long as it is open.
+// Resources are those of a parcel, to write them again, and the options, but for which contents come first. They are good as long as it is
+// open.
 func Resources(p *kilnrt.Parcel) ([]Resource, Options, error) {
 	items, err := itemsOf(p)
 	if err != nil {

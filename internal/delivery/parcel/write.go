@@ -94,14 +94,15 @@ type writer struct {
 	begun   int64  // up to here the system has been asked to write to the disk
 }
 
-// Sizes in bytes. A write of 64 KiB costs no more a byte than a larger one; resources of 100 bytes, written one by one, were 10 MB/s. The disk begins
-// to write after 8 MiB: packing 1 GB took 450 ms in place of 800, most of which were spent waiting at the end.
+// Sizes in bytes. A write of 64 KiB costs no more a byte than a larger one; resources of 100 bytes, written one by one, were 10 MB/s. The
+// disk begins to write after 8 MiB: packing 1 GB took 450 ms in place of 800, most of which were spent waiting at the end.
 const (
 	smallWrites = 64 << 10
 	beginAfter  = 8 << 20
 )
 
-// recordAlign is of pages of records, in bytes. The format wants 16; a record at a multiple of its own size is two lines of a processor's cache, else three.
+// recordAlign is of pages of records, in bytes. The format wants 16; a record at a multiple of its own size is two lines of a processor's
+// cache, else three.
 const recordAlign = kilnrt.RecordSize
 
 // append writes bytes at the next multiple of align, and tells where.

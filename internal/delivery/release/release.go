@@ -1,5 +1,5 @@
-// Package release is what a release held: a text file, small beside the parcels, that a team commits with each release, and what is other since. docs/formats/release.md
-// specifies the file.
+// Package release is what a release held: a text file, small beside the parcels, that a team commits with each release, and what is other
+// since. docs/formats/release.md specifies the file.
 //
 // The rules:
 //   - A manifest is a function of the parcels alone, and the same for parcels that hold the same in another order.
@@ -118,7 +118,8 @@ type Difference struct {
 	Platform, Parcel string
 	Change           string // Added, Removed or Changed; "": nothing
 	OldSize, NewSize int64  // bytes of the file, without what is not used any more
-	// Patch is how many bytes a patch has at most: contents that the older parcel has not, and the index. Of a new parcel it is the whole of it.
+	// Patch is how many bytes a patch has at most: contents that the older parcel has not, and the index. Of a new parcel it is the whole of
+	// it.
 	Patch   int64
 	Changes []Change // by name
 }

@@ -124,7 +124,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestPatch: a patch between two parcels has no more bytes than Since says, in whatever they differ, and a manifest takes no more than a line for each resource.
+// TestPatch: a patch between two parcels has no more bytes than Since says, in whatever they differ, and a manifest takes no more than a
+// line for each resource.
 func TestPatch(t *testing.T) {
 	dir := t.TempDir()
 	for seed := range uint64(12) {

@@ -29,8 +29,8 @@ func ResourceName(asset, product string) string {
 	return asset + "#" + product
 }
 
-// Declared is the parcel that a project declares of this name, or, of one that was made by splitting, the first of those that it is made for, which says how it
-// is packed; nil if the project has none.
+// Declared is the parcel that a project declares of this name, or, of one that was made by splitting, the first of those that it is made
+// for, which says how it is packed; nil if the project has none.
 func Declared(p *project.Project, name string) *project.Parcel { return p.Parcel(manifest.First(name)) }
 
 // pack writes the parcels of a platform and the list of them.
@@ -150,7 +150,8 @@ type left struct {
 	platforms []string
 }
 
-// left tells of a parcel that is left as it is, and gives the message, which names other platforms too if the same was said of them, and the one of this platform alone.
+// left tells of a parcel that is left as it is, and gives the message, which names other platforms too if the same was said of them, and
+// the one of this platform alone.
 func (s *shipment) left(platform, parcel string, say func(on string) *diag.Message) (m, alone *diag.Message) {
 	same := parcel + "\n" + say("").String()
 	x := s.saidOf[same]
@@ -269,7 +270,8 @@ func (s *shipment) resource(of *project.Parcel, numbers map[productKey]uint32) f
 	}
 }
 
-// leastCompressed is the smallest content that is compressed without a dictionary: a frame of Zstandard is 9 bytes and more on top of what it says.
+// leastCompressed is the smallest content that is compressed without a dictionary: a frame of Zstandard is 9 bytes and more on top of what
+// it says.
 const leastCompressed = 128
 
 // compress tells whether a product is compressed in a parcel.
@@ -326,7 +328,8 @@ func (s *shipment) add(pl *Platform, c *manifest.Contents, file string, list *Li
 	return s.note(pl, x, list)
 }
 
-// keepParcel notes a parcel that could not be made: the one that is there, if there is one. If that is not as it was left and damaged, it is told of.
+// keepParcel notes a parcel that could not be made: the one that is there, if there is one. If that is not as it was left and damaged, it
+// is told of.
 func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool {
 	var e ListEntry
 	for _, old := range s.oldList(pl.Name).Parcels {
@@ -365,8 +368,8 @@ func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool 
 	return true
 }
 
-// note adds a parcel that is there to what there is. If it is not known what it holds, it says so itself. One that cannot be read is told of; it is false then, and
-// if there is none.
+// note adds a parcel that is there to what there is. If it is not known what it holds, it says so itself. One that cannot be read is told
+// of; it is false then, and if there is none.
 func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
 	p, err := kilnrt.Open(s.abs(s.file(x.File)))
 	if errors.Is(err, fs.ErrNotExist) {

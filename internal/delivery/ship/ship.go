@@ -238,7 +238,8 @@ func (s *shipment) file(below string) string { return path.Join(s.p.Output, belo
 
 func (s *shipment) abs(file string) string { return Path(s.p, s.o.Output, file) }
 
-// Path is where a file is that is named relative to the project folder. Files of the output folder are where that folder is, which may be elsewhere.
+// Path is where a file is that is named relative to the project folder. Files of the output folder are where that folder is, which may be
+// elsewhere.
 func Path(p *project.Project, output, file string) string {
 	if below, ok := strings.CutPrefix(file, p.Output+"/"); ok {
 		return filepath.Join(output, filepath.FromSlash(below))

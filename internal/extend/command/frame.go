@@ -20,13 +20,13 @@ import (
 // scratch folders, and in none of them. The contract of a processor says nothing of that.
 type shelved interface{ Shelf() string }
 
-// frame is the folders of a run, empty but for links to source files. Making and removing them for each run costs more than a small program takes: ext4
-// looks, for each inode that it makes, at all that were removed in the last minute, which was 45% of a build of 1,000 `cp`s. So a
-// frame that is in order goes to the shelf, and from there to another run.
+// frame is the folders of a run, empty but for links to source files. Making and removing them for each run costs more than a small program
+// takes: ext4 looks, for each inode that it makes, at all that were removed in the last minute, which was 45% of a build of 1,000 `cp`s. So
+// a frame that is in order goes to the shelf, and from there to another run.
 //
-// What an earlier program left running must not write into it. Either it is known that nothing was left: then the frame stays where it is, and
-// with it the seat that is in a box around it. Or the frame is moved into the next run's scratch folder, which is a new one, and the box lets
-// a program write below that; what an earlier one left may write below a folder that is gone.
+// What an earlier program left running must not write into it. Either it is known that nothing was left: then the frame stays where it is,
+// and with it the seat that is in a box around it. Or the frame is moved into the next run's scratch folder, which is a new one, and the
+// box lets a program write below that; what an earlier one left may write below a folder that is gone.
 type frame struct {
 	at      string   // on the shelf
 	folders []string // below at, each after the one it lies in, as view.order

@@ -406,8 +406,8 @@ func TestSquattedFrame(t *testing.T) {
 	}
 }
 
-// TestFrameIsOutOfReach: a process that an earlier run left behind cannot write into a frame that was moved, neither where that is now nor by
-// the folder that it still stands in.
+// TestFrameIsOutOfReach: a process that an earlier run left behind cannot write into a frame that was moved, neither where that is now nor
+// by the folder that it still stands in.
 func TestFrameIsOutOfReach(t *testing.T) {
 	if seal.Supported().Writes == 0 {
 		t.Skip("without landlock each run has a frame of its own")

@@ -19,8 +19,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Where programs are not watched, the libraries that they are linked with are found as the dynamic loader of Linux finds them (ld.so(8)): by
-// the names in a binary (DT_NEEDED), in the folders that it names (DT_RPATH, DT_RUNPATH), those of LD_LIBRARY_PATH, the loader's cache
+// Where programs are not watched, the libraries that they are linked with are found as the dynamic loader of Linux finds them (ld.so(8)):
+// by the names in a binary (DT_NEEDED), in the folders that it names (DT_RPATH, DT_RUNPATH), those of LD_LIBRARY_PATH, the loader's cache
 // and the usual ones. What a program opens by itself while it runs (dlopen), and what a script's interpreter is told to load, nobody knows.
 
 const (

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// EndOrphans ends what still runs of programs whose Kiln was killed: the kernel ends these with it (see dieWithParent), and not what they started.
-// scratch is the folder of all jobs' scratch folders. Whoever has a home below it was started for a job, for every program gets one there, and whatever
-// it starts after it. No job may be running.
+// EndOrphans ends what still runs of programs whose Kiln was killed: the kernel ends these with it (see dieWithParent), and not what they
+// started. scratch is the folder of all jobs' scratch folders. Whoever has a home below it was started for a job, for every program gets
+// one there, and whatever it starts after it. No job may be running.
 //
 // A process is found by a look at all of them, 30 µs each, so this is for after a build that did not come to its end.
 func EndOrphans(scratch string) {

@@ -344,8 +344,8 @@ func (r *reads) same(name string, a *seal.Access) error {
 	return nil
 }
 
-// hidden records why a program did not find a file that Kiln knows: a later root has a file in place of a folder that it is in. Else the file
-// went since Kiln looked, and what the program made of that holds no longer once it comes back.
+// hidden records why a program did not find a file that Kiln knows: a later root has a file in place of a folder that it is in. Else the
+// file went since Kiln looked, and what the program made of that holds no longer once it comes back.
 func (r *reads) hidden(name string) error {
 	if strings.HasPrefix(name, ".") || seal.StateOf(r.v.path(viewFolder+"/"+name)).Exists {
 		return nil // it is in no view; or it is there, and the program did not ask for it by this name

@@ -37,8 +37,8 @@ type ended struct {
 // run runs a program in a box to its end and collects its output. When the context ends, the program and all that it
 // started are killed; the same happens to what it leaves behind.
 //
-// The goroutine in the box does nothing but wait: each time that one which is locked to a thread waits for another goroutine, two threads have
-// to be woken.
+// The goroutine in the box does nothing but wait: each time that one which is locked to a thread waits for another goroutine, two threads
+// have to be woken.
 func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
 	p, err := openPipes(cmd)
 	if err != nil {
@@ -66,8 +66,8 @@ func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
 	return e
 }
 
-// inBox runs a program on this thread, and says when it has what it was given. The kernel ends the program when the thread that started it ends (see
-// dieWithParent), so the goroutine is locked to it.
+// inBox runs a program on this thread, and says when it has what it was given. The kernel ends the program when the thread that started it
+// ends (see dieWithParent), so the goroutine is locked to it.
 func inBox(ctx context.Context, cmd *exec.Cmd, given func()) (e ended) {
 	if cmd.Stdin, e.err = nothing(); e.err != nil {
 		return ended{err: &startError{e.err}}
@@ -99,8 +99,8 @@ func inBox(ctx context.Context, cmd *exec.Cmd, given func()) (e ended) {
 // nothing is what programs read from standard input; os/exec would open it anew for each.
 var nothing = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
 
-// oneMore gives Go a processor more than there are. A thread that starts a program keeps its processor until the kernel has loaded that, 0.3 ms in
-// which the program has the core: who else could prepare or store had none. 2,000 `cp`s on two cores took 2.7 s, and 2.3 with it.
+// oneMore gives Go a processor more than there are. A thread that starts a program keeps its processor until the kernel has loaded that,
+// 0.3 ms in which the program has the core: who else could prepare or store had none. 2,000 `cp`s on two cores took 2.7 s, and 2.3 with it.
 var oneMore = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) })
 
 // startError says that a program did not run at all.
@@ -151,7 +151,8 @@ func (p *pipes) collect(out *capture) {
 	both.Wait()
 }
 
-// copyOutput is io.Copy with a buffer of 4 KB: most programs write nothing, and one of 32 KB would be three quarters of what a job takes of the heap.
+// copyOutput is io.Copy with a buffer of 4 KB: most programs write nothing, and one of 32 KB would be three quarters of what a job takes of
+// the heap.
 func copyOutput(to io.Writer, from io.Reader) {
 	io.CopyBuffer(to, struct{ io.Reader }{from}, make([]byte, 4<<10))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 )
 
-// seat is where programs run one after the other, as long as it is known that nothing of the one before is left: a folder, and a thread that is in a
-// box around it.
+// seat is where programs run one after the other, as long as it is known that nothing of the one before is left: a folder, and a thread
+// that is in a box around it.
 type seat struct {
 	root   *os.Root
 	thread *seal.Thread

@@ -15,18 +15,19 @@ var (
 	}
 )
 
-// leastRoom is how much room the disk must have, in bytes, for a failure to be no fault of that: what a program could not write may be gone again, but
-// hardly all.
+// leastRoom is how much room the disk must have, in bytes, for a failure to be no fault of that: what a program could not write may be gone
+// again, but hardly all.
 const leastRoom = 1 << 20
 
-// shortOf tells whether a program that failed may have done so because this machine was short of something. The same input may go well then the next time: a
-// failure that is tried again in vain costs its time in each build, and one that is kept wrongly stays until somebody changes the file.
+// shortOf tells whether a program that failed may have done so because this machine was short of something. The same input may go well then
+// the next time: a failure that is tried again in vain costs its time in each build, and one that is kept wrongly stays until somebody
+// changes the file.
 func shortOf(output, folder string) bool {
 	return says(output, saysFull) || says(output, saysShort) || full(folder)
 }
 
-// cutShort tells whether the disk was full for a program that says so, and succeeded all the same: as a shell script does that goes on after what failed. What
-// it wrote is not whole.
+// cutShort tells whether the disk was full for a program that says so, and succeeded all the same: as a shell script does that goes on
+// after what failed. What it wrote is not whole.
 func cutShort(stderr, folder string) bool { return says(stderr, saysFull) && full(folder) }
 
 func says(output string, any []string) bool {

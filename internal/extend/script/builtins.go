@@ -137,7 +137,8 @@ func getattr(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwarg
 	return a, err
 }
 
-// resolve(base, ref) turns a path, or "uuid:" and a UUID, as it stands in the source file base into a name for the job's reads and questions.
+// resolve(base, ref) turns a path, or "uuid:" and a UUID, as it stands in the source file base into a name for the job's reads and
+// questions.
 func resolvePath(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var base, ref string
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "base", &base, "ref", &ref); err != nil {

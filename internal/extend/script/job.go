@@ -418,7 +418,8 @@ func fail(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs [
 // maxPrints is how many lines of print are kept for one job.
 const maxPrints = 20
 
-// print keeps a line as a warning, with its place in the script: it is for whoever writes the script, and stands out as long as it is there.
+// print keeps a line as a warning, with its place in the script: it is for whoever writes the script, and stands out as long as it is
+// there.
 func (j *jobValue) print(t *starlark.Thread, text string) {
 	if j.prints++; j.prints > maxPrints || j.ended.Load() {
 		return

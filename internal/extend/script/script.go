@@ -2,8 +2,9 @@
 //
 // Its rules: a script sees the world through its Job alone, so there is no clock, no file, no network and no randomness but a
 // seeded one. All that it loads is part of its fingerprint. A module is executed once, at [Load], and frozen; jobs call its
-// function `process` (or `pack` and `write`, see pack.go) on threads of their own, side by side. Whatever a script does, the worst that happens is that its job fails:
-// steps, memory and time have limits (see guard.go), and messages show the place in the script, the calls that led there, and the asset.
+// function `process` (or `pack` and `write`, see pack.go) on threads of their own, side by side. Whatever a script does, the worst that
+// happens is that its job fails: steps, memory and time have limits (see guard.go), and messages show the place in the script, the calls
+// that led there, and the asset.
 package script
 
 import (

@@ -198,7 +198,8 @@ func (w *writerValue) float(c *callArgs) (starlark.Value, error) {
 	})
 }
 
-// text does bytes(data) and str(text, size=None, zero=False): text is written as UTF-8, filled with zeros up to size bytes, with a zero at the end if wanted.
+// text does bytes(data) and str(text, size=None, zero=False): text is written as UTF-8, filled with zeros up to size bytes, with a zero at
+// the end if wanted.
 func (w *writerValue) text(c *callArgs) (starlark.Value, error) {
 	var v starlark.Value
 	size, zero := -1, false

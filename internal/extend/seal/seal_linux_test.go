@@ -485,7 +485,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFolderPassedThrough: a folder that files come into while a program goes through it has not changed for the program; one that it lists has.
+// TestFolderPassedThrough: a folder that files come into while a program goes through it has not changed for the program; one that it lists
+// has.
 func TestFolderPassedThrough(t *testing.T) {
 	tr := &Tracer{seen: map[seenKey]int{}}
 	dir := t.TempDir()

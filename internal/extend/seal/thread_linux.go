@@ -23,8 +23,8 @@ type Thread struct {
 	left atomic.Bool
 }
 
-// Thread makes one. The error wraps ErrUnsupported where the system refuses no writes, or cannot tell of processes that leave their group. A box
-// that traces is for one program.
+// Thread makes one. The error wraps ErrUnsupported where the system refuses no writes, or cannot tell of processes that leave their group.
+// A box that traces is for one program.
 func (b Box) Thread() (*Thread, error) {
 	if b.Trace || !threads() {
 		return nil, fmt.Errorf("%w: no thread for several programs", ErrUnsupported)

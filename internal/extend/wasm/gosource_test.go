@@ -35,7 +35,8 @@ func goProject(t *testing.T) (dir string, write func(name, text string)) {
 	return dir, write
 }
 
-// TestGoSources: what a package is compiled of is its fingerprint, whatever else lies there; an edit compiles it again, the older state does not.
+// TestGoSources: what a package is compiled of is its fingerprint, whatever else lies there; an edit compiles it again, the older state
+// does not.
 func TestGoSources(t *testing.T) {
 	goExample(t) // skips without Go, and fills the compiler's cache
 	dir, write := goProject(t)

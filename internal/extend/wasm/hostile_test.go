@@ -352,7 +352,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// longLists are modules of some bytes with a list that says it has 4 billion entries: an engine that makes room for them takes the host down.
+// longLists are modules of some bytes with a list that says it has 4 billion entries: an engine that makes room for them takes the host
+// down.
 func longLists() (all []struct {
 	name string
 	code []byte

@@ -39,8 +39,9 @@ type prepared struct {
 	globals []string // the names of these exports
 }
 
-// prepare refuses what a guest must not have, names it, and adds exports of all mutable globals. Whether the module is valid is found when it
-// is compiled; but the engine makes room for as many things as a list says it has, so all lists are read here first, to see that they are that long.
+// prepare refuses what a guest must not have, names it, and adds exports of all mutable globals. Whether the module is valid is found when
+// it is compiled; but the engine makes room for as many things as a list says it has, so all lists are read here first, to see that they
+// are that long.
 func prepare(code []byte) (p prepared, err error) {
 	defer func() {
 		switch e := recover().(type) {
@@ -285,9 +286,9 @@ func (r *reader) globals() (mutable []uint32) {
 	return mutable
 }
 
-// functions is the section of code with an empty loop at the begin of each function that calls in two places or more. The engine looks whether
-// the time is over where a loop begins, and nowhere else: 64 functions of which each calls the next one twice would run for good. A function that calls in one place
-// and has no loop does so once, and the stack ends that.
+// functions is the section of code with an empty loop at the begin of each function that calls in two places or more. The engine looks
+// whether the time is over where a loop begins, and nowhere else: 64 functions of which each calls the next one twice would run for good. A
+// function that calls in one place and has no loop does so once, and the stack ends that.
 func (r *reader) functions() []byte {
 	n := r.u32()
 	out := binary.AppendUvarint(make([]byte, 0, len(r.b)*17/16), uint64(n))

@@ -126,7 +126,8 @@ func (r *run) wasiRandom(s []uint64) {
 	errno(s, ok)
 }
 
-// wasiPoll is how guests sleep: all clocks ring at once, the run's clock is set to the first of them, and there is nothing else to wait for.
+// wasiPoll is how guests sleep: all clocks ring at once, the run's clock is set to the first of them, and there is nothing else to wait
+// for.
 func (r *run) wasiPoll(s []uint64) {
 	in, out, n := uint32(s[0]), uint32(s[1]), uint32(s[2])
 	if n == 0 || n > maxIO {

@@ -32,7 +32,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// abi is part of every fingerprint and the number that a guest says it was written for. It is raised when a host function changes its meaning.
+// abi is part of every fingerprint and the number that a guest says it was written for. It is raised when a host function changes its
+// meaning.
 const abi = 1
 
 // What counts where Config says nothing. The time ends loops without end, it is not to hurry a module that works; the memory holds
@@ -51,7 +52,8 @@ type Config struct {
 	Path string // of the module, relative to Dir
 	Go   string // folder of a Go package that is compiled to a module, relative to Dir
 
-	// Cache is a folder for what can be made anew: compiled code, modules of Go packages. Absolute; it is made when it is needed. "" keeps nothing.
+	// Cache is a folder for what can be made anew: compiled code, modules of Go packages. Absolute; it is made when it is needed. "" keeps
+	// nothing.
 	Cache string
 
 	// Name is how rules call it; Summary, Version, Extensions and Folder overrule what the module says of itself, unless they are zero.

@@ -1,6 +1,6 @@
-// Package placeholder has small files that stand for source files which cannot be read: a checkerboard for a picture, silence for a sound, a cube for a
-// model. Whatever makes products of the source makes them of the placeholder, with the same settings; so they are of the type and format that the
-// game expects.
+// Package placeholder has small files that stand for source files which cannot be read: a checkerboard for a picture, silence for a sound,
+// a cube for a model. Whatever makes products of the source makes them of the placeholder, with the same settings; so they are of the type
+// and format that the game expects.
 //
 // The bytes are the same on every machine. They are made to be seen: magenta and black is what no artist paints.
 package placeholder
@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// For is what stands for a source file, by the extension of its name; false: nothing does. Pictures are PNG whatever they are called: who reads them goes by
-// what is in them.
+// For is what stands for a source file, by the extension of its name; false: nothing does. Pictures are PNG whatever they are called: who
+// reads them goes by what is in them.
 func For(name string) ([]byte, bool) {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".tga", ".qoi", ".psd", ".hdr", ".exr":

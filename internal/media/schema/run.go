@@ -174,8 +174,8 @@ func (r *run) refer(n *node, ref *reference, v *document.Value, seen evaluated) 
 	return r.visit(target, v, seen)
 }
 
-// outermost is what a dynamic reference means: the schema with the same anchor in the first resource that was entered on the way here and has one
-// (2020-12, section 8.2.3.2; 2019-09, section 8.2.4.2.2).
+// outermost is what a dynamic reference means: the schema with the same anchor in the first resource that was entered on the way here and
+// has one (2020-12, section 8.2.3.2; 2019-09, section 8.2.4.2.2).
 func (r *run) outermost(ref *reference) *node {
 	for i := range r.stack {
 		res := r.stack[i].node.res

@@ -206,7 +206,8 @@ func (p *Plan) Warnings() []processor.Problem {
 	return list
 }
 
-// Doubt tells what speaks against the plan's use, if it is but guessed by a file's name: "" if nothing does. The first picture is looked at.
+// Doubt tells what speaks against the plan's use, if it is but guessed by a file's name: "" if nothing does. The first picture is looked
+// at.
 func (p *Plan) Doubt(name string) string {
 	use, because := UseOf(name)
 	if use != p.Use || because == "" {

@@ -2,8 +2,8 @@ package texture
 
 import "github.com/kiln-pipeline/kiln/internal/media/pixel"
 
-// ByRows tells whether the blocks of level 0 can be made a few rows at a time, by EncodeRows, and are the same bytes then: nothing is done to a
-// pixel that depends on pixels of other blocks. It is said of formats that have blocks; others are quick.
+// ByRows tells whether the blocks of level 0 can be made a few rows at a time, by EncodeRows, and are the same bytes then: nothing is done
+// to a pixel that depends on pixels of other blocks. It is said of formats that have blocks; others are quick.
 func (p *Plan) ByRows() bool {
 	w, h := p.images.Pictures[0].Size()
 	return p.format.side > 1 && !p.format.float && p.images.Shape == Flat && w == p.Width && h == p.Height &&

@@ -25,7 +25,8 @@ const (
 // palette is how many kinds have a colour of their own; the others share one.
 const palette = 10
 
-// style has the colours: of ten kinds k0 to k9, of the others kx, of folders by depth. Text on them has a contrast of 4.5 and more in both schemes.
+// style has the colours: of ten kinds k0 to k9, of the others kx, of folders by depth. Text on them has a contrast of 4.5 and more in both
+// schemes.
 const style = `:root, svg { --page: #fff; --text: #1d2129; --soft: #5a6270; --edge: #fff; --d0: #e9ecf0; --d1: #dde1e7; --ink: #14181f;
   --k0: #8fbbe8; --k1: #f4b97a; --k2: #98d4a3; --k3: #ea9c9c; --k4: #c7abe6; --k5: #e2cf72; --k6: #7fd0cd; --k7: #eba8d0; --k8: #c2b59b; --k9: #a3b4cc; --kx: #c9cdd3 }
 @media (prefers-color-scheme: dark) {
@@ -84,8 +85,8 @@ func (p *picture) draw(b *bytes.Buffer) {
 	p.drawLegend(b)
 }
 
-// children draws what is in a folder. What would be too small to see is one rectangle together: it is the last in the order of sizes, so nothing
-// else moves.
+// children draws what is in a folder. What would be too small to see is one rectangle together: it is the last in the order of sizes, so
+// nothing else moves.
 func (p *picture) children(b *bytes.Buffer, it *item, r rect, depth int) {
 	list := it.children
 	perPixel := float64(it.size) / (r.w * r.h)

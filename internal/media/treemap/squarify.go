@@ -3,9 +3,9 @@ package treemap
 // rect is a rectangle in pixels.
 type rect struct{ x, y, w, h float64 }
 
-// squarify divides a rectangle into one for each size, which are positive and come the largest first: squarified treemaps, Bruls, Huizing and
-// van Wijk, "Squarified Treemaps", 2000. Rows are laid along the shorter side as long as that brings the worst of their rectangles nearer to a square. No
-// product is added to anything here, so that no processor may fuse the two.
+// squarify divides a rectangle into one for each size, which are positive and come the largest first: squarified treemaps, Bruls, Huizing
+// and van Wijk, "Squarified Treemaps", 2000. Rows are laid along the shorter side as long as that brings the worst of their rectangles
+// nearer to a square. No product is added to anything here, so that no processor may fuse the two.
 func squarify(sizes []int64, r rect) []rect {
 	var total float64
 	for _, s := range sizes {

@@ -1,4 +1,5 @@
-// Package treemap draws a tree of named sizes as rectangles whose areas are the sizes, to see what fills something: a parcel, an output folder.
+// Package treemap draws a tree of named sizes as rectangles whose areas are the sizes, to see what fills something: a parcel, an output
+// folder.
 //
 // The rules of the package:
 //
@@ -77,9 +78,9 @@ func HTML(w io.Writer, root Node, o Options) error {
 	return err
 }
 
-// Inline writes the picture as an element of somebody's page, without title and without colours, which the page's style gives to the classes: d0
-// and d1 are folders, k0 to k9 and kx the kinds, soft is text of less weight, key a square of the legend. It is named by o.Title for those who
-// do not see it, and is no stop for the tab key: what it leads to should stand in a list beside it.
+// Inline writes the picture as an element of somebody's page, without title and without colours, which the page's style gives to the
+// classes: d0 and d1 are folders, k0 to k9 and kx the kinds, soft is text of less weight, key a square of the legend. It is named by
+// o.Title for those who do not see it, and is no stop for the tab key: what it leads to should stand in a list beside it.
 func Inline(w io.Writer, root Node, o Options) error {
 	p := newPicture(root, o)
 	p.links, p.top, p.side = true, 0, 0

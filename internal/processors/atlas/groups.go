@@ -14,8 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Images are taken together in groups, by what they are called, so that an edit looks at the images of one group and at what all the other groups
-// came to, and not at all images: of 2,000 it asks for 64 and 32.
+// Images are taken together in groups, by what they are called, so that an edit looks at the images of one group and at what all the other
+// groups came to, and not at all images: of 2,000 it asks for 64 and 32.
 const groupSize = 64 // images, about
 
 // groups are images by the number of their group: those of the parts that read them, in the order of all.

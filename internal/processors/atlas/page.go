@@ -47,8 +47,8 @@ type band struct {
 	Images  []placed // Y counts from the first row of the band, and may be above it
 }
 
-// A band has about bandImages, so that an edit of one draws no more than these again, but for bands of few rows, in which most images would reach from
-// one into the next; and it has no more than bandPixels.
+// A band has about bandImages, so that an edit of one draws no more than these again, but for bands of few rows, in which most images would
+// reach from one into the next; and it has no more than bandPixels.
 const (
 	bandImages = 64
 	bandRows   = 2 * texture.RowsOf

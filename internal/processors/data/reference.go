@@ -67,8 +67,8 @@ func resolve(job processor.Job, s *Settings, places []*place) ([]processor.Refer
 	return refs, nil
 }
 
-// assetID is the asset that a text in the data names: by its UUID, relative to the file if it begins with ./ or ../, and else by its id, which a
-// leading slash may stress.
+// assetID is the asset that a text in the data names: by its UUID, relative to the file if it begins with ./ or ../, and else by its id,
+// which a leading slash may stress.
 func assetID(from, text string) (string, error) {
 	if !strings.HasPrefix(text, "./") && !strings.HasPrefix(text, "../") {
 		from, text = "", strings.TrimPrefix(text, "/")

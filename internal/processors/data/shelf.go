@@ -8,7 +8,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// shelf keeps schemas that were compiled, so that the thousands of assets that one schema is for do not compile it each: of 5,000 with a schema of
+// shelf keeps schemas that were compiled, so that the thousands of assets that one schema is for do not compile it each: of 5,000 with a
+// schema of
 // 17 KB, that was four fifths of the time of a build. A job still reads all that its schema is made of, as if it compiled it.
 type shelf struct {
 	mu   sync.Mutex

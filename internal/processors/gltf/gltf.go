@@ -19,8 +19,8 @@ func New() processor.Processor { return proc{limits: codec.DefaultLimits()} }
 type proc struct{ limits codec.Limits }
 
 // Settings of the processor. The default of Validate is warn because widely used exporters break the letter of the
-// specification, UniGLTF with scenes that name nodes which are no roots, and artists cannot mend an exporter. Those of textures are for images inside the model; an image file is an asset with
-// settings of its own.
+// specification, UniGLTF with scenes that name nodes which are no roots, and artists cannot mend an exporter. Those of textures are for
+// images inside the model; an image file is an asset with settings of its own.
 type Settings struct {
 	Validate         string `toml:"validate" values:"warn,strict" doc:"What is against the glTF specification is an error; with warn, only a warning where a careful loader can load it."`
 	TextureMaxSize   int    `toml:"texture_max_size" min:"0" max:"16384" doc:"Largest side of a texture made of an image inside the model, in pixels. 0 keeps the size."`

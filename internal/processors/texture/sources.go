@@ -153,8 +153,8 @@ func (s *sources) colors() bool {
 	return s.o.SRGB && (s.o.Use == "color" || s.o.Use == "ui" || s.o.Use == "hdr")
 }
 
-// decode reads a picture, or the first image of a texture file. Where it may be of colours, they become sRGB-encoded, as a gamma in the file
-// says.
+// decode reads a picture, or the first image of a texture file. Where it may be of colours, they become sRGB-encoded, as a gamma in the
+// file says.
 func (s *sources) decode(name string, data []byte, colors bool) (*pixel.Picture, error) {
 	where := name
 	if name == s.job.Asset().Path {

@@ -130,8 +130,8 @@ type buildBody struct {
 	More  bool
 }
 
-// buildPage shows one build: the jobs that ran in it and in none after. Of a build from before the content database was made anew, these are all
-// that is known.
+// buildPage shows one build: the jobs that ran in it and in none after. Of a build from before the content database was made anew, these
+// are all that is known.
 func (d *Dashboard) buildPage(r *http.Request) (*view, error) {
 	number, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
 	if err != nil || number < 1 {
@@ -158,8 +158,9 @@ func (d *Dashboard) buildPage(r *http.Request) (*view, error) {
 	return &view{Page: "build", Title: fmt.Sprintf("Build %d", number), Body: body}, err
 }
 
-// manyRan is from how many jobs of a build on these are looked for among the slowest of all, which an index has in order; fewer are looked for among
-// assets that were built since. Of 200,000 jobs, all of one build, the one takes 3 ms and the other 600; of a build of few it is the other way round.
+// manyRan is from how many jobs of a build on these are looked for among the slowest of all, which an index has in order; fewer are looked
+// for among assets that were built since. Of 200,000 jobs, all of one build, the one takes 3 ms and the other 600; of a build of few it is
+// the other way round.
 const manyRan = 2000
 
 // ranIn are the jobs that ran in a build and in none after, failed ones first, then the slowest: one more than are listed.

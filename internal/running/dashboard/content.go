@@ -58,8 +58,8 @@ func (f filter) Address() string {
 // Narrow tells whether anything but the folder is asked for.
 func (f filter) Narrow() bool { return f.Text+f.State+f.Type+f.Processor+f.Platform != "" }
 
-// sql is the condition on asset a, with its parameters. The + keeps SQLite at the index asset_list, which has all that a list asks for: by another
-// one it would look up each asset.
+// sql is the condition on asset a, with its parameters. The + keeps SQLite at the index asset_list, which has all that a list asks for: by
+// another one it would look up each asset.
 func (f filter) sql() (string, params) {
 	conditions, p := []string{"1"}, params{}
 	add := func(condition, name, value string) {

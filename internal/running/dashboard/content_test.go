@@ -24,8 +24,8 @@ func largeDashboard(t *testing.T, n int) *Dashboard {
 	return d
 }
 
-// TestFiltersReadAnIndex: whatever the list is narrowed down and sorted by, SQLite reads an index of all assets and no table of assets, jobs or
-// products. That is what makes the first page after a build quick.
+// TestFiltersReadAnIndex: whatever the list is narrowed down and sorted by, SQLite reads an index of all assets and no table of assets,
+// jobs or products. That is what makes the first page after a build quick.
 func TestFiltersReadAnIndex(t *testing.T) {
 	d := largeDashboard(t, 2000)
 	for _, address := range []string{"", "q=7+png", "folder=world0/", "state=failed", "state=built", "state=reused", "state=not+built", "type=level", "processor=level",

@@ -46,8 +46,8 @@ type Config struct {
 	// parcels. It is not one that builds meanwhile.
 	Project func() (*build.Project, error)
 
-	// Release is the manifest of the last release, or a folder with its parcels, laid out as the output folder. Pages tell what changed since; empty: there was
-	// none.
+	// Release is the manifest of the last release, or a folder with its parcels, laid out as the output folder. Pages tell what changed since;
+	// empty: there was none.
 	Release string
 
 	// Editor is where "open in the editor" leads: an address with {path}, {line} and {column} in it. Empty is DefaultEditor.

@@ -58,8 +58,8 @@ func (d *Dashboard) messages(ctx context.Context, where string, p params, limit 
 	return all, err
 }
 
-// What is an error of its own, and what only says what comes of others: that a parcel was not packed. Where there are none of the first kind, the
-// others are shown in their place.
+// What is an error of its own, and what only says what comes of others: that a parcel was not packed. Where there are none of the first
+// kind, the others are shown in their place.
 const (
 	lacks     = "'" + string(diag.ParcelLacks) + "'"
 	follows   = `(d.code = ` + lacks + ` OR d.asset = 0 AND coalesce(d.file, '') = '')`

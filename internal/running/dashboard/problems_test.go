@@ -12,7 +12,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 )
 
-// TestParcelLacksOnTwoPlatforms: what keeps a parcel from being packed on two platforms is one problem on its page, and in the number beside its name.
+// TestParcelLacksOnTwoPlatforms: what keeps a parcel from being packed on two platforms is one problem on its page, and in the number
+// beside its name.
 func TestParcelLacksOnTwoPlatforms(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "content.db")
 	db, _, err := contentdb.Open(path)

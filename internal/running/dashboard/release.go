@@ -125,8 +125,8 @@ func newParcel(k parcelRow) *since {
 	return &since{Difference: release.Difference{Change: release.Added, NewSize: k.Size, Patch: k.Size}}
 }
 
-// compare compares a parcel with that of the release, which is at older, or else stands in the manifest; exact is to make the patch, to know
-// how large it is.
+// compare compares a parcel with that of the release, which is at older, or else stands in the manifest; exact is to make the patch, to
+// know how large it is.
 func (d *Dashboard) compare(ctx context.Context, k parcelRow, older, newer string, exact bool) (*since, error) {
 	var was release.Parcel
 	var err error

@@ -64,7 +64,8 @@ func (k *kept[V]) of(ctx context.Context, version func(context.Context) (string,
 // patience is how long a page waits for what may be that of the build before: of 100,000 assets what is kept here takes 30 to 80 ms.
 const patience = 200 * time.Millisecond
 
-// soon is of for what may be that of the build before: if there is such, it is given when making the new one takes longer than patience. That goes on.
+// soon is of for what may be that of the build before: if there is such, it is given when making the new one takes longer than patience.
+// That goes on.
 func (k *kept[V]) soon(ctx context.Context, version func(context.Context) (string, error), name string, make func(context.Context) (V, error)) (V, error) {
 	k.old.Lock()
 	v, ok := k.last[name]

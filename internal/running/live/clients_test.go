@@ -67,7 +67,8 @@ func testClient(t *testing.T, language string) {
 	until(t, "the new watcher knows what is loaded", func() bool { games := n.hub.Games(); return len(games) == 1 && len(games[0].Loaded) >= 5 })
 }
 
-// TestAddresses: a game in C, whose client reads addresses itself, finds a watcher by an address of IPv6, by localhost on either loopback address, and by the machine's name.
+// TestAddresses: a game in C, whose client reads addresses itself, finds a watcher by an address of IPv6, by localhost on either loopback
+// address, and by the machine's name.
 func TestAddresses(t *testing.T) {
 	s := newStock(t, live.Options{})
 	s.update(live.Update{Whole: true, Products: []live.Product{s.product("paint", "texture", "P1")}})

@@ -1,7 +1,7 @@
 // Package relay hands a command to the kiln that watches a project, which has everything at hand, and brings back what it says.
 //
-// The watcher listens on a socket in the project's state folder that only its user can open; where a socket's path would be too long, on a port of this
-// machine whose number, with a secret, is in a file there. Both sides speak JSON, an object a line:
+// The watcher listens on a socket in the project's state folder that only its user can open; where a socket's path would be too long, on a
+// port of this machine whose number, with a secret, is in a file there. Both sides speak JSON, an object a line:
 //
 //	watcher: Hello             who it is; a client that is another kiln, or sees another environment, goes away
 //	client:  Call              the command line, and what it is shown on
@@ -160,8 +160,9 @@ func listenPort(file string) (l net.Listener, token string, err error) {
 	return l, token, nil
 }
 
-// Stay has the server be found again if the file by which clients find it was removed, as with the whole state folder. Commands that run are not
-// concerned. If the folder is not there, or another watcher has taken the place, the next call tries again. It takes a few microseconds if all is well.
+// Stay has the server be found again if the file by which clients find it was removed, as with the whole state folder. Commands that run
+// are not concerned. If the folder is not there, or another watcher has taken the place, the next call tries again. It takes a few
+// microseconds if all is well.
 func (s *Server) Stay() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -339,8 +340,8 @@ func dial(dir string, greet time.Duration) (c net.Conn, token string, err error)
 	return c, token, err
 }
 
-// Ask hands a call to the watcher of a state folder. ok is false if there is none, or it is not accepted, or it went away without a word: then nothing was
-// done. The exit code is -1 if it went away later.
+// Ask hands a call to the watcher of a state folder. ok is false if there is none, or it is not accepted, or it went away without a word:
+// then nothing was done. The exit code is -1 if it went away later.
 func Ask(ctx context.Context, dir string, accept func(Hello) bool, call Call, out, errs io.Writer) (exit int, ok bool) {
 	return ask(ctx, dir, greeting, accept, call, out, errs)
 }

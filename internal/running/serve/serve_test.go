@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// write puts files below a folder, by name and content, each in one step: of one that is written where it lies, half may be built if the machine is
-// busy elsewhere for a moment.
+// write puts files below a folder, by name and content, each in one step: of one that is written where it lies, half may be built if the
+// machine is busy elsewhere for a moment.
 func write(t testing.TB, dir string, files ...string) {
 	t.Helper()
 	for i := 0; i < len(files); i += 2 {

@@ -103,8 +103,8 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d edits, %d games", s.edits, len(games))
 }
 
-// address is one that nobody else takes while no watcher runs: its port is below those that systems give to who asks for any, be it to connect with another
-// one (Linux: from 32768, others: from 49152).
+// address is one that nobody else takes while no watcher runs: its port is below those that systems give to who asks for any, be it to
+// connect with another one (Linux: from 32768, others: from 49152).
 func address(t *testing.T) string {
 	var err error
 	for range 100 {

@@ -17,8 +17,9 @@ import (
 
 var arrivals = flag.Duration("arrivals", 3*time.Second, "how long TestArrivals saves files")
 
-// TestArrivals: several editors save files in all the ways that editors have, as fast as they can, each waiting for its own product, and somebody
-// disturbs them: kiln.toml and rules that are wrong for a moment, a source root that goes away, commands that others ask for. No file is lost.
+// TestArrivals: several editors save files in all the ways that editors have, as fast as they can, each waiting for its own product, and
+// somebody disturbs them: kiln.toml and rules that are wrong for a moment, a source root that goes away, commands that others ask for. No
+// file is lost.
 func TestArrivals(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -13,7 +13,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-// benchAssets are files of 64 bytes that are copied, a hundred to a folder. The bars: nothing changed, 5 ms; one edited, in proportion to that.
+// benchAssets are files of 64 bytes that are copied, a hundred to a folder. The bars: nothing changed, 5 ms; one edited, in proportion to
+// that.
 const benchAssets = 100_000
 
 func benchFile(dir string, i int) string {
@@ -57,8 +58,9 @@ func benchSession(b *testing.B) (*Session, string, chan Ended) {
 	return s, dir, ended
 }
 
-// BenchmarkSession: "idle" is a tenth of a second in which nothing changes. "nothing" is a build that somebody asks for when nothing changed. "edit" is from the closing of a file to the end of the build; what
-// is not waiting for the file to be left alone is told apart. The processor time is that of the whole process: on a busy machine it says more than the clock.
+// BenchmarkSession: "idle" is a tenth of a second in which nothing changes. "nothing" is a build that somebody asks for when nothing
+// changed. "edit" is from the closing of a file to the end of the build; what is not waiting for the file to be left alone is told apart.
+// The processor time is that of the whole process: on a busy machine it says more than the clock.
 func BenchmarkSession(b *testing.B) {
 	s, dir, ended := benchSession(b)
 	if err := s.Build(context.Background()); err != nil {

@@ -21,8 +21,8 @@ type content struct {
 
 type jobID struct{ platform, asset string }
 
-// job is what came of an asset's jobs and their parts, in order, none twice: a list, since most assets have one job without parts, and a map for each
-// took 20 MB more at 100,000 assets.
+// job is what came of an asset's jobs and their parts, in order, none twice: a list, since most assets have one job without parts, and a
+// map for each took 20 MB more at 100,000 assets.
 type job []build.Outcome
 
 // find is where the outcome of the same job or part is, or would be.

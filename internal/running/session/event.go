@@ -38,12 +38,13 @@ type JobFinished struct {
 	Took   time.Duration
 }
 
-// Drafted tells of a quick first version of a product, which is good until the build has ended: for those who cannot wait. Its bytes are to be
-// had like those of any product.
+// Drafted tells of a quick first version of a product, which is good until the build has ended: for those who cannot wait. Its bytes are to
+// be had like those of any product.
 type Drafted struct{ Product Product }
 
-// Placed tells of all products that a build changed, as soon as they are in place, for those who cannot wait until that is written down, too: 30 ms for
-// an atlas of 2,000 images. Ended tells of them again. It is left out where there is more to tell than new contents: failures, what is mended, what is gone.
+// Placed tells of all products that a build changed, as soon as they are in place, for those who cannot wait until that is written down,
+// too: 30 ms for an atlas of 2,000 images. Ended tells of them again. It is left out where there is more to tell than new contents:
+// failures, what is mended, what is gone.
 type Placed struct{ Products []Product }
 
 // Ended tells what came of a build.

@@ -245,8 +245,8 @@ func TestOwnFileInTheWay(t *testing.T) {
 	s.compareWithClean()
 }
 
-// TestStateRemoved: who removes the state folder below a session finds it made anew without another change, and all else as it was, be it in the middle
-// of a build.
+// TestStateRemoved: who removes the state folder below a session finds it made anew without another change, and all else as it was, be it
+// in the middle of a build.
 func TestStateRemoved(t *testing.T) {
 	for name, c := range map[string]Config{"told": {}, "polled": {Poll: 10 * time.Millisecond}} {
 		t.Run(name, func(t *testing.T) {

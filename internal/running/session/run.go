@@ -49,7 +49,8 @@ type run struct {
 	ignore  []string        // those of them that are ignore files
 }
 
-// watch begins to watch what the project is made of, and ends what was watched before. again says that the project was opened since that began.
+// watch begins to watch what the project is made of, and ends what was watched before. again says that the project was opened since that
+// began.
 func (r *run) watch(again bool) error {
 	o := watch.Options{Quiet: r.cfg.Quiet, Poll: r.cfg.Poll}
 	pass, roots := r.p.Passes(), r.p.SourceRoots()
@@ -99,8 +100,8 @@ func (r *run) watch(again bool) error {
 	return nil
 }
 
-// rewatch watches what the last build found that the project depends on, besides what is watched. What of it changed after the build looked at it, and
-// before it was watched, is found by looking once more: again tells whether that is needed.
+// rewatch watches what the last build found that the project depends on, besides what is watched. What of it changed after the build looked
+// at it, and before it was watched, is found by looking once more: again tells whether that is needed.
 func (r *run) rewatch() (again bool, err error) {
 	targets := r.targets
 	if r.relink && r.p.Holds() {
@@ -299,8 +300,8 @@ func (r *run) ends() bool {
 	}
 }
 
-// open reads the project anew, if that is due. If it cannot be read, what kiln.toml names is watched as well: the mistake may be there. That is read once
-// more then, as it may have been mended before it was watched.
+// open reads the project anew, if that is due. If it cannot be read, what kiln.toml names is watched as well: the mistake may be there.
+// That is read once more then, as it may have been mended before it was watched.
 func (r *run) open() error {
 	for again := false; r.reopen; again = true {
 		p, err := build.Open(r.cfg.Build)
@@ -383,8 +384,8 @@ func (r *run) placed(outcomes []build.Outcome) {
 	}
 }
 
-// follow takes in what changes while a build is under way: running jobs that read what changed run again. If much is left to do, the build is
-// halted, so that the next one, which goes on where this one ends, has the changes first.
+// follow takes in what changes while a build is under way: running jobs that read what changed run again. If much is left to do, the build
+// is halted, so that the next one, which goes on where this one ends, has the changes first.
 func (r *run) follow(do func() (*build.Report, error), c *build.Control) (report *build.Report, err error) {
 	over := make(chan struct{})
 	go func() {
@@ -419,7 +420,8 @@ func (r *run) follow(do func() (*build.Report, error), c *build.Control) (report
 	}
 }
 
-// A build goes on for at least leastBuild, however often something changes, so that much to do gets done at last: to begin anew takes up to a second at
+// A build goes on for at least leastBuild, however often something changes, so that much to do gets done at last: to begin anew takes up to
+// a second at
 // 100,000 assets. One that will take no longer than mostWait is not halted at all.
 const (
 	leastBuild = 2 * time.Second
@@ -460,8 +462,9 @@ func (r *run) turns(ctx context.Context) {
 // Project is the project as it is now. The error says what is wrong with its files.
 func (t *Turn) Project() (*build.Project, error) { return t.r.p, t.err }
 
-// Build builds what is asked for. If that is not everything, the session then builds the rest. What changed is seen as the session sees it, unless
-// the request says otherwise; if it fails, assets keep their last good products if the request says so. The report's outcomes are the session's.
+// Build builds what is asked for. If that is not everything, the session then builds the rest. What changed is seen as the session sees it,
+// unless the request says otherwise; if it fails, assets keep their last good products if the request says so. The report's outcomes are
+// the session's.
 func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, error) {
 	if t.err != nil {
 		return nil, t.err

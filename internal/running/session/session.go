@@ -160,7 +160,8 @@ type request struct {
 	done chan struct{}
 }
 
-// Turn has do called when the session is not building, and waits until it has returned. If the context ends before it begins, it is not called.
+// Turn has do called when the session is not building, and waits until it has returned. If the context ends before it begins, it is not
+// called.
 func (s *Session) Turn(ctx context.Context, do func(*Turn)) error {
 	var begun atomic.Bool // or given up
 	r := request{func(t *Turn) {
@@ -230,7 +231,8 @@ func (s *Session) Blob(h digest.Hash) (*os.File, error) {
 	return nil, err
 }
 
-// Run builds, then follows changes and builds at each, until the context ends. The error is the context's, or tells why nothing can be followed.
+// Run builds, then follows changes and builds at each, until the context ends. The error is the context's, or tells why nothing can be
+// followed.
 func (s *Session) Run(ctx context.Context) error {
 	r := &run{Session: s, p: s.Project(), full: true, all: true, relink: true, onError: build.LastGood, over: ctx.Done()}
 	if err := r.watch(false); err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// A line of a file that processor "test" reads: NEED asset, READ file, GLOB pattern, FAIL, MOMENT (fails the first three times), BLOCK (until the test says so, or the job is cancelled). Every
-// other line is copied.
+// A line of a file that processor "test" reads: NEED asset, READ file, GLOB pattern, FAIL, MOMENT (fails the first three times), BLOCK
+// (until the test says so, or the job is cancelled). Every other line is copied.
 type lines struct{ gates *gates }
 
 // gates hold jobs that block.
@@ -137,8 +137,8 @@ type stage struct {
 
 func (t *stage) path(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
 
-// write writes a file beside all that is watched, and puts it in its place: of one that is written where it lies, half may be built if the machine is busy
-// elsewhere for a moment, and that is what TestArrivals and TestSoak do.
+// write writes a file beside all that is watched, and puts it in its place: of one that is written where it lies, half may be built if the
+// machine is busy elsewhere for a moment, and that is what TestArrivals and TestSoak do.
 func (t *stage) write(name, text string) {
 	t.Helper()
 	beside := t.path(".saved")
@@ -292,8 +292,8 @@ func names(ps []Product) string {
 	return strings.Join(all, " ")
 }
 
-// compareWithClean stops the session, builds a copy of the sources elsewhere, and compares the outputs, but for the last good ones of what fails. And
-// it has the project built as by a process that knows nothing of the session, which must find nothing to do.
+// compareWithClean stops the session, builds a copy of the sources elsewhere, and compares the outputs, but for the last good ones of what
+// fails. And it has the project built as by a process that knows nothing of the session, which must find nothing to do.
 func (t *stage) compareWithClean() {
 	t.Helper()
 	t.stop()
@@ -397,7 +397,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestPlaced: new contents are told of once all of them are in place, and before that is written down; anything else waits for the end of the build.
+// TestPlaced: new contents are told of once all of them are in place, and before that is written down; anything else waits for the end of
+// the build.
 func TestPlaced(t *testing.T) {
 	told(t)
 	s := set(t, map[string]string{"assets/a.t": "a", "assets/b.t": "NEED a.t\n", "assets/c.t": "c"}).start(Config{})
@@ -715,8 +716,8 @@ func TestAskedWithLink(tt *testing.T) {
 	t.until("what the link leads to is watched", func(Ended) bool { return t.read("build/pc/link/b.t.out") == "other" })
 }
 
-// TestAskedWhileParcelsWait: a parcel is not as it was, and cannot be packed yet. What a build that is asked for removes is no reason for the
-// session to build once more, in its own way.
+// TestAskedWhileParcelsWait: a parcel is not as it was, and cannot be packed yet. What a build that is asked for removes is no reason for
+// the session to build once more, in its own way.
 func TestAskedWhileParcelsWait(tt *testing.T) {
 	t := set(tt, map[string]string{"assets/a.t": "a", "kiln.toml": "[project]\nname = \"test\"\n[[parcels]]\nname = \"all\"\nassets = [\"**\"]\n"})
 	t.start(Config{})
@@ -777,8 +778,8 @@ func TestAskedStands(tt *testing.T) {
 	t.until("the last good product", func(Ended) bool { return t.read("build/pc/a.t.out") == "a" })
 }
 
-// TestFirstBuildFails: the first build of a session can do nothing. Whoever asks for all products is told that there are none, and so has to be
-// told of those that the next build makes.
+// TestFirstBuildFails: the first build of a session can do nothing. Whoever asks for all products is told that there are none, and so has
+// to be told of those that the next build makes.
 func TestFirstBuildFails(tt *testing.T) {
 	t := set(tt, map[string]string{"assets/a.t": "a"})
 	if err := os.Rename(t.path("assets"), t.path("away")); err != nil {

@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestSoak edits files at random, 20 times a second and now and then many at once, while a session follows in a process of its own that is killed again and
-// again. At the end the outputs are those of a clean build.
+// TestSoak edits files at random, 20 times a second and now and then many at once, while a session follows in a process of its own that is
+// killed again and again. At the end the outputs are those of a clean build.
 func TestSoak(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

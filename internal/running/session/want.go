@@ -154,8 +154,8 @@ func (w *wants) end() {
 	w.over, w.control, w.jobs, w.waiting = nil, nil, nil, nil
 }
 
-// hurry waits for a job of the build under way: it gives a channel on which the job comes when it has run, and one that is closed when the build ends.
-// Without a build both are nil.
+// hurry waits for a job of the build under way: it gives a channel on which the job comes when it has run, and one that is closed when the
+// build ends. Without a build both are nil.
 func (w *wants) hurry(ctx context.Context, id jobID) (done <-chan job, over <-chan struct{}, ok bool) {
 	w.mu.Lock()
 	if w.over == nil {

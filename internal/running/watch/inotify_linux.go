@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inotify is Linux' notifier (inotify(7)), without a library in between: fsnotify does not tell that a file was closed after writing, which is what
-// saves waiting for it to be left alone.
+// inotify is Linux' notifier (inotify(7)), without a library in between: fsnotify does not tell that a file was closed after writing, which
+// is what saves waiting for it to be left alone.
 type inotify struct {
 	file *os.File
 	out  chan []event
@@ -109,7 +109,8 @@ func (n *inotify) unname(was named) {
 
 func (n *inotify) events() <-chan []event { return n.out }
 
-// sync uses that the end of a watch is told in order with everything else. The folder that is watched for a moment is one that nobody else watches.
+// sync uses that the end of a watch is told in order with everything else. The folder that is watched for a moment is one that nobody else
+// watches.
 func (n *inotify) sync() bool {
 	done := make(chan struct{})
 	n.mu.Lock()

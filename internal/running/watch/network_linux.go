@@ -2,7 +2,8 @@ package watch
 
 import "golang.org/x/sys/unix"
 
-// networkName names the kind of file system of a path if others may write to it without this machine's knowledge (statfs(2), linux/magic.h).
+// networkName names the kind of file system of a path if others may write to it without this machine's knowledge (statfs(2),
+// linux/magic.h).
 func networkName(path string) string {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {

@@ -25,9 +25,9 @@ type change struct {
 	gone        bool
 }
 
-// A batch of up to fewPaths files that are all written waits a third of the quiet time: for its neighbours, and for what a save dance does after the last
-// write. Beyond manyPaths some program is at work on the whole tree, as when a branch is switched: its changes should come as one batch, which waits
-// four times as long. With mostPaths it is cheaper to look at everything.
+// A batch of up to fewPaths files that are all written waits a third of the quiet time: for its neighbours, and for what a save dance does
+// after the last write. Beyond manyPaths some program is at work on the whole tree, as when a branch is switched: its changes should come
+// as one batch, which waits four times as long. With mostPaths it is cheaper to look at everything.
 const (
 	fewPaths  = 8
 	manyPaths = 200

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// changes is Windows' notifier (ReadDirectoryChangesW), without a library in between: fsnotify keeps each folder of a tree open, and Windows renames
-// no folder below which one is open. Here a tree is one handle, at its top.
+// changes is Windows' notifier (ReadDirectoryChangesW), without a library in between: fsnotify keeps each folder of a tree open, and
+// Windows renames no folder below which one is open. Here a tree is one handle, at its top.
 type changes struct {
 	out  chan []event
 	quit chan struct{}
@@ -84,8 +84,8 @@ func (n *changes) add(dir string, asked bool) error {
 	return nil
 }
 
-// deepen has the nearest folder above that was asked for tell of all below. A handle keeps to what it was first asked, so there is a new one, and the old one ends
-// after that.
+// deepen has the nearest folder above that was asked for tell of all below. A handle keeps to what it was first asked, so there is a new
+// one, and the old one ends after that.
 func (n *changes) deepen(dir string) error {
 	for up := filepath.Dir(dir); up != filepath.Dir(up); up = filepath.Dir(up) {
 		t := n.tops[up]
@@ -132,7 +132,8 @@ func (n *changes) begin(path, only string, mask uint32, deep bool) (*reading, er
 	return r, nil
 }
 
-// ask asks for the next changes. Between two such calls the system keeps them; those that it has when the reading ends are asked for as well.
+// ask asks for the next changes. Between two such calls the system keeps them; those that it has when the reading ends are asked for as
+// well.
 func (r *reading) ask() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,8 +232,8 @@ func (r *reading) parse(buf []byte) (events []event) {
 	return events
 }
 
-// mayBeShort tells whether some part of a path could be the second name that Windows gives to what has a longer one: ABCDEF~1.TXT. A change made by that name is
-// told of by it. What editors call backups, as in a.txt~, is none.
+// mayBeShort tells whether some part of a path could be the second name that Windows gives to what has a longer one: ABCDEF~1.TXT. A change
+// made by that name is told of by it. What editors call backups, as in a.txt~, is none.
 func mayBeShort(path string) bool {
 	return slices.ContainsFunc(strings.Split(path, `\`), func(part string) bool {
 		base, _, _ := strings.Cut(part, ".")

@@ -48,8 +48,8 @@ type Tree struct {
 	Path string                           // absolute
 	Pass func(path string, dir bool) bool // what is passed over; may be nil. Called by one goroutine at a time
 
-	// Lists says that whoever follows the tree lists its folders, so that he may have seen what came and went between two looks: a folder in which
-	// something may have is told of. Only a notifier that looks now and then does not know.
+	// Lists says that whoever follows the tree lists its folders, so that he may have seen what came and went between two looks: a folder in
+	// which something may have is told of. Only a notifier that looks now and then does not know.
 	Lists bool
 
 	// Forget says that a folder is not what it was: Pass may answer otherwise for what is in it. May be nil; called as Pass is.
@@ -65,8 +65,8 @@ type Options struct {
 	Poll  time.Duration // not 0: look at everything so often, whatever the system can do
 }
 
-// The defaults. Saving a file is many steps within a few milliseconds: vim's dance of backup, write and rename takes 1 to 3 ms here, Blender's up
-// to 12. The bar for the whole way from a saved file to the running game is 60 ms.
+// The defaults. Saving a file is many steps within a few milliseconds: vim's dance of backup, write and rename takes 1 to 3 ms here,
+// Blender's up to 12. The bar for the whole way from a saved file to the running game is 60 ms.
 const (
 	DefaultQuiet = 25 * time.Millisecond
 	DefaultMost  = 500 * time.Millisecond
@@ -124,8 +124,8 @@ const (
 
 // notifier is the way in which a system tells of changes.
 type notifier interface {
-	// add watches a folder's entries, and, if it is one that was asked for, whether it goes away itself. Events that were not sent yet may be of its new
-	// or of its old name.
+	// add watches a folder's entries, and, if it is one that was asked for, whether it goes away itself. Events that were not sent yet may be
+	// of its new or of its old name.
 	add(dir string, top bool) error
 	// remove forgets a folder that is gone from its place, and all below.
 	remove(dir string)
@@ -175,8 +175,8 @@ func (w *Watcher) Close() {
 	w.notify.close()
 }
 
-// Flush gives at once all that changed before the call, settled or not. What it gives does not come as a batch any more. Where the system cannot
-// tell whether that is all, it is Lost.
+// Flush gives at once all that changed before the call, settled or not. What it gives does not come as a batch any more. Where the system
+// cannot tell whether that is all, it is Lost.
 func (w *Watcher) Flush(ctx context.Context) Batch {
 	w.mu.Lock()
 	n := w.notify
@@ -284,8 +284,9 @@ func (w *Watcher) watchFor(folder string) error {
 	return nil
 }
 
-// watchTree watches a folder and all below. One that is gone meanwhile, or may not be looked at, is told of by the folder that holds it when that is so
-// no more. One that cannot be watched for another reason, as when no file can be opened for a moment, is tried again, and so is the top.
+// watchTree watches a folder and all below. One that is gone meanwhile, or may not be looked at, is told of by the folder that holds it
+// when that is so no more. One that cannot be watched for another reason, as when no file can be opened for a moment, is tried again, and
+// so is the top.
 func (w *Watcher) watchTree(t *Tree, path string) error {
 	err := w.notify.add(path, path == t.Path)
 	if isLimit(err) {
@@ -442,7 +443,8 @@ func (w *Watcher) stir(folder string, now time.Time) {
 	}
 }
 
-// watchBack watches the folders in a folder that were away just when they were to be watched, and back before the next look, to which they are what they were.
+// watchBack watches the folders in a folder that were away just when they were to be watched, and back before the next look, to which they
+// are what they were.
 func (w *Watcher) watchBack(t *Tree, folder string, now time.Time) error {
 	subs, _ := subfolders(folder) // if it cannot be listed, a look says so
 	for _, sub := range subs {

@@ -33,8 +33,8 @@ func TestNoFiles(t *testing.T) {
 	f.catchesUp("a file in a folder that could not be listed")
 }
 
-// TestEventOfAnother: a folder and one in it change their places before the watcher hears of the first, so that it is told that the second is gone by a name which
-// another folder has by now. That one is watched all the same.
+// TestEventOfAnother: a folder and one in it change their places before the watcher hears of the first, so that it is told that the second
+// is gone by a name which another folder has by now. That one is watched all the same.
 func TestEventOfAnother(t *testing.T) {
 	root := t.TempDir()
 	in := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }

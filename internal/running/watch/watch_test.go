@@ -309,7 +309,8 @@ func TestPollBetween(t *testing.T) {
 	}
 }
 
-// TestAwayWhenWatched: a folder is away just when it is to be watched, and back before the one above is looked at again. It is watched all the same.
+// TestAwayWhenWatched: a folder is away just when it is to be watched, and back before the one above is looked at again. It is watched all
+// the same.
 func TestAwayWhenWatched(t *testing.T) {
 	root := t.TempDir()
 	in, away := filepath.Join(root, "in"), filepath.Join(t.TempDir(), "in")
@@ -333,7 +334,8 @@ func TestAwayWhenWatched(t *testing.T) {
 	}
 }
 
-// TestCameAndWent: what comes after a look and goes before the next is told of by its folder, or by its name if that was asked for, where somebody may have listed that folder.
+// TestCameAndWent: what comes after a look and goes before the next is told of by its folder, or by its name if that was asked for, where
+// somebody may have listed that folder.
 func TestCameAndWent(t *testing.T) {
 	for name, c := range map[string]struct {
 		lists bool
@@ -631,8 +633,8 @@ func TestToldNoMore(t *testing.T) {
 	f.catchesUp("an edit, polled")
 }
 
-// TestUnsure: that the system cannot tell whether all was told is not the same as that something was lost: who looks at everything because of it need
-// not do so again and again.
+// TestUnsure: that the system cannot tell whether all was told is not the same as that something was lost: who looks at everything because
+// of it need not do so again and again.
 func TestUnsure(t *testing.T) {
 	system(t).close() // there is one
 	w, err := newWith(Options{Trees: []Tree{{Path: t.TempDir()}}}, newFSNotify)

@@ -1,5 +1,5 @@
-// Package judge says what the Go reader makes of a parcel, in the words of the conformance set, and damages parcels: the readers in other languages
-// are held to it in their tests.
+// Package judge says what the Go reader makes of a parcel, in the words of the conformance set, and damages parcels: the readers in other
+// languages are held to it in their tests.
 package judge
 
 import (

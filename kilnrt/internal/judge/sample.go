@@ -20,7 +20,8 @@ func Resource(id uint32, name, productType, content string, required, optional [
 	return r
 }
 
-// Write writes samples into a folder and gives their paths: an empty parcel, one with one of everything, and one with several pages of records.
+// Write writes samples into a folder and gives their paths: an empty parcel, one with one of everything, and one with several pages of
+// records.
 func Write(dir string) ([]string, error) {
 	rs := []parcel.Resource{
 		Resource(0, "levels/one", "level", "level one", []uint32{7, 3}, []uint32{900}),

@@ -121,8 +121,8 @@ func Decode(f Footprint, data []byte, width, height int, srgb bool) ([]byte, err
 	return pix, nil
 }
 
-// Encode compresses the straight RGBA values of an image, rows top down, to blocks in the same order, all channels weighing the same. The bytes
-// depend on the image, f, and o.Quality only. How the texture will be sampled makes no difference yet: the two ways round
+// Encode compresses the straight RGBA values of an image, rows top down, to blocks in the same order, all channels weighing the same. The
+// bytes depend on the image, f, and o.Quality only. How the texture will be sampled makes no difference yet: the two ways round
 // differently, by less than half a step.
 func Encode(f Footprint, rgba []byte, width, height int, _ bool, o block.Options) ([]byte, error) {
 	if err := f.check(width, height); err != nil {

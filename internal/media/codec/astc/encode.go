@@ -217,8 +217,8 @@ func (e *encoder) values(l *layout) float32 {
 	return float32(count) * 0.3
 }
 
-// steps fills out with the squared error of taking the texels' places on their lines to the nearest that each range of weights has. At edges
-// it is far below a twelfth of a step's square, and 8x8 blocks of sprites gained 2 dB when it was no longer taken for that.
+// steps fills out with the squared error of taking the texels' places on their lines to the nearest that each range of weights has. At
+// edges it is far below a twelfth of a step's square, and 8x8 blocks of sprites gained 2 dB when it was no longer taken for that.
 func (e *encoder) steps(out *[weightRanges]float32, l *layout) {
 	squares := stepSquares()
 	for plane := range l.planes {

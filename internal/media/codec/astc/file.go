@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// magic begins an .astc file. Its header is 16 bytes: the magic, width, height and depth of the footprint (a byte each), then of the image (three
-// bytes each, little-endian). Blocks follow.
+// magic begins an .astc file. Its header is 16 bytes: the magic, width, height and depth of the footprint (a byte each), then of the image
+// (three bytes each, little-endian). Blocks follow.
 var magic = [4]byte{0x13, 0xAB, 0xA1, 0x5C}
 
 // Image is what an .astc file holds: one level of a texture. Whether it is sRGB the file does not say.

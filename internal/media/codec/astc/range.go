@@ -36,7 +36,8 @@ var weightScramble = map[int]scramble{
 	6: {50, "0000000"}, 10: {28, "0000000"}, 12: {23, "b000b0b"}, 20: {13, "b0000b0"}, 24: {11, "cb000cb"},
 }
 
-// unscramble gives what a value of a range with trits or quints stands for. Colours have 9 bits on the way and 8 in the end, weights 7 and 6.
+// unscramble gives what a value of a range with trits or quints stands for. Colours have 9 bits on the way and 8 in the end, weights 7 and
+// 6.
 func (s scramble) unscramble(value int, bits uint8) int {
 	low, high := value&(1<<bits-1), value>>bits
 	b := 0

@@ -44,7 +44,8 @@ func sequenceSize(count int, r uint8) int {
 	return (8*count*int(v.trits)+4)/5 + (7*count*int(v.quints)+2)/3 + count*int(v.bits)
 }
 
-// tritPieces are the bits of the packed trits that follow each of five lower parts, quintPieces those of three ("Integer Sequence Encoding").
+// tritPieces are the bits of the packed trits that follow each of five lower parts, quintPieces those of three ("Integer Sequence
+// Encoding").
 var (
 	tritPieces  = [5]int{2, 2, 1, 2, 1}
 	quintPieces = [3]int{3, 2, 2}

@@ -53,8 +53,8 @@ func (e *encoder) parts(list *patterns, at, count int) (s [4]sums) {
 	return s
 }
 
-// cluster parts the colours by k-means, from the two ends of the block's line on and the colour farthest from both. It gives the samples of the second
-// and the third part.
+// cluster parts the colours by k-means, from the two ends of the block's line on and the colour farthest from both. It gives the samples of
+// the second and the third part.
 func (e *encoder) cluster(count int) (masks [2]uint64) {
 	var centers [3][4]float32
 	ideal := &e.layouts[0].ideal[0]

@@ -137,8 +137,8 @@ func TestQualities(t *testing.T) {
 	}
 }
 
-// Textures of games, no worse than what libsquish 1.15 makes of them: its range fit for Fast, its cluster fit for the others, and its only way
-// to write BC5.
+// Textures of games, no worse than what libsquish 1.15 makes of them: its range fit for Fast, its cluster fit for the others, and its only
+// way to write BC5.
 func TestCorpus(t *testing.T) {
 	corpus := os.Getenv("KILN_CORPUS")
 	if corpus == "" {

@@ -150,8 +150,8 @@ func (c *colors) axis() rgb {
 	return rgb{int32(v[0] * s), int32(v[1] * s), int32(v[2] * s)}
 }
 
-// extremes are endpoints on the line along an axis through the mean of the colours, nearly as far out as any colour is. Only nearly, for what is
-// furthest out stands alone: 7/8 is worth 0.1 dB. And they are rounded up and down rather than to the nearest, so that
+// extremes are endpoints on the line along an axis through the mean of the colours, nearly as far out as any colour is. Only nearly, for
+// what is furthest out stands alone: 7/8 is worth 0.1 dB. And they are rounded up and down rather than to the nearest, so that
 // they do not fall together where colours are close: 2 dB in a clear sky.
 func (c *colors) extremes(axis rgb, f Format) ends {
 	least, most := worst, -worst

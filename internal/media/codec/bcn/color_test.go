@@ -237,7 +237,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Two colours are as good as the endpoints' bits let them be, with transparent pixels beside them or without: off by no more than 4, 2 and 4.
+// Two colours are as good as the endpoints' bits let them be, with transparent pixels beside them or without: off by no more than 4, 2 and
+// 4.
 func TestTwoColors(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 1000 {

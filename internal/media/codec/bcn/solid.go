@@ -13,8 +13,8 @@ type solidTable [256]solid
 
 // solids holds the tables, for 2 and 3 as the last place and for 5 and 6 bits.
 //
-// Between two endpoints a single colour is met more exactly than at one: 5 bits alone miss by up to 4, four places by no more than 1, three by 2.
-// Of equal pairs the closer one is taken, on which decoders that round in other ways differ less.
+// Between two endpoints a single colour is met more exactly than at one: 5 bits alone miss by up to 4, four places by no more than 1, three
+// by 2. Of equal pairs the closer one is taken, on which decoders that round in other ways differ less.
 var solids = sync.OnceValue(func() *[4][2]solidTable {
 	all := new([4][2]solidTable)
 	for last := int32(2); last <= 3; last++ {

@@ -1,7 +1,7 @@
 // Package bmp reads Windows and OS/2 bitmaps.
 //
-// It follows "Bitmap Storage" of the Windows documentation: headers of 12 to 124 bytes; 1, 2, 4, 8, 16, 24 and 32 bits; RLE4 and RLE8; masks
-// of any bits in a row. Where that leaves a choice:
+// It follows "Bitmap Storage" of the Windows documentation: headers of 12 to 124 bytes; 1, 2, 4, 8, 16, 24 and 32 bits; RLE4 and RLE8;
+// masks of any bits in a row. Where that leaves a choice:
 //
 //   - Alpha is where a mask says so, and in the fourth byte of plain 32-bit pixels below a header of 108 bytes or more. Below a shorter
 //     one that byte means nothing. Alpha that is 0 all over the image was forgotten: it is opaque.
@@ -272,8 +272,8 @@ func opaqueIfForgotten(pix []byte) {
 	}
 }
 
-// runs reads RLE. A count over 0 repeats the byte that follows, of one pixel of 8 bits or of two of 4 by turns. After a 0 comes: 0, the end of the row; 1,
-// the end of the image; 2, bytes of how far to jump to the right and up; another count, so many pixels as they are,
+// runs reads RLE. A count over 0 repeats the byte that follows, of one pixel of 8 bits or of two of 4 by turns. After a 0 comes: 0, the end
+// of the row; 1, the end of the image; 2, bytes of how far to jump to the right and up; another count, so many pixels as they are,
 // padded to be even in bytes. Without pix they are but looked at.
 func (h *Header) runs(pix, data []byte) error {
 	for i := 0; i < len(pix); i += 4 {

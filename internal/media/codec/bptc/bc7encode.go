@@ -8,8 +8,8 @@ import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
 // best two partitions by estimate in modes 1 and 3, 0.36 s and 43.8; all that Normal tries, 1.2 s and 44.2; Best, 3.5 s and
 // 44.24. Fitting all 64 partitions of mode 1 took 4 s and gave 43.9: estimates pay.
 //
-// Fast takes a third of those 0.36 s for 0.3 dB less: it fits one partition (0.1 dB), in two rounds of three (0.04), of the first 32 (0.03), where
-// mode 6 leaves much to be wished for (0.1).
+// Fast takes a third of those 0.36 s for 0.3 dB less: it fits one partition (0.1 dB), in two rounds of three (0.04), of the first 32
+// (0.03), where mode 6 leaves much to be wished for (0.1).
 type effort7 struct {
 	rounds     int     // of least squares for each line
 	candidates int     // that are fitted, of those that are estimated

@@ -12,8 +12,8 @@ import (
 // buffer without a uri, and its bufferViews point into it. Only bytes that a view names are kept.
 //
 // drop names bufferViews, by index, that are not needed any more, as those of images that have gone
-// elsewhere. Unless something else still refers to them, they are removed and all references renumbered. Where the file has an extension of which it is not known how it
-// refers to views, no number may change: there, a dropped view stays with 4 zero bytes.
+// elsewhere. Unless something else still refers to them, they are removed and all references renumbered. Where the file has an extension of
+// which it is not known how it refers to views, no number may change: there, a dropped view stays with 4 zero bytes.
 //
 // The document must not be Broken; buffers is as for Validate, without nil but for fallback buffers.
 func Pack(doc *Document, buffers [][]byte, drop map[int]bool) ([]byte, error) {

@@ -10,8 +10,8 @@
 //
 // Lab, multichannel and ZIP are refused. CMYK becomes RGB without regard to a profile, (1-C)(1-K) and so on, as browsers do for JPEG.
 //
-// Photoshop blends what is transparent with white. That is undone for RGB and grey (c' = 1 - (1-c)/a) if the document says that its alpha is
-// transparency and no pixel is darker than white would have left it: other programs do not blend.
+// Photoshop blends what is transparent with white. That is undone for RGB and grey (c' = 1 - (1-c)/a) if the document says that its alpha
+// is transparency and no pixel is darker than white would have left it: other programs do not blend.
 package psd
 
 import (

@@ -264,8 +264,8 @@ func (d *decoder) differences(row []byte) []byte {
 	return b
 }
 
-// floats undoes predictor 3 (Technical Note 3): the first bytes of all numbers, then the second ones, from the highest down; each as what it
-// is more than the one n before.
+// floats undoes predictor 3 (Technical Note 3): the first bytes of all numbers, then the second ones, from the highest down; each as what
+// it is more than the one n before.
 func (d *decoder) floats(row []byte) []byte {
 	d.sums = append(d.sums[:0], row...)
 	src, n, size := d.sums, d.inBlock(), d.Bits/8

@@ -1,9 +1,10 @@
 // Package tiff reads the kinds of TIFF that golang.org/x/image/tiff leaves out, and which image editors write all the same: floating
 // point, whole numbers of 32 bits, a plane for each channel, CMYK.
 //
-// It follows "TIFF Revision 6.0" (1992) and Adobe's "Photoshop TIFF Technical Notes" 1 to 3 (2002, 2005): the first page; grey, RGB and CMYK of 8,
-// 16 and 32 bits, or floating point of 16, 32 and 64; raw, LZW, Deflate, PackBits, with predictors; strips and tiles. Palettes, YCbCr, Lab, fax
-// and JPEG are not read here.
+// It follows "TIFF Revision 6.0" (1992) and Adobe's "Photoshop TIFF Technical Notes" 1 to 3 (2002, 2005): the first page; grey, RGB and
+// CMYK of 8,
+// 16 and 32 bits, or floating point of 16, 32 and 64; raw, LZW, Deflate, PackBits, with predictors; strips and tiles. Palettes, YCbCr, Lab,
+// fax and JPEG are not read here.
 //
 // Floating point is linear light, as Photoshop has it. CMYK becomes RGB without regard to a profile. Memory is taken for
 // at most the caller's limit of pixels, and for a strip or tile only what its packed bytes can unfold to.
