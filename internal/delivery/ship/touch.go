@@ -63,7 +63,8 @@ type touch struct{ shipment }
 
 // simple tells whether what a parcel holds follows from what it names, and nothing but parcels is made of the products.
 func (s *touch) simple() bool {
-	return len(s.p.Constants) == 0 && !slices.ContainsFunc(s.p.Parcels, func(p project.Parcel) bool { return p.SharedWith != "" || p.Split || p.Order != "" })
+	return len(s.p.Constants) == 0 &&
+		!slices.ContainsFunc(s.p.Parcels, func(p project.Parcel) bool { return p.SharedWith != "" || p.Split || p.Order != "" })
 }
 
 // renumber brings kiln.ids up to date.
@@ -103,7 +104,8 @@ func (s *touch) platform(pl *Changes, other bool) ([]Parcel, bool) {
 	for i := range list.Parcels {
 		e := &list.Parcels[i]
 		of := Declared(s.p, e.Name)
-		x := Parcel{Name: e.Name, Platform: pl.Platform, File: Folder(pl.Platform) + "/" + e.File, Needs: e.Needs, Resources: e.Resources, Size: e.Bytes}
+		file := Folder(pl.Platform) + "/" + e.File
+		x := Parcel{Name: e.Name, Platform: pl.Platform, File: file, Needs: e.Needs, Resources: e.Resources, Size: e.Bytes}
 		if of == nil {
 			return nil, false
 		}
@@ -136,7 +138,9 @@ func (s *touch) platform(pl *Changes, other bool) ([]Parcel, bool) {
 // concerns tells whether more than contents changed of what a parcel names, or of what anything refers to.
 func (s *touch) concerns(pl *Changes, of *project.Parcel) bool {
 	names := s.any(of.Assets)
-	return slices.ContainsFunc(pl.Assets, func(c Change) bool { return !c.contentsOnly() && (names(c.ID) || s.o.Referred(c.UUID)) })
+	return slices.ContainsFunc(pl.Assets, func(c Change) bool {
+		return !c.contentsOnly() && (names(c.ID) || s.o.Referred(c.UUID))
+	})
 }
 
 // parcel changes one parcel, if it has any of the products, or is to have.
@@ -214,7 +218,9 @@ func (s *touch) replace(of *project.Parcel, rs []parcel.Resource, changes []*Cha
 
 // refill says what a parcel is to hold, of what it holds and what changed. It is false if something cannot be had.
 func (s *touch) refill(pl *Changes, of *project.Parcel, rs []parcel.Resource, names func(id string) bool) ([]parcel.Resource, bool) {
-	f := &filling{touch: s, platform: pl.Platform, at: map[manifest.UUID]int{}, has: map[productKey]bool{}, stored: map[productKey]*parcel.Resource{}}
+	f := &filling{
+		touch: s, platform: pl.Platform, at: map[manifest.UUID]int{}, has: map[productKey]bool{}, stored: map[productKey]*parcel.Resource{},
+	}
 	changed := map[manifest.UUID]bool{}
 	for i := range pl.Assets {
 		changed[parseUUID(pl.Assets[i].UUID)] = true

@@ -12,8 +12,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 )
 
-// notices are what is to be said that is not of jobs: of the rules, of source files, and of what is made of products. They stand from build to
-// build until something that they are about changes.
+// notices are what is to be said that is not of jobs: of the rules, of source files, and of what is made of products. They stand from
+// build to build until something that they are about changes.
 type notices struct {
 	Rules   diag.List       `json:"rules,omitempty"`
 	Folders []source.Remark `json:"folders,omitempty"` // in the order of the table
@@ -78,8 +78,8 @@ func (n *notices) shipped(res *ship.Result) {
 	}
 }
 
-// emptyFile is what is said of an asset if it has no content: most often an export or a copy that was cut short. Names that begin with a dot are meant
-// to be empty (.gitkeep).
+// emptyFile is what is said of an asset if it has no content: most often an export or a copy that was cut short. Names that begin with a
+// dot are meant to be empty (.gitkeep).
 func (p *Project) emptyFile(t *source.Table, a *asset.Asset) (e emptyFile, ok bool) {
 	if a.Folder || strings.HasPrefix(path.Base(a.Path), ".") {
 		return e, false
@@ -88,7 +88,8 @@ func (p *Project) emptyFile(t *source.Table, a *asset.Asset) (e emptyFile, ok bo
 	if !ok || t.At(at).Stat.Size > 0 {
 		return e, false
 	}
-	m := diag.Warningf(diag.EmptyFile, diag.Pos{File: p.prefixes()[root] + a.Path}, "the file is empty").WithHint("write it again, or name it in %s", source.IgnoreFile)
+	m := diag.Warningf(diag.EmptyFile, diag.Pos{File: p.prefixes()[root] + a.Path}, "the file is empty").
+		WithHint("write it again, or name it in %s", source.IgnoreFile)
 	return emptyFile{a.ID, a.Path, m}, true
 }
 

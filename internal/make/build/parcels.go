@@ -330,8 +330,8 @@ func (ch *changed) had(a *asset.Asset, platform string, stood *engine.Trace) {
 
 type assetOn struct{ uuid, platform string }
 
-// toShip tells what changed of products, by platform. It is false if some cannot be had that could be, or the other way round, and if others refer to
-// what came or went that this build did not look at.
+// toShip tells what changed of products, by platform. It is false if some cannot be had that could be, or the other way round, and if others
+// refer to what came or went that this build did not look at.
 func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
 	var all []ship.Changes
 	var uuids []string // of assets of which a product came or went
@@ -374,10 +374,13 @@ func (c *shortcut) packed(platform string) func(id string) bool {
 			}
 		}
 	}
-	return func(id string) bool { return slices.ContainsFunc(names, func(has func(string) bool) bool { return has(id) }) }
+	return func(id string) bool {
+		return slices.ContainsFunc(names, func(has func(string) bool) bool { return has(id) })
+	}
 }
 
-// referring are the assets with products that referred, before this build, to those of assets. If nobody can tell there is one without a name.
+// referring are the assets with products that referred, before this build, to those of assets. If nobody can tell there is one without a
+// name.
 func (c *shortcut) referring(uuids ...string) []string {
 	if len(uuids) == 0 {
 		return nil
@@ -400,7 +403,7 @@ func (c *shortcut) referred(uuid string) bool { return len(c.referring(uuid)) > 
 // has none.
 func (c *shortcut) shipAsset(ch *changed, a *asset.Asset, platform string) (now ship.Asset, same []engine.Product, lost bool) {
 	now = ship.Asset{ID: a.ID, UUID: a.UUID, Follows: a.Follows}
-	if _, gone := c.gone[a]; gone {
+	if c.gone[a.ID] == a {
 		return now, nil, false
 	}
 	var products []engine.Product

@@ -65,7 +65,8 @@ func (c *shortcut) findChanges(t *source.Table) bool {
 // keptNames are files that decide about others.
 var keptNames = []string{project.File, project.RulesFile, source.IgnoreFile}
 
-// open makes the world: one in which assets are found one by one, or, if what changed concerns more than the assets of single files, one with all.
+// open makes the world: one in which assets are found one by one, or, if what changed concerns more than the assets of single files, one
+// with all.
 func (c *shortcut) open(t *source.Table) bool {
 	s := c.session
 	blobs, err := cas.Open(s.p.casDir())
@@ -87,7 +88,8 @@ func (c *shortcut) open(t *source.Table) bool {
 		}
 		s.messages = nil
 		s.notice(t, set, l, before)
-		if source.Messages(s.notices.Folders).Err() != nil && ship.Wanted(s.p.Project) || slices.ContainsFunc(set.Assets, func(a asset.Asset) bool { return a.Collides != "" }) {
+		collide := slices.ContainsFunc(set.Assets, func(a asset.Asset) bool { return a.Collides != "" })
+		if collide || source.Messages(s.notices.Folders).Err() != nil && ship.Wanted(s.p.Project) {
 			return c.no("source files cannot be read, or their names collide")
 		}
 		w.addAll(set)
@@ -264,7 +266,8 @@ func (c *shortcut) namesOf(id string) []string {
 	return []string{id, id + "/"}
 }
 
-// compare finds the jobs that the project has and had not, and those that it has no more. It is false if what these may be asked for by is not known.
+// compare finds the jobs that the project has and had not, and those that it has no more. It is false if what these may be asked for by is
+// not known.
 func (c *shortcut) compare() bool {
 	if !c.byKeys {
 		return c.compareFiles()
@@ -317,7 +320,7 @@ func (c *shortcut) compareFiles() bool {
 		if a == nil {
 			continue
 		}
-		c.gone[a] = struct{}{}
+		c.gone[a.ID] = a
 		for i := range a.Resolved {
 			t := c.w.task(a, &a.Resolved[i], "")
 			n, ok := c.tasks.ByKey(t.Key)
@@ -347,7 +350,7 @@ func (c *shortcut) names() (list []string) {
 	for _, t := range c.fresh {
 		list = append(list, namesOf(t.asset)...)
 	}
-	for a := range c.gone {
+	for _, a := range c.gone {
 		list = append(list, namesOf(a)...)
 	}
 	if c.byKeys {
@@ -360,8 +363,8 @@ func (c *shortcut) names() (list []string) {
 	return slices.Compact(list)
 }
 
-// ask picks what the engine is asked for: the jobs that may be concerned, and new ones. Parts are asked for by their jobs, or they are not wanted any
-// more.
+// ask picks what the engine is asked for: the jobs that may be concerned, and new ones. Parts are asked for by their jobs, or they are not
+// wanted any more.
 func (c *shortcut) ask() bool {
 	left := map[int]bool{}
 	for _, n := range c.goneJobs {

@@ -28,10 +28,11 @@ type changed struct {
 	traces   map[engine.Key]*engine.Trace
 	gone     []engine.Key
 	left     map[int]bool                 // by number: tasks that are no more
+	stays    map[string]bool              // subjects of tasks that are
 	fewer    bool                         // some task asks no more for a part that it asked for
 	others   map[engine.Key]bool          // tasks whose trace is another one
-	touched  map[string]*asset.Asset        // assets of which some task is, or is no more, by UUID
-	looked   map[string]bool                // their ids
+	touched  map[string]*asset.Asset      // assets of which some task is, or is no more, by UUID
+	looked   map[string]bool              // their ids
 	were     map[assetOn][]engine.Product // what stood for those tasks
 	wasLost  map[assetOn]bool             // some of them had nothing that stood
 	outcomes []Outcome
@@ -39,8 +40,11 @@ type changed struct {
 
 // changes compares the traces that hold with those that held. It is false if some task was stopped, or failed in a way that may pass.
 func (c *shortcut) changes() (*changed, bool) {
-	ch := &changed{files: map[string]engine.Product{}, before: map[string]bool{}, totals: c.prev.Totals, traces: map[engine.Key]*engine.Trace{}, left: map[int]bool{},
-		others: map[engine.Key]bool{}, touched: map[string]*asset.Asset{}, looked: map[string]bool{}, were: map[assetOn][]engine.Product{}, wasLost: map[assetOn]bool{}}
+	ch := &changed{
+		totals: c.prev.Totals, files: map[string]engine.Product{}, before: map[string]bool{}, traces: map[engine.Key]*engine.Trace{},
+		left: map[int]bool{}, stays: map[string]bool{}, others: map[engine.Key]bool{}, touched: map[string]*asset.Asset{},
+		looked: map[string]bool{}, were: map[assetOn][]engine.Product{}, wasLost: map[assetOn]bool{},
+	}
 	for _, res := range c.results {
 		if res.Trace == nil || res.Trace.ID == 0 {
 			return nil, c.no("a job was stopped, or failed in a way that may pass")
@@ -196,59 +200,24 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 		return true // all that was asked for still is
 	}
 	is := c.partsAfter(ch, live)
-	goneByID := map[string]*asset.Asset{}
-	for a := range c.gone {
-		goneByID[a.ID] = a
-	}
-	stays := map[string]bool{}
 	for _, t := range live {
-		stays[t.subject()] = true
-	}
-	leave := func(n int) bool {
-		at := c.tasks.At(n)
-		of := parseSubject(at.Subject)
-		a := goneByID[of.asset]
-		if a == nil {
-			a = c.w.find(of.asset)
-		}
-		if c.byKeys && (a == nil || a.ID != of.asset || a.UUID != asset.UUID(a.ID)) { // no rule had given it another UUID
-			a = &asset.Asset{ID: of.asset, UUID: asset.UUID(of.asset)}
-			goneByID[a.ID], c.gone[a] = a, struct{}{}
-		}
-		if c.was[n] == nil { // nothing reaches it
-			if c.was[n] = c.traceByID(at.Key, at.Trace); c.was[n] == nil || !c.findStood(n) {
-				return false
-			}
-		}
-		at.Gone, at.Speaks = true, false
-		ch.left[n] = true
-		ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: at})
-		if a == nil {
-			return false
-		}
-		ch.had(a, of.platform, c.stood[n])
-		ch.count(of.part, c.was[n], c.stood[n], -1)
-		ch.gone = append(ch.gone, at.Key)
-		if !stays[at.Subject] {
-			ch.outcomes = append(ch.outcomes, goneOutcome(at.Subject))
-		}
-		return ch.take(c.stood[n], nil)
+		ch.stays[t.subject()] = true
 	}
 	jobs := slices.DeleteFunc(slices.Clone(live), func(t *task) bool { _, was := c.numbers[t.Key]; return !was || t.part != "" })
 	for _, n := range c.goneJobs {
-		if ch.left[n] {
-			continue
-		}
-		if !leave(n) {
+		if !c.leave(ch, n) {
 			return false
 		}
-		if id := parseSubject(c.tasks.At(n).Subject).asset; c.byKeys && c.w.assets.ByID(id) == nil {
+		if !c.byKeys {
+			continue
+		}
+		if id := parseSubject(c.tasks.At(n).Subject).asset; c.w.assets.ByID(id) == nil {
 			ch.deleted = append(ch.deleted, id)
-		} else if c.byKeys {
+		} else {
 			ch.assets = append(ch.assets, c.w.assets.ByID(id))
 		}
 	}
-	for a := range c.gone {
+	for _, a := range c.gone {
 		ch.deleted = append(ch.deleted, a.ID)
 		for i := range a.Resolved {
 			t := c.w.task(a, &a.Resolved[i], "")
@@ -258,18 +227,53 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 				continue
 			}
 			if p := c.w.task(a, t.on, processor.PackPart); p != nil {
-				if n, ok := c.tasks.ByKey(p.Key); ok && !c.tasks.At(n).Gone && !leave(n) {
+				if n, ok := c.tasks.ByKey(p.Key); ok && !c.tasks.At(n).Gone && !c.leave(ch, n) {
 					return false
 				}
 			}
 		}
 	}
 	for n := range c.partsBefore(jobs) {
-		if at := c.tasks.At(n); !is[at.Key] && !leave(n) {
+		if at := c.tasks.At(n); !is[at.Key] && !c.leave(ch, n) {
 			return false
 		}
 	}
 	return true
+}
+
+// leave takes in that a task is no more. It is false if it is not known what it made.
+func (c *shortcut) leave(ch *changed, n int) bool {
+	if ch.left[n] {
+		return true
+	}
+	at := c.tasks.At(n)
+	of := parseSubject(at.Subject)
+	a := c.gone[of.asset]
+	if a == nil {
+		a = c.w.find(of.asset)
+	}
+	if c.byKeys && (a == nil || a.ID != of.asset || a.UUID != asset.UUID(a.ID)) { // no rule had given it another UUID
+		a = &asset.Asset{ID: of.asset, UUID: asset.UUID(of.asset)}
+		c.gone[a.ID] = a
+	}
+	if c.was[n] == nil { // nothing reaches it
+		if c.was[n] = c.traceByID(at.Key, at.Trace); c.was[n] == nil || !c.findStood(n) {
+			return false
+		}
+	}
+	if a == nil {
+		return false
+	}
+	at.Gone, at.Speaks = true, false
+	ch.left[n] = true
+	ch.tasks = append(ch.tasks, state.TaskChange{Number: n, TaskState: at})
+	ch.had(a, of.platform, c.stood[n])
+	ch.count(of.part, c.was[n], c.stood[n], -1)
+	ch.gone = append(ch.gone, at.Key)
+	if !ch.stays[at.Subject] {
+		ch.outcomes = append(ch.outcomes, goneOutcome(at.Subject))
+	}
+	return ch.take(c.stood[n], nil)
 }
 
 // partsAfter are tasks that the project has, with all their parts, those that nothing reaches included.
@@ -503,7 +507,8 @@ func (c *shortcut) tell(r *Report, ch *changed) (journal int64, ok bool) {
 	for _, id := range slices.Compact(ch.deleted) {
 		b.Delete(id)
 	}
-	if len(c.added)+len(c.removed) > 0 || len(c.p.Roots) > 1 || c.byKeys { // what a name that nobody has was meant for depends on the names that there are, and a file may be in another root now
+	// What a name that nobody has was meant for depends on the names that there are, and a file may be in another root now.
+	if len(c.added)+len(c.removed) > 0 || len(c.p.Roots) > 1 || c.byKeys {
 		for _, n := range c.tasks.Speaking() {
 			if t := c.w.taskFor(c.tasks.At(n).Subject); t != nil {
 				ch.assets = append(ch.assets, t.asset)

@@ -29,11 +29,11 @@ type shortcut struct {
 	edited  []string // source paths with other content
 	added   []string
 	removed []string
-	dirty   map[int]bool              // by number: tasks that may be concerned
-	was     map[int]*engine.Trace     // by number: the trace that held
-	stood   map[int]*engine.Trace     // by number: that whose products stood for the task
-	numbers map[engine.Key]int        // of all tasks that this build met
-	gone    map[*asset.Asset]struct{} // assets that the project has no more, as far as they are known
+	dirty   map[int]bool            // by number: tasks that may be concerned
+	was     map[int]*engine.Trace   // by number: the trace that held
+	stood   map[int]*engine.Trace   // by number: that whose products stood for the task
+	numbers map[engine.Key]int      // of all tasks that this build met
+	gone    map[string]*asset.Asset // assets that the project has no more, by id, as far as they are known
 
 	byKeys   bool    // what changed concerns more than the assets of single files: jobs are compared by their keys
 	fresh    []*task // jobs that the project had not
@@ -42,7 +42,10 @@ type shortcut struct {
 
 // short builds the short way. If it cannot, it gives nothing, and the long way is to be gone.
 func (s *session) short(ctx context.Context, t *source.Table) (*Report, error) {
-	c := &shortcut{session: s, dirty: map[int]bool{}, was: map[int]*engine.Trace{}, stood: map[int]*engine.Trace{}, numbers: map[engine.Key]int{}, gone: map[*asset.Asset]struct{}{}}
+	c := &shortcut{
+		session: s, dirty: map[int]bool{}, was: map[int]*engine.Trace{}, stood: map[int]*engine.Trace{}, numbers: map[engine.Key]int{},
+		gone: map[string]*asset.Asset{},
+	}
 	if s.because = c.whyAll(t); s.because != "" {
 		return nil, nil
 	}
