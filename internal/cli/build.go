@@ -61,7 +61,7 @@ A pattern is an asset's id, a path, a folder (all below it) or a glob of ids.`,
 	fl.StringVar(&f.onError, "on-error", "fail", "`WHAT` becomes of an asset that fails: fail (it has no products), last-good (the last good ones stay) or placeholder (a checkerboard, silence, a cube; else the last good ones)")
 	fl.BoolVar(&f.packPlaceholders, "placeholders-in-parcels", false, "with --on-error placeholder: pack placeholders too, instead of leaving parcels as they are")
 	fl.BoolVar(&f.locked, "locked", false, "fail if kiln.ids would change, instead of writing it")
-	fl.BoolVar(&f.compact, "compact", false, "leave no waste in parcels: they come out as if made anew")
+	fl.BoolVar(&f.compact, "compact", false, "leave no waste in parcels: they come out as if made from nothing")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
 	fl.StringVar(&f.trace, "trace", "", "write when which job ran to `FILE`, in Chrome's trace format")
 	fixed := func(words ...string) cobra.CompletionFunc {

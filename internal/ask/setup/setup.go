@@ -56,7 +56,7 @@ func Look(dir string) (*Plan, error) {
 	file := filepath.Join(abs, project.File)
 	if _, err := os.Lstat(file); err == nil {
 		return nil, diag.Errorf(diag.ProjectExists, diag.Pos{File: filepath.Join(dir, project.File)}, "there is one already; it was left as it is").
-			WithHint("remove it first if it is to be written anew")
+			WithHint("remove it first if it is to be written again")
 	}
 	out := output(abs)
 	t, err := walk(abs, out)

@@ -19,7 +19,7 @@ import (
 const packages = "tools/kiln-go"
 
 // mark is the first line of its go.mod.
-const mark = "// Kiln's packages for processors in Go. Kiln wrote this folder; after an update of Kiln, `kiln new source` writes it anew.\n"
+const mark = "// Kiln's packages for processors in Go. Kiln wrote this folder; after an update of Kiln, `kiln new source` writes it again.\n"
 
 // goVersion is the least one that Kiln's packages are compiled with.
 const goVersion = "1.26.0"

@@ -199,6 +199,21 @@ func (f format) fault(err error) *Error {
 	case is(bmp.ErrTooLarge, exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge, qoi.ErrTooLarge, rare.ErrTooLarge, tga.ErrTooLarge):
 		e.Fault = TooLarge
 	}
-	e.Detail = text
+	e.Detail = plain(text)
 	return e
+}
+
+// plain takes from a decoder's text what the fault says already, and the names of Go's packages.
+func plain(text string) string {
+	for _, prefix := range []string{"png: ", "gif: ", "invalid JPEG format: ", "tiff: ", "webp: ", "vp8l: ", "vp8: ", "riff: ", "qoi: ",
+		"invalid format: ", "unsupported feature: ", "damaged: "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	for _, fault := range []string{"damaged", "not supported", "too large"} {
+		if text == fault {
+			return ""
+		}
+		text = strings.TrimSuffix(text, ": "+fault)
+	}
+	return text
 }

@@ -2,12 +2,16 @@ package texture
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 
+	"github.com/kiln-pipeline/kiln/internal/media/codec/dds"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 func encode(t testing.TB, im Images, o Options, tools Tools) []byte {
@@ -380,4 +384,17 @@ func FuzzOpen(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What is wrong with a container is said in words, of the file and not of the package that reads it.
+func TestContainerMessages(t *testing.T) {
+	for code, err := range map[string]error{"K1204": ktx2.ErrDamaged, "K1203": dds.ErrTruncated, "K1205": dds.ErrUnsupported} {
+		var p *processor.Problem
+		if !errors.As(refused(fmt.Errorf("level 0: %w", err)), &p) {
+			t.Fatalf("%v is no problem", err)
+		}
+		if p.Code != code || p.Hint == "" || strings.Contains(p.Text, "ktx2: ") || strings.Contains(p.Text, "dds: ") || !strings.Contains(p.Text, " file") {
+			t.Errorf("%s: %+v", code, p)
+		}
+	}
 }

@@ -117,7 +117,7 @@ func refused(err error) error {
 	case errors.Is(err, ktx2.ErrTooLarge):
 		return fileProblem(diag.ImageTooLarge, "raise max_pixels, or make it smaller", err)
 	}
-	return fileProblem(diag.ImageDamaged, "export it again", err)
+	return fileProblem(diag.ImageDamaged, "export it again, or give its original picture (a PNG, say) in its place", err)
 }
 
 func fileProblem(code diag.Code, hint string, err error) error {

@@ -54,9 +54,9 @@ const (
 )
 
 var (
-	ErrTruncated   = errors.New("dds: data ends too early")
-	ErrDamaged     = errors.New("dds: damaged")
-	ErrUnsupported = errors.New("dds: not supported")
+	ErrTruncated   = errors.New("the DDS file ends too early")
+	ErrDamaged     = errors.New("the DDS file is damaged")
+	ErrUnsupported = errors.New("this kind of DDS file is not read")
 )
 
 const (

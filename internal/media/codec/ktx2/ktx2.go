@@ -56,10 +56,10 @@ const (
 )
 
 var (
-	ErrTruncated   = errors.New("ktx2: data ends too early")
-	ErrDamaged     = errors.New("ktx2: damaged")
-	ErrUnsupported = errors.New("ktx2: not supported")
-	ErrTooLarge    = errors.New("ktx2: too large")
+	ErrTruncated   = errors.New("the KTX2 file ends too early")
+	ErrDamaged     = errors.New("the KTX2 file is damaged")
+	ErrUnsupported = errors.New("this kind of KTX2 file is not read")
+	ErrTooLarge    = errors.New("the KTX2 file is too large")
 )
 
 const (
