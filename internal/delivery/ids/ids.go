@@ -69,7 +69,19 @@ type Entry struct {
 	Name
 	ID   uint32
 	Line int // in the file that was parsed, from 1; 0: the entry is new
+
+	identity string // as Identity gives it; "": it was not asked for
 }
+
+// Identity is the asset's identity, as Name's.
+func (e *Entry) Identity() string {
+	if e.identity == "" {
+		e.identity = e.Name.Identity()
+	}
+	return e.identity
+}
+
+func (e *Entry) key() key { return key{e.Identity(), e.Product} }
 
 // File is what a kiln.ids holds.
 type File struct {

@@ -65,6 +65,7 @@ func Parse(file string, data []byte, merged bool) (*File, error) {
 			continue
 		}
 		e.Line = n
+		e.Identity() // once, not each time that somebody looks
 		f.Entries = append(f.Entries, e)
 	}
 	if err := p.messages.Err(); err != nil {

@@ -95,6 +95,7 @@ func (s *session) mirrorSummary(r *Report) contentdb.Summary {
 	sum := contentdb.Summary{
 		Seconds: r.Summary.Seconds, Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Built: r.Summary.Built, Reused: r.Summary.Reused,
 		Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes,
+		Compared: r.Summary.LookedAt, Because: r.Summary.Because,
 	}
 	told := map[*diag.Message]bool{}
 	for _, m := range r.Messages {

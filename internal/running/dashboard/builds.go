@@ -22,6 +22,17 @@ type buildRow struct {
 	Seconds                                       float64
 	Assets, Jobs, Built, Reused, Failed, Products int64
 	Bytes                                         int64
+	Compared                                      int64  // jobs and parts
+	Because                                       string // why these were all
+}
+
+const buildColumns = "number, started, seconds, assets, jobs, built, reused, failed, products, bytes, compared, because"
+
+func newBuildRow(r row) buildRow {
+	started, _ := time.Parse(time.RFC3339, r.text(1))
+	return buildRow{
+		r.int(0), started, r.float(2), r.int(3), r.int(4), r.int(5), r.int(6), r.int(7), r.int(8), r.int(9), r.int(10), r.text(11),
+	}
 }
 
 // job is a job as its last run left it.
@@ -37,12 +48,10 @@ type job struct {
 
 // lastBuilds are the last finished builds, the newest first.
 func (d *Dashboard) lastBuilds(ctx context.Context, n int) ([]buildRow, error) {
-	rows, err := d.library.ask(ctx, `SELECT number, started, seconds, assets, jobs, built, reused, failed, products, bytes
-		FROM build WHERE seconds IS NOT NULL ORDER BY number DESC LIMIT :n`, params{":n": int64(n)}, 0)
+	rows, err := d.library.ask(ctx, "SELECT "+buildColumns+` FROM build WHERE seconds IS NOT NULL ORDER BY number DESC LIMIT :n`, params{":n": int64(n)}, 0)
 	all := make([]buildRow, len(rows))
 	for i, r := range rows {
-		started, _ := time.Parse(time.RFC3339, r.text(1))
-		all[i] = buildRow{r.int(0), started, r.float(2), r.int(3), r.int(4), r.int(5), r.int(6), r.int(7), r.int(8), r.int(9)}
+		all[i] = newBuildRow(r)
 	}
 	return all, err
 }
@@ -137,16 +146,13 @@ func (d *Dashboard) buildPage(r *http.Request) (*view, error) {
 	if err != nil || number < 1 {
 		return nil, notFound{"A build has a number."}
 	}
-	rows, err := d.library.ask(r.Context(), `SELECT number, started, seconds, assets, jobs, built, reused, failed, products, bytes
-		FROM build WHERE number = :n AND seconds IS NOT NULL`, params{":n": number}, 1)
+	rows, err := d.library.ask(r.Context(), "SELECT "+buildColumns+` FROM build WHERE number = :n AND seconds IS NOT NULL`, params{":n": number}, 1)
 	if err != nil {
 		return nil, err
 	}
 	body := buildBody{Build: buildRow{Number: number}}
 	if len(rows) > 0 {
-		row := rows[0]
-		started, _ := time.Parse(time.RFC3339, row.text(1))
-		body.Build = buildRow{row.int(0), started, row.float(2), row.int(3), row.int(4), row.int(5), row.int(6), row.int(7), row.int(8), row.int(9)}
+		body.Build = newBuildRow(rows[0])
 	}
 	body.Jobs, err = d.ranIn(r.Context(), number, body.Build.Built)
 	if err == nil && len(rows)+len(body.Jobs) == 0 {

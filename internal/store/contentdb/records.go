@@ -35,6 +35,8 @@ type Summary struct {
 	Seconds                                       float64
 	Assets, Jobs, Built, Reused, Failed, Products int
 	Bytes                                         int64
+	Compared                                      int    // jobs and parts of jobs
+	Because                                       string // why these were all; "": they were not
 
 	// Diagnostics that belong to no job: of scanning, of the project file.
 	Diagnostics []Diagnostic

@@ -28,7 +28,9 @@ CREATE TABLE build (
   reused   INTEGER,
   failed   INTEGER,
   products INTEGER,
-  bytes    INTEGER
+  bytes    INTEGER,
+  compared INTEGER,       -- jobs and parts of jobs
+  because  TEXT           -- why these were all; NULL: they were not
 );
 
 -- What many rows would repeat: processor names, settings, fingerprints, product types.

@@ -612,9 +612,9 @@ func (w *writer) finish(number int64, s Summary) error {
 	if err != nil {
 		return err
 	}
-	return sqlitex.Execute(w.conn, `UPDATE build SET seconds = ?, assets = ?, jobs = ?, built = ?, reused = ?, failed = ?, products = ?, bytes = ?
-		WHERE number = ?`, &sqlitex.ExecOptions{Args: []any{
-		s.Seconds, s.Assets, s.Jobs, s.Built, s.Reused, s.Failed, s.Products, s.Bytes, number}})
+	return sqlitex.Execute(w.conn, `UPDATE build SET seconds = ?, assets = ?, jobs = ?, built = ?, reused = ?, failed = ?, products = ?, bytes = ?,
+		compared = ?, because = nullif(?, '') WHERE number = ?`, &sqlitex.ExecOptions{Args: []any{
+		s.Seconds, s.Assets, s.Jobs, s.Built, s.Reused, s.Failed, s.Products, s.Bytes, s.Compared, s.Because, number}})
 }
 
 // flush inserts the rows that wait for others.

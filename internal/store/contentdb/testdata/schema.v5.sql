@@ -28,7 +28,9 @@ CREATE TABLE build (
   reused   INTEGER,
   failed   INTEGER,
   products INTEGER,
-  bytes    INTEGER
+  bytes    INTEGER,
+  compared INTEGER,
+  because  TEXT
 );
 
 
