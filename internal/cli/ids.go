@@ -126,7 +126,7 @@ func (a *app) writeIDs(p *build.Project, o idsOptions, before ship.Numbers, f *i
 	}
 	state := "as it was"
 	switch {
-	case before.Same(f):
+	case before.Same(f.Format()):
 	case o.locked:
 		if err := a.tell(diag.List{ship.Stale(0)}); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (a *app) writeIDs(p *build.Project, o idsOptions, before ship.Numbers, f *i
 		return exitFailed
 	default:
 		state = "written"
-		if err := ship.SaveNumbers(p.Dir, f); err != nil {
+		if err := ship.SaveNumbers(p.Dir, f.Format()); err != nil {
 			return err
 		}
 	}

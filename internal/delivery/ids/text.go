@@ -105,6 +105,9 @@ func (p *parser) version(line int, text string) {
 
 // conflictMark is the character of a line with which git or another system marks the sides of a conflict, or 0.
 func conflictMark(line string) byte {
+	if line == "" || strings.IndexByte("<|=>", line[0]) < 0 {
+		return 0
+	}
 	for _, c := range []byte("<|=>") {
 		if rest, ok := strings.CutPrefix(line, strings.Repeat(string(c), 7)); ok && (rest == "" || rest[0] == ' ') {
 			return c

@@ -43,14 +43,14 @@ func (n Numbers) Contradictions() diag.List {
 	return l
 }
 
-// Same tells whether a file would be written as it is.
-func (n Numbers) Same(f *ids.File) bool {
-	return bytes.Equal(f.Format(), n.Text) || len(n.Text) == 0 && len(f.Entries) == 0
+// Same tells whether the file has this text already, or is not there and the text has no numbers.
+func (n Numbers) Same(text []byte) bool {
+	return bytes.Equal(text, n.Text) || len(n.Text) == 0 && bytes.Equal(text, new(ids.File).Format())
 }
 
 // SaveNumbers writes kiln.ids. Who has read it asks Same before.
-func SaveNumbers(dir string, f *ids.File) error {
-	if err := disk.Save(filepath.Join(dir, ids.FileName), f.Format()); err != nil {
+func SaveNumbers(dir string, text []byte) error {
+	if err := disk.Save(filepath.Join(dir, ids.FileName), text); err != nil {
 		return diag.Errorf(diag.IDsSyntax, diag.Pos{File: ids.FileName}, "cannot be written: %v", cause(err)).WithHint("check the permissions of the project folder")
 	}
 	return nil
@@ -98,13 +98,14 @@ func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*
 	if err != nil {
 		return nil, err
 	}
-	if before.Same(file) {
+	text := file.Format()
+	if before.Same(text) {
 		return file, nil
 	}
 	if s.o.Locked {
 		return nil, Stale(len(changes))
 	}
-	if err := SaveNumbers(s.p.Dir, file); err != nil {
+	if err := SaveNumbers(s.p.Dir, text); err != nil {
 		s.res.Again = true
 		return nil, err
 	}
