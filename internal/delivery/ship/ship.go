@@ -292,17 +292,19 @@ func (s *shipment) removeStale() {
 	}
 }
 
-// Remove removes a file, and folders above it that are empty then, up to the output folder, which stays; elsewhere, the file alone.
+// Remove removes a file, and folders above it that are empty then, up to the output folder, which stays; elsewhere, the file alone. If the
+// file is gone already the folders go all the same.
 func Remove(abs, output string) error {
-	if err := disk.Remove(abs); err != nil {
+	err := disk.Remove(abs)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for dir := filepath.Dir(abs); strings.HasPrefix(dir, output+string(filepath.Separator)); dir = filepath.Dir(dir) {
-		if os.Remove(dir) != nil {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			break // it is not empty
 		}
 	}
-	return nil
+	return err
 }
 
 // made notes a file that is Kiln's and as it should be.

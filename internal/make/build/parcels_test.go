@@ -379,6 +379,12 @@ func TestStoppedPacking(t *testing.T) {
 func TestNoMoreParcels(t *testing.T) {
 	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n[[parcels]]\nname = \"one\"\nassets = [\"**\"]\n-- assets/a.txt --\na\n")
 	p.build()
+	p.remove("build/parcels/pc/one.parcel")
+	p.remove("build/parcels/pc/parcels.json")
+	p.write("kiln.toml", "[project]\nname = \"test\"\n")
+	p.build()
+	p.write("kiln.toml", "[project]\nname = \"test\"\n[[parcels]]\nname = \"one\"\nassets = [\"**\"]\n")
+	p.build()
 	p.write("assets/A.TXT", "another")
 	p.write("kiln.toml", "[project]\nname = \"test\"\n")
 	if b := p.build(); !strings.Contains(b.messages, "K0107") && !strings.Contains(b.messages, "differ only in case") {
