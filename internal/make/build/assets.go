@@ -97,6 +97,7 @@ func newWorld(p *Project, t *source.Table, blobs *cas.Store) *world {
 		globs: map[string]digest.Hash{}, tools: map[string]*tool{}, vars: map[string]digest.Hash{},
 		outputs: map[string]state.Output{}, edited: map[string]source.Presence{}, packs: packed(p.Project, p.PlatformNames()),
 	}
+	w.spoilt = map[digest.Hash]bool{}
 	blobs.OnDamage = w.damaged
 	return w
 }

@@ -119,8 +119,9 @@ type session struct {
 	wanted       []*task                                // of this build
 	holds        func(*engine.Task, *engine.Trace) bool // what is known to hold; nil: nothing is
 	messages     diag.List
-	notices      notices   // those of messages that stand from build to build
-	notes        diag.List // of this build alone: the next one does not tell them again
+	notices      notices              // those of messages that stand from build to build
+	spoilt       map[digest.Hash]bool // contents of which short found the blobs damaged
+	notes        diag.List            // of this build alone: the next one does not tell them again
 	results      []*engine.Result
 	ran          map[engine.Key]*engine.Result // by short, which then could not go on
 	live         []*task                       // that the project has: those of the world, and the parts that their traces ask for
@@ -514,7 +515,11 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 	if s.prev != nil {
 		s.outputsSame()
 		for _, o := range s.before.outputs {
-			if p := s.pres[o.File]; p == source.Same {
+			p := s.pres[o.File]
+			if s.spoilt[o.Hash] { // it may be the same file as its blob
+				p = source.Differs
+			}
+			if p == source.Same {
 				w.outputs[o.File] = o
 			} else {
 				w.edited[o.File] = p

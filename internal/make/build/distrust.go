@@ -115,6 +115,7 @@ func (s *session) lookInto(pres map[string]source.Presence) {
 func (w *world) damaged(h digest.Hash) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.spoilt[h] = true
 	for f, o := range w.outputs {
 		if o.Hash == h {
 			delete(w.outputs, f)

@@ -111,6 +111,11 @@ func (c *shortcut) no(because string) bool {
 	return false
 }
 
+// damaged tells whether a blob was found damaged: outputs that this build does not look at may be the same file.
+func (c *shortcut) damaged() bool {
+	return len(c.w.spoilt) > 0 && !c.no("contents of products were damaged")
+}
+
 // undo takes back what the long way does itself. What jobs made stays.
 func (s *session) undo() {
 	if s.ran == nil {
@@ -125,6 +130,7 @@ func (s *session) undo() {
 		s.pres = nil // outputs are not as they were
 	}
 	if s.w != nil {
+		s.spoilt = s.w.spoilt
 		s.w.blobs.Flush() // what is not written down is looked into again
 	}
 	s.w, s.traces, s.wanted, s.results, s.messages, s.holds = nil, nil, nil, nil, nil, nil
@@ -149,6 +155,9 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 		c.no("it was stopped") // the long way stops as well, and keeps what is finished
 		return nil, nil
 	}
+	if c.damaged() {
+		return nil, nil
+	}
 	if c.w.untidy || c.traces.Damaged() || c.req.OnError >= Placeholders && slices.ContainsFunc(c.results, failed) {
 		c.no("placeholders are to be made, or something could not be written")
 		return nil, nil
@@ -163,6 +172,9 @@ func (c *shortcut) run(ctx context.Context) (*Report, error) {
 	}
 	if !c.ship(ctx, ch) {
 		c.no("what changed concerns parcels, numbers or constants as a whole")
+		return nil, nil
+	}
+	if c.damaged() {
 		return nil, nil
 	}
 	if c.req.Placed != nil {

@@ -84,6 +84,7 @@ type world struct {
 	before  *state.Outputs             // where to look for those that are not in outputs; may be nil
 	edited  map[string]source.Presence // those that are not, or no more
 	changed string                     // what changed between two looks at it in this build, for people; the first by name
+	spoilt  map[digest.Hash]bool       // contents of which the blobs were damaged
 	lost    bool                       // contents of a product that a job needs are lost, or damaged
 	untidy  bool                       // an output could not be put in place: what was to become it may lie beside
 
