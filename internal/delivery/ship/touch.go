@@ -21,6 +21,11 @@ type Change struct {
 	Was []Product
 }
 
+// differs tells whether anything changed. Of what is lost nothing is made, so that it changes nothing.
+func (c *Change) differs() bool {
+	return c.Lost == "" && (!c.contentsOnly() || !slices.EqualFunc(c.Was, c.Products, func(a, b Product) bool { return a.Hash == b.Hash }))
+}
+
 // contentsOnly tells whether nothing but the contents of products changed.
 func (c *Change) contentsOnly() bool {
 	return slices.EqualFunc(c.Was, c.Products, func(a, b Product) bool {
@@ -28,7 +33,8 @@ func (c *Change) contentsOnly() bool {
 	})
 }
 
-// Changes are all assets of a platform of which something changed, with their products in the order of sub ids.
+// Changes are assets of a platform, with their products in the order of sub ids. One of which something changed on any platform is among
+// those of all platforms.
 type Changes struct {
 	Platform string
 	Assets   []Change
@@ -39,14 +45,14 @@ type Changes struct {
 func Touch(p *project.Project, platforms []Changes, o Options) ([]Parcel, bool) {
 	s := &touch{shipment{p: p, o: o, orders: map[string]*order{}, read: map[string]bool{}}}
 	other := slices.ContainsFunc(platforms, func(pl Changes) bool {
-		return slices.ContainsFunc(pl.Assets, func(c Change) bool { return !c.contentsOnly() })
+		return slices.ContainsFunc(pl.Assets, func(c Change) bool { return c.differs() && !c.contentsOnly() })
 	})
 	if other && (!s.simple() || !s.renumber(platforms)) {
 		return nil, false
 	}
 	var done []Parcel
 	for i := range platforms {
-		if len(platforms[i].Assets) == 0 || len(s.parcelsOn(platforms[i].Platform)) == 0 {
+		if !slices.ContainsFunc(platforms[i].Assets, func(c Change) bool { return c.differs() }) || len(s.parcelsOn(platforms[i].Platform)) == 0 {
 			continue
 		}
 		changed, ok := s.platform(&platforms[i], other)
@@ -70,17 +76,18 @@ func (s *touch) simple() bool {
 // renumber brings kiln.ids up to date.
 func (s *touch) renumber(platforms []Changes) bool {
 	var names []ids.Name
-	changed := map[string]bool{}
+	changed, lost := map[string]bool{}, map[string]bool{}
 	for i := range platforms {
 		for k := range platforms[i].Assets {
 			a := &platforms[i].Assets[k]
 			changed[a.UUID] = true
+			lost[a.UUID] = lost[a.UUID] || a.Lost != ""
 			for n := range a.Products {
 				names = append(names, ids.Name{Asset: a.ID, UUID: a.UUID, Product: a.Products[n].Name})
 			}
 		}
 	}
-	file, err := s.assignNames(names, func(uuid string) bool { return !changed[uuid] })
+	file, err := s.assignNames(names, func(uuid string) bool { return !changed[uuid] || lost[uuid] })
 	if err != nil {
 		return false
 	}
@@ -139,7 +146,7 @@ func (s *touch) platform(pl *Changes, other bool) ([]Parcel, bool) {
 func (s *touch) concerns(pl *Changes, of *project.Parcel) bool {
 	names := s.any(of.Assets)
 	return slices.ContainsFunc(pl.Assets, func(c Change) bool {
-		return !c.contentsOnly() && (names(c.ID) || s.o.Referred(c.UUID))
+		return c.differs() && !c.contentsOnly() && (names(c.ID) || s.o.Referred(c.UUID))
 	})
 }
 
@@ -155,6 +162,9 @@ func (s *touch) parcel(pl *Changes, of *project.Parcel, x *Parcel) (changed, ok 
 	names := s.any(of.Assets)
 	for i := range pl.Assets {
 		c := &pl.Assets[i]
+		if !c.differs() {
+			continue
+		}
 		in := func(x Product) bool { _, err := p.ByUUID(parseUUID(c.UUID), x.SubID); return err == nil }
 		if slices.ContainsFunc(c.Was, in) || !c.contentsOnly() && names(c.ID) {
 			here = append(here, c)

@@ -350,10 +350,7 @@ func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
 					return nil, false
 				}
 			}
-			if equal || now.Lost != "" { // of what failed the numbers stay, and nothing else is made
-				continue
-			}
-			if !slices.EqualFunc(was, now.Products, func(x, y ship.Product) bool { return x.SubID == y.SubID }) {
+			if !equal && now.Lost == "" && !slices.EqualFunc(was, now.Products, func(x, y ship.Product) bool { return x.SubID == y.SubID }) {
 				uuids = append(uuids, a.UUID)
 			}
 			pl.Assets = append(pl.Assets, ship.Change{Asset: now, Was: was})

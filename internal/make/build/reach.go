@@ -283,15 +283,15 @@ func (c *shortcut) compare() bool {
 			return c.no("processors of an asset changed places")
 		}
 	}
-	parts := map[string][]int{} // by job
 	for n, at := range c.tasks.All() {
-		switch s := parseSubject(at.Subject); {
-		case at.Gone:
-		case s.part != "":
-			s.part = ""
-			parts[s.String()] = append(parts[s.String()], n)
-		case !is[n]:
+		switch {
+		case at.Gone || is[n]:
+		case parseSubject(at.Subject).part == "":
 			c.goneJobs = append(c.goneJobs, n)
+		default: // a part that nothing in its key changed for stays if its job does
+			if t := c.w.taskFor(at.Subject); t == nil || t.Key != at.Key {
+				c.goneJobs = append(c.goneJobs, n)
+			}
 		}
 		if len(c.goneJobs)+len(c.fresh) > 2*mostChanges+c.tasks.Len()/8 {
 			return c.no("very many assets changed")
@@ -302,13 +302,6 @@ func (c *shortcut) compare() bool {
 	}
 	if ship.Wanted(c.p.Project) && slices.ContainsFunc(c.w.assets.Assets, func(a asset.Asset) bool { return a.Follows }) {
 		return c.no("assets follow others into parcels")
-	}
-	for _, n := range slices.Clone(c.goneJobs) { // with all parts that it had
-		s := parseSubject(c.tasks.At(n).Subject)
-		for i := range c.p.procs {
-			s.processor = i
-			c.goneJobs = append(c.goneJobs, parts[s.String()]...)
-		}
 	}
 	return true
 }

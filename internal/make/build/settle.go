@@ -448,7 +448,8 @@ func (c *shortcut) save(r *Report, ch *changed) bool {
 	if !ok {
 		d.Sources = c.w.table
 	}
-	d.Head.Pinned = c.prev.Pinned || slices.ContainsFunc(c.fresh, func(t *task) bool { return t.asset.Pinned() })
+	d.Head.Pinned = c.prev.Pinned || slices.ContainsFunc(c.fresh, func(t *task) bool { return t.asset.Pinned() }) ||
+		c.byKeys && slices.ContainsFunc(c.w.assets.Assets, func(a asset.Asset) bool { return a.Pinned() })
 	d.Head.Whole, d.Head.Plain, d.Head.Notices = c.w.changed == "", true, c.notices.encode()
 	d.Head.Tools, d.Head.Variables = c.tools(), c.variables()
 	for _, f := range sortedKeys(c.w.outputs) {

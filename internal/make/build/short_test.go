@@ -219,6 +219,31 @@ func TestShortWayParcels(t *testing.T) {
 	}
 }
 
+// TestShortWayRules has rules change what an asset is made by: what they do not concern stays, parts of its jobs and numbers included.
+func TestShortWayRules(t *testing.T) {
+	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web]\n[[parcels]]\nname = \"all\"\nassets = [\"**\"]\n"+
+		"-- assets/rules.toml --\n[[rules]]\nmatch = \"p.s\"\nprocessors = [\"script\", \"shadow\"]\n-- assets/p.s --\npart x 1\nmore side\n-- assets/q.s --\ntext q\n")
+	p.age()
+	p.build()
+	p.nothing()
+	for _, rules := range []string{
+		"[[rules]]\nmatch = \"p.s\"\nprocessors = [\"script\"]\n",
+		"[[rules]]\nmatch = \"p.s\"\nplatforms.pc.processor = \"none\"\n",
+		"[[rules]]\nmatch = \"p.s\"\nplatforms.web.processors = [\"script\", \"shadow\"]\n",
+		"[[rules]]\nmatch = \"p.s\"\nplatforms.web.processor = \"copy\"\n",
+		"[[rules]]\nmatch = \"q.s\"\nprocessor = \"none\"\n",
+	} {
+		p.write("assets/rules.toml", rules)
+		if b := p.build(); !b.short {
+			t.Errorf("%s: %s", rules, b.Because)
+		}
+		if ids := p.read("kiln.ids"); !strings.Contains(ids, "p.s\t") {
+			t.Errorf("%s: kiln.ids:\n%s", rules, ids)
+		}
+		p.nothing()
+	}
+}
+
 // TestShortWayStopped stops a build on the short way; the next one goes on from there.
 func TestShortWayStopped(t *testing.T) {
 	p := newProject(t, shortcuts)

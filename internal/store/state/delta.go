@@ -16,8 +16,8 @@ type Delta struct {
 	Head    Head
 	Folders []FolderChange
 	Sources *source.Table // the whole table, if it has other folders than before: then the delta cannot be appended; nil: it has not
-	Outputs []Output // new or changed
-	Removed []string // outputs
+	Outputs []Output      // new or changed
+	Removed []string      // outputs
 	Tasks   []TaskChange
 	Edges   []Edge
 	Globs   []Glob
