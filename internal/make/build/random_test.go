@@ -290,7 +290,7 @@ var projectFiles = []string{
 	"[project]\nname = \"test\"\noutput = \"out\"\n",
 	"[project]\nname = \"test\"\n[[rules]]\nmatch = \"**/*.bin\"\nprocessor = \"script\"\n",
 	"[project]\nname = \"test\"\n[[rules]]\nmatch = \"nothing.*\"\nprocessor = \"none\"\n" +
-		"[[parcels]]\nname = \"one\"\nassets = [\"sub/**\", \"*.txt\"]\n[[parcels]]\nname = \"two\"\nassets = [\"other\"]\ncompression = \"none\"\n",
+		"[[parcels]]\nname = \"one\"\nassets = [\"sub/**\", \"*.txt\"]\n[[parcels]]\nname = \"two\"\nassets = [\"other\", \"b.txt\", \"sub/a.s\"]\ncompression = \"none\"\n",
 	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n[[rules]]\nmatch = \"a.*\"\nfollow = true\n" +
 		"[[parcels]]\nname = \"one\"\nassets = [\"**/a.*\", \"keep.s\"]\n[[parcels]]\nname = \"two\"\nassets = [\"**/*.bin\"]\nplatforms = [\"web\"]\n",
 }

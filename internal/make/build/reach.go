@@ -163,7 +163,7 @@ func (c *shortcut) othersAlike(t *source.Table, finder *asset.Finder) bool {
 		}
 	}
 	for _, p := range slices.Concat(c.added, c.removed) {
-		if !c.oneAlike(t, finder, p) || finder.Concerned(p, c.notices.Rules) {
+		if !c.oneAlike(t, finder, p) || !c.namedStill(t, finder, p) || finder.Concerned(p, c.notices.Rules) {
 			return false
 		}
 	}
@@ -175,6 +175,31 @@ func folderOf(p string) string {
 		return dir
 	}
 	return ""
+}
+
+// namedStill tells whether whatever parcels name an asset by names another one, too, so that it matches something when the file is gone. It
+// looks at the files beside it.
+func (c *shortcut) namedStill(t *source.Table, finder *asset.Finder, p string) bool {
+	a := finder.Would(p)
+	if _, _, is := t.Find(p); a == nil || is {
+		return true
+	}
+	for i := range c.p.Parcels {
+		for _, pat := range c.p.Parcels[i].Assets {
+			uuid, _ := processor.UUIDOf(pat.Text)
+			if name := strings.TrimSuffix(pat.Text, "/"); !a.MeantBy(name) && name != a.ID && name != a.Path && uuid != a.UUID {
+				continue
+			}
+			another := func(name string) bool {
+				other := finder.Would(path.Join(folderOf(p), name))
+				return other != nil && other.Path != p && other.MeantBy(pat.Text)
+			}
+			if !slices.ContainsFunc(t.Names(folderOf(p)), another) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // oneAlike tells whether there is another file, which was there before, to which the same rules apply.

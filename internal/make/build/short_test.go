@@ -162,6 +162,10 @@ assets = ["**/*.txt"]
 [[parcels]]
 name = "scripts"
 assets = ["*.s"]
+
+[[parcels]]
+name = "single"
+assets = ["d/e.txt"]
 -- assets/x/far.s --
 text far
 ref x/farther.s
@@ -180,6 +184,7 @@ func TestShortWayParcels(t *testing.T) {
 		{"a file more", func(p *fixture) { p.write("assets/d/new.txt", "nu") }, true},
 		{"a file less", func(p *fixture) { p.remove("assets/d/e.txt") }, true},
 		{"another name", func(p *fixture) { p.rename("assets/d/e.txt", "assets/d/g.txt") }, true},
+		{"the last file of a folder that a parcel names", func(p *fixture) { p.remove("assets/x") }, true},
 		{"a reference to what is there", func(p *fixture) { p.write("assets/warns.s", "text w\nref join.s\n") }, true},
 		{"a reference to what comes along with more", func(p *fixture) { p.write("assets/warns.s", "text w\nref x/far.s\n") }, true},
 		{"an optional reference", func(p *fixture) { p.write("assets/warns.s", "text w\nopt x/far.s\n") }, true},
