@@ -454,10 +454,13 @@ type rootedJob struct {
 
 func (j rootedJob) Roots() []string { return j.roots }
 
+// Where finds files alone, as jobs do: where some root has a folder, that counts.
 func (j rootedJob) Where(source string) (file string) {
 	for _, root := range j.where {
 		at := filepath.Join(root, source)
-		if st := seal.StateOf(at); st.Exists && (!st.Dir || file == "") {
+		if st := seal.StateOf(at); st.Dir {
+			return ""
+		} else if st.Exists {
 			file = at
 		}
 	}
