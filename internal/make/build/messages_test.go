@@ -164,7 +164,7 @@ func TestStateMessages(t *testing.T) {
 			s[8] = 77
 			p.write(".kiln/traces", string(s))
 			p.remove("build/pc/a.txt")
-		}, ".kiln: warning[K0211]: the trace log has version 77, not 4; it was begun anew\n"},
+		}, ".kiln: warning[K0211]: the trace log has version 77, not 3; it was begun anew\n"},
 		{"traces cut off", func(p *fixture) { p.write(".kiln/traces", p.read(".kiln/traces")[:30]); p.remove("build/pc/a.txt") },
 			".kiln: warning[K0211]: the trace log is damaged at byte 24; what follows was dropped\n"},
 		{"database", func(p *fixture) {
