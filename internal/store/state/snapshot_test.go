@@ -33,6 +33,7 @@ func snapshot() *Image {
 			Variables: []Variable{{"HOME", h("v")}, {"NONE", digest.Hash{}}},
 			Shipped:   []Shipped{{"build/pc/main.parcel", true, stat(11)}, {File: "kiln.ids"}},
 			Messages:  []byte("[{}]"),
+			Notices:   []byte("{}"),
 			Totals:    Totals{Assets: 1, Jobs: 2, Failed: 3, Products: 4, Bytes: 1 << 50},
 		},
 		Sources: &source.Table{
