@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/wings.svg anew")
+var update = flag.Bool("update", false, "write docs/wings.svg again")
 
 // place is where a wing stands in the picture: its floor, and its columns of twelve.
 type place struct {

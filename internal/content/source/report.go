@@ -43,9 +43,9 @@ func Messages(remarks []Remark) diag.List {
 	return l
 }
 
-// Report names all that is wrong with the table's entries: troubles, names that differ only in case, and ignore files that are too large to be read. prefix gives
-// the part of a message's file that stands before the path, by root: "assets/". Of a table with the folders of an earlier one only those need be looked at that
-// changed, by number; before is what was said of that one. All are if changed is nil.
+// Report names all that is wrong with the table's entries: troubles, names that differ only in case, and ignore files that are too large to
+// be read. prefix gives the part of a message's file that stands before the path, by root: "assets/". changed are the numbers of the folders
+// that differ from an earlier table with the same folders, and before is its report; with nil all folders are looked at.
 func (t *Table) Report(prefix []string, before []Remark, changed []int) []Remark {
 	if changed == nil {
 		for i := range t.Folders {
@@ -102,7 +102,8 @@ func (t *Table) remarks(folder int, prefix []string, names map[caseless]string, 
 			l = append(l, &diag.Message{Severity: tr.severity, Code: tr.code, Pos: diag.Pos{File: name}, Text: tr.text, Hint: tr.hint})
 		}
 		if file.Trouble == IgnoreList && file.Stat.Size > maxIgnoreFile {
-			l = append(l, diag.Warningf(diag.IgnoreTooLarge, diag.Pos{File: prefix[f.Root] + place(f, file)}, "this file has more than 1 MiB, so it ignores nothing").
+			at := diag.Pos{File: prefix[f.Root] + place(f, file)}
+			l = append(l, diag.Warningf(diag.IgnoreTooLarge, at, "this file has more than 1 MiB, so it ignores nothing").
 				WithHint("say it with fewer patterns: ** stands for any folders, and a name without a slash is passed over at any depth"))
 		}
 		if p := join(f.Path, file.Name); file.visible() && t.hidden(p) {

@@ -79,7 +79,7 @@ func chunks(r io.Reader, f func(at int64, b []byte) error) error {
 	}
 }
 
-// pieces calls f with each chunk of a file and where it begins. Those of a parcel begin anew with each content, so that what is in two
+// pieces calls f with each chunk of a file and where it begins. Those of a parcel begin again with each content, so that what is in two
 // parcels is found however small it is and whatever lies around it: a patch after five edits of 60 contents of 20 KB on average has 8,810
 // bytes, and had 35,393 without. The bytes are f's until it returns.
 func pieces(r io.ReaderAt, size int64, f func(at int64, b []byte) error) error {

@@ -47,7 +47,7 @@ type Options struct {
 	Workers    int    // that read, hash and compress at once; 0: one
 
 	// First are the ids of resources whose contents come first, in that order, each after what it requires; ids that the parcel does not have
-	// are passed over. Order stands for whatever decided them: a parcel that was written by another is written anew. Zero: contents lie in the
+	// are passed over. Order stands for whatever decided them: a parcel that was written by another is written again, whole. Zero: contents lie in the
 	// order of ids.
 	First []uint32
 	Order digest.Hash

@@ -328,8 +328,7 @@ func (s *shipment) add(pl *Platform, c *manifest.Contents, file string, list *Li
 	return s.note(pl, x, list)
 }
 
-// keepParcel notes a parcel that could not be made: the one that is there, if there is one. If that is not as it was left and damaged, it
-// is told of.
+// keepParcel notes a parcel that could not be made: the old one, if there is one. A warning says so if that is damaged.
 func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool {
 	var e ListEntry
 	for _, old := range s.oldList(pl.Name).Parcels {
@@ -341,12 +340,14 @@ func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool 
 	if !whole {
 		err := Verify(s.abs(s.file(file)))
 		if whole = err == nil; !whole {
-			s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "the parcel was left as it is, and is damaged: %s", s.damage(file, err)).WithHint("do not ship it; mend why it was not packed, and build again"))
-			if p, err := kilnrt.Open(s.abs(s.file(file))); err != nil {
+			text := "the parcel was left as it is, and is damaged: " + s.damage(file, err)
+			s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "%s", text).
+				WithHint("do not ship it; mend why it was not packed, and build again"))
+			p, err := kilnrt.Open(s.abs(s.file(file)))
+			if err != nil {
 				return false // it is not known what it holds
-			} else {
-				p.Close()
 			}
+			p.Close()
 		}
 	}
 	if !s.note(pl, Parcel{Name: name, Platform: pl.Name, File: file, Needs: e.Needs, placeholders: e.Placeholders}, list) {

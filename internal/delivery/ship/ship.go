@@ -58,21 +58,17 @@ type Platform struct {
 
 // Options say how.
 type Options struct {
-	Output   string                                    // the output folder, absolute
-	Match    func(pattern string) func(id string) bool // what a parcel's pattern means
-	Open     func(digest.Hash) (io.ReadCloser, error)  // content of products
-	Left     func(file string) bool                    // for Touch: whether a parcel, by its path below the output folder, is to stay as it is
-	Find     func(platform, id string) (Asset, bool)   // for Touch: an asset as it is now; it is false for one that has no products there
-	Follows  func(id string) bool                      // for Touch: Asset.Follows
-	Referred func(uuid string) bool                    // for Touch: whether products refer to those of an asset
-	Trusted  func(file string) bool                    // whether a parcel, by its path relative to the project folder, is as it was left; nil: none is
-	Before   []string                                  // files that were made before, as in Result
-	Settled  func(file string)                         // told of each file that is as it should be from now on, relative to the project folder; nil: nobody is
-	Reading  func(file string)                         // told of each file that decides what is made, there or not, relative to the project folder, before it is read; nil: nobody is
-	Stopped  func() bool                               // whether to end, which Open fails for, too; nil: never
-	Locked   bool                                      // kiln.ids may not change
-	Compact  bool                                      // leave no waste in parcels
-	Workers  int
+	Output  string                                    // the output folder, absolute
+	Match   func(pattern string) func(id string) bool // what a parcel's pattern means
+	Open    func(digest.Hash) (io.ReadCloser, error)  // content of products
+	Trusted func(file string) bool                    // whether a parcel, by its path relative to the project folder, is as it was left; nil: none is
+	Before  []string                                  // files that were made before, as in Result
+	Settled func(file string)                         // told of each file that is as it should be from now on, relative to the project folder; nil: nobody is
+	Reading func(file string)                         // told of each file that decides what is made, there or not, relative to the project folder, before it is read; nil: nobody is
+	Stopped func() bool                               // whether to end, which Open fails for, too; nil: never
+	Locked  bool                                      // kiln.ids may not change
+	Compact bool                                      // leave no waste in parcels
+	Workers int
 }
 
 // Result is what there is now.

@@ -40,10 +40,18 @@ type Changes struct {
 	Assets   []Change
 }
 
-// Touch brings parcels and numbers up to date with what changed, and looks at nothing else. It gives the parcels that it changed, and is false
-// if it cannot: Update has to.
-func Touch(p *project.Project, platforms []Changes, o Options) ([]Parcel, bool) {
-	s := &touch{shipment{p: p, o: o, orders: map[string]*order{}, read: map[string]bool{}}}
+// Others is what Touch wants to know of a project besides what changed.
+type Others struct {
+	Left     func(file string) bool                  // whether a parcel, by its path below the output folder, is to stay as it is
+	Find     func(platform, id string) (Asset, bool) // an asset as it is now; it is false for one that has no products there
+	Follows  func(id string) bool                    // Asset.Follows
+	Referred func(uuid string) bool                  // whether products referred to those of an asset, before what changed
+}
+
+// Touch brings parcels and numbers up to date with what changed, and looks at nothing else. It gives the parcels that it changed. If it
+// cannot it is false, and Update has to.
+func Touch(p *project.Project, platforms []Changes, others Others, o Options) ([]Parcel, bool) {
+	s := &touch{shipment{p: p, o: o, orders: map[string]*order{}, read: map[string]bool{}}, others}
 	other := slices.ContainsFunc(platforms, func(pl Changes) bool {
 		return slices.ContainsFunc(pl.Assets, func(c Change) bool { return c.differs() && !c.contentsOnly() })
 	})
@@ -65,7 +73,10 @@ func Touch(p *project.Project, platforms []Changes, o Options) ([]Parcel, bool) 
 }
 
 // touch is one run of Touch.
-type touch struct{ shipment }
+type touch struct {
+	shipment
+	others Others
+}
 
 // simple tells whether what a parcel holds follows from what it names, and nothing but parcels is made of the products.
 func (s *touch) simple() bool {
@@ -116,7 +127,7 @@ func (s *touch) platform(pl *Changes, other bool) ([]Parcel, bool) {
 		if of == nil {
 			return nil, false
 		}
-		if s.o.Left(x.File) {
+		if s.others.Left(x.File) {
 			if other && s.concerns(pl, of) { // what it lacks may be there now, or more may be lacking
 				return nil, false
 			}
@@ -146,7 +157,7 @@ func (s *touch) platform(pl *Changes, other bool) ([]Parcel, bool) {
 func (s *touch) concerns(pl *Changes, of *project.Parcel) bool {
 	names := s.any(of.Assets)
 	return slices.ContainsFunc(pl.Assets, func(c Change) bool {
-		return c.differs() && !c.contentsOnly() && (names(c.ID) || s.o.Referred(c.UUID))
+		return c.differs() && !c.contentsOnly() && (names(c.ID) || s.others.Referred(c.UUID))
 	})
 }
 
@@ -306,13 +317,14 @@ func (f *filling) take(rs []parcel.Resource, but map[manifest.UUID]bool) bool {
 			}
 			k = len(f.assets)
 			f.at[r.UUID] = k
-			f.assets = append(f.assets, Asset{ID: id, UUID: uuid.UUID(r.UUID).String(), Follows: f.o.Follows(id)})
+			f.assets = append(f.assets, Asset{ID: id, UUID: uuid.UUID(r.UUID).String(), Follows: f.others.Follows(id)})
 		}
 		a := &f.assets[k]
 		p := Product{SubID: r.SubID, Name: strings.TrimPrefix(strings.TrimPrefix(r.Name, a.ID), "#"), Type: r.Type, Size: r.Size, Hash: r.Hash}
 		for n, id := range slices.Concat(r.Required, r.Optional) {
 			if to := byID[id]; to != nil {
-				p.References = append(p.References, processor.Reference{UUID: uuid.UUID(to.UUID).String(), SubID: to.SubID, Required: n < len(r.Required)})
+				ref := processor.Reference{UUID: uuid.UUID(to.UUID).String(), SubID: to.SubID, Required: n < len(r.Required)}
+				p.References = append(p.References, ref)
 			} else if n < len(r.Required) {
 				return false
 			}
@@ -332,7 +344,7 @@ func (f *filling) reach(a *Asset) {
 			if f.has[key] {
 				continue
 			}
-			to, ok := f.o.Find(f.platform, f.assetOf[key.uuid])
+			to, ok := f.others.Find(f.platform, f.assetOf[key.uuid])
 			if !ok {
 				continue
 			}

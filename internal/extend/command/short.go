@@ -20,7 +20,7 @@ var (
 const leastRoom = 1 << 20
 
 // shortOf tells whether a program that failed may have done so because this machine was short of something. The same input may go well then
-// the next time: a failure that is tried again in vain costs its time in each build, and one that is kept wrongly stays until somebody
+// the next time: a failure that is tried again and fails again costs its time in each build, and one that is kept wrongly stays until somebody
 // changes the file.
 func shortOf(output, folder string) bool {
 	return says(output, saysFull) || says(output, saysShort) || full(folder)

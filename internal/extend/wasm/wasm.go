@@ -52,7 +52,7 @@ type Config struct {
 	Path string // of the module, relative to Dir
 	Go   string // folder of a Go package that is compiled to a module, relative to Dir
 
-	// Cache is a folder for what can be made anew: compiled code, modules of Go packages. Absolute; it is made when it is needed. "" keeps
+	// Cache is a folder for what can be made again: compiled code, modules of Go packages. Absolute; it is made when it is needed. "" keeps
 	// nothing.
 	Cache string
 

@@ -151,11 +151,11 @@ func (d *damaged) look(name string, cut bool) {
 		return
 	}
 	if !d.saysDamaged() {
-		d.Errorf("%s: nobody who reads it is told", name)
+		d.Errorf("%s: a look at all of the state gives no message", name)
 	}
 }
 
-// saysDamaged tells whether who reads all of the state is told of damage.
+// saysDamaged reports whether a look at all of the state gives a message about damage.
 func (d *damaged) saysDamaged() bool {
 	d.Helper()
 	v, err := d.open().Look(context.Background(), nil, nil)

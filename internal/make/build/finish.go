@@ -391,7 +391,7 @@ func (s *session) sortMessages(said []spoken) diag.List {
 			}
 		}
 	}
-	sort(s.messages)
+	sort(s.said())
 	slices.SortStableFunc(said, func(a, b spoken) int { return s.order(a.t, b.t) })
 	better := map[string]bool{} // files of which a job says what is wrong; a team's processor may not know that it is their being empty
 	for _, x := range said {
@@ -475,9 +475,10 @@ func (s *session) end() error {
 	return removeAll(s.p.underWayPath())
 }
 
-// plain tells whether nothing is to be said but by jobs and notices, and no two assets' ids collide.
+// plain tells whether nothing is to be said but by jobs, kiln.toml and notices, and no two assets' ids collide.
 func (s *session) plain() bool {
-	return len(s.messages) == len(s.p.warnings)+len(s.notices.messages()) && len(s.yielding) == 0 && !slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Collides != "" })
+	collide := slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Collides != "" })
+	return len(s.messages)+len(s.yielding) == 0 && !collide
 }
 
 func (t *tool) state(name string) state.Tool {

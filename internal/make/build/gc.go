@@ -66,7 +66,7 @@ func (p *Project) gc(ctx context.Context, req GCRequest) (*Freed, error) {
 	if err := g.findBlobs(ctx, s.w.blobs); err != nil {
 		return nil, err
 	}
-	f := &Freed{Messages: s.messages, Unsettled: log.LastBuild() > s.settled()}
+	f := &Freed{Messages: s.said(), Unsettled: log.LastBuild() > s.settled()}
 	g.choose(req, s.unneeded(log, g.keep), f)
 	p.removeLeftOvers(f, req.DryRun)
 	if !req.DryRun {

@@ -364,7 +364,9 @@ func (p *fixture) compareWithClean(b built) {
 	got, want := p.outcome(b), p.clean()
 	withoutHeld(b.messages, got)
 	withoutHeld(b.messages, want)
-	damaged := func(s string) bool { return strings.Contains(s, "the parcel was left as it is, and is damaged") } // a clean build has none to leave
+	damaged := func(s string) bool { // a clean build has no parcel to leave
+		return strings.Contains(s, "the parcel was left as it is, and is damaged")
+	}
 	got.messages = slices.DeleteFunc(got.messages, damaged)
 	if got.database["diagnostics"] = slices.DeleteFunc(got.database["diagnostics"], damaged); len(got.database["diagnostics"]) == 0 {
 		delete(got.database, "diagnostics")

@@ -101,7 +101,7 @@ func (s *session) mirrorSummary(r *Report) contentdb.Summary {
 	for _, m := range r.Messages {
 		told[m] = true
 	}
-	for _, m := range s.messages {
+	for _, m := range s.said() {
 		if m.Code == diag.EmptyFile && !told[m] {
 			continue
 		}

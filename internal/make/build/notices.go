@@ -102,31 +102,23 @@ func (s *session) notice(t *source.Table, set *asset.Table, rules diag.List, bef
 		paths = append(paths, set.Assets[i].Path)
 	}
 	s.notices.look(s.p, t, paths, set.ByPath)
-	s.messages = slices.Concat(s.messages, s.p.warnings, s.notices.messages())
 }
 
-// noticeLearnt says anew which files are empty, of those that jobs found to be otherwise than they looked.
+// said is all messages that are not of jobs: those of this build alone, those of kiln.toml, and notices.
+func (s *session) said() diag.List {
+	return slices.Concat(s.messages, s.p.warnings, s.notices.messages())
+}
+
+// noticeLearnt looks again at which files are empty, among those whose content jobs read in this build: they may have changed since the
+// scan.
 func (s *session) noticeLearnt() {
-	t := s.w.table
-	paths, ok := t.Learnt()
+	paths, ok := s.w.table.Learnt()
 	if !ok {
-		paths = nil
-		for i := range s.w.assets.Assets {
-			paths = append(paths, s.w.assets.Assets[i].Path)
+		for i := range s.w.names().Assets {
+			paths = append(paths, s.w.names().Assets[i].Path)
 		}
 	}
-	was := map[*diag.Message]bool{}
-	for _, e := range s.notices.Empty {
-		was[e.Message] = true
-	}
-	s.notices.look(s.p, t, paths, s.w.find)
-	for _, e := range s.notices.Empty {
-		if !was[e.Message] {
-			s.messages = append(s.messages, e.Message)
-		}
-		delete(was, e.Message)
-	}
-	s.messages = slices.DeleteFunc(s.messages, func(m *diag.Message) bool { return was[m] })
+	s.notices.look(s.p, s.w.table, paths, s.w.find)
 }
 
 // look says of some files, by path, whether they are empty.
@@ -165,6 +157,5 @@ func (c *shortcut) notice(t *source.Table, find func(path string) *asset.Asset) 
 	}
 	n.look(c.p, t, slices.Concat(c.edited, c.added, c.removed), find)
 	c.notices = n
-	c.messages = slices.Concat(c.messages, c.p.warnings, n.messages())
 	return true
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -62,7 +63,6 @@ func (s *session) ship(ctx context.Context) {
 	res := ship.Update(s.p.Project, platforms, o)
 	s.stopped = res.Stopped
 	s.notices.shipped(res)
-	s.messages = append(s.messages, res.Messages...)
 	s.notes = append(s.notes, res.Notes...)
 	s.goods = goods{parcels: res.Parcels, looked: true, again: res.Again}
 	for _, f := range res.Made {
@@ -330,9 +330,10 @@ func (ch *changed) had(a *asset.Asset, platform string, stood *engine.Trace) {
 
 type assetOn struct{ uuid, platform string }
 
-// toShip tells what changed of products, by platform. It is false if some cannot be had that could be, or the other way round, and if others
-// refer to what came or went that this build did not look at.
+// toShip gives what changed of products, by platform. It is false if an asset in a parcel began or ceased to fail, or if assets that this
+// build did not look at refer to a product that came or went.
 func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
+	ch.referring = sync.OnceValue(func() map[string][]string { return c.findReferring(ch) })
 	var all []ship.Changes
 	var uuids []string // of assets of which a product came or went
 	for _, platform := range c.p.PlatformNames() {
@@ -346,7 +347,7 @@ func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
 				return x.Hash == y.Hash && x.SubID == y.SubID && x.Name == y.Name && x.Type == y.Type && slices.Equal(x.References, y.References)
 			})
 			if lost != ch.wasLost[assetOn{uuid, platform}] || now.Lost != "" && !equal {
-				if named(a.ID) || c.referred(a.UUID) || now.Lost != "" && len(now.Products) > len(was) {
+				if named(a.ID) || len(ch.referring()[uuid]) > 0 || now.Lost != "" && len(now.Products) > len(was) {
 					return nil, false
 				}
 			}
@@ -357,7 +358,9 @@ func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
 		}
 		all = append(all, pl)
 	}
-	others := slices.ContainsFunc(c.referring(uuids...), func(id string) bool { return !ch.looked[id] })
+	others := slices.ContainsFunc(uuids, func(uuid string) bool {
+		return slices.ContainsFunc(ch.referring()[uuid], func(id string) bool { return !ch.looked[id] })
+	})
 	return all, !others
 }
 
@@ -376,25 +379,23 @@ func (c *shortcut) packed(platform string) func(id string) bool {
 	}
 }
 
-// referring are the assets with products that referred, before this build, to those of assets. If nobody can tell there is one without a
-// name.
-func (c *shortcut) referring(uuids ...string) []string {
-	if len(uuids) == 0 {
-		return nil
-	}
+// findReferring finds the assets with products that referred, before this build, to those of assets that were looked at: ids by UUID. If
+// nobody can tell, each has one without a name.
+func (c *shortcut) findReferring(ch *changed) map[string][]string {
+	uuids := sortedKeys(ch.touched)
 	db, opened, err := contentdb.Open(c.p.DatabasePath())
-	if err != nil {
-		return []string{""}
+	if err == nil {
+		defer db.Close()
+		if ids, err := db.Referring(uuids); err == nil && opened.Reason == "" {
+			return ids
+		}
 	}
-	defer db.Close()
-	ids, err := db.Referring(uuids)
-	if err != nil || opened.Reason != "" {
-		return []string{""}
+	unknown := map[string][]string{}
+	for _, uuid := range uuids {
+		unknown[uuid] = []string{""}
 	}
-	return ids
+	return unknown
 }
-
-func (c *shortcut) referred(uuid string) bool { return len(c.referring(uuid)) > 0 }
 
 // shipAsset is an asset on a platform as it is now, the products of those of its tasks that are as they were, and whether one of the others
 // has none.
@@ -461,18 +462,20 @@ func (c *shortcut) ship(ctx context.Context, ch *changed) bool {
 	if !ok {
 		return false
 	}
-	o := c.shipping(ctx)
-	o.Left = func(file string) bool { return slices.Contains(c.notices.Left, file) }
-	o.Find = func(platform, id string) (ship.Asset, bool) {
-		a := c.w.find(id)
-		if a == nil || a.ID != id {
-			return ship.Asset{}, false
-		}
-		now, _, _ := c.shipAsset(ch, a, platform)
-		return now, len(now.Products) > 0 && now.Lost == ""
+	others := ship.Others{
+		Left: func(file string) bool { return slices.Contains(c.notices.Left, file) },
+		Find: func(platform, id string) (ship.Asset, bool) {
+			a := c.w.find(id)
+			if a == nil || a.ID != id {
+				return ship.Asset{}, false
+			}
+			now, _, _ := c.shipAsset(ch, a, platform)
+			return now, len(now.Products) > 0 && now.Lost == ""
+		},
+		Follows:  func(id string) bool { a := c.w.find(id); return a != nil && a.Follows },
+		Referred: func(uuid string) bool { return len(ch.referring()[uuid]) > 0 },
 	}
-	o.Referred = c.referred
-	o.Follows = func(id string) bool { a := c.w.find(id); return a != nil && a.Follows }
+	o := c.shipping(ctx)
 	note := func(file string, made bool) {
 		if i := slices.IndexFunc(c.goods.files, func(f state.Shipped) bool { return f.File == file && f.Made == made }); i >= 0 {
 			c.goods.files[i] = c.shipped(file, made)
@@ -480,6 +483,6 @@ func (c *shortcut) ship(ctx context.Context, ch *changed) bool {
 	}
 	o.Settled = func(file string) { note(file, true) }
 	o.Reading = func(file string) { note(file, false) }
-	c.goods.parcels, ok = ship.Touch(c.p.Project, changes, o)
+	c.goods.parcels, ok = ship.Touch(c.p.Project, changes, others, o)
 	return ok
 }

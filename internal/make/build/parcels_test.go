@@ -375,7 +375,7 @@ func TestStoppedPacking(t *testing.T) {
 	}
 }
 
-// TestNoMoreParcels: what was packed goes when the project declares no parcels any more, even while some source file is not as it should be.
+// TestNoMoreParcels: what was packed goes when the project declares no parcels any more, even while a source file is in error.
 func TestNoMoreParcels(t *testing.T) {
 	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n[[parcels]]\nname = \"one\"\nassets = [\"**\"]\n-- assets/a.txt --\na\n")
 	p.build()

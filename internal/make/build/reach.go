@@ -86,7 +86,6 @@ func (c *shortcut) open(t *source.Table) bool {
 		if !ok {
 			return false
 		}
-		s.messages = nil
 		s.notice(t, set, l, before)
 		collide := slices.ContainsFunc(set.Assets, func(a asset.Asset) bool { return a.Collides != "" })
 		if collide || source.Messages(s.notices.Folders).Err() != nil && ship.Wanted(s.p.Project) {

@@ -17,25 +17,26 @@ import (
 
 // changed is what a build the short way did.
 type changed struct {
-	tasks    []state.TaskChange
-	edges    []state.Edge
-	globs    []state.Glob
-	assets   []*asset.Asset            // with a task of another trace
-	deleted  []string                  // ids of assets
-	files    map[string]engine.Product // outputs of tasks that were looked at, now
-	before   map[string]bool           // and before
-	totals   state.Totals
-	traces   map[engine.Key]*engine.Trace
-	gone     []engine.Key
-	left     map[int]bool                 // by number: tasks that are no more
-	stays    map[string]bool              // subjects of tasks that are
-	fewer    bool                         // some task asks no more for a part that it asked for
-	others   map[engine.Key]bool          // tasks whose trace is another one
-	touched  map[string]*asset.Asset      // assets of which some task is, or is no more, by UUID
-	looked   map[string]bool              // their ids
-	were     map[assetOn][]engine.Product // what stood for those tasks
-	wasLost  map[assetOn]bool             // some of them had nothing that stood
-	outcomes []Outcome
+	tasks     []state.TaskChange
+	edges     []state.Edge
+	globs     []state.Glob
+	assets    []*asset.Asset            // with a task of another trace
+	deleted   []string                  // ids of assets
+	files     map[string]engine.Product // outputs of tasks that were looked at, now
+	before    map[string]bool           // and before
+	totals    state.Totals
+	traces    map[engine.Key]*engine.Trace
+	gone      []engine.Key
+	left      map[int]bool                 // by number: tasks that are no more
+	stays     map[string]bool              // subjects of tasks that are
+	fewer     bool                         // some task asks no more for a part that it asked for
+	others    map[engine.Key]bool          // tasks whose trace is another one
+	touched   map[string]*asset.Asset      // assets of which some task is, or is no more, by UUID
+	looked    map[string]bool              // their ids
+	were      map[assetOn][]engine.Product // what stood for those tasks
+	wasLost   map[assetOn]bool             // some of them had nothing that stood
+	referring func() map[string][]string   // see findReferring
+	outcomes  []Outcome
 }
 
 // changes compares the traces that hold with those that held. It is false if some task was stopped, or failed in a way that may pass.

@@ -38,14 +38,37 @@ warn of something
 name = "test"
 `
 
-// TestShortWay tells which builds go the short way. That they come to the same as a clean build is compared as for all builds here.
+// shortStep is something that is done to a project, which jobs run then, and whether the build goes the short way.
+type shortStep struct {
+	name  string
+	do    func(p *fixture)
+	ran   string
+	short bool
+}
+
+// goShort does each step to a project of its own, which was built, and checked by first; then more. That builds come to the same as clean
+// ones is compared as for all builds here.
+func goShort(t *testing.T, files string, first func(t *testing.T, b built), steps []shortStep, more func(t *testing.T, p *fixture, s shortStep)) {
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, files)
+			p.age()
+			first(t, p.build())
+			p.nothing()
+			s.do(p)
+			if b := p.build(); b.ran != s.ran || b.short != s.short {
+				t.Errorf("ran %q, short %t (%s); want %q, %t\n%s", b.ran, b.short, b.Because, s.ran, s.short, b.messages)
+			}
+			p.nothing()
+			more(t, p, s)
+		})
+	}
+}
+
+// TestShortWay tells which builds go the short way.
 func TestShortWay(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		do    func(p *fixture)
-		ran   string
-		short bool
-	}{
+	goShort(t, shortcuts, func(*testing.T, built) {}, []shortStep{
 		{"an edit", func(p *fixture) { p.write("assets/d/e.txt", "EPSILON") }, "d/e.txt", true},
 		{"an edit that others see", func(p *fixture) { p.write("assets/b.txt", "BETA") }, "above.s b.txt join.s", true},
 		{"an edit of a script that makes the same", func(p *fixture) { p.write("assets/join.s", "read a.txt\n\nuse b.txt\n") }, "join.s", true},
@@ -76,20 +99,7 @@ func TestShortWay(t *testing.T) {
 		}, "join.s other", true},
 		{"a folder less", func(p *fixture) { p.remove("assets/d") }, "asks.s glob.s", true},
 		{"an output edited", func(p *fixture) { p.write("assets/a.txt", "ALPHA"); p.scribble("build/pc/d/e.txt") }, "a.txt above.s d/e.txt join.s", false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			p := newProject(t, shortcuts)
-			p.age()
-			p.build()
-			p.nothing()
-			tt.do(p)
-			if b := p.build(); b.ran != tt.ran || b.short != tt.short {
-				t.Errorf("ran %q, short %t; want %q, %t\n%s", b.ran, b.short, tt.ran, tt.short, b.messages)
-			}
-			p.nothing()
-		})
-	}
+	}, func(*testing.T, *fixture, shortStep) {})
 }
 
 const everyday = shortcuts + `
@@ -113,15 +123,16 @@ assets = ["*.s"]
 fail always
 `
 
-// TestShortWayEveryday has what projects have on most days: an empty file, rules that match nothing, parcels, one of which lacks something, and a job that
-// fails.
+// TestShortWayEveryday has what projects have on most days: an empty file, rules that match nothing, parcels, one of which lacks something,
+// and a job that fails.
 func TestShortWayEveryday(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		do    func(p *fixture)
-		ran   string
-		short bool
-	}{
+	goShort(t, everyday, func(t *testing.T, b built) {
+		for _, want := range []string{"K0103", "K1603", "d/nobody.txt", "nothing/*.here"} {
+			if !strings.Contains(b.messages, want) {
+				t.Fatalf("nothing of %s: %s", want, b.messages)
+			}
+		}
+	}, []shortStep{
 		{"an edit", func(p *fixture) { p.write("assets/d/e.txt", "EPSILON") }, "d/e.txt", true},
 		{"an edit that others see", func(p *fixture) { p.write("assets/b.txt", "BETA") }, "above.s b.txt join.s", true},
 		{"an edit of what is in a parcel that lacks something", func(p *fixture) { p.write("assets/warns.s", "text other\n") }, "warns.s", true},
@@ -130,28 +141,14 @@ func TestShortWayEveryday(t *testing.T) {
 		{"another file is empty", func(p *fixture) { p.write("assets/d/e.txt", "") }, "d/e.txt", true},
 		{"the file is empty no more", func(p *fixture) { p.write("assets/empty.txt", "full") }, "empty.txt", true},
 		{"what a rule may have been meant for", func(p *fixture) { p.write("assets/d/nobodi.txt", "x") }, "d/nobodi.txt glob.s", false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			p := newProject(t, everyday)
-			p.age()
-			if b := p.build(); !strings.Contains(b.messages, "K0103") || !strings.Contains(b.messages, "K1603") || strings.Count(b.messages, "matches no file") != 2 {
-				t.Fatal(b.messages)
-			}
-			p.nothing()
-			tt.do(p)
-			if b := p.build(); b.ran != tt.ran || b.short != tt.short {
-				t.Errorf("ran %q, short %t (%s); want %q, %t\n%s", b.ran, b.short, b.Because, tt.ran, tt.short, b.messages)
-			}
-			p.nothing()
-			tt.do(p)
-			p.write("assets/a.txt", "ALPHA")
-			if b := p.build(); !b.short {
-				t.Errorf("an edit after it: %s\n%s", b.Because, b.messages)
-			}
-			p.nothing()
-		})
-	}
+	}, func(t *testing.T, p *fixture, s shortStep) {
+		s.do(p)
+		p.write("assets/a.txt", "ALPHA")
+		if b := p.build(); !b.short {
+			t.Errorf("an edit after it: %s\n%s", b.Because, b.messages)
+		}
+		p.nothing()
+	})
 }
 
 const parcelled = shortcuts + `
@@ -176,52 +173,36 @@ text farther
 
 // TestShortWayParcels has what parcels hold change: only those that it concerns are looked at.
 func TestShortWayParcels(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		do    func(p *fixture)
-		short bool
-	}{
-		{"a file more", func(p *fixture) { p.write("assets/d/new.txt", "nu") }, true},
-		{"a file less", func(p *fixture) { p.remove("assets/d/e.txt") }, true},
-		{"another name", func(p *fixture) { p.rename("assets/d/e.txt", "assets/d/g.txt") }, true},
-		{"the last file of a folder that a parcel names", func(p *fixture) { p.remove("assets/x") }, true},
-		{"a reference to what is there", func(p *fixture) { p.write("assets/warns.s", "text w\nref join.s\n") }, true},
-		{"a reference to what comes along with more", func(p *fixture) { p.write("assets/warns.s", "text w\nref x/far.s\n") }, true},
-		{"an optional reference", func(p *fixture) { p.write("assets/warns.s", "text w\nopt x/far.s\n") }, true},
+	goShort(t, parcelled, func(*testing.T, built) {}, []shortStep{
+		{"a file more", func(p *fixture) { p.write("assets/d/new.txt", "nu") }, "d/new.txt glob.s maybe.s", true},
+		{"a file less", func(p *fixture) { p.remove("assets/d/e.txt") }, "glob.s", true},
+		{"another name", func(p *fixture) { p.rename("assets/d/e.txt", "assets/d/g.txt") }, "d/g.txt glob.s", true},
+		{"a folder less", func(p *fixture) { p.remove("assets/x") }, "", true},
+		{"a reference to what is there", func(p *fixture) { p.write("assets/warns.s", "text w\nref join.s\n") }, "warns.s", true},
+		{"a reference to what comes along with more", func(p *fixture) { p.write("assets/warns.s", "text w\nref x/far.s\n") }, "warns.s", true},
+		{"an optional reference", func(p *fixture) { p.write("assets/warns.s", "text w\nopt x/far.s\n") }, "warns.s", true},
 		{"two that refer to each other", func(p *fixture) {
 			p.write("assets/warns.s", "text w\nref join.s\n")
 			p.write("assets/join.s", "text j\nref warns.s\n")
-		}, false},
-		{"a file more that refers", func(p *fixture) { p.write("assets/more.s", "text more\nref x/far.s\nref a.txt\n") }, true},
-		{"a product more", func(p *fixture) { p.write("assets/warns.s", "text w\nmore side\n") }, true},
-		{"a failure", func(p *fixture) { p.write("assets/warns.s", "fail\n") }, false},
-		{"a failure outside of parcels", func(p *fixture) { p.write("assets/x/far.s", "fail\n") }, true},
-		{"somebody referred to it before it came", func(p *fixture) { p.write("assets/nobody.s", "text here\n") }, true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			p := newProject(t, parcelled)
-			p.age()
-			p.build()
-			p.nothing()
-			tt.do(p)
-			if b := p.build(); b.short != tt.short {
-				t.Errorf("short %t (%s)\n%s", b.short, b.Because, b.messages)
-			}
-			p.nothing()
-			if b := p.build(); b.Failed > 0 {
-				return
-			}
-			p.write("assets/a.txt", "ALPHA")
-			p.remove("assets/x/far.s")
-			p.build()
-			p.write("assets/x/far.s", "text far\nref b.txt\nref maybe.s\n")
-			if p.build(); t.Failed() {
-				t.Log("in the builds after it")
-			}
-			p.nothing()
-		})
-	}
+		}, "above.s join.s warns.s", false},
+		{"a file more that refers", func(p *fixture) { p.write("assets/more.s", "text more\nref x/far.s\nref a.txt\n") }, "more.s", true},
+		{"a product more", func(p *fixture) { p.write("assets/warns.s", "text w\nmore side\n") }, "warns.s", true},
+		{"a failure", func(p *fixture) { p.write("assets/warns.s", "fail\n") }, "warns.s", false},
+		{"a failure outside of parcels", func(p *fixture) { p.write("assets/x/far.s", "fail\n") }, "x/far.s", true},
+		{"somebody referred to it before it came", func(p *fixture) { p.write("assets/nobody.s", "text here\n") }, "nobody.s x/far.s", true},
+	}, func(t *testing.T, p *fixture, _ shortStep) {
+		if b := p.build(); b.Failed > 0 {
+			return
+		}
+		p.write("assets/a.txt", "ALPHA")
+		p.remove("assets/x/far.s")
+		p.build()
+		p.write("assets/x/far.s", "text far\nref b.txt\nref maybe.s\n")
+		if p.build(); t.Failed() {
+			t.Log("in the builds after it")
+		}
+		p.nothing()
+	})
 }
 
 // TestShortWayRules has rules change what an asset is made by: what they do not concern stays, parts of its jobs and numbers included.

@@ -105,7 +105,7 @@ func (p *Project) LookAt(ctx context.Context, req Request) (*View, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, p.ownFiles(err)
 	}
-	v := &View{Messages: s.messages, s: s}
+	v := &View{Messages: s.said(), s: s}
 	s.findLive()
 	results := make(map[engine.Key]*engine.Result, len(s.results))
 	for _, r := range s.results {

@@ -80,8 +80,7 @@ func noting(f files, asked *[]string) schema.Loader {
 	}
 }
 
-// TestNotes: what a schema notes is told of the values for which it holds, in the order of the text, and not of those that it was tried on
-// in vain.
+// TestNotes: what a schema notes is told of the values for which it holds, in the order of the text, and not of those that do not fit.
 func TestNotes(t *testing.T) {
 	for _, c := range []struct{ schema, data, want string }{
 		{`{"note": "n"}`, `1`, "n 1"},

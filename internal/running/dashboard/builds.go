@@ -48,7 +48,8 @@ type job struct {
 
 // lastBuilds are the last finished builds, the newest first.
 func (d *Dashboard) lastBuilds(ctx context.Context, n int) ([]buildRow, error) {
-	rows, err := d.library.ask(ctx, "SELECT "+buildColumns+` FROM build WHERE seconds IS NOT NULL ORDER BY number DESC LIMIT :n`, params{":n": int64(n)}, 0)
+	const sql = "SELECT " + buildColumns + " FROM build WHERE seconds IS NOT NULL ORDER BY number DESC LIMIT :n"
+	rows, err := d.library.ask(ctx, sql, params{":n": int64(n)}, 0)
 	all := make([]buildRow, len(rows))
 	for i, r := range rows {
 		all[i] = newBuildRow(r)
@@ -146,7 +147,8 @@ func (d *Dashboard) buildPage(r *http.Request) (*view, error) {
 	if err != nil || number < 1 {
 		return nil, notFound{"A build has a number."}
 	}
-	rows, err := d.library.ask(r.Context(), "SELECT "+buildColumns+` FROM build WHERE number = :n AND seconds IS NOT NULL`, params{":n": number}, 1)
+	const sql = "SELECT " + buildColumns + " FROM build WHERE number = :n AND seconds IS NOT NULL"
+	rows, err := d.library.ask(r.Context(), sql, params{":n": number}, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -15,13 +15,13 @@ func (db *DB) AssetIDs() ([]string, error) {
 	return ids, err
 }
 
-// Referring lists the assets with products that refer to others, by the UUIDs of these.
-func (db *DB) Referring(uuids []string) ([]string, error) {
-	var ids []string
+// Referring lists, for each of some assets by UUID, those with products that refer to its own.
+func (db *DB) Referring(uuids []string) (map[string][]string, error) {
+	ids := map[string][]string{}
 	for _, uuid := range uuids {
 		err := sqlitex.Execute(db.conn, "SELECT DISTINCT a.id FROM product_dependency d JOIN asset a ON a.no = d.asset WHERE d.to_uuid = ?",
 			&sqlitex.ExecOptions{Args: []any{uuid}, ResultFunc: func(stmt *sqlite.Stmt) error {
-				ids = append(ids, stmt.ColumnText(0))
+				ids[uuid] = append(ids[uuid], stmt.ColumnText(0))
 				return nil
 			}})
 		if err != nil {

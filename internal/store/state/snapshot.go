@@ -361,7 +361,8 @@ func encodeHead(e *encoder, h *Head) {
 }
 
 func decodeHead(d *decoder) Head {
-	h := Head{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Journal: int64(d.uint()), Whole: d.bool(), Plain: d.bool(), Pinned: d.bool()}
+	h := Head{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Journal: int64(d.uint())}
+	h.Whole, h.Plain, h.Pinned = d.bool(), d.bool(), d.bool()
 	h.Log = Mark{Made: d.fixed64(), Size: int64(d.uint()), Live: int64(d.uint())}
 	h.Tools = make([]Tool, d.count(2+leastStat+digest.Size))
 	for i := range h.Tools {

@@ -28,7 +28,8 @@ func snapshot() *Image {
 	h := func(s string) digest.Hash { return digest.Of([]byte(s)) }
 	return &Image{
 		Head: Head{
-			Signature: h("s"), Project: h("p"), Build: 1 << 40, Mirrored: 3, Journal: 4, Whole: true, Plain: true, Pinned: true, Log: Mark{1 << 60, 1 << 40, 5},
+			Signature: h("s"), Project: h("p"), Build: 1 << 40, Mirrored: 3, Journal: 4, Whole: true, Plain: true, Pinned: true,
+			Log:       Mark{1 << 60, 1 << 40, 5},
 			Tools:     []Tool{{Name: "cp", Path: "/bin/cp", Stat: stat(9), Hash: h("t")}, {Name: "none"}},
 			Variables: []Variable{{"HOME", h("v")}, {"NONE", digest.Hash{}}},
 			Shipped:   []Shipped{{"build/pc/main.parcel", true, stat(11)}, {File: "kiln.ids"}},

@@ -1,0 +1,189 @@
+package build
+
+import (
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+)
+
+// What a build is asked for, and what it tells.
+
+// Request says what to build and how.
+type Request struct {
+	Patterns  []string // assets; all if empty
+	Platforms []string // all if empty
+	Workers   int      // 0: as the project says
+	Force     bool     // run jobs although nothing changed
+	FailFast  bool
+	DryRun    bool // tell what would be done
+	Detect    Detect
+	Changed   []string        // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
+	Outputs   []string        // with ByWatch: files and folders of the output folder that may not be as they were, absolute
+	From      string          // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
+	Locked    bool            // kiln.ids may not change
+	Compact   bool            // leave no waste in parcels
+	OnError   OnError         // what becomes of assets that fail
+	Shuffle   uint64          // not 0: take the jobs in another order, by this seed
+	Outcomes  Outcomes        // which to tell
+	Control   *Control        // for who wants to reach in while it builds; may be nil
+	Tell      Tell            // may be nil
+	Done      func(Outcome)   // told of each job that ran, from several goroutines; may be nil
+	Placed    func([]Outcome) // told of a build the short way once all outputs are in place, before that is written down: for those who cannot wait; may be nil
+	Reporter  Reporter
+}
+
+// Tell is told of each job that ran, with what it has to say, as soon as it ends; and, without a job, of messages that belong to none, once
+// they are known. It is called from several goroutines. The report of the build has all of them again, in order, and those of jobs that did
+// not run.
+type Tell func(*JobReport, diag.List)
+
+// Reporter is told what happens, from several goroutines.
+type Reporter interface {
+	// Planned tells how many jobs are known to run; more may come.
+	Planned(jobs int)
+	JobStarted(job string)
+	JobSuspended(job string, on []string, begins bool)
+	JobFinished(job string, failed bool, took time.Duration)
+}
+
+// Summary is the last line of a build.
+type Summary struct {
+	Assets       int     `json:"assets"`
+	Jobs         int     `json:"jobs"`
+	Built        int     `json:"built"`  // jobs that ran
+	Reused       int     `json:"reused"` // jobs whose trace held
+	Failed       int     `json:"failed"`
+	Placeholders int     `json:"placeholders,omitempty"` // jobs that failed, and for which placeholders stand
+	Products     int     `json:"products"`
+	Bytes        int64   `json:"bytes"`
+	LookedAt     int     `json:"looked_at"` // jobs and parts whose traces were compared, or that ran
+	Because      string  `json:"because"`   // why these were all there are; "" if they were not
+	Seconds      float64 `json:"seconds"`
+}
+
+// JobReport tells what became of one job.
+type JobReport struct {
+	Asset, Platform, Processor string
+	Among                      string // Processor, where the asset has several on the platform; else ""
+	Part                       string // of the job; "" for the job itself
+	State                      engine.State
+	Failed                     bool
+	Why                        engine.Reason
+	Seconds                    float64
+}
+
+// Name is the job for people, without its platform.
+func (j *JobReport) Name() string { return JobName(j.Asset, j.Among, j.Part) }
+
+// Report is what became of a build.
+type Report struct {
+	Summary  Summary
+	Messages diag.List   // root causes first
+	Jobs     []JobReport // that ran, or would; all if the request was a dry run
+	Stopped  bool        // by the context or FailFast; what was finished is kept
+	Passing  bool        // a job failed in a way that may pass by itself: to build again may help although nothing changes
+	Short    bool        // only what a few changed files reach was looked at
+	Outcomes []Outcome   // as wanted, in no order
+}
+
+// After adds the jobs of a build that had to be followed by this one.
+func (r *Report) After(first *Report) {
+	name := func(j *JobReport) string { return taskName(JobName(j.Asset, j.Among, ""), j.Platform) }
+	again := map[string]bool{}
+	for i := range r.Jobs {
+		again[name(&r.Jobs[i])] = true
+	}
+	for i := range first.Jobs {
+		if n := name(&first.Jobs[i]); !again[n] {
+			again[n] = true
+			r.Jobs = append(r.Jobs, first.Jobs[i])
+			r.Summary.Built++
+			r.Summary.Reused--
+		}
+	}
+	r.Summary.LookedAt += first.Summary.LookedAt
+	r.Summary.Seconds += first.Summary.Seconds
+}
+
+func (s *session) countAssets() int {
+	seen := map[*asset.Asset]bool{}
+	for _, t := range s.wanted {
+		seen[t.asset] = true
+	}
+	return len(seen)
+}
+
+func (s *session) jobReport(r *engine.Result) JobReport {
+	t := r.Task.World.(*task)
+	j := JobReport{Asset: t.asset.ID, Platform: t.platform, Among: t.among(), Part: t.part, Processor: t.proc.info.Name, State: r.State, Why: r.Why}
+	if r.Trace != nil {
+		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds
+	}
+	return j
+}
+
+// count adds the results to the summary. A job of which a part ran was built.
+func (s *session) count(r *Report) {
+	sum := &r.Summary
+	ran := s.jobsRun()
+	add := func(ps []engine.Product) {
+		products, bytes := countProducts(ps)
+		sum.Products += products
+		sum.Bytes += bytes
+	}
+	for t := range s.placeholders {
+		add(s.placeholders[t])
+	}
+	for t, good := range s.good {
+		if good != nil && s.placeholders[t] == nil {
+			add(good.Products)
+		}
+	}
+	for _, res := range s.results {
+		if res.State == engine.Stopped {
+			r.Stopped = true
+		}
+		t := s.w.byKey[res.Task.Key]
+		if _, ok := s.instead(t); !ok && res.Trace != nil {
+			add(res.Trace.Products)
+		}
+		if t.part != "" {
+			continue
+		}
+		sum.Jobs++
+		switch {
+		case ran[taskID{t.asset, t.on, ""}]:
+			sum.Built++
+		case res.State == engine.Held:
+			sum.Reused++
+		}
+		if res.Trace != nil && res.Trace.Outcome != engine.Succeeded {
+			sum.Failed++
+		}
+	}
+}
+
+// jobsRun are the jobs that ran, or would, as a whole or in part.
+func (s *session) jobsRun() map[taskID]bool {
+	ran := map[taskID]bool{}
+	for _, res := range s.results {
+		if res.State == engine.Ran || res.State == engine.WouldRun {
+			t := s.w.byKey[res.Task.Key]
+			ran[taskID{t.asset, t.on, ""}] = true
+		}
+	}
+	return ran
+}
+
+// countProducts counts products, those that are not hidden.
+func countProducts(ps []engine.Product) (products int, bytes int64) {
+	for i := range ps {
+		if ps[i].File != "" {
+			products++
+			bytes += ps[i].Size
+		}
+	}
+	return products, bytes
+}

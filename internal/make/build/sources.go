@@ -1,0 +1,317 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// How a job reads source files.
+
+// wholeFile is the size up to which a source file is read into memory when it is opened, in bytes.
+const wholeFile = 1 << 20
+
+func (j *job) Open(path string) (processor.File, error) {
+	path = j.sourceOf(path)
+	i, f, err := j.openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	if f.stat.Size <= wholeFile {
+		data, err := j.readWhole(path, i, f)
+		if err != nil {
+			return nil, err
+		}
+		return memFile{bytes.NewReader(data)}, nil
+	}
+	if err := j.settle(path, &f); err != nil {
+		return nil, err
+	}
+	return j.stream(path, i, f), nil
+}
+
+// settle waits until no change of an open file can go unseen: one that was written a clock tick ago may be written once more with the same
+// stat, between two looks into it.
+func (j *job) settle(path string, f *opened) error {
+	for range 10 {
+		wait := f.stat.Settles(f.at)
+		if wait == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-j.run.Context().Done():
+			f.Close()
+			return context.Cause(j.run.Context())
+		}
+		f.at = time.Now()
+		st, err := source.StatFile(f.File)
+		if err != nil {
+			f.Close()
+			return j.mayPass(j.unreadable(path, err))
+		}
+		if st == f.stat {
+			return nil // though it may be of a time to come
+		}
+		f.stat = st
+	}
+	f.Close()
+	return j.changed(path)
+}
+
+func (j *job) ReadFile(path string) ([]byte, error) {
+	path = j.sourceOf(path)
+	i, f, err := j.openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	return j.readWhole(path, i, f)
+}
+
+// sourceOf is the path of an asset's source if that is named by its UUID, and else the path as it is.
+func (j *job) sourceOf(path string) string {
+	if _, ok := processor.UUIDOf(path); ok {
+		if a, err := j.Find(path); err == nil {
+			return a.Path
+		}
+	}
+	return path
+}
+
+type memFile struct{ *bytes.Reader }
+
+func (memFile) Close() error { return nil }
+
+// opened is a source file that was just opened.
+type opened struct {
+	*os.File
+	stat source.Stat
+	at   time.Time // just before
+}
+
+// openSource finds and opens a source file. Its absence is recorded.
+func (j *job) openSource(path string) (source.Index, opened, error) {
+	if err := j.allowed(path); err != nil {
+		return 0, opened{}, err
+	}
+	i, root, ok := j.w.table.Find(path)
+	if !ok {
+		j.run.See(sawFile, path, digest.Hash{})
+		return 0, opened{}, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	now := time.Now()
+	f, err := disk.Open(j.w.table.Abs(root, path))
+	if err != nil {
+		return 0, opened{}, j.mayPass(j.unreadable(path, err))
+	}
+	st, err := source.StatFile(f)
+	if err != nil {
+		f.Close()
+		return 0, opened{}, j.mayPass(j.unreadable(path, err))
+	}
+	return i, opened{f, st, now}, nil
+}
+
+// allowed refuses paths that cannot be below the source roots, and all once the job is over.
+func (j *job) allowed(path string) error {
+	if err := j.may(path); err != nil {
+		return err
+	}
+	if fs.ValidPath(path) && !strings.ContainsAny(path, "\\") && !(len(path) > 1 && path[1] == ':') {
+		return nil
+	}
+	here := diag.Pos{File: j.display(j.t.asset.Path)}
+	if path == j.t.asset.Path {
+		return diag.Errorf(diag.ReadRefused, here, "the name of this file would be that of another one on Windows").
+			WithHint("rename it: without a backslash, and without a colon after its first letter")
+	}
+	return diag.Errorf(diag.ReadRefused, here, "the job wants to read %q, which is not a path below the source roots", path).
+		WithHint("use a path relative to the source roots, with forward slashes and without \"..\"")
+}
+
+func (j *job) unreadable(path string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return &diag.Message{
+		Severity: diag.Error, Code: diag.SourceUnreadable, Pos: diag.Pos{File: j.display(path)},
+		Text: fmt.Sprintf("the file cannot be read: %v", err), Hint: "check its permissions, or close the program that holds it",
+	}
+}
+
+// readWhole reads an opened file, closes it and records its content.
+func (j *job) readWhole(path string, i source.Index, f opened) ([]byte, error) {
+	for range 3 {
+		data, after, err := readAll(f)
+		f.Close()
+		if err != nil {
+			return nil, j.mayPass(j.unreadable(path, err))
+		}
+		if after == f.stat && int64(len(data)) == f.stat.Size {
+			j.saw(path, i, f, func() digest.Hash { return digest.Of(data) })
+			return data, nil
+		}
+		if _, f, err = j.openSource(path); err != nil {
+			return nil, err
+		}
+	}
+	f.Close()
+	return nil, j.changed(path)
+}
+
+func readAll(f opened) ([]byte, source.Stat, error) {
+	data := make([]byte, f.stat.Size, f.stat.Size+1)
+	n, err := io.ReadFull(f, data)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, source.Stat{}, err
+	}
+	after, err := source.StatFile(f.File)
+	return data[:n], after, err
+}
+
+// changed says that a file did not keep still while it was read. What was read is worth nothing.
+func (j *job) changed(path string) error {
+	j.run.Tear(sawFile, path)
+	return j.torn(&engine.Observation{Kind: sawFile, Subject: path})
+}
+
+// torn says, of a run that saw two values of one subject, that this one changed.
+func (j *job) torn(o *engine.Observation) error {
+	hint := "build again when the program that writes it is done"
+	switch o.Kind {
+	case sawFile:
+		return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(o.Subject)}, "the file changed while it was read").WithHint("%s", hint)
+	case sawTool:
+		return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.asset.Path)}, "the program %s changed while the job ran", o.Subject).WithHint("%s", hint)
+	}
+	return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.asset.Path)}, "%s changed while the job ran that looked at it",
+		strings.ReplaceAll(o.Subject, "\x00", " ")).WithHint("build again when it keeps still")
+}
+
+// saw records the content of a file that was read without a change. The hash is made only if the table does not know it.
+func (j *job) saw(path string, i source.Index, f opened, hash func() digest.Hash) {
+	j.run.See(sawFile, path, j.know(i, f, hash))
+}
+
+func (j *job) know(i source.Index, f opened, hash func() digest.Hash) digest.Hash {
+	known := j.w.table.At(i)
+	if !known.Hash.IsZero() && known.Stat == f.stat && !known.Racy {
+		return known.Hash
+	}
+	h := hash()
+	if !known.Hash.IsZero() && known.Hash != h {
+		// Others may have seen the old content: the next build must look at all traces.
+		_, path := j.w.table.PathOf(i)
+		shown := j.display(path)
+		j.w.mu.Lock()
+		j.w.unsettled(shown)
+		j.w.mu.Unlock()
+	}
+	j.w.table.Know(i, f.stat, h, f.at)
+	return h
+}
+
+// stream is an open file that is too large for memory. It is hashed as it is read, or, when not read from start to end, at the end.
+type stream struct {
+	opened
+	j    *job
+	path string
+	i    source.Index
+	set  func(digest.Hash)
+
+	mu   sync.Mutex
+	hash *digest.Hasher // nil: not read in order
+	read int64
+	done bool
+}
+
+func (j *job) stream(path string, i source.Index, f opened) *stream {
+	s := &stream{opened: f, j: j, path: path, i: i, set: j.run.SeeLater(sawFile, path), hash: digest.New()}
+	if known := j.w.table.At(i); known.Stat == f.stat && !known.Hash.IsZero() && !known.Racy {
+		s.hash = nil
+	}
+	j.mu.Lock()
+	ended := j.ended
+	j.open = append(j.open, s)
+	j.mu.Unlock()
+	if ended {
+		s.Close()
+	}
+	return s
+}
+
+func (s *stream) Size() int64 { return s.stat.Size }
+
+func (s *stream) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return 0, fs.ErrClosed
+	}
+	n, err := s.File.Read(p)
+	if s.hash != nil {
+		s.hash.Write(p[:n])
+	}
+	s.read += int64(n)
+	return n, err
+}
+
+func (s *stream) Seek(offset int64, whence int) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return 0, fs.ErrClosed
+	}
+	s.hash = nil
+	return s.File.Seek(offset, whence)
+}
+
+// WriteTo hides os.File's, which would go past Read.
+func (s *stream) WriteTo(w io.Writer) (int64, error) {
+	return io.CopyBuffer(w, struct{ io.Reader }{s}, make([]byte, 256<<10))
+}
+
+// Close records the content, and fails if it changed meanwhile.
+func (s *stream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return nil
+	}
+	s.done = true
+	defer s.File.Close()
+	var err error
+	h := s.j.know(s.i, s.opened, func() digest.Hash {
+		if s.hash != nil && s.read == s.stat.Size {
+			return s.hash.Sum()
+		}
+		var h digest.Hash
+		if _, err = s.File.Seek(0, io.SeekStart); err == nil {
+			h, _, err = digest.Reader(s.File)
+		}
+		return h
+	})
+	if err != nil {
+		return s.j.mayPass(s.j.unreadable(s.path, err))
+	}
+	s.set(h)
+	if after, err := source.StatFile(s.File); err != nil || after != s.stat {
+		return s.j.changed(s.path)
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package build
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/extend/command"
+)
+
+// The programs, folders and whatever else outside of the source roots that jobs look at by name.
+
+// tool is an external program as found by name.
+type tool struct {
+	path  string      // "" if there is none
+	seen  source.Stat // as it was when it was looked at in this build
+	stat  source.Stat // the same if it is sure to change with the content; else zero
+	hash  digest.Hash
+	found bool // in this build, not only in the one before
+}
+
+// tool finds a program and hashes it. Once a build, unless it changes meanwhile: then a job that comes later has seen another one.
+func (w *world) tool(name string) *tool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	old := w.tools[name]
+	if old != nil && old.found && old.same(w.dir, name) {
+		return old
+	}
+	now := time.Now()
+	path := findTool(w.dir, name)
+	t := &tool{path: path, found: true}
+	if path != "" {
+		st, err := statTool(path)
+		if t.seen = st; old != nil && !old.found && old.path == path && err == nil && old.stat == st {
+			old.found, old.seen = true, st
+			return old
+		}
+		if h, err := w.hashTool(path); err == nil {
+			if t.hash = h; !st.TooYoung(now) { // else the next build looks into it again
+				t.stat = st
+			}
+		} else {
+			t.path = ""
+		}
+	}
+	if old != nil && old.found && old.hash != t.hash {
+		w.unsettled(name) // others may have seen the old one: the next build must look at all traces
+	}
+	w.tools[name] = t
+	return t
+}
+
+// same tells whether a program is as it was when it was looked at in this build. That one turns up on PATH meanwhile is for the next build.
+func (t *tool) same(dir, name string) bool {
+	if t.path == "" {
+		return !strings.Contains(name, "/") || findTool(dir, name) == ""
+	}
+	st, err := statTool(t.path)
+	return err == nil && st == t.seen
+}
+
+// statTool is what tells that a program, or whatever else jobs name like one, is not what it was.
+func statTool(path string) (source.Stat, error) {
+	if file, _, ok := command.CachedLibrary(path); ok {
+		path = file
+	}
+	st, _, err := source.StatPath(path)
+	return st, err
+}
+
+// sameTool tells whether a program is what it was when it was found. If not, it is looked for anew, and so by the next build: what was run,
+// and what was taken for good, may have seen either.
+func (w *world) sameTool(name string, t *tool) bool {
+	same := false
+	if strings.HasSuffix(t.path, "/") { // its own times change with each name that comes and goes, also while nobody looks
+		h, err := w.hashTool(t.path)
+		same = err == nil && h == t.hash
+	} else {
+		same = t.same(w.dir, name) || w.relinked(t)
+	}
+	if !same {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.unsettled(name)
+		if w.tools[name] == t {
+			delete(w.tools, name)
+		}
+	}
+	return same
+}
+
+// relinked tells whether no more than the change time of a program is another, as when somebody links a further name to it, and its
+// content is not.
+func (w *world) relinked(t *tool) bool {
+	if t.path == "" {
+		return false
+	}
+	st, err := statTool(t.path)
+	if st.CTime = t.seen.CTime; err != nil || st != t.seen {
+		return false
+	}
+	h, err := w.hashTool(t.path)
+	return err == nil && h == t.hash
+}
+
+// hashTool is the hash of a program's content; that of a folder says no more than that it is one, unless the path ends in a slash: then it
+// is of the names in it, and what they are names of, but for Kiln's own.
+func (w *world) hashTool(path string) (digest.Hash, error) {
+	if file, name, ok := command.CachedLibrary(path); ok {
+		b := digest.Build("library")
+		for _, p := range command.CachedPaths(file, name) {
+			b.Str("path", p)
+		}
+		return b.Sum(), nil
+	}
+	st, err := os.Stat(path)
+	if err != nil || !st.IsDir() {
+		return source.HashFile(path)
+	}
+	b := digest.Build("folder")
+	if !strings.HasSuffix(path, "/") {
+		return b.Sum(), nil
+	}
+	entries, err := os.ReadDir(path)
+	if real, rerr := filepath.EvalSymlinks(path); rerr == nil {
+		path = real
+	}
+	for _, e := range entries {
+		if !slices.Contains(w.hidden, filepath.Join(path, e.Name())) {
+			b.Str("name", e.Name()).Str("type", e.Type().String())
+		}
+	}
+	return b.Sum(), err
+}
+
+// InProject begins the name of what a program read in the project's folder, or in a source root elsewhere; the path from the project's folder follows.
+const InProject = "{project}/"
+
+// inProject names a file, or a folder with a slash at the end, that is given by its absolute path: by its path from the project's folder if it is in there
+// or in a source root, so that a project can be copied, or moved, with what Kiln remembers.
+func (w *world) inProject(name string) string {
+	if !filepath.IsAbs(name) {
+		return name
+	}
+	within := func(dir, is string) bool {
+		rest, ok := strings.CutPrefix(filepath.ToSlash(name), strings.TrimSuffix(filepath.ToSlash(dir), "/")+"/")
+		if ok {
+			name = InProject + is + rest
+		}
+		return ok
+	}
+	for i, root := range w.table.Roots {
+		if within(root, w.prefixes[i]) {
+			return name
+		}
+	}
+	if real, err := filepath.EvalSymlinks(w.dir); !within(w.dir, "") && err == nil {
+		within(real, "")
+	}
+	return name
+}
+
+// findTool looks in PATH, or, where the name has a slash, in the project folder.
+func findTool(dir, name string) string {
+	if rest, ok := strings.CutPrefix(name, InProject); ok {
+		name = dir + "/" + rest
+	}
+	if file, _, ok := command.CachedLibrary(name); ok {
+		if _, err := os.Stat(file); err != nil {
+			return ""
+		}
+		return name
+	}
+	if strings.ContainsAny(name, `/\`) {
+		p := filepath.FromSlash(name)
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(dir, p)
+		}
+		if p, err := exec.LookPath(p); err == nil {
+			return p
+		}
+		if st, err := os.Stat(p); err == nil && filepath.IsAbs(name) && (st.IsDir() || !strings.HasSuffix(name, "/")) {
+			return name // a traced program read it: a library, a font, the names in a folder, or asked whether there is one
+		}
+		return ""
+	}
+	p, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	if p, err = filepath.Abs(p); err != nil {
+		return ""
+	}
+	return p
+}
