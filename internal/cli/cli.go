@@ -79,7 +79,7 @@ type app struct {
 // Main runs a command line, without the program's name, and gives the exit code. The first interrupt cancels what
 // runs, a second one ends the process.
 func Main(ctx context.Context, args []string, st Streams, cfg Config) (code int) {
-	lateCollector()
+	setCollector()
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	a := &app{cfg: cfg, args: args, in: st.In, out: st.Out, errs: st.Err, getenv: st.Getenv}

@@ -17,7 +17,7 @@ func gcPercent() uint64 {
 func TestLateCollector(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
-	lateCollector()
+	setCollector()
 	if p := gcPercent(); p != 2400 {
 		t.Errorf("it begins at %d%%", p)
 	}
@@ -28,7 +28,7 @@ func TestLateCollector(t *testing.T) {
 		runtime.GC()
 	}
 	debug.SetGCPercent(50) // as GOGC=50 does
-	lateCollector()
+	setCollector()
 	if p := gcPercent(); p != 50 {
 		t.Errorf("what was asked for became %d%%", p)
 	}

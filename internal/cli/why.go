@@ -113,8 +113,11 @@ type link struct {
 func (jobs jobTable) chain(j *build.JobView) []link {
 	var links []link
 	for seen := map[*build.JobView]bool{j: true}; ; seen[j] = true {
+		if j.State == build.Fresh || j.State == build.Failed || j.Why == nil {
+			return links
+		}
 		o := j.Why.Observation
-		if j.State == build.Fresh || j.State == build.Failed || j.Why.Cause != engine.NeedsUndecided && j.Why.Cause != engine.InputDiffers || o.Kind >= engine.FirstLeaf {
+		if j.Why.Cause != engine.NeedsUndecided && j.Why.Cause != engine.InputDiffers || o.Kind >= engine.FirstLeaf {
 			return links
 		}
 		name := build.SubjectName(o)
@@ -294,7 +297,10 @@ func newWhyLine(asset string, j *build.JobView, jobs jobTable) whyLine {
 	return l
 }
 
-func newReasonLine(r engine.Reason) reasonLine {
+func newReasonLine(r *engine.Reason) reasonLine {
+	if r == nil {
+		return reasonLine{Cause: causes[0]}
+	}
 	l := reasonLine{Cause: causes[r.Cause], Text: build.Explain(r)}
 	switch r.Cause {
 	case engine.InputDiffers, engine.NeedsUndecided, engine.InputUnreadable:

@@ -131,7 +131,7 @@ func (b *build) results() []*Result {
 				n.result.State = WouldRun
 			} else if b.opts.DryRun && len(n.waits) > 0 {
 				n.result.State = Undecided
-				n.result.Why = Reason{Cause: NeedsUndecided, Observation: n.traces[n.at].Observations[n.seen]}
+				n.result.Why = &Reason{Cause: NeedsUndecided, Observation: n.traces[n.at].Observations[n.seen]}
 			}
 		}
 		all = append(all, n.result)
@@ -155,7 +155,7 @@ func (b *build) node(t *Task) *node {
 }
 
 // enqueue puts a node whose traces do not hold into the queue.
-func (b *build) enqueue(n *node, why Reason) {
+func (b *build) enqueue(n *node, why *Reason) {
 	n.phase, n.why, n.order = queued, why, b.queued
 	n.waitNoMore()
 	b.queued++

@@ -448,7 +448,7 @@ func TestReasons(t *testing.T) {
 		w.see(r, "g")
 		return engine.Output{Products: []engine.Product{product}}, nil
 	}
-	why := func(o engine.Options) engine.Reason {
+	why := func(o engine.Options) *engine.Reason {
 		t.Helper()
 		w.blob("p")
 		rs := must(t, w, s, o, w.all())
@@ -457,9 +457,9 @@ func TestReasons(t *testing.T) {
 		}
 		return rs["a"].Why
 	}
-	is := func(got, want engine.Reason) {
+	is := func(got *engine.Reason, want engine.Reason) {
 		t.Helper()
-		if got != want {
+		if got == nil || *got != want {
 			t.Errorf("because of %+v, want %+v", got, want)
 		}
 	}

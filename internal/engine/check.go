@@ -27,7 +27,7 @@ type node struct {
 	traces []*Trace
 	at     int // trace being compared
 	seen   int // its observations that are known to hold
-	why    Reason
+	why    *Reason
 	result *Result
 	held   Result // what result points at if a trace holds
 
@@ -54,11 +54,11 @@ func (b *build) check(n *node) {
 		n.phase = checking
 		n.traces = b.store.Traces(n.task.Key)
 		if b.opts.Force != nil && b.opts.Force(n.task) {
-			b.enqueue(n, Reason{Cause: Forced})
+			b.enqueue(n, forced)
 			return
 		}
 		if len(n.traces) == 0 {
-			b.enqueue(n, Reason{Cause: NeverBuilt})
+			b.enqueue(n, neverBuilt)
 			return
 		}
 	}
@@ -84,12 +84,12 @@ func (b *build) check(n *node) {
 }
 
 // compare goes on with one trace. wait says that it cannot tell before another node is done.
-func (b *build) compare(n *node, t *Trace) (holds bool, why Reason, wait bool) {
+func (b *build) compare(n *node, t *Trace) (holds bool, why *Reason, wait bool) {
 	if t.Fingerprint != n.task.Fingerprint {
-		return false, Reason{Cause: CodeChanged}, false
+		return false, codeChanged, false
 	}
 	if n.seen == 0 && b.opts.Holds != nil && b.opts.Holds(n.task, t) {
-		return true, Reason{}, false
+		return true, nil, false
 	}
 	for ; n.seen < len(t.Observations); n.seen++ {
 		o := &t.Observations[n.seen]
@@ -98,19 +98,19 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why Reason, wait bool) {
 		if o.Kind < FirstLeaf {
 			var ok bool
 			if now, ok = b.valueOf(n, o); !ok {
-				return false, Reason{}, true
+				return false, nil, true
 			}
 		} else if now, err = b.world.Observe(o.Kind, o.Subject); err != nil {
-			return false, Reason{Cause: InputUnreadable, Observation: *o}, false
+			return false, &Reason{Cause: InputUnreadable, Observation: *o}, false
 		}
 		if now != o.Value {
-			return false, Reason{Cause: InputDiffers, Observation: *o, New: now}, false
+			return false, &Reason{Cause: InputDiffers, Observation: *o, New: now}, false
 		}
 	}
 	if lost, ok := b.world.Available(t); !ok {
-		return false, Reason{Cause: ProductLost, Subject: lost}, false
+		return false, &Reason{Cause: ProductLost, Subject: lost}, false
 	}
-	return true, Reason{}, false
+	return true, nil, false
 }
 
 // valueOf is the present value of an observation of another task, or false if n has to wait for it.

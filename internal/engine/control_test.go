@@ -42,7 +42,7 @@ func TestHurry(t *testing.T) {
 			c.Hurry("wanted")
 			want = "low wanted 0 1 2"
 		case "first":
-			opts.First = func(t *engine.Task, _ engine.Reason) bool { return t.Name == "wanted" }
+			opts.First = func(t *engine.Task, _ *engine.Reason) bool { return t.Name == "wanted" }
 			want = "low wanted 0 1 2"
 		}
 		must(t, w, s, opts, w.names("0", "1", "2", "low", "wanted"))

@@ -93,7 +93,7 @@ type Trace struct {
 	Messages     []byte   // what the run had to tell people, opaque here
 	Root         string   // NeedsFailed: the name of the task that failed first
 	Ring         []string // Cyclic: names, beginning with the smallest
-	Why          Reason   // why it ran
+	Why          *Reason  // why it ran; never nil in a trace that is kept
 	Seconds      float64  // of the run, without what it waited for other tasks
 	Memory       int64    // peak, bytes; 0 if not measured
 	Build        uint64   // number of the build in which it ran
@@ -139,6 +139,13 @@ type Reason struct {
 	Subject     string      // ProductLost: which
 }
 
+// Reasons that say nothing else: nearly all, and shared.
+var (
+	neverBuilt  = &Reason{Cause: NeverBuilt}
+	codeChanged = &Reason{Cause: CodeChanged}
+	forced      = &Reason{Cause: Forced}
+)
+
 // Store keeps traces. Its methods are called by one goroutine at a time, but for Add.
 type Store interface {
 	// Traces of a key, the one used last first.
@@ -178,9 +185,9 @@ type Options struct {
 	FailFast bool             // start nothing more after the first failure
 	DryRun   bool             // sweep only, run nothing
 	Build    uint64
-	Control  *Control                 // of who wants to reach in; may be nil
-	First    func(*Task, Reason) bool // which of the tasks that are known to run after the sweep go before the others; may be nil
-	Holds    func(*Task, *Trace) bool // which traces are known to hold: neither what they observed is looked at nor whether their products are there; may be nil
+	Control  *Control                  // of who wants to reach in; may be nil
+	First    func(*Task, *Reason) bool // which of the tasks that are known to run after the sweep go before the others; may be nil
+	Holds    func(*Task, *Trace) bool  // which traces are known to hold: neither what they observed is looked at nor whether their products are there; may be nil
 }
 
 // State of a task after a build.
@@ -199,6 +206,6 @@ type Result struct {
 	Task    *Task
 	State   State
 	Trace   *Trace
-	Why     Reason // Ran, WouldRun, Undecided
+	Why     *Reason // Ran, WouldRun, Undecided; else nil
 	Started time.Time
 }

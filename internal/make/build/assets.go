@@ -93,7 +93,7 @@ func newWorld(p *Project, t *source.Table, blobs *cas.Store) *world {
 	w := &world{
 		table: t, prefixes: p.prefixes(), blobs: blobs, dir: p.Dir, outputDir: p.OutputDir(), hidden: append(p.builtFolders(), p.stateFolders()...), procs: p.procs,
 		scratch: p.scratchDir(), stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), reporter: silent{},
-		tasks: map[taskID]*task{}, byKey: map[engine.Key]*task{},
+		jobs: map[jobID]*task{}, parts: map[partID]*task{}, byKey: map[engine.Key]*task{},
 		globs: map[string]digest.Hash{}, tools: map[string]*tool{}, vars: map[string]digest.Hash{},
 		outputs: map[string]state.Output{}, edited: map[string]source.Presence{}, packs: packed(p.Project, p.PlatformNames()),
 	}

@@ -46,6 +46,7 @@ type session struct {
 	results      []*engine.Result
 	ran          map[engine.Key]*engine.Result // by short, which then could not go on
 	live         []*task                       // that the project has: those of the world, and the parts that their traces ask for
+	held         map[engine.Key]uint64         // which trace of each task held before this build, if that leaves any undecided
 	parts        map[*task][]*task             // by the asset's own job
 	yielding     map[jobID]bool                // jobs that failed and whose last good products are in the way of others'
 	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
@@ -489,8 +490,10 @@ func (s *session) runEngine(ctx context.Context) error {
 	s.results, err = engine.Build(ctx, s.w, keeper{s.traces, s.w}, opts, tasks)
 	s.looked += len(s.results)
 	for i, r := range s.results {
+		taskOf(r).result = r
 		if ran := s.ran[r.Task.Key]; ran != nil && (r.State == engine.Stopped || r.State == engine.Held && r.Trace.ID == ran.Trace.ID) {
-			s.results[i] = ran
+			ran.Task = r.Task // and not that of the world in which it ran
+			s.results[i], taskOf(r).result = ran, ran
 		}
 	}
 	return err
@@ -501,13 +504,13 @@ func (s *session) forced() func(*engine.Task) bool {
 	if !s.req.Force {
 		return nil
 	}
-	jobs := make(map[taskID]bool, len(s.wanted))
+	jobs := make(map[jobID]bool, len(s.wanted))
 	for _, t := range s.wanted {
-		jobs[taskID{t.asset, t.on, ""}] = true
+		jobs[t.job()] = true
 	}
 	return func(et *engine.Task) bool {
 		t := et.World.(*task)
-		return jobs[taskID{t.asset, t.on, ""}]
+		return jobs[t.job()]
 	}
 }
 

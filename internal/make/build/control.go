@@ -103,12 +103,12 @@ func (s *session) outcomeOf(r *engine.Result) Outcome {
 }
 
 // first tells which tasks go before others: those that saw what changed.
-func (s *session) first() func(*engine.Task, engine.Reason) bool {
+func (s *session) first() func(*engine.Task, *engine.Reason) bool {
 	if len(s.req.Changed) == 0 {
 		return nil
 	}
 	changed := s.sourcePaths(s.req.Changed)
-	return func(t *engine.Task, why engine.Reason) bool {
+	return func(t *engine.Task, why *engine.Reason) bool {
 		return why.Cause == engine.InputDiffers && changed[why.Observation.Subject] || changed[t.World.(*task).asset.Path]
 	}
 }

@@ -9,7 +9,10 @@ import (
 )
 
 // Explain puts into words why a job ran or would run.
-func Explain(r engine.Reason) string {
+func Explain(r *engine.Reason) string {
+	if r == nil {
+		return ""
+	}
 	switch r.Cause {
 	case engine.NeverBuilt:
 		return "it was never built"

@@ -50,7 +50,7 @@ func (s *session) finish(ctx context.Context) *Report {
 	s.count(r)
 	r.Jobs = make([]JobReport, 0, r.Summary.Built)
 	for _, res := range s.results {
-		t := s.w.byKey[res.Task.Key]
+		t := taskOf(res)
 		if clashes[t] != nil || s.unplaced[t] {
 			if res.Trace != nil && res.Trace.Outcome == engine.Succeeded {
 				r.Summary.Failed++
@@ -75,16 +75,11 @@ func (s *session) finish(ctx context.Context) *Report {
 
 // wishes are all files that the output tree should hold, by file in lower case; and the tasks that want a file which another one wants too.
 func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
-	byKey := make(map[engine.Key]*engine.Result, len(s.results))
-	for _, res := range s.results {
-		byKey[res.Task.Key] = res
-	}
-	before := s.heldBefore()
 	wishes := make(map[string]wish, len(s.live))
 	clashes := map[*task]diag.List{}
 	made := map[productID]*task{} // of assets that have several processors
 	for _, t := range s.live {
-		products, settled := s.productsOf(t, byKey[t.Key], before)
+		products, settled := s.productsOf(t)
 		for i := range products {
 			if products[i].File == "" {
 				continue
@@ -194,17 +189,14 @@ func (s *session) complete() bool {
 }
 
 // productsOf is what a task put into the output tree. A task that this build did not decide keeps what it had.
-func (s *session) productsOf(t *task, res *engine.Result, before map[engine.Key]uint64) (ps []engine.Product, settled bool) {
+func (s *session) productsOf(t *task) (ps []engine.Product, settled bool) {
 	if ps, ok := s.instead(t); ok {
 		return ps, false
 	}
-	if res == nil || res.Trace == nil {
-		if tr := s.traceByID(t.Key, before[t.Key]); tr != nil {
-			return tr.Products, true
-		}
-		return nil, true
+	if tr := s.traceOf(t); tr != nil {
+		ps = tr.Products
 	}
-	return res.Trace.Products, false
+	return ps, !t.decided()
 }
 
 // removeStale removes outputs that no task wants any more. Which files are Kiln's is known from the snapshot, and from the
@@ -245,12 +237,8 @@ func (s *session) undecided() (platforms, files map[string]bool) {
 		return nil, nil
 	}
 	platforms, files = map[string]bool{}, map[string]bool{}
-	decided := map[engine.Key]bool{}
-	for _, res := range s.results {
-		decided[res.Task.Key] = res.Trace != nil
-	}
 	for _, t := range s.live {
-		if !decided[t.Key] {
+		if !t.decided() {
 			platforms[t.platform] = true
 			continue
 		}
@@ -360,7 +348,7 @@ func (s *session) spoken(results []*engine.Result) []spoken {
 	var said []spoken
 	for _, res := range results {
 		if res.Trace != nil && len(res.Trace.Messages) > 0 {
-			said = append(said, spoken{s.w.byKey[res.Task.Key], res.Trace})
+			said = append(said, spoken{taskOf(res), res.Trace})
 		}
 	}
 	return said
@@ -504,30 +492,22 @@ func (s *session) saveOutputs(next *state.Image) {
 			next.Outputs = append(next.Outputs, state.Output{File: f})
 		}
 	}
-	slices.SortFunc(next.Outputs, func(a, b state.Output) int { return strings.Compare(a.File, b.File) })
+	slices.SortFunc(next.Outputs, state.CompareOutputs)
 }
 
 // saveTasks notes which trace of each task holds now, and what these looked at. Keys of tasks that are no more, but of which there are traces,
 // come last.
 func (s *session) saveTasks(next *state.Image) {
-	held := s.heldBefore()
-	byKey := make(map[engine.Key]*engine.Trace, len(s.results))
-	for _, res := range s.results {
-		byKey[res.Task.Key] = res.Trace
-	}
 	next.Tasks = make([]state.TaskState, 0, len(s.live))
 	globs := map[string]int{}
 	for _, t := range s.live {
-		tr := byKey[t.Key]
-		id, ok := held[t.Key]
-		if tr != nil {
+		tr := s.traceOf(t)
+		id, ok := s.held[t.Key]
+		if t.decided() {
 			id, ok = tr.ID, true
 		}
 		if !ok {
 			continue
-		}
-		if tr == nil {
-			tr = s.traceByID(t.Key, id)
 		}
 		number := len(next.Tasks)
 		next.Tasks = append(next.Tasks, state.TaskState{Subject: t.subject(), Key: t.Key, Trace: id, Speaks: speaks(tr)})

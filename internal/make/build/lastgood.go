@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
-	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
@@ -58,14 +57,6 @@ func (s *session) lastGood(t *task, traces *state.Traces) map[*task]*engine.Trac
 	visit(t)
 	return good
 }
-
-// jobID is a job with all its parts.
-type jobID struct {
-	asset *asset.Asset
-	on    *asset.Resolved
-}
-
-func (t *task) job() jobID { return jobID{t.asset, t.on} }
 
 // yield takes away the last good products of jobs that failed where another job, which did not fail, makes the same product, wants the same
 // file, or has one and the other need a folder of one name. Of two jobs that failed, the first keeps its own.
@@ -124,16 +115,11 @@ func (s *session) standingJobs() [][]jobProduct {
 
 // claim claims what all tasks make for which nothing stands.
 func (s *session) claim(claimed map[string]jobID) {
-	byKey := make(map[engine.Key]*engine.Result, len(s.results))
-	for _, res := range s.results {
-		byKey[res.Task.Key] = res
-	}
-	held := s.heldBefore()
 	for _, t := range s.live {
 		if _, stands := s.good[t]; stands {
 			continue
 		}
-		products, _ := s.productsOf(t, byKey[t.Key], held)
+		products, _ := s.productsOf(t)
 		for _, p := range products {
 			if p.File != "" {
 				jobProduct{t, p}.claim(claimed)

@@ -10,23 +10,14 @@ import (
 // findLive finds the tasks that the project has: those of its assets, and the parts that these, or other parts, asked for when they ran. Results of
 // parts that nobody asks for any more are dropped.
 func (s *session) findLive() {
-	byKey := make(map[engine.Key]*engine.Result, len(s.results))
-	for _, res := range s.results {
-		byKey[res.Task.Key] = res
-	}
-	held := s.heldBefore()
+	s.held = s.heldBefore()
 	s.parts, s.good = map[*task][]*task{}, map[*task]*engine.Trace{}
 	s.live = make([]*task, 0, len(s.w.all))
 	live := make(map[engine.Key]bool, len(s.w.all))
 	of := lookup{
-		now: func(t *task) *engine.Trace {
-			if res := byKey[t.Key]; res != nil && res.Trace != nil {
-				return res.Trace
-			}
-			return s.traceByID(t.Key, held[t.Key])
-		},
-		asked: func(t *task) bool { return byKey[t.Key] != nil },
-		fails: func(t *task) bool { return failed(byKey[t.Key]) && !s.yielding[t.job()] },
+		now:   s.traceOf,
+		asked: func(t *task) bool { return t.result != nil },
+		fails: func(t *task) bool { return failed(t.result) && !s.yielding[t.job()] },
 		visit: func(t *task) bool {
 			if live[t.Key] {
 				return false
@@ -40,6 +31,14 @@ func (s *session) findLive() {
 		s.findParts(t, of)
 	}
 	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool { return !live[r.Task.Key] })
+}
+
+// traceOf is the trace that a task has: of this build, or, if that did not decide it, of the one before; nil: it has none.
+func (s *session) traceOf(t *task) *engine.Trace {
+	if t.decided() {
+		return t.result.Trace
+	}
+	return s.traceByID(t.Key, s.held[t.Key])
 }
 
 // lookup tells what findParts has to know of tasks.

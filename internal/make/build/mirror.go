@@ -209,26 +209,12 @@ func (s *session) mirrorAssets(b *contentdb.Build, next *state.Image, fewer map[
 			known[traceID{ts.Key, ts.Trace}] = true
 		}
 	}
-	held := make(map[engine.Key]uint64, len(next.Tasks))
-	for _, ts := range next.Tasks {
-		held[ts.Key] = ts.Trace
-	}
-	traces := make(map[engine.Key]*engine.Trace, len(s.results))
-	for _, res := range s.results {
-		traces[res.Task.Key] = res.Trace
-	}
-	trace := func(t *task) *engine.Trace {
-		if tr := traces[t.Key]; tr != nil {
-			return tr
-		}
-		return s.traceByID(t.Key, held[t.Key])
-	}
 	other := func(t *task) bool {
-		id, ok := held[t.Key]
-		if speaks(traces[t.Key]) {
+		tr := s.traceOf(t)
+		if t.decided() && speaks(tr) {
 			return true // its messages may be others although the trace is the same
 		}
-		return ok && (id == 0 || !known[traceID{t.Key, id}])
+		return tr != nil && (tr.ID == 0 || !known[traceID{t.Key, tr.ID}])
 	}
 	for k := range s.w.assets.Assets {
 		a := &s.w.assets.Assets[k]
@@ -238,7 +224,7 @@ func (s *session) mirrorAssets(b *contentdb.Build, next *state.Image, fewer map[
 			changed = changed || other(t) || slices.ContainsFunc(s.parts[t], other)
 		}
 		if changed {
-			b.Put(s.assetRecord(a, trace, b.Everything()))
+			b.Put(s.assetRecord(a, s.traceOf, b.Everything()))
 		}
 	}
 }

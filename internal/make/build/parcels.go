@@ -216,11 +216,6 @@ func (s *session) removeShipped() (int, error) {
 
 // assetsOn are the assets of a platform with their products as this build left them.
 func (s *session) assetsOn(platform string) []ship.Asset {
-	byKey := make(map[engine.Key]*engine.Result, len(s.results))
-	for _, res := range s.results {
-		byKey[res.Task.Key] = res
-	}
-	held := s.heldBefore()
 	found := map[string]*ship.Asset{}
 	for _, t := range s.live {
 		if t.platform != platform {
@@ -231,11 +226,10 @@ func (s *session) assetsOn(platform string) []ship.Asset {
 			a = &ship.Asset{ID: t.asset.ID, UUID: t.asset.UUID, Follows: t.asset.Follows}
 			found[t.asset.ID] = a
 		}
-		products, _ := s.productsOf(t, byKey[t.Key], held)
-		res := byKey[t.Key]
-		a.Lost = cmp.Or(a.Lost, s.lost(t, res, products, held))
+		products, _ := s.productsOf(t)
+		a.Lost = cmp.Or(a.Lost, s.lost(t, products))
 		a.Placeholder = a.Placeholder || s.placeholders[t] != nil
-		a.Fails = a.Fails || res != nil && res.Trace != nil && res.Trace.Outcome != engine.Succeeded
+		a.Fails = a.Fails || failed(t.result)
 		if s.clashed[t] {
 			continue
 		}
@@ -255,19 +249,19 @@ func (s *session) assetsOn(platform string) []ship.Asset {
 }
 
 // lost says why a task's products cannot be had; "" if they can.
-func (s *session) lost(t *task, res *engine.Result, products []engine.Product, held map[engine.Key]uint64) string {
+func (s *session) lost(t *task, products []engine.Product) string {
 	_, stands := s.good[t]
 	switch {
 	case s.clashed[t] || s.unplaced[t] || s.placeholders[t] != nil && s.req.OnError != PackedPlaceholders:
 		return "failed"
 	case stands:
-	case res == nil || res.Trace == nil:
-		if tr := s.traceByID(t.Key, held[t.Key]); tr == nil {
+	case !t.decided():
+		if tr := s.traceOf(t); tr == nil {
 			return "was not built"
 		} else if tr.Outcome != engine.Succeeded {
 			return "failed"
 		}
-	case res.Trace.Outcome != engine.Succeeded && products == nil:
+	case failed(t.result) && products == nil:
 		return "failed"
 	}
 	return ""

@@ -22,14 +22,9 @@ func (s *session) makePlaceholders(ctx context.Context) {
 		return
 	}
 	s.placeholders = map[*task][]engine.Product{}
-	byKey := make(map[engine.Key]*engine.Result, len(s.results))
-	for _, res := range s.results {
-		byKey[res.Task.Key] = res
-	}
 	var names []string
 	for _, t := range s.live {
-		res := byKey[t.Key]
-		if res == nil || res.Trace == nil || res.Trace.Outcome == engine.Succeeded || t.part != "" {
+		if !failed(t.result) || t.part != "" {
 			continue
 		}
 		made := s.w.standIn(ctx, s.p, t)

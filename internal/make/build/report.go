@@ -70,7 +70,7 @@ type JobReport struct {
 	Part                       string // of the job; "" for the job itself
 	State                      engine.State
 	Failed                     bool
-	Why                        engine.Reason
+	Why                        *engine.Reason
 	Seconds                    float64
 }
 
@@ -145,7 +145,7 @@ func (s *session) count(r *Report) {
 		if res.State == engine.Stopped {
 			r.Stopped = true
 		}
-		t := s.w.byKey[res.Task.Key]
+		t := taskOf(res)
 		if _, ok := s.instead(t); !ok && res.Trace != nil {
 			add(res.Trace.Products)
 		}
@@ -154,7 +154,7 @@ func (s *session) count(r *Report) {
 		}
 		sum.Jobs++
 		switch {
-		case ran[taskID{t.asset, t.on, ""}]:
+		case ran[t.job()]:
 			sum.Built++
 		case res.State == engine.Held:
 			sum.Reused++
@@ -166,12 +166,12 @@ func (s *session) count(r *Report) {
 }
 
 // jobsRun are the jobs that ran, or would, as a whole or in part.
-func (s *session) jobsRun() map[taskID]bool {
-	ran := map[taskID]bool{}
+func (s *session) jobsRun() map[jobID]bool {
+	ran := map[jobID]bool{}
 	for _, res := range s.results {
 		if res.State == engine.Ran || res.State == engine.WouldRun {
-			t := s.w.byKey[res.Task.Key]
-			ran[taskID{t.asset, t.on, ""}] = true
+			t := taskOf(res)
+			ran[t.job()] = true
 		}
 	}
 	return ran

@@ -403,11 +403,6 @@ func (s *session) tellOutcomes(r *Report) {
 	if s.req.Outcomes == NoOutcomes {
 		return
 	}
-	results := make(map[engine.Key]*engine.Result, len(s.results))
-	for _, res := range s.results {
-		results[res.Task.Key] = res
-	}
-	held := s.heldBefore()
 	was := make(map[string]uint64, len(s.before.tasks)) // trace by subject
 	for _, ts := range s.before.tasks {
 		was[ts.Subject] = ts.Trace
@@ -416,13 +411,9 @@ func (s *session) tellOutcomes(r *Report) {
 	for _, t := range s.live {
 		subject := t.subject()
 		live[subject] = true
-		products, settled := s.productsOf(t, results[t.Key], held)
-		var tr *engine.Trace
-		if res := results[t.Key]; res != nil && res.Trace != nil {
-			tr = res.Trace
-		} else if settled {
-			tr = s.traceByID(t.Key, held[t.Key])
-		} else {
+		products, settled := s.productsOf(t)
+		tr := s.traceOf(t)
+		if !t.decided() && !settled {
 			tr = s.good[t]
 		}
 		if tr == nil {

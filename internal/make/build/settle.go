@@ -178,11 +178,11 @@ func (c *shortcut) liveNow(ch *changed) []*task {
 		}
 	}
 	for _, res := range c.results {
-		if t := c.w.byKey[res.Task.Key]; t.part == "" || t.part == processor.PackPart {
+		if t := taskOf(res); t.part == "" || t.part == processor.PackPart {
 			visit(t)
 		}
 	}
-	c.results = slices.DeleteFunc(c.results, func(r *engine.Result) bool { return !seen[c.w.byKey[r.Task.Key]] })
+	c.results = slices.DeleteFunc(c.results, func(r *engine.Result) bool { return !seen[taskOf(r)] })
 	return live
 }
 

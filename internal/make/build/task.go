@@ -20,13 +20,26 @@ type task struct {
 	part     string // "" for the job itself
 	settings any
 	proc     *installed
+	result   *engine.Result // of this build, once that is done with it; nil: it was not asked for
 }
 
-type taskID struct {
+func taskOf(r *engine.Result) *task { return r.Task.World.(*task) }
+
+// decided tells whether this build knows what became of a task: it was asked for, and not stopped.
+func (t *task) decided() bool { return t.result != nil && t.result.Trace != nil }
+
+// jobID is a job with all its parts.
+type jobID struct {
 	asset *asset.Asset
-	on    *asset.Resolved
-	part  string
+	on    *asset.Resolved // which assets may share
 }
+
+type partID struct {
+	of   jobID
+	part string
+}
+
+func (t *task) job() jobID { return jobID{t.asset, t.on} }
 
 // subject names a job, or a part of one. String is how the engine hands it around, and how it stands in traces.
 type subject struct {
@@ -93,15 +106,19 @@ func (w *world) taskFor(text string) *task {
 
 // task is an asset's job, or a part of it; nil if its processor makes no parts.
 func (w *world) task(a *asset.Asset, on *asset.Resolved, part string) *task {
-	id := taskID{a, on, part}
-	if t := w.tasks[id]; t != nil {
+	id := partID{jobID{a, on}, part}
+	t := w.jobs[id.of]
+	if part != "" {
+		t = w.parts[id]
+	}
+	if t != nil {
 		return t
 	}
 	pr := w.procs[on.Processor]
 	if _, parts := pr.Processor.(processor.Parter); part != "" && !parts {
 		return nil
 	}
-	t := &task{asset: a, on: on, platform: on.Platform, part: part, settings: on.Settings, proc: pr}
+	t = &task{asset: a, on: on, platform: on.Platform, part: part, settings: on.Settings, proc: pr}
 	t.Key = engine.Key(t.preimage().Sum())
 	t.Name = taskName(JobName(a.ID, t.among(), part), on.Platform)
 	t.Fingerprint = pr.fingerprint
@@ -111,7 +128,11 @@ func (w *world) task(a *asset.Asset, on *asset.Resolved, part string) *task {
 	}
 	t.Run = func(r *engine.Run) (engine.Output, error) { return w.run(t, r) }
 	t.World = t
-	w.tasks[id], w.byKey[t.Key] = t, t
+	if w.byKey[t.Key] = t; part == "" {
+		w.jobs[id.of] = t
+	} else {
+		w.parts[id] = t
+	}
 	return t
 }
 

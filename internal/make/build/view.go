@@ -48,7 +48,7 @@ type JobView struct {
 	Preimage            []digest.Part // what the key is made of
 	Fingerprint         digest.Hash   // of the processor's code as it is now
 	State               JobState
-	Why                 engine.Reason    // Stale, Maybe, New: why it would run
+	Why                 *engine.Reason   // Stale, Maybe, New: why it would run
 	Last                *engine.Trace    // the trace that holds, or the newest; nil: never built
 	LastRun             *engine.Trace    // that of the job or of the part of it that ran last; nil: never built
 	Among               string           // Processor, where the asset has several on the platform; else ""
@@ -107,10 +107,6 @@ func (p *Project) LookAt(ctx context.Context, req Request) (*View, error) {
 	}
 	v := &View{Messages: s.said(), s: s}
 	s.findLive()
-	results := make(map[engine.Key]*engine.Result, len(s.results))
-	for _, r := range s.results {
-		results[r.Task.Key] = r
-	}
 	at := map[*asset.Asset]int{}
 	for _, t := range s.wanted {
 		i, ok := at[t.asset]
@@ -119,13 +115,13 @@ func (p *Project) LookAt(ctx context.Context, req Request) (*View, error) {
 			at[t.asset] = i
 			v.Assets = append(v.Assets, AssetView{Asset: t.asset})
 		}
-		v.Assets[i].Jobs = append(v.Assets[i].Jobs, s.jobView(t, results))
+		v.Assets[i].Jobs = append(v.Assets[i].Jobs, s.jobView(t))
 	}
 	return v, nil
 }
 
-func (s *session) jobView(t *task, results map[engine.Key]*engine.Result) JobView {
-	r := results[t.Key]
+func (s *session) jobView(t *task) JobView {
+	r := t.result
 	j := JobView{
 		Among: t.among(), Part: t.part, On: t.on, Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Preimage: t.preimage().Preimage(),
 		Fingerprint: t.Fingerprint, Why: r.Why, Traces: s.traces.Traces(t.Key), s: s,
@@ -141,7 +137,7 @@ func (s *session) jobView(t *task, results map[engine.Key]*engine.Result) JobVie
 		}
 	case r.State == engine.Undecided:
 		j.State = Maybe
-	case r.Why.Cause == engine.NeverBuilt:
+	case r.Why != nil && r.Why.Cause == engine.NeverBuilt:
 		j.State = New
 	default:
 		j.State = Stale
@@ -150,10 +146,10 @@ func (s *session) jobView(t *task, results map[engine.Key]*engine.Result) JobVie
 		j.LastGood = s.standing(t)
 	}
 	for _, p := range s.parts[t] {
-		if results[p.Key] == nil {
+		if p.result == nil {
 			continue
 		}
-		part := s.jobView(p, results)
+		part := s.jobView(p)
 		j.Parts = append(j.Parts, part)
 		if (j.State == Fresh || j.State == Maybe) && (part.State == Stale || part.State == New) {
 			j.State, j.Why = Stale, part.Why

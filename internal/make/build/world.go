@@ -54,7 +54,8 @@ type world struct {
 	scratch   string   // folder for the jobs' scratch folders
 	mark      string   // is there as long as nobody removes Kiln's state while jobs run; "": jobs do not run
 	stamp     string   // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
-	tasks     map[taskID]*task
+	jobs      map[jobID]*task
+	parts     map[partID]*task
 	byKey     map[engine.Key]*task
 	all       []*task         // by asset, then platform; parts are not among them
 	packs     map[string]bool // by platform: whether products go into parcels

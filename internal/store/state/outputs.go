@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/binary"
 	"iter"
 	"slices"
@@ -49,39 +50,53 @@ func joinFile(folder, name string) string {
 // mostInFolder is how many outputs stand together: those of a larger folder are cut into pieces, so that several workers can look at them.
 const mostInFolder = 1024
 
-// encodeOutputs writes outputs folder by folder, and their hashes by themselves, in the same order.
-func encodeOutputs(e, hashes *encoder, outputs []Output) {
-	sorted := slices.Clone(outputs)
-	slices.SortFunc(sorted, func(a, b Output) int {
-		fa, na := splitFile(a.File)
-		fb, nb := splitFile(b.File)
-		if c := strings.Compare(fa, fb); c != 0 {
-			return c
-		}
-		return strings.Compare(na, nb)
-	})
-	var folders, entries encoder
-	n := 0
-	for i := 0; i < len(sorted); {
-		folder, _ := splitFile(sorted[i].File)
-		entries.buf = entries.buf[:0]
-		first := i
-		for ; i < len(sorted) && i-first < mostInFolder; i++ {
-			f, name := splitFile(sorted[i].File)
-			if f != folder {
-				break
-			}
-			entries.str(name)
-			encodeStat(&entries, &sorted[i].Stat)
-			hashes.hash(&sorted[i].Hash)
-		}
-		folders.str(folder)
-		folders.uint(uint64(i - first))
-		folders.bytes(entries.buf)
-		n++
+// CompareOutputs is the order that outputs are written in: by folder, then by name.
+func CompareOutputs(a, b Output) int {
+	fa, na := splitFile(a.File)
+	fb, nb := splitFile(b.File)
+	return cmp.Or(strings.Compare(fa, fb), strings.Compare(na, nb))
+}
+
+// encodeOutputs writes outputs folder by folder, and appends their hashes to others, in the same order.
+func encodeOutputs(e *encoder, hashes []byte, outputs []Output) []byte {
+	if !slices.IsSortedFunc(outputs, CompareOutputs) {
+		outputs = slices.Clone(outputs)
+		slices.SortFunc(outputs, CompareOutputs)
 	}
-	e.uint(uint64(n))
-	e.buf = append(e.buf, folders.buf...)
+	var pieces []int // where each ends
+	last := ""
+	for i := range outputs {
+		folder, _ := splitFile(outputs[i].File)
+		if n := len(pieces); n == 0 || folder != last || i-first(pieces) >= mostInFolder {
+			pieces = append(pieces, i)
+		}
+		pieces[len(pieces)-1], last = i+1, folder
+	}
+	e.uint(uint64(len(pieces)))
+	var entries encoder
+	at := 0
+	for _, end := range pieces {
+		entries.buf = entries.buf[:0]
+		folder, _ := splitFile(outputs[at].File)
+		e.str(folder)
+		e.uint(uint64(end - at))
+		for ; at < end; at++ {
+			_, name := splitFile(outputs[at].File)
+			entries.str(name)
+			encodeStat(&entries, &outputs[at].Stat)
+			hashes = append(hashes, outputs[at].Hash[:]...)
+		}
+		e.bytes(entries.buf)
+	}
+	return hashes
+}
+
+// first is where the last of some pieces begins.
+func first(ends []int) int {
+	if n := len(ends); n > 1 {
+		return ends[n-2]
+	}
+	return 0
 }
 
 func decodeOutputs(d *decoder) *Outputs {

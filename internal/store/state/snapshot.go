@@ -282,31 +282,33 @@ func (s *Snapshot) load(kind uint32) ([]byte, error) {
 func WriteSnapshot(path string, im *Image) error { return EncodeTables(im).Write(path, &im.Head) }
 
 // Tables are all of a snapshot but its head, as they are written.
-type Tables struct{ blocks []byte }
+type Tables struct{ blocks [][]byte }
 
 // EncodeTables does not look at the head, which others may still be about.
 func EncodeTables(im *Image) Tables {
-	e := encoder{buf: make([]byte, 0, 1<<20)}
-	var hashes, tasks, edges encoder
-	for kind, fill := range []func(){
-		blockSources: func() { encodeTable(&e, im.Sources) },
-		blockOutputs: func() { encodeOutputs(&e, &hashes, im.Outputs) },
-		blockHashes:  func() { e.buf = append(e.buf, hashes.buf...) },
-		blockTasks:   func() { encodeTasks(&tasks, im.Tasks); e.buf = append(e.buf, tasks.buf...) },
-		blockEdges:   func() { encodeEdges(&edges, im.Edges, im.Globs); e.buf = append(e.buf, edges.buf...) },
+	hashes := make([]byte, 0, digest.Size*len(im.Outputs))
+	var t Tables
+	for kind, fill := range []func(*encoder){
+		blockSources: func(e *encoder) { encodeTable(e, im.Sources) },
+		blockOutputs: func(e *encoder) { hashes = encodeOutputs(e, hashes, im.Outputs) },
+		blockHashes:  func(e *encoder) { e.buf = append(e.buf, hashes...) },
+		blockTasks:   func(e *encoder) { encodeTasks(e, im.Tasks) },
+		blockEdges:   func(e *encoder) { encodeEdges(e, im.Edges, im.Globs) },
 	} {
 		if fill != nil {
-			e.block(uint32(kind), fill)
+			var e encoder
+			e.block(uint32(kind), func() { fill(&e) })
+			t.blocks = append(t.blocks, e.buf)
 		}
 	}
-	return Tables{e.buf}
+	return t
 }
 
 // Write replaces the snapshot, whole or not at all.
 func (t Tables) Write(path string, h *Head) error {
 	e := encoder{buf: header(snapshotMagic, SnapshotVersion)}
 	e.block(blockHead, func() { encodeHead(&e, h) })
-	return writeFile(path, false, e.buf, t.blocks)
+	return writeFile(path, false, append([][]byte{e.buf}, t.blocks...)...)
 }
 
 // block writes a block with what fill appends.

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
@@ -31,10 +32,11 @@ func encodeTrace(e *encoder, t *engine.Trace) {
 	for _, s := range t.Ring {
 		e.str(s)
 	}
-	e.byte(byte(t.Why.Cause))
-	e.str(t.Why.Subject)
-	encodeObservation(e, &t.Why.Observation)
-	e.hash(&t.Why.New)
+	why := cmp.Or(t.Why, &engine.Reason{})
+	e.byte(byte(why.Cause))
+	e.str(why.Subject)
+	encodeObservation(e, &why.Observation)
+	e.hash(&why.New)
 	e.uint(uint64(len(t.Observations)))
 	for i := range t.Observations {
 		encodeObservation(e, &t.Observations[i])
@@ -51,6 +53,21 @@ func encodeObservation(e *encoder, o *engine.Observation) {
 	e.uint(uint64(o.SubID))
 	e.str(o.Subject)
 	e.hash(&o.Value)
+}
+
+// decodeReason gives equal reasons that follow one another as one: of a project that was built at once, all are.
+func decodeReason(d *decoder, s *slabs) *engine.Reason {
+	r := engine.Reason{Cause: engine.Cause(d.byte()), Subject: d.str()}
+	decodeObservation(d, &r.Observation)
+	r.New = d.hash()
+	if r == (engine.Reason{}) {
+		return nil
+	}
+	if s.why == nil || *s.why != r {
+		kept := r
+		s.why = &kept
+	}
+	return s.why
 }
 
 func encodeProduct(e *encoder, p *engine.Product) {
@@ -83,6 +100,7 @@ type slabs struct {
 	observations []engine.Observation
 	products     []engine.Product
 	lists        []*engine.Trace
+	why          *engine.Reason // the last one
 	times        []int64
 }
 
@@ -113,10 +131,7 @@ func decodeTrace(d *decoder, s *slabs) (t *engine.Trace, used int64) {
 			t.Ring[i] = d.str()
 		}
 	}
-	t.Why.Cause = engine.Cause(d.byte())
-	t.Why.Subject = d.str()
-	decodeObservation(d, &t.Why.Observation)
-	t.Why.New = d.hash()
+	t.Why = decodeReason(d, s)
 	if n := d.count(leastObservation); n > 0 {
 		t.Observations = carve(&s.observations, n)
 		for i := range t.Observations {
