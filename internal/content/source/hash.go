@@ -85,6 +85,11 @@ func (t *Table) Hash(i Index) (digest.Hash, error) {
 	return h, nil
 }
 
+// HashAll hashes those of some files whose hash is not known, side by side. What cannot be read is left to whoever asks for it.
+func (t *Table) HashAll(files []Index, workers int) {
+	parallel(workers, len(files), func(i int) { t.Hash(files[i]) })
+}
+
 // HashFile hashes a file that is in no table.
 func HashFile(path string) (digest.Hash, error) {
 	h, _, _, err := hashFile(path)

@@ -535,10 +535,12 @@ func (s *scan) abs(root int, p string) string {
 }
 
 // parallel calls f for 0..n-1 from as many goroutines as there are workers.
-func (s *scan) parallel(n int, f func(int)) {
+func (s *scan) parallel(n int, f func(int)) { parallel(s.o.Workers, n, f) }
+
+func parallel(workers, n int, f func(int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range min(max(1, s.o.Workers), n) {
+	for range min(max(1, workers), n) {
 		wg.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1

@@ -16,6 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // blobFile is where the blob with a content is, relative to the project's folder.
@@ -222,4 +223,42 @@ func (p *fixture) old(file string) {
 	if st, _, err := source.StatPath(p.path(file)); err != nil || st.TooYoung(time.Now()) {
 		p.Errorf("%s may be edited without a trace: %+v, %v", file, st, err)
 	}
+}
+
+// TestLargeProduct reads a product that is too large to be read at once, here and there, and while somebody writes to its blob.
+func TestLargeProduct(t *testing.T) {
+	big := strings.Repeat("0123456789abcdef", wholeFile/16+1)
+	p := newProject(t, "-- assets/b.s --\nhook read\n")
+	p.write("assets/big.txt", big)
+	spoil := false
+	p.procs = testProcessors(&hooks{call: func(_ context.Context, _ string, job processor.Job) error {
+		products, err := job.Products("big.txt")
+		if err != nil {
+			return err
+		}
+		f, err := job.OpenProduct(products[0][0])
+		if err != nil {
+			return err
+		}
+		at := make([]byte, 5)
+		if n, err := f.ReadAt(at, wholeFile-1); n != 5 || err != nil || string(at) != big[wholeFile-1:wholeFile+4] || f.Size() != int64(len(big)) {
+			return fmt.Errorf("%d bytes of %d: %q, %v", n, f.Size(), at, err)
+		}
+		if spoil {
+			spoil = false
+			p.spoil(blobFile(big))
+		}
+		data, err := io.ReadAll(f)
+		if err == nil {
+			err = job.Write(processor.Output{Name: "read", Type: "text", Extension: ".read"}, data)
+		}
+		return err // that of Close is not looked at
+	}})
+	p.build()
+	p.write("assets/b.s", "hook read\ntext more\n")
+	spoil = true
+	if b := p.build(); b.Failed != 0 || b.messages != "" { // and is compared with a clean one
+		t.Errorf("failed %d: %s", b.Failed, b.messages)
+	}
+	p.nothing()
 }

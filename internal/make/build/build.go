@@ -486,6 +486,7 @@ func (s *session) runEngine(ctx context.Context) error {
 	if s.req.Done != nil || s.req.Tell != nil {
 		s.w.done = s.ended
 	}
+	s.hashUnknown()
 	var err error
 	s.results, err = engine.Build(ctx, s.w, keeper{s.traces, s.w}, opts, tasks)
 	s.looked += len(s.results)
@@ -497,6 +498,22 @@ func (s *session) runEngine(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// hashUnknown hashes the files that are new and that traces of what is asked for looked at, side by side: the engine would one after the
+// other. After a branch is switched these are the files that it brings.
+func (s *session) hashUnknown() {
+	var unknown []source.Index
+	met := map[source.Index]bool{}
+	for _, t := range s.wanted {
+		i, _, ok := s.w.table.Find(t.asset.Path)
+		if !ok || !s.w.table.At(i).Hash.IsZero() || met[i] || len(s.traces.Traces(t.Key)) == 0 {
+			continue
+		}
+		met[i] = true
+		unknown = append(unknown, i)
+	}
+	s.w.table.HashAll(unknown, s.p.workers(s.req.Workers))
 }
 
 // forced tells which tasks run although nothing changed: those that are asked for, with all their parts; nil: none.

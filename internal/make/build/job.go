@@ -29,7 +29,7 @@ type job struct {
 	run *engine.Run
 
 	mu       sync.Mutex
-	open     []io.Closer // source files still open
+	open     []io.Closer // source files and products still open
 	tools    map[string]*tool
 	writers  []*writer
 	products []engine.Product

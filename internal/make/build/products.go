@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -260,14 +263,59 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 	for _, n := range slices.Concat(needed...) {
 		if n.SubID == p.SubID {
 			j.run.Use(n.by.String(), n.Product)
-			data, err := j.w.content(n.Product, p.AssetID)
-			if err != nil {
-				return nil, j.mayPass(err)
-			}
-			return memFile{bytes.NewReader(data)}, nil
+			return j.openContent(&n.Product, p.AssetID)
 		}
 	}
 	return nil, fmt.Errorf("product %q of %q: %w", p.Name, p.AssetID, fs.ErrNotExist)
+}
+
+// openContent opens the content of a product of an asset.
+func (j *job) openContent(p *engine.Product, of string) (processor.File, error) {
+	if p.Size <= wholeFile {
+		var data []byte
+		err := j.w.content(p, of, func() (err error) { data, err = j.w.blobs.Read(p.Hash); return err })
+		return memFile{bytes.NewReader(data)}, j.mayPass(err)
+	}
+	f := &productFile{j: j, of: cmp.Or(p.File, j.w.display(of))}
+	err := j.w.content(p, of, func() (err error) {
+		if f.File, err = j.w.blobs.Open(p.Hash); err == nil {
+			f.stat, err = source.StatFile(f.File)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, j.mayPass(err)
+	}
+	j.closeAtEnd(f)
+	return f, nil
+}
+
+// productFile is a product that is too large for memory.
+type productFile struct {
+	*os.File
+	j    *job
+	stat source.Stat
+	of   string // what it is, for people
+
+	once sync.Once
+	err  error
+}
+
+func (f *productFile) Size() int64 { return f.stat.Size }
+
+// Close fails if somebody wrote to the blob meanwhile.
+func (f *productFile) Close() error {
+	f.once.Do(func() {
+		after, err := source.StatFile(f.File)
+		f.File.Close()
+		if after.CTime = f.stat.CTime; err != nil || after != f.stat { // links to it come and go
+			f.j.w.mu.Lock()
+			f.j.w.lost = true
+			f.j.w.mu.Unlock()
+			f.err = f.j.mayPass(lostProduct(f.of))
+		}
+	})
+	return f.err
 }
 
 // makersOf are the jobs, or the parts of one, that may have made a product: one, unless it does not say which processor it is of.

@@ -22,7 +22,7 @@ import (
 
 // How a job reads source files.
 
-// wholeFile is the size up to which a source file is read into memory when it is opened, in bytes.
+// wholeFile is the size up to which a source file or a product is read into memory when it is opened, in bytes.
 const wholeFile = 1 << 20
 
 func (j *job) Open(path string) (processor.File, error) {
@@ -245,14 +245,19 @@ func (j *job) stream(path string, i source.Index, f opened) *stream {
 	if known := j.w.table.At(i); known.Stat == f.stat && !known.Hash.IsZero() && !known.Racy {
 		s.hash = nil
 	}
+	j.closeAtEnd(s)
+	return s
+}
+
+// closeAtEnd closes a file when the job ends, which may be now.
+func (j *job) closeAtEnd(f io.Closer) {
 	j.mu.Lock()
 	ended := j.ended
-	j.open = append(j.open, s)
+	j.open = append(j.open, f)
 	j.mu.Unlock()
 	if ended {
-		s.Close()
+		f.Close()
 	}
-	return s
 }
 
 func (s *stream) Size() int64 { return s.stat.Size }

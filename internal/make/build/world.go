@@ -323,14 +323,15 @@ func (w *world) place(p *engine.Product) error {
 	return nil
 }
 
-// content is the bytes of a product of an asset: those of its blob, or, if that is lost, of the output. If both are, it is made again.
-func (w *world) content(p engine.Product, of string) ([]byte, error) {
-	data, err := w.blobs.Read(p.Hash)
+// content has the blob of an asset's product read. If that is lost, or damaged, it is made of the output; if both are, the product is made
+// again.
+func (w *world) content(p *engine.Product, of string, read func() error) error {
+	err := read()
 	if err == nil {
-		return data, nil
+		return nil
 	}
 	if w.restore(p.Hash, p.File) {
-		return w.blobs.Read(p.Hash)
+		return read()
 	}
 	if p.File != "" {
 		w.mu.Lock()
@@ -340,7 +341,12 @@ func (w *world) content(p engine.Product, of string) ([]byte, error) {
 	w.mu.Lock()
 	w.lost = true
 	w.mu.Unlock()
-	return nil, diag.Errorf(diag.BlobDamaged, diag.Pos{File: cmp.Or(p.File, w.display(of))}, "the product was lost or damaged since it was made").
+	return lostProduct(cmp.Or(p.File, w.display(of)))
+}
+
+// lostProduct says that a product, by its file or its asset's, cannot be read.
+func lostProduct(file string) *diag.Message {
+	return diag.Errorf(diag.BlobDamaged, diag.Pos{File: file}, "the product was lost or damaged since it was made").
 		WithHint("build again: the job that makes it runs then")
 }
 
