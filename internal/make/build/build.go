@@ -47,6 +47,7 @@ type session struct {
 	ran          map[engine.Key]*engine.Result // by short, which then could not go on
 	live         []*task                       // that the project has: those of the world, and the parts that their traces ask for
 	held         map[engine.Key]uint64         // which trace of each task held before this build, if that leaves any undecided
+	lives        int                           // how often findLive looked
 	parts        map[*task][]*task             // by the asset's own job
 	yielding     map[jobID]bool                // jobs that failed and whose last good products are in the way of others'
 	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others

@@ -502,11 +502,10 @@ func (s *session) saveTasks(next *state.Image) {
 	globs := map[string]int{}
 	for _, t := range s.live {
 		tr := s.traceOf(t)
-		id, ok := s.held[t.Key]
+		id := s.held[t.Key]
 		if t.decided() {
-			id, ok = tr.ID, true
-		}
-		if !ok {
+			id = tr.ID
+		} else if !has(s.held, t.Key) {
 			continue
 		}
 		number := len(next.Tasks)
@@ -515,15 +514,16 @@ func (s *session) saveTasks(next *state.Image) {
 			next.Edges, next.Globs = addEdges(next.Edges, next.Globs, globs, tr, number)
 		}
 	}
-	seen := make(map[engine.Key]bool, len(next.Tasks))
-	for i := range next.Tasks {
-		seen[next.Tasks[i].Key] = true
-	}
 	for _, k := range s.traces.Keys() {
-		if !seen[k] {
+		if t := s.w.byKey[k]; !s.isLive(t) || !t.decided() && !has(s.held, k) {
 			next.Tasks = append(next.Tasks, state.TaskState{Key: k, Gone: true})
 		}
 	}
+}
+
+func has[K comparable, V any](m map[K]V, k K) bool {
+	_, ok := m[k]
+	return ok
 }
 
 // saveHeads notes where in the log the traces are.
@@ -570,12 +570,8 @@ func addEdges(edges []state.Edge, globs []state.Glob, known map[string]int, tr *
 
 // leave notes that the traces of tasks which the project has no more were used until now.
 func (s *session) leave() {
-	live := make(map[engine.Key]bool, len(s.live))
-	for _, t := range s.live {
-		live[t.Key] = true
-	}
 	for _, was := range s.before.tasks {
-		if !live[was.Key] {
+		if !s.isLive(s.w.byKey[was.Key]) {
 			if traces := s.traces.Traces(was.Key); len(traces) > 0 {
 				s.traces.Use(was.Key, traces[0])
 			}

@@ -13,16 +13,16 @@ func (s *session) findLive() {
 	s.held = s.heldBefore()
 	s.parts, s.good = map[*task][]*task{}, map[*task]*engine.Trace{}
 	s.live = make([]*task, 0, len(s.w.all))
-	live := make(map[engine.Key]bool, len(s.w.all))
+	s.lives++
 	of := lookup{
 		now:   s.traceOf,
 		asked: func(t *task) bool { return t.result != nil },
 		fails: func(t *task) bool { return failed(t.result) && !s.yielding[t.job()] },
 		visit: func(t *task) bool {
-			if live[t.Key] {
+			if s.isLive(t) {
 				return false
 			}
-			live[t.Key] = true
+			t.lives = s.lives
 			s.live = append(s.live, t)
 			return true
 		},
@@ -30,8 +30,11 @@ func (s *session) findLive() {
 	for _, t := range s.w.all {
 		s.findParts(t, of)
 	}
-	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool { return !live[r.Task.Key] })
+	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool { return !s.isLive(taskOf(r)) })
 }
+
+// isLive tells whether a task, which may be nil, is among those that findLive found last.
+func (s *session) isLive(t *task) bool { return t != nil && t.lives == s.lives }
 
 // traceOf is the trace that a task has: of this build, or, if that did not decide it, of the one before; nil: it has none.
 func (s *session) traceOf(t *task) *engine.Trace {

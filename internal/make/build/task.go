@@ -20,6 +20,7 @@ type task struct {
 	part     string // "" for the job itself
 	settings any
 	proc     *installed
+	lives    int            // session.lives when it was found to be live
 	result   *engine.Result // of this build, once that is done with it; nil: it was not asked for
 }
 
