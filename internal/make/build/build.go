@@ -44,13 +44,13 @@ type session struct {
 	spoilt       map[digest.Hash]bool                   // contents of which short found the blobs damaged
 	notes        diag.List                              // of this build alone: the next one does not tell them again
 	results      []*engine.Result
-	ran          map[engine.Key]*engine.Result // by short, which then could not go on
-	live         []*task                       // that the project has: those of the world, and the parts that their traces ask for
-	held         map[engine.Key]uint64         // which trace of each task held before this build, if that leaves any undecided
-	lives        int                           // how often findLive looked
-	parts        map[*task][]*task             // by the asset's own job
-	yielding     map[jobID]bool                // jobs that failed and whose last good products are in the way of others'
-	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
+	ran          map[engine.Key]*engine.Result   // by short, which then could not go on
+	live         []*task                         // that the project has: those of the world, and the parts that their traces ask for
+	held         func(engine.Key) (uint64, bool) // which trace of each task held before this build, if that leaves any undecided
+	lives        int                             // how often findLive looked
+	parts        map[*task][]*task               // by the asset's own job
+	yielding     map[jobID]bool                  // jobs that failed and whose last good products are in the way of others'
+	good         map[*task]*engine.Trace         // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
 	number       uint64
 	stopped      bool
 	looked       int            // how many tasks were compared or run

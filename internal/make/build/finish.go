@@ -171,16 +171,27 @@ func (s *session) clashError(t *task, format string, args ...any) *diag.Message 
 	return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.display(t.asset.Path)}, format, args...).WithHint("give one of them another id with a rule")
 }
 
-// heldBefore says which trace of each task held at the end of the build before, if this one leaves any task undecided.
-func (s *session) heldBefore() map[engine.Key]uint64 {
+// heldBefore says which trace of each task held at the end of the build before, if this one leaves any task undecided; 0: none is kept.
+func (s *session) heldBefore() func(engine.Key) (trace uint64, ok bool) {
+	none := func(engine.Key) (uint64, bool) { return 0, false }
 	if s.prev == nil || s.complete() {
-		return nil
+		return none
 	}
-	held := make(map[engine.Key]uint64, len(s.before.tasks))
-	for _, ts := range s.before.tasks {
-		held[ts.Key] = ts.Trace
+	tasks, err := s.prev.Tasks()
+	if err != nil {
+		return none
 	}
-	return held
+	return heldIn(tasks)
+}
+
+func heldIn(tasks *state.Tasks) func(engine.Key) (uint64, bool) {
+	return func(k engine.Key) (uint64, bool) {
+		n, ok := tasks.ByKey(k)
+		if !ok || tasks.At(n).Gone {
+			return 0, false
+		}
+		return tasks.At(n).Trace, true
+	}
 }
 
 // complete tells whether this build decided every task of the project: it was asked for everything, nothing stopped it, and it did not only look.
@@ -502,12 +513,14 @@ func (s *session) saveTasks(next *state.Image) {
 	globs := map[string]int{}
 	for _, t := range s.live {
 		tr := s.traceOf(t)
-		id := s.held[t.Key]
+		id, ok := s.held(t.Key)
 		if t.decided() {
-			id = tr.ID
-		} else if !has(s.held, t.Key) {
+			id, ok = tr.ID, true
+		}
+		if !ok {
 			continue
 		}
+		t.kept = true
 		number := len(next.Tasks)
 		next.Tasks = append(next.Tasks, state.TaskState{Subject: t.subject(), Key: t.Key, Trace: id, Speaks: speaks(tr)})
 		if tr != nil {
@@ -515,15 +528,10 @@ func (s *session) saveTasks(next *state.Image) {
 		}
 	}
 	for _, k := range s.traces.Keys() {
-		if t := s.w.byKey[k]; !s.isLive(t) || !t.decided() && !has(s.held, k) {
+		if t := s.w.byKey[k]; t == nil || !t.kept {
 			next.Tasks = append(next.Tasks, state.TaskState{Key: k, Gone: true})
 		}
 	}
-}
-
-func has[K comparable, V any](m map[K]V, k K) bool {
-	_, ok := m[k]
-	return ok
 }
 
 // saveHeads notes where in the log the traces are.

@@ -41,7 +41,10 @@ func (s *session) traceOf(t *task) *engine.Trace {
 	if t.decided() {
 		return t.result.Trace
 	}
-	return s.traceByID(t.Key, s.held[t.Key])
+	if id, ok := s.held(t.Key); ok {
+		return s.traceByID(t.Key, id)
+	}
+	return nil
 }
 
 // lookup tells what findParts has to know of tasks.

@@ -402,7 +402,7 @@ func (c *shortcut) shipAsset(ch *changed, a *asset.Asset, platform string) (now 
 	seen := map[*task]bool{}
 	var visit func(t *task)
 	visit = func(t *task) {
-		tr := c.traceNow(ch, t)
+		tr := c.traceOf(t)
 		if seen[t] || tr == nil {
 			return
 		}

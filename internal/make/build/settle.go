@@ -25,7 +25,6 @@ type changed struct {
 	files     map[string]engine.Product // outputs of tasks that were looked at, now
 	before    map[string]bool           // and before
 	totals    state.Totals
-	traces    map[engine.Key]*engine.Trace
 	gone      []engine.Key
 	left      map[int]bool                 // by number: tasks that are no more
 	stays     map[string]bool              // subjects of tasks that are
@@ -42,7 +41,7 @@ type changed struct {
 // changes compares the traces that hold with those that held. It is false if some task was stopped, or failed in a way that may pass.
 func (c *shortcut) changes() (*changed, bool) {
 	ch := &changed{
-		totals: c.prev.Totals, files: map[string]engine.Product{}, before: map[string]bool{}, traces: map[engine.Key]*engine.Trace{},
+		totals: c.prev.Totals, files: map[string]engine.Product{}, before: map[string]bool{},
 		left: map[int]bool{}, stays: map[string]bool{}, others: map[engine.Key]bool{}, touched: map[string]*asset.Asset{},
 		looked: map[string]bool{}, were: map[assetOn][]engine.Product{}, wasLost: map[assetOn]bool{},
 	}
@@ -50,14 +49,13 @@ func (c *shortcut) changes() (*changed, bool) {
 		if res.Trace == nil || res.Trace.ID == 0 {
 			return nil, c.no("a job was stopped, or failed in a way that may pass")
 		}
-		ch.traces[res.Task.Key] = res.Trace
 	}
 	next := c.tasks.Len()
-	live := c.liveNow(ch)
+	live := c.liveNow()
 	var others []*task // that make other products than before, of assets with several processors
 	known := map[string]int{}
 	for _, t := range live {
-		tr := ch.traces[t.Key]
+		tr := t.result.Trace
 		n, ok := c.numbers[t.Key]
 		if !ok {
 			n, ok = c.tasks.ByKey(t.Key)
@@ -100,7 +98,7 @@ func (c *shortcut) changes() (*changed, bool) {
 		ch.had(t.asset, t.platform, before)
 		ch.fewer = ch.fewer || was != nil && c.asksForFewer(t, was, tr)
 	}
-	if slices.ContainsFunc(others, func(t *task) bool { return c.sameProduct(ch, t) }) {
+	if slices.ContainsFunc(others, func(t *task) bool { return c.sameProduct(t) }) {
 		return nil, c.no("two processors make the same product")
 	}
 	if !c.leaveGone(ch, live) {
@@ -109,24 +107,13 @@ func (c *shortcut) changes() (*changed, bool) {
 	return ch, true
 }
 
-// traceNow is the trace that a task has after this build; nil: it has none.
-func (c *shortcut) traceNow(ch *changed, t *task) *engine.Trace {
-	if tr := ch.traces[t.Key]; tr != nil {
-		return tr
-	}
-	if n, ok := c.tasks.ByKey(t.Key); ok {
-		return c.traceByID(t.Key, c.tasks.At(n).Trace)
-	}
-	return nil
-}
-
 // sameProduct tells whether another of an asset's processors makes a product that a task makes as well.
-func (c *shortcut) sameProduct(ch *changed, t *task) bool {
+func (c *shortcut) sameProduct(t *task) bool {
 	made := map[uint32]*asset.Resolved{}
 	var clash bool
 	var visit func(t *task)
 	visit = func(t *task) {
-		tr, ok := c.standing(t, c.traceNow(ch, t))
+		tr, ok := c.standing(t, c.traceOf(t))
 		clash = clash || !ok // maybe: the long way tells
 		if tr == nil {
 			return
@@ -164,15 +151,14 @@ func (c *shortcut) standing(t *task, tr *engine.Trace) (*engine.Trace, bool) {
 }
 
 // liveNow are the tasks among the results that the project has, parts included.
-func (c *shortcut) liveNow(ch *changed) []*task {
-	var live []*task
-	seen := map[*task]bool{}
+func (c *shortcut) liveNow() (live []*task) {
+	c.lives++
 	var visit func(t *task)
 	visit = func(t *task) {
-		if tr := ch.traces[t.Key]; tr != nil && !seen[t] {
-			seen[t] = true
+		if t.decided() && !c.isLive(t) {
+			t.lives = c.lives
 			live = append(live, t)
-			for _, p := range c.w.partsIn(t, tr) {
+			for _, p := range c.w.partsIn(t, t.result.Trace) {
 				visit(p)
 			}
 		}
@@ -182,7 +168,7 @@ func (c *shortcut) liveNow(ch *changed) []*task {
 			visit(t)
 		}
 	}
-	c.results = slices.DeleteFunc(c.results, func(r *engine.Result) bool { return !seen[taskOf(r)] })
+	c.results = slices.DeleteFunc(c.results, func(r *engine.Result) bool { return !c.isLive(taskOf(r)) })
 	return live
 }
 
@@ -200,7 +186,7 @@ func (c *shortcut) leaveGone(ch *changed, live []*task) bool {
 	if !ch.fewer && len(c.goneJobs) == 0 {
 		return true // all that was asked for still is
 	}
-	is := c.partsAfter(ch, live)
+	is := c.partsAfter(live)
 	for _, t := range live {
 		ch.stays[t.subject()] = true
 	}
@@ -278,7 +264,7 @@ func (c *shortcut) leave(ch *changed, n int) bool {
 }
 
 // partsAfter are tasks that the project has, with all their parts, those that nothing reaches included.
-func (c *shortcut) partsAfter(ch *changed, live []*task) map[engine.Key]bool {
+func (c *shortcut) partsAfter(live []*task) map[engine.Key]bool {
 	is := map[engine.Key]bool{}
 	var visit func(t *task)
 	visit = func(t *task) {
@@ -286,7 +272,7 @@ func (c *shortcut) partsAfter(ch *changed, live []*task) map[engine.Key]bool {
 			return
 		}
 		is[t.Key] = true
-		if tr := c.traceNow(ch, t); tr != nil {
+		if tr := c.traceOf(t); tr != nil {
 			for _, p := range c.w.partsIn(t, tr) {
 				visit(p)
 			}
@@ -517,7 +503,7 @@ func (c *shortcut) tell(r *Report, ch *changed) (journal int64, ok bool) {
 			}
 		}
 	}
-	trace := func(t *task) *engine.Trace { return c.traceNow(ch, t) }
+	trace := c.traceOf
 	of := lookup{
 		now:   trace,
 		asked: func(t *task) bool { return trace(t) != nil },

@@ -21,6 +21,7 @@ type task struct {
 	settings any
 	proc     *installed
 	lives    int            // session.lives when it was found to be live
+	kept     bool           // the snapshot has it as one that the project has
 	result   *engine.Result // of this build, once that is done with it; nil: it was not asked for
 }
 
