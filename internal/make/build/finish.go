@@ -431,7 +431,12 @@ func (s *session) save(r *Report) error {
 	compacted := s.traces.Compact() // before the snapshot notes where traces are
 	s.saveHeads(next)
 	encoded := make(chan state.Tables, 1) // while the database is written
-	go func() { encoded <- state.EncodeTables(next) }()
+	s.w.outputs, s.known, s.before.outputs = nil, nil, nil // of a million assets, 300 MB
+	go func() {
+		t := state.EncodeTables(next)
+		next.Outputs, next.Tasks, next.Edges = nil, nil, nil
+		encoded <- t
+	}()
 	if r.Stopped {
 		next.Mirrored = 0 // the database tells of a build before, and what it lacks is not kept track of
 	} else {

@@ -62,7 +62,7 @@ func (s *session) mirrorOnce(r *Report, next *state.Image) error {
 	for _, id := range gone {
 		b.Delete(id)
 	}
-	s.mirrorAssets(b, next, fewer)
+	s.mirrorAssets(b, fewer)
 	s.mirrorParcels(b)
 	if err := b.Finish(s.mirrorSummary(r)); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (s *session) mirrorParcels(b *contentdb.Build) {
 }
 
 // mirrorAssets hands in the assets with a job whose trace is another than in the build that the database knows of.
-func (s *session) mirrorAssets(b *contentdb.Build, next *state.Image, fewer map[string]bool) {
+func (s *session) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 	known := map[traceID]bool{}
 	if s.prev != nil && !b.Everything() {
 		for _, ts := range s.before.tasks {
