@@ -1,7 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -9,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -142,7 +146,7 @@ type listed struct {
 func (v *view) entries(folder, root string) (names []string, err error) {
 	entries, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+		return nil, unlisted(folder, err)
 	}
 	for _, e := range entries {
 		name := e.Name()
@@ -158,6 +162,18 @@ func (v *view) entries(folder, root string) (names []string, err error) {
 		names = append(names, name)
 	}
 	return names, nil
+}
+
+// unlisted says that a folder below the source roots cannot be listed.
+func unlisted(folder string, err error) error {
+	why := err
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		why = pe.Err // without its absolute path
+	}
+	return &processor.Problem{
+		Code: string(diag.SourceUnreadable), Path: cmp.Or(folder, "."), Text: fmt.Sprintf("this folder cannot be listed: %v", why),
+		Hint: "check its permissions", Err: errors.Join(err, ErrMoment),
+	}
 }
 
 // outdated are the names in the view that came, went or became something else in a source root since the links were laid out.
