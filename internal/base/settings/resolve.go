@@ -231,7 +231,7 @@ func (r *resolver) scalar(to reflect.Value, f field, name string, v *Value) {
 		}
 	case (kind == reflect.Int || kind == reflect.Int64) && v.Kind == Integer:
 		if to.OverflowInt(v.Int) {
-			r.add(v.Span.Errorf(diag.BadValue, "setting %q of %s does not fit in %d bits", name, r.processor, to.Type().Bits()))
+			r.add(v.Span.Errorf(diag.BadValue, "setting %q of %s does not fit in %d bits", name, r.processor, to.Type().Bits()).WithHint("write a smaller number"))
 		} else if r.between(f, name, v, float64(v.Int)) {
 			to.SetInt(v.Int)
 		}
@@ -279,7 +279,7 @@ func wrongHint(want reflect.Type, v *Value) string {
 
 func (r *resolver) finite(name string, v *Value, x float64) bool {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
-		r.add(v.Span.Errorf(diag.BadValue, "setting %q of %s is not a finite number", name, r.processor))
+		r.add(v.Span.Errorf(diag.BadValue, "setting %q of %s is not a finite number", name, r.processor).WithHint("write a number, or leave the setting out"))
 		return false
 	}
 	return true

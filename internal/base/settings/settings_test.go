@@ -119,7 +119,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"tags", &Value{Kind: Inner, Table: tab(1, "x", i(1))}, `K0004 setting "tags.x" of sample must be a string, not an integer | put it in quotes`},
 		{"font", i(3), `K0004 setting "font" of sample must be a table, not an integer | `},
 		{"font", &Value{Kind: Inner, Table: tab(1, "siz", i(1))}, `K0003 processor "sample" has no setting "font.siz" | did you mean "size"?`},
-		{"font", &Value{Kind: Inner, Table: tab(1, "gamma", f(math.Inf(1)))}, `K0005 setting "font.gamma" of sample is not a finite number | `},
+		{"font", &Value{Kind: Inner, Table: tab(1, "gamma", f(math.Inf(1)))}, `K0005 setting "font.gamma" of sample is not a finite number | write a number, or leave the setting out`},
 		{"font", &Value{Kind: Inner, Table: tab(1, "gamma", f(0.25))}, `K0005 setting "font.gamma" of sample is below 0.5 | 0.5 or more`},
 		{"free", &Value{Kind: Inner, Table: tab(1, "d", &Value{Kind: Time})}, `K0004 setting "free.d" of sample cannot be a date or time | write it as a string`},
 	}

@@ -27,7 +27,7 @@ func (d *decoder) list() diag.List {
 	})
 	if n := len(d.diags); n > maxMessages {
 		d.diags = append(d.diags[:maxMessages:maxMessages],
-			&diag.Message{Severity: diag.Error, Code: diag.ProjectSyntax, Pos: diag.Pos{File: d.diags[0].File}, Text: "too many mistakes to list them all"})
+			&diag.Message{Severity: diag.Error, Code: diag.ProjectSyntax, Pos: diag.Pos{File: d.diags[0].File}, Text: "too many mistakes to list them all", Hint: "correct those above first"})
 	}
 	return d.diags
 }
@@ -187,7 +187,7 @@ type names map[string]settings.Span
 // fresh refuses a name that was given before.
 func (d *decoder) fresh(seen names, s string, span settings.Span, what string) bool {
 	if first, ok := seen[s]; ok {
-		d.add(span.Errorf(diag.DuplicateName, "there are two %s %q", what, s).WithNote("the first is at %s", first.Pos))
+		d.add(span.Errorf(diag.DuplicateName, "there are two %s %q", what, s).WithNote("the first is at %s", first.Pos).WithHint("give one of them another name, or remove it"))
 		return false
 	}
 	seen[s] = span

@@ -110,7 +110,7 @@ roots:
 		}
 		for _, other := range p.Roots[:i] {
 			if fold(other.Path) == fold(r.Path) {
-				d.add(r.Span.Errorf(diag.DuplicateName, "source root %q is there twice", r.Path).WithNote("the first is at %s", other.Span.Pos))
+				d.add(r.Span.Errorf(diag.DuplicateName, "source root %q is there twice", r.Path).WithNote("the first is at %s", other.Span.Pos).WithHint("remove one of them"))
 				continue roots
 			} else if overlap(other.Path, r.Path) {
 				clash("overlaps source root", other.Path, "roots overlay each other file by file, so they lie side by side")

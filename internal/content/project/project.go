@@ -144,6 +144,9 @@ func Find(dir string) (string, error) {
 			odd = noFile(file)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if odd != nil { // a link to itself
+				return "", odd
+			}
 			return "", diag.Errorf(diag.ProjectMissing, diag.Pos{File: filepath.Join(at, File)}, "cannot be read: %v", cause(err)).
 				WithHint("check the permissions of the folder")
 		}

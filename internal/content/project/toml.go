@@ -51,17 +51,38 @@ func parseTOML(file string, data []byte) (root *settings.Table, complete bool, d
 func syntaxError(text *settings.Text, err error) *diag.Message {
 	var at *document.Error
 	if !errors.As(err, &at) || at.Pos.Line == 0 {
-		return text.Span(0, 0).Errorf(diag.ProjectSyntax, "not TOML: %v", err)
+		return notTOML(text.Span(0, 0), err.Error())
 	}
-	return text.Span(text.At(int(at.Pos.Line), int(at.Pos.Column)), 1).Errorf(diag.ProjectSyntax, "not TOML: %s", at.Text)
+	return notTOML(text.Span(text.At(int(at.Pos.Line), int(at.Pos.Column)), 1), at.Text)
+}
+
+// notTOML is a mistake that the TOML reader found, in its words, with what to write: by what these say, since it has no codes.
+func notTOML(at settings.Span, what string) *diag.Message {
+	hint := `a line is key = value: text is in quotes, a list in [ ], and a name in [ ] on a line of its own begins a table`
+	for _, h := range [][2]string{
+		{"table name", `close the name of the table: [name], or [[name]] for one of several`},
+		{"UTF-8", "save the file as UTF-8"},
+		{"array", "close the list with ], and put commas between what is in it"},
+		{"after key", "write key = value"},
+		{"strings", `end the text with the quote that it begins with, on the same line; """ begins text of several lines`},
+		{"start of value", "write a value: text in quotes, a number, true, false, or a list in [ ]"},
+		{"date", "put it in quotes if it is no date"},
+		{"number", "put it in quotes if it is no number"},
+	} {
+		if strings.Contains(what, h[0]) {
+			hint = h[1]
+			break
+		}
+	}
+	return at.Errorf(diag.ProjectSyntax, "not TOML: %s", what).WithHint("%s", hint)
 }
 
 func (b *builder) parserError(err error) *diag.Message {
 	var at *unstable.ParserError
 	if !errors.As(err, &at) {
-		return b.text.Span(0, 0).Errorf(diag.ProjectSyntax, "not TOML: %v", err)
+		return notTOML(b.text.Span(0, 0), err.Error())
 	}
-	return b.text.Span(int(b.parser.Range(at.Highlight).Offset), 1).Errorf(diag.ProjectSyntax, "not TOML: %s", at.Message)
+	return notTOML(b.text.Span(int(b.parser.Range(at.Highlight).Offset), 1), at.Message)
 }
 
 // table is a settings.Table while it is built: children that further headers may extend are kept apart.
@@ -125,7 +146,7 @@ func (b *builder) span(n *unstable.Node) settings.Span {
 func (b *builder) add(m *diag.Message) { b.diags = append(b.diags, m) }
 
 func (b *builder) twice(key *unstable.Node, first settings.Span) {
-	b.add(b.span(key).Errorf(diag.ProjectSyntax, "%q is defined twice", key.Data).WithNote("first at %s", first.Pos))
+	b.add(b.span(key).Errorf(diag.ProjectSyntax, "%q is defined twice", key.Data).WithNote("first at %s", first.Pos).WithHint("remove one of them"))
 }
 
 // expression takes one line: a header, or a key with its value.
@@ -175,7 +196,7 @@ func (b *builder) descend(at *table, key unstable.Iterator, header bool) (last *
 	for depth := 0; key.Next(); depth++ {
 		last = key.Node()
 		if depth >= maxDepth {
-			b.add(b.span(last).Errorf(diag.ProjectSyntax, "more than %d tables inside each other", maxDepth))
+			b.add(b.span(last).Errorf(diag.ProjectSyntax, "more than %d tables inside each other", maxDepth).WithHint("write it with fewer levels"))
 			return last, nil
 		}
 		if key.IsLast() {
@@ -230,7 +251,7 @@ func (b *builder) value(n *unstable.Node, span settings.Span, depth int) *settin
 	}
 	v := &settings.Value{Span: span}
 	if depth > maxDepth {
-		b.add(span.Errorf(diag.ProjectSyntax, "more than %d tables inside each other", maxDepth))
+		b.add(span.Errorf(diag.ProjectSyntax, "more than %d tables inside each other", maxDepth).WithHint("write it with fewer levels"))
 		return v
 	}
 	var err error
@@ -266,7 +287,7 @@ func (b *builder) value(n *unstable.Node, span settings.Span, depth int) *settin
 		v.Kind = settings.Time
 	}
 	if err != nil {
-		b.add(span.Errorf(diag.ProjectSyntax, "not TOML: %s", numberError(err)))
+		b.add(notTOML(span, numberError(err)))
 	}
 	return v
 }
