@@ -61,6 +61,7 @@ func notTOML(at settings.Span, what string) *diag.Message {
 	hint := `a line is key = value: text is in quotes, a list in [ ], and a name in [ ] on a line of its own begins a table`
 	for _, h := range [][2]string{
 		{"table name", `close the name of the table: [name], or [[name]] for one of several`},
+		{"control", `write \t, \n or \u0007 for such a character`},
 		{"UTF-8", "save the file as UTF-8"},
 		{"array", "close the list with ], and put commas between what is in it"},
 		{"after key", "write key = value"},

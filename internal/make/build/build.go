@@ -44,13 +44,13 @@ type session struct {
 	spoilt       map[digest.Hash]bool                   // contents of which short found the blobs damaged
 	notes        diag.List                              // of this build alone: the next one does not tell them again
 	results      []*engine.Result
-	ran          map[engine.Key]*engine.Result   // by short, which then could not go on
-	live         []*task                         // that the project has: those of the world, and the parts that their traces ask for
-	held         func(engine.Key) (uint64, bool) // which trace of each task held before this build, if that leaves any undecided
-	lives        int                             // how often findLive looked
-	parts        map[*task][]*task               // by the asset's own job
-	yielding     map[jobID]bool                  // jobs that failed and whose last good products are in the way of others'
-	good         map[*task]*engine.Trace         // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
+	ran          map[engine.Key]*engine.Result // by short, which then could not go on
+	live         []*task                       // that the project has: those of the world, and the parts that their traces ask for
+	held         *state.Tasks                  // of the build before, if this one leaves any undecided
+	lives        int                           // how often findLive looked
+	parts        map[*task][]*task             // by the asset's own job
+	yielding     map[jobID]bool                // jobs that failed and whose last good products are in the way of others'
+	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
 	number       uint64
 	stopped      bool
 	looked       int            // how many tasks were compared or run
@@ -505,16 +505,14 @@ func (s *session) runEngine(ctx context.Context) error {
 // other. After a branch is switched these are the files that it brings.
 func (s *session) hashUnknown() {
 	var unknown []source.Index
-	met := map[source.Index]bool{}
 	for _, t := range s.wanted {
 		i, _, ok := s.w.table.Find(t.asset.Path)
-		if !ok || !s.w.table.At(i).Hash.IsZero() || met[i] || len(s.traces.Traces(t.Key)) == 0 {
-			continue
+		if ok && s.w.table.At(i).Hash.IsZero() && len(s.traces.Traces(t.Key)) > 0 {
+			unknown = append(unknown, i)
 		}
-		met[i] = true
-		unknown = append(unknown, i)
 	}
-	s.w.table.HashAll(unknown, s.p.workers(s.req.Workers))
+	slices.Sort(unknown)
+	s.w.table.HashAll(slices.Compact(unknown), s.p.workers(s.req.Workers))
 }
 
 // forced tells which tasks run although nothing changed: those that are asked for, with all their parts; nil: none.

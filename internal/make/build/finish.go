@@ -171,27 +171,21 @@ func (s *session) clashError(t *task, format string, args ...any) *diag.Message 
 	return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.display(t.asset.Path)}, format, args...).WithHint("give one of them another id with a rule")
 }
 
-// heldBefore says which trace of each task held at the end of the build before, if this one leaves any task undecided; 0: none is kept.
-func (s *session) heldBefore() func(engine.Key) (trace uint64, ok bool) {
-	none := func(engine.Key) (uint64, bool) { return 0, false }
-	if s.prev == nil || s.complete() {
-		return none
+// heldBefore are the tasks of the build before, if this one leaves any undecided.
+func (s *session) heldBefore() *state.Tasks {
+	if s.complete() {
+		return nil
 	}
-	tasks, err := s.prev.Tasks()
-	if err != nil {
-		return none
-	}
-	return heldIn(tasks)
+	return s.tasksBefore()
 }
 
-func heldIn(tasks *state.Tasks) func(engine.Key) (uint64, bool) {
-	return func(k engine.Key) (uint64, bool) {
-		n, ok := tasks.ByKey(k)
-		if !ok || tasks.At(n).Gone {
-			return 0, false
-		}
-		return tasks.At(n).Trace, true
+// tasksBefore are the tasks of the build before; nil: none are known.
+func (s *session) tasksBefore() *state.Tasks {
+	if s.prev == nil {
+		return nil
 	}
+	tasks, _ := s.prev.Tasks() // of a damaged snapshot nothing is taken: see readBefore
+	return tasks
 }
 
 // complete tells whether this build decided every task of the project: it was asked for everything, nothing stopped it, and it did not only look.
@@ -430,7 +424,7 @@ func (s *session) save(r *Report) error {
 	s.leave()
 	compacted := s.traces.Compact() // before the snapshot notes where traces are
 	s.saveHeads(next)
-	encoded := make(chan state.Tables, 1) // while the database is written
+	encoded := make(chan state.Tables, 1)                  // while the database is written
 	s.w.outputs, s.known, s.before.outputs = nil, nil, nil // of a million assets, 300 MB
 	go func() {
 		t := state.EncodeTables(next)
@@ -518,7 +512,7 @@ func (s *session) saveTasks(next *state.Image) {
 	globs := map[string]int{}
 	for _, t := range s.live {
 		tr := s.traceOf(t)
-		id, ok := s.held(t.Key)
+		id, ok := s.held.Held(t.Key)
 		if t.decided() {
 			id, ok = tr.ID, true
 		}

@@ -15,7 +15,6 @@ func (s *session) findLive() {
 	s.live = make([]*task, 0, len(s.w.all))
 	s.lives++
 	of := lookup{
-		now:   s.traceOf,
 		asked: func(t *task) bool { return t.result != nil },
 		fails: func(t *task) bool { return failed(t.result) && !s.yielding[t.job()] },
 		visit: func(t *task) bool {
@@ -41,7 +40,7 @@ func (s *session) traceOf(t *task) *engine.Trace {
 	if t.decided() {
 		return t.result.Trace
 	}
-	if id, ok := s.held(t.Key); ok {
+	if id, ok := s.held.Held(t.Key); ok {
 		return s.traceByID(t.Key, id)
 	}
 	return nil
@@ -49,8 +48,7 @@ func (s *session) traceOf(t *task) *engine.Trace {
 
 // lookup tells what findParts has to know of tasks.
 type lookup struct {
-	now   func(*task) *engine.Trace // what it has; nil: nothing
-	asked func(*task) bool          // whether anybody asked for it
+	asked func(*task) bool // whether anybody asked for it
 	fails func(*task) bool
 	visit func(*task) bool // is called for each that is found; false: it was before
 }
@@ -76,7 +74,7 @@ func (s *session) findParts(main *task, of lookup) {
 		if _, ok := t.proc.Processor.(processor.Parter); !ok {
 			return
 		}
-		for _, tr := range []*engine.Trace{of.now(t), s.good[t]} {
+		for _, tr := range []*engine.Trace{s.traceOf(t), s.good[t]} {
 			if tr == nil {
 				continue
 			}
@@ -90,7 +88,7 @@ func (s *session) findParts(main *task, of lookup) {
 	}
 	visit(main)
 	if main.proc.info.Packs { // asked for by atlases, not by itself
-		if p := s.w.task(main.asset, main.on, processor.PackPart); p != nil && (of.asked(p) || of.now(p) != nil) {
+		if p := s.w.task(main.asset, main.on, processor.PackPart); p != nil && (of.asked(p) || s.traceOf(p) != nil) {
 			visit(p)
 		}
 	}

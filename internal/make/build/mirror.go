@@ -203,18 +203,14 @@ func (s *session) mirrorParcels(b *contentdb.Build) {
 
 // mirrorAssets hands in the assets with a job whose trace is another than in the build that the database knows of.
 func (s *session) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
-	known := map[traceID]bool{}
-	if s.prev != nil && !b.Everything() {
-		for _, ts := range s.before.tasks {
-			known[traceID{ts.Key, ts.Trace}] = true
-		}
-	}
+	before := s.tasksBefore()
 	other := func(t *task) bool {
 		tr := s.traceOf(t)
 		if t.decided() && speaks(tr) {
 			return true // its messages may be others although the trace is the same
 		}
-		return tr != nil && (tr.ID == 0 || !known[traceID{t.Key, tr.ID}])
+		was, known := before.Held(t.Key)
+		return tr != nil && (tr.ID == 0 || !known || was != tr.ID)
 	}
 	for k := range s.w.assets.Assets {
 		a := &s.w.assets.Assets[k]
@@ -224,27 +220,27 @@ func (s *session) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 			changed = changed || other(t) || slices.ContainsFunc(s.parts[t], other)
 		}
 		if changed {
-			b.Put(s.assetRecord(a, s.traceOf, b.Everything()))
+			b.Put(s.assetRecord(a, b.Everything()))
 		}
 	}
 }
 
 // assetRecord is an asset with its jobs, and what their parts made in theirs.
-func (s *session) assetRecord(a *asset.Asset, trace func(*task) *engine.Trace, everything bool) contentdb.Asset {
+func (s *session) assetRecord(a *asset.Asset, everything bool) contentdb.Asset {
 	rec := contentdb.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder, Processor: a.Processor}
 	for i := range a.Resolved {
 		if !everything && len(s.req.Platforms) > 0 && !slices.Contains(s.req.Platforms, a.Resolved[i].Platform) {
 			continue // its records stay as they are
 		}
 		t := s.w.task(a, &a.Resolved[i], "")
-		tr := trace(t)
+		tr := s.traceOf(t)
 		if tr == nil {
 			continue
 		}
 		job := s.jobRecord(t, tr)
 		job.Settings = settings.JSON(t.settings) // once, not for each of its parts: 20 µs
 		for _, p := range s.parts[t] {
-			s.addPart(&job, p, trace(p))
+			s.addPart(&job, p, s.traceOf(p))
 		}
 		rec.Jobs = append(rec.Jobs, job)
 	}

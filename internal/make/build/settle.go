@@ -503,11 +503,9 @@ func (c *shortcut) tell(r *Report, ch *changed) (journal int64, ok bool) {
 			}
 		}
 	}
-	trace := c.traceOf
 	of := lookup{
-		now:   trace,
-		asked: func(t *task) bool { return trace(t) != nil },
-		fails: func(t *task) bool { tr := trace(t); return tr != nil && tr.Outcome != engine.Succeeded },
+		asked: func(t *task) bool { return c.traceOf(t) != nil },
+		fails: func(t *task) bool { return speaks(c.traceOf(t)) && c.traceOf(t).Outcome != engine.Succeeded },
 	}
 	c.parts, c.good = map[*task][]*task{}, map[*task]*engine.Trace{}
 	b.TouchParcels(parcelRecords(c.goods.parcels))
@@ -522,7 +520,7 @@ func (c *shortcut) tell(r *Report, ch *changed) (journal int64, ok bool) {
 			}
 			c.findParts(c.w.task(a, &a.Resolved[i], ""), of)
 		}
-		b.Put(c.assetRecord(a, trace, false))
+		b.Put(c.assetRecord(a, false))
 	}
 	if b.Finish(c.mirrorSummary(r)) != nil {
 		return 0, false

@@ -54,7 +54,7 @@ func (s *session) short(ctx context.Context, t *source.Table) (*Report, error) {
 	if c.tasks, err = s.prev.Tasks(); err != nil {
 		return nil, nil
 	}
-	s.held = heldIn(c.tasks)
+	s.held = c.tasks
 	if !c.open(t) {
 		s.undo()
 		return nil, nil

@@ -380,6 +380,18 @@ func (t *Tasks) Speaking() []int {
 	return list
 }
 
+// Held is the trace that held of the task with a key, if the project had it. A nil table has none.
+func (t *Tasks) Held(k [digest.Size]byte) (trace uint64, ok bool) {
+	if t == nil {
+		return 0, false
+	}
+	n, ok := t.ByKey(k)
+	if !ok || t.At(n).Gone {
+		return 0, false
+	}
+	return t.At(n).Trace, true
+}
+
 // ByKey finds the task with a key.
 func (t *Tasks) ByKey(k [digest.Size]byte) (int, bool) {
 	if t.byKey == nil {
