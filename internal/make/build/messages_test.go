@@ -158,13 +158,13 @@ func TestStateMessages(t *testing.T) {
 			s[8] = 77
 			p.write(".kiln/snapshot", string(s))
 		}, ".kiln: warning[K0211]: the snapshot of files has version 77, not 4; all files are looked at\n"},
-		{"traces", func(p *fixture) { p.write(".kiln/traces", "what is this?"); p.remove("build/pc/a.txt") }, ".kiln: warning[K0211]: the trace log is not one; it was begun anew\n"},
+		{"traces", func(p *fixture) { p.write(".kiln/traces", "what is this?"); p.remove("build/pc/a.txt") }, ".kiln: warning[K0211]: the trace log is not one; a new one was begun\n"},
 		{"other traces", func(p *fixture) {
 			s := []byte(p.read(".kiln/traces"))
 			s[8] = 77
 			p.write(".kiln/traces", string(s))
 			p.remove("build/pc/a.txt")
-		}, ".kiln: warning[K0211]: the trace log has version 77, not 3; it was begun anew\n"},
+		}, ".kiln: warning[K0211]: the trace log has version 77, not 3; a new one was begun\n"},
 		{"traces cut off", func(p *fixture) { p.write(".kiln/traces", p.read(".kiln/traces")[:30]); p.remove("build/pc/a.txt") },
 			".kiln: warning[K0211]: the trace log is damaged at byte 24; what follows was dropped\n"},
 		{"database", func(p *fixture) {

@@ -58,7 +58,7 @@ func (p *Project) verify(ctx context.Context, fix bool) (*Verified, error) {
 		return nil, err
 	} else if reason != "" {
 		v.Messages = append(v.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "%s", reason).
-			WithHint("the next build makes it anew"))
+			WithHint("the next build makes it again"))
 	}
 	if s.readBefore(); s.prev == nil {
 		v.Messages = append(v.Messages, s.messages[told:]...)
@@ -139,7 +139,7 @@ func (v *Verified) lost(ctx context.Context, s *session, blobs *cas.Store) {
 			}
 			m := diag.Warningf(diag.BlobLost, diag.Pos{File: blobName(p.Hash)}, "a stored blob is not there any more").WithHint("the job that made it runs again")
 			if p.File != "" && blobs.Restore(p.Hash, filepath.Join(s.p.OutputDir(), filepath.FromSlash(p.File))) {
-				m.Hint = "nothing: it was made anew of " + s.p.Output + "/" + p.File
+				m.Hint = "nothing: it was restored from " + s.p.Output + "/" + p.File
 			}
 			v.Messages = append(v.Messages, m)
 		}
@@ -181,7 +181,7 @@ func (v *Verified) shipped(ctx context.Context, p *Project, files []state.Shippe
 		}
 		v.Products++
 		if err := ship.Verify(p.shippedPath(f.File)); err != nil {
-			v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: f.File}, "the parcel is damaged").WithHint("the next build makes it anew"))
+			v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: f.File}, "the parcel is damaged").WithHint("the next build makes it again"))
 			files[i].Stat = source.Stat{}
 		}
 	}

@@ -122,10 +122,10 @@ func missing(path string) error {
 
 func unusable(path string, err error) error {
 	reason, ok := whyUnusable(err)
-	hint := "run `kiln verify`, which makes it anew"
+	hint := "run `kiln verify`, which makes a new one"
 	if !ok {
 		reason = fmt.Sprintf("it cannot be read: %v", err)
-		hint = "check its permissions and the room on the disk, and try again; if that does not help delete it, and build: it is made anew"
+		hint = "check its permissions and the room on the disk, and try again; if that does not help delete it, and build: that makes a new one"
 	}
 	return diag.Errorf(diag.ContentDBUnusable, diag.Pos{File: path}, "the content database cannot be used: %s", reason).WithHint("%s", hint)
 }
