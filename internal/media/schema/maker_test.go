@@ -34,7 +34,7 @@ var (
 		2019: "https://json-schema.org/draft/2019-09/schema", 2020: "https://json-schema.org/draft/2020-12/schema"}
 	someKeys    = []string{"a", "b", "c", "dd", "é/~", "~1", "$ref"}
 	somePattern = []string{"^a", "b$", "[cd]+", ".", "^.{2}$", "^$", "é"}
-	someStrings = []string{"", "a", "ab", "dd", "é", "éa", "2026-11-21", "::1"}
+	someStrings = []string{"", "a", "ab", "dd", "é", "éa", "2026-11-21", "a@b"}
 	someTypes   = []string{"null", "boolean", "integer", "number", "string", "array", "object"}
 )
 
@@ -103,7 +103,7 @@ func keywords() []keyword {
 		{"minLength", 4, last, count},
 		{"maxLength", 4, last, count},
 		{"pattern", 4, last, text(somePattern)},
-		{"format", 4, last, text([]string{"date", "ipv6", "regex", "nonsense", "json-pointer"})},
+		{"format", 4, last, text([]string{"date", "email", "regex", "nonsense", "uuid"})},
 		{"minItems", 4, last, count},
 		{"maxItems", 4, last, count},
 		{"uniqueItems", 4, last, func(m *maker, _ map[string]any) any { return !m.in(4) }},

@@ -290,3 +290,9 @@ func (m *metaschema) judge(v *document.Value) (faults Errors, table map[string]*
 	}
 	return c.faults, table
 }
+
+// isPointer tells whether a text is a JSON pointer (RFC 6901, section 3).
+func isPointer(s string) bool {
+	plain := strings.NewReplacer("~0", "", "~1", "").Replace(s)
+	return (s == "" || s[0] == '/') && !strings.Contains(plain, "~")
+}
