@@ -13,33 +13,29 @@ import (
 type draft int
 
 const (
-	draft4    draft = 4
-	draft6    draft = 6
 	draft7    draft = 7
-	draft2019 draft = 2019
 	draft2020 draft = 2020
-	newest          = draft2020
 )
 
-// draftOf is the draft whose metaschema a URL names, or 0.
-func draftOf(u string) draft {
-	u, ok := strings.CutPrefix(strings.TrimSuffix(u, "#"), "http")
-	if u = strings.TrimPrefix(u, "s"); !ok {
-		return 0
+// draftOf is the draft whose metaschema a URL names, or 0 and what to do about it.
+func draftOf(u string) (d draft, hint string) {
+	u = strings.TrimSuffix(u, "#")
+	if rest, ok := strings.CutPrefix(u, "https"); ok {
+		u = "http" + rest
 	}
 	switch u {
-	case "://json-schema.org/draft-04/schema":
-		return draft4
-	case "://json-schema.org/draft-06/schema":
-		return draft6
-	case "://json-schema.org/draft-07/schema":
-		return draft7
-	case "://json-schema.org/draft/2019-09/schema":
-		return draft2019
-	case "://json-schema.org/draft/2020-12/schema", "://json-schema.org/schema":
-		return draft2020
+	case "http://json-schema.org/draft-07/schema":
+		return draft7, ""
+	case "http://json-schema.org/draft/2020-12/schema", "http://json-schema.org/schema":
+		return draft2020, ""
+	case "http://json-schema.org/draft-06/schema":
+		return 0, `write "http://json-schema.org/draft-07/schema#"; all else may stay`
+	case "http://json-schema.org/draft-04/schema":
+		return 0, `write "http://json-schema.org/draft-07/schema#", "$id" for "id", and numbers for "exclusiveMinimum" and "exclusiveMaximum"`
+	case "http://json-schema.org/draft/2019-09/schema":
+		return 0, `write "https://json-schema.org/draft/2020-12/schema", "prefixItems" for a list in "items", "items" for "additionalItems", "$dynamicRef" for "$recursiveRef"`
 	}
-	return 0
+	return 0, `write "http://json-schema.org/draft-07/schema#" or "https://json-schema.org/draft/2020-12/schema"`
 }
 
 // file is a schema file that was read.
@@ -82,7 +78,6 @@ type compiler struct {
 	patterns     map[string]*pattern
 	instructions int                                            // of all patterns
 	wide         map[*document.Value]map[string]*document.Value // objects of many members
-	judging      bool                                           // the schema is data: it is held to its draft, but names and references lead nowhere
 	notes        bool
 
 	res    *resource // where the compiler is
@@ -124,7 +119,7 @@ func (c *compiler) read(u *url.URL, from Place, path string) (*file, error) {
 			return nil, err
 		}
 		f = &file{path: path, value: v, resources: map[string]*resource{}}
-		f.root = newResource(f, u, newest)
+		f.root = newResource(f, u, draft2020)
 		f.resources[u.String()] = f.root
 		c.files[path] = f
 		c.res, c.path = f.root, nil
@@ -165,21 +160,15 @@ func (c *compiler) schema(v *document.Value) *node {
 		c.object(n, o)
 		return n
 	}
-	want := typeObject
-	if c.res.draft > draft4 {
-		want |= typeBoolean
-	}
-	c.is(v, want)
+	c.is(v, typeBoolean|typeObject)
 	n.always, n.never = v.V == true, v.V == false
 	return n
 }
 
 func (c *compiler) object(n *node, o document.Object) {
 	outer := c.res
-	if !c.judging {
-		c.res = c.enter(n, o)
-		n.res = c.res
-	}
+	c.res = c.enter(n, o)
+	n.res = c.res
 	table := c.table(c.res.draft)
 	for i := range o {
 		if k := table[o[i].Key]; k != nil && len(c.faults) < 1000 && c.failed == nil {
@@ -187,11 +176,11 @@ func (c *compiler) object(n *node, o document.Object) {
 			c.within(k.name, func() { k.take(c, n, &o[i]) })
 		}
 	}
-	if c.res.draft <= draft7 && textOf(o.Get("$ref")) != nil { // all that stands beside it means nothing
+	if c.res.draft == draft7 && textOf(o.Get("$ref")) != nil { // all that stands beside it means nothing
 		*n = node{value: n.value, res: n.res, refs: n.refs}
 	}
 	slices.SortStableFunc(n.asserts, func(a, b assertion) int { return a.rank - b.rank })
-	if c.loader.Note != nil && !c.judging && c.failed == nil {
+	if c.loader.Note != nil && c.failed == nil {
 		n.note, c.failed = c.loader.Note(c.res.file.path, o)
 		c.notes = c.notes || n.note != nil
 	}
@@ -232,7 +221,7 @@ func (c *compiler) wrong(v *document.Value, words string) {
 	c.add(Error{Place: c.place(v.Pos), Path: slices.Clone(c.path), Keyword: c.keyword(), Text: words})
 }
 
-// keyword is the last step to where the compiler is; a metaschema may ask about data that has none.
+// keyword is the last step to where the compiler is, "" at the top of a file.
 func (c *compiler) keyword() string {
 	if len(c.path) == 0 {
 		return ""

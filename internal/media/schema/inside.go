@@ -159,7 +159,7 @@ func (r *run) contains(n *node, v *document.Value, list []document.Value, seen e
 	for i := range list {
 		if r.tries(n.contains, &list[i], nil) {
 			found++
-			if n.res.draft >= draft2020 {
+			if n.res.draft == draft2020 {
 				seen.set(i)
 			}
 		}

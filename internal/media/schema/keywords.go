@@ -11,10 +11,10 @@ import (
 // keyword is a row of the table that says which keywords a draft has, what values they may have, and what
 // they mean. The table stands for the metaschemas, whose complaints would be about the metaschema.
 type keyword struct {
-	name     string
-	from, to draft // the drafts that have it
-	take     func(c *compiler, n *node, m *document.Member)
-	rank     int
+	name string
+	only draft // the draft that has it, 0 if both do
+	take func(c *compiler, n *node, m *document.Member)
+	rank int
 }
 
 // keywordsOf is the table of one draft. A row's rank is its place: assertions are asked in this order.
@@ -22,7 +22,7 @@ func keywordsOf(d draft) map[string]*keyword {
 	table := map[string]*keyword{}
 	for _, rows := range [][]keyword{assertions(), applicators(), others()} {
 		for i := range rows {
-			if k := &rows[i]; k.from <= d && d <= k.to {
+			if k := &rows[i]; k.only == 0 || k.only == d {
 				k.rank = len(table)
 				table[k.name] = k
 			}
@@ -37,61 +37,57 @@ func assertions() []keyword {
 	items := func(_ *run, v any) int { l, _ := v.([]document.Value); return len(l) }
 	members := func(_ *run, v any) int { o, _ := v.(document.Object); return len(o) }
 	return []keyword{
-		{name: "type", from: draft4, to: newest, take: takeType},
-		{name: "const", from: draft6, to: newest, take: takeConst},
-		{name: "enum", from: draft4, to: newest, take: takeEnum},
-		{name: "format", from: draft4, to: newest, take: takeFormat},
+		{name: "type", take: takeType},
+		{name: "const", take: takeConst},
+		{name: "enum", take: takeEnum},
+		{name: "format", take: takeFormat},
 
-		{name: "minimum", from: draft4, to: draft4, take: boundOf4("exclusiveMinimum", bound(1, true, "must be at least"), bound(1, false, "must be more than"))},
-		{name: "maximum", from: draft4, to: draft4, take: boundOf4("exclusiveMaximum", bound(-1, true, "may be at most"), bound(-1, false, "must be less than"))},
-		{name: "exclusiveMinimum", from: draft4, to: draft4, take: exclusiveOf4("minimum")},
-		{name: "exclusiveMaximum", from: draft4, to: draft4, take: exclusiveOf4("maximum")},
-		{name: "minimum", from: draft6, to: newest, take: bound(1, true, "must be at least")},
-		{name: "maximum", from: draft6, to: newest, take: bound(-1, true, "may be at most")},
-		{name: "exclusiveMinimum", from: draft6, to: newest, take: bound(1, false, "must be more than")},
-		{name: "exclusiveMaximum", from: draft6, to: newest, take: bound(-1, false, "must be less than")},
-		{name: "multipleOf", from: draft4, to: newest, take: takeMultipleOf},
+		{name: "minimum", take: bound(1, true, "must be at least")},
+		{name: "maximum", take: bound(-1, true, "may be at most")},
+		{name: "exclusiveMinimum", take: bound(1, false, "must be more than")},
+		{name: "exclusiveMaximum", take: bound(-1, false, "must be less than")},
+		{name: "multipleOf", take: takeMultipleOf},
 
-		{name: "minLength", from: draft4, to: newest, take: sized(typeString, 1, "character", chars)},
-		{name: "maxLength", from: draft4, to: newest, take: sized(typeString, -1, "character", chars)},
-		{name: "pattern", from: draft4, to: newest, take: takePattern},
-		{name: "minItems", from: draft4, to: newest, take: sized(typeArray, 1, "item", items)},
-		{name: "maxItems", from: draft4, to: newest, take: sized(typeArray, -1, "item", items)},
-		{name: "uniqueItems", from: draft4, to: newest, take: takeUniqueItems},
-		{name: "minProperties", from: draft4, to: newest, take: sized(typeObject, 1, "key", members)},
-		{name: "maxProperties", from: draft4, to: newest, take: sized(typeObject, -1, "key", members)},
+		{name: "minLength", take: sized(typeString, 1, "character", chars)},
+		{name: "maxLength", take: sized(typeString, -1, "character", chars)},
+		{name: "pattern", take: takePattern},
+		{name: "minItems", take: sized(typeArray, 1, "item", items)},
+		{name: "maxItems", take: sized(typeArray, -1, "item", items)},
+		{name: "uniqueItems", take: takeUniqueItems},
+		{name: "minProperties", take: sized(typeObject, 1, "key", members)},
+		{name: "maxProperties", take: sized(typeObject, -1, "key", members)},
 	}
 }
 
 // applicators have schemas inside.
 func applicators() []keyword {
 	return []keyword{
-		{name: "allOf", from: draft4, to: newest, take: list(func(n *node) *[]*node { return &n.allOf })},
-		{name: "anyOf", from: draft4, to: newest, take: list(func(n *node) *[]*node { return &n.anyOf })},
-		{name: "oneOf", from: draft4, to: newest, take: list(func(n *node) *[]*node { return &n.oneOf })},
-		{name: "not", from: draft4, to: newest, take: one(func(n *node) **node { return &n.not })},
-		{name: "if", from: draft7, to: newest, take: one(func(n *node) **node { return &n.when })},
-		{name: "then", from: draft7, to: newest, take: one(func(n *node) **node { return &n.then })},
-		{name: "else", from: draft7, to: newest, take: one(func(n *node) **node { return &n.els })},
+		{name: "allOf", take: list(func(n *node) *[]*node { return &n.allOf })},
+		{name: "anyOf", take: list(func(n *node) *[]*node { return &n.anyOf })},
+		{name: "oneOf", take: list(func(n *node) *[]*node { return &n.oneOf })},
+		{name: "not", take: one(func(n *node) **node { return &n.not })},
+		{name: "if", take: one(func(n *node) **node { return &n.when })},
+		{name: "then", take: one(func(n *node) **node { return &n.then })},
+		{name: "else", take: one(func(n *node) **node { return &n.els })},
 
-		{name: "required", from: draft4, to: newest, take: func(c *compiler, n *node, m *document.Member) { n.required = c.strings(&m.Value) }},
-		{name: "properties", from: draft4, to: newest, take: takeProperties},
-		{name: "patternProperties", from: draft4, to: newest, take: takePatternProperties},
-		{name: "additionalProperties", from: draft4, to: newest, take: one(func(n *node) **node { return &n.additional })},
-		{name: "propertyNames", from: draft6, to: newest, take: one(func(n *node) **node { return &n.names })},
-		{name: "dependencies", from: draft4, to: newest, take: takeDependencies(true, true)}, // still in use after draft 7
-		{name: "dependentRequired", from: draft2019, to: newest, take: takeDependencies(true, false)},
-		{name: "dependentSchemas", from: draft2019, to: newest, take: takeDependencies(false, true)},
-		{name: "unevaluatedProperties", from: draft2019, to: newest, take: one(func(n *node) **node { return &n.unevaluatedProperties })},
+		{name: "required", take: func(c *compiler, n *node, m *document.Member) { n.required = c.strings(&m.Value) }},
+		{name: "properties", take: takeProperties},
+		{name: "patternProperties", take: takePatternProperties},
+		{name: "additionalProperties", take: one(func(n *node) **node { return &n.additional })},
+		{name: "propertyNames", take: one(func(n *node) **node { return &n.names })},
+		{name: "dependencies", take: takeDependencies(true, true)}, // still in use after draft 7
+		{name: "dependentRequired", only: draft2020, take: takeDependencies(true, false)},
+		{name: "dependentSchemas", only: draft2020, take: takeDependencies(false, true)},
+		{name: "unevaluatedProperties", only: draft2020, take: one(func(n *node) **node { return &n.unevaluatedProperties })},
 
-		{name: "items", from: draft4, to: draft2019, take: takeItems},
-		{name: "additionalItems", from: draft4, to: draft2019, take: takeAdditionalItems},
-		{name: "prefixItems", from: draft2020, to: newest, take: list(func(n *node) *[]*node { return &n.prefix })},
-		{name: "items", from: draft2020, to: newest, take: takeRest},
-		{name: "contains", from: draft6, to: newest, take: one(func(n *node) **node { return &n.contains })},
-		{name: "minContains", from: draft2019, to: newest, take: func(c *compiler, n *node, m *document.Member) { n.minContains, _ = c.count(m) }},
-		{name: "maxContains", from: draft2019, to: newest, take: func(c *compiler, n *node, m *document.Member) { n.maxContains, _ = c.count(m) }},
-		{name: "unevaluatedItems", from: draft2019, to: newest, take: one(func(n *node) **node { return &n.unevaluatedItems })},
+		{name: "items", only: draft7, take: takeItems},
+		{name: "additionalItems", only: draft7, take: takeAdditionalItems},
+		{name: "prefixItems", only: draft2020, take: list(func(n *node) *[]*node { return &n.prefix })},
+		{name: "items", only: draft2020, take: takeRest},
+		{name: "contains", take: one(func(n *node) **node { return &n.contains })},
+		{name: "minContains", only: draft2020, take: func(c *compiler, n *node, m *document.Member) { n.minContains, _ = c.count(m) }},
+		{name: "maxContains", only: draft2020, take: func(c *compiler, n *node, m *document.Member) { n.maxContains, _ = c.count(m) }},
+		{name: "unevaluatedItems", only: draft2020, take: one(func(n *node) **node { return &n.unevaluatedItems })},
 	}
 }
 
@@ -101,31 +97,25 @@ func others() []keyword {
 	flag := func(c *compiler, _ *node, m *document.Member) { c.is(&m.Value, typeBoolean) }
 	words := func(c *compiler, _ *node, m *document.Member) { c.is(&m.Value, typeString) }
 	return []keyword{
-		{name: "id", from: draft4, to: draft4, take: words},
-		{name: "$id", from: draft6, to: newest, take: takeID},
-		{name: "$schema", from: draft4, to: newest, take: takeSchema},
-		{name: "$ref", from: draft4, to: newest, take: takeRef},
-		{name: "$recursiveRef", from: draft2019, to: draft2019, take: takeRef},
-		{name: "$recursiveRef", from: draft2020, to: newest, take: func(c *compiler, _ *node, m *document.Member) { c.uri(&m.Value, "uri-reference") }},
-		{name: "$dynamicRef", from: draft2020, to: newest, take: takeRef},
-		{name: "$anchor", from: draft2019, to: newest, take: takeAnchor},
-		{name: "$dynamicAnchor", from: draft2020, to: newest, take: takeAnchor},
-		{name: "$recursiveAnchor", from: draft2019, to: draft2019, take: takeRecursiveAnchor},
-		{name: "$recursiveAnchor", from: draft2020, to: newest, take: func(c *compiler, _ *node, m *document.Member) { c.anchorName(m) }},
-		{name: "$vocabulary", from: draft2019, to: newest, take: takeVocabulary},
-		{name: "$defs", from: draft2019, to: newest, take: schemas},
-		{name: "definitions", from: draft4, to: newest, take: schemas}, // still in use after draft 7
+		{name: "$id", take: takeID},
+		{name: "$schema", take: takeSchema},
+		{name: "$ref", take: takeRef},
+		{name: "$dynamicRef", only: draft2020, take: takeRef},
+		{name: "$anchor", only: draft2020, take: takeAnchor},
+		{name: "$dynamicAnchor", only: draft2020, take: takeAnchor},
+		{name: "$defs", only: draft2020, take: schemas},
+		{name: "definitions", take: schemas}, // still in use after draft 7
 
-		{name: "$comment", from: draft7, to: newest, take: words},
-		{name: "title", from: draft4, to: newest, take: words},
-		{name: "description", from: draft4, to: newest, take: words},
-		{name: "readOnly", from: draft7, to: newest, take: flag},
-		{name: "writeOnly", from: draft7, to: newest, take: flag},
-		{name: "deprecated", from: draft2019, to: newest, take: flag},
-		{name: "examples", from: draft6, to: newest, take: func(c *compiler, _ *node, m *document.Member) { c.is(&m.Value, typeArray) }},
-		{name: "contentEncoding", from: draft7, to: newest, take: words},
-		{name: "contentMediaType", from: draft7, to: newest, take: words},
-		{name: "contentSchema", from: draft2019, to: newest, take: func(c *compiler, _ *node, m *document.Member) { c.schema(&m.Value) }},
+		{name: "$comment", take: words},
+		{name: "title", take: words},
+		{name: "description", take: words},
+		{name: "readOnly", take: flag},
+		{name: "writeOnly", take: flag},
+		{name: "deprecated", only: draft2020, take: flag},
+		{name: "examples", take: func(c *compiler, _ *node, m *document.Member) { c.is(&m.Value, typeArray) }},
+		{name: "contentEncoding", take: words},
+		{name: "contentMediaType", take: words},
+		{name: "contentSchema", only: draft2020, take: func(c *compiler, _ *node, m *document.Member) { c.schema(&m.Value) }},
 	}
 }
 
@@ -183,10 +173,6 @@ func takeEnum(c *compiler, n *node, m *document.Member) {
 		return
 	}
 	want, _ := m.Value.V.([]document.Value)
-	if c.res.draft <= draft6 {
-		c.atLeastOne(&m.Value)
-		c.unique(&m.Value)
-	}
 	names, others := map[string]bool{}, []*document.Value(nil)
 	for i := range want {
 		if s, ok := want[i].V.(string); ok {
@@ -242,25 +228,6 @@ func bound(sign int, orEqual bool, words string) taker {
 				return fmt.Sprintf("is %s, but %s %s", digits(v.V), words, digits(limit))
 			},
 		})
-	}
-}
-
-// boundOf4 is a limit in draft 4, which another keyword may make exclusive.
-func boundOf4(exclusive string, plain, strict taker) taker {
-	return func(c *compiler, n *node, m *document.Member) {
-		if v := n.value.At(exclusive); v != nil && v.V == true {
-			strict(c, n, &document.Member{Key: exclusive, KeyPos: m.KeyPos, Value: m.Value})
-			return
-		}
-		plain(c, n, m)
-	}
-}
-
-func exclusiveOf4(limit string) taker {
-	return func(c *compiler, n *node, m *document.Member) {
-		if c.is(&m.Value, typeBoolean) && n.value.At(limit) == nil {
-			c.wrong(&m.Value, fmt.Sprintf("%s is missing, which %q needs", limit, m.Key))
-		}
 	}
 }
 
@@ -334,7 +301,7 @@ func takeUniqueItems(c *compiler, n *node, m *document.Member) {
 }
 
 func one(field func(*node) **node) taker {
-	return func(c *compiler, n *node, m *document.Member) { *field(n) = c.child(m) }
+	return func(c *compiler, n *node, m *document.Member) { *field(n) = c.schema(&m.Value) }
 }
 
 func list(field func(*node) *[]*node) taker {
@@ -379,7 +346,7 @@ func takeDependencies(lists, schemas bool) taker {
 	}
 }
 
-// takeItems is items up to draft 2019-09: one schema for all items, or a list for the first ones.
+// takeItems is items of draft 7: one schema for all items, or a list for the first ones.
 func takeItems(c *compiler, n *node, m *document.Member) {
 	if _, isList := m.Value.V.([]document.Value); !isList {
 		n.rest = c.schema(&m.Value)
@@ -391,14 +358,14 @@ func takeItems(c *compiler, n *node, m *document.Member) {
 
 // takeAdditionalItems means nothing unless items is a list.
 func takeAdditionalItems(c *compiler, n *node, m *document.Member) {
-	s := c.child(m)
+	s := c.schema(&m.Value)
 	if items := n.value.At("items"); items != nil && typeOf(items.V) == typeArray {
 		n.rest, n.restIsAdditional = s, true
 	}
 }
 
 func takeID(c *compiler, _ *node, m *document.Member) {
-	if id, ok := c.uri(&m.Value, "uri-reference"); ok && c.res.draft >= draft2019 && fragmentOf(id) != "" {
+	if id, ok := c.uri(&m.Value, "uri-reference"); ok && c.res.draft == draft2020 && fragmentOf(id) != "" {
 		c.wrong(&m.Value, fmt.Sprintf("is %s, but may have nothing behind a #; that is an $anchor", quote(id)))
 	}
 }
@@ -428,28 +395,11 @@ func takeAnchor(c *compiler, n *node, m *document.Member) {
 	}
 }
 
-func takeRecursiveAnchor(c *compiler, n *node, m *document.Member) {
-	if c.is(&m.Value, typeBoolean) && m.Value.V == true {
-		n.recursiveAnchor = true
-	}
-}
-
-// takeRest is items from 2020-12 on.
+// takeRest is items of 2020-12.
 func takeRest(c *compiler, n *node, m *document.Member) {
 	if _, isList := m.Value.V.([]document.Value); isList {
 		c.add(Error{Place: c.place(m.Value.Pos), Path: slices.Clone(c.path), Keyword: m.Key, Text: wrongType(m.Value.V, typeBoolean|typeObject), Hint: `from 2020-12 on, a list of schemas for the first items is "prefixItems"`})
 		return
 	}
-	n.rest = c.child(m)
-}
-
-func takeVocabulary(c *compiler, _ *node, m *document.Member) {
-	if !c.is(&m.Value, typeObject) {
-		return
-	}
-	o, _ := m.Value.V.(document.Object)
-	for i := range o {
-		c.uri(&document.Value{Pos: o[i].KeyPos, V: o[i].Key}, "uri")
-		c.within(o[i].Key, func() { c.is(&o[i].Value, typeBoolean) })
-	}
+	n.rest = c.schema(&m.Value)
 }

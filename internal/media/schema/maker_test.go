@@ -19,7 +19,7 @@ import (
 // one reference in thirty leads anywhere at all.
 type maker struct {
 	*rand.Rand
-	draft int       // 4, 6, 7, 2019 or 2020
+	draft int       // 7 or 2020
 	words []keyword // that it picks from
 	plain bool      // half the schemas for values inside say nothing
 	sub   string    // the id of definition 2
@@ -29,12 +29,12 @@ type maker struct {
 }
 
 var (
-	drafts    = []int{4, 6, 7, 2019, 2020}
-	draftURLs = map[int]string{4: "http://json-schema.org/draft-04/schema#", 6: "http://json-schema.org/draft-06/schema#", 7: "http://json-schema.org/draft-07/schema#",
-		2019: "https://json-schema.org/draft/2019-09/schema", 2020: "https://json-schema.org/draft/2020-12/schema"}
+	old, latest = []int{7}, []int{2020}
+	drafts      = []int{7, 2020}
+	draftURLs   = map[int]string{7: "http://json-schema.org/draft-07/schema#", 2020: "https://json-schema.org/draft/2020-12/schema"}
 	someKeys    = []string{"a", "b", "c", "dd", "é/~", "~1", "$ref"}
 	somePattern = []string{"^a", "b$", "[cd]+", ".", "^.{2}$", "^$", "é"}
-	someStrings = []string{"", "a", "ab", "dd", "é", "éa", "2026-11-21", "::1"}
+	someStrings = []string{"", "a", "ab", "dd", "é", "éa", "2026-11-21", "a@b"}
 	someTypes   = []string{"null", "boolean", "integer", "number", "string", "array", "object"}
 )
 
@@ -45,9 +45,9 @@ func (m *maker) in(n int) bool { return m.IntN(n) == 0 }
 
 // keyword makes the value of a keyword, and may add others to its schema.
 type keyword struct {
-	name     string
-	from, to int // drafts
-	make     func(m *maker, s map[string]any) any
+	name   string
+	drafts []int
+	make   func(m *maker, s map[string]any) any
 }
 
 func schemaValue(m *maker, _ map[string]any) any { return m.below() }
@@ -73,18 +73,16 @@ func text(list []string) func(*maker, map[string]any) any {
 	return func(m *maker, _ map[string]any) any { return oneOf(m, list) }
 }
 
-const last = 9999
-
 // keywords is a function, not a variable, because its functions make schemas of keywords again.
 func keywords() []keyword {
 	return []keyword{
-		{"type", 4, last, func(m *maker, _ map[string]any) any {
+		{"type", drafts, func(m *maker, _ map[string]any) any {
 			if m.in(3) {
 				return anys(m.some(someTypes))
 			}
 			return oneOf(m, someTypes)
 		}},
-		{"enum", 4, last, func(m *maker, _ map[string]any) any {
+		{"enum", drafts, func(m *maker, _ map[string]any) any {
 			list := []any{}
 			for range 1 + m.IntN(3) {
 				v := m.any(2)
@@ -94,30 +92,30 @@ func keywords() []keyword {
 			}
 			return list
 		}},
-		{"const", 6, last, func(m *maker, _ map[string]any) any { return m.any(2) }},
-		{"minimum", 4, last, bound},
-		{"maximum", 4, last, bound},
-		{"exclusiveMinimum", 4, last, func(m *maker, s map[string]any) any { return m.exclusive(s, "minimum") }},
-		{"exclusiveMaximum", 4, last, func(m *maker, s map[string]any) any { return m.exclusive(s, "maximum") }},
-		{"multipleOf", 4, last, func(m *maker, _ map[string]any) any { return oneOf(m, []any{1, 2, 0.5, 0.1, 0.01, 3, 1e-9, 1e20}) }},
-		{"minLength", 4, last, count},
-		{"maxLength", 4, last, count},
-		{"pattern", 4, last, text(somePattern)},
-		{"format", 4, last, text([]string{"date", "ipv6", "regex", "nonsense", "json-pointer"})},
-		{"minItems", 4, last, count},
-		{"maxItems", 4, last, count},
-		{"uniqueItems", 4, last, func(m *maker, _ map[string]any) any { return !m.in(4) }},
-		{"minProperties", 4, last, count},
-		{"maxProperties", 4, last, count},
-		{"required", 4, last, func(m *maker, _ map[string]any) any { return anys(m.some(someKeys)) }},
-		{"properties", 4, last, schemaMap},
-		{"properties", 4, last, schemaMap}, // the likelier one
-		{"patternProperties", 4, last, func(m *maker, _ map[string]any) any {
+		{"const", drafts, func(m *maker, _ map[string]any) any { return m.any(2) }},
+		{"minimum", drafts, bound},
+		{"maximum", drafts, bound},
+		{"exclusiveMinimum", drafts, bound},
+		{"exclusiveMaximum", drafts, bound},
+		{"multipleOf", drafts, func(m *maker, _ map[string]any) any { return oneOf(m, []any{1, 2, 0.5, 0.1, 0.01, 3, 1e-9, 1e20}) }},
+		{"minLength", drafts, count},
+		{"maxLength", drafts, count},
+		{"pattern", drafts, text(somePattern)},
+		{"format", drafts, text([]string{"date", "email", "regex", "nonsense", "uuid"})},
+		{"minItems", drafts, count},
+		{"maxItems", drafts, count},
+		{"uniqueItems", drafts, func(m *maker, _ map[string]any) any { return !m.in(4) }},
+		{"minProperties", drafts, count},
+		{"maxProperties", drafts, count},
+		{"required", drafts, func(m *maker, _ map[string]any) any { return anys(m.some(someKeys)) }},
+		{"properties", drafts, schemaMap},
+		{"properties", drafts, schemaMap}, // the likelier one
+		{"patternProperties", drafts, func(m *maker, _ map[string]any) any {
 			return m.mapOf(somePattern, func() any { return m.below() })
 		}},
-		{"additionalProperties", 4, last, schemaValue},
-		{"propertyNames", 6, last, schemaValue},
-		{"items", 4, last, func(m *maker, s map[string]any) any {
+		{"additionalProperties", drafts, schemaValue},
+		{"propertyNames", drafts, schemaValue},
+		{"items", drafts, func(m *maker, s map[string]any) any {
 			if m.draft == 2020 || m.in(2) {
 				return m.below()
 			}
@@ -126,23 +124,23 @@ func keywords() []keyword {
 			}
 			return m.belowAll()
 		}},
-		{"additionalItems", 4, 2019, schemaValue},
-		{"prefixItems", 2020, last, func(m *maker, _ map[string]any) any { return m.belowAll() }},
-		{"contains", 6, last, func(m *maker, s map[string]any) any {
-			if m.draft >= 2019 && m.in(2) {
+		{"additionalItems", old, schemaValue},
+		{"prefixItems", latest, func(m *maker, _ map[string]any) any { return m.belowAll() }},
+		{"contains", drafts, func(m *maker, s map[string]any) any {
+			if m.draft == 2020 && m.in(2) {
 				s[oneOf(m, []string{"minContains", "maxContains"})] = m.IntN(4)
 			}
 			return m.below()
 		}},
-		{"allOf", 4, last, schemasInPlace},
-		{"anyOf", 4, last, schemasInPlace},
-		{"oneOf", 4, last, schemasInPlace},
-		{"not", 4, last, inPlace},
-		{"if", 7, last, func(m *maker, s map[string]any) any {
+		{"allOf", drafts, schemasInPlace},
+		{"anyOf", drafts, schemasInPlace},
+		{"oneOf", drafts, schemasInPlace},
+		{"not", drafts, inPlace},
+		{"if", drafts, func(m *maker, s map[string]any) any {
 			s[oneOf(m, []string{"then", "else"})] = m.schema()
 			return m.schema()
 		}},
-		{"dependencies", 4, 7, func(m *maker, _ map[string]any) any {
+		{"dependencies", old, func(m *maker, _ map[string]any) any {
 			return m.mapOf(someKeys, func() any {
 				if m.in(2) {
 					return m.schema()
@@ -150,34 +148,31 @@ func keywords() []keyword {
 				return anys(m.some(someKeys))
 			})
 		}},
-		{"dependentRequired", 2019, last, func(m *maker, _ map[string]any) any {
+		{"dependentRequired", latest, func(m *maker, _ map[string]any) any {
 			return m.mapOf(someKeys, func() any { return anys(m.some(someKeys)) })
 		}},
-		{"dependentSchemas", 2019, last, func(m *maker, _ map[string]any) any {
+		{"dependentSchemas", latest, func(m *maker, _ map[string]any) any {
 			return m.mapOf(someKeys, func() any { return m.schema() })
 		}},
-		{"unevaluatedProperties", 2019, last, schemaValue},
-		{"unevaluatedItems", 2019, last, schemaValue},
-		{"unevaluatedProperties", 2019, last, func(*maker, map[string]any) any { return false }},
-		{"unevaluatedItems", 2019, last, func(*maker, map[string]any) any { return false }},
-		{"$ref", 4, last, func(m *maker, _ map[string]any) any { return m.ref() }},
-		{"$ref", 4, last, func(m *maker, _ map[string]any) any { return m.ref() }},
-		{"$recursiveRef", 2019, 2019, func(m *maker, _ map[string]any) any { return m.ifDeep("#", "#") }},
-		{"$dynamicRef", 2020, last, func(m *maker, _ map[string]any) any {
+		{"unevaluatedProperties", latest, schemaValue},
+		{"unevaluatedItems", latest, schemaValue},
+		{"unevaluatedProperties", latest, func(*maker, map[string]any) any { return false }},
+		{"unevaluatedItems", latest, func(*maker, map[string]any) any { return false }},
+		{"$ref", drafts, func(m *maker, _ map[string]any) any { return m.ref() }},
+		{"$ref", drafts, func(m *maker, _ map[string]any) any { return m.ref() }},
+		{"$dynamicRef", latest, func(m *maker, _ map[string]any) any {
 			return m.ifDeep(oneOf(m, []string{"#dyn", "#dyn", m.sub + "#dyn", "other.json#dyn", "#an0", "#an0", m.sub + "#an0", "#/$defs/d1"}), "#/$defs/d2")
 		}},
-		{"$recursiveAnchor", 2019, 2019, func(m *maker, _ map[string]any) any { return !m.in(3) }},
-		{"id", 6, last, text([]string{"sub.json", "gone"})}, // an unknown keyword, as is the next one
-		{"$id", 4, 4, text([]string{"sub.json", "gone"})},
-		{"x-k", 4, last, schemaValue},
-		{"examples", 7, last, func(m *maker, _ map[string]any) any { return []any{m.any(1)} }},
-		{"readOnly", 7, last, func(m *maker, _ map[string]any) any { return m.in(2) }},
-		{"title", 4, last, text(someStrings)},
-		{"default", 4, last, func(m *maker, _ map[string]any) any { return m.any(1) }},
-		{"$comment", 7, last, text(someStrings)},
-		{"contentSchema", 2019, last, schemaValue},
-		{"contentEncoding", 7, last, text([]string{"base64"})},
-		{"contentMediaType", 7, last, text([]string{"application/json"})},
+		{"id", drafts, text([]string{"sub.json", "gone"})}, // an unknown keyword
+		{"x-k", drafts, schemaValue},
+		{"examples", drafts, func(m *maker, _ map[string]any) any { return []any{m.any(1)} }},
+		{"readOnly", drafts, func(m *maker, _ map[string]any) any { return m.in(2) }},
+		{"title", drafts, text(someStrings)},
+		{"default", drafts, func(m *maker, _ map[string]any) any { return m.any(1) }},
+		{"$comment", drafts, text(someStrings)},
+		{"contentSchema", latest, schemaValue},
+		{"contentEncoding", drafts, text([]string{"base64"})},
+		{"contentMediaType", drafts, text([]string{"application/json"})},
 	}
 }
 
@@ -223,14 +218,6 @@ func (m *maker) belowAll() any {
 	return list
 }
 
-func (m *maker) exclusive(s map[string]any, of string) any {
-	if m.draft > 4 {
-		return m.number()
-	}
-	s[of] = m.number()
-	return !m.in(4)
-}
-
 func (m *maker) ifDeep(then, other string) string {
 	if m.deep {
 		return then
@@ -257,11 +244,11 @@ func (m *maker) ref() string {
 		return oneOf(m, []string{"#", "#/" + defs + "/inner", "#/" + defs + "/d1", "other.json", "other.json#leaf", m.sub, m.sub + "#", m.sub + "#/" + defs + "/inner"})
 	}
 	return oneOf(m, []string{"#", "#/" + defs + "/d0", "#/" + defs + "/d1", "#/" + defs + "/d2", "#an0", m.sub, m.sub + "#", m.sub + "#/" + defs + "/inner", "other.json", "other.json#leaf",
-		"#/" + strings.Replace(defs, "d", "%64", 1) + "/d0", "#/x-k", "#/x-k/items", draftURLs[m.draft], "#/" + defs + "/d1/properties/%C3%A9~1~0", "#/" + defs + "/d1/properties/~01"})
+		"#/" + strings.Replace(defs, "d", "%64", 1) + "/d0", "#/x-k", "#/x-k/items", "#/" + defs + "/d1/properties/%C3%A9~1~0", "#/" + defs + "/d1/properties/~01"})
 }
 
 func (m *maker) definitions() string {
-	if m.draft >= 2019 {
+	if m.draft == 2020 {
 		return "$defs"
 	}
 	return "definitions"
@@ -270,7 +257,7 @@ func (m *maker) definitions() string {
 // schema makes a schema for the value at hand.
 func (m *maker) schema() any {
 	if m.left--; m.left < 0 || m.in(12) {
-		if m.draft > 4 && m.in(2) {
+		if m.in(2) {
 			return !m.in(3)
 		}
 		return map[string]any{}
@@ -283,7 +270,7 @@ func (m *maker) schema() any {
 			s[k.name] = m.junk()
 		}
 	}
-	if m.draft < 2019 && s["$ref"] != nil {
+	if m.draft == 7 && s["$ref"] != nil {
 		delete(s, "const") // the library asks for it, but nothing beside a $ref is asked
 	}
 	if m.in(60) {
@@ -296,11 +283,9 @@ func (m *maker) schema() any {
 func (m *maker) name(s map[string]any) {
 	switch {
 	case m.in(3):
-		s[m.id()] = oneOf(m, []string{"x1.json", "http://x.example/t", "/x2.json"})
+		s["$id"] = oneOf(m, []string{"x1.json", "http://x.example/t", "/x2.json"})
 	case m.draft == 2020 && m.in(2):
 		s["$dynamicAnchor"] = oneOf(m, []string{"dyn", "dyn2"})
-	case m.draft == 2019 && m.in(2):
-		s["$recursiveAnchor"] = true
 	default:
 		m.anchor(s, oneOf(m, []string{"an1", "an2", "an3"}))
 	}
@@ -310,7 +295,7 @@ func (m *maker) name(s map[string]any) {
 var themes = map[string][]string{
 	"evaluated": {"properties", "patternProperties", "additionalProperties", "items", "additionalItems", "prefixItems", "contains", "allOf", "anyOf", "oneOf", "if", "not", "$ref", "dependentSchemas",
 		"unevaluatedProperties", "unevaluatedItems", "type"},
-	"dynamic": {"$dynamicRef", "$recursiveRef", "$ref", "properties", "additionalProperties", "items", "allOf", "anyOf", "type", "minimum", "maxLength", "minItems", "required"},
+	"dynamic": {"$dynamicRef", "$ref", "properties", "additionalProperties", "items", "allOf", "anyOf", "type", "minimum", "maxLength", "minItems", "required"},
 }
 
 // choose sets the words of a document, and tells its theme.
@@ -318,7 +303,7 @@ func (m *maker) choose() string {
 	theme := oneOf(m, []string{"", "", "", "", "evaluated", "dynamic"})
 	m.words, m.plain = nil, theme != ""
 	for _, k := range keywords() {
-		if k.from <= m.draft && m.draft <= k.to && (theme == "" || slices.Contains(themes[theme], k.name)) {
+		if slices.Contains(k.drafts, m.draft) && (theme == "" || slices.Contains(themes[theme], k.name)) {
 			m.words = append(m.words, k)
 		}
 	}
@@ -355,7 +340,7 @@ func (m *maker) document() map[string]any {
 	}
 	root[m.definitions()] = defs
 	root["x-k"] = map[string]any{"items": map[string]any{"type": oneOf(m, someTypes)}}
-	if theme == "evaluated" && m.draft >= 2019 {
+	if theme == "evaluated" && m.draft == 2020 {
 		root[oneOf(m, []string{"unevaluatedProperties", "unevaluatedItems"})] = oneOf(m, []any{false, false, map[string]any{"type": "string"}})
 	}
 	if theme == "dynamic" {
@@ -375,38 +360,28 @@ func (m *maker) inLevel(level int) any {
 	return m.schema()
 }
 
-func (m *maker) id() string {
-	if m.draft == 4 {
-		return "id"
-	}
-	return "$id"
-}
-
 func (m *maker) anchor(s map[string]any, name string) {
 	switch {
 	case m.draft == 2020 && m.in(3):
 		s["$dynamicAnchor"] = name
-	case m.draft >= 2019:
+	case m.draft == 2020:
 		s["$anchor"] = name
 	default:
-		s[m.id()] = "#" + name
+		s["$id"] = "#" + name
 	}
 }
 
 func (m *maker) dynamic(s map[string]any) {
-	switch {
-	case m.draft == 2020 && !m.in(5):
+	if m.draft == 2020 && !m.in(5) {
 		s["$dynamicAnchor"] = "dyn"
-	case m.draft == 2019 && !m.in(5):
-		s["$recursiveAnchor"] = true
 	}
 }
 
 // resource gives a schema an id and what can be referred to in it.
 func (m *maker) resource(s map[string]any) {
-	s[m.id()] = m.sub
+	s["$id"] = m.sub
 	if m.in(5) {
-		s[m.id()] = m.sub + "#"
+		s["$id"] = m.sub + "#"
 	}
 	inner := map[string]any{"type": oneOf(m, someTypes)}
 	m.dynamic(oneOf(m, []map[string]any{s, inner}))
@@ -414,9 +389,9 @@ func (m *maker) resource(s map[string]any) {
 	defs["inner"] = inner
 	s[m.definitions()] = defs
 	if m.in(12) {
-		s["$schema"] = draftURLs[oneOf(m, []int{4, 6, 7, 2020})] // not 2019: the library's $recursiveRef in its metaschema goes astray then
+		s["$schema"] = draftURLs[oneOf(m, drafts)]
 	}
-	if s["$ref"] == nil && m.in(2) { // beside $ref, older drafts see no id, and the anchor would stand twice
+	if s["$ref"] == nil && m.in(2) { // beside $ref, draft 7 sees no id, and the anchor would stand twice
 		m.anchor(inner, "an0")
 	}
 }

@@ -238,19 +238,3 @@ func hashText(s string) uint64 {
 	}
 	return h
 }
-
-// size is how many values are in one, itself included.
-func size(v *document.Value) int {
-	n := 1
-	switch x := v.V.(type) {
-	case []document.Value:
-		for i := range x {
-			n += size(&x[i])
-		}
-	case document.Object:
-		for i := range x {
-			n += size(&x[i].Value)
-		}
-	}
-	return n
-}

@@ -35,9 +35,6 @@ func (c *compiler) pattern(text string, at document.Pos) *pattern {
 		c.add(Error{Place: c.place(at), Keyword: "pattern", Text: fmt.Sprintf("pattern %s cannot be used: %s", quote(text), shorten(strings.TrimPrefix(err.Error(), "error parsing regexp: "))), Hint: "patterns are RE2: no look-around, no back references"})
 		return nil
 	}
-	if c.judging { // it is data, and never asked
-		return &pattern{}
-	}
 	size := instructions(parsed)
 	if c.instructions += size; c.instructions > maxInstructions {
 		c.add(Error{Kind: Limit, Place: c.place(at), Keyword: "pattern", Text: fmt.Sprintf("the patterns of the schema up to %s are too large together", quote(text)), Hint: "have them repeat less: a{1000} is a thousand times as large as a"})

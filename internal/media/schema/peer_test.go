@@ -160,10 +160,10 @@ func peerStrays(main, other string) bool {
 	switch {
 	case strings.Contains(main, `"urn:x:y`) && (strings.Contains(main, `.json`) || strings.Count(main, `id":"`) > 1):
 		return true // a relative reference on a URN means the URN itself (RFC 3986, section 5.2: it has no authority, and its path is replaced)
-	case strings.Contains(main, `"propertyNames"`) && (strings.Contains(main, `"$recursiveRef"`) || strings.Contains(main, `"$dynamicRef"`)):
+	case strings.Contains(main, `"propertyNames"`) && strings.Contains(main, `"$dynamicRef"`):
 		return true // it forgets at a key how it came there (2020-12 core, section 7.1)
-	case strings.Contains(main, `"enum":[]`) || strings.Contains(main, `"examples":`) && strings.Contains(main, "draft-06"):
-		return true // its metaschemas are not those of json-schema.org: 7 only advises against an empty enum, 6 has examples in an array
+	case strings.Contains(main, `"enum":[]`):
+		return true // its metaschemas are not those of json-schema.org: 7 only advises against an empty enum
 	case strings.Contains(other, `"sub.json`) || strings.Contains(other, `"http://x.`) || strings.Contains(other, `"urn:x:y`):
 		return true // it looks for an $id of another file in no file that it has read (2020-12 core, section 8.2.3: an absolute URI is one, wherever it was found)
 	}
@@ -356,21 +356,22 @@ func TestPeer(t *testing.T) {
 
 // inside are the keywords that have schemas, one, a list or either of them, or some by name, and the drafts that have them.
 var inside = map[string]struct {
-	how      string
-	from, to int
+	how    string
+	drafts []int
 }{
-	"additionalItems": {"one", 4, 2019}, "additionalProperties": {"one", 4, last}, "allOf": {"list", 4, last}, "anyOf": {"list", 4, last}, "contains": {"one", 6, last},
-	"contentSchema": {"one", 2019, last}, "definitions": {"map", 4, last}, "$defs": {"map", 2019, last}, "dependencies": {"map", 4, last}, "dependentSchemas": {"map", 2019, last},
-	"else": {"one", 7, last}, "if": {"one", 7, last}, "items": {"list", 4, last}, "not": {"one", 4, last}, "oneOf": {"list", 4, last}, "patternProperties": {"map", 4, last},
-	"prefixItems": {"list", 2020, last}, "properties": {"map", 4, last}, "propertyNames": {"one", 6, last}, "then": {"one", 7, last}, "unevaluatedItems": {"one", 2019, last},
-	"unevaluatedProperties": {"one", 2019, last},
+	"additionalItems": {"one", old}, "additionalProperties": {"one", drafts}, "allOf": {"list", drafts}, "anyOf": {"list", drafts},
+	"contains": {"one", drafts}, "contentSchema": {"one", latest}, "definitions": {"map", drafts}, "$defs": {"map", latest},
+	"dependencies": {"map", drafts}, "dependentSchemas": {"map", latest}, "else": {"one", drafts}, "if": {"one", drafts},
+	"items": {"list", drafts}, "not": {"one", drafts}, "oneOf": {"list", drafts}, "patternProperties": {"map", drafts},
+	"prefixItems": {"list", latest}, "properties": {"map", drafts}, "propertyNames": {"one", drafts}, "then": {"one", drafts},
+	"unevaluatedItems": {"one", latest}, "unevaluatedProperties": {"one", latest},
 }
 
 // pointers calls yield with the JSON pointers of all schemas within a schema of a draft.
 func pointers(s any, draft int, at string, yield func(string)) {
 	o, _ := s.(map[string]any)
 	for d, u := range draftURLs {
-		if o["$schema"] == u && (at == "" || d == 4 && o["id"] != nil || d != 4 && o["$id"] != nil) {
+		if o["$schema"] == u && (at == "" || o["$id"] != nil) {
 			draft = d
 		}
 	}
@@ -387,7 +388,7 @@ func pointers(s any, draft int, at string, yield func(string)) {
 			}
 		}
 		in := inside[k]
-		if draft < in.from || draft > in.to {
+		if !slices.Contains(in.drafts, draft) {
 			continue
 		}
 		switch in.how {

@@ -27,13 +27,9 @@ func fragmentOf(ref string) string {
 
 // identifier is the $id of a schema and its fragment, as a draft sees them.
 func identifier(o document.Object, d draft) (id, fragment string, at document.Pos) {
-	key := "$id"
-	if d == draft4 {
-		key = "id"
-	}
-	v := o.Get(key)
+	v := o.Get("$id")
 	s := textOf(v)
-	if s == nil || d <= draft7 && textOf(o.Get("$ref")) != nil {
+	if s == nil || d == draft7 && textOf(o.Get("$ref")) != nil {
 		return "", "", document.Pos{}
 	}
 	id, fragment, _ = strings.Cut(*s, "#")
@@ -45,8 +41,9 @@ func (c *compiler) enter(n *node, o document.Object) *resource {
 	res := c.res
 	top := n.value == &res.file.value
 	d, schema := res.draft, o.Get("$schema")
+	hint := ""
 	if s := textOf(schema); s != nil {
-		d = draftOf(*s)
+		d, hint = draftOf(*s)
 	}
 	id, fragment, at := identifier(o, d)
 	if !top && id == "" {
@@ -54,7 +51,7 @@ func (c *compiler) enter(n *node, o document.Object) *resource {
 		id, fragment, at = identifier(o, d)
 	}
 	if d == 0 {
-		c.add(Error{Kind: Draft, Place: c.place(schema.Pos), Keyword: "$schema", Text: fmt.Sprintf("%s is not known, and nothing is fetched", quote(*textOf(schema))), Hint: "use one of the drafts 4, 6, 7, 2019-09, 2020-12 of json-schema.org"})
+		c.add(Error{Kind: Draft, Place: c.place(schema.Pos), Keyword: "$schema", Text: fmt.Sprintf("\"$schema\" is %s, but schemas are read as draft-07 or 2020-12", quote(*textOf(schema))), Hint: hint})
 		return res
 	}
 	if top {
@@ -80,7 +77,7 @@ func (c *compiler) enter(n *node, o document.Object) *resource {
 			c.resources[key] = res
 		}
 	}
-	if name, err := url.PathUnescape(fragment); err == nil && name != "" && d <= draft7 && !strings.HasPrefix(name, "/") {
+	if name, err := url.PathUnescape(fragment); err == nil && name != "" && d == draft7 && !strings.HasPrefix(name, "/") {
 		c.anchor(n, res, name, at)
 	}
 	return res
@@ -88,9 +85,6 @@ func (c *compiler) enter(n *node, o document.Object) *resource {
 
 // anchor names a schema within its resource.
 func (c *compiler) anchor(n *node, res *resource, name string, at document.Pos) {
-	if c.judging {
-		return
-	}
 	if first := res.anchors[name]; first != nil {
 		c.add(Error{Place: c.place(at), Keyword: "$anchor", Text: fmt.Sprintf("anchor %s is given again; the first is at line %d", quote(name), first.value.Line), Hint: "rename one of the two"})
 		return
@@ -107,9 +101,7 @@ type pending struct {
 }
 
 func (c *compiler) refer(n *node, keyword, text string, at document.Pos) {
-	if !c.judging {
-		c.refs = append(c.refs, pending{n, keyword, text, c.place(at), c.res})
-	}
+	c.refs = append(c.refs, pending{n, keyword, text, c.place(at), c.res})
 }
 
 // follow resolves all references in the order of the text; those of a file that is read at a reference come before the next one.
@@ -140,18 +132,11 @@ func (c *compiler) resolve(p pending) error {
 	if err != nil {
 		return Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %s is no URI reference", p.keyword, quote(p.text)), Hint: "write a relative path"}}
 	}
-	res, meta, err := c.resourceOf(p, text)
+	res, err := c.resourceOf(p, text)
 	if err != nil {
 		return err
 	}
 	r := reference{}
-	if meta != 0 {
-		if r.meta = newMetaschema(c, meta, fragment); r.meta == nil {
-			return c.nothing(p, "nothing at "+shorten(p.text))
-		}
-		p.node.refs = append(p.node.refs, r)
-		return nil
-	}
 	switch {
 	case fragment == "":
 		r.target = res.root
@@ -167,13 +152,8 @@ func (c *compiler) resolve(p pending) error {
 			return c.nothing(p, fmt.Sprintf("no anchor %s#%s%s", res.name(), shorten(fragment), near))
 		}
 	}
-	switch p.keyword {
-	case "$dynamicRef":
-		if r.target.dynamicAnchor == fragment {
-			r.anchor = fragment
-		}
-	case "$recursiveRef":
-		r.recursive = r.target.recursiveAnchor
+	if p.keyword == "$dynamicRef" && r.target.dynamicAnchor == fragment {
+		r.anchor = fragment
 	}
 	p.node.refs = append(p.node.refs, r)
 	return c.wrongs()
@@ -183,34 +163,31 @@ func (c *compiler) nothing(p pending, what string) error {
 	return Errors{{Place: p.at, Keyword: p.keyword, Text: "there is " + what, Hint: "correct what follows the #"}}
 }
 
-// resourceOf finds what a reference without its fragment means: a resource that is known, a metaschema, or a file.
-func (c *compiler) resourceOf(p pending, text string) (*resource, draft, error) {
+// resourceOf finds what a reference without its fragment means: a resource that is known, or a file.
+func (c *compiler) resourceOf(p pending, text string) (*resource, error) {
 	if text == "" {
-		return p.res, 0, nil
+		return p.res, nil
 	}
 	u, err := p.res.base.Parse(text)
 	if err != nil {
-		return nil, 0, Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %s is no URI reference", p.keyword, quote(p.text)), Hint: "write a relative path"}}
+		return nil, Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %s is no URI reference", p.keyword, quote(p.text)), Hint: "write a relative path"}}
 	}
 	key := u.String()
 	if res := p.res.file.resources[key]; res != nil {
-		return res, 0, nil
+		return res, nil
 	}
 	if res := c.resources[key]; res != nil {
-		return res, 0, nil
-	}
-	if d := draftOf(key); d != 0 {
-		return nil, d, nil
+		return res, nil
 	}
 	path, err := c.loader.Path(p.at, text)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	f, err := c.read(u, p.at, path)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return f.root, 0, nil
+	return f.root, nil
 }
 
 // pointer finds the schema at a JSON pointer (RFC 6901), and compiles it if it stands where no keyword of the draft has one. If there is
@@ -254,39 +231,8 @@ func (c *compiler) step(v *document.Value, token string) *document.Value {
 	return c.wide[v][token]
 }
 
-// metaschema stands for one of json-schema.org: what it refers to must be a schema of a draft, or the value of a keyword.
-type metaschema struct {
-	draft   draft
-	keyword string
-}
-
-// newMetaschema knows those fragments of a metaschema that stand for a keyword's values, or is nil.
-func newMetaschema(c *compiler, d draft, fragment string) *metaschema {
-	name := strings.TrimPrefix(fragment, "/properties/")
-	if name == fragment {
-		name = map[string]string{
-			"": "", "/": "?", "/definitions/schemaArray": "allOf", "/definitions/stringArray": "required",
-			"/definitions/positiveInteger": "minLength", "/definitions/positiveIntegerDefault0": "minLength",
-			"/definitions/nonNegativeInteger": "minLength", "/definitions/nonNegativeIntegerDefault0": "minLength",
-		}[fragment]
-		if name == "" && fragment != "" {
-			return nil
-		}
-	}
-	if name != "" && c.table(d)[name] == nil {
-		return nil
-	}
-	return &metaschema{d, name}
-}
-
-// judge tells what is wrong with data that should be a schema, and which keys it knows.
-func (m *metaschema) judge(v *document.Value) (faults Errors, table map[string]*keyword) {
-	c := &compiler{judging: true, nodes: map[*document.Value]*node{}, res: newResource(&file{}, &url.URL{}, m.draft)}
-	table = c.table(m.draft)
-	if m.keyword == "" {
-		c.schema(v)
-	} else {
-		table[m.keyword].take(c, &node{value: v, res: c.res}, &document.Member{Key: m.keyword, KeyPos: v.Pos, Value: *v})
-	}
-	return c.faults, table
+// isPointer tells whether a text is a JSON pointer (RFC 6901, section 3).
+func isPointer(s string) bool {
+	plain := strings.NewReplacer("~0", "", "~1", "").Replace(s)
+	return (s == "" || s[0] == '/') && !strings.Contains(plain, "~")
 }

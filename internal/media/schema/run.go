@@ -159,11 +159,8 @@ func (r *run) ask(n *node, v *document.Value, outer evaluated) bool {
 
 // refer asks the schema that a reference means here. One that is being asked about the same value already would be asked for ever.
 func (r *run) refer(n *node, ref *reference, v *document.Value, seen evaluated) bool {
-	if ref.meta != nil {
-		return r.judge(n, ref.meta, v, seen)
-	}
 	target := ref.target
-	if ref.anchor != "" || ref.recursive {
+	if ref.anchor != "" {
 		target = r.outermost(ref)
 	}
 	for i := len(r.stack) - 1; i >= 0 && r.stack[i].value == v && r.spend(1); i-- {
@@ -175,39 +172,16 @@ func (r *run) refer(n *node, ref *reference, v *document.Value, seen evaluated) 
 }
 
 // outermost is what a dynamic reference means: the schema with the same anchor in the first resource that was entered on the way here and
-// has one (2020-12, section 8.2.3.2; 2019-09, section 8.2.4.2.2).
+// has one (2020-12, section 8.2.3.2).
 func (r *run) outermost(ref *reference) *node {
 	for i := range r.stack {
 		res := r.stack[i].node.res
 		if res == nil || !r.spend(1) {
 			continue
 		}
-		if ref.recursive {
-			if res.root.recursiveAnchor {
-				return res.root
-			}
-		} else if n := res.dynamic[ref.anchor]; n != nil {
+		if n := res.dynamic[ref.anchor]; n != nil {
 			return n
 		}
 	}
 	return ref.target
-}
-
-// judge asks whether data is a schema.
-func (r *run) judge(n *node, m *metaschema, v *document.Value, seen evaluated) bool {
-	faults, table := m.judge(v)
-	o, _ := v.V.(document.Object)
-	for i := range o {
-		if table[o[i].Key] != nil {
-			seen.set(i)
-		}
-	}
-	r.spend(16 * size(v))
-	for _, f := range faults {
-		outer := r.path
-		r.path = slices.Concat(r.path, f.Path)
-		r.fail(n, f.Pos, func() string { return f.Text }, "$ref")
-		r.path = outer
-	}
-	return len(faults) == 0
 }

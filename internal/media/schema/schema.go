@@ -1,9 +1,9 @@
 // Package schema validates documents against JSON schemas, and tells where: every complaint has
 // its place in the data and the place in the schema that makes it.
 //
-// Its rules: a schema is of draft 4, 6, 7, 2019-09 or 2020-12, as its "$schema" says, and of
+// Its rules: a schema is of draft 7 or 2020-12, as its "$schema" says, and of
 // 2020-12 without one; nothing is fetched, other files come from a function that the caller
-// gives; formats are asserted in all drafts, and a format that is not known says nothing;
+// gives; formats are asserted, and a format that is not known says nothing;
 // patterns are RE2. Schemas and data may be hostile: depth and steps are bounded.
 package schema
 
@@ -142,8 +142,7 @@ type node struct {
 
 	unevaluatedProperties, unevaluatedItems *node
 
-	dynamicAnchor   string
-	recursiveAnchor bool
+	dynamicAnchor string
 }
 
 // assertion is a keyword that judges a value by itself, without schemas inside.
@@ -156,12 +155,10 @@ type assertion struct {
 	says    func(r *run, v *document.Value) string
 }
 
-// reference is a $ref, $dynamicRef or $recursiveRef.
+// reference is a $ref or $dynamicRef.
 type reference struct {
-	target    *node
-	anchor    string // of a $dynamicRef, if its target has it too
-	recursive bool
-	meta      *metaschema // in place of target
+	target *node
+	anchor string // of a $dynamicRef, if its target has it too
 }
 
 type patternSchema struct {

@@ -54,7 +54,7 @@ func (c *compiler) uri(v *document.Value, format string) (string, bool) {
 	u, err := url.Parse(s)
 	what, hint, right := "URI", "", err == nil && u.IsAbs()
 	if format == "uri-reference" { // files and keys are referred to as they are written: RFC 3986 would have ö and spaces escaped
-		what, hint, right = "URI reference", "write a relative path", err == nil && (c.res.draft == draft4 || !strings.Contains(s, `\`))
+		what, hint, right = "URI reference", "write a relative path", err == nil && !strings.Contains(s, `\`)
 	}
 	if !right {
 		c.add(Error{Place: c.place(v.Pos), Keyword: c.keyword(), Text: fmt.Sprintf("%s %s is no %s", cmp.Or(c.keyword(), "it"), quote(s), what), Hint: hint})
@@ -63,7 +63,7 @@ func (c *compiler) uri(v *document.Value, format string) (string, bool) {
 	return s, true
 }
 
-// anchorName is a name for a place in a schema. 2019-09 takes colons, but no _ at the start.
+// anchorName is a name for a place in a schema.
 func (c *compiler) anchorName(m *document.Member) (string, bool) {
 	s, ok := c.text(&m.Value)
 	if !ok {
@@ -71,8 +71,7 @@ func (c *compiler) anchorName(m *document.Member) (string, bool) {
 	}
 	letter := func(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
 	for i, r := range s {
-		first := letter(r) || r == '_' && c.res.draft >= draft2020
-		if !first && (i == 0 || !strings.ContainsRune("-._0123456789", r) && (r != ':' || c.res.draft >= draft2020)) {
+		if !letter(r) && r != '_' && (i == 0 || !strings.ContainsRune("-.0123456789", r)) {
 			ok = false
 		}
 	}
@@ -109,19 +108,8 @@ func (c *compiler) strings(v *document.Value) []string {
 			}
 		})
 	}
-	if c.res.draft == draft4 {
-		c.atLeastOne(v)
-	}
 	c.unique(v)
 	return all
-}
-
-// child is the schema that a keyword has. In draft 4 true and false are none, but for additional... .
-func (c *compiler) child(m *document.Member) *node {
-	if allowed, isBool := m.Value.V.(bool); isBool && c.res.draft == draft4 && strings.HasPrefix(m.Key, "additional") {
-		return &node{value: &m.Value, res: c.res, always: allowed, never: !allowed}
-	}
-	return c.schema(&m.Value)
 }
 
 func (c *compiler) schemaList(v *document.Value) []*node {
