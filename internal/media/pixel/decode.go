@@ -125,7 +125,7 @@ func decode(name string, data []byte, lim Limits, deep bool) (c Config, d decode
 		perPixel = 16
 	}
 	n := int64(c.Width) * int64(c.Height)
-	if c.Width > lim.MaxSide || c.Height > lim.MaxSide || perPixel*n > lim.MaxBytes {
+	if lim.under(c, perPixel) {
 		return c, d, &Error{Fault: TooLarge, Format: f.id, Width: c.Width, Height: c.Height, Limits: lim}
 	}
 	defer f.recovered(&err)

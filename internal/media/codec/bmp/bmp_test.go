@@ -162,7 +162,8 @@ func FuzzDecode(f *testing.F) {
 		const limit = 1 << 14
 		h, pix, err := Decode(data, limit)
 		if err != nil {
-			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) && !errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
+			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) &&
+				!errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return

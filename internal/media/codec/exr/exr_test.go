@@ -286,17 +286,21 @@ func TestRefused(t *testing.T) {
 		{"DWAB", with(func(f *file) { f.compression = 9 }), input.ErrUnsupported, "compression DWAB"},
 		{"compression to come", with(func(f *file) { f.compression = 77 }), input.ErrUnsupported, "compression number 77"},
 		{"half resolution", with(func(f *file) { f.steps = 2 }), input.ErrUnsupported, `channel "R" at a resolution of 1/2 x 1/2`},
-		{"no colours", with(func(f *file) { f.channels = []channel{{"Z", kindHalf, false}} }), input.ErrUnsupported, `no channel R, G, B or Y among "Z"`},
+		{"no colours", with(func(f *file) { f.channels = []channel{{"Z", kindHalf, false}} }), input.ErrUnsupported,
+			`no channel R, G, B or Y among "Z"`},
 		{"no channels", with(func(f *file) { f.channels = nil }), input.ErrUnsupported, "none"},
 		{"another kind", with(func(f *file) { f.channels = []channel{{"R", 3, false}} }), input.ErrDamaged, "kind 3"},
 		{"no size", with(func(f *file) { f.data = box{0, 0, -1, 0} }), input.ErrDamaged, "0 x 1"},
 		{"over the limit", with(func(f *file) { f.display = box{0, 0, 999, 999} }), input.ErrTooLarge, "1000 x 1000"},
 		{"data over the limit", with(func(f *file) { f.data, f.display = box{0, 0, 999, 999}, good.data }), input.ErrTooLarge, "1000 x 1000"},
 		{"over any limit", with(func(f *file) { f.data = box{math.MinInt32, 0, math.MaxInt32, 0} }), input.ErrTooLarge, ""},
-		{"attribute of another type", with(func(f *file) { f.more = attribute("compression", "string", []byte{0}) }), input.ErrDamaged, `type "string"`},
+		{"attribute of another type", with(func(f *file) { f.more = attribute("compression", "string", []byte{0}) }), input.ErrDamaged,
+			`type "string"`},
 		{"endless name", with(func(f *file) { f.more = bytes.Repeat([]byte("x"), 300) }), input.ErrDamaged, "255 bytes"},
-		{"no windows", slices.Concat(le([]byte(magic), 2), attribute("compression", "compression", []byte{0}), []byte{0}), input.ErrDamaged, "no attribute channels"},
-		{"wrong line", with(func(f *file) { f.data = box{0, 0, 0, 1}; f.blocks = [][]byte{halves(one), {}} }), input.ErrDamaged, "0 bytes instead of 2"},
+		{"no windows", slices.Concat(le([]byte(magic), 2), attribute("compression", "compression", []byte{0}), []byte{0}), input.ErrDamaged,
+			"no attribute channels"},
+		{"wrong line", with(func(f *file) { f.data = box{0, 0, 0, 1}; f.blocks = [][]byte{halves(one), {}} }), input.ErrDamaged,
+			"0 bytes instead of 2"},
 		{"lines cut off", with(func(f *file) { f.data = box{0, 0, 0, 9} }), input.ErrTruncated, ""},
 		{"a run too long", packed(rle, func(b []byte) { b[len(b)-2] = 127 }), input.ErrDamaged, "run of 128 bytes"},
 		{"runs cut off", packed(rle, func(b []byte) { b[len(b)-2] = 2 }), input.ErrDamaged, "end too early"},
@@ -322,7 +326,8 @@ func TestChannelsWithoutEnd(t *testing.T) {
 	for range maxChannels {
 		f.channels = append(f.channels, channel{"R", kindFloat, false})
 	}
-	if _, _, err := Decode(f.bytes(), 1<<20); !errors.Is(err, input.ErrTooLarge) || !strings.Contains(err.Error(), "blocks of 32768000 bytes") {
+	if _, _, err := Decode(f.bytes(), 1<<20); !errors.Is(err, input.ErrTooLarge) ||
+		!strings.Contains(err.Error(), "blocks of 32768000 bytes") {
 		t.Error(err)
 	}
 }
@@ -386,7 +391,8 @@ func FuzzDecode(f *testing.F) {
 		const limit = 1 << 15
 		h, pix, err := Decode(data, limit)
 		if err != nil {
-			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) && !errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
+			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) &&
+				!errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return

@@ -42,7 +42,8 @@ func TestPackBits(t *testing.T) {
 }
 
 func TestHalf(t *testing.T) {
-	for v, want := range map[uint16]float64{0: 0, 1: 0x1p-24, 0x3ff: 1023 * 0x1p-24, 0x400: 0x1p-14, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 0xfc00: math.Inf(-1)} {
+	for v, want := range map[uint16]float64{0: 0, 1: 0x1p-24, 0x3ff: 1023 * 0x1p-24, 0x400: 0x1p-14, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504,
+		0xfc00: math.Inf(-1)} {
 		if got := Half(v); float64(got) != want {
 			t.Errorf("%#x is %v, not %v", v, got, want)
 		}
@@ -57,7 +58,8 @@ func TestLimits(t *testing.T) {
 		width, height int
 		want          error
 	}{
-		{1, 1, nil}, {MaxSide, MaxSide, nil}, {0, 1, ErrDamaged}, {1, -1, ErrDamaged}, {MaxSide + 1, 1, ErrTooLarge}, {1, math.MaxInt, ErrTooLarge},
+		{1, 1, nil}, {MaxSide, MaxSide, nil}, {0, 1, ErrDamaged}, {1, -1, ErrDamaged}, {MaxSide + 1, 1, ErrTooLarge},
+		{1, math.MaxInt, ErrTooLarge},
 	} {
 		if err := CheckSize(tt.width, tt.height); !errors.Is(err, tt.want) {
 			t.Errorf("%d x %d: %v", tt.width, tt.height, err)

@@ -211,7 +211,8 @@ func TestRefused(t *testing.T) {
 		{"too few channels", with(func(f *file) { f.mode = cmyk }), input.ErrDamaged, "3 channels of CMYK"},
 		{"too many channels", with(func(f *file) { f.channels = 57 }), input.ErrDamaged, "57 channels"},
 		{"no colour map", with(func(f *file) { f.mode = indexed }), input.ErrDamaged, "colour map"},
-		{"no picture", with(func(f *file) { f.resources = resource(resourceVersion, "", 0, 0, 0, 1, 0) }), input.ErrUnsupported, "maximise compatibility"},
+		{"no picture", with(func(f *file) { f.resources = resource(resourceVersion, "", 0, 0, 0, 1, 0) }), input.ErrUnsupported,
+			"maximise compatibility"},
 		{"ZIP", with(func(f *file) { f.packing = 3 }), input.ErrUnsupported, "ZIP"},
 		{"another packing", with(func(f *file) { f.packing = 4 }), input.ErrDamaged, "packing 4"},
 		{"a run too long", packed([]byte{0xfb, 9}), input.ErrDamaged, "run of 6"},
@@ -271,7 +272,8 @@ func FuzzDecode(f *testing.F) {
 		const limit = 1 << 14
 		m, err := Decode(data, limit)
 		if err != nil {
-			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) && !errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
+			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) &&
+				!errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return

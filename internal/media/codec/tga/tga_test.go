@@ -136,7 +136,8 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, pix, err := Decode(data, 1<<20)
 		if err != nil {
-			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) && !errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
+			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) &&
+				!errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return
