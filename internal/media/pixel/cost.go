@@ -13,7 +13,7 @@ type Cost struct {
 func CostOf(name string, data []byte, lim Limits) Cost {
 	c, err := DecodeConfig(name, data)
 	n := int64(c.Width) * int64(c.Height)
-	if err != nil || max(c.Width, c.Height) > lim.MaxSide || 4*n > lim.MaxBytes {
+	if err != nil || lim.under(c, 4) {
 		return Cost{}
 	}
 	return Cost{Config: c, Pixels: n, Decode: n * bytesAPixel(c, data)}

@@ -7,18 +7,12 @@ import (
 	"image/png"
 	"io"
 	"math"
-	"slices"
 	"strings"
 
 	"golang.org/x/image/tiff"
 
-	"github.com/kiln-pipeline/kiln/internal/media/codec/bmp"
-	"github.com/kiln-pipeline/kiln/internal/media/codec/exr"
-	"github.com/kiln-pipeline/kiln/internal/media/codec/hdr"
-	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
-	"github.com/kiln-pipeline/kiln/internal/media/codec/qoi"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/tga"
-	rare "github.com/kiln-pipeline/kiln/internal/media/codec/tiff"
 )
 
 // DecodeConfig reads the size of an image. The name serves only to know a TGA. Errors are an [*Error].
@@ -131,7 +125,7 @@ func decode(name string, data []byte, lim Limits, deep bool) (c Config, d decode
 		perPixel = 16
 	}
 	n := int64(c.Width) * int64(c.Height)
-	if c.Width > lim.MaxSide || c.Height > lim.MaxSide || perPixel*n > lim.MaxBytes {
+	if lim.under(c, perPixel) {
 		return c, d, &Error{Fault: TooLarge, Format: f.id, Width: c.Width, Height: c.Height, Limits: lim}
 	}
 	defer f.recovered(&err)
@@ -181,12 +175,9 @@ func (f format) fault(err error) *Error {
 		unsupportedJPEG jpeg.UnsupportedError
 		unsupportedTIFF tiff.UnsupportedError
 	)
-	is := func(of ...error) bool {
-		return slices.ContainsFunc(of, func(target error) bool { return errors.Is(err, target) })
-	}
 	text := err.Error()
 	switch {
-	case is(io.ErrUnexpectedEOF, io.EOF, bmp.ErrTruncated, exr.ErrTruncated, hdr.ErrTruncated, psd.ErrTruncated, qoi.ErrTruncated, rare.ErrTruncated, tga.ErrTruncated):
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, input.ErrTruncated):
 		e.Fault = Truncated
 		return e
 	// These decoders and the riff reader below webp make plain texts of it.
@@ -194,9 +185,9 @@ func (f format) fault(err error) *Error {
 		e.Fault = Truncated
 		return e
 	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
-		is(errUnsupported, bmp.ErrUnsupported, exr.ErrUnsupported, hdr.ErrUnsupported, psd.ErrUnsupported, rare.ErrUnsupported, tga.ErrUnsupported):
+		errors.Is(err, input.ErrUnsupported):
 		e.Fault = Unsupported
-	case is(bmp.ErrTooLarge, exr.ErrTooLarge, hdr.ErrTooLarge, psd.ErrTooLarge, qoi.ErrTooLarge, rare.ErrTooLarge, tga.ErrTooLarge):
+	case errors.Is(err, input.ErrTooLarge):
 		e.Fault = TooLarge
 	}
 	e.Detail = plain(text)
@@ -205,8 +196,8 @@ func (f format) fault(err error) *Error {
 
 // plain takes from a decoder's text what the fault says already, and the names of Go's packages.
 func plain(text string) string {
-	for _, prefix := range []string{"png: ", "gif: ", "invalid JPEG format: ", "tiff: ", "webp: ", "vp8l: ", "vp8: ", "riff: ", "qoi: ",
-		"invalid format: ", "unsupported feature: ", "damaged: "} {
+	for _, prefix := range []string{"png: ", "gif: ", "invalid JPEG format: ", "tiff: ", "webp: ", "vp8l: ", "vp8: ", "riff: ",
+		"invalid format: ", "unsupported feature: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	for _, fault := range []string{"damaged", "not supported", "too large"} {

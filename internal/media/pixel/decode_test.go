@@ -284,6 +284,15 @@ func TestFaults(t *testing.T) {
 		{"PNG of 60000 x 60000", "a.png", claim(t, 60000, 60000), TooLarge, "claims 60000 x 60000 pixels, over the limit of 16384 a side and 1024 MiB"},
 		{"PNG of 16384 x 16384 in 70 bytes", "a.png", claim(t, 16384, 16384), Truncated, "cannot hold 16384 x 16384"},
 		{"JPEG of 16384 x 16384 in 700 bytes", "a.jpg", wide, Truncated, "cannot hold 16384 x 16384"},
+		{"GIF of 16384 x 16384 around a frame of 1 x 1", "a.gif", []byte(gifOf16384 + gifFrame + ";"), Truncated, "cannot hold 16384 x 16384"},
+		{"animated GIF of 16384 x 16384", "a.gif", []byte(gifOf16384 + gifFrame + gifFrame + ";"), Truncated, "cannot hold 16384 x 16384"},
+		{"GIF with a frame of 16384 x 16384", "a.gif", []byte(gifOf16384 + ",\x00\x00\x00\x00\x00\x40\x00\x40\x00\x02\x02\x44\x01\x00;"),
+			Truncated, "cannot hold"},
+		{"lossless WebP of 16384 x 16384", "a.webp", []byte(riff("VP8L" + webpOf16384)), Truncated, "cannot hold 16384 x 16384"},
+		{"WebP with a canvas of 16384 x 16384", "a.webp", []byte(riff(webpCanvas("\x00") + "VP8L" + webpOf16384)), Truncated, "cannot hold"},
+		{"WebP with nothing but alpha", "a.webp", []byte(riff(webpCanvas("\x10") + "ALPH\x08\x00\x00\x00\x01\x88\x88\x08\x00\x00\x00\x00")),
+			Truncated, "cannot hold"},
+		{"animated WebP of 16384 x 16384", "a.webp", []byte(riff(webpCanvas("\x02"))), Unsupported, "an animation"},
 		{"PNG of 0 x 5", "a.png", claim(t, 0, 5), Damaged, ""},
 	}
 	for _, tt := range tests {
@@ -300,6 +309,37 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%d bytes allocated", n)
 			}
 		})
+	}
+}
+
+// Heads that claim 16384 x 16384 pixels.
+const (
+	gifOf16384 = "GIF89a\x00\x40\x00\x40\x80\x00\x00\x00\x00\x00\xff\xff\xff"
+	gifFrame   = ",\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02\x44\x01\x00"
+	// u32 size, u8 0x2f, sides less 1 of 14 bits
+	webpOf16384 = "\x10\x00\x00\x00\x2f\xff\xff\xff\x0f\x88\x88\x08\x00\x00\x00\x00\x00\x00\x00\x00"
+)
+
+func riff(chunks string) string {
+	return "RIFF" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(chunks)+4))) + "WEBP" + chunks
+}
+
+func webpCanvas(flags string) string {
+	return "VP8X\x0a\x00\x00\x00" + flags + "\x00\x00\x00\xff\x3f\x00\xff\x3f\x00"
+}
+
+// A picture of one colour takes next to no bytes, and is read all the same if it is not huge; a
+// GIF's frame may be far smaller than its screen.
+func TestFlat(t *testing.T) {
+	for _, tt := range []struct {
+		name, data string
+	}{
+		{"a.gif", strings.Replace(gifOf16384, "\x00\x40\x00\x40", "\x00\x01\x00\x02", 1) + gifFrame + ";"},
+		{"a.webp", riff("VP8L" + strings.Replace(webpOf16384, "\xff\xff\xff\x0f", "\xff\xc0\x7f\x00", 1))},
+	} {
+		if m, err := Decode(tt.name, []byte(tt.data), DefaultLimits()); err != nil || m.Width != 256 || m.Height != 512 {
+			t.Errorf("%s: %v", tt.name, err)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/bmp"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/exr"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/hdr"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/qoi"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/tga"
@@ -178,9 +179,6 @@ func decodeGIF(data []byte, _ int) (decoded, error) {
 	return decoded{image: screen}, nil
 }
 
-// errUnsupported is for what the decoders of others do not say well.
-var errUnsupported = errors.New("not supported")
-
 // rareTIFF tells whether a TIFF is of a kind that golang.org/x/image does not read, or has planes for each channel, which it would take
 // for one; and what ours says of it.
 func rareTIFF(data []byte) (h rare.Header, yes bool, err error) {
@@ -220,7 +218,7 @@ func decodeTIFF(data []byte, maxPixels int) (decoded, error) {
 // configWebP refuses animations, by the flag of the extended header.
 func configWebP(data []byte) (Config, error) {
 	if len(data) > 20 && string(data[12:16]) == "VP8X" && data[20]&2 != 0 {
-		return Config{}, fmt.Errorf("an animation: %w", errUnsupported)
+		return Config{}, fmt.Errorf("an animation: %w", input.ErrUnsupported)
 	}
 	return config(webp.DecodeConfig)(data)
 }

@@ -15,6 +15,9 @@ import (
 // flat, and in those that lie.
 const dense = 64
 
+// flat is how many pixels of one colour are taken for what they are, where a format has no bytes for them: memory of at most 64 MiB.
+const flat = 1 << 24
+
 // atMost is a bound that a format sets: so many pixels for a byte.
 func atMost(pixelsPerByte int64) func([]byte, Config) error {
 	return func(data []byte, c Config) error {
@@ -54,8 +57,15 @@ func holdsPNG(data []byte, c Config) error {
 	return err
 }
 
-// holdsGIF looks at the first frame, which may be smaller than the screen: LZW has codes of 12 bits for at most 4096 pixels.
+// holdsGIF looks at the first frame, which may be smaller than the screen: LZW has codes of 12 bits for at most 4096 pixels. A screen that
+// is not flat is bound by the same, as nothing else fills it.
 func holdsGIF(data []byte, c Config) error {
+	const pixels, bits = 4096, 12
+	if n := int64(c.Width) * int64(c.Height); n > flat {
+		if err := fits(c, n*bits/8/pixels, int64(len(data))); err != nil {
+			return err
+		}
+	}
 	at := 13
 	if flags := data[10]; flags&0x80 != 0 {
 		at += 3 << (flags&7 + 1)
@@ -70,7 +80,7 @@ func holdsGIF(data []byte, c Config) error {
 		return nil // it has no frame, as its decoder will say
 	}
 	u16 := func(i int) int64 { return int64(binary.LittleEndian.Uint16(data[at+i:])) }
-	return fits(c, u16(5)*u16(7)*12/8/4096, int64(len(data)))
+	return fits(c, u16(5)*u16(7)*bits/8/pixels, int64(len(data)))
 }
 
 // holdsTIFF is for those kinds that golang.org/x/image reads.
@@ -93,14 +103,23 @@ func holdsTIFF(data []byte, c Config) error {
 }
 
 // holdsWebP knows of lossy pictures that the modes of 16 x 16 pixels, which have fixed probabilities, take two bits at least (RFC 6386,
-// section 11.2). Those without loss may take none at all.
+// section 11.2). In those without loss a copy takes 11 bits at least for 4096 places (RFC 9649, section 5.2.2), each of at most 8 pixels,
+// and only areas of one colour take none: 65536 pixels for a byte is more than any picture has that is not flat. Alpha comes before a lossy
+// picture: without one it is nothing.
 func holdsWebP(data []byte, c Config) error {
+	n := int64(c.Width) * int64(c.Height)
 	for b := data[min(12, len(data)):]; len(b) >= 8; {
-		size := uint64(binary.LittleEndian.Uint32(b[4:]))
-		if string(b[:4]) == "VP8 " {
+		size := min(uint64(binary.LittleEndian.Uint32(b[4:])), uint64(len(b)-8))
+		switch string(b[:4]) {
+		case "VP8 ":
 			return atMost(4*16*16)(data, c)
+		case "VP8L":
+			if n <= flat {
+				return nil
+			}
+			return fits(c, n>>16, int64(size))
 		}
 		b = b[8+min(size+size&1, uint64(len(b)-8)):]
 	}
-	return nil
+	return fits(c, n, 0)
 }

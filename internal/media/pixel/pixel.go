@@ -65,6 +65,11 @@ type Limits struct {
 // DefaultLimits is 16384 x 16384, the largest texture of today's graphics hardware, in 1 GiB; as [Float] 8192 x 8192.
 func DefaultLimits() Limits { return Limits{MaxSide: 16384, MaxBytes: 1 << 30} }
 
+// under tells whether the limits are under what a head claims. All formats are asked here, before anything is decoded.
+func (l Limits) under(c Config, perPixel int64) bool {
+	return max(c.Width, c.Height) > l.MaxSide || perPixel*int64(c.Width)*int64(c.Height) > l.MaxBytes
+}
+
 // Config is what the head of an image file says.
 type Config struct {
 	Width, Height int

@@ -14,16 +14,10 @@ package bmp
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
-)
 
-var (
-	ErrTruncated   = errors.New("data ends too early")
-	ErrDamaged     = errors.New("damaged")
-	ErrUnsupported = errors.New("not supported")
-	ErrTooLarge    = errors.New("too large")
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // Compression of the pixels.
@@ -31,9 +25,8 @@ const (
 	plain      = 0
 	rle8       = 1
 	rle4       = 2
-	masked     = 3 // red, green and blue by masks
-	alphaMask  = 6 // and alpha
-	maxSide    = 1 << 20
+	masked     = 3  // red, green and blue by masks
+	alphaMask  = 6  // and alpha
 	fileHeader = 14 // bytes
 )
 
@@ -63,19 +56,19 @@ type Header struct {
 // ParseHeader reads the header and refuses what [Decode] cannot read.
 func ParseHeader(data []byte) (Header, error) {
 	if len(data) < fileHeader+12 {
-		return Header{}, ErrTruncated
+		return Header{}, input.ErrTruncated
 	}
 	if string(data[:2]) != "BM" {
-		return Header{}, fmt.Errorf("no signature: %w", ErrDamaged)
+		return Header{}, fmt.Errorf("no signature: %w", input.ErrDamaged)
 	}
 	u16 := func(i int) int { return int(binary.LittleEndian.Uint16(data[i:])) }
 	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(data[i:]) }
 	size := u32(14)
 	if size != 12 && (size < 16 || size > 1<<10) {
-		return Header{}, fmt.Errorf("header of %d bytes: %w", size, ErrUnsupported)
+		return Header{}, fmt.Errorf("header of %d bytes: %w", size, input.ErrUnsupported)
 	}
 	if len(data) < fileHeader+int(size) {
-		return Header{}, ErrTruncated
+		return Header{}, input.ErrTruncated
 	}
 	h := Header{entry: 4, pixels: int(u32(10))}
 	width, height, colours := int(int32(u32(18))), 0, uint32(0)
@@ -90,11 +83,8 @@ func ParseHeader(data []byte) (Header, error) {
 	if h.topDown = height < 0; h.topDown {
 		height = -height
 	}
-	if width < 1 || height < 1 {
-		return h, fmt.Errorf("size %d x %d: %w", width, height, ErrDamaged)
-	}
-	if width > maxSide || height > maxSide {
-		return h, fmt.Errorf("%d x %d pixels: %w", width, height, ErrTooLarge)
+	if err := input.CheckSize(width, height); err != nil {
+		return h, err
 	}
 	h.Width, h.Height = width, height
 	after, err := h.readMasks(data, size)
@@ -113,7 +103,7 @@ func ParseHeader(data []byte) (Header, error) {
 			end = min(end, h.pixels)
 		}
 		if end > len(data) {
-			return h, ErrTruncated
+			return h, input.ErrTruncated
 		}
 		h.palette = data[after:end]
 	}
@@ -133,7 +123,7 @@ func (h *Header) readMasks(data []byte, size uint32) (after int, err error) {
 			after += 4 * n
 		}
 		if len(data) < 54+4*n {
-			return after, ErrTruncated
+			return after, input.ErrTruncated
 		}
 		for i := range n {
 			h.masks[i] = binary.LittleEndian.Uint32(data[54+4*i:])
@@ -149,15 +139,15 @@ func (h *Header) readMasks(data []byte, size uint32) (after int, err error) {
 func (h *Header) check() error {
 	depths := map[uint32][]int{plain: {1, 2, 4, 8, 16, 24, 32}, rle8: {8}, rle4: {4}, masked: {16, 32}, alphaMask: {16, 32}}
 	if depths[h.compression] == nil {
-		return fmt.Errorf("compression %d: %w", h.compression, ErrUnsupported)
+		return fmt.Errorf("compression %d: %w", h.compression, input.ErrUnsupported)
 	}
 	if h.topDown && (h.compression == rle4 || h.compression == rle8) {
-		return fmt.Errorf("RLE top down: %w", ErrDamaged)
+		return fmt.Errorf("RLE top down: %w", input.ErrDamaged)
 	}
 	for i, m := range h.masks {
 		run := m >> bits.TrailingZeros32(m)
 		if run&(run+1) != 0 || i < 3 && m == 0 {
-			return fmt.Errorf("mask %#x: %w", m, ErrDamaged)
+			return fmt.Errorf("mask %#x: %w", m, input.ErrDamaged)
 		}
 	}
 	for _, d := range depths[h.compression] {
@@ -165,21 +155,21 @@ func (h *Header) check() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%d bits a pixel with compression %d: %w", h.Depth, h.compression, ErrUnsupported)
+	return fmt.Errorf("%d bits a pixel with compression %d: %w", h.Depth, h.compression, input.ErrUnsupported)
 }
 
 // Decode reads an image as RGBA, 8 bits a channel, straight alpha, rows top down, 4*Width*Height bytes. More than maxPixels
-// is ErrTooLarge.
+// is [input.ErrTooLarge].
 func Decode(data []byte, maxPixels int) (Header, []byte, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
 		return h, nil, err
 	}
-	if h.Width*h.Height > maxPixels {
-		return h, nil, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
+	if err := input.CheckPixels(h.Width, h.Height, maxPixels); err != nil {
+		return h, nil, err
 	}
 	if h.pixels > len(data) {
-		return h, nil, ErrTruncated
+		return h, nil, input.ErrTruncated
 	}
 	data = data[h.pixels:]
 	if h.compression == rle4 || h.compression == rle8 {
@@ -192,7 +182,7 @@ func Decode(data []byte, maxPixels int) (Header, []byte, error) {
 	stride := (h.Width*h.Depth + 31) / 32 * 4
 	// The padding of the last row is missing now and then.
 	if len(data) < stride*(h.Height-1)+(h.Width*h.Depth+7)/8 {
-		return h, nil, ErrTruncated
+		return h, nil, input.ErrTruncated
 	}
 	pix := make([]byte, 4*h.Width*h.Height)
 	for i := range h.Height {
@@ -282,7 +272,7 @@ func (h *Header) runs(pix, data []byte) error {
 	x, y := 0, 0
 	put := func(n int, at func(i int) byte) error {
 		if y >= h.Height {
-			return fmt.Errorf("run of %d pixels at %d, %d: %w", n, x, y, ErrDamaged)
+			return fmt.Errorf("run of %d pixels at %d, %d: %w", n, x, y, input.ErrDamaged)
 		}
 		n = min(n, h.Width-x)
 		if pix == nil {
@@ -303,7 +293,7 @@ func (h *Header) runs(pix, data []byte) error {
 	}
 	for {
 		if len(data) < 2 {
-			return ErrTruncated
+			return input.ErrTruncated
 		}
 		n, v := int(data[0]), data[1]
 		data = data[2:]
@@ -317,10 +307,10 @@ func (h *Header) runs(pix, data []byte) error {
 			return nil
 		case v == 2:
 			if len(data) < 2 {
-				return ErrTruncated
+				return input.ErrTruncated
 			}
 			if x, y = x+int(data[0]), y+int(data[1]); x > h.Width || y > h.Height {
-				return fmt.Errorf("jump to %d, %d: %w", x, y, ErrDamaged)
+				return fmt.Errorf("jump to %d, %d: %w", x, y, input.ErrDamaged)
 			}
 			data = data[2:]
 		default:
@@ -329,7 +319,7 @@ func (h *Header) runs(pix, data []byte) error {
 				size = (size + 1) / 2
 			}
 			if len(data) < size {
-				return ErrTruncated
+				return input.ErrTruncated
 			}
 			body := data
 			err = put(int(v), func(i int) byte { return body[min(i, size-1)] })

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 func u16(b []byte, v ...int) []byte {
@@ -105,27 +107,27 @@ func TestRefused(t *testing.T) {
 		want error
 		text string
 	}{
-		{"nothing", nil, ErrTruncated, ""},
-		{"something else", make([]byte, 100), ErrDamaged, "signature"},
-		{"a header to come", file(4000, 1, 1, 24, 0, 0, nil), ErrUnsupported, "header of 4000"},
-		{"no size", file(40, 0, 1, 24, 0, 0, nil), ErrDamaged, "0 x 1"},
-		{"a width below 0", file(40, -1, 1, 24, 0, 0, nil), ErrDamaged, "-1 x 1"},
-		{"over the limit", file(40, 100, 100, 24, 0, 0, nil), ErrTooLarge, "100 x 100"},
-		{"over any limit", file(40, 1, math.MinInt32, 24, 0, 0, nil), ErrTooLarge, ""},
-		{"JPEG inside", file(40, 1, 1, 24, 4, 0, nil), ErrUnsupported, "compression 4"},
-		{"3 bits", file(40, 1, 1, 3, 0, 0, nil), ErrUnsupported, "3 bits"},
-		{"RLE8 of 4 bits", file(40, 1, 1, 4, 1, 0, nil), ErrUnsupported, "4 bits"},
-		{"RLE8 top down", file(40, 1, -1, 8, 1, 0, nil), ErrDamaged, "top down"},
-		{"a mask with holes", file(40, 1, 1, 16, 3, 0, u32(nil, 0xf0f, 0xf0, 0xf)), ErrDamaged, "mask 0xf0f"},
-		{"no mask", file(40, 1, 1, 16, 3, 0, u32(nil, 0, 0xf0, 0xf)), ErrDamaged, "mask 0x0"},
-		{"masks cut off", file(40, 1, 1, 16, 3, 0, u32(nil, 0xf00)), ErrTruncated, ""},
-		{"map cut off", file(40, 1, 1, 8, 0, 0, []byte{1, 2, 3, 4})[:56], ErrTruncated, ""},
-		{"pixels cut off", file(40, 1, 2, 24, 0, 0, nil, 1, 2, 3, 0, 4, 5), ErrTruncated, ""},
-		{"RLE without an end", rle(3, 0), ErrTruncated, ""},
-		{"RLE, jump cut off", rle(0, 2, 1), ErrTruncated, ""},
-		{"RLE, pixels cut off", rle(0, 3, 1, 1), ErrTruncated, ""},
-		{"RLE over the end", rle(0, 0, 0, 0, 1, 0), ErrDamaged, "run of 1 pixels at 0, 2"},
-		{"RLE, a jump too far", rle(0, 2, 9, 0), ErrDamaged, "jump to 9, 0"},
+		{"nothing", nil, input.ErrTruncated, ""},
+		{"something else", make([]byte, 100), input.ErrDamaged, "signature"},
+		{"a header to come", file(4000, 1, 1, 24, 0, 0, nil), input.ErrUnsupported, "header of 4000"},
+		{"no size", file(40, 0, 1, 24, 0, 0, nil), input.ErrDamaged, "0 x 1"},
+		{"a width below 0", file(40, -1, 1, 24, 0, 0, nil), input.ErrDamaged, "-1 x 1"},
+		{"over the limit", file(40, 100, 100, 24, 0, 0, nil), input.ErrTooLarge, "100 x 100"},
+		{"over any limit", file(40, 1, math.MinInt32, 24, 0, 0, nil), input.ErrTooLarge, ""},
+		{"JPEG inside", file(40, 1, 1, 24, 4, 0, nil), input.ErrUnsupported, "compression 4"},
+		{"3 bits", file(40, 1, 1, 3, 0, 0, nil), input.ErrUnsupported, "3 bits"},
+		{"RLE8 of 4 bits", file(40, 1, 1, 4, 1, 0, nil), input.ErrUnsupported, "4 bits"},
+		{"RLE8 top down", file(40, 1, -1, 8, 1, 0, nil), input.ErrDamaged, "top down"},
+		{"a mask with holes", file(40, 1, 1, 16, 3, 0, u32(nil, 0xf0f, 0xf0, 0xf)), input.ErrDamaged, "mask 0xf0f"},
+		{"no mask", file(40, 1, 1, 16, 3, 0, u32(nil, 0, 0xf0, 0xf)), input.ErrDamaged, "mask 0x0"},
+		{"masks cut off", file(40, 1, 1, 16, 3, 0, u32(nil, 0xf00)), input.ErrTruncated, ""},
+		{"map cut off", file(40, 1, 1, 8, 0, 0, []byte{1, 2, 3, 4})[:56], input.ErrTruncated, ""},
+		{"pixels cut off", file(40, 1, 2, 24, 0, 0, nil, 1, 2, 3, 0, 4, 5), input.ErrTruncated, ""},
+		{"RLE without an end", rle(3, 0), input.ErrTruncated, ""},
+		{"RLE, jump cut off", rle(0, 2, 1), input.ErrTruncated, ""},
+		{"RLE, pixels cut off", rle(0, 3, 1, 1), input.ErrTruncated, ""},
+		{"RLE over the end", rle(0, 0, 0, 0, 1, 0), input.ErrDamaged, "run of 1 pixels at 0, 2"},
+		{"RLE, a jump too far", rle(0, 2, 9, 0), input.ErrDamaged, "jump to 9, 0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,7 +143,7 @@ func TestHugeClaim(t *testing.T) {
 	data := file(40, 30000, 30000, 24, 0, 0, nil, 1, 2, 3)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, _, err := Decode(data, math.MaxInt); !errors.Is(err, ErrTruncated) {
+	if _, _, err := Decode(data, math.MaxInt); !errors.Is(err, input.ErrTruncated) {
 		t.Error(err)
 	}
 	runtime.ReadMemStats(&after)
@@ -160,7 +162,8 @@ func FuzzDecode(f *testing.F) {
 		const limit = 1 << 14
 		h, pix, err := Decode(data, limit)
 		if err != nil {
-			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {
+			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) &&
+				!errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // modes.bc6h is 256 blocks of random bits, each mode in turn; modes.bc6h.half and modes.bc6hs.half are the red, green and blue, as
@@ -24,7 +26,7 @@ func TestDecodeBC6H(t *testing.T) {
 		}
 		for i := range 3 * 64 * 64 {
 			pixel, c := i/3, i%3
-			w := fromHalf(binary.LittleEndian.Uint16(want[2*i:]))
+			w := input.Half(binary.LittleEndian.Uint16(want[2*i:]))
 			if g := got[4*pixel+c]; g != w {
 				t.Fatalf("%s: pixel %d,%d channel %d: %g, want %g", name, pixel%64, pixel/64, c, g, w)
 			}
@@ -96,10 +98,10 @@ func TestPackBC6H(t *testing.T) {
 // Every half comes back, and any number becomes a half that none is nearer than.
 func TestHalf(t *testing.T) {
 	for h := range uint16(largest + 1) {
-		if got := toHalf(fromHalf(h), false); got != h {
+		if got := toHalf(input.Half(h), false); got != h {
 			t.Fatalf("%#x became %#x", h, got)
 		}
-		if got := toHalf(fromHalf(h|0x8000), true); got != h|0x8000 {
+		if got := toHalf(input.Half(h|0x8000), true); got != h|0x8000 {
 			t.Fatalf("%#x became %#x", h|0x8000, got)
 		}
 	}
@@ -107,14 +109,14 @@ func TestHalf(t *testing.T) {
 	for range 100000 {
 		f := math.Float32frombits(r.Uint32() % 0x47800000) // up to 65536
 		h := toHalf(f, false)
-		d := math.Abs(float64(fromHalf(h)) - float64(f))
+		d := math.Abs(float64(input.Half(h)) - float64(f))
 		for _, other := range []uint16{h - 1, h + 1} {
 			if other > largest {
 				continue
 			}
-			switch e := math.Abs(float64(fromHalf(other)) - float64(f)); {
+			switch e := math.Abs(float64(input.Half(other)) - float64(f)); {
 			case e < d, e == d && h&1 == 1:
-				t.Fatalf("%g became %g, not %g", f, fromHalf(h), fromHalf(other))
+				t.Fatalf("%g became %g, not %g", f, input.Half(h), input.Half(other))
 			}
 		}
 	}
@@ -124,7 +126,7 @@ func TestHalf(t *testing.T) {
 		signed bool
 		want   float32
 	}{{inf, false, 65504}, {1e9, true, 65504}, {-inf, true, -65504}, {-inf, false, 0}, {-3, false, 0}, {float32(math.NaN()), true, 0}, {65519, false, 65504}} {
-		if got := fromHalf(toHalf(c.f, c.signed)); got != c.want {
+		if got := input.Half(toHalf(c.f, c.signed)); got != c.want {
 			t.Errorf("%g became %g, want %g", c.f, got, c.want)
 		}
 	}
@@ -146,7 +148,7 @@ func encodeBC6H(t testing.TB, rgba []float32, w, h int, signed bool, o block.Opt
 func TestSolidBC6H(t *testing.T) {
 	for h := uint16(0); h <= largest; h += 7 {
 		for _, signed := range []bool{false, true} {
-			p := []float32{fromHalf(h), fromHalf(largest - h), fromHalf(h * 5 % largest), 1}
+			p := []float32{input.Half(h), input.Half(largest - h), input.Half(h * 5 % largest), 1}
 			if signed {
 				p[0], p[2] = -p[0], -p[2]
 			}

@@ -14,6 +14,8 @@ import (
 	"fmt"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // maxSide keeps sizes of images in memory far from overflow; the largest texture of today's hardware is 32768.
@@ -94,7 +96,7 @@ func DecodeBC6H(data []byte, width, height int, signed bool) ([]float32, error) 
 		for column := range columns {
 			decode6((*[16]byte)(data[16*(row*columns+column):]), signed, &halfs)
 			for i, h := range halfs {
-				pix[4*i], pix[4*i+1], pix[4*i+2], pix[4*i+3] = fromHalf(h[0]), fromHalf(h[1]), fromHalf(h[2]), 1
+				pix[4*i], pix[4*i+1], pix[4*i+2], pix[4*i+3] = input.Half(h[0]), input.Half(h[1]), input.Half(h[2]), 1
 			}
 			block.Scatter(rgba, pix[:], width, height, 4, 4, column, row)
 		}

@@ -27,15 +27,3 @@ func toHalf(f float32, signed bool) uint16 {
 	}
 	return sign | uint16(h)
 }
-
-// fromHalf is exact.
-func fromHalf(h uint16) float32 {
-	sign, exponent, fraction := uint32(h&0x8000)<<16, uint32(h>>10&31), uint32(h&0x3ff)
-	if exponent == 0 {
-		return math.Float32frombits(sign | math.Float32bits(float32(fraction)*(1.0/(1<<24))))
-	}
-	if exponent == 31 {
-		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
-}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // A block of lines has at most as many bytes as four pictures of four channels, or minBlock, however many channels there are, and never
@@ -17,7 +19,7 @@ const (
 )
 
 // Decode reads an image as RGBA in linear light, straight alpha, rows top down, 4*Width*Height numbers: the display
-// window. More than maxPixels, there or in the data window, is ErrTooLarge. Numbers are as the file has them, NaN and infinities
+// window. More than maxPixels, there or in the data window, is [input.ErrTooLarge]. Numbers are as the file has them, NaN and infinities
 // included.
 func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 	h, err := ParseHeader(data)
@@ -26,15 +28,15 @@ func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 	}
 	for _, b := range []box{h.display, h.data} {
 		if b.width()*b.height() > maxPixels {
-			return h, nil, fmt.Errorf("%d x %d pixels: %w", b.width(), b.height(), ErrTooLarge)
+			return h, nil, fmt.Errorf("%d x %d pixels: %w", b.width(), b.height(), input.ErrTooLarge)
 		}
 	}
 	if size := min(h.compression.lines(), h.data.height()) * h.lineSize; size > max(minBlock, 4*16*h.data.width()*h.data.height()) || size > maxBlock {
-		return h, nil, fmt.Errorf("blocks of %d bytes: %w", size, ErrTooLarge)
+		return h, nil, fmt.Errorf("blocks of %d bytes: %w", size, input.ErrTooLarge)
 	}
 	blocks := (h.data.height() + h.compression.lines() - 1) / h.compression.lines()
 	if (len(data)-h.offsets)/16 < blocks { // 8 bytes in the table, 8 before its packed bytes
-		return h, nil, ErrTruncated
+		return h, nil, input.ErrTruncated
 	}
 	d := decoder{Header: h, file: data, targets: h.targets()}
 	if err := d.enough(blocks); err != nil {
@@ -100,10 +102,10 @@ func (d *decoder) enough(blocks int) error {
 			return fmt.Errorf("block %d: %w", i, err)
 		}
 		if all += len(packed); all > len(d.file) { // several are the same bytes
-			return fmt.Errorf("block %d: %w", i, ErrDamaged)
+			return fmt.Errorf("block %d: %w", i, input.ErrDamaged)
 		}
 		if size := lines * d.lineSize; len(packed) < size/mostPacked {
-			return fmt.Errorf("block %d: %d bytes claim to hold %d: %w", i, len(packed), size, ErrDamaged)
+			return fmt.Errorf("block %d: %d bytes claim to hold %d: %w", i, len(packed), size, input.ErrDamaged)
 		}
 	}
 	return nil
@@ -113,16 +115,16 @@ func (d *decoder) enough(blocks int) error {
 func (d *decoder) packedBlock(i int) (packed []byte, y, lines int, err error) {
 	at := binary.LittleEndian.Uint64(d.file[d.offsets+8*i:])
 	if at > uint64(len(d.file)) || len(d.file)-int(at) < 8 {
-		return nil, 0, 0, ErrTruncated
+		return nil, 0, 0, input.ErrTruncated
 	}
 	head := d.file[at:]
 	y = d.data.minY + i*d.compression.lines()
 	if got := int(int32(binary.LittleEndian.Uint32(head))); got != y {
-		return nil, 0, 0, fmt.Errorf("line %d instead of %d: %w", got, y, ErrDamaged)
+		return nil, 0, 0, fmt.Errorf("line %d instead of %d: %w", got, y, input.ErrDamaged)
 	}
 	size := uint64(binary.LittleEndian.Uint32(head[4:]))
 	if uint64(len(head)-8) < size {
-		return nil, 0, 0, ErrTruncated
+		return nil, 0, 0, input.ErrTruncated
 	}
 	return head[8 : 8+size], y, min(d.compression.lines(), d.data.maxY+1-y), nil
 }
@@ -173,7 +175,7 @@ func read(dst []float32, src []byte, k kind) {
 	switch k {
 	case kindHalf:
 		for i := 0; i+1 < len(src); i += 2 {
-			dst[2*i] = half(binary.LittleEndian.Uint16(src[i:]))
+			dst[2*i] = input.Half(binary.LittleEndian.Uint16(src[i:]))
 		}
 	case kindFloat:
 		for i := 0; i+3 < len(src); i += 4 {
@@ -184,18 +186,6 @@ func read(dst []float32, src []byte, k kind) {
 			dst[i] = float32(binary.LittleEndian.Uint32(src[i:]))
 		}
 	}
-}
-
-// half widens IEEE 754 binary16: sign, 5 bits of exponent, 10 of mantissa.
-func half(v uint16) float32 {
-	sign, exp, mantissa := uint32(v>>15)<<31, uint32(v>>10)&31, uint32(v)&1023
-	switch exp {
-	case 0: // subnormal: mantissa * 2^-24
-		return math.Float32frombits(sign | math.Float32bits(float32(mantissa)*0x1p-24))
-	case 31:
-		exp = 255 - 112
-	}
-	return math.Float32frombits(sign | (exp+112)<<23 | mantissa<<13)
 }
 
 // straighten divides colours by alpha.
@@ -217,7 +207,7 @@ func (d *decoder) unpack(src []byte, lines int) ([]byte, error) {
 		return src, nil
 	}
 	if d.compression == none || len(src) > size {
-		return nil, fmt.Errorf("%d bytes instead of %d: %w", len(src), size, ErrDamaged)
+		return nil, fmt.Errorf("%d bytes instead of %d: %w", len(src), size, input.ErrDamaged)
 	}
 	if cap(d.out) < size {
 		d.packed, d.out = make([]byte, size), make([]byte, size)
@@ -263,16 +253,16 @@ func (d *decoder) unpackZIP(dst, src []byte) (err error) {
 	}
 	if err != nil {
 		d.inflate = nil
-		return fmt.Errorf("%v: %w", err, ErrDamaged)
+		return fmt.Errorf("%v: %w", err, input.ErrDamaged)
 	}
 	if _, err := io.ReadFull(d.inflate, dst); err != nil {
-		return fmt.Errorf("%v: %w", err, ErrDamaged)
+		return fmt.Errorf("%v: %w", err, input.ErrDamaged)
 	}
 	// The checksum comes with the end.
 	if n, err := d.inflate.Read(make([]byte, 1)); n != 0 {
-		return fmt.Errorf("more than %d bytes: %w", len(dst), ErrDamaged)
+		return fmt.Errorf("more than %d bytes: %w", len(dst), input.ErrDamaged)
 	} else if err != io.EOF {
-		return fmt.Errorf("%v: %w", err, ErrDamaged)
+		return fmt.Errorf("%v: %w", err, input.ErrDamaged)
 	}
 	return nil
 }
@@ -281,20 +271,20 @@ func (d *decoder) unpackZIP(dst, src []byte) (err error) {
 func unpackRuns(dst, src []byte) error {
 	for len(dst) > 0 {
 		if len(src) < 2 {
-			return fmt.Errorf("runs end too early: %w", ErrDamaged)
+			return fmt.Errorf("runs end too early: %w", input.ErrDamaged)
 		}
 		n := int(int8(src[0]))
 		if n < 0 {
 			n = -n
 			if n > len(src)-1 || n > len(dst) {
-				return fmt.Errorf("packet of %d bytes: %w", n, ErrDamaged)
+				return fmt.Errorf("packet of %d bytes: %w", n, input.ErrDamaged)
 			}
 			copy(dst, src[1:1+n])
 			src = src[1+n:]
 		} else {
 			n++
 			if n > len(dst) {
-				return fmt.Errorf("run of %d bytes: %w", n, ErrDamaged)
+				return fmt.Errorf("run of %d bytes: %w", n, input.ErrDamaged)
 			}
 			for i := range dst[:n] {
 				dst[i] = src[1]
@@ -304,7 +294,7 @@ func unpackRuns(dst, src []byte) error {
 		dst = dst[n:]
 	}
 	if len(src) > 0 {
-		return fmt.Errorf("%d bytes after the last run: %w", len(src), ErrDamaged)
+		return fmt.Errorf("%d bytes after the last run: %w", len(src), input.ErrDamaged)
 	}
 	return nil
 }

@@ -17,24 +17,16 @@ package exr
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
-)
 
-var (
-	ErrTruncated   = errors.New("data ends too early")
-	ErrDamaged     = errors.New("damaged")
-	ErrUnsupported = errors.New("not supported")
-	ErrTooLarge    = errors.New("too large")
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 const (
 	magic = "\x76\x2f\x31\x01"
 
-	// maxSide keeps products of sides and channels in 64 bits. The specification has no limit.
-	maxSide     = 1 << 20
 	maxChannels = 1024
 )
 
@@ -129,21 +121,21 @@ type Header struct {
 func ParseHeader(data []byte) (Header, error) {
 	h := Header{}
 	if len(data) < 8 {
-		return h, ErrTruncated
+		return h, input.ErrTruncated
 	}
 	if string(data[:4]) != magic {
-		return h, fmt.Errorf("no signature: %w", ErrDamaged)
+		return h, fmt.Errorf("no signature: %w", input.ErrDamaged)
 	}
 	version := binary.LittleEndian.Uint32(data[4:])
 	switch {
 	case version&0xff != 2:
-		return h, fmt.Errorf("version %d: %w", version&0xff, ErrUnsupported)
+		return h, fmt.Errorf("version %d: %w", version&0xff, input.ErrUnsupported)
 	case version&flagMultipart != 0:
-		return h, fmt.Errorf("several parts in a file: %w", ErrUnsupported)
+		return h, fmt.Errorf("several parts in a file: %w", input.ErrUnsupported)
 	case version&flagDeep != 0:
-		return h, fmt.Errorf("deep data: %w", ErrUnsupported)
+		return h, fmt.Errorf("deep data: %w", input.ErrUnsupported)
 	case version&flagTiled != 0:
-		return h, fmt.Errorf("tiles: %w", ErrUnsupported)
+		return h, fmt.Errorf("tiles: %w", input.ErrUnsupported)
 	}
 	seen := map[string]bool{}
 	rest := data[8:]
@@ -160,11 +152,11 @@ func ParseHeader(data []byte) (Header, error) {
 			return h, err
 		}
 		if len(r) < 4 {
-			return h, ErrTruncated
+			return h, input.ErrTruncated
 		}
 		size := int64(binary.LittleEndian.Uint32(r))
 		if int64(len(r)-4) < size {
-			return h, ErrTruncated
+			return h, input.ErrTruncated
 		}
 		if err := h.attribute(name, kind, r[4:4+size]); err != nil {
 			return h, err
@@ -174,7 +166,7 @@ func ParseHeader(data []byte) (Header, error) {
 	}
 	for _, name := range []string{"channels", "compression", "dataWindow", "displayWindow"} {
 		if !seen[name] {
-			return h, fmt.Errorf("no attribute %s: %w", name, ErrDamaged)
+			return h, fmt.Errorf("no attribute %s: %w", name, input.ErrDamaged)
 		}
 	}
 	h.offsets = len(data) - len(rest)
@@ -189,10 +181,10 @@ func ParseHeader(data []byte) (Header, error) {
 func cutString(b []byte) (s string, rest []byte, err error) {
 	before, _, ok := bytes.Cut(b[:min(len(b), 256)], []byte{0})
 	if !ok && len(b) < 256 {
-		return "", nil, ErrTruncated
+		return "", nil, input.ErrTruncated
 	}
 	if !ok {
-		return "", nil, fmt.Errorf("a name of more than 255 bytes: %w", ErrDamaged)
+		return "", nil, fmt.Errorf("a name of more than 255 bytes: %w", input.ErrDamaged)
 	}
 	return string(before), b[len(before)+1:], nil
 }
@@ -203,17 +195,17 @@ func (h *Header) attribute(name, kind string, value []byte) (err error) {
 	if want := kinds[name]; want == "" {
 		return nil
 	} else if want != kind {
-		return fmt.Errorf("attribute %s of type %.40q: %w", name, kind, ErrDamaged)
+		return fmt.Errorf("attribute %s of type %.40q: %w", name, kind, input.ErrDamaged)
 	}
 	switch name {
 	case "channels":
 		h.channels, err = parseChannels(value)
 	case "compression":
 		if len(value) != 1 {
-			return fmt.Errorf("compression of %d bytes: %w", len(value), ErrDamaged)
+			return fmt.Errorf("compression of %d bytes: %w", len(value), input.ErrDamaged)
 		}
 		if h.compression = compression(value[0]); h.compression > b44a {
-			return fmt.Errorf("compression %v: %w", h.compression, ErrUnsupported)
+			return fmt.Errorf("compression %v: %w", h.compression, input.ErrUnsupported)
 		}
 	case "dataWindow":
 		h.data, err = parseBox(value)
@@ -221,7 +213,7 @@ func (h *Header) attribute(name, kind string, value []byte) (err error) {
 		h.display, err = parseBox(value)
 	case "chromaticities":
 		if len(value) != 32 {
-			return fmt.Errorf("chromaticities of %d bytes: %w", len(value), ErrDamaged)
+			return fmt.Errorf("chromaticities of %d bytes: %w", len(value), input.ErrDamaged)
 		}
 		for i := range h.Chromaticity {
 			h.Chromaticity[i] = math.Float32frombits(binary.LittleEndian.Uint32(value[4*i:]))
@@ -232,17 +224,17 @@ func (h *Header) attribute(name, kind string, value []byte) (err error) {
 
 func parseBox(v []byte) (b box, err error) {
 	if len(v) != 16 {
-		return b, fmt.Errorf("window of %d bytes: %w", len(v), ErrDamaged)
+		return b, fmt.Errorf("window of %d bytes: %w", len(v), input.ErrDamaged)
 	}
 	i := func(at int) int { return int(int32(binary.LittleEndian.Uint32(v[at:]))) }
 	b = box{i(0), i(4), i(8), i(12)}
 	for _, n := range []int{b.minX, b.minY, b.maxX, b.maxY} {
-		if n < -maxSide || n > maxSide { // first, so that no sum overflows
-			return b, fmt.Errorf("window from %d, %d to %d, %d: %w", b.minX, b.minY, b.maxX, b.maxY, ErrTooLarge)
+		if n < -input.MaxSide || n > input.MaxSide { // first, so that no sum overflows
+			return b, fmt.Errorf("window from %d, %d to %d, %d: %w", b.minX, b.minY, b.maxX, b.maxY, input.ErrTooLarge)
 		}
 	}
 	if b.width() < 1 || b.height() < 1 {
-		return b, fmt.Errorf("window of %d x %d: %w", b.width(), b.height(), ErrDamaged)
+		return b, fmt.Errorf("window of %d x %d: %w", b.width(), b.height(), input.ErrDamaged)
 	}
 	return b, nil
 }
@@ -254,26 +246,26 @@ func parseChannels(v []byte) (list []channel, err error) {
 	for {
 		name, rest, err := cutString(v)
 		if err != nil {
-			return nil, fmt.Errorf("list of channels without an end: %w", ErrDamaged)
+			return nil, fmt.Errorf("list of channels without an end: %w", input.ErrDamaged)
 		}
 		if name == "" {
 			break
 		}
 		if len(rest) < 16 || len(list) == maxChannels {
-			return nil, fmt.Errorf("list of channels: %w", ErrDamaged)
+			return nil, fmt.Errorf("list of channels: %w", input.ErrDamaged)
 		}
 		c := channel{name, kind(binary.LittleEndian.Uint32(rest)), rest[4] != 0}
 		if c.kind < kindUint || c.kind > kindFloat {
-			return nil, fmt.Errorf("channel %.40q of kind %d: %w", name, c.kind, ErrDamaged)
+			return nil, fmt.Errorf("channel %.40q of kind %d: %w", name, c.kind, input.ErrDamaged)
 		}
 		if x, y := binary.LittleEndian.Uint32(rest[8:]), binary.LittleEndian.Uint32(rest[12:]); x != 1 || y != 1 {
-			return nil, fmt.Errorf("channel %.40q at a resolution of 1/%d x 1/%d: %w", name, x, y, ErrUnsupported)
+			return nil, fmt.Errorf("channel %.40q at a resolution of 1/%d x 1/%d: %w", name, x, y, input.ErrUnsupported)
 		}
 		list, v = append(list, c), rest[16:]
 		colour = colour || name == "R" || name == "G" || name == "B" || name == "Y"
 	}
 	if !colour {
-		return nil, fmt.Errorf("no channel R, G, B or Y among %s: %w", names(list), ErrUnsupported)
+		return nil, fmt.Errorf("no channel R, G, B or Y among %s: %w", names(list), input.ErrUnsupported)
 	}
 	return list, nil
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // file is built up by tests; zero values are left out.
@@ -244,7 +246,7 @@ func TestHalf(t *testing.T) {
 			want = math.Inf(1)
 		}
 		want = math.Copysign(want, 1-2*float64(v>>15))
-		if got := half(v); exp == 31 && mantissa != 0 {
+		if got := input.Half(v); exp == 31 && mantissa != 0 {
 			if got == got {
 				t.Fatalf("%#x: %v, want NaN", v, got)
 			}
@@ -274,33 +276,37 @@ func TestRefused(t *testing.T) {
 		want error
 		text string
 	}{
-		{"nothing", nil, ErrTruncated, ""},
-		{"something else", []byte("hello, world"), ErrDamaged, "signature"},
-		{"version 3", with(func(f *file) { f.version = 1 }), ErrUnsupported, "version 3"},
-		{"tiles", with(func(f *file) { f.version = flagTiled }), ErrUnsupported, "tiles"},
-		{"deep", with(func(f *file) { f.version = flagDeep }), ErrUnsupported, "deep data"},
-		{"parts", with(func(f *file) { f.version = flagMultipart }), ErrUnsupported, "several parts"},
-		{"DWAA", with(func(f *file) { f.compression = 8 }), ErrUnsupported, "compression DWAA"},
-		{"DWAB", with(func(f *file) { f.compression = 9 }), ErrUnsupported, "compression DWAB"},
-		{"compression to come", with(func(f *file) { f.compression = 77 }), ErrUnsupported, "compression number 77"},
-		{"half resolution", with(func(f *file) { f.steps = 2 }), ErrUnsupported, `channel "R" at a resolution of 1/2 x 1/2`},
-		{"no colours", with(func(f *file) { f.channels = []channel{{"Z", kindHalf, false}} }), ErrUnsupported, `no channel R, G, B or Y among "Z"`},
-		{"no channels", with(func(f *file) { f.channels = nil }), ErrUnsupported, "none"},
-		{"another kind", with(func(f *file) { f.channels = []channel{{"R", 3, false}} }), ErrDamaged, "kind 3"},
-		{"no size", with(func(f *file) { f.data = box{0, 0, -1, 0} }), ErrDamaged, "0 x 1"},
-		{"over the limit", with(func(f *file) { f.display = box{0, 0, 999, 999} }), ErrTooLarge, "1000 x 1000"},
-		{"data over the limit", with(func(f *file) { f.data, f.display = box{0, 0, 999, 999}, good.data }), ErrTooLarge, "1000 x 1000"},
-		{"over any limit", with(func(f *file) { f.data = box{math.MinInt32, 0, math.MaxInt32, 0} }), ErrTooLarge, ""},
-		{"attribute of another type", with(func(f *file) { f.more = attribute("compression", "string", []byte{0}) }), ErrDamaged, `type "string"`},
-		{"endless name", with(func(f *file) { f.more = bytes.Repeat([]byte("x"), 300) }), ErrDamaged, "255 bytes"},
-		{"no windows", slices.Concat(le([]byte(magic), 2), attribute("compression", "compression", []byte{0}), []byte{0}), ErrDamaged, "no attribute channels"},
-		{"wrong line", with(func(f *file) { f.data = box{0, 0, 0, 1}; f.blocks = [][]byte{halves(one), {}} }), ErrDamaged, "0 bytes instead of 2"},
-		{"lines cut off", with(func(f *file) { f.data = box{0, 0, 0, 9} }), ErrTruncated, ""},
-		{"a run too long", packed(rle, func(b []byte) { b[len(b)-2] = 127 }), ErrDamaged, "run of 128 bytes"},
-		{"runs cut off", packed(rle, func(b []byte) { b[len(b)-2] = 2 }), ErrDamaged, "end too early"},
-		{"a packet too long", packed(rle, func(b []byte) { b[len(b)-2] = 0x80 }), ErrDamaged, "packet of 128 bytes"},
-		{"a wrong checksum", packed(zip, func(b []byte) { b[len(b)-1]++ }), ErrDamaged, "checksum"},
-		{"not deflated", packed(zips, func(b []byte) { copy(b[len(b)-12:], "hello, world") }), ErrDamaged, ""},
+		{"nothing", nil, input.ErrTruncated, ""},
+		{"something else", []byte("hello, world"), input.ErrDamaged, "signature"},
+		{"version 3", with(func(f *file) { f.version = 1 }), input.ErrUnsupported, "version 3"},
+		{"tiles", with(func(f *file) { f.version = flagTiled }), input.ErrUnsupported, "tiles"},
+		{"deep", with(func(f *file) { f.version = flagDeep }), input.ErrUnsupported, "deep data"},
+		{"parts", with(func(f *file) { f.version = flagMultipart }), input.ErrUnsupported, "several parts"},
+		{"DWAA", with(func(f *file) { f.compression = 8 }), input.ErrUnsupported, "compression DWAA"},
+		{"DWAB", with(func(f *file) { f.compression = 9 }), input.ErrUnsupported, "compression DWAB"},
+		{"compression to come", with(func(f *file) { f.compression = 77 }), input.ErrUnsupported, "compression number 77"},
+		{"half resolution", with(func(f *file) { f.steps = 2 }), input.ErrUnsupported, `channel "R" at a resolution of 1/2 x 1/2`},
+		{"no colours", with(func(f *file) { f.channels = []channel{{"Z", kindHalf, false}} }), input.ErrUnsupported,
+			`no channel R, G, B or Y among "Z"`},
+		{"no channels", with(func(f *file) { f.channels = nil }), input.ErrUnsupported, "none"},
+		{"another kind", with(func(f *file) { f.channels = []channel{{"R", 3, false}} }), input.ErrDamaged, "kind 3"},
+		{"no size", with(func(f *file) { f.data = box{0, 0, -1, 0} }), input.ErrDamaged, "0 x 1"},
+		{"over the limit", with(func(f *file) { f.display = box{0, 0, 999, 999} }), input.ErrTooLarge, "1000 x 1000"},
+		{"data over the limit", with(func(f *file) { f.data, f.display = box{0, 0, 999, 999}, good.data }), input.ErrTooLarge, "1000 x 1000"},
+		{"over any limit", with(func(f *file) { f.data = box{math.MinInt32, 0, math.MaxInt32, 0} }), input.ErrTooLarge, ""},
+		{"attribute of another type", with(func(f *file) { f.more = attribute("compression", "string", []byte{0}) }), input.ErrDamaged,
+			`type "string"`},
+		{"endless name", with(func(f *file) { f.more = bytes.Repeat([]byte("x"), 300) }), input.ErrDamaged, "255 bytes"},
+		{"no windows", slices.Concat(le([]byte(magic), 2), attribute("compression", "compression", []byte{0}), []byte{0}), input.ErrDamaged,
+			"no attribute channels"},
+		{"wrong line", with(func(f *file) { f.data = box{0, 0, 0, 1}; f.blocks = [][]byte{halves(one), {}} }), input.ErrDamaged,
+			"0 bytes instead of 2"},
+		{"lines cut off", with(func(f *file) { f.data = box{0, 0, 0, 9} }), input.ErrTruncated, ""},
+		{"a run too long", packed(rle, func(b []byte) { b[len(b)-2] = 127 }), input.ErrDamaged, "run of 128 bytes"},
+		{"runs cut off", packed(rle, func(b []byte) { b[len(b)-2] = 2 }), input.ErrDamaged, "end too early"},
+		{"a packet too long", packed(rle, func(b []byte) { b[len(b)-2] = 0x80 }), input.ErrDamaged, "packet of 128 bytes"},
+		{"a wrong checksum", packed(zip, func(b []byte) { b[len(b)-1]++ }), input.ErrDamaged, "checksum"},
+		{"not deflated", packed(zips, func(b []byte) { copy(b[len(b)-12:], "hello, world") }), input.ErrDamaged, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -320,7 +326,8 @@ func TestChannelsWithoutEnd(t *testing.T) {
 	for range maxChannels {
 		f.channels = append(f.channels, channel{"R", kindFloat, false})
 	}
-	if _, _, err := Decode(f.bytes(), 1<<20); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "blocks of 32768000 bytes") {
+	if _, _, err := Decode(f.bytes(), 1<<20); !errors.Is(err, input.ErrTooLarge) ||
+		!strings.Contains(err.Error(), "blocks of 32768000 bytes") {
 		t.Error(err)
 	}
 }
@@ -346,10 +353,10 @@ func TestBomb(t *testing.T) {
 		blocks: [][]byte{make([]byte, 1<<10)}}.bytes()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, _, err := Decode(data, 1000); !errors.Is(err, ErrDamaged) {
+	if _, _, err := Decode(data, 1000); !errors.Is(err, input.ErrDamaged) {
 		t.Error(err)
 	}
-	if _, _, err := Decode(claim, 1<<24); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "claim to hold") {
+	if _, _, err := Decode(claim, 1<<24); !errors.Is(err, input.ErrDamaged) || !strings.Contains(err.Error(), "claim to hold") {
 		t.Error(err)
 	}
 	runtime.ReadMemStats(&after)
@@ -362,7 +369,7 @@ func TestBomb(t *testing.T) {
 func TestPrefixes(t *testing.T) {
 	data := file{channels: red, data: box{0, 0, 1, 1}, blocks: [][]byte{halves(one, two), halves(two, one)}}.bytes()
 	for n := range data {
-		if _, _, err := Decode(data[:n], 4); !errors.Is(err, ErrTruncated) {
+		if _, _, err := Decode(data[:n], 4); !errors.Is(err, input.ErrTruncated) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
@@ -384,7 +391,8 @@ func FuzzDecode(f *testing.F) {
 		const limit = 1 << 15
 		h, pix, err := Decode(data, limit)
 		if err != nil {
-			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {
+			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) &&
+				!errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return

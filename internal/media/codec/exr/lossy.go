@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // unpackPXR24 reads deflated differences from number to number. Those of a line of a channel are stored byte by byte, the highest bytes of
@@ -61,7 +63,7 @@ func (d *decoder) unpackB44(dst, src []byte, lines int) error {
 		n := c.kind.size() * width
 		if c.kind != kindHalf {
 			if len(src) < n*lines {
-				return ErrTruncated
+				return input.ErrTruncated
 			}
 			for y := range lines {
 				copy(dst[y*d.lineSize+at:], src[y*n:][:n])
@@ -72,7 +74,7 @@ func (d *decoder) unpackB44(dst, src []byte, lines int) error {
 			for x := 0; x < width; x += 4 {
 				v, size := b44Block(src)
 				if size == 0 {
-					return ErrTruncated
+					return input.ErrTruncated
 				}
 				src = src[size:]
 				for i, v := range v {
@@ -88,7 +90,7 @@ func (d *decoder) unpackB44(dst, src []byte, lines int) error {
 		at += n
 	}
 	if len(src) > 0 {
-		return fmt.Errorf("%d bytes after the last block: %w", len(src), ErrDamaged)
+		return fmt.Errorf("%d bytes after the last block: %w", len(src), input.ErrDamaged)
 	}
 	return nil
 }
@@ -143,7 +145,7 @@ var b44Log = sync.OnceValue(func() *[1 << 16]uint16 {
 	var table [1 << 16]uint16
 	table[0], table[0x8000] = 0xfc00, 0xfc00
 	for i := 1; i < 0x7c00; i++ {
-		table[i] = toHalf(8 * math.Log(float64(half(uint16(i)))))
+		table[i] = toHalf(8 * math.Log(float64(input.Half(uint16(i)))))
 	}
 	return &table
 })

@@ -3,6 +3,8 @@ package exr
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // PIZ packs a block in three steps: the 16-bit words that occur are numbered, the numbers of each channel go through a Haar wavelet,
@@ -49,11 +51,11 @@ func (d *decoder) unpackPIZ(dst, src []byte, lines int) error {
 		return err
 	}
 	if len(src) < 4 {
-		return ErrTruncated
+		return input.ErrTruncated
 	}
 	size := binary.LittleEndian.Uint32(src)
 	if src = src[4:]; uint64(size) > uint64(len(src)) {
-		return fmt.Errorf("%d bytes of codes: %w", size, ErrDamaged)
+		return fmt.Errorf("%d bytes of codes: %w", size, input.ErrDamaged)
 	}
 	if err := p.decode(src[:size]); err != nil {
 		return err
@@ -86,18 +88,18 @@ func (d *decoder) unpackPIZ(dst, src []byte, lines int) error {
 // numbers reads which words occur, and returns the highest number of one.
 func (p *pizDecoder) numbers(src []byte) (rest []byte, most int, err error) {
 	if len(src) < 4 {
-		return nil, 0, ErrTruncated
+		return nil, 0, input.ErrTruncated
 	}
 	from, to := int(binary.LittleEndian.Uint16(src)), int(binary.LittleEndian.Uint16(src[2:]))
 	src = src[4:]
 	if to >= words/8 {
-		return nil, 0, fmt.Errorf("a bitmap up to byte %d: %w", to, ErrDamaged)
+		return nil, 0, fmt.Errorf("a bitmap up to byte %d: %w", to, input.ErrDamaged)
 	}
 	clear(p.word[:])
 	n := 1 // 0 has the number 0
 	if from <= to {
 		if len(src) < to-from+1 {
-			return nil, 0, ErrTruncated
+			return nil, 0, input.ErrTruncated
 		}
 		for i, b := range src[:to-from+1] {
 			for bit := range 8 {
@@ -151,11 +153,11 @@ func (r *bitReader) take(n int) (v uint64, ok bool) {
 //	20  ...  the lengths of the codes, then the codes, from the next byte on
 func (p *pizDecoder) decode(src []byte) error {
 	if len(src) < 20 {
-		return ErrTruncated
+		return input.ErrTruncated
 	}
 	from, to, bits := binary.LittleEndian.Uint32(src), binary.LittleEndian.Uint32(src[4:]), uint64(binary.LittleEndian.Uint32(src[12:]))
 	if from > to || to >= codes {
-		return fmt.Errorf("symbols from %d to %d: %w", from, to, ErrDamaged)
+		return fmt.Errorf("symbols from %d to %d: %w", from, to, input.ErrDamaged)
 	}
 	r := &bitReader{src: src[20:]}
 	if err := p.readLengths(r, int(from), int(to)); err != nil {
@@ -166,7 +168,7 @@ func (p *pizDecoder) decode(src []byte) error {
 		return err
 	}
 	if bits > 8*uint64(len(src)) {
-		return fmt.Errorf("%d bits of codes in %d bytes: %w", bits, len(src), ErrDamaged)
+		return fmt.Errorf("%d bits of codes in %d bytes: %w", bits, len(src), input.ErrDamaged)
 	}
 	return p.readCodes(&bitReader{src: src[:(bits+7)/8]}, int(-bits&7), int32(to))
 }
@@ -177,7 +179,7 @@ func (p *pizDecoder) readLengths(r *bitReader, from, to int) error {
 	for i := from; i <= to; {
 		n, ok := r.take(6)
 		if !ok {
-			return fmt.Errorf("the lengths of codes end too early: %w", ErrDamaged)
+			return fmt.Errorf("the lengths of codes end too early: %w", input.ErrDamaged)
 		}
 		if n <= maxCode {
 			p.lengths[i] = uint8(n)
@@ -188,12 +190,12 @@ func (p *pizDecoder) readLengths(r *bitReader, from, to int) error {
 		if n == 63 {
 			more, ok := r.take(8)
 			if !ok {
-				return fmt.Errorf("the lengths of codes end too early: %w", ErrDamaged)
+				return fmt.Errorf("the lengths of codes end too early: %w", input.ErrDamaged)
 			}
 			run = int(more) + 6
 		}
 		if i += run; i > to+1 {
-			return fmt.Errorf("a run of %d symbols without codes: %w", run, ErrDamaged)
+			return fmt.Errorf("a run of %d symbols without codes: %w", run, input.ErrDamaged)
 		}
 	}
 	return nil
@@ -212,7 +214,7 @@ func (p *pizDecoder) makeCodes() error {
 		at += p.count[n]
 		next += uint64(p.count[n])
 		if n > 1 && next&1 != 0 || n <= 17 && next > 1<<n {
-			return fmt.Errorf("lengths that make no code: %w", ErrDamaged)
+			return fmt.Errorf("lengths that make no code: %w", input.ErrDamaged)
 		}
 		next >>= 1
 	}
@@ -265,11 +267,11 @@ func (p *pizDecoder) readCodes(r *bitReader, over int, repeat int32) error {
 		s, ok := p.symbol(r, over)
 		switch {
 		case !ok:
-			return fmt.Errorf("bits that are no code: %w", ErrDamaged)
+			return fmt.Errorf("bits that are no code: %w", input.ErrDamaged)
 		case s == repeat:
 			n, ok := r.take(8)
 			if !ok || len(r.src) == 0 && r.n < over || at == 0 || int(n) > len(p.values)-at {
-				return fmt.Errorf("%d repeats of a word: %w", n, ErrDamaged)
+				return fmt.Errorf("%d repeats of a word: %w", n, input.ErrDamaged)
 			}
 			last := p.values[at-1]
 			for range n {
@@ -277,14 +279,14 @@ func (p *pizDecoder) readCodes(r *bitReader, over int, repeat int32) error {
 				at++
 			}
 		case at == len(p.values):
-			return fmt.Errorf("codes of more than %d words: %w", at, ErrDamaged)
+			return fmt.Errorf("codes of more than %d words: %w", at, input.ErrDamaged)
 		default:
 			p.values[at] = uint16(s)
 			at++
 		}
 	}
 	if at < len(p.values) {
-		return fmt.Errorf("codes of %d words instead of %d: %w", at, len(p.values), ErrDamaged)
+		return fmt.Errorf("codes of %d words instead of %d: %w", at, len(p.values), input.ErrDamaged)
 	}
 	return nil
 }

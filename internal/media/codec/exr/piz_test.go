@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // bitWriter writes from the highest bit down.
@@ -223,7 +225,7 @@ func (f file) packPXR24(b []byte) []byte {
 
 // Pictures that OpenEXR's own library packed hold what was drawn: see want.
 func TestWrittenByOpenEXR(t *testing.T) {
-	ramp := func(x, y int) float32 { return half(uint16(0x3c00 + x*8 + y*4)) }
+	ramp := func(x, y int) float32 { return input.Half(uint16(0x3c00 + x*8 + y*4)) }
 	for _, tt := range []struct {
 		name    string
 		w, h    int
@@ -231,7 +233,7 @@ func TestWrittenByOpenEXR(t *testing.T) {
 		off     float64 // of blue
 	}{
 		{"piz", 37, 39, soft, whole, steps, 0},
-		{"piz16", 600, 32, func(x, y int) float32 { return half(uint16(x*32 + y)) }, nil, nil, 0},
+		{"piz16", 600, 32, func(x, y int) float32 { return input.Half(uint16(x*32 + y)) }, nil, nil, 0},
 		{"pxr24", 21, 19, soft, whole, steps, 0},
 		// Steps of 64 and 128 are packed without loss; blue is stored as exponentials of itself.
 		{"b44", 22, 35, steep, whole, ramp, 0.02},
@@ -265,8 +267,8 @@ func TestWrittenByOpenEXR(t *testing.T) {
 	}
 }
 
-func soft(x, y int) float32  { return half(uint16(0x3800 + (x*x+3*y)%97*4 + (x*7+y*13)%5)) }
-func steep(x, y int) float32 { return half(uint16(0x3800 + x*64 + y*128)) }
+func soft(x, y int) float32  { return input.Half(uint16(0x3800 + (x*x+3*y)%97*4 + (x*7+y*13)%5)) }
+func steep(x, y int) float32 { return input.Half(uint16(0x3800 + x*64 + y*128)) }
 
 // flatSteep has flat blocks, too.
 func flatSteep(x, y int) float32 {
@@ -318,7 +320,7 @@ func TestRefusedPIZ(t *testing.T) {
 		{"a run out of the symbols", set(29, 0xff, 0xff), "a run of 261 symbols"},
 	} {
 		_, _, err := Decode(tt.data, 64*32)
-		if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrTruncated) || !strings.Contains(err.Error(), tt.text) {
+		if !errors.Is(err, input.ErrDamaged) && !errors.Is(err, input.ErrTruncated) || !strings.Contains(err.Error(), tt.text) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.text)
 		}
 	}

@@ -15,22 +15,13 @@ package hdr
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
-)
 
-var (
-	ErrTruncated   = errors.New("data ends too early")
-	ErrDamaged     = errors.New("damaged")
-	ErrUnsupported = errors.New("not supported")
-	ErrTooLarge    = errors.New("too large")
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
-
-// maxSide keeps Width*Height far from overflowing. The specification has no limit.
-const maxSide = 1 << 20
 
 // maxHeader is far more than any program writes, in bytes.
 const maxHeader = 1 << 16
@@ -80,7 +71,7 @@ func ParseHeader(data []byte) (Header, error) {
 	for i, e := range exposure {
 		h.Scale[i] = float32(1 / e)
 		if !(h.Scale[i] > 0) || math.IsInf(float64(h.Scale[i]), 0) {
-			return h, fmt.Errorf("exposure of %g: %w", e, ErrDamaged)
+			return h, fmt.Errorf("exposure of %g: %w", e, input.ErrDamaged)
 		}
 	}
 	return h, h.resolution(size)
@@ -89,9 +80,9 @@ func ParseHeader(data []byte) (Header, error) {
 // cut is the error for a header that does not end, or does not begin.
 func (h *Header) cut(data []byte, begun bool) error {
 	if begun || len(data) >= maxHeader {
-		return fmt.Errorf("no header: %w", ErrDamaged)
+		return fmt.Errorf("no header: %w", input.ErrDamaged)
 	}
-	return ErrTruncated
+	return input.ErrTruncated
 }
 
 func cutLine(b []byte) (line string, rest []byte, ok bool) {
@@ -106,12 +97,12 @@ func (h *Header) field(line string, exposure *[3]float64) error {
 	switch name {
 	case "FORMAT":
 		if value != "32-bit_rle_rgbe" {
-			return fmt.Errorf("format %.40q: %w", value, ErrUnsupported)
+			return fmt.Errorf("format %.40q: %w", value, input.ErrUnsupported)
 		}
 	case "EXPOSURE":
 		e, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return fmt.Errorf("exposure of %.40q: %w", value, ErrDamaged)
+			return fmt.Errorf("exposure of %.40q: %w", value, input.ErrDamaged)
 		}
 		for i := range exposure {
 			exposure[i] *= e
@@ -120,11 +111,11 @@ func (h *Header) field(line string, exposure *[3]float64) error {
 		parts := strings.Fields(value)
 		for i := range exposure {
 			if len(parts) != 3 {
-				return fmt.Errorf("colour correction of %.40q: %w", value, ErrDamaged)
+				return fmt.Errorf("colour correction of %.40q: %w", value, input.ErrDamaged)
 			}
 			e, err := strconv.ParseFloat(parts[i], 64)
 			if err != nil {
-				return fmt.Errorf("colour correction of %.40q: %w", value, ErrDamaged)
+				return fmt.Errorf("colour correction of %.40q: %w", value, input.ErrDamaged)
 			}
 			exposure[i] *= e
 		}
@@ -136,16 +127,16 @@ func (h *Header) field(line string, exposure *[3]float64) error {
 func (h *Header) resolution(line string) error {
 	f := strings.Fields(line)
 	if len(f) != 4 {
-		return fmt.Errorf("resolution %.40q: %w", line, ErrDamaged)
+		return fmt.Errorf("resolution %.40q: %w", line, input.ErrDamaged)
 	}
 	var n [2]int
 	for i := range n {
 		v, err := strconv.ParseUint(f[2*i+1], 10, 32)
 		if err != nil || v == 0 {
-			return fmt.Errorf("resolution %.40q: %w", line, ErrDamaged)
+			return fmt.Errorf("resolution %.40q: %w", line, input.ErrDamaged)
 		}
-		if v > maxSide {
-			return fmt.Errorf("%d pixels a side: %w", v, ErrTooLarge)
+		if v > input.MaxSide {
+			return fmt.Errorf("%d pixels a side: %w", v, input.ErrTooLarge)
 		}
 		n[i] = int(v)
 	}
@@ -155,7 +146,7 @@ func (h *Header) resolution(line string) error {
 	case "+X-Y", "-X-Y", "+X+Y", "-X+Y":
 		h.Width, h.Height, h.columns = n[0], n[1], true
 	default:
-		return fmt.Errorf("resolution %.40q: %w", line, ErrDamaged)
+		return fmt.Errorf("resolution %.40q: %w", line, input.ErrDamaged)
 	}
 	h.fromRight = f[0] == "-X" || f[2] == "-X"
 	h.fromEnd = f[0] == "+Y" || f[2] == "+Y"
@@ -166,14 +157,14 @@ func (h *Header) resolution(line string) error {
 const dense = 4
 
 // Decode reads a picture as RGBA in linear light, alpha 1, rows top down, 4*Width*Height numbers. More than maxPixels
-// is ErrTooLarge.
+// is [input.ErrTooLarge].
 func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
 		return h, nil, err
 	}
-	if h.Width*h.Height > maxPixels {
-		return h, nil, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
+	if err := input.CheckPixels(h.Width, h.Height, maxPixels); err != nil {
+		return h, nil, err
 	}
 	length, lines := h.Width, h.Height
 	if h.columns {
@@ -181,7 +172,7 @@ func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 	}
 	data = data[h.pixels:]
 	if len(data) < 4*lines { // one pixel of a line at least is there
-		return h, nil, ErrTruncated
+		return h, nil, input.ErrTruncated
 	}
 	line := make([]byte, 4*length)
 	if h.Width*h.Height > dense*len(data) { // all lines are read before memory is taken for them
@@ -238,13 +229,13 @@ var exponents = func() (t [256]float32) {
 func readLine(line, data []byte) ([]byte, error) {
 	length := len(line) / 4
 	if len(data) < 4 {
-		return nil, ErrTruncated
+		return nil, input.ErrTruncated
 	}
 	// 8 and 32767 are the least and the most that color.c packs so. Nothing else looks like it: of a pixel that is not
 	// black the largest mantissa is 128 at least.
 	if length >= 8 && length <= 32767 && data[0] == 2 && data[1] == 2 && data[2] < 128 {
 		if n := int(data[2])<<8 | int(data[3]); n != length {
-			return nil, fmt.Errorf("%d pixels instead of %d: %w", n, length, ErrDamaged)
+			return nil, fmt.Errorf("%d pixels instead of %d: %w", n, length, input.ErrDamaged)
 		}
 		return newRuns(line, data[4:])
 	}
@@ -258,13 +249,13 @@ func newRuns(line, data []byte) ([]byte, error) {
 	for c := range 4 {
 		for x := 0; x < length; {
 			if len(data) < 2 {
-				return nil, ErrTruncated
+				return nil, input.ErrTruncated
 			}
 			n := int(data[0])
 			if n > 128 {
 				n -= 128
 				if n > length-x {
-					return nil, fmt.Errorf("run over its end: %w", ErrDamaged)
+					return nil, fmt.Errorf("run over its end: %w", input.ErrDamaged)
 				}
 				for i := range n {
 					line[4*(x+i)+c] = data[1]
@@ -272,10 +263,10 @@ func newRuns(line, data []byte) ([]byte, error) {
 				data = data[2:]
 			} else {
 				if n == 0 || n > length-x {
-					return nil, fmt.Errorf("packet of %d bytes: %w", n, ErrDamaged)
+					return nil, fmt.Errorf("packet of %d bytes: %w", n, input.ErrDamaged)
 				}
 				if len(data) < 1+n {
-					return nil, ErrTruncated
+					return nil, input.ErrTruncated
 				}
 				for i, v := range data[1 : 1+n] {
 					line[4*(x+i)+c] = v
@@ -294,7 +285,7 @@ func oldRuns(line, data []byte) ([]byte, error) {
 	shift := 0
 	for at := 0; at < len(line); {
 		if len(data) < 4 {
-			return nil, ErrTruncated
+			return nil, input.ErrTruncated
 		}
 		p := data[:4]
 		data = data[4:]
@@ -305,7 +296,7 @@ func oldRuns(line, data []byte) ([]byte, error) {
 		}
 		n := int(p[3]) << shift
 		if at == 0 || shift > 16 || n > (len(line)-at)/4 {
-			return nil, fmt.Errorf("run of %d pixels at %d: %w", n, at/4, ErrDamaged)
+			return nil, fmt.Errorf("run of %d pixels at %d: %w", n, at/4, input.ErrDamaged)
 		}
 		for range n {
 			at += copy(line[at:], line[at-4:at])

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 const plain = "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n"
@@ -97,32 +99,32 @@ func TestRefused(t *testing.T) {
 		want error
 		text string
 	}{
-		{"nothing", nil, ErrTruncated, ""},
-		{"half a header", []byte("#?RADIANCE\nFORM"), ErrTruncated, ""},
-		{"something else", []byte("hello\n"), ErrDamaged, "no header"},
-		{"endless header", []byte("#?RADIANCE\n" + strings.Repeat("x\n", maxHeader)), ErrDamaged, "no header"},
-		{"no resolution", []byte(plain), ErrTruncated, ""},
-		{"XYZ", file("#?RADIANCE\nFORMAT=32-bit_rle_xyze\n\n", "-Y 1 +X 1", one...), ErrUnsupported, "32-bit_rle_xyze"},
-		{"exposure of nothing", file("#?RADIANCE\nEXPOSURE=0\n\n", "-Y 1 +X 1", one...), ErrDamaged, "exposure"},
-		{"exposure in words", file("#?RADIANCE\nEXPOSURE=auto\n\n", "-Y 1 +X 1", one...), ErrDamaged, "auto"},
-		{"exposure below nothing", file("#?RADIANCE\nEXPOSURE=-1\n\n", "-Y 1 +X 1", one...), ErrDamaged, "exposure"},
-		{"two colour corrections", file("#?RADIANCE\nCOLORCORR=1 2\n\n", "-Y 1 +X 1", one...), ErrDamaged, "colour correction"},
-		{"one axis twice", file(plain, "-Y 1 +Y 1", one...), ErrDamaged, "resolution"},
-		{"no size", file(plain, "-Y 0 +X 1", one...), ErrDamaged, "resolution"},
-		{"words for a size", file(plain, "-Y a +X 1", one...), ErrDamaged, "resolution"},
-		{"over the limit", file(plain, "-Y 1000 +X 1000", one...), ErrTooLarge, "1000 x 1000"},
-		{"over any limit", file(plain, "-Y 1 +X 4000000000", one...), ErrTooLarge, ""},
-		{"pixels cut off", file(plain, "-Y 1 +X 2", one...), ErrTruncated, ""},
-		{"lines cut off", file(plain, "-Y 2 +X 1", one...), ErrTruncated, ""},
-		{"a run of nothing", file(plain, "-Y 1 +X 2", 1, 1, 1, 1), ErrDamaged, "run"},
-		{"a run too long", file(plain, "-Y 1 +X 2", 128, 64, 32, 129, 1, 1, 1, 2), ErrDamaged, "run"},
-		{"too many runs", file(plain, "-Y 1 +X 2", slices.Concat(one, repeat(4, 1, 1, 1, 0))...), ErrDamaged, "run"},
-		{"another length", file(plain, "-Y 1 +X 9", 2, 2, 0, 8, 0), ErrDamaged, "8 pixels instead of 9"},
-		{"a packet too long", file(plain, "-Y 1 +X 8", 2, 2, 0, 8, 9, 1, 1, 1, 1, 1, 1, 1, 1, 1), ErrDamaged, "packet"},
-		{"an empty packet", file(plain, "-Y 1 +X 8", 2, 2, 0, 8, 0, 0), ErrDamaged, "packet"},
-		{"a packed run too long", file(plain, "-Y 1 +X 8", 2, 2, 0, 8, 128+9, 0), ErrDamaged, "run"},
-		{"a packet cut off", file(plain, "-Y 1 +X 8", 2, 2, 0, 8, 8, 1, 2), ErrTruncated, ""},
-		{"packets cut off", file(plain, "-Y 1 +X 8", 2, 2, 0, 8, 128+8, 1), ErrTruncated, ""},
+		{"nothing", nil, input.ErrTruncated, ""},
+		{"half a header", []byte("#?RADIANCE\nFORM"), input.ErrTruncated, ""},
+		{"something else", []byte("hello\n"), input.ErrDamaged, "no header"},
+		{"endless header", []byte("#?RADIANCE\n" + strings.Repeat("x\n", maxHeader)), input.ErrDamaged, "no header"},
+		{"no resolution", []byte(plain), input.ErrTruncated, ""},
+		{"XYZ", file("#?RADIANCE\nFORMAT=32-bit_rle_xyze\n\n", "-Y 1 +X 1", one...), input.ErrUnsupported, "32-bit_rle_xyze"},
+		{"exposure of nothing", file("#?RADIANCE\nEXPOSURE=0\n\n", "-Y 1 +X 1", one...), input.ErrDamaged, "exposure"},
+		{"exposure in words", file("#?RADIANCE\nEXPOSURE=auto\n\n", "-Y 1 +X 1", one...), input.ErrDamaged, "auto"},
+		{"exposure below nothing", file("#?RADIANCE\nEXPOSURE=-1\n\n", "-Y 1 +X 1", one...), input.ErrDamaged, "exposure"},
+		{"two colour corrections", file("#?RADIANCE\nCOLORCORR=1 2\n\n", "-Y 1 +X 1", one...), input.ErrDamaged, "colour correction"},
+		{"one axis twice", file(plain, "-Y 1 +Y 1", one...), input.ErrDamaged, "resolution"},
+		{"no size", file(plain, "-Y 0 +X 1", one...), input.ErrDamaged, "resolution"},
+		{"words for a size", file(plain, "-Y a +X 1", one...), input.ErrDamaged, "resolution"},
+		{"over the limit", file(plain, "-Y 1000 +X 1000", one...), input.ErrTooLarge, "1000 x 1000"},
+		{"over any limit", file(plain, "-Y 1 +X 4000000000", one...), input.ErrTooLarge, ""},
+		{"pixels cut off", file(plain, "-Y 1 +X 2", one...), input.ErrTruncated, ""},
+		{"lines cut off", file(plain, "-Y 2 +X 1", one...), input.ErrTruncated, ""},
+		{"a run of nothing", file(plain, "-Y 1 +X 2", 1, 1, 1, 1), input.ErrDamaged, "run"},
+		{"a run too long", file(plain, "-Y 1 +X 2", 128, 64, 32, 129, 1, 1, 1, 2), input.ErrDamaged, "run"},
+		{"too many runs", file(plain, "-Y 1 +X 2", slices.Concat(one, repeat(4, 1, 1, 1, 0))...), input.ErrDamaged, "run"},
+		{"another length", file(plain, "-Y 1 +X 9", 2, 2, 0, 8, 0), input.ErrDamaged, "8 pixels instead of 9"},
+		{"a packet too long", file(plain, "-Y 1 +X 8", 2, 2, 0, 8, 9, 1, 1, 1, 1, 1, 1, 1, 1, 1), input.ErrDamaged, "packet"},
+		{"an empty packet", file(plain, "-Y 1 +X 8", 2, 2, 0, 8, 0, 0), input.ErrDamaged, "packet"},
+		{"a packed run too long", file(plain, "-Y 1 +X 8", 2, 2, 0, 8, 128+9, 0), input.ErrDamaged, "run"},
+		{"a packet cut off", file(plain, "-Y 1 +X 8", 2, 2, 0, 8, 8, 1, 2), input.ErrTruncated, ""},
+		{"packets cut off", file(plain, "-Y 1 +X 8", 2, 2, 0, 8, 128+8, 1), input.ErrTruncated, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,7 +142,7 @@ func TestPrefixes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range data {
-		if _, _, err := Decode(data[:n], 8); !errors.Is(err, ErrTruncated) {
+		if _, _, err := Decode(data[:n], 8); !errors.Is(err, input.ErrTruncated) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
@@ -151,7 +153,7 @@ func TestHugeClaim(t *testing.T) {
 	data := file(plain, "-Y 30000 +X 30000", 1, 2, 3, 4)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, _, err := Decode(data, math.MaxInt); !errors.Is(err, ErrTruncated) {
+	if _, _, err := Decode(data, math.MaxInt); !errors.Is(err, input.ErrTruncated) {
 		t.Error(err)
 	}
 	runtime.ReadMemStats(&after)
@@ -167,7 +169,8 @@ func FuzzDecode(f *testing.F) {
 		const limit = 1 << 16
 		h, pix, err := Decode(data, limit)
 		if err != nil {
-			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {
+			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) &&
+				!errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return

@@ -16,15 +16,9 @@ package psd
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-)
 
-var (
-	ErrTruncated   = errors.New("data ends too early")
-	ErrDamaged     = errors.New("damaged")
-	ErrUnsupported = errors.New("not supported")
-	ErrTooLarge    = errors.New("too large")
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // Mode is how channels make colours.
@@ -83,36 +77,36 @@ type Header struct {
 func ParseHeader(data []byte) (Header, error) {
 	h := Header{}
 	if len(data) < headerSize {
-		return h, ErrTruncated
+		return h, input.ErrTruncated
 	}
 	if string(data[:4]) != "8BPS" {
-		return h, fmt.Errorf("no signature: %w", ErrDamaged)
+		return h, fmt.Errorf("no signature: %w", input.ErrDamaged)
 	}
 	u16 := func(i int) int { return int(binary.BigEndian.Uint16(data[i:])) }
 	u32 := func(i int) int { return int(binary.BigEndian.Uint32(data[i:])) }
 	h = Header{Width: u32(18), Height: u32(14), Depth: u16(22), Channels: u16(12), Mode: Mode(u16(24)), large: u16(4) == 2}
 	if v := u16(4); v != 1 && v != 2 {
-		return h, fmt.Errorf("version %d: %w", v, ErrUnsupported)
+		return h, fmt.Errorf("version %d: %w", v, input.ErrUnsupported)
 	}
 	if h.Width < 1 || h.Height < 1 {
-		return h, fmt.Errorf("size %d x %d: %w", h.Width, h.Height, ErrDamaged)
+		return h, fmt.Errorf("size %d x %d: %w", h.Width, h.Height, input.ErrDamaged)
 	}
 	if h.Width > 300000 || h.Height > 300000 { // the most of a PSB
-		return h, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
+		return h, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, input.ErrTooLarge)
 	}
 	depths := map[Mode][]int{bitmap: {1}, grey: {8, 16, 32}, indexed: {8}, rgb: {8, 16, 32}, cmyk: {8, 16}, duotone: {8, 16}}
 	if depths[h.Mode] == nil {
-		return h, fmt.Errorf("%v colours: %w", h.Mode, ErrUnsupported)
+		return h, fmt.Errorf("%v colours: %w", h.Mode, input.ErrUnsupported)
 	}
 	for _, d := range depths[h.Mode] {
 		if d == h.Depth {
 			if h.Channels < h.Mode.colours() || h.Channels > 56 {
-				return h, fmt.Errorf("%d channels of %v: %w", h.Channels, h.Mode, ErrDamaged)
+				return h, fmt.Errorf("%d channels of %v: %w", h.Channels, h.Mode, input.ErrDamaged)
 			}
 			return h, nil
 		}
 	}
-	return h, fmt.Errorf("%d bits a channel of %v: %w", h.Depth, h.Mode, ErrUnsupported)
+	return h, fmt.Errorf("%d bits a channel of %v: %w", h.Depth, h.Mode, input.ErrUnsupported)
 }
 
 // Image is a picture of RGBA, straight alpha, rows top down: 4*Width*Height numbers, in one of the slices.
@@ -123,14 +117,14 @@ type Image struct {
 	Profile []byte    // ICC; may be nil
 }
 
-// Decode reads a document. More than maxPixels is ErrTooLarge.
+// Decode reads a document. More than maxPixels is [input.ErrTooLarge].
 func Decode(data []byte, maxPixels int) (*Image, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
 		return nil, err
 	}
-	if h.Width*h.Height > maxPixels {
-		return nil, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
+	if err := input.CheckPixels(h.Width, h.Height, maxPixels); err != nil {
+		return nil, err
 	}
 	d := decoder{Image: &Image{Header: h}, transparent: -1}
 	colours, rest, err := section(data[headerSize:], false)
@@ -138,7 +132,7 @@ func Decode(data []byte, maxPixels int) (*Image, error) {
 		return nil, err
 	}
 	if d.palette = colours; h.Mode == indexed && len(colours) < 768 {
-		return nil, fmt.Errorf("colour map of %d bytes: %w", len(colours), ErrDamaged)
+		return nil, fmt.Errorf("colour map of %d bytes: %w", len(colours), input.ErrDamaged)
 	}
 	resources, rest, err := section(rest, false)
 	if err != nil {
@@ -176,14 +170,14 @@ func section(b []byte, wide bool) (body, rest []byte, err error) {
 		size = 8
 	}
 	if len(b) < size {
-		return nil, nil, ErrTruncated
+		return nil, nil, input.ErrTruncated
 	}
 	n := uint64(binary.BigEndian.Uint32(b))
 	if wide {
 		n = binary.BigEndian.Uint64(b)
 	}
 	if b = b[size:]; uint64(len(b)) < n {
-		return nil, nil, ErrTruncated
+		return nil, nil, input.ErrTruncated
 	}
 	return b[:n], b[n:], nil
 }
@@ -214,7 +208,7 @@ func (d *decoder) resources(b []byte) error {
 		case id == resourceTransparent && len(body) >= 2:
 			d.transparent = int(binary.BigEndian.Uint16(body))
 		case id == resourceVersion && len(body) >= 5 && body[4] == 0:
-			return fmt.Errorf("no flattened picture, as it was saved without \"maximise compatibility\": %w", ErrUnsupported)
+			return fmt.Errorf("no flattened picture, as it was saved without \"maximise compatibility\": %w", input.ErrUnsupported)
 		}
 		b = rest[min(len(body)%2, len(rest)):]
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // file is built up by tests.
@@ -195,28 +197,29 @@ func TestRefused(t *testing.T) {
 		want error
 		text string
 	}{
-		{"nothing", nil, ErrTruncated, ""},
-		{"something else", []byte(strings.Repeat("hello ", 9)), ErrDamaged, "signature"},
-		{"version 3", version3, ErrUnsupported, "version 3"},
-		{"no size", with(func(f *file) { f.w = 0 }), ErrDamaged, "0 x 1"},
-		{"over any limit", with(func(f *file) { f.w = 300001 }), ErrTooLarge, ""},
-		{"over the limit", with(func(f *file) { f.w = 2000 }), ErrTooLarge, "2000 x 1"},
-		{"Lab", with(func(f *file) { f.mode = 9 }), ErrUnsupported, "Lab"},
-		{"multichannel", with(func(f *file) { f.mode = 7 }), ErrUnsupported, "multichannel"},
-		{"a mode to come", with(func(f *file) { f.mode = 77 }), ErrUnsupported, "mode 77"},
-		{"12 bits", with(func(f *file) { f.depth = 12 }), ErrUnsupported, "12 bits a channel of RGB"},
-		{"CMYK of 32 bits", with(func(f *file) { f.mode, f.depth = cmyk, 32 }), ErrUnsupported, "32 bits a channel of CMYK"},
-		{"too few channels", with(func(f *file) { f.mode = cmyk }), ErrDamaged, "3 channels of CMYK"},
-		{"too many channels", with(func(f *file) { f.channels = 57 }), ErrDamaged, "57 channels"},
-		{"no colour map", with(func(f *file) { f.mode = indexed }), ErrDamaged, "colour map"},
-		{"no picture", with(func(f *file) { f.resources = resource(resourceVersion, "", 0, 0, 0, 1, 0) }), ErrUnsupported, "maximise compatibility"},
-		{"ZIP", with(func(f *file) { f.packing = 3 }), ErrUnsupported, "ZIP"},
-		{"another packing", with(func(f *file) { f.packing = 4 }), ErrDamaged, "packing 4"},
-		{"a run too long", packed([]byte{0xfb, 9}), ErrDamaged, "run of 6"},
-		{"a packet too long", packed([]byte{5, 9, 9, 9, 9, 9, 9}), ErrDamaged, "packet of 6"},
-		{"a packet cut off", packed([]byte{4, 9, 9}, []byte{4, 9, 9, 9, 9, 9}), ErrDamaged, "packet of 5"},
-		{"packets end", packed([]byte{0xfd, 9}), ErrDamaged, "end too early"},
-		{"rows cut off", packed([]byte{0xfc, 9})[:len(packed([]byte{0xfc, 9}))-1], ErrTruncated, ""},
+		{"nothing", nil, input.ErrTruncated, ""},
+		{"something else", []byte(strings.Repeat("hello ", 9)), input.ErrDamaged, "signature"},
+		{"version 3", version3, input.ErrUnsupported, "version 3"},
+		{"no size", with(func(f *file) { f.w = 0 }), input.ErrDamaged, "0 x 1"},
+		{"over any limit", with(func(f *file) { f.w = 300001 }), input.ErrTooLarge, ""},
+		{"over the limit", with(func(f *file) { f.w = 2000 }), input.ErrTooLarge, "2000 x 1"},
+		{"Lab", with(func(f *file) { f.mode = 9 }), input.ErrUnsupported, "Lab"},
+		{"multichannel", with(func(f *file) { f.mode = 7 }), input.ErrUnsupported, "multichannel"},
+		{"a mode to come", with(func(f *file) { f.mode = 77 }), input.ErrUnsupported, "mode 77"},
+		{"12 bits", with(func(f *file) { f.depth = 12 }), input.ErrUnsupported, "12 bits a channel of RGB"},
+		{"CMYK of 32 bits", with(func(f *file) { f.mode, f.depth = cmyk, 32 }), input.ErrUnsupported, "32 bits a channel of CMYK"},
+		{"too few channels", with(func(f *file) { f.mode = cmyk }), input.ErrDamaged, "3 channels of CMYK"},
+		{"too many channels", with(func(f *file) { f.channels = 57 }), input.ErrDamaged, "57 channels"},
+		{"no colour map", with(func(f *file) { f.mode = indexed }), input.ErrDamaged, "colour map"},
+		{"no picture", with(func(f *file) { f.resources = resource(resourceVersion, "", 0, 0, 0, 1, 0) }), input.ErrUnsupported,
+			"maximise compatibility"},
+		{"ZIP", with(func(f *file) { f.packing = 3 }), input.ErrUnsupported, "ZIP"},
+		{"another packing", with(func(f *file) { f.packing = 4 }), input.ErrDamaged, "packing 4"},
+		{"a run too long", packed([]byte{0xfb, 9}), input.ErrDamaged, "run of 6"},
+		{"a packet too long", packed([]byte{5, 9, 9, 9, 9, 9, 9}), input.ErrDamaged, "packet of 6"},
+		{"a packet cut off", packed([]byte{4, 9, 9}, []byte{4, 9, 9, 9, 9, 9}), input.ErrDamaged, "packet of 5"},
+		{"packets end", packed([]byte{0xfd, 9}), input.ErrDamaged, "end too early"},
+		{"rows cut off", packed([]byte{0xfc, 9})[:len(packed([]byte{0xfc, 9}))-1], input.ErrTruncated, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -234,7 +237,7 @@ func TestPrefixes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range data {
-		if _, err := Decode(data[:n], 4); !errors.Is(err, ErrTruncated) {
+		if _, err := Decode(data[:n], 4); !errors.Is(err, input.ErrTruncated) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
@@ -246,10 +249,10 @@ func TestHugeClaim(t *testing.T) {
 	rle := file{channels: 1, w: 300000, h: 20, depth: 32, mode: grey, packing: 1, packed: slices.Repeat([][]byte{{1}}, 20)}.bytes()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := Decode(raw, math.MaxInt); !errors.Is(err, ErrTruncated) {
+	if _, err := Decode(raw, math.MaxInt); !errors.Is(err, input.ErrTruncated) {
 		t.Error(err)
 	}
-	if _, err := Decode(rle, math.MaxInt); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "claim to hold") {
+	if _, err := Decode(rle, math.MaxInt); !errors.Is(err, input.ErrDamaged) || !strings.Contains(err.Error(), "claim to hold") {
 		t.Error(err)
 	}
 	runtime.ReadMemStats(&after)
@@ -269,7 +272,8 @@ func FuzzDecode(f *testing.F) {
 		const limit = 1 << 14
 		m, err := Decode(data, limit)
 		if err != nil {
-			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {
+			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) &&
+				!errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return

@@ -4,13 +4,15 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // rows reads the picture: u16 packing, then all rows of the first channel, all of the second. If they are packed, the length
 // of each comes first, in u16, or u32 in a PSB.
 func (d *decoder) rows(b []byte) error {
 	if len(b) < 2 {
-		return ErrTruncated
+		return input.ErrTruncated
 	}
 	packing := binary.BigEndian.Uint16(b)
 	b = b[2:]
@@ -20,7 +22,7 @@ func (d *decoder) rows(b []byte) error {
 	switch packing {
 	case 0:
 		if len(b) < used*d.Height*size {
-			return ErrTruncated
+			return input.ErrTruncated
 		}
 	case 1:
 		var err error
@@ -28,9 +30,9 @@ func (d *decoder) rows(b []byte) error {
 			return err
 		}
 	case 2, 3:
-		return fmt.Errorf("a picture packed with ZIP: %w", ErrUnsupported)
+		return fmt.Errorf("a picture packed with ZIP: %w", input.ErrUnsupported)
 	default:
-		return fmt.Errorf("packing %d: %w", packing, ErrDamaged)
+		return fmt.Errorf("packing %d: %w", packing, input.ErrDamaged)
 	}
 	if d.Depth == 32 {
 		d.Light = make([]float32, 4*d.Width*d.Height)
@@ -45,7 +47,7 @@ func (d *decoder) rows(b []byte) error {
 		row := b[:length(i)]
 		b = b[len(row):]
 		if packing == 1 {
-			if err := unpack(buf, row); err != nil {
+			if err := input.PackBits(buf, row, false); err != nil {
 				return fmt.Errorf("channel %d, row %d: %w", i/d.Height, i%d.Height, err)
 			}
 			row = buf
@@ -63,7 +65,7 @@ func (d *decoder) lengths(b []byte, used, size int) (length func(i int) int, res
 		wide = 4
 	}
 	if len(b)/wide < d.Channels*d.Height {
-		return nil, nil, ErrTruncated
+		return nil, nil, input.ErrTruncated
 	}
 	table, rest := b[:wide*d.Channels*d.Height], b[wide*d.Channels*d.Height:]
 	length = func(i int) int {
@@ -76,44 +78,13 @@ func (d *decoder) lengths(b []byte, used, size int) (length func(i int) int, res
 	for i := range used * d.Height {
 		n := length(i)
 		if total += n; total > len(rest) {
-			return nil, nil, ErrTruncated
+			return nil, nil, input.ErrTruncated
 		}
 		if n < size/64 {
-			return nil, nil, fmt.Errorf("%d bytes claim to hold %d: %w", n, size, ErrDamaged)
+			return nil, nil, fmt.Errorf("%d bytes claim to hold %d: %w", n, size, input.ErrDamaged)
 		}
 	}
 	return length, rest, nil
-}
-
-// unpack reads PackBits: a count n below 0 repeats a byte 1-n times, another is followed by n+1 bytes; -128 is nothing.
-func unpack(dst, src []byte) error {
-	for len(dst) > 0 {
-		if len(src) < 2 {
-			return fmt.Errorf("packets end too early: %w", ErrDamaged)
-		}
-		n := int(int8(src[0]))
-		switch {
-		case n == -128:
-			src = src[1:]
-			continue
-		case n < 0:
-			if n = 1 - n; n > len(dst) {
-				return fmt.Errorf("run of %d bytes: %w", n, ErrDamaged)
-			}
-			for i := range dst[:n] {
-				dst[i] = src[1]
-			}
-			src = src[2:]
-		default:
-			if n++; n > len(dst) || n > len(src)-1 {
-				return fmt.Errorf("packet of %d bytes: %w", n, ErrDamaged)
-			}
-			copy(dst, src[1:1+n])
-			src = src[1+n:]
-		}
-		dst = dst[n:]
-	}
-	return nil
 }
 
 // place writes a row of a channel: of grey to red, of CMYK as RGBA for the time being.

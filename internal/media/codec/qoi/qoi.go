@@ -25,14 +25,9 @@ package qoi
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-)
 
-var (
-	ErrTruncated = errors.New("qoi: data ends too early")
-	ErrDamaged   = errors.New("qoi: damaged")
-	ErrTooLarge  = errors.New("qoi: more pixels than allowed")
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 const (
@@ -59,22 +54,22 @@ type Header struct {
 	Linear        bool // all channels; else colours are sRGB
 }
 
-// Config reads the header. The error is [ErrTruncated] or [ErrDamaged], and it has a size of at least 1x1.
+// Config reads the header. The error is [input.ErrTruncated] or [input.ErrDamaged], and it has a size of at least 1x1.
 func Config(data []byte) (Header, error) {
 	if len(data) < headerSize {
-		return Header{}, ErrTruncated
+		return Header{}, input.ErrTruncated
 	}
 	width, height := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
 	h := Header{int(width), int(height), int(data[12]), data[13] == 1}
 	switch {
 	case string(data[:4]) != magic:
-		return h, fmt.Errorf("%w: no QOI header", ErrDamaged)
+		return h, fmt.Errorf("no QOI header: %w", input.ErrDamaged)
 	case width == 0 || height == 0 || width > 1<<31-1 || height > 1<<31-1:
-		return h, fmt.Errorf("%w: size %dx%d", ErrDamaged, width, height)
+		return h, fmt.Errorf("size %dx%d: %w", width, height, input.ErrDamaged)
 	case h.Channels != 3 && h.Channels != 4:
-		return h, fmt.Errorf("%w: %d channels", ErrDamaged, h.Channels)
+		return h, fmt.Errorf("%d channels: %w", h.Channels, input.ErrDamaged)
 	case data[13] > 1:
-		return h, fmt.Errorf("%w: colour space %d", ErrDamaged, data[13])
+		return h, fmt.Errorf("colour space %d: %w", data[13], input.ErrDamaged)
 	}
 	return h, nil
 }
@@ -84,19 +79,19 @@ type pixel [4]byte
 // place of a pixel in the table.
 func place(p pixel) uint8 { return (p[0]*3 + p[1]*5 + p[2]*7 + p[3]*11) & 63 }
 
-// Decode gives an image of at most maxPixels, as width*height*4 bytes. What follows the end is ignored. Errors are [ErrTruncated],
-// [ErrDamaged] and [ErrTooLarge], maybe wrapped.
+// Decode gives an image of at most maxPixels, as width*height*4 bytes. What follows the end is ignored. Errors are [input.ErrTruncated],
+// [input.ErrDamaged] and [input.ErrTooLarge], maybe wrapped.
 func Decode(data []byte, maxPixels int) (pix []byte, width, height int, err error) {
 	h, err := Config(data)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	pixels := int64(h.Width) * int64(h.Height)
-	if pixels > int64(maxPixels) {
-		return nil, 0, 0, fmt.Errorf("%w: %dx%d, and %d are", ErrTooLarge, h.Width, h.Height, maxPixels)
+	if err := input.CheckPixels(h.Width, h.Height, maxPixels); err != nil {
+		return nil, 0, 0, err
 	}
+	pixels := int64(h.Width) * int64(h.Height)
 	if body := len(data) - headerSize - len(end); body < 1 || pixels > maxRun*int64(body) {
-		return nil, 0, 0, ErrTruncated
+		return nil, 0, 0, input.ErrTruncated
 	}
 	pix = make([]byte, 4*pixels)
 	rest, err := decode(pix, data[headerSize:])
@@ -104,9 +99,9 @@ func Decode(data []byte, maxPixels int) (pix []byte, width, height int, err erro
 	case err != nil:
 		return nil, 0, 0, err
 	case len(rest) < len(end):
-		return nil, 0, 0, ErrTruncated
+		return nil, 0, 0, input.ErrTruncated
 	case string(rest[:len(end)]) != end:
-		return nil, 0, 0, fmt.Errorf("%w: no end after the last pixel", ErrDamaged)
+		return nil, 0, 0, fmt.Errorf("no end after the last pixel: %w", input.ErrDamaged)
 	}
 	return pix, h.Width, h.Height, nil
 }
@@ -118,7 +113,7 @@ func decode(pix, in []byte) (rest []byte, err error) {
 	for len(pix) > 0 {
 		// The longest chunk has 5 bytes, and the end has 8: what is whole has at least so many.
 		if len(in) < 5 {
-			return nil, ErrTruncated
+			return nil, input.ErrTruncated
 		}
 		b := in[0]
 		switch {
@@ -146,7 +141,7 @@ func decode(pix, in []byte) (rest []byte, err error) {
 			in = in[1:]
 			n := int(b&63) + 1
 			if 4*n > len(pix) {
-				return nil, fmt.Errorf("%w: a run beyond the last pixel", ErrDamaged)
+				return nil, fmt.Errorf("a run beyond the last pixel: %w", input.ErrDamaged)
 			}
 			for range n - 1 {
 				*(*pixel)(pix) = p

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 func header(width, height uint8) string {
@@ -106,7 +108,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range good {
-		if _, _, _, err := Decode(good[:n], 1000); !errors.Is(err, ErrTruncated) {
+		if _, _, _, err := Decode(good[:n], 1000); !errors.Is(err, input.ErrTruncated) {
 			t.Fatalf("cut to %d of %d bytes: %v", n, len(good), err)
 		}
 	}
@@ -120,15 +122,15 @@ func TestErrors(t *testing.T) {
 		max  int
 		want error
 	}{
-		"too large":        {good, 44, ErrTooLarge},
-		"bomb":             {[]byte("qoif\x7f\xff\xff\xff\x7f\xff\xff\xff\x04\x00\xff" + end), 1 << 62, ErrTruncated},
-		"no magic":         {change(0, 'Q'), 1000, ErrDamaged},
-		"no width":         {change(7, 0), 1000, ErrDamaged},
-		"huge height":      {change(8, 0xff), 1000, ErrDamaged},
-		"five channels":    {change(12, 5), 1000, ErrDamaged},
-		"a colour space":   {change(13, 2), 1000, ErrDamaged},
-		"no end":           {change(len(good)-1, 2), 1000, ErrDamaged},
-		"run over the end": {[]byte(header(2, 1) + "\xc2" + end), 1000, ErrDamaged},
+		"too large":        {good, 44, input.ErrTooLarge},
+		"bomb":             {[]byte("qoif\x7f\xff\xff\xff\x7f\xff\xff\xff\x04\x00\xff" + end), 1 << 62, input.ErrTruncated},
+		"no magic":         {change(0, 'Q'), 1000, input.ErrDamaged},
+		"no width":         {change(7, 0), 1000, input.ErrDamaged},
+		"huge height":      {change(8, 0xff), 1000, input.ErrDamaged},
+		"five channels":    {change(12, 5), 1000, input.ErrDamaged},
+		"a colour space":   {change(13, 2), 1000, input.ErrDamaged},
+		"no end":           {change(len(good)-1, 2), 1000, input.ErrDamaged},
+		"run over the end": {[]byte(header(2, 1) + "\xc2" + end), 1000, input.ErrDamaged},
 	} {
 		if _, _, _, err := Decode(c.data, c.max); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

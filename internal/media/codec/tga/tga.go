@@ -13,15 +13,9 @@ package tga
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-)
 
-var (
-	ErrTruncated   = errors.New("data ends too early")
-	ErrDamaged     = errors.New("damaged")
-	ErrUnsupported = errors.New("not supported")
-	ErrTooLarge    = errors.New("too large")
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // headerSize of the file, in bytes; the image id follows.
@@ -68,7 +62,7 @@ type Header struct {
 // header that passes is also the best sign of a TGA file that there is.
 func ParseHeader(data []byte) (Header, error) {
 	if len(data) < headerSize {
-		return Header{}, ErrTruncated
+		return Header{}, input.ErrTruncated
 	}
 	u16 := func(i int) int { return int(binary.LittleEndian.Uint16(data[i:])) }
 	h := Header{
@@ -81,22 +75,22 @@ func ParseHeader(data []byte) (Header, error) {
 
 func (h *Header) check(mapType byte) error {
 	if mapType > 1 {
-		return fmt.Errorf("colour map type %d: %w", mapType, ErrUnsupported)
+		return fmt.Errorf("colour map type %d: %w", mapType, input.ErrUnsupported)
 	}
 	if h.Width == 0 || h.Height == 0 {
-		return fmt.Errorf("size %d x %d: %w", h.Width, h.Height, ErrDamaged)
+		return fmt.Errorf("size %d x %d: %w", h.Width, h.Height, input.ErrDamaged)
 	}
 	if h.descriptor&0xc0 != 0 {
-		return fmt.Errorf("interleaved rows: %w", ErrUnsupported)
+		return fmt.Errorf("interleaved rows: %w", input.ErrUnsupported)
 	}
 	if h.hasMap && !oneOf(h.mapDepth, 15, 16, 24, 32) {
-		return fmt.Errorf("%d bits per colour map entry: %w", h.mapDepth, ErrUnsupported)
+		return fmt.Errorf("%d bits per colour map entry: %w", h.mapDepth, input.ErrUnsupported)
 	}
 	ok := false
 	switch h.Type &^ rle {
 	case colorMapped:
 		if !h.hasMap {
-			return fmt.Errorf("no colour map: %w", ErrDamaged)
+			return fmt.Errorf("no colour map: %w", input.ErrDamaged)
 		}
 		ok = oneOf(h.Depth, 8, 15, 16)
 	case trueColor:
@@ -105,7 +99,7 @@ func (h *Header) check(mapType byte) error {
 		ok = oneOf(h.Depth, 8, 16)
 	}
 	if !ok {
-		return fmt.Errorf("image type %d with %d bits per pixel: %w", h.Type, h.Depth, ErrUnsupported)
+		return fmt.Errorf("image type %d with %d bits per pixel: %w", h.Type, h.Depth, input.ErrUnsupported)
 	}
 	return nil
 }
@@ -120,25 +114,25 @@ func oneOf(n int, list ...int) bool {
 }
 
 // Decode reads an image as RGBA, 8 bits a channel, straight alpha, rows top down, 4*Width*Height bytes.
-// More than maxPixels is ErrTooLarge.
+// More than maxPixels is [input.ErrTooLarge].
 func Decode(data []byte, maxPixels int) (Header, []byte, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
 		return h, nil, err
 	}
-	if h.Width*h.Height > maxPixels {
-		return h, nil, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
+	if err := input.CheckPixels(h.Width, h.Height, maxPixels); err != nil {
+		return h, nil, err
 	}
 	rest := data[headerSize:]
 	if len(rest) < h.idSize {
-		return h, nil, ErrTruncated
+		return h, nil, input.ErrTruncated
 	}
 	d := decoder{Header: h, pixelSize: (h.Depth + 7) / 8}
 	if d.data, err = d.readMap(rest[h.idSize:]); err != nil {
 		return h, nil, err
 	}
 	if !d.enough() {
-		return h, nil, ErrTruncated
+		return h, nil, input.ErrTruncated
 	}
 	d.pix = make([]byte, 4*h.Width*h.Height)
 	if h.Type&rle != 0 {
@@ -175,7 +169,7 @@ func (d *decoder) readMap(data []byte) ([]byte, error) {
 	}
 	size := (d.mapDepth + 7) / 8
 	if len(data) < size*d.mapSize {
-		return nil, ErrTruncated
+		return nil, input.ErrTruncated
 	}
 	if d.Type&^rle == colorMapped {
 		d.palette = make([]byte, 4*d.mapSize)
@@ -198,7 +192,7 @@ func (d *decoder) enough() bool {
 func (d *decoder) packets() error {
 	for left := d.Width * d.Height; left > 0; {
 		if len(d.data) < 1 {
-			return ErrTruncated
+			return input.ErrTruncated
 		}
 		n, step := min(int(d.data[0]&0x7f)+1, left), d.pixelSize
 		size := n * d.pixelSize
@@ -207,7 +201,7 @@ func (d *decoder) packets() error {
 		}
 		d.data = d.data[1:]
 		if len(d.data) < size {
-			return ErrTruncated
+			return input.ErrTruncated
 		}
 		if err := d.run(d.data, n, step); err != nil {
 			return err
@@ -250,7 +244,7 @@ func (d *decoder) pixel(dst, src []byte) error {
 		}
 		i -= d.mapFirst
 		if i < 0 || i >= d.mapSize {
-			return fmt.Errorf("colour %d is not in the colour map of %d: %w", i+d.mapFirst, d.mapSize, ErrDamaged)
+			return fmt.Errorf("colour %d is not in the colour map of %d: %w", i+d.mapFirst, d.mapSize, input.ErrDamaged)
 		}
 		copy(dst, d.palette[4*i:4*i+4])
 	case grey:

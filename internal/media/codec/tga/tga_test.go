@@ -6,6 +6,8 @@ import (
 	"math"
 	"runtime"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // file makes a TGA of the given header fields.
@@ -77,24 +79,24 @@ func TestRefused(t *testing.T) {
 		data []byte
 		want error
 	}{
-		{"nothing", nil, ErrTruncated},
-		{"half a header", make([]byte, 17), ErrTruncated},
-		{"no image", file(0, 24, 1, 1, 0), ErrUnsupported},
-		{"Huffman", file(32, 24, 1, 1, 0), ErrUnsupported},
-		{"zero width", file(2, 24, 0, 1, 0), ErrDamaged},
-		{"zero height", file(2, 24, 1, 0, 0), ErrDamaged},
-		{"17 bits", file(2, 17, 1, 1, 0), ErrUnsupported},
-		{"interleaved", file(2, 24, 1, 1, 0x40), ErrUnsupported},
-		{"colour map type", mapType2, ErrUnsupported},
-		{"colour map missing", file(1, 8, 1, 1, 0, 0), ErrDamaged},
-		{"colour map depth", mapped(file(1, 8, 1, 1, 0, 0), 0, 1, 8), ErrUnsupported},
-		{"colour map cut off", mapped(file(1, 8, 1, 1, 0, 0), 0, 200, 24), ErrTruncated},
-		{"index above the map", mapped(file(1, 8, 1, 1, 0, 1, 2, 3, 1), 0, 1, 24), ErrDamaged},
-		{"index below the map", mapped(file(1, 8, 1, 1, 0, 1, 2, 3, 4), 5, 1, 24), ErrDamaged},
-		{"pixels cut off", file(2, 24, 1, 1, 0, 1, 2), ErrTruncated},
-		{"raw packet cut off", file(10, 24, 2, 1, 0, 0x01, 1, 2, 3, 4, 5), ErrTruncated},
-		{"run packet cut off", file(10, 24, 2, 1, 0, 0x81, 1, 2), ErrTruncated},
-		{"packets cut off", file(11, 8, 3, 1, 0, 0x81, 1), ErrTruncated},
+		{"nothing", nil, input.ErrTruncated},
+		{"half a header", make([]byte, 17), input.ErrTruncated},
+		{"no image", file(0, 24, 1, 1, 0), input.ErrUnsupported},
+		{"Huffman", file(32, 24, 1, 1, 0), input.ErrUnsupported},
+		{"zero width", file(2, 24, 0, 1, 0), input.ErrDamaged},
+		{"zero height", file(2, 24, 1, 0, 0), input.ErrDamaged},
+		{"17 bits", file(2, 17, 1, 1, 0), input.ErrUnsupported},
+		{"interleaved", file(2, 24, 1, 1, 0x40), input.ErrUnsupported},
+		{"colour map type", mapType2, input.ErrUnsupported},
+		{"colour map missing", file(1, 8, 1, 1, 0, 0), input.ErrDamaged},
+		{"colour map depth", mapped(file(1, 8, 1, 1, 0, 0), 0, 1, 8), input.ErrUnsupported},
+		{"colour map cut off", mapped(file(1, 8, 1, 1, 0, 0), 0, 200, 24), input.ErrTruncated},
+		{"index above the map", mapped(file(1, 8, 1, 1, 0, 1, 2, 3, 1), 0, 1, 24), input.ErrDamaged},
+		{"index below the map", mapped(file(1, 8, 1, 1, 0, 1, 2, 3, 4), 5, 1, 24), input.ErrDamaged},
+		{"pixels cut off", file(2, 24, 1, 1, 0, 1, 2), input.ErrTruncated},
+		{"raw packet cut off", file(10, 24, 2, 1, 0, 0x01, 1, 2, 3, 4, 5), input.ErrTruncated},
+		{"run packet cut off", file(10, 24, 2, 1, 0, 0x81, 1, 2), input.ErrTruncated},
+		{"packets cut off", file(11, 8, 3, 1, 0, 0x81, 1), input.ErrTruncated},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -114,10 +116,10 @@ func TestHugeClaim(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, _, err := Decode(data, math.MaxInt); !errors.Is(err, ErrTruncated) {
+		if _, _, err := Decode(data, math.MaxInt); !errors.Is(err, input.ErrTruncated) {
 			t.Errorf("type %d: %v", typ, err)
 		}
-		if _, _, err := Decode(data, 65535*65535-1); !errors.Is(err, ErrTooLarge) {
+		if _, _, err := Decode(data, 65535*65535-1); !errors.Is(err, input.ErrTooLarge) {
 			t.Errorf("type %d over the limit: %v", typ, err)
 		}
 		runtime.ReadMemStats(&after)
@@ -134,7 +136,8 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, pix, err := Decode(data, 1<<20)
 		if err != nil {
-			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {
+			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) &&
+				!errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // Image is a picture of RGBA, straight alpha, rows top down: 4*Width*Height numbers, in one of the slices.
@@ -18,17 +20,17 @@ type Image struct {
 // minBlock is how large a block may be, in bytes, however small the picture; else it is four times the picture.
 const minBlock = 16 << 20
 
-// Decode reads the first page. More than maxPixels is ErrTooLarge.
+// Decode reads the first page. More than maxPixels is [input.ErrTooLarge].
 func Decode(data []byte, maxPixels int) (*Image, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
 		return nil, err
 	}
-	if h.Width*h.Height > maxPixels {
-		return nil, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
+	if err := input.CheckPixels(h.Width, h.Height, maxPixels); err != nil {
+		return nil, err
 	}
 	if most := max(minBlock, 4*h.Width*h.Height*h.channels*h.Bits/8); h.blockWidth*h.blockHeight*h.inBlock()*h.Bits/8 > most {
-		return nil, fmt.Errorf("blocks of %d x %d in a picture of %d x %d: %w", h.blockWidth, h.blockHeight, h.Width, h.Height, ErrTooLarge)
+		return nil, fmt.Errorf("blocks of %d x %d in a picture of %d x %d: %w", h.blockWidth, h.blockHeight, h.Width, h.Height, input.ErrTooLarge)
 	}
 	d := decoder{Image: &Image{Header: h}, file: data}
 	across, down := h.grid()
@@ -94,14 +96,14 @@ func (h *Header) rows(i int) int {
 func (d *decoder) packed(i int) ([]byte, error) {
 	from, n := d.offsets[i], d.sizes[i]
 	if from > len(d.file) || n > len(d.file)-from {
-		return nil, ErrTruncated
+		return nil, input.ErrTruncated
 	}
 	most := map[int]int{plain: 1, packBits: 64, lzw: 2731, deflate: 1032, oldDeflate: 1032}[d.compression]
 	if size := d.blockWidth * d.rows(i) * d.inBlock() * d.Bits / 8; size/most > n {
 		if most == 1 {
-			return nil, ErrTruncated
+			return nil, input.ErrTruncated
 		}
-		return nil, fmt.Errorf("%d bytes claim to hold %d: %w", n, size, ErrDamaged)
+		return nil, fmt.Errorf("%d bytes claim to hold %d: %w", n, size, input.ErrDamaged)
 	}
 	return d.file[from : from+n], nil
 }
@@ -143,44 +145,14 @@ func unpack(dst, src []byte, compression int) error {
 	case lzw:
 		return unpackLZW(dst, src)
 	case packBits:
-		return unpackBits(dst, src)
+		return input.PackBits(dst, src, true)
 	}
 	r, err := zlib.NewReader(bytes.NewReader(src))
 	if err == nil {
 		_, err = io.ReadFull(r, dst)
 	}
 	if err != nil {
-		return fmt.Errorf("%v: %w", err, ErrDamaged)
-	}
-	return nil
-}
-
-// unpackBits reads PackBits: a count n below 0 repeats a byte 1-n times, another is followed by n+1 bytes; -128 is nothing.
-func unpackBits(dst, src []byte) error {
-	for len(dst) > 0 {
-		if len(src) < 2 {
-			return fmt.Errorf("packets end too early: %w", ErrDamaged)
-		}
-		n := int(int8(src[0]))
-		switch {
-		case n == -128:
-			src = src[1:]
-			continue
-		case n < 0:
-			n = min(1-n, len(dst))
-			for i := range dst[:n] {
-				dst[i] = src[1]
-			}
-			src = src[2:]
-		default:
-			n = min(n+1, len(dst))
-			if n > len(src)-1 {
-				return fmt.Errorf("packet of %d bytes: %w", n, ErrDamaged)
-			}
-			copy(dst, src[1:1+n])
-			src = src[1+n:]
-		}
-		dst = dst[n:]
+		return fmt.Errorf("%v: %w", err, input.ErrDamaged)
 	}
 	return nil
 }
@@ -198,7 +170,7 @@ func unpackLZW(dst, src []byte) error {
 	for at < len(dst) {
 		for bits < width {
 			if len(src) == 0 {
-				return fmt.Errorf("codes end too early: %w", ErrDamaged)
+				return fmt.Errorf("codes end too early: %w", input.ErrDamaged)
 			}
 			acc, bits, src = acc<<8|uint32(src[0]), bits+8, src[1:]
 		}
@@ -209,9 +181,9 @@ func unpackLZW(dst, src []byte) error {
 			next, width, last = 258, 9, -1
 			continue
 		case code == 257:
-			return fmt.Errorf("codes end too early: %w", ErrDamaged)
+			return fmt.Errorf("codes end too early: %w", input.ErrDamaged)
 		case code > next || code > 257 && last < 0:
-			return fmt.Errorf("code %d of %d: %w", code, next, ErrDamaged)
+			return fmt.Errorf("code %d of %d: %w", code, next, input.ErrDamaged)
 		}
 		// The last text ends where this one starts.
 		start, before := at, 1
@@ -307,7 +279,7 @@ func (d *decoder) place(row []byte, at, channel, x, y int) {
 		s := row[from : from+size]
 		switch {
 		case d.Float && size == 2:
-			d.Light[to] = half(d.order.Uint16(s))
+			d.Light[to] = input.Half(d.order.Uint16(s))
 		case d.Float && size == 4:
 			d.Light[to] = math.Float32frombits(d.order.Uint32(s))
 		case d.Float:
@@ -321,18 +293,6 @@ func (d *decoder) place(row []byte, at, channel, x, y int) {
 		}
 		to, from = to+step, from+next
 	}
-}
-
-// half widens IEEE 754 binary16.
-func half(v uint16) float32 {
-	sign, exp, mantissa := uint32(v>>15)<<31, uint32(v>>10)&31, uint32(v)&1023
-	switch exp {
-	case 0:
-		return math.Float32frombits(sign | math.Float32bits(float32(mantissa)*0x1p-24))
-	case 31:
-		exp = 255 - 112
-	}
-	return math.Float32frombits(sign | (exp+112)<<23 | mantissa<<13)
 }
 
 // finish makes RGBA of the channels.

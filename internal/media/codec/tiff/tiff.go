@@ -12,19 +12,12 @@ package tiff
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-)
 
-var (
-	ErrTruncated   = errors.New("data ends too early")
-	ErrDamaged     = errors.New("damaged")
-	ErrUnsupported = errors.New("not supported")
-	ErrTooLarge    = errors.New("too large")
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 const (
-	maxSide     = 1 << 20
 	maxChannels = 64
 )
 
@@ -111,14 +104,14 @@ func (h *Header) colours() int {
 func ParseHeader(data []byte) (Header, error) {
 	h := Header{order: binary.LittleEndian}
 	if len(data) < 8 {
-		return h, ErrTruncated
+		return h, input.ErrTruncated
 	}
 	switch string(data[:4]) {
 	case "II*\x00":
 	case "MM\x00*":
 		h.order = binary.BigEndian
 	default:
-		return h, fmt.Errorf("no signature: %w", ErrDamaged)
+		return h, fmt.Errorf("no signature: %w", input.ErrDamaged)
 	}
 	tags, err := h.directory(data)
 	if err != nil {
@@ -131,11 +124,8 @@ func ParseHeader(data []byte) (Header, error) {
 		return otherwise
 	}
 	h.Width, h.Height = one(tagWidth, 0), one(tagHeight, 0)
-	if h.Width < 1 || h.Height < 1 {
-		return h, fmt.Errorf("size %d x %d: %w", h.Width, h.Height, ErrDamaged)
-	}
-	if h.Width > maxSide || h.Height > maxSide {
-		return h, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, ErrTooLarge)
+	if err := input.CheckSize(h.Width, h.Height); err != nil {
+		return h, err
 	}
 	h.Bits, h.channels = one(tagBits, 1), one(tagChannels, 1)
 	h.photometric, h.compression, h.predictor = one(tagPhotometric, -1), one(tagCompression, plain), one(tagPredictor, 1)
@@ -154,13 +144,13 @@ func ParseHeader(data []byte) (Header, error) {
 func (h *Header) directory(data []byte) (map[int][]int, error) {
 	at := int64(h.order.Uint32(data[4:]))
 	if at+2 > int64(len(data)) {
-		return nil, ErrTruncated
+		return nil, input.ErrTruncated
 	}
 	entries := data[at+2:]
 	tags := map[int][]int{}
 	for range h.order.Uint16(data[at:]) {
 		if len(entries) < 12 {
-			return nil, ErrTruncated
+			return nil, input.ErrTruncated
 		}
 		tag, kind, count := int(h.order.Uint16(entries)), h.order.Uint16(entries[2:]), int64(h.order.Uint32(entries[4:]))
 		body := entries[8:12]
@@ -172,7 +162,7 @@ func (h *Header) directory(data []byte) (map[int][]int, error) {
 		if count*size > 4 {
 			from := int64(h.order.Uint32(body))
 			if from+count*size > int64(len(data)) {
-				return nil, ErrTruncated
+				return nil, input.ErrTruncated
 			}
 			body = data[from:]
 		}
@@ -200,28 +190,28 @@ func (h *Header) directory(data []byte) (map[int][]int, error) {
 func (h *Header) check(tags map[int][]int, format int) error {
 	for _, b := range tags[tagBits] {
 		if b != h.Bits {
-			return fmt.Errorf("channels of %d and of %d bits: %w", h.Bits, b, ErrUnsupported)
+			return fmt.Errorf("channels of %d and of %d bits: %w", h.Bits, b, input.ErrUnsupported)
 		}
 	}
 	switch {
 	case h.photometric != whiteIsZero && h.photometric != blackIsZero && h.photometric != rgb && h.photometric != cmyk:
-		return fmt.Errorf("colours of kind %d: %w", h.photometric, ErrUnsupported)
+		return fmt.Errorf("colours of kind %d: %w", h.photometric, input.ErrUnsupported)
 	case h.channels < h.colours() || h.channels > maxChannels:
-		return fmt.Errorf("%d channels: %w", h.channels, ErrDamaged)
+		return fmt.Errorf("%d channels: %w", h.channels, input.ErrDamaged)
 	case format != 1 && format != 3:
-		return fmt.Errorf("numbers of kind %d: %w", format, ErrUnsupported)
+		return fmt.Errorf("numbers of kind %d: %w", format, input.ErrUnsupported)
 	case h.Float && h.photometric == cmyk, h.Float && h.photometric == whiteIsZero:
-		return fmt.Errorf("floating point with colours of kind %d: %w", h.photometric, ErrUnsupported)
+		return fmt.Errorf("floating point with colours of kind %d: %w", h.photometric, input.ErrUnsupported)
 	case h.Bits != 16 && h.Bits != 32 && (h.Float || h.Bits != 8) && (!h.Float || h.Bits != 64):
-		return fmt.Errorf("%d bits a channel: %w", h.Bits, ErrUnsupported)
+		return fmt.Errorf("%d bits a channel: %w", h.Bits, input.ErrUnsupported)
 	case h.predictor < 1 || h.predictor > 3, h.predictor == 2 && h.Float, h.predictor == 3 && !h.Float:
-		return fmt.Errorf("predictor %d: %w", h.predictor, ErrUnsupported)
+		return fmt.Errorf("predictor %d: %w", h.predictor, input.ErrUnsupported)
 	}
 	switch h.compression {
 	case plain, lzw, deflate, oldDeflate, packBits:
 		return nil
 	}
-	return fmt.Errorf("compression %d: %w", h.compression, ErrUnsupported)
+	return fmt.Errorf("compression %d: %w", h.compression, input.ErrUnsupported)
 }
 
 // blocks finds the strips or tiles.
@@ -232,8 +222,8 @@ func (h *Header) blocks(tags map[int][]int, one func(tag, otherwise int) int) er
 		h.blockWidth, h.blockHeight = one(tagTileWidth, 0), one(tagTileHeight, 0)
 		h.offsets, h.sizes = tags[tagTiles], tags[tagTileSizes]
 	}
-	if h.blockWidth < 1 || h.blockHeight < 1 || h.blockWidth > maxSide || h.blockHeight > maxSide {
-		return fmt.Errorf("blocks of %d x %d: %w", h.blockWidth, h.blockHeight, ErrDamaged)
+	if h.blockWidth < 1 || h.blockHeight < 1 || h.blockWidth > input.MaxSide || h.blockHeight > input.MaxSide {
+		return fmt.Errorf("blocks of %d x %d: %w", h.blockWidth, h.blockHeight, input.ErrDamaged)
 	}
 	across, down := h.grid()
 	n := across * down
@@ -241,7 +231,7 @@ func (h *Header) blocks(tags map[int][]int, one func(tag, otherwise int) int) er
 		n *= h.channels
 	}
 	if len(h.offsets) < n || len(h.sizes) < n {
-		return fmt.Errorf("%d blocks instead of %d: %w", min(len(h.offsets), len(h.sizes)), n, ErrDamaged)
+		return fmt.Errorf("%d blocks instead of %d: %w", min(len(h.offsets), len(h.sizes)), n, input.ErrDamaged)
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // file makes a TIFF of tags, and blocks behind the directory.
@@ -259,31 +261,31 @@ func TestRefused(t *testing.T) {
 		want error
 		text string
 	}{
-		{"nothing", nil, ErrTruncated, ""},
-		{"something else", []byte("hello, world"), ErrDamaged, "signature"},
-		{"no size", file(le, tags(0, 1, 8, rgb, 3)), ErrDamaged, "0 x 1"},
-		{"over any limit", file(le, tags(1<<30, 1, 8, rgb, 3)), ErrTooLarge, ""},
+		{"nothing", nil, input.ErrTruncated, ""},
+		{"something else", []byte("hello, world"), input.ErrDamaged, "signature"},
+		{"no size", file(le, tags(0, 1, 8, rgb, 3)), input.ErrDamaged, "0 x 1"},
+		{"over any limit", file(le, tags(1<<30, 1, 8, rgb, 3)), input.ErrTooLarge, ""},
 		{"a tile far larger than its picture", file(le, tags(8, 8, 8, blackIsZero, 1, tagTileWidth, 1<<16, tagTileHeight, 1<<16, tagCompression, deflate), make([]byte, 5<<20)),
-			ErrTooLarge, "blocks of 65536 x 65536 in a picture of 8 x 8"},
-		{"over the limit", file(le, tags(200, 1, 8, blackIsZero, 1), make([]byte, 200)), ErrTooLarge, "200 x 1"},
-		{"Lab", grey(tagPhotometric, 8), ErrUnsupported, "colours of kind 8"},
-		{"JPEG", grey(tagCompression, 7), ErrUnsupported, "compression 7"},
-		{"5 bits", grey(tagBits, 5), ErrUnsupported, "5 bits"},
-		{"floating point of 8 bits", grey(tagFormat, 3), ErrUnsupported, "8 bits"},
-		{"numbers below 0", grey(tagFormat, 2), ErrUnsupported, "numbers of kind 2"},
-		{"predictor of floating point for whole numbers", grey(tagPredictor, 3), ErrUnsupported, "predictor 3"},
-		{"too few channels", grey(tagPhotometric, rgb), ErrDamaged, "1 channels"},
-		{"too many channels", grey(tagChannels, 1000), ErrDamaged, "1000 channels"},
-		{"no tiles", grey(tagTileWidth, 16, tagTileHeight, 0), ErrDamaged, "blocks of 16 x 0"},
-		{"too few strips", grey(tagHeight, 9, tagStripRows, 1), ErrDamaged, "1 blocks instead of 9"},
-		{"a strip cut off", file(le, tags(5, 1, 8, blackIsZero, 1), []byte{1, 2, 3, 4}), ErrTruncated, ""},
-		{"PackBits that end", packed(packBits, 0xfe, 7), ErrDamaged, "end too early"},
-		{"PackBits cut off", packed(packBits, 3, 7, 7), ErrDamaged, "packet of 4"},
-		{"not deflated", packed(deflate, 1, 2, 3, 4), ErrDamaged, ""},
-		{"LZW that ends", packed(lzw, codes(256, 7, 257)...), ErrDamaged, "end too early"},
-		{"LZW cut off", packed(lzw, codes(256)...), ErrDamaged, "end too early"},
-		{"LZW of a code to come", packed(lzw, codes(256, 7, 260)...), ErrDamaged, "code 260 of 258"},
-		{"LZW without a start", packed(lzw, codes(256, 258)...), ErrDamaged, "code 258 of 258"},
+			input.ErrTooLarge, "blocks of 65536 x 65536 in a picture of 8 x 8"},
+		{"over the limit", file(le, tags(200, 1, 8, blackIsZero, 1), make([]byte, 200)), input.ErrTooLarge, "200 x 1"},
+		{"Lab", grey(tagPhotometric, 8), input.ErrUnsupported, "colours of kind 8"},
+		{"JPEG", grey(tagCompression, 7), input.ErrUnsupported, "compression 7"},
+		{"5 bits", grey(tagBits, 5), input.ErrUnsupported, "5 bits"},
+		{"floating point of 8 bits", grey(tagFormat, 3), input.ErrUnsupported, "8 bits"},
+		{"numbers below 0", grey(tagFormat, 2), input.ErrUnsupported, "numbers of kind 2"},
+		{"predictor of floating point for whole numbers", grey(tagPredictor, 3), input.ErrUnsupported, "predictor 3"},
+		{"too few channels", grey(tagPhotometric, rgb), input.ErrDamaged, "1 channels"},
+		{"too many channels", grey(tagChannels, 1000), input.ErrDamaged, "1000 channels"},
+		{"no tiles", grey(tagTileWidth, 16, tagTileHeight, 0), input.ErrDamaged, "blocks of 16 x 0"},
+		{"too few strips", grey(tagHeight, 9, tagStripRows, 1), input.ErrDamaged, "1 blocks instead of 9"},
+		{"a strip cut off", file(le, tags(5, 1, 8, blackIsZero, 1), []byte{1, 2, 3, 4}), input.ErrTruncated, ""},
+		{"PackBits that end", packed(packBits, 0xfe, 7), input.ErrDamaged, "end too early"},
+		{"PackBits cut off", packed(packBits, 3, 7, 7), input.ErrDamaged, "packet of 4"},
+		{"not deflated", packed(deflate, 1, 2, 3, 4), input.ErrDamaged, ""},
+		{"LZW that ends", packed(lzw, codes(256, 7, 257)...), input.ErrDamaged, "end too early"},
+		{"LZW cut off", packed(lzw, codes(256)...), input.ErrDamaged, "end too early"},
+		{"LZW of a code to come", packed(lzw, codes(256, 7, 260)...), input.ErrDamaged, "code 260 of 258"},
+		{"LZW without a start", packed(lzw, codes(256, 258)...), input.ErrDamaged, "code 258 of 258"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -320,7 +322,8 @@ func FuzzDecode(f *testing.F) {
 		const limit = 1 << 14
 		m, err := Decode(data, limit)
 		if err != nil {
-			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {
+			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) &&
+				!errors.Is(err, input.ErrUnsupported) && !errors.Is(err, input.ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return
