@@ -42,3 +42,28 @@ func BenchmarkMeter(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkResample(b *testing.B) {
+	n := noise(1)
+	for _, c := range []struct {
+		name     string
+		from, to int
+		ratio    Ratio
+	}{
+		{"60s-44100-48000", 44100, 48000, Ratio{}},
+		{"60s-48000-44100", 48000, 44100, Ratio{}},
+		{"60s-44100-22050", 44100, 22050, Ratio{}},
+		{"60s-44100-48000-loop", 44100, 48000, Ratio{2880011, 2646011}},
+	} {
+		samples := n.fill(2*c.from*60, 0.5)
+		b.Run(c.name, func(b *testing.B) {
+			buf := make([]float32, 2*pieceFrames)
+			spend(b, func() {
+				r, err := Resample(Samples(Format{Rate: c.from, Channels: 2}, samples), Conversion{Rate: c.to, Ratio: c.ratio})
+				for err == nil {
+					_, err = r.Read(buf)
+				}
+			})
+		})
+	}
+}
