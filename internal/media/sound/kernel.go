@@ -37,10 +37,10 @@ func band(r Ratio, from, to int) (pass, stop float64) {
 	return pass, nyquist
 }
 
-// halfKernel is how many frames a kernel needs on each side: the rule of Kaiser, up to an even number.
+// halfKernel is how many frames a kernel needs on each side: the rule of Kaiser, up to a multiple of 4.
 func halfKernel(r Ratio, from, to int) int {
 	pass, stop := band(r, from, to)
-	return 2 * int(math.Ceil((attenuation-7.95)/float64(14.36*(stop-pass))/4))
+	return 4 * int(math.Ceil((attenuation-7.95)/float64(14.36*(stop-pass))/8))
 }
 
 // newKernel makes the kernel of a ratio: a row for each place that frames can have, if there are not too many of these; else so
@@ -85,44 +85,43 @@ func apply(taps, frames, out []float32) {
 	}
 }
 
+// The sums are of eight taps at a time, which halfKernel makes sure of.
+
 func applyMono(taps, frames []float32) float32 {
-	var a, b, c, d float32
-	for i := 0; i+4 <= len(taps); i += 4 {
-		t, x := (*[4]float32)(taps[i:]), (*[4]float32)(frames[i:])
-		a += float32(t[0] * x[0])
-		b += float32(t[1] * x[1])
-		c += float32(t[2] * x[2])
-		d += float32(t[3] * x[3])
+	var a, b float32
+	for len(taps) >= 8 && len(frames) >= 8 {
+		t, x := (*[8]float32)(taps), (*[8]float32)(frames)
+		a += float32(t[0]*x[0]) + float32(t[1]*x[1])
+		b += float32(t[2]*x[2]) + float32(t[3]*x[3])
+		a += float32(t[4]*x[4]) + float32(t[5]*x[5])
+		b += float32(t[6]*x[6]) + float32(t[7]*x[7])
+		taps, frames = taps[8:], frames[8:]
 	}
-	return (a + b) + (c + d)
+	return a + b
 }
 
 func applyStereo(taps, frames []float32) (left, right float32) {
-	var a, b, c, d, e, f, g, h float32
-	for i := 0; i+4 <= len(taps); i += 4 {
-		t, x := (*[4]float32)(taps[i:]), (*[8]float32)(frames[2*i:])
-		a += float32(t[0] * x[0])
-		e += float32(t[0] * x[1])
-		b += float32(t[1] * x[2])
-		f += float32(t[1] * x[3])
-		c += float32(t[2] * x[4])
-		g += float32(t[2] * x[5])
-		d += float32(t[3] * x[6])
-		h += float32(t[3] * x[7])
+	var a, b, c, d float32
+	for len(taps) >= 8 && len(frames) >= 16 {
+		t, x := (*[8]float32)(taps), (*[16]float32)(frames)
+		a += float32(t[0]*x[0]) + float32(t[1]*x[2])
+		c += float32(t[0]*x[1]) + float32(t[1]*x[3])
+		b += float32(t[2]*x[4]) + float32(t[3]*x[6])
+		d += float32(t[2]*x[5]) + float32(t[3]*x[7])
+		a += float32(t[4]*x[8]) + float32(t[5]*x[10])
+		c += float32(t[4]*x[9]) + float32(t[5]*x[11])
+		b += float32(t[6]*x[12]) + float32(t[7]*x[14])
+		d += float32(t[6]*x[13]) + float32(t[7]*x[15])
+		taps, frames = taps[8:], frames[16:]
 	}
-	return (a + b) + (c + d), (e + f) + (g + h)
+	return a + b, c + d
 }
 
 func applyStride(taps, frames []float32, stride int) float32 {
-	var a, b, c, d float32
-	at := 0
-	for i := 0; i+4 <= len(taps); i += 4 {
-		t := (*[4]float32)(taps[i:])
-		a += float32(t[0] * frames[at])
-		b += float32(t[1] * frames[at+stride])
-		c += float32(t[2] * frames[at+2*stride])
-		d += float32(t[3] * frames[at+3*stride])
-		at += 4 * stride
+	var a, b float32
+	for i, at := 0, 0; i < len(taps); i, at = i+4, at+4*stride {
+		a += float32(taps[i]*frames[at]) + float32(taps[i+1]*frames[at+stride])
+		b += float32(taps[i+2]*frames[at+2*stride]) + float32(taps[i+3]*frames[at+3*stride])
 	}
-	return (a + b) + (c + d)
+	return a + b
 }
