@@ -82,6 +82,7 @@ var allowed = map[string]string{
 	"media/placeholder": "",
 	"media/preview":     "media/codec/atlas media/codec/document media/pixel media/texture",
 	"media/schema":      "base/diag media/codec/document uuid",
+	"media/sound":       "",
 	"media/texture": "base/diag media/codec/astc media/codec/bcn media/codec/block media/codec/bptc media/codec/dds media/codec/etc2 " +
 		"media/codec/hdrpack media/codec/ktx2 media/pixel processor",
 	"media/treemap": "",

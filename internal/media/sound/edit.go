@@ -1,0 +1,134 @@
+package sound
+
+import (
+	"fmt"
+	"io"
+	"math"
+)
+
+// Sounding reads a source to its end and returns where sound begins and ends in it: the first frame, and that after the last one, in
+// which a sample of any channel is louder than a threshold in dBFS, with a margin of frames around, as far as there are frames. What
+// is silent all over begins and ends at 0. A sample that is no finite number is silent.
+//
+// Nothing is cut: [Cut] does that. A margin keeps the soft begin of a sound and the end of its reverberation.
+func Sounding(src Source, threshold float64, margin int64) (begin, end int64, err error) {
+	least := float32(Amplitude(threshold))
+	ch := src.Format().Channels
+	first, last, at := int64(-1), int64(-1), int64(0)
+	err = each(src, func(samples []float32) {
+		for i, v := range samples {
+			if v = magnitude(v); v > least && v <= math.MaxFloat32 {
+				last = at + int64(i/ch)
+				if first < 0 {
+					first = last
+				}
+			}
+		}
+		at += int64(len(samples) / ch)
+	})
+	if err != nil || first < 0 {
+		return 0, 0, err
+	}
+	margin = max(0, margin)
+	return max(0, first-margin), last + 1 + min(margin, at-last-1), nil
+}
+
+// Cut is the part of a sound from frame begin to before frame end, or to its end if that is first.
+func Cut(src Source, begin, end int64) Source {
+	return &cut{src: src, skip: max(0, begin), left: end - max(0, begin)}
+}
+
+type cut struct {
+	src        Source
+	skip, left int64
+}
+
+func (c *cut) Format() Format { return c.src.Format() }
+
+func (c *cut) Read(dst []float32) (int, error) {
+	ch := c.src.Format().Channels
+	if len(dst) < ch {
+		return 0, errShort
+	}
+	for c.left > 0 && c.skip > 0 {
+		n, err := c.src.Read(dst[:min(int64(len(dst)/ch), c.skip)*int64(ch)])
+		if err != nil {
+			return 0, err
+		}
+		c.skip -= int64(n)
+	}
+	if c.left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := c.src.Read(dst[:min(int64(len(dst)/ch), c.left)*int64(ch)])
+	c.left -= int64(n)
+	return n, err
+}
+
+// Gain makes a sound louder or softer by a factor: [Amplitude] makes one of decibels.
+func Gain(src Source, factor float64) Source {
+	f := float32(factor)
+	return &change{src, func(_ int64, samples []float32) {
+		for i, v := range samples {
+			samples[i] = float32(v * f)
+		}
+	}, 0}
+}
+
+// A change alters samples in their place. It knows the frame that they begin with.
+type change struct {
+	src Source
+	do  func(frame int64, samples []float32)
+	at  int64
+}
+
+func (c *change) Format() Format { return c.src.Format() }
+
+func (c *change) Read(dst []float32) (int, error) {
+	n, err := c.src.Read(dst)
+	c.do(c.at, dst[:n*c.src.Format().Channels])
+	c.at += int64(n)
+	return n, err
+}
+
+// Curve is how a fade goes from silence to full.
+type Curve uint8
+
+const (
+	Linear     Curve = iota // evenly: two sounds that are equal keep their level where one fades into the other
+	EqualPower              // as a quarter of a sine: two sounds that have nothing in common do
+)
+
+// at is the factor for a part from 0 to 1 of the way.
+func (c Curve) at(part float64) float32 {
+	if c == EqualPower {
+		return float32(sinPi(part / 2))
+	}
+	return float32(part)
+}
+
+// Fades at the ends of a sound.
+type Fades struct {
+	In, Out int64 // frames; the first of the fade in and the last of the fade out are silent
+	Curve   Curve
+	Frames  int64 // of the sound, which must be known for a fade out
+}
+
+// Fade fades a sound in and out. Where both fades meet, both count.
+func Fade(src Source, f Fades) (Source, error) {
+	if f.In < 0 || f.Out < 0 || f.Out > f.Frames {
+		return nil, fmt.Errorf("fades of %d and %d frames do not fit a sound of %d", f.In, f.Out, f.Frames)
+	}
+	ch := src.Format().Channels
+	return &change{src, func(frame int64, samples []float32) {
+		for i := range samples {
+			at := frame + int64(i/ch)
+			if at < f.In {
+				samples[i] = float32(samples[i] * f.Curve.at(float64(at)/float64(f.In)))
+			}
+			if left := f.Frames - 1 - at; f.Out > 0 && left < f.Out {
+				samples[i] = float32(samples[i] * f.Curve.at(float64(max(0, left))/float64(f.Out)))
+			}
+		}
+	}, 0}, nil
+}

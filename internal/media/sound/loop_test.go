@@ -1,0 +1,121 @@
+package sound
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestFitLoop(t *testing.T) {
+	for _, c := range []struct {
+		begin, end int64
+		from, to   int
+		want       LoopFit
+	}{
+		{0, 1000, 44100, 48000, LoopFit{Ratio{136, 125}, 0, 1088, 0.69}},
+		{0, 441, 44100, 48000, LoopFit{Ratio{160, 147}, 0, 480, 0}},
+		{100, 44200, 44100, 48000, LoopFit{Ratio{160, 147}, 109, 48109, 0}},
+		{7, 8, 44100, 11025, LoopFit{Ratio{1, 1}, 7, 8, -2400}},
+		{5, 12350, 44100, 48000, LoopFit{Ratio{4479, 4115}, 5, 13442, -0.0345}},
+		{0, 50, 44100, 44100, LoopFit{Ratio{1, 1}, 0, 50, 0}},
+	} {
+		got, err := FitLoop(c.begin, c.end, c.from, c.to)
+		if math.Abs(got.Cents-c.want.Cents) < 0.01 {
+			got.Cents = c.want.Cents
+		}
+		if err != nil || got != c.want {
+			t.Errorf("%d to %d: %+v, %v; want %+v", c.begin, c.end, got, err, c.want)
+		}
+	}
+	for i := range int64(500) { // a loop of a second and more
+		fit, err := FitLoop(i, 44100+i*37, 44100, 48000)
+		if err != nil || math.Abs(fit.Cents) > 0.02 {
+			t.Errorf("%+v, %v", fit, err)
+		}
+	}
+	for _, c := range [][2]int64{{5, 5}, {6, 5}, {-1, 5}, {0, maxTerm + 1}} {
+		if _, err := FitLoop(c[0], c[1], 44100, 48000); err == nil {
+			t.Error(c, "is a loop")
+		}
+	}
+}
+
+// A sine that fills its loop is one without end after resampling, too: played in a circle there is no click, at any place of
+// the loop in the sound.
+func TestLoopSeam(t *testing.T) {
+	for _, c := range []struct{ begin, frames, periods, to int }{
+		{0, 44100, 441, 48000}, {0, 12347, 100, 48000}, {0, 12347, 1000, 22050}, {0, 30, 3, 48000}, {0, 1001, 7, 44056},
+		{5000, 12347, 100, 48000}, {3, 12347, 100, 32000},
+	} {
+		f := Format{Rate: 44100, Channels: 1}
+		samples := make([]float32, c.begin+c.frames)
+		for i := range samples {
+			samples[i] = float32(0.5 * math.Sin(2*math.Pi*float64(i-c.begin)*float64(c.periods)/float64(c.frames)))
+		}
+		begin, end := int64(c.begin), int64(len(samples))
+		fit, err := FitLoop(begin, end, f.Rate, c.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conversion := Conversion{Rate: c.to, Ratio: fit.Ratio}
+		conversion.Before, conversion.After, err = LoopEdges(Samples(f, samples), begin, end, conversion.Reach(f.Rate))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := resampled(t, Samples(f, samples), conversion)
+		if int64(len(out)) < fit.End {
+			t.Fatalf("%+v: %d frames", fit, len(out))
+		}
+		loop := out[fit.Begin:fit.End]
+		circle := slices.Concat(loop, loop, loop)
+		// Beside a sine without end, both halves of the circle's middle included.
+		hz := float64(c.periods) / float64(len(loop))
+		shift := float64(fit.Begin)*float64(fit.Ratio.In)/float64(fit.Ratio.Out) - float64(c.begin)
+		worst := 0.0
+		for i, v := range circle[len(loop)/2 : len(circle)-len(loop)/2] {
+			at := float64(i+len(loop)/2) + shift*float64(fit.Ratio.Out)/float64(fit.Ratio.In)
+			if c.begin > 0 && c.begin < 200 && i%len(loop) > 0 && (i+len(loop)/2)%len(loop) < 400 {
+				continue // silence before the sound is heard here
+			}
+			worst = max(worst, math.Abs(float64(v)-0.5*math.Sin(2*math.Pi*hz*at)))
+		}
+		if db := 20 * math.Log10(worst/0.5); db > -110 {
+			t.Errorf("%+v: the seam is off by %.1f dB", c, db)
+		}
+	}
+}
+
+func TestLoopEdges(t *testing.T) {
+	samples := make([]float32, 10000)
+	for i := range samples {
+		samples[i] = float32(i)
+	}
+	mono := Format{Rate: 1000, Channels: 1}
+	for _, c := range []struct {
+		begin, end    int64
+		n             int
+		before, after string
+	}{
+		{0, 10000, 3, "[9997 9998 9999]", "[0 1 2]"},
+		{0, 6000, 2, "[5998 5999]", "[0 1]"},
+		{0, 2, 5, "[1 0 1 0 1]", "[0 1 0 1 0]"},
+		{5000, 10000, 2, "[]", "[5000 5001]"},
+		{2047, 2050, 4, "[]", "[2047 2048 2049 2047]"},
+	} {
+		before, after, err := LoopEdges(&crumbs{Source: Samples(mono, samples)}, c.begin, c.end, c.n)
+		if got, got2 := fmt.Sprint(before), fmt.Sprint(after); err != nil || got != c.before || got2 != c.after {
+			t.Errorf("%d to %d: %s %s %v", c.begin, c.end, got, got2, err)
+		}
+	}
+	before, after, err := LoopEdges(Samples(Format{Rate: 1000, Channels: 2}, samples), 0, 5000, 2)
+	if fmt.Sprint(before, after, err) != "[9996 9997 9998 9999] [0 1 2 3] <nil>" {
+		t.Error(before, after, err)
+	}
+	if _, _, err := LoopEdges(Samples(mono, samples), 0, 10001, 2); err == nil {
+		t.Error("a loop beyond the end is taken")
+	}
+	if _, _, err := LoopEdges(Samples(mono, samples), 5, 5, 2); err == nil {
+		t.Error("a loop of no frames is taken")
+	}
+}

@@ -1,0 +1,73 @@
+package sound
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestInt16(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	const step = 1.0 / 32768
+	src := []float32{0, 1, -1, step, -step, 0.49 * step, 0.5 * step, -0.5 * step, 1 - step, 1.0001, -1.0001, inf, -inf, nan, 3e38}
+	var c Int16
+	out := make([]int16, len(src)+3)
+	n := c.Convert(out, src)
+	want := "[0 32767 -32768 1 -1 0 1 -1 32767 32767 -32768 32767 -32768 0 32767]"
+	if got := fmt.Sprint(out[:n]); got != want || c.Clipped != 5 || c.Invalid != 1 {
+		t.Errorf("%s, %d clipped, %d invalid; want %s", got, c.Clipped, c.Invalid, want)
+	}
+	if n := c.Convert(out[:2], src); n != 2 {
+		t.Error("room for 2:", n)
+	}
+
+	// What was 16 bits is the same again.
+	var all []float32
+	for i := math.MinInt16; i <= math.MaxInt16; i++ {
+		all = append(all, float32(i)/32768)
+	}
+	back := make([]int16, len(all))
+	c = Int16{}
+	c.Convert(back, all)
+	for i, v := range back {
+		if int(v) != i+math.MinInt16 {
+			t.Fatalf("%d becomes %d", i+math.MinInt16, v)
+		}
+	}
+	if c.Clipped != 0 {
+		t.Error(c.Clipped, "clipped")
+	}
+}
+
+// Dither makes the mean of what is softer than a step right, and the noise the same at every level. It does not depend on pieces.
+func TestDither(t *testing.T) {
+	for _, part := range []float64{0, 0.1, 0.25, 0.5, -0.3} {
+		src := slices.Repeat([]float32{float32(part / 32768)}, 200_000)
+		out := make([]int16, len(src))
+		c := Int16{Dither: true}
+		c.Convert(out, src)
+		var sum, squares float64
+		for _, v := range out {
+			if v < -2 || v > 2 {
+				t.Fatal("noise of", v)
+			}
+			sum += float64(v)
+			squares += (float64(v) - part) * (float64(v) - part)
+		}
+		n := float64(len(out))
+		if mean, noise := sum/n, squares/n; math.Abs(mean-part) > 0.01 || math.Abs(noise-0.25) > 0.01 {
+			t.Errorf("%.2f of a step: mean %.3f, noise %.3f", part, mean, noise)
+		}
+		pieces := make([]int16, 0, len(out))
+		c = Int16{Dither: true}
+		for rest := src; len(rest) > 0; {
+			k := min(777, len(rest))
+			c.Convert(pieces[len(pieces):len(pieces)+k], rest)
+			pieces, rest = pieces[:len(pieces)+k], rest[k:]
+		}
+		if !slices.Equal(pieces, out) {
+			t.Error("pieces change the noise")
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package sound
+
+import "math"
+
+// peakTaps is how many samples a value between two samples is computed of.
+const peakTaps = 16
+
+// A peakFilter computes values between samples, as BS.1770-4, annex 2, asks: at four times the sample rate for rates under 96 kHz,
+// at twice the rate under 192 kHz, and not at all from there on. In place of the annex's example of a filter it has
+// one that is flatter: within 0.05 dB up to 0.4 of the sample rate, against 0.22 dB. Its prototype is a sinc under a
+// Kaiser window with a tap on every sample, so that the samples themselves are values too.
+//
+// The filter is symmetric: half way, samples at the same distance count alike, and a quarter of the way the taps are those of
+// three quarters, mirrored. So sums and differences of such pairs of samples are multiplied, with half as many products.
+type peakFilter struct {
+	// Taps of the pairs, outermost first: half way; and, at a quarter and three quarters, of the sums and the differences.
+	half, sums, differences [peakTaps / 2]float32
+	halfOnly                bool
+	bound                   float32 // no value is larger than the largest of its samples times this; 0 if there are no values
+}
+
+func newPeakFilter(rate int) peakFilter {
+	if rate >= 192000 {
+		return peakFilter{}
+	}
+	window := newKaiser(5)
+	taps := func(at float64) (row [peakTaps]float64) {
+		sum := 0.0
+		for k := range row {
+			t := float64(k-peakTaps/2+1) - at
+			row[k] = float64(sinc(t) * window.at(t/(peakTaps/2)))
+			sum += row[k]
+		}
+		for k := range row {
+			row[k] /= sum
+		}
+		return row
+	}
+	p := peakFilter{halfOnly: rate >= 96000}
+	half, quarter := taps(0.5), taps(0.25)
+	var boundHalf, boundQuarter float64
+	for k := range peakTaps / 2 {
+		a, b := quarter[k], quarter[peakTaps-1-k]
+		p.half[k], p.sums[k], p.differences[k] = float32(half[k]), float32((a+b)/2), float32((a-b)/2)
+		boundHalf += 2 * math.Abs(half[k])
+		boundQuarter += math.Abs(a) + math.Abs(b)
+	}
+	p.bound = float32(max(boundHalf, boundQuarter) * 1.0001) // more than rounding can add
+	return p
+}
+
+// peakStretch is how many values are looked at together.
+const peakStretch = 32
+
+// peakState is what the filter keeps of one channel: the last samples, and the largest value yet.
+type peakState struct {
+	samples []float32 // peakTaps-1 of before, then those of the piece
+	peak    float32
+}
+
+// between raises the peak to the values between the samples of the piece, which are in st.samples, and keeps the last ones for
+// the next piece. A stretch that is too quiet to hold a new peak is passed over, which changes nothing in the result.
+func (p *peakFilter) between(st *peakState) {
+	s := st.samples
+	for at := 0; at+peakTaps <= len(s); at += peakStretch {
+		part := s[at:min(len(s), at+peakStretch+peakTaps-1)]
+		loud := float32(0)
+		for _, v := range part {
+			loud = max(loud, v, -v)
+		}
+		if float32(loud*p.bound) > st.peak {
+			st.peak = max(st.peak, p.highest(part))
+		}
+	}
+	keep := copy(s, s[len(s)-peakTaps+1:])
+	st.samples = s[:keep]
+}
+
+// highest is the largest absolute value between the samples.
+func (p *peakFilter) highest(s []float32) (peak float32) {
+	h, u, d := &p.half, &p.sums, &p.differences
+	for ; len(s) >= peakTaps; s = s[1:] {
+		x := (*[peakTaps]float32)(s)
+		a0, a1, a2, a3 := x[0]+x[15], x[1]+x[14], x[2]+x[13], x[3]+x[12]
+		a4, a5, a6, a7 := x[4]+x[11], x[5]+x[10], x[6]+x[9], x[7]+x[8]
+		y := float32(a0*h[0]) + float32(a1*h[1]) + float32(a2*h[2]) + float32(a3*h[3])
+		y += float32(a4*h[4]) + float32(a5*h[5]) + float32(a6*h[6]) + float32(a7*h[7])
+		if y = magnitude(y); y > peak { // false too if it is not a number
+			peak = y
+		}
+		if p.halfOnly {
+			continue
+		}
+		y = float32(a0*u[0]) + float32(a1*u[1]) + float32(a2*u[2]) + float32(a3*u[3])
+		y += float32(a4*u[4]) + float32(a5*u[5]) + float32(a6*u[6]) + float32(a7*u[7])
+		z := float32((x[0]-x[15])*d[0]) + float32((x[1]-x[14])*d[1]) + float32((x[2]-x[13])*d[2]) + float32((x[3]-x[12])*d[3])
+		z += float32((x[4]-x[11])*d[4]) + float32((x[5]-x[10])*d[5]) + float32((x[6]-x[9])*d[6]) + float32((x[7]-x[8])*d[7])
+		if y = magnitude(y) + magnitude(z); y > peak { // the larger of |y+z| and |y-z|
+			peak = y
+		}
+	}
+	return peak
+}
+
+func magnitude(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
