@@ -53,6 +53,7 @@ var allowed = map[string]string{
 	"engine": "base/digest",
 
 	"media/atlasview":            "media/codec/atlas media/pixel x/image",
+	"media/codec/adpcm":          "",
 	"media/codec/astc":           "media/codec/block",
 	"media/codec/atlas":          "",
 	"media/codec/bcn":            "media/codec/block",

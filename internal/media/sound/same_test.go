@@ -63,7 +63,9 @@ func TestSameOnEveryMachine(t *testing.T) {
 		{"loudness of six channels", "", meter(surround)},
 		{"mono", "", source(func() (Source, error) { return Mono(surround()), nil })},
 		{"stereo", "", source(func() (Source, error) { return Gain(Stereo(surround()), Amplitude(-3.3)), nil })},
-		{"fade", "", source(func() (Source, error) { return Fade(stereo(), Fades{In: 777, Out: 20000, Curve: EqualPower, Frames: 50000}) })},
+		{"fade", "", source(func() (Source, error) {
+			return Fade(stereo(), Fades{In: 777, Out: 20000, Curve: EqualPower, Frames: 50000})
+		})},
 		{"dither", "", func(h hash.Hash) {
 			samples, err := All(stereo())
 			if err != nil {
