@@ -37,6 +37,7 @@ var budgets = map[string][2]int{
 	"kilnrt":            {3000, 100},
 	"make/build":        {9700, 120},
 	"media/pixel":       {3700, 70},
+	"media/sound":       {3000, 70},
 	"running/dashboard": {3400, 60},
 	"store/contentdb":   {3000, 70},
 	"store/state":       {3000, 75},
