@@ -174,7 +174,8 @@ type Job interface {
 	// calling the processor's [Parter.Part]. A part may ask for parts. Parts that nobody asks for any more are gone, with their products.
 	Parts(names ...string) ([][]Product, error)
 
-	// OpenProduct opens a product that Products or Parts told of. Its content is recorded.
+	// OpenProduct opens a product that Products or Parts told of. Its content is recorded. One of more than 1 MiB is read from the disk as
+	// the caller reads it.
 	OpenProduct(p Product) (File, error)
 
 	// Reference makes a reference to another asset's product that the game needs at
