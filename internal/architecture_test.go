@@ -75,7 +75,7 @@ var allowed = map[string]string{
 	"media/codec/psd":            "media/codec/input",
 	"media/codec/qoi":            "media/codec/input",
 	"media/codec/tga":            "media/codec/input",
-	"media/codec/tiff":           "media/codec/input",
+	"media/codec/tiff":           "media/codec/input x/image",
 	"media/header":               "media/codec/atlas media/codec/dds media/codec/gltf media/codec/ktx2",
 	"media/packing":              "",
 	"media/pixel": "media/codec/block media/codec/bmp media/codec/exr media/codec/hdr media/codec/input media/codec/psd media/codec/qoi " +

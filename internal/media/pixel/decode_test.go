@@ -250,6 +250,7 @@ func TestFaults(t *testing.T) {
 	rleBMP := bytes.Clone(bmp)
 	rleBMP[30] = 1
 	tgaData := read(t, "rgba.tga")
+	jpegTIFF := bytes.Replace(read(t, "lzw.tif"), []byte("\x03\x01\x03\x00\x01\x00\x00\x00\x05"), []byte("\x03\x01\x03\x00\x01\x00\x00\x00\x07"), 1)
 	huffman := bytes.Clone(tgaData)
 	huffman[2] = 32
 	tests := []struct {
@@ -281,6 +282,8 @@ func TestFaults(t *testing.T) {
 		{"WebP with an animation", "a.webp", []byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x07\x00\x00\x05\x00\x00ANIM"), Unsupported, "an animation"},
 		{"TIFF in planes", "a.tif", []byte("II*\x00\x08\x00\x00\x00\x02\x00\x15\x01\x03\x00\x01\x00\x00\x00\x03\x00\x00\x00\x1c\x01\x03\x00\x01\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00"),
 			Damaged, "size 0 x 0"},
+		{"TIFF with JPEG inside", "a.tif", jpegTIFF, Unsupported, "JPEG inside; save it as JPEG"},
+		{"BigTIFF", "a.tif", []byte("II+\x00\x08\x00\x00\x00\x10\x00\x00\x00"), Unknown, "BigTIFF image; save it as TIFF"},
 		{"PNG of 60000 x 60000", "a.png", claim(t, 60000, 60000), TooLarge, "claims 60000 x 60000 pixels, over the limit of 16384 a side and 1024 MiB"},
 		{"PNG of 16384 x 16384 in 70 bytes", "a.png", claim(t, 16384, 16384), Truncated, "cannot hold 16384 x 16384"},
 		{"JPEG of 16384 x 16384 in 700 bytes", "a.jpg", wide, Truncated, "cannot hold 16384 x 16384"},

@@ -10,6 +10,7 @@ import (
 	"image/jpeg"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/image/tiff"
@@ -96,6 +97,8 @@ var strangers = [...]struct{ name, magic string }{
 	{"an SVG drawing", "<svg"},
 	{"text of XML or HTML", "<"},
 	{"a Git LFS pointer", "version https://git-lfs"},
+	{"a BigTIFF image; save it as TIFF", "II+\x00"},
+	{"a BigTIFF image; save it as TIFF", "MM\x00+"},
 	{"a GIMP image", "gimp xcf"},
 	{"a zip archive", "PK\x03\x04"},
 }
@@ -180,10 +183,16 @@ func decodeGIF(data []byte, _ int) (decoded, error) {
 }
 
 // rareTIFF tells whether a TIFF is of a kind that golang.org/x/image does not read, or has planes for each channel, which it would take
-// for one; and what ours says of it.
+// for one, or a packing that ours has a better word for; and what ours says of it.
 func rareTIFF(data []byte) (h rare.Header, yes bool, err error) {
-	planes := tiffTag(data, 284)
-	if len(planes) != 2 || tiffOrder(data).Uint16(planes) == 1 {
+	short := func(tag uint16) int {
+		if v := tiffTag(data, tag); len(v) == 2 {
+			return int(tiffOrder(data).Uint16(v))
+		}
+		return 1
+	}
+	const packing, planes = 259, 284
+	if short(planes) == 1 && slices.Contains([]int{0, 1, 3, 4, 5, 8, 32773, 32946}, short(packing)) {
 		var unsupported tiff.UnsupportedError
 		if _, err := tiff.DecodeConfig(bytes.NewReader(data)); !errors.As(err, &unsupported) {
 			return h, false, nil

@@ -25,7 +25,7 @@ func (proc) Info() processor.Info {
 	defaults := texture.Defaults()
 	return processor.Info{
 		Name:    "texture",
-		Version: 4,
+		Version: 5,
 		Summary: "pictures to textures with mip levels (KTX2, DDS)",
 		Extensions: []string{".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".tga", ".qoi", ".psd", ".hdr", ".exr",
 			".dds", ".ktx2"},

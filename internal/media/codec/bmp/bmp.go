@@ -1,5 +1,8 @@
 // Package bmp reads Windows and OS/2 bitmaps.
 //
+// It is here beside golang.org/x/image/bmp since that one reads heads of 40, 108 and 124 bytes without packing alone: not RLE, 16 bits, masks of
+// other bits, heads of OS/2, nor files whose padding or colour map is cut short.
+//
 // It follows "Bitmap Storage" of the Windows documentation: headers of 12 to 124 bytes; 1, 2, 4, 8, 16, 24 and 32 bits; RLE4 and RLE8;
 // masks of any bits in a row. Where that leaves a choice:
 //

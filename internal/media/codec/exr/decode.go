@@ -27,8 +27,8 @@ func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 		return h, nil, err
 	}
 	for _, b := range []box{h.display, h.data} {
-		if b.width()*b.height() > maxPixels {
-			return h, nil, fmt.Errorf("%d x %d pixels: %w", b.width(), b.height(), input.ErrTooLarge)
+		if err := input.CheckPixels(b.width(), b.height(), maxPixels); err != nil {
+			return h, nil, err
 		}
 	}
 	if size := min(h.compression.lines(), h.data.height()) * h.lineSize; size > max(minBlock, 4*16*h.data.width()*h.data.height()) || size > maxBlock {

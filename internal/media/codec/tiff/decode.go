@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 
+	tifflzw "golang.org/x/image/tiff/lzw"
+
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
@@ -52,9 +54,6 @@ func Decode(data []byte, maxPixels int) (*Image, error) {
 	} else {
 		d.Pix = make([]uint16, 4*h.Width*h.Height)
 	}
-	if h.photometric == cmyk && h.alpha != noAlpha {
-		d.cover = make([]uint16, h.Width*h.Height)
-	}
 	for i := range across * down * planes {
 		in := i % (across * down)
 		if err := d.block(i, in%across*h.blockWidth, in/across*h.blockHeight, i/(across*down)); err != nil {
@@ -67,11 +66,10 @@ func Decode(data []byte, maxPixels int) (*Image, error) {
 
 type decoder struct {
 	*Image
-	file  []byte
-	buf   []byte
-	row   []byte   // without the predictor
-	sums  []byte   // of floats, before their bytes are put in order
-	cover []uint16 // alpha of CMYK, whose four inks fill Pix
+	file []byte
+	buf  []byte
+	row  []byte // without the predictor
+	sums []byte // of floats, before their bytes are put in order
 }
 
 // inBlock is the number of channels that lie side by side.
@@ -140,77 +138,21 @@ func (d *decoder) block(i, x, y, first int) error {
 	return nil
 }
 
-func unpack(dst, src []byte, compression int) error {
+func unpack(dst, src []byte, compression int) (err error) {
+	var r io.Reader
 	switch compression {
-	case lzw:
-		return unpackLZW(dst, src)
 	case packBits:
 		return input.PackBits(dst, src, true)
+	case lzw:
+		r = tifflzw.NewReader(bytes.NewReader(src), tifflzw.MSB, 8)
+	default:
+		r, err = zlib.NewReader(bytes.NewReader(src))
 	}
-	r, err := zlib.NewReader(bytes.NewReader(src))
 	if err == nil {
 		_, err = io.ReadFull(r, dst)
 	}
 	if err != nil {
 		return fmt.Errorf("%v: %w", err, input.ErrDamaged)
-	}
-	return nil
-}
-
-// unpackLZW reads codes of 9 to 12 bits, the highest first. 256 clears the table, 257 is the end, each other one stands for the text of a
-// code before it and a byte more. Codes grow one earlier than they would have to.
-func unpackLZW(dst, src []byte) error {
-	var (
-		from, length [4096]int // where the text of a code was written, and how long it is
-		next, width  = 258, 9
-		last         = -1
-		at           = 0 // in dst
-		acc, bits    = uint32(0), 0
-	)
-	for at < len(dst) {
-		for bits < width {
-			if len(src) == 0 {
-				return fmt.Errorf("codes end too early: %w", input.ErrDamaged)
-			}
-			acc, bits, src = acc<<8|uint32(src[0]), bits+8, src[1:]
-		}
-		code := int(acc>>(bits-width)) & (1<<width - 1)
-		bits -= width
-		switch {
-		case code == 256:
-			next, width, last = 258, 9, -1
-			continue
-		case code == 257:
-			return fmt.Errorf("codes end too early: %w", input.ErrDamaged)
-		case code > next || code > 257 && last < 0:
-			return fmt.Errorf("code %d of %d: %w", code, next, input.ErrDamaged)
-		}
-		// The last text ends where this one starts.
-		start, before := at, 1
-		if last > 257 {
-			before = length[last]
-		}
-		switch f, n := from[code], length[code]; {
-		case code < 256:
-			dst[at] = byte(code)
-			at++
-		default:
-			if code == next { // not known yet: the last text and its first byte, so it overlaps itself
-				f, n = start-before, before+1
-			}
-			for i := 0; i < n && at < len(dst); i++ {
-				dst[at] = dst[f+i]
-				at++
-			}
-		}
-		if last >= 0 && next < 4096 {
-			from[next], length[next] = start-before, before+1
-			next++
-		}
-		if next >= 1<<width-1 && width < 12 {
-			width++
-		}
-		last = code
 	}
 	return nil
 }
@@ -266,12 +208,9 @@ func (d *decoder) place(row []byte, at, channel, x, y int) {
 	if channel > colours || channel == colours && d.alpha == noAlpha {
 		return
 	}
-	to, step, dst := 4*(y*d.Width+x)+channel, 4, d.Pix
+	to := 4*(y*d.Width+x) + channel
 	if channel == colours {
 		to += 3 - channel
-		if d.photometric == cmyk {
-			to, step, dst = y*d.Width+x, 1, d.cover
-		}
 	}
 	size := d.Bits / 8
 	from, next := at*size, d.inBlock()*size
@@ -280,18 +219,16 @@ func (d *decoder) place(row []byte, at, channel, x, y int) {
 		switch {
 		case d.Float && size == 2:
 			d.Light[to] = input.Half(d.order.Uint16(s))
-		case d.Float && size == 4:
-			d.Light[to] = math.Float32frombits(d.order.Uint32(s))
 		case d.Float:
-			d.Light[to] = float32(math.Float64frombits(d.order.Uint64(s)))
+			d.Light[to] = math.Float32frombits(d.order.Uint32(s))
 		case size == 1:
-			dst[to] = uint16(s[0]) * 0x101
+			d.Pix[to] = uint16(s[0]) * 0x101
 		case size == 2:
-			dst[to] = d.order.Uint16(s)
+			d.Pix[to] = d.order.Uint16(s)
 		default: // 0xffffffff is 0xffff times 0x10001
-			dst[to] = uint16((uint64(d.order.Uint32(s)) + 0x8000) / 0x10001)
+			d.Pix[to] = uint16((uint64(d.order.Uint32(s)) + 0x8000) / 0x10001)
 		}
-		to, from = to+step, from+next
+		to, from = to+4, from+next
 	}
 }
 
@@ -317,14 +254,6 @@ func (d *decoder) finish() {
 			p[1], p[2] = p[0], p[0]
 		case blackIsZero:
 			p[1], p[2] = p[0], p[0]
-		case cmyk: // stored as ink
-			k := uint32(^p[3])
-			for c := range 3 {
-				p[c] = uint16((uint32(^p[c])*k + 0x7fff) / 0xffff)
-			}
-			if d.cover != nil {
-				p[3] = d.cover[i/4]
-			}
 		}
 		a := uint32(p[3])
 		if d.alpha == noAlpha {

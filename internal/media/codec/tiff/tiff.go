@@ -1,13 +1,13 @@
-// Package tiff reads the kinds of TIFF that golang.org/x/image/tiff leaves out, and which image editors write all the same: floating
-// point, whole numbers of 32 bits, a plane for each channel, CMYK.
+// Package tiff reads the kinds of TIFF that golang.org/x/image/tiff leaves out, and that programs for games write all the same: floating
+// point (height maps, environments), whole numbers of 32 bits (height maps), and a plane for each channel (Photoshop's "per channel").
 //
-// It follows "TIFF Revision 6.0" (1992) and Adobe's "Photoshop TIFF Technical Notes" 1 to 3 (2002, 2005): the first page; grey, RGB and
-// CMYK of 8,
-// 16 and 32 bits, or floating point of 16, 32 and 64; raw, LZW, Deflate, PackBits, with predictors; strips and tiles. Palettes, YCbCr, Lab,
-// fax and JPEG are not read here.
+// It follows "TIFF Revision 6.0" (1992) and Adobe's "Photoshop TIFF Technical Notes" 1 to 3 (2002, 2005): the first page; grey and RGB of
+// 8, 16 and 32 bits, or floating point of 16 and 32; raw, LZW, Deflate, PackBits, with predictors; strips and tiles. What neither reads is
+// refused by name, with what to save instead: colours for print (CMYK, Lab), of photographs (YCbCr, JPEG inside) and of cameras, floating
+// point of 64 bits, and the packings of maps and scanners.
 //
-// Floating point is linear light, as Photoshop has it. CMYK becomes RGB without regard to a profile. Memory is taken for
-// at most the caller's limit of pixels, and for a strip or tile only what its packed bytes can unfold to.
+// Floating point is linear light, as Photoshop has it. Memory is taken for at most the caller's limit of pixels, and for a strip or tile
+// only what its packed bytes can unfold to.
 package tiff
 
 import (
@@ -47,7 +47,6 @@ const (
 	whiteIsZero = 0
 	blackIsZero = 1
 	rgb         = 2
-	cmyk        = 5
 )
 
 // Compressions.
@@ -87,11 +86,8 @@ type Header struct {
 
 // colours is how many channels make a colour.
 func (h *Header) colours() int {
-	switch h.photometric {
-	case rgb:
+	if h.photometric == rgb {
 		return 3
-	case cmyk:
-		return 4
 	}
 	return 1
 }
@@ -187,31 +183,66 @@ func (h *Header) directory(data []byte) (map[int][]int, error) {
 	return tags, nil
 }
 
+// Forms that are not read: what they are, and what to do. The others have but their number.
+var (
+	strangePackings = map[int]string{
+		2: fax, 3: fax, 4: fax, 6: jpeg, 7: jpeg, 33003: jpeg2000, 33005: jpeg2000, 34712: jpeg2000,
+		34887: "packed as LERC; save it" + packAnew, 34925: "packed as LZMA; save it" + packAnew, 50000: "packed as Zstandard; save it" + packAnew,
+		50001: "WebP inside; save it as WebP, or as TIFF" + packAnew,
+	}
+	strangeColours = map[int]string{
+		3: "a palette of this kind; save it as RGB", 4: "a mask; save it as grey", 5: "colours for print (CMYK); save it as RGB",
+		6: "YCbCr; save it as RGB", 8: lab, 9: lab, 10: lab, 32803: raw, 34892: raw,
+	}
+)
+
+const (
+	fax      = "packed as a fax; save it with 8 bits"
+	jpeg     = "JPEG inside; save it as JPEG, or as TIFF" + packAnew
+	jpeg2000 = "JPEG 2000 inside; save it as PNG, or as TIFF" + packAnew
+	lab      = "colours for print (Lab); save it as RGB"
+	raw      = "a camera's own picture; develop it, and save it as RGB"
+	packAnew = " with LZW or ZIP"
+)
+
 func (h *Header) check(tags map[int][]int, format int) error {
 	for _, b := range tags[tagBits] {
 		if b != h.Bits {
 			return fmt.Errorf("channels of %d and of %d bits: %w", h.Bits, b, input.ErrUnsupported)
 		}
 	}
+	switch h.compression {
+	case plain, lzw, deflate, oldDeflate, packBits:
+	default:
+		return strange("compression", h.compression, strangePackings)
+	}
 	switch {
-	case h.photometric != whiteIsZero && h.photometric != blackIsZero && h.photometric != rgb && h.photometric != cmyk:
-		return fmt.Errorf("colours of kind %d: %w", h.photometric, input.ErrUnsupported)
+	case h.photometric != whiteIsZero && h.photometric != blackIsZero && h.photometric != rgb:
+		return strange("colours of kind", h.photometric, strangeColours)
 	case h.channels < h.colours() || h.channels > maxChannels:
 		return fmt.Errorf("%d channels: %w", h.channels, input.ErrDamaged)
+	case format == 2:
+		return fmt.Errorf("numbers below 0; save it as floating point of 32 bits: %w", input.ErrUnsupported)
 	case format != 1 && format != 3:
 		return fmt.Errorf("numbers of kind %d: %w", format, input.ErrUnsupported)
-	case h.Float && h.photometric == cmyk, h.Float && h.photometric == whiteIsZero:
+	case h.Float && h.photometric == whiteIsZero:
 		return fmt.Errorf("floating point with colours of kind %d: %w", h.photometric, input.ErrUnsupported)
-	case h.Bits != 16 && h.Bits != 32 && (h.Float || h.Bits != 8) && (!h.Float || h.Bits != 64):
-		return fmt.Errorf("%d bits a channel: %w", h.Bits, input.ErrUnsupported)
+	case h.Float && h.Bits != 16 && h.Bits != 32:
+		return fmt.Errorf("floating point of %d bits; save it with 32: %w", h.Bits, input.ErrUnsupported)
+	case h.Bits != 8 && h.Bits != 16 && h.Bits != 32:
+		return fmt.Errorf("%d bits a channel; save it with 8 or 16: %w", h.Bits, input.ErrUnsupported)
 	case h.predictor < 1 || h.predictor > 3, h.predictor == 2 && h.Float, h.predictor == 3 && !h.Float:
 		return fmt.Errorf("predictor %d: %w", h.predictor, input.ErrUnsupported)
 	}
-	switch h.compression {
-	case plain, lzw, deflate, oldDeflate, packBits:
-		return nil
+	return nil
+}
+
+// strange names a form that is not read.
+func strange(what string, number int, known map[int]string) error {
+	if text := known[number]; text != "" {
+		return fmt.Errorf("%s: %w", text, input.ErrUnsupported)
 	}
-	return fmt.Errorf("compression %d: %w", h.compression, input.ErrUnsupported)
+	return fmt.Errorf("%s %d: %w", what, number, input.ErrUnsupported)
 }
 
 // blocks finds the strips or tiles.
