@@ -10,12 +10,12 @@ import (
 const (
 	usualCollector = 100
 	lateCollector  = 2400
-	leastCollector = 12
+	leastCollector = 20
 )
 
 // mostGarbage is how much may be allocated in bytes before the collector begins again, however much is live: a project of a million assets
 // has 2 GB.
-const mostGarbage = 256 << 20
+const mostGarbage = 512 << 20
 
 // setCollector has the garbage collector begin at 96 MB and not at Go's 4 MB, and from its first cycle on with as much again as is live, up
 // to mostGarbage. A build of 100,000 assets of which one was touched ends at 52 MB either way; a cycle that falls into its copy of the table

@@ -58,6 +58,7 @@ type session struct {
 	since        int64          // files written since then are not trusted for what they look like, in nanoseconds since 1970; 0: all are
 	killed       bool           // the build before did not come to its end, or left something lying about
 	blobsGone    bool           // somebody removed all of them: those of products that are in no file are to be made again
+	upgrade      bool           // the snapshot is of another version of Kiln
 	untidy       bool           // something lies about that could not be removed
 	scanned      *source.Table  // a new one
 	goneOn       bool           // prev, as it is in memory, is what the disk says at the end
@@ -198,7 +199,7 @@ func (s *session) readSnapshot() error {
 	if why != "" {
 		s.warnState(why)
 	}
-	s.prev = snap
+	s.prev, s.upgrade = snap, strings.Contains(why, "version")
 	return err
 }
 

@@ -41,7 +41,7 @@ func (s *session) mirrorOnce(r *Report, next *state.Image) error {
 		return err
 	}
 	defer db.Close()
-	if opened.Reason != "" {
+	if opened.Reason != "" && !s.upgrade { // of which is told already
 		r.Messages = append(r.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "%s", opened.Reason))
 	}
 	gone, err := s.goneAssets(db)

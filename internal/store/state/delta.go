@@ -184,7 +184,7 @@ func (s *Snapshot) With(d *Delta) (*Image, error) {
 }
 
 func decodeDelta(d *decoder) *Delta {
-	x := &Delta{Head: decodeHead(d)}
+	x := &Delta{Head: decodeHead(d, SnapshotVersion)}
 	x.Folders = make([]FolderChange, d.count(3+leastStat))
 	for i := range x.Folders {
 		c := &x.Folders[i]

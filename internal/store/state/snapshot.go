@@ -16,7 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// SnapshotVersion is in the header of the snapshot; one of another version is not used.
+// SnapshotVersion is in the header of the snapshot. Of one of version 3 the image is used, as after a power cut; one of another is not.
 const SnapshotVersion = 4
 
 var snapshotMagic = []byte("KILN\x00snp")
@@ -93,13 +93,14 @@ type Snapshot struct {
 	Sources *source.Table
 	Outputs *Outputs
 
-	path   string
-	size   int64 // of the file, up to the end of the last whole block
-	base   int64 // of the image in it
-	deltas int   // appended to it
-	blocks map[uint32]block
-	later  []*Delta
-	tasks  *Tasks
+	path    string
+	version uint32
+	size    int64 // of the file, up to the end of the last whole block
+	base    int64 // of the image in it
+	deltas  int   // appended to it
+	blocks  map[uint32]block
+	later   []*Delta
+	tasks   *Tasks
 }
 
 // Blocks of the file. Those of the image come once, in this order; deltas follow.
@@ -149,10 +150,12 @@ func parseSnapshot(f io.ReaderAt, size int64) (*Snapshot, string) {
 	if _, err := f.ReadAt(head, 0); err != nil || !bytes.Equal(head[:8], snapshotMagic) {
 		return nil, "the snapshot of files is not one; all files are looked at"
 	}
-	if v := binary.LittleEndian.Uint32(head[8:]); v != SnapshotVersion {
-		return nil, fmt.Sprintf("the snapshot of files has version %d, not %d; all files are looked at", v, SnapshotVersion)
+	version := binary.LittleEndian.Uint32(head[8:])
+	other := fmt.Sprintf("the snapshot of files has version %d, not %d; all files are looked at", version, SnapshotVersion)
+	if version != SnapshotVersion && version != 3 {
+		return nil, other
 	}
-	s := &Snapshot{blocks: map[uint32]block{}, size: headerSize}
+	s := &Snapshot{blocks: map[uint32]block{}, size: headerSize, version: version}
 	var sources reading
 	defer sources.Wait()
 	for len(s.blocks) < blockEdges {
@@ -162,6 +165,10 @@ func parseSnapshot(f io.ReaderAt, size int64) (*Snapshot, string) {
 	}
 	if !s.takeSources(&sources) {
 		return nil, snapshotDamaged
+	}
+	if version != SnapshotVersion { // what was appended is left out, and nothing is: the next build writes it whole
+		s.Mirrored, s.Whole = 0, false
+		return s, other
 	}
 	for s.size < size {
 		d, b := readDelta(f, s.size, size)
@@ -223,7 +230,7 @@ func (s *Snapshot) parseBlock(f io.ReaderAt, size int64, sources *reading) bool 
 	d := decoder{buf: data}
 	switch kind {
 	case blockHead:
-		s.Head = decodeHead(&d)
+		s.Head = decodeHead(&d, s.version)
 	case blockOutputs:
 		s.Outputs = decodeOutputs(&d)
 		s.Outputs.hashes = func() ([]byte, error) { return s.load(blockHashes) }
@@ -362,9 +369,11 @@ func encodeHead(e *encoder, h *Head) {
 	e.int(h.Totals.Bytes)
 }
 
-func decodeHead(d *decoder) Head {
+// decodeHead reads a head of a version: 3 has no notices, and does not say whether assets are pinned.
+func decodeHead(d *decoder, version uint32) Head {
 	h := Head{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Journal: int64(d.uint())}
-	h.Whole, h.Plain, h.Pinned = d.bool(), d.bool(), d.bool()
+	h.Whole, h.Plain = d.bool(), d.bool()
+	h.Pinned = version == 3 || d.bool()
 	h.Log = Mark{Made: d.fixed64(), Size: int64(d.uint()), Live: int64(d.uint())}
 	h.Tools = make([]Tool, d.count(2+leastStat+digest.Size))
 	for i := range h.Tools {
@@ -383,7 +392,9 @@ func decodeHead(d *decoder) Head {
 		in.File, in.Made = d.str(), d.bool()
 		decodeStat(d, &in.Stat)
 	}
-	h.Messages, h.Notices = d.bytes(), d.bytes()
+	if h.Messages = d.bytes(); version > 3 {
+		h.Notices = d.bytes()
+	}
 	h.Totals = Totals{Assets: int(d.uint()), Jobs: int(d.uint()), Failed: int(d.uint()), Products: int(d.uint()), Bytes: d.int()}
 	return h
 }
