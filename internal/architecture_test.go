@@ -72,6 +72,7 @@ var allowed = map[string]string{
 	"media/codec/ktx2":           "compress",
 	"media/codec/ktx2/ktx2check": "compress",
 	"media/codec/psd":            "",
+	"media/codec/qoa":            "",
 	"media/codec/qoi":            "",
 	"media/codec/tga":            "",
 	"media/codec/tiff":           "",
