@@ -107,12 +107,18 @@ func (e *Encoder) frame(src []int16) error {
 	return err
 }
 
-// slice finds the scale with the least error, from first on, and goes on with it. To the error counts how far the weights are beyond what
-// keeps the predictor in hand: a predictor that rings makes clicks.
+// slice finds the scale with the least error, from that of the slice before outwards, and goes on with it. To the error counts how far the
+// weights are beyond what keeps the predictor in hand: a predictor that rings makes clicks.
 func (p *predictor) slice(want []int32, first int) (bits uint64, scale int) {
 	best, least := *p, uint64(1<<64-1)
-	for k := range 16 {
-		try := (first + k) & 15
+	for k := range 32 {
+		try := first + (k+1)/2
+		if k%2 == 0 {
+			try = first - k/2
+		}
+		if try < 0 || try > 15 {
+			continue
+		}
 		if end, b, rank := p.try(want, try, least); rank < least {
 			best, bits, least, scale = end, b, rank, try
 		}
@@ -123,30 +129,39 @@ func (p *predictor) slice(want []int32, first int) (bits uint64, scale int) {
 
 // try takes a scale, and gives up when it is no better than limit.
 func (p *predictor) try(want []int32, scale int, limit uint64) (q predictor, bits, rank uint64) {
-	q, bits = *p, uint64(scale)
+	bits = uint64(scale)
+	h0, h1, h2, h3, w0, w1, w2, w3 := p.h0, p.h1, p.h2, p.h3, p.w0, p.w1, p.w2, p.w3
 	t := &residuals[scale]
 	// Between two of the residuals, up to here the smaller one is nearer.
 	low, middle, high := (t[0]+t[2])>>1, (t[2]+t[4])>>1, (t[4]+t[6])>>1
 	for _, w := range want {
-		predicted := q.predict()
+		predicted := (h0*w0 + h1*w1 + h2*w2 + h3*w3) >> 13
 		off := w - predicted
 		sign := off >> 31
 		size := (off ^ sign) - sign
 		k := uint32(low-size)>>31 + uint32(middle-size)>>31 + uint32(high-size)>>31
 		k = 2*k - uint32(sign)
 		r := t[k&7]
-		sample := clamp(predicted + r)
+		sample := predicted + r
+		if uint32(sample+1<<15) > 1<<16-1 {
+			sample = clamp(sample)
+		}
 		miss := int64(w - sample)
 		rank += uint64(miss * miss)
-		w0, w1, w2, w3 := int64(q.w0), int64(q.w1), int64(q.w2), int64(q.w3)
-		if over := (w0*w0+w1*w1+w2*w2+w3*w3)>>18 - 0x8ff; over > 0 {
+		if square := int64(w0)*int64(w0) + int64(w1)*int64(w1) + int64(w2)*int64(w2) + int64(w3)*int64(w3); square >= 0x900<<18 {
+			over := square>>18 - 0x8ff
 			rank += uint64(over * over)
 		}
 		if rank >= limit {
 			return q, 0, rank
 		}
-		q.learn(sample, r)
+		d := r >> 4
+		w0 += d ^ h0>>31 - h0>>31
+		w1 += d ^ h1>>31 - h1>>31
+		w2 += d ^ h2>>31 - h2>>31
+		w3 += d ^ h3>>31 - h3>>31
+		h0, h1, h2, h3 = h1, h2, h3, sample
 		bits = bits<<3 | uint64(k)
 	}
-	return q, bits, rank
+	return predictor{h0, h1, h2, h3, w0, w1, w2, w3}, bits, rank
 }
