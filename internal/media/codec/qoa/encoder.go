@@ -23,7 +23,7 @@ func NewEncoder(to io.Writer, rate, channels int, samples int64) (*Encoder, erro
 	case rate < 1 || rate > MaxRate || channels < 1 || channels > MaxChannels:
 		return nil, fmt.Errorf("%w: %d channels, %d samples a second", ErrUnsupported, channels, rate)
 	case samples < 1 || samples > 1<<32-1:
-		return nil, fmt.Errorf("%w: %d samples; it can have 1 to %d", ErrUnsupported, samples, 1<<32-1)
+		return nil, fmt.Errorf("%w: %d samples; it can have 1 to %d", ErrUnsupported, samples, int64(1<<32-1))
 	}
 	e := &Encoder{to: to, rate: rate, channels: channels, promise: samples, state: make([]predictor, channels), scale: make([]int, channels)}
 	for c := range e.state {
