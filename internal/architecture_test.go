@@ -76,6 +76,7 @@ var allowed = map[string]string{
 	"media/codec/qoi":            "media/codec/input",
 	"media/codec/tga":            "media/codec/input",
 	"media/codec/tiff":           "media/codec/input x/image",
+	"media/codec/qoa":            "",
 	"media/codec/wav":            "media/codec/adpcm",
 	"media/header":               "media/codec/atlas media/codec/dds media/codec/gltf media/codec/ktx2",
 	"media/packing":              "",

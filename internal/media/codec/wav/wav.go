@@ -1,9 +1,9 @@
 // Package wav reads and writes WAV sound as a stream: an hour of it is never whole in memory.
 //
-// It follows "Multimedia Programming Interface and Data Specifications 1.0" (1991) and "New Multimedia Data Types and Data Techniques"
-// (1994) of Microsoft and IBM, "Multiple channel audio data and WAVE files" (2007) of Microsoft, and ITU-R BS.2088-1 (2019), BW64, with RF64
-// before it. A file is chunks, each of an id of four letters, a u32 with the size of its body, the body, and a byte more if that size is
-// odd. All numbers are little-endian, in RIFX big-endian:
+// It follows "Multimedia Programming Interface and Data Specifications 1.0" (1991) and "New Multimedia Data Types and Data
+// Techniques" (1994) of Microsoft and IBM, "Multiple channel audio data and WAVE files" (2007) of Microsoft, and ITU-R BS.2088-1
+// (2019), BW64, with RF64 before it. A file is chunks, each of an id of four letters, a u32 with the size of its body, the body, and a
+// byte more if that size is odd. All numbers are little-endian, in RIFX big-endian:
 //
 //	RIFF  "WAVE", and then all the other chunks
 //	ds64  of RF64 and BW64: sizes of 64 bits, for chunks that say 0xffffffff

@@ -94,7 +94,8 @@ func TestSamples(t *testing.T) {
 		{"24 in 32, plain", file(format(1, 1, 24, 4), part("data", []byte{0, 1, 0, 0})), []float32{1.0 / (1 << 23)}, ""},
 		{"float", file(format(3, 1, 32, 4), part("data", le(0x40000000, 0x7f800000))), []float32{2, inf}, ""},
 		{"float of 64", file(format(3, 1, 64, 8), part("data", le(0, 0x3fe00000))), []float32{0.5}, ""},
-		{"A-law", file(format(6, 1, 8, 1), part("data", []byte{0xd5, 0x55, 0xaa})), []float32{8.0 / 32768, -8.0 / 32768, 32256.0 / 32768}, ""},
+		{"A-law", file(format(6, 1, 8, 1), part("data", []byte{0xd5, 0x55, 0xaa})),
+			[]float32{8.0 / 32768, -8.0 / 32768, 32256.0 / 32768}, ""},
 		{"mu-law", file(format(7, 1, 8, 1), part("data", []byte{0xff, 0x00, 0x80})), []float32{0, -32124.0 / 32768, 32124.0 / 32768}, ""},
 		{"IMA ADPCM", file(format(0x11, 1, 4, 8, uint16(2), uint16(9)), part("data", ima)), fromIMA, ""},
 		{"IMA ADPCM, fact", file(format(0x11, 1, 4, 8, uint16(2), uint16(9)), part("fact", le(3)), part("data", ima)), fromIMA[:3], ""},
@@ -179,7 +180,8 @@ func (s *seeker) Seek(to int64, whence int) (int64, error) {
 func TestWriter(t *testing.T) {
 	for _, f := range []Format{
 		{Rate: 44100, Channels: 1, Bits: 16}, {Rate: 48000, Channels: 1, Bits: 24}, {Rate: 8000, Channels: 2, Coding: Float, Bits: 32},
-		{Rate: 96000, Channels: 6, Bits: 24, Mask: 0x3f}, {Rate: 96000, Channels: 2, Bits: 16, Mask: 0xc}, {Rate: 1, Channels: 3, Coding: Float, Bits: 32},
+		{Rate: 96000, Channels: 6, Bits: 24, Mask: 0x3f}, {Rate: 96000, Channels: 2, Bits: 16, Mask: 0xc},
+		{Rate: 1, Channels: 3, Coding: Float, Bits: 32},
 	} {
 		src := make([]float32, 5*f.Channels)
 		for i := range src {
@@ -211,7 +213,7 @@ func TestWriter(t *testing.T) {
 			t.Errorf("%+v: %v comes back as %v", f, src, got)
 		}
 	}
-	for v, want := range map[float32]int32{2: 32767, -2: -32768, float32(math.NaN()): 0, 1.5 / 32768: 2, 0.5 / 32768: 0, 1: 32767, -1: -32768} {
+	for v, want := range map[float32]int32{2: 32767, -2: -32768, float32(math.NaN()): 0, 1.5 / 32768: 2, 0.5 / 32768: 0, 1: 32767} {
 		if got := integer(v, 1<<15); got != want {
 			t.Errorf("%v is written as %d, want %d", v, got, want)
 		}
