@@ -25,6 +25,7 @@ import (
 )
 
 var (
+	faultPart = flag.String("faults-part", "1/1", "with -faults 0, which part of them, of how many: whoever has no two hours runs one after the other")
 	faults    = flag.Int("faults", 40, "how many builds TestFaults disturbs, picked at random; 0: each call of each kind, which takes an hour")
 	rooms     = flag.Int64("room", 1600<<10, "TestSmallDisk: up to how much room in bytes there is")
 	roomStep  = flag.Int64("room-step", 320<<10, "TestSmallDisk: from 0 in steps of so many bytes")
@@ -381,6 +382,11 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	all := len(plan)
+	var part, parts int
+	if _, err := fmt.Sscanf(*faultPart, "%d/%d", &part, &parts); err != nil || part < 1 || part > parts {
+		t.Fatalf("-faults-part %q is not one such as 1/8", *faultPart)
+	}
+	plan = slices.DeleteFunc(plan, func(d disturbed) bool { return d.nth%parts != part-1 })
 	if *faults > 0 {
 		plan = sample(rng, plan, *faults)
 	}
