@@ -26,7 +26,7 @@ import (
 
 var (
 	faultPart = flag.String("faults-part", "1/1", "with -faults 0, which part of them, of how many: whoever has no two hours runs one after the other")
-	faults    = flag.Int("faults", 40, "how many builds TestFaults disturbs, picked at random; 0: each call of each kind, which takes an hour")
+	faults    = flag.Int("faults", 40, "how many builds TestFaults disturbs, picked at random; 0: each call of each kind, which takes more than an hour")
 	rooms     = flag.Int64("room", 1600<<10, "TestSmallDisk: up to how much room in bytes there is")
 	roomStep  = flag.Int64("room-step", 320<<10, "TestSmallDisk: from 0 in steps of so many bytes")
 	faultOnly = flag.String("fault", "", "TestFaults: only disturbances whose name contains this, such as \"edit write error=EIO\"")
