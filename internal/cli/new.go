@@ -31,7 +31,7 @@ It is a script (star); Go that is compiled into a kiln of the project's own, in 
 WebAssembly module (wasm, c). What is to be run then is told.
 
 Processors in Go are compiled with Kiln's packages, which lie beside them in tools/kiln-go: those for WebAssembly, or, for a kiln of the
-project's own, all. After an update of Kiln, kiln new source writes them anew.`,
+project's own, all. After an update of Kiln, kiln new source writes them again.`,
 		GroupID:   groupMake,
 		Example:   "  kiln new processor tilemap\n  kiln new processor voxel --lang wasm\n  kiln new source",
 		ValidArgs: []string{"processor", "source"},
