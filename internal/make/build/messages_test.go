@@ -346,6 +346,11 @@ func TestRulesChangeMeanwhile(t *testing.T) {
 	if want := "assets/rules.toml: error[K0106]: the rules cannot be read: the file changed while it was read"; len(l) != 1 || l[0].Error() != want {
 		t.Errorf("got %v", l)
 	}
+	p.remove("assets/rules.toml")
+	_, _, l = pr.evaluate(table)
+	if len(l) != 1 || l[0].Code != diag.SourceUnreadable || l[0].Hint != "check its permissions, or close the program that holds it" {
+		t.Errorf("got %v", l)
+	}
 }
 
 // TestStateGone removes Kiln's state while a job runs, which then fails, as a program does whose folder is gone. That failure is not kept:
