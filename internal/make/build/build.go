@@ -32,7 +32,8 @@ type session struct {
 	req    Request
 	start  time.Time
 	prev   *state.Snapshot // nil: none
-	before before          // what build takes out of it
+	before before          // what is taken out of it
+	few    *few            // nil: the build looks at all tasks, or at those that are asked for
 	traces *state.Traces
 	w      *world
 	pres   map[string]source.Presence // outputs of prev that are not as they were; nil as long as nobody has looked
@@ -41,10 +42,10 @@ type session struct {
 	holds        func(*engine.Task, *engine.Trace) bool // what is known to hold; nil: nothing is
 	messages     diag.List                              // of the project, and not notices
 	notices      notices                                // what stands from build to build of what is said
-	spoilt       map[digest.Hash]bool                   // contents of which short found the blobs damaged
+	spoilt       map[digest.Hash]bool                   // contents of which a build of few tasks found the blobs damaged
 	notes        diag.List                              // of this build alone: the next one does not tell them again
 	results      []*engine.Result
-	ran          map[engine.Key]*engine.Result // by short, which then could not go on
+	ran          map[engine.Key]*engine.Result // by a build of few tasks, which then could not go on
 	live         []*task                       // that the project has: those of the world, and the parts that their traces ask for
 	held         *state.Tasks                  // of the build before, if this one leaves any undecided
 	lives        int                           // how often findLive looked
@@ -70,9 +71,9 @@ type session struct {
 	known        map[string]bool            // files in the output tree that Kiln put there
 }
 
-// before is what a build that looks at everything wants to know of the one before it.
+// before is what there was of the assets that a build looks at.
 type before struct {
-	outputs []state.Output
+	outputs []state.Output // of a build of few tasks only their names
 	tasks   []state.TaskState
 }
 
@@ -154,10 +155,17 @@ func (s *session) bring(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 	}
-	if r, err := s.short(ctx, table); r != nil || err != nil {
-		return r, err
+	defer s.closeTraces() // where that is not done yet
+	if s.planFew(table) {
+		if r, err := s.make(ctx); r != nil || err != nil {
+			return r, err
+		}
+		s.undo()
 	}
-	return s.build(ctx, table)
+	if err := s.planAll(table); err != nil {
+		return nil, err
+	}
+	return s.make(ctx)
 }
 
 // tidy removes what a build that was killed left lying about, scratch folders and outputs that had no name yet, and ends what it left running.
@@ -248,7 +256,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	if stats {
 		changes, ok := folderChanges(prev.Sources, t)
 		if !ok || s.append(&state.Delta{Head: prev.Head, Folders: changes}) != nil {
-			return nil // the long way round writes everything, or says what is wrong
+			return nil // a build of all writes everything, or says what is wrong
 		}
 	}
 	tt := prev.Totals
@@ -328,9 +336,8 @@ func (s *session) readBefore() {
 	}
 }
 
-// build is the long way: rules, traces, engine, outputs, state, database.
-func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
-	s.goneOn = false
+// planAll makes the world for a build of all tasks, or of those that are asked for.
+func (s *session) planAll(t *source.Table) error {
 	s.readBefore()
 	if s.prev != nil {
 		for i := range s.prev.Sources.Files {
@@ -338,48 +345,74 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 		}
 	}
 	if err := s.openTraces(false); err != nil {
-		return nil, err
+		return err
 	}
-	closed := false
-	defer func() {
-		if !closed {
-			s.traces.Close()
-		}
-	}()
 	blobs, err := cas.Open(s.p.casDir())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.makeWorld(t, blobs); err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.choose(); err != nil {
-		return nil, err
-	}
+	return s.choose()
+}
+
+// make runs the jobs of what was planned, and brings everything else up to date with what they made: first outputs, then what is made of
+// products, then what is remembered. It gives nothing if a few tasks turn out not to be enough.
+func (s *session) make(ctx context.Context) (*Report, error) {
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	s.distrust()
-	s.tell(s.said())
-	err = s.runEngine(ctx)
-	if err != nil && ctx.Err() == nil {
-		return nil, err
+	if s.few == nil {
+		s.distrust()
+		s.tell(s.said())
+	}
+	if err := s.runEngine(ctx); err != nil {
+		if s.few != nil { // a build of all stops as well, and keeps what is finished
+			s.no("it was stopped")
+			return nil, nil
+		}
+		if ctx.Err() == nil {
+			return nil, err
+		}
 	}
 	s.stopped = slices.ContainsFunc(s.results, func(r *engine.Result) bool { return r.Trace == nil })
+	if !s.enough() {
+		return nil, nil
+	}
+	s.noticeLearnt()
 	s.findLive()
 	s.yield()
 	s.makePlaceholders(ctx)
-	r := s.finish(ctx)
-	s.tell(slices.Concat(s.notes, s.said()))
-	r.Passing = s.passing()
-	s.tellOutcomes(r)
-	if err := s.save(r); err != nil {
-		return r, err
+	if !s.bringOutputs() || !s.ship(ctx) || s.few != nil && s.damaged() {
+		return nil, nil
 	}
-	closed = true
-	err = s.traces.Close()
+	outcomes := s.outcomes()
+	if s.req.Placed != nil && s.few != nil {
+		s.req.Placed(outcomes)
+	}
+	s.strangersOfOld()
+	if s.few != nil {
+		s.because = ""
+	}
+	r := s.report()
+	r.Outcomes = outcomes
+	s.tell(slices.Concat(s.notes, s.said()))
+	if ok, err := s.save(r); !ok || err != nil {
+		return nil, err
+	}
+	err := s.closeTraces()
 	r.Summary.Seconds = time.Since(s.start).Seconds() // of a folder of 100,000 files that got another name, a quarter is spent on writing it down
 	return r, err
+}
+
+// closeTraces closes the traces, if they are open.
+func (s *session) closeTraces() error {
+	t := s.traces
+	if s.traces = nil; t == nil {
+		return nil
+	}
+	return t.Close()
 }
 
 // begin leaves a mark that a build is under way, which stays if it does not come to its end.

@@ -60,8 +60,13 @@ func (s *session) lastGood(t *task, traces *state.Traces) map[*task]*engine.Trac
 
 // yield takes away the last good products of jobs that failed where another job, which did not fail, makes the same product, wants the same
 // file, or has one and the other need a folder of one name. Of two jobs that failed, the first keeps its own.
+//
+// A build of few tasks has no such jobs: where outputs are in each other's way it is one of all.
 func (s *session) yield() {
 	s.yielding = map[jobID]bool{}
+	if s.few != nil {
+		return
+	}
 	for again := true; again; {
 		again = false
 		claimed := map[string]jobID{}

@@ -1,35 +1,83 @@
 package build
 
 import (
+	"iter"
+	"maps"
 	"slices"
+	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // findLive finds the tasks that the project has: those of its assets, and the parts that these, or other parts, asked for when they ran. Results of
-// parts that nobody asks for any more are dropped.
+// parts that nobody asks for any more are dropped. A build of few tasks looks at the assets that are concerned.
 func (s *session) findLive() {
 	s.held = s.heldBefore()
 	s.parts, s.good = map[*task][]*task{}, map[*task]*engine.Trace{}
 	s.live = make([]*task, 0, len(s.w.all))
 	s.lives++
-	of := lookup{
-		asked: func(t *task) bool { return t.result != nil },
-		fails: func(t *task) bool { return failed(t.result) && !s.yielding[t.job()] },
-		visit: func(t *task) bool {
-			if s.isLive(t) {
-				return false
+	is := s.tasksNow()
+	for t := range s.jobs() {
+		s.findParts(t, is)
+		s.live = append(append(s.live, t), s.parts[t]...)
+	}
+	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool {
+		t := taskOf(r)
+		return !s.isLive(t) && (s.few == nil || s.few.concerned[t.asset])
+	})
+}
+
+// jobs are those of the assets that the build looks at.
+func (s *session) jobs() iter.Seq[*task] {
+	if s.few == nil {
+		return slices.Values(s.w.all)
+	}
+	return func(yield func(*task) bool) {
+		for _, a := range s.assets() {
+			for i := range a.Resolved {
+				if !yield(s.w.task(a, &a.Resolved[i], "")) {
+					return
+				}
 			}
+		}
+	}
+}
+
+// assets are those that a build of few tasks concerns, in the order of their ids.
+func (s *session) assets() []*asset.Asset {
+	return slices.SortedFunc(maps.Keys(s.few.concerned), func(a, b *asset.Asset) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// tasksNow tells findParts of the tasks as they are after this build.
+func (s *session) tasksNow() lookup {
+	return lookup{
+		trace: s.traceOf,
+		asked: func(t *task) bool { return t.result != nil || s.traceOf(t) != nil },
+		fails: func(t *task) bool {
+			tr := s.traceOf(t)
+			return tr != nil && tr.Outcome != engine.Succeeded && !s.yielding[t.job()]
+		},
+		visit: func(t *task) bool {
+			first := !s.isLive(t)
 			t.lives = s.lives
-			s.live = append(s.live, t)
-			return true
+			return first
 		},
 	}
-	for _, t := range s.w.all {
-		s.findParts(t, of)
+}
+
+// tasksOf are an asset's tasks on a platform, of one at which this build did not look as well.
+func (s *session) tasksOf(a *asset.Asset, platform string) (list []*task) {
+	all := a.On(platform)
+	for i := range all {
+		main := s.w.task(a, &all[i], "")
+		if !s.isLive(main) {
+			s.findParts(main, s.tasksNow())
+		}
+		list = append(append(list, main), s.parts[main]...)
 	}
-	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool { return !s.isLive(taskOf(r)) })
+	return list
 }
 
 // isLive tells whether a task, which may be nil, is among those that findLive found last.
@@ -40,6 +88,11 @@ func (s *session) traceOf(t *task) *engine.Trace {
 	if t.decided() {
 		return t.result.Trace
 	}
+	return s.heldTrace(t)
+}
+
+// heldTrace is the trace that a task had in the build before, or nil.
+func (s *session) heldTrace(t *task) *engine.Trace {
 	if id, ok := s.held.Held(t.Key); ok {
 		return s.traceByID(t.Key, id)
 	}
@@ -48,6 +101,7 @@ func (s *session) traceOf(t *task) *engine.Trace {
 
 // lookup tells what findParts has to know of tasks.
 type lookup struct {
+	trace func(*task) *engine.Trace
 	asked func(*task) bool // whether anybody asked for it
 	fails func(*task) bool
 	visit func(*task) bool // is called for each that is found; false: it was before
@@ -74,7 +128,7 @@ func (s *session) findParts(main *task, of lookup) {
 		if _, ok := t.proc.Processor.(processor.Parter); !ok {
 			return
 		}
-		for _, tr := range []*engine.Trace{s.traceOf(t), s.good[t]} {
+		for _, tr := range []*engine.Trace{of.trace(t), s.good[t]} {
 			if tr == nil {
 				continue
 			}
@@ -88,7 +142,7 @@ func (s *session) findParts(main *task, of lookup) {
 	}
 	visit(main)
 	if main.proc.info.Packs { // asked for by atlases, not by itself
-		if p := s.w.task(main.asset, main.on, processor.PackPart); p != nil && (of.asked(p) || s.traceOf(p) != nil) {
+		if p := s.w.task(main.asset, main.on, processor.PackPart); p != nil && of.asked(p) {
 			visit(p)
 		}
 	}

@@ -1,7 +1,9 @@
 package build
 
 import (
+	"cmp"
 	"errors"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,28 +21,38 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// mirror tells the content database what changed since the build it knows of. next.Mirrored is set if it now knows of this one;
-// otherwise a warning says why not, and the next build hands in everything.
-func (s *session) mirror(r *Report, next *state.Image) {
-	err := s.mirrorOnce(r, next)
+// mirror tells the content database what changed since the build it knows of. h.Mirrored is set if it now knows of this one; otherwise a
+// warning says why not, and the next build hands in everything. It is false if it has to be told more than a build of few tasks knows.
+func (s *session) mirror(r *Report, h *state.Head) bool {
+	err := s.mirrorOnce(r, h)
+	if s.few != nil {
+		return err == nil || s.no("the content database is not as it was left")
+	}
 	if errors.Is(err, contentdb.ErrDamaged) { // it has been set aside
-		next.Mirrored = 0
-		err = s.mirrorOnce(r, next)
+		h.Mirrored = 0
+		err = s.mirrorOnce(r, h)
 	}
 	if err != nil {
-		next.Mirrored = 0
+		h.Mirrored = 0
 		r.Messages = append(r.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "the content database cannot be written: %s",
 			strings.ReplaceAll(err.Error(), s.p.Dir+string(filepath.Separator), "")).
 			WithHint("products are not concerned; the next build tries again"))
 	}
+	return true
 }
 
-func (s *session) mirrorOnce(r *Report, next *state.Image) error {
+// errEverything says that the database has to be told everything.
+var errEverything = errors.New("the database has to be told everything")
+
+func (s *session) mirrorOnce(r *Report, h *state.Head) error {
 	db, opened, err := contentdb.Open(s.p.DatabasePath())
 	if err != nil {
 		return err
 	}
 	defer db.Close()
+	if opened.Reason != "" && s.few != nil {
+		return errEverything
+	}
 	if opened.Reason != "" && !s.upgrade { // of which is told already
 		r.Messages = append(r.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "%s", opened.Reason))
 	}
@@ -52,28 +64,42 @@ func (s *session) mirrorOnce(r *Report, next *state.Image) error {
 	if err != nil {
 		return err
 	}
-	start := s.mirrorStart(next.Mirrored)
+	start := s.mirrorStart(h.Mirrored)
 	start.Everything = s.mostlyOthers(len(gone))
 	b, err := db.Begin(start)
 	if err != nil {
 		return err
 	}
-	s.mirrorFiles(b)
+	if s.few != nil && b.Everything() {
+		b.Cancel()
+		return errEverything
+	}
+	b.PutFiles(s.changedFiles(b.Everything()))
 	for _, id := range gone {
 		b.Delete(id)
 	}
 	s.mirrorAssets(b, fewer)
-	s.mirrorParcels(b)
+	if s.few != nil {
+		b.TouchParcels(parcelRecords(s.goods.parcels))
+	} else if s.goods.looked {
+		b.PutParcels(parcelRecords(s.goods.parcels))
+	}
 	if err := b.Finish(s.mirrorSummary(r)); err != nil {
 		return err
 	}
-	next.Mirrored = s.number
-	return nil
+	h.Mirrored = s.number
+	if s.few != nil {
+		h.Journal, err = db.Leave()
+	}
+	return err
 }
 
 // mostlyOthers tells whether so many assets came, went or were built that all records are written faster than those that differ. Of a
 // folder of 100,000 files that got another name, to delete takes 30 µs an asset and to put 50 µs, to write one of all 20 µs.
 func (s *session) mostlyOthers(gone int) bool {
+	if s.few != nil {
+		return false
+	}
 	const worth = 1000
 	changes := gone + len(s.jobsRun())
 	return changes > worth && changes > len(s.w.assets.Assets)/2
@@ -126,11 +152,20 @@ func (s *session) isGone(ts state.TaskState) bool {
 }
 
 // goneAssets are those that the database knows and the project no longer has.
-func (s *session) goneAssets(db *contentdb.DB) ([]string, error) {
+func (s *session) goneAssets(db *contentdb.DB) (ids []string, err error) {
+	if s.few != nil {
+		for _, x := range s.leaving() {
+			if id := x.of.ID; s.asset(id) == nil {
+				ids = append(ids, id)
+			}
+		}
+		slices.Sort(ids)
+		return slices.Compact(ids), nil
+	}
 	if !s.tasksGone() {
 		return nil, nil
 	}
-	ids, err := db.AssetIDs()
+	ids, err = db.AssetIDs()
 	return slices.DeleteFunc(ids, func(id string) bool { return s.w.assets.ByID(id) != nil }), err
 }
 
@@ -141,12 +176,15 @@ func (s *session) fewerJobs(db *contentdb.DB) (map[string]bool, error) {
 	if s.prev == nil {
 		return fewer, nil
 	}
+	for _, x := range s.leaving() {
+		fewer[x.of.ID] = true
+	}
 	for _, ts := range s.before.tasks {
 		if s.isGone(ts) {
 			fewer[parseSubject(ts.Subject).asset] = true
 		}
 	}
-	if s.prev.Whole {
+	if s.few != nil || s.prev.Whole {
 		return fewer, nil
 	}
 	several, err := db.Several()
@@ -161,14 +199,17 @@ func (s *session) fewerJobs(db *contentdb.DB) (map[string]bool, error) {
 	return fewer, err
 }
 
-// mirrorFiles hands in the source files that are not as they were. Of a path that several roots have, the last root's file counts.
-func (s *session) mirrorFiles(b *contentdb.Build) {
+// changedFiles are the records of the source files that are not as they were, or of all. Of a path that several roots have, the last root's
+// file counts.
+func (s *session) changedFiles(everything bool) (files []contentdb.File) {
+	if s.few != nil {
+		return s.fewFiles()
+	}
 	var prev *source.Table
-	if s.prev != nil && !b.Everything() {
+	if s.prev != nil && !everything {
 		prev = s.prev.Sources
 	}
 	t := s.w.table
-	var files []contentdb.File
 	t.Each(func(root int, path string, f *source.File) {
 		if len(t.Roots) > 1 {
 			if _, winner, _ := t.Find(path); winner != root {
@@ -191,14 +232,36 @@ func (s *session) mirrorFiles(b *contentdb.Build) {
 			}
 		})
 	}
-	b.PutFiles(files)
+	return files
 }
 
-// mirrorParcels hands in the parcels, if this build looked at them.
-func (s *session) mirrorParcels(b *contentdb.Build) {
-	if s.goods.looked {
-		b.PutParcels(parcelRecords(s.goods.parcels))
+// fewFiles are the records of the source files that are not as they were, those included that a job found to be so by chance.
+func (s *session) fewFiles() []contentdb.File {
+	t := s.w.table
+	paths := s.few.paths()
+	entries, _ := t.Differences(s.prev.Sources)
+	for _, e := range entries {
+		paths = append(paths, path.Join(e.Folder, cmp.Or(e.Now, e.Was).Name))
 	}
+	slices.Sort(paths)
+	var files []contentdb.File
+	for _, p := range slices.Compact(paths) {
+		if i, root, ok := t.Find(p); ok {
+			f := t.At(i)
+			files = append(files, contentdb.File{Path: p, Root: root, Size: f.Stat.Size, Hash: f.Hash})
+		} else if slices.Contains(s.few.removed, p) {
+			files = append(files, contentdb.File{Path: p, Missing: true})
+		}
+	}
+	return files
+}
+
+// asset is the asset with an id, or nil.
+func (s *session) asset(id string) *asset.Asset {
+	if a := s.w.find(id); a != nil && a.ID == id {
+		return a
+	}
+	return nil
 }
 
 // mirrorAssets hands in the assets with a job whose trace is another than in the build that the database knows of.
@@ -212,9 +275,7 @@ func (s *session) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 		was, known := before.Held(t.Key)
 		return tr != nil && (tr.ID == 0 || !known || was != tr.ID)
 	}
-	for k := range s.w.assets.Assets {
-		a := &s.w.assets.Assets[k]
-		changed := b.Everything() || fewer[a.ID]
+	put := func(a *asset.Asset, changed bool) {
 		for i := range a.Resolved {
 			t := s.w.task(a, &a.Resolved[i], "")
 			changed = changed || other(t) || slices.ContainsFunc(s.parts[t], other)
@@ -223,6 +284,41 @@ func (s *session) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 			b.Put(s.assetRecord(a, b.Everything()))
 		}
 	}
+	if s.few == nil {
+		for k := range s.w.assets.Assets {
+			a := &s.w.assets.Assets[k]
+			put(a, b.Everything() || fewer[a.ID])
+		}
+		return
+	}
+	spoke := s.spokeBefore()
+	for _, a := range spoke {
+		for _, platform := range s.p.PlatformNames() {
+			s.tasksOf(a, platform)
+		}
+		put(a, true)
+	}
+	for _, a := range s.assets() {
+		if !slices.Contains(spoke, a) {
+			put(a, fewer[a.ID])
+		}
+	}
+}
+
+// spokeBefore are the assets that had something to say before a build of few tasks, if that may be something else now: what a name that nobody
+// has was meant for depends on the names that there are, and a file may be in another root.
+func (s *session) spokeBefore() (list []*asset.Asset) {
+	if len(s.few.added)+len(s.few.removed) == 0 && len(s.p.Roots) < 2 && !s.few.byKeys {
+		return nil
+	}
+	seen := map[*asset.Asset]bool{}
+	for _, n := range s.few.tasks.Speaking() {
+		if t := s.w.taskFor(s.few.tasks.At(n).Subject); t != nil && !seen[t.asset] {
+			seen[t.asset] = true
+			list = append(list, t.asset)
+		}
+	}
+	return list
 }
 
 // assetRecord is an asset with its jobs, and what their parts made in theirs.

@@ -144,18 +144,18 @@ func (n *notices) look(p *Project, t *source.Table, paths []string, find func(pa
 	slices.SortStableFunc(n.Empty, func(a, b emptyFile) int { return strings.Compare(a.Asset, b.Asset) })
 }
 
-// notice takes over what was to be said, but of files that changed. It is false if that may be otherwise for rules, too.
-func (c *shortcut) notice(t *source.Table, find func(path string) *asset.Asset) bool {
-	n, ok := decodeNotices(c.prev.Notices)
+// keepNotices takes over what was to be said, but of files that changed. It is false if that may be otherwise for rules, too.
+func (s *session) keepNotices(t *source.Table, find func(path string) *asset.Asset) bool {
+	n, ok := decodeNotices(s.prev.Notices)
 	if !ok {
 		return false
 	}
-	folders, ok := t.Since(c.prev.Sources)
-	n.Folders = t.Report(c.p.prefixes(), n.Folders, append([]int{}, folders...))
-	if !ok || source.Messages(n.Folders).Err() != nil && ship.Wanted(c.p.Project) {
+	folders, ok := t.Since(s.prev.Sources)
+	n.Folders = t.Report(s.p.prefixes(), n.Folders, append([]int{}, folders...))
+	if !ok || source.Messages(n.Folders).Err() != nil && ship.Wanted(s.p.Project) {
 		return false // what there is to be packed is not known
 	}
-	n.look(c.p, t, slices.Concat(c.edited, c.added, c.removed), find)
-	c.notices = n
+	n.look(s.p, t, slices.Concat(s.few.edited, s.few.added, s.few.removed), find)
+	s.notices = n
 	return true
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
-	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // goods are the project's parcels, ids and constants as a build left them.
@@ -32,12 +31,21 @@ type goods struct {
 	again   bool // the next build is to look again
 }
 
-// ship brings resource ids, parcels and constants up to date. A build of single assets leaves them: what else a parcel holds may be out of date. So does
-// an audit, which makes products elsewhere.
-func (s *session) ship(ctx context.Context) {
+// ship brings resource ids, parcels and constants up to date. It is false if a build of few tasks finds that more is to be looked at.
+func (s *session) ship(ctx context.Context) bool {
 	if s.prev != nil {
 		s.goods.files = s.prev.Shipped
 	}
+	if s.few != nil {
+		return !ship.Wanted(s.p.Project) || s.shipFew(ctx) || s.no("what changed concerns parcels, numbers or constants as a whole")
+	}
+	s.shipAll(ctx)
+	return true
+}
+
+// shipAll goes by all products. A build of single assets leaves what is made of them: what else a parcel holds may be out of date. So does an
+// audit, which makes products elsewhere.
+func (s *session) shipAll(ctx context.Context) {
 	before := s.shippedBefore()
 	if len(s.req.Patterns) > 0 || s.stopped || s.p.cfg.Output != "" || len(before) == 0 && !ship.Wanted(s.p.Project) {
 		return
@@ -214,7 +222,7 @@ func (s *session) removeShipped() (int, error) {
 	return n, errs
 }
 
-// assetsOn are the assets of a platform with their products as this build left them.
+// assetsOn are the assets of a platform with their products as this build left them, those that it looks at.
 func (s *session) assetsOn(platform string) []ship.Asset {
 	found := map[string]*ship.Asset{}
 	for _, t := range s.live {
@@ -226,26 +234,35 @@ func (s *session) assetsOn(platform string) []ship.Asset {
 			a = &ship.Asset{ID: t.asset.ID, UUID: t.asset.UUID, Follows: t.asset.Follows}
 			found[t.asset.ID] = a
 		}
-		products, _ := s.productsOf(t)
-		a.Lost = cmp.Or(a.Lost, s.lost(t, products))
-		a.Placeholder = a.Placeholder || s.placeholders[t] != nil
-		a.Fails = a.Fails || failed(t.result)
-		if s.clashed[t] {
-			continue
-		}
-		for i := range products {
-			if products[i].File != "" {
-				a.Products = append(a.Products, shipProduct(&products[i]))
-			}
-		}
+		s.shipTask(a, t)
 	}
 	list := make([]ship.Asset, 0, len(found))
 	for _, id := range slices.Sorted(maps.Keys(found)) {
-		a := found[id]
-		slices.SortFunc(a.Products, func(x, y ship.Product) int { return cmp.Compare(x.SubID, y.SubID) })
-		list = append(list, *a)
+		sortProducts(found[id].Products)
+		list = append(list, *found[id])
 	}
 	return list
+}
+
+// assetOn is one asset on a platform. It need not be one that this build looks at.
+func (s *session) assetOn(a *asset.Asset, platform string) ship.Asset {
+	now := ship.Asset{ID: a.ID, UUID: a.UUID, Follows: a.Follows}
+	for _, t := range s.tasksOf(a, platform) {
+		s.shipTask(&now, t)
+	}
+	sortProducts(now.Products)
+	return now
+}
+
+// shipTask adds the products of one of an asset's tasks.
+func (s *session) shipTask(a *ship.Asset, t *task) {
+	products, _ := s.productsOf(t)
+	a.Lost = cmp.Or(a.Lost, s.lost(t, products))
+	a.Placeholder = a.Placeholder || s.placeholders[t] != nil
+	a.Fails = a.Fails || failed(t.result)
+	if !s.clashed[t] {
+		a.Products = append(a.Products, shipProducts(products)...)
+	}
 }
 
 // lost says why a task's products cannot be had; "" if they can.
@@ -265,6 +282,20 @@ func (s *session) lost(t *task, products []engine.Product) string {
 		return "failed"
 	}
 	return ""
+}
+
+// shipProducts are products that are in files.
+func shipProducts(products []engine.Product) (list []ship.Product) {
+	for i := range products {
+		if products[i].File != "" {
+			list = append(list, shipProduct(&products[i]))
+		}
+	}
+	return list
+}
+
+func sortProducts(list []ship.Product) {
+	slices.SortFunc(list, func(x, y ship.Product) int { return cmp.Compare(x.SubID, y.SubID) })
 }
 
 func shipProduct(p *engine.Product) ship.Product {
@@ -309,62 +340,79 @@ func (s *session) lackRecords(m *diag.Message) []contentdb.Diagnostic {
 	return list
 }
 
-// had notes what a task's products were, and that its asset is to be looked at for parcels.
-func (ch *changed) had(a *asset.Asset, platform string, stood *engine.Trace) {
-	on := assetOn{a.UUID, platform}
-	ch.touched[a.UUID], ch.looked[a.ID] = a, true
-	switch {
-	case stood == nil: // it is new
-	case stood.Outcome == engine.Succeeded:
-		ch.were[on] = append(ch.were[on], stood.Products...)
-	default:
-		ch.wasLost[on] = true
+// changes is what a build of few tasks changed of products, by platform, and of each asset, by UUID, which others referred to it before. It is
+// false if an asset in a parcel began or ceased to fail, or if assets that this build did not look at refer to a product that came or went.
+func (s *session) changes() (all []ship.Changes, referring func() map[string][]string, ok bool) {
+	touched := s.touched()
+	looked := map[string]bool{}
+	for _, a := range touched {
+		looked[a.ID] = true
 	}
+	past := map[assetOn][]*past{}
+	for i := range s.few.past {
+		x := &s.few.past[i]
+		on := assetOn{x.of.UUID, x.platform}
+		past[on] = append(past[on], x)
+	}
+	referring = sync.OnceValue(func() map[string][]string { return s.findReferring(sortedKeys(touched)) })
+	for _, platform := range s.p.PlatformNames() {
+		pl := ship.Changes{Platform: platform}
+		named := s.packed(platform)
+		for _, uuid := range sortedKeys(touched) {
+			a := touched[uuid]
+			c := ship.Change{Asset: ship.Asset{ID: a.ID, UUID: a.UUID, Follows: a.Follows}}
+			if s.few.concerned[a] {
+				c.Asset = s.assetOn(a, platform)
+			}
+			wasLost := false
+			for _, x := range past[assetOn{uuid, platform}] {
+				wasLost = wasLost || x.lost
+				c.Was = append(c.Was, shipProducts(x.products)...)
+			}
+			sortProducts(c.Was)
+			equal := slices.EqualFunc(c.Was, c.Products, func(x, y ship.Product) bool {
+				return x.Hash == y.Hash && x.SubID == y.SubID && x.Name == y.Name && x.Type == y.Type && slices.Equal(x.References, y.References)
+			})
+			if lost := c.Lost != ""; lost != wasLost || lost && !equal {
+				if named(a.ID) || len(referring()[uuid]) > 0 || lost && len(c.Products) > len(c.Was) {
+					return nil, nil, false
+				}
+			}
+			came := !slices.EqualFunc(c.Was, c.Products, func(x, y ship.Product) bool { return x.SubID == y.SubID })
+			if c.Lost == "" && came && slices.ContainsFunc(referring()[uuid], func(id string) bool { return !looked[id] }) {
+				return nil, nil, false
+			}
+			pl.Assets = append(pl.Assets, c)
+		}
+		all = append(all, pl)
+	}
+	return all, referring, true
 }
 
 type assetOn struct{ uuid, platform string }
 
-// toShip gives what changed of products, by platform. It is false if an asset in a parcel began or ceased to fail, or if assets that this
-// build did not look at refer to a product that came or went.
-func (c *shortcut) toShip(ch *changed) ([]ship.Changes, bool) {
-	ch.referring = sync.OnceValue(func() map[string][]string { return c.findReferring(ch) })
-	var all []ship.Changes
-	var uuids []string // of assets of which a product came or went
-	for _, platform := range c.p.PlatformNames() {
-		pl := ship.Changes{Platform: platform}
-		named := c.packed(platform)
-		for _, uuid := range sortedKeys(ch.touched) {
-			a := ch.touched[uuid]
-			now, same, lost := c.shipAsset(ch, a, platform)
-			was := shipProducts(slices.Concat(same, ch.were[assetOn{uuid, platform}]))
-			equal := slices.EqualFunc(was, now.Products, func(x, y ship.Product) bool {
-				return x.Hash == y.Hash && x.SubID == y.SubID && x.Name == y.Name && x.Type == y.Type && slices.Equal(x.References, y.References)
-			})
-			if lost != ch.wasLost[assetOn{uuid, platform}] || now.Lost != "" && !equal {
-				if named(a.ID) || len(ch.referring()[uuid]) > 0 || now.Lost != "" && len(now.Products) > len(was) {
-					return nil, false
-				}
-			}
-			if !equal && now.Lost == "" && !slices.EqualFunc(was, now.Products, func(x, y ship.Product) bool { return x.SubID == y.SubID }) {
-				uuids = append(uuids, a.UUID)
-			}
-			pl.Assets = append(pl.Assets, ship.Change{Asset: now, Was: was})
-		}
-		all = append(all, pl)
+// touched are the assets of which a task is another one than before, or has another trace, by UUID.
+func (s *session) touched() map[string]*asset.Asset {
+	all := map[string]*asset.Asset{}
+	for _, x := range s.leaving() {
+		all[x.of.UUID] = x.of
 	}
-	others := slices.ContainsFunc(uuids, func(uuid string) bool {
-		return slices.ContainsFunc(ch.referring()[uuid], func(id string) bool { return !ch.looked[id] })
-	})
-	return all, !others
+	for _, t := range s.live {
+		was, known := s.few.tasks.Held(t.Key)
+		if tr := s.traceOf(t); tr != nil && (!known || was != tr.ID) {
+			all[t.asset.UUID] = t.asset
+		}
+	}
+	return all
 }
 
 // packed tells whether parcels of a platform name an asset.
-func (c *shortcut) packed(platform string) func(id string) bool {
+func (s *session) packed(platform string) func(id string) bool {
 	var names []func(id string) bool
-	for i := range c.p.Parcels {
-		if p := &c.p.Parcels[i]; p.On(platform) {
+	for i := range s.p.Parcels {
+		if p := &s.p.Parcels[i]; p.On(platform) {
 			for _, pat := range p.Assets {
-				names = append(names, c.named(pat.Text))
+				names = append(names, s.named(pat.Text))
 			}
 		}
 	}
@@ -373,11 +421,10 @@ func (c *shortcut) packed(platform string) func(id string) bool {
 	}
 }
 
-// findReferring finds the assets with products that referred, before this build, to those of assets that were looked at: ids by UUID. If
-// nobody can tell, each has one without a name.
-func (c *shortcut) findReferring(ch *changed) map[string][]string {
-	uuids := sortedKeys(ch.touched)
-	db, opened, err := contentdb.Open(c.p.DatabasePath())
+// findReferring finds the assets with products that referred, before this build, to those of assets: ids by UUID. If nobody can tell, each has
+// one without a name.
+func (s *session) findReferring(uuids []string) map[string][]string {
+	db, opened, err := contentdb.Open(s.p.DatabasePath())
 	if err == nil {
 		defer db.Close()
 		if ids, err := db.Referring(uuids); err == nil && opened.Reason == "" {
@@ -391,92 +438,34 @@ func (c *shortcut) findReferring(ch *changed) map[string][]string {
 	return unknown
 }
 
-// shipAsset is an asset on a platform as it is now, the products of those of its tasks that are as they were, and whether one of the others
-// has none.
-func (c *shortcut) shipAsset(ch *changed, a *asset.Asset, platform string) (now ship.Asset, same []engine.Product, lost bool) {
-	now = ship.Asset{ID: a.ID, UUID: a.UUID, Follows: a.Follows}
-	if c.gone[a.ID] == a {
-		return now, nil, false
-	}
-	var products []engine.Product
-	seen := map[*task]bool{}
-	var visit func(t *task)
-	visit = func(t *task) {
-		tr := c.traceOf(t)
-		if seen[t] || tr == nil {
-			return
-		}
-		seen[t] = true
-		stands, _ := c.standing(t, tr)
-		if stands.Outcome == engine.Succeeded {
-			products = append(products, stands.Products...)
-			if !ch.others[t.Key] {
-				same = append(same, stands.Products...)
-			}
-		} else {
-			now.Lost = "failed"
-			lost = lost || ch.others[t.Key]
-		}
-		for _, p := range c.w.partsIn(t, tr) {
-			visit(p)
-		}
-	}
-	all := a.On(platform)
-	for i := range all {
-		t := c.w.task(a, &all[i], "")
-		visit(t)
-		if t.proc.info.Packs {
-			if p := c.w.task(a, t.on, processor.PackPart); p != nil {
-				visit(p)
-			}
-		}
-	}
-	now.Products = shipProducts(products)
-	return now, same, lost
-}
-
-// shipProducts are products that are in files, in the order of sub ids.
-func shipProducts(products []engine.Product) (list []ship.Product) {
-	for i := range products {
-		if products[i].File != "" {
-			list = append(list, shipProduct(&products[i]))
-		}
-	}
-	slices.SortFunc(list, func(x, y ship.Product) int { return cmp.Compare(x.SubID, y.SubID) })
-	return list
-}
-
-// ship is as that of the long way, of what changed. It is false if the long way has to.
-func (c *shortcut) ship(ctx context.Context, ch *changed) bool {
-	c.goods.files = slices.Clone(c.prev.Shipped)
-	if !ship.Wanted(c.p.Project) {
-		return true
-	}
-	changes, ok := c.toShip(ch)
+// shipFew goes by the products that changed. It is false if it has to go by all.
+func (s *session) shipFew(ctx context.Context) bool {
+	s.goods.files = slices.Clone(s.prev.Shipped)
+	changes, referring, ok := s.changes()
 	if !ok {
 		return false
 	}
 	others := ship.Others{
-		Left: func(file string) bool { return slices.Contains(c.notices.Left, file) },
+		Left: func(file string) bool { return slices.Contains(s.notices.Left, file) },
 		Find: func(platform, id string) (ship.Asset, bool) {
-			a := c.w.find(id)
-			if a == nil || a.ID != id {
+			a := s.asset(id)
+			if a == nil {
 				return ship.Asset{}, false
 			}
-			now, _, _ := c.shipAsset(ch, a, platform)
+			now := s.assetOn(a, platform)
 			return now, len(now.Products) > 0 && now.Lost == ""
 		},
-		Follows:  func(id string) bool { a := c.w.find(id); return a != nil && a.Follows },
-		Referred: func(uuid string) bool { return len(ch.referring()[uuid]) > 0 },
+		Follows:  func(id string) bool { a := s.w.find(id); return a != nil && a.Follows },
+		Referred: func(uuid string) bool { return len(referring()[uuid]) > 0 },
 	}
-	o := c.shipping(ctx)
+	o := s.shipping(ctx)
 	note := func(file string, made bool) {
-		if i := slices.IndexFunc(c.goods.files, func(f state.Shipped) bool { return f.File == file && f.Made == made }); i >= 0 {
-			c.goods.files[i] = c.shipped(file, made)
+		if i := slices.IndexFunc(s.goods.files, func(f state.Shipped) bool { return f.File == file && f.Made == made }); i >= 0 {
+			s.goods.files[i] = s.shipped(file, made)
 		}
 	}
 	o.Settled = func(file string) { note(file, true) }
 	o.Reading = func(file string) { note(file, false) }
-	c.goods.parcels, ok = ship.Touch(c.p.Project, changes, others, o)
+	s.goods.parcels, ok = ship.Touch(s.p.Project, changes, others, o)
 	return ok
 }

@@ -23,18 +23,18 @@ import (
 const mostChanges = 1000
 
 // findChanges sorts what differs between the tables by what it means. It is false if that is more than a few files.
-func (c *shortcut) findChanges(t *source.Table) bool {
-	prev := c.prev.Sources
+func (s *session) findChanges(t *source.Table) bool {
+	prev := s.prev.Sources
 	if !slices.Equal(prev.Roots, t.Roots) {
 		return false
 	}
 	entries, folders := t.Differences(prev)
-	c.byKeys = len(folders) > 0
+	s.few.byKeys = len(folders) > 0
 	paths := folders // of which some root may have had a file
 	for _, e := range entries {
 		name := cmp.Or(e.Now, e.Was).Name
 		paths = append(paths, path.Join(e.Folder, name))
-		c.byKeys = c.byKeys || name == project.RulesFile
+		s.few.byKeys = s.few.byKeys || name == project.RulesFile
 	}
 	if len(paths) > 2*mostChanges {
 		return false
@@ -45,21 +45,21 @@ func (c *shortcut) findChanges(t *source.Table) bool {
 		_, _, after := t.Find(p)
 		switch {
 		case before && after:
-			c.edited = append(c.edited, p)
+			s.few.edited = append(s.few.edited, p)
 		case after:
-			c.added = append(c.added, p)
+			s.few.added = append(s.few.added, p)
 		case before:
-			c.removed = append(c.removed, p)
+			s.few.removed = append(s.few.removed, p)
 		}
 	}
 	names := map[string]bool{}
-	for _, p := range slices.Concat(c.added, c.removed) {
+	for _, p := range slices.Concat(s.few.added, s.few.removed) {
 		names[folderOf(p)] = true
 	}
 	for folder := range names { // which folders have files decides about folders as assets
-		c.byKeys = c.byKeys || (len(prev.Names(folder)) == 0) != (len(t.Names(folder)) == 0)
+		s.few.byKeys = s.few.byKeys || (len(prev.Names(folder)) == 0) != (len(t.Names(folder)) == 0)
 	}
-	return len(c.edited)+len(c.added)+len(c.removed) <= mostChanges
+	return len(s.few.edited)+len(s.few.added)+len(s.few.removed) <= mostChanges
 }
 
 // keptNames are files that decide about others.
@@ -67,20 +67,19 @@ var keptNames = []string{project.File, project.RulesFile, source.IgnoreFile}
 
 // open makes the world: one in which assets are found one by one, or, if what changed concerns more than the assets of single files, one
 // with all.
-func (c *shortcut) open(t *source.Table) bool {
-	s := c.session
+func (s *session) open(t *source.Table) bool {
 	blobs, err := cas.Open(s.p.casDir())
 	if err != nil {
 		return false
 	}
 	w := newWorld(s.p, t, blobs)
 	w.before, w.reporter = s.prev.Outputs, s.req.Reporter
-	finder, ok := c.finder(t)
-	if c.byKeys || !ok || !c.notice(t, finder.Would) || !c.othersAlike(t, finder) {
-		c.byKeys = true
+	finder, ok := s.finder(t)
+	if s.few.byKeys || !ok || !s.keepNotices(t, finder.Would) || !s.othersAlike(t, finder) {
+		s.few.byKeys = true
 		set, paths, l := s.p.evaluate(t)
 		if l.Err() != nil {
-			return c.no("the rules have mistakes")
+			return s.no("the rules have mistakes")
 		}
 		before, ok := decodeNotices(s.prev.Notices)
 		if !ok {
@@ -89,7 +88,7 @@ func (c *shortcut) open(t *source.Table) bool {
 		s.notice(t, set, l, before)
 		collide := slices.ContainsFunc(set.Assets, func(a asset.Asset) bool { return a.Collides != "" })
 		if collide || source.Messages(s.notices.Folders).Err() != nil && ship.Wanted(s.p.Project) {
-			return c.no("source files cannot be read, or their names collide")
+			return s.no("source files cannot be read, or their names collide")
 		}
 		w.addAll(set)
 		w.paths = func() []string { return paths }
@@ -99,8 +98,8 @@ func (c *shortcut) open(t *source.Table) bool {
 		w.paths = sync.OnceValue(func() []string { paths, _ := sourcePaths(t); return paths })
 	}
 	find := func(k engine.Key) int64 {
-		if i, ok := c.tasks.ByKey(k); ok {
-			return c.tasks.At(i).Head
+		if i, ok := s.few.tasks.ByKey(k); ok {
+			return s.few.tasks.At(i).Head
 		}
 		return 0
 	}
@@ -114,8 +113,7 @@ func (c *shortcut) open(t *source.Table) bool {
 }
 
 // finder reads the rules, and finds assets by them.
-func (c *shortcut) finder(t *source.Table) (*asset.Finder, bool) {
-	s := c.session
+func (s *session) finder(t *source.Table) (*asset.Finder, bool) {
 	in := asset.Input{Project: s.p.Project, Processors: s.p.builtin, Team: s.p.team, Custom: s.p.own}
 	withRules := map[string]bool{}
 	for i := range t.Folders {
@@ -145,8 +143,8 @@ func (c *shortcut) finder(t *source.Table) (*asset.Finder, bool) {
 
 // othersAlike tells whether nothing but their own assets comes and goes with the files that come and go: not what rules, parcels and the names of
 // other files have to say.
-func (c *shortcut) othersAlike(t *source.Table, finder *asset.Finder) bool {
-	for _, p := range c.added {
+func (s *session) othersAlike(t *source.Table, finder *asset.Finder) bool {
+	for _, p := range s.few.added {
 		a := finder.Would(p)
 		if a != nil && slices.ContainsFunc(finder.IDs(), func(id string) bool { return asset.Fold(id) == asset.Fold(p) }) {
 			return false
@@ -161,8 +159,8 @@ func (c *shortcut) othersAlike(t *source.Table, finder *asset.Finder) bool {
 			return false
 		}
 	}
-	for _, p := range slices.Concat(c.added, c.removed) {
-		if !c.oneAlike(t, finder, p) || !c.namedStill(t, finder, p) || finder.Concerned(p, c.notices.Rules) {
+	for _, p := range slices.Concat(s.few.added, s.few.removed) {
+		if !s.oneAlike(t, finder, p) || !s.namedStill(t, finder, p) || finder.Concerned(p, s.notices.Rules) {
 			return false
 		}
 	}
@@ -178,13 +176,13 @@ func folderOf(p string) string {
 
 // namedStill tells whether whatever parcels name an asset by names another one, too, so that it matches something when the file is gone. It
 // looks at the files beside it.
-func (c *shortcut) namedStill(t *source.Table, finder *asset.Finder, p string) bool {
+func (s *session) namedStill(t *source.Table, finder *asset.Finder, p string) bool {
 	a := finder.Would(p)
 	if _, _, is := t.Find(p); a == nil || is {
 		return true
 	}
-	for i := range c.p.Parcels {
-		for _, pat := range c.p.Parcels[i].Assets {
+	for i := range s.p.Parcels {
+		for _, pat := range s.p.Parcels[i].Assets {
 			uuid, _ := processor.UUIDOf(pat.Text)
 			if name := strings.TrimSuffix(pat.Text, "/"); !a.MeantBy(name) && name != a.ID && name != a.Path && uuid != a.UUID {
 				continue
@@ -202,7 +200,7 @@ func (c *shortcut) namedStill(t *source.Table, finder *asset.Finder, p string) b
 }
 
 // oneAlike tells whether there is another file, which was there before, to which the same rules apply.
-func (c *shortcut) oneAlike(t *source.Table, finder *asset.Finder, p string) bool {
+func (s *session) oneAlike(t *source.Table, finder *asset.Finder, p string) bool {
 	kind, is := finder.Kind(p), finder.Would(p) != nil
 	const most = 200
 	for i, name := range t.Names(folderOf(p)) {
@@ -210,7 +208,7 @@ func (c *shortcut) oneAlike(t *source.Table, finder *asset.Finder, p string) boo
 		if i >= most {
 			break
 		}
-		if slices.Contains(c.added, other) || slices.Contains(keptNames, name) {
+		if slices.Contains(s.few.added, other) || slices.Contains(keptNames, name) {
 			continue
 		}
 		if finder.Kind(other) == kind && (finder.Would(other) != nil) == is {
@@ -221,53 +219,53 @@ func (c *shortcut) oneAlike(t *source.Table, finder *asset.Finder, p string) boo
 }
 
 // reach finds the tasks that may be concerned. It is false if they are many.
-func (c *shortcut) reach() bool {
+func (s *session) reach() bool {
 	var queue []int
 	push := func(class byte, subject string) {
-		for _, i := range c.tasks.Looked(state.Subject(class, subject)) {
-			if !c.dirty[i] {
-				c.dirty[i] = true
+		for _, i := range s.few.tasks.Looked(state.Subject(class, subject)) {
+			if !s.few.dirty[i] {
+				s.few.dirty[i] = true
 				queue = append(queue, i)
 			}
 		}
 	}
-	for _, p := range c.edited {
+	for _, p := range s.few.edited {
 		push(state.PathSubject, p)
 	}
-	for _, p := range slices.Concat(c.added, c.removed) {
+	for _, p := range slices.Concat(s.few.added, s.few.removed) {
 		push(state.PathSubject, p)
-		for _, g := range c.tasks.Globs() {
+		for _, g := range s.few.tasks.Globs() {
 			if doublestar.MatchUnvalidated(g.Pattern, p) {
 				for _, i := range g.Tasks {
-					if !c.dirty[i] && i < c.tasks.Len() {
-						c.dirty[i] = true
+					if !s.few.dirty[i] && i < s.few.tasks.Len() {
+						s.few.dirty[i] = true
 						queue = append(queue, i)
 					}
 				}
 			}
 		}
 	}
-	if len(c.fresh)+len(c.goneJobs) > 0 && c.w.anyPacks() {
+	if len(s.few.fresh)+len(s.few.goneJobs) > 0 && s.w.anyPacks() {
 		push(state.AssetSubject, packersSubject)
 	}
-	for _, name := range c.names() {
+	for _, name := range s.names() {
 		push(state.AssetSubject, name)
-		for _, platform := range c.p.PlatformNames() { // whoever asks for its further jobs asks for the first as well
+		for _, platform := range s.p.PlatformNames() { // whoever asks for its further jobs asks for the first as well
 			push(state.TaskSubject, subject{platform: platform, asset: name}.String())
 		}
 	}
 	for len(queue) > 0 {
-		at := c.tasks.At(queue[0])
+		at := s.few.tasks.At(queue[0])
 		queue = queue[1:]
 		if at.Gone {
 			continue
 		}
-		s := parseSubject(at.Subject)
-		for _, s.asset = range c.namesOf(s.asset) {
-			push(state.TaskSubject, s.String())
+		asked := parseSubject(at.Subject)
+		for _, asked.asset = range s.namesOf(asked.asset) {
+			push(state.TaskSubject, asked.String())
 		}
-		if len(c.dirty) > mostChanges+c.tasks.Len()/8 {
-			return c.no("very many jobs looked at what changed")
+		if len(s.few.dirty) > mostChanges+s.few.tasks.Len()/8 {
+			return s.no("very many jobs looked at what changed")
 		}
 	}
 	return true
@@ -283,8 +281,8 @@ func namesOf(a *asset.Asset) []string {
 	return slices.Compact(list)
 }
 
-func (c *shortcut) namesOf(id string) []string {
-	if a := c.w.find(id); a != nil {
+func (s *session) namesOf(id string) []string {
+	if a := s.w.find(id); a != nil {
 		return namesOf(a)
 	}
 	return []string{id, id + "/"}
@@ -292,87 +290,87 @@ func (c *shortcut) namesOf(id string) []string {
 
 // compare finds the jobs that the project has and had not, and those that it has no more. It is false if what these may be asked for by is
 // not known.
-func (c *shortcut) compare() bool {
-	if !c.byKeys {
-		return c.compareFiles()
+func (s *session) compare() bool {
+	if !s.few.byKeys {
+		return s.compareFiles()
 	}
-	is := make([]bool, c.tasks.Len())
-	for _, t := range c.w.all {
-		n, ok := c.tasks.ByKey(t.Key)
-		if !ok || c.tasks.At(n).Gone {
-			c.fresh = append(c.fresh, t)
+	is := make([]bool, s.few.tasks.Len())
+	for _, t := range s.w.all {
+		n, ok := s.few.tasks.ByKey(t.Key)
+		if !ok || s.few.tasks.At(n).Gone {
+			s.few.fresh = append(s.few.fresh, t)
 			continue
 		}
-		if is[n] = true; c.tasks.At(n).Subject != t.subject() {
-			return c.no("processors of an asset changed places")
+		if is[n] = true; s.few.tasks.At(n).Subject != t.subject() {
+			return s.no("processors of an asset changed places")
 		}
 	}
-	for n, at := range c.tasks.All() {
+	for n, at := range s.few.tasks.All() {
 		switch {
 		case at.Gone || is[n]:
 		case parseSubject(at.Subject).part == "":
-			c.goneJobs = append(c.goneJobs, n)
+			s.few.goneJobs = append(s.few.goneJobs, n)
 		default: // a part that nothing in its key changed for stays if its job does
-			if t := c.w.taskFor(at.Subject); t == nil || t.Key != at.Key {
-				c.goneJobs = append(c.goneJobs, n)
+			if t := s.w.taskFor(at.Subject); t == nil || t.Key != at.Key {
+				s.few.goneJobs = append(s.few.goneJobs, n)
 			}
 		}
-		if len(c.goneJobs)+len(c.fresh) > 2*mostChanges+c.tasks.Len()/8 {
-			return c.no("very many assets changed")
+		if len(s.few.goneJobs)+len(s.few.fresh) > 2*mostChanges+s.few.tasks.Len()/8 {
+			return s.no("very many assets changed")
 		}
 	}
-	if c.prev.Pinned && (len(c.goneJobs) > 0 || ship.Wanted(c.p.Project)) { // a rule that has assets follow is in no key
-		return c.no("assets with ids or UUIDs of their own may have changed")
+	if s.prev.Pinned && (len(s.few.goneJobs) > 0 || ship.Wanted(s.p.Project)) { // a rule that has assets follow is in no key
+		return s.no("assets with ids or UUIDs of their own may have changed")
 	}
-	if ship.Wanted(c.p.Project) && slices.ContainsFunc(c.w.assets.Assets, func(a asset.Asset) bool { return a.Follows }) {
-		return c.no("assets follow others into parcels")
+	if ship.Wanted(s.p.Project) && slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Follows }) {
+		return s.no("assets follow others into parcels")
 	}
 	return true
 }
 
 // compareFiles is compare where each file that came or went is an asset of its own, or none.
-func (c *shortcut) compareFiles() bool {
-	for _, p := range c.removed {
-		a := c.w.finder.Would(p)
+func (s *session) compareFiles() bool {
+	for _, p := range s.few.removed {
+		a := s.w.finder.Would(p)
 		if a == nil {
 			continue
 		}
-		c.gone[a.ID] = a
+		s.few.gone[a.ID] = a
 		for i := range a.Resolved {
-			t := c.w.task(a, &a.Resolved[i], "")
-			n, ok := c.tasks.ByKey(t.Key)
+			t := s.w.task(a, &a.Resolved[i], "")
+			n, ok := s.few.tasks.ByKey(t.Key)
 			if !ok {
 				return false
 			}
-			c.goneJobs = append(c.goneJobs, n)
+			s.few.goneJobs = append(s.few.goneJobs, n)
 		}
 	}
-	for _, p := range c.added {
-		if a := c.w.find(p); a != nil {
+	for _, p := range s.few.added {
+		if a := s.w.find(p); a != nil {
 			for i := range a.Resolved {
-				c.fresh = append(c.fresh, c.w.task(a, &a.Resolved[i], ""))
+				s.few.fresh = append(s.few.fresh, s.w.task(a, &a.Resolved[i], ""))
 			}
 		}
 	}
-	for _, t := range c.fresh {
-		if n, ok := c.tasks.ByKey(t.Key); ok && !c.tasks.At(n).Gone {
-			return c.no("an asset became another one")
+	for _, t := range s.few.fresh {
+		if n, ok := s.few.tasks.ByKey(t.Key); ok && !s.few.tasks.At(n).Gone {
+			return s.no("an asset became another one")
 		}
 	}
 	return true
 }
 
 // names are all by which assets whose jobs came or went may be asked for.
-func (c *shortcut) names() (list []string) {
-	for _, t := range c.fresh {
+func (s *session) names() (list []string) {
+	for _, t := range s.few.fresh {
 		list = append(list, namesOf(t.asset)...)
 	}
-	for _, a := range c.gone {
+	for _, a := range s.few.gone {
 		list = append(list, namesOf(a)...)
 	}
-	if c.byKeys {
-		for _, n := range c.goneJobs {
-			id := parseSubject(c.tasks.At(n).Subject).asset
+	if s.few.byKeys {
+		for _, n := range s.few.goneJobs {
+			id := parseSubject(s.few.tasks.At(n).Subject).asset
 			list = append(list, namesOf(&asset.Asset{ID: id, Path: strings.TrimSuffix(id, "/"), UUID: asset.UUID(id)})...)
 		}
 	}
@@ -382,61 +380,28 @@ func (c *shortcut) names() (list []string) {
 
 // ask picks what the engine is asked for: the jobs that may be concerned, and new ones. Parts are asked for by their jobs, or they are not
 // wanted any more.
-func (c *shortcut) ask() bool {
+func (s *session) ask() bool {
 	left := map[int]bool{}
-	for _, n := range c.goneJobs {
+	for _, n := range s.few.goneJobs {
 		left[n] = true
 	}
-	for i := range c.dirty {
-		at := c.tasks.At(i)
+	for i := range s.few.dirty {
+		at := s.few.tasks.At(i)
 		if at.Gone {
 			continue
 		}
-		if c.was[i] = c.traceByID(at.Key, at.Trace); c.was[i] == nil || !c.findStood(i) {
-			return c.no("it is not known what stood for a job that failed")
-		}
-		t := c.w.taskFor(at.Subject)
+		t := s.w.taskFor(at.Subject)
 		if t == nil || t.Key != at.Key { // its asset is gone, or has another processor now
-			if !left[i] && !slices.Contains(c.removed, parseSubject(at.Subject).asset) {
-				return c.no("an asset became another one")
+			if !left[i] && !slices.Contains(s.few.removed, parseSubject(at.Subject).asset) {
+				return s.no("an asset became another one")
 			}
 			continue
 		}
-		c.numbers[t.Key] = i
 		if t.part == "" {
-			c.wanted = append(c.wanted, t)
+			s.wanted = append(s.wanted, t)
 		}
 	}
-	c.wanted = append(c.wanted, c.fresh...)
-	slices.SortFunc(c.wanted, c.order)
-	return !c.traces.Damaged()
-}
-
-// findStood finds the trace whose products stood for a task, before anything runs: an older trace that holds again, or one more, changes which is the last
-// good one. It is false if their contents are lost, so that there is no telling which that was, and if parts stood for it as well.
-func (c *shortcut) findStood(n int) bool {
-	c.stood[n] = c.was[n]
-	if c.was[n].Outcome == engine.Succeeded || c.req.OnError == Fail {
-		return true
-	}
-	at := c.tasks.At(n)
-	traces := c.traces.Traces(at.Key)
-	if asksForParts(at.Subject, c.was[n]) {
-		return false
-	}
-	if i := slices.IndexFunc(traces, func(t *engine.Trace) bool { return t.Outcome == engine.Succeeded }); i >= 0 {
-		c.stood[n] = traces[i]
-		_, ok := c.w.Available(traces[i])
-		return ok && !asksForParts(at.Subject, traces[i])
-	}
-	return true
-}
-
-// asksForParts tells whether a task of this subject asked for parts of its own job.
-func asksForParts(of string, tr *engine.Trace) bool {
-	me := parseSubject(of)
-	return slices.ContainsFunc(tr.Observations, func(o engine.Observation) bool {
-		s := parseSubject(o.Subject)
-		return o.Kind == engine.Outline && s.part != "" && s.asset == me.asset
-	})
+	s.wanted = append(s.wanted, s.few.fresh...)
+	slices.SortFunc(s.wanted, s.order)
+	return !s.traces.Damaged()
 }

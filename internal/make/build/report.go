@@ -107,7 +107,19 @@ func (r *Report) After(first *Report) {
 	r.Summary.Seconds += first.Summary.Seconds
 }
 
+// countAssets counts the assets that the build was asked for.
 func (s *session) countAssets() int {
+	switch {
+	case s.few == nil:
+	case s.few.byKeys:
+		return len(s.w.assets.Assets)
+	default:
+		seen := map[*asset.Asset]bool{}
+		for _, t := range s.few.fresh {
+			seen[t.asset] = true
+		}
+		return s.prev.Totals.Assets + len(seen) - len(s.few.gone)
+	}
 	seen := map[*asset.Asset]bool{}
 	for _, t := range s.wanted {
 		seen[t.asset] = true
@@ -124,45 +136,52 @@ func (s *session) jobReport(r *engine.Result) JobReport {
 	return j
 }
 
-// count adds the results to the summary. A job of which a part ran was built.
+// count sums up what the build was asked for: of one of few tasks everything, as it was and with what became of the assets that are concerned. A
+// job of which a part ran was built.
 func (s *session) count(r *Report) {
 	sum := &r.Summary
+	sum.Assets = s.countAssets()
+	if s.few != nil {
+		t := s.few.totals(s.prev.Totals)
+		sum.Jobs, sum.Failed, sum.Products, sum.Bytes = t.Jobs, t.Failed, t.Products, t.Bytes
+	}
+	for _, t := range s.live {
+		if main := s.w.task(t.asset, t.on, ""); s.few != nil || main.result != nil {
+			s.countTask(sum, t)
+		}
+	}
 	ran := s.jobsRun()
-	add := func(ps []engine.Product) {
-		products, bytes := countProducts(ps)
-		sum.Products += products
-		sum.Bytes += bytes
-	}
-	for t := range s.placeholders {
-		add(s.placeholders[t])
-	}
-	for t, good := range s.good {
-		if good != nil && s.placeholders[t] == nil {
-			add(good.Products)
-		}
-	}
 	for _, res := range s.results {
-		if res.State == engine.Stopped {
-			r.Stopped = true
-		}
-		t := taskOf(res)
-		if _, ok := s.instead(t); !ok && res.Trace != nil {
-			add(res.Trace.Products)
-		}
-		if t.part != "" {
-			continue
-		}
-		sum.Jobs++
-		switch {
-		case ran[t.job()]:
-			sum.Built++
-		case res.State == engine.Held:
+		r.Stopped = r.Stopped || res.State == engine.Stopped
+		if t := taskOf(res); t.part == "" && res.State == engine.Held && !ran[t.job()] {
 			sum.Reused++
 		}
-		if res.Trace != nil && res.Trace.Outcome != engine.Succeeded {
+	}
+	if sum.Built = len(ran); s.few != nil {
+		sum.Reused = sum.Jobs - sum.Built
+	}
+}
+
+// countTask adds a task. One whose products could not be put in place has failed.
+func (s *session) countTask(sum *Summary, t *task) {
+	tr := s.traceOf(t)
+	if s.few == nil && !t.decided() {
+		tr = nil
+	}
+	fails := tr != nil && tr.Outcome != engine.Succeeded
+	if t.part == "" {
+		sum.Jobs++
+		if fails {
 			sum.Failed++
 		}
 	}
+	if tr != nil && !fails && (s.clashed[t] || s.unplaced[t]) {
+		sum.Failed++
+		return
+	}
+	products, bytes := countProducts(s.productsFor(t, tr))
+	sum.Products += products
+	sum.Bytes += bytes
 }
 
 // jobsRun are the jobs that ran, or would, as a whole or in part.

@@ -398,10 +398,10 @@ func goneOutcome(subject string) Outcome {
 	return Outcome{Asset: s.asset, Platform: s.platform, Part: s.part, Processor: s.processor, Gone: true}
 }
 
-// tellOutcomes adds them to the report of a build that went the long way.
-func (s *session) tellOutcomes(r *Report) {
+// outcomes are those that the request wants to be told.
+func (s *session) outcomes() (list []Outcome) {
 	if s.req.Outcomes == NoOutcomes {
-		return
+		return nil
 	}
 	was := make(map[string]uint64, len(s.before.tasks)) // trace by subject
 	for _, ts := range s.before.tasks {
@@ -420,12 +420,13 @@ func (s *session) tellOutcomes(r *Report) {
 			continue // not built yet
 		}
 		if before, ok := was[subject]; s.req.Outcomes == AllOutcomes || !ok || before != tr.ID || tr.Outcome != engine.Succeeded {
-			r.Outcomes = append(r.Outcomes, s.outcome(t, tr, products))
+			list = append(list, s.outcome(t, tr, products))
 		}
 	}
 	for _, ts := range s.before.tasks {
 		if !live[ts.Subject] {
-			r.Outcomes = append(r.Outcomes, goneOutcome(ts.Subject))
+			list = append(list, goneOutcome(ts.Subject))
 		}
 	}
+	return list
 }

@@ -1,0 +1,359 @@
+package build
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+)
+
+// wish is an output as it should be.
+type wish struct {
+	t       *task
+	product *engine.Product
+	settled bool // of a task that this build was not about: left as it is
+}
+
+// bringOutputs brings the output tree in line with what stands for the tasks. It is false if a build of few tasks finds that it has to do
+// with others.
+func (s *session) bringOutputs() bool {
+	wishes, clashes := s.wishes()
+	if s.few != nil && (len(clashes) > 0 || s.inTheWay(wishes)) {
+		return s.no("an output is in the way of another one")
+	}
+	s.clashed = make(map[*task]bool, len(clashes))
+	for _, t := range s.live {
+		if l := clashes[t]; l != nil {
+			s.messages = append(s.messages, l...)
+			s.clashed[t] = true
+		}
+	}
+	s.removeStale(wishes)
+	s.placeAll(wishes)
+	return s.few == nil || len(s.messages) == 0 || s.no("an output could not be removed or put in place")
+}
+
+// inTheWay tells whether an output that is new has the name of one of an asset that is not concerned, but for case, or is where that needs
+// a folder, or the other way round; and whether a job put a file in the place of such an output, and then, when it ran again, did not.
+func (s *session) inTheWay(wishes map[string]wish) bool {
+	was := make(map[string]bool, len(s.before.outputs))
+	for i := range s.before.outputs {
+		was[s.before.outputs[i].File] = true
+	}
+	for f := range s.w.outputs {
+		if wi, ok := wishes[strings.ToLower(f)]; (!ok || wi.product.File != f) && !was[f] {
+			if _, others, err := s.prev.Outputs.Find(f); others || err != nil {
+				return true
+			}
+		}
+	}
+	low, folders := map[string]bool{}, map[string]bool{} // new ones, and the folders that they need
+	for f, wi := range wishes {
+		if was[wi.product.File] {
+			continue
+		}
+		low[f] = true
+		for d := path.Dir(f); d != "."; d = path.Dir(d) {
+			folders[d] = true
+		}
+	}
+	if len(low) == 0 {
+		return false
+	}
+	found := false
+	s.prev.Outputs.Paths(func(folder, name string) {
+		if found {
+			return
+		}
+		file := path.Join(folder, name)
+		f := strings.ToLower(file)
+		found = !was[file] && (low[f] || folders[f] || underAny(low, f))
+	})
+	return found
+}
+
+// underAny tells whether some folder above a file is in the set.
+func underAny(set map[string]bool, file string) bool {
+	for d := path.Dir(file); d != "."; d = path.Dir(d) {
+		if set[d] {
+			return true
+		}
+	}
+	return false
+}
+
+// wishes are all files that the output tree should hold, by file in lower case; and the tasks that want a file which another one wants too.
+func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
+	wishes := make(map[string]wish, len(s.live))
+	clashes := map[*task]diag.List{}
+	made := map[productID]*task{} // of assets that have several processors
+	for _, t := range s.live {
+		products, settled := s.productsOf(t)
+		for i := range products {
+			if products[i].File == "" {
+				continue
+			}
+			if t.among() != "" && s.sameProduct(made, t, &products[i], clashes) {
+				continue
+			}
+			low := strings.ToLower(products[i].File)
+			other, taken := wishes[low]
+			if !taken {
+				wishes[low] = wish{t, &products[i], settled}
+				continue
+			}
+			if clashes[other.t] == nil {
+				clashes[other.t] = diag.List{s.clash(other.t, t, products[i].File)}
+			}
+			clashes[t] = append(clashes[t], s.clash(t, other.t, products[i].File))
+		}
+	}
+	s.folderClashes(wishes, clashes)
+	for low, wi := range wishes {
+		if clashes[wi.t] != nil {
+			delete(wishes, low)
+		}
+	}
+	return wishes, clashes
+}
+
+// productID is a product of an asset on a platform.
+type productID struct {
+	asset    *asset.Asset
+	platform string
+	sub      uint32
+}
+
+// sameProduct notes which processor makes a product, and tells whether another one of the same asset does. Then both have failed.
+func (s *session) sameProduct(made map[productID]*task, t *task, p *engine.Product, clashes map[*task]diag.List) bool {
+	id := productID{t.asset, t.platform, p.SubID}
+	other := made[id]
+	if other == nil || other.on == t.on {
+		made[id] = t
+		return false
+	}
+	m := diag.Errorf(diag.ProductClash, diag.Pos{File: s.w.display(t.asset.Path)}, "processors %q and %q both make %s", other.on.Processor, t.on.Processor, productText(p.Name)).
+		WithHint("have one of them give its product another name, or let the rule name only one of them")
+	for _, t := range []*task{other, t} {
+		clashes[t] = append(clashes[t], m)
+	}
+	return true
+}
+
+// folderClashes finds outputs that stand where others need a folder.
+func (s *session) folderClashes(wishes map[string]wish, clashes map[*task]diag.List) {
+	folders := map[string]string{} // to one of the files below it, the first by name
+	for low := range wishes {
+		for dir := path.Dir(low); dir != "."; dir = path.Dir(dir) {
+			first, seen := folders[dir]
+			if !seen || low < first {
+				folders[dir] = low
+			} else if seen {
+				break
+			}
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
+		file, ok := wishes[dir]
+		if !ok {
+			continue
+		}
+		below := wishes[folders[dir]].t
+		clashes[file.t] = append(clashes[file.t], s.clashError(file.t, "writes %s, where %s needs a folder", file.product.File, s.w.display(below.asset.Path)))
+		for _, low := range slices.Sorted(maps.Keys(wishes)) {
+			if wi := wishes[low]; strings.HasPrefix(low, dir+"/") && wi.t != file.t {
+				clashes[wi.t] = append(clashes[wi.t], s.clashError(wi.t, "needs the folder %s, where %s writes a file", file.product.File, s.w.display(file.t.asset.Path)))
+			}
+		}
+	}
+}
+
+func (s *session) clash(t, other *task, file string) *diag.Message {
+	if t.asset == other.asset {
+		return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.display(t.asset.Path)}, "processor %q writes %s, and so does processor %q", t.on.Processor, file, other.on.Processor).
+			WithHint("have one of them give its product another name, or let the rule name only one of them")
+	}
+	return s.clashError(t, "writes %s, and so does %s", file, s.w.display(other.asset.Path))
+}
+
+func (s *session) clashError(t *task, format string, args ...any) *diag.Message {
+	return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.display(t.asset.Path)}, format, args...).WithHint("give one of them another id with a rule")
+}
+
+// heldBefore are the tasks of the build before, if this one leaves any undecided.
+func (s *session) heldBefore() *state.Tasks {
+	if s.few == nil && s.complete() {
+		return nil
+	}
+	return s.tasksBefore()
+}
+
+// tasksBefore are the tasks of the build before; nil: none are known.
+func (s *session) tasksBefore() *state.Tasks {
+	if s.prev == nil {
+		return nil
+	}
+	tasks, _ := s.prev.Tasks() // of a damaged snapshot nothing is taken: see readBefore
+	return tasks
+}
+
+// complete tells whether this build decided every task of the project: it was asked for everything, nothing stopped it, and it did not only look.
+func (s *session) complete() bool {
+	return s.whole() && !s.stopped && !s.req.DryRun
+}
+
+// productsOf is what a task has in the output tree. Those of a job that this build did not decide stay as they are.
+func (s *session) productsOf(t *task) (ps []engine.Product, settled bool) {
+	settled = !t.decided() && !s.w.task(t.asset, t.on, "").decided()
+	return s.productsFor(t, s.traceOf(t)), settled
+}
+
+// removeStale removes outputs that no task wants any more. Which files are Kiln's is known from the snapshot, and from the
+// traces that are newer than it: those of a build that was killed. What is left of them is noted in s.known.
+func (s *session) removeStale(wishes map[string]wish) {
+	s.known = s.knownOutputs()
+	open, files := s.undecided()
+	var stale []string
+	for f := range s.known {
+		wi, ok := wishes[strings.ToLower(f)]
+		platform, _, _ := strings.Cut(f, "/")
+		if !(ok && wi.product.File == f || open[platform] && !files[f]) {
+			stale = append(stale, f)
+		}
+	}
+	slices.Sort(stale)
+	for _, f := range stale {
+		wi, ok := wishes[strings.ToLower(f)]
+		s.w.forget(f)
+		if err := s.removeOutput(f); err != nil {
+			s.messages = append(s.messages, s.outputError(f, "removed", err))
+			continue
+		}
+		delete(s.known, f)
+		if ok { // where names that differ only in case are one file, it is gone now
+			if _, err := os.Lstat(filepath.Join(s.p.OutputDir(), filepath.FromSlash(wi.product.File))); err != nil {
+				delete(s.w.outputs, wi.product.File)
+			}
+		}
+	}
+	s.w.blobs.Forget()
+}
+
+// undecided tells on which platforms there are tasks that this build did not decide, and which files the others ever wrote. Nothing but
+// those is removed there: what an undecided task wrote is its own, even if it is old.
+func (s *session) undecided() (platforms, files map[string]bool) {
+	if s.complete() {
+		return nil, nil
+	}
+	platforms, files = map[string]bool{}, map[string]bool{}
+	for _, t := range s.live {
+		if !t.decided() {
+			platforms[t.platform] = true
+			continue
+		}
+		for _, tr := range s.traces.Traces(t.Key) {
+			for i := range tr.Products {
+				files[tr.Products[i].File] = true
+			}
+		}
+	}
+	return platforms, files
+}
+
+// removeOutputs removes all outputs, and tells how many there were.
+func (s *session) removeOutputs() (int, error) {
+	var errs error
+	known := s.knownOutputs()
+	n := 0
+	for _, f := range slices.Sorted(maps.Keys(known)) {
+		if _, err := os.Lstat(filepath.Join(s.p.OutputDir(), filepath.FromSlash(f))); err == nil {
+			n++
+		}
+		errs = errors.Join(errs, s.removeOutput(f))
+	}
+	return n, errs
+}
+
+// removeOutput removes a file. A folder that somebody put in its place is theirs, and so is a file in place of a folder above it.
+func (s *session) removeOutput(file string) error {
+	abs := filepath.Join(s.p.OutputDir(), filepath.FromSlash(file))
+	if info, err := os.Lstat(abs); err == nil && info.IsDir() || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	return cas.RemoveOutput(s.p.OutputDir(), abs)
+}
+
+// knownOutputs are the files in the output tree that Kiln put there. After a build that was killed they may be of any trace: what an old
+// one made was put back, and no snapshot tells of it. So they may after a change of kiln.toml: the output folder may be one of old.
+func (s *session) knownOutputs() map[string]bool {
+	known := map[string]bool{}
+	for _, o := range s.before.outputs {
+		known[o.File] = true
+	}
+	if s.w != nil {
+		for f := range s.w.outputs {
+			known[f] = true
+		}
+	}
+	defer delete(known, "") // hidden products
+	if since := s.settled(); s.few == nil && s.traces.LastBuild() > since {
+		for _, k := range s.traces.Keys() {
+			for _, tr := range s.traces.Traces(k) {
+				if tr.Build > since {
+					for i := range tr.Products {
+						known[tr.Products[i].File] = true
+					}
+				}
+			}
+		}
+	}
+	return known
+}
+
+// settled is the number of the build up to which the snapshot knows all outputs; what newer traces made may be in place too.
+func (s *session) settled() uint64 {
+	if s.prev == nil || s.killed || s.prev.Project != s.p.text {
+		return 0
+	}
+	return s.prev.Build
+}
+
+// placeAll puts in place what is not, side by side.
+func (s *session) placeAll(wishes map[string]wish) {
+	var missing []wish
+	for _, wi := range wishes {
+		if out, ok := s.w.output(wi.product.File); !wi.settled && (!ok || out.Hash != wi.product.Hash) {
+			missing = append(missing, wi)
+		}
+	}
+	slices.SortFunc(missing, func(a, b wish) int { return strings.Compare(a.product.File, b.product.File) })
+	errs := make([]error, len(missing))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(missing), s.p.workers(s.req.Workers)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(missing); i = int(next.Add(1)) - 1 {
+				errs[i] = s.w.place(missing[i].product)
+			}
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			s.unplaced[missing[i].t] = true
+			s.messages = append(s.messages, s.outputError(missing[i].product.File, "written", err))
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package build
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+)
+
+// past is a task as the build before left it, of an asset that a build of few tasks concerns.
+type past struct {
+	state.TaskState
+	number   int
+	of       *asset.Asset // as it is now, or was
+	platform string
+	part     string
+	failed   bool
+	products []engine.Product // that stood for it
+	lost     bool             // it failed, and nothing stood for it
+}
+
+// remember finds out which assets are concerned, and what there was of them, before anything runs: an older trace that holds again, or one
+// more, changes which is the last good one. It is false if that is not known.
+func (s *session) remember() bool {
+	f := s.few
+	for n := range f.dirty {
+		if at := f.tasks.At(n); !at.Gone {
+			if t := s.w.taskFor(at.Subject); t != nil && t.Key == at.Key && !s.concern(t.asset) {
+				return false
+			}
+		}
+	}
+	for _, t := range f.fresh {
+		if !s.concern(t.asset) {
+			return false
+		}
+	}
+	for _, a := range f.gone {
+		if !s.rememberAsset(a) {
+			return false
+		}
+	}
+	for _, n := range f.goneJobs {
+		id := parseSubject(f.tasks.At(n).Subject).asset
+		if a := s.w.find(id); a != nil && a.ID == id && !s.concern(a) || !f.known[n] && !s.rememberGone(n) {
+			return false
+		}
+	}
+	for n := range f.dirty { // a part that nobody asks for, and that is there all the same
+		if !f.known[n] && !f.tasks.At(n).Gone && !s.rememberGone(n) {
+			return false
+		}
+	}
+	slices.SortFunc(f.past, func(a, b past) int { return strings.Compare(a.Subject, b.Subject) })
+	return true
+}
+
+// concern notes that tasks of an asset may change, come or go, and what there was of it.
+func (s *session) concern(a *asset.Asset) bool {
+	if s.few.concerned[a] {
+		return true
+	}
+	s.few.concerned[a] = true
+	return s.rememberAsset(a)
+}
+
+// rememberAsset notes what there was of an asset.
+func (s *session) rememberAsset(a *asset.Asset) bool {
+	parts, good := s.parts, s.good
+	defer func() { s.parts, s.good = parts, good }()
+	s.parts, s.good = map[*task][]*task{}, map[*task]*engine.Trace{}
+	seen := map[*task]bool{}
+	was := lookup{
+		trace: s.heldTrace,
+		asked: func(t *task) bool { return s.heldTrace(t) != nil },
+		fails: func(t *task) bool { tr := s.heldTrace(t); return tr != nil && tr.Outcome != engine.Succeeded },
+		visit: func(t *task) bool { first := !seen[t]; seen[t] = true; return first },
+	}
+	for i := range a.Resolved {
+		main := s.w.task(a, &a.Resolved[i], "")
+		s.findParts(main, was)
+		for _, t := range append([]*task{main}, s.parts[main]...) {
+			n, ok := s.few.tasks.ByKey(t.Key)
+			if !ok || s.few.tasks.At(n).Gone {
+				continue
+			}
+			tr := s.heldTrace(t)
+			if tr == nil {
+				return s.no("the trace of a job is not there")
+			}
+			good, stands := s.good[t]
+			s.keepPast(a, n, tr, good, stands)
+		}
+	}
+	return true
+}
+
+// rememberGone notes what there was of a task by its number: that of an asset which is another one now, or is no more.
+func (s *session) rememberGone(n int) bool {
+	at := s.few.tasks.At(n)
+	of := parseSubject(at.Subject)
+	a := s.few.gone[of.asset]
+	if a == nil {
+		a = s.w.find(of.asset)
+	}
+	if s.few.byKeys && (a == nil || a.ID != of.asset || a.UUID != asset.UUID(a.ID)) { // no rule had given it another UUID
+		a = &asset.Asset{ID: of.asset, UUID: asset.UUID(of.asset)}
+		s.few.gone[a.ID] = a
+	}
+	tr := s.traceByID(at.Key, at.Trace)
+	if a == nil || tr == nil {
+		return s.no("of what is gone it is not known what it made")
+	}
+	if tr.Outcome == engine.Succeeded || s.req.OnError == Fail {
+		s.keepPast(a, n, tr, nil, false)
+		return true
+	}
+	traces := s.traces.Traces(at.Key)
+	i := slices.IndexFunc(traces, func(t *engine.Trace) bool { return t.Outcome == engine.Succeeded })
+	if i < 0 {
+		s.keepPast(a, n, tr, nil, false)
+		return !asksForParts(at.Subject, tr) || s.no("last good products of several parts stood for a job")
+	}
+	_, ok := s.w.Available(traces[i])
+	if !ok || asksForParts(at.Subject, tr) || asksForParts(at.Subject, traces[i]) {
+		return s.no("last good products of several parts stood for a job")
+	}
+	s.keepPast(a, n, tr, traces[i], true)
+	return true
+}
+
+// keepPast notes a task of the build before, with its trace and what stood for that.
+func (s *session) keepPast(a *asset.Asset, n int, tr, good *engine.Trace, stands bool) {
+	at := s.few.tasks.At(n)
+	of := parseSubject(at.Subject)
+	x := past{TaskState: at, number: n, of: a, platform: of.platform, part: of.part, failed: tr.Outcome != engine.Succeeded}
+	switch {
+	case good != nil:
+		x.products = good.Products
+	case !stands:
+		x.products, x.lost = tr.Products, x.failed
+	}
+	s.few.past, s.few.known[n] = append(s.few.past, x), true
+	s.before.tasks = append(s.before.tasks, at)
+	for i := range x.products {
+		if f := x.products[i].File; f != "" {
+			s.before.outputs = append(s.before.outputs, state.Output{File: f})
+		}
+	}
+}
+
+// asksForParts tells whether a task of this subject asked for parts of its own job.
+func asksForParts(of string, tr *engine.Trace) bool {
+	me := parseSubject(of)
+	return slices.ContainsFunc(tr.Observations, func(o engine.Observation) bool {
+		s := parseSubject(o.Subject)
+		return o.Kind == engine.Outline && s.part != "" && s.asset == me.asset
+	})
+}
+
+// leaving are the tasks of the build before that are no more, among those that this build looks at.
+func (s *session) leaving() (list []past) {
+	if s.few != nil {
+		for _, x := range s.few.past {
+			if !s.isLive(s.w.byKey[x.Key]) {
+				list = append(list, x)
+			}
+		}
+	}
+	return list
+}
+
+// paths are the source paths that are not as they were.
+func (f *few) paths() []string { return slices.Concat(f.edited, f.added, f.removed) }
+
+// totals are those of the build before without what there was of the assets that are concerned.
+func (f *few) totals(t state.Totals) state.Totals {
+	for i := range f.past {
+		x := &f.past[i]
+		if x.part == "" {
+			t.Jobs--
+			if x.failed {
+				t.Failed--
+			}
+		}
+		products, bytes := countProducts(x.products)
+		t.Products -= products
+		t.Bytes -= bytes
+	}
+	return t
+}
