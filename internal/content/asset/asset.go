@@ -24,6 +24,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -195,4 +196,13 @@ func (t *Table) Members(a *Asset) []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// Nearest is the asset id most like a name, or "".
+func (t *Table) Nearest(name string) string {
+	ids := make([]string, len(t.Assets))
+	for i := range t.Assets {
+		ids[i] = t.Assets[i].ID
+	}
+	return diag.Nearest(name, ids)
 }

@@ -6,9 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -18,9 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
-	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
-	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
 // evaluate makes assets of the files and all rules. It also gives the paths of all source files, Kiln's own left out.
@@ -79,55 +75,13 @@ func (p *Project) folderRules(t *source.Table, dir string) ([]project.Rule, diag
 			if errors.Is(err, source.ErrChanged) {
 				hint = "build again"
 			}
-			l = append(l, diag.Errorf(diag.SourceUnreadable, diag.Pos{File: name}, "the rules cannot be read: %v", reason(err)).WithHint("%s", hint))
+			l = append(l, diag.Errorf(diag.SourceUnreadable, diag.Pos{File: name}, "the rules cannot be read: %v", disk.Reason(err)).WithHint("%s", hint))
 			continue
 		}
 		r, errs := project.ParseRules(name, base, data)
 		rules, l = append(rules, r...), append(l, errs...)
 	}
 	return rules, l
-}
-
-// newWorld is a world without tasks.
-func newWorld(p *Project, t *source.Table, blobs *cas.Store) *world {
-	w := &world{
-		table: t, prefixes: p.prefixes(), blobs: blobs, dir: p.Dir, outputDir: p.OutputDir(), hidden: append(p.builtFolders(), p.stateFolders()...), procs: p.procs,
-		scratch: p.scratchDir(), stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), reporter: silent{},
-		jobs: map[jobID]*task{}, parts: map[partID]*task{}, byKey: map[engine.Key]*task{},
-		globs: map[string]digest.Hash{}, tools: map[string]*tool{}, vars: map[string]digest.Hash{},
-		outputs: map[string]state.Output{}, edited: map[string]source.Presence{}, packs: packed(p.Project, p.PlatformNames()),
-	}
-	w.spoilt = map[digest.Hash]bool{}
-	blobs.OnDamage = w.damaged
-	return w
-}
-
-// addAll makes the tasks: one for each processor of each asset on each platform.
-func (w *world) addAll(set *asset.Table) {
-	w.assets = set
-	w.names = func() *asset.Table { return set }
-	for k := range set.Assets {
-		a := &set.Assets[k]
-		for i := range a.Resolved {
-			w.all = append(w.all, w.task(a, &a.Resolved[i], ""))
-		}
-	}
-}
-
-// defaultJobMemory is what a job is expected to need if nobody knows better, in bytes; the contract of a processor says so.
-const defaultJobMemory = 64 << 20
-
-// preimage is what a job's key is made of.
-func (t *task) preimage() *digest.Builder {
-	b := digest.Build("job")
-	if t.asset.Collides != "" {
-		b.Str("collides", t.asset.Collides)
-	}
-	if t.part != "" {
-		b.Str("part", t.part)
-	}
-	return b.Str("processor", t.proc.info.Name).Str("asset", t.asset.ID).Str("uuid", t.asset.UUID).
-		Str("path", t.asset.Path).Str("platform", t.platform).Str("settings", string(t.on.Canonical))
 }
 
 // checkPlatforms refuses platforms that the project does not have.
@@ -223,24 +177,6 @@ func match(set *asset.Table, prefixes []string, pattern string) ([]*asset.Asset,
 	return found, nil
 }
 
-// renamed are the assets to which a rule gives another id.
-func (w *world) renamed() (list []*asset.Asset) {
-	if w.finder != nil {
-		for _, id := range w.finder.IDs() {
-			if a := w.finder.Find(id); a != nil && a.Renamed() {
-				list = append(list, a)
-			}
-		}
-		return list
-	}
-	for i := range w.assets.Assets {
-		if a := &w.assets.Assets[i]; a.Renamed() {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
 // meant is a hint for a pattern that matches no asset: the folder asset that the file belongs to, or the asset id most like it.
 func meant(set *asset.Table, prefixes []string, pattern string) string {
 	file := filepath.ToSlash(pattern)
@@ -253,7 +189,7 @@ func meant(set *asset.Table, prefixes []string, pattern string) string {
 	}
 	for _, pre := range append(slices.Clone(prefixes), "") {
 		if rest, ok := strings.CutPrefix(file, pre); ok {
-			if n := nearest(set, rest); n != "" {
+			if n := set.Nearest(rest); n != "" {
 				return fmt.Sprintf("did you mean %q?", n)
 			}
 		}
@@ -261,19 +197,19 @@ func meant(set *asset.Table, prefixes []string, pattern string) string {
 	return "`kiln ls` lists the assets"
 }
 
-// nearest is the asset id most like a name, or "".
-func nearest(t *asset.Table, name string) string {
-	ids := make([]string, len(t.Assets))
-	for i := range t.Assets {
-		ids[i] = t.Assets[i].ID
-	}
-	return diag.Nearest(name, ids)
+// world makes a world without tasks.
+func (p *Project) world(t *source.Table, blobs *cas.Store) *world {
+	return newWorld(Setting{
+		Sources: t, Prefixes: p.prefixes(), Processors: p.procs, Blobs: blobs, Dir: p.Dir, Output: p.OutputDir(),
+		Hidden: append(p.builtFolders(), p.stateFolders()...), Scratch: p.scratchDir(), Packed: packed(p.Project, p.PlatformNames()),
+	})
 }
 
-// silent tells nobody.
-type silent struct{}
-
-func (silent) Planned(int)                             {}
-func (silent) JobStarted(string)                       {}
-func (silent) JobSuspended(string, []string, bool)     {}
-func (silent) JobFinished(string, bool, time.Duration) {}
+// packed are the platforms on which products go into parcels.
+func packed(p *project.Project, platforms []string) map[string]bool {
+	all := map[string]bool{}
+	for _, name := range platforms {
+		all[name] = slices.ContainsFunc(p.Parcels, func(x project.Parcel) bool { return x.On(name) })
+	}
+	return all
+}

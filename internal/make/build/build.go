@@ -262,7 +262,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	tt := prev.Totals
 	s.goneOn = s.goneOn || !stats
 	return &Report{
-		Messages: append(s.messages, decode[*diag.Message](prev.Messages)...),
+		Messages: append(s.messages, diag.Decode[*diag.Message](prev.Messages)...),
 		Summary: Summary{Assets: tt.Assets, Jobs: tt.Jobs, Reused: tt.Jobs, Failed: tt.Failed, Products: tt.Products, Bytes: tt.Bytes,
 			Seconds: time.Since(s.start).Seconds()},
 	}
@@ -445,7 +445,7 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 		return append(s.p.warnings, l...)
 	}
 	s.notice(t, set, l, notices{})
-	w := newWorld(s.p, t, blobs)
+	w := s.p.world(t, blobs)
 	w.addAll(set)
 	w.reporter = s.req.Reporter
 	w.paths = func() []string { return paths }
@@ -571,7 +571,7 @@ func (s *session) ended(r *engine.Result) {
 	}
 	if s.req.Tell != nil {
 		j := s.jobReport(r)
-		s.req.Tell(&j, s.messagesOf(r.Trace))
+		s.req.Tell(&j, s.w.messagesOf(r.Trace))
 	}
 }
 

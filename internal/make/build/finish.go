@@ -92,7 +92,7 @@ func (s *session) sortMessages(said []spoken) diag.List {
 	better := map[string]bool{} // files of which a job says what is wrong; a team's processor may not know that it is their being empty
 	for _, x := range said {
 		before := len(own)
-		sort(s.messagesOf(x.tr))
+		sort(s.w.messagesOf(x.tr))
 		for _, m := range own[before:] {
 			better[m.File] = better[m.File] || s.p.isBuiltin(x.t.proc.info.Name)
 		}

@@ -1,16 +1,11 @@
 package build
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
@@ -201,29 +196,7 @@ func (j *job) keep(l diag.List) []byte {
 	for i, m := range l {
 		all[i] = remark{*m, j.shown[m.File]}
 	}
-	return encode(all)
-}
-
-// messagesOf are a trace's messages. Which root a source file is in, and which asset has a name like one that is missing, is found anew: it may change
-// although the trace holds.
-func (s *session) messagesOf(tr *engine.Trace) diag.List {
-	all := decode[remark](tr.Messages)
-	l := make(diag.List, len(all))
-	for i := range all {
-		m := &all[i].Message
-		l[i] = m
-		if path := all[i].Path; path != "" {
-			m.File = s.w.display(path)
-		}
-		if name, ok := strings.CutPrefix(m.Text, noAsset); ok && m.Code == diag.AssetMissing {
-			if name, err := strconv.Unquote(name); err == nil {
-				if like := nearest(s.w.names(), name); like != "" {
-					m.WithHint("did you mean %q?", like)
-				}
-			}
-		}
-	}
-	return l
+	return diag.Encode(all)
 }
 
 // cycleText names the assets of a ring of tasks. One may have several in a row: itself and its parts.
@@ -237,90 +210,24 @@ func cycleText(ring []string) string {
 	return "needs itself: " + strings.Join(assets, " -> ")
 }
 
-// outputError says that something could not be done to an output: "written", "removed". The file is below the output folder.
-func (s *session) outputError(file, done string, err error) *diag.Message {
-	why, hint := fmt.Sprint(reason(err)), "check that the output folder can be written to and nothing stands in the way"
-	switch {
-	case disk.Full(err):
-		hint = "make room on the disk, then build again; what was built is kept"
-	case disk.InUse(err):
-		hint = "another program may have it open: close it, and build again"
-	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EISDIR):
-		why, hint = "a folder stands in its place", "move it away, and build again"
-	case errors.Is(err, syscall.ENOTDIR):
-		why, hint = "a file stands where a folder should be", "move it away, and build again"
-	case errors.Is(err, syscall.ENAMETOOLONG):
-		hint = "give the source file a shorter name, or its asset a shorter id in a rule: match = \"...\" and id = \"...\""
-	}
-	return diag.Errorf(diag.OutputUnwritable, diag.Pos{File: s.p.Output + "/" + file}, "the output cannot be %s: %s", done, why).WithHint("%s", hint)
-}
-
-// ownFiles puts an error of the disk about one of Kiln's own files into words.
-func (p *Project) ownFiles(err error) error {
-	var pe *fs.PathError
-	var le *os.LinkError
-	file := ""
-	switch {
-	case errors.As(err, &pe):
-		file = pe.Path
-	case errors.As(err, &le):
-		file = le.New
-	default:
-		return err
-	}
-	if rel, rerr := filepath.Rel(p.Dir, file); rerr == nil {
-		file = filepath.ToSlash(rel)
-	}
-	m := diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "this file of Kiln's own cannot be read or written: %v", reason(err))
-	if disk.Full(err) {
-		return diag.List{m.WithHint("make room on the disk, then build again; what was built is kept")}
-	}
-	if disk.InUse(err) {
-		return diag.List{m.WithHint("another program may have it open: close it, and build again")}
-	}
-	if errors.Is(err, disk.ErrNotAFile) {
-		return diag.List{m.WithHint("delete it: Kiln makes a new one")}
-	}
-	return diag.List{m.WithHint("check the permissions; the folder .kiln may be deleted: Kiln makes a new one")}
-}
-
-// MayPass tells whether the disk, and not the project, stopped a build as a whole: to build again may help although nothing changes.
-func MayPass(err error) bool {
-	var l diag.List
-	return !errors.As(err, &l) || slices.ContainsFunc(l, func(m *diag.Message) bool {
-		return m.Code == diag.OutputUnwritable || m.Code == diag.StateGone
-	})
-}
-
-// reason leaves the paths out of an error of the disk.
-func reason(err error) error {
-	var pe *fs.PathError
-	var le *os.LinkError
-	switch {
-	case errors.As(err, &pe):
-		return pe.Err
-	case errors.As(err, &le):
-		return le.Err
-	}
-	return err
-}
-
-// Messages are kept in traces and snapshots as JSON.
-func encode[M any](l []M) []byte {
-	if len(l) == 0 {
-		return nil
-	}
-	b, err := json.Marshal(l)
-	if err != nil {
-		return nil // strings and numbers always marshal
-	}
-	return b
-}
-
-func decode[M any](b []byte) []M {
-	var l []M
-	if len(b) == 0 || json.Unmarshal(b, &l) != nil {
-		return nil
+// messagesOf are a trace's messages. Which root a source file is in, and which asset has a name like one that is missing, is found anew: it may change
+// although the trace holds.
+func (w *world) messagesOf(tr *engine.Trace) diag.List {
+	all := diag.Decode[remark](tr.Messages)
+	l := make(diag.List, len(all))
+	for i := range all {
+		m := &all[i].Message
+		l[i] = m
+		if path := all[i].Path; path != "" {
+			m.File = w.display(path)
+		}
+		if name, ok := strings.CutPrefix(m.Text, noAsset); ok && m.Code == diag.AssetMissing {
+			if name, err := strconv.Unquote(name); err == nil {
+				if like := w.names().Nearest(name); like != "" {
+					m.WithHint("did you mean %q?", like)
+				}
+			}
+		}
 	}
 	return l
 }

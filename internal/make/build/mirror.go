@@ -396,7 +396,7 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 		}
 	}
 	job.Products = s.productRecords(t, tr)
-	for _, m := range append(s.messagesOf(tr), s.placeholderMessage(t)...) {
+	for _, m := range append(s.w.messagesOf(tr), s.placeholderMessage(t)...) {
 		d := contentdb.Diagnostic{Message: *m}
 		if m.Code == diag.NeedsFailed {
 			d.Cause = taskAsset(tr.Root)

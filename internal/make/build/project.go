@@ -53,14 +53,6 @@ type Project struct {
 	served func() *cas.Store // to look into
 }
 
-// installed is a processor as this project has it.
-type installed struct {
-	processor.Processor
-	info        processor.Info
-	fingerprint digest.Hash
-	code        fingerprint.Way // of a team's: what stands for its code
-}
-
 // Open reads the project file and makes ready its processors. The error is a diag.List.
 func Open(cfg Config) (*Project, error) {
 	p := &Project{cfg: cfg, procs: map[string]*installed{}, lock: lock{turn: make(chan struct{}, 1)}}

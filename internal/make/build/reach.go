@@ -72,7 +72,7 @@ func (s *session) open(t *source.Table) bool {
 	if err != nil {
 		return false
 	}
-	w := newWorld(s.p, t, blobs)
+	w := s.p.world(t, blobs)
 	w.before, w.reporter = s.prev.Outputs, s.req.Reporter
 	finder, ok := s.finder(t)
 	if s.few.byKeys || !ok || !s.keepNotices(t, finder.Would) || !s.othersAlike(t, finder) {

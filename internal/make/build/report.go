@@ -1,8 +1,6 @@
 package build
 
 import (
-	"time"
-
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -38,15 +36,6 @@ type Request struct {
 // they are known. It is called from several goroutines. The report of the build has all of them again, in order, and those of jobs that did
 // not run.
 type Tell func(*JobReport, diag.List)
-
-// Reporter is told what happens, from several goroutines.
-type Reporter interface {
-	// Planned tells how many jobs are known to run; more may come.
-	Planned(jobs int)
-	JobStarted(job string)
-	JobSuspended(job string, on []string, begins bool)
-	JobFinished(job string, failed bool, took time.Duration)
-}
 
 // Summary is the last line of a build.
 type Summary struct {

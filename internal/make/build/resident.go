@@ -382,7 +382,7 @@ type Outcome struct {
 }
 
 func (s *session) outcome(t *task, tr *engine.Trace, products []engine.Product) Outcome {
-	o := Outcome{Asset: t.asset.ID, UUID: t.asset.UUID, Platform: t.platform, Part: t.part, Processor: parseSubject(t.subject()).processor, Messages: append(s.messagesOf(tr), s.placeholderMessage(t)...)}
+	o := Outcome{Asset: t.asset.ID, UUID: t.asset.UUID, Platform: t.platform, Part: t.part, Processor: parseSubject(t.subject()).processor, Messages: append(s.w.messagesOf(tr), s.placeholderMessage(t)...)}
 	o.Failed = tr != nil && tr.Outcome != engine.Succeeded
 	for i := range products {
 		if products[i].File != "" {

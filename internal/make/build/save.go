@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
-	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
@@ -125,7 +124,7 @@ func (s *session) head(r *Report) state.Head {
 		Whole: s.complete() && !r.Stopped && s.w.changed == "" && len(s.unplaced) == 0 && !s.goods.again && !s.passing() &&
 			len(s.placeholders) == 0, // the next build looks whether they still have to stand
 		Plain: s.plain(), Pinned: s.pinned(), Notices: s.notices.encode(), Shipped: s.goods.files, Variables: s.variables(),
-		Messages: encode(slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code == diag.StateDamaged })),
+		Messages: diag.Encode(slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code == diag.StateDamaged })),
 	}
 	if s.prev != nil {
 		h.Mirrored = s.prev.Mirrored
@@ -294,17 +293,6 @@ func toolSame(dir string, t state.Tool) bool {
 	}
 	st, err := statTool(path)
 	return err == nil && st == t.Stat
-}
-
-func envHash(name string) digest.Hash {
-	return valueHash(os.LookupEnv(name))
-}
-
-func valueHash(value string, ok bool) digest.Hash {
-	if !ok {
-		return digest.Hash{}
-	}
-	return digest.Build("env").Str("value", value).Sum()
 }
 
 // sortedKeys are a map's keys in order.

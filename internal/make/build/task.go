@@ -3,6 +3,8 @@ package build
 import (
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/fingerprint"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/extend/command"
@@ -161,4 +163,28 @@ func (t *task) among() string {
 // ofSameJob tells whether a subject is a part of the job that a task is of.
 func (t *task) ofSameJob(s subject) bool {
 	return s.part != "" && s.asset == t.asset.ID && (s.processor == t.on.Processor || s.processor == "")
+}
+
+// installed is a processor as this project has it.
+type installed struct {
+	processor.Processor
+	info        processor.Info
+	fingerprint digest.Hash
+	code        fingerprint.Way // of a team's: what stands for its code
+}
+
+// defaultJobMemory is what a job is expected to need if nobody knows better, in bytes; the contract of a processor says so.
+const defaultJobMemory = 64 << 20
+
+// preimage is what a job's key is made of.
+func (t *task) preimage() *digest.Builder {
+	b := digest.Build("job")
+	if t.asset.Collides != "" {
+		b.Str("collides", t.asset.Collides)
+	}
+	if t.part != "" {
+		b.Str("part", t.part)
+	}
+	return b.Str("processor", t.proc.info.Name).Str("asset", t.asset.ID).Str("uuid", t.asset.UUID).
+		Str("path", t.asset.Path).Str("platform", t.platform).Str("settings", string(t.on.Canonical))
 }

@@ -199,3 +199,14 @@ func findTool(dir, name string) string {
 	}
 	return p
 }
+
+func envHash(name string) digest.Hash {
+	return valueHash(os.LookupEnv(name))
+}
+
+func valueHash(value string, ok bool) digest.Hash {
+	if !ok {
+		return digest.Hash{}
+	}
+	return digest.Build("env").Str("value", value).Sum()
+}

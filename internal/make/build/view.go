@@ -90,7 +90,7 @@ func (j *JobView) Messages() diag.List {
 	if j.Last == nil {
 		return nil
 	}
-	return j.s.messagesOf(j.Last)
+	return j.s.w.messagesOf(j.Last)
 }
 
 // Look looks at the project without building. Patterns and platforms as in Request.

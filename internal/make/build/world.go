@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -457,7 +458,7 @@ func asPassing(err error) error {
 	return fmt.Errorf("%w (%w)", err, engine.ErrPassing)
 }
 
-// keeper keeps traces. A job of which the trace is too large to be kept has failed, and runs again in the next build.
+// keeper keeps traces in the log. A job of which the trace is too large to be kept has failed, and runs again in the next build.
 type keeper struct {
 	engine.Store
 	w *world
@@ -477,3 +478,76 @@ func (k keeper) Add(key engine.Key, tr *engine.Trace) error {
 	}
 	return nil
 }
+
+// Setting is where a world's jobs run.
+type Setting struct {
+	Sources    *source.Table
+	Prefixes   []string // by root: what stands before a path when people see it
+	Processors map[string]*installed
+	Blobs      *cas.Store
+	Dir        string          // of the project
+	Output     string          // the output folder, absolute
+	Hidden     []string        // folders of Kiln's own, absolute: no list of names has them
+	Scratch    string          // folder for the jobs' scratch folders
+	Packed     map[string]bool // by platform: whether products go into parcels
+}
+
+// newWorld is a world without tasks.
+func newWorld(s Setting) *world {
+	w := &world{
+		table: s.Sources, prefixes: s.Prefixes, blobs: s.Blobs, dir: s.Dir, outputDir: s.Output, hidden: s.Hidden, procs: s.Processors,
+		scratch: s.Scratch, stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), reporter: silent{},
+		jobs: map[jobID]*task{}, parts: map[partID]*task{}, byKey: map[engine.Key]*task{},
+		globs: map[string]digest.Hash{}, tools: map[string]*tool{}, vars: map[string]digest.Hash{},
+		outputs: map[string]state.Output{}, edited: map[string]source.Presence{}, packs: s.Packed, spoilt: map[digest.Hash]bool{},
+	}
+	s.Blobs.OnDamage = w.damaged
+	return w
+}
+
+// addAll makes the tasks: one for each processor of each asset on each platform.
+func (w *world) addAll(set *asset.Table) {
+	w.assets = set
+	w.names = func() *asset.Table { return set }
+	for k := range set.Assets {
+		a := &set.Assets[k]
+		for i := range a.Resolved {
+			w.all = append(w.all, w.task(a, &a.Resolved[i], ""))
+		}
+	}
+}
+
+// renamed are the assets to which a rule gives another id.
+func (w *world) renamed() (list []*asset.Asset) {
+	if w.finder != nil {
+		for _, id := range w.finder.IDs() {
+			if a := w.finder.Find(id); a != nil && a.Renamed() {
+				list = append(list, a)
+			}
+		}
+		return list
+	}
+	for i := range w.assets.Assets {
+		if a := &w.assets.Assets[i]; a.Renamed() {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// Reporter is told what happens, from several goroutines.
+type Reporter interface {
+	// Planned tells how many jobs are known to run; more may come.
+	Planned(jobs int)
+	JobStarted(job string)
+	JobSuspended(job string, on []string, begins bool)
+	JobFinished(job string, failed bool, took time.Duration)
+}
+
+// silent tells nobody.
+type silent struct{}
+
+func (silent) Planned(int)                             {}
+func (silent) JobStarted(string)                       {}
+func (silent) JobSuspended(string, []string, bool)     {}
+func (silent) JobFinished(string, bool, time.Duration) {}

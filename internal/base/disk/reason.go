@@ -1,0 +1,20 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// Reason leaves the paths out of an error of the disk.
+func Reason(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return pe.Err
+	case errors.As(err, &le):
+		return le.Err
+	}
+	return err
+}

@@ -1,0 +1,97 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/media/placeholder"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// standIn runs a processor on a placeholder. It is nil if there is none, and if nothing comes of it. The processor should be Kiln's own or a
+// team's: one of the project's own is a program whose world is more than one file.
+func (w *world) standIn(ctx context.Context, t *task) []engine.Product {
+	a := t.asset
+	content, ok := placeholder.For(a.Path)
+	if !ok || a.Folder || t.settings == nil && t.proc.info.Settings != nil {
+		return nil
+	}
+	j := &standIn{job: &job{w: w, t: t}, ctx: ctx, content: content}
+	err := j.process()
+	if cerr := j.close(); err != nil || cerr != nil {
+		return nil
+	}
+	products, err := j.result()
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(products, func(p engine.Product) bool { return p.File == "" })
+}
+
+// standIn is a job whose world is one file, a placeholder. What it looks at is recorded nowhere: it is made anew by each build that needs it.
+type standIn struct {
+	*job
+	ctx     context.Context
+	content []byte
+}
+
+func (j *standIn) process() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%v", v) // it has failed; how does not matter
+		}
+	}()
+	return j.t.proc.Process(j.ctx, j)
+}
+
+func (j *standIn) missing(op, path string) error {
+	return &fs.PathError{Op: op, Path: path, Err: fs.ErrNotExist}
+}
+
+func (j *standIn) ReadFile(path string) ([]byte, error) {
+	if path != j.t.asset.Path {
+		return nil, j.missing("open", path)
+	}
+	return slices.Clone(j.content), nil
+}
+
+func (j *standIn) Open(path string) (processor.File, error) {
+	if path != j.t.asset.Path {
+		return nil, j.missing("open", path)
+	}
+	return memFile{bytes.NewReader(j.content)}, nil
+}
+
+func (j *standIn) Exists(path string) (bool, error)     { return path == j.t.asset.Path, nil }
+func (j *standIn) Glob(string) ([]string, error)        { return nil, nil }
+func (j *standIn) Tool(name string) (string, error)     { return "", j.missing("find", name) }
+func (j *standIn) Env(string) (string, bool)            { return "", false }
+func (j *standIn) Warn(processor.Problem)               {}
+func (j *standIn) NeedMemory(int64) error               { return nil } // placeholders are small, and made one by one
+func (j *standIn) Drafts() bool                         { return false }
+func (j *standIn) Draft(processor.Output, []byte) error { return nil }
+
+func (j *standIn) Find(name string) (processor.Asset, error) {
+	return processor.Asset{}, j.missing("find", name)
+}
+
+func (j *standIn) Products(ids ...string) ([][]processor.Product, error) {
+	return nil, j.missing("find", strings.Join(ids, ", "))
+}
+
+func (j *standIn) Parts(names ...string) ([][]processor.Product, error) {
+	return nil, j.missing("make", strings.Join(names, ", "))
+}
+
+func (j *standIn) OpenProduct(p processor.Product) (processor.File, error) {
+	return nil, j.missing("open", p.Name)
+}
+
+func (j *standIn) Reference(id, _ string, _ bool) (processor.Reference, error) {
+	return processor.Reference{}, j.missing("find", id)
+}
