@@ -124,13 +124,15 @@ var allowed = map[string]string{
 	"delivery/ship": "base/diag base/digest base/disk content/project delivery/codegen delivery/ids delivery/loadorder " +
 		"delivery/manifest delivery/parcel delivery/release kilnrt processor uuid",
 
-	"make/build": "base/diag base/digest base/disk base/fingerprint base/settings engine media/placeholder content/asset " +
-		"content/project content/source store/cas store/contentdb store/state extend/command extend/script extend/wasm delivery/ids " +
-		"delivery/ship processor x/sys doublestar flock uuid",
+	"make/job": "base/diag base/digest base/disk base/fingerprint engine media/placeholder content/asset content/source store/cas store/state " +
+		"extend/command processor doublestar uuid",
+	"make/build": "base/diag base/digest base/disk base/fingerprint base/settings engine content/asset content/project " +
+		"content/source store/cas store/contentdb store/state extend/command extend/script extend/wasm delivery/ids delivery/ship " +
+		"make/job processor x/sys doublestar flock uuid",
 
-	"ask/doctor":   "base/diag engine content/asset content/project content/source extend/seal make/build x/sys",
+	"ask/doctor":   "base/diag engine content/asset content/project content/source extend/seal make/build make/job x/sys",
 	"ask/golden":   "base/diag base/disk content/project extend/gocode make/build processor",
-	"ask/impact":   "base/diag engine content/asset content/project content/source make/build processor doublestar uuid",
+	"ask/impact":   "base/diag engine content/asset content/project content/source make/build make/job processor doublestar uuid",
 	"ask/move":     "base/disk base/settings content/project make/build",
 	"ask/setup":    "base/diag base/disk media/codec/document media/pixel media/texture content/project",
 	"ask/skeleton": "base/diag base/disk content/project extend/gocode processor/wasmguest",
@@ -147,7 +149,7 @@ var allowed = map[string]string{
 
 	"cli": "base/diag base/digest base/disk base/fingerprint base/settings engine media/atlasview media/codec/atlas media/header " +
 		"media/pixel media/texture media/treemap content/asset content/project content/source store/contentdb store/used extend/own " +
-		"delivery/ids delivery/loadorder delivery/parcel delivery/release delivery/ship make/build ask/doctor ask/golden ask/impact " +
+		"delivery/ids delivery/loadorder delivery/parcel delivery/release delivery/ship make/build make/job ask/doctor ask/golden ask/impact " +
 		"ask/move ask/setup ask/skeleton running/dashboard running/live running/relay running/serve running/session kilnrt processor " +
 		"x/sys x/term x/text cobra pflag uuid",
 

@@ -35,7 +35,8 @@ var budgets = map[string][2]int{
 	"extend/command":    {4200, 60},
 	"extend/script":     {3700, 60},
 	"kilnrt":            {3000, 100},
-	"make/build":        {9700, 120},
+	"make/build":        {7200, 120},
+	"make/job":          {3000, 100}, // a processor's Job, and what the build asks of tasks
 	"media/pixel":       {3700, 70},
 	"media/sound":       {3000, 70},
 	"running/dashboard": {3400, 60},

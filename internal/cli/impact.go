@@ -11,6 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
 func newImpactCommand(a *app) *cobra.Command {
@@ -129,7 +130,7 @@ func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, ad
 		if len(x.platforms) == len(p.PlatformNames()) && len(x.platforms) > 1 {
 			on = "all"
 		}
-		t.row(left(build.JobName(x.Asset, x.Among, "")), left(on), right(secondsText(x.Seconds)), styled(dim, becauseText(x.Job)))
+		t.row(left(job.Name(x.Asset, x.Among, "")), left(on), right(secondsText(x.Seconds)), styled(dim, becauseText(x.Job)))
 	}
 	if err := t.write(); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
 // Tool is an external program.
@@ -67,7 +68,7 @@ func (r *Report) tools(ctx context.Context, p *build.Project, v *build.View) {
 	if v != nil {
 		v.Traces(func(a *asset.Asset, _, _, _ string, t *engine.Trace) {
 			for _, o := range t.Observations {
-				if name := build.SubjectName(o); build.KindName(o) == "tool" && !filepath.IsAbs(name) && !strings.HasPrefix(name, build.InProject) { // else a traced program read it
+				if name := build.SubjectName(o); build.KindName(o) == "tool" && !filepath.IsAbs(name) && !strings.HasPrefix(name, job.InProject) { // else a traced program read it
 					need(name, a.ID)
 				}
 			}

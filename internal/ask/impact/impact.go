@@ -19,6 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -203,7 +204,7 @@ func touches(kind, subject string, f File) bool {
 	case "file":
 		return subject == f.Path
 	case "tool":
-		return strings.TrimPrefix(subject, build.InProject) == f.Path
+		return strings.TrimPrefix(subject, job.InProject) == f.Path
 	case "missing":
 		return subject == f.Path && f.Change != Removed
 	case "exists":

@@ -16,6 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 )
 
@@ -198,8 +199,8 @@ func meant(set *asset.Table, prefixes []string, pattern string) string {
 }
 
 // world makes a world without tasks.
-func (p *Project) world(t *source.Table, blobs *cas.Store) *world {
-	return newWorld(Setting{
+func (p *Project) world(t *source.Table, blobs *cas.Store) *job.World {
+	return job.NewWorld(job.Setting{
 		Sources: t, Prefixes: p.prefixes(), Processors: p.procs, Blobs: blobs, Dir: p.Dir, Output: p.OutputDir(),
 		Hidden: append(p.builtFolders(), p.stateFolders()...), Scratch: p.scratchDir(), Packed: packed(p.Project, p.PlatformNames()),
 	})

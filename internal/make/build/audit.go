@@ -15,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
@@ -53,7 +54,7 @@ func (c conditions) String() string {
 
 // Audit builds the assets twice from nothing, beside the project's own output, under conditions that must not matter, and compares what
 // jobs observed, said and made. The project's own state is not touched, and no lock is needed.
-func (p *Project) Audit(ctx context.Context, patterns []string, r Reporter) (*Audited, error) {
+func (p *Project) Audit(ctx context.Context, patterns []string, r job.Reporter) (*Audited, error) {
 	two := []conditions{
 		{"first", 1, 0, map[string]string{"TZ": "UTC", "LC_ALL": "C", "HOME": "/"}},
 		{"second", 2*runtime.GOMAXPROCS(0) + 1, 20221203, map[string]string{"TZ": "Asia/Kathmandu", "LC_ALL": "tr_TR.UTF-8", "HOME": os.TempDir()}},
@@ -108,7 +109,7 @@ func (p *Project) beside(dir string) *Project {
 	return &q
 }
 
-func (p *Project) buildUnder(ctx context.Context, c conditions, dir string, patterns []string, r Reporter) (*Report, error) {
+func (p *Project) buildUnder(ctx context.Context, c conditions, dir string, patterns []string, r job.Reporter) (*Report, error) {
 	for name, value := range c.env {
 		old, was := os.LookupEnv(name)
 		if err := os.Setenv(name, value); err != nil {
@@ -157,8 +158,8 @@ func (a *Audited) compare(ctx context.Context, p *Project, dirs []string) error 
 			continue
 		}
 		d := Difference{What: what, Asset: k.String()}
-		if t := v.s.w.byKey[k]; t != nil {
-			d.Processor, d.Asset, d.Platform = t.proc.info.Name, t.asset.ID, t.platform
+		if t := v.s.w.ByKey[k]; t != nil {
+			d.Processor, d.Asset, d.Platform = t.Proc.Info.Name, t.Asset.ID, t.Platform
 		}
 		a.Differences = append(a.Differences, d)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
@@ -95,12 +96,12 @@ func TestLock(t *testing.T) {
 	waits, has := make(chan bool), make(chan error)
 	go func() { has <- two.Lock(ctx, true, func() { close(waits) }) }()
 	<-waits
-	if _, err := one.Build(ctx, Request{Reporter: silent{}}); err != nil {
+	if _, err := one.Build(ctx, Request{Reporter: job.Silent{}}); err != nil {
 		t.Error(err)
 	}
 	p.must(one.Unlock())
 	p.must(<-has)
-	r, err := two.Build(ctx, Request{Reporter: silent{}})
+	r, err := two.Build(ctx, Request{Reporter: job.Silent{}})
 	if err != nil || r.Summary.Reused != 1 || r.Summary.Built != 0 {
 		t.Errorf("got %+v, %v", r, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
@@ -60,7 +61,7 @@ func benchBuild(b *testing.B, dir string, wantBuilt int) {
 		b.Fatal(err)
 	}
 	defer p.Unlock()
-	r, err := p.Build(ctx, Request{Reporter: silent{}})
+	r, err := p.Build(ctx, Request{Reporter: job.Silent{}})
 	if err != nil {
 		b.Fatal(err)
 	}

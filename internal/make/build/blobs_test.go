@@ -15,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -227,21 +228,21 @@ func (p *fixture) old(file string) {
 
 // TestLargeProduct reads a product that is too large to be read at once, here and there, and while somebody writes to its blob.
 func TestLargeProduct(t *testing.T) {
-	big := strings.Repeat("0123456789abcdef", wholeFile/16+1)
+	big := strings.Repeat("0123456789abcdef", job.WholeFile/16+1)
 	p := newProject(t, "-- assets/b.s --\nhook read\n")
 	p.write("assets/big.txt", big)
 	spoil := false
-	p.procs = testProcessors(&hooks{call: func(_ context.Context, _ string, job processor.Job) error {
-		products, err := job.Products("big.txt")
+	p.procs = testProcessors(&hooks{call: func(_ context.Context, _ string, j processor.Job) error {
+		products, err := j.Products("big.txt")
 		if err != nil {
 			return err
 		}
-		f, err := job.OpenProduct(products[0][0])
+		f, err := j.OpenProduct(products[0][0])
 		if err != nil {
 			return err
 		}
 		at := make([]byte, 5)
-		if n, err := f.ReadAt(at, wholeFile-1); n != 5 || err != nil || string(at) != big[wholeFile-1:wholeFile+4] || f.Size() != int64(len(big)) {
+		if n, err := f.ReadAt(at, job.WholeFile-1); n != 5 || err != nil || string(at) != big[job.WholeFile-1:job.WholeFile+4] || f.Size() != int64(len(big)) {
 			return fmt.Errorf("%d bytes of %d: %q, %v", n, f.Size(), at, err)
 		}
 		if spoil {
@@ -250,7 +251,7 @@ func TestLargeProduct(t *testing.T) {
 		}
 		data, err := io.ReadAll(f)
 		if err == nil {
-			err = job.Write(processor.Output{Name: "read", Type: "text", Extension: ".read"}, data)
+			err = j.Write(processor.Output{Name: "read", Type: "text", Extension: ".read"}, data)
 		}
 		return err // that of Close is not looked at
 	}})

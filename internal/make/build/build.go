@@ -18,6 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/extend/command"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
@@ -35,10 +36,10 @@ type session struct {
 	before before          // what is taken out of it
 	few    *few            // nil: the build looks at all tasks, or at those that are asked for
 	traces *state.Traces
-	w      *world
+	w      *job.World
 	pres   map[string]source.Presence // outputs of prev that are not as they were; nil as long as nobody has looked
 
-	wanted       []*task                                // of this build
+	wanted       []*job.Task                            // of this build
 	holds        func(*engine.Task, *engine.Trace) bool // what is known to hold; nil: nothing is
 	messages     diag.List                              // of the project, and not notices
 	notices      notices                                // what stands from build to build of what is said
@@ -46,29 +47,30 @@ type session struct {
 	notes        diag.List                              // of this build alone: the next one does not tell them again
 	results      []*engine.Result
 	ran          map[engine.Key]*engine.Result // by a build of few tasks, which then could not go on
-	live         []*task                       // that the project has: those of the world, and the parts that their traces ask for
+	live         []*job.Task                   // that the project has: those of the world, and the parts that their traces ask for
 	held         *state.Tasks                  // of the build before, if this one leaves any undecided
 	lives        int                           // how often findLive looked
-	parts        map[*task][]*task             // by the asset's own job
-	yielding     map[jobID]bool                // jobs that failed and whose last good products are in the way of others'
-	good         map[*task]*engine.Trace       // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
+	parts        map[*job.Task][]*job.Task     // by the asset's own job
+	yielding     map[job.ID]bool               // jobs that failed and whose last good products are in the way of others'
+	good         map[*job.Task]*engine.Trace   // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
 	number       uint64
 	stopped      bool
-	looked       int            // how many tasks were compared or run
-	because      string         // why these are all
-	since        int64          // files written since then are not trusted for what they look like, in nanoseconds since 1970; 0: all are
-	killed       bool           // the build before did not come to its end, or left something lying about
-	blobsGone    bool           // somebody removed all of them: those of products that are in no file are to be made again
-	upgrade      bool           // the snapshot is of another version of Kiln
-	untidy       bool           // something lies about that could not be removed
-	scanned      *source.Table  // a new one
-	goneOn       bool           // prev, as it is in memory, is what the disk says at the end
-	hashes       []digest.Hash  // of prev.Sources as they were: a build goes on with that table if no file changed
-	unplaced     map[*task]bool // tasks whose outputs could not be written
-	clashed      map[*task]bool // tasks that want an output which another one wants too
+	looked       int                // how many tasks were compared or run
+	because      string             // why these are all
+	since        int64              // files written since then are not trusted for what they look like, in nanoseconds since 1970; 0: all are
+	killed       bool               // the build before did not come to its end, or left something lying about
+	blobsGone    bool               // somebody removed all of them: those of products that are in no file are to be made again
+	upgrade      bool               // the snapshot is of another version of Kiln
+	untidy       bool               // something lies about that could not be removed
+	leftBeside   bool               // beside an output something may lie that was to become it
+	scanned      *source.Table      // a new one
+	goneOn       bool               // prev, as it is in memory, is what the disk says at the end
+	hashes       []digest.Hash      // of prev.Sources as they were: a build goes on with that table if no file changed
+	unplaced     map[*job.Task]bool // tasks whose outputs could not be written
+	clashed      map[*job.Task]bool // tasks that want an output which another one wants too
 	goods        goods
-	placeholders map[*task][]engine.Product // that stand for failed jobs
-	known        map[string]bool            // files in the output tree that Kiln put there
+	placeholders map[*job.Task][]engine.Product // that stand for failed jobs
+	known        map[string]bool                // files in the output tree that Kiln put there
 }
 
 // before is what there was of the assets that a build looks at.
@@ -94,7 +96,7 @@ func (p *Project) Build(ctx context.Context, req Request) (*Report, error) {
 
 // build is one build. Lost tells that it could not read what another job had made.
 func (p *Project) build(ctx context.Context, req Request) (r *Report, lost bool, err error) {
-	s := &session{p: p, req: req, start: time.Now(), unplaced: map[*task]bool{}}
+	s := &session{p: p, req: req, start: time.Now(), unplaced: map[*job.Task]bool{}}
 	r, err = s.run(ctx)
 	if gone := p.stateGone(); gone != nil { // which is why jobs failed
 		return nil, false, gone
@@ -108,7 +110,7 @@ func (p *Project) build(ctx context.Context, req Request) (r *Report, lost bool,
 			p.kept.spare = s.scanned.Files // what it says is in prev now
 		}
 	}
-	return r, s.w != nil && s.w.lost && r != nil && r.Passing, err
+	return r, s.w != nil && s.w.Lost && r != nil && r.Passing, err
 }
 
 func (s *session) run(ctx context.Context) (*Report, error) {
@@ -133,7 +135,7 @@ func (s *session) run(ctx context.Context) (*Report, error) {
 	}
 	r, err := s.bring(ctx)
 	if s.w != nil {
-		err = errors.Join(err, s.w.blobs.Flush())
+		err = errors.Join(err, s.w.Blobs.Flush())
 	}
 	return r, err
 }
@@ -232,7 +234,7 @@ func (s *session) sameRules() bool {
 func (s *session) signature(o OnError) digest.Hash {
 	b := digest.Build("signature").Str("kiln", s.p.cfg.Version).Hash("project", s.p.text)
 	for _, i := range s.p.Processors() {
-		b.Str("processor", i.Name).Hash("fingerprint", s.p.procs[i.Name].fingerprint)
+		b.Str("processor", i.Name).Hash("fingerprint", s.p.procs[i.Name].Fingerprint)
 	}
 	if o != Fail {
 		b.Str("on-error", o.String())
@@ -287,7 +289,7 @@ func (s *session) outputsSame() bool {
 // worldSame tells whether all else that jobs looked at, besides files, is as it was, and the trace log and the database there.
 func (s *session) worldSame() bool {
 	for _, v := range s.prev.Variables {
-		if envHash(v.Name) != v.Value {
+		if job.EnvHash(v.Name) != v.Value {
 			return false
 		}
 	}
@@ -418,7 +420,7 @@ func (s *session) closeTraces() error {
 // begin leaves a mark that a build is under way, which stays if it does not come to its end.
 func (s *session) begin() error {
 	if s.w != nil {
-		s.w.mark = s.p.underWayPath()
+		s.w.Mark = s.p.underWayPath()
 	}
 	return os.WriteFile(s.p.underWayPath(), nil, 0o666)
 }
@@ -446,9 +448,9 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 	}
 	s.notice(t, set, l, notices{})
 	w := s.p.world(t, blobs)
-	w.addAll(set)
-	w.reporter = s.req.Reporter
-	w.paths = func() []string { return paths }
+	w.AddAll(set)
+	w.Reporter = s.req.Reporter
+	w.Paths = func() []string { return paths }
 	s.w = w
 	if s.prev != nil {
 		s.outputsSame()
@@ -458,9 +460,9 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 				p = source.Differs
 			}
 			if p == source.Same {
-				w.outputs[o.File] = o
+				w.Outputs[o.File] = o
 			} else {
-				w.edited[o.File] = p
+				w.Edited[o.File] = p
 			}
 		}
 		s.knownTools()
@@ -471,7 +473,7 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 // knownTools tells the world which programs were found in the build before.
 func (s *session) knownTools() {
 	for _, in := range s.prev.Tools {
-		s.w.tools[in.Name] = &tool{path: in.Path, stat: in.Stat, hash: in.Hash}
+		s.w.Tools[in.Name] = &job.Tool{Path: in.Path, Stat: in.Stat, Hash: in.Hash}
 	}
 }
 
@@ -480,18 +482,18 @@ func (s *session) choose() error {
 	if err := s.p.checkPlatforms(s.req.Platforms); err != nil {
 		return err
 	}
-	match, err := s.p.matcher(s.w.assets, s.req.Patterns)
+	match, err := s.p.matcher(s.w.Assets, s.req.Patterns)
 	if err != nil {
 		return err
 	}
-	for k := range s.w.assets.Assets {
-		a := &s.w.assets.Assets[k]
+	for k := range s.w.Assets.Assets {
+		a := &s.w.Assets.Assets[k]
 		if !match(a) {
 			continue
 		}
 		for i := range a.Resolved {
 			if len(s.req.Platforms) == 0 || slices.Contains(s.req.Platforms, a.Resolved[i].Platform) {
-				s.wanted = append(s.wanted, s.w.task(a, &a.Resolved[i], ""))
+				s.wanted = append(s.wanted, s.w.Task(a, &a.Resolved[i], ""))
 			}
 		}
 	}
@@ -503,7 +505,7 @@ func (s *session) choose() error {
 
 func (s *session) runEngine(ctx context.Context) error {
 	if !s.req.DryRun {
-		defer os.RemoveAll(s.w.scratch)
+		defer os.RemoveAll(s.w.Scratch)
 	}
 	tasks := make([]*engine.Task, len(s.wanted))
 	for i, t := range s.wanted {
@@ -519,17 +521,17 @@ func (s *session) runEngine(ctx context.Context) error {
 		defer s.req.Control.reach(nil)
 	}
 	if s.req.Done != nil || s.req.Tell != nil {
-		s.w.done = s.ended
+		s.w.Done = s.ended
 	}
 	s.hashUnknown()
 	var err error
-	s.results, err = engine.Build(ctx, s.w, keeper{s.traces, s.w}, opts, tasks)
+	s.results, err = engine.Build(ctx, s.w, s.w.Keep(s.traces), opts, tasks)
 	s.looked += len(s.results)
 	for i, r := range s.results {
-		taskOf(r).result = r
+		job.TaskOf(r).Result = r
 		if ran := s.ran[r.Task.Key]; ran != nil && (r.State == engine.Stopped || r.State == engine.Held && r.Trace.ID == ran.Trace.ID) {
 			ran.Task = r.Task // and not that of the world in which it ran
-			s.results[i], taskOf(r).result = ran, ran
+			s.results[i], job.TaskOf(r).Result = ran, ran
 		}
 	}
 	return err
@@ -540,13 +542,13 @@ func (s *session) runEngine(ctx context.Context) error {
 func (s *session) hashUnknown() {
 	var unknown []source.Index
 	for _, t := range s.wanted {
-		i, _, ok := s.w.table.Find(t.asset.Path)
-		if ok && s.w.table.At(i).Hash.IsZero() && len(s.traces.Traces(t.Key)) > 0 {
+		i, _, ok := s.w.Table.Find(t.Asset.Path)
+		if ok && s.w.Table.At(i).Hash.IsZero() && len(s.traces.Traces(t.Key)) > 0 {
 			unknown = append(unknown, i)
 		}
 	}
 	slices.Sort(unknown)
-	s.w.table.HashAll(slices.Compact(unknown), s.p.workers(s.req.Workers))
+	s.w.Table.HashAll(slices.Compact(unknown), s.p.workers(s.req.Workers))
 }
 
 // forced tells which tasks run although nothing changed: those that are asked for, with all their parts; nil: none.
@@ -554,13 +556,13 @@ func (s *session) forced() func(*engine.Task) bool {
 	if !s.req.Force {
 		return nil
 	}
-	jobs := make(map[jobID]bool, len(s.wanted))
+	jobs := make(map[job.ID]bool, len(s.wanted))
 	for _, t := range s.wanted {
-		jobs[t.job()] = true
+		jobs[t.ID()] = true
 	}
 	return func(et *engine.Task) bool {
-		t := et.World.(*task)
-		return jobs[t.job()]
+		t := et.World.(*job.Task)
+		return jobs[t.ID()]
 	}
 }
 
@@ -571,7 +573,7 @@ func (s *session) ended(r *engine.Result) {
 	}
 	if s.req.Tell != nil {
 		j := s.jobReport(r)
-		s.req.Tell(&j, s.w.messagesOf(r.Trace))
+		s.req.Tell(&j, s.w.MessagesOf(r.Trace))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -34,14 +35,14 @@ func (c *Control) Touch(paths []string) int {
 		return 0
 	}
 	files := c.s.sourcePaths(paths)
-	return c.engine.Touch(func(kind engine.Kind, subject string) bool { return kind == sawFile && files[subject] })
+	return c.engine.Touch(func(kind engine.Kind, subject string) bool { return kind == job.SawFile && files[subject] })
 }
 
 // sourcePaths turns absolute paths into source paths; those that are below no root are left out.
 func (s *session) sourcePaths(paths []string) map[string]bool {
 	all := map[string]bool{}
 	for _, p := range paths {
-		for _, r := range s.w.table.Roots {
+		for _, r := range s.w.Table.Roots {
 			if rel, err := filepath.Rel(filepath.FromSlash(r), p); err == nil && filepath.IsLocal(rel) {
 				all[filepath.ToSlash(rel)] = true
 			}
@@ -69,7 +70,7 @@ func (c *Control) Hurry(platform, asset string) (done []Outcome, jobs int) {
 		return nil, 0
 	}
 	for _, i := range s.p.Processors() {
-		r, known := c.engine.Hurry(subject{platform: platform, asset: asset, processor: i.Name}.String())
+		r, known := c.engine.Hurry(job.Subject{Platform: platform, Asset: asset, Processor: i.Name}.String())
 		if known {
 			jobs++
 		}
@@ -89,7 +90,7 @@ func (c *Control) Find(name string) string {
 		return ""
 	}
 	for _, name := range []string{name, processor.ByUUID(name)} {
-		if a := s.w.find(name); a != nil {
+		if a := s.w.Find(name); a != nil {
 			return a.ID
 		}
 	}
@@ -98,7 +99,7 @@ func (c *Control) Find(name string) string {
 
 // outcomeOf is that of a job that was just done, without what its parts made.
 func (s *session) outcomeOf(r *engine.Result) Outcome {
-	t := r.Task.World.(*task)
+	t := r.Task.World.(*job.Task)
 	return s.outcome(t, r.Trace, r.Trace.Products)
 }
 
@@ -109,6 +110,6 @@ func (s *session) first() func(*engine.Task, *engine.Reason) bool {
 	}
 	changed := s.sourcePaths(s.req.Changed)
 	return func(t *engine.Task, why *engine.Reason) bool {
-		return why.Cause == engine.InputDiffers && changed[why.Observation.Subject] || changed[t.World.(*task).asset.Path]
+		return why.Cause == engine.InputDiffers && changed[why.Observation.Subject] || changed[t.World.(*job.Task).Asset.Path]
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/extend/command"
 	scripts "github.com/kiln-pipeline/kiln/internal/extend/script"
 	"github.com/kiln-pipeline/kiln/internal/extend/wasm"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -141,11 +142,11 @@ func (p *Project) wasm(c *project.CustomProcessor) made {
 // bounded marks that a module took too long as what may pass: another machine, or this one another day, may be quicker.
 type bounded struct{ processor.Processor }
 
-func (b bounded) Process(ctx context.Context, job processor.Job) error {
-	err := b.Processor.Process(ctx, job)
+func (b bounded) Process(ctx context.Context, j processor.Job) error {
+	err := b.Processor.Process(ctx, j)
 	var problem *processor.Problem
 	if errors.As(err, &problem) && problem.Code == string(diag.WasmTimeout) {
-		return asPassing(err)
+		return job.AsPassing(err)
 	}
 	return err
 }
@@ -188,7 +189,7 @@ func (m momentaryParts) Part(ctx context.Context, job processor.Job, name string
 
 func moment(err error) error {
 	if errors.Is(err, scripts.ErrMoment) {
-		return asPassing(err)
+		return job.AsPassing(err)
 	}
 	return err
 }

@@ -23,7 +23,7 @@ func (s *session) distrust() {
 	doubts := map[digest.Hash]int64{}
 	for _, o := range s.before.outputs {
 		platform, _, _ := strings.Cut(o.File, "/")
-		if p := s.pres[o.File]; !o.Hash.IsZero() && (p != source.Same || s.w.packs[platform]) {
+		if p := s.pres[o.File]; !o.Hash.IsZero() && (p != source.Same || s.w.Packs[platform]) {
 			doubts[o.Hash] = -1
 		}
 	}
@@ -40,7 +40,7 @@ func (s *session) distrust() {
 	for h := range doubts {
 		all = append(all, h)
 	}
-	s.sideBySide(len(all), func(i int) { s.w.blobs.Sound(all[i], doubts[all[i]]) })
+	s.sideBySide(len(all), func(i int) { s.w.Blobs.Sound(all[i], doubts[all[i]]) })
 }
 
 // sideBySide calls f for each of n numbers, by all workers.

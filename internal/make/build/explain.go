@@ -6,6 +6,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
 // Explain puts into words why a job ran or would run.
@@ -47,21 +48,21 @@ func ObservationText(o engine.Observation) string {
 		return "the list of products of " + SubjectName(o)
 	case engine.Content:
 		return "a product of " + SubjectName(o)
-	case sawFile:
+	case job.SawFile:
 		return o.Subject
-	case sawExists:
+	case job.SawExists:
 		return "whether " + o.Subject + " exists"
-	case sawGlob:
+	case job.SawGlob:
 		return "the list of files " + PlainGlob(o.Subject)
-	case sawAsset:
+	case job.SawAsset:
 		return "asset " + o.Subject
-	case sawTool:
+	case job.SawTool:
 		return "tool " + o.Subject
-	case sawEnv:
+	case job.SawEnv:
 		return "environment variable " + o.Subject
-	case sawPackers:
+	case job.SawPackers:
 		return "the list of assets that have images packed"
-	case sawRoots:
+	case job.SawRoots:
 		return "the list of source roots"
 	}
 	return o.Subject
@@ -82,11 +83,11 @@ func plainLetter(class string) string {
 // difference says how a value changed: content by the first digits of its hash.
 func difference(o engine.Observation, now digest.Hash) string {
 	switch {
-	case o.Value.IsZero() && o.Kind == sawExists, o.Value.IsZero() && o.Kind == sawFile:
+	case o.Value.IsZero() && o.Kind == job.SawExists, o.Value.IsZero() && o.Kind == job.SawFile:
 		return "was missing and is there now"
 	case o.Value.IsZero():
 		return "was not there and is now"
-	case now.IsZero() && (o.Kind == sawFile || o.Kind == sawExists):
+	case now.IsZero() && (o.Kind == job.SawFile || o.Kind == job.SawExists):
 		return "is no longer there"
 	case now.IsZero():
 		return "is gone"
@@ -101,27 +102,27 @@ func KindName(o engine.Observation) string {
 		return "products"
 	case engine.Content:
 		return "product"
-	case sawFile:
+	case job.SawFile:
 		if o.Value.IsZero() {
 			return "missing"
 		}
 		return "file"
-	case sawExists:
+	case job.SawExists:
 		if o.Value.IsZero() {
 			return "missing"
 		}
 		return "exists"
-	case sawGlob:
+	case job.SawGlob:
 		return "glob"
-	case sawAsset:
+	case job.SawAsset:
 		return "asset"
-	case sawTool:
+	case job.SawTool:
 		return "tool"
-	case sawEnv:
+	case job.SawEnv:
 		return "env"
-	case sawPackers:
+	case job.SawPackers:
 		return "packers"
-	case sawRoots:
+	case job.SawRoots:
 		return "roots"
 	}
 	return "unknown"
@@ -130,11 +131,11 @@ func KindName(o engine.Observation) string {
 // SubjectName is an observation's subject without the platform.
 func SubjectName(o engine.Observation) string {
 	if o.Kind < engine.FirstLeaf {
-		s := parseSubject(o.Subject)
-		if s.part != "" {
-			s.processor = "" // parts have it always, and nearly always it says nothing
+		s := job.ParseSubject(o.Subject)
+		if s.Part != "" {
+			s.Processor = "" // parts have it always, and nearly always it says nothing
 		}
-		return JobName(s.asset, s.processor, s.part)
+		return job.Name(s.Asset, s.Processor, s.Part)
 	}
 	return o.Subject
 }
@@ -144,7 +145,7 @@ func NeededAsset(o engine.Observation) string {
 	if o.Kind >= engine.FirstLeaf {
 		return ""
 	}
-	return parseSubject(o.Subject).asset
+	return job.ParseSubject(o.Subject).Asset
 }
 
 // NeededProcessor is whose products an observation is of, if these are of one of an asset's further processors; else "".
@@ -152,5 +153,5 @@ func NeededProcessor(o engine.Observation) string {
 	if o.Kind >= engine.FirstLeaf {
 		return ""
 	}
-	return parseSubject(o.Subject).processor
+	return job.ParseSubject(o.Subject).Processor
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
 // report sums up.
@@ -29,7 +30,7 @@ func (s *session) report() *Report {
 
 // spoken is a trace with something to tell, and whose it is.
 type spoken struct {
-	t  *task
+	t  *job.Task
 	tr *engine.Trace
 }
 
@@ -38,7 +39,7 @@ func (s *session) spoken(results []*engine.Result) []spoken {
 	var said []spoken
 	for _, res := range results {
 		if res.Trace != nil && len(res.Trace.Messages) > 0 {
-			said = append(said, spoken{taskOf(res), res.Trace})
+			said = append(said, spoken{job.TaskOf(res), res.Trace})
 		}
 	}
 	return said
@@ -56,7 +57,7 @@ func (s *session) collect() diag.List {
 	}
 	for _, n := range s.few.tasks.Speaking() {
 		at := s.few.tasks.At(n)
-		if t := s.w.taskFor(at.Subject); t != nil && t.Key == at.Key && !met[t.Key] && (!s.few.concerned[t.asset] || s.isLive(t)) {
+		if t := s.w.TaskFor(at.Subject); t != nil && t.Key == at.Key && !met[t.Key] && (!s.few.concerned[t.Asset] || s.isLive(t)) {
 			if tr := s.traceOf(t); tr != nil {
 				said = append(said, spoken{t, tr})
 			}
@@ -92,13 +93,13 @@ func (s *session) sortMessages(said []spoken) diag.List {
 	better := map[string]bool{} // files of which a job says what is wrong; a team's processor may not know that it is their being empty
 	for _, x := range said {
 		before := len(own)
-		sort(s.w.messagesOf(x.tr))
+		sort(s.w.MessagesOf(x.tr))
 		for _, m := range own[before:] {
-			better[m.File] = better[m.File] || s.p.isBuiltin(x.t.proc.info.Name)
+			better[m.File] = better[m.File] || s.p.isBuiltin(x.t.Proc.Info.Name)
 		}
 	}
 	warnings = slices.DeleteFunc(warnings, func(m *diag.Message) bool { return m.Code == diag.EmptyFile && better[m.File] })
-	if what := s.w.changed; what != "" {
+	if what := s.w.Changed; what != "" {
 		warnings = append(warnings, diag.Warningf(diag.SourceChanged, diag.Pos{}, "%s changed while it was used", what).WithHint("build again"))
 	}
 	return append(append(own, needs...), warnings...)

@@ -16,6 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
@@ -50,7 +51,7 @@ func (p *Project) GC(ctx context.Context, req GCRequest) (*Freed, error) {
 }
 
 func (p *Project) gc(ctx context.Context, req GCRequest) (*Freed, error) {
-	s := &session{p: p, start: time.Now(), req: Request{Reporter: silent{}}, killed: p.underWay()}
+	s := &session{p: p, start: time.Now(), req: Request{Reporter: job.Silent{}}, killed: p.underWay()}
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func (p *Project) gc(ctx context.Context, req GCRequest) (*Freed, error) {
 		req.Now = s.start
 	}
 	g := &garbage{keep: s.needed(log)}
-	if err := g.findBlobs(ctx, s.w.blobs); err != nil {
+	if err := g.findBlobs(ctx, s.w.Blobs); err != nil {
 		return nil, err
 	}
 	f := &Freed{Messages: s.said(), Unsettled: log.LastBuild() > s.settled()}
@@ -75,9 +76,9 @@ func (p *Project) gc(ctx context.Context, req GCRequest) (*Freed, error) {
 		}
 	}
 	if !req.DryRun {
-		s.w.blobs.LetRemove()
+		s.w.Blobs.LetRemove()
 	}
-	return f, errors.Join(g.sweep(ctx, s.w.blobs, f, req.DryRun), s.w.blobs.Flush())
+	return f, errors.Join(g.sweep(ctx, s.w.Blobs, f, req.DryRun), s.w.Blobs.Flush())
 }
 
 // traceID tells a trace from all others.

@@ -24,6 +24,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/processors/copy"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/kilnrt"
@@ -129,7 +130,7 @@ func (p *fixture) try(ctx context.Context, req Request) (built, error) {
 	}
 	defer pr.Unlock()
 	if req.Reporter == nil {
-		req.Reporter = silent{}
+		req.Reporter = job.Silent{}
 	}
 	if req.Workers == 0 {
 		req.Workers = p.workers

@@ -2,39 +2,39 @@ package build
 
 import (
 	"fmt"
-	"iter"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
 // lastGood is what can stand for a task that failed: the trace used last of those that succeeded and whose products can be had; and for each part that it
 // asked for by that trace, and for theirs, the one used last of those that are as the others saw them. It is empty if there is none.
-func (s *session) lastGood(t *task, traces *state.Traces) map[*task]*engine.Trace {
+func (s *session) lastGood(t *job.Task, traces *state.Traces) map[*job.Task]*engine.Trace {
 	type seen struct {
 		of  engine.Key
 		sub uint32
 	}
-	good, saw := map[*task]*engine.Trace{}, map[seen]digest.Hash{}
-	asSeen := func(t *task, tr *engine.Trace) bool {
+	good, saw := map[*job.Task]*engine.Trace{}, map[seen]digest.Hash{}
+	asSeen := func(t *job.Task, tr *engine.Trace) bool {
 		for i := range tr.Products {
 			if h, ok := saw[seen{t.Key, tr.Products[i].SubID}]; ok && h != tr.Products[i].Hash {
 				return false
 			}
 		}
-		for o, p := range s.w.contentsSeen(t, tr) {
+		for o, p := range s.w.ContentsSeen(t, tr) {
 			if h, ok := saw[seen{p.Key, o.SubID}]; ok && h != o.Value {
 				return false
 			}
 		}
 		return true
 	}
-	var visit func(t *task)
-	visit = func(t *task) {
+	var visit func(t *job.Task)
+	visit = func(t *job.Task) {
 		if good[t] != nil {
 			return
 		}
@@ -47,10 +47,10 @@ func (s *session) lastGood(t *task, traces *state.Traces) map[*task]*engine.Trac
 		}
 		tr := all[max(0, slices.IndexFunc(all, func(tr *engine.Trace) bool { return asSeen(t, tr) }))]
 		good[t] = tr
-		for o, p := range s.w.contentsSeen(t, tr) {
+		for o, p := range s.w.ContentsSeen(t, tr) {
 			saw[seen{p.Key, o.SubID}] = o.Value
 		}
-		for _, p := range s.w.partsIn(t, tr) {
+		for _, p := range s.w.PartsIn(t, tr) {
 			visit(p)
 		}
 	}
@@ -63,18 +63,18 @@ func (s *session) lastGood(t *task, traces *state.Traces) map[*task]*engine.Trac
 //
 // A build of few tasks has no such jobs: where outputs are in each other's way it is one of all.
 func (s *session) yield() {
-	s.yielding = map[jobID]bool{}
+	s.yielding = map[job.ID]bool{}
 	if s.few != nil {
 		return
 	}
 	for again := true; again; {
 		again = false
-		claimed := map[string]jobID{}
+		claimed := map[string]job.ID{}
 		for _, ps := range s.standingJobs() {
 			if len(claimed) == 0 {
 				s.claim(claimed)
 			}
-			if job := ps[0].t.job(); slices.ContainsFunc(ps, func(p jobProduct) bool { return p.clashes(claimed) }) {
+			if job := ps[0].t.ID(); slices.ContainsFunc(ps, func(p jobProduct) bool { return p.clashes(claimed) }) {
 				s.yielding[job], again = true, true
 				continue
 			}
@@ -89,14 +89,14 @@ func (s *session) yield() {
 }
 
 type jobProduct struct {
-	t *task
+	t *job.Task
 	engine.Product
 }
 
 // standingJobs are the last good products that stand for jobs and their parts, of one job after the other.
 func (s *session) standingJobs() [][]jobProduct {
 	var all [][]jobProduct
-	number := map[jobID]int{}
+	number := map[job.ID]int{}
 	for _, t := range s.live {
 		good := s.good[t]
 		if good == nil {
@@ -106,10 +106,10 @@ func (s *session) standingJobs() [][]jobProduct {
 			if p.File == "" {
 				continue
 			}
-			n, ok := number[t.job()]
+			n, ok := number[t.ID()]
 			if !ok {
 				n = len(all)
-				number[t.job()] = n
+				number[t.ID()] = n
 				all = append(all, nil)
 			}
 			all[n] = append(all[n], jobProduct{t, p})
@@ -119,7 +119,7 @@ func (s *session) standingJobs() [][]jobProduct {
 }
 
 // claim claims what all tasks make for which nothing stands.
-func (s *session) claim(claimed map[string]jobID) {
+func (s *session) claim(claimed map[string]job.ID) {
 	for _, t := range s.live {
 		if _, stands := s.good[t]; stands {
 			continue
@@ -139,16 +139,16 @@ func (p jobProduct) names() (file string, folders []string, product string) {
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 		folders = append(folders, dir)
 	}
-	return file, folders, fmt.Sprintf("%s\x00%s\x00%d", p.t.asset.ID, p.t.platform, p.SubID)
+	return file, folders, fmt.Sprintf("%s\x00%s\x00%d", p.t.Asset.ID, p.t.Platform, p.SubID)
 }
 
 // claim notes what a product takes for its job: its file, the folders above that, with a slash, and the product. jobID{} is several jobs.
-func (p jobProduct) claim(claimed map[string]jobID) {
+func (p jobProduct) claim(claimed map[string]job.ID) {
 	file, folders, product := p.names()
 	take := func(name string) {
-		me := p.t.job()
+		me := p.t.ID()
 		if other, ok := claimed[name]; ok && other != me {
-			me = jobID{}
+			me = job.ID{}
 		}
 		claimed[name] = me
 	}
@@ -160,38 +160,24 @@ func (p jobProduct) claim(claimed map[string]jobID) {
 }
 
 // clashes tells whether another job has claimed the product, its file, that as a folder, or a folder above it as a file.
-func (p jobProduct) clashes(claimed map[string]jobID) bool {
+func (p jobProduct) clashes(claimed map[string]job.ID) bool {
 	file, folders, product := p.names()
 	return slices.ContainsFunc(append(folders, file, product, file+"/"), func(name string) bool {
 		other, ok := claimed[name]
-		return ok && other != p.t.job()
+		return ok && other != p.t.ID()
 	})
 }
 
 // standing are the last good products of a job that are in place, by file.
-func (s *session) standing(t *task) []engine.Product {
+func (s *session) standing(t *job.Task) []engine.Product {
 	var there []engine.Product
 	for _, tr := range s.lastGood(t, s.traces) {
 		for _, p := range tr.Products {
-			if o, ok := s.w.outputs[p.File]; ok && o.Hash == p.Hash {
+			if o, ok := s.w.Outputs[p.File]; ok && o.Hash == p.Hash {
 				there = append(there, p)
 			}
 		}
 	}
 	slices.SortFunc(there, func(a, b engine.Product) int { return strings.Compare(a.File, b.File) })
 	return there
-}
-
-// contentsSeen are the contents of parts of its own job that a task looked at.
-func (w *world) contentsSeen(t *task, tr *engine.Trace) iter.Seq2[*engine.Observation, *task] {
-	return func(yield func(*engine.Observation, *task) bool) {
-		for i := range tr.Observations {
-			o := &tr.Observations[i]
-			if s := parseSubject(o.Subject); o.Kind == engine.Content && t.ofSameJob(s) {
-				if p := w.task(t.asset, t.on, s.part); p != nil && !yield(o, p) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -17,7 +18,7 @@ import (
 // hooked is a project with one job, which calls f and has done nothing else.
 func hooked(t *testing.T, f func(ctx context.Context, job processor.Job) error) *fixture {
 	p := newProject(t, "-- assets/hook.s --\nhook x\n-- assets/a.txt --\nalpha\n-- assets/user.s --\nuse hook.s\n")
-	p.write("assets/big.txt", strings.Repeat("big", wholeFile))
+	p.write("assets/big.txt", strings.Repeat("big", job.WholeFile))
 	p.procs = testProcessors(&hooks{call: func(ctx context.Context, _ string, job processor.Job) error { return f(ctx, job) }})
 	return p
 }
@@ -49,7 +50,7 @@ func TestJobIsOver(t *testing.T) {
 	_, err11 := left.Reference("a.txt", "", true)
 	_, err12 := left.Parts("a.txt")
 	for i, err := range []error{err, err2, err3, err4, err5, err6, err7, err8, err9, err10, err11, err12, left.Write(processor.Output{Name: "late", Type: "text"}, nil)} {
-		if !errors.Is(err, errOver) {
+		if !errors.Is(err, job.ErrOver) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}

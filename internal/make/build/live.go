@@ -8,6 +8,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -15,8 +16,8 @@ import (
 // parts that nobody asks for any more are dropped. A build of few tasks looks at the assets that are concerned.
 func (s *session) findLive() {
 	s.held = s.heldBefore()
-	s.parts, s.good = map[*task][]*task{}, map[*task]*engine.Trace{}
-	s.live = make([]*task, 0, len(s.w.all))
+	s.parts, s.good = map[*job.Task][]*job.Task{}, map[*job.Task]*engine.Trace{}
+	s.live = make([]*job.Task, 0, len(s.w.All))
 	s.lives++
 	is := s.tasksNow()
 	for t := range s.jobs() {
@@ -24,20 +25,20 @@ func (s *session) findLive() {
 		s.live = append(append(s.live, t), s.parts[t]...)
 	}
 	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool {
-		t := taskOf(r)
-		return !s.isLive(t) && (s.few == nil || s.few.concerned[t.asset])
+		t := job.TaskOf(r)
+		return !s.isLive(t) && (s.few == nil || s.few.concerned[t.Asset])
 	})
 }
 
 // jobs are those of the assets that the build looks at.
-func (s *session) jobs() iter.Seq[*task] {
+func (s *session) jobs() iter.Seq[*job.Task] {
 	if s.few == nil {
-		return slices.Values(s.w.all)
+		return slices.Values(s.w.All)
 	}
-	return func(yield func(*task) bool) {
+	return func(yield func(*job.Task) bool) {
 		for _, a := range s.assets() {
 			for i := range a.Resolved {
-				if !yield(s.w.task(a, &a.Resolved[i], "")) {
+				if !yield(s.w.Task(a, &a.Resolved[i], "")) {
 					return
 				}
 			}
@@ -54,24 +55,24 @@ func (s *session) assets() []*asset.Asset {
 func (s *session) tasksNow() lookup {
 	return lookup{
 		trace: s.traceOf,
-		asked: func(t *task) bool { return t.result != nil || s.traceOf(t) != nil },
-		fails: func(t *task) bool {
+		asked: func(t *job.Task) bool { return t.Result != nil || s.traceOf(t) != nil },
+		fails: func(t *job.Task) bool {
 			tr := s.traceOf(t)
-			return tr != nil && tr.Outcome != engine.Succeeded && !s.yielding[t.job()]
+			return tr != nil && tr.Outcome != engine.Succeeded && !s.yielding[t.ID()]
 		},
-		visit: func(t *task) bool {
+		visit: func(t *job.Task) bool {
 			first := !s.isLive(t)
-			t.lives = s.lives
+			t.Lives = s.lives
 			return first
 		},
 	}
 }
 
 // tasksOf are an asset's tasks on a platform, of one at which this build did not look as well.
-func (s *session) tasksOf(a *asset.Asset, platform string) (list []*task) {
+func (s *session) tasksOf(a *asset.Asset, platform string) (list []*job.Task) {
 	all := a.On(platform)
 	for i := range all {
-		main := s.w.task(a, &all[i], "")
+		main := s.w.Task(a, &all[i], "")
 		if !s.isLive(main) {
 			s.findParts(main, s.tasksNow())
 		}
@@ -81,18 +82,18 @@ func (s *session) tasksOf(a *asset.Asset, platform string) (list []*task) {
 }
 
 // isLive tells whether a task, which may be nil, is among those that findLive found last.
-func (s *session) isLive(t *task) bool { return t != nil && t.lives == s.lives }
+func (s *session) isLive(t *job.Task) bool { return t != nil && t.Lives == s.lives }
 
 // traceOf is the trace that a task has: of this build, or, if that did not decide it, of the one before; nil: it has none.
-func (s *session) traceOf(t *task) *engine.Trace {
-	if t.decided() {
-		return t.result.Trace
+func (s *session) traceOf(t *job.Task) *engine.Trace {
+	if t.Decided() {
+		return t.Result.Trace
 	}
 	return s.heldTrace(t)
 }
 
 // heldTrace is the trace that a task had in the build before, or nil.
-func (s *session) heldTrace(t *task) *engine.Trace {
+func (s *session) heldTrace(t *job.Task) *engine.Trace {
 	if id, ok := s.held.Held(t.Key); ok {
 		return s.traceByID(t.Key, id)
 	}
@@ -101,16 +102,16 @@ func (s *session) heldTrace(t *task) *engine.Trace {
 
 // lookup tells what findParts has to know of tasks.
 type lookup struct {
-	trace func(*task) *engine.Trace
-	asked func(*task) bool // whether anybody asked for it
-	fails func(*task) bool
-	visit func(*task) bool // is called for each that is found; false: it was before
+	trace func(*job.Task) *engine.Trace
+	asked func(*job.Task) bool // whether anybody asked for it
+	fails func(*job.Task) bool
+	visit func(*job.Task) bool // is called for each that is found; false: it was before
 }
 
 // findParts finds the parts that a job asked for, and that these did, and what stands for those that failed: s.parts and s.good.
-func (s *session) findParts(main *task, of lookup) {
-	var visit func(t *task)
-	visit = func(t *task) {
+func (s *session) findParts(main *job.Task, of lookup) {
+	var visit func(t *job.Task)
+	visit = func(t *job.Task) {
 		if !of.visit(t) {
 			return
 		}
@@ -125,14 +126,14 @@ func (s *session) findParts(main *task, of lookup) {
 				}
 			}
 		}
-		if _, ok := t.proc.Processor.(processor.Parter); !ok {
+		if _, ok := t.Proc.Processor.(processor.Parter); !ok {
 			return
 		}
 		for _, tr := range []*engine.Trace{of.trace(t), s.good[t]} {
 			if tr == nil {
 				continue
 			}
-			for _, p := range s.w.partsIn(t, tr) {
+			for _, p := range s.w.PartsIn(t, tr) {
 				if _, ok := s.good[p]; stands && !ok {
 					s.good[p] = nil // it came later than what stands for t
 				}
@@ -141,27 +142,11 @@ func (s *session) findParts(main *task, of lookup) {
 		}
 	}
 	visit(main)
-	if main.proc.info.Packs { // asked for by atlases, not by itself
-		if p := s.w.task(main.asset, main.on, processor.PackPart); p != nil && of.asked(p) {
+	if main.Proc.Info.Packs { // asked for by atlases, not by itself
+		if p := s.w.Task(main.Asset, main.On, processor.PackPart); p != nil && of.asked(p) {
 			visit(p)
 		}
 	}
-}
-
-// partsIn are the parts of its own job that a task asked for.
-func (w *world) partsIn(t *task, tr *engine.Trace) []*task {
-	var parts []*task
-	for i := range tr.Observations {
-		if o := &tr.Observations[i]; o.Kind == engine.Outline {
-			// The part of another asset, which it asks for by its id, is not among them.
-			if s := parseSubject(o.Subject); t.ofSameJob(s) {
-				if p := w.task(t.asset, t.on, s.part); p != nil {
-					parts = append(parts, p)
-				}
-			}
-		}
-	}
-	return parts
 }
 
 // traceByID finds a kept trace, or gives nil.
@@ -175,7 +160,7 @@ func (s *session) traceByID(k engine.Key, id uint64) *engine.Trace {
 }
 
 // instead are the products that stand for those of a task's own trace, if some do: placeholders, or the last good ones.
-func (s *session) instead(t *task) (ps []engine.Product, ok bool) {
+func (s *session) instead(t *job.Task) (ps []engine.Product, ok bool) {
 	if made := s.placeholders[t]; made != nil {
 		return made, true
 	}
@@ -187,7 +172,7 @@ func (s *session) instead(t *task) (ps []engine.Product, ok bool) {
 }
 
 // productsFor are the products that stand for a task with this trace, which may be nil.
-func (s *session) productsFor(t *task, tr *engine.Trace) []engine.Product {
+func (s *session) productsFor(t *job.Task, tr *engine.Trace) []engine.Product {
 	ps, ok := s.instead(t)
 	if !ok && tr != nil {
 		ps = tr.Products

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/dds"
 	"github.com/kiln-pipeline/kiln/internal/processors/atlas"
 	"github.com/kiln-pipeline/kiln/internal/processors/gltf"
@@ -71,7 +72,7 @@ func residentMemory() int64 {
 }
 
 // aloud tells when jobs begin and end, a line each.
-type aloud struct{ silent }
+type aloud struct{ job.Silent }
 
 func (aloud) JobStarted(job string)                           { fmt.Println("begins", job) }
 func (aloud) JobFinished(job string, _ bool, _ time.Duration) { fmt.Println("ends", job) }
@@ -142,7 +143,7 @@ func (p *fixture) learned() map[string]int64 {
 	all := map[string]int64{}
 	for _, a := range v.Assets {
 		for _, j := range a.Jobs {
-			all[taskName(a.ID, j.Platform)] = j.Last.Memory
+			all[job.TaskName(a.ID, j.Platform)] = j.Last.Memory
 		}
 	}
 	return all
@@ -261,8 +262,8 @@ func TestDeclaredMemory(t *testing.T) {
 	v, err := p.open().Look(context.Background(), nil, nil)
 	p.must(err)
 	got := map[string]int64{}
-	for _, task := range v.s.w.all {
-		got[task.asset.ID] = task.Memory
+	for _, task := range v.s.w.All {
+		got[task.Asset.ID] = task.Memory
 	}
 	if want := map[string]int64{"a.much": 2e9, "b.some": 64 << 20}; !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -322,26 +323,26 @@ func TestMemoryOfSuspendedJobs(t *testing.T) {
 // asking is a processor whose jobs are listened to as they ask for memory.
 type asking struct {
 	processor.Parter
-	asked func(j *job, bytes int64)
+	asked func(j *job.Job, bytes int64)
 }
 
 // askingJob is one of them.
 type askingJob struct {
-	*job
-	asked func(j *job, bytes int64)
+	*job.Job
+	asked func(j *job.Job, bytes int64)
 }
 
 func (a asking) Process(ctx context.Context, j processor.Job) error {
-	return a.Parter.Process(ctx, askingJob{j.(*job), a.asked})
+	return a.Parter.Process(ctx, askingJob{j.(*job.Job), a.asked})
 }
 
 func (a asking) Part(ctx context.Context, j processor.Job, name string) error {
-	return a.Parter.Part(ctx, askingJob{j.(*job), a.asked}, name)
+	return a.Parter.Part(ctx, askingJob{j.(*job.Job), a.asked}, name)
 }
 
 func (j askingJob) NeedMemory(bytes int64) error {
-	j.asked(j.job, bytes)
-	return j.job.NeedMemory(bytes)
+	j.asked(j.Job, bytes)
+	return j.Job.NeedMemory(bytes)
 }
 
 // whole is a processor without parts as one that has them.
@@ -362,13 +363,13 @@ func TestPicturesAskForMemory(t *testing.T) {
 	p.write("assets/model.gltf", `{"asset": {"version": "2.0"}, "images": [{"uri": "data:image/png;base64,`+base64.StdEncoding.EncodeToString([]byte(png))+`"}]}`)
 	var mu sync.Mutex
 	most := map[string]int64{}
-	calls := map[*job]int{} // several of each asset: the builds are compared with clean ones
-	asked := func(j *job, bytes int64) {
+	calls := map[*job.Job]int{} // several of each asset: the builds are compared with clean ones
+	asked := func(j *job.Job, bytes int64) {
 		mu.Lock()
 		defer mu.Unlock()
-		most[j.t.asset.Path] = max(most[j.t.asset.Path], bytes)
-		if calls[j]++; calls[j] > 1 && j.t.asset.Path != "ui" {
-			t.Errorf("%s asks %d times", j.t.asset.Path, calls[j])
+		most[j.Asset().Path] = max(most[j.Asset().Path], bytes)
+		if calls[j]++; calls[j] > 1 && j.Asset().Path != "ui" {
+			t.Errorf("%s asks %d times", j.Asset().Path, calls[j])
 		}
 	}
 	p.procs = []processor.Processor{asking{whole{texture.New()}, asked}, asking{atlas.New().(processor.Parter), asked}, asking{gltf.New().(processor.Parter), asked}}

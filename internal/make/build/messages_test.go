@@ -15,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -363,7 +364,7 @@ func TestStateGone(t *testing.T) {
 		p.mkdir(".kiln")
 		return errors.New("no folder to work in")
 	}})
-	r, err := p.open().Build(t.Context(), Request{Reporter: silent{}})
+	r, err := p.open().Build(t.Context(), Request{Reporter: job.Silent{}})
 	if err == nil && !r.Passing {
 		t.Error("the failure would be kept")
 	}

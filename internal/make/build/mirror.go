@@ -16,6 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -102,7 +103,7 @@ func (s *session) mostlyOthers(gone int) bool {
 	}
 	const worth = 1000
 	changes := gone + len(s.jobsRun())
-	return changes > worth && changes > len(s.w.assets.Assets)/2
+	return changes > worth && changes > len(s.w.Assets.Assets)/2
 }
 
 // mirrorStart is what the database is told first; after is the build that it tells of as yet.
@@ -147,8 +148,8 @@ func (s *session) tasksGone() bool {
 
 // isGone tells whether a task of the build before is a job that is no more, or is not the same of its asset's jobs any more.
 func (s *session) isGone(ts state.TaskState) bool {
-	t := s.w.byKey[ts.Key]
-	return parseSubject(ts.Subject).part == "" && (t == nil || t.subject() != ts.Subject)
+	t := s.w.ByKey[ts.Key]
+	return job.ParseSubject(ts.Subject).Part == "" && (t == nil || t.Subject() != ts.Subject)
 }
 
 // goneAssets are those that the database knows and the project no longer has.
@@ -166,7 +167,7 @@ func (s *session) goneAssets(db *contentdb.DB) (ids []string, err error) {
 		return nil, nil
 	}
 	ids, err = db.AssetIDs()
-	return slices.DeleteFunc(ids, func(id string) bool { return s.w.assets.ByID(id) != nil }), err
+	return slices.DeleteFunc(ids, func(id string) bool { return s.w.Assets.ByID(id) != nil }), err
 }
 
 // fewerJobs are assets that may have jobs in the database which they have no more, by id. A build of one platform leaves those of the others
@@ -181,7 +182,7 @@ func (s *session) fewerJobs(db *contentdb.DB) (map[string]bool, error) {
 	}
 	for _, ts := range s.before.tasks {
 		if s.isGone(ts) {
-			fewer[parseSubject(ts.Subject).asset] = true
+			fewer[job.ParseSubject(ts.Subject).Asset] = true
 		}
 	}
 	if s.few != nil || s.prev.Whole {
@@ -191,8 +192,8 @@ func (s *session) fewerJobs(db *contentdb.DB) (map[string]bool, error) {
 	for _, id := range several {
 		fewer[id] = true
 	}
-	for k := range s.w.assets.Assets {
-		if a := &s.w.assets.Assets[k]; len(a.Resolved) < len(s.p.Platforms) {
+	for k := range s.w.Assets.Assets {
+		if a := &s.w.Assets.Assets[k]; len(a.Resolved) < len(s.p.Platforms) {
 			fewer[a.ID] = true
 		}
 	}
@@ -209,7 +210,7 @@ func (s *session) changedFiles(everything bool) (files []contentdb.File) {
 	if s.prev != nil && !everything {
 		prev = s.prev.Sources
 	}
-	t := s.w.table
+	t := s.w.Table
 	t.Each(func(root int, path string, f *source.File) {
 		if len(t.Roots) > 1 {
 			if _, winner, _ := t.Find(path); winner != root {
@@ -237,7 +238,7 @@ func (s *session) changedFiles(everything bool) (files []contentdb.File) {
 
 // fewFiles are the records of the source files that are not as they were, those included that a job found to be so by chance.
 func (s *session) fewFiles() []contentdb.File {
-	t := s.w.table
+	t := s.w.Table
 	paths := s.few.paths()
 	entries, _ := t.Differences(s.prev.Sources)
 	for _, e := range entries {
@@ -258,7 +259,7 @@ func (s *session) fewFiles() []contentdb.File {
 
 // asset is the asset with an id, or nil.
 func (s *session) asset(id string) *asset.Asset {
-	if a := s.w.find(id); a != nil && a.ID == id {
+	if a := s.w.Find(id); a != nil && a.ID == id {
 		return a
 	}
 	return nil
@@ -267,9 +268,9 @@ func (s *session) asset(id string) *asset.Asset {
 // mirrorAssets hands in the assets with a job whose trace is another than in the build that the database knows of.
 func (s *session) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 	before := s.tasksBefore()
-	other := func(t *task) bool {
+	other := func(t *job.Task) bool {
 		tr := s.traceOf(t)
-		if t.decided() && speaks(tr) {
+		if t.Decided() && speaks(tr) {
 			return true // its messages may be others although the trace is the same
 		}
 		was, known := before.Held(t.Key)
@@ -277,7 +278,7 @@ func (s *session) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 	}
 	put := func(a *asset.Asset, changed bool) {
 		for i := range a.Resolved {
-			t := s.w.task(a, &a.Resolved[i], "")
+			t := s.w.Task(a, &a.Resolved[i], "")
 			changed = changed || other(t) || slices.ContainsFunc(s.parts[t], other)
 		}
 		if changed {
@@ -285,8 +286,8 @@ func (s *session) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 		}
 	}
 	if s.few == nil {
-		for k := range s.w.assets.Assets {
-			a := &s.w.assets.Assets[k]
+		for k := range s.w.Assets.Assets {
+			a := &s.w.Assets.Assets[k]
 			put(a, b.Everything() || fewer[a.ID])
 		}
 		return
@@ -313,9 +314,9 @@ func (s *session) spokeBefore() (list []*asset.Asset) {
 	}
 	seen := map[*asset.Asset]bool{}
 	for _, n := range s.few.tasks.Speaking() {
-		if t := s.w.taskFor(s.few.tasks.At(n).Subject); t != nil && !seen[t.asset] {
-			seen[t.asset] = true
-			list = append(list, t.asset)
+		if t := s.w.TaskFor(s.few.tasks.At(n).Subject); t != nil && !seen[t.Asset] {
+			seen[t.Asset] = true
+			list = append(list, t.Asset)
 		}
 	}
 	return list
@@ -328,53 +329,53 @@ func (s *session) assetRecord(a *asset.Asset, everything bool) contentdb.Asset {
 		if !everything && len(s.req.Platforms) > 0 && !slices.Contains(s.req.Platforms, a.Resolved[i].Platform) {
 			continue // its records stay as they are
 		}
-		t := s.w.task(a, &a.Resolved[i], "")
+		t := s.w.Task(a, &a.Resolved[i], "")
 		tr := s.traceOf(t)
 		if tr == nil {
 			continue
 		}
-		job := s.jobRecord(t, tr)
-		job.Settings = settings.JSON(t.settings) // once, not for each of its parts: 20 µs
+		j := s.jobRecord(t, tr)
+		j.Settings = settings.JSON(t.Settings) // once, not for each of its parts: 20 µs
 		for _, p := range s.parts[t] {
-			s.addPart(&job, p, s.traceOf(p))
+			s.addPart(&j, p, s.traceOf(p))
 		}
-		rec.Jobs = append(rec.Jobs, job)
+		rec.Jobs = append(rec.Jobs, j)
 	}
 	return rec
 }
 
 // addPart adds what a part of a job looked at and made to the job's record. It has no trace if only the last good products of the job have that part.
-func (s *session) addPart(job *contentdb.Job, p *task, tr *engine.Trace) {
+func (s *session) addPart(j *contentdb.Job, p *job.Task, tr *engine.Trace) {
 	part := contentdb.Job{Products: s.productRecords(p, tr)}
 	if tr != nil {
 		part = s.jobRecord(p, tr)
 	}
 	after := 0
-	if n := len(job.Observations); n > 0 {
-		after = job.Observations[n-1].Group
+	if n := len(j.Observations); n > 0 {
+		after = j.Observations[n-1].Group
 	}
 	for _, o := range part.Observations {
 		o.Group += after
-		job.Observations = append(job.Observations, o)
+		j.Observations = append(j.Observations, o)
 	}
 	for _, n := range part.Needs {
-		if !slices.Contains(job.Needs, n) {
-			job.Needs = append(job.Needs, n)
+		if !slices.Contains(j.Needs, n) {
+			j.Needs = append(j.Needs, n)
 		}
 	}
 	for _, x := range part.Products {
-		if !slices.ContainsFunc(job.Products, func(o contentdb.Product) bool { return o.SubID == x.SubID }) {
-			job.Products = append(job.Products, x)
+		if !slices.ContainsFunc(j.Products, func(o contentdb.Product) bool { return o.SubID == x.SubID }) {
+			j.Products = append(j.Products, x)
 		}
 	}
-	job.Diagnostics = append(job.Diagnostics, part.Diagnostics...)
-	job.Seconds += part.Seconds
-	job.PeakMemory = max(job.PeakMemory, part.PeakMemory)
+	j.Diagnostics = append(j.Diagnostics, part.Diagnostics...)
+	j.Seconds += part.Seconds
+	j.PeakMemory = max(j.PeakMemory, part.PeakMemory)
 }
 
-func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
-	job := contentdb.Job{
-		Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Fingerprint: tr.Fingerprint.String(),
+func (s *session) jobRecord(t *job.Task, tr *engine.Trace) contentdb.Job {
+	rec := contentdb.Job{
+		Platform: t.Platform, Processor: t.Proc.Info.Name, Key: digest.Hash(t.Key), Fingerprint: tr.Fingerprint.String(),
 		Failed: tr.Outcome != engine.Succeeded, Built: int64(tr.Build), Reason: Explain(tr.Why), Seconds: tr.Seconds, PeakMemory: tr.Memory,
 	}
 	group := 0
@@ -383,36 +384,36 @@ func (s *session) jobRecord(t *task, tr *engine.Trace) contentdb.Job {
 		if !o.Joined {
 			group++
 		}
-		if o.Kind < engine.FirstLeaf && t.ofSameJob(parseSubject(o.Subject)) {
+		if o.Kind < engine.FirstLeaf && t.OfSameJob(job.ParseSubject(o.Subject)) {
 			continue
 		}
-		job.Observations = append(job.Observations, contentdb.Observation{
+		rec.Observations = append(rec.Observations, contentdb.Observation{
 			Group: group, Kind: contentdb.Kind(KindName(*o)), Subject: SubjectName(*o), Hash: o.Value,
 		})
 		if name := NeededAsset(*o); name != "" {
-			if a := s.w.find(name); a != nil && a != t.asset && !slices.Contains(job.Needs, a.ID) {
-				job.Needs = append(job.Needs, a.ID)
+			if a := s.w.Find(name); a != nil && a != t.Asset && !slices.Contains(rec.Needs, a.ID) {
+				rec.Needs = append(rec.Needs, a.ID)
 			}
 		}
 	}
-	job.Products = s.productRecords(t, tr)
-	for _, m := range append(s.w.messagesOf(tr), s.placeholderMessage(t)...) {
+	rec.Products = s.productRecords(t, tr)
+	for _, m := range append(s.w.MessagesOf(tr), s.placeholderMessage(t)...) {
 		d := contentdb.Diagnostic{Message: *m}
 		if m.Code == diag.NeedsFailed {
-			d.Cause = taskAsset(tr.Root)
+			d.Cause = job.TaskAsset(tr.Root)
 		}
-		job.Diagnostics = append(job.Diagnostics, d)
+		rec.Diagnostics = append(rec.Diagnostics, d)
 	}
-	return job
+	return rec
 }
 
 // productRecords are the products that stand for a task with this trace, which may be nil.
-func (s *session) productRecords(t *task, tr *engine.Trace) []contentdb.Product {
+func (s *session) productRecords(t *job.Task, tr *engine.Trace) []contentdb.Product {
 	products := s.productsFor(t, tr)
 	var all []contentdb.Product
 	for i := range products {
 		if products[i].File != "" {
-			all = append(all, productRecord(t.platform, &products[i]))
+			all = append(all, productRecord(t.Platform, &products[i]))
 		}
 	}
 	return all

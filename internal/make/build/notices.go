@@ -112,13 +112,13 @@ func (s *session) said() diag.List {
 // noticeLearnt looks again at which files are empty, among those whose content jobs read in this build: they may have changed since the
 // scan.
 func (s *session) noticeLearnt() {
-	paths, ok := s.w.table.Learnt()
+	paths, ok := s.w.Table.Learnt()
 	if !ok {
-		for i := range s.w.names().Assets {
-			paths = append(paths, s.w.names().Assets[i].Path)
+		for i := range s.w.Names().Assets {
+			paths = append(paths, s.w.Names().Assets[i].Path)
 		}
 	}
-	s.notices.look(s.p, s.w.table, paths, s.w.find)
+	s.notices.look(s.p, s.w.Table, paths, s.w.Find)
 }
 
 // look says of some files, by path, whether they are empty.

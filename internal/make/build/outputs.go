@@ -15,13 +15,14 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
 // wish is an output as it should be.
 type wish struct {
-	t       *task
+	t       *job.Task
 	product *engine.Product
 	settled bool // of a task that this build was not about: left as it is
 }
@@ -33,7 +34,7 @@ func (s *session) bringOutputs() bool {
 	if s.few != nil && (len(clashes) > 0 || s.inTheWay(wishes)) {
 		return s.no("an output is in the way of another one")
 	}
-	s.clashed = make(map[*task]bool, len(clashes))
+	s.clashed = make(map[*job.Task]bool, len(clashes))
 	for _, t := range s.live {
 		if l := clashes[t]; l != nil {
 			s.messages = append(s.messages, l...)
@@ -52,7 +53,7 @@ func (s *session) inTheWay(wishes map[string]wish) bool {
 	for i := range s.before.outputs {
 		was[s.before.outputs[i].File] = true
 	}
-	for f := range s.w.outputs {
+	for f := range s.w.Outputs {
 		if wi, ok := wishes[strings.ToLower(f)]; (!ok || wi.product.File != f) && !was[f] {
 			if _, others, err := s.prev.Outputs.Find(f); others || err != nil {
 				return true
@@ -95,17 +96,17 @@ func underAny(set map[string]bool, file string) bool {
 }
 
 // wishes are all files that the output tree should hold, by file in lower case; and the tasks that want a file which another one wants too.
-func (s *session) wishes() (map[string]wish, map[*task]diag.List) {
+func (s *session) wishes() (map[string]wish, map[*job.Task]diag.List) {
 	wishes := make(map[string]wish, len(s.live))
-	clashes := map[*task]diag.List{}
-	made := map[productID]*task{} // of assets that have several processors
+	clashes := map[*job.Task]diag.List{}
+	made := map[productID]*job.Task{} // of assets that have several processors
 	for _, t := range s.live {
 		products, settled := s.productsOf(t)
 		for i := range products {
 			if products[i].File == "" {
 				continue
 			}
-			if t.among() != "" && s.sameProduct(made, t, &products[i], clashes) {
+			if t.Among() != "" && s.sameProduct(made, t, &products[i], clashes) {
 				continue
 			}
 			low := strings.ToLower(products[i].File)
@@ -137,23 +138,23 @@ type productID struct {
 }
 
 // sameProduct notes which processor makes a product, and tells whether another one of the same asset does. Then both have failed.
-func (s *session) sameProduct(made map[productID]*task, t *task, p *engine.Product, clashes map[*task]diag.List) bool {
-	id := productID{t.asset, t.platform, p.SubID}
+func (s *session) sameProduct(made map[productID]*job.Task, t *job.Task, p *engine.Product, clashes map[*job.Task]diag.List) bool {
+	id := productID{t.Asset, t.Platform, p.SubID}
 	other := made[id]
-	if other == nil || other.on == t.on {
+	if other == nil || other.On == t.On {
 		made[id] = t
 		return false
 	}
-	m := diag.Errorf(diag.ProductClash, diag.Pos{File: s.w.display(t.asset.Path)}, "processors %q and %q both make %s", other.on.Processor, t.on.Processor, productText(p.Name)).
+	m := diag.Errorf(diag.ProductClash, diag.Pos{File: s.w.Display(t.Asset.Path)}, "processors %q and %q both make %s", other.On.Processor, t.On.Processor, job.ProductText(p.Name)).
 		WithHint("have one of them give its product another name, or let the rule name only one of them")
-	for _, t := range []*task{other, t} {
+	for _, t := range []*job.Task{other, t} {
 		clashes[t] = append(clashes[t], m)
 	}
 	return true
 }
 
 // folderClashes finds outputs that stand where others need a folder.
-func (s *session) folderClashes(wishes map[string]wish, clashes map[*task]diag.List) {
+func (s *session) folderClashes(wishes map[string]wish, clashes map[*job.Task]diag.List) {
 	folders := map[string]string{} // to one of the files below it, the first by name
 	for low := range wishes {
 		for dir := path.Dir(low); dir != "."; dir = path.Dir(dir) {
@@ -171,25 +172,25 @@ func (s *session) folderClashes(wishes map[string]wish, clashes map[*task]diag.L
 			continue
 		}
 		below := wishes[folders[dir]].t
-		clashes[file.t] = append(clashes[file.t], s.clashError(file.t, "writes %s, where %s needs a folder", file.product.File, s.w.display(below.asset.Path)))
+		clashes[file.t] = append(clashes[file.t], s.clashError(file.t, "writes %s, where %s needs a folder", file.product.File, s.w.Display(below.Asset.Path)))
 		for _, low := range slices.Sorted(maps.Keys(wishes)) {
 			if wi := wishes[low]; strings.HasPrefix(low, dir+"/") && wi.t != file.t {
-				clashes[wi.t] = append(clashes[wi.t], s.clashError(wi.t, "needs the folder %s, where %s writes a file", file.product.File, s.w.display(file.t.asset.Path)))
+				clashes[wi.t] = append(clashes[wi.t], s.clashError(wi.t, "needs the folder %s, where %s writes a file", file.product.File, s.w.Display(file.t.Asset.Path)))
 			}
 		}
 	}
 }
 
-func (s *session) clash(t, other *task, file string) *diag.Message {
-	if t.asset == other.asset {
-		return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.display(t.asset.Path)}, "processor %q writes %s, and so does processor %q", t.on.Processor, file, other.on.Processor).
+func (s *session) clash(t, other *job.Task, file string) *diag.Message {
+	if t.Asset == other.Asset {
+		return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.Display(t.Asset.Path)}, "processor %q writes %s, and so does processor %q", t.On.Processor, file, other.On.Processor).
 			WithHint("have one of them give its product another name, or let the rule name only one of them")
 	}
-	return s.clashError(t, "writes %s, and so does %s", file, s.w.display(other.asset.Path))
+	return s.clashError(t, "writes %s, and so does %s", file, s.w.Display(other.Asset.Path))
 }
 
-func (s *session) clashError(t *task, format string, args ...any) *diag.Message {
-	return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.display(t.asset.Path)}, format, args...).WithHint("give one of them another id with a rule")
+func (s *session) clashError(t *job.Task, format string, args ...any) *diag.Message {
+	return diag.Errorf(diag.OutputClash, diag.Pos{File: s.w.Display(t.Asset.Path)}, format, args...).WithHint("give one of them another id with a rule")
 }
 
 // heldBefore are the tasks of the build before, if this one leaves any undecided.
@@ -215,8 +216,8 @@ func (s *session) complete() bool {
 }
 
 // productsOf is what a task has in the output tree. Those of a job that this build did not decide stay as they are.
-func (s *session) productsOf(t *task) (ps []engine.Product, settled bool) {
-	settled = !t.decided() && !s.w.task(t.asset, t.on, "").decided()
+func (s *session) productsOf(t *job.Task) (ps []engine.Product, settled bool) {
+	settled = !t.Decided() && !s.w.Task(t.Asset, t.On, "").Decided()
 	return s.productsFor(t, s.traceOf(t)), settled
 }
 
@@ -236,7 +237,7 @@ func (s *session) removeStale(wishes map[string]wish) {
 	slices.Sort(stale)
 	for _, f := range stale {
 		wi, ok := wishes[strings.ToLower(f)]
-		s.w.forget(f)
+		s.w.Forget(f)
 		if err := s.removeOutput(f); err != nil {
 			s.messages = append(s.messages, s.outputError(f, "removed", err))
 			continue
@@ -244,11 +245,11 @@ func (s *session) removeStale(wishes map[string]wish) {
 		delete(s.known, f)
 		if ok { // where names that differ only in case are one file, it is gone now
 			if _, err := os.Lstat(filepath.Join(s.p.OutputDir(), filepath.FromSlash(wi.product.File))); err != nil {
-				delete(s.w.outputs, wi.product.File)
+				delete(s.w.Outputs, wi.product.File)
 			}
 		}
 	}
-	s.w.blobs.Forget()
+	s.w.Blobs.Forget()
 }
 
 // undecided tells on which platforms there are tasks that this build did not decide, and which files the others ever wrote. Nothing but
@@ -259,8 +260,8 @@ func (s *session) undecided() (platforms, files map[string]bool) {
 	}
 	platforms, files = map[string]bool{}, map[string]bool{}
 	for _, t := range s.live {
-		if !t.decided() {
-			platforms[t.platform] = true
+		if !t.Decided() {
+			platforms[t.Platform] = true
 			continue
 		}
 		for _, tr := range s.traces.Traces(t.Key) {
@@ -303,7 +304,7 @@ func (s *session) knownOutputs() map[string]bool {
 		known[o.File] = true
 	}
 	if s.w != nil {
-		for f := range s.w.outputs {
+		for f := range s.w.Outputs {
 			known[f] = true
 		}
 	}
@@ -334,7 +335,7 @@ func (s *session) settled() uint64 {
 func (s *session) placeAll(wishes map[string]wish) {
 	var missing []wish
 	for _, wi := range wishes {
-		if out, ok := s.w.output(wi.product.File); !wi.settled && (!ok || out.Hash != wi.product.Hash) {
+		if out, ok := s.w.Output(wi.product.File); !wi.settled && (!ok || out.Hash != wi.product.Hash) {
 			missing = append(missing, wi)
 		}
 	}
@@ -345,7 +346,7 @@ func (s *session) placeAll(wishes map[string]wish) {
 	for range min(len(missing), s.p.workers(s.req.Workers)) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(missing); i = int(next.Add(1)) - 1 {
-				errs[i] = s.w.place(missing[i].product)
+				errs[i] = s.w.Place(missing[i].product)
 			}
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
@@ -90,7 +91,7 @@ func (s *session) shipping(ctx context.Context) ship.Options {
 		Output: s.p.OutputDir(), Workers: s.p.workers(s.req.Workers), Locked: s.req.Locked, Compact: s.req.Compact,
 		Match: s.named,
 		Open: func(h digest.Hash) (io.ReadCloser, error) {
-			f, err := s.w.open(h)
+			f, err := s.w.Open(h)
 			if err != nil {
 				return nil, err
 			}
@@ -119,11 +120,11 @@ func (u untilDone) Read(p []byte) (int, error) {
 
 // named tells what patterns of parcels mean, as match does.
 func (s *session) named(pattern string) func(id string) bool {
-	if a := s.w.find(pattern); a != nil {
+	if a := s.w.Find(pattern); a != nil {
 		return func(id string) bool { return id == a.ID }
 	}
 	byPath := map[string]bool{} // ids that do not tell
-	for _, a := range s.w.renamed() {
+	for _, a := range s.w.Renamed() {
 		if a.MeantBy(pattern) {
 			byPath[a.ID] = true
 		}
@@ -226,13 +227,13 @@ func (s *session) removeShipped() (int, error) {
 func (s *session) assetsOn(platform string) []ship.Asset {
 	found := map[string]*ship.Asset{}
 	for _, t := range s.live {
-		if t.platform != platform {
+		if t.Platform != platform {
 			continue
 		}
-		a := found[t.asset.ID]
+		a := found[t.Asset.ID]
 		if a == nil {
-			a = &ship.Asset{ID: t.asset.ID, UUID: t.asset.UUID, Follows: t.asset.Follows}
-			found[t.asset.ID] = a
+			a = &ship.Asset{ID: t.Asset.ID, UUID: t.Asset.UUID, Follows: t.Asset.Follows}
+			found[t.Asset.ID] = a
 		}
 		s.shipTask(a, t)
 	}
@@ -255,30 +256,30 @@ func (s *session) assetOn(a *asset.Asset, platform string) ship.Asset {
 }
 
 // shipTask adds the products of one of an asset's tasks.
-func (s *session) shipTask(a *ship.Asset, t *task) {
+func (s *session) shipTask(a *ship.Asset, t *job.Task) {
 	products, _ := s.productsOf(t)
 	a.Lost = cmp.Or(a.Lost, s.lost(t, products))
 	a.Placeholder = a.Placeholder || s.placeholders[t] != nil
-	a.Fails = a.Fails || failed(t.result)
+	a.Fails = a.Fails || failed(t.Result)
 	if !s.clashed[t] {
 		a.Products = append(a.Products, shipProducts(products)...)
 	}
 }
 
 // lost says why a task's products cannot be had; "" if they can.
-func (s *session) lost(t *task, products []engine.Product) string {
+func (s *session) lost(t *job.Task, products []engine.Product) string {
 	_, stands := s.good[t]
 	switch {
 	case s.clashed[t] || s.unplaced[t] || s.placeholders[t] != nil && s.req.OnError != PackedPlaceholders:
 		return "failed"
 	case stands:
-	case !t.decided():
+	case !t.Decided():
 		if tr := s.traceOf(t); tr == nil {
 			return "was not built"
 		} else if tr.Outcome != engine.Succeeded {
 			return "failed"
 		}
-	case failed(t.result) && products == nil:
+	case failed(t.Result) && products == nil:
 		return "failed"
 	}
 	return ""
@@ -331,7 +332,7 @@ func (s *session) lackRecords(m *diag.Message) []contentdb.Diagnostic {
 	for i := range s.notices.Lacks {
 		if l := &s.notices.Lacks[i]; l.Message == m {
 			d := contentdb.Diagnostic{Message: *l.Alone, Asset: l.Assets[0], Platform: l.Platform}
-			if last := l.Assets[len(l.Assets)-1]; s.w.find(last) != nil {
+			if last := l.Assets[len(l.Assets)-1]; s.w.Find(last) != nil {
 				d.Cause = last
 			}
 			list = append(list, d)
@@ -400,7 +401,7 @@ func (s *session) touched() map[string]*asset.Asset {
 	for _, t := range s.live {
 		was, known := s.few.tasks.Held(t.Key)
 		if tr := s.traceOf(t); tr != nil && (!known || was != tr.ID) {
-			all[t.asset.UUID] = t.asset
+			all[t.Asset.UUID] = t.Asset
 		}
 	}
 	return all
@@ -455,7 +456,7 @@ func (s *session) shipFew(ctx context.Context) bool {
 			now := s.assetOn(a, platform)
 			return now, len(now.Products) > 0 && now.Lost == ""
 		},
-		Follows:  func(id string) bool { a := s.w.find(id); return a != nil && a.Follows },
+		Follows:  func(id string) bool { a := s.w.Find(id); return a != nil && a.Follows },
 		Referred: func(uuid string) bool { return len(referring()[uuid]) > 0 },
 	}
 	o := s.shipping(ctx)

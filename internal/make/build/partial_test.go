@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -405,7 +406,7 @@ func TestLastGoodParts(t *testing.T) {
 	step("while something else changes", 1, want)
 	pr := p.open()
 	p.must(pr.Lock(t.Context(), true, func() {}))
-	r, err := pr.Build(t.Context(), Request{OnError: LastGood, Outcomes: AllOutcomes, Reporter: silent{}})
+	r, err := pr.Build(t.Context(), Request{OnError: LastGood, Outcomes: AllOutcomes, Reporter: job.Silent{}})
 	p.must(err)
 	p.must(pr.Unlock())
 	var told []string

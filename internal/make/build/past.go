@@ -6,6 +6,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
@@ -27,13 +28,13 @@ func (s *session) remember() bool {
 	f := s.few
 	for n := range f.dirty {
 		if at := f.tasks.At(n); !at.Gone {
-			if t := s.w.taskFor(at.Subject); t != nil && t.Key == at.Key && !s.concern(t.asset) {
+			if t := s.w.TaskFor(at.Subject); t != nil && t.Key == at.Key && !s.concern(t.Asset) {
 				return false
 			}
 		}
 	}
 	for _, t := range f.fresh {
-		if !s.concern(t.asset) {
+		if !s.concern(t.Asset) {
 			return false
 		}
 	}
@@ -43,8 +44,8 @@ func (s *session) remember() bool {
 		}
 	}
 	for _, n := range f.goneJobs {
-		id := parseSubject(f.tasks.At(n).Subject).asset
-		if a := s.w.find(id); a != nil && a.ID == id && !s.concern(a) || !f.known[n] && !s.rememberGone(n) {
+		id := job.ParseSubject(f.tasks.At(n).Subject).Asset
+		if a := s.w.Find(id); a != nil && a.ID == id && !s.concern(a) || !f.known[n] && !s.rememberGone(n) {
 			return false
 		}
 	}
@@ -70,18 +71,18 @@ func (s *session) concern(a *asset.Asset) bool {
 func (s *session) rememberAsset(a *asset.Asset) bool {
 	parts, good := s.parts, s.good
 	defer func() { s.parts, s.good = parts, good }()
-	s.parts, s.good = map[*task][]*task{}, map[*task]*engine.Trace{}
-	seen := map[*task]bool{}
+	s.parts, s.good = map[*job.Task][]*job.Task{}, map[*job.Task]*engine.Trace{}
+	seen := map[*job.Task]bool{}
 	was := lookup{
 		trace: s.heldTrace,
-		asked: func(t *task) bool { return s.heldTrace(t) != nil },
-		fails: func(t *task) bool { tr := s.heldTrace(t); return tr != nil && tr.Outcome != engine.Succeeded },
-		visit: func(t *task) bool { first := !seen[t]; seen[t] = true; return first },
+		asked: func(t *job.Task) bool { return s.heldTrace(t) != nil },
+		fails: func(t *job.Task) bool { tr := s.heldTrace(t); return tr != nil && tr.Outcome != engine.Succeeded },
+		visit: func(t *job.Task) bool { first := !seen[t]; seen[t] = true; return first },
 	}
 	for i := range a.Resolved {
-		main := s.w.task(a, &a.Resolved[i], "")
+		main := s.w.Task(a, &a.Resolved[i], "")
 		s.findParts(main, was)
-		for _, t := range append([]*task{main}, s.parts[main]...) {
+		for _, t := range append([]*job.Task{main}, s.parts[main]...) {
 			n, ok := s.few.tasks.ByKey(t.Key)
 			if !ok || s.few.tasks.At(n).Gone {
 				continue
@@ -100,13 +101,13 @@ func (s *session) rememberAsset(a *asset.Asset) bool {
 // rememberGone notes what there was of a task by its number: that of an asset which is another one now, or is no more.
 func (s *session) rememberGone(n int) bool {
 	at := s.few.tasks.At(n)
-	of := parseSubject(at.Subject)
-	a := s.few.gone[of.asset]
+	of := job.ParseSubject(at.Subject)
+	a := s.few.gone[of.Asset]
 	if a == nil {
-		a = s.w.find(of.asset)
+		a = s.w.Find(of.Asset)
 	}
-	if s.few.byKeys && (a == nil || a.ID != of.asset || a.UUID != asset.UUID(a.ID)) { // no rule had given it another UUID
-		a = &asset.Asset{ID: of.asset, UUID: asset.UUID(of.asset)}
+	if s.few.byKeys && (a == nil || a.ID != of.Asset || a.UUID != asset.UUID(a.ID)) { // no rule had given it another UUID
+		a = &asset.Asset{ID: of.Asset, UUID: asset.UUID(of.Asset)}
 		s.few.gone[a.ID] = a
 	}
 	tr := s.traceByID(at.Key, at.Trace)
@@ -134,8 +135,8 @@ func (s *session) rememberGone(n int) bool {
 // keepPast notes a task of the build before, with its trace and what stood for that.
 func (s *session) keepPast(a *asset.Asset, n int, tr, good *engine.Trace, stands bool) {
 	at := s.few.tasks.At(n)
-	of := parseSubject(at.Subject)
-	x := past{TaskState: at, number: n, of: a, platform: of.platform, part: of.part, failed: tr.Outcome != engine.Succeeded}
+	of := job.ParseSubject(at.Subject)
+	x := past{TaskState: at, number: n, of: a, platform: of.Platform, part: of.Part, failed: tr.Outcome != engine.Succeeded}
 	switch {
 	case good != nil:
 		x.products = good.Products
@@ -153,10 +154,10 @@ func (s *session) keepPast(a *asset.Asset, n int, tr, good *engine.Trace, stands
 
 // asksForParts tells whether a task of this subject asked for parts of its own job.
 func asksForParts(of string, tr *engine.Trace) bool {
-	me := parseSubject(of)
+	me := job.ParseSubject(of)
 	return slices.ContainsFunc(tr.Observations, func(o engine.Observation) bool {
-		s := parseSubject(o.Subject)
-		return o.Kind == engine.Outline && s.part != "" && s.asset == me.asset
+		s := job.ParseSubject(o.Subject)
+		return o.Kind == engine.Outline && s.Part != "" && s.Asset == me.Asset
 	})
 }
 
@@ -164,7 +165,7 @@ func asksForParts(of string, tr *engine.Trace) bool {
 func (s *session) leaving() (list []past) {
 	if s.few != nil {
 		for _, x := range s.few.past {
-			if !s.isLive(s.w.byKey[x.Key]) {
+			if !s.isLive(s.w.ByKey[x.Key]) {
 				list = append(list, x)
 			}
 		}

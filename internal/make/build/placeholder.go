@@ -8,6 +8,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
 // placeholders makes what stands for failed jobs: products that the processor makes, with the asset's settings, of a placeholder in place of its source file; so
@@ -17,13 +18,13 @@ func (s *session) makePlaceholders(ctx context.Context) {
 	if s.req.OnError < Placeholders || ctx.Err() != nil {
 		return
 	}
-	s.placeholders = map[*task][]engine.Product{}
+	s.placeholders = map[*job.Task][]engine.Product{}
 	var names []string
 	for _, t := range s.live {
-		if !failed(t.result) || t.part != "" || s.p.OwnProcessor(t.proc.info.Name) {
+		if !failed(t.Result) || t.Part != "" || s.p.OwnProcessor(t.Proc.Info.Name) {
 			continue
 		}
-		made := s.w.standIn(ctx, t)
+		made := s.w.StandIn(ctx, t)
 		if made == nil {
 			continue
 		}
@@ -32,7 +33,7 @@ func (s *session) makePlaceholders(ctx context.Context) {
 		}
 		if made != nil {
 			s.placeholders[t] = made
-			names = append(names, t.asset.ID)
+			names = append(names, t.Asset.ID)
 		}
 	}
 	if names = slices.Compact(names); len(names) > 0 {
@@ -69,9 +70,9 @@ func (s *session) ofLastGood(made, good []engine.Product) []engine.Product {
 }
 
 // placeholderMessage is said of a job for which placeholders stand: in the content database, and to games.
-func (s *session) placeholderMessage(t *task) diag.List {
+func (s *session) placeholderMessage(t *job.Task) diag.List {
 	if s.placeholders[t] == nil {
 		return nil
 	}
-	return diag.List{diag.Warningf(diag.PlaceholderMade, diag.Pos{File: s.w.display(t.asset.Path)}, "a placeholder stands for it").WithHint("mend it, and build again")}
+	return diag.List{diag.Warningf(diag.PlaceholderMade, diag.Pos{File: s.w.Display(t.Asset.Path)}, "a placeholder stands for it").WithHint("mend it, and build again")}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
@@ -27,9 +28,9 @@ type few struct {
 	dirty   map[int]bool            // by number: tasks that may be concerned
 	gone    map[string]*asset.Asset // assets that the project has no more, by id, as far as they are known
 
-	byKeys   bool    // what changed concerns more than the assets of single files: jobs are compared by their keys
-	fresh    []*task // jobs that the project had not
-	goneJobs []int   // by number: jobs that it has no more; if byKeys, with their parts
+	byKeys   bool        // what changed concerns more than the assets of single files: jobs are compared by their keys
+	fresh    []*job.Task // jobs that the project had not
+	goneJobs []int       // by number: jobs that it has no more; if byKeys, with their parts
 
 	concerned map[*asset.Asset]bool // assets of which tasks may change, come or go; the build looks at all their tasks
 	past      []past                // their tasks as the build before left them
@@ -106,8 +107,8 @@ func (s *session) undo() {
 		s.pres = nil // outputs are not as they were
 	}
 	if s.w != nil {
-		s.spoilt = s.w.spoilt
-		s.w.blobs.Flush() // what is not written down is looked into again
+		s.spoilt, s.leftBeside = s.w.Spoilt, s.leftBeside || s.w.Untidy
+		s.w.Blobs.Flush() // what is not written down is looked into again
 	}
 	s.closeTraces()
 	s.few, s.w, s.wanted, s.results, s.messages, s.holds, s.before = nil, nil, nil, nil, nil, nil, before{}
@@ -115,12 +116,12 @@ func (s *session) undo() {
 }
 
 // order is that in which assets and their tasks are told of.
-func (s *session) order(a, b *task) int {
-	if c := cmp.Or(strings.Compare(a.asset.ID, b.asset.ID), strings.Compare(a.asset.Path, b.asset.Path)); c != 0 || a.platform == b.platform {
-		return cmp.Or(c, strings.Compare(a.part, b.part))
+func (s *session) order(a, b *job.Task) int {
+	if c := cmp.Or(strings.Compare(a.Asset.ID, b.Asset.ID), strings.Compare(a.Asset.Path, b.Asset.Path)); c != 0 || a.Platform == b.Platform {
+		return cmp.Or(c, strings.Compare(a.Part, b.Part))
 	}
 	platforms := s.p.PlatformNames()
-	return cmp.Compare(slices.Index(platforms, a.platform), slices.Index(platforms, b.platform))
+	return cmp.Compare(slices.Index(platforms, a.Platform), slices.Index(platforms, b.Platform))
 }
 
 // untouched tells whether a trace is that which held before, of a task that nothing reaches: of an atlas of 2,000 images, those of 31 of 32 groups,
@@ -139,20 +140,20 @@ func (s *session) enough() bool {
 		return true
 	case s.damaged():
 		return false
-	case s.w.untidy || s.traces.Damaged() || s.req.OnError >= Placeholders && slices.ContainsFunc(s.results, failed):
+	case s.w.Untidy || s.traces.Damaged() || s.req.OnError >= Placeholders && slices.ContainsFunc(s.results, failed):
 		return s.no("placeholders are to be made, or something could not be written")
 	}
 	for _, r := range s.results {
 		if r.Trace == nil || r.Trace.ID == 0 {
 			return s.no("a job was stopped, or failed in a way that may pass")
 		}
-		t := taskOf(r)
+		t := job.TaskOf(r)
 		n, ok := s.few.tasks.ByKey(t.Key)
 		was := ok && !s.few.tasks.At(n).Gone
 		if was && !s.few.dirty[n] && s.few.tasks.At(n).Trace != r.Trace.ID {
 			return s.no("contents of products were lost")
 		}
-		if !was && !s.few.concerned[t.asset] && !s.concern(t.asset) { // a part that an atlas asked for, for the first time
+		if !was && !s.few.concerned[t.Asset] && !s.concern(t.Asset) { // a part that an atlas asked for, for the first time
 			return false
 		}
 	}
@@ -161,7 +162,7 @@ func (s *session) enough() bool {
 
 // damaged tells whether a blob was found damaged: outputs that this build does not look at may be the same file.
 func (s *session) damaged() bool {
-	return len(s.w.spoilt) > 0 && !s.no("contents of products were damaged")
+	return len(s.w.Spoilt) > 0 && !s.no("contents of products were damaged")
 }
 
 func failed(r *engine.Result) bool {

@@ -18,6 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/fingerprint"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -42,7 +43,7 @@ type Project struct {
 	*project.Project
 	cfg      Config
 	text     digest.Hash // of kiln.toml
-	procs    map[string]*installed
+	procs    map[string]*job.Installed
 	builtin  []processor.Info // Kiln's own
 	team     []processor.Info // of a team's own kiln
 	own      []processor.Info // of the project file
@@ -55,7 +56,7 @@ type Project struct {
 
 // Open reads the project file and makes ready its processors. The error is a diag.List.
 func Open(cfg Config) (*Project, error) {
-	p := &Project{cfg: cfg, procs: map[string]*installed{}, lock: lock{turn: make(chan struct{}, 1)}}
+	p := &Project{cfg: cfg, procs: map[string]*job.Installed{}, lock: lock{turn: make(chan struct{}, 1)}}
 	p.served = sync.OnceValue(func() *cas.Store { return cas.OpenReadOnly(p.casDir()) })
 	for _, pr := range cfg.Processors {
 		p.builtin = append(p.builtin, p.install(pr, ""))
@@ -64,7 +65,7 @@ func Open(cfg Config) (*Project, error) {
 	for _, pr := range cfg.Team {
 		code := fingerprint.Of(pr, program)
 		p.team = append(p.team, p.install(pr, string(code.Way)+" "+code.Text))
-		p.procs[pr.Info().Name].code = code.Way
+		p.procs[pr.Info().Name].Code = code.Way
 	}
 	pf, l := project.Load(cfg.Dir)
 	if err := l.Err(); err != nil {
@@ -80,7 +81,7 @@ func Open(cfg Config) (*Project, error) {
 func (p *Project) install(pr processor.Processor, code string) processor.Info {
 	info := pr.Info()
 	fp := digest.Build("processor").Str("contract", fmt.Sprint(contractVersion)).Str("name", info.Name).Str("version", fmt.Sprint(info.Version)).Str("code", code).Sum()
-	p.procs[info.Name] = &installed{Processor: pr, info: info, fingerprint: fp}
+	p.procs[info.Name] = &job.Installed{Processor: pr, Info: info, Fingerprint: fp}
 	return info
 }
 
@@ -114,7 +115,7 @@ func (p *Project) OwnProcessor(name string) bool {
 // Code tells what stands for the code of a processor of a team's own kiln; "" for another.
 func (p *Project) Code(name string) fingerprint.Way {
 	if pr := p.procs[name]; pr != nil {
-		return pr.code
+		return pr.Code
 	}
 	return ""
 }
@@ -122,7 +123,7 @@ func (p *Project) Code(name string) fingerprint.Way {
 // Fingerprint is the hash of a processor's code as this project sees it.
 func (p *Project) Fingerprint(name string) digest.Hash {
 	if pr := p.procs[name]; pr != nil {
-		return pr.fingerprint
+		return pr.Fingerprint
 	}
 	return digest.Hash{}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -490,7 +491,7 @@ func (r *random) meddle() {
 
 // cancelling stops a build after some jobs.
 type cancelling struct {
-	silent
+	job.Silent
 	left   atomic.Int64
 	cancel context.CancelFunc
 }

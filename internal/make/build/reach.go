@@ -14,12 +14,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// mostChanges is how many source files may differ: with more of them the long way, which looks at all, is about as fast.
+// mostChanges is how many source files may differ: with more of them a build of all tasks is about as fast.
 const mostChanges = 1000
 
 // findChanges sorts what differs between the tables by what it means. It is false if that is more than a few files.
@@ -73,7 +74,7 @@ func (s *session) open(t *source.Table) bool {
 		return false
 	}
 	w := s.p.world(t, blobs)
-	w.before, w.reporter = s.prev.Outputs, s.req.Reporter
+	w.Before, w.Reporter = s.prev.Outputs, s.req.Reporter
 	finder, ok := s.finder(t)
 	if s.few.byKeys || !ok || !s.keepNotices(t, finder.Would) || !s.othersAlike(t, finder) {
 		s.few.byKeys = true
@@ -90,12 +91,12 @@ func (s *session) open(t *source.Table) bool {
 		if collide || source.Messages(s.notices.Folders).Err() != nil && ship.Wanted(s.p.Project) {
 			return s.no("source files cannot be read, or their names collide")
 		}
-		w.addAll(set)
-		w.paths = func() []string { return paths }
+		w.AddAll(set)
+		w.Paths = func() []string { return paths }
 	} else {
-		w.finder = finder
-		w.names = sync.OnceValue(func() *asset.Table { all, _, _ := s.p.evaluate(t); return all })
-		w.paths = sync.OnceValue(func() []string { paths, _ := sourcePaths(t); return paths })
+		w.Finder = finder
+		w.Names = sync.OnceValue(func() *asset.Table { all, _, _ := s.p.evaluate(t); return all })
+		w.Paths = sync.OnceValue(func() []string { paths, _ := sourcePaths(t); return paths })
 	}
 	find := func(k engine.Key) int64 {
 		if i, ok := s.few.tasks.ByKey(k); ok {
@@ -245,13 +246,13 @@ func (s *session) reach() bool {
 			}
 		}
 	}
-	if len(s.few.fresh)+len(s.few.goneJobs) > 0 && s.w.anyPacks() {
+	if len(s.few.fresh)+len(s.few.goneJobs) > 0 && s.w.AnyPacks() {
 		push(state.AssetSubject, packersSubject)
 	}
 	for _, name := range s.names() {
 		push(state.AssetSubject, name)
 		for _, platform := range s.p.PlatformNames() { // whoever asks for its further jobs asks for the first as well
-			push(state.TaskSubject, subject{platform: platform, asset: name}.String())
+			push(state.TaskSubject, job.Subject{Platform: platform, Asset: name}.String())
 		}
 	}
 	for len(queue) > 0 {
@@ -260,8 +261,8 @@ func (s *session) reach() bool {
 		if at.Gone {
 			continue
 		}
-		asked := parseSubject(at.Subject)
-		for _, asked.asset = range s.namesOf(asked.asset) {
+		asked := job.ParseSubject(at.Subject)
+		for _, asked.Asset = range s.namesOf(asked.Asset) {
 			push(state.TaskSubject, asked.String())
 		}
 		if len(s.few.dirty) > mostChanges+s.few.tasks.Len()/8 {
@@ -282,7 +283,7 @@ func namesOf(a *asset.Asset) []string {
 }
 
 func (s *session) namesOf(id string) []string {
-	if a := s.w.find(id); a != nil {
+	if a := s.w.Find(id); a != nil {
 		return namesOf(a)
 	}
 	return []string{id, id + "/"}
@@ -295,23 +296,23 @@ func (s *session) compare() bool {
 		return s.compareFiles()
 	}
 	is := make([]bool, s.few.tasks.Len())
-	for _, t := range s.w.all {
+	for _, t := range s.w.All {
 		n, ok := s.few.tasks.ByKey(t.Key)
 		if !ok || s.few.tasks.At(n).Gone {
 			s.few.fresh = append(s.few.fresh, t)
 			continue
 		}
-		if is[n] = true; s.few.tasks.At(n).Subject != t.subject() {
+		if is[n] = true; s.few.tasks.At(n).Subject != t.Subject() {
 			return s.no("processors of an asset changed places")
 		}
 	}
 	for n, at := range s.few.tasks.All() {
 		switch {
 		case at.Gone || is[n]:
-		case parseSubject(at.Subject).part == "":
+		case job.ParseSubject(at.Subject).Part == "":
 			s.few.goneJobs = append(s.few.goneJobs, n)
 		default: // a part that nothing in its key changed for stays if its job does
-			if t := s.w.taskFor(at.Subject); t == nil || t.Key != at.Key {
+			if t := s.w.TaskFor(at.Subject); t == nil || t.Key != at.Key {
 				s.few.goneJobs = append(s.few.goneJobs, n)
 			}
 		}
@@ -322,7 +323,7 @@ func (s *session) compare() bool {
 	if s.prev.Pinned && (len(s.few.goneJobs) > 0 || ship.Wanted(s.p.Project)) { // a rule that has assets follow is in no key
 		return s.no("assets with ids or UUIDs of their own may have changed")
 	}
-	if ship.Wanted(s.p.Project) && slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Follows }) {
+	if ship.Wanted(s.p.Project) && slices.ContainsFunc(s.w.Assets.Assets, func(a asset.Asset) bool { return a.Follows }) {
 		return s.no("assets follow others into parcels")
 	}
 	return true
@@ -331,13 +332,13 @@ func (s *session) compare() bool {
 // compareFiles is compare where each file that came or went is an asset of its own, or none.
 func (s *session) compareFiles() bool {
 	for _, p := range s.few.removed {
-		a := s.w.finder.Would(p)
+		a := s.w.Finder.Would(p)
 		if a == nil {
 			continue
 		}
 		s.few.gone[a.ID] = a
 		for i := range a.Resolved {
-			t := s.w.task(a, &a.Resolved[i], "")
+			t := s.w.Task(a, &a.Resolved[i], "")
 			n, ok := s.few.tasks.ByKey(t.Key)
 			if !ok {
 				return false
@@ -346,9 +347,9 @@ func (s *session) compareFiles() bool {
 		}
 	}
 	for _, p := range s.few.added {
-		if a := s.w.find(p); a != nil {
+		if a := s.w.Find(p); a != nil {
 			for i := range a.Resolved {
-				s.few.fresh = append(s.few.fresh, s.w.task(a, &a.Resolved[i], ""))
+				s.few.fresh = append(s.few.fresh, s.w.Task(a, &a.Resolved[i], ""))
 			}
 		}
 	}
@@ -363,14 +364,14 @@ func (s *session) compareFiles() bool {
 // names are all by which assets whose jobs came or went may be asked for.
 func (s *session) names() (list []string) {
 	for _, t := range s.few.fresh {
-		list = append(list, namesOf(t.asset)...)
+		list = append(list, namesOf(t.Asset)...)
 	}
 	for _, a := range s.few.gone {
 		list = append(list, namesOf(a)...)
 	}
 	if s.few.byKeys {
 		for _, n := range s.few.goneJobs {
-			id := parseSubject(s.few.tasks.At(n).Subject).asset
+			id := job.ParseSubject(s.few.tasks.At(n).Subject).Asset
 			list = append(list, namesOf(&asset.Asset{ID: id, Path: strings.TrimSuffix(id, "/"), UUID: asset.UUID(id)})...)
 		}
 	}
@@ -390,14 +391,14 @@ func (s *session) ask() bool {
 		if at.Gone {
 			continue
 		}
-		t := s.w.taskFor(at.Subject)
+		t := s.w.TaskFor(at.Subject)
 		if t == nil || t.Key != at.Key { // its asset is gone, or has another processor now
-			if !left[i] && !slices.Contains(s.few.removed, parseSubject(at.Subject).asset) {
+			if !left[i] && !slices.Contains(s.few.removed, job.ParseSubject(at.Subject).Asset) {
 				return s.no("an asset became another one")
 			}
 			continue
 		}
-		if t.part == "" {
+		if t.Part == "" {
 			s.wanted = append(s.wanted, t)
 		}
 	}

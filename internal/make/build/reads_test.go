@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // TestFileChangesWhileRead has a program write to a file while a job reads it. Whatever the processor makes of it, the job runs again at
 // once; it fails if the file is gone, and is tried again by the next build.
 func TestFileChangesWhileRead(t *testing.T) {
-	big := strings.Repeat("0123456789abcdef", wholeFile/16+1)
+	big := strings.Repeat("0123456789abcdef", job.WholeFile/16+1)
 	for _, c := range []struct {
 		name string
 		read func(p *fixture, job processor.Job) error
@@ -134,7 +135,7 @@ func TestFileChangesWhileRead(t *testing.T) {
 // TestTwoValues has something change between two looks of one job at it. What is made of both is never kept, and never served when the
 // first value is back.
 func TestTwoValues(t *testing.T) {
-	big := func(b string) string { return strings.Repeat(b, wholeFile+1) }
+	big := func(b string) string { return strings.Repeat(b, job.WholeFile+1) }
 	open := func(job processor.Job, n int) (string, error) {
 		f, err := job.Open("f.txt")
 		if err != nil {

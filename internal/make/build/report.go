@@ -4,9 +4,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
 // What a build is asked for, and what it tells.
+
+// Reporter is told what happens, from several goroutines.
+type Reporter = job.Reporter
 
 // Request says what to build and how.
 type Request struct {
@@ -28,7 +32,7 @@ type Request struct {
 	Control   *Control        // for who wants to reach in while it builds; may be nil
 	Tell      Tell            // may be nil
 	Done      func(Outcome)   // told of each job that ran, from several goroutines; may be nil
-	Placed    func([]Outcome) // told of a build the short way once all outputs are in place, before that is written down: for those who cannot wait; may be nil
+	Placed    func([]Outcome) // told of a build of few tasks once all outputs are in place, before that is written down: for those who cannot wait; may be nil
 	Reporter  Reporter
 }
 
@@ -64,7 +68,7 @@ type JobReport struct {
 }
 
 // Name is the job for people, without its platform.
-func (j *JobReport) Name() string { return JobName(j.Asset, j.Among, j.Part) }
+func (j *JobReport) Name() string { return job.Name(j.Asset, j.Among, j.Part) }
 
 // Report is what became of a build.
 type Report struct {
@@ -79,7 +83,7 @@ type Report struct {
 
 // After adds the jobs of a build that had to be followed by this one.
 func (r *Report) After(first *Report) {
-	name := func(j *JobReport) string { return taskName(JobName(j.Asset, j.Among, ""), j.Platform) }
+	name := func(j *JobReport) string { return job.TaskName(job.Name(j.Asset, j.Among, ""), j.Platform) }
 	again := map[string]bool{}
 	for i := range r.Jobs {
 		again[name(&r.Jobs[i])] = true
@@ -101,24 +105,24 @@ func (s *session) countAssets() int {
 	switch {
 	case s.few == nil:
 	case s.few.byKeys:
-		return len(s.w.assets.Assets)
+		return len(s.w.Assets.Assets)
 	default:
 		seen := map[*asset.Asset]bool{}
 		for _, t := range s.few.fresh {
-			seen[t.asset] = true
+			seen[t.Asset] = true
 		}
 		return s.prev.Totals.Assets + len(seen) - len(s.few.gone)
 	}
 	seen := map[*asset.Asset]bool{}
 	for _, t := range s.wanted {
-		seen[t.asset] = true
+		seen[t.Asset] = true
 	}
 	return len(seen)
 }
 
 func (s *session) jobReport(r *engine.Result) JobReport {
-	t := r.Task.World.(*task)
-	j := JobReport{Asset: t.asset.ID, Platform: t.platform, Among: t.among(), Part: t.part, Processor: t.proc.info.Name, State: r.State, Why: r.Why}
+	t := r.Task.World.(*job.Task)
+	j := JobReport{Asset: t.Asset.ID, Platform: t.Platform, Among: t.Among(), Part: t.Part, Processor: t.Proc.Info.Name, State: r.State, Why: r.Why}
 	if r.Trace != nil {
 		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds
 	}
@@ -135,14 +139,14 @@ func (s *session) count(r *Report) {
 		sum.Jobs, sum.Failed, sum.Products, sum.Bytes = t.Jobs, t.Failed, t.Products, t.Bytes
 	}
 	for _, t := range s.live {
-		if main := s.w.task(t.asset, t.on, ""); s.few != nil || main.result != nil {
+		if main := s.w.Task(t.Asset, t.On, ""); s.few != nil || main.Result != nil {
 			s.countTask(sum, t)
 		}
 	}
 	ran := s.jobsRun()
 	for _, res := range s.results {
 		r.Stopped = r.Stopped || res.State == engine.Stopped
-		if t := taskOf(res); t.part == "" && res.State == engine.Held && !ran[t.job()] {
+		if t := job.TaskOf(res); t.Part == "" && res.State == engine.Held && !ran[t.ID()] {
 			sum.Reused++
 		}
 	}
@@ -152,13 +156,13 @@ func (s *session) count(r *Report) {
 }
 
 // countTask adds a task. One whose products could not be put in place has failed.
-func (s *session) countTask(sum *Summary, t *task) {
+func (s *session) countTask(sum *Summary, t *job.Task) {
 	tr := s.traceOf(t)
-	if s.few == nil && !t.decided() {
+	if s.few == nil && !t.Decided() {
 		tr = nil
 	}
 	fails := tr != nil && tr.Outcome != engine.Succeeded
-	if t.part == "" {
+	if t.Part == "" {
 		sum.Jobs++
 		if fails {
 			sum.Failed++
@@ -174,12 +178,12 @@ func (s *session) countTask(sum *Summary, t *task) {
 }
 
 // jobsRun are the jobs that ran, or would, as a whole or in part.
-func (s *session) jobsRun() map[jobID]bool {
-	ran := map[jobID]bool{}
+func (s *session) jobsRun() map[job.ID]bool {
+	ran := map[job.ID]bool{}
 	for _, res := range s.results {
 		if res.State == engine.Ran || res.State == engine.WouldRun {
-			t := taskOf(res)
-			ran[t.job()] = true
+			t := job.TaskOf(res)
+			ran[t.ID()] = true
 		}
 	}
 	return ran

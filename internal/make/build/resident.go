@@ -16,6 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/extend/command"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
@@ -142,10 +143,10 @@ func (p *Project) Unfinished(path string, dir bool) bool {
 // Variables are the hashes of the environment variables that matter, by name: PATH, and those that jobs looked at in the build that is held. The map is
 // the caller's.
 func (p *Project) Variables() map[string]string {
-	all := map[string]string{"PATH": envHash("PATH").String()}
+	all := map[string]string{"PATH": job.EnvHash("PATH").String()}
 	if p.kept != nil && p.kept.snap != nil {
 		for _, v := range p.kept.snap.Variables {
-			all[v.Name] = envHash(v.Name).String()
+			all[v.Name] = job.EnvHash(v.Name).String()
 		}
 	}
 	return all
@@ -154,7 +155,7 @@ func (p *Project) Variables() map[string]string {
 // SameVariables tells whether this process sees the same as one that has these hashes.
 func SameVariables(hashes map[string]string) bool {
 	for name, h := range hashes {
-		if envHash(name).String() != h {
+		if job.EnvHash(name).String() != h {
 			return false
 		}
 	}
@@ -381,8 +382,8 @@ type Outcome struct {
 	Products                    []engine.Product // what it has now, hidden ones left out; of a job that failed the last good ones, if these stay
 }
 
-func (s *session) outcome(t *task, tr *engine.Trace, products []engine.Product) Outcome {
-	o := Outcome{Asset: t.asset.ID, UUID: t.asset.UUID, Platform: t.platform, Part: t.part, Processor: parseSubject(t.subject()).processor, Messages: append(s.w.messagesOf(tr), s.placeholderMessage(t)...)}
+func (s *session) outcome(t *job.Task, tr *engine.Trace, products []engine.Product) Outcome {
+	o := Outcome{Asset: t.Asset.ID, UUID: t.Asset.UUID, Platform: t.Platform, Part: t.Part, Processor: job.ParseSubject(t.Subject()).Processor, Messages: append(s.w.MessagesOf(tr), s.placeholderMessage(t)...)}
 	o.Failed = tr != nil && tr.Outcome != engine.Succeeded
 	for i := range products {
 		if products[i].File != "" {
@@ -394,8 +395,8 @@ func (s *session) outcome(t *task, tr *engine.Trace, products []engine.Product) 
 
 // goneOutcome is that of a task which is no more.
 func goneOutcome(subject string) Outcome {
-	s := parseSubject(subject)
-	return Outcome{Asset: s.asset, Platform: s.platform, Part: s.part, Processor: s.processor, Gone: true}
+	s := job.ParseSubject(subject)
+	return Outcome{Asset: s.Asset, Platform: s.Platform, Part: s.Part, Processor: s.Processor, Gone: true}
 }
 
 // outcomes are those that the request wants to be told.
@@ -409,11 +410,11 @@ func (s *session) outcomes() (list []Outcome) {
 	}
 	live := make(map[string]bool, len(s.live))
 	for _, t := range s.live {
-		subject := t.subject()
+		subject := t.Subject()
 		live[subject] = true
 		products, settled := s.productsOf(t)
 		tr := s.traceOf(t)
-		if !t.decided() && !settled {
+		if !t.Decided() && !settled {
 			tr = s.good[t]
 		}
 		if tr == nil {

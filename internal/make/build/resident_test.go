@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
 // kept builds a project in one process, telling what changed.
 func (p *fixture) kept(pr *Project, changed ...string) *Report {
 	p.Helper()
-	req := Request{Reporter: silent{}, Detect: ByWatch, OnError: LastGood, Outcomes: ChangedOutcomes}
+	req := Request{Reporter: job.Silent{}, Detect: ByWatch, OnError: LastGood, Outcomes: ChangedOutcomes}
 	for _, c := range changed {
 		req.Changed = append(req.Changed, p.path(c))
 	}

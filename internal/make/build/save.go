@@ -13,6 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
@@ -28,13 +29,13 @@ func (s *session) save(r *Report) (bool, error) {
 
 // saveAll writes snapshot and database.
 func (s *session) saveAll(r *Report, h state.Head) error {
-	next := &state.Image{Head: h, Sources: s.w.table}
+	next := &state.Image{Head: h, Sources: s.w.Table}
 	s.saveOutputs(next)
 	s.saveTasks(next)
 	compacted := s.traces.Compact() // before the snapshot notes where traces are
 	s.saveHeads(next)
 	encoded := make(chan state.Tables, 1)                  // while the database is written
-	s.w.outputs, s.known, s.before.outputs = nil, nil, nil // of a million assets, 300 MB
+	s.w.Outputs, s.known, s.before.outputs = nil, nil, nil // of a million assets, 300 MB
 	go func() {
 		t := state.EncodeTables(next)
 		next.Outputs, next.Tasks, next.Edges = nil, nil, nil
@@ -57,16 +58,16 @@ func (s *session) saveAll(r *Report, h state.Head) error {
 
 // saveFew appends what changed to the snapshot, and tells the database.
 func (s *session) saveFew(r *Report, h state.Head) bool {
-	folders, ok := folderChanges(s.prev.Sources, s.w.table)
+	folders, ok := folderChanges(s.prev.Sources, s.w.Table)
 	d := &state.Delta{Head: h, Folders: folders}
 	if !ok {
-		d.Sources = s.w.table
+		d.Sources = s.w.Table
 	}
-	for _, f := range sortedKeys(s.w.outputs) {
-		d.Outputs = append(d.Outputs, s.w.outputs[f])
+	for _, f := range sortedKeys(s.w.Outputs) {
+		d.Outputs = append(d.Outputs, s.w.Outputs[f])
 	}
 	for i := range s.before.outputs {
-		if f := s.before.outputs[i].File; s.w.edited[f] == source.Missing {
+		if f := s.before.outputs[i].File; s.w.Edited[f] == source.Missing {
 			d.Removed = append(d.Removed, f)
 		}
 	}
@@ -100,7 +101,7 @@ func (s *session) changeTasks(d *state.Delta) {
 			n = next
 			next++
 		}
-		note(n, state.TaskState{Subject: t.subject(), Key: t.Key, Trace: tr.ID, Speaks: speaks(tr)})
+		note(n, state.TaskState{Subject: t.Subject(), Key: t.Key, Trace: tr.ID, Speaks: speaks(tr)})
 		d.Edges, d.Globs = addEdges(d.Edges, d.Globs, globs, tr, n)
 	}
 	for _, x := range s.leaving() {
@@ -121,7 +122,7 @@ func (s *session) head(r *Report) state.Head {
 	h := state.Head{
 		Signature: s.signature(s.req.OnError), Project: s.p.text, Build: s.number,
 		Totals: state.Totals{Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes},
-		Whole: s.complete() && !r.Stopped && s.w.changed == "" && len(s.unplaced) == 0 && !s.goods.again && !s.passing() &&
+		Whole: s.complete() && !r.Stopped && s.w.Changed == "" && len(s.unplaced) == 0 && !s.goods.again && !s.passing() &&
 			len(s.placeholders) == 0, // the next build looks whether they still have to stand
 		Plain: s.plain(), Pinned: s.pinned(), Notices: s.notices.encode(), Shipped: s.goods.files, Variables: s.variables(),
 		Messages: diag.Encode(slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code == diag.StateDamaged })),
@@ -129,31 +130,31 @@ func (s *session) head(r *Report) state.Head {
 	if s.prev != nil {
 		h.Mirrored = s.prev.Mirrored
 	}
-	for _, name := range sortedKeys(s.w.tools) {
-		t := s.w.tools[name]
-		if s.few == nil && s.complete() && !t.found {
+	for _, name := range sortedKeys(s.w.Tools) {
+		t := s.w.Tools[name]
+		if s.few == nil && s.complete() && !t.Found {
 			continue // nobody looks for it any more
 		}
-		h.Tools = append(h.Tools, t.state(name))
+		h.Tools = append(h.Tools, state.Tool{Name: name, Path: t.Path, Stat: t.Stat, Hash: t.Hash})
 	}
 	return h
 }
 
 // pinned tells whether a rule gave an asset its id or UUID, or had it follow another.
 func (s *session) pinned() bool {
-	if s.w.assets != nil {
-		return slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Pinned() })
+	if s.w.Assets != nil {
+		return slices.ContainsFunc(s.w.Assets.Assets, func(a asset.Asset) bool { return a.Pinned() })
 	}
-	return s.prev.Pinned || slices.ContainsFunc(s.few.fresh, func(t *task) bool { return t.asset.Pinned() })
+	return s.prev.Pinned || slices.ContainsFunc(s.few.fresh, func(t *job.Task) bool { return t.Asset.Pinned() })
 }
 
 // variables are those that jobs looked at.
 func (s *session) variables() (list []state.Variable) {
 	if s.few != nil {
-		list = slices.DeleteFunc(slices.Clone(s.prev.Variables), func(v state.Variable) bool { _, again := s.w.vars[v.Name]; return again })
+		list = slices.DeleteFunc(slices.Clone(s.prev.Variables), func(v state.Variable) bool { _, again := s.w.Vars[v.Name]; return again })
 	}
-	for _, name := range sortedKeys(s.w.vars) {
-		list = append(list, state.Variable{Name: name, Value: s.w.vars[name]})
+	for _, name := range sortedKeys(s.w.Vars) {
+		list = append(list, state.Variable{Name: name, Value: s.w.Vars[name]})
 	}
 	slices.SortFunc(list, func(a, b state.Variable) int { return strings.Compare(a.Name, b.Name) })
 	return list
@@ -161,7 +162,7 @@ func (s *session) variables() (list []state.Variable) {
 
 // end takes away the mark that a build is under way.
 func (s *session) end() error {
-	if s.w.untidy && s.p.removeTemps() != nil || s.untidy {
+	if (s.w.Untidy || s.leftBeside) && s.p.removeTemps() != nil || s.untidy {
 		return nil // the next build tries again
 	}
 	if s.p.booted() {
@@ -174,12 +175,8 @@ func (s *session) end() error {
 
 // plain tells whether nothing is to be said but by jobs, kiln.toml and notices, and no two assets' ids collide.
 func (s *session) plain() bool {
-	collide := s.w.assets != nil && slices.ContainsFunc(s.w.assets.Assets, func(a asset.Asset) bool { return a.Collides != "" })
+	collide := s.w.Assets != nil && slices.ContainsFunc(s.w.Assets.Assets, func(a asset.Asset) bool { return a.Collides != "" })
 	return len(s.messages)+len(s.yielding) == 0 && !collide
-}
-
-func (t *tool) state(name string) state.Tool {
-	return state.Tool{Name: name, Path: t.path, Stat: t.stat, Hash: t.hash}
 }
 
 // passing tells whether some job failed in a way that may pass, so that it must be tried again although nothing changes.
@@ -192,12 +189,12 @@ func (s *session) passing() bool {
 // saveOutputs notes all outputs as they are now. Those that are there although they should not be, or not as they should be, are
 // noted without a stat, which none is equal to.
 func (s *session) saveOutputs(next *state.Image) {
-	next.Outputs = make([]state.Output, 0, len(s.w.outputs))
-	for _, o := range s.w.outputs {
+	next.Outputs = make([]state.Output, 0, len(s.w.Outputs))
+	for _, o := range s.w.Outputs {
 		next.Outputs = append(next.Outputs, o)
 	}
 	for f := range s.known {
-		if _, ok := s.w.outputs[f]; !ok {
+		if _, ok := s.w.Outputs[f]; !ok {
 			next.Outputs = append(next.Outputs, state.Output{File: f})
 		}
 	}
@@ -212,21 +209,21 @@ func (s *session) saveTasks(next *state.Image) {
 	for _, t := range s.live {
 		tr := s.traceOf(t)
 		id, ok := s.held.Held(t.Key)
-		if t.decided() {
+		if t.Decided() {
 			id, ok = tr.ID, true
 		}
 		if !ok {
 			continue
 		}
-		t.kept = true
+		t.Kept = true
 		number := len(next.Tasks)
-		next.Tasks = append(next.Tasks, state.TaskState{Subject: t.subject(), Key: t.Key, Trace: id, Speaks: speaks(tr)})
+		next.Tasks = append(next.Tasks, state.TaskState{Subject: t.Subject(), Key: t.Key, Trace: id, Speaks: speaks(tr)})
 		if tr != nil {
 			next.Edges, next.Globs = addEdges(next.Edges, next.Globs, globs, tr, number)
 		}
 	}
 	for _, k := range s.traces.Keys() {
-		if t := s.w.byKey[k]; t == nil || !t.kept {
+		if t := s.w.ByKey[k]; t == nil || !t.Kept {
 			next.Tasks = append(next.Tasks, state.TaskState{Key: k, Gone: true})
 		}
 	}
@@ -253,15 +250,15 @@ func addEdges(edges []state.Edge, globs []state.Glob, known map[string]int, tr *
 	for i := range tr.Observations {
 		o := &tr.Observations[i]
 		switch o.Kind {
-		case sawFile, sawExists:
+		case job.SawFile, job.SawExists:
 			edges = append(edges, state.Edge{Subject: state.Subject(state.PathSubject, o.Subject), Task: number})
-		case sawAsset:
+		case job.SawAsset:
 			edges = append(edges, state.Edge{Subject: state.Subject(state.AssetSubject, o.Subject), Task: number})
-		case sawPackers:
+		case job.SawPackers:
 			edges = append(edges, state.Edge{Subject: state.Subject(state.AssetSubject, packersSubject), Task: number})
 		case engine.Outline:
 			edges = append(edges, state.Edge{Subject: state.Subject(state.TaskSubject, o.Subject), Task: number})
-		case sawGlob:
+		case job.SawGlob:
 			at, ok := known[o.Subject]
 			if !ok {
 				at = len(globs)
@@ -277,7 +274,7 @@ func addEdges(edges []state.Edge, globs []state.Glob, known map[string]int, tr *
 // leave notes that the traces of tasks which the project has no more were used until now.
 func (s *session) leave() {
 	for _, was := range s.before.tasks {
-		if !s.isLive(s.w.byKey[was.Key]) {
+		if !s.isLive(s.w.ByKey[was.Key]) {
 			if traces := s.traces.Traces(was.Key); len(traces) > 0 {
 				s.traces.Use(was.Key, traces[0])
 			}
@@ -287,11 +284,11 @@ func (s *session) leave() {
 
 // toolSame tells whether a program is where and what it was.
 func toolSame(dir string, t state.Tool) bool {
-	path := findTool(dir, t.Name)
+	path := job.FindTool(dir, t.Name)
 	if path != t.Path || path == "" {
 		return path == t.Path
 	}
-	st, err := statTool(path)
+	st, err := job.StatTool(path)
 	return err == nil && st == t.Stat
 }
 

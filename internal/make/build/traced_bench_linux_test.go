@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/extend/seal"
-	"github.com/kiln-pipeline/kiln/internal/processors"
 	"golang.org/x/sys/unix"
+
+	"github.com/kiln-pipeline/kiln/internal/extend/seal"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
 // BenchmarkTraced runs a program over some files by itself, one after the other, and has Kiln do so with one worker, from nothing, with what
@@ -139,7 +141,7 @@ func tracedBuild(b *testing.B, dir string, files int) {
 		b.Fatal(err)
 	}
 	defer p.Unlock()
-	r, err := p.Build(ctx, Request{Workers: 1, Patterns: []string{"*"}, Reporter: silent{}})
+	r, err := p.Build(ctx, Request{Workers: 1, Patterns: []string{"*"}, Reporter: job.Silent{}})
 	if err != nil || r.Summary.Built != files || r.Failed() {
 		b.Fatal(err, r)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
@@ -40,7 +41,7 @@ func (p *Project) Verify(ctx context.Context, fix bool) (*Verified, error) {
 }
 
 func (p *Project) verify(ctx context.Context, fix bool) (*Verified, error) {
-	s := &session{p: p, req: Request{Reporter: silent{}}}
+	s := &session{p: p, req: Request{Reporter: job.Silent{}}}
 	if err := s.readSnapshot(); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
 // View is a project as it is now, with what is known of its jobs. Nothing was run for it and nothing written.
@@ -61,7 +62,7 @@ type JobView struct {
 }
 
 // Name is the job of an asset for people, without its platform.
-func (j *JobView) Name(asset string) string { return JobName(asset, j.Among, j.Part) }
+func (j *JobView) Name(asset string) string { return job.Name(asset, j.Among, j.Part) }
 
 // Products of a job and its parts as they are, hidden ones left out; those of a job that failed are LastGood.
 func (j *JobView) Products() []engine.Product {
@@ -90,7 +91,7 @@ func (j *JobView) Messages() diag.List {
 	if j.Last == nil {
 		return nil
 	}
-	return j.s.w.messagesOf(j.Last)
+	return j.s.w.MessagesOf(j.Last)
 }
 
 // Look looks at the project without building. Patterns and platforms as in Request.
@@ -100,7 +101,7 @@ func (p *Project) Look(ctx context.Context, patterns, platforms []string) (*View
 
 // LookAt looks at the project as a build of a request would.
 func (p *Project) LookAt(ctx context.Context, req Request) (*View, error) {
-	req.Reporter = silent{}
+	req.Reporter = job.Silent{}
 	s := &session{p: p, start: time.Now(), req: req}
 	if err := s.look(ctx); err != nil {
 		return nil, p.ownFiles(err)
@@ -109,21 +110,21 @@ func (p *Project) LookAt(ctx context.Context, req Request) (*View, error) {
 	s.findLive()
 	at := map[*asset.Asset]int{}
 	for _, t := range s.wanted {
-		i, ok := at[t.asset]
+		i, ok := at[t.Asset]
 		if !ok {
 			i = len(v.Assets)
-			at[t.asset] = i
-			v.Assets = append(v.Assets, AssetView{Asset: t.asset})
+			at[t.Asset] = i
+			v.Assets = append(v.Assets, AssetView{Asset: t.Asset})
 		}
 		v.Assets[i].Jobs = append(v.Assets[i].Jobs, s.jobView(t))
 	}
 	return v, nil
 }
 
-func (s *session) jobView(t *task) JobView {
-	r := t.result
+func (s *session) jobView(t *job.Task) JobView {
+	r := t.Result
 	j := JobView{
-		Among: t.among(), Part: t.part, On: t.on, Platform: t.platform, Processor: t.proc.info.Name, Key: digest.Hash(t.Key), Preimage: t.preimage().Preimage(),
+		Among: t.Among(), Part: t.Part, On: t.On, Platform: t.Platform, Processor: t.Proc.Info.Name, Key: digest.Hash(t.Key), Preimage: t.Preimage().Preimage(),
 		Fingerprint: t.Fingerprint, Why: r.Why, Traces: s.traces.Traces(t.Key), s: s,
 	}
 	if len(j.Traces) > 0 {
@@ -142,11 +143,11 @@ func (s *session) jobView(t *task) JobView {
 	default:
 		j.State = Stale
 	}
-	if j.LastRun = j.Last; j.failed() && t.part == "" {
+	if j.LastRun = j.Last; j.failed() && t.Part == "" {
 		j.LastGood = s.standing(t)
 	}
 	for _, p := range s.parts[t] {
-		if p.result == nil {
+		if p.Result == nil {
 			continue
 		}
 		part := s.jobView(p)
@@ -163,7 +164,7 @@ func (s *session) jobView(t *task) JobView {
 
 // Asset finds an asset by id or path, or by a path relative to the project folder.
 func (v *View) Asset(name string) *asset.Asset {
-	found, err := v.s.p.match(v.s.w.assets, name)
+	found, err := v.s.p.match(v.s.w.Assets, name)
 	if err != nil || len(found) != 1 {
 		return nil
 	}
@@ -171,10 +172,10 @@ func (v *View) Asset(name string) *asset.Asset {
 }
 
 // Table is all assets, those that were not asked for too.
-func (v *View) Table() *asset.Table { return v.s.w.assets }
+func (v *View) Table() *asset.Table { return v.s.w.Assets }
 
 // Sources is the table of source files.
-func (v *View) Sources() *source.Table { return v.s.w.table }
+func (v *View) Sources() *source.Table { return v.s.w.Table }
 
 // Strangers tells of files in the output folder of which nothing is known. While a build is under way, and where there never was one,
 // nothing is said.
@@ -186,17 +187,17 @@ func (v *View) Strangers() diag.List {
 }
 
 // Display is a source path as people see it, relative to the project folder.
-func (v *View) Display(path string) string { return v.s.w.display(path) }
+func (v *View) Display(path string) string { return v.s.w.Display(path) }
 
 // SourcePath turns a path that people gave, absolute or relative to the project folder or to a root, into a source path.
 func (v *View) SourcePath(name string) (string, bool) {
 	name = v.s.p.InProject(name)
-	if _, _, ok := v.s.w.table.Find(name); ok {
+	if _, _, ok := v.s.w.Table.Find(name); ok {
 		return name, true
 	}
 	for _, pre := range v.s.p.prefixes() {
 		if pre != "" && len(name) > len(pre) && name[:len(pre)] == pre {
-			if _, _, ok := v.s.w.table.Find(name[len(pre):]); ok {
+			if _, _, ok := v.s.w.Table.Find(name[len(pre):]); ok {
 				return name[len(pre):], true
 			}
 		}
@@ -209,7 +210,7 @@ func (v *View) SourcePath(name string) (string, bool) {
 func (v *View) Traces(f func(a *asset.Asset, platform, among, part string, t *engine.Trace)) {
 	for _, t := range v.s.live {
 		if traces := v.s.traces.Traces(t.Key); len(traces) > 0 {
-			f(t.asset, t.platform, t.among(), t.part, traces[0])
+			f(t.Asset, t.Platform, t.Among(), t.Part, traces[0])
 		}
 	}
 }
@@ -217,7 +218,7 @@ func (v *View) Traces(f func(a *asset.Asset, platform, among, part string, t *en
 // Clean removes the outputs that Kiln made, and with state also all that it remembers. The caller holds the lock.
 // It tells how many files it removed, and of what stays although it looks like Kiln's.
 func (p *Project) Clean(state bool) (int, diag.List, error) {
-	s := &session{p: p, start: time.Now(), req: Request{Reporter: silent{}}}
+	s := &session{p: p, start: time.Now(), req: Request{Reporter: job.Silent{}}}
 	n, err := s.clean(state)
 	if err != nil {
 		return n, nil, err
@@ -270,7 +271,7 @@ func removeAll(path string) error {
 func (r *Report) JobNames() []string {
 	names := make([]string, len(r.Jobs))
 	for i, j := range r.Jobs {
-		names[i] = taskName(j.Name(), j.Platform)
+		names[i] = job.TaskName(j.Name(), j.Platform)
 	}
 	slices.Sort(names)
 	return names

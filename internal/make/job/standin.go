@@ -1,4 +1,4 @@
-package build
+package job
 
 import (
 	"bytes"
@@ -13,15 +13,15 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// standIn runs a processor on a placeholder. It is nil if there is none, and if nothing comes of it. The processor should be Kiln's own or a
+// StandIn runs a processor on a placeholder. It is nil if there is none, and if nothing comes of it. The processor should be Kiln's own or a
 // team's: one of the project's own is a program whose world is more than one file.
-func (w *world) standIn(ctx context.Context, t *task) []engine.Product {
-	a := t.asset
+func (w *World) StandIn(ctx context.Context, t *Task) []engine.Product {
+	a := t.Asset
 	content, ok := placeholder.For(a.Path)
-	if !ok || a.Folder || t.settings == nil && t.proc.info.Settings != nil {
+	if !ok || a.Folder || t.Settings == nil && t.Proc.Info.Settings != nil {
 		return nil
 	}
-	j := &standIn{job: &job{w: w, t: t}, ctx: ctx, content: content}
+	j := &standIn{Job: &Job{w: w, t: t}, ctx: ctx, content: content}
 	err := j.process()
 	if cerr := j.close(); err != nil || cerr != nil {
 		return nil
@@ -35,7 +35,7 @@ func (w *world) standIn(ctx context.Context, t *task) []engine.Product {
 
 // standIn is a job whose world is one file, a placeholder. What it looks at is recorded nowhere: it is made anew by each build that needs it.
 type standIn struct {
-	*job
+	*Job
 	ctx     context.Context
 	content []byte
 }
@@ -46,7 +46,7 @@ func (j *standIn) process() (err error) {
 			err = fmt.Errorf("%v", v) // it has failed; how does not matter
 		}
 	}()
-	return j.t.proc.Process(j.ctx, j)
+	return j.t.Proc.Process(j.ctx, j)
 }
 
 func (j *standIn) missing(op, path string) error {
@@ -54,20 +54,20 @@ func (j *standIn) missing(op, path string) error {
 }
 
 func (j *standIn) ReadFile(path string) ([]byte, error) {
-	if path != j.t.asset.Path {
+	if path != j.t.Asset.Path {
 		return nil, j.missing("open", path)
 	}
 	return slices.Clone(j.content), nil
 }
 
 func (j *standIn) Open(path string) (processor.File, error) {
-	if path != j.t.asset.Path {
+	if path != j.t.Asset.Path {
 		return nil, j.missing("open", path)
 	}
 	return memFile{bytes.NewReader(j.content)}, nil
 }
 
-func (j *standIn) Exists(path string) (bool, error)     { return path == j.t.asset.Path, nil }
+func (j *standIn) Exists(path string) (bool, error)     { return path == j.t.Asset.Path, nil }
 func (j *standIn) Glob(string) ([]string, error)        { return nil, nil }
 func (j *standIn) Tool(name string) (string, error)     { return "", j.missing("find", name) }
 func (j *standIn) Env(string) (string, bool)            { return "", false }

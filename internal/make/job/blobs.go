@@ -1,4 +1,4 @@
-package build
+package job
 
 import (
 	"os"
@@ -12,32 +12,32 @@ import (
 // What becomes of products whose contents were lost or damaged.
 
 // damaged drops all outputs with a content of which the blob was damaged: they may be the same file.
-func (w *world) damaged(h digest.Hash) {
+func (w *World) damaged(h digest.Hash) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.spoilt[h] = true
-	for f, o := range w.outputs {
+	w.Spoilt[h] = true
+	for f, o := range w.Outputs {
 		if o.Hash == h {
-			delete(w.outputs, f)
-			w.edited[f] = source.Differs
+			delete(w.Outputs, f)
+			w.Edited[f] = source.Differs
 		}
 	}
 }
 
 // restore makes a lost blob anew of an output that holds it.
-func (w *world) restore(h digest.Hash, file string) bool {
-	return file != "" && w.blobs.Restore(h, filepath.Join(w.outputDir, filepath.FromSlash(file)))
+func (w *World) restore(h digest.Hash, file string) bool {
+	return file != "" && w.Blobs.Restore(h, filepath.Join(w.outputDir, filepath.FromSlash(file)))
 }
 
-// open opens a blob, which is made anew of an output if it was lost.
-func (w *world) open(h digest.Hash) (*os.File, error) {
-	f, err := w.blobs.Open(h)
+// Open opens a blob, which is made anew of an output if it was lost.
+func (w *World) Open(h digest.Hash) (*os.File, error) {
+	f, err := w.Blobs.Open(h)
 	if !cas.Lost(err) {
 		return f, err
 	}
 	var files []string
 	w.mu.Lock()
-	for file, o := range w.outputs {
+	for file, o := range w.Outputs {
 		if o.Hash == h {
 			files = append(files, file)
 		}
@@ -45,10 +45,10 @@ func (w *world) open(h digest.Hash) (*os.File, error) {
 	w.mu.Unlock()
 	for _, file := range files {
 		if w.restore(h, file) {
-			return w.blobs.Open(h)
+			return w.Blobs.Open(h)
 		}
 		w.mu.Lock()
-		w.forget(file) // the job that makes it runs in the next build
+		w.Forget(file) // the job that makes it runs in the next build
 		w.mu.Unlock()
 	}
 	return nil, err

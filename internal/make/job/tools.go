@@ -1,4 +1,4 @@
-package build
+package job
 
 import (
 	"os"
@@ -15,58 +15,58 @@ import (
 
 // The programs, folders and whatever else outside of the source roots that jobs look at by name.
 
-// tool is an external program as found by name.
-type tool struct {
-	path  string      // "" if there is none
+// Tool is an external program as found by name.
+type Tool struct {
+	Path  string      // "" if there is none
 	seen  source.Stat // as it was when it was looked at in this build
-	stat  source.Stat // the same if it is sure to change with the content; else zero
-	hash  digest.Hash
-	found bool // in this build, not only in the one before
+	Stat  source.Stat // the same if it is sure to change with the content; else zero
+	Hash  digest.Hash
+	Found bool // in this build, not only in the one before
 }
 
 // tool finds a program and hashes it. Once a build, unless it changes meanwhile: then a job that comes later has seen another one.
-func (w *world) tool(name string) *tool {
+func (w *World) tool(name string) *Tool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	old := w.tools[name]
-	if old != nil && old.found && old.same(w.dir, name) {
+	old := w.Tools[name]
+	if old != nil && old.Found && old.same(w.dir, name) {
 		return old
 	}
 	now := time.Now()
-	path := findTool(w.dir, name)
-	t := &tool{path: path, found: true}
+	path := FindTool(w.dir, name)
+	t := &Tool{Path: path, Found: true}
 	if path != "" {
-		st, err := statTool(path)
-		if t.seen = st; old != nil && !old.found && old.path == path && err == nil && old.stat == st {
-			old.found, old.seen = true, st
+		st, err := StatTool(path)
+		if t.seen = st; old != nil && !old.Found && old.Path == path && err == nil && old.Stat == st {
+			old.Found, old.seen = true, st
 			return old
 		}
 		if h, err := w.hashTool(path); err == nil {
-			if t.hash = h; !st.TooYoung(now) { // else the next build looks into it again
-				t.stat = st
+			if t.Hash = h; !st.TooYoung(now) { // else the next build looks into it again
+				t.Stat = st
 			}
 		} else {
-			t.path = ""
+			t.Path = ""
 		}
 	}
-	if old != nil && old.found && old.hash != t.hash {
+	if old != nil && old.Found && old.Hash != t.Hash {
 		w.unsettled(name) // others may have seen the old one: the next build must look at all traces
 	}
-	w.tools[name] = t
+	w.Tools[name] = t
 	return t
 }
 
 // same tells whether a program is as it was when it was looked at in this build. That one turns up on PATH meanwhile is for the next build.
-func (t *tool) same(dir, name string) bool {
-	if t.path == "" {
-		return !strings.Contains(name, "/") || findTool(dir, name) == ""
+func (t *Tool) same(dir, name string) bool {
+	if t.Path == "" {
+		return !strings.Contains(name, "/") || FindTool(dir, name) == ""
 	}
-	st, err := statTool(t.path)
+	st, err := StatTool(t.Path)
 	return err == nil && st == t.seen
 }
 
-// statTool is what tells that a program, or whatever else jobs name like one, is not what it was.
-func statTool(path string) (source.Stat, error) {
+// StatTool is what tells that a program, or whatever else jobs name like one, is not what it was.
+func StatTool(path string) (source.Stat, error) {
 	if file, _, ok := command.CachedLibrary(path); ok {
 		path = file
 	}
@@ -76,11 +76,11 @@ func statTool(path string) (source.Stat, error) {
 
 // sameTool tells whether a program is what it was when it was found. If not, it is looked for anew, and so by the next build: what was run,
 // and what was taken for good, may have seen either.
-func (w *world) sameTool(name string, t *tool) bool {
+func (w *World) sameTool(name string, t *Tool) bool {
 	same := false
-	if strings.HasSuffix(t.path, "/") { // its own times change with each name that comes and goes, also while nobody looks
-		h, err := w.hashTool(t.path)
-		same = err == nil && h == t.hash
+	if strings.HasSuffix(t.Path, "/") { // its own times change with each name that comes and goes, also while nobody looks
+		h, err := w.hashTool(t.Path)
+		same = err == nil && h == t.Hash
 	} else {
 		same = t.same(w.dir, name) || w.relinked(t)
 	}
@@ -88,8 +88,8 @@ func (w *world) sameTool(name string, t *tool) bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.unsettled(name)
-		if w.tools[name] == t {
-			delete(w.tools, name)
+		if w.Tools[name] == t {
+			delete(w.Tools, name)
 		}
 	}
 	return same
@@ -97,21 +97,21 @@ func (w *world) sameTool(name string, t *tool) bool {
 
 // relinked tells whether no more than the change time of a program is another, as when somebody links a further name to it, and its
 // content is not.
-func (w *world) relinked(t *tool) bool {
-	if t.path == "" {
+func (w *World) relinked(t *Tool) bool {
+	if t.Path == "" {
 		return false
 	}
-	st, err := statTool(t.path)
+	st, err := StatTool(t.Path)
 	if st.CTime = t.seen.CTime; err != nil || st != t.seen {
 		return false
 	}
-	h, err := w.hashTool(t.path)
-	return err == nil && h == t.hash
+	h, err := w.hashTool(t.Path)
+	return err == nil && h == t.Hash
 }
 
 // hashTool is the hash of a program's content; that of a folder says no more than that it is one, unless the path ends in a slash: then it
 // is of the names in it, and what they are names of, but for Kiln's own.
-func (w *world) hashTool(path string) (digest.Hash, error) {
+func (w *World) hashTool(path string) (digest.Hash, error) {
 	if file, name, ok := command.CachedLibrary(path); ok {
 		b := digest.Build("library")
 		for _, p := range command.CachedPaths(file, name) {
@@ -144,7 +144,7 @@ const InProject = "{project}/"
 
 // inProject names a file, or a folder with a slash at the end, that is given by its absolute path: by its path from the project's folder if it is in there
 // or in a source root, so that a project can be copied, or moved, with what Kiln remembers.
-func (w *world) inProject(name string) string {
+func (w *World) inProject(name string) string {
 	if !filepath.IsAbs(name) {
 		return name
 	}
@@ -155,7 +155,7 @@ func (w *world) inProject(name string) string {
 		}
 		return ok
 	}
-	for i, root := range w.table.Roots {
+	for i, root := range w.Table.Roots {
 		if within(root, w.prefixes[i]) {
 			return name
 		}
@@ -166,8 +166,8 @@ func (w *world) inProject(name string) string {
 	return name
 }
 
-// findTool looks in PATH, or, where the name has a slash, in the project folder.
-func findTool(dir, name string) string {
+// FindTool looks in PATH, or, where the name has a slash, in the project folder.
+func FindTool(dir, name string) string {
 	if rest, ok := strings.CutPrefix(name, InProject); ok {
 		name = dir + "/" + rest
 	}
@@ -200,7 +200,7 @@ func findTool(dir, name string) string {
 	return p
 }
 
-func envHash(name string) digest.Hash {
+func EnvHash(name string) digest.Hash {
 	return valueHash(os.LookupEnv(name))
 }
 

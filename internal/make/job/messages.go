@@ -1,4 +1,4 @@
-package build
+package job
 
 import (
 	"errors"
@@ -17,8 +17,8 @@ import (
 const maxSourceText = 16 << 20
 
 // display is a source path as people see it, relative to the project folder.
-func (j *job) display(path string) string {
-	shown := j.w.display(path)
+func (j *Job) display(path string) string {
+	shown := j.w.Display(path)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.shown == nil {
@@ -28,31 +28,31 @@ func (j *job) display(path string) string {
 	return shown
 }
 
-func (w *world) display(path string) string {
-	if _, root, ok := w.table.Find(path); ok {
+func (w *World) Display(path string) string {
+	if _, root, ok := w.Table.Find(path); ok {
 		return w.prefixes[root] + path
 	}
 	return w.prefixes[0] + path
 }
 
 // messages puts a job's error into words for people. One error may hold several problems.
-func (j *job) messages(err error) diag.List {
+func (j *Job) messages(err error) diag.List {
 	if err == nil {
 		return nil
 	}
 	var cycle *engine.CycleError
 	var need *engine.NeedError
-	here := diag.Pos{File: j.display(j.t.asset.Path)}
+	here := diag.Pos{File: j.display(j.t.Asset.Path)}
 	switch {
 	case errors.As(err, &cycle):
 		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Ring)).
 			WithHint("break the ring: one of these must do without the next")}
-	case errors.As(err, &need) && strings.HasPrefix(taskJob(need.Root), JobName(j.t.asset.ID, j.t.among(), "")+partMark):
+	case errors.As(err, &need) && strings.HasPrefix(taskJob(need.Root), Name(j.t.Asset.ID, j.t.Among(), "")+partMark):
 		return nil // a part of the same job has said why
 	case errors.As(err, &need):
-		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", taskAsset(need.Name))
+		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", TaskAsset(need.Name))
 		if need.Root != need.Name {
-			m.WithNote("the cause is %s", taskAsset(need.Root))
+			m.WithNote("the cause is %s", TaskAsset(need.Root))
 		}
 		return diag.List{m}
 	}
@@ -64,8 +64,8 @@ func (j *job) messages(err error) diag.List {
 }
 
 // plain is the message for an error that nobody put into words.
-func (j *job) plain(err error) *diag.Message {
-	here := diag.Pos{File: j.display(j.t.asset.Path)}
+func (j *Job) plain(err error) *diag.Message {
+	here := diag.Pos{File: j.display(j.t.Asset.Path)}
 	if disk.Full(err) {
 		return diag.Errorf(diag.OutputUnwritable, here, "the disk is full").
 			WithHint("make room, then build again; what was built is kept")
@@ -80,11 +80,11 @@ func (j *job) plain(err error) *diag.Message {
 	default:
 		return diag.Errorf(diag.SourceMissing, here, "%s", text)
 	}
-	return diag.Errorf(diag.JobFailed, here, "processor %q: %s", j.t.proc.info.Name, text)
+	return diag.Errorf(diag.JobFailed, here, "processor %q: %s", j.t.Proc.Info.Name, text)
 }
 
 // problems collects what is already in words from a tree of errors.
-func (j *job) problems(err error) diag.List {
+func (j *Job) problems(err error) diag.List {
 	switch e := err.(type) {
 	case nil:
 		return nil
@@ -105,10 +105,10 @@ func (j *job) problems(err error) diag.List {
 }
 
 // problem is a processor's problem as a message, with its line.
-func (j *job) problem(p *processor.Problem) *diag.Message {
+func (j *Job) problem(p *processor.Problem) *diag.Message {
 	path := p.Path
 	if path == "" {
-		path = j.t.asset.Path
+		path = j.t.Asset.Path
 	}
 	code := diag.Code(p.Code)
 	if code == "" {
@@ -126,9 +126,9 @@ func (j *job) problem(p *processor.Problem) *diag.Message {
 
 // quoted is a source file of which a message quotes a line; nil if there is none. The job looked at it, then: it must not be of another
 // moment than what the job made. It is read once.
-func (j *job) quoted(path string) []byte {
-	i, _, ok := j.w.table.Find(path)
-	if !ok || j.w.table.At(i).Stat.Size > maxSourceText {
+func (j *Job) quoted(path string) []byte {
+	i, _, ok := j.w.Table.Find(path)
+	if !ok || j.w.Table.At(i).Stat.Size > maxSourceText {
 		return nil
 	}
 	j.mu.Lock()
@@ -150,8 +150,8 @@ func (j *job) quoted(path string) []byte {
 	return text
 }
 
-// taskName is a task for people.
-func taskName(job, platform string) string { return job + " [" + platform + "]" }
+// TaskName is a task for people.
+func TaskName(job, platform string) string { return job + " [" + platform + "]" }
 
 // taskJob is the job's name in that of a task.
 func taskJob(name string) string {
@@ -161,14 +161,14 @@ func taskJob(name string) string {
 	return name
 }
 
-// taskAsset is the asset alone.
-func taskAsset(name string) string {
+// TaskAsset is the asset alone.
+func TaskAsset(name string) string {
 	asset, _, _ := strings.Cut(taskJob(name), partMark)
 	return asset
 }
 
-// JobName is a job, or a part of one, without its platform. The processor is named where the asset has several.
-func JobName(asset, among, part string) string {
+// Name is a job, or a part of one, without its platform. The processor is named where the asset has several.
+func Name(asset, among, part string) string {
 	if among != "" {
 		asset += partMark + among
 	}
@@ -191,7 +191,7 @@ type remark struct {
 }
 
 // keep is what a trace has of a job's messages.
-func (j *job) keep(l diag.List) []byte {
+func (j *Job) keep(l diag.List) []byte {
 	all := make([]remark, len(l))
 	for i, m := range l {
 		all[i] = remark{*m, j.shown[m.File]}
@@ -203,27 +203,27 @@ func (j *job) keep(l diag.List) []byte {
 func cycleText(ring []string) string {
 	var assets []string
 	for _, n := range append(ring[:len(ring):len(ring)], ring[0]) {
-		if a := taskAsset(n); len(assets) == 0 || assets[len(assets)-1] != a {
+		if a := TaskAsset(n); len(assets) == 0 || assets[len(assets)-1] != a {
 			assets = append(assets, a)
 		}
 	}
 	return "needs itself: " + strings.Join(assets, " -> ")
 }
 
-// messagesOf are a trace's messages. Which root a source file is in, and which asset has a name like one that is missing, is found anew: it may change
+// MessagesOf are a trace's messages. Which root a source file is in, and which asset has a name like one that is missing, is found anew: it may change
 // although the trace holds.
-func (w *world) messagesOf(tr *engine.Trace) diag.List {
+func (w *World) MessagesOf(tr *engine.Trace) diag.List {
 	all := diag.Decode[remark](tr.Messages)
 	l := make(diag.List, len(all))
 	for i := range all {
 		m := &all[i].Message
 		l[i] = m
 		if path := all[i].Path; path != "" {
-			m.File = w.display(path)
+			m.File = w.Display(path)
 		}
 		if name, ok := strings.CutPrefix(m.Text, noAsset); ok && m.Code == diag.AssetMissing {
 			if name, err := strconv.Unquote(name); err == nil {
-				if like := w.names().Nearest(name); like != "" {
+				if like := w.Names().Nearest(name); like != "" {
 					m.WithHint("did you mean %q?", like)
 				}
 			}

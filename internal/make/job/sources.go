@@ -1,4 +1,4 @@
-package build
+package job
 
 import (
 	"bytes"
@@ -22,16 +22,16 @@ import (
 
 // How a job reads source files.
 
-// wholeFile is the size up to which a source file or a product is read into memory when it is opened, in bytes.
-const wholeFile = 1 << 20
+// WholeFile is the size up to which a source file or a product is read into memory when it is opened, in bytes.
+const WholeFile = 1 << 20
 
-func (j *job) Open(path string) (processor.File, error) {
+func (j *Job) Open(path string) (processor.File, error) {
 	path = j.sourceOf(path)
 	i, f, err := j.openSource(path)
 	if err != nil {
 		return nil, err
 	}
-	if f.stat.Size <= wholeFile {
+	if f.stat.Size <= WholeFile {
 		data, err := j.readWhole(path, i, f)
 		if err != nil {
 			return nil, err
@@ -46,7 +46,7 @@ func (j *job) Open(path string) (processor.File, error) {
 
 // settle waits until no change of an open file can go unseen: one that was written a clock tick ago may be written once more with the same
 // stat, between two looks into it.
-func (j *job) settle(path string, f *opened) error {
+func (j *Job) settle(path string, f *opened) error {
 	for range 10 {
 		wait := f.stat.Settles(f.at)
 		if wait == 0 {
@@ -73,7 +73,7 @@ func (j *job) settle(path string, f *opened) error {
 	return j.changed(path)
 }
 
-func (j *job) ReadFile(path string) ([]byte, error) {
+func (j *Job) ReadFile(path string) ([]byte, error) {
 	path = j.sourceOf(path)
 	i, f, err := j.openSource(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func (j *job) ReadFile(path string) ([]byte, error) {
 }
 
 // sourceOf is the path of an asset's source if that is named by its UUID, and else the path as it is.
-func (j *job) sourceOf(path string) string {
+func (j *Job) sourceOf(path string) string {
 	if _, ok := processor.UUIDOf(path); ok {
 		if a, err := j.Find(path); err == nil {
 			return a.Path
@@ -104,17 +104,17 @@ type opened struct {
 }
 
 // openSource finds and opens a source file. Its absence is recorded.
-func (j *job) openSource(path string) (source.Index, opened, error) {
+func (j *Job) openSource(path string) (source.Index, opened, error) {
 	if err := j.allowed(path); err != nil {
 		return 0, opened{}, err
 	}
-	i, root, ok := j.w.table.Find(path)
+	i, root, ok := j.w.Table.Find(path)
 	if !ok {
-		j.run.See(sawFile, path, digest.Hash{})
+		j.run.See(SawFile, path, digest.Hash{})
 		return 0, opened{}, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
 	now := time.Now()
-	f, err := disk.Open(j.w.table.Abs(root, path))
+	f, err := disk.Open(j.w.Table.Abs(root, path))
 	if err != nil {
 		return 0, opened{}, j.mayPass(j.unreadable(path, err))
 	}
@@ -127,15 +127,15 @@ func (j *job) openSource(path string) (source.Index, opened, error) {
 }
 
 // allowed refuses paths that cannot be below the source roots, and all once the job is over.
-func (j *job) allowed(path string) error {
+func (j *Job) allowed(path string) error {
 	if err := j.may(path); err != nil {
 		return err
 	}
 	if fs.ValidPath(path) && !strings.ContainsAny(path, "\\") && !(len(path) > 1 && path[1] == ':') {
 		return nil
 	}
-	here := diag.Pos{File: j.display(j.t.asset.Path)}
-	if path == j.t.asset.Path {
+	here := diag.Pos{File: j.display(j.t.Asset.Path)}
+	if path == j.t.Asset.Path {
 		return diag.Errorf(diag.ReadRefused, here, "the name of this file would be that of another one on Windows").
 			WithHint("rename it: without a backslash, and without a colon after its first letter")
 	}
@@ -143,7 +143,7 @@ func (j *job) allowed(path string) error {
 		WithHint("use a path relative to the source roots, with forward slashes and without \"..\"")
 }
 
-func (j *job) unreadable(path string, err error) error {
+func (j *Job) unreadable(path string, err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
@@ -155,7 +155,7 @@ func (j *job) unreadable(path string, err error) error {
 }
 
 // readWhole reads an opened file, closes it and records its content.
-func (j *job) readWhole(path string, i source.Index, f opened) ([]byte, error) {
+func (j *Job) readWhole(path string, i source.Index, f opened) ([]byte, error) {
 	for range 3 {
 		data, after, err := readAll(f)
 		f.Close()
@@ -185,51 +185,51 @@ func readAll(f opened) ([]byte, source.Stat, error) {
 }
 
 // changed says that a file did not keep still while it was read. What was read is worth nothing.
-func (j *job) changed(path string) error {
-	j.run.Tear(sawFile, path)
-	return j.torn(&engine.Observation{Kind: sawFile, Subject: path})
+func (j *Job) changed(path string) error {
+	j.run.Tear(SawFile, path)
+	return j.torn(&engine.Observation{Kind: SawFile, Subject: path})
 }
 
 // torn says, of a run that saw two values of one subject, that this one changed.
-func (j *job) torn(o *engine.Observation) error {
+func (j *Job) torn(o *engine.Observation) error {
 	hint := "build again when the program that writes it is done"
 	switch o.Kind {
-	case sawFile:
+	case SawFile:
 		return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(o.Subject)}, "the file changed while it was read").WithHint("%s", hint)
-	case sawTool:
-		return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.asset.Path)}, "the program %s changed while the job ran", o.Subject).WithHint("%s", hint)
+	case SawTool:
+		return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.Asset.Path)}, "the program %s changed while the job ran", o.Subject).WithHint("%s", hint)
 	}
-	return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.asset.Path)}, "%s changed while the job ran that looked at it",
+	return diag.Errorf(diag.SourceChanged, diag.Pos{File: j.display(j.t.Asset.Path)}, "%s changed while the job ran that looked at it",
 		strings.ReplaceAll(o.Subject, "\x00", " ")).WithHint("build again when it keeps still")
 }
 
 // saw records the content of a file that was read without a change. The hash is made only if the table does not know it.
-func (j *job) saw(path string, i source.Index, f opened, hash func() digest.Hash) {
-	j.run.See(sawFile, path, j.know(i, f, hash))
+func (j *Job) saw(path string, i source.Index, f opened, hash func() digest.Hash) {
+	j.run.See(SawFile, path, j.know(i, f, hash))
 }
 
-func (j *job) know(i source.Index, f opened, hash func() digest.Hash) digest.Hash {
-	known := j.w.table.At(i)
+func (j *Job) know(i source.Index, f opened, hash func() digest.Hash) digest.Hash {
+	known := j.w.Table.At(i)
 	if !known.Hash.IsZero() && known.Stat == f.stat && !known.Racy {
 		return known.Hash
 	}
 	h := hash()
 	if !known.Hash.IsZero() && known.Hash != h {
 		// Others may have seen the old content: the next build must look at all traces.
-		_, path := j.w.table.PathOf(i)
+		_, path := j.w.Table.PathOf(i)
 		shown := j.display(path)
 		j.w.mu.Lock()
 		j.w.unsettled(shown)
 		j.w.mu.Unlock()
 	}
-	j.w.table.Know(i, f.stat, h, f.at)
+	j.w.Table.Know(i, f.stat, h, f.at)
 	return h
 }
 
 // stream is an open file that is too large for memory. It is hashed as it is read, or, when not read from start to end, at the end.
 type stream struct {
 	opened
-	j    *job
+	j    *Job
 	path string
 	i    source.Index
 	set  func(digest.Hash)
@@ -240,9 +240,9 @@ type stream struct {
 	done bool
 }
 
-func (j *job) stream(path string, i source.Index, f opened) *stream {
-	s := &stream{opened: f, j: j, path: path, i: i, set: j.run.SeeLater(sawFile, path), hash: digest.New()}
-	if known := j.w.table.At(i); known.Stat == f.stat && !known.Hash.IsZero() && !known.Racy {
+func (j *Job) stream(path string, i source.Index, f opened) *stream {
+	s := &stream{opened: f, j: j, path: path, i: i, set: j.run.SeeLater(SawFile, path), hash: digest.New()}
+	if known := j.w.Table.At(i); known.Stat == f.stat && !known.Hash.IsZero() && !known.Racy {
 		s.hash = nil
 	}
 	j.closeAtEnd(s)
@@ -250,7 +250,7 @@ func (j *job) stream(path string, i source.Index, f opened) *stream {
 }
 
 // closeAtEnd closes a file when the job ends, which may be now.
-func (j *job) closeAtEnd(f io.Closer) {
+func (j *Job) closeAtEnd(f io.Closer) {
 	j.mu.Lock()
 	ended := j.ended
 	j.open = append(j.open, f)

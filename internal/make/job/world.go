@@ -1,4 +1,9 @@
-package build
+// Package job is what a processor sees of the world: its Job, with which it reads source files and other assets' products and writes its own,
+// and the world that answers, out of one scan of the source files. Every look is recorded, so that the engine knows what a result holds by.
+//
+// The engine asks a World how things are (Observe), which task a name means (Resolve), and to run it (Task.Run). A build makes a World,
+// has the engine bring tasks up to date, and asks it then what became of them.
+package job
 
 import (
 	"cmp"
@@ -31,73 +36,99 @@ import (
 
 // What a job may look at, besides other assets' products. The numbers are in the trace log.
 const (
-	sawFile    = engine.FirstLeaf + iota // content; no value if it is missing
-	sawExists                            // whether a file is there
-	sawGlob                              // the names that match
-	sawAsset                             // whether an asset exists, and its UUID
-	sawTool                              // content of an external program
-	sawEnv                               // value of an environment variable
-	sawPackers                           // which assets ask to have images packed
-	sawRoots                             // the list of source roots
+	SawFile    = engine.FirstLeaf + iota // content; no value if it is missing
+	SawExists                            // whether a file is there
+	SawGlob                              // the names that match
+	SawAsset                             // whether an asset exists, and its UUID
+	SawTool                              // content of an external program
+	SawEnv                               // value of an environment variable
+	SawPackers                           // which assets ask to have images packed
+	SawRoots                             // the list of source roots
 )
 
-// world answers the engine's questions out of one scan of the source files, and runs jobs.
-type world struct {
-	table     *source.Table
+// World answers the engine's questions out of one scan of the source files, and runs jobs.
+type World struct {
+	Table     *source.Table
 	prefixes  []string      // by root: what stands before a path when people see it
-	assets    *asset.Table  // all, or nil if only single ones are looked for, with finder
-	finder    *asset.Finder // else nil
-	procs     map[string]*installed
-	blobs     *cas.Store
+	Assets    *asset.Table  // all, or nil if only single ones are looked for, with finder
+	Finder    *asset.Finder // else nil
+	procs     map[string]*Installed
+	Blobs     *cas.Store
 	dir       string   // of the project
 	outputDir string   // absolute
 	hidden    []string // folders of Kiln's own, absolute: no list of names has them
-	scratch   string   // folder for the jobs' scratch folders
-	mark      string   // is there as long as nobody removes Kiln's state while jobs run; "": jobs do not run
+	Scratch   string   // folder for the jobs' scratch folders
+	Mark      string   // is there as long as nobody removes Kiln's state while jobs run; "": jobs do not run
 	stamp     string   // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
-	jobs      map[jobID]*task
-	parts     map[partID]*task
-	byKey     map[engine.Key]*task
-	all       []*task         // by asset, then platform; parts are not among them
-	packs     map[string]bool // by platform: whether products go into parcels
-	reporter  Reporter
-	done      func(*engine.Result) // told of runs that came to an end, once their products are in place; may be nil
+	jobs      map[ID]*Task
+	parts     map[partID]*Task
+	ByKey     map[engine.Key]*Task
+	All       []*Task         // by asset, then platform; parts are not among them
+	Packs     map[string]bool // by platform: whether products go into parcels
+	Reporter  Reporter
+	Done      func(*engine.Result) // told of runs that came to an end, once their products are in place; may be nil
 
-	paths func() []string     // all visible source paths, sorted
-	names func() *asset.Table // all assets, whatever it costs
+	Paths func() []string     // all visible source paths, sorted
+	Names func() *asset.Table // all assets, whatever it costs
 
 	mu      sync.Mutex // all below
 	globs   map[string]digest.Hash
-	tools   map[string]*tool
-	vars    map[string]digest.Hash
-	outputs map[string]state.Output    // files in the output tree that are as they should be; see output
-	before  *state.Outputs             // where to look for those that are not in outputs; may be nil
-	edited  map[string]source.Presence // those that are not, or no more
-	changed string                     // what changed between two looks at it in this build, for people; the first by name
-	spoilt  map[digest.Hash]bool       // contents of which the blobs were damaged
-	lost    bool                       // contents of a product that a job needs are lost, or damaged
-	untidy  bool                       // an output could not be put in place: what was to become it may lie beside
+	Tools   map[string]*Tool
+	Vars    map[string]digest.Hash
+	Outputs map[string]state.Output    // files in the output tree that are as they should be; see output
+	Before  *state.Outputs             // where to look for those that are not in outputs; may be nil
+	Edited  map[string]source.Presence // those that are not, or no more
+	Changed string                     // what changed between two looks at it in this build, for people; the first by name
+	Spoilt  map[digest.Hash]bool       // contents of which the blobs were damaged
+	Lost    bool                       // contents of a product that a job needs are lost, or damaged
+	Untidy  bool                       // an output could not be put in place: what was to become it may lie beside
 
 	scratches atomic.Int64
+}
+
+// Setting is where a world's jobs run.
+type Setting struct {
+	Sources    *source.Table
+	Prefixes   []string // by root: what stands before a path when people see it
+	Processors map[string]*Installed
+	Blobs      *cas.Store
+	Dir        string          // of the project
+	Output     string          // the output folder, absolute
+	Hidden     []string        // folders of Kiln's own, absolute: no list of names has them
+	Scratch    string          // folder for the jobs' scratch folders
+	Packed     map[string]bool // by platform: whether products go into parcels
+}
+
+// NewWorld is a world without tasks.
+func NewWorld(s Setting) *World {
+	w := &World{
+		Table: s.Sources, prefixes: s.Prefixes, Blobs: s.Blobs, dir: s.Dir, outputDir: s.Output, hidden: s.Hidden, procs: s.Processors,
+		Scratch: s.Scratch, stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), Reporter: Silent{},
+		jobs: map[ID]*Task{}, parts: map[partID]*Task{}, ByKey: map[engine.Key]*Task{},
+		globs: map[string]digest.Hash{}, Tools: map[string]*Tool{}, Vars: map[string]digest.Hash{},
+		Outputs: map[string]state.Output{}, Edited: map[string]source.Presence{}, Packs: s.Packed, Spoilt: map[digest.Hash]bool{},
+	}
+	s.Blobs.OnDamage = w.damaged
+	return w
 }
 
 var present = digest.Build("present").Sum()
 
 // Observe tells how a leaf is now.
-func (w *world) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
+func (w *World) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 	switch kind {
-	case sawFile:
-		i, _, ok := w.table.Find(subject)
+	case SawFile:
+		i, _, ok := w.Table.Find(subject)
 		if !ok {
 			return digest.Hash{}, nil
 		}
-		return w.table.Hash(i)
-	case sawExists:
-		if _, _, ok := w.table.Find(subject); !ok {
+		return w.Table.Hash(i)
+	case SawExists:
+		if _, _, ok := w.Table.Find(subject); !ok {
 			return digest.Hash{}, nil
 		}
 		return present, nil
-	case sawGlob:
+	case SawGlob:
 		w.mu.Lock()
 		h, ok := w.globs[subject]
 		w.mu.Unlock()
@@ -106,27 +137,27 @@ func (w *world) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 		}
 		_, h, err := w.glob(subject)
 		return h, err
-	case sawAsset:
+	case SawAsset:
 		if assetName(subject) != subject {
 			return present, nil // of a kiln that recorded names as they were written: the job has to run once more
 		}
 		return w.assetHash(subject), nil
-	case sawTool:
+	case SawTool:
 		t := w.tool(subject)
-		return t.hash, nil
-	case sawEnv:
-		return w.env(subject, envHash(subject)), nil
-	case sawPackers:
+		return t.Hash, nil
+	case SawEnv:
+		return w.env(subject, EnvHash(subject)), nil
+	case SawPackers:
 		_, h := w.packers(subject)
 		return h, nil
-	case sawRoots:
+	case SawRoots:
 		return w.rootsHash(), nil
 	}
 	return digest.Hash{}, fmt.Errorf("unknown kind of observation %d", kind)
 }
 
 // rootsHash is that of the list of source roots, as kiln.toml has it.
-func (w *world) rootsHash() digest.Hash {
+func (w *World) rootsHash() digest.Hash {
 	b := digest.Build("roots")
 	for _, prefix := range w.prefixes {
 		b.Str("root", prefix)
@@ -135,16 +166,16 @@ func (w *world) rootsHash() digest.Hash {
 }
 
 // packers are the parts of jobs on a platform that ask to have images packed, and the hash of the list.
-func (w *world) packers(platform string) ([]subject, digest.Hash) {
-	var parts []subject
+func (w *World) packers(platform string) ([]Subject, digest.Hash) {
+	var parts []Subject
 	b := digest.Build("packers")
-	if w.anyPacks() {
-		all := w.names()
+	if w.AnyPacks() {
+		all := w.Names()
 		for i := range all.Assets {
 			a := &all.Assets[i]
 			for _, on := range a.On(platform) {
-				if w.procs[on.Processor].info.Packs {
-					parts = append(parts, subject{platform, a.ID, processor.PackPart, on.Processor})
+				if w.procs[on.Processor].Info.Packs {
+					parts = append(parts, Subject{platform, a.ID, processor.PackPart, on.Processor})
 					b.Str("asset", a.ID).Str("processor", on.Processor)
 				}
 			}
@@ -153,10 +184,10 @@ func (w *world) packers(platform string) ([]subject, digest.Hash) {
 	return parts, b.Sum()
 }
 
-// anyPacks tells whether the project has a processor that packs. Nearly none has.
-func (w *world) anyPacks() bool {
+// AnyPacks tells whether the project has a processor that packs. Nearly none has.
+func (w *World) AnyPacks() bool {
 	for _, p := range w.procs {
-		if p.info.Packs {
+		if p.Info.Packs {
 			return true
 		}
 	}
@@ -165,8 +196,8 @@ func (w *world) anyPacks() bool {
 
 // assetHash is that of what is told of an asset of this name: its UUID, and what else the name does not say, which is little of most assets. It is zero if there is
 // no such asset.
-func (w *world) assetHash(name string) digest.Hash {
-	a := w.find(name)
+func (w *World) assetHash(name string) digest.Hash {
+	a := w.Find(name)
 	if a == nil {
 		return digest.Hash{}
 	}
@@ -185,11 +216,11 @@ func (w *world) assetHash(name string) digest.Hash {
 }
 
 // glob lists the files that match, and hashes the list.
-func (w *world) glob(pattern string) ([]string, digest.Hash, error) {
+func (w *World) glob(pattern string) ([]string, digest.Hash, error) {
 	if !doublestar.ValidatePattern(pattern) {
 		return nil, digest.Hash{}, fmt.Errorf("glob %q is not well formed", pattern)
 	}
-	all := w.paths()
+	all := w.Paths()
 	base, _ := doublestar.SplitPattern(pattern)
 	if base != "." {
 		from := sort.SearchStrings(all, base+"/")
@@ -212,34 +243,34 @@ func (w *world) glob(pattern string) ([]string, digest.Hash, error) {
 }
 
 // unsettled notes that something changed between two looks at it. w.mu is held.
-func (w *world) unsettled(what string) {
-	if w.changed == "" || what < w.changed {
-		w.changed = what
+func (w *World) unsettled(what string) {
+	if w.Changed == "" || what < w.Changed {
+		w.Changed = what
 	}
 }
 
 // env notes a value.
-func (w *world) env(name string, h digest.Hash) digest.Hash {
+func (w *World) env(name string, h digest.Hash) digest.Hash {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if was, ok := w.vars[name]; ok && was != h {
+	if was, ok := w.Vars[name]; ok && was != h {
 		w.unsettled(name)
 	}
-	w.vars[name] = h
+	w.Vars[name] = h
 	return h
 }
 
 // Available tells whether the products of a trace are in place, or can be put there. Of those that parcels are packed of the blobs have to
 // be there, too: one that was lost is made anew of the output.
-func (w *world) Available(t *engine.Trace) (string, bool) {
+func (w *World) Available(t *engine.Trace) (string, bool) {
 	for i := range t.Products {
 		p := &t.Products[i]
 		w.mu.Lock()
-		out, ok := w.output(p.File)
+		out, ok := w.Output(p.File)
 		w.mu.Unlock()
 		ok = ok && out.Hash == p.Hash
 		platform, _, _ := strings.Cut(p.File, "/")
-		if ok && !w.packs[platform] || w.blobs.Sound(p.Hash, p.Size) || ok && w.restore(p.Hash, p.File) {
+		if ok && !w.Packs[platform] || w.Blobs.Sound(p.Hash, p.Size) || ok && w.restore(p.Hash, p.File) {
 			continue
 		}
 		return cmp.Or(p.File, p.Name), false
@@ -247,70 +278,70 @@ func (w *world) Available(t *engine.Trace) (string, bool) {
 	return "", true
 }
 
-// output is what is known of a file in the output tree that is as it should be. w.mu is held.
-func (w *world) output(file string) (state.Output, bool) {
-	out, ok := w.outputs[file]
-	if ok || w.before == nil || file == "" || w.edited[file] != source.Same {
+// Output is what is known of a file in the output tree that is as it should be. w.mu is held.
+func (w *World) Output(file string) (state.Output, bool) {
+	out, ok := w.Outputs[file]
+	if ok || w.Before == nil || file == "" || w.Edited[file] != source.Same {
 		return out, ok
 	}
-	out, ok, err := w.before.Find(file)
+	out, ok, err := w.Before.Find(file)
 	return out, ok && err == nil
 }
 
-// forget says that an output is not as it should be. w.mu is held.
-func (w *world) forget(file string) {
-	delete(w.outputs, file)
-	if w.before != nil {
-		w.edited[file] = source.Missing
+// Forget says that an output is not as it should be. w.mu is held.
+func (w *World) Forget(file string) {
+	delete(w.Outputs, file)
+	if w.Before != nil {
+		w.Edited[file] = source.Missing
 	}
 }
 
 // Planned, Started, Finished and Suspended pass on what people want to see.
-func (w *world) Planned(tasks int) { w.reporter.Planned(tasks) }
+func (w *World) Planned(tasks int) { w.Reporter.Planned(tasks) }
 
-func (w *world) Started(t *engine.Task) { w.reporter.JobStarted(t.Name) }
+func (w *World) Started(t *engine.Task) { w.Reporter.JobStarted(t.Name) }
 
-func (w *world) Suspended(t *engine.Task, on []*engine.Task, begins bool) {
+func (w *World) Suspended(t *engine.Task, on []*engine.Task, begins bool) {
 	names := make([]string, len(on))
 	for i := range on {
 		names[i] = on[i].Name
 	}
-	w.reporter.JobSuspended(t.Name, names, begins)
+	w.Reporter.JobSuspended(t.Name, names, begins)
 }
 
 // Finished puts the products of a run in place.
-func (w *world) Finished(r *engine.Result) {
+func (w *World) Finished(r *engine.Result) {
 	if r.Trace != nil && r.Trace.Outcome == engine.Succeeded {
 		for i := range r.Trace.Products {
-			w.place(&r.Trace.Products[i]) // what fails is tried again, and told of, at the end
+			w.Place(&r.Trace.Products[i]) // what fails is tried again, and told of, at the end
 		}
 	}
-	if w.done != nil && r.Trace != nil {
-		w.done(r)
+	if w.Done != nil && r.Trace != nil {
+		w.Done(r)
 	}
 	failed := r.Trace != nil && r.Trace.Outcome != engine.Succeeded
-	w.reporter.JobFinished(r.Task.Name, failed, time.Since(r.Started))
+	w.Reporter.JobFinished(r.Task.Name, failed, time.Since(r.Started))
 }
 
-// place makes an output what its product says, if it is not.
-func (w *world) place(p *engine.Product) error {
+// Place makes an output what its product says, if it is not.
+func (w *World) Place(p *engine.Product) error {
 	if p.File == "" {
 		return nil // hidden
 	}
 	w.mu.Lock()
-	out, ok := w.output(p.File)
+	out, ok := w.Output(p.File)
 	w.mu.Unlock()
 	if ok && out.Hash == p.Hash {
 		return nil
 	}
 	abs := filepath.Join(w.outputDir, filepath.FromSlash(p.File))
-	err := w.blobs.Materialise(p.Hash, abs)
+	err := w.Blobs.Materialise(p.Hash, abs)
 	if cas.Lost(err) && w.restore(p.Hash, p.File) {
-		err = w.blobs.Materialise(p.Hash, abs)
+		err = w.Blobs.Materialise(p.Hash, abs)
 	}
 	if err != nil {
 		w.mu.Lock()
-		w.untidy = true
+		w.Untidy = true
 		w.mu.Unlock()
 		return err
 	}
@@ -319,14 +350,14 @@ func (w *world) place(p *engine.Product) error {
 		return err
 	}
 	w.mu.Lock()
-	w.outputs[p.File] = state.Output{File: p.File, Stat: st, Hash: p.Hash}
+	w.Outputs[p.File] = state.Output{File: p.File, Stat: st, Hash: p.Hash}
 	w.mu.Unlock()
 	return nil
 }
 
 // content has the blob of an asset's product read. If that is lost, or damaged, it is made of the output; if both are, the product is made
 // again.
-func (w *world) content(p *engine.Product, of string, read func() error) error {
+func (w *World) content(p *engine.Product, of string, read func() error) error {
 	err := read()
 	if err == nil {
 		return nil
@@ -336,13 +367,13 @@ func (w *world) content(p *engine.Product, of string, read func() error) error {
 	}
 	if p.File != "" {
 		w.mu.Lock()
-		w.forget(p.File)
+		w.Forget(p.File)
 		w.mu.Unlock()
 	}
 	w.mu.Lock()
-	w.lost = true
+	w.Lost = true
 	w.mu.Unlock()
-	return lostProduct(cmp.Or(p.File, w.display(of)))
+	return lostProduct(cmp.Or(p.File, w.Display(of)))
 }
 
 // lostProduct says that a product, by its file or its asset's, cannot be read.
@@ -352,8 +383,8 @@ func lostProduct(file string) *diag.Message {
 }
 
 // run is a task's work.
-func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
-	j := &job{w: w, t: t, run: r}
+func (w *World) run(t *Task, r *engine.Run) (out engine.Output, err error) {
+	j := &Job{w: w, t: t, run: r}
 	defer j.freed()
 	defer func() {
 		j.problems(err) // before the run ends: it looked at what its messages quote
@@ -364,7 +395,7 @@ func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 		passing, warnings, memory := j.passing, j.warnings, j.memory
 		j.mu.Unlock()
 		if o := r.Torn(); o != nil {
-			err = asPassing(j.torn(o))
+			err = AsPassing(j.torn(o))
 		} else if passing != nil && !errors.Is(err, engine.ErrPassing) {
 			err = passing
 		}
@@ -374,9 +405,9 @@ func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 		}
 		if err != nil {
 			out.Products = nil
-			if w.mark != "" {
-				if _, gone := os.Lstat(w.mark); gone != nil { // with the folder that it worked in: that says nothing of the job
-					err = asPassing(err)
+			if w.Mark != "" {
+				if _, gone := os.Lstat(w.Mark); gone != nil { // with the folder that it worked in: that says nothing of the job
+					err = AsPassing(err)
 				}
 			}
 		}
@@ -396,10 +427,10 @@ func (w *world) run(t *task, r *engine.Run) (out engine.Output, err error) {
 var errExit = errors.New("the processor ended its goroutine (runtime.Goexit)")
 
 // process calls the processor. What it panics with is its error.
-func (w *world) process(t *task, j *job) (err error) {
+func (w *World) process(t *Task, j *Job) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			m := diag.Errorf(diag.ProcessorPanic, diag.Pos{File: j.display(t.asset.Path)}, "processor %q panicked: %v", t.proc.info.Name, v).
+			m := diag.Errorf(diag.ProcessorPanic, diag.Pos{File: j.display(t.Asset.Path)}, "processor %q panicked: %v", t.Proc.Info.Name, v).
 				WithHint("this is a mistake in the processor; tell its authors, with this asset")
 			for _, f := range frames(debug.Stack()) {
 				m.WithNote("%s", f)
@@ -407,25 +438,25 @@ func (w *world) process(t *task, j *job) (err error) {
 			err = m
 		}
 	}()
-	if other := t.asset.Collides; other != "" {
-		if path.Dir(other) == path.Dir(t.asset.Path) {
+	if other := t.Asset.Collides; other != "" {
+		if path.Dir(other) == path.Dir(t.Asset.Path) {
 			other = path.Base(other)
 		}
-		return source.CaseCollision(j.display(t.asset.Path), other)
+		return source.CaseCollision(j.display(t.Asset.Path), other)
 	}
-	if i, _, ok := w.table.Find(t.asset.Path); ok && w.table.At(i).Trouble == source.LFSPointer {
-		if _, err := j.ReadFile(t.asset.Path); err != nil {
+	if i, _, ok := w.Table.Find(t.Asset.Path); ok && w.Table.At(i).Trouble == source.LFSPointer {
+		if _, err := j.ReadFile(t.Asset.Path); err != nil {
 			return err
 		}
-		return source.LFS(j.display(t.asset.Path))
+		return source.LFS(j.display(t.Asset.Path))
 	}
-	if t.part != "" {
-		err = t.proc.Processor.(processor.Parter).Part(j.run.Context(), j, t.part)
+	if t.Part != "" {
+		err = t.Proc.Processor.(processor.Parter).Part(j.run.Context(), j, t.Part)
 	} else {
-		err = t.proc.Process(j.run.Context(), j)
+		err = t.Proc.Process(j.run.Context(), j)
 	}
 	if errors.Is(err, command.ErrMoment) {
-		return asPassing(err)
+		return AsPassing(err)
 	}
 	return err
 }
@@ -442,7 +473,7 @@ func frames(stack []byte) []string {
 		if i := strings.LastIndexByte(call, '('); i > 0 { // what follows are addresses, other ones each time
 			call = call[:i]
 		}
-		if strings.Contains(call, "internal/make/build.(*world)") {
+		if strings.Contains(call, "internal/make/job.(*World)") {
 			break
 		}
 		out = append(out, fmt.Sprintf("in %s (%s)", path.Base(call), path.Base(filepath.ToSlash(place))))
@@ -450,18 +481,21 @@ func frames(stack []byte) []string {
 	return out
 }
 
-// asPassing marks an error of the disk, so that the job is tried again next time.
-func asPassing(err error) error {
+// AsPassing marks an error of the disk, so that the job is tried again next time.
+func AsPassing(err error) error {
 	if err == nil || errors.Is(err, engine.ErrPassing) {
 		return err
 	}
 	return fmt.Errorf("%w (%w)", err, engine.ErrPassing)
 }
 
+// Keep is where the traces of jobs are kept: in the log.
+func (w *World) Keep(traces engine.Store) engine.Store { return keeper{traces, w} }
+
 // keeper keeps traces in the log. A job of which the trace is too large to be kept has failed, and runs again in the next build.
 type keeper struct {
 	engine.Store
-	w *world
+	w *World
 }
 
 func (k keeper) Add(key engine.Key, tr *engine.Trace) error {
@@ -469,8 +503,8 @@ func (k keeper) Add(key engine.Key, tr *engine.Trace) error {
 	if !errors.Is(err, state.ErrTooLarge) {
 		return err
 	}
-	j := &job{w: k.w, t: k.w.byKey[key]}
-	m := diag.Errorf(diag.TraceTooLarge, diag.Pos{File: j.display(j.t.asset.Path)}, "the job looked at more than can be kept: %d things, with %d products",
+	j := &Job{w: k.w, t: k.w.ByKey[key]}
+	m := diag.Errorf(diag.TraceTooLarge, diag.Pos{File: j.display(j.t.Asset.Path)}, "the job looked at more than can be kept: %d things, with %d products",
 		len(tr.Observations), len(tr.Products)).
 		WithHint("have it look at less, or say less: narrower globs, or several jobs")
 	*tr = engine.Trace{
@@ -479,75 +513,32 @@ func (k keeper) Add(key engine.Key, tr *engine.Trace) error {
 	return nil
 }
 
-// Setting is where a world's jobs run.
-type Setting struct {
-	Sources    *source.Table
-	Prefixes   []string // by root: what stands before a path when people see it
-	Processors map[string]*installed
-	Blobs      *cas.Store
-	Dir        string          // of the project
-	Output     string          // the output folder, absolute
-	Hidden     []string        // folders of Kiln's own, absolute: no list of names has them
-	Scratch    string          // folder for the jobs' scratch folders
-	Packed     map[string]bool // by platform: whether products go into parcels
-}
-
-// newWorld is a world without tasks.
-func newWorld(s Setting) *world {
-	w := &world{
-		table: s.Sources, prefixes: s.Prefixes, blobs: s.Blobs, dir: s.Dir, outputDir: s.Output, hidden: s.Hidden, procs: s.Processors,
-		scratch: s.Scratch, stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), reporter: silent{},
-		jobs: map[jobID]*task{}, parts: map[partID]*task{}, byKey: map[engine.Key]*task{},
-		globs: map[string]digest.Hash{}, tools: map[string]*tool{}, vars: map[string]digest.Hash{},
-		outputs: map[string]state.Output{}, edited: map[string]source.Presence{}, packs: s.Packed, spoilt: map[digest.Hash]bool{},
-	}
-	s.Blobs.OnDamage = w.damaged
-	return w
-}
-
-// addAll makes the tasks: one for each processor of each asset on each platform.
-func (w *world) addAll(set *asset.Table) {
-	w.assets = set
-	w.names = func() *asset.Table { return set }
+// AddAll makes the tasks: one for each processor of each asset on each platform.
+func (w *World) AddAll(set *asset.Table) {
+	w.Assets = set
+	w.Names = func() *asset.Table { return set }
 	for k := range set.Assets {
 		a := &set.Assets[k]
 		for i := range a.Resolved {
-			w.all = append(w.all, w.task(a, &a.Resolved[i], ""))
+			w.All = append(w.All, w.Task(a, &a.Resolved[i], ""))
 		}
 	}
 }
 
-// renamed are the assets to which a rule gives another id.
-func (w *world) renamed() (list []*asset.Asset) {
-	if w.finder != nil {
-		for _, id := range w.finder.IDs() {
-			if a := w.finder.Find(id); a != nil && a.Renamed() {
+// Renamed are the assets to which a rule gives another id.
+func (w *World) Renamed() (list []*asset.Asset) {
+	if w.Finder != nil {
+		for _, id := range w.Finder.IDs() {
+			if a := w.Finder.Find(id); a != nil && a.Renamed() {
 				list = append(list, a)
 			}
 		}
 		return list
 	}
-	for i := range w.assets.Assets {
-		if a := &w.assets.Assets[i]; a.Renamed() {
+	for i := range w.Assets.Assets {
+		if a := &w.Assets.Assets[i]; a.Renamed() {
 			list = append(list, a)
 		}
 	}
 	return list
 }
-
-// Reporter is told what happens, from several goroutines.
-type Reporter interface {
-	// Planned tells how many jobs are known to run; more may come.
-	Planned(jobs int)
-	JobStarted(job string)
-	JobSuspended(job string, on []string, begins bool)
-	JobFinished(job string, failed bool, took time.Duration)
-}
-
-// silent tells nobody.
-type silent struct{}
-
-func (silent) Planned(int)                             {}
-func (silent) JobStarted(string)                       {}
-func (silent) JobSuspended(string, []string, bool)     {}
-func (silent) JobFinished(string, bool, time.Duration) {}

@@ -1,4 +1,4 @@
-package build
+package job
 
 import (
 	"errors"
@@ -22,15 +22,15 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// job is a processor.Job in a build: every look at the world goes through it to the engine's record.
-type job struct {
-	w   *world
-	t   *task
+// Job is a processor.Job in a build: every look at the world goes through it to the engine's record.
+type Job struct {
+	w   *World
+	t   *Task
 	run *engine.Run
 
 	mu       sync.Mutex
 	open     []io.Closer // source files and products still open
-	tools    map[string]*tool
+	tools    map[string]*Tool
 	writers  []*writer
 	products []engine.Product
 	warnings []*diag.Message
@@ -45,7 +45,7 @@ type job struct {
 
 // UsedMemory says how much memory the job took at most, in bytes, by a measure of what did its work. It is not part of
 // processor.Job; package command looks for it.
-func (j *job) UsedMemory(bytes int64) {
+func (j *Job) UsedMemory(bytes int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.ended {
@@ -56,7 +56,7 @@ func (j *job) UsedMemory(bytes int64) {
 
 // NeedMemory waits until there is so much memory for the job in all, which has it until it ends. It asks before it takes it, and after the
 // last time that it asks for what other jobs make. It is not part of processor.Job; those that decode pictures look for it.
-func (j *job) NeedMemory(bytes int64) error {
+func (j *Job) NeedMemory(bytes int64) error {
 	if err := j.run.NeedMemory(bytes); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ const muchMemory = 64 << 20
 
 // freed collects what a job with large pictures left, before its memory is another's. The collector itself would wait until as much again
 // was taken.
-func (j *job) freed() {
+func (j *Job) freed() {
 	j.mu.Lock()
 	asked := j.asked
 	j.mu.Unlock()
@@ -84,29 +84,29 @@ func (j *job) freed() {
 	}
 }
 
-// errOver is what a processor is told that asks after it has returned, by a goroutine that it left behind.
-var errOver = fmt.Errorf("the job is over: its processor has returned: %w", fs.ErrClosed)
+// ErrOver is what a processor is told that asks after it has returned, by a goroutine that it left behind.
+var ErrOver = fmt.Errorf("the job is over: its processor has returned: %w", fs.ErrClosed)
 
 // over says that the job is.
-func (j *job) over() error {
+func (j *Job) over() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.ended {
-		return errOver
+		return ErrOver
 	}
 	return nil
 }
 
 // may tells whether a processor may ask for this, or name something so: the job is not over, and the name has no zero byte, which nothing
 // can have in its name and which Kiln's own records set parts of names apart with.
-func (j *job) may(names ...string) error {
+func (j *Job) may(names ...string) error {
 	if err := j.over(); err != nil {
 		return err
 	}
 	for _, name := range names {
 		if strings.Contains(name, "\x00") {
-			return diag.Errorf(diag.NameRefused, diag.Pos{File: j.display(j.t.asset.Path)}, "the name %q has a zero byte in it", name).
-				WithHint("this is a mistake in the processor %q; tell its authors, with this asset", j.t.proc.info.Name)
+			return diag.Errorf(diag.NameRefused, diag.Pos{File: j.display(j.t.Asset.Path)}, "the name %q has a zero byte in it", name).
+				WithHint("this is a mistake in the processor %q; tell its authors, with this asset", j.t.Proc.Info.Name)
 		}
 	}
 	return nil
@@ -114,11 +114,11 @@ func (j *job) may(names ...string) error {
 
 // mayPass marks an error that has nothing to do with what the job looked at. The job then fails with it, even if the processor
 // does not mind it, and is tried again.
-func (j *job) mayPass(err error) error {
+func (j *Job) mayPass(err error) error {
 	if err == nil {
 		return nil
 	}
-	err = asPassing(err)
+	err = AsPassing(err)
 	j.mu.Lock()
 	if j.passing == nil {
 		j.passing = err
@@ -127,68 +127,68 @@ func (j *job) mayPass(err error) error {
 	return err
 }
 
-func (j *job) Asset() processor.Asset {
-	a := j.t.asset
+func (j *Job) Asset() processor.Asset {
+	a := j.t.Asset
 	return processor.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder}
 }
 
-func (j *job) Platform() string { return j.t.platform }
-func (j *job) Settings() any    { return j.t.settings }
+func (j *Job) Platform() string { return j.t.Platform }
+func (j *Job) Settings() any    { return j.t.Settings }
 
-func (j *job) Exists(path string) (bool, error) {
+func (j *Job) Exists(path string) (bool, error) {
 	path = j.sourceOf(path)
 	if err := j.allowed(path); err != nil {
 		return false, err
 	}
-	h, err := j.w.Observe(sawExists, path)
-	j.run.See(sawExists, path, h)
+	h, err := j.w.Observe(SawExists, path)
+	j.run.See(SawExists, path, h)
 	return !h.IsZero(), err
 }
 
-func (j *job) Glob(pattern string) ([]string, error) {
+func (j *Job) Glob(pattern string) ([]string, error) {
 	if err := j.may(pattern); err != nil {
 		return nil, err
 	}
 	found, h, err := j.w.glob(pattern)
 	if err == nil {
-		j.run.See(sawGlob, pattern, h)
+		j.run.See(SawGlob, pattern, h)
 	}
 	return found, err
 }
 
-func (j *job) Tool(name string) (string, error) {
+func (j *Job) Tool(name string) (string, error) {
 	if err := j.may(name); err != nil {
 		return "", err
 	}
 	name = j.w.inProject(name)
 	t := j.w.tool(name)
-	j.run.See(sawTool, name, t.hash)
+	j.run.See(SawTool, name, t.Hash)
 	j.mu.Lock()
 	if !j.ended {
 		if j.tools == nil {
-			j.tools = map[string]*tool{}
+			j.tools = map[string]*Tool{}
 		}
 		j.tools[name] = t
 	}
 	j.mu.Unlock()
-	if t.path == "" {
+	if t.Path == "" {
 		return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
 	}
-	return t.path, nil
+	return t.Path, nil
 }
 
-func (j *job) Env(name string) (string, bool) {
+func (j *Job) Env(name string) (string, bool) {
 	if j.may(name) != nil {
 		return "", false // there is none of such a name
 	}
 	value, ok := os.LookupEnv(name)
-	j.run.See(sawEnv, name, j.w.env(name, valueHash(value, ok)))
+	j.run.See(SawEnv, name, j.w.env(name, valueHash(value, ok)))
 	return value, ok
 }
 
 // writer is a product being written.
 type writer struct {
-	j    *job
+	j    *Job
 	out  processor.Output
 	file string
 	refs []engine.Reference
@@ -237,7 +237,7 @@ func (w *writer) made(h digest.Hash, size int64) error {
 	w.j.mu.Lock()
 	defer w.j.mu.Unlock()
 	if w.j.ended {
-		return errOver
+		return ErrOver
 	}
 	w.j.products = append(w.j.products, engine.Product{
 		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Hash: h, Size: size, References: w.refs,
@@ -247,12 +247,12 @@ func (w *writer) made(h digest.Hash, size int64) error {
 
 // Adopt makes a product of a file that a program wrote, and takes the file away. It is errors.ErrUnsupported if the file has to be copied by
 // Create. It is not part of processor.Job; package command looks for it.
-func (j *job) Adopt(out processor.Output, dir *os.File, name string) error {
+func (j *Job) Adopt(out processor.Output, dir *os.File, name string) error {
 	w, err := j.writer(out)
 	if err != nil {
 		return err
 	}
-	h, n, err := j.w.blobs.Adopt(dir, name)
+	h, n, err := j.w.Blobs.Adopt(dir, name)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
@@ -262,7 +262,7 @@ func (j *job) Adopt(out processor.Output, dir *os.File, name string) error {
 	return w.made(h, n)
 }
 
-func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
+func (j *Job) Create(out processor.Output) (io.WriteCloser, error) {
 	w, err := j.writer(out)
 	if err != nil {
 		return nil, err
@@ -270,30 +270,30 @@ func (j *job) Create(out processor.Output) (io.WriteCloser, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.ended {
-		return nil, errOver
+		return nil, ErrOver
 	}
-	w.blob = j.w.blobs.Create()
+	w.blob = j.w.Blobs.Create()
 	j.writers = append(j.writers, w)
 	return w, nil
 }
 
 // writer is one without a blob.
-func (j *job) writer(out processor.Output) (*writer, error) {
+func (j *Job) writer(out processor.Output) (*writer, error) {
 	if err := j.may(out.Name, out.Type, out.Extension); err != nil {
 		return nil, err
 	}
 	if bad := badOutput(out); bad != "" {
-		return nil, fmt.Errorf("product %q of %s: %s", out.Name, j.t.asset.ID, bad)
+		return nil, fmt.Errorf("product %q of %s: %s", out.Name, j.t.Asset.ID, bad)
 	}
 	refs := make([]engine.Reference, len(out.References))
 	for i, r := range out.References {
 		id, err := uuid.Parse(r.UUID)
 		if err != nil {
-			return nil, fmt.Errorf("product %q of %s: reference %d: %w", out.Name, j.t.asset.ID, i, err)
+			return nil, fmt.Errorf("product %q of %s: reference %d: %w", out.Name, j.t.Asset.ID, i, err)
 		}
 		refs[i] = engine.Reference{UUID: id, SubID: r.SubID, Required: r.Required}
 	}
-	file := j.t.platform + "/" + strings.TrimSuffix(j.t.asset.ID, "/")
+	file := j.t.Platform + "/" + strings.TrimSuffix(j.t.Asset.ID, "/")
 	if out.Name != "" {
 		file += "." + out.Name
 	}
@@ -317,7 +317,7 @@ func badOutput(out processor.Output) string {
 	return ""
 }
 
-func (j *job) Write(out processor.Output, data []byte) error {
+func (j *Job) Write(out processor.Output, data []byte) error {
 	w, err := j.Create(out)
 	if err != nil {
 		return err
@@ -335,27 +335,27 @@ type Drafting interface {
 }
 
 // Drafts tells whether somebody wants drafts.
-func (j *job) Drafts() bool {
-	_, ok := j.w.reporter.(Drafting)
+func (j *Job) Drafts() bool {
+	_, ok := j.w.Reporter.(Drafting)
 	return ok
 }
 
 // Draft hands on a draft of a product. Hidden ones nobody sees.
-func (j *job) Draft(out processor.Output, data []byte) error {
-	to, ok := j.w.reporter.(Drafting)
+func (j *Job) Draft(out processor.Output, data []byte) error {
+	to, ok := j.w.Reporter.(Drafting)
 	w, err := j.writer(out)
 	if err != nil || !ok || out.Hidden {
 		return err
 	}
-	hash, err := j.w.blobs.Put(data)
+	hash, err := j.w.Blobs.Put(data)
 	if err == nil {
-		to.Drafted(j.t.platform, j.t.asset.ID, j.t.asset.UUID, engine.Product{SubID: processor.SubID(out.Name), Name: out.Name, Type: out.Type, File: w.file,
+		to.Drafted(j.t.Platform, j.t.Asset.ID, j.t.Asset.UUID, engine.Product{SubID: processor.SubID(out.Name), Name: out.Name, Type: out.Type, File: w.file,
 			Hash: hash, Size: int64(len(data)), References: w.refs})
 	}
 	return err
 }
 
-func (j *job) Warn(p processor.Problem) {
+func (j *Job) Warn(p processor.Problem) {
 	m := j.problem(&p)
 	m.Severity = diag.Warning
 	j.mu.Lock()
@@ -365,16 +365,16 @@ func (j *job) Warn(p processor.Problem) {
 	}
 }
 
-func (j *job) Scratch() (string, error) {
+func (j *Job) Scratch() (string, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.ended {
-		return "", errOver
+		return "", ErrOver
 	}
 	if j.scratch == "" {
-		dir := filepath.Join(j.w.scratch, fmt.Sprintf("%s-%d", j.w.stamp, j.w.scratches.Add(1)))
+		dir := filepath.Join(j.w.Scratch, fmt.Sprintf("%s-%d", j.w.stamp, j.w.scratches.Add(1)))
 		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return "", asPassing(err)
+			return "", AsPassing(err)
 		}
 		j.scratch = dir
 	}
@@ -383,27 +383,27 @@ func (j *job) Scratch() (string, error) {
 
 // Shelf is where a processor can leave something for later jobs of this build, until it ends. It need not be there. It is not part of
 // processor.Job; package command looks for it.
-func (j *job) Shelf() string { return filepath.Join(j.w.scratch, j.w.stamp+"-shelf") }
+func (j *Job) Shelf() string { return filepath.Join(j.w.Scratch, j.w.stamp+"-shelf") }
 
 // Roots are the source roots of the table that the job's answers are out of, and Where is where that has a source file. They are not part
 // of processor.Job; package command looks for them. Who sees the roots runs again when their list is another: what a program finds in
 // several of them, or in one that comes later, depends on it.
-func (j *job) Roots() []string {
-	j.run.See(sawRoots, "roots", j.w.rootsHash())
-	return j.w.table.Roots
+func (j *Job) Roots() []string {
+	j.run.See(SawRoots, "roots", j.w.rootsHash())
+	return j.w.Table.Roots
 }
 
-func (j *job) Where(path string) string {
-	_, root, ok := j.w.table.Find(path)
+func (j *Job) Where(path string) string {
+	_, root, ok := j.w.Table.Find(path)
 	if !ok {
 		return ""
 	}
-	return j.w.table.Abs(root, path)
+	return j.w.Table.Abs(root, path)
 }
 
 // close ends all that the processor left open: files count as read, products that were not closed do not count. From then on the job
 // answers nothing more, to whatever a processor left running. The programs that it was given have to be what they were.
-func (j *job) close() error {
+func (j *Job) close() error {
 	j.mu.Lock()
 	open, writers, scratch, tools := j.open, j.writers, j.scratch, j.tools
 	j.ended = true
@@ -417,7 +417,7 @@ func (j *job) close() error {
 	}
 	for name, t := range tools {
 		if !j.w.sameTool(name, t) {
-			j.run.Tear(sawTool, name)
+			j.run.Tear(SawTool, name)
 		}
 	}
 	if j.run != nil { // a stand-in has none
@@ -430,7 +430,7 @@ func (j *job) close() error {
 }
 
 // result is the products, the main one first, the others by name.
-func (j *job) result() ([]engine.Product, error) {
+func (j *Job) result() ([]engine.Product, error) {
 	j.mu.Lock()
 	ps := j.products
 	j.mu.Unlock()
@@ -440,9 +440,9 @@ func (j *job) result() ([]engine.Product, error) {
 			if ps[k].SubID != ps[i].SubID && (ps[k].File != ps[i].File || ps[i].File == "") {
 				continue
 			}
-			m := diag.Errorf(diag.ProductClash, diag.Pos{File: j.display(j.t.asset.Path)}, "processor %q wrote product %q twice", j.t.proc.info.Name, ps[i].Name)
+			m := diag.Errorf(diag.ProductClash, diag.Pos{File: j.display(j.t.Asset.Path)}, "processor %q wrote product %q twice", j.t.Proc.Info.Name, ps[i].Name)
 			if ps[k].Name != ps[i].Name {
-				m = diag.Errorf(diag.ProductClash, diag.Pos{File: j.display(j.t.asset.Path)}, "products %q and %q have the same sub id or file", ps[k].Name, ps[i].Name)
+				m = diag.Errorf(diag.ProductClash, diag.Pos{File: j.display(j.t.Asset.Path)}, "products %q and %q have the same sub id or file", ps[k].Name, ps[i].Name)
 			}
 			return nil, m.WithHint("each product of an asset needs a name of its own")
 		}

@@ -1,4 +1,4 @@
-package build
+package job
 
 import (
 	"bytes"
@@ -29,20 +29,20 @@ func assetName(name string) string {
 	return name
 }
 
-func (j *job) Find(name string) (processor.Asset, error) {
+func (j *Job) Find(name string) (processor.Asset, error) {
 	if err := j.may(name); err != nil {
 		return processor.Asset{}, err
 	}
 	name = assetName(name)
 	j.sawAsset(name)
-	a := j.w.find(name)
+	a := j.w.Find(name)
 	if a == nil {
 		return processor.Asset{}, j.missing(name)
 	}
 	return a.ForJob(), nil
 }
 
-func (j *job) Products(names ...string) ([][]processor.Product, error) {
+func (j *Job) Products(names ...string) ([][]processor.Product, error) {
 	if err := j.may(names...); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (j *job) Products(names ...string) ([][]processor.Product, error) {
 	}
 	answer := make([][]processor.Product, len(ids))
 	for i := range all {
-		a := j.w.find(ids[i])
+		a := j.w.Find(ids[i])
 		for _, m := range all[i] {
 			answer[i] = append(answer[i], j.product(a, m))
 		}
@@ -75,12 +75,12 @@ func (j *job) Products(names ...string) ([][]processor.Product, error) {
 // madeProduct is a product and the job, or the part of one, that made it.
 type madeProduct struct {
 	engine.Product
-	by subject
+	by Subject
 }
 
 // need brings assets up to date, side by side, and gives what each one's jobs made; of the job's own asset what its other jobs did.
-func (j *job) need(ids []string) ([][]madeProduct, error) {
-	var jobs []subject
+func (j *Job) need(ids []string) ([][]madeProduct, error) {
+	var jobs []Subject
 	var of []int // by job: which of the ids
 	for i, id := range ids {
 		for _, s := range j.jobsOf(id) {
@@ -98,7 +98,7 @@ func (j *job) need(ids []string) ([][]madeProduct, error) {
 	return all, nil
 }
 
-func (j *job) needJobs(jobs []subject) ([][]madeProduct, error) {
+func (j *Job) needJobs(jobs []Subject) ([][]madeProduct, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
@@ -120,19 +120,19 @@ func (j *job) needJobs(jobs []subject) ([][]madeProduct, error) {
 }
 
 // jobsOf are the jobs of an asset on this platform; of the job's own asset those of its other processors, if it has several.
-func (j *job) jobsOf(id string) []subject {
-	first := subject{platform: j.t.platform, asset: id}
-	a := j.w.find(id)
-	if a == nil || len(a.On(j.t.platform)) < 2 {
-		return []subject{first}
+func (j *Job) jobsOf(id string) []Subject {
+	first := Subject{Platform: j.t.Platform, Asset: id}
+	a := j.w.Find(id)
+	if a == nil || len(a.On(j.t.Platform)) < 2 {
+		return []Subject{first}
 	}
-	var jobs []subject
-	for k, on := range a.On(j.t.platform) {
+	var jobs []Subject
+	for k, on := range a.On(j.t.Platform) {
 		s := first
 		if k > 0 {
-			s.processor = on.Processor
+			s.Processor = on.Processor
 		}
-		if a != j.t.asset || on.Processor != j.t.on.Processor {
+		if a != j.t.Asset || on.Processor != j.t.On.Processor {
 			jobs = append(jobs, s)
 		}
 	}
@@ -140,19 +140,19 @@ func (j *job) jobsOf(id string) []subject {
 }
 
 // distinct refuses to take two products of one sub id from an asset's processors. The build tells of it by the asset itself.
-func (j *job) distinct(id string, ps []madeProduct) error {
+func (j *Job) distinct(id string, ps []madeProduct) error {
 	seen := make(map[uint32]bool, len(ps))
 	for _, p := range ps {
 		if seen[p.SubID] {
-			return diag.Errorf(diag.NeedsFailed, diag.Pos{File: j.display(j.t.asset.Path)}, "needs %s, of which two processors make %s", id, productText(p.Name))
+			return diag.Errorf(diag.NeedsFailed, diag.Pos{File: j.display(j.t.Asset.Path)}, "needs %s, of which two processors make %s", id, ProductText(p.Name))
 		}
 		seen[p.SubID] = true
 	}
 	return nil
 }
 
-// productText is a product's name for people.
-func productText(name string) string {
+// ProductText is a product's name for people.
+func ProductText(name string) string {
 	if name == "" {
 		return "the main product"
 	}
@@ -160,17 +160,17 @@ func productText(name string) string {
 }
 
 // sawAsset records whether an asset is there, and its UUID.
-func (j *job) sawAsset(id string) {
-	j.run.See(sawAsset, id, j.w.assetHash(id))
+func (j *Job) sawAsset(id string) {
+	j.run.See(SawAsset, id, j.w.assetHash(id))
 }
 
 // needError leaves the engine's words for those of people.
-func (j *job) needError(err error, ids []string) error {
+func (j *Job) needError(err error, ids []string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, id := range ids {
-		if j.w.find(id) == nil {
+		if j.w.Find(id) == nil {
 			return j.missing(id)
 		}
 	}
@@ -178,24 +178,24 @@ func (j *job) needError(err error, ids []string) error {
 }
 
 // missing says that there is no asset of a name. It is an fs.ErrNotExist.
-func (j *job) missing(name string) error {
-	m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.asset.Path)}, "%s%q", noAsset, name)
+func (j *Job) missing(name string) error {
+	m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.Asset.Path)}, "%s%q", noAsset, name)
 	return fmt.Errorf("%w: %w", m, fs.ErrNotExist)
 }
 
-func (j *job) Parts(names ...string) ([][]processor.Product, error) {
-	if _, ok := j.t.proc.Processor.(processor.Parter); !ok {
-		return nil, fmt.Errorf("processor %q makes no parts: it has no method Part", j.t.proc.info.Name)
+func (j *Job) Parts(names ...string) ([][]processor.Product, error) {
+	if _, ok := j.t.Proc.Processor.(processor.Parter); !ok {
+		return nil, fmt.Errorf("processor %q makes no parts: it has no method Part", j.t.Proc.Info.Name)
 	}
 	if err := j.may(names...); err != nil {
 		return nil, err
 	}
-	parts := make([]subject, len(names))
+	parts := make([]Subject, len(names))
 	for i, name := range names {
 		if name == "" {
 			return nil, fmt.Errorf("%q is no name of a part", name)
 		}
-		parts[i] = subject{j.t.platform, j.t.asset.ID, name, j.t.on.Processor}
+		parts[i] = Subject{j.t.Platform, j.t.Asset.ID, name, j.t.On.Processor}
 	}
 	needed, err := j.needJobs(parts)
 	if err != nil {
@@ -204,7 +204,7 @@ func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 	all := make([][]processor.Product, len(names))
 	for i, ps := range needed {
 		for _, p := range ps {
-			all[i] = append(all[i], j.product(j.t.asset, p))
+			all[i] = append(all[i], j.product(j.t.Asset, p))
 		}
 	}
 	return all, nil
@@ -212,12 +212,12 @@ func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 
 // Requests brings up to date what other assets ask this one to pack, and tells of the products that are for it. It is not part of
 // processor.Job; the atlas looks for it.
-func (j *job) Requests() ([]processor.Product, error) {
+func (j *Job) Requests() ([]processor.Product, error) {
 	if err := j.over(); err != nil {
 		return nil, err
 	}
-	packers, h := j.w.packers(j.t.platform)
-	j.run.See(sawPackers, j.t.platform, h)
+	packers, h := j.w.packers(j.t.Platform)
+	j.run.See(SawPackers, j.t.Platform, h)
 	if len(packers) == 0 {
 		return nil, nil
 	}
@@ -228,8 +228,8 @@ func (j *job) Requests() ([]processor.Product, error) {
 	var all []processor.Product
 	for _, ps := range needed {
 		for _, p := range ps {
-			if strings.HasPrefix(p.Name, j.t.asset.ID+":") {
-				all = append(all, j.product(j.w.find(p.by.asset), p))
+			if strings.HasPrefix(p.Name, j.t.Asset.ID+":") {
+				all = append(all, j.product(j.w.Find(p.by.Asset), p))
 			}
 		}
 	}
@@ -237,23 +237,23 @@ func (j *job) Requests() ([]processor.Product, error) {
 }
 
 // product is an engine's product in the words of processors.
-func (j *job) product(a *asset.Asset, p madeProduct) processor.Product {
-	by := p.by.processor
+func (j *Job) product(a *asset.Asset, p madeProduct) processor.Product {
+	by := p.by.Processor
 	if by == "" {
-		by = a.On(j.t.platform)[0].Processor
+		by = a.On(j.t.Platform)[0].Processor
 	}
 	return processor.Product{
 		AssetID: a.ID, UUID: a.UUID, Name: p.Name, SubID: p.SubID, Type: p.Type,
-		File: strings.TrimPrefix(p.File, j.t.platform+"/"), Processor: by, Part: p.by.part,
+		File: strings.TrimPrefix(p.File, j.t.Platform+"/"), Processor: by, Part: p.by.Part,
 	}
 }
 
-func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
+func (j *Job) OpenProduct(p processor.Product) (processor.File, error) {
 	if err := j.may(p.AssetID, p.Part, p.Processor); err != nil {
 		return nil, err
 	}
 	p.AssetID = assetName(p.AssetID)
-	if p.Part != "" && p.Part != processor.PackPart && p.AssetID != j.t.asset.ID {
+	if p.Part != "" && p.Part != processor.PackPart && p.AssetID != j.t.Asset.ID {
 		return nil, fmt.Errorf("product %q of a part of %q: parts are for their own asset: %w", p.Name, p.AssetID, fs.ErrNotExist)
 	}
 	needed, err := j.needJobs(j.makersOf(p))
@@ -270,15 +270,15 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 }
 
 // openContent opens the content of a product of an asset.
-func (j *job) openContent(p *engine.Product, of string) (processor.File, error) {
-	if p.Size <= wholeFile {
+func (j *Job) openContent(p *engine.Product, of string) (processor.File, error) {
+	if p.Size <= WholeFile {
 		var data []byte
-		err := j.w.content(p, of, func() (err error) { data, err = j.w.blobs.Read(p.Hash); return err })
+		err := j.w.content(p, of, func() (err error) { data, err = j.w.Blobs.Read(p.Hash); return err })
 		return memFile{bytes.NewReader(data)}, j.mayPass(err)
 	}
-	f := &productFile{j: j, of: cmp.Or(p.File, j.w.display(of))}
+	f := &productFile{j: j, of: cmp.Or(p.File, j.w.Display(of))}
 	err := j.w.content(p, of, func() (err error) {
-		if f.File, err = j.w.blobs.Open(p.Hash); err == nil {
+		if f.File, err = j.w.Blobs.Open(p.Hash); err == nil {
 			f.stat, err = source.StatFile(f.File)
 		}
 		return err
@@ -293,7 +293,7 @@ func (j *job) openContent(p *engine.Product, of string) (processor.File, error) 
 // productFile is a product that is too large for memory.
 type productFile struct {
 	*os.File
-	j    *job
+	j    *Job
 	stat source.Stat
 	of   string // what it is, for people
 
@@ -310,7 +310,7 @@ func (f *productFile) Close() error {
 		f.File.Close()
 		if after.CTime = f.stat.CTime; err != nil || after != f.stat { // links to it come and go
 			f.j.w.mu.Lock()
-			f.j.w.lost = true
+			f.j.w.Lost = true
 			f.j.w.mu.Unlock()
 			f.err = f.j.mayPass(lostProduct(f.of))
 		}
@@ -319,37 +319,37 @@ func (f *productFile) Close() error {
 }
 
 // makersOf are the jobs, or the parts of one, that may have made a product: one, unless it does not say which processor it is of.
-func (j *job) makersOf(p processor.Product) []subject {
-	a := j.w.find(p.AssetID)
+func (j *Job) makersOf(p processor.Product) []Subject {
+	a := j.w.Find(p.AssetID)
 	switch {
 	case p.Part == processor.PackPart && a != nil:
-		var parts []subject
-		for _, on := range a.On(j.t.platform) {
-			if j.w.procs[on.Processor].info.Packs && (p.Processor == "" || p.Processor == on.Processor) {
-				parts = append(parts, subject{j.t.platform, p.AssetID, p.Part, on.Processor})
+		var parts []Subject
+		for _, on := range a.On(j.t.Platform) {
+			if j.w.procs[on.Processor].Info.Packs && (p.Processor == "" || p.Processor == on.Processor) {
+				parts = append(parts, Subject{j.t.Platform, p.AssetID, p.Part, on.Processor})
 			}
 		}
 		return parts
 	case p.Part != "":
-		return []subject{{j.t.platform, p.AssetID, p.Part, j.t.on.Processor}}
+		return []Subject{{j.t.Platform, p.AssetID, p.Part, j.t.On.Processor}}
 	}
 	jobs := j.jobsOf(p.AssetID)
 	if len(jobs) > 1 {
 		j.sawAsset(p.AssetID)
-		jobs = slices.DeleteFunc(jobs, func(s subject) bool {
-			return p.Processor != "" && p.Processor != cmp.Or(s.processor, a.On(j.t.platform)[0].Processor)
+		jobs = slices.DeleteFunc(jobs, func(s Subject) bool {
+			return p.Processor != "" && p.Processor != cmp.Or(s.Processor, a.On(j.t.Platform)[0].Processor)
 		})
 	}
 	return jobs
 }
 
-func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
+func (j *Job) Reference(assetID, name string, required bool) (processor.Reference, error) {
 	if err := j.may(assetID, name); err != nil {
 		return processor.Reference{}, err
 	}
 	assetID = assetName(assetID)
 	j.sawAsset(assetID)
-	a := j.w.find(assetID)
+	a := j.w.Find(assetID)
 	if a == nil {
 		return processor.Reference{}, j.missing(assetID)
 	}

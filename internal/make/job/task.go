@@ -1,0 +1,221 @@
+package job
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/fingerprint"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/extend/command"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// What jobs are asked for by.
+
+// Task is one job: an asset, a platform, a processor with settings; or a part of it.
+type Task struct {
+	engine.Task
+	Asset    *asset.Asset
+	On       *asset.Resolved
+	Platform string
+	Part     string // "" for the job itself
+	Settings any
+	Proc     *Installed
+	Lives    int            // session.lives when it was found to be live
+	Kept     bool           // the snapshot has it as one that the project has
+	Result   *engine.Result // of this build, once that is done with it; nil: it was not asked for
+}
+
+func TaskOf(r *engine.Result) *Task { return r.Task.World.(*Task) }
+
+// Decided tells whether this build knows what became of a task: it was asked for, and not stopped.
+func (t *Task) Decided() bool { return t.Result != nil && t.Result.Trace != nil }
+
+// ID is a job with all its parts.
+type ID struct {
+	asset *asset.Asset
+	on    *asset.Resolved // which assets may share
+}
+
+type partID struct {
+	of   ID
+	part string
+}
+
+func (t *Task) ID() ID { return ID{t.Asset, t.On} }
+
+// Subject names a job, or a part of one. String is how the engine hands it around, and how it stands in traces.
+type Subject struct {
+	Platform  string
+	Asset     string // by id or path
+	Part      string // "" for the job itself
+	Processor string // of a part, always, whose trace may outlive its job's place; of a job unless it is the asset's first on the platform
+}
+
+func (s Subject) String() string {
+	text := s.Platform + "\x00" + s.Asset
+	if s.Part != "" || s.Processor != "" {
+		text += "\x00" + s.Part
+	}
+	if s.Processor != "" {
+		text += "\x00" + s.Processor
+	}
+	return text
+}
+
+func ParseSubject(text string) (s Subject) {
+	s.Platform, text, _ = strings.Cut(text, "\x00")
+	s.Asset, text, _ = strings.Cut(text, "\x00")
+	s.Part, s.Processor, _ = strings.Cut(text, "\x00")
+	return s
+}
+
+// Find finds the asset that a name means, as asset.Table's Find.
+func (w *World) Find(name string) *asset.Asset {
+	if w.Finder == nil {
+		return w.Assets.Find(name)
+	}
+	a := w.Finder.Find(name)
+	if uuid, ok := processor.UUIDOf(name); ok && a == nil {
+		if a = w.Names().ByUUID(uuid); a != nil {
+			a = w.Finder.Find(a.ID)
+		}
+	}
+	return a
+}
+
+// Resolve finds the task for a subject. The engine calls it for one subject at a time.
+func (w *World) Resolve(s string) *engine.Task {
+	if t := w.TaskFor(s); t != nil {
+		return &t.Task
+	}
+	return nil
+}
+
+func (w *World) TaskFor(text string) *Task {
+	s := ParseSubject(text)
+	a := w.Find(s.Asset)
+	if a == nil {
+		return nil
+	}
+	all := a.On(s.Platform)
+	for i := range all {
+		if s.Processor == "" || s.Processor == all[i].Processor {
+			return w.Task(a, &all[i], s.Part)
+		}
+	}
+	return nil
+}
+
+// Task is an asset's job, or a part of it; nil if its processor makes no parts.
+func (w *World) Task(a *asset.Asset, on *asset.Resolved, part string) *Task {
+	id := partID{ID{a, on}, part}
+	t := w.jobs[id.of]
+	if part != "" {
+		t = w.parts[id]
+	}
+	if t != nil {
+		return t
+	}
+	pr := w.procs[on.Processor]
+	if _, parts := pr.Processor.(processor.Parter); part != "" && !parts {
+		return nil
+	}
+	t = &Task{Asset: a, On: on, Platform: on.Platform, Part: part, Settings: on.Settings, Proc: pr}
+	t.Key = engine.Key(t.Preimage().Sum())
+	t.Name = TaskName(Name(a.ID, t.Among(), part), on.Platform)
+	t.Fingerprint = pr.Fingerprint
+	t.Outside = command.Runs(pr.Processor)
+	if t.Memory = pr.Info.Memory; t.Memory == 0 {
+		t.Memory = defaultJobMemory
+	}
+	t.Run = func(r *engine.Run) (engine.Output, error) { return w.run(t, r) }
+	t.World = t
+	if w.ByKey[t.Key] = t; part == "" {
+		w.jobs[id.of] = t
+	} else {
+		w.parts[id] = t
+	}
+	return t
+}
+
+// Subject is what a task is asked for by.
+func (t *Task) Subject() string { return t.subjectOf(t.Part) }
+
+// subjectOf is what a part of the same job is asked for by.
+func (t *Task) subjectOf(part string) string {
+	s := Subject{t.Platform, t.Asset.ID, part, t.On.Processor}
+	if part == "" && t.On == &t.Asset.On(t.Platform)[0] {
+		s.Processor = ""
+	}
+	return s.String()
+}
+
+// Among is the processor's name if the asset has several on the platform, else "".
+func (t *Task) Among() string {
+	if len(t.Asset.On(t.Platform)) > 1 {
+		return t.On.Processor
+	}
+	return ""
+}
+
+// OfSameJob tells whether a subject is a part of the job that a task is of.
+func (t *Task) OfSameJob(s Subject) bool {
+	return s.Part != "" && s.Asset == t.Asset.ID && (s.Processor == t.On.Processor || s.Processor == "")
+}
+
+// Installed is a processor as this project has it.
+type Installed struct {
+	processor.Processor
+	Info        processor.Info
+	Fingerprint digest.Hash
+	Code        fingerprint.Way // of a team's: what stands for its code
+}
+
+// defaultJobMemory is what a job is expected to need if nobody knows better, in bytes; the contract of a processor says so.
+const defaultJobMemory = 64 << 20
+
+// Preimage is what a job's key is made of.
+func (t *Task) Preimage() *digest.Builder {
+	b := digest.Build("job")
+	if t.Asset.Collides != "" {
+		b.Str("collides", t.Asset.Collides)
+	}
+	if t.Part != "" {
+		b.Str("part", t.Part)
+	}
+	return b.Str("processor", t.Proc.Info.Name).Str("asset", t.Asset.ID).Str("uuid", t.Asset.UUID).
+		Str("path", t.Asset.Path).Str("platform", t.Platform).Str("settings", string(t.On.Canonical))
+}
+
+// PartsIn are the parts of its own job that a task asked for.
+func (w *World) PartsIn(t *Task, tr *engine.Trace) []*Task {
+	var parts []*Task
+	for i := range tr.Observations {
+		if o := &tr.Observations[i]; o.Kind == engine.Outline {
+			// The part of another asset, which it asks for by its id, is not among them.
+			if s := ParseSubject(o.Subject); t.OfSameJob(s) {
+				if p := w.Task(t.Asset, t.On, s.Part); p != nil {
+					parts = append(parts, p)
+				}
+			}
+		}
+	}
+	return parts
+}
+
+// ContentsSeen are the contents of parts of its own job that a task looked at.
+func (w *World) ContentsSeen(t *Task, tr *engine.Trace) iter.Seq2[*engine.Observation, *Task] {
+	return func(yield func(*engine.Observation, *Task) bool) {
+		for i := range tr.Observations {
+			o := &tr.Observations[i]
+			if s := ParseSubject(o.Subject); o.Kind == engine.Content && t.OfSameJob(s) {
+				if p := w.Task(t.Asset, t.On, s.Part); p != nil && !yield(o, p) {
+					return
+				}
+			}
+		}
+	}
+}
