@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -342,3 +343,39 @@ func TestShortWayOtherParts(t *testing.T) {
 		})
 	}
 }
+
+// TestLeftBeside: what was to become an output and could not be put in place is removed, also if all tasks are looked at because of that.
+func TestLeftBeside(t *testing.T) {
+	p := newProject(t, shortcuts)
+	p.write("assets/hook.s", "hook\ntext one")
+	p.age()
+	hindered := false
+	p.procs = testProcessors(&hooks{call: func(_ context.Context, _ string, j processor.Job) error {
+		if _, err := j.ReadFile("d/f.txt"); err != nil || !hindered {
+			return err
+		}
+		p.remove("build/pc/hook.s.txt")
+		p.mkdir("build/pc/hook.s.txt")
+		p.write("build/pc/.kiln-1-1", "half of it")
+		return nil
+	}})
+	p.build()
+	hindered = true
+	p.write("assets/hook.s", "hook\ntext two")
+	b, err := p.try(context.Background(), Request{Reporter: helper{func() { p.remove("build/pc/hook.s.txt") }}})
+	p.must(err)
+	if b.Failed > 0 || b.short {
+		t.Errorf("%+v\n%s", b, b.messages)
+	}
+	if _, err := os.Lstat(p.path("build/pc/.kiln-1-1")); err == nil {
+		t.Error("it is still there")
+	}
+}
+
+// helper does something after each job.
+type helper struct{ do func() }
+
+func (helper) Planned(int)                               {}
+func (helper) JobStarted(string)                         {}
+func (helper) JobSuspended(string, []string, bool)       {}
+func (h helper) JobFinished(string, bool, time.Duration) { h.do() }
