@@ -176,10 +176,10 @@ type bitWriter struct {
 	n   uint   // below 32
 }
 
-// write writes up to 32 bits.
+// write writes up to 33 bits.
 func (w *bitWriter) write(v uint64, n uint) {
 	w.acc = w.acc<<n | v&(1<<n-1)
-	if w.n += n; w.n >= 32 {
+	for w.n += n; w.n >= 32; {
 		w.n -= 32
 		w.b = binary.BigEndian.AppendUint32(w.b, uint32(w.acc>>w.n))
 	}

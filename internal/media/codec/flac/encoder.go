@@ -226,12 +226,15 @@ func (e *Encoder) stereo() {
 	kind, first, second := 1, l, r
 	l.plan(e, f.Bits)
 	r.plan(e, f.Bits)
-	if f.Bits < MaxBits { // else a difference has more bits than an int32
-		m.x, s.x = append(m.x[:0], left...), append(s.x[:0], right...)
-		for i, v := range left {
-			m.x[i] = int32((int64(v) + int64(right[i])) >> 1)
-			s.x[i] = v - right[i]
-		}
+	m.x, s.x = append(m.x[:0], left...), append(s.x[:0], right...)
+	over := false // of 32 bits
+	for i, v := range left {
+		m.x[i] = int32((int64(v) + int64(right[i])) >> 1)
+		difference := int64(v) - int64(right[i])
+		s.x[i] = int32(difference)
+		over = over || difference != int64(s.x[i])
+	}
+	if !over {
 		m.plan(e, f.Bits)
 		s.plan(e, f.Bits+1)
 		best := l.size + r.size

@@ -2,7 +2,6 @@ package flac
 
 import (
 	"math"
-	"math/bits"
 )
 
 // The functions here give the same bits on every machine: they add, multiply and divide, which IEEE 754 defines to the last bit, and every
@@ -114,7 +113,7 @@ func bestOrder(left []float64, samples, each int) int {
 	for i, e := range left {
 		perSample := 0.0
 		if e > 0 {
-			perSample = max(float64(0.5*log2(float64(e*(0.5*math.Ln2*math.Ln2))/float64(samples))), 0)
+			perSample = max(float64(0.5*log2(float64(e*0.5)/float64(samples))), 0)
 		}
 		if b := float64(perSample*float64(samples-i-1)) + float64((i+1)*each); b < least {
 			best, least = i+1, b
@@ -123,16 +122,15 @@ func bestOrder(left []float64, samples, each int) int {
 	return best
 }
 
-// precision is how many bits weights have: the more samples, the more pay.
-func precision(block, sampleBits int) int {
-	if sampleBits > 16 {
-		return 15
+// precision is how many bits weights have.
+func precision(sampleBits int) int {
+	switch {
+	case sampleBits > 16:
+		return 12
+	case sampleBits < 16:
+		return max(5, 2+sampleBits/2)
 	}
-	p := min(max(bits.Len(uint(block-1))-1, 6), 12) + 1
-	if sampleBits < 16 {
-		p = min(p, max(5, 2+sampleBits/2))
-	}
-	return p
+	return 12
 }
 
 // quantize makes weights integers of so many bits, which are shifted. What one loses, the next gains.

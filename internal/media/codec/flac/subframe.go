@@ -95,7 +95,7 @@ func (e *Encoder) planLinear(x []int32, bits int) (p predictor) {
 	if orders == 0 {
 		return p
 	}
-	p.precision = precision(len(x), bits)
+	p.precision = precision(bits)
 	p.order = bestOrder(left[:orders], len(x), p.precision+bits)
 	var ok bool
 	if p.weights, p.shift, ok = quantize(weights[p.order-1][:p.order], p.precision); ok {
@@ -112,7 +112,7 @@ func planFixed(x []int32, size, bits int) (p predictor) {
 			p.order = order
 		}
 	}
-	if _, about := cost(2*sums[p.order], len(x), 30); about+p.order*bits > size+size/8 {
+	if _, about := cost(2*sums[p.order], len(x), 30); about+p.order*bits > 100*size {
 		return p
 	}
 	p.kind, p.weights = fixed+p.order, fixedWeights[p.order]
