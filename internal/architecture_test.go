@@ -66,6 +66,7 @@ var allowed = map[string]string{
 	"media/codec/document":       "go-toml yaml",
 	"media/codec/etc2":           "media/codec/block",
 	"media/codec/exr":            "media/codec/input",
+	"media/codec/flac":           "",
 	"media/codec/gltf":           "",
 	"media/codec/hdr":            "media/codec/input",
 	"media/codec/hdrpack":        "",

@@ -1,0 +1,388 @@
+package flac
+
+import (
+	"bytes"
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"sort"
+)
+
+const maxWarnings = 20
+
+// Decoder reads a file.
+type Decoder struct {
+	Format
+	Samples  int64 // of each channel
+	Comments []Comment
+	Loops    []Loop
+	Markers  []Marker
+	Warnings []string // in plain words; damage that [Decoder.Read] meets adds one
+
+	in     bitReader
+	start  int64 // byte of the first frame
+	says   int64 // samples, in the head; 0 if the writer did not know
+	block  int64 // samples of a frame if these do not vary
+	base   int64 // number of the first sample
+	points []point
+
+	next       int64                // sample to be read
+	at         int64                // byte of the frame to be decoded
+	pcm        [MaxChannels][]int64 // the one that was
+	first, end int64                // the samples in it; those from next to first are not there
+
+	md5    [md5.Size]byte
+	hash   hash.Hash
+	hashed int64 // samples; below 0 if it is no use
+	buf    []byte
+}
+
+// point is a frame.
+type point struct{ sample, at int64 }
+
+// NewDecoder reads all of a file but its samples; of these, the first and the last frame. Errors are [ErrTruncated], [ErrDamaged] and
+// [ErrUnsupported], wrapped, and those of r.
+func NewDecoder(r io.ReaderAt, size int64) (*Decoder, error) {
+	d := &Decoder{in: bitReader{from: r, size: size}, hash: md5.New()}
+	at, err := d.skipTags()
+	if err != nil {
+		return nil, err
+	}
+	head, err := d.bytes(at, 4)
+	switch {
+	case err != nil:
+		return nil, err
+	case string(head) == "OggS":
+		return nil, fmt.Errorf("%q at byte %d: an Ogg file, perhaps with FLAC in it: %w", head, at, ErrUnsupported)
+	case string(head) != magic:
+		return nil, fmt.Errorf("%q at byte %d, where a FLAC file has %q: %w", head, at, magic, ErrDamaged)
+	}
+	if err := d.metadata(at + 4); err != nil {
+		return nil, err
+	}
+	if err := d.count(); err != nil {
+		return nil, err
+	}
+	d.loop()
+	d.places()
+	sort.Slice(d.points, func(i, k int) bool { return d.points[i].sample < d.points[k].sample })
+	d.at = d.start
+	if d.md5 == [md5.Size]byte{} || d.base > 0 || d.says > 0 && d.says != d.Samples {
+		d.hashed = -1
+	}
+	return d, nil
+}
+
+// skipTags skips ID3v2, which does not belong there, and is.
+func (d *Decoder) skipTags() (at int64, err error) {
+	for {
+		if at+10 > d.in.size {
+			return at, nil
+		}
+		b, err := d.bytes(at, 10)
+		if err != nil || string(b[:3]) != "ID3" {
+			return at, err
+		}
+		size := int64(b[6]&0x7f)<<21 | int64(b[7]&0x7f)<<14 | int64(b[8]&0x7f)<<7 | int64(b[9]&0x7f)
+		if b[5]&0x10 != 0 {
+			size += 10 // once more at its end
+		}
+		at += 10 + size
+	}
+}
+
+// warn takes down what is odd. A file that is full of it is not worth a list.
+func (d *Decoder) warn(format string, args ...any) {
+	switch n := len(d.Warnings); {
+	case n < maxWarnings:
+		d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...))
+	case n == maxWarnings:
+		d.Warnings = append(d.Warnings, "and more of the like")
+	}
+}
+
+// bytes reads n bytes from there.
+func (d *Decoder) bytes(at int64, n int) ([]byte, error) {
+	if at+int64(n) > d.in.size {
+		return nil, fmt.Errorf("%d bytes at byte %d: %w", n, at, ErrTruncated)
+	}
+	b := make([]byte, n)
+	switch got, err := d.in.from.ReadAt(b, at); {
+	case got == n:
+		return b, nil
+	case err == nil || err == io.EOF:
+		return nil, fmt.Errorf("%d bytes at byte %d: %w", n, at, ErrTruncated)
+	default:
+		return nil, fmt.Errorf("%d bytes at byte %d: %w", n, at, err)
+	}
+}
+
+// damage tells what is wrong with the data from what is wrong with reading it.
+func damage(err error) bool { return errors.Is(err, ErrDamaged) || errors.Is(err, ErrTruncated) }
+
+// count finds out how many samples there are.
+func (d *Decoder) count() error {
+	if d.start == d.in.size {
+		if d.says > 0 {
+			d.warn("the head says %d samples, and there are none: the file is cut off", d.says)
+		}
+		return nil
+	}
+	h, err := d.frame(d.start)
+	switch {
+	case err == nil:
+		d.firstFrame(h)
+	case !damage(err):
+		return err
+	}
+	last, end, err := d.last()
+	if err != nil {
+		return err
+	}
+	// A file of few bytes can have many samples if these are all the same, but no more than this.
+	most := (d.in.size - d.start) / 10 * maxBlock
+	switch {
+	case end == 0:
+		return fmt.Errorf("no whole frame from byte %d on: %w", d.start, ErrTruncated)
+	case last > most:
+		return fmt.Errorf("a frame says that its first sample is %d, and there are at most %d in so many bytes: %w", last, most, ErrDamaged)
+	case d.says > 0 && end > d.says:
+		d.warn("the head says %d samples, and frames have %d: the rest is not read", d.says, end)
+		end = d.says
+	case end < d.says:
+		d.warn("the head says %d samples, and whole frames have %d: the file is cut off", d.says, end)
+	}
+	d.Samples = end
+	return nil
+}
+
+// firstFrame learns from it what numbers of others mean. Files that were cut out of others do not begin with 0.
+func (d *Decoder) firstFrame(h head) {
+	if !h.varies && (h.number == 0 || d.block < int64(h.block)) {
+		d.block = int64(h.block)
+	}
+	if d.base = d.sample(h); d.base > 0 {
+		d.warn("the first frame, at byte %d, says that it begins with sample %d: the file was cut out of a longer one", d.start, d.base)
+	}
+}
+
+// sample is where a frame begins.
+func (d *Decoder) sample(h head) int64 {
+	if h.varies {
+		return h.number - d.base
+	}
+	return h.number*d.block - d.base
+}
+
+// last finds the last whole frame, and says where it begins and ends, or 0, 0.
+func (d *Decoder) last() (first, end int64, err error) {
+	const piece = 1 << 16
+	for to := d.in.size; to > d.start; to -= piece {
+		from := max(to-piece, d.start)
+		b, err := d.bytes(from, int(min(to+headSize, d.in.size)-from))
+		if err != nil {
+			return 0, 0, err
+		}
+		for i := int(to - from - 1); i >= 0; i-- {
+			if _, ok := d.parseHead(b[i:min(i+headSize, len(b))]); !ok {
+				continue
+			}
+			h, err := d.frame(from + int64(i))
+			if first := d.sample(h); err == nil && first >= 0 {
+				return first, first + int64(h.block), nil
+			}
+			if err != nil && !damage(err) {
+				return 0, 0, err
+			}
+		}
+	}
+	return 0, 0, nil
+}
+
+// find decodes the first frame from a byte on, before another, that begins with a sample or later, and says where it is, or -1.
+func (d *Decoder) find(from, before, sample int64) (h head, at int64, err error) {
+	const piece = 1 << 12
+	for ; from < before; from += piece {
+		n := min(from+piece+headSize, d.in.size) - from
+		b, err := d.bytes(from, int(n))
+		if err != nil {
+			return h, 0, err
+		}
+		for i := 0; i < int(min(before-from, piece)); {
+			next := bytes.IndexByte(b[i:], 0xff)
+			if next < 0 {
+				break
+			}
+			i += next
+			if i >= int(min(before-from, piece)) {
+				break
+			}
+			if _, ok := d.parseHead(b[i:min(i+headSize, len(b))]); ok {
+				h, err := d.frame(from + int64(i))
+				if first := d.sample(h); err == nil && first >= sample && first < d.Samples {
+					return h, from + int64(i), nil
+				}
+				if err != nil && !damage(err) {
+					return h, 0, err
+				}
+			}
+			i++
+		}
+	}
+	return h, -1, nil
+}
+
+// SeekSample goes to a sample: the next that [Decoder.Read] gives.
+func (d *Decoder) SeekSample(sample int64) error {
+	if sample < 0 || sample > d.Samples {
+		return fmt.Errorf("no sample %d: there are %d", sample, d.Samples)
+	}
+	d.next = sample
+	if sample == d.Samples || sample >= d.first && sample < d.end {
+		return nil
+	}
+	d.at, d.first, d.end = d.start, 0, 0
+	// Somewhere from low to before high begins the last frame that is not behind the sample.
+	low, high := point{0, d.start}, point{d.Samples, d.in.size}
+	for _, p := range d.points {
+		if p.at += d.start; p.sample > sample || p.at <= low.at || p.at >= high.at {
+			continue
+		}
+		if h, err := d.frame(p.at); err == nil && d.sample(h) >= low.sample && d.sample(h) <= sample {
+			low = point{d.sample(h), p.at}
+		} else if err != nil && !damage(err) {
+			return err
+		}
+	}
+	for high.at-low.at > bufferSize/2 {
+		middle := low.at + (high.at-low.at)/2
+		h, at, err := d.find(middle, high.at, low.sample)
+		switch {
+		case err != nil:
+			return err
+		case at < 0:
+			high.at = middle
+		case d.sample(h) <= sample:
+			low = point{d.sample(h), at}
+		default:
+			high = point{d.sample(h), middle}
+		}
+	}
+	d.at, d.first, d.end = low.at, low.sample, low.sample
+	return nil
+}
+
+// Read gives as many samples of each channel as there are left and have room, interleaved. They are integers of [Format].Bits bits. It is
+// io.EOF if there are none left. Another error comes with the samples before it.
+func (d *Decoder) Read(dst []int32) (samples int, err error) {
+	if d.next == d.Samples {
+		return 0, io.EOF
+	}
+	if len(dst) < d.Channels {
+		return 0, io.ErrShortBuffer
+	}
+	for len(dst) >= d.Channels && d.next < d.Samples {
+		if d.next >= d.end {
+			if err := d.load(); err != nil {
+				return samples, err
+			}
+			continue
+		}
+		room := int64(len(dst) / d.Channels)
+		var n int
+		if d.next < d.first {
+			n = int(min(room, d.first-d.next))
+			clear(dst[:n*d.Channels])
+		} else {
+			n = int(min(room, d.end-d.next))
+			d.interleave(dst, int(d.next-d.first), n)
+		}
+		dst = dst[n*d.Channels:]
+		samples += n
+		d.next += int64(n)
+	}
+	return samples, nil
+}
+
+func (d *Decoder) interleave(dst []int32, skip, n int) {
+	if d.Channels == 2 {
+		dst = dst[:2*n]
+		a, b := d.pcm[0][skip:skip+n], d.pcm[1][skip:skip+n]
+		for i, v := range a {
+			dst[2*i], dst[2*i+1] = int32(v), int32(b[i])
+		}
+		return
+	}
+	for c := range d.Channels {
+		for i, v := range d.pcm[c][skip : skip+n] {
+			dst[i*d.Channels+c] = int32(v)
+		}
+	}
+}
+
+// load decodes the next frame, if need be by looking for one.
+func (d *Decoder) load() error {
+	was, begin := d.end, d.at
+	d.first = d.end
+	h, err := d.frame(begin)
+	if err != nil && !damage(err) {
+		return err
+	}
+	if first := d.sample(h); err == nil && first != was {
+		err = fmt.Errorf("it says that it begins with sample %d", first)
+		if first < was || first >= d.Samples {
+			err = fmt.Errorf("%w: %w", err, ErrDamaged)
+		}
+	}
+	if err != nil && damage(err) {
+		why := err
+		if h, d.at, err = d.find(begin+1, d.in.size, was); err != nil {
+			return err
+		}
+		err = why
+	}
+	if d.at < 0 {
+		d.at, d.first, d.end = d.in.size, d.Samples, d.Samples
+	} else {
+		d.at = d.in.tell()
+		d.first = d.sample(h)
+		d.end = min(d.first+int64(h.block), d.Samples)
+	}
+	if err != nil {
+		d.warn("the frame at byte %d, where sample %d should be: %v; samples from %d to %d are silence", begin, was, err, was, d.first-1)
+	}
+	d.sum()
+	return nil
+}
+
+// sum adds the frame to the MD5, if all before it is in there.
+func (d *Decoder) sum() {
+	if d.hashed != d.first || d.hashed == d.end {
+		return
+	}
+	bytes := (d.Bits + 7) / 8
+	d.buf = d.buf[:0]
+	for i := range int(d.end - d.first) {
+		for c := range d.Channels {
+			v := d.pcm[c][i]
+			switch bytes {
+			case 1:
+				d.buf = append(d.buf, byte(v))
+			case 2:
+				d.buf = append(d.buf, byte(v), byte(v>>8))
+			case 3:
+				d.buf = append(d.buf, byte(v), byte(v>>8), byte(v>>16))
+			default:
+				d.buf = append(d.buf, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
+			}
+		}
+	}
+	d.hash.Write(d.buf)
+	if d.hashed = d.end; d.hashed == d.Samples && !bytes16(d.hash.Sum(nil), d.md5) {
+		d.warn("the MD5 of the samples is %x, and %x is written: they are not those that were meant", d.hash.Sum(nil), d.md5)
+	}
+}
+
+func bytes16(a []byte, b [md5.Size]byte) bool { return bytes.Equal(a, b[:]) }
