@@ -117,7 +117,7 @@ var allowed = map[string]string{
 
 	"delivery/codegen":   "x/text",
 	"delivery/ids":       "base/diag content/asset uuid",
-	"delivery/loadorder": "base/diag base/digest doublestar",
+	"delivery/loadorder": "base/diag base/digest processor doublestar",
 	"delivery/manifest":  "base/digest uuid",
 	"delivery/parcel":    "base/digest base/disk kilnrt x/sys compress minisign",
 	"delivery/release":   "base/diag base/disk content/asset kilnrt uuid",
@@ -132,7 +132,7 @@ var allowed = map[string]string{
 	"ask/golden":   "base/diag base/disk content/project extend/gocode make/build processor",
 	"ask/impact":   "base/diag engine content/asset content/project content/source make/build processor doublestar uuid",
 	"ask/move":     "base/disk base/settings content/project make/build",
-	"ask/setup":    "base/diag base/disk media/codec/document media/pixel media/texture content/project",
+	"ask/setup":    "base/diag base/disk media/codec/document media/pixel media/texture content/project processor",
 	"ask/skeleton": "base/diag base/disk content/project extend/gocode processor/wasmguest",
 
 	"running/dashboard": "base/diag base/digest base/disk media/codec/atlas media/pixel media/preview media/treemap store/cas " +
