@@ -88,7 +88,7 @@ var allowed = map[string]string{
 	"media/sound":       "",
 	"media/texture": "base/diag media/codec/astc media/codec/bcn media/codec/block media/codec/bptc media/codec/dds media/codec/etc2 " +
 		"media/codec/hdrpack media/codec/ktx2 media/pixel processor",
-	"media/treemap": "",
+	"media/treemap": "base/diag",
 
 	"content/asset":   "base/diag base/digest base/settings content/project processor x/text doublestar uuid",
 	"content/project": "base/diag base/disk base/settings media/codec/document processor doublestar go-toml uuid",
