@@ -20,7 +20,7 @@ import (
 // not plain are left to go-toml again, one by one. Its Unmarshal is not used for the whole: it looks keys up one after the other, so that a
 // table of 300,000 keys takes minutes.
 func (r Reader) TOML(data []byte) (Value, error) {
-	text, err := prepare(data)
+	text, err := prepare(data, MaxSize)
 	if err != nil {
 		return Value{}, err
 	}
@@ -125,7 +125,7 @@ func (w *tomlWalk) descend(n *tomlNode, key unstable.Iterator, made tomlKind) (c
 		}
 		at := w.cur.span(from, end)
 		child = &tomlNode{at: at, keyAt: at, depth: n.depth + 1, kind: made}
-		if err := checkDepth(at, child.depth+1); err != nil {
+		if err := w.left.checkDepth(at, child.depth+1); err != nil {
 			return nil, false, 0, err
 		}
 		if err := w.left.spend(at, len(name)); err != nil {
@@ -225,7 +225,7 @@ func (w *tomlWalk) fill(n *tomlNode, v *unstable.Node, start int) (end int, err 
 	switch v.Kind {
 	case unstable.Array, unstable.InlineTable:
 		n.at = w.cur.at(start, 1)
-		if err := checkDepth(n.at, n.depth+1); err != nil {
+		if err := w.left.checkDepth(n.at, n.depth+1); err != nil {
 			return 0, err
 		}
 		end = start + 1
