@@ -91,7 +91,7 @@ var allowed = map[string]string{
 	"media/treemap": "base/diag",
 
 	"content/asset":   "base/diag base/digest base/settings content/project processor x/text doublestar uuid",
-	"content/project": "base/diag base/disk base/settings media/codec/document processor doublestar go-toml uuid",
+	"content/project": "base/diag base/disk base/settings media/codec/document processor doublestar uuid",
 	"content/source":  "base/diag base/digest base/disk x/sys",
 
 	"store/cas":       "base/digest base/disk content/source x/sys",

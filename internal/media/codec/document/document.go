@@ -37,7 +37,7 @@ type Pos struct{ Line, Column, Length int32 }
 //	nil, bool, int64, uint64 (only above the range of int64), float64 (finite), string,
 //	[]Value, Object
 //
-// and, of Written alone, Literal.
+// and, of Written and TOMLTree alone, Literal.
 //
 // TOML's dates and times are strings in the form of RFC 3339.
 type Value struct {
@@ -45,7 +45,7 @@ type Value struct {
 	V any
 }
 
-// Literal is a number as it is written.
+// Literal is a number as it is written, or a time.
 type Literal string
 
 // Object holds members in the order of the source; no key stands twice.
@@ -160,6 +160,10 @@ type Error struct {
 	Pos   Pos
 	Text  string // what is wrong
 	Hint  string // what to do next; may be empty
+
+	// In TOML, the last part of a key that cannot be given here, because of the one that stands first.
+	Key   string
+	First Pos
 }
 
 func (e *Error) Error() string {
