@@ -95,3 +95,8 @@ func ResolveURI(from, uri string) (string, error) {
 	}
 	return Resolve(from, u.Path)
 }
+
+// QuoteGlob is a pattern for Job's Glob that matches this path and nothing else: path.Join(QuoteGlob(folder), "*.png").
+func QuoteGlob(path string) string { return globQuoter.Replace(path) }
+
+var globQuoter = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`, `\`, `\\`)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -194,5 +196,19 @@ func TestResolveAsset(t *testing.T) {
 	}
 	if got, ok := processor.UUIDOf(processor.ByUUID(strings.ToUpper(uuid))); !ok || got != uuid {
 		t.Errorf("got %q, %v", got, ok)
+	}
+}
+
+// A quoted path is a glob for that path alone, and for what lies below it.
+func TestQuoteGlob(t *testing.T) {
+	for _, c := range []string{"*", "?", "[", "]", "{", "}", "!", `\`, ",", "^", "-", "#", "[!a]", "[^x]", "{a,b}", "**", "剣", "\xff"} {
+		name := c + "b" + c
+		glob := processor.QuoteGlob(name) + "/*"
+		if !doublestar.ValidatePattern(glob) || !doublestar.MatchUnvalidated(glob, name+"/x") {
+			t.Errorf("%s does not match %s/x", glob, name)
+		}
+		if doublestar.MatchUnvalidated(glob, "xbx/x") || doublestar.MatchUnvalidated(glob, "aba/x") {
+			t.Errorf("%s matches more than %s", glob, name)
+		}
 	}
 }

@@ -223,7 +223,7 @@ func (a *app) placeCells(p doctor.Place) []cell {
 		words, mark = []string{"cannot be written to"}, styled(red, "  "+markWrong)
 	}
 	if p.Free >= 0 {
-		words = append(words, sizeText(p.Free)+" free")
+		words = append(words, diag.Size(p.Free)+" free")
 	}
 	if p.Links != "" {
 		words = append(words, map[string]string{

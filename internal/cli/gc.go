@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
@@ -105,14 +106,14 @@ func (a *app) tellFreed(req build.GCRequest, f *build.Freed) error {
 	if req.DryRun {
 		verb = "would free"
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s: %s, %s\nkept  %s: %s, %s\n", verb, sizeText(f.Bytes), count(f.Files, "file", "files"), count(f.Traces, "trace", "traces"),
-		sizeText(f.KeptBytes), count(f.KeptFiles, "file", "files"), count(f.KeptTraces, "trace", "traces"))
+	_, err := fmt.Fprintf(a.out, "%s %s: %s, %s\nkept  %s: %s, %s\n", verb, diag.Size(f.Bytes), count(f.Files, "file", "files"), count(f.Traces, "trace", "traces"),
+		diag.Size(f.KeptBytes), count(f.KeptFiles, "file", "files"), count(f.KeptTraces, "trace", "traces"))
 	switch {
 	case err != nil:
 	case f.Unsettled:
 		_, err = fmt.Fprintln(a.errs, "traces stay until a build has ended: one was cut short or is under way, or kiln.toml changed since")
 	case req.MaxBytes > 0 && f.KeptBytes > req.MaxBytes:
-		_, err = fmt.Fprintf(a.errs, "the project needs more than %s as it is now; all of that stays\n", sizeText(req.MaxBytes))
+		_, err = fmt.Fprintf(a.errs, "the project needs more than %s as it is now; all of that stays\n", diag.Size(req.MaxBytes))
 	}
 	return err
 }

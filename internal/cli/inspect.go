@@ -380,7 +380,7 @@ func (x *inspector) job(av *build.AssetView, j *build.JobView) error {
 		out("  %s in build %d, because %s", t.Outcome, t.Build, oneLine(t.Reason))
 		took := secondsText(t.Seconds)
 		if t.Memory > 0 {
-			took += ", at most " + sizeText(t.Memory) + " of memory"
+			took += ", at most " + diag.Size(t.Memory) + " of memory"
 		}
 		if t.Fingerprint != l.Fingerprint {
 			took += ", with other code than now"
@@ -423,7 +423,7 @@ func (x *inspector) products(products []productLine) {
 	a := x.a
 	fmt.Fprintln(a.out, "    products")
 	for _, p := range products {
-		fmt.Fprintf(a.out, "      %s  %s, %s, %s\n", oneLine(cmp.Or(p.File, p.Name)), p.Type, sizeText(p.Size), a.paint(a.out, fileStates[p.State], p.State))
+		fmt.Fprintf(a.out, "      %s  %s, %s, %s\n", oneLine(cmp.Or(p.File, p.Name)), p.Type, diag.Size(p.Size), a.paint(a.out, fileStates[p.State], p.State))
 		if p.Holds != "" {
 			fmt.Fprintf(a.out, "        %s\n", p.Holds)
 		}
@@ -541,7 +541,7 @@ func (x *inspector) source(path string) error {
 	if a.json {
 		return a.emit(line)
 	}
-	fmt.Fprintf(a.out, "%s  source file, %s\n", a.paint(a.out, bold, oneLine(line.File)), sizeText(line.Size))
+	fmt.Fprintf(a.out, "%s  source file, %s\n", a.paint(a.out, bold, oneLine(line.File)), diag.Size(line.Size))
 	if line.Asset != "" {
 		fmt.Fprintf(a.out, "  belongs to %s\n", oneLine(line.Asset))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
 
@@ -73,7 +74,7 @@ func (a *app) listAssets(p *build.Project, v *build.View) error {
 		bytes += l.Bytes
 		states[l.State]++
 		t.row(left(l.ID), left(l.processors()), left(l.platformNames(len(all))), styled(stateStyle(l.State), l.stateText()),
-			cell{text: fmt.Sprint(l.Products), right: true}, right(sizeText(l.Bytes)))
+			cell{text: fmt.Sprint(l.Products), right: true}, right(diag.Size(l.Bytes)))
 	}
 	if len(v.Assets) > 0 {
 		if err := t.write(); err != nil {
@@ -83,7 +84,7 @@ func (a *app) listAssets(p *build.Project, v *build.View) error {
 	if a.quiet {
 		return nil
 	}
-	foot := []string{count(len(v.Assets), "asset", "assets"), sizeText(bytes)}
+	foot := []string{count(len(v.Assets), "asset", "assets"), diag.Size(bytes)}
 	for _, s := range worstFirst {
 		if states[s] > 0 && s != build.Fresh {
 			foot = append(foot, fmt.Sprintf("%d %s", states[s], s))

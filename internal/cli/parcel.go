@@ -142,7 +142,7 @@ func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
 			}
 			continue
 		}
-		t.row(right(strconv.Itoa(int(r.ID))), left(oneLine(r.Name())), left(oneLine(r.Type())), right(sizeText(r.Size)), right(sizeText(r.Stored)))
+		t.row(right(strconv.Itoa(int(r.ID))), left(oneLine(r.Name())), left(oneLine(r.Type())), right(diag.Size(r.Size)), right(diag.Size(r.Stored)))
 	}
 	if a.json {
 		return nil
@@ -151,7 +151,7 @@ func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
 		return err
 	}
 	h := p.Header()
-	_, err := fmt.Fprintf(a.errs, "%s: %s, %s, %s of it waste, generation %d\n", path, count(p.Len(), "resource", "resources"), sizeText(h.End), sizeText(h.Waste), h.Generation)
+	_, err := fmt.Fprintf(a.errs, "%s: %s, %s, %s of it waste, generation %d\n", path, count(p.Len(), "resource", "resources"), diag.Size(h.End), diag.Size(h.Waste), h.Generation)
 	return err
 }
 
@@ -270,7 +270,7 @@ func (a *app) diffParcels(older, newer string) error {
 					}
 					continue
 				}
-				t.row(left(d.Change), right(strconv.Itoa(int(d.ID))), left(oneLine(d.Name)), right(sizeText(d.OldSize)), right(sizeText(d.NewSize)))
+				t.row(left(d.Change), right(strconv.Itoa(int(d.ID))), left(oneLine(d.Name)), right(diag.Size(d.OldSize)), right(diag.Size(d.NewSize)))
 			}
 			return t.write()
 		})

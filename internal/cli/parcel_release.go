@@ -174,7 +174,7 @@ func (a *app) since(files []string, brief bool) error {
 		return err
 	}
 	_, err = fmt.Fprintf(a.errs, "since %s: %s of %d; %d added, %d removed, %d changed, %d renamed; a patch has at most %s\n", orUnnamed(older.Name), count(sum.Parcels, "other parcel", "other parcels"), len(all),
-		sum.Added, sum.Removed, sum.Changed, sum.Renamed, sizeText(sum.Patch))
+		sum.Added, sum.Removed, sum.Changed, sum.Renamed, diag.Size(sum.Patch))
 	return err
 }
 
@@ -197,6 +197,6 @@ func (a *app) sinceRow(t *table, l *sinceLine) error {
 	if l.Name == "" {
 		name = fmt.Sprintf("parcel %s [%s]", l.Parcel, l.Platform)
 	}
-	t.row(left(name), left(l.Change), right(sizeText(l.OldSize)), right(sizeText(l.NewSize)), right(sizeText(l.Patch)))
+	t.row(left(name), left(l.Change), right(diag.Size(l.OldSize)), right(diag.Size(l.NewSize)), right(diag.Size(l.Patch)))
 	return nil
 }

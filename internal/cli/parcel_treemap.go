@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/media/treemap"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
@@ -71,7 +72,7 @@ func parcelTree(p *kilnrt.Parcel) (treemap.Node, error) {
 		first[r.Offset] = name
 		note := fmt.Sprintf("id %d", r.ID)
 		if r.Codec != kilnrt.None {
-			note += fmt.Sprintf(", %s unpacked", sizeText(r.Size))
+			note += fmt.Sprintf(", %s unpacked", diag.Size(r.Size))
 		}
 		root.Add(name, treemap.Node{Size: r.Stored, Kind: r.Type(), Note: note})
 		left -= r.Stored

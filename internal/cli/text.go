@@ -165,21 +165,6 @@ func textWidth(s string) int {
 	return n
 }
 
-// sizeText is a number of bytes for people: "512 B", "1.4 MB".
-func sizeText(bytes int64) string {
-	if bytes < 1000 {
-		return fmt.Sprintf("%d B", bytes)
-	}
-	v, units := float64(bytes)/1000, []string{"kB", "MB", "GB", "TB"}
-	for len(units) > 1 && v >= 999.5 {
-		v, units = v/1000, units[1:]
-	}
-	if v < 9.95 {
-		return fmt.Sprintf("%.1f %s", v, units[0])
-	}
-	return fmt.Sprintf("%.0f %s", v, units[0])
-}
-
 // secondsText is a duration for people: "12 ms", "3.4 s", "2 min 05 s".
 func secondsText(s float64) string {
 	switch {

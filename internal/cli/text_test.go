@@ -66,13 +66,6 @@ func TestNumberText(t *testing.T) {
 }
 
 func TestNumbersForPeople(t *testing.T) {
-	for n, want := range map[int64]string{
-		0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 9999: "10 kB", 999_499: "999 kB", 999_500: "1.0 MB", 3_058_255: "3.1 MB", 1 << 40: "1.1 TB", 1 << 62: "4611686 TB",
-	} {
-		if got := sizeText(n); got != want {
-			t.Errorf("%d bytes: %q, want %q", n, got, want)
-		}
-	}
 	for s, want := range map[float64]string{
 		0: "0 ms", 0.0123: "12 ms", 0.9994: "999 ms", 0.9996: "1.0 s", 59.94: "59.9 s", 59.96: "1 min 00 s", 125: "2 min 05 s", 3660: "1 h 01 min",
 	} {

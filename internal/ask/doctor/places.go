@@ -60,9 +60,9 @@ func (r *Report) space(place *Place) {
 	switch {
 	case place.Free < 0 || place.Free >= scarce:
 	case place.Free < none:
-		r.add(diag.Errorf(diag.DiskLow, at, "the disk has only %d MB left", place.Free/1e6).WithHint("make room before you build"))
+		r.add(diag.Errorf(diag.DiskLow, at, "the disk has only %s left", diag.Size(place.Free)).WithHint("make room before you build"))
 	default:
-		r.add(diag.Warningf(diag.DiskLow, at, "the disk has only %d MB left", place.Free/1e6).WithHint("make room; `kiln clean` removes the output"))
+		r.add(diag.Warningf(diag.DiskLow, at, "the disk has only %s left", diag.Size(place.Free)).WithHint("make room; `kiln clean` removes the output"))
 	}
 }
 

@@ -12,7 +12,7 @@ func TestSplice(t *testing.T) {
 	const want = "\uFEFFä = [\"new\", \"new/x\"]\r\nb = \"new\""
 	spans := settings.NewText("f", []byte(text[len("\uFEFF"):]))
 	got := splice([]byte(text), []edit{
-		{spans.Span(6, 5), `"new"`}, {spans.Span(27, 5), `"new"`}, {spans.Span(13, 7), `"new/x"`},
+		{spans.At(1, 6, 5), `"new"`}, {spans.At(2, 5, 5), `"new"`}, {spans.At(1, 13, 7), `"new/x"`},
 	})
 	if string(got) != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // treatment is what a rule says of data that the processor cannot read as its extension says; "" is nothing.
@@ -79,23 +80,11 @@ func cover(file string, under map[[2]string]map[treatment]int) string {
 	}
 	switch best {
 	case "":
-		return escape(file)
+		return processor.QuoteGlob(file)
 	case ".":
-		return "**/*" + escape(ext)
+		return "**/*" + processor.QuoteGlob(ext)
 	}
-	return escape(best) + "/**/*" + escape(ext)
-}
-
-// escape makes a path a glob that matches only it.
-func escape(p string) string {
-	var b strings.Builder
-	for _, c := range p {
-		if strings.ContainsRune(`*?[]{}\`, c) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
+	return processor.QuoteGlob(best) + "/**/*" + processor.QuoteGlob(ext)
 }
 
 // treat finds out how a data file can be read. One that is too large is shipped as it is.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 	"github.com/kiln-pipeline/kiln/internal/media/texture"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 var imageExtensions = strings.Fields(`.png .jpg .jpeg .tga .webp .bmp .tif .tiff .gif`)
@@ -58,11 +59,11 @@ func (b *branch) imageRules() []Rule {
 	for _, because := range order {
 		c := classes[because]
 		if c.right == 0 && len(c.wrong) > 1 {
-			rules = append(rules, Rule{"**/*" + escape(because) + extensions(c.exts), does, why})
+			rules = append(rules, Rule{"**/*" + processor.QuoteGlob(because) + extensions(c.exts), does, why})
 			continue
 		}
 		for _, f := range c.wrong {
-			rules = append(rules, Rule{escape(f), does, why})
+			rules = append(rules, Rule{processor.QuoteGlob(f), does, why})
 		}
 	}
 	return rules
@@ -117,7 +118,7 @@ func (b *branch) atlases() []string {
 	var list []string
 	for dir, files := range images {
 		if dir != "." && len(files) >= atlasMinImages && atlasName().MatchString(path.Base(dir)) && !slices.ContainsFunc(files, b.large) {
-			list = append(list, escape(dir)+"/")
+			list = append(list, processor.QuoteGlob(dir)+"/")
 		}
 	}
 	slices.Sort(list)

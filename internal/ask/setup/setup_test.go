@@ -73,6 +73,10 @@ var projects = map[string]map[string]string{
 		"assets/sky.fs": "uniform vec4 c;\nvoid main() { gl_FragColor = c; }", "assets/tools/Main.fs": "module Main\nopen System\n", "assets/tools/a.h": "#include <stdio.h>\n",
 		"assets/mixed/a.frag": "void main() {}", "assets/mixed/x.h": "float2 uv;", "assets/mixed/y.h": "#include <math.h>", "assets/tools/Main.c": "int main(void);",
 	},
+	"special": {
+		"assets/a.png": red, "assets/.my[1]/b.png": red, "assets/s*{a}!/x.h": "float2 uv;", "assets/s*{a}!/y.fs": "void main() {}", "assets/tools/Main.c": "int main(void);", "assets/t/a.h": "#include <stdio.h>",
+		"assets/s[2]/y.json": "// c\n1",
+	},
 	"quotes": {"my \"art\"/a.png": red},
 }
 
@@ -93,7 +97,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 func TestText(t *testing.T) {
 	for name, files := range projects {
 		t.Run(name, func(t *testing.T) {
-			if name == "quotes" && runtime.GOOS == "windows" {
+			if (name == "quotes" || name == "special") && runtime.GOOS == "windows" {
 				t.Skip("Windows has no such names")
 			}
 			dir := filepath.Join(t.TempDir(), name)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // tree is all that lies in a folder, but for what is no content.
@@ -196,7 +198,7 @@ func leftover(folder, name string, siblings []string) (found, bool) {
 			return found{Ignore{name + "/", l.why}, folder, false}, true
 		}
 		if slices.ContainsFunc(siblings, func(s string) bool { return besides(l.beside, s) }) {
-			return found{Ignore{"/" + escape(path.Join(folder, name)) + "/", l.why}, folder, true}, true
+			return found{Ignore{"/" + processor.QuoteGlob(path.Join(folder, name)) + "/", l.why}, folder, true}, true
 		}
 	}
 	if strings.HasPrefix(name, ".") {
@@ -204,7 +206,7 @@ func leftover(folder, name string, siblings []string) (found, bool) {
 		if why == "" {
 			why = "hidden"
 		}
-		return found{Ignore{name + "/", why}, folder, false}, true
+		return found{Ignore{processor.QuoteGlob(name) + "/", why}, folder, false}, true
 	}
 	return found{}, false
 }
@@ -240,7 +242,7 @@ func (t *tree) below(root string) *branch {
 			continue
 		}
 		if ig.here {
-			ig.Pattern = "/" + strings.TrimPrefix(ig.Pattern, "/"+escape(prefix))
+			ig.Pattern = "/" + strings.TrimPrefix(ig.Pattern, "/"+processor.QuoteGlob(prefix))
 		}
 		b.ignored = append(b.ignored, ig.Ignore)
 	}
@@ -259,9 +261,9 @@ func (b *branch) keepShaders() {
 		if !below || !slices.ContainsFunc(b.t.ignored, all) {
 			continue
 		}
-		keep := "!/" + escape(path.Join(path.Dir(rel), "*")+path.Ext(f))
-		if keep = strings.ReplaceAll(keep, `\*`, "*"); slices.ContainsFunc(b.t.ignored, func(ig found) bool { return all(ig) && ig.folder == path.Dir(f) }) {
-			keep = "!/" + escape(rel)
+		keep := "!/" + path.Join(processor.QuoteGlob(path.Dir(rel)), "*"+processor.QuoteGlob(path.Ext(f)))
+		if slices.ContainsFunc(b.t.ignored, func(ig found) bool { return all(ig) && ig.folder == path.Dir(f) }) {
+			keep = "!/" + processor.QuoteGlob(rel)
 		}
 		if ig := (Ignore{keep, keptWhy}); !slices.Contains(b.ignored, ig) {
 			b.ignored = append(b.ignored, ig)

@@ -192,3 +192,13 @@ func TestColumns(t *testing.T) {
 		}
 	}
 }
+
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 9999: "10 kB", 999_499: "999 kB", 999_500: "1.0 MB", 3_058_255: "3.1 MB", 1 << 40: "1.1 TB", 1<<63 - 1: "9.2 EB",
+	} {
+		if got := Size(n); got != want {
+			t.Errorf("%d bytes: %q, want %q", n, got, want)
+		}
+	}
+}

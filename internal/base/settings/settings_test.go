@@ -249,13 +249,14 @@ func TestCheck(t *testing.T) {
 
 func TestText(t *testing.T) {
 	text := NewText("f.toml", []byte("a = 1\r\nö = \"x\"\n"))
-	m := text.Span(text.At(2, 5), 99).Errorf(diag.BadValue, "no")
+	m := text.At(2, 5, 99).Errorf(diag.BadValue, "no")
 	if got, want := m.String(), "f.toml:2:5: error[K0005]: no\n    ö = \"x\"\n        ^^^\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	for _, offset := range []int{-5, 0, 6, 7, 1000} {
-		if x := text.Span(offset, 3); x.Line < 1 || x.Column < 1 {
-			t.Errorf("offset %d is at %v", offset, x.Pos)
+	for _, at := range [][2]int{{0, 0}, {-1, -1}, {1, 99}, {99, 1}, {3, 1}} {
+		x := text.At(at[0], at[1], 3)
+		if x.Line < 1 || x.Column < 1 || len(x.Source()) > 3 {
+			t.Errorf("%v is at %v", at, x.Pos)
 		}
 	}
 }

@@ -1,10 +1,6 @@
 package settings
 
 import (
-	"bytes"
-	"sort"
-	"unicode/utf8"
-
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
@@ -27,38 +23,9 @@ func NewText(file string, data []byte) *Text {
 	return t
 }
 
-// Span is the place of length bytes from offset on; what lies beyond the line's end is cut off.
-func (t *Text) Span(offset, length int) Span {
-	offset = max(0, min(offset, len(t.data)))
-	n := sort.SearchInts(t.lines, offset+1) - 1
-	line := t.data[t.lines[n]:]
-	if i := bytes.IndexByte(line, '\n'); i >= 0 {
-		line = line[:i]
-	}
-	from := min(offset-t.lines[n], len(line))
-	to := min(from+max(length, 0), len(line))
-	return Span{
-		Pos: diag.Pos{
-			File:   t.file,
-			Line:   n + 1,
-			Column: utf8.RuneCount(line[:from]) + 1,
-		},
-		Length: utf8.RuneCount(line[from:to]),
-		text:   t,
-	}
-}
-
-// At is the offset of a line and column that count from 1, the column in characters.
-func (t *Text) At(line, column int) int {
-	if line < 1 || line > len(t.lines) {
-		return len(t.data)
-	}
-	off := t.lines[line-1]
-	for ; column > 1 && off < len(t.data); column-- {
-		_, n := utf8.DecodeRune(t.data[off:])
-		off += n
-	}
-	return off
+// At is a place in it: so many characters from a line and column on, which count from 1.
+func (t *Text) At(line, column, length int) Span {
+	return Span{diag.Pos{File: t.file, Line: max(line, 1), Column: max(column, 1)}, length, t}
 }
 
 // Span is a place in a file and how many characters it covers. The zero Span is no place.

@@ -12,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // processorNames lists all processors, the project's own first.
@@ -229,7 +230,7 @@ func (b *builder) meant(r *project.Rule) string {
 	m := newMatcher(r)
 	folders := foldersOf(b.in.Files)
 	if !m.exact {
-		if deeper := "**/" + r.Match; !r.ForFolders() && anyMatch(b.in.Files, path.Join(escape(r.Base), deeper)) {
+		if deeper := "**/" + r.Match; !r.ForFolders() && anyMatch(b.in.Files, path.Join(processor.QuoteGlob(r.Base), deeper)) {
 			return `did you mean "` + deeper + `"?`
 		}
 		if r.ForFolders() && anyMatch(b.in.Files, m.glob) {
@@ -273,7 +274,7 @@ func (b *builder) meantFolder(r *project.Rule, folders []string) string {
 	at := r.Base
 	for i, name := range names[:len(names)-1] {
 		full := path.Join(at, name)
-		if strings.ContainsAny(name, `*?[{\`) {
+		if project.IsGlob(name) {
 			return ""
 		}
 		if _, found := slices.BinarySearch(folders, full); found {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // Finder finds single assets, without making all of a project. It takes for granted that the project's assets were made before without
@@ -133,7 +134,7 @@ func (f *Finder) Concerned(file string, said diag.List) bool {
 		m := newMatcher(r)
 		switch {
 		case m.exact && (parent(file) == parent(m.glob) || strings.EqualFold(path.Base(file), path.Base(m.glob))),
-			!m.exact && doublestar.MatchUnvalidated(path.Join(escape(r.Base), "**/"+r.Match), file):
+			!m.exact && doublestar.MatchUnvalidated(path.Join(processor.QuoteGlob(r.Base), "**/"+r.Match), file):
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // matcher is a rule's glob, ready for many paths. Most globs are decided by their literal beginning and
@@ -34,7 +35,7 @@ func newMatcher(r *project.Rule) matcher {
 		return matcher{glob: base + glob, exact: true}
 	}
 	// A folder's own name is no glob, whatever characters it has.
-	m := matcher{glob: escape(base) + glob}
+	m := matcher{glob: processor.QuoteGlob(base) + glob}
 	first := strings.IndexAny(glob, project.Meta)
 	m.prefix = base + glob[:first]
 	if short := strings.TrimSuffix(m.prefix, "/"); m.slow(short) {
@@ -55,21 +56,6 @@ func newMatcher(r *project.Rule) matcher {
 		m.deep = m.deep || m.glob == "**"
 	}
 	return m
-}
-
-// escape makes a glob that matches just this path.
-func escape(path string) string {
-	if !strings.ContainsAny(path, project.Meta+"]}") {
-		return path
-	}
-	var b strings.Builder
-	for _, c := range path {
-		if strings.ContainsRune(project.Meta+"]}", c) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }
 
 // match reports whether a path matches; last is its last part.

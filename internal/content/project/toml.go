@@ -3,11 +3,7 @@ package project
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"strconv"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
@@ -19,41 +15,55 @@ const (
 	maxDepth = 32      // tables and arrays inside each other
 )
 
-// parseTOML reads a file into tables that know their places.
-//
-// The reader of TOML data is the judge of what is TOML, but stops at the first mistake. So the parser runs
-// besides, to build the tree, in which a second definition is said with the
-// place of the first and then passed over, so that the rest of the file is still checked.
-// complete is false where the parser had to stop before the end.
+// parseTOML reads a file into tables that know their places. A second definition is said with the place of the first and then passed
+// over, so that the rest of the file is still checked. complete is false where the reader had to stop before the end.
 func parseTOML(file string, data []byte) (root *settings.Table, complete bool, diags diag.List) {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
-	text := settings.NewText(file, data)
+	b := builder{text: settings.NewText(file, data)}
 	if len(data) > maxSize {
 		m := diag.Errorf(diag.ProjectSyntax, diag.Pos{File: file}, "the file has more than %d bytes", maxSize).WithHint("name files by globs, or write rules into rules.toml in the folders that they are for")
 		return nil, false, diag.List{m}
 	}
-	b := builder{text: text, root: &table{Table: settings.Table{Span: text.Span(0, 0)}}}
-	b.current = b.root
-	b.parser.Reset(data)
-	for b.parser.NextExpression() {
-		b.expression(b.parser.Expression())
+	v, faults, err := document.TOMLTree(data)
+	root = b.table(v.V.(document.Object), b.text.At(1, 1, 0), 0)
+	for _, e := range faults {
+		b.add(b.mistake(e))
 	}
-	if len(b.diags) == 0 {
-		if _, err := document.TOML(data); err != nil {
-			b.diags = append(b.diags, syntaxError(text, err))
-		}
-	} else if err := b.parser.Error(); err != nil {
-		b.diags = append(b.diags, b.parserError(err))
+	var last *document.Error
+	if errors.As(err, &last) {
+		b.add(b.mistake(last))
 	}
-	return b.root.finish(), b.parser.Error() == nil, b.diags
+	return root, err == nil, b.diags
 }
 
-func syntaxError(text *settings.Text, err error) *diag.Message {
-	var at *document.Error
-	if !errors.As(err, &at) || at.Pos.Line == 0 {
-		return notTOML(text.Span(0, 0), err.Error())
+type builder struct {
+	text  *settings.Text
+	diags diag.List
+}
+
+func (b *builder) add(m *diag.Message) { b.diags = append(b.diags, m) }
+
+func (b *builder) at(p document.Pos) settings.Span {
+	return b.text.At(int(p.Line), int(p.Column), int(p.Length))
+}
+
+// mistake tells what the reader found.
+func (b *builder) mistake(e *document.Error) *diag.Message {
+	at := b.at(e.Pos)
+	switch number := strings.TrimLeft(at.Source(), "+-"); {
+	case e.Key != "" || e.First.Line > 0:
+		return at.Errorf(diag.ProjectSyntax, "%q is defined twice", e.Key).WithNote("first at %s", b.at(e.First).Pos).WithHint("remove one of them")
+	case e.Fault == document.Number && (number == "inf" || number == "nan"):
+		return at.Errorf(diag.BadValue, "%s is not a finite number", at.Source()).WithHint("write a number, or leave the key out")
+	case e.Fault == document.Limit:
+		return tooDeep(at)
 	}
-	return notTOML(text.Span(text.At(int(at.Pos.Line), int(at.Pos.Column)), 1), at.Text)
+	at.Length = 1
+	return notTOML(at, e.Text)
+}
+
+func tooDeep(at settings.Span) *diag.Message {
+	return at.Errorf(diag.ProjectSyntax, "more than %d tables inside each other", maxDepth).WithHint("write it with fewer levels")
 }
 
 // notTOML is a mistake that the TOML reader found, in its words, with what to write: by what these say, since it has no codes.
@@ -78,225 +88,38 @@ func notTOML(at settings.Span, what string) *diag.Message {
 	return at.Errorf(diag.ProjectSyntax, "not TOML: %s", what).WithHint("%s", hint)
 }
 
-func (b *builder) parserError(err error) *diag.Message {
-	var at *unstable.ParserError
-	if !errors.As(err, &at) {
-		return notTOML(b.text.Span(0, 0), err.Error())
+func (b *builder) table(o document.Object, span settings.Span, depth int) *settings.Table {
+	t := &settings.Table{Span: span}
+	for i := range o {
+		t.Entries = append(t.Entries, settings.Entry{Key: o[i].Key, Span: b.at(o[i].KeyPos), Value: b.value(&o[i].Value, depth+1)})
 	}
-	return notTOML(b.text.Span(int(b.parser.Range(at.Highlight).Offset), 1), at.Message)
+	return t
 }
 
-// table is a settings.Table while it is built: children that further headers may extend are kept apart.
-type table struct {
-	settings.Table
-	index map[string]*node
-	order []string
-}
-
-// node is one key of a table: a table that may grow, an array of such tables, or a finished value.
-type node struct {
-	key   settings.Span
-	table *table
-	array []*table
-	value *settings.Value
-	named bool // by a header of its own, or by a dotted key
-}
-
-func (t *table) child(key string, span settings.Span) (n *node, isNew bool) {
-	if n := t.index[key]; n != nil {
-		return n, false
-	}
-	n = &node{key: span}
-	if t.index == nil {
-		t.index = map[string]*node{}
-	}
-	t.index[key] = n
-	t.order = append(t.order, key)
-	return n, true
-}
-
-func (t *table) finish() *settings.Table {
-	for _, key := range t.order {
-		n := t.index[key]
-		v := n.value
-		switch {
-		case n.array != nil:
-			v = &settings.Value{Kind: settings.Array, Span: n.key}
-			for _, x := range n.array {
-				v.Array = append(v.Array, &settings.Value{Kind: settings.Inner, Span: x.Span, Table: x.finish()})
-			}
-		case n.table != nil:
-			v = &settings.Value{Kind: settings.Inner, Span: n.key, Table: n.table.finish()}
-		}
-		t.Entries = append(t.Entries, settings.Entry{Key: key, Span: n.key, Value: v})
-	}
-	return &t.Table
-}
-
-type builder struct {
-	parser        unstable.Parser
-	text          *settings.Text
-	root, current *table
-	diags         diag.List
-}
-
-func (b *builder) span(n *unstable.Node) settings.Span {
-	return b.text.Span(int(n.Raw.Offset), int(n.Raw.Length))
-}
-
-func (b *builder) add(m *diag.Message) { b.diags = append(b.diags, m) }
-
-func (b *builder) twice(key *unstable.Node, first settings.Span) {
-	b.add(b.span(key).Errorf(diag.ProjectSyntax, "%q is defined twice", key.Data).WithNote("first at %s", first.Pos).WithHint("remove one of them"))
-}
-
-// expression takes one line: a header, or a key with its value.
-func (b *builder) expression(e *unstable.Node) {
-	switch e.Kind {
-	case unstable.Table, unstable.ArrayTable:
-		b.current = b.header(e)
-	case unstable.KeyValue:
-		b.keyValue(b.current, e, 0)
-	}
-}
-
-// header finds or makes the table that a header names. After a mistake it gives one that nobody sees,
-// so that the lines below are not blamed for it.
-func (b *builder) header(e *unstable.Node) *table {
-	nowhere := &table{}
-	last, at := b.descend(b.root, e.Key(), e.Kind == unstable.Table)
-	if at == nil {
-		return nowhere
-	}
-	span := b.span(last)
-	n, isNew := at.child(string(last.Data), span)
-	if e.Kind == unstable.ArrayTable {
-		if !isNew && n.array == nil {
-			b.twice(last, n.key)
-			return nowhere
-		}
-		t := &table{Table: settings.Table{Span: span}}
-		n.array = append(n.array, t)
-		return t
-	}
-	switch {
-	case isNew:
-		n.table = &table{Table: settings.Table{Span: span}}
-	case n.table == nil || n.named:
-		b.twice(last, n.key)
-		return nowhere
-	default: // until now only tables inside it were named
-		n.key, n.table.Span = span, span
-	}
-	n.named = true
-	return n.table
-}
-
-// descend goes to the table that holds the last part of a key, making the tables on the way.
-func (b *builder) descend(at *table, key unstable.Iterator, header bool) (last *unstable.Node, in *table) {
-	for depth := 0; key.Next(); depth++ {
-		last = key.Node()
-		if depth >= maxDepth {
-			b.add(b.span(last).Errorf(diag.ProjectSyntax, "more than %d tables inside each other", maxDepth).WithHint("write it with fewer levels"))
-			return last, nil
-		}
-		if key.IsLast() {
-			return last, at
-		}
-		span := b.span(last)
-		n, isNew := at.child(string(last.Data), span)
-		switch {
-		case isNew:
-			n.table = &table{Table: settings.Table{Span: span}}
-			n.named = !header
-			at = n.table
-		case n.table != nil:
-			at = n.table
-		case n.array != nil && header:
-			at = n.array[len(n.array)-1]
-		default:
-			b.twice(last, n.key)
-			return last, nil
-		}
-	}
-	return last, nil
-}
-
-func (b *builder) keyValue(in *table, e *unstable.Node, depth int) {
-	last, at := b.descend(in, e.Key(), false)
-	if at == nil {
-		return
-	}
-	n, isNew := at.child(string(last.Data), b.span(last))
-	if !isNew {
-		b.twice(last, n.key)
-		return
-	}
-	n.value = b.value(e.Value(), b.valueSpan(e, last), depth)
-}
-
-// valueSpan is the place of a key's value: the parser gives none for arrays.
-func (b *builder) valueSpan(e, lastKey *unstable.Node) settings.Span {
-	from, end := int(lastKey.Raw.Offset+lastKey.Raw.Length), int(e.Raw.Offset+e.Raw.Length)
-	data := b.parser.Data()
-	for from < end && strings.IndexByte(" \t=", data[from]) >= 0 {
-		from++
-	}
-	return b.text.Span(from, end-from)
-}
-
-// value turns a parsed value into a settings.Value. span is its place, or its array's.
-func (b *builder) value(n *unstable.Node, span settings.Span, depth int) *settings.Value {
-	if n.Raw.Length > 0 && n.Kind != unstable.InlineTable {
-		span = b.span(n)
-	}
-	v := &settings.Value{Span: span}
+func (b *builder) value(from *document.Value, depth int) *settings.Value {
+	v := &settings.Value{Span: b.at(from.Pos)}
 	if depth > maxDepth {
-		b.add(span.Errorf(diag.ProjectSyntax, "more than %d tables inside each other", maxDepth).WithHint("write it with fewer levels"))
+		b.add(tooDeep(v.Span))
 		return v
 	}
-	var err error
-	digits := strings.ReplaceAll(string(n.Data), "_", "")
-	switch n.Kind {
-	case unstable.String:
-		v.Str = string(n.Data)
-	case unstable.Bool:
-		v.Kind, v.Bool = settings.Bool, n.Data[0] == 't'
-	case unstable.Integer:
-		v.Kind = settings.Integer
-		v.Int, err = strconv.ParseInt(digits, 0, 64)
-	case unstable.Float:
-		v.Kind = settings.Float
-		if number := strings.TrimLeft(digits, "+-"); number == "inf" || number == "nan" {
-			b.add(v.Span.Errorf(diag.BadValue, "%s is not a finite number", digits).WithHint("write a number, or leave the key out"))
-			break
-		}
-		v.Float, err = strconv.ParseFloat(digits, 64)
-	case unstable.Array:
-		v.Kind = settings.Array
-		for it := n.Children(); it.Next(); {
-			v.Array = append(v.Array, b.value(it.Node(), span, depth+1))
-		}
-	case unstable.InlineTable:
-		v.Kind = settings.Inner
-		t := &table{Table: settings.Table{Span: span}}
-		for it := n.Children(); it.Next(); {
-			b.keyValue(t, it.Node(), depth+1)
-		}
-		v.Table = t.finish()
-	default:
+	switch x := from.V.(type) {
+	case string:
+		v.Str = x
+	case bool:
+		v.Kind, v.Bool = settings.Bool, x
+	case int64:
+		v.Kind, v.Int = settings.Integer, x
+	case float64:
+		v.Kind, v.Float = settings.Float, x
+	case document.Literal:
 		v.Kind = settings.Time
-	}
-	if err != nil {
-		b.add(notTOML(span, numberError(err)))
+	case []document.Value:
+		v.Kind = settings.Array
+		for i := range x {
+			v.Array = append(v.Array, b.value(&x[i], depth+1))
+		}
+	case document.Object:
+		v.Kind, v.Table = settings.Inner, b.table(x, v.Span, depth)
 	}
 	return v
-}
-
-func numberError(err error) string {
-	var e *strconv.NumError
-	if errors.As(err, &e) {
-		return fmt.Sprintf("%s: %v", e.Num, e.Err)
-	}
-	return err.Error()
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // Limits of a file. Each glob is compared with each name that begins as it does: 1,000 of them with 100,000 names take 0.1 s if none does.
@@ -93,7 +94,7 @@ func Parse(file string, text []byte) (*List, diag.List) {
 }
 
 // meta are the characters that make a name a glob.
-const meta = `*?[]{}\`
+const meta = `*?[{\`
 
 // parseLine is false for a line that is no glob.
 func parseLine(s string) (line, bool) {
@@ -128,7 +129,7 @@ func unquote(s string) (name string, plain bool) {
 		switch {
 		case s[i] == '\\' && i+1 < len(s):
 			i++
-		case strings.IndexByte(`*?[{\`, s[i]) >= 0:
+		case strings.IndexByte(meta, s[i]) >= 0:
 			return b.String(), false
 		}
 		b.WriteByte(s[i])
@@ -138,14 +139,11 @@ func unquote(s string) (name string, plain bool) {
 
 // quote is a line that means one name, and what lies below it if it is a folder's.
 func quote(name string) line {
-	var b strings.Builder
-	for i := range len(name) {
-		if strings.IndexByte(meta, name[i]) >= 0 || i == 0 && name[i] == '#' {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(name[i])
+	text := processor.QuoteGlob(name)
+	if strings.HasPrefix(text, "#") { // no comment
+		text = `\` + text
 	}
-	x, _ := parseLine(b.String())
+	x, _ := parseLine(text)
 	return x
 }
 

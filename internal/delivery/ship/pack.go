@@ -419,22 +419,10 @@ func (s *shipment) weigh(platform string, of *project.Parcel, size int64) {
 	if of.Budget == 0 || size <= of.Budget {
 		return
 	}
-	m := of.Span.Errorf(diag.ParcelBudget, "parcel %s [%s] has %s, over its budget of %s", of.Name, platform, bytesText(size), bytesText(of.Budget))
+	m := of.Span.Errorf(diag.ParcelBudget, "parcel %s [%s] has %s, %s over its budget of %s", of.Name, platform,
+		diag.Size(size), diag.Size(size-of.Budget), diag.Size(of.Budget))
 	if of.WarnOnly {
 		m.Severity = diag.Warning
 	}
 	s.fail(m.WithHint("see what fills it: kiln parcel treemap %s", s.file(Folder(platform)+"/"+of.Name+".parcel")))
-}
-
-// bytesText writes a size for people.
-func bytesText(n int64) string {
-	for _, u := range []struct {
-		bytes float64
-		name  string
-	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
-		if float64(n) >= u.bytes {
-			return fmt.Sprintf("%.3g %s", float64(n)/u.bytes, u.name)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
 // Sizes in pixels.
@@ -74,7 +76,7 @@ func (p *picture) height() int { return p.top + p.mapHeight + p.legendRows()*leg
 func (p *picture) draw(b *bytes.Buffer) {
 	if p.top > 0 {
 		fmt.Fprintf(b, `<text class="title" x="%d" y="28">%s</text>`+"\n", margin, escape(fit(p.title, float64(p.width)-180, 17, 1)))
-		fmt.Fprintf(b, `<text class="soft" x="%d" y="28" text-anchor="end">%s</text>`+"\n", p.width-margin, sizeText(p.root.size))
+		fmt.Fprintf(b, `<text class="soft" x="%d" y="28" text-anchor="end">%s</text>`+"\n", p.width-margin, diag.Size(p.root.size))
 	}
 	area := rect{float64(p.side), float64(p.top), float64(p.width - 2*p.side), float64(p.mapHeight)}
 	if p.root.size > 0 && area.w > 2*padding && area.h > 2*padding {
@@ -156,7 +158,7 @@ func (p *picture) folder(b *bytes.Buffer, it *item, r rect, depth int) {
 
 // folderName writes the name, and the size at the right if both fit.
 func (p *picture) folderName(b *bytes.Buffer, it *item, r rect) {
-	size := sizeText(it.size)
+	size := diag.Size(it.size)
 	room := r.w - 2*padding - 4
 	if width(it.name, bold)+width(size, 11)+12 <= room {
 		fmt.Fprintf(b, `<text class="soft" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, r.x+r.w-padding-3, r.y+12.5, size)
@@ -173,7 +175,7 @@ func (p *picture) leaf(b *bytes.Buffer, it *item, r rect) {
 	fmt.Fprintf(b, `<g class="c"><title>%s</title><rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, p.hover(it, it.path), class, r.x, r.y, r.w, r.h)
 	if label := fit(it.name, r.w-8, 11, leastLabel); label != "" && r.h >= lineHeight+4 {
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f">%s</text>`, r.x+4, r.y+lineHeight, escape(label))
-		if size := sizeText(it.size); r.h >= 2*lineHeight+5 && width(size, 11) <= r.w-8 {
+		if size := diag.Size(it.size); r.h >= 2*lineHeight+5 && width(size, 11) <= r.w-8 {
 			fmt.Fprintf(b, `<text class="soft" x="%.1f" y="%.1f">%s</text>`, r.x+4, r.y+2*lineHeight, size)
 		}
 	}
@@ -186,7 +188,7 @@ func (p *picture) hover(it *item, path string) string {
 	if it.name != "" && !strings.HasSuffix(strings.TrimSuffix(path, "/"), it.name) {
 		s += ": " + it.name
 	}
-	s += fmt.Sprintf("\n%s, %.1f %%", sizeText(it.size), 100*float64(it.size)/float64(p.root.size))
+	s += fmt.Sprintf("\n%s, %.1f %%", diag.Size(it.size), 100*float64(it.size)/float64(p.root.size))
 	if it.kind != "" {
 		s += ", " + it.kind
 	}
@@ -224,7 +226,7 @@ func (p *picture) drawLegend(b *bytes.Buffer) {
 		if name == "" {
 			name = "other"
 		}
-		size := sizeText(k.size)
+		size := diag.Size(k.size)
 		fmt.Fprintf(b, `<rect class="key %s" x="%d" y="%d" width="12" height="12" rx="2"/><text x="%d" y="%d">%s <tspan class="soft">%s</tspan></text>`+"\n",
 			class, x, y, x+18, y+10, escape(fit(name, legendWidth-40-width(size, 11), 11, 1)), size)
 	}

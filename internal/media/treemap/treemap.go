@@ -170,20 +170,3 @@ func escape(s string) string {
 	xml.EscapeText(&b, []byte(s)) // a strings.Builder has no errors
 	return b.String()
 }
-
-// sizeText is a size as people read it, in powers of a thousand.
-func sizeText(n int64) string {
-	const units = "kMGTPE"
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, i := float64(n)/1000, 0
-	for f >= 999.5 && i < len(units)-1 {
-		f /= 1000
-		i++
-	}
-	if f < 9.95 {
-		return fmt.Sprintf("%.1f %cB", f, units[i])
-	}
-	return fmt.Sprintf("%.0f %cB", f, units[i])
-}

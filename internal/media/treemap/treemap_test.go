@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -143,7 +145,7 @@ func TestMany(t *testing.T) {
 	if len(got) > 2<<20 {
 		t.Errorf("it has %d bytes", len(got))
 	}
-	if !strings.Contains(got, ">"+sizeText(total)+"<") || !strings.Contains(got, " smaller") || !strings.Contains(got, "3 others") {
+	if !strings.Contains(got, ">"+diag.Size(total)+"<") || !strings.Contains(got, " smaller") || !strings.Contains(got, "3 others") {
 		t.Error("it lacks the whole size, what is drawn together, or the kinds that share a colour")
 	}
 }
@@ -155,14 +157,6 @@ func TestDeep(t *testing.T) {
 		root.Add(strings.Repeat("d/", i)+"file", Node{Size: 1000, Kind: "x"})
 	}
 	wellFormed(t, svg(t, root, Options{}))
-}
-
-func TestSizeText(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 9950: "10 kB", 999_499: "999 kB", 999_500: "1.0 MB", 1 << 62: "4.6 EB"} {
-		if got := sizeText(n); got != want {
-			t.Errorf("%d is %q, not %q", n, got, want)
-		}
-	}
 }
 
 func TestFit(t *testing.T) {

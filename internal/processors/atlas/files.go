@@ -46,7 +46,7 @@ func find(job processor.Job, s *Settings) ([]string, error) {
 	folder := job.Asset().Path
 	var paths []string
 	for _, pattern := range include {
-		found, err := job.Glob(path.Join(literally(folder), pattern))
+		found, err := job.Glob(path.Join(processor.QuoteGlob(folder), pattern))
 		if err != nil {
 			return nil, err
 		}
@@ -95,18 +95,6 @@ func checkPattern(pattern string) error {
 		Code: string(diag.AtlasPattern), Text: fmt.Sprintf("pattern %q %s", pattern, why),
 		Hint: `patterns in include and exclude are relative to the atlas folder: "**/*.png", "icons/*"`,
 	}
-}
-
-// literally escapes what a glob would take for more than itself.
-func literally(folder string) string {
-	var b strings.Builder
-	for _, c := range folder {
-		if strings.ContainsRune(`*?[]{}\`, c) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }
 
 // within is a path relative to the folder that it is in.

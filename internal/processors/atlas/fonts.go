@@ -18,7 +18,7 @@ import (
 // bmfont writes the fonts of the atlas: those that lie in the folder as *.fnt with their pictures, moved to where the pictures
 // are now; and one for each folder of glyphs, which are images named by what they show.
 func (w *tableWriter) bmfont() error {
-	files, err := w.job.Glob(path.Join(literally(w.job.Asset().Path), "**/*.[fF][nN][tT]"))
+	files, err := w.job.Glob(path.Join(processor.QuoteGlob(w.job.Asset().Path), "**/*.[fF][nN][tT]"))
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func New() Processor { return Processor{&shelf{}} }
 func (Processor) Info() processor.Info {
 	return processor.Info{
 		Name:       "data",
-		Version:    4,
+		Version:    5,
 		Summary:    "JSON, TOML, YAML and CSV to canonical JSON or MessagePack, checked against a JSON schema",
 		Extensions: []string{".json", ".toml", ".yaml", ".yml", ".csv"},
 		Settings:   &Settings{Format: "json", Input: "auto", References: "path", Delimiter: "comma", CSVTypes: "infer"},

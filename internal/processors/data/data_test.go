@@ -156,6 +156,21 @@ func TestUUID(t *testing.T) {
 	}
 }
 
+// What was meant is found in a folder of any name.
+func TestNearestInOddFolder(t *testing.T) {
+	for _, c := range []string{"*", "?", "[", "]", "{", "}", "!", ",", "#", "[!a]", "{a,b}"} {
+		folder := "odd" + c + "/"
+		r := processortest.Run(t, Processor{}, processortest.Case{Asset: "a.json", Files: map[string][]byte{
+			"a.json":            []byte(`{"$schema": "s.schema.json", "x": "` + folder + `tnak.png"}`),
+			"s.schema.json":     []byte(`{"additionalProperties": {"kiln:asset": true}}`),
+			folder + "tank.png": nil, "oddX/tnak1.png": nil,
+		}})
+		if p := processortest.Problems(r.Err); len(p) != 1 || !strings.Contains(p[0].Hint, folder+"tank.png") {
+			t.Errorf("folder %q: got %+v", folder, p)
+		}
+	}
+}
+
 // Every code that this processor can give stands in a golden, or in TestLarge.
 func TestEveryCode(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.txtar")

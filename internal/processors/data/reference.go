@@ -108,10 +108,7 @@ func nearest(job processor.Job, text, id string) (string, error) {
 		}
 	}
 	const otherwise = `correct it, or mark it in the schema only where an asset is named`
-	if strings.ContainsAny(id, `*?[]{}\`) {
-		return otherwise, nil
-	}
-	found, err := job.Glob(path.Join(path.Dir(strings.TrimSuffix(id, "/")), "*"))
+	found, err := job.Glob(path.Join(processor.QuoteGlob(path.Dir(strings.TrimSuffix(id, "/"))), "*"))
 	if err != nil {
 		return "", err
 	}

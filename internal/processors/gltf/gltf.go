@@ -37,7 +37,7 @@ const (
 func (proc) Info() processor.Info {
 	return processor.Info{
 		Name:       "gltf",
-		Version:    6,
+		Version:    7,
 		Summary:    "glTF models, validated, as one .glb with textures beside it",
 		Extensions: []string{".gltf", ".glb"},
 		Settings:   &Settings{Validate: "warn", TextureMips: true, TextureContainer: "ktx2"},

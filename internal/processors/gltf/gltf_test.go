@@ -223,17 +223,17 @@ func TestErrors(t *testing.T) {
 	}
 	cases := []test{
 		{"empty", "", []string{`K1402 0:0+0 the file is empty | export the model again; the file was cut off or changed on its way`}},
-		{"no JSON", "{\n \"asset\": }", []string{`K1401 2:11+1 '}' stands where a value should be | mend the JSON here, or export the model again`}},
-		{"deep nesting", `{"extras":` + strings.Repeat("[", 5000), []string{`K1403 1:111+1 values are nested over 100 deep | split the model`}},
+		{"no JSON", "{\n \"asset\": }", []string{`K1401 2:11+1 "}" stands where a value should be | mend the JSON here, or export the model again`}},
+		{"deep nesting", `{"extras":` + strings.Repeat("[", 5000), []string{`K1403 1:110+1 values are nested more than 100 levels deep | split the model`}},
 		{"truncated container", "glTF\x02\x00\x00\x00\x00\x01\x00\x00\x04\x00\x00\x00JSON{}  ",
 			[]string{`K1402 0:0+0 the file is cut off: its header says 256 bytes, there are 24 | export the model again; the file was cut off or changed on its way`}},
 		{"version", `{"asset": {"version": "1.1"}}`, []string{`K1404 1:23+5 /asset/version: the file is glTF 1.1; only 2.x can be read | ` + versionHint}},
 		{"property", strings.Replace(triangle, `"count": 3, "type": "SCALAR"`, `"type": "SCALAR"`, 1),
-			[]string{`K1405 11:5+58 /accessors/0: "count" is missing | ` + exportHint}},
+			[]string{`K1405 11:5+1 /accessors/0: "count" is missing | ` + exportHint}},
 		{"index", strings.Replace(triangle, `"mesh": 0`, `"mesh": 1`, 1),
 			[]string{`K1406 5:22+1 /nodes/0/mesh: mesh 1 does not exist; the file has 1 mesh | ` + exportHint}},
 		{"bounds", strings.Replace(triangle, `"count": 3, "type": "VEC3"`, `"count": 4, "type": "VEC3"`, 1),
-			[]string{`K1407 12:5+80 /accessors/1: bufferView 1 has 36 bytes, too few for 4 elements from byte 0 on | export the model again; the file and its buffers do not belong together, or a buffer was cut off`}},
+			[]string{`K1407 12:5+1 /accessors/1: bufferView 1 has 36 bytes, too few for 4 elements from byte 0 on | export the model again; the file and its buffers do not belong together, or a buffer was cut off`}},
 		{"layout", strings.Replace(triangle, `"byteOffset": 2, "byteLength": 6`, `"byteOffset": 1, "byteLength": 6, "byteStride": 1.5`, 1),
 			[]string{`K1408 15:67+3 /bufferViews/0/byteStride: "byteStride" should be a multiple of 4 from 4 to 252, not 1.5 | ` + exportHint}},
 		{"cycle", strings.Replace(triangle, `{"mesh": 0,`, `{"children": [0], "mesh": 0,`, 1),
@@ -297,12 +297,12 @@ func TestErrors(t *testing.T) {
 func TestImageErrors(t *testing.T) {
 	c := triangleCase(triangle)
 	c.Others["models/glow.png"] = nil
-	want := []string{`K1417 9:78+44 /images/1: image "models/glow.png" makes no product | give it a processor that makes a texture`}
+	want := []string{`K1417 9:78+1 /images/1: image "models/glow.png" makes no product | give it a processor that makes a texture`}
 	if got := lines(processortest.Problems(processortest.Run(t, New(), c).Err)); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 	delete(c.Others, "models/glow.png")
-	want = []string{`K1417 9:78+44 /images/1: image "models/glow.png" is no asset | ` +
+	want = []string{`K1417 9:78+1 /images/1: image "models/glow.png" is no asset | ` +
 		`an image file that a model names must be an asset of its own: not ignored, and in no folder that is one asset`}
 	if got := lines(processortest.Problems(processortest.Run(t, New(), c).Err)); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
@@ -320,7 +320,7 @@ func TestWarnings(t *testing.T) {
 		`, "min": [0, 0, 0]`, ``).Replace(triangle)
 	extension := `K1412 3:70+10 /extensionsRequired/0: extension "ACME_fur" is required and not known here; it goes into the product unchecked | ` +
 		`make sure that the game's loader knows this extension`
-	bounds := `K1410 12:5+80 /accessors/1: the accessor is used for positions, so it needs "min" and "max" | `
+	bounds := `K1410 12:5+1 /accessors/1: the accessor is used for positions, so it needs "min" and "max" | `
 	c := triangleCase(text)
 	r := processortest.Run(t, New(), c)
 	if r.Err != nil {

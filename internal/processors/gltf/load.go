@@ -137,7 +137,7 @@ func (m *model) missing(uri *codec.Value, file string) error {
 	}
 	var near []string
 	if len(same) == 0 {
-		if near, err = m.job.Glob(path.Join(escape(path.Dir(file)), "*")); err != nil {
+		if near, err = m.job.Glob(path.Join(processor.QuoteGlob(path.Dir(file)), "*")); err != nil {
 			return err
 		}
 	}
@@ -166,13 +166,8 @@ func anyCase(file string) string {
 		if lower != upper && len(lower) == 1 && len(upper) == 1 {
 			b.WriteString("[" + lower + upper + "]")
 		} else {
-			b.WriteString(escape(string(r)))
+			b.WriteString(processor.QuoteGlob(string(r)))
 		}
 	}
 	return b.String()
-}
-
-// escape is a glob for a path as it is.
-func escape(file string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`).Replace(file)
 }

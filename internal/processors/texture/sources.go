@@ -261,7 +261,7 @@ func (s *sources) find(setting, entry string) ([]string, error) {
 	if !strings.ContainsAny(entry, "*?[{") {
 		return []string{file}, nil
 	}
-	found, err := s.job.Glob(path.Join(escape(path.Dir(own)), entry))
+	found, err := s.job.Glob(path.Join(processor.QuoteGlob(path.Dir(own)), entry))
 	if err != nil {
 		return nil, named(setting, "%v", err)
 	}
@@ -269,18 +269,6 @@ func (s *sources) find(setting, entry string) ([]string, error) {
 		return nil, named(setting, "no file matches %q", entry)
 	}
 	return found, nil
-}
-
-// escape makes a folder's name one that a glob takes as it is.
-func escape(folder string) string {
-	var b strings.Builder
-	for _, r := range folder {
-		if strings.ContainsRune(`*?[]{}\`, r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // faceNames are how the six files of a cube are told apart by the ends of their names, in the order +x -x +y -y +z -z.

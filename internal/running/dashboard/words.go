@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/media/preview"
 )
 
@@ -135,19 +136,8 @@ func plural(v any, one, many string) string {
 	return s + " " + many
 }
 
-func bytesText(n int64) string {
-	v, unit := float64(n), "B"
-	for _, next := range []string{"kB", "MB", "GB", "TB"} {
-		if v < 1000 {
-			break
-		}
-		v, unit = v/1000, next
-	}
-	if unit == "B" || v >= 100 {
-		return fmt.Sprintf("%.0f\u00a0%s", v, unit)
-	}
-	return fmt.Sprintf("%.1f\u00a0%s", v, unit)
-}
+// bytesText is a size that does not break between number and unit.
+func bytesText(n int64) string { return strings.ReplaceAll(diag.Size(n), " ", "\u00a0") }
 
 func secondsText(s float64) string {
 	switch {

@@ -20,7 +20,7 @@ type CSVOptions struct {
 // Inferred types: a cell in quotes is a string; an empty one is null; true and
 // false are booleans; what is a number in JSON is that number, so that 007 and 1,5 stay strings.
 func (under Reader) CSV(data []byte, o CSVOptions) (Value, error) {
-	text, err := prepare(data)
+	text, err := prepare(data, MaxSize)
 	if err != nil {
 		return Value{}, err
 	}

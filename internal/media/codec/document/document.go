@@ -37,11 +37,16 @@ type Pos struct{ Line, Column, Length int32 }
 //	nil, bool, int64, uint64 (only above the range of int64), float64 (finite), string,
 //	[]Value, Object
 //
+// and, of Written and TOMLTree alone, Literal.
+//
 // TOML's dates and times are strings in the form of RFC 3339.
 type Value struct {
 	Pos
 	V any
 }
+
+// Literal is a number as it is written, or a time.
+type Literal string
 
 // Object holds members in the order of the source; no key stands twice.
 type Object []Member
@@ -155,6 +160,10 @@ type Error struct {
 	Pos   Pos
 	Text  string // what is wrong
 	Hint  string // what to do next; may be empty
+
+	// In TOML, the last part of a key that cannot be given here, because of the one that stands first.
+	Key   string
+	First Pos
 }
 
 func (e *Error) Error() string {
@@ -195,13 +204,21 @@ func (k *keys) add(key string, at Pos) error {
 	return nil
 }
 
+// Limits of a reader that has its own.
+type Limits struct {
+	Size, Depth, Values int // as MaxSize, MaxDepth and MaxValues
+}
+
 // budget is what is left of the limits.
 type budget struct {
 	values, text int
+	of           Limits
 	ctx          context.Context // ends the reading
 }
 
-func newBudget(ctx context.Context) budget { return budget{MaxValues, MaxText, ctx} }
+func newBudget(ctx context.Context) budget {
+	return budget{MaxValues, MaxText, Limits{MaxSize, MaxDepth, MaxValues}, ctx}
+}
 
 // spend takes one value with so many bytes of text out of the budget.
 func (b *budget) spend(at Pos, text int) error {
@@ -212,16 +229,16 @@ func (b *budget) spend(at Pos, text int) error {
 	}
 	switch {
 	case b.values < 0:
-		return errorf(Limit, at, "the file has more than %d values", MaxValues).hint("split it")
+		return errorf(Limit, at, "the file has more than %d values", b.of.Values).hint("split it")
 	case b.text < 0:
 		return errorf(Limit, at, "the file's keys and strings come to more than %d MiB", MaxText>>20).hint("split it")
 	}
 	return nil
 }
 
-func checkDepth(at Pos, depth int) error {
-	if depth > MaxDepth {
-		return errorf(Limit, at, "values are nested more than %d levels deep", MaxDepth).hint("flatten the data")
+func (b *budget) checkDepth(at Pos, depth int) error {
+	if depth > b.of.Depth {
+		return errorf(Limit, at, "values are nested more than %d levels deep", b.of.Depth).hint("flatten the data")
 	}
 	return nil
 }

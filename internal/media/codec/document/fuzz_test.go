@@ -90,6 +90,11 @@ func FuzzTOML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		v, err := TOML(text)
 		check(t, text, v, err)
+		tree, faults, ended := TOMLTree(text)
+		if (ended != nil || len(faults) > 0) != (err != nil) {
+			t.Fatalf("%v, but the tree has %v and ends in %v", err, faults, ended)
+		}
+		checkPlaces(t, &tree, bytes.Count(text, []byte("\n"))+1)
 	})
 }
 

@@ -2,36 +2,48 @@ package document
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // JSON reads strict JSON (RFC 8259).
-func (r Reader) JSON(data []byte) (Value, error) { return r.readJSON(data, false) }
+func (r Reader) JSON(data []byte) (Value, error) {
+	return readJSON(data, &jsonReader{left: newBudget(r.ctx)})
+}
+
+// Written reads strict JSON for whoever writes it again, within limits of theirs: numbers are Literals, and half a character in an
+// escape is U+FFFD, as encoding/json has it.
+func Written(data []byte, lim Limits) (Value, error) {
+	return readJSON(data, &jsonReader{left: budget{lim.Values, lim.Size, lim, context.Background()}, written: true})
+}
 
 // RelaxedJSON reads what people and tools write by hand and call JSON: comments (// and
 // /* */), trailing commas, a line's end in place of a comma, keys and strings without quotes or
 // in single ones, numbers like +1, .5, 5. and 0x1f. That is JSON5 (without infinities) and libGDX's
 // dialect. Text without quotes ends before , : { } [ ] quotes, comments and the line's end; what it
 // is, it is by JSON's rules: true, false, null, a number, else a string.
-func (r Reader) RelaxedJSON(data []byte) (Value, error) { return r.readJSON(data, true) }
+func (r Reader) RelaxedJSON(data []byte) (Value, error) {
+	return readJSON(data, &jsonReader{left: newBudget(r.ctx), relaxed: true})
+}
 
 type jsonReader struct {
 	cur     cursor
 	text    []byte
 	pos     int
 	relaxed bool
+	written bool
 	left    budget
 	names   map[string]string // so that the same key in a thousand rows is one string
 }
 
-func (under Reader) readJSON(data []byte, relaxed bool) (Value, error) {
-	text, err := prepare(data)
+func readJSON(data []byte, r *jsonReader) (Value, error) {
+	text, err := prepare(data, r.left.of.Size)
 	if err != nil {
 		return Value{}, err
 	}
-	r := &jsonReader{cur: cursor{text: text}, text: text, relaxed: relaxed, left: newBudget(under.ctx), names: map[string]string{}}
+	r.cur, r.text, r.names = cursor{text: text}, text, map[string]string{}
 	if _, err := r.space(); err != nil {
 		return Value{}, err
 	}
@@ -115,7 +127,7 @@ func (r *jsonReader) value(depth int) (Value, error) {
 	switch c := r.text[r.pos]; {
 	case c == '{' || c == '[':
 		v := Value{Pos: r.cur.at(start, 1)}
-		if err := checkDepth(v.Pos, depth); err != nil {
+		if err := r.left.checkDepth(v.Pos, depth); err != nil {
 			return Value{}, err
 		}
 		if err := r.left.spend(v.Pos, 0); err != nil {
@@ -276,6 +288,9 @@ func (r *jsonReader) bare() (any, error) {
 	}
 	at := r.cur.span(start, r.pos)
 	if ok, integer := isNumber(word); ok {
+		if r.written {
+			return Literal(word), nil
+		}
 		return number(word, integer, at)
 	}
 	if r.relaxed {
@@ -395,6 +410,9 @@ func (r *jsonReader) unicode(b []byte, start int) ([]byte, error) {
 				return utf8.AppendRune(b, c), nil
 			}
 		}
+	}
+	if r.written {
+		return utf8.AppendRune(b, utf8.RuneError), nil
 	}
 	return nil, errorf(Encoding, r.cur.at(start, 6), `\u%04x is half a character`, first).hint("write the character itself, or both halves of its surrogate pair")
 }

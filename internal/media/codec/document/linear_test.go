@@ -60,6 +60,12 @@ var shapes = map[string]func(size int) (format, text string){
 	"toml one line of keys": func(n int) (string, string) {
 		return "toml", "a = [" + lines(n, func(i int) string { return fmt.Sprintf("{ \"ключ%d\" = %d },", i, i) }) + "]\n"
 	},
+	"toml tree, one line": func(n int) (string, string) {
+		return "tree", "a = [" + lines(n, func(i int) string { return fmt.Sprintf("[[{ k%d = 1979-05-27 }, inf]],", i) }) + "]\n"
+	},
+	"toml tree, all wrong": func(n int) (string, string) {
+		return "tree", "a = 1\n" + lines(n, func(i int) string { return "a.b = inf\na = inf\n" })
+	},
 	"yaml keys": func(n int) (string, string) {
 		return "yaml", lines(n, func(i int) string { return fmt.Sprintf("key_%d: %d\n", i, i) })
 	},
@@ -110,6 +116,8 @@ func read(format, text string) error {
 	switch format {
 	case "toml":
 		_, err = TOML([]byte(text))
+	case "tree":
+		_, _, err = TOMLTree([]byte(text))
 	case "yaml":
 		_, err = YAML([]byte(text))
 	case "json":
@@ -170,7 +178,7 @@ func TestTOMLTables(t *testing.T) {
 		case 2:
 			return pick("{}", "[]", "[{}]")
 		case 3:
-			return pick("01", "1__0", "+1_0", "0x1f", "0o17", "-0b1", "1.", "1e5", "+1.5_0e-3", "1e999", "9223372036854775808", "-9223372036854775808", "+0", "-00", "+")
+			return pick("01", "inf", "+1_0", "0x1f", "0o17", "-0b1", "1.", "1e5", "+1.5_0e-3", "1e999", "9223372036854775808", "-9223372036854775808", "+0", "-00", "+")
 		case 4:
 			return pick("1979-05-27", "07:32:00", "1979-05-27 07:32:00Z", "1979-13-27", "25:00:00", "07:32", "1979-05-27T07:32:00.123456789+01:00")
 		}

@@ -2,12 +2,15 @@ package document
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -20,22 +23,27 @@ import (
 // not plain are left to go-toml again, one by one. Its Unmarshal is not used for the whole: it looks keys up one after the other, so that a
 // table of 300,000 keys takes minutes.
 func (r Reader) TOML(data []byte) (Value, error) {
-	text, err := prepare(data)
-	if err != nil {
+	w := &tomlWalk{left: newBudget(r.ctx)}
+	if err := w.file(data); err != nil {
 		return Value{}, err
 	}
-	if err := checkMarks(text, ",\n=.", maxMarks); err != nil {
-		return Value{}, err
-	}
-	w := &tomlWalk{text: text, cur: cursor{text: text}, left: newBudget(r.ctx), root: &tomlNode{at: Pos{1, 1, 1}}}
-	if err := w.file(); err != nil {
-		return Value{}, err
-	}
-	if w.again != nil {
-		return Value{}, w.again
+	if len(w.faults) > 0 { // mistakes in the syntax are told before them
+		return Value{}, w.faults[0]
 	}
 	return w.root.value(), nil
 }
+
+// TOMLTree reads TOML for whoever goes on after a mistake: v is what can be read, and faults are what cannot, as many as are worth telling.
+// The error is what ended the reading before the end. A date or a time is a Literal, and the place of what has an inside is all of its
+// first line.
+func TOMLTree(data []byte) (v Value, faults []*Error, err error) {
+	w := &tomlWalk{left: newBudget(context.Background()), tree: true}
+	err = w.file(data)
+	return w.root.value(), w.faults, err
+}
+
+// maxFaults is how many faults of one file are kept.
+const maxFaults = 200
 
 // tomlKind is how a node came to be, on which depends what may be added to it.
 type tomlKind uint8
@@ -65,14 +73,23 @@ type tomlWalk struct {
 	cur    cursor
 	left   budget
 	parser unstable.Parser
-	root   *tomlNode
-	again  error // about the first key that cannot stand where it does; mistakes in the syntax are told before it
+	root   tomlNode
+	tree   bool     // go on after a value that cannot be kept
+	faults []*Error // keys that cannot stand where they do, and such values
 }
 
 // file walks over all expressions. Syntax errors end it.
-func (w *tomlWalk) file() error {
+func (w *tomlWalk) file(data []byte) (err error) {
+	w.root.at = Pos{1, 1, 1}
+	if w.text, err = prepare(data, MaxSize); err != nil {
+		return err
+	}
+	if err := checkMarks(w.text, ",\n=.", maxMarks); err != nil {
+		return err
+	}
+	w.cur.text = w.text
 	w.parser.Reset(w.text)
-	table := w.root
+	table := &w.root
 	for w.parser.NextExpression() {
 		var err error
 		switch n := w.parser.Expression(); n.Kind {
@@ -125,7 +142,7 @@ func (w *tomlWalk) descend(n *tomlNode, key unstable.Iterator, made tomlKind) (c
 		}
 		at := w.cur.span(from, end)
 		child = &tomlNode{at: at, keyAt: at, depth: n.depth + 1, kind: made}
-		if err := checkDepth(at, child.depth+1); err != nil {
+		if err := w.left.checkDepth(at, child.depth+1); err != nil {
 			return nil, false, 0, err
 		}
 		if err := w.left.spend(at, len(name)); err != nil {
@@ -150,20 +167,27 @@ func (w *tomlWalk) through(n *tomlNode, made tomlKind, from, end int) *tomlNode 
 	case made == tomlTable && n.kind == tomlDotted:
 		return n
 	}
-	w.cannot(w.cur.span(from, end), "nothing can be added to %s here: it was defined at %d:%d", w.text[from:end], n.keyAt.Line, n.keyAt.Column)
+	w.clash(n, string(w.text[from:end]), w.cur.span(from, end), "nothing can be added to %s here: it was defined at %d:%d",
+		w.text[from:end], n.keyAt.Line, n.keyAt.Column)
 	return &tomlNode{depth: n.depth}
 }
 
-// cannot remembers the first key that cannot stand where it does.
-func (w *tomlWalk) cannot(at Pos, format string, args ...any) {
-	if w.again == nil {
-		w.again = errorf(Syntax, at, format, args...)
+// clash remembers a key that cannot stand where it does, because of a first one.
+func (w *tomlWalk) clash(first *tomlNode, key string, at Pos, format string, args ...any) {
+	e := errorf(Syntax, at, format, args...)
+	e.Key, e.First = key, first.keyAt
+	w.fault(e)
+}
+
+func (w *tomlWalk) fault(e *Error) {
+	if len(w.faults) < maxFaults {
+		w.faults = append(w.faults, e)
 	}
 }
 
 // header is a [table] or a [[table]]; it stands where its last key does.
 func (w *tomlWalk) header(n *unstable.Node) (child *tomlNode, at Pos, err error) {
-	child, old, end, err := w.descend(w.root, n.Key(), tomlTable)
+	child, old, end, err := w.descend(&w.root, n.Key(), tomlTable)
 	if err != nil {
 		return nil, at, err
 	}
@@ -176,12 +200,14 @@ func (w *tomlWalk) header(n *unstable.Node) (child *tomlNode, at Pos, err error)
 	switch {
 	case !old:
 		child.kind = kind
-	case child.kind == kind && (kind == tomlTables || !child.given):
+	case child.kind == kind && kind == tomlTables:
+	case child.kind == kind && !child.given:
+		child.at, child.keyAt = at, at // until now only tables inside it were named
 	case child.given:
 		w.twice(n, child)
 		child = &tomlNode{depth: child.depth}
 	default:
-		w.cannot(at, "%q was defined before, at %d:%d, and not by such a header", last.Data, child.keyAt.Line, child.keyAt.Column)
+		w.clash(child, string(last.Data), at, "%q was defined before, at %d:%d, and not by such a header", last.Data, child.keyAt.Line, child.keyAt.Column)
 		child = &tomlNode{depth: child.depth}
 	}
 	child.given = true
@@ -211,12 +237,11 @@ func (w *tomlWalk) member(table *tomlNode, n *unstable.Node) (end int, err error
 }
 
 func (w *tomlWalk) twice(n *unstable.Node, first *tomlNode) {
-	if w.again != nil {
-		return
-	}
 	path, last := keyPath(n)
 	from := int(last.Raw.Offset)
-	w.again = duplicate(strings.Join(path, "."), w.cur.span(from, from+int(last.Raw.Length)), first.keyAt)
+	e := duplicate(strings.Join(path, "."), w.cur.span(from, from+int(last.Raw.Length)), first.keyAt)
+	e.Key, e.First = string(last.Data), first.keyAt
+	w.fault(e)
 }
 
 // fill gives a node the place and the shape of the value that begins at an offset. It
@@ -225,7 +250,7 @@ func (w *tomlWalk) fill(n *tomlNode, v *unstable.Node, start int) (end int, err 
 	switch v.Kind {
 	case unstable.Array, unstable.InlineTable:
 		n.at = w.cur.at(start, 1)
-		if err := checkDepth(n.at, n.depth+1); err != nil {
+		if err := w.left.checkDepth(n.at, n.depth+1); err != nil {
 			return 0, err
 		}
 		end = start + 1
@@ -244,12 +269,23 @@ func (w *tomlWalk) fill(n *tomlNode, v *unstable.Node, start int) (end int, err 
 				return 0, err
 			}
 		}
-		return w.skip(end, " \t\r\n,") + 1, nil
+		end = w.skip(end, " \t\r\n,") + 1
+		if w.tree {
+			first, _, _ := bytes.Cut(w.text[start:end], []byte("\n"))
+			n.at.Length = int32(utf8.RuneCount(bytes.TrimRight(first, "\r")))
+		}
+		return end, nil
 	}
 	end = int(v.Raw.Offset + v.Raw.Length)
 	n.at = w.cur.span(int(v.Raw.Offset), end)
 	if n.scalar, err = w.scalar(v, n.at); err != nil {
-		return 0, err
+		var e *Error
+		if !w.tree || !errors.As(err, &e) {
+			return 0, err
+		}
+		w.fault(e)
+		n.scalar = map[unstable.Kind]any{unstable.Integer: int64(0), unstable.Float: 0.0}[v.Kind]
+		n.scalar = cmp.Or[any](n.scalar, "")
 	}
 	return end, w.left.spend(n.at, len(v.Data))
 }
@@ -282,13 +318,20 @@ func (w *tomlWalk) scalar(v *unstable.Node, at Pos) (any, error) {
 	case float64:
 		return finite(x, fmt.Sprint(x), at)
 	case time.Time:
-		return x.Format(time.RFC3339Nano), nil
+		return w.time(x.Format(time.RFC3339Nano)), nil
 	case toml.LocalDate, toml.LocalTime, toml.LocalDateTime:
-		return fmt.Sprint(x), nil
+		return w.time(fmt.Sprint(x)), nil
 	case int64:
 		return x, nil
 	}
 	return nil, errorf(Unsupported, at, "a TOML value of type %T has no place in the data", one.V)
+}
+
+func (w *tomlWalk) time(s string) any {
+	if w.tree {
+		return Literal(s)
+	}
+	return s
 }
 
 func onlyDigits(d []byte) bool {

@@ -19,7 +19,7 @@ import (
 // mapping's own keys win, then the earlier of several. Keys must be strings; other tags than
 // the core schema's are refused. An empty file is null.
 func (under Reader) YAML(data []byte) (Value, error) {
-	text, err := prepare(data)
+	text, err := prepare(data, MaxSize)
 	if err != nil {
 		return Value{}, err
 	}
@@ -144,7 +144,7 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (Value, error) {
 		}
 		return v, err
 	}
-	if err := checkDepth(at, depth+1); err != nil {
+	if err := r.left.checkDepth(at, depth+1); err != nil {
 		return v, err
 	}
 	if err := r.left.spend(at, 0); err != nil {

@@ -16,14 +16,15 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
 // Limits of what is read.
 type Limits struct {
 	JSON   int   // bytes of JSON
 	Depth  int   // of nested JSON values
-	Values int   // in the JSON; each takes about 80 bytes
+	Values int   // in the JSON; each takes about 100 bytes, and 100 more while it is read
 	Data   int64 // bytes of all buffers
 }
 
@@ -86,8 +87,7 @@ type Document struct {
 	Root *Value
 	BIN  []byte // the binary chunk of a .glb; nil if there is none
 
-	text string // the JSON
-	glb  bool
+	glb bool
 }
 
 // Read reads a .gltf or .glb, told apart by the first bytes. The document keeps parts of data. An error is a *Finding.
@@ -109,16 +109,15 @@ func Read(data []byte, lim Limits) (*Document, error) {
 	if len(text) > lim.JSON {
 		return nil, &Finding{Problem: TooBig, Text: fmt.Sprintf("%d bytes of JSON are over the limit of %d", len(text), lim.JSON)}
 	}
-	d.text = string(text)
-	root, err := parseJSON(d.text, lim)
-	var bad *syntaxError
+	root, err := parse(text, lim)
+	var bad *document.Error
 	if errors.As(err, &bad) {
-		f := &Finding{Problem: bad.kind, Text: bad.text}
-		if d.glb {
-			f.Text = fmt.Sprintf("byte %d of the JSON: %s", bad.offset, bad.text)
-		} else {
-			f.Line, f.Column = d.position(bad.offset)
-			f.Length = 1
+		f := &Finding{Problem: Syntax, Text: bad.Text}
+		if bad.Fault == document.Limit {
+			f.Problem = TooBig
+		}
+		if d.place(f, bad.Pos); d.glb {
+			f.Text = "the JSON at " + bad.Error()
 		}
 		return nil, f
 	}
@@ -133,20 +132,14 @@ func (d *Document) Find(v *Value, p Problem, l Level, format string, args ...any
 		return f
 	}
 	f.Pointer, _ = pointer(d.Root, v)
-	if !d.glb && v.end > 0 {
-		f.Line, f.Column = d.position(int(v.start))
-		shown, _, _ := strings.Cut(d.text[v.start:min(v.end, v.start+80)], "\n")
-		f.Length = utf8.RuneCountInString(strings.TrimRight(shown, "\r"))
-	}
+	d.place(f, v.at)
 	return f
 }
 
-// position of a byte of the text. It walks the text: findings are few.
-func (d *Document) position(offset int) (line, column int) {
-	before := d.text[:offset]
-	start := strings.LastIndexByte(before, '\n') + 1
-	column = utf8.RuneCountInString(strings.TrimPrefix(before[start:], "\ufeff")) + 1
-	return strings.Count(before, "\n") + 1, column
+func (d *Document) place(f *Finding, at document.Pos) {
+	if !d.glb {
+		f.Line, f.Column, f.Length = int(at.Line), int(at.Column), min(int(at.Length), 80)
+	}
 }
 
 // pointer is the JSON pointer (RFC 6901) from root to v, found by identity.
@@ -155,8 +148,7 @@ func pointer(root, v *Value) (string, bool) {
 		return "", true
 	}
 	for i, item := range root.Items {
-		// Values that were read lie within their parent's text.
-		if v.end > 0 && item.end > 0 && (v.start < item.start || v.end > item.end) {
+		if v.first > 0 && item.first > 0 && (v.first < item.first || v.first > item.last) {
 			continue
 		}
 		rest, ok := pointer(item, v)

@@ -52,7 +52,7 @@ func TestContainer(t *testing.T) {
 		{container(2, -1, "BIN\x00:1234", "JSON:{}  "), `chunk 0 has the type "BIN\x00"; the first chunk, and no other, holds the JSON`},
 		{container(2, -1, "JSON:{}  ", "JSON:{}  "), `chunk 1 has the type "JSON"; the first chunk, and no other, holds the JSON`},
 		{container(2, -1, "JSON:{}  ", "ACME:", "BIN\x00:1234"), "chunk 2 holds binary data, which only chunk 1 may"},
-		{container(2, -1, "JSON:{},,"), `byte 2 of the JSON: there is more after the end of the JSON`},
+		{container(2, -1, "JSON:{},,"), `the JSON at 1:3: "," stands where the end of the file should be`},
 	} {
 		_, err := Read(c.data, DefaultLimits())
 		var f *Finding

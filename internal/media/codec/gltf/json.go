@@ -1,12 +1,11 @@
 package gltf
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
 // Kind of a JSON value.
@@ -28,8 +27,9 @@ func (k Kind) String() string {
 // Value is one JSON value. It keeps what encoding/json would lose: the order of an object's
 // members, how a number is written, and where in the text the value stands.
 type Value struct {
-	Kind       Kind
-	start, end int32 // bytes of the text; both 0 in a value that was not read
+	Kind        Kind
+	at          document.Pos
+	first, last int32 // its number and that of the last value in it, in the order of the text, from 1; 0 in a value that was not read
 
 	Text  string   // a string's value; a number, true, false or null as it is written
 	Names []string // an object's member names
@@ -181,253 +181,40 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// syntaxError is where a text stops being JSON.
-type syntaxError struct {
-	offset int
-	kind   Problem
-	text   string
-}
-
-func (e *syntaxError) Error() string { return fmt.Sprintf("byte %d: %s", e.offset, e.text) }
-
-// parseJSON reads a whole text (RFC 8259). Names in an object must be unique, as glTF asks.
-func parseJSON(text string, lim Limits) (*Value, error) {
-	if len(text) > lim.JSON || len(text) > math.MaxInt32 {
-		return nil, &syntaxError{0, TooBig, fmt.Sprintf("%d bytes of JSON are over the limit of %d", len(text), lim.JSON)}
-	}
-	if !utf8.ValidString(text) {
-		return nil, &syntaxError{firstInvalid(text), Syntax, "the text is not valid UTF-8"}
-	}
-	p := &parser{text: text, lim: lim}
-	p.pos = len(text) - len(strings.TrimPrefix(text, "\ufeff"))
-	v, err := p.value(0)
+// parse reads a whole JSON text. Names in an object are unique, as glTF asks. An error is a *document.Error.
+func parse(text []byte, lim Limits) (*Value, error) {
+	v, err := document.Written(text, document.Limits{Size: lim.JSON, Depth: lim.Depth, Values: lim.Values})
 	if err != nil {
 		return nil, err
 	}
-	p.space()
-	if p.pos < len(text) {
-		return nil, p.fail("there is more after the end of the JSON")
-	}
-	return v, nil
+	n := int32(0)
+	return valueOf(&v, &n), nil
 }
 
-func firstInvalid(s string) int {
-	for i, r := range s {
-		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
-				return i
-			}
+// valueOf makes the tree; n is how many values it has.
+func valueOf(from *document.Value, n *int32) *Value {
+	*n++
+	v := &Value{at: from.Pos, first: *n}
+	switch x := from.V.(type) {
+	case nil:
+		v.Text = "null"
+	case bool:
+		v.Kind, v.Text = Bool, strconv.FormatBool(x)
+	case document.Literal:
+		v.Kind, v.Text = Number, string(x)
+	case string:
+		v.Kind, v.Text = String, x
+	case []document.Value:
+		v.Kind, v.Items = Array, make([]*Value, len(x))
+		for i := range x {
+			v.Items[i] = valueOf(&x[i], n)
+		}
+	case document.Object:
+		v.Kind, v.Names, v.Items = Object, make([]string, len(x)), make([]*Value, len(x))
+		for i := range x {
+			v.Names[i], v.Items[i] = x[i].Key, valueOf(&x[i].Value, n)
 		}
 	}
-	return len(s)
-}
-
-type parser struct {
-	text   string
-	pos    int
-	values int
-	lim    Limits
-}
-
-func (p *parser) fail(format string, args ...any) error {
-	return &syntaxError{p.pos, Syntax, fmt.Sprintf(format, args...)}
-}
-
-// unexpected says what is at the position instead of what is wanted.
-func (p *parser) unexpected(want string) error {
-	if p.pos >= len(p.text) {
-		return p.fail("the text ends where %s should be", want)
-	}
-	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
-	return p.fail("%q stands where %s should be", r, want)
-}
-
-func (p *parser) space() {
-	for p.pos < len(p.text) {
-		switch p.text[p.pos] {
-		case ' ', '\t', '\n', '\r':
-			p.pos++
-		default:
-			return
-		}
-	}
-}
-
-func (p *parser) peek() byte {
-	if p.pos < len(p.text) {
-		return p.text[p.pos]
-	}
-	return 0
-}
-
-// accept skips white space, and then c if it is there.
-func (p *parser) accept(c byte) bool {
-	p.space()
-	if p.peek() != c {
-		return false
-	}
-	p.pos++
-	return true
-}
-
-func (p *parser) value(depth int) (*Value, error) {
-	p.space()
-	if depth > p.lim.Depth {
-		return nil, &syntaxError{p.pos, TooBig, fmt.Sprintf("values are nested over %d deep", p.lim.Depth)}
-	}
-	if p.values++; p.values > p.lim.Values {
-		return nil, &syntaxError{p.pos, TooBig, fmt.Sprintf("there are over %d values", p.lim.Values)}
-	}
-	v := &Value{start: int32(p.pos)}
-	var err error
-	switch c := p.peek(); {
-	case c == '{':
-		err = p.object(v, depth)
-	case c == '[':
-		err = p.array(v, depth)
-	case c == '"':
-		v.Kind = String
-		v.Text, err = p.str()
-	case c == '-' || '0' <= c && c <= '9':
-		v.Kind = Number
-		v.Text, err = p.number()
-	default:
-		v.Kind, v.Text, err = p.word()
-	}
-	v.end = int32(p.pos)
-	return v, err
-}
-
-func (p *parser) word() (Kind, string, error) {
-	for word, kind := range map[string]Kind{"true": Bool, "false": Bool, "null": Null} {
-		if strings.HasPrefix(p.text[p.pos:], word) {
-			p.pos += len(word)
-			return kind, word, nil
-		}
-	}
-	return 0, "", p.unexpected("a value")
-}
-
-func (p *parser) array(v *Value, depth int) error {
-	v.Kind = Array
-	p.pos++
-	if p.accept(']') {
-		return nil
-	}
-	for {
-		item, err := p.value(depth + 1)
-		if err != nil {
-			return err
-		}
-		v.Items = append(v.Items, item)
-		if p.accept(']') {
-			return nil
-		}
-		if !p.accept(',') {
-			return p.unexpected(`"," or "]"`)
-		}
-	}
-}
-
-func (p *parser) object(v *Value, depth int) error {
-	v.Kind = Object
-	p.pos++
-	if p.accept('}') {
-		return nil
-	}
-	seen := map[string]bool{}
-	for {
-		p.space()
-		at := p.pos
-		if p.peek() != '"' {
-			return p.unexpected("the name of a member")
-		}
-		name, err := p.str()
-		if err != nil {
-			return err
-		}
-		if seen[name] {
-			p.pos = at
-			return p.fail("member %q is there twice", name)
-		}
-		seen[name] = true
-		if !p.accept(':') {
-			return p.unexpected(`":"`)
-		}
-		item, err := p.value(depth + 1)
-		if err != nil {
-			return err
-		}
-		v.Names, v.Items = append(v.Names, name), append(v.Items, item)
-		if p.accept('}') {
-			return nil
-		}
-		if !p.accept(',') {
-			return p.unexpected(`"," or "}"`)
-		}
-	}
-}
-
-// str reads a string; the position is at its opening quote.
-func (p *parser) str() (string, error) {
-	start, escaped := p.pos, false
-	for p.pos++; p.pos < len(p.text); p.pos++ {
-		switch c := p.text[p.pos]; {
-		case c == '"':
-			p.pos++
-			if !escaped {
-				return p.text[start+1 : p.pos-1], nil
-			}
-			var s string
-			if err := json.Unmarshal([]byte(p.text[start:p.pos]), &s); err != nil {
-				p.pos = start
-				return "", p.fail("the string has an escape that JSON does not know")
-			}
-			return s, nil
-		case c == '\\':
-			escaped = true
-			p.pos++
-		case c < ' ':
-			return "", p.fail("a string has a control character, or its closing quote is missing")
-		}
-	}
-	p.pos = start
-	return "", p.fail("the string has no closing quote")
-}
-
-// number reads -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
-func (p *parser) number() (string, error) {
-	start := p.pos
-	if p.peek() == '-' {
-		p.pos++
-	}
-	if p.peek() == '0' {
-		p.pos++
-	} else if !p.digits() {
-		return "", p.unexpected("a digit")
-	}
-	if p.peek() == '.' {
-		p.pos++
-		if !p.digits() {
-			return "", p.unexpected("a digit")
-		}
-	}
-	if c := p.peek(); c == 'e' || c == 'E' {
-		p.pos++
-		if c := p.peek(); c == '+' || c == '-' {
-			p.pos++
-		}
-		if !p.digits() {
-			return "", p.unexpected("a digit")
-		}
-	}
-	return p.text[start:p.pos], nil
-}
-
-func (p *parser) digits() bool {
-	start := p.pos
-	for '0' <= p.peek() && p.peek() <= '9' {
-		p.pos++
-	}
-	return p.pos > start
+	v.last = *n
+	return v
 }

@@ -183,27 +183,36 @@ func survive(t *testing.T, data, buffer []byte, drop map[int]bool, lim Limits) b
 func TestMutations(t *testing.T) {
 	wrong := []string{"null", "true", `"x"`, "[]", "{}", "[{}]", "[[0]]", "0", "1", "-1", "2", "3", "255", "5120", "0.5", "1e300",
 		"2147483648", "4294967295", "9007199254740991", "9007199254740992", "18446744073709551616"}
+	var values []*Value
 	doc := read(t, base)
-	var spans [][2]int32
-	doc.Root.Walk(func(v *Value) { spans = append(spans, [2]int32{v.start, v.end}) })
+	doc.Root.Walk(func(v *Value) { values = append(values, v) })
 	packed := 0
-	try := func(text string) {
-		if survive(t, []byte(text), baseBuffer(), map[int]bool{8: true}, DefaultLimits()) {
+	// try puts some wrong things in the place of some values, for as long as it takes to try.
+	try := func(at []*Value, with ...string) {
+		var was []Value
+		for i, v := range at {
+			was = append(was, *v)
+			*v = Value{Kind: Number, Text: with[i]} // which is written as it is
+		}
+		if survive(t, doc.Root.AppendJSON(nil), baseBuffer(), map[int]bool{8: true}, DefaultLimits()) {
 			packed++
 		}
+		for i, v := range at {
+			*v = was[i]
+		}
 	}
-	for _, at := range spans {
+	for _, v := range values {
 		for _, w := range wrong {
-			try(base[:at[0]] + w + base[at[1]:])
+			try([]*Value{v}, w)
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
-		a, b := spans[r.IntN(len(spans))], spans[r.IntN(len(spans))]
-		if a[1] > b[0] {
+		a, b := values[r.IntN(len(values))], values[r.IntN(len(values))]
+		if a.last >= b.first {
 			continue // one in the other, or in the other order
 		}
-		try(base[:a[0]] + wrong[r.IntN(len(wrong))] + base[a[1]:b[0]] + wrong[r.IntN(len(wrong))] + base[b[1]:])
+		try([]*Value{a, b}, wrong[r.IntN(len(wrong))], wrong[r.IntN(len(wrong))])
 	}
 	if packed < 100 {
 		t.Errorf("only %d files were good enough to be packed", packed)

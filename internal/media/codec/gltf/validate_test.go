@@ -237,15 +237,15 @@ func TestPositions(t *testing.T) {
 		t.Error(got)
 	}
 	f = d.Find(d.Root.Path("asset", "x/~").Items[0], Property, Broken, "x")
-	if got := fmt.Sprint(f.Pointer, " ", f.Line, ":", f.Column, " ", f.Length); got != "/asset/x~1~0/0 2:66 3" {
+	if got := fmt.Sprint(f.Pointer, " ", f.Line, ":", f.Column, " ", f.Length); got != "/asset/x~1~0/0 2:66 1" {
 		t.Error(got)
 	}
-	// What the JSON lacks is shown where it should be, and only its first line underlined.
+	// What the JSON lacks is shown where what should hold it begins.
 	if f = d.Find(d.Root, Property, Broken, "x"); f.Line != 1 || f.Column != 1 || f.Length != 1 {
 		t.Errorf("%+v", f)
 	}
 	_, err := Read([]byte("{\n  \"ä\": nul"), DefaultLimits())
-	if f := err.(*Finding); f.Line != 2 || f.Column != 8 || f.Text != "'n' stands where a value should be" {
+	if f := err.(*Finding); f.Line != 2 || f.Column != 8 || f.Length != 3 || f.Text != `"nul" is no JSON value` {
 		t.Errorf("%+v", f)
 	}
 }
