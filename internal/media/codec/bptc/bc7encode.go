@@ -114,7 +114,7 @@ func (e *encoder7) parities(m *mode7) uint8 {
 func (e *encoder7) rank() {
 	e.estimator.fill(&e.pix, !e.opaque)
 	c, most := &e.candidates, e.effort7.candidates
-	c.n = 0
+	c.reset(e.slack * float32(e.err))
 	for p := range e.partitions {
 		off, along := e.estimator.two(p)
 		if e.opaque {
@@ -124,7 +124,7 @@ func (e *encoder7) rank() {
 			c.add(candidate{cost: expect(off, 1, along, 0.02, 50), mode: 7, partition: p}, most)
 		}
 	}
-	if e.opaque && e.three {
+	if e.opaque && e.three && c.may(50) {
 		for p := range uint8(64) {
 			off, along := e.estimator.three(p)
 			if p < 16 {
@@ -133,7 +133,7 @@ func (e *encoder7) rank() {
 			c.add(candidate{cost: expect(off, 2, along, 0.041, 50), mode: 2, partition: p}, most)
 		}
 	}
-	if e.rotations {
+	if e.rotations && c.may(10) {
 		for r := uint8(1); r < 4; r++ {
 			off, along, apart := e.estimator.apart(r)
 			c.add(candidate{cost: expect(off, 1, along+apart, 0.07, 10), mode: 5, rotation: r}, most)

@@ -150,12 +150,21 @@ type candidate struct {
 
 // candidates are the best so far, best first.
 type candidates struct {
-	list [64]candidate
-	n    int
+	list  [64]candidate
+	n     int
+	limit float32 // what costs more is of no use
 }
+
+func (c *candidates) reset(limit float32) { c.n, c.limit = 0, limit }
+
+// may tells whether a candidate of this cost would be kept, unless an equal one is there.
+func (c *candidates) may(cost float32) bool { return cost <= c.limit }
 
 // add keeps a candidate if it is among the best most. Of equal ones the first stays ahead.
 func (c *candidates) add(other candidate, most int) {
+	if other.cost > c.limit {
+		return
+	}
 	if c.n < most {
 		c.n++
 	} else if other.cost >= c.list[(c.n-1)&63].cost {
@@ -166,4 +175,7 @@ func (c *candidates) add(other candidate, most int) {
 		c.list[i&63] = c.list[(i-1)&63]
 	}
 	c.list[i&63] = other
+	if c.n == most {
+		c.limit = min(c.limit, c.list[(c.n-1)&63].cost)
+	}
 }
