@@ -60,7 +60,7 @@ var allowed = map[string]string{
 	"media/codec/block":          "",
 	"media/codec/bmfont":         "",
 	"media/codec/bmp":            "media/codec/input",
-	"media/codec/bptc":           "media/codec/block media/codec/input",
+	"media/codec/bptc":           "media/codec/block media/codec/input x/sys",
 	"media/codec/dds":            "",
 	"media/codec/dds/ddscheck":   "",
 	"media/codec/document":       "go-toml yaml",

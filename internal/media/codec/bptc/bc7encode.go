@@ -35,13 +35,14 @@ type encoder7 struct {
 	opaque     bool
 	alphas     uint8 // parities that the alpha of the block allows
 	estimator  estimator
+	estimates  estimates
 	candidates candidates
 	best       block7
 	err        int32 // of best
 }
 
 func newEncoder7(q block.Quality) *encoder7 {
-	return &encoder7{effort7: efforts7[min(q, block.Draft)]}
+	return &encoder7{effort7: efforts7[min(q, block.Draft)], estimator: estimator{lanes: lanes}}
 }
 
 // encode codes a block.
@@ -115,8 +116,9 @@ func (e *encoder7) rank() {
 	e.estimator.fill(&e.pix, !e.opaque)
 	c, most := &e.candidates, e.effort7.candidates
 	c.reset(e.slack * float32(e.err))
+	e.estimator.twos(e.partitions, &e.estimates)
 	for p := range e.partitions {
-		off, along := e.estimator.two(p)
+		off, along := e.estimates.off[p&63], e.estimates.along[p&63]
 		if e.opaque {
 			c.add(candidate{cost: expect(off, 1.05, along, 0.0104, 21), mode: 1, partition: p}, most)
 			c.add(candidate{cost: expect(off, 1.16, along, 0.036, 5), mode: 3, partition: p}, most)
@@ -125,8 +127,9 @@ func (e *encoder7) rank() {
 		}
 	}
 	if e.opaque && e.three && c.may(50) {
+		e.estimator.threes(&e.estimates)
 		for p := range uint8(64) {
-			off, along := e.estimator.three(p)
+			off, along := e.estimates.off[p], e.estimates.along[p]
 			if p < 16 {
 				c.add(candidate{cost: expect(off, 2, along, 0.025, 50), mode: 0, partition: p}, most)
 			}

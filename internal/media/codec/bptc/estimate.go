@@ -71,9 +71,20 @@ type estimator struct {
 	alpha bool // whether alpha counts
 	rows  [4][16]moments
 	all   moments
+
+	lanes  bool // pixels stand for rows, and partitions are estimated eight at once
+	pixels pixelMoments
 }
 
+// estimates are off and along of partitions.
+type estimates struct{ off, along [64]float32 }
+
 func (e *estimator) fill(pix *[16][4]int32, alpha bool) {
+	if e.lanes {
+		e.alpha = alpha
+		e.all = e.pixels.fill(pix)
+		return
+	}
 	for y := range e.rows {
 		row := &e.rows[y]
 		for x := range 4 {
@@ -123,6 +134,31 @@ func (e *estimator) three(partition uint8) (off, along float32) {
 	off1, along1 := second.scatter(n1, e.alpha)
 	off2, along2 := third.scatter(n2, e.alpha)
 	return off0 + off1 + off2, along0 + along1 + along2
+}
+
+// twos estimates the first n partitions of two subsets; n is a multiple of 8.
+func (e *estimator) twos(n uint8, to *estimates) {
+	switch table := groupTables(); {
+	case !e.lanes:
+		for p := range n {
+			to.off[p&63], to.along[p&63] = e.two(p)
+		}
+	case e.alpha:
+		estimateTwoAlpha(&e.pixels[0][0], &table.two[0].second[0][0], &to.off[0], &to.along[0], int(n)/8)
+	default:
+		estimateTwo(&e.pixels[0][0], &table.two[0].second[0][0], &to.off[0], &to.along[0], int(n)/8)
+	}
+}
+
+// threes estimates all partitions of three subsets of an opaque block.
+func (e *estimator) threes(to *estimates) {
+	if e.lanes {
+		estimateThree(&e.pixels[0][0], &groupTables().three[0].second[0][0], &to.off[0], &to.along[0], 8)
+		return
+	}
+	for p := range uint8(64) {
+		to.off[p], to.along[p] = e.three(p)
+	}
 }
 
 // apart estimates a rotation: what of the block the line of the colours leaves, and how far the channel that is
