@@ -162,11 +162,19 @@ func (e *encoder7) tryCandidates() {
 	}
 }
 
+// lanesOf gives what fits by lanes know of a mode, or nil if there are none.
+func (e *encoder7) lanesOf(mode uint8) *modeLanes {
+	if !e.estimator.lanes {
+		return nil
+	}
+	return &allModeLanes()[mode&7]
+}
+
 // trySubsets fits the subsets of a partition and keeps the block if it is better than the best so far.
 func (e *encoder7) trySubsets(mode, partition uint8) {
 	m := &modes7[mode&7]
 	subsets := subsetsOf(int(m.subsets), partition)
-	var g group
+	g := group{lanes: e.lanesOf(mode)}
 	var f [3]fitted
 	err := int32(0)
 	for s := range uint32(m.subsets) {
@@ -195,7 +203,7 @@ func (e *encoder7) sweep() (better bool) {
 		channels = 4
 	}
 	subsets := subsetsOf(int(m.subsets), e.best.partition)
-	var g group
+	g := group{lanes: e.lanesOf(e.best.mode)}
 	var sum sums
 	for s := range uint32(m.subsets) {
 		g.gather(&e.pix, subsets, s, m.alphaBits > 0)

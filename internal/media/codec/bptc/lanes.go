@@ -66,3 +66,73 @@ var groupTables = sync.OnceValue(func() *struct {
 	}
 	return t
 })
+
+// packed are pixels as words.
+type packed [16][4]int16
+
+// pack takes the pixels in for assignLanes.
+func (g *group) pack() {
+	if g.lanes == nil {
+		return
+	}
+	for i := range g.n & 31 {
+		p, to := &g.pix[i&15], &g.packed[i&15]
+		to[0], to[1], to[2], to[3] = int16(p[0]), int16(p[1]), int16(p[2]), int16(p[3])
+	}
+}
+
+// assignMasks has what assignLanes knows of a number of pixels: all ones for those that there are, as 16 double words and as 16 times
+// four words, and then which weights four pixels have, of eight.
+var assignMasks = sync.OnceValue(func() *[17][8][8]uint32 {
+	t := new([17][8][8]uint32)
+	for n := range t {
+		m := &t[n]
+		for i := range n {
+			m[i/8][i%8] = math.MaxUint32
+			m[2+i/4][i%4*2], m[2+i/4][i%4*2+1] = math.MaxUint32, math.MaxUint32
+		}
+		for i := range uint32(8) {
+			m[6][i], m[7][i] = i/2, 4+i/2
+		}
+	}
+	return t
+})
+
+// modeLanes is what roundLanes knows of a mode, for the four channels of both endpoints: the scale from 8 bits to its own, whether there
+// is a parity, the greatest value without it, the shifts that widen a value to 8 bits, the shift back to what is stored, and all ones
+// if there is such a channel.
+type modeLanes [7][8]uint32
+
+var allModeLanes = sync.OnceValue(func() *[8]modeLanes {
+	t := new([8]modeLanes)
+	for i := range t {
+		m := &modes7[i]
+		for j := range 8 {
+			bits := m.channelBits(j & 3)
+			if bits == 0 {
+				continue
+			}
+			width, step := bits, uint(0)
+			if m.p != noParity {
+				width, step = width+1, 1
+			}
+			t[i][0][j] = math.Float32bits(scales[width])
+			t[i][1][j] = uint32(step)
+			t[i][2][j] = (1<<width - 1) >> step
+			t[i][3][j], t[i][4][j] = uint32(8-width), uint32(2*width-8)
+			t[i][5][j] = uint32(8 - bits)
+			t[i][6][j] = math.MaxUint32
+		}
+	}
+	return t
+})
+
+// parityLanes are all ones for the channels of an endpoint of parity 1, by the parities of both.
+var parityLanes = [4][8]uint32{
+	1: {math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32},
+	2: {4: math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32},
+	3: {
+		math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32,
+		math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32,
+	},
+}

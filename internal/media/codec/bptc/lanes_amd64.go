@@ -15,3 +15,9 @@ func estimateTwoAlpha(moments *float32, table *uint32, off, along *float32, grou
 
 //go:noescape
 func estimateThree(moments *float32, table *uint32, off, along *float32, groups int)
+
+//go:noescape
+func assignLanes(pix *int16, shown *int32, weights *[16]int32, masks *uint32, levels int32, index *uint8, sums *int32) int32
+
+//go:noescape
+func roundLanes(mode *uint32, both *uint32, ends *float32, q *float32, parities uint32, stored *uint8, shown *int32)

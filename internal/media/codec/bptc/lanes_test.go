@@ -123,3 +123,36 @@ func TestGenerated(t *testing.T) {
 		t.Errorf("lanes_amd64.s begins with\n%s\nwant\n%s\nrun go generate in this folder", head, want)
 	}
 }
+
+// Lines, indices, errors and sums of fits are the same by lanes, in every mode, of any number of pixels.
+func TestFitLanes(t *testing.T) {
+	if !lanes {
+		t.Skip("this processor has no AVX2")
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for i, pix := range someBlocks(4000) {
+		mode := uint8(r.IntN(8))
+		m := &modes7[mode]
+		subsets := subsetsOf(1+r.IntN(3), uint8(r.IntN(64)))
+		parities := []uint8{evenOnly, oddOnly, equalParity, anyParity}[r.IntN(4)]
+		if m.p == noParity {
+			parities = evenOnly
+		}
+		var f [2]fitted
+		var s [2]sums
+		for j := range f {
+			var g group
+			if j == 1 {
+				g.lanes = &allModeLanes()[mode]
+			}
+			g.gather(&pix, subsets, 0, m.alphaBits > 0)
+			g.fit(m, m.indexBits, parities, i%4, far, &f[j])
+			g.assign(&f[j], &weights[m.indexBits], 1<<m.indexBits-1, &s[j])
+			clear(f[j].index[g.n:]) // of no pixels
+		}
+		if f[0] != f[1] || s[0] != s[1] {
+			t.Fatalf("block %d, %v, subsets %#x, mode %d, parities %b: %+v %+v and by lanes %+v %+v",
+				i, pix, subsets, mode, parities, f[0], s[0], f[1], s[1])
+		}
+	}
+}
