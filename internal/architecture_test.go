@@ -56,7 +56,7 @@ var allowed = map[string]string{
 	"media/codec/adpcm":          "",
 	"media/codec/astc":           "media/codec/block",
 	"media/codec/atlas":          "",
-	"media/codec/bcn":            "media/codec/block",
+	"media/codec/bcn":            "media/codec/block x/sys",
 	"media/codec/block":          "",
 	"media/codec/bmfont":         "",
 	"media/codec/bmp":            "media/codec/input",

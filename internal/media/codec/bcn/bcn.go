@@ -89,7 +89,7 @@ func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, 
 	out := make([]byte, columns*rows*size)
 	o.Rows(rows, func(next func() int) {
 		var e encoder
-		e.quality = min(o.Quality, block.Best)
+		e.quality, e.channel.lanes = min(o.Quality, block.Best), lanes
 		for row := next(); row >= 0; row = next() {
 			for column := range columns {
 				block.Gather(e.pixels[:], rgba, width, height, 4, 4, column, row)

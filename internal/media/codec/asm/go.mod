@@ -1,4 +1,4 @@
-module github.com/kiln-pipeline/kiln/internal/media/codec/bptc/asm
+module github.com/kiln-pipeline/kiln/internal/media/codec/asm
 
 go 1.26.0
 
