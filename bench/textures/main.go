@@ -1,6 +1,7 @@
 // Command textures measures how well and how fast Kiln encodes textures, beside other encoders, and prints a table:
 //
 //	go run ./bench/textures [-photo FILE] [-corpus DIR] [-runs N]
+//	GOMAXPROCS=1 go run ./bench/textures -each 512 [-photo FILE] [-corpus DIR] [-only "BC7 normal"]
 //
 // There are two sets of pictures: a photograph, and every picture of exactly 1024 x 1024 in a folder of real game content. Without
 // a photograph there is one that is made from a seed, and its figures say nothing about photographs: the targets do not hold for it.
@@ -8,6 +9,8 @@
 // The peers are what Debian has: astcenc, and libsquish by way of peers/squish.cpp, which is compiled if g++ and libsquish-dev are
 // there. What they write is decoded by Kiln, whose decoders give what theirs do (internal/media/texture/judge_test.go). A peer that is not
 // installed is named and left out.
+//
+// With -each there is a row for each picture of the folder instead, photographs and drawn art, and there are no peers.
 //
 // Seconds are the median of the runs of the photograph, or those of all textures of games once: by the clock on all cores, and of
 // processor time, which other programs on the machine disturb less.
@@ -32,7 +35,18 @@ func main() {
 	corpus := flag.String("corpus", os.Getenv("KILN_CORPUS"), "folder of real content")
 	runs := flag.Int("runs", 3, "runs of the photograph, of which the median is printed; textures of games, of which there are more, are encoded once")
 	only := flag.String("only", "", "only formats whose name begins so: \"ASTC\"")
+	side := flag.Int("each", 0, "a row for each picture: so many pixels a side of its middle")
 	flag.Parse()
+	if *side > 0 {
+		if err := each(os.Stdout, *corpus, *photo, *only, *side, max(1, *runs)); err != nil {
+			fmt.Fprintln(os.Stderr, "textures:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if *corpus == "" {
+		fmt.Fprintln(os.Stderr, "textures: KILN_CORPUS is not set and there is no -corpus: no textures of games")
+	}
 	if err := run(os.Stdout, *photo, *corpus, *only, max(1, *runs)); err != nil {
 		fmt.Fprintln(os.Stderr, "textures:", err)
 		os.Exit(1)
@@ -52,7 +66,7 @@ func run(w io.Writer, photo, corpus, only string, runs int) error {
 	for _, missing := range p.missing {
 		fmt.Fprintf(w, "Not taking part: %s\n", missing)
 	}
-	fmt.Fprintf(w, "%d cores, load %s before; median of %d runs of the photograph.\n", runtime.NumCPU(), load(), runs)
+	fmt.Fprintf(w, "%d cores, load %s before; median of %d runs of the photograph.\n", runtime.GOMAXPROCS(0), load(), runs)
 	for _, s := range sets {
 		if len(s.pictures) > 1 {
 			runs = 1
@@ -99,7 +113,7 @@ func (s *set) table(w io.Writer, c codec, p *peers, runs int) error {
 		fmt.Fprintf(w, "| %s | %s | %.2f | %s | %.3f | %.3f | | | |\n", c.name, name, r.db, "RGBA"[:channels], r.wall, r.cpu)
 	}
 	for q, name := range []string{"fast", "normal", "best"} {
-		o := block.Options{Quality: block.Quality(q), Workers: runtime.NumCPU()}
+		o := block.Options{Quality: block.Quality(q), Workers: runtime.GOMAXPROCS(0)}
 		r, err := s.measure(c, channels, runs, func(p *picture) ([]byte, spent, error) {
 			var data []byte
 			var err error
@@ -124,7 +138,7 @@ func (s *set) table(w io.Writer, c codec, p *peers, runs int) error {
 
 // mips prints the time that all smaller levels take, the way colours are averaged.
 func (s *set) mips(w io.Writer, runs int) {
-	f := pixel.Filter{SRGB: true, Weighted: true, Workers: runtime.NumCPU()}
+	f := pixel.Filter{SRGB: true, Weighted: true, Workers: runtime.GOMAXPROCS(0)}
 	var all []spent
 	for range max(runs, 9) { // short, and easily disturbed
 		t := timed(func() {

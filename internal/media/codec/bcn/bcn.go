@@ -89,11 +89,15 @@ func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, 
 	out := make([]byte, columns*rows*size)
 	o.Rows(rows, func(next func() int) {
 		var e encoder
-		e.quality = min(o.Quality, block.Best)
+		e.quality, e.channel.lanes = min(o.Quality, block.Best), lanes
 		for row := next(); row >= 0; row = next() {
 			for column := range columns {
 				block.Gather(e.pixels[:], rgba, width, height, 4, 4, column, row)
-				e.block(f, out[(row*columns+column)*size:][:size])
+				code, known := e.memo.Of(&e.pixels)
+				if !known {
+					e.block(f, code[:size])
+				}
+				copy(out[(row*columns+column)*size:], code[:size])
 			}
 		}
 	})
@@ -106,6 +110,7 @@ type encoder struct {
 	pixels  [64]byte // of the block at hand, RGBA
 	color   colors
 	channel channel
+	memo    block.Memo
 }
 
 // block encodes the pixels at hand.

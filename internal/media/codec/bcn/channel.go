@@ -9,6 +9,10 @@ import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
 // of the array is there for the compiler to see that no index is out of it.)
 type channel struct {
 	below [512]uint32
+
+	lanes   bool // instead, the values stand for themselves, and the errors of eight lines are found at once
+	values  [16]uint8
+	squares int32 // the sum of theirs
 }
 
 // line is a pair of endpoints and what lies between them: 8 places, or 6 and the values 0 and 255.
@@ -53,16 +57,27 @@ func (c *channel) encode(pixels *[64]byte, at int, q block.Quality) uint64 {
 		low = min(low, 248)
 		return writeChannel(pixels, at, line{low, low + 7, false}) // steps of 1 miss nothing
 	}
-	c.count(pixels, at)
+	if c.lanes {
+		c.fill(pixels, at)
+	} else {
+		c.count(pixels, at)
+	}
 	best := none
 	for _, kind := range starts {
-		top := none
+		top, n := none, 0
+		var lines [8]line
 		for _, s := range kind {
-			l, ok := s.line(pixels, at, low, high)
-			if !ok {
-				continue
+			if l, ok := s.line(pixels, at, low, high); ok {
+				lines[n] = l
+				n++
 			}
-			found := scored{l, c.gain(l)}
+		}
+		if n == 0 {
+			continue
+		}
+		gains := c.gains(&lines, n)
+		for i, l := range lines[:n] {
+			found := scored{l, gains[i]}
 			if q == block.Best {
 				found = c.search(found)
 			}
@@ -113,12 +128,15 @@ func (c *channel) count(pixels *[64]byte, at int) {
 
 // search moves the endpoints, by less and less, as long as that makes the error smaller.
 func (c *channel) search(s scored) scored {
+	if c.lanes {
+		return c.searchLanes(s)
+	}
 	for step := max(1, (s.high-s.low)>>4); step > 0; step >>= 1 {
 		for moved := true; moved; {
 			moved = false
 			for _, d := range moves {
 				l := line{s.low + d[0]*step, s.high + d[1]*step, s.six}
-				if l.low < 0 || l.high > 255 || l.low > l.high || l.low == l.high && !l.six {
+				if !l.is() {
 					continue
 				}
 				if g := c.gain(l); g > s.gain {
@@ -128,6 +146,11 @@ func (c *channel) search(s scored) scored {
 		}
 	}
 	return s
+}
+
+// is tells whether there is such a line.
+func (l line) is() bool {
+	return l.low >= 0 && l.high <= 255 && l.low <= l.high && (l.low < l.high || l.six)
 }
 
 // moves of a pair of endpoints: one of them, then both.

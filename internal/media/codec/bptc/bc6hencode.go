@@ -51,7 +51,7 @@ func (e *encoder6) encode(pix *[64]float32, to *[16]byte) {
 	if e.err > 0 {
 		e.estimator.fill(&e.scaled, false)
 		c := &e.candidates
-		c.n = 0
+		c.reset(math.MaxFloat32)
 		for p := range uint8(32) {
 			off, along := e.estimator.two(p)
 			c.add(candidate{cost: expect(off, 1, along, 0.015, 0), partition: p}, e.effort6.candidates)

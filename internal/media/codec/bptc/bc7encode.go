@@ -35,13 +35,14 @@ type encoder7 struct {
 	opaque     bool
 	alphas     uint8 // parities that the alpha of the block allows
 	estimator  estimator
+	estimates  estimates
 	candidates candidates
 	best       block7
 	err        int32 // of best
 }
 
 func newEncoder7(q block.Quality) *encoder7 {
-	return &encoder7{effort7: efforts7[min(q, block.Draft)]}
+	return &encoder7{effort7: efforts7[min(q, block.Draft)], estimator: estimator{lanes: lanes}}
 }
 
 // encode codes a block.
@@ -114,9 +115,10 @@ func (e *encoder7) parities(m *mode7) uint8 {
 func (e *encoder7) rank() {
 	e.estimator.fill(&e.pix, !e.opaque)
 	c, most := &e.candidates, e.effort7.candidates
-	c.n = 0
+	c.reset(e.slack * float32(e.err))
+	e.estimator.twos(e.partitions, &e.estimates)
 	for p := range e.partitions {
-		off, along := e.estimator.two(p)
+		off, along := e.estimates.off[p&63], e.estimates.along[p&63]
 		if e.opaque {
 			c.add(candidate{cost: expect(off, 1.05, along, 0.0104, 21), mode: 1, partition: p}, most)
 			c.add(candidate{cost: expect(off, 1.16, along, 0.036, 5), mode: 3, partition: p}, most)
@@ -124,16 +126,17 @@ func (e *encoder7) rank() {
 			c.add(candidate{cost: expect(off, 1, along, 0.02, 50), mode: 7, partition: p}, most)
 		}
 	}
-	if e.opaque && e.three {
+	if e.opaque && e.three && c.may(50) {
+		e.estimator.threes(&e.estimates)
 		for p := range uint8(64) {
-			off, along := e.estimator.three(p)
+			off, along := e.estimates.off[p], e.estimates.along[p]
 			if p < 16 {
 				c.add(candidate{cost: expect(off, 2, along, 0.025, 50), mode: 0, partition: p}, most)
 			}
 			c.add(candidate{cost: expect(off, 2, along, 0.041, 50), mode: 2, partition: p}, most)
 		}
 	}
-	if e.rotations {
+	if e.rotations && c.may(10) {
 		for r := uint8(1); r < 4; r++ {
 			off, along, apart := e.estimator.apart(r)
 			c.add(candidate{cost: expect(off, 1, along+apart, 0.07, 10), mode: 5, rotation: r}, most)
@@ -159,11 +162,19 @@ func (e *encoder7) tryCandidates() {
 	}
 }
 
+// lanesOf gives what fits by lanes know of a mode, or nil if there are none.
+func (e *encoder7) lanesOf(mode uint8) *modeLanes {
+	if !e.estimator.lanes {
+		return nil
+	}
+	return &allModeLanes()[mode&7]
+}
+
 // trySubsets fits the subsets of a partition and keeps the block if it is better than the best so far.
 func (e *encoder7) trySubsets(mode, partition uint8) {
 	m := &modes7[mode&7]
 	subsets := subsetsOf(int(m.subsets), partition)
-	var g group
+	g := group{lanes: e.lanesOf(mode)}
 	var f [3]fitted
 	err := int32(0)
 	for s := range uint32(m.subsets) {
@@ -192,7 +203,7 @@ func (e *encoder7) sweep() (better bool) {
 		channels = 4
 	}
 	subsets := subsetsOf(int(m.subsets), e.best.partition)
-	var g group
+	g := group{lanes: e.lanesOf(e.best.mode)}
 	var sum sums
 	for s := range uint32(m.subsets) {
 		g.gather(&e.pix, subsets, s, m.alphaBits > 0)

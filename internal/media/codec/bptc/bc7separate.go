@@ -14,7 +14,7 @@ func (e *encoder7) trySeparate(mode, rotation, selector uint8) {
 	if selector == 1 {
 		colourBits, alphaBits = alphaBits, colourBits
 	}
-	var g group
+	g := group{lanes: e.lanesOf(mode)}
 	var c, a fitted
 	g.gather(&pix, 0, 0, false)
 	g.fit(m, colourBits, evenOnly, e.rounds, e.err, &c)
@@ -26,6 +26,7 @@ func (e *encoder7) trySeparate(mode, rotation, selector uint8) {
 		g.pix[i] = [4]int32{3: pix[i][3]}
 		g.sum[3] += pix[i][3]
 	}
+	g.pack()
 	g.fit(m, alphaBits, evenOnly, e.rounds, e.err-c.err, &a)
 	if c.err+a.err >= e.err {
 		return

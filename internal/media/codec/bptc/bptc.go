@@ -32,10 +32,15 @@ func EncodeBC7(rgba []byte, width, height int, o block.Options) ([]byte, error) 
 	o.Rows(rows, func(next func() int) {
 		e := newEncoder7(o.Quality)
 		var pix [64]byte
+		var memo block.Memo
 		for row := next(); row >= 0; row = next() {
 			for column := range columns {
 				block.Gather(pix[:], rgba, width, height, 4, 4, column, row)
-				e.encode(&pix, (*[16]byte)(out[16*(row*columns+column):]))
+				code, known := memo.Of(&pix)
+				if !known {
+					e.encode(&pix, code)
+				}
+				copy(out[16*(row*columns+column):], code[:])
 			}
 		}
 	})

@@ -71,9 +71,20 @@ type estimator struct {
 	alpha bool // whether alpha counts
 	rows  [4][16]moments
 	all   moments
+
+	lanes  bool // pixels stand for rows, and partitions are estimated eight at once
+	pixels pixelMoments
 }
 
+// estimates are off and along of partitions.
+type estimates struct{ off, along [64]float32 }
+
 func (e *estimator) fill(pix *[16][4]int32, alpha bool) {
+	if e.lanes {
+		e.alpha = alpha
+		e.all = e.pixels.fill(pix)
+		return
+	}
 	for y := range e.rows {
 		row := &e.rows[y]
 		for x := range 4 {
@@ -125,6 +136,31 @@ func (e *estimator) three(partition uint8) (off, along float32) {
 	return off0 + off1 + off2, along0 + along1 + along2
 }
 
+// twos estimates the first n partitions of two subsets; n is a multiple of 8.
+func (e *estimator) twos(n uint8, to *estimates) {
+	switch table := groupTables(); {
+	case !e.lanes:
+		for p := range n {
+			to.off[p&63], to.along[p&63] = e.two(p)
+		}
+	case e.alpha:
+		estimateTwoAlpha(&e.pixels[0][0], &table.two[0].second[0][0], &to.off[0], &to.along[0], int(n)/8)
+	default:
+		estimateTwo(&e.pixels[0][0], &table.two[0].second[0][0], &to.off[0], &to.along[0], int(n)/8)
+	}
+}
+
+// threes estimates all partitions of three subsets of an opaque block.
+func (e *estimator) threes(to *estimates) {
+	if e.lanes {
+		estimateThree(&e.pixels[0][0], &groupTables().three[0].second[0][0], &to.off[0], &to.along[0], 8)
+		return
+	}
+	for p := range uint8(64) {
+		to.off[p], to.along[p] = e.three(p)
+	}
+}
+
 // apart estimates a rotation: what of the block the line of the colours leaves, and how far the channel that is
 // apart from them varies.
 func (e *estimator) apart(rotation uint8) (off, along, apart float32) {
@@ -150,12 +186,21 @@ type candidate struct {
 
 // candidates are the best so far, best first.
 type candidates struct {
-	list [64]candidate
-	n    int
+	list  [64]candidate
+	n     int
+	limit float32 // what costs more is of no use
 }
+
+func (c *candidates) reset(limit float32) { c.n, c.limit = 0, limit }
+
+// may tells whether a candidate of this cost would be kept, unless an equal one is there.
+func (c *candidates) may(cost float32) bool { return cost <= c.limit }
 
 // add keeps a candidate if it is among the best most. Of equal ones the first stays ahead.
 func (c *candidates) add(other candidate, most int) {
+	if other.cost > c.limit {
+		return
+	}
 	if c.n < most {
 		c.n++
 	} else if other.cost >= c.list[(c.n-1)&63].cost {
@@ -166,4 +211,7 @@ func (c *candidates) add(other candidate, most int) {
 		c.list[i&63] = c.list[(i-1)&63]
 	}
 	c.list[i&63] = other
+	if c.n == most {
+		c.limit = min(c.limit, c.list[(c.n-1)&63].cost)
+	}
 }

@@ -7,6 +7,9 @@ type group struct {
 	n   int
 	pix [16][4]int32
 	sum [4]int32
+
+	lanes  *modeLanes // unless it is nil, pixels are of 8 bits and packed, too, and fits are done by lanes
+	packed packed
 }
 
 // line is the two endpoints of a subset: as they are stored, without parity, and as they are shown.
@@ -64,6 +67,7 @@ func (g *group) gather(pix *[16][4]int32, subsets, s uint32, alpha bool) {
 		n++
 	}
 	g.n = n
+	g.pack()
 }
 
 // fit finds a line by the principal axis of the pixels, then by least squares over the indices that each line gives, for as
@@ -78,7 +82,11 @@ func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, use int32, 
 	q := quadric{1, 0, 1}
 	best.err = far
 	for {
-		m.round(&ends, q, parities, &try.line)
+		if g.lanes != nil {
+			roundLanes(&g.lanes[0][0], &parityLanes[0][0], &ends[0][0], &q.a, uint32(parities), &try.stored[0][0], &try.shown[0][0])
+		} else {
+			m.round(&ends, q, parities, &try.line)
+		}
 		g.assign(&try, &weights[indexBits], 1<<indexBits-1, &s)
 		if try.err >= best.err {
 			return
@@ -197,6 +205,10 @@ func dot(a, b *[4]float32) float32 {
 
 // assign gives each pixel the index of what is nearest to it along the line, and sums up.
 func (g *group) assign(f *fitted, weights *[16]int32, levels int32, s *sums) {
+	if g.lanes != nil {
+		f.err = assignLanes(&g.packed[0][0], &f.shown[0][0], weights, &assignMasks()[g.n][0][0], levels, &f.index[0], &s.w)
+		return
+	}
 	e0, e1 := f.shown[0], f.shown[1]
 	d0, d1, d2, d3 := e1[0]-e0[0], e1[1]-e0[1], e1[2]-e0[2], e1[3]-e0[3]
 	scale := float32(0)

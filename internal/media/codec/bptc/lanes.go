@@ -1,0 +1,138 @@
+package bptc
+
+import (
+	"math"
+	mathbits "math/bits"
+	"sync"
+)
+
+// fill takes the pixels of a block in for estimateTwo and estimateThree: the moments of each, and behind them those of all.
+func (p *pixelMoments) fill(pix *[16][4]int32) (all moments) {
+	for i := range pix {
+		r, g, b, a := pix[i][0], pix[i][1], pix[i][2], pix[i][3]
+		one := moments{r, g, b, r * r, g * g, b * b, r * g, r * b, g * b, a, a * a, r * a, g * a, b * a}
+		p[i] = one.floats()
+		all.add(&one, true)
+	}
+	p[16] = all.floats()
+	return all
+}
+
+// pixelMoments are those of 16 pixels and of all of them, in the order of the struct. Sums of 8-bit products are whole numbers below
+// 1<<24, so that floats hold them exactly, in whatever order they are summed.
+type pixelMoments [17][16]float32
+
+func (m *moments) floats() [16]float32 {
+	return [16]float32{float32(m.r), float32(m.g), float32(m.b), float32(m.rr), float32(m.gg), float32(m.bb),
+		float32(m.rg), float32(m.rb), float32(m.gb), float32(m.a), float32(m.aa), float32(m.ra), float32(m.ga), float32(m.ba)}
+}
+
+// groups2 and groups3 are what estimateTwo and estimateThree know of eight partitions each.
+type (
+	group2 struct {
+		second [16][8]uint32
+		parts  [2][8]uint32 // 1 over the pixels of each subset, the bits of a float32
+	}
+	group3 struct {
+		second, third [16][8]uint32
+		parts         [3][8]uint32
+	}
+)
+
+var groupTables = sync.OnceValue(func() *struct {
+	two   [8]group2
+	three [8]group3
+} {
+	t := new(struct {
+		two   [8]group2
+		three [8]group3
+	})
+	all := func(mask uint16, to *[16][8]uint32, at int) {
+		for i := range to {
+			to[i][at] = -uint32(mask >> i & 1)
+		}
+	}
+	part := func(n int) uint32 { return math.Float32bits(inverses[n]) }
+	for p := range 64 {
+		two, three, at := &t.two[p/8], &t.three[p/8], p%8
+		n := mathbits.OnesCount16(partitions2[p])
+		all(partitions2[p], &two.second, at)
+		two.parts[0][at], two.parts[1][at] = part(16-n), part(n)
+		second, third := squeeze(partitions3[p]), squeeze(partitions3[p]>>1)
+		n2, n3 := mathbits.OnesCount16(second), mathbits.OnesCount16(third)
+		all(second, &three.second, at)
+		all(third, &three.third, at)
+		three.parts[0][at], three.parts[1][at], three.parts[2][at] = part(16-n2-n3), part(n2), part(n3)
+	}
+	return t
+})
+
+// packed are pixels as words.
+type packed [16][4]int16
+
+// pack takes the pixels in for assignLanes.
+func (g *group) pack() {
+	if g.lanes == nil {
+		return
+	}
+	for i := range g.n & 31 {
+		p, to := &g.pix[i&15], &g.packed[i&15]
+		to[0], to[1], to[2], to[3] = int16(p[0]), int16(p[1]), int16(p[2]), int16(p[3])
+	}
+}
+
+// assignMasks has what assignLanes knows of a number of pixels: all ones for those that there are, as 16 double words and as 16 times
+// four words, and then which weights four pixels have, of eight.
+var assignMasks = sync.OnceValue(func() *[17][8][8]uint32 {
+	t := new([17][8][8]uint32)
+	for n := range t {
+		m := &t[n]
+		for i := range n {
+			m[i/8][i%8] = math.MaxUint32
+			m[2+i/4][i%4*2], m[2+i/4][i%4*2+1] = math.MaxUint32, math.MaxUint32
+		}
+		for i := range uint32(8) {
+			m[6][i], m[7][i] = i/2, 4+i/2
+		}
+	}
+	return t
+})
+
+// modeLanes is what roundLanes knows of a mode, for the four channels of both endpoints: the scale from 8 bits to its own, whether there
+// is a parity, the greatest value without it, the shifts that widen a value to 8 bits, the shift back to what is stored, and all ones
+// if there is such a channel.
+type modeLanes [7][8]uint32
+
+var allModeLanes = sync.OnceValue(func() *[8]modeLanes {
+	t := new([8]modeLanes)
+	for i := range t {
+		m := &modes7[i]
+		for j := range 8 {
+			bits := m.channelBits(j & 3)
+			if bits == 0 {
+				continue
+			}
+			width, step := bits, uint(0)
+			if m.p != noParity {
+				width, step = width+1, 1
+			}
+			t[i][0][j] = math.Float32bits(scales[width])
+			t[i][1][j] = uint32(step)
+			t[i][2][j] = (1<<width - 1) >> step
+			t[i][3][j], t[i][4][j] = uint32(8-width), uint32(2*width-8)
+			t[i][5][j] = uint32(8 - bits)
+			t[i][6][j] = math.MaxUint32
+		}
+	}
+	return t
+})
+
+// parityLanes are all ones for the channels of an endpoint of parity 1, by the parities of both.
+var parityLanes = [4][8]uint32{
+	1: {math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32},
+	2: {4: math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32},
+	3: {
+		math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32,
+		math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32,
+	},
+}

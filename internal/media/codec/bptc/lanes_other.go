@@ -1,0 +1,13 @@
+//go:build !amd64
+
+package bptc
+
+// lanes is never true here; the functions are there for the compiler.
+var lanes = false
+
+func estimateTwo(moments *float32, table *uint32, off, along *float32, groups int)      {}
+func estimateTwoAlpha(moments *float32, table *uint32, off, along *float32, groups int) {}
+func estimateThree(moments *float32, table *uint32, off, along *float32, groups int)    {}
+
+func assignLanes(*int16, *int32, *[16]int32, *uint32, int32, *uint8, *int32) int32 { return 0 }
+func roundLanes(_, _ *uint32, _, _ *float32, _ uint32, _ *uint8, _ *int32)         {}
