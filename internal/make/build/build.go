@@ -359,7 +359,7 @@ func (s *session) build(ctx context.Context, t *source.Table) (*Report, error) {
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	s.distrust()
+	s.distrust(ctx)
 	s.tell(s.said())
 	err = s.runEngine(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -412,6 +412,7 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 		return append(s.p.warnings, l...)
 	}
 	s.notice(t, set, l, notices{})
+	blobs.Workers = s.p.workers(s.req.Workers)
 	w := newWorld(s.p, t, blobs)
 	w.addAll(set)
 	w.reporter = s.req.Reporter

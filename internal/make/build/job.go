@@ -347,7 +347,7 @@ func (j *job) Draft(out processor.Output, data []byte) error {
 	if err != nil || !ok || out.Hidden {
 		return err
 	}
-	hash, err := j.w.blobs.Put(data)
+	hash, err := j.w.blobs.Add(data)
 	if err == nil {
 		to.Drafted(j.t.platform, j.t.asset.ID, j.t.asset.UUID, engine.Product{SubID: processor.SubID(out.Name), Name: out.Name, Type: out.Type, File: w.file,
 			Hash: hash, Size: int64(len(data)), References: w.refs})

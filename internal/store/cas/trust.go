@@ -2,10 +2,10 @@ package cas
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"sync"
@@ -187,16 +187,8 @@ func (s *Store) lock(h digest.Hash) *sync.Mutex { return &s.locks[h[0]%byte(len(
 // anySize stands for a size that is not known.
 const anySize = -1
 
-// Sound tells whether a blob is there with the right bytes. It is hashed if it does not look as it did when they were known; a damaged one
-// is removed. Size is what it should have, or -1.
-func (s *Store) Sound(h digest.Hash, size int64) bool {
-	l := s.lock(h)
-	l.Lock()
-	defer l.Unlock()
-	return s.check(h, size) == nil
-}
-
-// check is Sound, with the lock held.
+// check tells what is wrong with a blob of that size, or anySize. It is hashed if it does not look as it did when its bytes were known; a
+// damaged one is removed. The lock is held.
 func (s *Store) check(h digest.Hash, size int64) error {
 	st, mode, err := source.StatPath(s.Path(h))
 	switch {
@@ -298,8 +290,8 @@ func (s *Store) Known(h digest.Hash) bool {
 	return err == nil && ok && was == st
 }
 
-// Open opens a blob that is sound. What is not there, or not what its name says, is an error.
-func (s *Store) Open(h digest.Hash) (*os.File, error) {
+// OpenFile opens a blob that is sound. What is not there, or not what its name says, is an error.
+func (s *Store) OpenFile(h digest.Hash) (*os.File, error) {
 	l := s.lock(h)
 	l.Lock()
 	err := s.check(h, anySize)
@@ -309,9 +301,6 @@ func (s *Store) Open(h digest.Hash) (*os.File, error) {
 	}
 	return disk.Open(s.Path(h))
 }
-
-// Lost tells whether an error says that a blob cannot be had, since it is not there or was damaged.
-func Lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) }
 
 // Restore makes a lost blob anew of a file that holds the same, and tells whether that does. A store that is only looked into stays without
 // it.
@@ -327,11 +316,5 @@ func (s *Store) Restore(h digest.Hash, file string) bool {
 		return false
 	}
 	defer f.Close()
-	w := s.Create()
-	if _, err := io.Copy(w, f); err != nil {
-		w.Abort()
-		return false
-	}
-	got, _, err := w.Commit() // another one, if it changed meanwhile, which nobody misses
-	return err == nil && got == h
+	return s.Put(context.Background(), h, f) == nil // not if it changed meanwhile
 }
