@@ -67,9 +67,6 @@ func (s *Store) LetRemove() {
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
 	s.still = false
-	if !s.notes.loaded {
-		s.load() // what is removed is to be forgotten, too
-	}
 }
 
 // Path is where a blob is or would be.
