@@ -28,6 +28,8 @@ type Blobs interface {
 	Put(ctx context.Context, h digest.Hash, from io.Reader) error
 }
 
+var _ Blobs = (*Store)(nil)
+
 // Lost tells whether an error says that a blob cannot be had, since it is not there or was damaged.
 func Lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) }
 
