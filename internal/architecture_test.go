@@ -95,10 +95,11 @@ var allowed = map[string]string{
 	"content/project": "base/diag base/disk base/settings media/codec/document processor doublestar uuid",
 	"content/source":  "base/diag base/digest base/disk x/sys",
 
-	"store/cas":       "base/digest base/disk content/source x/sys",
-	"store/contentdb": "base/diag base/digest base/disk store/used processor zombiezen-sqlite",
-	"store/state":     "base/digest base/disk engine content/source",
-	"store/used":      "base/disk",
+	"store/cas":         "base/digest base/disk content/source x/sys",
+	"store/cas/castest": "base/digest store/cas",
+	"store/contentdb":   "base/diag base/digest base/disk store/used processor zombiezen-sqlite",
+	"store/state":       "base/digest base/disk engine content/source",
+	"store/used":        "base/disk",
 
 	"extend/command": "base/diag base/digest base/disk extend/seal processor x/sys doublestar",
 	"extend/gocode":  "base/diag base/digest base/disk content/source processor",
@@ -138,7 +139,7 @@ var allowed = map[string]string{
 	"ask/setup":    "base/diag base/disk media/codec/document media/pixel media/texture content/project processor",
 	"ask/skeleton": "base/diag base/disk content/project extend/gocode processor/wasmguest",
 
-	"running/dashboard": "base/diag base/digest base/disk media/codec/atlas media/pixel media/preview media/treemap store/cas " +
+	"running/dashboard": "base/diag base/digest media/codec/atlas media/pixel media/preview media/treemap store/cas " +
 		"store/contentdb delivery/parcel delivery/release make/build",
 	"running/live":          "base/diag base/digest store/used delivery/ids processor websocket",
 	"running/live/livetest": "kilnrt/live",

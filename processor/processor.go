@@ -83,7 +83,9 @@ type Info struct {
 
 	// Settings is nil or a pointer to a struct that holds the defaults.
 	// Fields are bool, int, int64, float64, string, a slice of those, a
-	// map[string]string, a map[string]any or a struct of the same kinds, and have the tags
+	// map[string]string, a map[string]any or a struct of the same kinds. A
+	// map[string]any holds string, bool, int64, float64, []any and
+	// map[string]any; jobs never see a nil slice or map. Fields have the tags
 	//
 	//	toml:"max_size"            the name in rules
 	//	doc:"Largest side, in pixels. 0 keeps the size."

@@ -83,6 +83,11 @@ func (c *checker) structure(v reflect.Value, prefix string) {
 			continue
 		}
 		c.bounds(f, name, v.Field(i))
+		if f.Type.Kind() == reflect.Map {
+			if _, ok := asInFile(v.Field(i)); !ok {
+				c.add("setting %q: its default holds something that files cannot give", name)
+			}
+		}
 	}
 }
 

@@ -55,7 +55,8 @@ func Resolve(info processor.Info, layers []Layer) (any, diag.List) {
 	return to.Interface(), r.diags
 }
 
-// clone copies deeply, so that no two assets share a slice or a map with the defaults.
+// clone copies deeply, so that no two assets share a slice or a map with the defaults. What has the same canonical text becomes the same for
+// processors, too: a missing list or table is an empty one, and values of a free-form table are of the types that files give.
 func clone(to, from reflect.Value) {
 	switch from.Kind() {
 	case reflect.Struct:
@@ -63,25 +64,58 @@ func clone(to, from reflect.Value) {
 			clone(to.Field(i), from.Field(i))
 		}
 	case reflect.Slice:
-		if !from.IsNil() {
-			to.Set(reflect.AppendSlice(reflect.MakeSlice(from.Type(), 0, from.Len()), from))
-		}
+		to.Set(reflect.AppendSlice(reflect.MakeSlice(from.Type(), 0, from.Len()), from))
 	case reflect.Map:
-		if !from.IsNil() {
-			to.Set(reflect.MakeMapWithSize(from.Type(), from.Len()))
-			for it := from.MapRange(); it.Next(); {
-				v := it.Value()
-				if inner, ok := v.Interface().(map[string]any); ok {
-					copied := reflect.New(v.Elem().Type()).Elem()
-					clone(copied, reflect.ValueOf(inner))
-					v = copied
-				}
-				to.SetMapIndex(it.Key(), v)
+		to.Set(reflect.MakeMapWithSize(from.Type(), from.Len()))
+		for it := from.MapRange(); it.Next(); {
+			v := it.Value()
+			if v.Kind() == reflect.Interface {
+				x, _ := asInFile(v) // Check has seen to that
+				v = reflect.ValueOf(x)
 			}
+			to.SetMapIndex(it.Key(), v)
 		}
 	default:
 		to.Set(from)
 	}
+}
+
+// asInFile is a value that a program has put into a free-form table, as it would be if it had come from a file: string, bool, int64,
+// float64, []any or map[string]any. It is false for what no file can give.
+func asInFile(v reflect.Value) (any, bool) {
+	switch v.Kind() {
+	case reflect.Interface:
+		return asInFile(v.Elem())
+	case reflect.String:
+		return v.String(), true
+	case reflect.Bool:
+		return v.Bool(), true
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.Int(), true
+	case reflect.Float64:
+		return v.Float(), v.Float() == v.Float()
+	case reflect.Slice:
+		list := make([]any, v.Len())
+		for i := range list {
+			x, ok := asInFile(v.Index(i))
+			if !ok {
+				return nil, false
+			}
+			list[i] = x
+		}
+		return list, true
+	case reflect.Map:
+		table := make(map[string]any, v.Len())
+		for it := v.MapRange(); it.Next(); {
+			x, ok := asInFile(it.Value())
+			if !ok || it.Key().Kind() != reflect.String {
+				return nil, false
+			}
+			table[it.Key().String()] = x
+		}
+		return table, true
+	}
+	return nil, false
 }
 
 type resolver struct {
@@ -163,9 +197,6 @@ func (r *resolver) table(to reflect.Value, f field, name string, v *Value) {
 	if v.Kind != Inner {
 		r.wrong(to.Type(), name, v)
 		return
-	}
-	if to.IsNil() {
-		to.Set(reflect.MakeMap(to.Type()))
 	}
 	if m, ok := to.Interface().(map[string]any); ok {
 		r.merge(m, name, v.Table)

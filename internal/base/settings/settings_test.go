@@ -73,7 +73,7 @@ func TestResolve(t *testing.T) {
 		t.Fatal(diags)
 	}
 	want := &sample{
-		Format: "r8", Sizes: []int{7}, Tags: map[string]string{"a": "1", "b": "2"}, Font: font{9, 2},
+		Format: "r8", Sizes: []int{7}, Names: []string{}, Tags: map[string]string{"a": "1", "b": "2"}, Font: font{9, 2},
 		Free: map[string]any{"inner": map[string]any{"x": int64(1), "y": []any{"z"}}, "k": 1.5},
 	}
 	if d := cmp.Diff(want, value); d != "" {
@@ -123,6 +123,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"font", &Value{Kind: Inner, Table: tab(1, "gamma", f(0.25))}, `K0005 setting "font.gamma" of sample is below 0.5 | 0.5 or more`},
 		{"free", &Value{Kind: Inner, Table: tab(1, "d", &Value{Kind: Time})}, `K0004 setting "free.d" of sample cannot be a date or time | write it as a string`},
 	}
+	defaults, _ := Resolve(sampleInfo(), nil)
 	for _, c := range cases {
 		value, diags := Resolve(sampleInfo(), []Layer{{Table: tab(1, c.name, c.value)}})
 		if len(diags) != 1 {
@@ -132,7 +133,7 @@ func TestResolveRefuses(t *testing.T) {
 		if got := string(diags[0].Code) + " " + diags[0].Text + " | " + diags[0].Hint; got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
-		if c.name != "tags" && c.name != "free" && !reflect.DeepEqual(value, sampleInfo().Settings) {
+		if c.name != "tags" && c.name != "free" && !reflect.DeepEqual(value, defaults) {
 			t.Errorf("%s: what was refused was set all the same", c.name)
 		}
 	}
@@ -239,6 +240,9 @@ func TestCheck(t *testing.T) {
 		{processor.Info{Name: "a", Settings: &struct {
 			X string `toml:"x" doc:"d" values:"a,b"`
 		}{}}, `default "" is none of its values`},
+		{processor.Info{Name: "a", Settings: &free{map[string]any{"x": []any{nil}}}}, "something that files cannot give"},
+		{processor.Info{Name: "a", Settings: &free{map[string]any{"x": math.NaN()}}}, "something that files cannot give"},
+		{processor.Info{Name: "a", Settings: &free{map[string]any{"x": map[int]string{1: ""}}}}, "something that files cannot give"},
 	}
 	for _, c := range cases {
 		if err := Check(c.info); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -366,7 +366,7 @@ func (s *session) make(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	if s.few == nil {
-		s.distrust()
+		s.distrust(ctx)
 		s.tell(s.said())
 	}
 	if err := s.runEngine(ctx); err != nil {
@@ -447,6 +447,7 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 		return append(s.p.warnings, l...)
 	}
 	s.notice(t, set, l, notices{})
+	blobs.Workers = s.p.workers(s.req.Workers)
 	w := s.p.world(t, blobs)
 	w.AddAll(set)
 	w.Reporter = s.req.Reporter

@@ -1,6 +1,8 @@
 package build
 
 import (
+	"context"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,40 +21,33 @@ import (
 // they were, which may be the same file as their blob; those that parcels are packed of; and those that a build made of which no snapshot
 // tells. A damaged one is removed, before a job that makes the same, or a trace that names it, puts it in place again. What this misses is
 // found where a blob is wanted.
-func (s *session) distrust() {
-	doubts := map[digest.Hash]int64{}
+func (s *session) distrust(ctx context.Context) {
+	doubts := map[digest.Hash]bool{}
 	for _, o := range s.before.outputs {
 		platform, _, _ := strings.Cut(o.File, "/")
 		if p := s.pres[o.File]; !o.Hash.IsZero() && (p != source.Same || s.w.Packs[platform]) {
-			doubts[o.Hash] = -1
+			doubts[o.Hash] = true
 		}
 	}
 	if since := s.settled(); s.traces.LastBuild() > since {
 		for _, k := range s.traces.Keys() {
 			if tr := s.traces.Traces(k)[0]; tr.Build > since {
 				for i := range tr.Products {
-					doubts[tr.Products[i].Hash] = tr.Products[i].Size
+					doubts[tr.Products[i].Hash] = true
 				}
 			}
 		}
 	}
-	all := make([]digest.Hash, 0, len(doubts))
-	for h := range doubts {
-		all = append(all, h)
-	}
-	s.sideBySide(len(all), func(i int) { s.w.Blobs.Sound(all[i], doubts[all[i]]) })
+	s.w.Blobs.Has(ctx, slices.Collect(maps.Keys(doubts))) // which removes the damaged ones
 }
 
 // sideBySide calls f for each of n numbers, by all workers.
 func (s *session) sideBySide(n int, f func(int)) {
 	var wg sync.WaitGroup
-	numbers := make([]int, n)
-	for i := range numbers {
-		numbers[i] = i
-	}
-	for some := range slices.Chunk(numbers, 1+n/s.p.workers(s.req.Workers)) {
+	workers := s.p.workers(s.req.Workers)
+	for first := range min(n, workers) {
 		wg.Go(func() {
-			for _, i := range some {
+			for i := first; i < n; i += workers {
 				f(i)
 			}
 		})

@@ -153,7 +153,7 @@ func (p *Project) scratchDir() string   { return filepath.Join(p.stateDir(), "tm
 
 // OpenBlob opens what is kept of a product, by its hash. What is not that any more is an error.
 func (p *Project) OpenBlob(h digest.Hash) (*os.File, error) {
-	return p.served().Open(h)
+	return p.served().OpenFile(h)
 }
 
 // underWayPath is of a file that is there while a build changes outputs: if it is there before one, the build before was killed.

@@ -24,7 +24,7 @@ type Verified struct {
 	Sources, Products, Blobs int       // looked at
 	Messages                 diag.List // what was wrong; all of it is mended by the next build
 
-	damaged map[digest.Hash]bool // blobs that were removed
+	known map[digest.Hash]bool // blobs that are there, were removed, or are told of as lost
 }
 
 // Verify hashes every source file whose content is known, every product and every blob, reads the content database, and reports what their
@@ -107,11 +107,10 @@ func (v *Verified) strangers(s *session, fix bool) error {
 }
 
 func (v *Verified) blobs(ctx context.Context, blobs *cas.Store) error {
-	v.damaged = map[digest.Hash]bool{}
+	v.known = map[digest.Hash]bool{}
 	return blobs.Walk(func(h digest.Hash, _ fs.FileInfo) error {
-		v.Blobs++
+		v.Blobs, v.known[h] = v.Blobs+1, true
 		if err := blobs.Verify(h); errors.Is(err, cas.ErrDamaged) {
-			v.damaged[h] = true
 			v.Messages = append(v.Messages, diag.Warningf(diag.BlobDamaged, diag.Pos{File: blobName(h)}, "the stored blob is damaged; it was removed").
 				WithHint("the job that made it runs again"))
 		} else if err != nil {
@@ -123,7 +122,6 @@ func (v *Verified) blobs(ctx context.Context, blobs *cas.Store) error {
 
 // lost looks for blobs of products that hold and are not there. One whose output is right is made anew of that.
 func (v *Verified) lost(ctx context.Context, s *session, blobs *cas.Store) {
-	known := map[digest.Hash]bool{}
 	for _, t := range s.before.tasks {
 		tr := s.traceByID(t.Key, t.Trace)
 		if tr == nil || ctx.Err() != nil {
@@ -131,13 +129,10 @@ func (v *Verified) lost(ctx context.Context, s *session, blobs *cas.Store) {
 		}
 		for i := range tr.Products {
 			p := &tr.Products[i]
-			if known[p.Hash] {
+			if v.known[p.Hash] {
 				continue
 			}
-			known[p.Hash] = true
-			if _, err := os.Lstat(blobs.Path(p.Hash)); !errors.Is(err, fs.ErrNotExist) || v.damaged[p.Hash] {
-				continue
-			}
+			v.known[p.Hash] = true
 			m := diag.Warningf(diag.BlobLost, diag.Pos{File: blobName(p.Hash)}, "a stored blob is not there any more").WithHint("the job that made it runs again")
 			if p.File != "" && blobs.Restore(p.Hash, filepath.Join(s.p.OutputDir(), filepath.FromSlash(p.File))) {
 				m.Hint = "nothing: it was restored from " + s.p.Output + "/" + p.File

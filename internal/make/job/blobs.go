@@ -31,7 +31,7 @@ func (w *World) restore(h digest.Hash, file string) bool {
 
 // Open opens a blob, which is made anew of an output if it was lost.
 func (w *World) Open(h digest.Hash) (*os.File, error) {
-	f, err := w.Blobs.Open(h)
+	f, err := w.Blobs.OpenFile(h)
 	if !cas.Lost(err) {
 		return f, err
 	}
@@ -45,7 +45,7 @@ func (w *World) Open(h digest.Hash) (*os.File, error) {
 	w.mu.Unlock()
 	for _, file := range files {
 		if w.restore(h, file) {
-			return w.Blobs.Open(h)
+			return w.Blobs.OpenFile(h)
 		}
 		w.mu.Lock()
 		w.Forget(file) // the job that makes it runs in the next build

@@ -347,7 +347,7 @@ func (j *Job) Draft(out processor.Output, data []byte) error {
 	if err != nil || !ok || out.Hidden {
 		return err
 	}
-	hash, err := j.w.Blobs.Put(data)
+	hash, err := j.w.Blobs.Add(data)
 	if err == nil {
 		to.Drafted(j.t.Platform, j.t.Asset.ID, j.t.Asset.UUID, engine.Product{SubID: processor.SubID(out.Name), Name: out.Name, Type: out.Type, File: w.file,
 			Hash: hash, Size: int64(len(data)), References: w.refs})

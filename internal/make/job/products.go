@@ -278,7 +278,7 @@ func (j *Job) openContent(p *engine.Product, of string) (processor.File, error) 
 	}
 	f := &productFile{j: j, of: cmp.Or(p.File, j.w.Display(of))}
 	err := j.w.content(p, of, func() (err error) {
-		if f.File, err = j.w.Blobs.Open(p.Hash); err == nil {
+		if f.File, err = j.w.Blobs.OpenFile(p.Hash); err == nil {
 			f.stat, err = source.StatFile(f.File)
 		}
 		return err

@@ -7,6 +7,7 @@ package job
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -263,17 +264,24 @@ func (w *World) env(name string, h digest.Hash) digest.Hash {
 // Available tells whether the products of a trace are in place, or can be put there. Of those that parcels are packed of the blobs have to
 // be there, too: one that was lost is made anew of the output.
 func (w *World) Available(t *engine.Trace) (string, bool) {
+	var wanted []*engine.Product
+	var placed []bool
+	var hashes []digest.Hash
 	for i := range t.Products {
 		p := &t.Products[i]
 		w.mu.Lock()
 		out, ok := w.Output(p.File)
 		w.mu.Unlock()
 		ok = ok && out.Hash == p.Hash
-		platform, _, _ := strings.Cut(p.File, "/")
-		if ok && !w.Packs[platform] || w.Blobs.Sound(p.Hash, p.Size) || ok && w.restore(p.Hash, p.File) {
-			continue
+		if platform, _, _ := strings.Cut(p.File, "/"); !ok || w.Packs[platform] {
+			wanted, placed, hashes = append(wanted, p), append(placed, ok), append(hashes, p.Hash)
 		}
-		return cmp.Or(p.File, p.Name), false
+	}
+	has, err := w.Blobs.Has(context.Background(), hashes) // which are on this machine
+	for i, p := range wanted {
+		if (err != nil || !has[i]) && !(placed[i] && w.restore(p.Hash, p.File)) {
+			return cmp.Or(p.File, p.Name), false
+		}
 	}
 	return "", true
 }

@@ -288,7 +288,7 @@ func (d *Dashboard) choose(b *assetBody, q url.Values) *shown {
 func (d *Dashboard) open(ctx context.Context, s *shown, all []product) error {
 	switch s.Kind() {
 	case preview.Texture:
-		data, err := d.read(s.product, maxPreviewSource)
+		data, err := d.read(ctx, s.product, maxPreviewSource)
 		if err != nil {
 			return err
 		}
@@ -300,7 +300,7 @@ func (d *Dashboard) open(ctx context.Context, s *shown, all []product) error {
 		s.Look.Level, s.Look.Layer = min(s.Look.Level, f.Levels-1), min(s.Look.Layer, f.Layers-1)
 		s.Look.Face, s.Look.Slice = min(s.Look.Face, f.Faces-1), min(s.Look.Slice, max(0, f.Depth>>s.Look.Level-1))
 	case preview.Atlas:
-		data, err := d.read(s.product, maxPreviewSource)
+		data, err := d.read(ctx, s.product, maxPreviewSource)
 		if err != nil {
 			return err
 		}
@@ -310,13 +310,13 @@ func (d *Dashboard) open(ctx context.Context, s *shown, all []product) error {
 		}
 		s.Sheet = sheetOf(s.product, t, all)
 	case preview.Data, preview.Text:
-		return d.openText(s)
+		return d.openText(ctx, s)
 	}
 	return nil
 }
 
-func (d *Dashboard) openText(s *shown) error {
-	data, err := d.read(s.product, maxPreviewSource)
+func (d *Dashboard) openText(ctx context.Context, s *shown) error {
+	data, err := d.read(ctx, s.product, maxPreviewSource)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
-	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/internal/store/cas/castest"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -119,7 +119,7 @@ func BenchmarkPages(b *testing.B) {
 	dir := b.TempDir()
 	path := filepath.Join(dir, "content.db")
 	writeLarge(b, path, large)
-	d, err := New(Config{Dir: dir, Database: path, Blobs: cas.OpenReadOnly(dir)})
+	d, err := New(Config{Dir: dir, Database: path, Blobs: new(castest.Memory)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
-	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/internal/store/cas/castest"
 )
 
 var (
@@ -402,7 +402,7 @@ func TestBrowserLarge(t *testing.T) {
 	thorough.Only(t, "100,000 assets take seconds to write")
 	dir := t.TempDir()
 	writeLarge(t, filepath.Join(dir, "content.db"), large)
-	s := serve(t, Config{Dir: dir, Database: filepath.Join(dir, "content.db"), Blobs: cas.OpenReadOnly(dir)})
+	s := serve(t, Config{Dir: dir, Database: filepath.Join(dir, "content.db"), Blobs: new(castest.Memory)})
 	b := newBrowser(t, s.URL)
 	for _, page := range largePages {
 		b.open(page.path)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/internal/store/cas/castest"
 )
 
 // largeDashboard is about so many assets as writeLarge writes them.
@@ -16,7 +16,7 @@ func largeDashboard(t *testing.T, n int) *Dashboard {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "content.db")
 	writeLarge(t, path, n)
-	d, err := New(Config{Dir: t.TempDir(), Database: path, Blobs: cas.OpenReadOnly(t.TempDir())})
+	d, err := New(Config{Dir: t.TempDir(), Database: path, Blobs: new(castest.Memory)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestFiltersReadAnIndex(t *testing.T) {
 func TestFilters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "content.db")
 	writeLarge(t, path, 2000) // 200 levels; assets 500 and 1500 failed
-	s := serve(t, Config{Dir: t.TempDir(), Database: path, Blobs: cas.OpenReadOnly(t.TempDir())})
+	s := serve(t, Config{Dir: t.TempDir(), Database: path, Blobs: new(castest.Memory)})
 	for _, tt := range []struct{ address, found string }{
 		{"", "2\u202f000"}, {"?type=level", "200"}, {"?type=level&platform=mobile", "200"}, {"?processor=texture", "1\u202f800"}, {"?state=failed", "2"}, {"?state=failed&platform=pc", "2"},
 		{"?state=built", "1\u202f998"}, {"?state=reused", "0"}, {"?state=not+built", "0"}, {"?platform=web", "0"}, {"?type=texture&state=built&sort=size", "1\u202f798"},
@@ -99,7 +99,7 @@ func TestRanIn(t *testing.T) {
 func TestBeyondTheLastPage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "content.db")
 	writeLarge(t, path, 250)
-	s := serve(t, Config{Dir: t.TempDir(), Database: path, Blobs: cas.OpenReadOnly(t.TempDir())})
+	s := serve(t, Config{Dir: t.TempDir(), Database: path, Blobs: new(castest.Memory)})
 	page, _ := get(t, s, "/content?page=9", http.StatusOK)
 	has(t, page, "Page 3 of 3", "tile000248.png")
 }

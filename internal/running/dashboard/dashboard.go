@@ -35,9 +35,9 @@ import (
 
 // Config is what a dashboard is about. All of it but Dir, Database and Blobs may be left out.
 type Config struct {
-	Dir      string     // of the project, absolute
-	Database string     // the content database
-	Blobs    *cas.Store // products by hash
+	Dir      string    // of the project, absolute
+	Database string    // the content database
+	Blobs    cas.Blobs // products by hash
 
 	Feed  *Feed // builds as they happen
 	Games Games // that are connected

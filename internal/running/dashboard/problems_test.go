@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
-	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/internal/store/cas/castest"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 )
 
@@ -36,7 +36,7 @@ func TestParcelLacksOnTwoPlatforms(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, Config{Dir: t.TempDir(), Database: path, Blobs: cas.OpenReadOnly(t.TempDir())})
+	s := serve(t, Config{Dir: t.TempDir(), Database: path, Blobs: new(castest.Memory)})
 	page, _ := get(t, s, "/problems", http.StatusOK)
 	has(t, page, "1 root cause", "parcel level was not packed", ">1</")
 	if strings.Contains(page, ">2</") || strings.Contains(page, "[pc]") {

@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
-	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 	"github.com/kiln-pipeline/kiln/internal/media/preview"
+	"github.com/kiln-pipeline/kiln/internal/store/cas"
 )
 
 const (
@@ -62,20 +63,30 @@ func (d *Dashboard) productAt(ctx context.Context, platform, file string) (produ
 	return found[0], nil
 }
 
-// read reads a product's bytes, if they are at most so many.
-func (d *Dashboard) read(p product, most int64) ([]byte, error) {
-	if p.Size > most {
-		return nil, fmt.Errorf("%s has %s; it is too large to be shown", p.File, bytesText(p.Size))
-	}
+// blob opens a product's bytes, which are right ones.
+func (d *Dashboard) blob(ctx context.Context, p product) (io.ReadSeekCloser, error) {
 	h, err := digest.Parse(p.Hash)
 	if err != nil {
 		return nil, err
 	}
-	data, err := d.cfg.Blobs.Read(h)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := d.cfg.Blobs.Open(ctx, h)
+	if cas.Lost(err) {
 		return nil, notFound{fmt.Sprintf("%s is no longer in the cache; the next build makes it again.", p.File)}
 	}
-	return data, err
+	return f, err
+}
+
+// read reads a product's bytes, if they are at most so many.
+func (d *Dashboard) read(ctx context.Context, p product, most int64) ([]byte, error) {
+	if p.Size > most {
+		return nil, fmt.Errorf("%s has %s; it is too large to be shown", p.File, bytesText(p.Size))
+	}
+	f, err := d.blob(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 // raw is the policy of a project's own bytes: they may be shown by a page of ours, and are nothing by themselves.
@@ -97,14 +108,9 @@ func (d *Dashboard) productBytes(w http.ResponseWriter, r *http.Request) {
 		plainError(w, err)
 		return
 	}
-	h, err := digest.Parse(p.Hash)
+	f, err := d.blob(r.Context(), p)
 	if err != nil {
 		plainError(w, err)
-		return
-	}
-	f, err := disk.Open(d.cfg.Blobs.Path(h)) // a build may replace it meanwhile
-	if err != nil {
-		plainError(w, notFound{p.File + " is no longer in the cache; the next build makes it again."})
 		return
 	}
 	defer f.Close()
@@ -112,12 +118,7 @@ func (d *Dashboard) productBytes(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", raw)
 	w.Header().Set("Content-Type", preview.MediaType(p.File))
 	w.Header().Set("ETag", `"`+p.Hash+`"`)
-	info, err := f.Stat()
-	if err != nil {
-		plainError(w, err)
-		return
-	}
-	http.ServeContent(w, r, "", info.ModTime(), f)
+	http.ServeContent(w, r, "", time.Time{}, f)
 }
 
 // productPicture sends what is looked at in a texture as a PNG file.
@@ -129,7 +130,7 @@ func (d *Dashboard) productPicture(w http.ResponseWriter, r *http.Request) {
 	}
 	keep(w, r, p.Hash)
 	d.sendPicture(w, r, p.Hash, func(l preview.Look) (*pixel.Image, error) {
-		data, err := d.read(p, maxPreviewSource)
+		data, err := d.read(r.Context(), p, maxPreviewSource)
 		if err != nil {
 			return nil, err
 		}

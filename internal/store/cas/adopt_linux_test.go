@@ -130,7 +130,7 @@ func TestAdoptWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := s.Put([]byte("a"))
+	h, err := s.Add([]byte("a"))
 	if err != nil {
 		t.Fatal(err)
 	}

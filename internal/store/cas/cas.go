@@ -1,5 +1,10 @@
-// Package cas keeps immutable blobs by the hash of their content, and puts them into the
-// output tree. It knows no jobs.
+// Package cas keeps immutable blobs by the hash of their content, and puts them into the output tree. It knows no jobs.
+//
+// What any store of blobs does, on this machine or another one, is the interface Blobs: tell which blobs are there, open one, take one whose
+// hash is known. Store is the one on this machine's disk, and does more, which only a folder of files can: products whose hash is not known
+// yet are written or moved into it (Create, Add, Adopt), files are opened as such (OpenFile) and linked into the output tree (Materialise),
+// lost blobs are made anew of outputs (Restore), and what blobs look like is noted and doubted (Known, Verify, Distrust, Flush). Builds and
+// what cleans up after them (Walk, Remove) work on it; who only reads products takes Blobs.
 //
 // A blob is written beside, or adopted, named when it is whole, and read-only from then on. It is not synced: after a power failure it may
 // be short, empty or full of zeros. So it is trusted only as long as it looks as it did when its bytes were known: see trust.go.
@@ -31,6 +36,7 @@ const smallBlob = 256 << 10
 // Store is a folder of blobs: <dir>/ab/cdef..., temporary files in <dir>/tmp. Its methods may be called by several goroutines.
 type Store struct {
 	OnDamage func(digest.Hash) // is told of each damaged blob that is found; may be nil
+	Workers  int               // how many blobs Has looks at at once; 0 stands for as many as there are processors
 
 	dir   string
 	temp  atomic.Int64
@@ -61,9 +67,6 @@ func (s *Store) LetRemove() {
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
 	s.still = false
-	if !s.notes.loaded {
-		s.load() // what is removed is to be forgotten, too
-	}
 }
 
 // Path is where a blob is or would be.
@@ -168,7 +171,10 @@ func (w *Writer) write(p []byte) (int, error) {
 }
 
 // Commit names the blob and gives its hash and its size in bytes. If a Write failed, it gives that error again and there is no blob.
-func (w *Writer) Commit() (digest.Hash, int64, error) {
+func (w *Writer) Commit() (digest.Hash, int64, error) { return w.commit(nil) }
+
+// commit is Commit for bytes that are to have that hash; nil stands for any.
+func (w *Writer) commit(want *digest.Hash) (digest.Hash, int64, error) {
 	defer w.release()
 	if w.err != nil {
 		return digest.Hash{}, 0, errors.Join(w.err, w.drop())
@@ -178,6 +184,9 @@ func (w *Writer) Commit() (digest.Hash, int64, error) {
 		h = digest.Of(w.buf.Bytes())
 	} else {
 		h = w.h.Sum()
+	}
+	if want != nil && h != *want {
+		return h, w.n, errors.Join(fmt.Errorf("%s: %w", want.Short(), ErrDamaged), w.drop())
 	}
 	l := w.s.lock(h)
 	l.Lock()
@@ -254,8 +263,8 @@ func (w *Writer) release() {
 	}
 }
 
-// Put stores bytes.
-func (s *Store) Put(b []byte) (digest.Hash, error) {
+// Add stores bytes and gives their hash.
+func (s *Store) Add(b []byte) (digest.Hash, error) {
 	w := s.Create()
 	if _, err := w.Write(b); err != nil {
 		w.Abort()

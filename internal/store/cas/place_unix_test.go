@@ -125,7 +125,7 @@ func TestFullDisk(t *testing.T) {
 		wantNoTemp(t, s)
 		wantNothingHalf(t, dir)
 	}
-	_, err = s.Put(noise(2 << 20)) // as a stream
+	_, err = s.Add(noise(2 << 20)) // as a stream
 	full("large blob", err)
 	h := put(t, s, noise(600<<10))
 	s.place.Store(byCopy)
@@ -133,9 +133,9 @@ func TestFullDisk(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(dir, "out", "x")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("half an output file")
 	}
-	_, err = s.Put(noise(smallBlob)) // from memory
+	_, err = s.Add(noise(smallBlob)) // from memory
 	for i := 0; err == nil && i < 8; i++ {
-		_, err = s.Put(noise(smallBlob - 4096*(i+1)))
+		_, err = s.Add(noise(smallBlob - 4096*(i+1)))
 	}
 	full("small blob", err)
 	if err := s.Verify(h); err != nil {
@@ -166,7 +166,7 @@ func TestEqualBlobsAreOneFile(t *testing.T) {
 		for w := range workers {
 			wg.Go(func() {
 				<-start
-				h, err := s.Put(data)
+				h, err := s.Add(data)
 				if err == nil {
 					err = s.Materialise(h, at(w))
 				}

@@ -1,8 +1,7 @@
 package cas
 
 import (
-	"bytes"
-	"encoding/binary"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,21 +20,15 @@ import (
 // trusted; another one is hashed before anybody gets it, and removed if it is not what its name says. What is noted is no more than a way
 // not to hash: if it is lost, blobs are hashed once more.
 
-// notedFile is what the name of a list of records beside the store ends in: hash, size, modification and change time, inode. Of a blob that
-// has several, the last counts.
-const notedFile = ".noted"
-
 const (
-	notedHead   = "KILN\x00not\x01\x00\x00\x00" // with its version
-	recordSize  = digest.Size + 4*8
 	manyRecords = 512 // are written at once, so that a build that is killed does not lose them all
 	fewHashed   = 16  // so many small blobs are hashed before it is worth to read what was noted
 )
 
-// notes are what blobs looked like.
+// notes are what is known of blobs; noted.go writes them down.
 type notes struct {
-	mu     sync.Mutex
-	known  map[digest.Hash]source.Stat
+	mu sync.Mutex
+	records
 	loaded bool
 	hashed int    // blobs that were hashed because nothing was loaded
 	fresh  []byte // records that are not in the file yet
@@ -62,42 +55,17 @@ func (s *Store) note(h digest.Hash, st source.Stat) {
 		s.notes.known = map[digest.Hash]source.Stat{}
 	}
 	s.notes.known[h] = st
+	s.writeLater(appendLook(nil, h, st))
+}
+
+// writeLater adds a record to those that are not in the file yet. The lock is held.
+func (s *Store) writeLater(record []byte) {
 	if s.still {
 		return
 	}
-	s.notes.fresh = appendRecord(s.notes.fresh, h, st)
+	s.notes.fresh = append(s.notes.fresh, record...)
 	if len(s.notes.fresh) >= manyRecords*recordSize {
 		s.flush() // if it cannot be written, these blobs are hashed another time
-	}
-}
-
-func appendRecord(b []byte, h digest.Hash, st source.Stat) []byte {
-	b = append(b, h[:]...)
-	for _, v := range [...]uint64{uint64(st.Size), uint64(st.MTime), uint64(st.CTime), st.Inode} {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	return b
-}
-
-// load reads what was noted. What is known already is newer.
-func (s *Store) load() {
-	s.notes.loaded = true
-	data, _ := disk.ReadFile(s.dir + notedFile)
-	records, ok := bytes.CutPrefix(data, []byte(notedHead))
-	if !ok {
-		s.notes.anew = true
-		return
-	}
-	newer := s.notes.known
-	n := len(records) / recordSize
-	s.notes.known = make(map[digest.Hash]source.Stat, n)
-	for ; len(records) >= recordSize; records = records[recordSize:] {
-		v := func(i int) uint64 { return binary.LittleEndian.Uint64(records[digest.Size+8*i:]) }
-		s.notes.known[digest.Hash(records[:digest.Size])] = source.Stat{Size: int64(v(0)), MTime: int64(v(1)), CTime: int64(v(2)), Inode: v(3)}
-	}
-	s.notes.anew = s.notes.anew || len(records) > 0 || n > 1024+2*len(s.notes.known)
-	for h, st := range newer {
-		s.notes.known[h] = st
 	}
 }
 
@@ -114,11 +82,14 @@ func (s *Store) flush() error {
 	}
 	path := s.dir + notedFile
 	if !s.notes.anew {
-		f, err := disk.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		f, err := disk.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 		if err == nil {
+			var head [len(notedHead)]byte
+			_, err = f.ReadAt(head[:], 0)
 			info, serr := f.Stat()
-			if err = serr; err == nil && (info.Size()-int64(len(notedHead)))%recordSize != 0 {
-				err = fs.ErrInvalid // its end is torn
+			err = errors.Join(err, serr)
+			if err == nil && (string(head[:]) != notedHead || (info.Size()-int64(len(notedHead)))%recordSize != 0) {
+				err = fs.ErrInvalid // it is of another version, or its end is torn
 			}
 			if err == nil {
 				_, err = f.Write(s.notes.fresh)
@@ -133,12 +104,8 @@ func (s *Store) flush() error {
 	if !s.notes.loaded {
 		s.load()
 	}
-	all := []byte(notedHead)
-	for h, st := range s.notes.known {
-		all = appendRecord(all, h, st)
-	}
 	tmp := path + ".tmp"
-	err := os.WriteFile(tmp, all, 0o666)
+	err := os.WriteFile(tmp, s.notes.records.file(), 0o666)
 	if err == nil {
 		err = disk.Replace(tmp, path)
 	}
@@ -177,8 +144,12 @@ func (s *Store) Distrust(since int64) error {
 func (s *Store) drop(h digest.Hash) {
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
+	if !s.notes.loaded {
+		s.load()
+	}
 	delete(s.notes.known, h)
-	s.notes.anew = s.notes.anew || s.notes.loaded // what is not loaded cannot match a blob that comes later: that has times of its own
+	delete(s.notes.sums, h)
+	s.notes.anew = true
 }
 
 // lock is for those who look at a blob and then do something with it.
@@ -187,16 +158,8 @@ func (s *Store) lock(h digest.Hash) *sync.Mutex { return &s.locks[h[0]%byte(len(
 // anySize stands for a size that is not known.
 const anySize = -1
 
-// Sound tells whether a blob is there with the right bytes. It is hashed if it does not look as it did when they were known; a damaged one
-// is removed. Size is what it should have, or -1.
-func (s *Store) Sound(h digest.Hash, size int64) bool {
-	l := s.lock(h)
-	l.Lock()
-	defer l.Unlock()
-	return s.check(h, size) == nil
-}
-
-// check is Sound, with the lock held.
+// check tells what is wrong with a blob of that size, or anySize. It is hashed if it does not look as it did when its bytes were known; a
+// damaged one is removed. The lock is held.
 func (s *Store) check(h digest.Hash, size int64) error {
 	st, mode, err := source.StatPath(s.Path(h))
 	switch {
@@ -207,7 +170,7 @@ func (s *Store) check(h digest.Hash, size int64) error {
 	case s.known(h, st):
 		return nil
 	}
-	return s.verify(h)
+	return s.verify(h, io.Discard)
 }
 
 // known tells whether a blob looks as it did when its bytes were known. Some small ones are sooner hashed than everything that was noted is
@@ -232,10 +195,12 @@ func (s *Store) Verify(h digest.Hash) error {
 	l := s.lock(h)
 	l.Lock()
 	defer l.Unlock()
-	return s.verify(h)
+	return s.verify(h, io.Discard)
 }
 
-func (s *Store) verify(h digest.Hash) error {
+// verify is Verify with the lock held. The bytes are written to a second place as well, which cannot fail; they are not those of the blob if
+// there is an error.
+func (s *Store) verify(h digest.Hash, also io.Writer) error {
 	f, err := disk.Open(s.Path(h))
 	if err != nil {
 		return err
@@ -246,7 +211,7 @@ func (s *Store) verify(h digest.Hash) error {
 		f.Close()
 		return err
 	}
-	got, _, err := digest.Reader(f)
+	got, _, err := digest.Reader(io.TeeReader(f, also))
 	after, serr := source.StatFile(f)
 	same := before == after
 	if info, ierr := f.Stat(); ierr == nil && got == h && same && !s.still && info.Mode()&0o222 != 0 && readOnly(f) == nil {
@@ -298,8 +263,8 @@ func (s *Store) Known(h digest.Hash) bool {
 	return err == nil && ok && was == st
 }
 
-// Open opens a blob that is sound. What is not there, or not what its name says, is an error.
-func (s *Store) Open(h digest.Hash) (*os.File, error) {
+// OpenFile opens a blob that is sound. What is not there, or not what its name says, is an error.
+func (s *Store) OpenFile(h digest.Hash) (*os.File, error) {
 	l := s.lock(h)
 	l.Lock()
 	err := s.check(h, anySize)
@@ -309,9 +274,6 @@ func (s *Store) Open(h digest.Hash) (*os.File, error) {
 	}
 	return disk.Open(s.Path(h))
 }
-
-// Lost tells whether an error says that a blob cannot be had, since it is not there or was damaged.
-func Lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) }
 
 // Restore makes a lost blob anew of a file that holds the same, and tells whether that does. A store that is only looked into stays without
 // it.
@@ -327,11 +289,5 @@ func (s *Store) Restore(h digest.Hash, file string) bool {
 		return false
 	}
 	defer f.Close()
-	w := s.Create()
-	if _, err := io.Copy(w, f); err != nil {
-		w.Abort()
-		return false
-	}
-	got, _, err := w.Commit() // another one, if it changed meanwhile, which nobody misses
-	return err == nil && got == h
+	return s.Put(context.Background(), h, f) == nil // not if it changed meanwhile
 }

@@ -1,0 +1,27 @@
+package dashboard
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+)
+
+// TestDamagedProduct: bytes that are not those that were built are not sent.
+func TestDamagedProduct(t *testing.T) {
+	p := newProject(t)
+	s := serve(t, p.config())
+	body, _ := get(t, s, "/product/pc/text/credits.txt", http.StatusOK)
+	h := digest.Of([]byte(body)).String()
+	blob := filepath.Join(p.dir, ".kiln", "cas", h[:2], h[2:])
+	if err := os.Chmod(blob, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(blob, []byte("damaged"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	page, _ := get(t, s, "/product/pc/text/credits.txt", http.StatusNotFound)
+	has(t, page, "text/credits.txt is no longer in the cache; the next build makes it again.")
+}

@@ -1,0 +1,119 @@
+package cas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+)
+
+// Blobs is a store of immutable blobs by the hash of their content, wherever it is. Its methods may be called by several goroutines. A
+// context that is done ends a call with the context's error, and then nothing was stored. Package castest has the tests that every store
+// has to pass.
+type Blobs interface {
+	// Has tells of each of some hashes whether its blob is there, with the right bytes.
+	Has(ctx context.Context, hashes []digest.Hash) ([]bool, error)
+
+	// Open opens a blob whose bytes are known to be right. If it cannot be had, the error is one that Lost tells.
+	Open(ctx context.Context, h digest.Hash) (io.ReadSeekCloser, error)
+
+	// Put stores the blob of that hash, whole or not at all: nobody sees half of it. Of bytes that are not those of the hash nothing is kept,
+	// and the error is ErrDamaged; an error of the reader is given back. If the blob is there already, nothing may be read.
+	Put(ctx context.Context, h digest.Hash, from io.Reader) error
+}
+
+var _ Blobs = (*Store)(nil)
+
+// Lost tells whether an error says that a blob cannot be had, since it is not there or was damaged.
+func Lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) }
+
+// Has looks at several blobs at once: one that does not look as it did when its bytes were known is hashed, and removed if it is damaged.
+func (s *Store) Has(ctx context.Context, hashes []digest.Hash) ([]bool, error) {
+	if len(hashes) == 0 {
+		return nil, ctx.Err() // without a cost: builds ask for each trace
+	}
+	has := make([]bool, len(hashes))
+	var next atomic.Int64
+	look := func() {
+		for i := int(next.Add(1)) - 1; i < len(hashes); i = int(next.Add(1)) - 1 {
+			select {
+			case <-ctx.Done():
+				return
+			default:
+			}
+			l := s.lock(hashes[i])
+			l.Lock()
+			has[i] = s.check(hashes[i], anySize) == nil
+			l.Unlock()
+		}
+	}
+	workers := s.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var wg sync.WaitGroup
+	for range min(workers, len(hashes)) - 1 {
+		wg.Go(look)
+	}
+	look()
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return has, nil
+}
+
+// Open is OpenFile for those who may as well read from another store.
+func (s *Store) Open(ctx context.Context, h digest.Hash) (io.ReadSeekCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := s.OpenFile(h)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Put stores a blob whose hash is known. A store that is only looked into refuses.
+func (s *Store) Put(ctx context.Context, h digest.Hash, from io.Reader) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.still {
+		return fmt.Errorf("%s: the store is only looked into: %w", h.Short(), fs.ErrPermission)
+	}
+	l := s.lock(h)
+	l.Lock()
+	err := s.check(h, anySize)
+	l.Unlock()
+	if err == nil {
+		return nil
+	}
+	w := s.Create()
+	if _, err := io.Copy(w, &stoppable{ctx, from}); err != nil {
+		w.Abort()
+		return err
+	}
+	_, _, err = w.commit(&h)
+	return err
+}
+
+// stoppable reads until a context is done.
+type stoppable struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (s *stoppable) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.from.Read(p)
+}

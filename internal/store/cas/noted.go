@@ -1,0 +1,151 @@
+package cas
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash/crc32"
+	"maps"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+)
+
+// notedFile is what the name of a list of records beside the store ends in. A record is the hash of a blob, 32 bytes about it, the kind of
+// record, which says what these are, and a checksum of all that. Of records of one kind about one blob the last counts.
+const notedFile = ".noted"
+
+const (
+	notedHead  = "KILN\x00not\x02\x00\x00\x00" // with its version
+	recordSize = checkedSize + 4
+)
+
+// The first version had what blobs looked like alone: hash and look, no kind and no checksum.
+const (
+	firstHead   = "KILN\x00not\x01\x00\x00\x00"
+	firstSize   = digest.Size + lookSize
+	lookSize    = 4 * 8
+	checkedSize = firstSize + 4
+)
+
+// Kinds of record.
+const (
+	lookRecord = 1 // what the blob looked like when its bytes were known: size, modification and change time, inode
+	sumRecord  = 2 // the SHA-256 of its bytes
+)
+
+// records are what the file holds.
+type records struct {
+	known map[digest.Hash]source.Stat       // what blobs looked like when their bytes were known
+	sums  map[digest.Hash][sha256.Size]byte // of those that somebody asked for
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// parseNotes reads a file, and tells whether it had better be written anew. What is of no use in it is left out.
+func parseNotes(data []byte) (r records, anew bool) {
+	r = records{known: map[digest.Hash]source.Stat{}, sums: map[digest.Hash][sha256.Size]byte{}}
+	if rest, ok := bytes.CutPrefix(data, []byte(firstHead)); ok {
+		for ; len(rest) >= firstSize; rest = rest[firstSize:] {
+			r.known[digest.Hash(rest[:digest.Size])] = parseLook(rest[digest.Size:])
+		}
+		return r, true
+	}
+	rest, ok := bytes.CutPrefix(data, []byte(notedHead))
+	if !ok {
+		return r, true
+	}
+	n := len(rest) / recordSize
+	for ; len(rest) >= recordSize; rest = rest[recordSize:] {
+		h, about := digest.Hash(rest[:digest.Size]), rest[digest.Size:firstSize]
+		if crc32.Checksum(rest[:checkedSize], castagnoli) != binary.LittleEndian.Uint32(rest[checkedSize:]) {
+			anew = true
+			continue
+		}
+		switch binary.LittleEndian.Uint32(rest[firstSize:]) {
+		case lookRecord:
+			r.known[h] = parseLook(about)
+		case sumRecord:
+			r.sums[h] = [sha256.Size]byte(about)
+		default:
+			anew = true
+		}
+	}
+	return r, anew || len(rest) > 0 || n > 1024+2*(len(r.known)+len(r.sums))
+}
+
+func parseLook(b []byte) source.Stat {
+	v := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	return source.Stat{Size: int64(v(0)), MTime: int64(v(1)), CTime: int64(v(2)), Inode: v(3)}
+}
+
+// file is a file with these records.
+func (r *records) file() []byte {
+	b := append(make([]byte, 0, len(notedHead)+(len(r.known)+len(r.sums))*recordSize), notedHead...)
+	for h, st := range r.known {
+		b = appendLook(b, h, st)
+	}
+	for h, sum := range r.sums {
+		b = appendRecord(b, h, sum, sumRecord)
+	}
+	return b
+}
+
+func appendLook(b []byte, h digest.Hash, st source.Stat) []byte {
+	var look [lookSize]byte
+	for i, v := range [...]uint64{uint64(st.Size), uint64(st.MTime), uint64(st.CTime), st.Inode} {
+		binary.LittleEndian.PutUint64(look[8*i:], v)
+	}
+	return appendRecord(b, h, look, lookRecord)
+}
+
+func appendRecord(b []byte, h digest.Hash, about [lookSize]byte, kind uint32) []byte {
+	from := len(b)
+	b = append(append(b, h[:]...), about[:]...)
+	b = binary.LittleEndian.AppendUint32(b, kind)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
+}
+
+// load reads what was noted. What is known already is newer.
+func (s *Store) load() {
+	data, _ := disk.ReadFile(s.dir + notedFile)
+	newer, anew := s.notes.records, s.notes.anew
+	s.notes.records, s.notes.anew = parseNotes(data)
+	s.notes.loaded, s.notes.anew = true, s.notes.anew || anew
+	maps.Copy(s.notes.known, newer.known)
+	maps.Copy(s.notes.sums, newer.sums)
+}
+
+// SHA256 gives the SHA-256 of a blob that is sound, for those who know blobs by that. It is noted as long as the blob is there.
+func (s *Store) SHA256(h digest.Hash) ([sha256.Size]byte, error) {
+	l := s.lock(h)
+	l.Lock()
+	defer l.Unlock()
+	if err := s.check(h, anySize); err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	s.notes.mu.Lock()
+	sum, ok := s.notes.sums[h]
+	if !ok && !s.notes.loaded {
+		s.load()
+		sum, ok = s.notes.sums[h]
+	}
+	s.notes.mu.Unlock()
+	if ok {
+		return sum, nil
+	}
+	all := sha256.New()
+	if err := s.verify(h, all); err != nil {
+		return sum, err
+	}
+	sum = [sha256.Size]byte(all.Sum(nil))
+	s.notes.mu.Lock()
+	defer s.notes.mu.Unlock()
+	if s.notes.sums == nil {
+		s.notes.sums = map[digest.Hash][sha256.Size]byte{}
+	}
+	s.notes.sums[h] = sum
+	s.writeLater(appendRecord(nil, h, sum, sumRecord))
+	return sum, nil
+}
