@@ -2,7 +2,7 @@ package bcn
 
 import "golang.org/x/sys/cpu"
 
-//go:generate go -C ../asm run . bcn
+//go:generate go -C ../../../../asm run . bcn
 
 // lanes says whether the errors of eight lines are found at once. It changes no byte.
 var lanes = cpu.X86.HasAVX2

@@ -2,7 +2,7 @@ package bptc
 
 import "golang.org/x/sys/cpu"
 
-//go:generate go -C ../asm run . bptc
+//go:generate go -C ../../../../asm run . bptc
 
 // lanes says whether eight of what takes most time are done at once. It changes no byte.
 var lanes = cpu.X86.HasAVX2
