@@ -106,7 +106,8 @@ func (a *app) tellFreed(req build.GCRequest, f *build.Freed) error {
 	if req.DryRun {
 		verb = "would free"
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s: %s, %s\nkept  %s: %s, %s\n", verb, diag.Size(f.Bytes), count(f.Files, "file", "files"), count(f.Traces, "trace", "traces"),
+	_, err := fmt.Fprintf(a.out, "%s %s: %s, %s\nkept  %s: %s, %s\n", verb, diag.Size(f.Bytes), count(f.Files, "file", "files"),
+		count(f.Traces, "trace", "traces"),
 		diag.Size(f.KeptBytes), count(f.KeptFiles, "file", "files"), count(f.KeptTraces, "trace", "traces"))
 	switch {
 	case err != nil:

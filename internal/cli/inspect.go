@@ -423,7 +423,8 @@ func (x *inspector) products(products []productLine) {
 	a := x.a
 	fmt.Fprintln(a.out, "    products")
 	for _, p := range products {
-		fmt.Fprintf(a.out, "      %s  %s, %s, %s\n", oneLine(cmp.Or(p.File, p.Name)), p.Type, diag.Size(p.Size), a.paint(a.out, fileStates[p.State], p.State))
+		fmt.Fprintf(a.out, "      %s  %s, %s, %s\n", oneLine(cmp.Or(p.File, p.Name)), p.Type, diag.Size(p.Size),
+			a.paint(a.out, fileStates[p.State], p.State))
 		if p.Holds != "" {
 			fmt.Fprintf(a.out, "        %s\n", p.Holds)
 		}

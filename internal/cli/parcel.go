@@ -142,7 +142,8 @@ func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
 			}
 			continue
 		}
-		t.row(right(strconv.Itoa(int(r.ID))), left(oneLine(r.Name())), left(oneLine(r.Type())), right(diag.Size(r.Size)), right(diag.Size(r.Stored)))
+		t.row(right(strconv.Itoa(int(r.ID))), left(oneLine(r.Name())), left(oneLine(r.Type())),
+			right(diag.Size(r.Size)), right(diag.Size(r.Stored)))
 	}
 	if a.json {
 		return nil
@@ -151,7 +152,8 @@ func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
 		return err
 	}
 	h := p.Header()
-	_, err := fmt.Fprintf(a.errs, "%s: %s, %s, %s of it waste, generation %d\n", path, count(p.Len(), "resource", "resources"), diag.Size(h.End), diag.Size(h.Waste), h.Generation)
+	_, err := fmt.Fprintf(a.errs, "%s: %s, %s, %s of it waste, generation %d\n", path, count(p.Len(), "resource", "resources"),
+		diag.Size(h.End), diag.Size(h.Waste), h.Generation)
 	return err
 }
 

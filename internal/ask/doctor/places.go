@@ -62,7 +62,8 @@ func (r *Report) space(place *Place) {
 	case place.Free < none:
 		r.add(diag.Errorf(diag.DiskLow, at, "the disk has only %s left", diag.Size(place.Free)).WithHint("make room before you build"))
 	default:
-		r.add(diag.Warningf(diag.DiskLow, at, "the disk has only %s left", diag.Size(place.Free)).WithHint("make room; `kiln clean` removes the output"))
+		r.add(diag.Warningf(diag.DiskLow, at, "the disk has only %s left", diag.Size(place.Free)).
+			WithHint("make room; `kiln clean` removes the output"))
 	}
 }
 

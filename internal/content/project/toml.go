@@ -51,8 +51,9 @@ func (b *builder) at(p document.Pos) settings.Span {
 func (b *builder) mistake(e *document.Error) *diag.Message {
 	at := b.at(e.Pos)
 	switch number := strings.TrimLeft(at.Source(), "+-"); {
-	case e.Key != "" || e.First.Line > 0:
-		return at.Errorf(diag.ProjectSyntax, "%q is defined twice", e.Key).WithNote("first at %s", b.at(e.First).Pos).WithHint("remove one of them")
+	case e.First.Line > 0:
+		return at.Errorf(diag.ProjectSyntax, "%q is defined twice", e.Key).
+			WithNote("first at %s", b.at(e.First).Pos).WithHint("remove one of them")
 	case e.Fault == document.Number && (number == "inf" || number == "nan"):
 		return at.Errorf(diag.BadValue, "%s is not a finite number", at.Source()).WithHint("write a number, or leave the key out")
 	case e.Fault == document.Limit:

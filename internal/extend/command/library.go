@@ -227,7 +227,7 @@ func (s *search) in(folder, name string, of *elf.File) (found []string) {
 	if !filepath.IsAbs(folder) {
 		return nil // below the folder where the program runs, which is empty
 	}
-	better, _ := filepath.Glob(filepath.Join(literally(folder), "glibc-hwcaps", "*"))
+	better, _ := filepath.Glob(filepath.Join(processor.QuoteGlob(folder), "glibc-hwcaps", "*"))
 	for _, at := range better {
 		if file := filepath.Join(at, name); suits(file, of) {
 			found = append(found, file)

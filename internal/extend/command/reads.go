@@ -362,7 +362,7 @@ func (r *reads) hidden(name string) error {
 func (r *reads) glob(folder string) error {
 	pattern := "**"
 	if folder != "." {
-		pattern = literally(folder) + "/**"
+		pattern = processor.QuoteGlob(folder) + "/**"
 	}
 	if !r.once("glob", pattern) {
 		return nil

@@ -112,7 +112,7 @@ func TestTraced(t *testing.T) {
 		{"ignored", one, []string{"cat", "{out}", "{in}", "b/d/ignored.txt"}, []string{"file a/water.txt", "missing b/d/ignored.txt", "tool ROOT1/b/d/ignored.txt"}, "deepi"},
 		{"outside", one, []string{"cat", "{out}", "{in}", outside, outside + "2"}, []string{"file a/water.txt", "tool " + outside, "tool " + outside + "2"}, "deepfont"},
 		{"names", one, []string{"cat", "{out}", "{in}", "sp [1]/x.txt"}, []string{"file a/water.txt", "file sp [1]/x.txt"}, "deepx"},
-		{"list", one, []string{"list", "{out}", "{in}", "sp [1]"}, []string{"file a/water.txt", "tool ROOT1/sp [1]/", `glob sp \[1]/**`, "exists sp [1]: false"}, "x.txt\n"},
+		{"list", one, []string{"list", "{out}", "{in}", "sp [1]"}, []string{"file a/water.txt", "tool ROOT1/sp [1]/", `glob sp \[1\]/**`, "exists sp [1]: false"}, "x.txt\n"},
 		{"ask", one, []string{"ask", "{out}", "{in}", "b/c.txt", "none", "b"}, []string{
 			"file a/water.txt", "exists b/c.txt: true", "tool ROOT1/none", "glob none/**", "exists none: false", "tool ROOT1/b"}, "yes no yes "},
 		{"ask for a folder", one, []string{"ask", "{out}", "{in}", "b"}, []string{"file a/water.txt", "tool ROOT1/b", "glob b/**", "exists b: false"}, "yes "},

@@ -104,7 +104,7 @@ func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) err
 	paths := []string{asset.Path}
 	if asset.Folder {
 		paths = nil
-		inputs = append([]string{literally(asset.Path) + "/**"}, inputs...)
+		inputs = append([]string{processor.QuoteGlob(asset.Path) + "/**"}, inputs...)
 	}
 	for _, glob := range inputs {
 		found, err := job.Glob(glob)
@@ -168,11 +168,6 @@ func (v *view) lay(asset processor.Asset, paths []string) error {
 		return v.mkdir(path.Join(viewFolder, asset.Path))
 	}
 	return nil
-}
-
-// literally is a glob that matches just this path.
-func literally(p string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`).Replace(p)
 }
 
 // moment marks an error of this machine's disk: another try may go well.

@@ -101,7 +101,8 @@ func (m *model) checkSpace(f imageFile, u codec.Use, space string) {
 		return
 	}
 	m.job.Warn(*m.at(at, diag.ModelImageSpace,
-		fmt.Sprintf("write a rule: match = %q, settings = { use = %q%s }", processor.QuoteGlob(f.path), use, map[bool]string{true: ", srgb = true"}[use == "color"]),
+		fmt.Sprintf("write a rule: match = %q, settings = { use = %q%s }", processor.QuoteGlob(f.path), use,
+			map[bool]string{true: ", srgb = true"}[use == "color"]),
 		"%s takes %q for %s, but its texture is %s", slot, f.path, as, space))
 }
 

@@ -9,7 +9,8 @@ import (
 // prepare checks size and encoding and takes off the byte order mark.
 func prepare(data []byte, size int) ([]byte, error) {
 	if len(data) > size {
-		return nil, errorf(Limit, Pos{}, "the file has %d bytes; data of at most %d MiB is read", len(data), size>>20).hint("split it, or use the processor copy")
+		return nil, errorf(Limit, Pos{}, "the file has %d bytes; data of at most %d MiB is read", len(data), size>>20).
+			hint("split it, or use the processor copy")
 	}
 	text := bytes.TrimPrefix(data, []byte("\ufeff"))
 	if utf8.Valid(text) {

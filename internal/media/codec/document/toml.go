@@ -207,7 +207,8 @@ func (w *tomlWalk) header(n *unstable.Node) (child *tomlNode, at Pos, err error)
 		w.twice(n, child)
 		child = &tomlNode{depth: child.depth}
 	default:
-		w.clash(child, string(last.Data), at, "%q was defined before, at %d:%d, and not by such a header", last.Data, child.keyAt.Line, child.keyAt.Column)
+		w.clash(child, string(last.Data), at, "%q was defined before, at %d:%d, and not by such a header",
+			last.Data, child.keyAt.Line, child.keyAt.Column)
 		child = &tomlNode{depth: child.depth}
 	}
 	child.given = true
