@@ -2,10 +2,12 @@ package flac
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -23,39 +25,33 @@ func TestFFmpeg(t *testing.T) {
 	if err != nil {
 		t.Skip("ffmpeg is not installed, so nobody judges what is read")
 	}
-	run := func(args ...string) []byte {
-		t.Helper()
-		out, err := exec.Command(tool, append([]string{"-nostdin", "-v", "error"}, args...)...).Output()
-		if err != nil {
-			t.Fatalf("%q: %v", args, err)
-		}
-		return out
-	}
 	dir := t.TempDir()
-	for i := range 8 {
-		f := Format{44100, i + 1, []int{16, 24}[i&1], masks[i+1]}
+	from, ours := filepath.Join(dir, "src.raw"), filepath.Join(dir, "ours.flac")
+	back, theirs := filepath.Join(dir, "back.raw"), filepath.Join(dir, "theirs.flac")
+	for _, c := range []struct {
+		channels, bits int
+		format, level  string
+	}{{1, 16, "s16", "0"}, {2, 24, "s32", "5"}, {2, 16, "s16", "12"}, {8, 24, "s32", "8"}} {
+		f := Format{44100, c.channels, c.bits, masks[c.channels]}
 		src := tones(6000, f)
-		from, ours, theirs := filepath.Join(dir, "src.raw"), filepath.Join(dir, "ours.flac"), filepath.Join(dir, "theirs.flac")
-		if err := os.WriteFile(from, raw(src, f.Bits), 0o600); err != nil {
+		if err := errors.Join(os.WriteFile(from, raw(src, f.Bits), 0o600), os.WriteFile(ours, encode(t, f, Options{}, src), 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(ours, encode(t, f, Options{}, src), 0o600); err != nil {
-			t.Fatal(err)
+		out, err := exec.Command(tool, "-nostdin", "-v", "error", "-y", "-f", "s32le", "-ar", "44100", "-ac", fmt.Sprint(f.Channels), "-i", from,
+			"-i", ours, "-map", "1", "-f", "s32le", back, "-map", "0", "-sample_fmt", c.format, "-compression_level", c.level, theirs).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v, %s", err, out)
 		}
-		if got := run("-i", ours, "-f", "s32le", "-"); string(got) != string(raw(src, f.Bits)) {
-			t.Errorf("%+v: ffmpeg reads others than were written", f)
+		if got, err := os.ReadFile(back); err != nil || string(got) != string(raw(src, f.Bits)) {
+			t.Errorf("%+v: ffmpeg reads others than were written: %v", f, err)
 		}
-		sample := map[int]string{16: "s16", 24: "s32"}[f.Bits]
-		run("-y", "-f", "s32le", "-ar", "44100", "-ac", fmt.Sprint(f.Channels), "-i", from, "-sample_fmt", sample, "-compression_level",
-			[]string{"0", "2", "5", "8", "12"}[i%5], theirs)
 		data, err := os.ReadFile(theirs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := run("-i", theirs, "-f", "s32le", "-")
 		d := must(t, data)
-		if got := raw(all(t, d, 1000), d.Bits); string(got) != string(want) || len(d.Warnings) > 0 || d.Bits != f.Bits {
-			t.Errorf("%+v: %+v, others than ffmpeg reads: %q", f, d.Format, d.Warnings)
+		if got := all(t, d, 1000); !slices.Equal(got, src) || len(d.Warnings) > 0 || d.Bits != f.Bits || d.hashed != 6000 {
+			t.Errorf("%+v: %+v, others than ffmpeg has written: %q", f, d.Format, d.Warnings)
 		}
 	}
 }
