@@ -680,3 +680,19 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkMinute(b *testing.B) {
+	f := Format{44100, 2, 16, 3}
+	src := tones(60*f.Rate, f)
+	data := encode(b, f, Options{}, src)
+	b.Run("encode", func(b *testing.B) {
+		for b.Loop() {
+			encode(b, f, Options{}, src)
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		for b.Loop() {
+			all(b, must(b, data), 5000)
+		}
+	})
+}
