@@ -37,8 +37,10 @@ func TestFFmpeg(t *testing.T) {
 		if err := errors.Join(os.WriteFile(from, raw(src, f.Bits), 0o600), os.WriteFile(ours, encode(t, f, Options{}, src), 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command(tool, "-nostdin", "-v", "error", "-y", "-f", "s32le", "-ar", "44100", "-ac", fmt.Sprint(f.Channels), "-i", from,
-			"-i", ours, "-map", "1", "-f", "s32le", back, "-map", "0", "-sample_fmt", c.format, "-compression_level", c.level, theirs).CombinedOutput()
+		out, err := exec.Command(tool, "-nostdin", "-v", "error", "-y",
+			"-f", "s32le", "-ar", "44100", "-ac", fmt.Sprint(f.Channels), "-i", from, "-i", ours,
+			"-map", "1", "-f", "s32le", back,
+			"-map", "0", "-sample_fmt", c.format, "-compression_level", c.level, theirs).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v, %s", err, out)
 		}

@@ -126,11 +126,11 @@ func bestOrder(left []float64, samples, each int) int {
 func precision(sampleBits int) int {
 	switch {
 	case sampleBits > 16:
-		return 12
+		return 15
 	case sampleBits < 16:
 		return max(5, 2+sampleBits/2)
 	}
-	return 12
+	return 14
 }
 
 // quantize makes weights integers of so many bits, which are shifted. What one loses, the next gains.
