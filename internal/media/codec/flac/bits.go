@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-const bufferSize = 1 << 16
+const bufferSize = 1 << 15
 
 // bitReader reads bits of a file, the highest of a byte first. After an error all bits are 0.
 type bitReader struct {

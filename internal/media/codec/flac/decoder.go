@@ -246,17 +246,10 @@ func (d *Decoder) SeekSample(sample int64) error {
 	d.at, d.first, d.end = d.start, 0, 0
 	// Somewhere from low to before high begins the last frame that is not behind the sample.
 	low, high := point{0, d.start}, point{d.Samples, d.in.size}
-	for _, p := range d.points {
-		if p.at += d.start; p.sample > sample || p.at <= low.at || p.at >= high.at {
-			continue
-		}
-		if h, err := d.frame(p.at); err == nil && d.sample(h) >= low.sample && d.sample(h) <= sample {
-			low = point{d.sample(h), p.at}
-		} else if err != nil && !damage(err) {
-			return err
-		}
+	if err := d.look(sample, &low, &high); err != nil {
+		return err
 	}
-	for high.at-low.at > bufferSize/2 {
+	for high.at-low.at > bufferSize {
 		middle := low.at + (high.at-low.at)/2
 		h, at, err := d.find(middle, high.at, low.sample)
 		switch {
@@ -271,6 +264,24 @@ func (d *Decoder) SeekSample(sample int64) error {
 		}
 	}
 	d.at, d.first, d.end = low.at, low.sample, low.sample
+	return nil
+}
+
+// look finds places around a sample in the table, as far as this is right.
+func (d *Decoder) look(sample int64, low, high *point) error {
+	next := sort.Search(len(d.points), func(i int) bool { return d.points[i].sample > sample })
+	for _, p := range d.points[max(next-1, 0):min(next+1, len(d.points))] {
+		h, err := d.frame(d.start + p.at)
+		switch first := d.sample(h); {
+		case err != nil && !damage(err):
+			return err
+		case err != nil || d.start+p.at <= low.at || d.start+p.at >= high.at:
+		case first >= low.sample && first <= sample:
+			*low = point{first, d.start + p.at}
+		case first > sample && first <= high.sample:
+			*high = point{first, d.start + p.at}
+		}
+	}
 	return nil
 }
 

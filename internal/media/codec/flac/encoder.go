@@ -30,10 +30,12 @@ type Encoder struct {
 	start   int64 // in to
 	promise int64 // samples; below 0 if nobody knows
 	head    []byte
-	points  []byte // in head
+	points  int // places in the table
+	tableAt int // in head
 
 	samples, bytes  int64 // of frames
 	smallest, large int   // frame, in bytes
+	point           int   // that is next
 	table           []byte
 	hash            hash.Hash
 
@@ -93,10 +95,11 @@ func (e *Encoder) header(o Options) error {
 		return err
 	}
 	if o.Points > 0 {
-		if err := block(kindSeek, bytes.Repeat([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), o.Points)); err != nil {
+		nowhere := append(bytes.Repeat([]byte{0xff}, 8), make([]byte, seekPoint-8)...)
+		if err := block(kindSeek, bytes.Repeat(nowhere, o.Points)); err != nil {
 			return err
 		}
-		e.points = e.head[len(e.head)-seekPoint*o.Points:]
+		e.points, e.tableAt = o.Points, len(e.head)-seekPoint*o.Points
 	}
 	comments := o.Comments
 	if e.format.Mask != 0 && e.format.Mask != masks[e.format.Channels] {
@@ -116,9 +119,11 @@ func (e *Encoder) header(o Options) error {
 		}
 	}
 	last := len(e.head)
-	err := block(kindComments, b)
-	e.head[last:][0] |= 0x80
-	return err
+	if err := block(kindComments, b); err != nil {
+		return err
+	}
+	e.head[last] |= 0x80
+	return nil
 }
 
 // Write takes samples, interleaved, those of all channels at once. They have the bits that the format says, and no more.
@@ -200,7 +205,7 @@ func (e *Encoder) frame() error {
 	}
 	w.align()
 	w.b = binary.BigEndian.AppendUint16(w.b, crc16(0, w.b))
-	e.point(block)
+	e.enter(block)
 	if _, err := e.to.Write(w.b); err != nil {
 		return err
 	}
@@ -253,20 +258,17 @@ func (e *Encoder) stereo() {
 	second.write(w)
 }
 
-// point enters the frame into the table, if the place of the next entry is in it.
-func (e *Encoder) point(block int) {
-	total := len(e.points) / seekPoint
-	for i := len(e.table) / seekPoint; i < total; i++ {
-		// Entries that would be in the same frame are left out: e.samples is the first of this one.
-		if place := e.promise * int64(i) / int64(total); place >= e.samples+int64(block) {
-			return
+// enter enters the frame into the table, if one of the samples that are to be found with it is in there.
+func (e *Encoder) enter(block int) {
+	// Of those that are in the same frame only one is entered.
+	entered := false
+	for ; e.point < e.points && e.promise/int64(e.points)*int64(e.point) < e.samples+int64(block); e.point++ {
+		if !entered {
+			e.table = binary.BigEndian.AppendUint64(e.table, uint64(e.samples))
+			e.table = binary.BigEndian.AppendUint64(e.table, uint64(e.bytes))
+			e.table = binary.BigEndian.AppendUint16(e.table, uint16(block))
 		}
-		if n := len(e.table); n > 0 && int64(binary.BigEndian.Uint64(e.table[n-seekPoint:])) == e.samples {
-			return
-		}
-		e.table = binary.BigEndian.AppendUint64(e.table, uint64(e.samples))
-		e.table = binary.BigEndian.AppendUint64(e.table, uint64(e.bytes))
-		e.table = binary.BigEndian.AppendUint16(e.table, uint16(block))
+		entered = true
 	}
 }
 
@@ -288,7 +290,7 @@ func (e *Encoder) Close() error {
 	f := e.format
 	binary.BigEndian.PutUint64(info[10:], uint64(f.Rate)<<44|uint64(f.Channels-1)<<41|uint64(f.Bits-1)<<36|uint64(e.samples))
 	copy(info[18:], e.hash.Sum(nil))
-	copy(e.points, e.table)
+	copy(e.head[e.tableAt:], e.table)
 	if _, err := e.to.Seek(e.start, io.SeekStart); err != nil {
 		return err
 	}

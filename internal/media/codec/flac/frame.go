@@ -247,7 +247,8 @@ func restoreFixed(x []int64, order int) {
 	}
 }
 
-// linear decodes a subframe with weights of its own: 4 bits how many bits they have less 1, 5 bits by how many their sum is shifted, weights.
+// linear decodes a subframe with weights of its own: 4 bits how many bits they have less 1, 5 bits by how many their sum is shifted, then
+// the weights.
 func (d *Decoder) linear(x []int64, order, bits int) error {
 	in := &d.in
 	d.warmUp(x[:order], bits)

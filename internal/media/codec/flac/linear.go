@@ -39,7 +39,7 @@ func tukey(n int) []float64 {
 
 // correlate multiplies samples with themselves, so many samples later.
 func correlate(x []float64) (sums [encodeOrder + 1]float64) {
-	// From behind the first ones on, which have none so long before them, two samples later at a time: these sums are held in registers.
+	// The first samples have none so long before them. For all others, three sums at a time are held in registers.
 	for lag := range encodeOrder + 1 {
 		for i := lag; i < min(encodeOrder, len(x)); i++ {
 			sums[lag] += float64(x[i] * x[i-lag])
@@ -126,11 +126,11 @@ func bestOrder(left []float64, samples, each int) int {
 func precision(sampleBits int) int {
 	switch {
 	case sampleBits > 16:
-		return 12
+		return 15
 	case sampleBits < 16:
 		return max(5, 2+sampleBits/2)
 	}
-	return 12
+	return 14
 }
 
 // quantize makes weights integers of so many bits, which are shifted. What one loses, the next gains.
@@ -189,7 +189,7 @@ func fixedSums(x []int32) (sums [5]uint64) {
 var fixedWeights = [5][encodeOrder]int32{{}, {1}, {2, -1}, {3, -3, 1}, {4, -6, 4, -1}}
 
 // predict writes what weights get wrong from the sample order on, each v as 2v, and what is below 0 as -2v-1. It is not ok if one has more
-// bits than can be written.
+// than 31 bits: some readers do not take more.
 func predict(dst []uint32, x []int32, q *[encodeOrder]int32, order, shift int) bool {
 	w0, w1, w2, w3 := int64(q[0]), int64(q[1]), int64(q[2]), int64(q[3])
 	w4, w5, w6, w7 := int64(q[4]), int64(q[5]), int64(q[6]), int64(q[7])

@@ -1,6 +1,9 @@
 package flac
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 const mostParts = 6 // the binary logarithm of how many parts of a frame have parameters of their own
 
@@ -58,7 +61,7 @@ func (p *parameters) choose(u []uint32, order, sampleBits int) {
 	if sampleBits > 16 {
 		most = 30
 	}
-	p.bits = 1 << 62
+	p.bits = math.MaxInt
 	for ; ; parts-- {
 		var k [1 << mostParts]uint8
 		all, wide := 6, false

@@ -22,7 +22,7 @@ type subframe struct {
 	rice                    parameters
 }
 
-// plan finds the way that takes the fewest bits. Of spare, it uses what it needs.
+// plan finds the way that takes the fewest bits. What is in s.x loses its wasted bits.
 func (s *subframe) plan(e *Encoder, bits int) {
 	x := s.x
 	s.bits, s.wasted = bits, 0
@@ -48,7 +48,7 @@ func (s *subframe) plan(e *Encoder, bits int) {
 	extra := 8 + int(s.wasted)
 	s.kind, s.size = verbatim, extra+s.bits*len(x)
 	s.try(e, e.planLinear(x, s.bits), extra)
-	s.try(e, planFixed(x, s.size-extra, s.bits), extra)
+	s.try(e, planFixed(x), extra)
 }
 
 // predictor is a way to predict; kind 0 is none.
@@ -104,16 +104,13 @@ func (e *Encoder) planLinear(x []int32, bits int) (p predictor) {
 	return p
 }
 
-// planFixed finds the best of the predictors that everybody knows, or none if it is far from so many bits.
-func planFixed(x []int32, size, bits int) (p predictor) {
+// planFixed finds the best of the predictors that everybody knows.
+func planFixed(x []int32) (p predictor) {
 	sums := fixedSums(x)
 	for order, sum := range sums {
 		if sum < sums[p.order] {
 			p.order = order
 		}
-	}
-	if _, about := cost(2*sums[p.order], len(x), 30); about+p.order*bits > 100*size {
-		return p
 	}
 	p.kind, p.weights = fixed+p.order, fixedWeights[p.order]
 	return p
