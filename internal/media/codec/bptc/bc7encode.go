@@ -32,6 +32,9 @@ var efforts7 = [...]effort7{
 type encoder7 struct {
 	effort7
 	pix        [16][4]int32
+	whole      packed // the pixels for lanes, and without alpha
+	colours    packed
+	members    *[4][64][4]members
 	opaque     bool
 	alphas     uint8 // parities that the alpha of the block allows
 	estimator  estimator
@@ -42,7 +45,7 @@ type encoder7 struct {
 }
 
 func newEncoder7(q block.Quality) *encoder7 {
-	return &encoder7{effort7: efforts7[min(q, block.Draft)], estimator: estimator{lanes: lanes}}
+	return &encoder7{effort7: efforts7[min(q, block.Draft)], estimator: estimator{lanes: lanes}, members: allMembers()}
 }
 
 // encode codes a block.
@@ -82,6 +85,10 @@ func (e *encoder7) load(pix *[64]byte) (same bool) {
 		some |= p[3]
 		all &= p[3]
 		same = same && e.pix[i] == e.pix[0]
+	}
+	if e.estimator.lanes && !same {
+		e.whole.fill(&e.pix, 1)
+		e.colours.fill(&e.pix, 0)
 	}
 	e.opaque = all == 255
 	switch {
@@ -162,6 +169,20 @@ func (e *encoder7) tryCandidates() {
 	}
 }
 
+// gather takes the pixels of subset s of a partition into a group.
+func (e *encoder7) gather(g *group, m *mode7, partition uint8, s uint32) {
+	alpha := m.alphaBits > 0
+	if g.lanes == nil {
+		g.gather(&e.pix, subsetsOf(int(m.subsets), partition), s, alpha)
+		return
+	}
+	from := &e.colours
+	if alpha {
+		from = &e.whole
+	}
+	g.take(from, &e.members[m.subsets&3][partition&63][s&3])
+}
+
 // lanesOf gives what fits by lanes know of a mode, or nil if there are none.
 func (e *encoder7) lanesOf(mode uint8) *modeLanes {
 	if !e.estimator.lanes {
@@ -178,7 +199,7 @@ func (e *encoder7) trySubsets(mode, partition uint8) {
 	var f [3]fitted
 	err := int32(0)
 	for s := range uint32(m.subsets) {
-		g.gather(&e.pix, subsets, s, m.alphaBits > 0)
+		e.gather(&g, m, partition, s)
 		g.fit(m, m.indexBits, e.parities(m), e.rounds, e.err-err, &f[s])
 		if err += f[s].err; err >= e.err {
 			return
@@ -206,7 +227,7 @@ func (e *encoder7) sweep() (better bool) {
 	g := group{lanes: e.lanesOf(e.best.mode)}
 	var sum sums
 	for s := range uint32(m.subsets) {
-		g.gather(&e.pix, subsets, s, m.alphaBits > 0)
+		e.gather(&g, m, e.best.partition, s)
 		f := e.best.get(s)
 		g.assign(&f, &weights[m.indexBits], 1<<m.indexBits-1, &sum)
 		before := f.err

@@ -130,6 +130,10 @@ func nearest(x float32) int32 { return int32(x+32768.5) - 32768 }
 
 // span finds the line through the mean of the pixels along their principal axis, from the first to the last pixel.
 func (g *group) span(ends *[2][4]float32) {
+	if g.lanes != nil {
+		spanLanes(&g.packed[0][0], &assignMasks()[g.n&31][0][0], int32(g.n), inverses[g.n&31], &g.sum[0], &ends[0][0])
+		return
+	}
 	var cov [4][4]int32 // n times the covariance
 	for _, p := range g.pix[:g.n] {
 		cov[0][0] += p[0] * p[0]
@@ -206,7 +210,7 @@ func dot(a, b *[4]float32) float32 {
 // assign gives each pixel the index of what is nearest to it along the line, and sums up.
 func (g *group) assign(f *fitted, weights *[16]int32, levels int32, s *sums) {
 	if g.lanes != nil {
-		f.err = assignLanes(&g.packed[0][0], &f.shown[0][0], weights, &assignMasks()[g.n][0][0], levels, &f.index[0], &s.w)
+		f.err = assignLanes(&g.packed[0][0], &f.shown[0][0], weights, &assignMasks()[g.n&31][0][0], levels, &f.index[0], &s.w)
 		return
 	}
 	e0, e1 := f.shown[0], f.shown[1]

@@ -70,6 +70,43 @@ var groupTables = sync.OnceValue(func() *struct {
 // packed are pixels as words.
 type packed [16][4]int16
 
+// members are the pixels of a subset.
+type members struct {
+	n  int
+	at [16]uint8
+}
+
+// allMembers are those of each subset of each partition of one, two and three subsets.
+var allMembers = sync.OnceValue(func() *[4][64][4]members {
+	t := new([4][64][4]members)
+	for subsets := 1; subsets <= 3; subsets++ {
+		for p := range uint8(64) {
+			of := subsetsOf(subsets, p)
+			for i := range uint8(16) {
+				m := &t[subsets][p][of>>(2*i)&3]
+				m.at[m.n] = i
+				m.n++
+			}
+		}
+	}
+	return t
+})
+
+// fill packs the pixels of a block, with their alpha or without.
+func (p *packed) fill(pix *[16][4]int32, alpha int32) {
+	for i := range pix {
+		p[i] = [4]int16{int16(pix[i][0]), int16(pix[i][1]), int16(pix[i][2]), int16(pix[i][3] * alpha)}
+	}
+}
+
+// take is gather from packed pixels. Their sum, spanLanes finds.
+func (g *group) take(from *packed, m *members) {
+	g.n = m.n
+	for i := range m.n & 31 {
+		g.packed[i&15] = from[m.at[i&15]&15]
+	}
+}
+
 // pack takes the pixels in for assignLanes.
 func (g *group) pack() {
 	if g.lanes == nil {
@@ -83,9 +120,9 @@ func (g *group) pack() {
 
 // assignMasks has what assignLanes knows of a number of pixels: all ones for those that there are, as 16 double words and as 16 times
 // four words, and then which weights four pixels have, of eight.
-var assignMasks = sync.OnceValue(func() *[17][8][8]uint32 {
-	t := new([17][8][8]uint32)
-	for n := range t {
+var assignMasks = sync.OnceValue(func() *[32][8][8]uint32 {
+	t := new([32][8][8]uint32)
+	for n := range 17 {
 		m := &t[n]
 		for i := range n {
 			m[i/8][i%8] = math.MaxUint32

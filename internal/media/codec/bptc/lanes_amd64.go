@@ -21,3 +21,6 @@ func assignLanes(pix *int16, shown *int32, weights *[16]int32, masks *uint32, le
 
 //go:noescape
 func roundLanes(mode *uint32, both *uint32, ends *float32, q *float32, parities uint32, stored *uint8, shown *int32)
+
+//go:noescape
+func spanLanes(pix *int16, masks *uint32, n int32, inverse float32, sum *int32, ends *float32)
