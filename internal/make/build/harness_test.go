@@ -44,7 +44,7 @@ type fixture struct {
 	// checked builds are compared with a clean one.
 	unchecked bool
 
-	builds, shorts int            // how many there were, and how many went the short way
+	builds, shorts int            // how many there were, and how many looked at few tasks
 	because        map[string]int // why the others did not
 }
 

@@ -21,7 +21,7 @@ func TestRandomLastGood(t *testing.T) {
 		}
 	}
 	other := &fixture{TB: t, dir: t.TempDir(), procs: r.p.procs, workers: 1}
-	enough := edits() / 8 // builds that go the short way: half of them do, but some projects lie so that next to none does for a while
+	enough := edits() / 8 // builds that look at few tasks: half of them do, but some projects lie so that next to none does for a while
 	for r.n = 0; r.n < edits() || r.p.shorts < enough && r.n < 10*edits(); r.n++ {
 		r.edit()
 		if r.rng.IntN(4) == 0 {
@@ -35,13 +35,13 @@ func TestRandomLastGood(t *testing.T) {
 		long, err := other.try(context.Background(), Request{OnError: LastGood, Outcomes: AllOutcomes})
 		r.p.must(err)
 		if long.short {
-			t.Fatal("the other build went the short way as well")
+			t.Fatal("the other build looked at few tasks as well")
 		}
 		short.Seconds, long.Seconds = 0, 0
 		short.Built, short.Reused, long.Built, long.Reused = 0, 0, 0, 0
 		short.LookedAt, long.LookedAt, short.Because, long.Because = 0, 0, "", ""
 		if d := cmp.Diff(outputs(other.dir, "build"), outputs(r.p.dir, "build")) + cmp.Diff(long.Summary, short.Summary) + cmp.Diff(sortedMessages(long.list), sortedMessages(short.list)); d != "" {
-			t.Fatalf("not as the long way (-long +this):\n%safter:\n%s", d, strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
+			t.Fatalf("not as with all tasks (-long +this):\n%safter:\n%s", d, strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 		}
 		if r.n%4 == 0 {
 			d := cmp.Diff(other.database(), r.p.database())
@@ -49,13 +49,13 @@ func TestRandomLastGood(t *testing.T) {
 				d = cmp.Diff(files(outputs(r.p.dir, "build"), "build/"), strings.Fields(r.p.asked("SELECT file FROM products ORDER BY 1")))
 			}
 			if d != "" {
-				t.Fatalf("the content database is not as the long way's, or as the files (-theirs +its):\n%safter:\n%s", d, strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
+				t.Fatalf("the content database is not as that of all tasks, or as the files (-theirs +its):\n%safter:\n%s", d, strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 			}
 		}
 	}
-	t.Logf("%d of %d builds went the short way", r.p.shorts, r.p.builds)
+	t.Logf("%d of %d builds looked at few tasks", r.p.shorts, r.p.builds)
 	if r.p.shorts < enough {
-		t.Error("too few builds went the short way")
+		t.Error("too few builds looked at few tasks")
 	}
 }
 

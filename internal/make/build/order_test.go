@@ -122,7 +122,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestOrderKept: contents that change the short way are appended, and a compacted parcel is that of a clean build, byte for byte.
+// TestOrderKept: contents that change in builds of few tasks are appended, and a compacted parcel is that of a clean build, byte for byte.
 func TestOrderKept(t *testing.T) {
 	p := orderProject(t)
 	p.write("kiln.toml", "[project]\nname = \"test\"\n"+parcelTables("order = \"level.order\""))
@@ -131,7 +131,7 @@ func TestOrderKept(t *testing.T) {
 	p.build()
 	p.write("assets/a/05.s", "text another content\n")
 	if b := p.wants("a/05.s"); !b.short {
-		t.Error("it did not go the short way")
+		t.Error("it did not look at few tasks")
 	}
 	const level = "build/parcels/pc/level.parcel"
 	if got := p.lies(level); got[0] != "a/39.s" || got[39] != "a/05.s" {

@@ -101,7 +101,7 @@ func TestParcels(t *testing.T) {
 				}
 			}
 			if p.shorts < steps/10 {
-				t.Errorf("%d of %d builds went the short way", p.shorts, p.builds)
+				t.Errorf("%d of %d builds looked at few tasks", p.shorts, p.builds)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func (p *fixture) editOrder(rnd *rand.Rand) {
 	}
 	old := p.read("game.order")
 	what := rnd.IntN(40)
-	if wrong := old == "" || strings.Contains(old, "["); wrong && what < 30 { // builds go the long way as long as it is
+	if wrong := old == "" || strings.Contains(old, "["); wrong && what < 30 { // builds look at all tasks as long as it is
 		what, text = 1, text+"x1.s\n"
 	}
 	switch what {
@@ -154,7 +154,7 @@ func (p *fixture) editOrder(rnd *rand.Rand) {
 	}
 }
 
-// TestTouchSplit: a content that more split parcels share than the name of their parcel has is changed there the short way, in the first one's manner.
+// TestTouchSplit: a content that more split parcels share than the name of their parcel has is changed there by a build of few tasks, in the first one's manner.
 func TestTouchSplit(t *testing.T) {
 	text := "-- kiln.toml --\n[project]\nname = \"test\"\n[platforms.pc]\n[[parcels]]\nname = \"shared\"\nassets = [\"other.s\"]\n"
 	for i, align := range []int{512, 16, 16, 16} {
@@ -169,7 +169,7 @@ func TestTouchSplit(t *testing.T) {
 	p.build()
 	p.write("assets/x.s", "text of all four\n")
 	if b := p.build(); !b.short {
-		t.Error("it went the long way")
+		t.Error("it looked at all tasks")
 	}
 	files, err := filepath.Glob(filepath.Join(p.dir, "build/parcels/pc/p0+3+*.parcel"))
 	if err != nil || len(files) != 1 {

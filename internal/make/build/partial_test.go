@@ -308,7 +308,7 @@ func TestLastGood(t *testing.T) {
 	p.wants("")
 }
 
-// TestLastGoodShort: what stood for a failed asset goes when an older source comes back, whose products have other files, the short way as well.
+// TestLastGoodShort: what stood for a failed asset goes when an older source comes back, whose products have other files, in a build of few tasks as well.
 func TestLastGoodShort(t *testing.T) {
 	p := newProject(t, "-- assets/b.txt --\nb\n-- assets/a.s --\ntext\n")
 	p.age()

@@ -126,7 +126,7 @@ func TestPlaceholder(t *testing.T) {
 	}
 	p.wants("")
 
-	// A failure after a build the short way could have been taken.
+	// A failure after a build that could have been one of few tasks.
 	p.write("assets/tank.png", "no picture")
 	if b := stand(1, Placeholders); b.short || b.Placeholders != 1 {
 		t.Errorf("%d placeholders", b.Placeholders)

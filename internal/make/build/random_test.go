@@ -29,7 +29,7 @@ var (
 // TestRandom edits a project at random and compares every build with a clean one, and every second build with nothing.
 func TestRandom(t *testing.T) { t.Parallel(); randomly(t, false) }
 
-// TestRandomCalm is TestRandom with few changes from build to build, as people make them, so that most builds go the short way.
+// TestRandomCalm is TestRandom with few changes from build to build, as people make them, so that most builds look at few tasks.
 func TestRandomCalm(t *testing.T) { t.Parallel(); randomly(t, true) }
 
 // edits is how many steps a random test does.
@@ -63,13 +63,13 @@ func randomly(t *testing.T, calm bool) {
 				t.Fatalf("after:\n%s", strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 			}
 		}
-		t.Logf("%d of %d builds went the short way; the others: %v", r.p.shorts, r.p.builds, r.p.because)
+		t.Logf("%d of %d builds looked at few tasks; the others: %v", r.p.shorts, r.p.builds, r.p.because)
 		enough := n / 4
 		if strings.Contains(projectFiles[r.project], "parcels") {
-			enough = n / 16 // jobs that begin and cease to fail in them are for the long way
+			enough = n / 16 // jobs that begin and cease to fail in them take all tasks
 		}
 		if calm && r.p.shorts < enough {
-			t.Error("too few builds went the short way")
+			t.Error("too few builds looked at few tasks")
 		}
 		r.p.remove(".")
 		if time.Now().After(until) {
@@ -221,7 +221,7 @@ func (r *random) removeIf(name string) {
 // overlay does something in the other root: files of the same names, and files where this one has folders, and the other way round.
 func (r *random) overlay() {
 	name := "mod/" + pick(r, r.name(), r.name(), r.name(), "sub", "other", "sub/deep", r.name()+"/in.bin", "sub/rules.toml")
-	if r.calm { // a file in a folder's place has all builds go the long way as long as it is there
+	if r.calm { // a file in a folder's place has all builds look at all tasks as long as it is there
 		name = "mod/" + r.name()
 	}
 	switch {

@@ -77,7 +77,7 @@ func TestSeveral(t *testing.T) {
 		s.do()
 		b := p.build()
 		if b.ran != s.ran || b.short != s.short {
-			t.Errorf("%s: ran %q, the short way %v", s.name, b.ran, b.short)
+			t.Errorf("%s: ran %q, few tasks: %v", s.name, b.ran, b.short)
 		}
 		p.nothing()
 	}

@@ -114,7 +114,7 @@ func TestWaiting(t *testing.T) {
 func TestEmptyMeanwhile(t *testing.T) {
 	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n-- assets/a.s --\ntext a\n-- assets/e.txt --\n-- assets/f.txt --\nfull\n")
 	p.workers = 1
-	for _, edit := range []bool{false, true} { // the first build, and one that goes the short way
+	for _, edit := range []bool{false, true} { // the first build, and one that looks at few tasks
 		if edit {
 			p.write("assets/a.s", "text other")
 			p.write("assets/e.txt", "")

@@ -458,7 +458,7 @@ func TestMended(t *testing.T) {
 		t.Error("the last good products did not stay")
 	}
 	if !e.Report.Short {
-		t.Error("a failure made the build go the long way")
+		t.Error("a failure made the build look at all tasks")
 	}
 	s.write("assets/c.t", "c")
 	if e = s.until("another asset", func(e Ended) bool { return names(e.Products) == "c.t" }); len(e.Failed)+len(e.Mended) > 0 || e.Total != 2 {

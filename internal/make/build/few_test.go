@@ -39,7 +39,7 @@ warn of something
 name = "test"
 `
 
-// shortStep is something that is done to a project, which jobs run then, and whether the build goes the short way.
+// shortStep is something that is done to a project, which jobs run then, and whether the build looks at few tasks.
 type shortStep struct {
 	name  string
 	do    func(p *fixture)
@@ -67,8 +67,8 @@ func goShort(t *testing.T, files string, first func(t *testing.T, b built), step
 	}
 }
 
-// TestShortWay tells which builds go the short way.
-func TestShortWay(t *testing.T) {
+// TestFewTasks tells which builds look at few tasks.
+func TestFewTasks(t *testing.T) {
 	goShort(t, shortcuts, func(*testing.T, built) {}, []shortStep{
 		{"an edit", func(p *fixture) { p.write("assets/d/e.txt", "EPSILON") }, "d/e.txt", true},
 		{"an edit that others see", func(p *fixture) { p.write("assets/b.txt", "BETA") }, "above.s b.txt join.s", true},
@@ -124,9 +124,9 @@ assets = ["*.s"]
 fail always
 `
 
-// TestShortWayEveryday has what projects have on most days: an empty file, rules that match nothing, parcels, one of which lacks something,
+// TestFewEveryday has what projects have on most days: an empty file, rules that match nothing, parcels, one of which lacks something,
 // and a job that fails.
-func TestShortWayEveryday(t *testing.T) {
+func TestFewEveryday(t *testing.T) {
 	goShort(t, everyday, func(t *testing.T, b built) {
 		for _, want := range []string{"K0103", "K1603", "d/nobody.txt", "nothing/*.here"} {
 			if !strings.Contains(b.messages, want) {
@@ -172,8 +172,8 @@ opt nobody.s
 text farther
 `
 
-// TestShortWayParcels has what parcels hold change: only those that it concerns are looked at.
-func TestShortWayParcels(t *testing.T) {
+// TestFewParcels has what parcels hold change: only those that it concerns are looked at.
+func TestFewParcels(t *testing.T) {
 	goShort(t, parcelled, func(*testing.T, built) {}, []shortStep{
 		{"a file more", func(p *fixture) { p.write("assets/d/new.txt", "nu") }, "d/new.txt glob.s maybe.s", true},
 		{"a file less", func(p *fixture) { p.remove("assets/d/e.txt") }, "glob.s", true},
@@ -206,8 +206,8 @@ func TestShortWayParcels(t *testing.T) {
 	})
 }
 
-// TestShortWayRules has rules change what an asset is made by: what they do not concern stays, parts of its jobs and numbers included.
-func TestShortWayRules(t *testing.T) {
+// TestFewRules has rules change what an asset is made by: what they do not concern stays, parts of its jobs and numbers included.
+func TestFewRules(t *testing.T) {
 	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web]\n[[parcels]]\nname = \"all\"\nassets = [\"**\"]\n"+
 		"-- assets/rules.toml --\n[[rules]]\nmatch = \"p.s\"\nprocessors = [\"script\", \"shadow\"]\n-- assets/p.s --\npart x 1\nmore side\n-- assets/q.s --\ntext q\n")
 	p.age()
@@ -231,8 +231,8 @@ func TestShortWayRules(t *testing.T) {
 	}
 }
 
-// TestShortWayStopped stops a build on the short way; the next one goes on from there.
-func TestShortWayStopped(t *testing.T) {
+// TestFewStopped stops a build of few tasks; the next one goes on from there.
+func TestFewStopped(t *testing.T) {
 	p := newProject(t, shortcuts)
 	p.age()
 	p.build()
@@ -257,8 +257,8 @@ func (stopper) JobStarted(string)                         {}
 func (stopper) JobSuspended(string, []string, bool)       {}
 func (s stopper) JobFinished(string, bool, time.Duration) { s.cancel() }
 
-// TestShortWayFarBack goes back and forth so often that the snapshot is written anew, and the log as well.
-func TestShortWayFarBack(t *testing.T) {
+// TestFewFarBack goes back and forth so often that the snapshot is written anew, and the log as well.
+func TestFewFarBack(t *testing.T) {
 	p := newProject(t, shortcuts)
 	p.unchecked = true
 	p.age()
@@ -276,11 +276,11 @@ func TestShortWayFarBack(t *testing.T) {
 	p.unchecked = false
 	p.build()
 	if p.shorts < 200 {
-		t.Errorf("%d of %d builds went the short way", p.shorts, p.builds)
+		t.Errorf("%d of %d builds looked at few tasks", p.shorts, p.builds)
 	}
 }
 
-// TestCompactedLog: a log that holds too much that is dead is rewritten by one build, and the ones after it go the short way as those
+// TestCompactedLog: a log that holds too much that is dead is rewritten by one build, and the ones after it look at few tasks as those
 // before did.
 func TestCompactedLog(t *testing.T) {
 	p := newProject(t, "-- assets/a.txt --\na\n-- assets/w.s --\ntext\n")
@@ -297,16 +297,16 @@ func TestCompactedLog(t *testing.T) {
 	}
 	p.write("assets/a.txt", "other")
 	if b := p.build(); long != 1 || !b.short || n == 60 {
-		t.Errorf("%d builds of %d went the long way; the next one the short way: %t; up to %d bytes", long, n, b.short, largest)
+		t.Errorf("%d builds of %d looked at all tasks; the next one at few: %t; up to %d bytes", long, n, b.short, largest)
 	}
 	p.unchecked = false
 	p.build()
 	p.nothing()
 }
 
-// TestShortWayOtherParts has a job run again on the short way, since what it read changed meanwhile, and ask for another part then. What
+// TestFewOtherParts has a job run again in a build of few tasks, since what it read changed meanwhile, and ask for another part then. What
 // the first one made is nobody's.
-func TestShortWayOtherParts(t *testing.T) {
+func TestFewOtherParts(t *testing.T) {
 	for name, halt := range map[string]bool{"to the end": false, "halted": true} {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t, shortcuts)
@@ -333,7 +333,7 @@ func TestShortWayOtherParts(t *testing.T) {
 			b, err := p.try(context.Background(), req)
 			p.must(err)
 			if b.short == halt {
-				t.Errorf("it went the short way: %t", b.short)
+				t.Errorf("it looked at few tasks: %t", b.short)
 			}
 			if got := p.read("build/pc/hook.s.a.txt.part"); !halt && got != "" {
 				t.Errorf("left: %q", got)
