@@ -100,7 +100,7 @@ func (b *build) orderFirst() {
 	if b.opts.First != nil {
 		for _, n := range slices.Clone(b.queue) {
 			if b.opts.First(n.task, n.why) {
-				b.urge(n)
+				b.promote(n)
 			}
 		}
 	}
@@ -492,7 +492,7 @@ func (b *build) await(r *Run, subjects []string) ([]answer, []string, error) {
 			if m.phase == unvisited {
 				b.check(m)
 			}
-			b.hurry(m, r.node)
+			b.advance(m, r.node)
 		}
 	}
 	ring := b.suspend(r.node, answers)

@@ -35,9 +35,9 @@ func (c *Control) build() *build {
 	return c.b
 }
 
-// Hurry has a task done before all others, with what it needs. It gives the result if there is one already. Known tells whether the subject
+// Prioritise has a task done before all others, with what it needs. It gives the result if there is one already. Known tells whether the subject
 // means a task at all; without a build under way nothing is known.
-func (c *Control) Hurry(subject string) (r *Result, known bool) {
+func (c *Control) Prioritise(subject string) (r *Result, known bool) {
 	c.mu.Lock()
 	if c.urgent == nil {
 		c.urgent = map[string]bool{}
@@ -50,11 +50,11 @@ func (c *Control) Hurry(subject string) (r *Result, known bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.hurryTask(subject)
+	return b.prioritiseTask(subject)
 }
 
-// hurryTask is Hurry. b.mu is held.
-func (b *build) hurryTask(subject string) (r *Result, known bool) {
+// prioritiseTask is Prioritise. b.mu is held.
+func (b *build) prioritiseTask(subject string) (r *Result, known bool) {
 	task := b.world.Resolve(subject)
 	if task == nil {
 		return nil, false
@@ -66,15 +66,15 @@ func (b *build) hurryTask(subject string) (r *Result, known bool) {
 	if n.phase == done {
 		return n.result, true
 	}
-	b.urge(n)
+	b.promote(n)
 	return nil, true
 }
 
 // urgent is what is added to the path of a node that somebody waits for, in seconds: more than any build takes.
 const urgent = 1e9
 
-// urge puts a node, and what it waits for, before all that nobody asked for. b.mu is held.
-func (b *build) urge(n *node) {
+// promote puts a node, and what it waits for, before all that nobody asked for. b.mu is held.
+func (b *build) promote(n *node) {
 	if n.urgent || n.phase == done {
 		return
 	}
@@ -84,13 +84,13 @@ func (b *build) urge(n *node) {
 		heap.Fix(&b.queue, n.index)
 	}
 	for _, m := range n.waits {
-		b.urge(m)
+		b.promote(m)
 	}
 }
 
-// Touch has those running tasks run again that have seen something which is not so any more: they are cancelled, and what they made is
+// Invalidate has those running tasks run again that have seen something which is not so any more: they are cancelled, and what they made is
 // worth nothing. It tells how many there are. What has seen nothing of it goes on.
-func (c *Control) Touch(stale func(Kind, string) bool) int {
+func (c *Control) Invalidate(stale func(Kind, string) bool) int {
 	b := c.build()
 	if b == nil {
 		return 0
@@ -169,7 +169,7 @@ func (c *Control) prepare(b *build) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for subject := range c.urgent {
-		b.hurryTask(subject)
+		b.prioritiseTask(subject)
 	}
 	if c.Prepared != nil {
 		go c.Prepared() // which may ask for what needs b.mu

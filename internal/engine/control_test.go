@@ -19,10 +19,10 @@ func TestHurry(t *testing.T) {
 		opts := engine.Options{Workers: 1, Control: c}
 		w.add("0", func(r *engine.Run) error {
 			if note("0"); how == "while it runs" {
-				if res, known := c.Hurry("wanted"); res != nil || !known {
+				if res, known := c.Prioritise("wanted"); res != nil || !known {
 					t.Errorf("%+v, %v", res, known)
 				}
-				if _, known := c.Hurry("none"); known {
+				if _, known := c.Prioritise("none"); known {
 					t.Error("a task that is none is known")
 				}
 			}
@@ -39,7 +39,7 @@ func TestHurry(t *testing.T) {
 		want := "0 low wanted 1 2"
 		switch how {
 		case "before":
-			c.Hurry("wanted")
+			c.Prioritise("wanted")
 			want = "low wanted 0 1 2"
 		case "first":
 			opts.First = func(t *engine.Task, _ *engine.Reason) bool { return t.Name == "wanted" }
@@ -64,13 +64,13 @@ func TestHurryWhoWaits(t *testing.T) {
 	})
 	w.add("a", func(*engine.Run) error {
 		order = append(order, "a")
-		c.Hurry("top") // which is suspended by now
+		c.Prioritise("top") // which is suspended by now
 		return nil
 	})
 	for _, n := range []string{"b", "low"} {
 		w.add(n, func(*engine.Run) error {
 			if order = append(order, n); n == "b" {
-				if res, known := c.Hurry("a"); res == nil || res.Trace == nil || !known {
+				if res, known := c.Prioritise("a"); res == nil || res.Trace == nil || !known {
 					t.Errorf("a is done: %+v, %v", res, known)
 				}
 			}
@@ -102,7 +102,7 @@ func TestTouch(t *testing.T) {
 			w.see(r, "f")
 			if runs["reads"]++; runs["reads"] == 1 {
 				w.files["f"] = "new"
-				if n := c.Touch(func(kind engine.Kind, subject string) bool { return kind == sawFile && subject == "f" }); n != 1 {
+				if n := c.Invalidate(func(kind engine.Kind, subject string) bool { return kind == sawFile && subject == "f" }); n != 1 {
 					t.Errorf("touched %d", n)
 				}
 				<-r.Context().Done()
@@ -135,7 +135,7 @@ func TestHalt(t *testing.T) {
 			w.see(r, "f")
 			c.Halt()
 			if touched {
-				c.Touch(func(engine.Kind, string) bool { return true })
+				c.Invalidate(func(engine.Kind, string) bool { return true })
 			}
 			return nil
 		})

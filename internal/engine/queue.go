@@ -80,8 +80,8 @@ func (n *node) seconds() float64 {
 	return n.task.Estimate
 }
 
-// hurry moves a queued node that a running one asks for ahead of what is less urgent.
-func (b *build) hurry(m, asks *node) {
+// advance moves a queued node that a running one asks for ahead of what is less urgent.
+func (b *build) advance(m, asks *node) {
 	if path := asks.path + m.seconds(); m.phase == queued && m.path < path {
 		m.path = path
 		heap.Fix(&b.queue, m.index)

@@ -61,14 +61,14 @@ type session struct {
 	killed       bool               // the build before did not come to its end, or left something lying about
 	blobsGone    bool               // somebody removed all of them: those of products that are in no file are to be made again
 	upgrade      bool               // the snapshot is of another version of Kiln
-	untidy       bool               // something lies about that could not be removed
+	leftovers    bool               // something lies about that could not be removed
 	leftBeside   bool               // beside an output something may lie that was to become it
 	scanned      *source.Table      // a new one
-	goneOn       bool               // prev, as it is in memory, is what the disk says at the end
+	resumed      bool               // prev, as it is in memory, is what the disk says at the end
 	hashes       []digest.Hash      // of prev.Sources as they were: a build goes on with that table if no file changed
 	unplaced     map[*job.Task]bool // tasks whose outputs could not be written
 	clashed      map[*job.Task]bool // tasks that want an output which another one wants too
-	goods        goods
+	shipment     shipment
 	placeholders map[*job.Task][]engine.Product // that stand for failed jobs
 	known        map[string]bool                // files in the output tree that Kiln put there
 }
@@ -104,10 +104,10 @@ func (p *Project) build(ctx context.Context, req Request) (r *Report, lost bool,
 	if r != nil {
 		r.Messages = append(s.notes, r.Messages...)
 	}
-	if p.kept != nil && err == nil && r != nil && s.goneOn {
-		p.kept.put(p, s.prev)
+	if p.resident != nil && err == nil && r != nil && s.resumed {
+		p.resident.put(p, s.prev)
 		if s.scanned != nil {
-			p.kept.spare = s.scanned.Files // what it says is in prev now
+			p.resident.spare = s.scanned.Files // what it says is in prev now
 		}
 	}
 	return r, s.w != nil && s.w.Lost && r != nil && r.Passing, err
@@ -177,7 +177,7 @@ func (s *session) tidy() {
 	}
 	s.killed = true
 	command.EndOrphans(s.p.scratchDir())
-	s.untidy = errors.Join(os.RemoveAll(s.p.scratchDir()), s.p.removeTemps()) != nil
+	s.leftovers = errors.Join(os.RemoveAll(s.p.scratchDir()), s.p.removeTemps()) != nil
 }
 
 // removeTemps removes outputs that had no name yet.
@@ -249,7 +249,7 @@ func (s *session) signature(o OnError) digest.Hash {
 // no rule is evaluated, no trace read.
 func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	prev := s.prev
-	if contents || !s.goesOn() || s.req.Outcomes == AllOutcomes {
+	if contents || !s.resumable() || s.req.Outcomes == AllOutcomes {
 		return nil
 	}
 	if !s.outputsSame() || !s.worldSame() {
@@ -262,7 +262,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 		}
 	}
 	tt := prev.Totals
-	s.goneOn = s.goneOn || !stats
+	s.resumed = s.resumed || !stats
 	return &Report{
 		Messages: append(s.messages, diag.Decode[*diag.Message](prev.Messages)...),
 		Summary: Summary{Assets: tt.Assets, Jobs: tt.Jobs, Reused: tt.Jobs, Failed: tt.Failed, Products: tt.Products, Bytes: tt.Bytes,
@@ -270,9 +270,9 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	}
 }
 
-// goesOn tells whether the build before this one was of everything and came to its end, and this one is of everything again, by the same
+// resumable tells whether the build before this one was of everything and came to its end, and this one is of everything again, by the same
 // rules and processors.
-func (s *session) goesOn() bool {
+func (s *session) resumable() bool {
 	prev := s.prev
 	return !s.killed && !s.blobsGone && prev != nil && prev.Whole && prev.Mirrored == prev.Build &&
 		!s.req.Force && !s.req.Compact && s.whole() && s.sameRules()
@@ -366,7 +366,7 @@ func (s *session) make(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	if s.few == nil {
-		s.distrust(ctx)
+		s.verifyBlobs(ctx)
 		s.tell(s.said())
 	}
 	if err := s.runEngine(ctx); err != nil {

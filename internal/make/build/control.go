@@ -11,7 +11,7 @@ import (
 
 // Control reaches into the build of one request while it is under way. The zero value is ready.
 type Control struct {
-	Prepared func() // see engine.Control: from then on, Hurry knows the jobs. May be called again for the same request
+	Prepared func() // see engine.Control: from then on, Prioritise knows the jobs. May be called again for the same request
 
 	engine engine.Control
 	mu     sync.Mutex
@@ -26,16 +26,16 @@ func (c *Control) reach(s *session) {
 	}
 }
 
-// Touch has the running jobs that have read one of these files, absolute paths, run again. It tells how many there are. What else the change means is
+// Invalidate has the running jobs that have read one of these files, absolute paths, run again. It tells how many there are. What else the change means is
 // for the next build.
-func (c *Control) Touch(paths []string) int {
+func (c *Control) Invalidate(paths []string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.s == nil {
 		return 0
 	}
 	files := c.s.sourcePaths(paths)
-	return c.engine.Touch(func(kind engine.Kind, subject string) bool { return kind == job.SawFile && files[subject] })
+	return c.engine.Invalidate(func(kind engine.Kind, subject string) bool { return kind == job.SawFile && files[subject] })
 }
 
 // sourcePaths turns absolute paths into source paths; those that are below no root are left out.
@@ -60,9 +60,9 @@ func (c *Control) Halted() bool { return c.engine.Halted() }
 // Left is how many seconds the jobs that wait for their turn will take, one after the other, as far as is known.
 func (c *Control) Left() float64 { return c.engine.Left() }
 
-// Hurry has an asset's jobs on a platform done before all others. It tells how many there are, as far as it is known yet, and what came of those that
+// Prioritise has an asset's jobs on a platform done before all others. It tells how many there are, as far as it is known yet, and what came of those that
 // are done.
-func (c *Control) Hurry(platform, asset string) (done []Outcome, jobs int) {
+func (c *Control) Prioritise(platform, asset string) (done []Outcome, jobs int) {
 	c.mu.Lock()
 	s := c.s
 	c.mu.Unlock()
@@ -70,7 +70,7 @@ func (c *Control) Hurry(platform, asset string) (done []Outcome, jobs int) {
 		return nil, 0
 	}
 	for _, i := range s.p.Processors() {
-		r, known := c.engine.Hurry(job.Subject{Platform: platform, Asset: asset, Processor: i.Name}.String())
+		r, known := c.engine.Prioritise(job.Subject{Platform: platform, Asset: asset, Processor: i.Name}.String())
 		if known {
 			jobs++
 		}

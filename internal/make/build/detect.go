@@ -38,8 +38,8 @@ func (s *session) scan() (t *source.Table, contents, stats bool, err error) {
 	case s.trusting():
 		o.List = &source.List{Paths: s.req.Changed, Roots: s.p.rootNames()}
 	}
-	if s.p.kept != nil {
-		o.Spare, s.p.kept.spare = s.p.kept.spare, nil
+	if s.p.resident != nil {
+		o.Spare, s.p.resident.spare = s.p.resident.spare, nil
 	}
 	t, contents, stats, err = source.Scan(prev, o)
 	var gone *source.RootError

@@ -28,18 +28,18 @@ func (s *session) report() *Report {
 	return r
 }
 
-// spoken is a trace with something to tell, and whose it is.
-type spoken struct {
+// diagnostics is a trace with something to tell, and whose it is.
+type diagnostics struct {
 	t  *job.Task
 	tr *engine.Trace
 }
 
-// spoken are the results that have something to tell.
-func (s *session) spoken(results []*engine.Result) []spoken {
-	var said []spoken
+// diagnostics are the results that have something to tell.
+func (s *session) diagnostics(results []*engine.Result) []diagnostics {
+	var said []diagnostics
 	for _, res := range results {
 		if res.Trace != nil && len(res.Trace.Messages) > 0 {
-			said = append(said, spoken{job.TaskOf(res), res.Trace})
+			said = append(said, diagnostics{job.TaskOf(res), res.Trace})
 		}
 	}
 	return said
@@ -47,7 +47,7 @@ func (s *session) spoken(results []*engine.Result) []spoken {
 
 // collect gathers the messages of all tasks that have any, those included at which a build of few tasks did not look.
 func (s *session) collect() diag.List {
-	said := s.spoken(s.results)
+	said := s.diagnostics(s.results)
 	if s.few == nil {
 		return s.sortMessages(said)
 	}
@@ -59,7 +59,7 @@ func (s *session) collect() diag.List {
 		at := s.few.tasks.At(n)
 		if t := s.w.TaskFor(at.Subject); t != nil && t.Key == at.Key && !met[t.Key] && (!s.few.concerned[t.Asset] || s.isLive(t)) {
 			if tr := s.traceOf(t); tr != nil {
-				said = append(said, spoken{t, tr})
+				said = append(said, diagnostics{t, tr})
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (s *session) collect() diag.List {
 
 // sortMessages puts first what is wrong with the project and its files, then failures, root causes first, then warnings; those of jobs in the order
 // of assets and platforms. What is said of several platforms alike is said once.
-func (s *session) sortMessages(said []spoken) diag.List {
+func (s *session) sortMessages(said []diagnostics) diag.List {
 	var own, needs, warnings diag.List
 	seen := map[string]bool{}
 	sort := func(l diag.List) {
@@ -89,7 +89,7 @@ func (s *session) sortMessages(said []spoken) diag.List {
 		}
 	}
 	sort(s.said())
-	slices.SortStableFunc(said, func(a, b spoken) int { return s.order(a.t, b.t) })
+	slices.SortStableFunc(said, func(a, b diagnostics) int { return s.order(a.t, b.t) })
 	better := map[string]bool{} // files of which a job says what is wrong; a team's processor may not know that it is their being empty
 	for _, x := range said {
 		before := len(own)

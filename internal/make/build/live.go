@@ -159,8 +159,8 @@ func (s *session) traceByID(k engine.Key, id uint64) *engine.Trace {
 	return nil
 }
 
-// instead are the products that stand for those of a task's own trace, if some do: placeholders, or the last good ones.
-func (s *session) instead(t *job.Task) (ps []engine.Product, ok bool) {
+// fallback is the products that stand for those of a task's own trace, if some do: placeholders, or the last good ones.
+func (s *session) fallback(t *job.Task) (ps []engine.Product, ok bool) {
 	if made := s.placeholders[t]; made != nil {
 		return made, true
 	}
@@ -173,7 +173,7 @@ func (s *session) instead(t *job.Task) (ps []engine.Product, ok bool) {
 
 // productsFor are the products that stand for a task with this trace, which may be nil.
 func (s *session) productsFor(t *job.Task, tr *engine.Trace) []engine.Product {
-	ps, ok := s.instead(t)
+	ps, ok := s.fallback(t)
 	if !ok && tr != nil {
 		ps = tr.Products
 	}

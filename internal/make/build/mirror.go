@@ -81,9 +81,9 @@ func (s *session) mirrorOnce(r *Report, h *state.Head) error {
 	}
 	s.mirrorAssets(b, fewer)
 	if s.few != nil {
-		b.TouchParcels(parcelRecords(s.goods.parcels))
-	} else if s.goods.looked {
-		b.PutParcels(parcelRecords(s.goods.parcels))
+		b.TouchParcels(parcelRecords(s.shipment.parcels))
+	} else if s.shipment.looked {
+		b.PutParcels(parcelRecords(s.shipment.parcels))
 	}
 	if err := b.Finish(s.mirrorSummary(r)); err != nil {
 		return err

@@ -20,8 +20,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// wish is an output as it should be.
-type wish struct {
+// desiredOutput is an output as it should be.
+type desiredOutput struct {
 	t       *job.Task
 	product *engine.Product
 	settled bool // of a task that this build was not about: left as it is
@@ -30,8 +30,8 @@ type wish struct {
 // bringOutputs brings the output tree in line with what stands for the tasks. It is false if a build of few tasks finds that it has to do
 // with others.
 func (s *session) bringOutputs() bool {
-	wishes, clashes := s.wishes()
-	if s.few != nil && (len(clashes) > 0 || s.inTheWay(wishes)) {
+	desired, clashes := s.desiredOutputs()
+	if s.few != nil && (len(clashes) > 0 || s.inTheWay(desired)) {
 		return s.no("an output is in the way of another one")
 	}
 	s.clashed = make(map[*job.Task]bool, len(clashes))
@@ -41,28 +41,28 @@ func (s *session) bringOutputs() bool {
 			s.clashed[t] = true
 		}
 	}
-	s.removeStale(wishes)
-	s.placeAll(wishes)
+	s.removeStale(desired)
+	s.placeAll(desired)
 	return s.few == nil || len(s.messages) == 0 || s.no("an output could not be removed or put in place")
 }
 
 // inTheWay tells whether an output that is new has the name of one of an asset that is not concerned, but for case, or is where that needs
 // a folder, or the other way round; and whether a job put a file in the place of such an output, and then, when it ran again, did not.
-func (s *session) inTheWay(wishes map[string]wish) bool {
+func (s *session) inTheWay(desired map[string]desiredOutput) bool {
 	was := make(map[string]bool, len(s.before.outputs))
 	for i := range s.before.outputs {
 		was[s.before.outputs[i].File] = true
 	}
 	for f := range s.w.Outputs {
-		if wi, ok := wishes[strings.ToLower(f)]; (!ok || wi.product.File != f) && !was[f] {
+		if want, ok := desired[strings.ToLower(f)]; (!ok || want.product.File != f) && !was[f] {
 			if _, others, err := s.prev.Outputs.Find(f); others || err != nil {
 				return true
 			}
 		}
 	}
 	low, folders := map[string]bool{}, map[string]bool{} // new ones, and the folders that they need
-	for f, wi := range wishes {
-		if was[wi.product.File] {
+	for f, want := range desired {
+		if was[want.product.File] {
 			continue
 		}
 		low[f] = true
@@ -95,9 +95,9 @@ func underAny(set map[string]bool, file string) bool {
 	return false
 }
 
-// wishes are all files that the output tree should hold, by file in lower case; and the tasks that want a file which another one wants too.
-func (s *session) wishes() (map[string]wish, map[*job.Task]diag.List) {
-	wishes := make(map[string]wish, len(s.live))
+// desiredOutputs are all files that the output tree should hold, by file in lower case; and the tasks that want a file which another one wants too.
+func (s *session) desiredOutputs() (map[string]desiredOutput, map[*job.Task]diag.List) {
+	desired := make(map[string]desiredOutput, len(s.live))
 	clashes := map[*job.Task]diag.List{}
 	made := map[productID]*job.Task{} // of assets that have several processors
 	for _, t := range s.live {
@@ -110,9 +110,9 @@ func (s *session) wishes() (map[string]wish, map[*job.Task]diag.List) {
 				continue
 			}
 			low := strings.ToLower(products[i].File)
-			other, taken := wishes[low]
+			other, taken := desired[low]
 			if !taken {
-				wishes[low] = wish{t, &products[i], settled}
+				desired[low] = desiredOutput{t, &products[i], settled}
 				continue
 			}
 			if clashes[other.t] == nil {
@@ -121,13 +121,13 @@ func (s *session) wishes() (map[string]wish, map[*job.Task]diag.List) {
 			clashes[t] = append(clashes[t], s.clash(t, other.t, products[i].File))
 		}
 	}
-	s.folderClashes(wishes, clashes)
-	for low, wi := range wishes {
-		if clashes[wi.t] != nil {
-			delete(wishes, low)
+	s.folderClashes(desired, clashes)
+	for low, want := range desired {
+		if clashes[want.t] != nil {
+			delete(desired, low)
 		}
 	}
-	return wishes, clashes
+	return desired, clashes
 }
 
 // productID is a product of an asset on a platform.
@@ -154,9 +154,9 @@ func (s *session) sameProduct(made map[productID]*job.Task, t *job.Task, p *engi
 }
 
 // folderClashes finds outputs that stand where others need a folder.
-func (s *session) folderClashes(wishes map[string]wish, clashes map[*job.Task]diag.List) {
+func (s *session) folderClashes(desired map[string]desiredOutput, clashes map[*job.Task]diag.List) {
 	folders := map[string]string{} // to one of the files below it, the first by name
-	for low := range wishes {
+	for low := range desired {
 		for dir := path.Dir(low); dir != "."; dir = path.Dir(dir) {
 			first, seen := folders[dir]
 			if !seen || low < first {
@@ -167,15 +167,15 @@ func (s *session) folderClashes(wishes map[string]wish, clashes map[*job.Task]di
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(folders)) {
-		file, ok := wishes[dir]
+		file, ok := desired[dir]
 		if !ok {
 			continue
 		}
-		below := wishes[folders[dir]].t
+		below := desired[folders[dir]].t
 		clashes[file.t] = append(clashes[file.t], s.clashError(file.t, "writes %s, where %s needs a folder", file.product.File, s.w.Display(below.Asset.Path)))
-		for _, low := range slices.Sorted(maps.Keys(wishes)) {
-			if wi := wishes[low]; strings.HasPrefix(low, dir+"/") && wi.t != file.t {
-				clashes[wi.t] = append(clashes[wi.t], s.clashError(wi.t, "needs the folder %s, where %s writes a file", file.product.File, s.w.Display(file.t.Asset.Path)))
+		for _, low := range slices.Sorted(maps.Keys(desired)) {
+			if want := desired[low]; strings.HasPrefix(low, dir+"/") && want.t != file.t {
+				clashes[want.t] = append(clashes[want.t], s.clashError(want.t, "needs the folder %s, where %s writes a file", file.product.File, s.w.Display(file.t.Asset.Path)))
 			}
 		}
 	}
@@ -223,20 +223,20 @@ func (s *session) productsOf(t *job.Task) (ps []engine.Product, settled bool) {
 
 // removeStale removes outputs that no task wants any more. Which files are Kiln's is known from the snapshot, and from the
 // traces that are newer than it: those of a build that was killed. What is left of them is noted in s.known.
-func (s *session) removeStale(wishes map[string]wish) {
+func (s *session) removeStale(desired map[string]desiredOutput) {
 	s.known = s.knownOutputs()
 	open, files := s.undecided()
 	var stale []string
 	for f := range s.known {
-		wi, ok := wishes[strings.ToLower(f)]
+		want, ok := desired[strings.ToLower(f)]
 		platform, _, _ := strings.Cut(f, "/")
-		if !(ok && wi.product.File == f || open[platform] && !files[f]) {
+		if !(ok && want.product.File == f || open[platform] && !files[f]) {
 			stale = append(stale, f)
 		}
 	}
 	slices.Sort(stale)
 	for _, f := range stale {
-		wi, ok := wishes[strings.ToLower(f)]
+		want, ok := desired[strings.ToLower(f)]
 		s.w.Forget(f)
 		if err := s.removeOutput(f); err != nil {
 			s.messages = append(s.messages, s.outputError(f, "removed", err))
@@ -244,8 +244,8 @@ func (s *session) removeStale(wishes map[string]wish) {
 		}
 		delete(s.known, f)
 		if ok { // where names that differ only in case are one file, it is gone now
-			if _, err := os.Lstat(filepath.Join(s.p.OutputDir(), filepath.FromSlash(wi.product.File))); err != nil {
-				delete(s.w.Outputs, wi.product.File)
+			if _, err := os.Lstat(filepath.Join(s.p.OutputDir(), filepath.FromSlash(want.product.File))); err != nil {
+				delete(s.w.Outputs, want.product.File)
 			}
 		}
 	}
@@ -332,14 +332,14 @@ func (s *session) settled() uint64 {
 }
 
 // placeAll puts in place what is not, side by side.
-func (s *session) placeAll(wishes map[string]wish) {
-	var missing []wish
-	for _, wi := range wishes {
-		if out, ok := s.w.Output(wi.product.File); !wi.settled && (!ok || out.Hash != wi.product.Hash) {
-			missing = append(missing, wi)
+func (s *session) placeAll(desired map[string]desiredOutput) {
+	var missing []desiredOutput
+	for _, want := range desired {
+		if out, ok := s.w.Output(want.product.File); !want.settled && (!ok || out.Hash != want.product.Hash) {
+			missing = append(missing, want)
 		}
 	}
-	slices.SortFunc(missing, func(a, b wish) int { return strings.Compare(a.product.File, b.product.File) })
+	slices.SortFunc(missing, func(a, b desiredOutput) int { return strings.Compare(a.product.File, b.product.File) })
 	errs := make([]error, len(missing))
 	var next atomic.Int64
 	var wg sync.WaitGroup

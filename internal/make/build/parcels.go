@@ -24,8 +24,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// goods are the project's parcels, ids and constants as a build left them.
-type goods struct {
+// shipment is the project's parcels, ids and constants as a build left them.
+type shipment struct {
 	files   []state.Shipped
 	parcels []ship.Parcel
 	looked  bool // by this build
@@ -35,7 +35,7 @@ type goods struct {
 // ship brings resource ids, parcels and constants up to date. It is false if a build of few tasks finds that more is to be looked at.
 func (s *session) ship(ctx context.Context) bool {
 	if s.prev != nil {
-		s.goods.files = s.prev.Shipped
+		s.shipment.files = s.prev.Shipped
 	}
 	if s.few != nil {
 		return !ship.Wanted(s.p.Project) || s.shipFew(ctx) || s.no("what changed concerns parcels, numbers or constants as a whole")
@@ -52,7 +52,7 @@ func (s *session) shipAll(ctx context.Context) {
 		return
 	}
 	if ship.Wanted(s.p.Project) && source.Messages(s.notices.Folders).Err() != nil { // what there is to be packed is not known
-		s.goods.again = true
+		s.shipment.again = true
 		return
 	}
 	var platforms []ship.Platform
@@ -62,7 +62,7 @@ func (s *session) shipAll(ctx context.Context) {
 	o := s.shipping(ctx)
 	o.Before = before
 	read, made := map[string]state.Shipped{}, map[string]state.Shipped{}
-	for _, f := range s.goods.files {
+	for _, f := range s.shipment.files {
 		if f.Made {
 			made[f.File] = f // what nobody looks at now stays known as it was left
 		}
@@ -73,18 +73,18 @@ func (s *session) shipAll(ctx context.Context) {
 	s.stopped = res.Stopped
 	s.notices.shipped(res)
 	s.notes = append(s.notes, res.Notes...)
-	s.goods = goods{parcels: res.Parcels, looked: true, again: res.Again}
+	s.shipment = shipment{parcels: res.Parcels, looked: true, again: res.Again}
 	for _, f := range res.Made {
-		s.goods.files = append(s.goods.files, cmp.Or(made[f], state.Shipped{File: f, Made: true}))
+		s.shipment.files = append(s.shipment.files, cmp.Or(made[f], state.Shipped{File: f, Made: true}))
 	}
-	s.goods.files = slices.AppendSeq(s.goods.files, maps.Values(read))
-	slices.SortFunc(s.goods.files, func(a, b state.Shipped) int { return strings.Compare(a.File, b.File) })
+	s.shipment.files = slices.AppendSeq(s.shipment.files, maps.Values(read))
+	slices.SortFunc(s.shipment.files, func(a, b state.Shipped) int { return strings.Compare(a.File, b.File) })
 }
 
 // shipping is how it is done.
 func (s *session) shipping(ctx context.Context) ship.Options {
 	known := map[string]state.Shipped{}
-	for _, f := range s.goods.files {
+	for _, f := range s.shipment.files {
 		known[f.File] = f
 	}
 	return ship.Options{
@@ -441,7 +441,7 @@ func (s *session) findReferring(uuids []string) map[string][]string {
 
 // shipFew goes by the products that changed. It is false if it has to go by all.
 func (s *session) shipFew(ctx context.Context) bool {
-	s.goods.files = slices.Clone(s.prev.Shipped)
+	s.shipment.files = slices.Clone(s.prev.Shipped)
 	changes, referring, ok := s.changes()
 	if !ok {
 		return false
@@ -461,12 +461,12 @@ func (s *session) shipFew(ctx context.Context) bool {
 	}
 	o := s.shipping(ctx)
 	note := func(file string, made bool) {
-		if i := slices.IndexFunc(s.goods.files, func(f state.Shipped) bool { return f.File == file && f.Made == made }); i >= 0 {
-			s.goods.files[i] = s.shipped(file, made)
+		if i := slices.IndexFunc(s.shipment.files, func(f state.Shipped) bool { return f.File == file && f.Made == made }); i >= 0 {
+			s.shipment.files[i] = s.shipped(file, made)
 		}
 	}
 	o.Settled = func(file string) { note(file, true) }
 	o.Reading = func(file string) { note(file, false) }
-	s.goods.parcels, ok = ship.Touch(s.p.Project, changes, others, o)
+	s.shipment.parcels, ok = ship.Touch(s.p.Project, changes, others, o)
 	return ok
 }

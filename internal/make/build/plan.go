@@ -49,7 +49,7 @@ func (s *session) planFew(t *source.Table) bool {
 	var err error
 	if f.tasks, err = s.prev.Tasks(); err == nil {
 		s.held, s.holds = f.tasks, s.untouched
-		if s.open(t) && s.compare() && s.reach() && s.ask() && s.remember() {
+		if s.open(t) && s.compare() && s.dependents() && s.ask() && s.remember() {
 			return true
 		}
 	}
@@ -71,7 +71,7 @@ func (s *session) whyAll(t *source.Table) string {
 		return "it was asked for"
 	case !s.sameRules():
 		return "kiln.toml, a processor or Kiln itself changed"
-	case !s.goesOn():
+	case !s.resumable():
 		return "the build before left something to be done"
 	case !prev.Plain || len(s.messages) > 0:
 		return "there is something to be said of the project, its rules or its files"
@@ -107,12 +107,12 @@ func (s *session) undo() {
 		s.pres = nil // outputs are not as they were
 	}
 	if s.w != nil {
-		s.spoilt, s.leftBeside = s.w.Spoilt, s.leftBeside || s.w.Untidy
+		s.spoilt, s.leftBeside = s.w.Spoilt, s.leftBeside || s.w.Leftovers
 		s.w.Blobs.Flush() // what is not written down is looked into again
 	}
 	s.closeTraces()
 	s.few, s.w, s.wanted, s.results, s.messages, s.holds, s.before = nil, nil, nil, nil, nil, nil, before{}
-	s.live, s.parts, s.good, s.goods, s.held, s.goneOn = nil, nil, nil, goods{}, nil, false
+	s.live, s.parts, s.good, s.shipment, s.held, s.resumed = nil, nil, nil, shipment{}, nil, false
 }
 
 // order is that in which assets and their tasks are told of.
@@ -140,7 +140,7 @@ func (s *session) enough() bool {
 		return true
 	case s.damaged():
 		return false
-	case s.w.Untidy || s.traces.Damaged() || s.req.OnError >= Placeholders && slices.ContainsFunc(s.results, failed):
+	case s.w.Leftovers || s.traces.Damaged() || s.req.OnError >= Placeholders && slices.ContainsFunc(s.results, failed):
 		return s.no("placeholders are to be made, or something could not be written")
 	}
 	for _, r := range s.results {

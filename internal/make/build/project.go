@@ -49,7 +49,7 @@ type Project struct {
 	own      []processor.Info // of the project file
 	warnings diag.List
 	lock     lock
-	kept     *kept // nil: nothing is kept between builds
+	resident *resident // nil: nothing is kept between builds
 
 	served func() *cas.Store // to look into
 }

@@ -24,8 +24,8 @@ import (
 // read again then, as long as nobody else has written that file. Whoever keeps it watches the files, so that builds need not look at them
 // (ByWatch).
 
-// kept is what a project holds between builds.
-type kept struct {
+// resident is what a project holds between builds.
+type resident struct {
 	snap *state.Snapshot
 	stat source.Stat // of the file, when snap was what it said
 
@@ -34,18 +34,18 @@ type kept struct {
 
 // Keep has the project hold what it knows from build to build.
 func (p *Project) Keep() {
-	if p.kept == nil {
-		p.kept = &kept{}
+	if p.resident == nil {
+		p.resident = &resident{}
 	}
 }
 
 // Holds tells whether the next build can go on with what is held: somebody else may have built since.
 func (p *Project) Holds() bool {
-	if p.kept == nil || p.kept.snap == nil {
+	if p.resident == nil || p.resident.snap == nil {
 		return false
 	}
 	st, _, err := source.StatPath(p.snapshotPath())
-	return err == nil && st == p.kept.stat
+	return err == nil && st == p.resident.stat
 }
 
 // take hands out the snapshot that is held, for one build: if that does not come to its end it is read anew.
@@ -53,8 +53,8 @@ func (p *Project) take() *state.Snapshot {
 	if !p.Holds() {
 		return nil
 	}
-	snap := p.kept.snap
-	p.kept.snap = nil
+	snap := p.resident.snap
+	p.resident.snap = nil
 	return snap
 }
 
@@ -63,12 +63,12 @@ func (p *Project) peek() *state.Snapshot {
 	if !p.Holds() {
 		return nil
 	}
-	snap, t := *p.kept.snap, p.kept.snap.Sources
+	snap, t := *p.resident.snap, p.resident.snap.Sources
 	snap.Sources = &source.Table{Roots: t.Roots, Folders: t.Folders, Files: slices.Clone(t.Files)}
 	return &snap
 }
 
-func (k *kept) put(p *Project, snap *state.Snapshot) {
+func (k *resident) put(p *Project, snap *state.Snapshot) {
 	if st, _, err := source.StatPath(p.snapshotPath()); err == nil {
 		k.snap, k.stat = snap, st
 	}
@@ -97,7 +97,7 @@ func (p *Project) OwnSame(paths []string) bool {
 	if !p.Holds() || slices.ContainsFunc(paths, func(path string) bool { return !p.isOutput(path) }) {
 		return false
 	}
-	s := &session{p: p, prev: p.kept.snap, req: Request{Outputs: paths}}
+	s := &session{p: p, prev: p.resident.snap, req: Request{Outputs: paths}}
 	return len(s.compareNamed(paths)) == 0 && s.shippedSame(func(file string) bool {
 		at := p.shippedPath(file)
 		return slices.ContainsFunc(paths, func(path string) bool { return at == path || strings.HasPrefix(at, path+string(filepath.Separator)) })
@@ -107,10 +107,10 @@ func (p *Project) OwnSame(paths []string) bool {
 // LinkTargets are the files and folders that symbolic links below the source roots lead to, as of the build that is held: absolute, sorted. Those
 // that are ignore files by it are told once more; they need not be there yet.
 func (p *Project) LinkTargets() (targets, ignore []string) {
-	if p.kept == nil || p.kept.snap == nil {
+	if p.resident == nil || p.resident.snap == nil {
 		return nil, nil
 	}
-	for _, link := range p.kept.snap.Sources.Links() {
+	for _, link := range p.resident.snap.Sources.Links() {
 		link = filepath.FromSlash(link)
 		isIgnore := filepath.Base(link) == source.IgnoreFile
 		real, err := filepath.EvalSymlinks(link)
@@ -132,7 +132,7 @@ func (p *Project) LinkTargets() (targets, ignore []string) {
 
 // OthersSame tells whether all that jobs looked at besides files is as what is held says.
 func (p *Project) OthersSame() bool {
-	return p.Holds() && (&session{p: p, prev: p.kept.snap}).worldSame()
+	return p.Holds() && (&session{p: p, prev: p.resident.snap}).worldSame()
 }
 
 // Unfinished tells whether a file in the output folder is one that a build is about to give its name. It is a rule for package watch.
@@ -144,8 +144,8 @@ func (p *Project) Unfinished(path string, dir bool) bool {
 // the caller's.
 func (p *Project) Variables() map[string]string {
 	all := map[string]string{"PATH": job.EnvHash("PATH").String()}
-	if p.kept != nil && p.kept.snap != nil {
-		for _, v := range p.kept.snap.Variables {
+	if p.resident != nil && p.resident.snap != nil {
+		for _, v := range p.resident.snap.Variables {
 			all[v.Name] = job.EnvHash(v.Name).String()
 		}
 	}
@@ -169,7 +169,9 @@ func (p *Project) StatePlace() string { return p.stateDir() }
 func (p *Project) StateDir() (string, error) { return p.stateDir(), p.ownFiles(p.makeStateDir()) }
 
 // Untidy tells whether Tidy has something to do.
-func (p *Project) Untidy() bool { return p.kept != nil && p.kept.snap != nil && p.kept.snap.Full() }
+func (p *Project) Untidy() bool {
+	return p.resident != nil && p.resident.snap != nil && p.resident.snap.Full()
+}
 
 // Tidy writes the snapshot anew if much was appended to it, so that no build need do it: at 100,000 assets that takes 0.15 s. If another kiln is at
 // work it does nothing.
@@ -191,7 +193,7 @@ func (p *Project) Tidy(ctx context.Context) error {
 
 // Read reads what builds want to hold, so that the next one need not.
 func (p *Project) Read() error {
-	if p.kept == nil || p.Holds() {
+	if p.resident == nil || p.Holds() {
 		return nil
 	}
 	before, _, err := source.StatPath(p.snapshotPath())
@@ -205,8 +207,8 @@ func (p *Project) Read() error {
 	if _, err := snap.Tasks(); err != nil {
 		return err
 	}
-	if p.kept.put(p, snap); p.kept.stat != before { // somebody wrote it meanwhile
-		p.kept.snap = nil
+	if p.resident.put(p, snap); p.resident.stat != before { // somebody wrote it meanwhile
+		p.resident.snap = nil
 	}
 	return nil
 }
@@ -325,11 +327,11 @@ func (p *Project) Inputs() Inputs {
 			in.Folders = append(in.Folders, abs(c.WasmGo))
 		}
 	}
-	if p.kept != nil && p.kept.snap != nil {
-		for _, f := range p.kept.snap.Shipped {
+	if p.resident != nil && p.resident.snap != nil {
+		for _, f := range p.resident.snap.Shipped {
 			in.Others = append(in.Others, p.shippedPath(f.File))
 		}
-		for _, t := range p.kept.snap.Tools {
+		for _, t := range p.resident.snap.Tools {
 			if file, _, ok := command.CachedLibrary(t.Path); ok {
 				in.Others = append(in.Others, file)
 				continue

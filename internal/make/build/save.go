@@ -122,9 +122,9 @@ func (s *session) head(r *Report) state.Head {
 	h := state.Head{
 		Signature: s.signature(s.req.OnError), Project: s.p.text, Build: s.number,
 		Totals: state.Totals{Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes},
-		Whole: s.complete() && !r.Stopped && s.w.Changed == "" && len(s.unplaced) == 0 && !s.goods.again && !s.passing() &&
+		Whole: s.complete() && !r.Stopped && s.w.Changed == "" && len(s.unplaced) == 0 && !s.shipment.again && !s.passing() &&
 			len(s.placeholders) == 0, // the next build looks whether they still have to stand
-		Plain: s.plain(), Pinned: s.pinned(), Notices: s.notices.encode(), Shipped: s.goods.files, Variables: s.variables(),
+		Plain: s.plain(), Pinned: s.pinned(), Notices: s.notices.encode(), Shipped: s.shipment.files, Variables: s.variables(),
 		Messages: diag.Encode(slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code == diag.StateDamaged })),
 	}
 	if s.prev != nil {
@@ -162,7 +162,7 @@ func (s *session) variables() (list []state.Variable) {
 
 // end takes away the mark that a build is under way.
 func (s *session) end() error {
-	if (s.w.Untidy || s.leftBeside) && s.p.removeTemps() != nil || s.untidy {
+	if (s.w.Leftovers || s.leftBeside) && s.p.removeTemps() != nil || s.leftovers {
 		return nil // the next build tries again
 	}
 	if s.p.booted() {
@@ -302,7 +302,7 @@ func (s *session) append(d *state.Delta) error {
 	}
 	err := s.prev.Append(d)
 	if !errors.Is(err, state.ErrWriteAnew) {
-		s.goneOn = err == nil
+		s.resumed = err == nil
 		return err
 	}
 	im, err := s.prev.With(d)

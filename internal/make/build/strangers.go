@@ -27,7 +27,7 @@ func (s *session) strangers() (found strangers) {
 	for f := range s.knownOutputs() {
 		known[asset.Fold(f)] = true
 	}
-	for _, f := range slices.Concat(s.shippedBefore(), s.goods.made()) {
+	for _, f := range slices.Concat(s.shippedBefore(), s.shipment.made()) {
 		known[asset.Fold(strings.TrimPrefix(f, s.p.Output+"/"))] = true
 	}
 	root := s.p.OutputDir()
@@ -60,7 +60,7 @@ func isParcel(rel string) bool {
 }
 
 // made are the files that this build shipped.
-func (g *goods) made() []string {
+func (g *shipment) made() []string {
 	var files []string
 	for _, f := range g.files {
 		if f.Made {

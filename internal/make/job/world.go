@@ -72,17 +72,17 @@ type World struct {
 	Paths func() []string     // all visible source paths, sorted
 	Names func() *asset.Table // all assets, whatever it costs
 
-	mu      sync.Mutex // all below
-	globs   map[string]digest.Hash
-	Tools   map[string]*Tool
-	Vars    map[string]digest.Hash
-	Outputs map[string]state.Output    // files in the output tree that are as they should be; see output
-	Before  *state.Outputs             // where to look for those that are not in outputs; may be nil
-	Edited  map[string]source.Presence // those that are not, or no more
-	Changed string                     // what changed between two looks at it in this build, for people; the first by name
-	Spoilt  map[digest.Hash]bool       // contents of which the blobs were damaged
-	Lost    bool                       // contents of a product that a job needs are lost, or damaged
-	Untidy  bool                       // an output could not be put in place: what was to become it may lie beside
+	mu        sync.Mutex // all below
+	globs     map[string]digest.Hash
+	Tools     map[string]*Tool
+	Vars      map[string]digest.Hash
+	Outputs   map[string]state.Output    // files in the output tree that are as they should be; see output
+	Before    *state.Outputs             // where to look for those that are not in outputs; may be nil
+	Edited    map[string]source.Presence // those that are not, or no more
+	Changed   string                     // what changed between two looks at it in this build, for people; the first by name
+	Spoilt    map[digest.Hash]bool       // contents of which the blobs were damaged
+	Lost      bool                       // contents of a product that a job needs are lost, or damaged
+	Leftovers bool                       // an output could not be put in place: what was to become it may lie beside
 
 	scratches atomic.Int64
 }
@@ -349,7 +349,7 @@ func (w *World) Place(p *engine.Product) error {
 	}
 	if err != nil {
 		w.mu.Lock()
-		w.Untidy = true
+		w.Leftovers = true
 		w.mu.Unlock()
 		return err
 	}

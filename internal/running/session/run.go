@@ -408,7 +408,7 @@ func (r *run) follow(do func() (*build.Report, error), c *build.Control) (report
 			return report, err
 		case b := <-r.w.Batches():
 			later = append(later, b)
-			if c.Touch(b.Paths) > 0 || halt == nil && r.foreign(&b) {
+			if c.Invalidate(b.Paths) > 0 || halt == nil && r.foreign(&b) {
 				halt = time.After(max(0, r.leastBuild-time.Since(start)))
 			}
 		case <-halt:

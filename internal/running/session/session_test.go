@@ -548,7 +548,7 @@ func TestWant(t *testing.T) {
 		got <- answer{ps, err}
 	}()
 	control := s.control()
-	if done, jobs := control.Hurry("pc", "z.t"); len(done) > 0 || jobs != 1 { // as Want does, which may not have come that far
+	if done, jobs := control.Prioritise("pc", "z.t"); len(done) > 0 || jobs != 1 { // as Want does, which may not have come that far
 		t.Fatal(done, jobs)
 	}
 	close(s.gates.gate(running[0])) // one slot is free: z.t and y.t go before the others that wait

@@ -20,7 +20,7 @@ func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, 
 		id := s.content.find(platform, asset)
 		s.mu.Unlock()
 		id.asset = s.wants.named(id.asset)
-		j, over, ok := s.wants.hurry(ctx, id)
+		j, over, ok := s.wants.prioritise(ctx, id)
 		if !ok {
 			s.mu.Lock()
 			all := slices.Clone(s.content.jobs[id])
@@ -122,9 +122,9 @@ func (w *wants) reach(c *build.Control) (prepared func()) {
 	}
 }
 
-// ask has the jobs of an asset hurried.
+// ask has the jobs of an asset done first.
 func (w *wants) ask(c *build.Control, id jobID) {
-	done, jobs := c.Hurry(id.platform, id.asset)
+	done, jobs := c.Prioritise(id.platform, id.asset)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over == nil {
@@ -154,9 +154,9 @@ func (w *wants) end() {
 	w.over, w.control, w.jobs, w.waiting = nil, nil, nil, nil
 }
 
-// hurry waits for a job of the build under way: it gives a channel on which the job comes when it has run, and one that is closed when the
+// prioritise waits for a job of the build under way: it gives a channel on which the job comes when it has run, and one that is closed when the
 // build ends. Without a build both are nil.
-func (w *wants) hurry(ctx context.Context, id jobID) (done <-chan job, over <-chan struct{}, ok bool) {
+func (w *wants) prioritise(ctx context.Context, id jobID) (done <-chan job, over <-chan struct{}, ok bool) {
 	w.mu.Lock()
 	if w.over == nil {
 		w.mu.Unlock()

@@ -17,11 +17,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// distrust looks into the blobs that this build will want and that may not be what they were, all at once: those of outputs that are not as
+// verifyBlobs looks into the blobs that this build will want and that may not be what they were, all at once: those of outputs that are not as
 // they were, which may be the same file as their blob; those that parcels are packed of; and those that a build made of which no snapshot
 // tells. A damaged one is removed, before a job that makes the same, or a trace that names it, puts it in place again. What this misses is
 // found where a blob is wanted.
-func (s *session) distrust(ctx context.Context) {
+func (s *session) verifyBlobs(ctx context.Context) {
 	doubts := map[digest.Hash]bool{}
 	for _, o := range s.before.outputs {
 		platform, _, _ := strings.Cut(o.File, "/")

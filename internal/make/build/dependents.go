@@ -219,8 +219,8 @@ func (s *session) oneAlike(t *source.Table, finder *asset.Finder, p string) bool
 	return false
 }
 
-// reach finds the tasks that may be concerned. It is false if they are many.
-func (s *session) reach() bool {
+// dependents finds the tasks that may be concerned. It is false if they are many.
+func (s *session) dependents() bool {
 	var queue []int
 	push := func(class byte, subject string) {
 		for _, i := range s.few.tasks.Looked(state.Subject(class, subject)) {
