@@ -67,6 +67,16 @@ func (s *session) concern(a *asset.Asset) bool {
 	return s.rememberAsset(a)
 }
 
+// concernLate is concern after jobs ran. Then it may not be known any more what stood for a job that had failed.
+func (s *session) concernLate(a *asset.Asset) bool {
+	n := len(s.few.past)
+	if !s.concern(a) {
+		return false
+	}
+	fails := slices.ContainsFunc(s.few.past[n:], func(x past) bool { return x.failed })
+	return s.req.OnError == Fail || !fails || s.no("it is not known what stood for a job that failed")
+}
+
 // rememberAsset notes what there was of an asset.
 func (s *session) rememberAsset(a *asset.Asset) bool {
 	parts, good := s.parts, s.good

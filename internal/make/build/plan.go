@@ -153,7 +153,7 @@ func (s *session) enough() bool {
 		if was && !s.few.dirty[n] && s.few.tasks.At(n).Trace != r.Trace.ID {
 			return s.no("contents of products were lost")
 		}
-		if !was && !s.few.concerned[t.Asset] && !s.concern(t.Asset) { // a part that an atlas asked for, for the first time
+		if !was && !s.few.concerned[t.Asset] && !s.concernLate(t.Asset) { // a part that an atlas asked for, for the first time
 			return false
 		}
 	}
