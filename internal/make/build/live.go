@@ -19,6 +19,9 @@ func (s *session) findLive() {
 	s.parts, s.good = map[*job.Task][]*job.Task{}, map[*job.Task]*engine.Trace{}
 	s.live = make([]*job.Task, 0, len(s.w.All))
 	s.lives++
+	if s.few != nil {
+		s.findUnasked()
+	}
 	is := s.tasksNow()
 	for t := range s.jobs() {
 		s.findParts(t, is)
@@ -88,6 +91,9 @@ func (s *session) isLive(t *job.Task) bool { return t != nil && t.Lives == s.liv
 func (s *session) traceOf(t *job.Task) *engine.Trace {
 	if t.Decided() {
 		return t.Result.Trace
+	}
+	if s.few != nil && s.few.unasked[t] {
+		return nil
 	}
 	return s.heldTrace(t)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // past is a task as the build before left it, of an asset that a build of few tasks concerns.
@@ -171,11 +172,38 @@ func asksForParts(of string, tr *engine.Trace) bool {
 	})
 }
 
+// findUnasked finds the parts that jobs of an asset asked for before and, by the traces that they have now, do not.
+func (s *session) findUnasked() {
+	asked := map[*job.Task]bool{}
+	var visit func(t *job.Task)
+	visit = func(t *job.Task) {
+		if tr := s.traceOf(t); tr != nil && !asked[t] {
+			asked[t] = true
+			for _, p := range s.w.PartsIn(t, tr) {
+				visit(p)
+			}
+		}
+	}
+	for t := range s.jobs() {
+		visit(t)
+		if t.Proc.Info.Packs { // asked for by others
+			if p := s.w.Task(t.Asset, t.On, processor.PackPart); p != nil {
+				visit(p)
+			}
+		}
+	}
+	for _, x := range s.few.past {
+		if t := s.w.ByKey[x.Key]; t != nil && x.part != "" && !asked[t] {
+			s.few.unasked[t] = true
+		}
+	}
+}
+
 // leaving are the tasks of the build before that are no more, among those that this build looks at.
 func (s *session) leaving() (list []past) {
 	if s.few != nil {
 		for _, x := range s.few.past {
-			if !s.isLive(s.w.ByKey[x.Key]) {
+			if t := s.w.ByKey[x.Key]; !s.isLive(t) || s.traceOf(t) == nil {
 				list = append(list, x)
 			}
 		}

@@ -35,11 +35,12 @@ type few struct {
 	concerned map[*asset.Asset]bool // assets of which tasks may change, come or go; the build looks at all their tasks
 	past      []past                // their tasks as the build before left them
 	known     map[int]bool          // by number: tasks in past
+	unasked   map[*job.Task]bool    // parts in past for which nobody asks any more, even if their last good products stand
 }
 
 // planFew finds out which few tasks the build has to look at, and makes the world for them. It is false if these are all; s.because says why.
 func (s *session) planFew(t *source.Table) bool {
-	f := &few{dirty: map[int]bool{}, gone: map[string]*asset.Asset{}, concerned: map[*asset.Asset]bool{}, known: map[int]bool{}}
+	f := &few{dirty: map[int]bool{}, gone: map[string]*asset.Asset{}, concerned: map[*asset.Asset]bool{}, known: map[int]bool{}, unasked: map[*job.Task]bool{}}
 	s.few = f
 	if s.because = s.whyAll(t); s.because != "" {
 		s.few = nil
