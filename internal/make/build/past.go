@@ -94,15 +94,20 @@ func (s *session) rememberAsset(a *asset.Asset) bool {
 		main := s.w.Task(a, &a.Resolved[i], "")
 		s.findParts(main, was)
 		for _, t := range append([]*job.Task{main}, s.parts[main]...) {
+			good, stands := s.good[t]
 			n, ok := s.few.tasks.ByKey(t.Key)
 			if !ok || s.few.tasks.At(n).Gone {
+				if good != nil { // nobody asked for it, and what it made stood all the same
+					x := past{TaskState: state.TaskState{Subject: t.Subject(), Key: t.Key, Gone: true}, of: a, platform: t.Platform, part: t.Part}
+					s.keepProducts(&x, good)
+					s.few.past = append(s.few.past, x)
+				}
 				continue
 			}
 			tr := s.heldTrace(t)
 			if tr == nil {
 				return s.no("the trace of a job is not there")
 			}
-			good, stands := s.good[t]
 			s.keepPast(a, n, tr, good, stands)
 		}
 	}
@@ -150,12 +155,18 @@ func (s *session) keepPast(a *asset.Asset, n int, tr, good *engine.Trace, stands
 	x := past{TaskState: at, number: n, of: a, platform: of.Platform, part: of.Part, failed: tr.Outcome != engine.Succeeded}
 	switch {
 	case good != nil:
-		x.products = good.Products
+		s.keepProducts(&x, good)
 	case !stands:
-		x.products, x.lost = tr.Products, x.failed
+		s.keepProducts(&x, tr)
+		x.lost = x.failed
 	}
 	s.few.past, s.few.known[n] = append(s.few.past, x), true
 	s.before.tasks = append(s.before.tasks, at)
+}
+
+// keepProducts notes the products that stood for a task.
+func (s *session) keepProducts(x *past, tr *engine.Trace) {
+	x.products = tr.Products
 	for i := range x.products {
 		if f := x.products[i].File; f != "" {
 			s.before.outputs = append(s.before.outputs, state.Output{File: f})
@@ -203,6 +214,9 @@ func (s *session) findUnasked() {
 func (s *session) leaving() (list []past) {
 	if s.few != nil {
 		for _, x := range s.few.past {
+			if x.Gone {
+				continue // it was before
+			}
 			if t := s.w.ByKey[x.Key]; !s.isLive(t) || s.traceOf(t) == nil {
 				list = append(list, x)
 			}
