@@ -180,6 +180,21 @@ type Job interface {
 	// the caller reads it.
 	OpenProduct(p Product) (File, error)
 
+	// Request has other processors work for this job: each on a source file, a product, bytes or nothing, with settings given here over what
+	// the platform says of the processor. It brings that up to date, side by side, and tells what was made, each request's main product
+	// first. Requests that are equal are one, whoever asks, on one platform: it runs once. What a request makes has no file, no UUID and is
+	// in no parcel; [Job.Adopt] gives a product to this job's asset. What is recorded is as for Products.
+	Request(requests ...Request) ([][]Product, error)
+
+	// Adopt makes a product of this job of one that Request, Parts or Products told of, without a copy of its bytes. If out has no
+	// type, extension or references, it has those of p; references from one of a request's products to another one are then to products
+	// of this job.
+	Adopt(p Product, out Output) error
+
+	// Source opens what the job works on: the asset's source file, or what a request, or an import that a rule names, has in its place.
+	// Asset().Path is its name: reads of that path are of it.
+	Source() (File, error)
+
 	// Reference makes a reference to another asset's product that the game needs at
 	// run time, without building it: name "" is the main product. That the asset exists
 	// is recorded. If it does not, the error is fs.ErrNotExist.
@@ -253,10 +268,33 @@ type Product struct {
 	Name    string // empty for the main product
 	SubID   uint32 // SubID(Name)
 	Type    string
-	File    string // path below the platform's output folder, forward slashes; empty if it is hidden
+	File    string // path below the platform's output folder, forward slashes; empty if it is hidden, or a request's
+
+	// Extension is what its file name ends in, after the asset and Name; of a request's, what it would end in.
+	Extension string
 
 	Processor string // that made it
 	Part      string // that made it; empty for the job itself
+}
+
+// Request asks for what another processor makes. One of Path, Product and Bytes says of what; none of them is for processors that need no source.
+// The processor sees a job like any other, whose asset has no ID and whose UUID is zero.
+type Request struct {
+	// Processor is the name of one that takes files.
+	Processor string
+
+	// Settings as a rule would write them: string, bool, int, float64, []any and map[string]any, or what encoding/json makes these of.
+	Settings map[string]any
+
+	// Path of a source file.
+	Path string
+
+	// Product that Products, Parts or Request told of.
+	Product *Product
+
+	// Bytes are a file of their own, with an Extension (".png") that tells what they are.
+	Bytes     []byte
+	Extension string
 }
 
 // Reference says that at run time a product needs another one.

@@ -195,6 +195,9 @@ func outlineOf(ps []Product) digest.Hash {
 	b := digest.Build("outline")
 	for i := range ps {
 		b.Str("name", ps[i].Name).Str("type", ps[i].Type).Str("file", ps[i].File)
+		if ps[i].Extension != "" {
+			b.Str("extension", ps[i].Extension)
+		}
 	}
 	return b.Sum()
 }

@@ -77,7 +77,8 @@ type Product struct {
 	SubID      uint32
 	Name       string
 	Type       string
-	File       string // below the output folder, with the platform
+	File       string // below the output folder, with the platform; "" if it has no file there
+	Extension  string // of one without a file that another task may give one; "" else
 	Hash       digest.Hash
 	Size       int64 // bytes
 	References []Reference

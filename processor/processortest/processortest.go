@@ -4,13 +4,16 @@ package processortest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"reflect"
 	"slices"
 	"sort"
@@ -19,7 +22,10 @@ import (
 	"testing"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/google/uuid"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -37,6 +43,9 @@ type Case struct {
 	UUIDs  map[string]string // of assets that may be asked for by a UUID: UUID to id
 	Env    map[string]string
 	Tools  map[string]string // program name to path
+
+	// Processors may be asked by requests.
+	Processors []processor.Processor
 }
 
 // OtherProduct is a product of another asset.
@@ -176,6 +185,10 @@ type job struct {
 	scratch  string
 	err      error // of a part
 	running  bool  // of a part
+
+	source    *processor.Request // of a request; nil: the asset
+	settings  any                // of a request
+	requested map[string]Product // by what ofRequest puts into AssetID and Name
 }
 
 func (w *work) job(part string) *job {
@@ -189,6 +202,15 @@ func (j *job) see(format string, args ...any) {
 }
 
 func (j *job) Asset() processor.Asset {
+	if r := j.source; r != nil {
+		a := processor.Asset{UUID: uuid.Nil.String(), Path: r.Path}
+		if r.Bytes != nil {
+			a.Path = "bytes" + r.Extension
+		} else if r.Product != nil {
+			a.Path = path.Base(r.Product.AssetID) + r.Product.Extension
+		}
+		return a
+	}
 	return processor.Asset{
 		ID: j.c.Asset, UUID: UUID(j.c.Asset),
 		Path: strings.TrimSuffix(j.c.Asset, "/"), Folder: strings.HasSuffix(j.c.Asset, "/"),
@@ -196,14 +218,27 @@ func (j *job) Asset() processor.Asset {
 }
 
 func (j *job) Platform() string { return j.c.Platform }
-func (j *job) Settings() any    { return j.c.Settings }
+func (j *job) Settings() any {
+	if j.source != nil {
+		return j.settings
+	}
+	return j.c.Settings
+}
 
 type file struct{ *bytes.Reader }
 
 func (file) Close() error { return nil }
 
 func (j *job) Open(path string) (processor.File, error) {
-	path = j.source(path)
+	if r := j.source; r != nil && path == j.Asset().Path {
+		switch {
+		case r.Bytes != nil:
+			return file{bytes.NewReader(r.Bytes)}, nil
+		case r.Product != nil:
+			return j.OpenProduct(*r.Product)
+		}
+	}
+	path = j.named(path)
 	if !fs.ValidPath(path) {
 		return nil, fmt.Errorf("read of %q refused: not a path below the source roots", path)
 	}
@@ -225,7 +260,7 @@ func (j *job) ReadFile(path string) ([]byte, error) {
 }
 
 func (j *job) Exists(path string) (bool, error) {
-	path = j.source(path)
+	path = j.named(path)
 	if !fs.ValidPath(path) {
 		return false, fmt.Errorf("read of %q refused: not a path below the source roots", path)
 	}
@@ -265,8 +300,8 @@ func (j *job) exists(id string) bool {
 	return isFile || isOther
 }
 
-// source is the path that is read by this name.
-func (j *job) source(name string) string {
+// named is the path that is read by this name.
+func (j *job) named(name string) string {
 	if id := j.called(name); id != name {
 		j.see("asset %s", name)
 		return id
@@ -358,6 +393,67 @@ func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 	return all, nil
 }
 
+// Request runs each, one after the other, each time that it is asked for.
+func (j *job) Request(requests ...processor.Request) ([][]processor.Product, error) {
+	all := make([][]processor.Product, len(requests))
+	for i := range requests {
+		r := &requests[i]
+		j.see("request %s", r.Processor)
+		at := slices.IndexFunc(j.c.Processors, func(p processor.Processor) bool { return p.Info().Name == r.Processor })
+		if at < 0 {
+			return nil, fmt.Errorf("there is no processor %q", r.Processor)
+		}
+		p := j.c.Processors[at]
+		given, err := json.Marshal(r.Settings)
+		if err != nil {
+			return nil, err
+		}
+		table, err := settings.FromJSON(given)
+		if err != nil {
+			return nil, err
+		}
+		inner := j.job("")
+		inner.source = r
+		inner.requested = j.requested
+		var wrong diag.List
+		if inner.settings, wrong = settings.Resolve(p.Info(), []settings.Layer{{Table: table}}); len(wrong) > 0 {
+			return nil, wrong
+		}
+		if err := p.Process(j.ctx, inner); err != nil {
+			return nil, err
+		}
+		j.mu.Lock()
+		if j.requested == nil {
+			j.requested = map[string]Product{}
+		}
+		id := fmt.Sprintf("//%s %d", r.Processor, len(j.requested))
+		for _, name := range slices.Sorted(maps.Keys(inner.products)) {
+			if made := inner.products[name]; !made.Hidden {
+				j.requested[id+"\x00"+name] = made
+				all[i] = append(all[i], processor.Product{AssetID: id, UUID: uuid.Nil.String(), Name: name, SubID: processor.SubID(name),
+					Type: made.Type, Extension: made.Extension, Processor: r.Processor})
+			}
+		}
+		j.mu.Unlock()
+	}
+	return all, nil
+}
+
+// Adopt makes a product of another one.
+func (j *job) Adopt(p processor.Product, out processor.Output) error {
+	f, err := j.OpenProduct(p)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	out.Type, out.Extension = cmp.Or(out.Type, p.Type), cmp.Or(out.Extension, p.Extension)
+	return errors.Join(err, j.Write(out, data))
+}
+
+// Source opens what the job works on.
+func (j *job) Source() (processor.File, error) { return j.Open(j.Asset().Path) }
+
 // leaves are the errors that were joined.
 func leaves(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
@@ -388,6 +484,10 @@ func (j *job) ofPart(part string, p Product) processor.Product {
 }
 
 func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
+	if made, ok := j.requested[p.AssetID+"\x00"+p.Name]; ok {
+		j.see("product of request %s", p.Name)
+		return file{bytes.NewReader(made.Data)}, nil
+	}
 	if p.Part != "" && p.AssetID == j.c.Asset {
 		if part := j.work.parts[p.Part]; part != nil {
 			if made, ok := part.products[p.Name]; ok {

@@ -65,8 +65,15 @@ type Resolved struct {
 	Settings  any         // pointer to a struct of the type of the processor's Info.Settings, or nil; do not change it
 	Canonical []byte      // settings.Canonical of it
 	Key       digest.Hash // of Canonical
+	Import    []Import    // what is made of the source file first, one step after the other; the processor gets what the last one made
 
 	layers []settings.Layer
+}
+
+// Import is a step before an asset's processor.
+type Import struct {
+	Processor string
+	Settings  string // that the rule gives it, as JSON; "" for none
 }
 
 // Origins tells where each setting comes from.

@@ -72,6 +72,29 @@ func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group
 	return g
 }
 
+// Requested is what a request gets from a processor on a platform: what the asker gives, as a JSON object, over what the platform says of it.
+// The error is a diag.List where a setting is wrong.
+func Requested(p *project.Project, info processor.Info, platform, given string) (Resolved, error) {
+	r := Resolved{Platform: platform, Processor: info.Name}
+	for i := range p.Platforms {
+		if t := p.Platforms[i].Processor(info.Name); t != nil && p.Platforms[i].Name == platform {
+			r.layers = append(r.layers, settings.Layer{Table: t})
+		}
+	}
+	t, err := settings.FromJSON([]byte(given))
+	if err != nil {
+		return r, err
+	}
+	r.layers = append(r.layers, settings.Layer{Table: t})
+	value, l := settings.Resolve(info, r.layers)
+	if len(l) > 0 {
+		return r, l
+	}
+	r.Settings, r.Canonical = value, settings.Canonical(value)
+	r.Key = digest.Of(r.Canonical)
+	return r, nil
+}
+
 func namesOf(named []project.Named) []string {
 	names := make([]string, len(named))
 	for i := range named {

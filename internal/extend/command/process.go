@@ -327,7 +327,7 @@ func (p *proc) publish(ctx context.Context, job processor.Job, v *view) error {
 
 // adopter is a job that can take a file as a product by moving it. The contract of a processor says nothing of that.
 type adopter interface {
-	Adopt(out processor.Output, dir *os.File, name string) error
+	TakeIn(out processor.Output, dir *os.File, name string) error
 }
 
 // hand hands over one output. Its error is fs.ErrNotExist or *notAFile if there is none.
@@ -343,7 +343,7 @@ func (p *proc) hand(ctx context.Context, job processor.Job, v *view, o output) e
 			return moment(err)
 		}
 		defer dir.Close()
-		if err := j.Adopt(out, dir, path.Base(file)); !errors.Is(err, errors.ErrUnsupported) {
+		if err := j.TakeIn(out, dir, path.Base(file)); !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // evaluate makes assets of the files and all rules. It also gives the paths of all source files, Kiln's own left out.
@@ -203,6 +204,10 @@ func (p *Project) world(t *source.Table, blobs *cas.Store) *job.World {
 	return job.NewWorld(job.Setting{
 		Sources: t, Prefixes: p.prefixes(), Processors: p.procs, Blobs: blobs, Dir: p.Dir, Output: p.OutputDir(),
 		Hidden: append(p.builtFolders(), p.stateFolders()...), Scratch: p.scratchDir(), Packed: packed(p.Project, p.PlatformNames()),
+		Platforms: p.PlatformNames(),
+		Settings: func(info processor.Info, platform, given string) (asset.Resolved, error) {
+			return asset.Requested(p.Project, info, platform, given)
+		},
 	})
 }
 

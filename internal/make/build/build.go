@@ -265,7 +265,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	s.resumed = s.resumed || !stats
 	return &Report{
 		Messages: append(s.messages, diag.Decode[*diag.Message](prev.Messages)...),
-		Summary: Summary{Assets: tt.Assets, Jobs: tt.Jobs, Reused: tt.Jobs, Failed: tt.Failed, Products: tt.Products, Bytes: tt.Bytes,
+		Summary: Summary{Assets: tt.Assets, Jobs: tt.Jobs, Reused: tt.Jobs, Requests: tt.Requests, Failed: tt.Failed, Products: tt.Products, Bytes: tt.Bytes,
 			Seconds: time.Since(s.start).Seconds()},
 	}
 }
@@ -563,7 +563,7 @@ func (s *session) forced() func(*engine.Task) bool {
 	}
 	return func(et *engine.Task) bool {
 		t := et.World.(*job.Task)
-		return jobs[t.ID()]
+		return jobs[t.ID()] || t.Request()
 	}
 }
 

@@ -274,6 +274,9 @@ func (s *session) dependents() bool {
 
 // namesOf are all by which an asset may be asked for.
 func namesOf(a *asset.Asset) []string {
+	if job.IsRequest(a.ID) {
+		return []string{a.ID}
+	}
 	list := []string{a.ID, a.Path, a.Path + "/", processor.ByUUID(a.UUID)}
 	if id := strings.TrimSuffix(a.ID, "/"); id != a.ID {
 		list = append(list, id)
@@ -308,7 +311,7 @@ func (s *session) compare() bool {
 	}
 	for n, at := range s.few.tasks.All() {
 		switch {
-		case at.Gone || is[n]:
+		case at.Gone || is[n] || job.IsRequest(job.ParseSubject(at.Subject).Asset): // requests go with those who ask: see findRequests
 		case job.ParseSubject(at.Subject).Part == "":
 			s.few.goneJobs = append(s.few.goneJobs, n)
 		default: // a part that nothing in its key changed for stays if its job does
@@ -398,7 +401,7 @@ func (s *session) ask() bool {
 			}
 			continue
 		}
-		if t.Part == "" {
+		if t.Part == "" && !t.Request() {
 			s.wanted = append(s.wanted, t)
 		}
 	}

@@ -135,7 +135,7 @@ func SubjectName(o engine.Observation) string {
 		if s.Part != "" {
 			s.Processor = "" // parts have it always, and nearly always it says nothing
 		}
-		return job.Name(s.Asset, s.Processor, s.Part)
+		return job.Name(job.TaskText(s.Asset), s.Processor, s.Part)
 	}
 	return o.Subject
 }

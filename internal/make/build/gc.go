@@ -63,7 +63,7 @@ func (p *Project) gc(ctx context.Context, req GCRequest) (*Freed, error) {
 	if req.Now.IsZero() {
 		req.Now = s.start
 	}
-	g := &garbage{keep: s.needed(log)}
+	g := &garbage{keep: s.needed(log), sources: s.requestSources()}
 	if err := g.findBlobs(ctx, s.w.Blobs); err != nil {
 		return nil, err
 	}
@@ -164,9 +164,10 @@ func (s *session) unneeded(log *state.Traces, needed map[traceID]*engine.Trace) 
 
 // garbage sorts traces and blobs into those that stay and those that go.
 type garbage struct {
-	keep  map[traceID]*engine.Trace
-	blobs map[digest.Hash]*blob // all that are there
-	kept  int64                 // bytes of those that are named
+	keep    map[traceID]*engine.Trace
+	sources []digest.Hash         // what requests are about, of bytes
+	blobs   map[digest.Hash]*blob // all that are there
+	kept    int64                 // bytes of those that are named
 }
 
 type blob struct {
@@ -190,19 +191,33 @@ func (g *garbage) findBlobs(ctx context.Context, store *cas.Store) error {
 // name counts the blobs that a trace names, once more or once less.
 func (g *garbage) name(tr *engine.Trace, times int) {
 	for i := range tr.Products {
-		b := g.blobs[tr.Products[i].Hash]
-		if b == nil {
-			continue
-		}
-		was := b.names
-		b.names += times
-		switch {
-		case was == 0:
-			g.kept += b.size
-		case b.names == 0:
-			g.kept -= b.size
+		g.nameBlob(tr.Products[i].Hash, times)
+	}
+}
+
+func (g *garbage) nameBlob(h digest.Hash, times int) {
+	b := g.blobs[h]
+	if b == nil {
+		return
+	}
+	was := b.names
+	b.names += times
+	switch {
+	case was == 0:
+		g.kept += b.size
+	case b.names == 0:
+		g.kept -= b.size
+	}
+}
+
+// requestSources are the bytes that live requests are about.
+func (s *session) requestSources() (list []digest.Hash) {
+	for _, t := range s.live {
+		if h := job.SourceBlob(t.Asset.ID); !h.IsZero() {
+			list = append(list, h)
 		}
 	}
+	return list
 }
 
 // choose decides which of the aged traces stay too. A trace that would free no byte does not go for its size.
@@ -210,6 +225,9 @@ func (g *garbage) choose(req GCRequest, aged []agedTrace, f *Freed) {
 	all := len(g.keep) + len(aged)
 	for _, tr := range g.keep {
 		g.name(tr, 1)
+	}
+	for _, h := range g.sources {
+		g.nameBlob(h, 1)
 	}
 	for _, b := range g.blobs {
 		b.needed = b.names > 0

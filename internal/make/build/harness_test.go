@@ -66,7 +66,7 @@ func newProject(t testing.TB, files string) *fixture {
 
 func testProcessors(h *hooks) []processor.Processor {
 	s := &script{version: 1, hooks: h}
-	return []processor.Processor{s, &shadow{s}, copy.New()}
+	return []processor.Processor{s, &shadow{s}, seeder{}, copy.New()}
 }
 
 func (p *fixture) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }

@@ -27,6 +27,7 @@ func (s *session) findLive() {
 		s.findParts(t, is)
 		s.live = append(append(s.live, t), s.parts[t]...)
 	}
+	s.findRequests(is)
 	s.results = slices.DeleteFunc(s.results, func(r *engine.Result) bool {
 		t := job.TaskOf(r)
 		return !s.isLive(t) && (s.few == nil || s.few.concerned[t.Asset])
@@ -39,7 +40,7 @@ func (s *session) jobs() iter.Seq[*job.Task] {
 		return slices.Values(s.w.All)
 	}
 	return func(yield func(*job.Task) bool) {
-		for _, a := range s.assets() {
+		for _, a := range s.assetsOnly() {
 			for i := range a.Resolved {
 				if !yield(s.w.Task(a, &a.Resolved[i], "")) {
 					return
@@ -49,7 +50,7 @@ func (s *session) jobs() iter.Seq[*job.Task] {
 	}
 }
 
-// assets are those that a build of few tasks concerns, in the order of their ids.
+// assets are those that a build of few tasks concerns, in the order of their ids, and what stands for requests.
 func (s *session) assets() []*asset.Asset {
 	return slices.SortedFunc(maps.Keys(s.few.concerned), func(a, b *asset.Asset) int { return strings.Compare(a.ID, b.ID) })
 }
@@ -61,7 +62,7 @@ func (s *session) tasksNow() lookup {
 		asked: func(t *job.Task) bool { return t.Result != nil || s.traceOf(t) != nil },
 		fails: func(t *job.Task) bool {
 			tr := s.traceOf(t)
-			return tr != nil && tr.Outcome != engine.Succeeded && !s.yielding[t.ID()]
+			return tr != nil && tr.Outcome != engine.Succeeded && !s.yielding[t.ID()] && !t.Request()
 		},
 		visit: func(t *job.Task) bool {
 			first := !s.isLive(t)

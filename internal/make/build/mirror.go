@@ -149,7 +149,8 @@ func (s *session) tasksGone() bool {
 // isGone tells whether a task of the build before is a job that is no more, or is not the same of its asset's jobs any more.
 func (s *session) isGone(ts state.TaskState) bool {
 	t := s.w.ByKey[ts.Key]
-	return job.ParseSubject(ts.Subject).Part == "" && (t == nil || t.Subject() != ts.Subject)
+	of := job.ParseSubject(ts.Subject)
+	return of.Part == "" && !job.IsRequest(of.Asset) && (t == nil || t.Subject() != ts.Subject)
 }
 
 // goneAssets are those that the database knows and the project no longer has.
@@ -178,7 +179,9 @@ func (s *session) fewerJobs(db *contentdb.DB) (map[string]bool, error) {
 		return fewer, nil
 	}
 	for _, x := range s.leaving() {
-		fewer[x.of.ID] = true
+		if !job.IsRequest(x.of.ID) {
+			fewer[x.of.ID] = true
+		}
 	}
 	for _, ts := range s.before.tasks {
 		if s.isGone(ts) {
@@ -279,7 +282,7 @@ func (s *session) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 	put := func(a *asset.Asset, changed bool) {
 		for i := range a.Resolved {
 			t := s.w.Task(a, &a.Resolved[i], "")
-			changed = changed || other(t) || slices.ContainsFunc(s.parts[t], other)
+			changed = changed || other(t) || slices.ContainsFunc(s.parts[t], other) || slices.ContainsFunc(s.requestsOf(t), other)
 		}
 		if changed {
 			b.Put(s.assetRecord(a, b.Everything()))
@@ -299,7 +302,7 @@ func (s *session) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 		}
 		put(a, true)
 	}
-	for _, a := range s.assets() {
+	for _, a := range s.assetsOnly() {
 		if !slices.Contains(spoke, a) {
 			put(a, fewer[a.ID])
 		}
@@ -314,7 +317,7 @@ func (s *session) spokeBefore() (list []*asset.Asset) {
 	}
 	seen := map[*asset.Asset]bool{}
 	for _, n := range s.few.tasks.Speaking() {
-		if t := s.w.TaskFor(s.few.tasks.At(n).Subject); t != nil && !seen[t.Asset] {
+		if t := s.w.TaskFor(s.few.tasks.At(n).Subject); t != nil && !seen[t.Asset] && !t.Request() {
 			seen[t.Asset] = true
 			list = append(list, t.Asset)
 		}
@@ -336,7 +339,7 @@ func (s *session) assetRecord(a *asset.Asset, everything bool) contentdb.Asset {
 		}
 		j := s.jobRecord(t, tr)
 		j.Settings = settings.JSON(t.Settings) // once, not for each of its parts: 20 µs
-		for _, p := range s.parts[t] {
+		for _, p := range append(s.parts[t][:len(s.parts[t]):len(s.parts[t])], s.requestsOf(t)...) {
 			s.addPart(&j, p, s.traceOf(p))
 		}
 		rec.Jobs = append(rec.Jobs, j)
@@ -384,8 +387,8 @@ func (s *session) jobRecord(t *job.Task, tr *engine.Trace) contentdb.Job {
 		if !o.Joined {
 			group++
 		}
-		if o.Kind < engine.FirstLeaf && t.OfSameJob(job.ParseSubject(o.Subject)) {
-			continue
+		if of := job.ParseSubject(o.Subject); o.Kind < engine.FirstLeaf && (t.OfSameJob(of) || job.IsRequest(of.Asset)) {
+			continue // what it looked at stands here as well
 		}
 		rec.Observations = append(rec.Observations, contentdb.Observation{
 			Group: group, Kind: contentdb.Kind(KindName(*o)), Subject: SubjectName(*o), Hash: o.Value,

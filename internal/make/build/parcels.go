@@ -227,7 +227,7 @@ func (s *session) removeShipped() (int, error) {
 func (s *session) assetsOn(platform string) []ship.Asset {
 	found := map[string]*ship.Asset{}
 	for _, t := range s.live {
-		if t.Platform != platform {
+		if t.Platform != platform || t.Request() {
 			continue
 		}
 		a := found[t.Asset.ID]
@@ -396,9 +396,14 @@ type assetOn struct{ uuid, platform string }
 func (s *session) touched() map[string]*asset.Asset {
 	all := map[string]*asset.Asset{}
 	for _, x := range s.leaving() {
-		all[x.of.UUID] = x.of
+		if !job.IsRequest(x.of.ID) {
+			all[x.of.UUID] = x.of
+		}
 	}
 	for _, t := range s.live {
+		if t.Request() {
+			continue
+		}
 		was, known := s.few.tasks.Held(t.Key)
 		if tr := s.traceOf(t); tr != nil && (!known || was != tr.ID) {
 			all[t.Asset.UUID] = t.Asset

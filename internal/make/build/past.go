@@ -87,7 +87,10 @@ func (s *session) rememberAsset(a *asset.Asset) bool {
 	was := lookup{
 		trace: s.heldTrace,
 		asked: func(t *job.Task) bool { return s.heldTrace(t) != nil },
-		fails: func(t *job.Task) bool { tr := s.heldTrace(t); return tr != nil && tr.Outcome != engine.Succeeded },
+		fails: func(t *job.Task) bool {
+			tr := s.heldTrace(t)
+			return tr != nil && tr.Outcome != engine.Succeeded && !t.Request()
+		},
 		visit: func(t *job.Task) bool { first := !seen[t]; seen[t] = true; return first },
 	}
 	for i := range a.Resolved {
@@ -109,6 +112,11 @@ func (s *session) rememberAsset(a *asset.Asset) bool {
 				return s.no("the trace of a job is not there")
 			}
 			s.keepPast(a, n, tr, good, stands)
+			for _, r := range s.w.RequestsIn(tr) { // for which nobody else may ask
+				if !s.concern(r.Asset) {
+					return false
+				}
+			}
 		}
 	}
 	return true
@@ -232,7 +240,9 @@ func (f *few) paths() []string { return slices.Concat(f.edited, f.added, f.remov
 func (f *few) totals(t state.Totals) state.Totals {
 	for i := range f.past {
 		x := &f.past[i]
-		if x.part == "" {
+		if x.part == "" && job.IsRequest(x.of.ID) {
+			t.Requests--
+		} else if x.part == "" {
 			t.Jobs--
 			if x.failed {
 				t.Failed--

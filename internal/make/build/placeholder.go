@@ -21,7 +21,7 @@ func (s *session) makePlaceholders(ctx context.Context) {
 	s.placeholders = map[*job.Task][]engine.Product{}
 	var names []string
 	for _, t := range s.live {
-		if !failed(t.Result) || t.Part != "" || s.p.OwnProcessor(t.Proc.Info.Name) {
+		if !failed(t.Result) || t.Part != "" || t.Request() || s.p.OwnProcessor(t.Proc.Info.Name) {
 			continue
 		}
 		made := s.w.StandIn(ctx, t)

@@ -45,8 +45,10 @@ type Tell func(*JobReport, diag.List)
 type Summary struct {
 	Assets       int     `json:"assets"`
 	Jobs         int     `json:"jobs"`
-	Built        int     `json:"built"`  // jobs that ran
-	Reused       int     `json:"reused"` // jobs whose trace held
+	Built        int     `json:"built"`        // jobs that ran
+	Reused       int     `json:"reused"`       // jobs whose trace held
+	Requests     int     `json:"requests"`     // what jobs asked other processors for; jobs are none
+	RequestsRun  int     `json:"requests_run"` // those of them that ran
 	Failed       int     `json:"failed"`
 	Placeholders int     `json:"placeholders,omitempty"` // jobs that failed, and for which placeholders stand
 	Products     int     `json:"products"`
@@ -61,6 +63,7 @@ type JobReport struct {
 	Asset, Platform, Processor string
 	Among                      string // Processor, where the asset has several on the platform; else ""
 	Part                       string // of the job; "" for the job itself
+	Request                    bool   // it is no asset's; Asset is a name for people
 	State                      engine.State
 	Failed                     bool
 	Why                        *engine.Reason
@@ -122,7 +125,7 @@ func (s *session) countAssets() int {
 
 func (s *session) jobReport(r *engine.Result) JobReport {
 	t := r.Task.World.(*job.Task)
-	j := JobReport{Asset: t.Asset.ID, Platform: t.Platform, Among: t.Among(), Part: t.Part, Processor: t.Proc.Info.Name, State: r.State, Why: r.Why}
+	j := JobReport{Asset: job.TaskText(t.Asset.ID), Request: t.Request(), Platform: t.Platform, Among: t.Among(), Part: t.Part, Processor: t.Proc.Info.Name, State: r.State, Why: r.Why}
 	if r.Trace != nil {
 		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds
 	}
@@ -136,7 +139,7 @@ func (s *session) count(r *Report) {
 	sum.Assets = s.countAssets()
 	if s.few != nil {
 		t := s.few.totals(s.prev.Totals)
-		sum.Jobs, sum.Failed, sum.Products, sum.Bytes = t.Jobs, t.Failed, t.Products, t.Bytes
+		sum.Jobs, sum.Requests, sum.Failed, sum.Products, sum.Bytes = t.Jobs, t.Requests, t.Failed, t.Products, t.Bytes
 	}
 	for _, t := range s.live {
 		if main := s.w.Task(t.Asset, t.On, ""); s.few != nil || main.Result != nil {
@@ -144,9 +147,15 @@ func (s *session) count(r *Report) {
 		}
 	}
 	ran := s.jobsRun()
+	for id := range ran {
+		if id.Request() {
+			delete(ran, id)
+			sum.RequestsRun++
+		}
+	}
 	for _, res := range s.results {
 		r.Stopped = r.Stopped || res.State == engine.Stopped
-		if t := job.TaskOf(res); t.Part == "" && res.State == engine.Held && !ran[t.ID()] {
+		if t := job.TaskOf(res); t.Part == "" && !t.Request() && res.State == engine.Held && !ran[t.ID()] {
 			sum.Reused++
 		}
 	}
@@ -162,6 +171,12 @@ func (s *session) countTask(sum *Summary, t *job.Task) {
 		tr = nil
 	}
 	fails := tr != nil && tr.Outcome != engine.Succeeded
+	if t.Request() {
+		if t.Part == "" {
+			sum.Requests++
+		}
+		return
+	}
 	if t.Part == "" {
 		sum.Jobs++
 		if fails {

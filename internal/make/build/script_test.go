@@ -40,6 +40,10 @@ import (
 //	twice NAME       writes a product twice
 //	more NAME        a further product
 //	refer ID NAME    to a product, whether it is there or not
+//	request SAY PATH what this processor makes of a source file with the setting "say"; PATH +PATH what it makes of what it makes of that
+//	bytes SAY WORDS  what it makes of bytes, in which a stroke ends a line
+//	seed SAY         what a processor makes that needs no source
+//	adopt NAME PATH  a product of what it makes of a source file
 //	shadow LINE      nothing: the line is for the processor shadow
 //
 // The main product is what the lines give, one after the other.
@@ -143,6 +147,8 @@ func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n i
 		return job.Write(processor.Output{Name: name, Type: "text", Extension: ".txt"}, []byte(words))
 	case "ask", "take":
 		return s.parts(job, out, map[string]string{"ask": "size", "take": "content"}[verb], strings.Fields(rest))
+	case "request", "bytes", "seed", "adopt":
+		return s.request(job, out, verb, rest)
 	case "env":
 		v, ok := job.Env(rest)
 		return say(fmt.Sprint(v, ok))
@@ -190,6 +196,50 @@ func (s *script) products(job processor.Job, out io.Writer, content bool, ids []
 		}
 	}
 	return nil
+}
+
+func (s *script) request(job processor.Job, out io.Writer, verb, rest string) error {
+	word, of, _ := strings.Cut(rest, " ")
+	r := processor.Request{Processor: "script", Settings: map[string]any{"say": word}}
+	again := 0
+	switch verb {
+	case "seed":
+		r.Processor = "seed"
+	case "bytes":
+		r.Bytes, r.Extension = []byte(strings.ReplaceAll(of, "|", "\n")), ".s"
+	default:
+		r.Path = strings.TrimLeft(of, "+")
+		if again = len(of) - len(r.Path); verb == "adopt" {
+			r.Settings = nil
+		}
+	}
+	made, err := job.Request(r)
+	for ; err == nil && again > 0; again-- {
+		made, err = job.Request(processor.Request{Processor: "script", Product: &made[0][0]})
+	}
+	if err != nil {
+		return err
+	}
+	if verb == "adopt" {
+		return job.Adopt(made[0][0], processor.Output{Name: word})
+	}
+	f, err := job.OpenProduct(made[0][0])
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, f)
+	return errors.Join(err, f.Close())
+}
+
+// seeder is a processor that needs no source.
+type seeder struct{}
+
+func (seeder) Info() processor.Info {
+	return processor.Info{Name: "seed", Version: 1, Summary: "for tests", Settings: &scriptSettings{}, Products: []processor.ProductType{{Type: "text"}}}
+}
+
+func (seeder) Process(_ context.Context, job processor.Job) error {
+	return job.Write(processor.Output{Type: "text", Extension: ".seed"}, []byte("seed "+processor.SettingsOf[scriptSettings](job).Say+"\n"))
 }
 
 // Part reads a file, or another part, and writes its content and the length of that, hidden, and its name for all to see, with the content if that begins with "show".

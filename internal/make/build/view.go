@@ -146,7 +146,11 @@ func (s *session) jobView(t *job.Task) JobView {
 	if j.LastRun = j.Last; j.failed() && t.Part == "" {
 		j.LastGood = s.standing(t)
 	}
-	for _, p := range s.parts[t] {
+	others := s.parts[t][:len(s.parts[t]):len(s.parts[t])]
+	if t.Part == "" && !t.Request() {
+		others = append(others, s.requestsOf(t)...)
+	}
+	for _, p := range others {
 		if p.Result == nil {
 			continue
 		}

@@ -1,11 +1,13 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
@@ -29,6 +31,7 @@ type Job struct {
 	run *engine.Run
 
 	mu       sync.Mutex
+	given    *given      // what it works on in place of a source file; nil: that
 	open     []io.Closer // source files and products still open
 	tools    map[string]*Tool
 	writers  []*writer
@@ -129,7 +132,10 @@ func (j *Job) mayPass(err error) error {
 
 func (j *Job) Asset() processor.Asset {
 	a := j.t.Asset
-	return processor.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder}
+	if j.t.Request() {
+		return processor.Asset{UUID: a.UUID, Path: j.path()}
+	}
+	return processor.Asset{ID: a.ID, UUID: a.UUID, Path: j.path(), Folder: a.Folder}
 }
 
 func (j *Job) Platform() string { return j.t.Platform }
@@ -137,6 +143,9 @@ func (j *Job) Settings() any    { return j.t.Settings }
 
 func (j *Job) Exists(path string) (bool, error) {
 	path = j.sourceOf(path)
+	if j.given != nil && path == j.given.path {
+		return path != "", j.over()
+	}
 	if err := j.allowed(path); err != nil {
 		return false, err
 	}
@@ -191,6 +200,7 @@ type writer struct {
 	j    *Job
 	out  processor.Output
 	file string
+	ext  string // of a product without a file
 	refs []engine.Reference
 
 	mu   sync.Mutex
@@ -240,14 +250,14 @@ func (w *writer) made(h digest.Hash, size int64) error {
 		return ErrOver
 	}
 	w.j.products = append(w.j.products, engine.Product{
-		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Hash: h, Size: size, References: w.refs,
+		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Extension: w.ext, Hash: h, Size: size, References: w.refs,
 	})
 	return nil
 }
 
-// Adopt makes a product of a file that a program wrote, and takes the file away. It is errors.ErrUnsupported if the file has to be copied by
+// TakeIn makes a product of a file that a program wrote, and takes the file away. It is errors.ErrUnsupported if the file has to be copied by
 // Create. It is not part of processor.Job; package command looks for it.
-func (j *Job) Adopt(out processor.Output, dir *os.File, name string) error {
+func (j *Job) TakeIn(out processor.Output, dir *os.File, name string) error {
 	w, err := j.writer(out)
 	if err != nil {
 		return err
@@ -298,10 +308,14 @@ func (j *Job) writer(out processor.Output) (*writer, error) {
 		file += "." + out.Name
 	}
 	file += out.Extension
-	if out.Hidden {
-		file = ""
+	w := &writer{j: j, out: out, file: file, refs: refs}
+	switch {
+	case out.Hidden:
+		w.file = ""
+	case j.t.Request():
+		w.file, w.ext = "", cmp.Or(out.Extension, path.Ext(j.path()), noExtension)
 	}
-	return &writer{j: j, out: out, file: file, refs: refs}, nil
+	return w, nil
 }
 
 // badOutput tells what is wrong with an output's name or extension.

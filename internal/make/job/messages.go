@@ -32,6 +32,9 @@ func (w *World) Display(path string) string {
 	if _, root, ok := w.Table.Find(path); ok {
 		return w.prefixes[root] + path
 	}
+	if isBytesName(path) {
+		return path
+	}
 	return w.prefixes[0] + path
 }
 

@@ -36,7 +36,7 @@ func (j *Job) Find(name string) (processor.Asset, error) {
 	name = assetName(name)
 	j.sawAsset(name)
 	a := j.w.Find(name)
-	if a == nil {
+	if a == nil || IsRequest(name) {
 		return processor.Asset{}, j.missing(name)
 	}
 	return a.ForJob(), nil
@@ -49,6 +49,9 @@ func (j *Job) Products(names ...string) ([][]processor.Product, error) {
 	ids := make([]string, len(names))
 	for i, name := range names {
 		ids[i] = assetName(name)
+		if IsRequest(name) {
+			return nil, j.missing(name)
+		}
 		j.sawAsset(ids[i]) // its UUID is in the answer, and which processors it has, and not in what the engine sees of it
 	}
 	all, err := j.need(ids)
@@ -76,6 +79,19 @@ func (j *Job) Products(names ...string) ([][]processor.Product, error) {
 type madeProduct struct {
 	engine.Product
 	by Subject
+}
+
+// extension is what a product's file name ends in after the asset and the product's name, or would.
+func (p *madeProduct) extension(a *asset.Asset) string {
+	if p.File == "" {
+		return withoutFile(p.Extension)
+	}
+	name := p.File[strings.Index(p.File, "/")+1:]
+	name = strings.TrimPrefix(name, strings.TrimSuffix(a.ID, "/"))
+	if p.Name != "" {
+		name = strings.TrimPrefix(name, "."+p.Name)
+	}
+	return name
 }
 
 // need brings assets up to date, side by side, and gives what each one's jobs made; of the job's own asset what its other jobs did.
@@ -244,11 +260,20 @@ func (j *Job) product(a *asset.Asset, p madeProduct) processor.Product {
 	}
 	return processor.Product{
 		AssetID: a.ID, UUID: a.UUID, Name: p.Name, SubID: p.SubID, Type: p.Type,
-		File: strings.TrimPrefix(p.File, j.t.Platform+"/"), Processor: by, Part: p.by.Part,
+		File: strings.TrimPrefix(p.File, j.t.Platform+"/"), Extension: p.extension(a), Processor: by, Part: p.by.Part,
 	}
 }
 
 func (j *Job) OpenProduct(p processor.Product) (processor.File, error) {
+	made, err := j.productOf(p)
+	if err != nil {
+		return nil, err
+	}
+	return j.openContent(made, p.AssetID)
+}
+
+// productOf finds a product that the job was told of, and records that its content is looked at.
+func (j *Job) productOf(p processor.Product) (*engine.Product, error) {
 	if err := j.may(p.AssetID, p.Part, p.Processor); err != nil {
 		return nil, err
 	}
@@ -263,7 +288,7 @@ func (j *Job) OpenProduct(p processor.Product) (processor.File, error) {
 	for _, n := range slices.Concat(needed...) {
 		if n.SubID == p.SubID {
 			j.run.Use(n.by.String(), n.Product)
-			return j.openContent(&n.Product, p.AssetID)
+			return &n.Product, nil
 		}
 	}
 	return nil, fmt.Errorf("product %q of %q: %w", p.Name, p.AssetID, fs.ErrNotExist)
@@ -350,7 +375,7 @@ func (j *Job) Reference(assetID, name string, required bool) (processor.Referenc
 	assetID = assetName(assetID)
 	j.sawAsset(assetID)
 	a := j.w.Find(assetID)
-	if a == nil {
+	if a == nil || IsRequest(assetID) {
 		return processor.Reference{}, j.missing(assetID)
 	}
 	return processor.Reference{UUID: a.UUID, SubID: processor.SubID(name), Required: required}, nil

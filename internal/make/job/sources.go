@@ -27,6 +27,12 @@ const WholeFile = 1 << 20
 
 func (j *Job) Open(path string) (processor.File, error) {
 	path = j.sourceOf(path)
+	if j.given != nil && path == j.given.path && path != "" {
+		if err := j.over(); err != nil {
+			return nil, err
+		}
+		return j.given.open()
+	}
 	i, f, err := j.openSource(path)
 	if err != nil {
 		return nil, err
@@ -75,6 +81,12 @@ func (j *Job) settle(path string, f *opened) error {
 
 func (j *Job) ReadFile(path string) ([]byte, error) {
 	path = j.sourceOf(path)
+	if j.given != nil && path == j.given.path && path != "" {
+		if err := j.over(); err != nil {
+			return nil, err
+		}
+		return j.given.read()
+	}
 	i, f, err := j.openSource(path)
 	if err != nil {
 		return nil, err

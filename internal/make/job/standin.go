@@ -88,6 +88,15 @@ func (j *standIn) Parts(names ...string) ([][]processor.Product, error) {
 	return nil, j.missing("make", strings.Join(names, ", "))
 }
 
+func (j *standIn) Request(requests ...processor.Request) ([][]processor.Product, error) {
+	return nil, j.missing("make", requests[0].Processor)
+}
+
+func (j *standIn) Adopt(p processor.Product, _ processor.Output) error {
+	return j.missing("open", p.Name)
+}
+func (j *standIn) Source() (processor.File, error) { return j.Open(j.t.Asset.Path) }
+
 func (j *standIn) OpenProduct(p processor.Product) (processor.File, error) {
 	return nil, j.missing("open", p.Name)
 }

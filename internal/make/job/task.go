@@ -44,6 +44,9 @@ type partID struct {
 	part string
 }
 
+// Request tells whether this is a request.
+func (id ID) Request() bool { return id.asset != nil && IsRequest(id.asset.ID) }
+
 func (t *Task) ID() ID { return ID{t.Asset, t.On} }
 
 // Subject names a job, or a part of one. String is how the engine hands it around, and how it stands in traces.
@@ -74,6 +77,9 @@ func ParseSubject(text string) (s Subject) {
 
 // Find finds the asset that a name means, as asset.Table's Find.
 func (w *World) Find(name string) *asset.Asset {
+	if IsRequest(name) {
+		return w.requested(name)
+	}
 	if w.Finder == nil {
 		return w.Assets.Find(name)
 	}
@@ -125,7 +131,7 @@ func (w *World) Task(a *asset.Asset, on *asset.Resolved, part string) *Task {
 	}
 	t = &Task{Asset: a, On: on, Platform: on.Platform, Part: part, Settings: on.Settings, Proc: pr}
 	t.Key = engine.Key(t.Preimage().Sum())
-	t.Name = TaskName(Name(a.ID, t.Among(), part), on.Platform)
+	t.Name = TaskName(Name(TaskText(a.ID), t.Among(), part), on.Platform)
 	t.Fingerprint = pr.Fingerprint
 	t.Outside = command.Runs(pr.Processor)
 	if t.Memory = pr.Info.Memory; t.Memory == 0 {
@@ -186,8 +192,29 @@ func (t *Task) Preimage() *digest.Builder {
 	if t.Part != "" {
 		b.Str("part", t.Part)
 	}
+	for _, in := range t.On.Import {
+		b.Str("import", in.Processor).Str("import settings", in.Settings)
+	}
 	return b.Str("processor", t.Proc.Info.Name).Str("asset", t.Asset.ID).Str("uuid", t.Asset.UUID).
 		Str("path", t.Asset.Path).Str("platform", t.Platform).Str("settings", string(t.On.Canonical))
+}
+
+// RequestsIn are the requests that a task made.
+func (w *World) RequestsIn(tr *engine.Trace) []*Task {
+	var list []*Task
+	for i := range tr.Observations {
+		if o := &tr.Observations[i]; o.Kind == engine.Outline {
+			if !strings.Contains(o.Subject, "\x00"+requestMark) {
+				continue
+			}
+			if s := ParseSubject(o.Subject); IsRequest(s.Asset) && s.Part == "" {
+				if t := w.TaskFor(o.Subject); t != nil {
+					list = append(list, t)
+				}
+			}
+		}
+	}
+	return list
 }
 
 // PartsIn are the parts of its own job that a task asked for.

@@ -64,6 +64,8 @@ type World struct {
 	jobs      map[ID]*Task
 	parts     map[partID]*Task
 	ByKey     map[engine.Key]*Task
+	platforms []string
+	settings  func(info processor.Info, platform, given string) (asset.Resolved, error)
 	All       []*Task         // by asset, then platform; parts are not among them
 	Packs     map[string]bool // by platform: whether products go into parcels
 	Reporter  Reporter
@@ -85,6 +87,9 @@ type World struct {
 	Leftovers bool                       // an output could not be put in place: what was to become it may lie beside
 
 	scratches atomic.Int64
+
+	requestsMu sync.Mutex
+	requests   map[string]*asset.Asset // that stand for requests, by id; nil: there is none such
 }
 
 // Setting is where a world's jobs run.
@@ -98,6 +103,10 @@ type Setting struct {
 	Hidden     []string        // folders of Kiln's own, absolute: no list of names has them
 	Scratch    string          // folder for the jobs' scratch folders
 	Packed     map[string]bool // by platform: whether products go into parcels
+	Platforms  []string
+
+	// Settings are those of a request to a processor: what its asker gives, as JSON, over what the platform says.
+	Settings func(info processor.Info, platform, given string) (asset.Resolved, error)
 }
 
 // NewWorld is a world without tasks.
@@ -105,6 +114,7 @@ func NewWorld(s Setting) *World {
 	w := &World{
 		Table: s.Sources, prefixes: s.Prefixes, Blobs: s.Blobs, dir: s.Dir, outputDir: s.Output, hidden: s.Hidden, procs: s.Processors,
 		Scratch: s.Scratch, stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), Reporter: Silent{},
+		platforms: s.Platforms, settings: s.Settings, requests: map[string]*asset.Asset{},
 		jobs: map[ID]*Task{}, parts: map[partID]*Task{}, ByKey: map[engine.Key]*Task{},
 		globs: map[string]digest.Hash{}, Tools: map[string]*Tool{}, Vars: map[string]digest.Hash{},
 		Outputs: map[string]state.Output{}, Edited: map[string]source.Presence{}, Packs: s.Packed, Spoilt: map[digest.Hash]bool{},
@@ -446,6 +456,9 @@ func (w *World) process(t *Task, j *Job) (err error) {
 			err = m
 		}
 	}()
+	if err := j.begin(); err != nil {
+		return err
+	}
 	if other := t.Asset.Collides; other != "" {
 		if path.Dir(other) == path.Dir(t.Asset.Path) {
 			other = path.Base(other)

@@ -16,8 +16,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// SnapshotVersion is in the header of the snapshot. Of one of version 3 the image is used, as after a power cut; one of another is not.
-const SnapshotVersion = 4
+// SnapshotVersion is in the header of the snapshot. Of one of version 3 or 4 the image is used, as after a power cut; one of another is not.
+const SnapshotVersion = 5
 
 var snapshotMagic = []byte("KILN\x00snp")
 
@@ -51,8 +51,8 @@ type Shipped struct {
 
 // Totals of a build over the whole project.
 type Totals struct {
-	Assets, Jobs, Failed, Products int
-	Bytes                          int64
+	Assets, Jobs, Requests, Failed, Products int
+	Bytes                                    int64
 }
 
 // Head is what a snapshot says besides its tables.
@@ -152,7 +152,7 @@ func parseSnapshot(f io.ReaderAt, size int64) (*Snapshot, string) {
 	}
 	version := binary.LittleEndian.Uint32(head[8:])
 	other := fmt.Sprintf("the snapshot of files has version %d, not %d; all files are looked at", version, SnapshotVersion)
-	if version != SnapshotVersion && version != 3 {
+	if version != SnapshotVersion && version != 4 && version != 3 {
 		return nil, other
 	}
 	s := &Snapshot{blocks: map[uint32]block{}, size: headerSize, version: version}
@@ -367,9 +367,10 @@ func encodeHead(e *encoder, h *Head) {
 	e.uint(uint64(h.Totals.Failed))
 	e.uint(uint64(h.Totals.Products))
 	e.int(h.Totals.Bytes)
+	e.uint(uint64(h.Totals.Requests))
 }
 
-// decodeHead reads a head of a version: 3 has no notices, and does not say whether assets are pinned.
+// decodeHead reads a head of a version: 3 has no notices, and does not say whether assets are pinned; 4 counts no requests.
 func decodeHead(d *decoder, version uint32) Head {
 	h := Head{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Journal: int64(d.uint())}
 	h.Whole, h.Plain = d.bool(), d.bool()
@@ -396,6 +397,9 @@ func decodeHead(d *decoder, version uint32) Head {
 		h.Notices = d.bytes()
 	}
 	h.Totals = Totals{Assets: int(d.uint()), Jobs: int(d.uint()), Failed: int(d.uint()), Products: int(d.uint()), Bytes: d.int()}
+	if version > 4 {
+		h.Totals.Requests = int(d.uint())
+	}
 	return h
 }
 

@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"encoding/binary"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -74,7 +75,7 @@ func encodeProduct(e *encoder, p *engine.Product) {
 	e.uint(uint64(p.SubID))
 	e.str(p.Name)
 	e.str(p.Type)
-	e.str(p.File)
+	e.str(cmp.Or(p.File, p.Extension)) // a file is in a platform's folder, and an extension begins with a dot
 	e.hash(&p.Hash)
 	e.int(p.Size)
 	e.uint(uint64(len(p.References)))
@@ -158,6 +159,9 @@ func decodeObservation(d *decoder, o *engine.Observation) {
 func decodeProduct(d *decoder, p *engine.Product) {
 	p.SubID = uint32(d.uint())
 	p.Name, p.Type, p.File = d.str(), d.str(), d.str()
+	if strings.HasPrefix(p.File, ".") && !strings.Contains(p.File, "/") {
+		p.File, p.Extension = "", p.File
+	}
 	p.Hash, p.Size = d.hash(), d.int()
 	if n := d.count(leastReference); n > 0 {
 		p.References = make([]engine.Reference, n)

@@ -1,0 +1,100 @@
+package build
+
+import (
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+)
+
+// Which requests the project has: those that the traces of its tasks ask for, and those that these ask for. They belong to no asset, so they
+// are there as long as somebody asks.
+
+// findRequests adds the live requests to s.live. A build of few tasks adds those that are concerned: all for which a concerned task asks, or
+// asked before. Of these such stay for which another one asks.
+func (s *session) findRequests(is lookup) {
+	s.followRequests(0, is)
+	if s.few == nil {
+		return
+	}
+	for _, a := range s.assets() {
+		for i := range a.Resolved {
+			if r := s.w.Task(a, &a.Resolved[i], ""); job.IsRequest(a.ID) && !s.isLive(r) && s.othersAsk(r) {
+				at := len(s.live)
+				s.takeRequest(r, is)
+				s.followRequests(at, is)
+			}
+		}
+	}
+}
+
+// followRequests takes what the live tasks from a number on ask for.
+func (s *session) followRequests(at int, is lookup) {
+	for ; at < len(s.live); at++ {
+		if tr := s.traceOf(s.live[at]); tr != nil {
+			for _, r := range s.w.RequestsIn(tr) {
+				s.takeRequest(r, is)
+			}
+		}
+	}
+}
+
+// takeRequest notes that a request is live. Of one that is not concerned nothing changes.
+func (s *session) takeRequest(r *job.Task, is lookup) {
+	if s.isLive(r) || s.few != nil && !s.few.concerned[r.Asset] {
+		return
+	}
+	s.findParts(r, is)
+	s.live = append(append(s.live, r), s.parts[r]...)
+}
+
+// othersAsk tells whether a task that is not concerned asks for a request.
+func (s *session) othersAsk(r *job.Task) bool {
+	return slices.ContainsFunc(s.few.tasks.Looked(state.Subject(state.TaskSubject, r.Subject())), func(n int) bool {
+		at := s.few.tasks.At(n)
+		if at.Gone {
+			return false
+		}
+		t := s.w.TaskFor(at.Subject)
+		if t == nil || t.Key != at.Key || s.few.concerned[t.Asset] {
+			return false
+		}
+		tr := s.heldTrace(t)
+		return tr != nil && slices.Contains(s.w.RequestsIn(tr), r)
+	})
+}
+
+// requestsOf are the requests, with their parts, that a job and its parts made, and that those made.
+func (s *session) requestsOf(main *job.Task) []*job.Task {
+	var list []*job.Task
+	seen := map[*job.Task]bool{}
+	visit := func(t *job.Task) {
+		tr := s.traceOf(t)
+		if tr == nil {
+			return
+		}
+		more := s.w.RequestsIn(tr)
+		if t.Request() {
+			more = append(more, s.w.PartsIn(t, tr)...)
+		}
+		for _, r := range more {
+			if !seen[r] {
+				seen[r] = true
+				list = append(list, r)
+			}
+		}
+	}
+	for _, t := range append([]*job.Task{main}, s.parts[main]...) {
+		visit(t)
+	}
+	for at := 0; at < len(list); at++ {
+		visit(list[at])
+	}
+	return list
+}
+
+// assetsOnly are those that a build of few tasks concerns, without what stands for requests.
+func (s *session) assetsOnly() []*asset.Asset {
+	return slices.DeleteFunc(s.assets(), func(a *asset.Asset) bool { return job.IsRequest(a.ID) })
+}
