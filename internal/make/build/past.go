@@ -111,11 +111,8 @@ func (s *session) rememberAsset(a *asset.Asset) bool {
 			if tr == nil {
 				return s.no("the trace of a job is not there")
 			}
-			s.keepPast(a, n, tr, good, stands)
-			for _, r := range s.w.RequestsIn(tr) { // for which nobody else may ask
-				if !s.concern(r.Asset) {
-					return false
-				}
+			if !s.keepPast(a, n, tr, good, stands) {
+				return false
 			}
 		}
 	}
@@ -139,25 +136,23 @@ func (s *session) rememberGone(n int) bool {
 		return s.no("of what is gone it is not known what it made")
 	}
 	if tr.Outcome == engine.Succeeded || s.req.OnError == Fail {
-		s.keepPast(a, n, tr, nil, false)
-		return true
+		return s.keepPast(a, n, tr, nil, false)
 	}
 	traces := s.traces.Traces(at.Key)
 	i := slices.IndexFunc(traces, func(t *engine.Trace) bool { return t.Outcome == engine.Succeeded })
 	if i < 0 {
-		s.keepPast(a, n, tr, nil, false)
-		return !asksForParts(at.Subject, tr) || s.no("last good products of several parts stood for a job")
+		return s.keepPast(a, n, tr, nil, false) && !asksForParts(at.Subject, tr) || s.no("last good products of several parts stood for a job")
 	}
 	_, ok := s.w.Available(traces[i])
 	if !ok || asksForParts(at.Subject, tr) || asksForParts(at.Subject, traces[i]) {
 		return s.no("last good products of several parts stood for a job")
 	}
-	s.keepPast(a, n, tr, traces[i], true)
-	return true
+	return s.keepPast(a, n, tr, traces[i], true)
 }
 
-// keepPast notes a task of the build before, with its trace and what stood for that.
-func (s *session) keepPast(a *asset.Asset, n int, tr, good *engine.Trace, stands bool) {
+// keepPast notes a task of the build before, with its trace and what stood for that. The requests that it made are concerned: nobody else may
+// ask for them.
+func (s *session) keepPast(a *asset.Asset, n int, tr, good *engine.Trace, stands bool) bool {
 	at := s.few.tasks.At(n)
 	of := job.ParseSubject(at.Subject)
 	x := past{TaskState: at, number: n, of: a, platform: of.Platform, part: of.Part, failed: tr.Outcome != engine.Succeeded}
@@ -170,6 +165,12 @@ func (s *session) keepPast(a *asset.Asset, n int, tr, good *engine.Trace, stands
 	}
 	s.few.past, s.few.known[n] = append(s.few.past, x), true
 	s.before.tasks = append(s.before.tasks, at)
+	for _, r := range s.w.RequestsIn(tr) {
+		if !s.concern(r.Asset) {
+			return false
+		}
+	}
+	return true
 }
 
 // keepProducts notes the products that stood for a task.

@@ -121,11 +121,17 @@ func (r *random) script() string {
 	var b strings.Builder
 	for range 1 + r.rng.IntN(4) {
 		n := r.name()
-		switch r.rng.IntN(22) {
+		switch r.rng.IntN(26) {
 		case 20:
 			fmt.Fprintf(&b, "more %s\n", pick(r, "x", "y"))
 		case 21:
 			fmt.Fprintf(&b, "refer %s %s\n", n, pick(r, "", "x", "y"))
+		case 22, 23:
+			fmt.Fprintf(&b, "request %s %s%s\n", pick(r, "one", "two"), pick(r, "", "", "", "+", "++"), n)
+		case 24:
+			fmt.Fprintf(&b, "adopt %s %s%s\n", pick(r, "x", "y"), pick(r, "", "", "+"), n)
+		case 25:
+			fmt.Fprintln(&b, pick(r, "seed 1", "seed 2", "bytes one setting|text of bytes", "bytes two read "+n, "bytes two request one "+n, "bytes one use "+n, "bytes one ask "+n, "bytes one fail it"))
 		case 0, 1:
 			fmt.Fprintf(&b, "read %s\n", n)
 		case 2:
@@ -171,7 +177,7 @@ func (r *random) shadow() string {
 	case 1:
 		return "list " + r.name()
 	case 2, 3:
-		return "use " + r.name()
+		return pick(r, "use ", "request one ") + r.name()
 	case 4:
 		return fmt.Sprintf("part %s %d", pick(r, "x", "y", "z"), r.rng.IntN(3))
 	case 5:

@@ -1,9 +1,37 @@
 package build
 
 import (
+	"strings"
 	"testing"
 )
 
+// wantsFew builds, and tells if other jobs ran than those named, or if the build looked at all tasks.
+func (p *fixture) wantsFew(ran ...string) built {
+	p.Helper()
+	b := p.build()
+	if want := strings.Join(ran, " "); b.ran != want {
+		p.Errorf("ran %q, not %q\n%s", b.ran, want, b.messages)
+	}
+	if !b.short {
+		p.Errorf("all tasks were looked at: %s", b.Because)
+	}
+	return b
+}
+
+// reads tells if an output holds something else.
+func (p *fixture) reads(name, want string) {
+	p.Helper()
+	if got := p.read(name); got != want {
+		p.Errorf("%s has %q, not %q", name, got, want)
+	}
+}
+
+const (
+	oneOfX = `script of x.txt {"say":"one"}`
+	seven  = `seed {"say":"7"}`
+)
+
+// Equal requests are one task, and each change costs what it reaches.
 func TestRequests(t *testing.T) {
 	p := newProject(t, `
 -- assets/a.s --
@@ -18,10 +46,141 @@ text from x
 text alone
 `)
 	b := p.build()
-	if b.ran != "a.s b.s c.s script of x.txt {\"say\":\"one\"} seed {\"say\":\"7\"} x.txt" || b.Requests != 2 || b.RequestsRun != 2 || b.Jobs != 4 {
-		t.Errorf("first: %+v", b)
+	if b.Requests != 2 || b.RequestsRun != 2 || b.Jobs != 4 || b.Built != 4 {
+		t.Errorf("first: %+v", b.Summary)
 	}
-	if got := p.read("build/pc/a.s.txt"); got != "one\nfrom x\nseed 7\n" {
-		t.Errorf("%q", got)
+	p.reads("build/pc/a.s.txt", "one\nfrom x\nseed 7\n")
+	p.nothing()
+
+	p.write("assets/x.txt", "setting\ntext other\n") // the request, and both who asked
+	b = p.wantsFew("a.s", "b.s", oneOfX, "x.txt")
+	if b.RequestsRun != 1 || b.LookedAt > 6 {
+		t.Errorf("edited: %+v", b.Summary)
 	}
+	p.write("assets/x.txt", "setting\ntext other\n\n") // what the request makes of it is the same
+	if b = p.wantsFew(oneOfX, "x.txt"); b.Built != 1 {
+		t.Errorf("cut off: %+v", b.Summary)
+	}
+	p.write("assets/a.s", "request one x.txt\n") // nobody asks for the seed any more
+	if b = p.wantsFew("a.s"); b.Requests != 1 {
+		t.Errorf("one asked for less: %+v", b.Summary)
+	}
+	p.write("assets/a.s", "seed 7\n") // somebody else asks for the other one, and the seed is as it was
+	if b = p.wantsFew("a.s"); b.Requests != 2 || b.RequestsRun != 0 {
+		t.Errorf("asked again: %+v", b.Summary)
+	}
+	p.remove("assets/b.s")
+	if b = p.wantsFew(); b.Requests != 1 {
+		t.Errorf("nobody asks: %+v", b.Summary)
+	}
+	p.write("assets/c.s", "request one x.txt\nseed 8\n")
+	if b = p.wantsFew("c.s", `seed {"say":"8"}`); b.Requests != 3 {
+		t.Errorf("another one asks: %+v", b.Summary)
+	}
+	p.nothing()
+}
+
+// Requests of bytes, of what requests made, and of products; and products that are adopted.
+func TestRequestSources(t *testing.T) {
+	p := newProject(t, `
+-- assets/a.s --
+bytes one setting|text of bytes
+adopt twin x.txt
+-- assets/b.s --
+bytes one setting|text of bytes
+request two +x.txt
+-- assets/x.txt --
+setting
+text text deep
+`)
+	b := p.build()
+	if b.Requests != 4 || b.RequestsRun != 4 || b.Failed != 0 {
+		t.Errorf("first: %+v\n%s", b.Summary, b.messages)
+	}
+	p.reads("build/pc/a.s.txt", "one\nof bytes\n")
+	p.reads("build/pc/a.s.twin.txt", "hello\ntext deep\n")
+	p.reads("build/pc/b.s.txt", "one\nof bytes\ndeep\n")
+	p.write("assets/x.txt", "setting\ntext text deeper\n")
+	if b = p.build(); b.RequestsRun != 3 || !b.short {
+		t.Errorf("edited: %+v", b.Summary)
+	}
+	p.reads("build/pc/a.s.twin.txt", "hello\ntext deeper\n")
+	p.write("assets/a.s", "bytes one setting|text of other bytes\nadopt twin x.txt\n")
+	if b = p.build(); b.RequestsRun != 1 || b.Requests != 5 || !b.short {
+		t.Errorf("other bytes: %+v", b.Summary)
+	}
+	p.nothing()
+}
+
+// A request that fails says so once, and each who asked says that it needs it.
+func TestRequestFails(t *testing.T) {
+	p := newProject(t, `
+-- assets/a.s --
+request one x.txt
+-- assets/b.s --
+text before
+request one x.txt
+-- assets/x.txt --
+text fine
+`)
+	p.build()
+	p.write("assets/x.txt", "fail it is broken\n")
+	b := p.wantsFew("a.s", "b.s", oneOfX, "x.txt")
+	if b.Failed != 2 || strings.Count(b.messages, "error[K0201]") != 1 || strings.Count(b.messages, "needs script of x.txt") != 2 {
+		t.Errorf("%+v\n%s", b.Summary, b.messages)
+	}
+	p.nothing()
+	p.write("assets/x.txt", "text fine\n")
+	if b = p.wantsFew(); b.Failed != 0 { // all is as it was
+		t.Errorf("mended: %+v", b.Summary)
+	}
+	p.write("assets/a.s", "request one y.txt\n")
+	b = p.build()
+	if b.Failed != 1 || !strings.Contains(b.messages, "y.txt") {
+		t.Errorf("missing: %+v\n%s", b.Summary, b.messages)
+	}
+	p.write("assets/y.txt", "text here now\n")
+	if b = p.build(); b.Failed != 0 {
+		t.Errorf("there now: %+v\n%s", b.Summary, b.messages)
+	}
+}
+
+// Parts of a request are the request's.
+func TestRequestParts(t *testing.T) {
+	p := newProject(t, `
+-- assets/a.s --
+request one x.txt
+-- assets/x.txt --
+take y.txt
+-- assets/y.txt --
+inner
+`)
+	p.build()
+	p.reads("build/pc/a.s.txt", "inner\n\n")
+	p.write("assets/y.txt", "another")
+	p.build()
+	p.reads("build/pc/a.s.txt", "another\n")
+	p.write("assets/x.txt", "text no parts")
+	p.build()
+	p.write("assets/a.s", "text nothing")
+	if b := p.build(); b.Requests != 0 {
+		t.Errorf("%+v", b.Summary)
+	}
+	p.nothing()
+}
+
+// What a request is about stays as long as somebody asks, and comes again when it is lost.
+func TestRequestGC(t *testing.T) {
+	p := newProject(t, `
+-- assets/a.s --
+bytes one setting|text of bytes
+`)
+	p.build()
+	p.gc(0, GCRequest{})
+	p.procs = testProcessors(nil)
+	p.procs[0].(*script).version = 2 // the request runs again, out of its bytes
+	if b := p.build(); b.Failed != 0 || b.RequestsRun != 1 {
+		t.Errorf("%+v\n%s", b.Summary, b.messages)
+	}
+	p.reads("build/pc/a.s.txt", "one\nof bytes\n")
 }
