@@ -30,6 +30,13 @@ func (s *session) strangers() (found strangers) {
 	for _, f := range slices.Concat(s.shippedBefore(), s.shipment.made()) {
 		known[asset.Fold(strings.TrimPrefix(f, s.p.Output+"/"))] = true
 	}
+	for i := range s.p.Parcels { // one that cannot be packed now stays as it is
+		for _, platform := range s.p.PlatformNames() {
+			if p := &s.p.Parcels[i]; p.On(platform) {
+				known[asset.Fold(ship.Folder(platform)+"/"+p.Name+".parcel")] = true
+			}
+		}
+	}
 	root := s.p.OutputDir()
 	filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
 		rel, rerr := filepath.Rel(root, file)

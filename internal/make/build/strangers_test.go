@@ -1,0 +1,38 @@
+package build
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+)
+
+// A parcel that stays as it is, because what it is made of failed, is no file that nobody made.
+func TestKeptParcelIsNoStranger(t *testing.T) {
+	p := newProject(t, `
+-- kiln.toml --
+[project]
+name = "test"
+[platforms.pc]
+[[parcels]]
+name = "one"
+assets = ["a.s"]
+-- assets/a.s --
+text good
+-- assets/b.txt --
+b
+`)
+	p.build()
+	p.write("assets/a.s", "fail now")
+	p.unchecked = true // a clean build has no such parcel
+	p.build()
+	if _, err := os.Stat(p.path("build/parcels/pc/one.parcel")); err != nil {
+		t.Skip("the parcel went: ", err)
+	}
+	p.write(".kiln/snapshot", "damaged")
+	b, err := p.try(context.Background(), Request{})
+	p.must(err)
+	if strings.Contains(b.messages, "K0250") {
+		t.Errorf("%s", b.messages)
+	}
+}
