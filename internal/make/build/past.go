@@ -204,11 +204,14 @@ func (s *session) findUnasked() {
 			}
 		}
 	}
-	for t := range s.jobs() {
-		visit(t)
-		if t.Proc.Info.Packs { // asked for by others
-			if p := s.w.Task(t.Asset, t.On, processor.PackPart); p != nil {
-				visit(p)
+	for _, a := range s.assets() {
+		for i := range a.Resolved {
+			t := s.w.Task(a, &a.Resolved[i], "")
+			visit(t)
+			if t.Proc.Info.Packs { // asked for by others
+				if p := s.w.Task(a, t.On, processor.PackPart); p != nil {
+					visit(p)
+				}
 			}
 		}
 	}

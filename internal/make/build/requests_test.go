@@ -160,6 +160,13 @@ inner
 	p.write("assets/y.txt", "another")
 	p.build()
 	p.reads("build/pc/a.s.txt", "another\n")
+	p.write("assets/a.s", "text before\nrequest one x.txt\n") // the request is concerned, and does not run
+	if b := p.wantsFew("a.s"); b.RequestsRun != 0 {
+		t.Errorf("%+v", b.Summary)
+	}
+	p.write("assets/y.txt", "a third")
+	p.build()
+	p.reads("build/pc/a.s.txt", "before\na third\n")
 	p.write("assets/x.txt", "text no parts")
 	p.build()
 	p.write("assets/a.s", "text nothing")
