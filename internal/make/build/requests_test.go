@@ -190,4 +190,12 @@ bytes one setting|text of bytes
 		t.Errorf("%+v\n%s", b.Summary, b.messages)
 	}
 	p.reads("build/pc/a.s.txt", "one\nof bytes\n")
+	p.write("assets/a.s", "bytes one read x.txt\n")
+	p.build() // it failed once in a way that could be found again
+	p.write("assets/x.txt", "x")
+	p.build()
+	p.remove(".kiln/cas")
+	if b := p.build(); b.Failed != 0 {
+		t.Errorf("%+v\n%s", b.Summary, b.messages)
+	}
 }

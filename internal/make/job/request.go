@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,6 +84,16 @@ func SourceBlob(id string) digest.Hash {
 	}
 	h, _, _ := parseBytes(source)
 	return h
+}
+
+// bytesThere tells whether the bytes that a request is about are there, if it is about some.
+func (w *World) bytesThere(t *Task) bool {
+	h := SourceBlob(t.Asset.ID)
+	if h.IsZero() {
+		return true
+	}
+	has, err := w.Blobs.Has(context.Background(), []digest.Hash{h})
+	return err == nil && has[0]
 }
 
 func parseBytes(source string) (h digest.Hash, extension string, ok bool) {
@@ -378,17 +389,17 @@ func (j *Job) givenProduct(name string, p *engine.Product) *given {
 		path: name,
 		open: func() (processor.File, error) {
 			if p.Size > 0 {
-				return j.openContent(p, j.t.Asset.ID)
+				return j.openContent(p, name)
 			}
-			data, err := j.readBlob(p)
+			data, err := j.readBlob(p, name)
 			return memFile{bytes.NewReader(data)}, err
 		},
-		read: func() ([]byte, error) { return j.readBlob(p) },
+		read: func() ([]byte, error) { return j.readBlob(p, name) },
 	}
 }
 
-func (j *Job) readBlob(p *engine.Product) (data []byte, err error) {
-	err = j.w.content(p, j.t.Asset.ID, func() (err error) { data, err = j.w.Blobs.Read(p.Hash); return err })
+func (j *Job) readBlob(p *engine.Product, of string) (data []byte, err error) {
+	err = j.w.content(p, of, func() (err error) { data, err = j.w.Blobs.Read(p.Hash); return err })
 	return data, j.mayPass(err)
 }
 

@@ -92,9 +92,10 @@ func (w *World) Find(name string) *asset.Asset {
 	return a
 }
 
-// Resolve finds the task for a subject. The engine calls it for one subject at a time.
+// Resolve finds the task for a subject. The engine calls it for one subject at a time. A request of which the bytes are lost is not there, so
+// that whoever asks for it runs, and brings them.
 func (w *World) Resolve(s string) *engine.Task {
-	if t := w.TaskFor(s); t != nil {
+	if t := w.TaskFor(s); t != nil && w.bytesThere(t) {
 		return &t.Task
 	}
 	return nil
