@@ -39,7 +39,7 @@ var allowed = map[string]string{
 	"kilnrt/live":                 "kilnrt blake3 websocket",
 	"processor":                   "",
 	"processor/pack":              "media/codec/atlas processor",
-	"processor/processortest":     "processor doublestar",
+	"processor/processortest":     "processor base/diag base/settings doublestar uuid",
 	"processor/wasmguest":         "processor",
 	"processor/wasmguest/example": "processor processor/wasmguest",
 

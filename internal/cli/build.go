@@ -300,6 +300,7 @@ type jobLine struct {
 	Asset     string  `json:"asset"`
 	Platform  string  `json:"platform"`
 	Part      string  `json:"part,omitempty"`
+	Request   bool    `json:"request,omitempty"`
 	Processor string  `json:"processor"`
 	State     string  `json:"state"`
 	Why       string  `json:"why,omitempty"`
@@ -307,7 +308,7 @@ type jobLine struct {
 }
 
 func newJobLine(j build.JobReport) jobLine {
-	return jobLine{"job", j.Asset, j.Platform, j.Part, j.Processor, jobState(j), build.Explain(j.Why), j.Seconds}
+	return jobLine{"job", j.Asset, j.Platform, j.Part, j.Request, j.Processor, jobState(j), build.Explain(j.Why), j.Seconds}
 }
 
 // jobState is what became of a job, or, in a dry run, would become of it.

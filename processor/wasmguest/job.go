@@ -172,6 +172,15 @@ func (j *job) Parts(...string) ([][]processor.Product, error) {
 	return nil, fmt.Errorf("parts: %w", errNot)
 }
 
+func (j *job) Request(...processor.Request) ([][]processor.Product, error) {
+	return nil, fmt.Errorf("requests: %w", errNot)
+}
+
+func (j *job) Adopt(processor.Product, processor.Output) error {
+	return fmt.Errorf("adopt: %w", errNot)
+}
+func (j *job) Source() (processor.File, error) { return j.Open(j.asset.Path) }
+
 func (j *job) Tool(name string) (string, error) { return "", fmt.Errorf("tool %q: %w", name, errNot) }
 func (j *job) Env(string) (string, bool)        { return "", false }
 func (j *job) Scratch() (string, error)         { return "", fmt.Errorf("scratch: %w", errNot) }

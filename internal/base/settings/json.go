@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // JSON is a resolved settings struct as a JSON object with the names of rules; "{}" for nil.
@@ -88,4 +91,51 @@ func valueOf(v any) (*Value, error) {
 		return &Value{Kind: Inner, Table: t}, err
 	}
 	return nil, errors.New("null is no setting")
+}
+
+// JSON is a table as FromJSON reads it; "{}" for nil. A date or time is a string.
+func (t *Table) JSON() string {
+	b, err := json.Marshal(t.object())
+	if err != nil {
+		return "{}" // TOML has an infinite float, and no setting takes one
+	}
+	return string(b)
+}
+
+func (t *Table) object() map[string]any {
+	m := map[string]any{}
+	if t != nil {
+		for i := range t.Entries {
+			m[t.Entries[i].Key] = t.Entries[i].any()
+		}
+	}
+	return m
+}
+
+func (v *Value) any() any {
+	switch v.Kind {
+	case Bool:
+		return v.Bool
+	case Integer:
+		return v.Int
+	case Float:
+		return floatText(v.Float)
+	case Array:
+		list := make([]any, len(v.Array))
+		for i := range v.Array {
+			list[i] = v.Array[i].any()
+		}
+		return list
+	case Inner:
+		return v.Table.object()
+	}
+	return v.Str
+}
+
+// floatText keeps a whole float apart from an integer.
+func floatText(x float64) any {
+	if text := strconv.FormatFloat(x, 'g', -1, 64); x == math.Trunc(x) && !strings.ContainsAny(text, ".eIN") {
+		return json.Number(text + ".0")
+	}
+	return x
 }

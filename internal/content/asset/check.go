@@ -48,6 +48,18 @@ func (b *builder) checkProject() {
 		for _, n := range r.Processors {
 			b.processorExists(n.Name, n.Span, true)
 		}
+		for _, in := range r.Imports {
+			if !b.processorExists(in.Name, in.Span, false) {
+				continue
+			}
+			if b.infos[in.Name].Folder {
+				b.add(in.Span.Errorf(diag.ProcessorMismatch, "processor %q takes folders, and an import is made of a file", in.Name).
+					WithHint("name one that takes files"))
+			}
+			if in.Settings != nil {
+				b.check(in.Name, in.Settings)
+			}
+		}
 		for _, p := range r.Platforms {
 			for _, n := range p.Processors {
 				b.processorExists(n.Name, n.Span, true)

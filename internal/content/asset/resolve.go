@@ -41,6 +41,13 @@ func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group
 			g.processor = strings.Join(namesOf(named), ", ")
 		}
 	}
+	imports := b.imports(chain)
+	if n := len(imports); n > 0 && g.last < 0 { // the processor that claims what comes of it
+		if made := b.infos[imports[n-1].Processor].Products; len(made) > 0 && made[0].Extension != "" {
+			byExtension, _ = b.byExtension("x" + made[0].Extension)
+			g.processor = byExtension
+		}
+	}
 	for i := range b.in.Project.Platforms {
 		p := &b.in.Project.Platforms[i]
 		named := []project.Named{{Name: byExtension}}
@@ -58,7 +65,7 @@ func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group
 			if n.Name == None || !ok || !b.fits(info, folder, n.Span) {
 				continue
 			}
-			r := Resolved{Platform: p.Name, Processor: n.Name, layers: b.layers(chain, p, n.Name, namesOf(named))}
+			r := Resolved{Platform: p.Name, Processor: n.Name, layers: b.layers(chain, p, n.Name, namesOf(named)), Import: imports}
 			var diags diag.List
 			r.Settings, diags = settings.Resolve(info, r.layers)
 			for _, m := range diags {
@@ -70,6 +77,21 @@ func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group
 		}
 	}
 	return g
+}
+
+// imports are those of the last rule of a chain that has some.
+func (b *builder) imports(chain []int32) (list []Import) {
+	for _, i := range chain {
+		if r := &b.rules[i]; r.HasImport {
+			list = nil
+			for _, in := range r.Imports {
+				if _, ok := b.infos[in.Name]; ok {
+					list = append(list, Import{in.Name, in.Settings.JSON()})
+				}
+			}
+		}
+	}
+	return list
 }
 
 // Requested is what a request gets from a processor on a platform: what the asker gives, as a JSON object, over what the platform says of it.

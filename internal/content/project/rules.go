@@ -22,6 +22,11 @@ type Rule struct {
 	// files are no assets.
 	Processors []Named
 
+	// Imports are what is made of the source file first, one step after the other: the processors get what the last one made. HasImport tells
+	// an empty list, which takes away what an earlier rule says, from none.
+	Imports   []Import
+	HasImport bool
+
 	// Follow, where it is set, says whether the assets go into every parcel in which something refers to them, required or not.
 	Follow *bool
 
@@ -35,6 +40,12 @@ type Rule struct {
 type Named struct {
 	Name string
 	Span settings.Span
+}
+
+// Import is a step before the processors of a rule.
+type Import struct {
+	Named
+	Settings *settings.Table // nil: none
 }
 
 // RulePlatform is what a rule says for one platform only.
@@ -83,6 +94,7 @@ func (d *decoder) rule(t *settings.Table, base string) (Rule, bool) {
 		}},
 		{name: "processor", take: func(e *settings.Entry) { r.Processors = d.ruleProcessor(t, e) }},
 		{name: "processors", take: func(e *settings.Entry) { r.Processors = d.ruleProcessors(e) }},
+		{name: "import", take: func(e *settings.Entry) { r.Imports, r.HasImport = d.imports(e), true }},
 		{name: "settings", take: func(e *settings.Entry) { r.Settings = d.table(e, settingsHint) }},
 		{name: "platforms", take: func(e *settings.Entry) { r.Platforms = d.rulePlatforms(e) }},
 		{name: "follow", take: func(e *settings.Entry) { follow := d.boolean(e); r.Follow = &follow }},
@@ -92,6 +104,9 @@ func (d *decoder) rule(t *settings.Table, base string) (Rule, bool) {
 	if r.Match == "./" && base == "" {
 		d.add(r.MatchSpan.Errorf(diag.BadGlob, "a source root cannot be one asset").WithHint("move the files into a folder"))
 		return r, false
+	}
+	if r.HasImport && r.ForFolders() {
+		d.bad(t.Get("import").Value, "leave import out, or match files", "%q is for files, and %q matches folders", "import", r.Match)
 	}
 	if IsGlob(r.Match) {
 		for _, name := range []string{"id", "uuid"} {
@@ -134,6 +149,38 @@ func (d *decoder) ruleProcessors(e *settings.Entry) []Named {
 	})
 	if e.Kind == settings.Array && len(e.Array) == 0 {
 		d.bad(e.Value, `name one or more, or write processor = "none"`, "%q is empty", e.Key)
+	}
+	return list
+}
+
+// imports takes the name of a processor, or a list of names and tables.
+func (d *decoder) imports(e *settings.Entry) (list []Import) {
+	const hint = `write import = "name", or import = ["first", { processor = "second", settings = { name = value } }]`
+	take := func(v *settings.Value) {
+		switch v.Kind {
+		case settings.String:
+			if name := d.strValue(v, e.Key); name != "" {
+				list = append(list, Import{Named: Named{name, v.Span}})
+			}
+		case settings.Inner:
+			var in Import
+			d.keys(v.Table, "an import", []key{
+				{name: "processor", missing: `processor = "name"`, take: func(e *settings.Entry) { in.Named = Named{d.str(e), e.Value.Span} }},
+				{name: "settings", take: func(e *settings.Entry) { in.Settings = d.table(e, settingsHint) }},
+			})
+			if in.Name != "" {
+				list = append(list, in)
+			}
+		default:
+			d.add(v.Span.Errorf(diag.WrongType, "%q must be a string, a table or a list of these, not %s", e.Key, v.Kind).WithHint("%s", hint))
+		}
+	}
+	if e.Kind != settings.Array {
+		take(e.Value)
+		return list
+	}
+	for _, v := range e.Array {
+		take(v)
 	}
 	return list
 }

@@ -162,6 +162,7 @@ func ruleSchema(infos []processor.Info) object {
 		"settings":   ref("settings"),
 		"platforms":  object{"type": "object", "additionalProperties": platform, "description": "What differs by platform."},
 		"id":         text("Another id for the one asset that match names."),
+		"import":     importSchema(),
 		"follow":     object{"type": "boolean", "description": "Whether these assets go into every parcel in which something refers to them, required or not."},
 		"uuid":       object{"type": "string", "format": "uuid", "description": "A fixed UUID for the one asset that match names, so that it can be renamed."},
 	}, "match")
@@ -260,4 +261,15 @@ func valueSchema(kind string, s settings.Setting) object {
 	}
 	o["type"] = kind
 	return o
+}
+
+func importSchema() object {
+	step := []object{
+		{"type": "string", "minLength": 1},
+		closed("A step with settings.", object{"processor": object{"type": "string", "minLength": 1}, "settings": ref("settings")}, "processor"),
+	}
+	return object{
+		"description": "Processors that work on the source file first, one after the other: the rule's processor gets what the last one made.",
+		"anyOf":       []object{step[0], step[1], {"type": "array", "items": object{"anyOf": step}}},
+	}
 }

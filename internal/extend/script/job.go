@@ -50,7 +50,7 @@ func jobMethods() map[string]jobMethod {
 	return map[string]jobMethod{
 		"read": (*jobValue).read, "read_text": (*jobValue).readText, "exists": (*jobValue).exists, "glob": (*jobValue).glob,
 		"json": (*jobValue).json, "toml": (*jobValue).toml, "xml": (*jobValue).xml, "csv": (*jobValue).csv, "image": (*jobValue).image,
-		"products": (*jobValue).products, "open": (*jobValue).open, "reference": (*jobValue).reference, "own": (*jobValue).own,
+		"products": (*jobValue).products, "request": (*jobValue).request, "adopt": (*jobValue).adopt, "open": (*jobValue).open, "reference": (*jobValue).reference, "own": (*jobValue).own,
 		"pack": (*jobValue).pack, "write": (*jobValue).write, "warn": (*jobValue).warn, "random": (*jobValue).random,
 	}
 }
@@ -246,17 +246,21 @@ func (j *jobValue) products(c *callArgs) (starlark.Value, error) {
 	}
 	var all []starlark.Value
 	for _, ps := range found {
-		var list []starlark.Value
-		for _, p := range ps {
-			fields := starlark.StringDict{
-				"asset": starlark.String(p.AssetID), "uuid": starlark.String(p.UUID), "name": starlark.String(p.Name),
-				"type": starlark.String(p.Type), "file": starlark.String(p.File),
-			}
-			list = append(list, &productValue{starlarkstruct.FromStringDict(starlark.String("product"), fields), p})
-		}
-		all = append(all, starlark.NewList(list))
+		all = append(all, productList(ps))
 	}
 	return starlark.NewList(all), nil
+}
+
+func productList(ps []processor.Product) *starlark.List {
+	var list []starlark.Value
+	for _, p := range ps {
+		fields := starlark.StringDict{
+			"asset": starlark.String(p.AssetID), "uuid": starlark.String(p.UUID), "name": starlark.String(p.Name),
+			"type": starlark.String(p.Type), "file": starlark.String(p.File), "ext": starlark.String(p.Extension),
+		}
+		list = append(list, &productValue{starlarkstruct.FromStringDict(starlark.String("product"), fields), p})
+	}
+	return starlark.NewList(list)
 }
 
 func (j *jobValue) open(c *callArgs) (starlark.Value, error) {
@@ -264,12 +268,12 @@ func (j *jobValue) open(c *callArgs) (starlark.Value, error) {
 	if err := c.unpack("product", &v); err != nil {
 		return nil, err
 	}
-	p, ok := v.(*productValue)
-	if !ok {
-		return nil, fmt.Errorf("%s: got %s, want a product that job.products told of", c.name, v.Type())
+	p, err := productOf(c, v)
+	if err != nil {
+		return nil, err
 	}
 	j.clock.pause()
-	f, err := j.job.OpenProduct(p.product)
+	f, err := j.job.OpenProduct(p)
 	j.clock.resume()
 	if err != nil {
 		return nil, jobFailed("", err)

@@ -158,7 +158,7 @@ func TestStateMessages(t *testing.T) {
 			s := []byte(p.read(".kiln/snapshot"))
 			s[8] = 77
 			p.write(".kiln/snapshot", string(s))
-		}, ".kiln: warning[K0211]: the snapshot of files has version 77, not 4; all files are looked at\n"},
+		}, ".kiln: warning[K0211]: the snapshot of files has version 77, not 5; all files are looked at\n"},
 		{"traces", func(p *fixture) { p.write(".kiln/traces", "what is this?"); p.remove("build/pc/a.txt") }, ".kiln: warning[K0211]: the trace log is not one; a new one was begun\n"},
 		{"other traces", func(p *fixture) {
 			s := []byte(p.read(".kiln/traces"))

@@ -131,8 +131,7 @@ func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n i
 		return err
 	case "glob":
 		names, err := job.Glob(rest)
-		say(names)
-		return err
+		return errors.Join(say(names), err)
 	case "use", "list":
 		return s.products(job, out, verb == "use", strings.Fields(rest))
 	case "find":
@@ -165,9 +164,8 @@ func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n i
 	case "panic":
 		panic(rest)
 	case "twice":
-		return errors.Join(
-			job.Write(processor.Output{Name: rest, Type: "text", Extension: ".txt"}, nil),
-			job.Write(processor.Output{Name: rest, Type: "text", Extension: ".txt"}, nil))
+		out := processor.Output{Name: rest, Type: "text", Extension: ".txt"}
+		return errors.Join(job.Write(out, nil), job.Write(out, nil))
 	case "hook":
 		return s.hooks.call(ctx, rest, job)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 )
 
@@ -29,13 +30,6 @@ func (s *session) strangers() (found strangers) {
 	}
 	for _, f := range slices.Concat(s.shippedBefore(), s.shipment.made()) {
 		known[asset.Fold(strings.TrimPrefix(f, s.p.Output+"/"))] = true
-	}
-	for i := range s.p.Parcels { // one that cannot be packed now stays as it is
-		for _, platform := range s.p.PlatformNames() {
-			if p := &s.p.Parcels[i]; p.On(platform) {
-				known[asset.Fold(ship.Folder(platform)+"/"+p.Name+".parcel")] = true
-			}
-		}
 	}
 	root := s.p.OutputDir()
 	filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
@@ -82,10 +76,19 @@ func (s *session) strangersOfOld() {
 	if s.prev != nil || !s.complete() || s.p.cfg.Output != "" {
 		return
 	}
-	if found := s.strangers().products; len(found) > 0 {
+	found := slices.DeleteFunc(s.strangers().products, s.declared)
+	if len(found) > 0 {
 		s.notes = append(s.notes, diag.Warningf(diag.OutputStranger, diag.Pos{File: s.p.Output + "/" + found[0]}, "no asset makes this file%s", more(len(found)-1)).
 			WithHint("what was in .kiln is lost, and so is what made them; `kiln verify --fix` removes them, after `kiln verify` has named them all"))
 	}
+}
+
+// declared tells whether a file is a parcel that the project declares: one that cannot be packed now stays as it is.
+func (s *session) declared(rel string) bool {
+	return slices.ContainsFunc(s.p.Parcels, func(p project.Parcel) bool {
+		platform := path.Base(path.Dir(rel))
+		return rel == ship.Folder(platform)+"/"+p.Name+".parcel" && p.On(platform)
+	})
 }
 
 // more tells of how many there are besides one.

@@ -18,7 +18,7 @@ import (
 func (w *World) StandIn(ctx context.Context, t *Task) []engine.Product {
 	a := t.Asset
 	content, ok := placeholder.For(a.Path)
-	if !ok || a.Folder || t.Settings == nil && t.Proc.Info.Settings != nil {
+	if !ok || a.Folder || len(t.On.Import) > 0 || t.Settings == nil && t.Proc.Info.Settings != nil {
 		return nil
 	}
 	j := &standIn{Job: &Job{w: w, t: t}, ctx: ctx, content: content}

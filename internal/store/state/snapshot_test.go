@@ -35,7 +35,7 @@ func snapshot() *Image {
 			Shipped:   []Shipped{{"build/pc/main.parcel", true, stat(11)}, {File: "kiln.ids"}},
 			Messages:  []byte("[{}]"),
 			Notices:   []byte("{}"),
-			Totals:    Totals{Assets: 1, Jobs: 2, Failed: 3, Products: 4, Bytes: 1 << 50},
+			Totals:    Totals{Assets: 1, Jobs: 2, Requests: 5, Failed: 3, Products: 4, Bytes: 1 << 50},
 		},
 		Sources: &source.Table{
 			Roots: []string{"/a", "/b"},
