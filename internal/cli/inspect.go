@@ -124,7 +124,7 @@ func (x *inspector) names() []string {
 // part inspects a part of jobs, by the name that is shown for it.
 func (x *inspector) part(name string) (found bool, err error) {
 	x.each(func(av *build.AssetView, j *build.JobView) {
-		if j.Part != "" && j.Name(av.ID) == name {
+		if (j.Part != "" || j.Request != "") && j.Name(av.ID) == name {
 			found, err = true, errors.Join(err, x.job(av, j))
 		}
 	})
@@ -144,7 +144,7 @@ func (x *inspector) whole(av *build.AssetView, j *build.JobView) error {
 		}
 		return nil
 	}
-	fmt.Fprintln(x.a.out, "\n  parts, each of which `kiln inspect` shows by its name or key")
+	fmt.Fprintln(x.a.out, "\n  parts and requests, each of which `kiln inspect` shows by its name or key")
 	t := x.a.tableOn(x.a.out)
 	for i := range j.Parts {
 		p := &j.Parts[i]

@@ -84,11 +84,15 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 	for len(queue) > 0 {
 		j := queue[0]
 		queue = queue[1:]
-		r.Jobs = append(r.Jobs, j)
+		if job.IsRequest(j.Asset) {
+			r.Seconds += j.Seconds // it is no asset's: those are told of that ask for it
+		} else {
+			r.Jobs = append(r.Jobs, j)
+		}
 		for _, n := range x.needers[at{j.Asset, j.Platform, j.Among}] {
 			if !reached[n] {
 				reached[n] = true
-				queue = append(queue, x.job(n, j.Steps+1, j.Asset, "products"))
+				queue = append(queue, x.job(n, j.Steps+1, job.TaskText(j.Asset), "products"))
 			}
 		}
 	}
@@ -144,7 +148,11 @@ func newIndex(v *build.View, platforms []string) *index {
 
 // needed is the job whose products an observation is of.
 func (x *index) needed(o engine.Observation, platform string) (at, bool) {
-	a := x.table.Find(build.NeededAsset(o))
+	name := build.NeededAsset(o)
+	if job.IsRequest(name) {
+		return at{name, platform, ""}, true
+	}
+	a := x.table.Find(name)
 	if a == nil {
 		return at{}, false
 	}

@@ -54,7 +54,8 @@ type JobView struct {
 	LastRun             *engine.Trace    // that of the job or of the part of it that ran last; nil: never built
 	Among               string           // Processor, where the asset has several on the platform; else ""
 	Part                string           // what this is a part of a job; "" for the job itself
-	Parts               []JobView        // of the job, as far as they are known
+	Request             string           // what this asks for, for people, if it is no job but a request that the job made; else ""
+	Parts               []JobView        // of the job, and its requests with theirs, as far as they are known
 	Traces              []*engine.Trace  // all that are kept, the one used last first
 	LastGood            []engine.Product // of a job that failed: what it made before, as far as that still stands in the output folder
 
@@ -62,7 +63,12 @@ type JobView struct {
 }
 
 // Name is the job of an asset for people, without its platform.
-func (j *JobView) Name(asset string) string { return job.Name(asset, j.Among, j.Part) }
+func (j *JobView) Name(asset string) string {
+	if j.Request != "" {
+		asset = j.Request
+	}
+	return job.Name(asset, j.Among, j.Part)
+}
 
 // Products of a job and its parts as they are, hidden ones left out; those of a job that failed are LastGood.
 func (j *JobView) Products() []engine.Product {
@@ -126,6 +132,9 @@ func (s *session) jobView(t *job.Task) JobView {
 	j := JobView{
 		Among: t.Among(), Part: t.Part, On: t.On, Platform: t.Platform, Processor: t.Proc.Info.Name, Key: digest.Hash(t.Key), Preimage: t.Preimage().Preimage(),
 		Fingerprint: t.Fingerprint, Why: r.Why, Traces: s.traces.Traces(t.Key), s: s,
+	}
+	if t.Request() {
+		j.Request = job.RequestName(t.Asset.ID)
 	}
 	if len(j.Traces) > 0 {
 		j.Last = j.Traces[0]
