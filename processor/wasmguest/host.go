@@ -34,6 +34,12 @@ func hostProducts(ids string) int32
 //go:wasmimport kiln_v1 open_product
 func hostOpenProduct(asset, name string) int32
 
+//go:wasmimport kiln_v1 request
+func hostRequest(processor, settings string, a unsafe.Pointer, an uint32, b string, about int32) int32
+
+//go:wasmimport kiln_v1 adopt
+func hostAdopt(asset, name, as, typ, extension string) int32
+
 //go:wasmimport kiln_v1 size
 func hostSize(h int32) int64
 

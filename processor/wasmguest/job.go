@@ -3,6 +3,7 @@
 package wasmguest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -172,13 +173,51 @@ func (j *job) Parts(...string) ([][]processor.Product, error) {
 	return nil, fmt.Errorf("parts: %w", errNot)
 }
 
-func (j *job) Request(...processor.Request) ([][]processor.Product, error) {
-	return nil, fmt.Errorf("requests: %w", errNot)
+// What a request is about: docs/formats/wasm-abi.md.
+const (
+	ofNothing = iota
+	ofPath
+	ofProduct
+	ofBytes
+)
+
+func (j *job) Request(requests ...processor.Request) ([][]processor.Product, error) {
+	all := make([][]processor.Product, len(requests))
+	for i := range requests {
+		r := &requests[i]
+		settings, err := json.Marshal(r.Settings)
+		if err != nil {
+			return nil, err
+		}
+		about, a, b := int32(ofNothing), []byte(nil), ""
+		switch {
+		case r.Path != "":
+			about, a = ofPath, []byte(r.Path)
+		case r.Product != nil:
+			about, a, b = ofProduct, []byte(r.Product.AssetID), r.Product.Name
+		case r.Bytes != nil:
+			about, a, b = ofBytes, r.Bytes, r.Extension
+		}
+		h := hostRequest(r.Processor, string(settings), pointer(a), uint32(len(a)), b, about)
+		if h < 0 {
+			return nil, failed(h, "request", "")
+		}
+		for t := texts(h); len(t) >= 5; t = t[5:] {
+			all[i] = append(all[i], processor.Product{
+				AssetID: t[0], UUID: t[1], Name: t[2], SubID: processor.SubID(t[2]), Type: t[3], Extension: t[4], Processor: r.Processor,
+			})
+		}
+	}
+	return all, nil
 }
 
-func (j *job) Adopt(processor.Product, processor.Output) error {
-	return fmt.Errorf("adopt: %w", errNot)
+func (j *job) Adopt(p processor.Product, out processor.Output) error {
+	if out.Hidden || len(out.References) > 0 {
+		return fmt.Errorf("adopt with references of its own: %w", errNot)
+	}
+	return failed(hostAdopt(p.AssetID, p.Name, out.Name, out.Type, out.Extension), "adopt", "")
 }
+
 func (j *job) Source() (processor.File, error) { return j.Open(j.asset.Path) }
 
 func (j *job) Tool(name string) (string, error) { return "", fmt.Errorf("tool %q: %w", name, errNot) }

@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,6 +54,8 @@ func hostFunctions() map[string]function {
 		"glob":         {"ii", "i", (*run).hostGlob},
 		"products":     {"ii", "i", (*run).hostProducts},
 		"open_product": {"iiii", "i", (*run).hostOpenProduct},
+		"request":      {"iiiiiiiii", "i", (*run).hostRequest},
+		"adopt":        {"iiiiiiiiii", "i", (*run).hostAdopt},
 		"size":         {"i", "l", (*run).hostSize},
 		"read":         {"ilii", "i", (*run).hostRead},
 		"reference":    {"iiiii", "i", (*run).hostReference},
@@ -238,13 +241,74 @@ func (r *run) hostProducts(s []uint64) {
 }
 
 func (r *run) hostOpenProduct(s []uint64) {
-	asset, name := r.text(s[0], s[1]), r.text(s[2], s[3])
+	f, err := r.job.OpenProduct(r.product(r.text(s[0], s[1]), r.text(s[2], s[3])))
+	result(s, r.file(f, err))
+}
+
+// product is one that the guest was told of.
+func (r *run) product(asset, name string) processor.Product {
 	p, ok := r.told[[2]string{asset, name}]
 	if !ok {
-		r.abuse("got product %q of asset %q, which products did not tell of", name, asset)
+		r.abuse("got product %q of asset %q, which products and request did not tell of", name, asset)
 	}
-	f, err := r.job.OpenProduct(p)
-	result(s, r.file(f, err))
+	return p
+}
+
+// What a request is about.
+const (
+	aboutNothing = iota
+	aboutPath
+	aboutProduct // asset and name
+	aboutBytes   // and their extension
+)
+
+// maxRequested is how many bytes a guest can have another processor work on.
+const maxRequested = 256 << 20
+
+// hostRequest takes a processor, settings as JSON, and what it is about, in two texts and their kind. It answers five texts a product: asset,
+// UUID, name, type, extension.
+func (r *run) hostRequest(s []uint64) {
+	q := processor.Request{Processor: r.text(s[0], s[1])}
+	if given := r.text(s[2], s[3]); given != "" {
+		if err := json.Unmarshal([]byte(given), &q.Settings); err != nil {
+			r.abuse("got settings that are no JSON object: %v", err)
+		}
+	}
+	switch uint32(s[8]) {
+	case aboutNothing:
+	case aboutPath:
+		q.Path = r.text(s[4], s[5])
+	case aboutProduct:
+		p := r.product(r.text(s[4], s[5]), r.text(s[6], s[7]))
+		q.Product = &p
+	case aboutBytes:
+		q.Bytes, q.Extension = append([]byte{}, r.view(s[4], s[5], maxRequested)...), r.text(s[6], s[7])
+	default:
+		r.abuse("got %d, which no request is about", uint32(s[8]))
+	}
+	resume := r.pause()
+	all, err := r.job.Request(q)
+	resume()
+	var text []byte
+	for _, of := range all {
+		for _, p := range of {
+			r.told[[2]string{p.AssetID, p.Name}] = p
+			for _, field := range []string{p.AssetID, p.UUID, p.Name, p.Type, p.Extension} {
+				text = append(append(text, field...), 0)
+			}
+		}
+	}
+	result(s, r.textOr(text, err))
+}
+
+// hostAdopt takes a product, by asset and name, and the name, type and extension that it gets.
+func (r *run) hostAdopt(s []uint64) {
+	p := r.product(r.text(s[0], s[1]), r.text(s[2], s[3]))
+	if err := r.job.Adopt(p, processor.Output{Name: r.text(s[4], s[5]), Type: r.text(s[6], s[7]), Extension: r.text(s[8], s[9])}); err != nil {
+		result(s, r.failed(err))
+		return
+	}
+	result(s, 0)
 }
 
 func (r *run) hostSize(s []uint64) {

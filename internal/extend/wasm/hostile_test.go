@@ -28,10 +28,11 @@ func badPointers() (all []hostile) {
 	good := map[string][]any{
 		"open": {4096, 3}, "exists": {4096, 3}, "glob": {4096, 3}, "setting": {4200, 0}, "products": {4200, 0},
 		"open_product": {4096, 3, 4200, 0}, "reference": {4096, 3, 4200, 0, 1}, "create": {4096, 3, 4096, 3, 4096, 3, 4200, 0},
+		"request": {4096, 3, 4200, 0, 4096, 3, 4200, 0, 1}, "adopt": {4096, 3, 4096, 3, 4096, 3, 4096, 3, 4096, 3},
 		"warn": {4096, 3, 4096, 3, 4096, 3, 1, 1, 1}, "fail": {4096, 3, 4096, 3, 4096, 3, 1, 1, 1, 0},
 	}
-	texts := map[string]int{"open": 1, "exists": 1, "glob": 1, "setting": 1, "products": 1, "open_product": 2, "reference": 2, "create": 4, "warn": 3, "fail": 3}
-	for _, name := range []string{"open", "exists", "glob", "setting", "products", "open_product", "reference", "create", "warn", "fail"} {
+	texts := map[string]int{"open": 1, "exists": 1, "glob": 1, "setting": 1, "products": 1, "open_product": 2, "request": 3, "reference": 2, "create": 4, "warn": 3, "fail": 3}
+	for _, name := range []string{"open", "exists", "glob", "setting", "products", "open_product", "request", "reference", "create", "warn", "fail"} {
 		for i := range texts[name] {
 			for _, p := range pointers {
 				b := guest(name)
@@ -112,6 +113,10 @@ func badValues() (all []hostile) {
 	text("a list without an end", "abc", "no zero byte at its end", "products", 4096, 3)
 	text("a setting that is none", "abc", "no setting", "setting", 4096, 3)
 	text("a product that was not told of", "abc", "did not tell", "open_product", 4096, 1, 4096, 2)
+	text("a request about what there is not", "abc", "no request is about", "request", 4096, 3, 4200, 0, 4200, 0, 4200, 0, 4)
+	text("a request about a product that was not told of", "abc", "did not tell", "request", 4096, 3, 4200, 0, 4096, 3, 4200, 0, 2)
+	text("a request with settings that are none", "[1]", "no JSON object", "request", 4096, 3, 4096, 3, 4200, 0, 4200, 0, 0)
+	text("adopting a product that was not told of", "abc", "did not tell", "adopt", 4096, 3, 4200, 0, 4200, 0, 4200, 0, 4200, 0)
 	text("references of two texts", "a\x00b\x00", "each has three", "create", 4200, 0, 4096, 1, 4200, 0, 4096, 4)
 	text("a reference without a number", "a\x00b\x001\x00", "sub id", "create", 4200, 0, 4096, 1, 4200, 0, 4096, 6)
 	text("a reference with too large a number", "a\x004294967296\x001\x00", "sub id", "create", 4200, 0, 4096, 1, 4200, 0, 4096, 15)
@@ -452,7 +457,7 @@ func TestNoTraces(t *testing.T) {
 func FuzzCalls(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
 	f.Add([]byte("\x05\x01\x03\x0a\x01\x02\x01\x03\x0c\x01\x03\x01\x03"))
-	names := []string{"asset", "settings", "setting", "open", "exists", "glob", "products", "open_product", "size", "read", "reference", "create", "write", "close",
+	names := []string{"asset", "settings", "setting", "open", "exists", "glob", "products", "open_product", "size", "read", "reference", "create", "write", "close", "request", "adopt",
 		"warn", "fail", "error", "fd_write", "random_get", "clock_time_get", "poll_oneoff", "fd_fdstat_get", "args_sizes_get", "environ_get"}
 	values := []int64{0, 1, 2, 3, 4096, 4097, 4200, 65535, 65536, -1, 1 << 31, 1<<31 - 1, 1 << 20, 40, 8, 100}
 	f.Fuzz(func(t *testing.T, in []byte) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -190,6 +191,50 @@ func TestGuest(t *testing.T) {
 	}
 	if refs := r.Products["refs"].References; !slices.Equal(refs, []processor.Reference{{UUID: "<b.png>", Required: true}, {UUID: "<dir/all.guest>", SubID: processor.SubID("x")}}) {
 		t.Errorf("references %+v", refs)
+	}
+}
+
+// echo is a processor that a guest asks.
+type echo struct{}
+
+type echoSettings struct {
+	Say string `toml:"say" doc:"Words."`
+}
+
+func (echo) Info() processor.Info {
+	return processor.Info{Name: "echo", Version: 1, Summary: "for tests", Settings: &echoSettings{}, Products: []processor.ProductType{{Type: "text"}}}
+}
+
+func (echo) Process(_ context.Context, job processor.Job) error {
+	text := "nothing"
+	if job.Asset().Path != "" {
+		f, err := job.Source()
+		if err != nil {
+			return err
+		}
+		b, err := io.ReadAll(f)
+		if err != nil {
+			return err
+		}
+		text = string(b)
+	}
+	return job.Write(processor.Output{Type: "text", Extension: ".echo"}, []byte(processor.SettingsOf[echoSettings](job).Say+" "+text))
+}
+
+// TestRequests: a guest asks another processor, on each kind of source.
+func TestRequests(t *testing.T) {
+	p := goGuest(t)
+	r := processortest.Run(t, p, processortest.Case{
+		Files: map[string][]byte{"a.guest": []byte("requests"), "other.txt": []byte("other")}, Asset: "a.guest", Processors: []processor.Processor{echo{}},
+	})
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if got := string(r.Products[""].Data); got != " nothing\nso other\n \xff bytes\nso so other\n" {
+		t.Errorf("%q", got)
+	}
+	if twin := r.Products["twin"]; string(twin.Data) != " \xff bytes" || twin.Type != "text" || twin.Extension != ".echo" {
+		t.Errorf("%+v", twin)
 	}
 }
 

@@ -374,7 +374,7 @@ const (
 	AllOutcomes              // everything is gone through for it
 )
 
-// Outcome is what became of a job, or of a part of one.
+// Outcome is what became of a job, or of a part of one. Of a request, Asset is a name for people.
 type Outcome struct {
 	Asset, UUID, Platform, Part string
 	Processor                   string // of one of an asset's further jobs, or of a part; "" for the first job
@@ -385,7 +385,7 @@ type Outcome struct {
 }
 
 func (s *session) outcome(t *job.Task, tr *engine.Trace, products []engine.Product) Outcome {
-	o := Outcome{Asset: t.Asset.ID, UUID: t.Asset.UUID, Platform: t.Platform, Part: t.Part, Processor: job.ParseSubject(t.Subject()).Processor, Messages: append(s.w.MessagesOf(tr), s.placeholderMessage(t)...)}
+	o := Outcome{Asset: job.TaskText(t.Asset.ID), UUID: t.Asset.UUID, Platform: t.Platform, Part: t.Part, Processor: job.ParseSubject(t.Subject()).Processor, Messages: append(s.w.MessagesOf(tr), s.placeholderMessage(t)...)}
 	o.Failed = tr != nil && tr.Outcome != engine.Succeeded
 	for i := range products {
 		if products[i].File != "" {
@@ -398,7 +398,7 @@ func (s *session) outcome(t *job.Task, tr *engine.Trace, products []engine.Produ
 // goneOutcome is that of a task which is no more.
 func goneOutcome(subject string) Outcome {
 	s := job.ParseSubject(subject)
-	return Outcome{Asset: s.Asset, Platform: s.Platform, Part: s.Part, Processor: s.Processor, Gone: true}
+	return Outcome{Asset: job.TaskText(s.Asset), Platform: s.Platform, Part: s.Part, Processor: s.Processor, Gone: true}
 }
 
 // outcomes are those that the request wants to be told.

@@ -37,6 +37,12 @@ KILN_IMPORT("open") kiln_handle kiln_open(const char *path, kiln_size n);
 KILN_IMPORT("exists") int kiln_exists(const char *path, kiln_size n); /* 1, 0 or an error */
 KILN_IMPORT("glob") kiln_handle kiln_glob(const char *pattern, kiln_size n);
 
+/* What another processor makes: of nothing (0), a source file (1: its path), a product (2: asset, name) or bytes (3, and their extension), with
+   settings as JSON or none. Five texts each: asset, UUID, name, type, extension. kiln_adopt makes a product of this asset of one of them. */
+KILN_IMPORT("request") kiln_handle kiln_request(const char *processor, kiln_size pn, const char *settings, kiln_size sn,
+                                                const void *a, kiln_size an, const char *b, kiln_size bn, int about);
+KILN_IMPORT("adopt") int kiln_adopt(const char *asset, kiln_size an, const char *name, kiln_size nn, const char *as, kiln_size asn,
+                                    const char *type, kiln_size tn, const char *extension, kiln_size en);
 /* Other assets' products: five texts each: asset, UUID, name, type, file. */
 KILN_IMPORT("products") kiln_handle kiln_products(const char *ids, kiln_size n);
 KILN_IMPORT("open_product") kiln_handle kiln_open_product(const char *asset, kiln_size n, const char *name, kiln_size m);

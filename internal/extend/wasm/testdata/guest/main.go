@@ -59,6 +59,8 @@ func (guest) Process(_ context.Context, job processor.Job) error {
 	case "wrapped":
 		_, err := job.Products("no.png")
 		return fmt.Errorf("while it looked: %w", err)
+	case "requests":
+		return requests(job)
 	case "two":
 		return errors.Join(&processor.Problem{Line: 1, Text: "first"}, &processor.Problem{Line: 2, Text: "second"})
 	case "world":
@@ -74,6 +76,42 @@ func (guest) Process(_ context.Context, job processor.Job) error {
 		return nil
 	}
 	return bad(job, string(what))
+}
+
+// requests has the processor echo work on each kind of source, and adopts what it makes of bytes.
+func requests(job processor.Job) error {
+	said := map[string]any{"say": "so"}
+	made, err := job.Request(
+		processor.Request{Processor: "echo"},
+		processor.Request{Processor: "echo", Path: "other.txt", Settings: said},
+		processor.Request{Processor: "echo", Bytes: []byte("\xff bytes"), Extension: ".bin"},
+	)
+	if err != nil {
+		return err
+	}
+	again, err := job.Request(processor.Request{Processor: "echo", Product: &made[1][0], Settings: said})
+	if err != nil {
+		return err
+	}
+	var all []byte
+	for _, ps := range append(made, again...) {
+		f, err := job.OpenProduct(ps[0])
+		if err != nil {
+			return err
+		}
+		b, err := io.ReadAll(f)
+		if err != nil {
+			return err
+		}
+		all = append(append(all, b...), '\n')
+	}
+	if err := job.Adopt(made[2][0], processor.Output{Name: "twin"}); err != nil {
+		return err
+	}
+	if _, err := job.Request(processor.Request{Processor: "nobody"}); err == nil {
+		return errors.New("a processor that is not there was asked")
+	}
+	return write(job, string(all))
 }
 
 func bad(job processor.Job, what string) error {
