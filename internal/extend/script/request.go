@@ -16,7 +16,8 @@ func (j *jobValue) request(c *callArgs) (starlark.Value, error) {
 	var r processor.Request
 	var settings *starlark.Dict
 	var data, product starlark.Value
-	if err := c.unpack("processor", &r.Processor, "settings?", &settings, "path?", &r.Path, "product?", &product, "data?", &data, "ext?", &r.Extension); err != nil {
+	err := c.unpack("processor", &r.Processor, "settings?", &settings, "path?", &r.Path, "product?", &product, "data?", &data, "ext?", &r.Extension)
+	if err != nil {
 		return nil, err
 	}
 	if settings != nil && settings.Len() > 0 {

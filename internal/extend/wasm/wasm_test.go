@@ -202,7 +202,9 @@ type echoSettings struct {
 }
 
 func (echo) Info() processor.Info {
-	return processor.Info{Name: "echo", Version: 1, Summary: "for tests", Settings: &echoSettings{}, Products: []processor.ProductType{{Type: "text"}}}
+	return processor.Info{
+		Name: "echo", Version: 1, Summary: "for tests", Settings: &echoSettings{}, Products: []processor.ProductType{{Type: "text"}},
+	}
 }
 
 func (echo) Process(_ context.Context, job processor.Job) error {
@@ -225,7 +227,8 @@ func (echo) Process(_ context.Context, job processor.Job) error {
 func TestRequests(t *testing.T) {
 	p := goGuest(t)
 	r := processortest.Run(t, p, processortest.Case{
-		Files: map[string][]byte{"a.guest": []byte("requests"), "other.txt": []byte("other")}, Asset: "a.guest", Processors: []processor.Processor{echo{}},
+		Files: map[string][]byte{"a.guest": []byte("requests"), "other.txt": []byte("other")}, Asset: "a.guest",
+		Processors: []processor.Processor{echo{}},
 	})
 	if r.Err != nil {
 		t.Fatal(r.Err)

@@ -348,17 +348,17 @@ type Drafting interface {
 	Drafted(platform, asset, uuid string, p engine.Product)
 }
 
-// Drafts tells whether somebody wants drafts.
+// Drafts tells whether somebody wants drafts. Of what a request makes nobody does: it is no product of an asset.
 func (j *Job) Drafts() bool {
 	_, ok := j.w.Reporter.(Drafting)
-	return ok
+	return ok && !j.t.Request()
 }
 
 // Draft hands on a draft of a product. Hidden ones nobody sees.
 func (j *Job) Draft(out processor.Output, data []byte) error {
 	to, ok := j.w.Reporter.(Drafting)
 	w, err := j.writer(out)
-	if err != nil || !ok || out.Hidden {
+	if err != nil || !ok || out.Hidden || j.t.Request() {
 		return err
 	}
 	hash, err := j.w.Blobs.Add(data)
