@@ -32,9 +32,11 @@ func badPointers() (all []hostile) {
 		"warn": {4096, 3, 4096, 3, 4096, 3, 1, 1, 1}, "fail": {4096, 3, 4096, 3, 4096, 3, 1, 1, 1, 0},
 	}
 	texts := map[string]int{
-		"open": 1, "exists": 1, "glob": 1, "setting": 1, "products": 1, "open_product": 2, "request": 3, "reference": 2, "create": 4, "warn": 3, "fail": 3,
+		"open": 1, "exists": 1, "glob": 1, "setting": 1, "products": 1, "open_product": 2,
+		"request": 3, "reference": 2, "create": 4, "warn": 3, "fail": 3,
 	}
-	for _, name := range []string{"open", "exists", "glob", "setting", "products", "open_product", "request", "reference", "create", "warn", "fail"} {
+	for _, name := range []string{"open", "exists", "glob", "setting", "products", "open_product", "request",
+		"reference", "create", "warn", "fail"} {
 		for i := range texts[name] {
 			for _, p := range pointers {
 				b := guest(name)
