@@ -121,6 +121,10 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 	of := map[string][]processor.Product{}
 	for t := texts(h); len(t) >= 5; t = t[5:] {
 		p := processor.Product{AssetID: t[0], UUID: t[1], Name: t[2], SubID: processor.SubID(t[2]), Type: t[3], File: t[4]}
+		p.Extension = strings.TrimPrefix(p.File, strings.TrimSuffix(p.AssetID, "/"))
+		if p.Name != "" {
+			p.Extension = strings.TrimPrefix(p.Extension, "."+p.Name)
+		}
 		if n := len(of[p.AssetID]); n == 0 || of[p.AssetID][0].Name != p.Name { // an asset that was named twice is told of twice
 			of[p.AssetID] = append(of[p.AssetID], p)
 		}
