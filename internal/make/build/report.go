@@ -92,12 +92,18 @@ func (r *Report) After(first *Report) {
 		again[name(&r.Jobs[i])] = true
 	}
 	for i := range first.Jobs {
-		if n := name(&first.Jobs[i]); !again[n] {
-			again[n] = true
-			r.Jobs = append(r.Jobs, first.Jobs[i])
-			r.Summary.Built++
-			r.Summary.Reused--
+		n := name(&first.Jobs[i])
+		if again[n] {
+			continue
 		}
+		again[n] = true
+		r.Jobs = append(r.Jobs, first.Jobs[i])
+		if first.Jobs[i].Request {
+			r.Summary.RequestsRun++
+			continue
+		}
+		r.Summary.Built++
+		r.Summary.Reused--
 	}
 	r.Summary.LookedAt += first.Summary.LookedAt
 	r.Summary.Seconds += first.Summary.Seconds
@@ -147,12 +153,7 @@ func (s *session) count(r *Report) {
 		}
 	}
 	ran := s.jobsRun()
-	for id := range ran {
-		if id.Request() {
-			delete(ran, id)
-			sum.RequestsRun++
-		}
-	}
+	sum.RequestsRun = s.countRequests(ran)
 	for _, res := range s.results {
 		r.Stopped = r.Stopped || res.State == engine.Stopped
 		if t := job.TaskOf(res); t.Part == "" && !t.Request() && res.State == engine.Held && !ran[t.ID()] {

@@ -94,6 +94,37 @@ func (s *session) requestsOf(main *job.Task) []*job.Task {
 	return list
 }
 
+// countRequests takes the requests out of what ran, and counts them. A job that alone asked for one was built.
+func (s *session) countRequests(ran map[job.ID]bool) int {
+	askers := map[job.ID][]job.ID{}
+	for id := range ran {
+		if id.Request() {
+			delete(ran, id)
+			askers[id] = nil
+		}
+	}
+	if len(askers) == 0 {
+		return 0
+	}
+	tasks := map[job.ID]*job.Task{}
+	for _, t := range s.live {
+		if t.Part != "" || t.Request() {
+			continue
+		}
+		for _, r := range s.requestsOf(t) {
+			if who, is := askers[r.ID()]; is && r.Part == "" {
+				askers[r.ID()], tasks[r.ID()] = append(who, t.ID()), r
+			}
+		}
+	}
+	for id, who := range askers {
+		if len(who) == 1 && (s.few == nil || !s.othersAsk(tasks[id])) {
+			ran[who[0]] = true
+		}
+	}
+	return len(askers)
+}
+
 // assetsOnly are those that a build of few tasks concerns, without what stands for requests.
 func (s *session) assetsOnly() []*asset.Asset {
 	return slices.DeleteFunc(s.assets(), func(a *asset.Asset) bool { return job.IsRequest(a.ID) })

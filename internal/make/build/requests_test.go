@@ -61,6 +61,14 @@ text alone
 	if b = p.wantsFew(oneOfX, "x.txt"); b.Built != 1 {
 		t.Errorf("cut off: %+v", b.Summary)
 	}
+	p.write("assets/b.s", "text b\n")
+	p.wantsFew("b.s")
+	p.write("assets/x.txt", "setting\ntext other\n\n\n") // only a.s asks now: it was built
+	if b = p.wantsFew(oneOfX, "x.txt"); b.Built != 2 {
+		t.Errorf("asked for by one: %+v", b.Summary)
+	}
+	p.write("assets/b.s", "request one x.txt\n")
+	p.wantsFew() // as it was
 	p.write("assets/a.s", "request one x.txt\n") // nobody asks for the seed any more
 	if b = p.wantsFew("a.s"); b.Requests != 1 {
 		t.Errorf("one asked for less: %+v", b.Summary)
