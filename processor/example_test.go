@@ -6,11 +6,14 @@ import (
 	"embed"
 	"encoding/binary"
 	"fmt"
+	"image"
+	"image/png"
 	"io/fs"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/kiln-pipeline/kiln/internal/processors/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
@@ -147,6 +150,44 @@ func TestTilemap(t *testing.T) {
 	ps := processortest.Problems(r.Err)
 	if len(ps) != 1 || ps[0].Line != 2 || ps[0].Column != 2 {
 		t.Errorf("got %v", r.Err)
+	}
+}
+
+// Poster draws a picture, and has it made a texture as any picture of the project is.
+type Poster struct{}
+
+func (Poster) Info() processor.Info {
+	return processor.Info{Name: "poster", Version: 1, Summary: "A picture that is drawn", Products: []processor.ProductType{{Type: "texture", Extension: ".ktx2"}}}
+}
+
+func (Poster) Process(_ context.Context, job processor.Job) error {
+	var drawn bytes.Buffer
+	if err := png.Encode(&drawn, image.NewNRGBA(image.Rect(0, 0, 4, 4))); err != nil {
+		return err
+	}
+	made, err := job.Request(processor.Request{
+		Processor: "texture", Settings: map[string]any{"mips": false},
+		Bytes: drawn.Bytes(), Extension: ".png",
+	})
+	if err != nil {
+		return err // as it is: it says which request failed
+	}
+	return job.Adopt(made[0][0], processor.Output{Name: "poster"})
+}
+
+func TestPoster(t *testing.T) {
+	r := processortest.Run(t, Poster{}, processortest.Case{
+		Files: map[string][]byte{"a.poster": nil}, Asset: "a.poster", Processors: []processor.Processor{texture.New()},
+	})
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	made := r.Products["poster"]
+	if made.Type != "texture" || made.Extension != ".ktx2" || !bytes.HasPrefix(made.Data, []byte("\xabKTX 20")) {
+		t.Errorf("%+v", made.Output)
+	}
+	if got := strings.Join(r.Observations, ", "); got != "request texture, product of request " {
+		t.Errorf("observed %q", got)
 	}
 }
 
