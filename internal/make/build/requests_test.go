@@ -68,7 +68,7 @@ text alone
 		t.Errorf("asked for by one: %+v", b.Summary)
 	}
 	p.write("assets/b.s", "request one x.txt\n")
-	p.wantsFew() // as it was
+	p.wantsFew()                                 // as it was
 	p.write("assets/a.s", "request one x.txt\n") // nobody asks for the seed any more
 	if b = p.wantsFew("a.s"); b.Requests != 1 {
 		t.Errorf("one asked for less: %+v", b.Summary)
