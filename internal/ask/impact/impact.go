@@ -85,7 +85,7 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 		j := queue[0]
 		queue = queue[1:]
 		if job.IsRequest(j.Asset) {
-			r.Seconds += j.Seconds // it is no asset's: those are told of that ask for it
+			r.Seconds += j.Seconds // no asset's job: the report has those of the assets that ask for it
 		} else {
 			r.Jobs = append(r.Jobs, j)
 		}

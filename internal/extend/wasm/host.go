@@ -228,16 +228,20 @@ func (r *run) hostProducts(s []uint64) {
 	resume := r.pause() // the time that others take is not the job's
 	all, err := r.job.Products(ids...)
 	resume()
-	var text []byte
+	result(s, r.textOr(r.answer(all, func(p processor.Product) string { return p.File }), err))
+}
+
+// answer notes products as known to the guest, and gives five texts of each, the last as the call has it.
+func (r *run) answer(all [][]processor.Product, last func(processor.Product) string) (text []byte) {
 	for _, of := range all {
 		for _, p := range of {
 			r.told[[2]string{p.AssetID, p.Name}] = p
-			for _, field := range []string{p.AssetID, p.UUID, p.Name, p.Type, p.File} {
+			for _, field := range []string{p.AssetID, p.UUID, p.Name, p.Type, last(p)} {
 				text = append(append(text, field...), 0)
 			}
 		}
 	}
-	result(s, r.textOr(text, err))
+	return text
 }
 
 func (r *run) hostOpenProduct(s []uint64) {
@@ -289,16 +293,7 @@ func (r *run) hostRequest(s []uint64) {
 	resume := r.pause()
 	all, err := r.job.Request(q)
 	resume()
-	var text []byte
-	for _, of := range all {
-		for _, p := range of {
-			r.told[[2]string{p.AssetID, p.Name}] = p
-			for _, field := range []string{p.AssetID, p.UUID, p.Name, p.Type, p.Extension} {
-				text = append(append(text, field...), 0)
-			}
-		}
-	}
-	result(s, r.textOr(text, err))
+	result(s, r.textOr(r.answer(all, func(p processor.Product) string { return p.Extension }), err))
 }
 
 // hostAdopt takes a product, by asset and name, and the name, type and extension that it gets.

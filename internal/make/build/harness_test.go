@@ -263,9 +263,8 @@ func (p *fixture) clean() *outcome {
 	defer os.RemoveAll(filepath.Dir(c.dir))
 	key := treeHash(c.dir)
 	for _, pr := range p.procs {
-		if s, ok := pr.(*script); ok {
-			key = digest.Build("clean").Hash("files", key).Str("script", fmt.Sprint(s.version)).Sum()
-		}
+		info := pr.Info()
+		key = digest.Build("clean").Hash("files", key).Str(info.Name, fmt.Sprint(info.Version)).Sum()
 	}
 	if o, ok := cleanBuilds.Load(key); ok && !p.hooked() {
 		return o.(*outcome)

@@ -65,28 +65,25 @@ func (s *session) othersAsk(r *job.Task) bool {
 	})
 }
 
-// requestsOf are the requests, with their parts, that a job and its parts made, and that those made.
-func (s *session) requestsOf(main *job.Task) []*job.Task {
-	var list []*job.Task
-	seen := map[*job.Task]bool{}
-	visit := func(t *job.Task) {
-		tr := s.traceOf(t)
-		if tr == nil {
-			return
-		}
-		more := s.w.RequestsIn(tr)
-		if t.Request() {
-			more = append(more, s.w.PartsIn(t, tr)...)
-		}
+// requestsOf are the requests, with their parts, that a job and its parts made, and that those made. Nearly all jobs have none.
+func (s *session) requestsOf(main *job.Task) (list []*job.Task) {
+	take := func(more []*job.Task) {
 		for _, r := range more {
-			if !seen[r] {
-				seen[r] = true
+			if !slices.Contains(list, r) {
 				list = append(list, r)
 			}
 		}
 	}
-	for _, t := range append([]*job.Task{main}, s.parts[main]...) {
-		visit(t)
+	visit := func(t *job.Task) {
+		if tr := s.traceOf(t); tr != nil {
+			if take(s.w.RequestsIn(tr)); t.Request() {
+				take(s.w.PartsIn(t, tr))
+			}
+		}
+	}
+	visit(main)
+	for _, p := range s.parts[main] {
+		visit(p)
 	}
 	for at := 0; at < len(list); at++ {
 		visit(list[at])

@@ -3,6 +3,8 @@ package build
 import (
 	"strings"
 	"testing"
+
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // wantsFew builds, and tells if other jobs ran than those named, or if the build looked at all tasks.
@@ -140,7 +142,7 @@ text fine
 	p.nothing()
 	p.write("assets/x.txt", "text fine\n")
 	if b = p.wantsFew(); b.Failed != 0 { // all is as it was
-		t.Errorf("mended: %+v", b.Summary)
+		t.Errorf("corrected: %+v", b.Summary)
 	}
 	p.write("assets/a.s", "request one y.txt\n")
 	b = p.build()
@@ -205,5 +207,52 @@ bytes one setting|text of bytes
 	p.remove(".kiln/cas")
 	if b := p.build(); b.Failed != 0 {
 		t.Errorf("%+v\n%s", b.Summary, b.messages)
+	}
+}
+
+// A request that cannot be is looked at again: its processor may come, go, and take other settings.
+func TestRequestOfNoProcessor(t *testing.T) {
+	p := newProject(t, `
+-- assets/a.s --
+seed 7
+`)
+	all := p.procs
+	p.procs = []processor.Processor{all[0], all[1], all[3]} // without the seeder
+	if b := p.build(); b.Failed != 1 || !strings.Contains(b.messages, `there is no processor "seed"`) {
+		t.Errorf("not there: %+v\n%s", b.Summary, b.messages)
+	}
+	p.procs = all
+	if b := p.build(); b.Failed != 0 || b.Requests != 1 {
+		t.Errorf("there: %+v\n%s", b.Summary, b.messages)
+	}
+	p.procs = []processor.Processor{all[0], all[1], all[3]}
+	if b := p.build(); b.Failed != 1 || b.Requests != 0 {
+		t.Errorf("gone: %+v\n%s", b.Summary, b.messages)
+	}
+}
+
+// Requests of a file, and of the product of the asset with that path, are two, also by name, and one that needs itself says so.
+func TestRequestNames(t *testing.T) {
+	p := newProject(t, `
+-- assets/a.s --
+request one x.s
+product x.s
+request one +x.s
+-- assets/x.s --
+text hello
+`)
+	b := p.build()
+	for _, name := range []string{`script of x.s {"say":"one"}`, "script of the product of x.s", `script of the product of script of x.s {"say":"one"}`} {
+		if !strings.Contains(" "+b.ran+" ", " "+name+" ") {
+			t.Errorf("ran %q without %q", b.ran, name)
+		}
+	}
+	if strings.ContainsAny(b.ran, "\x00\x01") || b.Requests != 3 || b.Failed != 0 {
+		t.Errorf("%q %+v\n%s", b.ran, b.Summary, b.messages)
+	}
+	p.write("assets/a.s", "seed fail\n")
+	b = p.build()
+	if !strings.HasPrefix(b.messages, "error[K0201]: processor \"seed\": no such seed") || !strings.Contains(b.messages, `assets/a.s: error[K0202]: needs seed {"say":"fail"}, which failed`) {
+		t.Errorf("%s", b.messages)
 	}
 }

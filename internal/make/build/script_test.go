@@ -43,6 +43,7 @@ import (
 //	request SAY PATH what this processor makes of a source file with the setting "say"; PATH +PATH what it makes of what it makes of that
 //	bytes SAY WORDS  what it makes of bytes, in which a stroke ends a line
 //	seed SAY         what a processor makes that needs no source
+//	product ID       what it makes of an asset's product
 //	adopt NAME PATH  a product of what it makes of a source file
 //	shadow LINE      nothing: the line is for the processor shadow
 //
@@ -146,7 +147,7 @@ func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n i
 		return job.Write(processor.Output{Name: name, Type: "text", Extension: ".txt"}, []byte(words))
 	case "ask", "take":
 		return s.parts(job, out, map[string]string{"ask": "size", "take": "content"}[verb], strings.Fields(rest))
-	case "request", "bytes", "seed", "adopt":
+	case "request", "bytes", "seed", "adopt", "product":
 		return s.request(job, out, verb, rest)
 	case "env":
 		v, ok := job.Env(rest)
@@ -201,6 +202,12 @@ func (s *script) request(job processor.Job, out io.Writer, verb, rest string) er
 	r := processor.Request{Processor: "script", Settings: map[string]any{"say": word}}
 	again := 0
 	switch verb {
+	case "product":
+		of, err := job.Products(word)
+		if err != nil {
+			return err
+		}
+		r.Product, r.Settings = &of[0][0], nil
 	case "seed":
 		r.Processor = "seed"
 	case "bytes":
@@ -237,6 +244,9 @@ func (seeder) Info() processor.Info {
 }
 
 func (seeder) Process(_ context.Context, job processor.Job) error {
+	if processor.SettingsOf[scriptSettings](job).Say == "fail" {
+		return errors.New("no such seed")
+	}
 	return job.Write(processor.Output{Type: "text", Extension: ".seed"}, []byte("seed "+processor.SettingsOf[scriptSettings](job).Say+"\n"))
 }
 

@@ -32,7 +32,7 @@ func (w *World) Display(path string) string {
 	if _, root, ok := w.Table.Find(path); ok {
 		return w.prefixes[root] + path
 	}
-	if isBytesName(path) {
+	if path == "" || isBytesName(path) { // what a request is about, which is no file
 		return path
 	}
 	return w.prefixes[0] + path

@@ -121,7 +121,7 @@ func isBytesName(name string) bool {
 	return err == nil
 }
 
-// RequestName is a request for people.
+// RequestName is a request for people. Two requests never have the same: the engine tells rings by the names of tasks.
 func RequestName(id string) string {
 	name, given, source, ok := parseRequest(id)
 	if !ok {
@@ -136,8 +136,12 @@ func RequestName(id string) string {
 			of = " of " + bytesName(h, extension)
 		}
 	case sourceProduct:
-		if by, _, ok := parseProduct(source, ""); ok {
-			of = " of " + Name(by.Asset, by.Processor, by.Part)
+		if by, sub, ok := parseProduct(source, ""); ok {
+			of = " of the product of "
+			if sub != 0 {
+				of = fmt.Sprintf(" of product %08x of ", sub)
+			}
+			of += Name(TaskText(by.Asset), by.Processor, by.Part)
 		}
 	}
 	if given != "{}" {
@@ -245,15 +249,22 @@ func (j *Job) requestOf(r *processor.Request) (string, error) {
 		return "", err
 	}
 	id := requestID(r.Processor, string(given), source)
-	if j.w.requested(id) == nil {
-		_, err := j.w.makeRequest(id)
-		var l diag.List
-		if errors.As(err, &l) && len(l) > 0 { // what is wrong with the settings; it stands in no file
-			err = fmt.Errorf("a request to processor %q: %s", r.Processor, l[0].Text)
-		}
-		return "", err
+	return id, j.possible(id)
+}
+
+// possible says what is wrong with a request that cannot be. That it cannot is recorded: the project may get such a processor.
+func (j *Job) possible(id string) error {
+	if j.w.requested(id) != nil {
+		return nil
 	}
-	return id, nil
+	j.needJobs([]Subject{{Platform: j.t.Platform, Asset: id}}) // fails, for there is no such task
+	_, err := j.w.makeRequest(id)
+	var l diag.List
+	if errors.As(err, &l) && len(l) > 0 { // what is wrong with the settings; it stands in no file
+		name, _, _, _ := parseRequest(id)
+		err = fmt.Errorf("a request to processor %q: %s", name, l[0].Text)
+	}
+	return err
 }
 
 func (j *Job) requestSource(r *processor.Request) (string, error) {
@@ -329,8 +340,7 @@ func (j *Job) begin() error {
 		source = string(sourceFile) + t.Asset.Path
 		for _, in := range t.On.Import {
 			id := requestID(in.Processor, cmp.Or(in.Settings, "{}"), source)
-			if j.w.requested(id) == nil {
-				_, err := j.w.makeRequest(id)
+			if err := j.possible(id); err != nil {
 				return err
 			}
 			source = sourceOfProduct(Subject{Asset: id}, 0)
@@ -410,6 +420,9 @@ func (j *Job) path() string {
 	}
 	return j.t.Asset.Path
 }
+
+// Given tells whether the job works on something that is no source file. It is not part of processor.Job; package command looks for it.
+func (j *Job) Given() bool { return j.given != nil }
 
 // Source opens what the job works on: its asset's source file, or what a request or an import put in its place.
 func (j *Job) Source() (processor.File, error) {

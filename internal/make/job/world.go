@@ -456,9 +456,6 @@ func (w *World) process(t *Task, j *Job) (err error) {
 			err = m
 		}
 	}()
-	if err := j.begin(); err != nil {
-		return err
-	}
 	if other := t.Asset.Collides; other != "" {
 		if path.Dir(other) == path.Dir(t.Asset.Path) {
 			other = path.Base(other)
@@ -470,6 +467,9 @@ func (w *World) process(t *Task, j *Job) (err error) {
 			return err
 		}
 		return source.LFS(j.display(t.Asset.Path))
+	}
+	if err := j.begin(); err != nil {
+		return err
 	}
 	if t.Part != "" {
 		err = t.Proc.Processor.(processor.Parter).Part(j.run.Context(), j, t.Part)
