@@ -83,7 +83,7 @@ func (s *session) strangersOfOld() {
 	}
 }
 
-// declared tells whether a file is a parcel that the project declares: one that cannot be packed now stays as it is.
+// declared tells whether a file is a parcel that the project declares: one that cannot be packed now stays, and has a message of its own.
 func (s *session) declared(rel string) bool {
 	return slices.ContainsFunc(s.p.Parcels, func(p project.Parcel) bool {
 		platform := path.Base(path.Dir(rel))
