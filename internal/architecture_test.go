@@ -47,6 +47,7 @@ var allowed = map[string]string{
 	"base/digest":      "blake3",
 	"base/disk":        "x/sys",
 	"base/fingerprint": "base/digest processor",
+	"base/memory":      "x/sys",
 	"base/settings":    "base/diag processor",
 	"base/thorough":    "",
 
@@ -126,15 +127,17 @@ var allowed = map[string]string{
 	"delivery/ship": "base/diag base/digest base/disk content/project delivery/codegen delivery/ids delivery/loadorder " +
 		"delivery/manifest delivery/parcel delivery/release kilnrt processor uuid",
 
+	"make/task":    "base/digest",
+	"make/explain": "base/digest engine make/job make/task",
 	"make/job": "base/diag base/digest base/disk base/fingerprint engine media/placeholder content/asset content/source store/cas store/state " +
-		"extend/command processor doublestar uuid",
+		"extend/command make/task processor doublestar uuid",
 	"make/build": "base/diag base/digest base/disk base/fingerprint base/settings engine content/asset content/project " +
 		"content/source store/cas store/contentdb store/state extend/command extend/script extend/wasm delivery/ids delivery/ship " +
-		"make/job processor x/sys doublestar flock uuid",
+		"base/memory make/explain make/job make/task processor doublestar flock uuid",
 
-	"ask/doctor":   "base/diag engine content/asset content/project content/source extend/seal make/build make/job x/sys",
+	"ask/doctor":   "base/diag engine content/asset content/project content/source extend/seal make/build make/explain make/job x/sys",
 	"ask/golden":   "base/diag base/disk content/project extend/gocode make/build processor",
-	"ask/impact":   "base/diag engine content/asset content/project content/source make/build make/job processor doublestar uuid",
+	"ask/impact":   "base/diag engine content/asset content/project content/source make/build make/explain make/job make/task processor doublestar uuid",
 	"ask/move":     "base/disk base/settings content/project make/build",
 	"ask/setup":    "base/diag base/disk media/codec/document media/pixel media/texture content/project processor",
 	"ask/skeleton": "base/diag base/disk content/project extend/gocode processor/wasmguest",
@@ -151,7 +154,7 @@ var allowed = map[string]string{
 
 	"cli": "base/diag base/digest base/disk base/fingerprint base/settings engine media/atlasview media/codec/atlas media/header " +
 		"media/pixel media/texture media/treemap content/asset content/project content/source store/contentdb store/used extend/own " +
-		"delivery/ids delivery/loadorder delivery/parcel delivery/release delivery/ship make/build make/job ask/doctor ask/golden ask/impact " +
+		"delivery/ids delivery/loadorder delivery/parcel delivery/release delivery/ship make/build make/explain make/task ask/doctor ask/golden ask/impact " +
 		"ask/move ask/setup ask/skeleton running/dashboard running/live running/relay running/serve running/session kilnrt processor " +
 		"x/sys x/term x/text cobra pflag uuid",
 

@@ -35,8 +35,8 @@ var budgets = map[string][2]int{
 	"extend/command":    {4200, 60},
 	"extend/script":     {3700, 60},
 	"kilnrt":            {3000, 100},
-	"make/build":        {7400, 120},
-	"make/job":          {3200, 106}, // a processor's Job, and what the build asks of tasks
+	"make/build":        {7200, 120},
+	"make/job":          {3000, 100}, // a processor's Job, and what the build asks of tasks
 	"media/pixel":       {3700, 70},
 	"media/sound":       {3000, 70},
 	"running/dashboard": {3400, 60},
@@ -47,7 +47,7 @@ var budgets = map[string][2]int{
 // wide is how many lines of more than 140 columns each wing still has, in tens. It only goes down.
 var wide = map[string]int{
 	".": 10, "ask": 60, "base": 30, "bench": 20, "cli": 90, "content": 60, "delivery": 70, "engine": 20, "examples": 20, "extend": 200,
-	"internal": 10, "kilnrt": 40, "make": 230, "media": 410, "processor": 20, "processors": 110, "proof": 20, "running": 170, "store": 90,
+	"internal": 10, "kilnrt": 40, "make": 220, "media": 410, "processor": 20, "processors": 110, "proof": 20, "running": 170, "store": 90,
 }
 
 // longTests are functions in tests that are still longer than 70 lines, their tables left out. The list only gets shorter.

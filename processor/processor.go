@@ -122,7 +122,8 @@ type Asset struct {
 	UUID string
 
 	// Path of the primary source file, or of the folder without a slash at the end.
-	// It is what Job's reads take.
+	// It is what Job's reads take. Of a request, or after an import, it is the name of what
+	// the job works on; of a request without a source it is empty.
 	Path string
 
 	// Folder says that the asset is a folder.

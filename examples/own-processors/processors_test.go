@@ -23,6 +23,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -159,7 +160,7 @@ func (e *example) observed() map[string][]string {
 			return
 		}
 		for _, o := range tr.Observations {
-			kind, subject := build.KindName(o), build.SubjectName(o)
+			kind, subject := explain.Kind(o), explain.Subject(o)
 			if kind == "tool" || kind == "env" || kind == "roots" || filepath.IsAbs(subject) || subject[0] == '.' { // pyenv looks for a version's name
 				continue
 			}

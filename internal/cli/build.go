@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -308,7 +310,7 @@ type jobLine struct {
 }
 
 func newJobLine(j build.JobReport) jobLine {
-	return jobLine{"job", j.Asset, j.Platform, j.Part, j.Request, j.Processor, jobState(j), build.Explain(j.Why), j.Seconds}
+	return jobLine{"job", j.Asset, j.Platform, j.Part, j.Request, j.Processor, jobState(j), explain.Reason(j.Why), j.Seconds}
 }
 
 // jobState is what became of a job, or, in a dry run, would become of it.
@@ -347,7 +349,7 @@ type mergedJob struct {
 func mergeJobs(jobs []build.JobReport) []mergedJob {
 	var merged []mergedJob
 	for _, j := range jobs {
-		m := mergedJob{j, jobState(j), build.Explain(j.Why), j.Platform}
+		m := mergedJob{j, jobState(j), explain.Reason(j.Why), j.Platform}
 		i := slices.IndexFunc(merged[max(0, len(merged)-8):], func(o mergedJob) bool {
 			return o.Asset == m.Asset && o.Part == m.Part && o.Processor == m.Processor && o.state == m.state && o.why == m.why
 		})

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
-	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 )
 
@@ -222,7 +223,7 @@ func (b branch) label() string { return oneLine(edgeLabel(b.edges[0], b.to)) }
 // edgeLabel is the name of what an edge leads to, which may be a glob.
 func edgeLabel(e contentdb.Edge, to string) string {
 	if e.Saw == contentdb.SawGlob {
-		return build.PlainGlob(to)
+		return explain.Glob(to)
 	}
 	return to
 }

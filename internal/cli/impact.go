@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/ask/impact"
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
-	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
 func newImpactCommand(a *app) *cobra.Command {
@@ -130,7 +131,7 @@ func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, ad
 		if len(x.platforms) == len(p.PlatformNames()) && len(x.platforms) > 1 {
 			on = "all"
 		}
-		t.row(left(job.Name(x.Asset, x.Among, "")), left(on), right(secondsText(x.Seconds)), styled(dim, becauseText(x.Job)))
+		t.row(left(task.Name(x.Asset, x.Among, "")), left(on), right(secondsText(x.Seconds)), styled(dim, becauseText(x.Job)))
 	}
 	if err := t.write(); err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
@@ -278,11 +280,11 @@ func (x *inspector) newJobLine(av *build.AssetView, j *build.JobView) inspectJob
 	}
 	for _, t := range j.Traces {
 		tl := traceLine{
-			Build: t.Build, Outcome: outcomes[t.Outcome], Reason: build.Explain(t.Why), Seconds: t.Seconds, Memory: t.Memory,
+			Build: t.Build, Outcome: outcomes[t.Outcome], Reason: explain.Reason(t.Why), Seconds: t.Seconds, Memory: t.Memory,
 			Fingerprint: t.Fingerprint.String(), Observations: []sawLine{}, Products: []productLine{},
 		}
 		for _, o := range t.Observations {
-			tl.Observations = append(tl.Observations, sawLine{build.KindName(o), build.SubjectName(o), o.SubID, hashText(o.Value)})
+			tl.Observations = append(tl.Observations, sawLine{explain.Kind(o), explain.Subject(o), o.SubID, hashText(o.Value)})
 		}
 		for i := range t.Products {
 			tl.Products = append(tl.Products, x.newProductLine(&t.Products[i], j.Platform, t == j.Last))
@@ -404,7 +406,7 @@ func (x *inspector) observations(saw []sawLine) {
 	for _, o := range saw {
 		subject := o.Subject
 		if o.Kind == "glob" {
-			subject = build.PlainGlob(subject)
+			subject = explain.Glob(subject)
 		}
 		if o.SubID != 0 {
 			subject = fmt.Sprintf("%s:%d", subject, o.SubID)
@@ -533,8 +535,8 @@ func (x *inspector) source(path string) error {
 			return
 		}
 		for _, o := range j.Last.Observations {
-			if o.Kind >= engine.FirstLeaf && build.SubjectName(o) == path {
-				line.Readers = append(line.Readers, readerLine{av.ID, j.Platform, build.KindName(o)})
+			if o.Kind >= engine.FirstLeaf && explain.Subject(o) == path {
+				line.Readers = append(line.Readers, readerLine{av.ID, j.Platform, explain.Kind(o)})
 			}
 		}
 	})

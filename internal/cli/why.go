@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -120,7 +122,7 @@ func (jobs jobTable) chain(j *build.JobView) []link {
 		if j.Why.Cause != engine.NeedsUndecided && j.Why.Cause != engine.InputDiffers || o.Kind >= engine.FirstLeaf {
 			return links
 		}
-		name := build.SubjectName(o)
+		name := explain.Subject(o)
 		next := jobs[jobAt{name, j.Platform}]
 		if next == nil || seen[next] || next.State == build.Fresh {
 			return links
@@ -204,9 +206,9 @@ func nowLines(j *build.JobView, jobs jobTable) []string {
 	if j.State != build.Stale && j.State != build.Maybe {
 		return nil
 	}
-	lines := []string{"because " + build.Explain(j.Why)}
+	lines := []string{"because " + explain.Reason(j.Why)}
 	for _, l := range jobs.chain(j) {
-		lines = append(lines, fmt.Sprintf("  %s: %s", l.asset, build.Explain(l.job.Why)))
+		lines = append(lines, fmt.Sprintf("  %s: %s", l.asset, explain.Reason(l.job.Why)))
 	}
 	return lines
 }
@@ -220,7 +222,7 @@ func lastLines(j *build.JobView) []string {
 	if t == nil {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("last built in build %d, because %s (%s)", t.Build, build.Explain(t.Why), tookMark)}
+	lines := []string{fmt.Sprintf("last built in build %d, because %s (%s)", t.Build, explain.Reason(t.Why), tookMark)}
 	if t = j.Last; t != nil && t.Outcome != engine.Succeeded {
 		for _, m := range j.Messages() {
 			if m.Severity == diag.Error {
@@ -301,7 +303,7 @@ func newReasonLine(r *engine.Reason) reasonLine {
 	if r == nil {
 		return reasonLine{Cause: causes[0]}
 	}
-	l := reasonLine{Cause: causes[r.Cause], Text: build.Explain(r)}
+	l := reasonLine{Cause: causes[r.Cause], Text: explain.Reason(r)}
 	switch r.Cause {
 	case engine.InputDiffers, engine.NeedsUndecided, engine.InputUnreadable:
 		l.Observation = newObservationLine(r.Observation)
@@ -313,7 +315,7 @@ func newReasonLine(r *engine.Reason) reasonLine {
 }
 
 func newObservationLine(o engine.Observation) *observationLine {
-	return &observationLine{Kind: build.KindName(o), Subject: build.SubjectName(o), Old: hashText(o.Value)}
+	return &observationLine{Kind: explain.Kind(o), Subject: explain.Subject(o), Old: hashText(o.Value)}
 }
 
 // hashText is a hash, or nothing for no hash.

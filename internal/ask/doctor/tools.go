@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
@@ -68,7 +70,7 @@ func (r *Report) tools(ctx context.Context, p *build.Project, v *build.View) {
 	if v != nil {
 		v.Traces(func(a *asset.Asset, _, _, _ string, t *engine.Trace) {
 			for _, o := range t.Observations {
-				if name := build.SubjectName(o); build.KindName(o) == "tool" && !filepath.IsAbs(name) && !strings.HasPrefix(name, job.InProject) { // else a traced program read it
+				if name := explain.Subject(o); explain.Kind(o) == "tool" && !filepath.IsAbs(name) && !strings.HasPrefix(name, job.InProject) { // else a traced program read it
 					need(name, a.ID)
 				}
 			}

@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/uuid"
 
@@ -52,7 +55,7 @@ type Job struct {
 	Among           string          // the processor, where the asset has several on the platform; else ""
 	Steps           int             // 0: looks at a file itself; 1: needs such a job, and so on
 	Because         string          // the file, or the asset that it needs
-	Kind            string          // of what it saw of it: see build.KindName
+	Kind            string          // of what it saw of it: see explain.Kind
 	Seconds         float64         // that it took when it last ran
 	traces          []*engine.Trace // of the job and its parts
 }
@@ -84,7 +87,7 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 	for len(queue) > 0 {
 		j := queue[0]
 		queue = queue[1:]
-		if job.IsRequest(j.Asset) {
+		if task.IsRequest(j.Asset) {
 			r.Seconds += j.Seconds // no asset's job: the report has those of the assets that ask for it
 		} else {
 			r.Jobs = append(r.Jobs, j)
@@ -92,7 +95,7 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 		for _, n := range x.needers[at{j.Asset, j.Platform, j.Among}] {
 			if !reached[n] {
 				reached[n] = true
-				queue = append(queue, x.job(n, j.Steps+1, job.TaskText(j.Asset), "products"))
+				queue = append(queue, x.job(n, j.Steps+1, task.AssetText(j.Asset), "products"))
 			}
 		}
 	}
@@ -148,8 +151,8 @@ func newIndex(v *build.View, platforms []string) *index {
 
 // needed is the job whose products an observation is of.
 func (x *index) needed(o engine.Observation, platform string) (at, bool) {
-	name := build.NeededAsset(o)
-	if job.IsRequest(name) {
+	name := explain.Asset(o)
+	if task.IsRequest(name) {
 		return at{name, platform, ""}, true
 	}
 	a := x.table.Find(name)
@@ -158,7 +161,7 @@ func (x *index) needed(o engine.Observation, platform string) (at, bool) {
 	}
 	j := at{a.ID, platform, ""}
 	if on := a.On(platform); len(on) > 1 {
-		j.among = cmp.Or(build.NeededProcessor(o), on[0].Processor)
+		j.among = cmp.Or(explain.Processor(o), on[0].Processor)
 	}
 	return j, true
 }
@@ -183,10 +186,10 @@ func (x *index) job(j at, steps int, because, kind string) Job {
 // sees reports whether a job looked at one of the files in a way that the change touches.
 func (x *index) sees(j at, files []File) (because, kind string, ok bool) {
 	for _, o := range x.observations(j) {
-		kind := build.KindName(o)
-		subject := build.SubjectName(o)
+		kind := explain.Kind(o)
+		subject := explain.Subject(o)
 		for _, f := range files {
-			if touches(kind, subject, f) || x.comesOrGoes(kind, cmp.Or(build.NeededAsset(o), subject), f) {
+			if touches(kind, subject, f) || x.comesOrGoes(kind, cmp.Or(explain.Asset(o), subject), f) {
 				return f.Path, kind, true
 			}
 		}

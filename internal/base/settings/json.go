@@ -49,6 +49,9 @@ func FromJSON(text []byte) (*Table, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("there is something after the settings")
 	}
+	if object == nil {
+		return nil, errors.New("null is no setting")
+	}
 	return tableOf(object)
 }
 

@@ -73,7 +73,7 @@ type Resolved struct {
 // Import is a step before an asset's processor.
 type Import struct {
 	Processor string
-	Settings  string // that the rule gives it, as JSON; "" for none
+	Settings  string // that the rule gives it, a JSON object
 }
 
 // Origins tells where each setting comes from.

@@ -39,8 +39,8 @@ func (p *proc) view(ctx context.Context, job processor.Job) (*view, error) {
 	return p.newLinks(job)
 }
 
-// takes refuses a job whose source the program could not be given: one without any, and, for a program that sees the source files as they are,
-// what another processor made. The contract of a processor says nothing of Given.
+// takes refuses a job whose source the program could not be given: one without any, and, for a program that sees the source files as they
+// are, what another processor made. The contract of a processor says nothing of Given.
 func (p *proc) takes(job processor.Job) error {
 	j, ok := job.(interface{ Given() bool })
 	if !ok || !j.Given() {
@@ -52,7 +52,8 @@ func (p *proc) takes(job processor.Job) error {
 		refused.Text = fmt.Sprintf("processor %q runs a program, which needs a file to work on, and is asked for without one", p.config.Name)
 		refused.Hint = "ask for it with a file, a product or bytes"
 	case p.config.Reads != Declared:
-		refused.Text = fmt.Sprintf("processor %q is to work on what another one made, and its `inputs` are %s, which is for source files alone", p.config.Name, p.config.Reads)
+		refused.Text = fmt.Sprintf("processor %q is to work on what another one made, and its `inputs` are %s, which is for source files alone",
+			p.config.Name, p.config.Reads)
 		refused.Hint = "give it a list of `inputs`, or none, or make it the first step"
 	default:
 		return nil

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -50,7 +51,8 @@ func jobMethods() map[string]jobMethod {
 	return map[string]jobMethod{
 		"read": (*jobValue).read, "read_text": (*jobValue).readText, "exists": (*jobValue).exists, "glob": (*jobValue).glob,
 		"json": (*jobValue).json, "toml": (*jobValue).toml, "xml": (*jobValue).xml, "csv": (*jobValue).csv, "image": (*jobValue).image,
-		"products": (*jobValue).products, "request": (*jobValue).request, "adopt": (*jobValue).adopt, "open": (*jobValue).open, "reference": (*jobValue).reference, "own": (*jobValue).own,
+		"products": (*jobValue).products, "request": (*jobValue).request, "adopt": (*jobValue).adopt,
+		"open": (*jobValue).open, "reference": (*jobValue).reference, "own": (*jobValue).own,
 		"pack": (*jobValue).pack, "write": (*jobValue).write, "warn": (*jobValue).warn, "random": (*jobValue).random,
 	}
 }
@@ -146,7 +148,10 @@ func jobFailed(path string, err error) error {
 
 // note says on a message which asset it is about.
 func (j *jobValue) note(m *diag.Message) {
-	m.WithNote("of %s", j.job.Asset().ID)
+	a := j.job.Asset()
+	if of := cmp.Or(a.ID, a.Path); of != "" { // a request has no id, and need not have a source
+		m.WithNote("of %s", of)
+	}
 }
 
 // path takes the optional argument of the reads: the asset's own file if it is left out.

@@ -269,8 +269,8 @@ const (
 // maxRequested is how many bytes a guest can have another processor work on.
 const maxRequested = 256 << 20
 
-// hostRequest takes a processor, settings as JSON, and what it is about, in two texts and their kind. It answers five texts a product: asset,
-// UUID, name, type, extension.
+// hostRequest takes a processor, settings as JSON, and what it is about, in two texts and their kind. It answers five texts a product:
+// asset, UUID, name, type, extension.
 func (r *run) hostRequest(s []uint64) {
 	q := processor.Request{Processor: r.text(s[0], s[1])}
 	if given := r.text(s[2], s[3]); given != "" {

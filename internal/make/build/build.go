@@ -265,8 +265,8 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *Report {
 	s.resumed = s.resumed || !stats
 	return &Report{
 		Messages: append(s.messages, diag.Decode[*diag.Message](prev.Messages)...),
-		Summary: Summary{Assets: tt.Assets, Jobs: tt.Jobs, Reused: tt.Jobs, Requests: tt.Requests, Failed: tt.Failed, Products: tt.Products, Bytes: tt.Bytes,
-			Seconds: time.Since(s.start).Seconds()},
+		Summary: Summary{Assets: tt.Assets, Jobs: tt.Jobs, Reused: tt.Jobs, Requests: tt.Requests,
+			Failed: tt.Failed, Products: tt.Products, Bytes: tt.Bytes, Seconds: time.Since(s.start).Seconds()},
 	}
 }
 

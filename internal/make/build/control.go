@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -70,7 +72,7 @@ func (c *Control) Prioritise(platform, asset string) (done []Outcome, jobs int) 
 		return nil, 0
 	}
 	for _, i := range s.p.Processors() {
-		r, known := c.engine.Prioritise(job.Subject{Platform: platform, Asset: asset, Processor: i.Name}.String())
+		r, known := c.engine.Prioritise(task.Subject{Platform: platform, Asset: asset, Processor: i.Name}.String())
 		if known {
 			jobs++
 		}

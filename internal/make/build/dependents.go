@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
@@ -14,7 +16,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
-	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -252,7 +253,7 @@ func (s *session) dependents() bool {
 	for _, name := range s.names() {
 		push(state.AssetSubject, name)
 		for _, platform := range s.p.PlatformNames() { // whoever asks for its further jobs asks for the first as well
-			push(state.TaskSubject, job.Subject{Platform: platform, Asset: name}.String())
+			push(state.TaskSubject, task.Subject{Platform: platform, Asset: name}.String())
 		}
 	}
 	for len(queue) > 0 {
@@ -261,7 +262,7 @@ func (s *session) dependents() bool {
 		if at.Gone {
 			continue
 		}
-		asked := job.ParseSubject(at.Subject)
+		asked := task.ParseSubject(at.Subject)
 		for _, asked.Asset = range s.namesOf(asked.Asset) {
 			push(state.TaskSubject, asked.String())
 		}
@@ -274,7 +275,7 @@ func (s *session) dependents() bool {
 
 // namesOf are all by which an asset may be asked for.
 func namesOf(a *asset.Asset) []string {
-	if job.IsRequest(a.ID) {
+	if task.IsRequest(a.ID) {
 		return []string{a.ID}
 	}
 	list := []string{a.ID, a.Path, a.Path + "/", processor.ByUUID(a.UUID)}
@@ -311,8 +312,8 @@ func (s *session) compare() bool {
 	}
 	for n, at := range s.few.tasks.All() {
 		switch {
-		case at.Gone || is[n] || job.IsRequest(job.ParseSubject(at.Subject).Asset): // requests go with those who ask: see findRequests
-		case job.ParseSubject(at.Subject).Part == "":
+		case at.Gone || is[n] || task.IsRequest(task.ParseSubject(at.Subject).Asset): // requests go with those who ask: see findRequests
+		case task.ParseSubject(at.Subject).Part == "":
 			s.few.goneJobs = append(s.few.goneJobs, n)
 		default: // a part that nothing in its key changed for stays if its job does
 			if t := s.w.TaskFor(at.Subject); t == nil || t.Key != at.Key {
@@ -374,7 +375,7 @@ func (s *session) names() (list []string) {
 	}
 	if s.few.byKeys {
 		for _, n := range s.few.goneJobs {
-			id := job.ParseSubject(s.few.tasks.At(n).Subject).Asset
+			id := task.ParseSubject(s.few.tasks.At(n).Subject).Asset
 			list = append(list, namesOf(&asset.Asset{ID: id, Path: strings.TrimSuffix(id, "/"), UUID: asset.UUID(id)})...)
 		}
 	}
@@ -396,7 +397,7 @@ func (s *session) ask() bool {
 		}
 		t := s.w.TaskFor(at.Subject)
 		if t == nil || t.Key != at.Key { // its asset is gone, or has another processor now
-			if !left[i] && !slices.Contains(s.few.removed, job.ParseSubject(at.Subject).Asset) {
+			if !left[i] && !slices.Contains(s.few.removed, task.ParseSubject(at.Subject).Asset) {
 				return s.no("an asset became another one")
 			}
 			continue

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
@@ -213,7 +215,7 @@ func (g *garbage) nameBlob(h digest.Hash, times int) {
 // requestSources are the bytes that live requests are about.
 func (s *session) requestSources() (list []digest.Hash) {
 	for _, t := range s.live {
-		if h := job.SourceBlob(t.Asset.ID); !h.IsZero() {
+		if h := task.SourceBlob(t.Asset.ID); !h.IsZero() {
 			list = append(list, h)
 		}
 	}

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/dds"
@@ -143,7 +145,7 @@ func (p *fixture) learned() map[string]int64 {
 	all := map[string]int64{}
 	for _, a := range v.Assets {
 		for _, j := range a.Jobs {
-			all[job.TaskName(a.ID, j.Platform)] = j.Last.Memory
+			all[task.FullName(a.ID, j.Platform)] = j.Last.Memory
 		}
 	}
 	return all

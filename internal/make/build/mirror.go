@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/google/uuid"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -149,8 +152,8 @@ func (s *session) tasksGone() bool {
 // isGone tells whether a task of the build before is a job that is no more, or is not the same of its asset's jobs any more.
 func (s *session) isGone(ts state.TaskState) bool {
 	t := s.w.ByKey[ts.Key]
-	of := job.ParseSubject(ts.Subject)
-	return of.Part == "" && !job.IsRequest(of.Asset) && (t == nil || t.Subject() != ts.Subject)
+	of := task.ParseSubject(ts.Subject)
+	return of.Part == "" && !task.IsRequest(of.Asset) && (t == nil || t.Subject() != ts.Subject)
 }
 
 // goneAssets are those that the database knows and the project no longer has.
@@ -179,13 +182,13 @@ func (s *session) fewerJobs(db *contentdb.DB) (map[string]bool, error) {
 		return fewer, nil
 	}
 	for _, x := range s.leaving() {
-		if !job.IsRequest(x.of.ID) {
+		if !task.IsRequest(x.of.ID) {
 			fewer[x.of.ID] = true
 		}
 	}
 	for _, ts := range s.before.tasks {
 		if s.isGone(ts) {
-			fewer[job.ParseSubject(ts.Subject).Asset] = true
+			fewer[task.ParseSubject(ts.Subject).Asset] = true
 		}
 	}
 	if s.few != nil || s.prev.Whole {
@@ -379,7 +382,8 @@ func (s *session) addPart(j *contentdb.Job, p *job.Task, tr *engine.Trace) {
 func (s *session) jobRecord(t *job.Task, tr *engine.Trace) contentdb.Job {
 	rec := contentdb.Job{
 		Platform: t.Platform, Processor: t.Proc.Info.Name, Key: digest.Hash(t.Key), Fingerprint: tr.Fingerprint.String(),
-		Failed: tr.Outcome != engine.Succeeded, Built: int64(tr.Build), Reason: Explain(tr.Why), Seconds: tr.Seconds, PeakMemory: tr.Memory,
+		Failed: tr.Outcome != engine.Succeeded, Built: int64(tr.Build), Reason: explain.Reason(tr.Why),
+		Seconds: tr.Seconds, PeakMemory: tr.Memory,
 	}
 	group := 0
 	for i := range tr.Observations {
@@ -387,13 +391,13 @@ func (s *session) jobRecord(t *job.Task, tr *engine.Trace) contentdb.Job {
 		if !o.Joined {
 			group++
 		}
-		if of := job.ParseSubject(o.Subject); o.Kind < engine.FirstLeaf && (t.OfSameJob(of) || job.IsRequest(of.Asset)) {
+		if of := task.ParseSubject(o.Subject); o.Kind < engine.FirstLeaf && (t.OfSameJob(of) || task.IsRequest(of.Asset)) {
 			continue // what it looked at stands here as well
 		}
 		rec.Observations = append(rec.Observations, contentdb.Observation{
-			Group: group, Kind: contentdb.Kind(KindName(*o)), Subject: SubjectName(*o), Hash: o.Value,
+			Group: group, Kind: contentdb.Kind(explain.Kind(*o)), Subject: explain.Subject(*o), Hash: o.Value,
 		})
-		if name := NeededAsset(*o); name != "" {
+		if name := explain.Asset(*o); name != "" {
 			if a := s.w.Find(name); a != nil && a != t.Asset && !slices.Contains(rec.Needs, a.ID) {
 				rec.Needs = append(rec.Needs, a.ID)
 			}
@@ -403,7 +407,7 @@ func (s *session) jobRecord(t *job.Task, tr *engine.Trace) contentdb.Job {
 	for _, m := range append(s.w.MessagesOf(tr), s.placeholderMessage(t)...) {
 		d := contentdb.Diagnostic{Message: *m}
 		if m.Code == diag.NeedsFailed {
-			d.Cause = job.TaskAsset(tr.Root)
+			d.Cause = task.AssetOf(tr.Root)
 		}
 		rec.Diagnostics = append(rec.Diagnostics, d)
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
@@ -396,7 +398,7 @@ type assetOn struct{ uuid, platform string }
 func (s *session) touched() map[string]*asset.Asset {
 	all := map[string]*asset.Asset{}
 	for _, x := range s.leaving() {
-		if !job.IsRequest(x.of.ID) {
+		if !task.IsRequest(x.of.ID) {
 			all[x.of.UUID] = x.of
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
@@ -45,7 +47,7 @@ func (s *session) remember() bool {
 		}
 	}
 	for _, n := range f.goneJobs {
-		id := job.ParseSubject(f.tasks.At(n).Subject).Asset
+		id := task.ParseSubject(f.tasks.At(n).Subject).Asset
 		if a := s.w.Find(id); a != nil && a.ID == id && !s.concern(a) || !f.known[n] && !s.rememberGone(n) {
 			return false
 		}
@@ -122,7 +124,7 @@ func (s *session) rememberAsset(a *asset.Asset) bool {
 // rememberGone notes what there was of a task by its number: that of an asset which is another one now, or is no more.
 func (s *session) rememberGone(n int) bool {
 	at := s.few.tasks.At(n)
-	of := job.ParseSubject(at.Subject)
+	of := task.ParseSubject(at.Subject)
 	a := s.few.gone[of.Asset]
 	if a == nil {
 		a = s.w.Find(of.Asset)
@@ -150,11 +152,11 @@ func (s *session) rememberGone(n int) bool {
 	return s.keepPast(a, n, tr, traces[i], true)
 }
 
-// keepPast notes a task of the build before, with its trace and what stood for that. The requests that it made are concerned: nobody else may
-// ask for them.
+// keepPast notes a task of the build before, with its trace and what stood for that. The requests that it made are concerned: nobody else
+// may ask for them.
 func (s *session) keepPast(a *asset.Asset, n int, tr, good *engine.Trace, stands bool) bool {
 	at := s.few.tasks.At(n)
-	of := job.ParseSubject(at.Subject)
+	of := task.ParseSubject(at.Subject)
 	x := past{TaskState: at, number: n, of: a, platform: of.Platform, part: of.Part, failed: tr.Outcome != engine.Succeeded}
 	switch {
 	case good != nil:
@@ -185,9 +187,9 @@ func (s *session) keepProducts(x *past, tr *engine.Trace) {
 
 // asksForParts tells whether a task of this subject asked for parts of its own job.
 func asksForParts(of string, tr *engine.Trace) bool {
-	me := job.ParseSubject(of)
+	me := task.ParseSubject(of)
 	return slices.ContainsFunc(tr.Observations, func(o engine.Observation) bool {
-		s := job.ParseSubject(o.Subject)
+		s := task.ParseSubject(o.Subject)
 		return o.Kind == engine.Outline && s.Part != "" && s.Asset == me.Asset
 	})
 }
@@ -244,7 +246,7 @@ func (f *few) paths() []string { return slices.Concat(f.edited, f.added, f.remov
 func (f *few) totals(t state.Totals) state.Totals {
 	for i := range f.past {
 		x := &f.past[i]
-		if x.part == "" && job.IsRequest(x.of.ID) {
+		if x.part == "" && task.IsRequest(x.of.ID) {
 			t.Requests--
 		} else if x.part == "" {
 			t.Jobs--

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kiln-pipeline/kiln/internal/base/memory"
+
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
@@ -258,5 +260,5 @@ func (p *Project) memoryLimit() int64 {
 	if p.Project.Build.Memory > 0 {
 		return p.Project.Build.Memory
 	}
-	return physicalMemory() / 4 * 3
+	return memory.Physical() / 4 * 3
 }

@@ -131,7 +131,8 @@ func (r *random) script() string {
 		case 24:
 			fmt.Fprintf(&b, "adopt %s %s%s\n", pick(r, "x", "y"), pick(r, "", "", "+"), n)
 		case 25:
-			fmt.Fprintln(&b, pick(r, "seed 1", "seed 2", "bytes one setting|text of bytes", "bytes two read "+n, "bytes two request one "+n, "bytes one use "+n, "bytes one ask "+n, "bytes one fail it"))
+			fmt.Fprintln(&b, pick(r, "seed 1", "seed 2", "bytes one setting|text of bytes", "bytes two read "+n, "bytes two request one "+n,
+				"bytes one use "+n, "bytes one ask "+n, "bytes one fail it", "product "+n))
 		case 0, 1:
 			fmt.Fprintf(&b, "read %s\n", n)
 		case 2:

@@ -5,6 +5,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 )
 
 // What a build is asked for, and what it tells.
@@ -71,7 +72,7 @@ type JobReport struct {
 }
 
 // Name is the job for people, without its platform.
-func (j *JobReport) Name() string { return job.Name(j.Asset, j.Among, j.Part) }
+func (j *JobReport) Name() string { return task.Name(j.Asset, j.Among, j.Part) }
 
 // Report is what became of a build.
 type Report struct {
@@ -86,7 +87,7 @@ type Report struct {
 
 // After adds the jobs of a build that had to be followed by this one.
 func (r *Report) After(first *Report) {
-	name := func(j *JobReport) string { return job.TaskName(job.Name(j.Asset, j.Among, ""), j.Platform) }
+	name := func(j *JobReport) string { return task.FullName(task.Name(j.Asset, j.Among, ""), j.Platform) }
 	again := map[string]bool{}
 	for i := range r.Jobs {
 		again[name(&r.Jobs[i])] = true
@@ -131,7 +132,10 @@ func (s *session) countAssets() int {
 
 func (s *session) jobReport(r *engine.Result) JobReport {
 	t := r.Task.World.(*job.Task)
-	j := JobReport{Asset: job.TaskText(t.Asset.ID), Request: t.Request(), Platform: t.Platform, Among: t.Among(), Part: t.Part, Processor: t.Proc.Info.Name, State: r.State, Why: r.Why}
+	j := JobReport{
+		Asset: task.AssetText(t.Asset.ID), Request: t.Request(), Platform: t.Platform, Among: t.Among(), Part: t.Part,
+		Processor: t.Proc.Info.Name, State: r.State, Why: r.Why,
+	}
 	if r.Trace != nil {
 		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds
 	}

@@ -3,16 +3,18 @@ package build
 import (
 	"slices"
 
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Which requests the project has: those that the traces of its tasks ask for, and those that these ask for. They belong to no asset, so they
-// are there as long as somebody asks.
+// Which requests the project has: those that the traces of its tasks ask for, and those that these ask for. They belong to no asset, so
+// they are there as long as somebody asks.
 
-// findRequests adds the live requests to s.live. A build of few tasks adds those that are concerned: all for which a concerned task asks, or
-// asked before. Of these such stay for which another one asks.
+// findRequests adds the live requests to s.live. A build of few tasks adds those that are concerned: all for which a concerned task asks,
+// or asked before. Of these such stay for which another one asks.
 func (s *session) findRequests(is lookup) {
 	s.followRequests(0, is)
 	if s.few == nil {
@@ -20,7 +22,7 @@ func (s *session) findRequests(is lookup) {
 	}
 	for _, a := range s.assets() {
 		for i := range a.Resolved {
-			if r := s.w.Task(a, &a.Resolved[i], ""); job.IsRequest(a.ID) && !s.isLive(r) && s.othersAsk(r) {
+			if r := s.w.Task(a, &a.Resolved[i], ""); task.IsRequest(a.ID) && !s.isLive(r) && s.othersAsk(r) {
 				at := len(s.live)
 				s.takeRequest(r, is)
 				s.followRequests(at, is)
@@ -124,5 +126,5 @@ func (s *session) countRequests(ran map[job.ID]bool) int {
 
 // assetsOnly are those that a build of few tasks concerns, without what stands for requests.
 func (s *session) assetsOnly() []*asset.Asset {
-	return slices.DeleteFunc(s.assets(), func(a *asset.Asset) bool { return job.IsRequest(a.ID) })
+	return slices.DeleteFunc(s.assets(), func(a *asset.Asset) bool { return task.IsRequest(a.ID) })
 }

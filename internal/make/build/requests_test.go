@@ -242,7 +242,9 @@ request one +x.s
 text hello
 `)
 	b := p.build()
-	for _, name := range []string{`script of x.s {"say":"one"}`, "script of the product of x.s", `script of the product of script of x.s {"say":"one"}`} {
+	for _, name := range []string{
+		`script of x.s {"say":"one"}`, "script of the product of x.s", `script of the product of script of x.s {"say":"one"}`,
+	} {
 		if !strings.Contains(" "+b.ran+" ", " "+name+" ") {
 			t.Errorf("ran %q without %q", b.ran, name)
 		}
@@ -252,7 +254,8 @@ text hello
 	}
 	p.write("assets/a.s", "seed fail\n")
 	b = p.build()
-	if !strings.HasPrefix(b.messages, "error[K0201]: processor \"seed\": no such seed") || !strings.Contains(b.messages, `assets/a.s: error[K0202]: needs seed {"say":"fail"}, which failed`) {
+	needs := `assets/a.s: error[K0202]: needs seed {"say":"fail"}, which failed`
+	if !strings.HasPrefix(b.messages, `error[K0201]: processor "seed": no such seed`) || !strings.Contains(b.messages, needs) {
 		t.Errorf("%s", b.messages)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
@@ -385,7 +387,10 @@ type Outcome struct {
 }
 
 func (s *session) outcome(t *job.Task, tr *engine.Trace, products []engine.Product) Outcome {
-	o := Outcome{Asset: job.TaskText(t.Asset.ID), UUID: t.Asset.UUID, Platform: t.Platform, Part: t.Part, Processor: job.ParseSubject(t.Subject()).Processor, Messages: append(s.w.MessagesOf(tr), s.placeholderMessage(t)...)}
+	o := Outcome{
+		Asset: task.AssetText(t.Asset.ID), UUID: t.Asset.UUID, Platform: t.Platform, Part: t.Part,
+		Processor: task.ParseSubject(t.Subject()).Processor, Messages: append(s.w.MessagesOf(tr), s.placeholderMessage(t)...),
+	}
 	o.Failed = tr != nil && tr.Outcome != engine.Succeeded
 	for i := range products {
 		if products[i].File != "" {
@@ -397,8 +402,8 @@ func (s *session) outcome(t *job.Task, tr *engine.Trace, products []engine.Produ
 
 // goneOutcome is that of a task which is no more.
 func goneOutcome(subject string) Outcome {
-	s := job.ParseSubject(subject)
-	return Outcome{Asset: job.TaskText(s.Asset), Platform: s.Platform, Part: s.Part, Processor: s.Processor, Gone: true}
+	s := task.ParseSubject(subject)
+	return Outcome{Asset: task.AssetText(s.Asset), Platform: s.Platform, Part: s.Part, Processor: s.Processor, Gone: true}
 }
 
 // outcomes are those that the request wants to be told.

@@ -121,7 +121,10 @@ func (s *session) changeTasks(d *state.Delta) {
 func (s *session) head(r *Report) state.Head {
 	h := state.Head{
 		Signature: s.signature(s.req.OnError), Project: s.p.text, Build: s.number,
-		Totals: state.Totals{Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Requests: r.Summary.Requests, Failed: r.Summary.Failed, Products: r.Summary.Products, Bytes: r.Summary.Bytes},
+		Totals: state.Totals{
+			Assets: r.Summary.Assets, Jobs: r.Summary.Jobs, Requests: r.Summary.Requests, Failed: r.Summary.Failed,
+			Products: r.Summary.Products, Bytes: r.Summary.Bytes,
+		},
 		Whole: s.complete() && !r.Stopped && s.w.Changed == "" && len(s.unplaced) == 0 && !s.shipment.again && !s.passing() &&
 			len(s.placeholders) == 0, // the next build looks whether they still have to stand
 		Plain: s.plain(), Pinned: s.pinned(), Notices: s.notices.encode(), Shipped: s.shipment.files, Variables: s.variables(),

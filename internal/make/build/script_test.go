@@ -207,6 +207,9 @@ func (s *script) request(job processor.Job, out io.Writer, verb, rest string) er
 		if err != nil {
 			return err
 		}
+		if len(of[0]) == 0 {
+			return errors.New("it makes no product")
+		}
 		r.Product, r.Settings = &of[0][0], nil
 	case "seed":
 		r.Processor = "seed"
@@ -240,7 +243,9 @@ func (s *script) request(job processor.Job, out io.Writer, verb, rest string) er
 type seeder struct{}
 
 func (seeder) Info() processor.Info {
-	return processor.Info{Name: "seed", Version: 1, Summary: "for tests", Settings: &scriptSettings{}, Products: []processor.ProductType{{Type: "text"}}}
+	return processor.Info{
+		Name: "seed", Version: 1, Summary: "for tests", Settings: &scriptSettings{}, Products: []processor.ProductType{{Type: "text"}},
+	}
 }
 
 func (seeder) Process(_ context.Context, job processor.Job) error {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A parcel that stays, because what it is made of failed, and is damaged, is told of as that, and not as a file that nobody made, by a build that
-// knows of none before.
+// A parcel that stays, because what it is made of failed, and is damaged, is told of as that, and not as a file that nobody made, by a
+// build that knows of none before.
 func TestKeptParcelIsNoStranger(t *testing.T) {
 	p := newProject(t, `
 -- kiln.toml --

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
@@ -67,7 +69,7 @@ func (j *JobView) Name(asset string) string {
 	if j.Request != "" {
 		asset = j.Request
 	}
-	return job.Name(asset, j.Among, j.Part)
+	return task.Name(asset, j.Among, j.Part)
 }
 
 // Products of a job and its parts as they are, hidden ones left out; those of a job that failed are LastGood.
@@ -134,7 +136,7 @@ func (s *session) jobView(t *job.Task) JobView {
 		Fingerprint: t.Fingerprint, Why: r.Why, Traces: s.traces.Traces(t.Key), s: s,
 	}
 	if t.Request() {
-		j.Request = job.RequestName(t.Asset.ID)
+		j.Request = task.AssetText(t.Asset.ID)
 	}
 	if len(j.Traces) > 0 {
 		j.Last = j.Traces[0]
@@ -284,7 +286,7 @@ func removeAll(path string) error {
 func (r *Report) JobNames() []string {
 	names := make([]string, len(r.Jobs))
 	for i, j := range r.Jobs {
-		names[i] = job.TaskName(j.Name(), j.Platform)
+		names[i] = task.FullName(j.Name(), j.Platform)
 	}
 	slices.Sort(names)
 	return names

@@ -250,13 +250,14 @@ func (w *writer) made(h digest.Hash, size int64) error {
 		return ErrOver
 	}
 	w.j.products = append(w.j.products, engine.Product{
-		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Extension: w.ext, Hash: h, Size: size, References: w.refs,
+		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Extension: w.ext,
+		Hash: h, Size: size, References: w.refs,
 	})
 	return nil
 }
 
-// TakeIn makes a product of a file that a program wrote, and takes the file away. It is errors.ErrUnsupported if the file has to be copied by
-// Create. It is not part of processor.Job; package command looks for it.
+// TakeIn makes a product of a file that a program wrote, and takes the file away. It is errors.ErrUnsupported if the file has to be copied
+// by Create. It is not part of processor.Job; package command looks for it.
 func (j *Job) TakeIn(out processor.Output, dir *os.File, name string) error {
 	w, err := j.writer(out)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -32,7 +33,7 @@ func (w *World) Display(path string) string {
 	if _, root, ok := w.Table.Find(path); ok {
 		return w.prefixes[root] + path
 	}
-	if path == "" || isBytesName(path) { // what a request is about, which is no file
+	if path == "" || task.IsFileName(path) { // what a request is about, which is no file
 		return path
 	}
 	return w.prefixes[0] + path
@@ -50,12 +51,12 @@ func (j *Job) messages(err error) diag.List {
 	case errors.As(err, &cycle):
 		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Ring)).
 			WithHint("break the ring: one of these must do without the next")}
-	case errors.As(err, &need) && strings.HasPrefix(taskJob(need.Root), Name(j.t.Asset.ID, j.t.Among(), "")+partMark):
+	case errors.As(err, &need) && strings.HasPrefix(task.JobOf(need.Root), task.Name(j.t.Asset.ID, j.t.Among(), "")+task.PartMark):
 		return nil // a part of the same job has said why
 	case errors.As(err, &need):
-		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", TaskAsset(need.Name))
+		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", task.AssetOf(need.Name))
 		if need.Root != need.Name {
-			m.WithNote("the cause is %s", TaskAsset(need.Root))
+			m.WithNote("the cause is %s", task.AssetOf(need.Root))
 		}
 		return diag.List{m}
 	}
@@ -153,37 +154,6 @@ func (j *Job) quoted(path string) []byte {
 	return text
 }
 
-// TaskName is a task for people.
-func TaskName(job, platform string) string { return job + " [" + platform + "]" }
-
-// taskJob is the job's name in that of a task.
-func taskJob(name string) string {
-	if i := strings.LastIndex(name, " ["); i >= 0 {
-		name = name[:i]
-	}
-	return name
-}
-
-// TaskAsset is the asset alone.
-func TaskAsset(name string) string {
-	asset, _, _ := strings.Cut(taskJob(name), partMark)
-	return asset
-}
-
-// Name is a job, or a part of one, without its platform. The processor is named where the asset has several.
-func Name(asset, among, part string) string {
-	if among != "" {
-		asset += partMark + among
-	}
-	if part != "" {
-		asset += partMark + part
-	}
-	return asset
-}
-
-// partMark stands between an asset and one of its processors, and a part of a job.
-const partMark = " ▸ "
-
 // noAsset begins the message about an asset that is missing; its name follows.
 const noAsset = "there is no asset "
 
@@ -206,7 +176,7 @@ func (j *Job) keep(l diag.List) []byte {
 func cycleText(ring []string) string {
 	var assets []string
 	for _, n := range append(ring[:len(ring):len(ring)], ring[0]) {
-		if a := TaskAsset(n); len(assets) == 0 || assets[len(assets)-1] != a {
+		if a := task.AssetOf(n); len(assets) == 0 || assets[len(assets)-1] != a {
 			assets = append(assets, a)
 		}
 	}

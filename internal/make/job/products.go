@@ -15,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -36,7 +37,7 @@ func (j *Job) Find(name string) (processor.Asset, error) {
 	name = assetName(name)
 	j.sawAsset(name)
 	a := j.w.Find(name)
-	if a == nil || IsRequest(name) {
+	if a == nil || task.IsRequest(name) {
 		return processor.Asset{}, j.missing(name)
 	}
 	return a.ForJob(), nil
@@ -49,7 +50,7 @@ func (j *Job) Products(names ...string) ([][]processor.Product, error) {
 	ids := make([]string, len(names))
 	for i, name := range names {
 		ids[i] = assetName(name)
-		if IsRequest(name) {
+		if task.IsRequest(name) {
 			return nil, j.missing(name)
 		}
 		j.sawAsset(ids[i]) // its UUID is in the answer, and which processors it has, and not in what the engine sees of it
@@ -78,7 +79,7 @@ func (j *Job) Products(names ...string) ([][]processor.Product, error) {
 // madeProduct is a product and the job, or the part of one, that made it.
 type madeProduct struct {
 	engine.Product
-	by Subject
+	by task.Subject
 }
 
 // extension is what a product's file name ends in after the asset and the product's name, or would.
@@ -96,7 +97,7 @@ func (p *madeProduct) extension(a *asset.Asset) string {
 
 // need brings assets up to date, side by side, and gives what each one's jobs made; of the job's own asset what its other jobs did.
 func (j *Job) need(ids []string) ([][]madeProduct, error) {
-	var jobs []Subject
+	var jobs []task.Subject
 	var of []int // by job: which of the ids
 	for i, id := range ids {
 		for _, s := range j.jobsOf(id) {
@@ -114,7 +115,7 @@ func (j *Job) need(ids []string) ([][]madeProduct, error) {
 	return all, nil
 }
 
-func (j *Job) needJobs(jobs []Subject) ([][]madeProduct, error) {
+func (j *Job) needJobs(jobs []task.Subject) ([][]madeProduct, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
@@ -136,13 +137,13 @@ func (j *Job) needJobs(jobs []Subject) ([][]madeProduct, error) {
 }
 
 // jobsOf are the jobs of an asset on this platform; of the job's own asset those of its other processors, if it has several.
-func (j *Job) jobsOf(id string) []Subject {
-	first := Subject{Platform: j.t.Platform, Asset: id}
+func (j *Job) jobsOf(id string) []task.Subject {
+	first := task.Subject{Platform: j.t.Platform, Asset: id}
 	a := j.w.Find(id)
 	if a == nil || len(a.On(j.t.Platform)) < 2 {
-		return []Subject{first}
+		return []task.Subject{first}
 	}
-	var jobs []Subject
+	var jobs []task.Subject
 	for k, on := range a.On(j.t.Platform) {
 		s := first
 		if k > 0 {
@@ -206,12 +207,12 @@ func (j *Job) Parts(names ...string) ([][]processor.Product, error) {
 	if err := j.may(names...); err != nil {
 		return nil, err
 	}
-	parts := make([]Subject, len(names))
+	parts := make([]task.Subject, len(names))
 	for i, name := range names {
 		if name == "" {
 			return nil, fmt.Errorf("%q is no name of a part", name)
 		}
-		parts[i] = Subject{j.t.Platform, j.t.Asset.ID, name, j.t.On.Processor}
+		parts[i] = task.Subject{Platform: j.t.Platform, Asset: j.t.Asset.ID, Part: name, Processor: j.t.On.Processor}
 	}
 	needed, err := j.needJobs(parts)
 	if err != nil {
@@ -344,24 +345,24 @@ func (f *productFile) Close() error {
 }
 
 // makersOf are the jobs, or the parts of one, that may have made a product: one, unless it does not say which processor it is of.
-func (j *Job) makersOf(p processor.Product) []Subject {
+func (j *Job) makersOf(p processor.Product) []task.Subject {
 	a := j.w.Find(p.AssetID)
 	switch {
 	case p.Part == processor.PackPart && a != nil:
-		var parts []Subject
+		var parts []task.Subject
 		for _, on := range a.On(j.t.Platform) {
 			if j.w.procs[on.Processor].Info.Packs && (p.Processor == "" || p.Processor == on.Processor) {
-				parts = append(parts, Subject{j.t.Platform, p.AssetID, p.Part, on.Processor})
+				parts = append(parts, task.Subject{Platform: j.t.Platform, Asset: p.AssetID, Part: p.Part, Processor: on.Processor})
 			}
 		}
 		return parts
 	case p.Part != "":
-		return []Subject{{j.t.Platform, p.AssetID, p.Part, j.t.On.Processor}}
+		return []task.Subject{{Platform: j.t.Platform, Asset: p.AssetID, Part: p.Part, Processor: j.t.On.Processor}}
 	}
 	jobs := j.jobsOf(p.AssetID)
 	if len(jobs) > 1 {
 		j.sawAsset(p.AssetID)
-		jobs = slices.DeleteFunc(jobs, func(s Subject) bool {
+		jobs = slices.DeleteFunc(jobs, func(s task.Subject) bool {
 			return p.Processor != "" && p.Processor != cmp.Or(s.Processor, a.On(j.t.Platform)[0].Processor)
 		})
 	}
@@ -375,7 +376,7 @@ func (j *Job) Reference(assetID, name string, required bool) (processor.Referenc
 	assetID = assetName(assetID)
 	j.sawAsset(assetID)
 	a := j.w.Find(assetID)
-	if a == nil || IsRequest(assetID) {
+	if a == nil || task.IsRequest(assetID) {
 		return processor.Reference{}, j.missing(assetID)
 	}
 	return processor.Reference{UUID: a.UUID, SubID: processor.SubID(name), Required: required}, nil

@@ -2,13 +2,13 @@ package job
 
 import (
 	"iter"
-	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/fingerprint"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/extend/command"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -45,39 +45,13 @@ type partID struct {
 }
 
 // Request tells whether this is a request.
-func (id ID) Request() bool { return id.asset != nil && IsRequest(id.asset.ID) }
+func (id ID) Request() bool { return id.asset != nil && task.IsRequest(id.asset.ID) }
 
 func (t *Task) ID() ID { return ID{t.Asset, t.On} }
 
-// Subject names a job, or a part of one. String is how the engine hands it around, and how it stands in traces.
-type Subject struct {
-	Platform  string
-	Asset     string // by id or path
-	Part      string // "" for the job itself
-	Processor string // of a part, always, whose trace may outlive its job's place; of a job unless it is the asset's first on the platform
-}
-
-func (s Subject) String() string {
-	text := s.Platform + "\x00" + s.Asset
-	if s.Part != "" || s.Processor != "" {
-		text += "\x00" + s.Part
-	}
-	if s.Processor != "" {
-		text += "\x00" + s.Processor
-	}
-	return text
-}
-
-func ParseSubject(text string) (s Subject) {
-	s.Platform, text, _ = strings.Cut(text, "\x00")
-	s.Asset, text, _ = strings.Cut(text, "\x00")
-	s.Part, s.Processor, _ = strings.Cut(text, "\x00")
-	return s
-}
-
 // Find finds the asset that a name means, as asset.Table's Find.
 func (w *World) Find(name string) *asset.Asset {
-	if IsRequest(name) {
+	if task.IsRequest(name) {
 		return w.requested(name)
 	}
 	if w.Finder == nil {
@@ -92,8 +66,8 @@ func (w *World) Find(name string) *asset.Asset {
 	return a
 }
 
-// Resolve finds the task for a subject. The engine calls it for one subject at a time. A request of which the bytes are lost is not there, so
-// that whoever asks for it runs, and brings them.
+// Resolve finds the task for a subject. The engine calls it for one subject at a time. A request of which the bytes are lost is not there,
+// so that whoever asks for it runs, and brings them.
 func (w *World) Resolve(s string) *engine.Task {
 	if t := w.TaskFor(s); t != nil && w.bytesThere(t) {
 		return &t.Task
@@ -102,7 +76,7 @@ func (w *World) Resolve(s string) *engine.Task {
 }
 
 func (w *World) TaskFor(text string) *Task {
-	s := ParseSubject(text)
+	s := task.ParseSubject(text)
 	a := w.Find(s.Asset)
 	if a == nil {
 		return nil
@@ -132,7 +106,7 @@ func (w *World) Task(a *asset.Asset, on *asset.Resolved, part string) *Task {
 	}
 	t = &Task{Asset: a, On: on, Platform: on.Platform, Part: part, Settings: on.Settings, Proc: pr}
 	t.Key = engine.Key(t.Preimage().Sum())
-	t.Name = TaskName(Name(TaskText(a.ID), t.Among(), part), on.Platform)
+	t.Name = task.FullName(task.Name(task.AssetText(a.ID), t.Among(), part), on.Platform)
 	t.Fingerprint = pr.Fingerprint
 	t.Outside = command.Runs(pr.Processor)
 	if t.Memory = pr.Info.Memory; t.Memory == 0 {
@@ -153,7 +127,7 @@ func (t *Task) Subject() string { return t.subjectOf(t.Part) }
 
 // subjectOf is what a part of the same job is asked for by.
 func (t *Task) subjectOf(part string) string {
-	s := Subject{t.Platform, t.Asset.ID, part, t.On.Processor}
+	s := task.Subject{Platform: t.Platform, Asset: t.Asset.ID, Part: part, Processor: t.On.Processor}
 	if part == "" && t.On == &t.Asset.On(t.Platform)[0] {
 		s.Processor = ""
 	}
@@ -169,7 +143,7 @@ func (t *Task) Among() string {
 }
 
 // OfSameJob tells whether a subject is a part of the job that a task is of.
-func (t *Task) OfSameJob(s Subject) bool {
+func (t *Task) OfSameJob(s task.Subject) bool {
 	return s.Part != "" && s.Asset == t.Asset.ID && (s.Processor == t.On.Processor || s.Processor == "")
 }
 
@@ -205,10 +179,10 @@ func (w *World) RequestsIn(tr *engine.Trace) []*Task {
 	var list []*Task
 	for i := range tr.Observations {
 		if o := &tr.Observations[i]; o.Kind == engine.Outline {
-			if !strings.Contains(o.Subject, "\x00"+requestMark) {
+			if !task.AsksFor(o.Subject) {
 				continue
 			}
-			if s := ParseSubject(o.Subject); IsRequest(s.Asset) && s.Part == "" {
+			if s := task.ParseSubject(o.Subject); task.IsRequest(s.Asset) && s.Part == "" {
 				if t := w.TaskFor(o.Subject); t != nil {
 					list = append(list, t)
 				}
@@ -224,7 +198,7 @@ func (w *World) PartsIn(t *Task, tr *engine.Trace) []*Task {
 	for i := range tr.Observations {
 		if o := &tr.Observations[i]; o.Kind == engine.Outline {
 			// The part of another asset, which it asks for by its id, is not among them.
-			if s := ParseSubject(o.Subject); t.OfSameJob(s) {
+			if s := task.ParseSubject(o.Subject); t.OfSameJob(s) {
 				if p := w.Task(t.Asset, t.On, s.Part); p != nil {
 					parts = append(parts, p)
 				}
@@ -239,7 +213,7 @@ func (w *World) ContentsSeen(t *Task, tr *engine.Trace) iter.Seq2[*engine.Observ
 	return func(yield func(*engine.Observation, *Task) bool) {
 		for i := range tr.Observations {
 			o := &tr.Observations[i]
-			if s := ParseSubject(o.Subject); o.Kind == engine.Content && t.OfSameJob(s) {
+			if s := task.ParseSubject(o.Subject); o.Kind == engine.Content && t.OfSameJob(s) {
 				if p := w.Task(t.Asset, t.On, s.Part); p != nil && !yield(o, p) {
 					return
 				}

@@ -30,6 +30,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/extend/command"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -177,8 +178,8 @@ func (w *World) rootsHash() digest.Hash {
 }
 
 // packers are the parts of jobs on a platform that ask to have images packed, and the hash of the list.
-func (w *World) packers(platform string) ([]Subject, digest.Hash) {
-	var parts []Subject
+func (w *World) packers(platform string) ([]task.Subject, digest.Hash) {
+	var parts []task.Subject
 	b := digest.Build("packers")
 	if w.AnyPacks() {
 		all := w.Names()
@@ -186,7 +187,7 @@ func (w *World) packers(platform string) ([]Subject, digest.Hash) {
 			a := &all.Assets[i]
 			for _, on := range a.On(platform) {
 				if w.procs[on.Processor].Info.Packs {
-					parts = append(parts, Subject{platform, a.ID, processor.PackPart, on.Processor})
+					parts = append(parts, task.Subject{Platform: platform, Asset: a.ID, Part: processor.PackPart, Processor: on.Processor})
 					b.Str("asset", a.ID).Str("processor", on.Processor)
 				}
 			}

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -229,7 +231,7 @@ func (p *project) observed(id string) []string {
 			return
 		}
 		for _, o := range tr.Observations {
-			if s := build.KindName(o) + " " + build.SubjectName(o); !slices.Contains(seen, s) {
+			if s := explain.Kind(o) + " " + explain.Subject(o); !slices.Contains(seen, s) {
 				seen = append(seen, s)
 			}
 		}

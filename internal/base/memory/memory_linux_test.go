@@ -1,4 +1,4 @@
-package build
+package memory
 
 import "testing"
 
@@ -32,7 +32,7 @@ func TestGroupMemory(t *testing.T) {
 			t.Errorf("%q: %d, want %d", groups, got, want)
 		}
 	}
-	if m := physicalMemory(); m < 64<<20 {
+	if m := Physical(); m < 64<<20 {
 		t.Errorf("this machine has %d bytes", m)
 	}
 }

@@ -1,4 +1,4 @@
-package build
+package explain
 
 import "testing"
 
@@ -7,7 +7,7 @@ func TestPlainGlob(t *testing.T) {
 		"ui/**/*.{[pP][nN][gG],[tT][gG][aA]}": "ui/**/*.{png,tga}",
 		"[aB][ab][a-Z]/[!x].png":              "[aB][ab][a-Z]/[!x].png",
 	} {
-		if got := PlainGlob(glob); got != want {
+		if got := Glob(glob); got != want {
 			t.Errorf("%s: %s, want %s", glob, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package build
+package memory
 
 import (
 	"unsafe"
@@ -12,8 +12,8 @@ type memoryStatus struct {
 	physical, freePhysical, pageFile, freePageFile, virtual, freeVirtual, extendedVirtual uint64
 }
 
-// physicalMemory of the machine in bytes; 0 if it cannot be told.
-func physicalMemory() int64 {
+// Physical of the machine in bytes; 0 if it cannot be told.
+func Physical() int64 {
 	s := memoryStatus{length: uint32(unsafe.Sizeof(memoryStatus{}))}
 	if ok, _, _ := windows.NewLazySystemDLL("kernel32.dll").NewProc("GlobalMemoryStatusEx").Call(uintptr(unsafe.Pointer(&s))); ok == 0 {
 		return 0

@@ -1,9 +1,9 @@
-package build
+package memory
 
 import "golang.org/x/sys/unix"
 
-// physicalMemory of the machine in bytes; 0 if it cannot be told.
-func physicalMemory() int64 {
+// Physical of the machine in bytes; 0 if it cannot be told.
+func Physical() int64 {
 	bytes, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {
 		return 0

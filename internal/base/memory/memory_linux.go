@@ -1,4 +1,4 @@
-package build
+package memory
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// physicalMemory of the machine in bytes, or of the control group that Kiln is in, if that has less; 0 if it cannot be told.
-func physicalMemory() int64 {
+// Physical of the machine in bytes, or of the control group that Kiln is in, if that has less; 0 if it cannot be told.
+func Physical() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
 		return 0

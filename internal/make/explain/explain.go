@@ -1,16 +1,18 @@
-package build
+package explain
 
 import (
 	"fmt"
 	"regexp"
+
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
-// Explain puts into words why a job ran or would run.
-func Explain(r *engine.Reason) string {
+// Reason puts into words why a job ran or would run.
+func Reason(r *engine.Reason) string {
 	if r == nil {
 		return ""
 	}
@@ -24,36 +26,36 @@ func Explain(r *engine.Reason) string {
 	case engine.Forced:
 		return "it was asked for with --force"
 	case engine.NeedsUndecided:
-		return "it needs " + ObservationText(r.Observation) + ", which is to be built first"
+		return "it needs " + Observation(r.Observation) + ", which is to be built first"
 	case engine.InputUnreadable:
-		return ObservationText(r.Observation) + " cannot be read"
+		return Observation(r.Observation) + " cannot be read"
 	case engine.InputDiffers:
 		if r.Observation.Kind < engine.FirstLeaf {
-			switch name := SubjectName(r.Observation); {
+			switch name := Subject(r.Observation); {
 			case engine.IsFailure(r.New):
 				return name + ", which it needs, failed"
 			case engine.IsFailure(r.Observation.Value):
 				return name + ", which it needs and which had failed, is mended"
 			}
 		}
-		return ObservationText(r.Observation) + " " + difference(r.Observation, r.New)
+		return Observation(r.Observation) + " " + difference(r.Observation, r.New)
 	}
 	return ""
 }
 
-// ObservationText names what an observation looked at.
-func ObservationText(o engine.Observation) string {
+// Observation names what an observation looked at.
+func Observation(o engine.Observation) string {
 	switch o.Kind {
 	case engine.Outline:
-		return "the list of products of " + SubjectName(o)
+		return "the list of products of " + Subject(o)
 	case engine.Content:
-		return "a product of " + SubjectName(o)
+		return "a product of " + Subject(o)
 	case job.SawFile:
 		return o.Subject
 	case job.SawExists:
 		return "whether " + o.Subject + " exists"
 	case job.SawGlob:
-		return "the list of files " + PlainGlob(o.Subject)
+		return "the list of files " + Glob(o.Subject)
 	case job.SawAsset:
 		return "asset " + o.Subject
 	case job.SawTool:
@@ -68,8 +70,8 @@ func ObservationText(o engine.Observation) string {
 	return o.Subject
 }
 
-// PlainGlob is a glob for people: [pP][nN][gG], which means any case, is written png.
-func PlainGlob(glob string) string { return anyCase.ReplaceAllStringFunc(glob, plainLetter) }
+// Glob is a glob for people: [pP][nN][gG], which means any case, is written png.
+func Glob(glob string) string { return anyCase.ReplaceAllStringFunc(glob, plainLetter) }
 
 var anyCase = regexp.MustCompile(`\[[a-z][A-Z]\]`)
 
@@ -95,8 +97,8 @@ func difference(o engine.Observation, now digest.Hash) string {
 	return fmt.Sprintf("changed: %s, now %s", o.Value.Short(), now.Short())
 }
 
-// KindName is an observation's kind in the content database and in JSON.
-func KindName(o engine.Observation) string {
+// Kind is an observation's kind in the content database and in JSON.
+func Kind(o engine.Observation) string {
 	switch o.Kind {
 	case engine.Outline:
 		return "products"
@@ -128,30 +130,30 @@ func KindName(o engine.Observation) string {
 	return "unknown"
 }
 
-// SubjectName is an observation's subject without the platform.
-func SubjectName(o engine.Observation) string {
+// Subject is an observation's subject without the platform.
+func Subject(o engine.Observation) string {
 	if o.Kind < engine.FirstLeaf {
-		s := job.ParseSubject(o.Subject)
+		s := task.ParseSubject(o.Subject)
 		if s.Part != "" {
 			s.Processor = "" // parts have it always, and nearly always it says nothing
 		}
-		return job.Name(job.TaskText(s.Asset), s.Processor, s.Part)
+		return task.Name(task.AssetText(s.Asset), s.Processor, s.Part)
 	}
 	return o.Subject
 }
 
-// NeededAsset is the asset whose products an observation is of, by id or path; "" if it is of something else.
-func NeededAsset(o engine.Observation) string {
+// Asset is the asset whose products an observation is of, by id or path; "" if it is of something else.
+func Asset(o engine.Observation) string {
 	if o.Kind >= engine.FirstLeaf {
 		return ""
 	}
-	return job.ParseSubject(o.Subject).Asset
+	return task.ParseSubject(o.Subject).Asset
 }
 
-// NeededProcessor is whose products an observation is of, if these are of one of an asset's further processors; else "".
-func NeededProcessor(o engine.Observation) string {
+// Processor is whose products an observation is of, if these are of one of an asset's further processors; else "".
+func Processor(o engine.Observation) string {
 	if o.Kind >= engine.FirstLeaf {
 		return ""
 	}
-	return job.ParseSubject(o.Subject).Processor
+	return task.ParseSubject(o.Subject).Processor
 }
