@@ -408,6 +408,9 @@ func (j *job) Request(requests ...processor.Request) ([][]processor.Product, err
 		if err != nil {
 			return nil, err
 		}
+		if r.Settings == nil {
+			given = []byte("{}")
+		}
 		table, err := settings.FromJSON(given)
 		if err != nil {
 			return nil, err
