@@ -15,5 +15,6 @@ import "embed"
 //go:embed processor/*[^t].go
 //go:embed processor/*/*[^t].go processor/*/*[^e]st.go processor/*/*[^t]est.go processor/*/*[^_]test.go
 //go:embed kilnrt/*[^t].go kilnrt/*[^s]t.go
-//go:embed internal/delivery/codegen/templates internal/store/contentdb/*.sql internal/running/dashboard/pages/*.html internal/running/dashboard/static internal/ask/skeleton/files processor/wasmguest/c/kiln_guest.h internal/cli/test.go
+//go:embed internal/delivery/codegen/templates internal/store/contentdb/*.sql internal/running/dashboard/pages/*.html internal/running/dashboard/static internal/ask/skeleton/files internal/media/placeholder/silence.* processor/wasmguest/c/kiln_guest.h internal/cli/test.go
+//go:embed docs/messages.md
 var source embed.FS

@@ -1,12 +1,22 @@
 package main
 
 import (
+	"fmt"
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-func bcn() { lineErrors() }
+func bcn() {
+	lineErrors()
+	endErrors()
+	solve()
+	nearest()
+	shapeGains()
+	shapesAbove()
+}
 
 // lineErrors writes a function that gives the errors of eight lines for 16 values of a channel: the sums of the squares of how far each value
 // is from the nearest of eight places. Two lines are in a register, four after each other.
@@ -61,5 +71,485 @@ func lineErrors() {
 	VPHADDD(reg.Y12, reg.Y10, reg.Y10)
 	VMOVDQU(reg.Y10, errs)
 	VZEROUPPER()
+	RET()
+}
+
+// quads fills half a register's worth of data with four words, twice.
+func quads(to Mem, at int, w [4]int) Mem {
+	v := uint64(0)
+	for i, x := range w {
+		v |= uint64(uint16(x)) << (16 * i)
+	}
+	DATA(at, U64(v))
+	DATA(at+8, U64(v))
+	return to.Offset(at)
+}
+
+// endErrors writes two functions. One gives the error of 16 colours for each of some pairs of endpoints, the other for one pair, and what
+// colors.assign gives, too. Both take endpoints as words: 5, 6, 5 and no bits of the first, then of the second.
+//
+// Places are four words each: red, green, blue and 0. Where there are three places, the fourth is the third once more.
+func endErrors() {
+	table := GLOBL("endTables", RODATA|NOPTR)
+	by := quads(table, 0, [4]int{33, 65, 33, 0}) // widens 5 or 6 bits to 8
+	down := quads(table, 16, [4]int{1 << 14, 1 << 12, 1 << 14, 0})
+	words := func(at int, w ...int) Mem { // a word for each place
+		for i, x := range w {
+			x := uint64(uint16(x))
+			DATA(at+8*i, U64(x|x<<16|x<<32|x<<48))
+		}
+		return table.Offset(at)
+	}
+	numbers := func(at int, from int) Mem { // of every other double word
+		for i := range 4 {
+			k := uint64(from + i%2*4)
+			DATA(at+8*i, U64(k|(k+2)<<32))
+		}
+		return table.Offset(at)
+	}
+	// By three and two places: how much the first endpoint counts, the second, and what divides.
+	const size = 3 * lane
+	first := words(32, 2, 1, 0, 0)
+	words(32+lane, 0, 1, 2, 2)
+	words(32+2*lane, 1<<15, 1<<15, 1<<15, 1<<15)
+	words(32+size, 3, 2, 1, 0)
+	words(32+size+lane, 0, 1, 2, 3)
+	words(32+size+2*lane, 65536/3+1, 65536/3+1, 65536/3+1, 65536/3+1)
+	redGreen, blue := numbers(32+2*size, 0), numbers(32+2*size+lane, 1)
+
+	for _, sums := range []bool{false, true} {
+		name := "endErrors"
+		if sums {
+			name = "endSums"
+			TEXT(name, NOSPLIT, "func(pixels *uint32, ends *[8]int16, last int, sums *[12]int32)")
+			Doc(name + " finds what colors.assign does: the sums of places and of their squares, the error, 0, and the sums of colours times places.")
+		} else {
+			TEXT(name, NOSPLIT, "func(pixels *uint32, ends *[8]int16, last int, n int, errs *int32)")
+			Doc(name + " finds the errors of some pairs of endpoints.")
+		}
+		pixels, ends := Mem{Base: Load(Param("pixels"), GP64())}, Load(Param("ends"), GP64())
+		last := Load(Param("last"), GP64())
+		var n, out reg.Register
+		if sums {
+			out = Load(Param("sums"), GP64())
+		} else {
+			n, out = Load(Param("n"), GP64()), Load(Param("errs"), GP64())
+		}
+		weights := GP64()
+		LEAQ(first, weights)
+		at := GP64()
+		MOVQ(last, at)
+		SUBQ(Imm(2), at)
+		IMUL3Q(Imm(size), at, at)
+		ADDQ(at, weights)
+		for k := range 2 { // Y0 to Y3: red and green, blue and 0
+			VMOVDQU(pixels.Offset(k*lane), y(2*k))
+			VMOVDQU(pixels.Offset((2+k)*lane), y(2*k+1))
+		}
+		next := name + "Next"
+		Label(next)
+		VMOVDQU(Mem{Base: ends}, reg.X4)
+		VPMULLW(by, reg.X4, reg.X4)
+		VPMULHUW(down, reg.X4, reg.X4)
+		VPBROADCASTQ(reg.X4, y(5))
+		VPERMQ(Imm(0x55), y(4), y(6))
+		VPSUBW(y(5), y(6), y(8)) // from the first endpoint to the second, in all places
+		VPMULLW(Mem{Base: weights}, y(5), y(5))
+		VPMULLW(Mem{Base: weights}.Offset(lane), y(6), y(6))
+		VPADDW(y(6), y(5), y(5))
+		VPMULHUW(Mem{Base: weights}.Offset(2*lane), y(5), y(5)) // the places
+		VPERMQ(Imm(0x39), y(5), y(7))
+		VPADDW(y(5), y(7), y(7))
+		VPMADDWD(y(8), y(7), y(7))
+		VPSRLQ(Imm(32), y(7), y(6))
+		VPADDD(y(6), y(7), y(7)) // the middles
+		VPADDW(y(8), y(8), y(8))
+		VMOVDQU(redGreen, y(6))
+		VPERMD(y(5), y(6), y(4))
+		VMOVDQU(blue, y(6))
+		VPERMD(y(5), y(6), y(5))
+		VPSHUFD(Imm(0), y(8), y(6))
+		VPSHUFD(Imm(0x55), y(8), y(8))
+		places := [2]reg.VecPhysical{y(9), y(10)}
+		for k := range 2 {
+			to := places[k]
+			VPMADDWD(y(6), y(2*k), y(11))
+			VPMADDWD(y(8), y(2*k+1), to)
+			VPADDD(to, y(11), y(11))
+			for i := range 3 {
+				if i == 0 {
+					VPBROADCASTD(reg.X7, y(12))
+				} else {
+					VPERMQ(Imm(uint64(0x55*i)), y(7), y(12))
+					VPSHUFD(Imm(0), y(12), y(12))
+				}
+				VPCMPGTD(y(12), y(11), y(12))
+				if i == 0 {
+					VMOVDQA(y(12), to)
+				} else {
+					VPADDD(y(12), to, to)
+				}
+			}
+			VPABSD(to, to)
+		}
+		for k := range 2 {
+			VPERMILPS(places[k], y(4), y(11))
+			VPERMILPS(places[k], y(5), y(12))
+			VPSUBW(y(11), y(2*k), y(11))
+			VPSUBW(y(12), y(2*k+1), y(12))
+			VPMADDWD(y(11), y(11), y(11))
+			VPMADDWD(y(12), y(12), y(12))
+			if k == 0 {
+				VPADDD(y(12), y(11), y(13))
+			} else {
+				VPADDD(y(12), y(11), y(11))
+				VPADDD(y(11), y(13), y(13))
+			}
+		}
+		if !sums {
+			across(y(13), reg.X13, reg.X12)
+			VMOVD(reg.X13, Mem{Base: out})
+			ADDQ(Imm(4), out)
+			ADDQ(Imm(16), ends)
+			DECQ(n)
+			JNZ(LabelRef(next))
+			VZEROUPPER()
+			RET()
+			continue
+		}
+		VMOVQ(last, reg.X12)
+		VPBROADCASTD(reg.X12, y(12))
+		red, blues := y(4), y(5)
+		for k := range 2 {
+			t := places[k]
+			VPMINSD(y(12), t, t)
+			VPSLLD(Imm(16), t, y(11))
+			VPOR(t, y(11), y(11))
+			VPMULLW(y(11), y(2*k), y(2*k))
+			VPMULLW(y(11), y(2*k+1), y(2*k+1))
+		}
+		VPADDW(y(2), y(0), red)
+		VPADDW(y(3), y(1), blues)
+		VPADDD(places[1], places[0], y(6))
+		VPMADDWD(places[0], places[0], y(7))
+		VPMADDWD(places[1], places[1], y(8))
+		VPADDD(y(8), y(7), y(7))
+		VPHADDD(y(7), y(6), y(6))
+		VPXOR(y(8), y(8), y(8))
+		VPHADDD(y(8), y(13), y(13))
+		VPHADDD(y(13), y(6), y(6))
+		VEXTRACTI128(Imm(1), y(6), reg.X7)
+		VPADDD(reg.X7, reg.X6, reg.X6)
+		VMOVDQU(reg.X6, Mem{Base: out})
+		VPUNPCKLDQ(blues, red, y(6))
+		VPUNPCKHDQ(blues, red, y(7))
+		VPADDW(y(7), y(6), y(6))
+		VEXTRACTI128(Imm(1), y(6), reg.X7)
+		VPADDW(reg.X7, reg.X6, reg.X6)
+		VPSHUFD(Imm(0x4e), reg.X6, reg.X7)
+		VPADDW(reg.X7, reg.X6, reg.X6)
+		VPMOVZXWD(reg.X6, y(6))
+		VMOVDQU(y(6), Mem{Base: out}.Offset(16))
+		VZEROUPPER()
+		RET()
+	}
+}
+
+// shapeGains writes a function that does what colors.measure does for 16 pixels: the gains of all shapes of up to four runs. The first
+// cut and the second are at i and j, and the third at 8 places in a register: 1 to 8, or 9 to 16. What is not a shape has a negative gain.
+func shapeGains() {
+	TEXT("shapeGains", NOSPLIT, "func(sums *[3][16]float32, inverse *float32, scratch *float32, gains *int32, top *[24]int32)")
+	Doc("shapeGains finds the gains of all shapes of 16 pixels, and of every eighth the three greatest.")
+	sums := Mem{Base: Load(Param("sums"), GP64())}
+	inverse, gains := Mem{Base: Load(Param("inverse"), GP64())}, Mem{Base: Load(Param("gains"), GP64())}
+	scratch := Mem{Base: Load(Param("scratch"), GP64())}
+	twice, square, both := scratch, scratch.Offset(32*lane), scratch.Offset(34*lane) // twice is of dot products
+	for k := range 2 {                                                               // squares
+		for c := range 3 {
+			VMOVUPS(sums.Offset(64*c+lane*k), y(c))
+			VMULPS(y(c), y(c), y(c))
+		}
+		VADDPS(y(1), y(0), y(0))
+		VADDPS(y(2), y(0), y(0))
+		VMOVUPS(y(0), square.Offset(lane*k))
+	}
+	for c := range 3 {
+		for k := range 2 {
+			VMOVUPS(sums.Offset(64*c+lane*k), y(2*c+k))
+		}
+	}
+	for j := range 15 {
+		for c := range 3 {
+			VBROADCASTSS(sums.Offset(64*c+4*j), y(6+c))
+		}
+		for k := j / 8; k < 2; k++ {
+			VMULPS(y(6), y(k), y(9))
+			VMULPS(y(7), y(2+k), y(10))
+			VADDPS(y(10), y(9), y(9))
+			VMULPS(y(8), y(4+k), y(10))
+			VADDPS(y(10), y(9), y(9))
+			VADDPS(y(9), y(9), y(9))
+			VMOVUPS(y(9), twice.Offset((2*j+k)*lane))
+		}
+	}
+	top := [3]reg.VecPhysical{y(13), reg.Y14, reg.Y15}
+	for _, t := range top {
+		VPXOR(t, t, t)
+	}
+	VMOVUPS(square, y(11))
+	VMOVUPS(square.Offset(lane), y(12))
+	at := 0
+	for i := range 15 {
+		for k := i / 8; k < 2; k++ {
+			VADDPS(twice.Offset((2*i+k)*lane), y(11+k), y(k))
+			VMOVUPS(y(k), both.Offset(k*lane))
+		}
+		VBROADCASTSS(square.Offset(4*i), y(2))
+		for j := i; j < 15; j++ {
+			base := y(3 + j%2*4)
+			VBROADCASTSS(both.Offset(4*j), base)
+			VADDPS(base, y(2), base)
+			for k := j / 8; k < 2; k++ {
+				g := y(4 + k + j%2*4)
+				VADDPS(y(k), base, g)
+				VADDPS(twice.Offset((2*j+k)*lane), g, g)
+				VMULPS(inverse.Offset(at), g, g)
+				VMOVUPS(g, gains.Offset(at))
+				lesser := y(10)
+				VPMINSD(g, top[0], lesser)
+				VPMAXSD(g, top[0], top[0])
+				VPMINSD(lesser, top[1], g)
+				VPMAXSD(lesser, top[1], top[1])
+				VPMAXSD(g, top[2], top[2])
+				at += lane
+			}
+		}
+	}
+	out := Mem{Base: Load(Param("top"), GP64())}
+	for k, t := range top {
+		VMOVDQU(t, out.Offset(k*lane))
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// shapesAbove writes a function that finds which gains are not below a limit.
+func shapesAbove() {
+	TEXT("shapesAbove", NOSPLIT, "func(gains *int32, groups int, limit int32, found *uint16) int")
+	Doc("shapesAbove finds the places of gains that are not below a limit, in order, and how many there are. The groups of eight are a multiple of four.")
+	gains, groups := Load(Param("gains"), GP64()), Load(Param("groups"), GP64())
+	limit := GP32()
+	Load(Param("limit"), limit)
+	out := Load(Param("found"), GP64())
+	start := GP64()
+	MOVQ(out, start)
+	VMOVD(limit, reg.X0)
+	VPBROADCASTD(reg.X0, reg.Y0)
+	at := GP64()
+	XORQ(at, at)
+	bits, place := GP32(), GP32()
+	Label("shapesGroup")
+	from := func(k int) Mem { return Mem{Base: gains, Disp: k * lane, Index: at, Scale: 4} }
+	VMOVDQU(from(0), reg.Y1)
+	VMOVDQU(from(2), reg.Y2)
+	VPMAXSD(from(1), reg.Y1, reg.Y1)
+	VPMAXSD(from(3), reg.Y2, reg.Y2)
+	VPMAXSD(reg.Y2, reg.Y1, reg.Y1)
+	VPCMPGTD(reg.Y1, reg.Y0, reg.Y1) // below
+	VMOVMSKPS(reg.Y1, bits)
+	CMPL(bits, Imm(0xff))
+	JE(LabelRef("shapesNone"))
+	for k := range 4 {
+		one, none := fmt.Sprintf("shapesOne%d", k), fmt.Sprintf("shapesNone%d", k)
+		VPCMPGTD(from(k), reg.Y0, reg.Y1)
+		VMOVMSKPS(reg.Y1, bits)
+		XORL(Imm(0xff), bits)
+		JZ(LabelRef(none))
+		Label(one)
+		BSFL(bits, place)
+		LEAL(Mem{Base: at, Index: place, Scale: 1, Disp: 8 * k}, place)
+		MOVW(place.As16(), Mem{Base: out})
+		ADDQ(Imm(2), out)
+		LEAL(Mem{Base: bits, Disp: -1}, place)
+		ANDL(place, bits)
+		JNZ(LabelRef(one))
+		Label(none)
+	}
+	Label("shapesNone")
+	ADDQ(Imm(32), at)
+	SUBQ(Imm(4), groups)
+	JNZ(LabelRef("shapesGroup"))
+	VZEROUPPER()
+	SUBQ(start, out)
+	SHRQ(Imm(1), out)
+	Store(out, ReturnIndex(0))
+	RET()
+}
+
+// solve writes a function that does what fit.solve does, all channels at once: those of the lower first endpoint in the lower half of
+// a register, those of the one above it in the upper half.
+func solve() {
+	table := GLOBL("solveTables", RODATA|NOPTR)
+	numbers := func(at int, w ...uint32) Mem { // for red, green, blue and nothing
+		for i := range 8 {
+			DATA(at+4*i, U32(w[i%4]))
+		}
+		return table.Offset(at)
+	}
+	scales := numbers(0, math.Float32bits(float32(31)/255), math.Float32bits(float32(63)/255), math.Float32bits(float32(31)/255), 0)
+	tops := numbers(lane, 31, 63, 31, 0)
+	by := numbers(2*lane, 33, 65, 33, 0) // widens 5 or 6 bits to 8
+	down := numbers(3*lane, 2, 4, 2, 0)
+	for i := range 8 {
+		DATA(4*lane+4*i, U32(uint32(i/4)))
+	}
+	above := table.Offset(4 * lane)
+	floats := numbers(5*lane, math.Float32bits(255), math.Float32bits(0.5), 0, 0)
+
+	TEXT("solveLanes", NOSPLIT, "func(sums *[8]int32, last, aa, ab, bb int32, det, half float32, ends *[8]int32) int32")
+	Doc("solveLanes finds the endpoints of least squares, as fit.solve does, of sums of colours times places and of colours.")
+	sums := Mem{Base: Load(Param("sums"), GP64())}
+	broadcast := func(name string, to reg.VecPhysical) {
+		v := XMM()
+		Load(Param(name), v)
+		VPBROADCASTD(v, to)
+	}
+	xa, xb, zero, full := y(0), y(1), y(2), y(3)
+	VPXOR(zero, zero, zero)
+	VBROADCASTSS(floats, full)
+	whole := func(name string, to reg.VecPhysical) {
+		v := GP32()
+		Load(Param(name), v)
+		low := map[reg.VecPhysical]reg.VecPhysical{y(4): reg.X4, y(5): reg.X5, y(6): reg.X6, y(7): reg.X7}[to]
+		VMOVD(v, low)
+		VPBROADCASTD(low, to)
+	}
+	whole("last", y(4))
+	VBROADCASTI128(sums, xb)
+	VPMULLD(y(4), xb, xb)
+	VBROADCASTI128(sums.Offset(16), xa)
+	VPMULLD(y(4), y(4), y(4))
+	VPMULLD(y(4), xa, xa)
+	VPSUBD(xb, xa, xa)
+	whole("bb", y(4))
+	whole("ab", y(5))
+	whole("aa", y(6))
+	q0, a, q1, b := y(7), y(8), y(9), y(10)
+	clip := func(v reg.VecPhysical) {
+		VMAXPS(zero, v, v)
+		VMINPS(full, v, v)
+		VMULPS(scales, v, v)
+	}
+	widen := func(q, to reg.VecPhysical) {
+		VPMULLD(by, q, to)
+		VPSRLVD(down, to, to)
+	}
+	VPMULLD(y(4), xa, q0)
+	VPMULLD(y(5), xb, a)
+	VPSUBD(a, q0, q0)
+	VCVTDQ2PS(q0, q0)
+	broadcast("det", a)
+	VMULPS(a, q0, q0)
+	clip(q0)
+	VCVTTPS2DQ(q0, q0)
+	VPADDD(above, q0, q0)
+	widen(q0, a)
+	VPMULLD(a, y(5), y(11)) // ab*a
+	VPSUBD(y(11), xb, q1)
+	VCVTDQ2PS(q1, q1)
+	broadcast("half", b)
+	VMULPS(b, q1, q1)
+	clip(q1)
+	VBROADCASTSS(floats.Offset(4), b)
+	VADDPS(b, q1, q1)
+	VCVTTPS2DQ(q1, q1)
+	widen(q1, b)
+	err := y(12)
+	VPMULLD(b, y(11), y(11)) // ab*a*b
+	VPADDD(y(11), y(11), y(11))
+	VPMULLD(a, y(6), err)
+	VPSUBD(xa, err, err)
+	VPSUBD(xa, err, err)
+	VPMULLD(a, err, err)
+	VPADDD(y(11), err, err)
+	VPMULLD(b, y(4), y(11))
+	VPSUBD(xb, y(11), y(11))
+	VPSUBD(xb, y(11), y(11))
+	VPMULLD(b, y(11), y(11))
+	VPADDD(y(11), err, err)
+	VPCMPGTD(tops, q0, y(11)) // none is above the greatest
+	VPSRLD(Imm(1), y(11), y(13))
+	VPBLENDVB(y(11), y(13), err, err)
+	VEXTRACTI128(Imm(1), err, reg.X11)
+	VPCMPGTD(reg.X11, reg.X12, reg.X13) // the one above is better
+	VPMINSD(reg.X11, reg.X12, reg.X12)
+	ends := Mem{Base: Load(Param("ends"), GP64())}
+	for k, q := range []reg.VecPhysical{q0, q1} {
+		low := []reg.VecPhysical{reg.X7, reg.X9}[k]
+		VEXTRACTI128(Imm(1), q, reg.X11)
+		VPBLENDVB(reg.X13, reg.X11, low, low)
+		VMOVDQU(low, ends.Offset(16*k))
+	}
+	sum, part := GP32(), GP32()
+	VMOVD(reg.X12, sum)
+	for i := 1; i < 3; i++ {
+		VPEXTRD(Imm(uint64(i)), reg.X12, part)
+		ADDL(part, sum)
+	}
+	VZEROUPPER()
+	Store(sum, ReturnIndex(0))
+	RET()
+}
+
+// nearest writes a function that finds the code of the place nearest to each of 16 colours, the first of those that are equally near.
+func nearest() {
+	table := GLOBL("nearestTables", RODATA|NOPTR)
+	for i := range 16 {
+		DATA(4*i, U32(uint32(2*i)))
+	}
+	TEXT("nearestLanes", NOSPLIT, "func(pixels *uint32, places *[4]uint64, codes *[4]uint32) uint32")
+	Doc("nearestLanes finds the codes of the places nearest to pixels, two bits each.")
+	pixels, places := Mem{Base: Load(Param("pixels"), GP64())}, Mem{Base: Load(Param("places"), GP64())}
+	codes := Mem{Base: Load(Param("codes"), GP64())}
+	for k := range 2 { // Y0 to Y3: red and green, blue and 0
+		VMOVDQU(pixels.Offset(k*lane), y(2*k))
+		VMOVDQU(pixels.Offset((2+k)*lane), y(2*k+1))
+	}
+	one, number := y(10), y(11)
+	VPCMPEQD(one, one, one)
+	VPSRLD(Imm(31), one, one)
+	VPXOR(number, number, number)
+	least := [2]reg.VecPhysical{y(4), y(5)}
+	for i := range 4 {
+		VPBROADCASTD(places.Offset(8*i), y(6))
+		VPBROADCASTD(places.Offset(8*i+4), y(7))
+		for k := range 2 {
+			apart(y(2*k), y(2*k+1), y(6), y(7), y(8), y(9))
+			VPSLLD(Imm(2), y(8), y(8))
+			if i == 0 {
+				VMOVDQA(y(8), least[k])
+				continue
+			}
+			VPOR(number, y(8), y(8))
+			VPMINSD(y(8), least[k], least[k])
+		}
+		VPADDD(one, number, number)
+	}
+	VBROADCASTI128(codes, y(6))
+	for k := range 2 {
+		VPERMILPS(least[k], y(6), least[k]) // takes the lowest two bits
+		VPSLLVD(table.Offset(k*lane), least[k], least[k])
+	}
+	VPOR(y(5), y(4), y(4))
+	VEXTRACTI128(Imm(1), y(4), reg.X5)
+	VPOR(reg.X5, reg.X4, reg.X4)
+	VPSHUFD(Imm(0x4e), reg.X4, reg.X5)
+	VPOR(reg.X5, reg.X4, reg.X4)
+	VPSHUFD(Imm(0xb1), reg.X4, reg.X5)
+	VPOR(reg.X5, reg.X4, reg.X4)
+	result := GP32()
+	VMOVD(reg.X4, result)
+	VZEROUPPER()
+	Store(result, ReturnIndex(0))
 	RET()
 }

@@ -1,5 +1,5 @@
-// Command asm writes the lanes_amd64.s of a codec, bptc or bcn: what takes its encoder most time, many at once by AVX2. It is a module of
-// its own so that Kiln does not depend on what it is made with. TestGenerated of the codec tells when it is to be run again: by go
+// Command asm writes the lanes_amd64.s of a codec, named by its argument: what takes its encoder most time, many at once by AVX2. It is a
+// module of its own so that Kiln does not depend on what it is made with. TestGenerated of a codec fails when it is to be run again, by go
 // generate there.
 package main
 
@@ -16,7 +16,7 @@ const lane = 32 // bytes of a register
 
 func main() {
 	name := os.Args[1]
-	map[string]func(){"bptc": bptc, "bcn": bcn}[name]()
+	map[string]func(){"astc": astc, "bptc": bptc, "bcn": bcn, "etc2": etc2, "qoa": qoa}[name]()
 	out := "../internal/media/codec/" + name + "/lanes_amd64.s"
 	os.Args = []string{"asm", "-out", out, "-pkg", name}
 	Generate()

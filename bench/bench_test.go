@@ -195,11 +195,11 @@ func TestGLB(t *testing.T) {
 }
 
 func TestKilnSaysHowManyJobsRan(t *testing.T) {
-	said := []byte("warning\nbuilt 3, reused 120, failed 0 in 0.42s\n")
+	said := []byte("warning\n3 assets built, 120 up to date, 1 warning in 0.42 s\n")
 	if err := (kiln{}).built(said, 3, 0); err != nil {
 		t.Error(err)
 	}
-	failed := []byte("built 3, reused 1, failed 1 in 0.42s\n")
+	failed := []byte("2 assets built, 1 up to date, 1 failed in 0.42 s\n")
 	if err := (kiln{}).built(failed, 3, 1); err != nil {
 		t.Error(err)
 	}

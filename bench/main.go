@@ -3,7 +3,7 @@
 //	go run ./bench
 //
 // Its rules: every ratio is of one run on one machine; what a tool built is compared with what it should have built, and a wrong
-// build has no numbers; a peer that is not installed is told and left out. docs/performance.md says what is measured and how.
+// build has no numbers; a peer that is not installed is told and left out. docs/internals/performance.md says what is measured and how.
 package main
 
 import (
@@ -70,7 +70,7 @@ func main() {
 func parse(args []string) (options, error) {
 	var o options
 	fl := flag.NewFlagSet("bench", flag.ExitOnError)
-	sizes := fl.String("sizes", "1000,10000,100000", "numbers of `assets`, each a multiple of 100; none: only tell and plot what -keep has")
+	sizes := fl.String("sizes", "1000,10000,100000", "numbers of `assets`, each a multiple of 100; none: only print and plot what -keep has")
 	fl.IntVar(&o.runs, "runs", 5, "runs of each scenario")
 	fl.IntVar(&o.heavy, "heavy", 0, "runs of what takes as long as a clean build (default 3, and 1 from 100,000 assets on)")
 	fl.IntVar(&o.jobs, "j", 0, "jobs at once, for all tools; 0 gives the peers one a core, and leaves it to kiln")
@@ -90,7 +90,7 @@ func parse(args []string) (options, error) {
 	for word := range strings.FieldsFuncSeq(*sizes, func(r rune) bool { return r == ',' }) {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < folderSize || n%folderSize != 0 || n > 9_999_900 {
-			return o, fmt.Errorf("-sizes: %q is no multiple of %d", word, folderSize)
+			return o, fmt.Errorf("-sizes: %q is not a multiple of %d", word, folderSize)
 		}
 		o.sizes = append(o.sizes, n)
 	}
@@ -195,7 +195,7 @@ func retell(o options, out io.Writer) error {
 		return err
 	}
 	if len(sizes) == 0 {
-		return fmt.Errorf("there is nothing to tell: -keep %q has no measurements", o.keep)
+		return fmt.Errorf("there is nothing to print: -keep %q has no measurements", o.keep)
 	}
 	for _, size := range sizes {
 		r.table(out, size, o.peers)

@@ -28,26 +28,29 @@ const (
 
 // budgets are those of rooms that need more: lines and names.
 var budgets = map[string][2]int{
-	"base/diag":         {700, 230}, // the codes of messages
-	"cli":               {8000, 60}, // a file a command
+	"base/diag":         {800, 245},  // the codes of messages
+	"cli":               {10300, 60}, // a file a command
+	"content/project":   {3300, 66},
 	"content/source":    {3000, 70},
-	"engine":            {3000, 70},
-	"extend/command":    {4200, 60},
-	"extend/script":     {3700, 60},
+	"engine":            {3000, 73},
+	"extend/command":    {4700, 60},
+	"extend/script":     {4000, 60},
 	"kilnrt":            {3000, 100},
-	"make/build":        {7200, 120},
-	"make/job":          {3000, 100}, // a processor's Job, and what the build asks of tasks
-	"media/pixel":       {3700, 70},
+	"make/build":        {1400, 60},  // it only connects
+	"make/job":          {3750, 124}, // a processor's Job, and what the build asks of tasks
+	"make/workspace":    {3000, 105},
+	"media/codec/astc":  {3300, 60}, // its encoder is there twice, in Go and for AVX2
+	"media/pixel":       {4000, 80},
 	"media/sound":       {3000, 70},
 	"running/dashboard": {3400, 60},
 	"store/contentdb":   {3000, 70},
 	"store/state":       {3000, 75},
 }
 
-// wide is how many lines of more than 140 columns each wing still has, in tens. It only goes down.
+// wide is how many lines of more than 140 columns each layer still has, in tens. It only goes down.
 var wide = map[string]int{
-	".": 10, "ask": 60, "base": 30, "bench": 20, "cli": 90, "content": 60, "delivery": 70, "engine": 20, "examples": 20, "extend": 200,
-	"internal": 10, "kilnrt": 40, "make": 220, "media": 410, "processor": 20, "processors": 110, "proof": 20, "running": 170, "store": 90,
+	".": 10, "ask": 50, "base": 30, "bench": 20, "cli": 80, "content": 60, "delivery": 70, "engine": 10, "examples": 20, "extend": 200,
+	"internal": 10, "kilnrt": 40, "make": 160, "media": 400, "processor": 20, "processors": 110, "proof": 20, "running": 170, "store": 70,
 }
 
 // longTests are functions in tests that are still longer than 70 lines, their tables left out. The list only gets shorter.
@@ -182,7 +185,7 @@ func TestBudgetOfRooms(t *testing.T) {
 		if lines[room] > most[0] || names[room] > most[1] {
 			t.Errorf("room %s has %d lines and %d exported names; its budget is %d and %d", room, lines[room], names[room], most[0], most[1])
 		}
-		if named && lines[room] <= roomLines && names[room] <= roomNames {
+		if named && most[0] >= roomLines && lines[room] <= roomLines && names[room] <= roomNames {
 			t.Errorf("room %s needs no budget of its own any more: take its line out", room)
 		}
 	}

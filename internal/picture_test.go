@@ -28,7 +28,7 @@ var places = []place{
 	{"proof", 9, 0, 6}, {"kiln", 9, 6, 12},
 	{"cli", 8, 0, 9},
 	{"ask", 7, 0, 4}, {"running", 7, 4, 9},
-	{"make", 6, 0, 9},
+	{"make", 6, 0, 12},
 	{"store", 5, 0, 3}, {"delivery", 5, 3, 6}, {"extend", 5, 6, 9}, {"processors", 5, 9, 12},
 	{"content", 4, 2, 10},
 	{"engine", 3, 0, 2}, {"media", 3, 2, 12},
@@ -378,7 +378,7 @@ func (b *box) draw(w *strings.Builder) {
 
 // houseFrame is what is around the boxes. It has a ground of its own, so that it serves on white and on black.
 const houseFrame = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" role="img"
-  aria-label="The wings of Kiln by floors, with their rooms">
+  aria-label="The layers of Kiln, with their packages">
 <style>
   svg { --paper: #fff; --ink: #1f2328; --soft: #59636e; --edge: #c4ccd5; --box: #f6f8fa; --chip: #fff;
     --way: #6e7781; --hot: #b3440a; --open: #fff4eb;

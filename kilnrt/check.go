@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Check holds the whole index to the format: "Checking a whole parcel" in docs/formats/parcel.md. Contents are not part of it: Bytes checks
-// them one by one.
+// Check checks the whole index: "Checking a whole parcel" in docs/formats/parcel.md. Contents are not included: Bytes checks them one by
+// one.
 func (p *Parcel) Check() error {
 	for i, b := range p.sections {
 		if crc32.ChecksumIEEE(b) != p.h.Sections[i].CRC {
@@ -62,7 +62,7 @@ func (p *Parcel) checkPage(k int) error {
 func (p *Parcel) checkRecord(r *Resource) error {
 	name := r.nameBytes()
 	if !utf8.Valid(name) || bytes.IndexByte(name, 0) >= 0 {
-		return fmt.Errorf("%w: the name of resource %d is no text", ErrDamaged, r.ID)
+		return fmt.Errorf("%w: the name of resource %d is not text", ErrDamaged, r.ID)
 	}
 	id, err := p.ByID(r.ID)
 	if err != nil || id.index != r.index {

@@ -4,9 +4,11 @@ package kilnrt
 func (l *Library) Waiting(id uint32) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for k, e := range l.loaded {
-		if r, err := k.p.At(k.index); err == nil && r.ID == id {
-			return e.refs
+	for _, p := range l.layers {
+		if r, err := p.ByID(id); err == nil {
+			if e := l.loaded[contentOf(&r)]; e != nil {
+				return e.refs
+			}
 		}
 	}
 	return 0

@@ -9,7 +9,7 @@ import (
 
 var le = binary.LittleEndian
 
-// Section is where a part of the index lies.
+// Section is the place of a part of the index.
 type Section struct {
 	Offset, Size int64
 	CRC          uint32
@@ -30,7 +30,7 @@ type Header struct {
 	Order      [32]byte // of the list that says which payloads come first; zeros: there is none
 }
 
-// Encode gives the SlotSize bytes of the slot, which ParseHeader reads.
+// Encode returns the SlotSize bytes of the slot, which ParseHeader reads.
 func (h *Header) Encode() []byte {
 	b := make([]byte, SlotSize)
 	copy(b, Magic)
@@ -54,7 +54,7 @@ func (h *Header) Encode() []byte {
 	return b
 }
 
-// ReadHeader picks the slot that counts out of a file of the given size, and holds it to all that the format asks of a header.
+// ReadHeader selects the current slot in a file of the given size, and checks it as the format requires.
 func ReadHeader(r io.ReaderAt, size int64) (*Header, error) {
 	h, err := readSlots(r)
 	if err != nil {
@@ -111,10 +111,10 @@ func parseSlot(b []byte) (*Header, error) {
 	return h, nil
 }
 
-// pages is how many pages hold so many records.
+// pages is the number of pages for n records.
 func pages(count int) int { return (count + PageSize - 1) / PageSize }
 
-// check holds the header to a file's size.
+// check checks the header against the size of the file.
 func (h *Header) check(size int64) error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))

@@ -1,21 +1,21 @@
 // Package kilnrt is the game's side of Kiln: it opens parcels, finds resources by id, UUID or name, and loads them with
-// all that they need.
+// everything that they need.
 //
-// A Parcel is one file, a Resource one thing in it. A Library is several parcels mounted over each other, with loaders for the types
-// of resources that the game knows. The format is docs/formats/parcel.md.
+// A Parcel is one file that contains Resources. A Library is several parcels mounted over each other, with loaders for the types of
+// resources that the game uses. The format is docs/formats/parcel.md.
 //
 // The rules of the package:
 //
-//   - Nothing is trusted. A parcel may come from anywhere: each offset is checked where it is used, a wrong one is an
-//     error on that resource, never a panic, and no number in a file makes for an allocation that the file's own size does not warrant.
-//   - Looking up allocates nothing. Content that is not compressed is given out where it lies.
-//   - All methods may be called by many goroutines at once, except Close.
-//   - There are no globals and nothing is registered behind your back.
+//   - Nothing is trusted. A parcel may come from anywhere: each offset is checked before it is used, and a wrong one is an
+//     error on that resource, never a panic. No number in a file causes an allocation that the size of the file does not justify.
+//   - Looking up does not allocate. Uncompressed content is returned without a copy.
+//   - All methods except Close may be called by several goroutines at the same time.
+//   - There are no globals and no implicit registration.
 package kilnrt
 
 import "errors"
 
-// Errors that callers tell apart, with errors.Is. All others say in words what is wrong.
+// Errors to check with errors.Is. All others only have a text.
 var (
 	ErrNotFound = errors.New("kilnrt: no such resource")
 	ErrDamaged  = errors.New("kilnrt: the parcel is damaged")
@@ -26,7 +26,7 @@ var (
 	ErrSignature = errors.New("kilnrt: the parcel is signed by another key, or what it holds is not what was signed")
 )
 
-// The numbers of the format that a writer needs, too.
+// Numbers of the format, for readers and writers.
 const (
 	Magic   = "\x89KPRC\r\n\x1a"
 	Version = 1

@@ -8,11 +8,14 @@ import (
 	"sync"
 )
 
-// Loader makes what the game uses of a resource: a texture on the graphics card, a sound, a level. What it returns is shared by all
-// who load the resource; if it has a method Unload(), that is called when the last of them has released it.
+// Loader converts a resource to what the game uses: a texture on the graphics card, a sound, a level. Its result is shared by all
+// handles of the resource; if it has a method Unload(), that is called when the last handle is released.
+//
+// Resources of one parcel and of one type that are the same bytes, and need nothing, are loaded once, too: the texture that a
+// hundred models share is one on the graphics card. Loading.Resource is then the one of them that was loaded first.
 type Loader func(*Loading) (any, error)
 
-// Loading is what a loader is given.
+// Loading is the argument of a loader.
 type Loading struct {
 	Resource Resource
 	Needs    []Need // the required ones, then the optional ones, each as the resource lists them
@@ -24,15 +27,32 @@ type Need struct {
 	Value any // of its loader; nil for an optional one that is passed over
 }
 
-// Library is parcels mounted over each other, and the resources of them that are loaded. All methods may be called by many goroutines at
-// once; one resource is loaded once, however many ask for it.
+// Library is a set of parcels mounted over each other, and their loaded resources. All methods may be called by several goroutines at the
+// same time; a resource is loaded once, however many calls load it.
 //
-// All parcels of a library share one numbering: a mod or a DLC is built with the ids of the game it is for.
+// All parcels of a library share one numbering: a mod or a DLC is built with the ids of its game.
 type Library struct {
 	mu      sync.Mutex
 	layers  []*Parcel // the topmost last; replaced, never changed, so that who has it may go on reading
 	loaders map[string]Loader
-	loaded  map[place]*entry
+	loaded  map[content]*entry
+}
+
+// content is what is loaded once: a resource, or all those of a parcel and a type that need nothing and are stored in the same place.
+// Resources with the same hash are not enough: a parcel may claim any hash.
+type content struct {
+	place                // index is -1 where it may be of several resources
+	typ                  int
+	offset, stored, size int64
+	codec                Codec
+	crc                  uint32
+}
+
+func contentOf(r *Resource) content {
+	if r.Required+r.Optional > 0 || r.Stored == 0 {
+		return content{place: place{r.p, r.index}}
+	}
+	return content{place{r.p, -1}, r.typ, r.Offset, r.Stored, r.Size, r.Codec, r.CRC}
 }
 
 // place is one resource of one parcel.
@@ -44,7 +64,7 @@ type place struct {
 // entry is a resource that is loaded, or about to be. refs is guarded by the library; value and err are written before done is
 // closed, and read after.
 type entry struct {
-	at    place
+	at    content
 	refs  int
 	done  chan struct{}
 	needs []*entry
@@ -52,27 +72,27 @@ type entry struct {
 	err   error
 }
 
-// NewLibrary makes an empty one.
+// NewLibrary returns an empty library.
 func NewLibrary() *Library {
-	return &Library{loaders: map[string]Loader{}, loaded: map[place]*entry{}}
+	return &Library{loaders: map[string]Loader{}, loaded: map[content]*entry{}}
 }
 
-// Register says how resources of a type are loaded. The type "" stands for all that have no loader of their own.
+// Register sets the loader of a type of resources. The type "" is for all types without a loader of their own.
 func (l *Library) Register(productType string, load Loader) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.loaders[productType] = load
 }
 
-// Mount lays a parcel over those that are mounted: what it has is found in it from now on. What is loaded already
-// stays as it is.
+// Mount mounts a parcel over the others: its resources are found in it from now on. Resources that are already loaded
+// do not change.
 func (l *Library) Mount(p *Parcel) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.layers = append(slices.Clone(l.layers), p)
 }
 
-// Unmount takes a parcel away. It may be closed once all that came out of it is released.
+// Unmount removes a parcel. Close the parcel when everything that was loaded from it is released.
 func (l *Library) Unmount(p *Parcel) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,8 +120,8 @@ func (l *Library) mounted() []*Parcel {
 	return l.layers
 }
 
-// topmost asks the parcels from the top down. One that is damaged where it is asked is an error, not a reason to
-// look further down: that would be another content than was meant.
+// topmost searches the parcels from the top down. A parcel that is damaged at that place is an error: the content of a parcel
+// below would be the wrong one.
 func topmost(layers []*Parcel, find func(*Parcel) (Resource, error)) (Resource, error) {
 	for _, p := range slices.Backward(layers) {
 		if r, err := find(p); !errors.Is(err, ErrNotFound) {
@@ -111,21 +131,22 @@ func topmost(layers []*Parcel, find func(*Parcel) (Resource, error)) (Resource, 
 	return Resource{}, ErrNotFound
 }
 
-// Handle is a share in a loaded resource.
+// Handle is a reference to a loaded resource. The library counts them.
 type Handle struct {
 	l    *Library
 	e    *entry
 	once sync.Once
 }
 
-// Value is what the loader made.
+// Value returns the result of the loader.
 func (h *Handle) Value() any { return h.e.value }
 
-// Release gives the share back. With the last one the resource is unloaded, and then what it alone needed. A second call does nothing.
+// Release releases the handle. With the last one the resource is unloaded, and then the resources that only it needed. A second call does
+// nothing.
 func (h *Handle) Release() { h.once.Do(func() { h.l.release(h.e) }) }
 
-// Load loads a resource, and before it all that it needs, as Find finds it. An optional need that is missing or damaged is passed over; one
-// whose loader has an error is an error, for that is the game's own to judge.
+// Load loads the resource that Find finds, and before it everything that it needs. An optional need that is missing or damaged is skipped;
+// an error of its loader is an error of Load, because the loader belongs to the game.
 func (l *Library) Load(id uint32) (*Handle, error) {
 	layers := l.mounted()
 	r, err := topmost(layers, func(p *Parcel) (Resource, error) { return p.ByID(id) })
@@ -145,10 +166,10 @@ func (l *Library) LoadName(name string) (*Handle, error) {
 	return l.load(layers, r)
 }
 
-// LoadResource loads a resource that was found before.
+// LoadResource loads a resource that was already found.
 func (l *Library) LoadResource(r Resource) (*Handle, error) { return l.load(l.mounted(), r) }
 
-// Order tells what Load loads, the resource itself last: see "Load order" in docs/formats/parcel.md.
+// Order returns what Load loads, the resource itself last: see "Load order" in docs/formats/parcel.md.
 func (l *Library) Order(id uint32) ([]Resource, error) {
 	layers := l.mounted()
 	r, err := topmost(layers, func(p *Parcel) (Resource, error) { return p.ByID(id) })
@@ -166,7 +187,7 @@ func (l *Library) Order(id uint32) ([]Resource, error) {
 	return rs, nil
 }
 
-// load plans first and loads then. The plan finds circles, so that nobody ever waits for somebody who waits for him.
+// load first plans and then loads. The plan finds cycles, so that no two loads wait for each other.
 func (l *Library) load(layers []*Parcel, r Resource) (*Handle, error) {
 	pl := plan{layers: layers, at: map[place]*step{}}
 	root, err := pl.add(r, 0)
@@ -213,7 +234,7 @@ type step struct {
 }
 
 // add plans a resource after those it needs. depth is bounded, so that a hostile parcel cannot use up the stack, and so are
-// the needs that are looked up: what an optional need led to is planned again if the first attempt came to nothing.
+// the needs that are looked up: the needs of an optional one are planned again if the first attempt failed.
 func (pl *plan) add(r Resource, depth int) (*step, error) {
 	k := place{r.p, r.index}
 	if s := pl.at[k]; s != nil {
@@ -267,7 +288,7 @@ func (pl *plan) tooMany() error {
 
 // enter takes a share in a resource whose needs are entered, and gives what loads it, nil if somebody else does.
 func (l *Library) enter(s *step) (e *entry, run func()) {
-	k := place{s.r.p, s.r.index}
+	k := contentOf(&s.r)
 	l.mu.Lock()
 	if e := l.loaded[k]; e != nil {
 		e.refs++
@@ -299,8 +320,7 @@ func (l *Library) enter(s *step) (e *entry, run func()) {
 	return e, func() { l.run(e, load, in) }
 }
 
-// PanicError is what came of a loader that panicked: an error of that load and of those who waited for it, and the resource can be loaded
-// again.
+// PanicError is the error of a loader that panicked. All calls that waited for that load return it, and the resource can be loaded again.
 type PanicError struct {
 	Value any    // of the panic
 	Stack []byte // as runtime/debug.Stack writes it
@@ -310,7 +330,7 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("the loader panicked: %v\n%s", e.Value, e.Stack)
 }
 
-// Unwrap gives the error that was panicked with, if it was one.
+// Unwrap returns the value of the panic, if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err

@@ -79,6 +79,54 @@ func data(id uint32, content string, needs ...uint32) parcel.Resource {
 	return resource(id, content, "data", []byte(content), needs...)
 }
 
+// TestSharedContent: resources that are the same bytes are loaded once, if they are of one parcel and one type and need nothing.
+func TestSharedContent(t *testing.T) {
+	s := newShelf()
+	s.Register("text", func(l *kilnrt.Loading) (any, error) { s.note("+text"); return nil, nil })
+	named := func(id uint32, content string, needs ...uint32) parcel.Resource {
+		return resource(id, fmt.Sprint(content, id), "data", []byte(content), needs...)
+	}
+	s.Mount(opened(t, written(t, parcel.Options{}, named(1, "palette"), named(2, "palette"), named(3, "oak", 1), named(4, "fir", 2),
+		named(5, "fir", 2), named(6, "other"), resource(7, "text", "text", []byte("palette")), named(8, ""), named(9, ""))))
+	var handles []*kilnrt.Handle
+	for id := range uint32(9) {
+		h, err := s.Load(id + 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		handles = append(handles, h)
+	}
+	want := []string{"+palette", "+oak(palette)", "+fir(palette)", "+fir(palette)", "+other", "+text", "+", "+"}
+	if log := s.take(); !slices.Equal(log, want) {
+		t.Errorf("loaded %q", log)
+	}
+	if handles[0].Value() != handles[1].Value() || handles[3].Value() == handles[4].Value() {
+		t.Errorf("%v", handles)
+	}
+	for _, h := range handles[2:6] {
+		h.Release()
+	}
+	handles[0].Release()
+	if log := s.take(); slices.Contains(log, "-palette") {
+		t.Errorf("unloaded %q, which another one has", log)
+	}
+	handles[1].Release()
+	if log := s.take(); !slices.Equal(log, []string{"-palette"}) {
+		t.Errorf("unloaded %q", log)
+	}
+
+	// Another parcel may be whatever its records say.
+	s.Mount(opened(t, written(t, parcel.Options{}, data(11, "palette"))))
+	for _, id := range []uint32{1, 11} {
+		if _, err := s.Load(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if log := s.take(); !slices.Equal(log, []string{"+palette", "+palette"}) {
+		t.Errorf("loaded %q", log)
+	}
+}
+
 func TestLibrary(t *testing.T) {
 	s := newShelf()
 	knight := data(5, "knight", 2, 1)

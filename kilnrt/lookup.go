@@ -9,7 +9,7 @@ import (
 // The Art of Computer Programming 3, 6.4.
 func Bucket(key uint32, tableBits int) int { return int(key * 2654435769 >> (32 - tableBits)) }
 
-// KeyOfUUID is the key of a UUID and sub id in the table of UUIDs.
+// KeyOfUUID returns the key of a UUID and sub id in the table of UUIDs.
 func KeyOfUUID(uuid [16]byte, sub uint32) uint32 {
 	var b [20]byte
 	copy(b[:], uuid[:])
@@ -17,7 +17,7 @@ func KeyOfUUID(uuid [16]byte, sub uint32) uint32 {
 	return murmur3(b[:])
 }
 
-// KeyOfName is the key of a name in the table of names.
+// KeyOfName returns the key of a name in the table of names.
 func KeyOfName(name string) uint32 { return murmur3(name) }
 
 // murmur3 is MurmurHash3_x86_32 with seed 0, by Austin Appleby.
@@ -42,11 +42,11 @@ func murmur3[T string | []byte](s T) uint32 {
 	return h ^ h>>16
 }
 
-// ByID finds a resource by its id. No such resource is ErrNotFound, like below.
+// ByID finds a resource by its id. If there is none, the error is ErrNotFound; so it is for ByUUID and ByName.
 func (p *Parcel) ByID(id uint32) (r Resource, err error) {
 	table, at, left := p.search(SectionIDs, id)
-	// Where ids follow each other without gaps the index is known before the table tells it. That the table says the same is compared, not
-	// followed: so the processor fetches the record while it waits for the table. With 100,000 resources on a busy machine, 380 ns became 125.
+	// If ids have no gaps, the index is known before the table is read. The result of the table is compared, not
+	// followed, so the processor fetches the record while it waits for the table. With 100,000 resources on a busy machine, 380 ns became 125.
 	if i := id - p.first; i < uint32(p.h.Count) && le.Uint64(table[8*at:]) == uint64(i+1)<<32|uint64(id) {
 		b, err := p.record(int(i))
 		if err != nil {
@@ -93,7 +93,7 @@ func (p *Parcel) ByUUID(uuid [16]byte, sub uint32) (r Resource, err error) {
 	}
 }
 
-// ByName finds a resource by its name. Nothing has the empty name.
+// ByName finds a resource by its name. No resource has an empty name.
 func (p *Parcel) ByName(name string) (r Resource, err error) {
 	if name == "" {
 		return r, ErrNotFound

@@ -28,8 +28,8 @@ type Parcel struct {
 }
 
 // Open opens a file. Where the system can, it is mapped into memory: opening takes the same time for any
-// size, and content that is not compressed is never copied. A parcel that is open must not be cut short by anyone; Kiln never does: it
-// appends, or puts a new file in place.
+// size, and uncompressed content is never copied. The file must not be truncated while it is open. Kiln never does that: it appends, or
+// replaces the file.
 func Open(path string) (*Parcel, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
 	if err != nil {
@@ -47,8 +47,8 @@ func open(f *os.File) (*Parcel, error) {
 	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, fmt.Errorf("%w: it is a pipe or a device, not a file", ErrDamaged)
 	}
-	// First the header, then the size: a change may be appended in between, and the header that counts must not
-	// say more than the file has.
+	// First the header, then the size: a change may be appended in between, and the current header must not
+	// refer to more than the file has.
 	h, err := readSlots(f)
 	if err != nil {
 		return nil, err
@@ -79,8 +79,8 @@ func open(f *os.File) (*Parcel, error) {
 	return p, nil
 }
 
-// OpenReaderAt opens a parcel of the given size in anything that can be read at an offset. The index is read into memory, contents as they
-// are asked for. r must allow reads at once.
+// OpenReaderAt opens a parcel of the given size from anything that can be read at an offset. The index is read into memory, contents when
+// they are used. r must allow concurrent reads.
 func OpenReaderAt(r io.ReaderAt, size int64) (*Parcel, error) {
 	h, err := ReadHeader(r, size)
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *Parcel) load() error {
 }
 
 // readPages reads all records, pages that follow each other at once: in a clean pack all do, and with 100,000 resources 1563 reads were 10
-// ms of the 14 that opening took. What cannot be read stays nil, and is an error when it is asked for.
+// ms of the 14 that opening took. A page that cannot be read stays nil, and is an error when it is used.
 func (p *Parcel) readPages() {
 	p.pages = make([][]byte, pages(p.h.Count))
 	for k := 0; k < len(p.pages); {
@@ -200,8 +200,7 @@ func (p *Parcel) page(k int) ([]byte, error) {
 	return p.bytes(offset, size)
 }
 
-// Close gives everything back. What Bytes gave out of a mapped parcel is gone then: do not touch it any more. Closing it again does
-// nothing.
+// Close releases everything. Do not use the results of Bytes of a mapped parcel afterwards. Closing it again does nothing.
 func (p *Parcel) Close() error {
 	closing := p.close
 	p.close = func() error { return nil }
@@ -211,22 +210,22 @@ func (p *Parcel) Close() error {
 // Len is the number of resources.
 func (p *Parcel) Len() int { return p.h.Count }
 
-// Header gives the header that counts.
+// Header returns the current header.
 func (p *Parcel) Header() Header { return *p.h }
 
-// Digest is the BLAKE3 hash of all that the parcel holds, as its header has it.
+// Digest returns the BLAKE3 hash of the content, from the header.
 func (p *Parcel) Digest() [32]byte { return p.h.Digest }
 
-// Signature is the text of a minisign signature of the digest; empty if there is none. It is not judged: Trust does that.
+// Signature returns the text of a minisign signature of the digest; empty if there is none. Trust verifies it.
 func (p *Parcel) Signature() []byte { return p.sections[SectionSignature] }
 
-// Dictionary is the Zstandard dictionary; empty if there is none.
+// Dictionary returns the Zstandard dictionary; empty if there is none.
 func (p *Parcel) Dictionary() []byte { return p.sections[SectionDictionary] }
 
-// Mapped tells whether content is given out where it lies.
+// Mapped reports whether content is returned without a copy.
 func (p *Parcel) Mapped() bool { return p.data != nil }
 
-// PageOffset is where page k of the records lies: for who writes a parcel anew in part.
+// PageOffset returns the offset of page k of the records, for programs that rewrite a part of a parcel.
 func (p *Parcel) PageOffset(k int) int64 {
 	return int64(min(le.Uint64(p.sections[SectionDirectory][16*k:]), 1<<62))
 }

@@ -31,8 +31,8 @@ func newDecoder(r io.Reader, dict []byte) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, opts...)
 }
 
-// Bytes gives the content, whole and checked against its CRC, and against its hash after Trust. What is not compressed in a mapped parcel
-// is not copied: do not write to it, and do not use it after Close.
+// Bytes returns the complete content, checked against its CRC, and against its hash after Trust. Uncompressed content of a mapped parcel is
+// not copied: do not write to it, and do not use it after Close.
 func (r *Resource) Bytes() ([]byte, error) {
 	b, err := r.Raw()
 	if err != nil {
@@ -65,10 +65,10 @@ func (r *Resource) decompress(b []byte) ([]byte, error) {
 	return out, r.whole(int64(len(out)), err)
 }
 
-// Raw gives the stored bytes, unchecked, compressed if the resource is: for those who hand them on as they are, and for speed.
+// Raw returns the stored bytes, unchecked, and compressed if the resource is.
 func (r *Resource) Raw() ([]byte, error) { return r.p.bytes(r.Offset, r.Stored) }
 
-// unfold decompresses step by step what claims to become more than 64 times as large: an empty texture may, a lie ends early.
+// unfold decompresses content that claims to expand more than 64 times in steps: an empty texture may, a false claim ends early.
 func (r *Resource) unfold(stored []byte) ([]byte, error) {
 	d, err := r.decoder(bytes.NewReader(stored))
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *Resource) decoder(from io.Reader) (*zstd.Decoder, error) {
 	return d, nil
 }
 
-// whole tells whether decompressing came to its right end.
+// whole reports whether decompressing ended correctly.
 func (r *Resource) whole(size int64, err error) error {
 	if err == nil && size != r.Size {
 		err = fmt.Errorf("%d bytes instead of %d", size, r.Size)
@@ -107,8 +107,8 @@ func (r *Resource) undecodable(err error) error {
 	return fmt.Errorf("%w: resource %d cannot be decompressed: %w", ErrDamaged, r.ID, err)
 }
 
-// Reader gives the content as a stream, for what is too large to have in memory. The end of the stream is an error, and not
-// io.EOF, if the CRC, the size or, after Trust, the hash is not as it should be: nothing that was read is certain before that. Close it.
+// Reader returns the content as a stream, for content that is too large for memory. The end of the stream is an error, and not io.EOF, if
+// the CRC, the size or, after Trust, the hash is wrong: do not rely on the content before the end. Close the reader.
 func (r *Resource) Reader() (io.ReadCloser, error) {
 	s := &stream{r: r, stored: stored{from: io.NewSectionReader(r.p.src, r.Offset, r.Stored)}}
 	if r.p.trusted.Load() {

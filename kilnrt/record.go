@@ -2,7 +2,7 @@ package kilnrt
 
 import "fmt"
 
-// Codec says how content is stored.
+// Codec is the compression of stored content.
 type Codec uint8
 
 // The codecs.
@@ -12,7 +12,7 @@ const (
 	ZstdDict              // one Zstandard frame with the parcel's dictionary
 )
 
-// Resource is one thing in a parcel. It is a value, valid as long as the parcel is open.
+// Resource is a resource of a parcel. It is a value, valid as long as the parcel is open.
 type Resource struct {
 	ID       uint32
 	SubID    uint32   // of the product within its asset; 0: the main one
@@ -34,7 +34,7 @@ type Resource struct {
 	needs         uint32
 }
 
-// At gives the resource at an index from 0 to Len()-1; they are sorted by id.
+// At returns the resource at an index from 0 to Len()-1; they are sorted by id.
 func (p *Parcel) At(i int) (r Resource, err error) {
 	if i < 0 || i >= p.h.Count {
 		return r, fmt.Errorf("kilnrt: there is no resource %d of %d", i, p.h.Count)
@@ -46,7 +46,7 @@ func (p *Parcel) At(i int) (r Resource, err error) {
 	return r, err
 }
 
-// record gives a record that is none that the format refuses.
+// record returns a record, unless the format refuses it.
 func (p *Parcel) record(i int) (*[RecordSize]byte, error) {
 	page, err := p.page(i / PageSize)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *Parcel) record(i int) (*[RecordSize]byte, error) {
 	return b, nil
 }
 
-// refuse tells what is wrong in a record.
+// refuse returns what is wrong in a record.
 func (p *Parcel) refuse(b *[RecordSize]byte) string {
 	offset, stored, size := le.Uint64(b[32:]), le.Uint64(b[40:]), le.Uint64(b[48:])
 	end, codec, align := uint64(p.h.End), Codec(b[26]), uint64(1)<<(b[27]&15)
@@ -99,24 +99,24 @@ func (r *Resource) read(p *Parcel, i int, b *[RecordSize]byte) {
 	r.name, r.nameLen, r.needs = le.Uint32(b[56:]), le.Uint32(b[60:]), le.Uint32(b[96:])
 }
 
-// Index is its place in the parcel.
+// Index returns its index in the parcel.
 func (r *Resource) Index() int { return r.index }
 
-// Parcel is where it is.
+// Parcel returns its parcel.
 func (r *Resource) Parcel() *Parcel { return r.p }
 
-// Type is the product type, as "texture".
+// Type returns the product type, such as "texture".
 func (r *Resource) Type() string { return r.p.types[r.typ] }
 
-// Name is its name; empty if it has none.
+// Name returns its name; empty if it has none.
 func (r *Resource) Name() string { return string(r.nameBytes()) }
 
 func (r *Resource) nameBytes() []byte {
 	return r.p.sections[SectionTexts][r.name : r.name+r.nameLen]
 }
 
-// Need is the id of the i-th resource that it needs: the required ones first, in the order in which to load them, then the
-// optional ones. i is below Required + Optional.
+// Need returns the id of the i-th resource that it needs: the required ones first, in load order, then the optional ones. i is below
+// Required + Optional.
 func (r *Resource) Need(i int) uint32 {
 	if i < 0 || i >= r.Required+r.Optional {
 		panic("kilnrt: there is no such need")

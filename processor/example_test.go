@@ -101,7 +101,7 @@ func tiles(lines []string, legend map[rune]byte, border int) ([][]byte, error) {
 			if !ok {
 				return nil, &processor.Problem{
 					Line: y + 2, Column: x + 1, Length: 1,
-					Text: fmt.Sprintf("letter %q is not in the legend", letter), Hint: "add it there, or mend the map",
+					Text: fmt.Sprintf("letter %q is not in the legend", letter), Hint: "add it there, or fix the map",
 				}
 			}
 			row = append(row, tile)
@@ -170,7 +170,7 @@ func (Poster) Process(_ context.Context, job processor.Job) error {
 		Bytes: drawn.Bytes(), Extension: ".png",
 	})
 	if err != nil {
-		return err // as it is: it says which request failed
+		return err // unchanged: it says which request failed
 	}
 	return job.Adopt(made[0][0], processor.Output{Name: "poster"})
 }
@@ -188,6 +188,42 @@ func TestPoster(t *testing.T) {
 	}
 	if got := strings.Join(r.Observations, ", "); got != "request texture, product of request " {
 		t.Errorf("observed %q", got)
+	}
+}
+
+// Graph has Graphviz draw a graph.
+type Graph struct{}
+
+func (Graph) Info() processor.Info {
+	return processor.Info{Name: "graph", Version: 1, Summary: "A drawn graph", Products: []processor.ProductType{{Type: "picture", Extension: ".svg"}}}
+}
+
+func (Graph) Process(ctx context.Context, job processor.Job) error {
+	drawn, err := job.Run(ctx, processor.Command{
+		Args:   []string{"dot", "-Tsvg", "-o", "../out/graph.svg", job.Asset().Path},
+		Inputs: []string{"graphs/icons/*.svg"},
+	})
+	if err != nil {
+		return err // unchanged: it says why, with what the program printed
+	}
+	return job.Write(processor.Output{Type: "picture", Extension: ".svg"}, drawn.Files["graph.svg"])
+}
+
+func TestGraph(t *testing.T) {
+	r := processortest.Run(t, Graph{}, processortest.Case{
+		Files: map[string][]byte{"graphs/a.dot": []byte("digraph {}"), "graphs/icons/i.svg": []byte("<svg/>")}, Asset: "graphs/a.dot",
+		Programs: map[string]processortest.Program{
+			"dot": func(c processor.Command) (processor.Result, error) {
+				out := fmt.Appendf(nil, "%s with %d files", c.Files[c.Args[4]], len(c.Files))
+				return processor.Result{Files: map[string][]byte{"graph.svg": out}}, nil
+			},
+		},
+	})
+	if r.Err != nil || string(r.Products[""].Data) != "digraph {} with 2 files" {
+		t.Errorf("%v, %q", r.Err, r.Products[""].Data)
+	}
+	if r := processortest.Run(t, Graph{}, processortest.Case{Asset: "graphs/a.dot"}); r.Err == nil {
+		t.Error("a program that is not there was run")
 	}
 }
 

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Problem is an error or a warning for the people who made the source file.
+// Problem is an error or a warning about a source file.
 type Problem struct {
 	// Code is stable and documented; empty for processors of a team's own.
 	Code string
 
-	// Path of the source file it is about; empty for the asset's own.
+	// Path of the source file; empty for the asset's own.
 	Path string
 
 	// Line and Column count from 1, Column in characters; 0 if unknown. Length is
-	// how many characters to underline.
+	// the number of characters to underline.
 	Line, Column, Length int
 
 	Text string // what is wrong, in a sentence without a full stop
 	Hint string // what to do next; may be empty
 
-	// Err is the cause, if there is one: errors.Is sees it, people do not.
+	// Err is the cause, if there is one. It is for errors.Is and is not shown.
 	Err error
 }
 

@@ -1,14 +1,14 @@
 // Package processor is the contract that turns source files into game-ready
 // products. Kiln's own processors are written against it, and so are a team's.
 //
-// A processor gets a [Job]: one asset, for one platform, with its settings. The
-// Job is all it may touch: what it reads through the Job, finds missing there or
-// lists there is recorded, and that record decides when the job runs again. A
-// processor that reads the disk, the clock, the environment or the network by
-// other ways breaks incremental builds; `kiln audit` looks for that.
+// A processor gets a [Job]: one asset, for one platform, with its settings. It
+// accesses everything through the Job. What it reads, lists or does not find there
+// is recorded, and this record decides when the job runs again. A processor that
+// reads the disk, the clock, the environment or the network in another way breaks
+// incremental builds; `kiln audit` checks for that.
 //
 // The same inputs must give the same bytes. Process is called from several
-// goroutines at once, each with a Job of its own.
+// goroutines at the same time, each with a Job of its own.
 package processor
 
 import (
@@ -16,6 +16,7 @@ import (
 	"hash/fnv"
 	"io"
 	"io/fs"
+	"time"
 )
 
 // Processor turns one asset into products for one platform.
@@ -25,59 +26,85 @@ type Processor interface {
 
 	// Process reads the job's asset and writes its products. A returned
 	// error fails the job; return a [*Problem], or several joined with
-	// errors.Join, to point at the place in the source file. Products written
-	// by a job that fails are dropped.
+	// errors.Join, to point at the place in the source file. The products of
+	// a job that fails are discarded.
 	Process(ctx context.Context, job Job) error
 }
 
-// Parter is a processor whose work on one asset falls into parts. Each part has a key and a record of its own, as
-// if it were an asset: what it read decides whether it runs again, and where what it made is the same as
-// before, whoever asked for it does not.
+// Parter is a processor whose work on one asset has parts. Each part has a key and a record of its own, as if it
+// were an asset: what it read decides whether it runs again, and if its products are unchanged, the job or part
+// that asked for it does not run.
 type Parter interface {
 	Processor
 
-	// Part does one part, named by whoever called [Job.Parts]. Products it writes are the asset's.
+	// Part does one part, whose name was passed to [Job.Parts]. The products that it writes are the asset's.
 	Part(ctx context.Context, job Job, name string) error
 }
 
-// Sourced is a processor that carries its own source, so that Kiln knows by itself when its code is another: its assets are then built
-// again, and no others. One in a work tree that does not counts as changed whenever anything in its program is. Three lines do it:
+// Sourced is a processor that carries its own source, so that Kiln detects changes of its code: its assets are then rebuilt, and no
+// others. A processor in a work tree that is not Sourced counts as changed whenever anything in its program changes. Three lines do it:
 //
 //	//go:embed *.go
 //	var source embed.FS
 //
 //	func (Tilemap) Source() fs.FS { return source }
 //
-// Packages of the same work tree that it imports have to be in folders below its own, and be embedded as well ("*.go grid/*.go"); so has
-// whatever else the compiler puts into it. Tests do not count.
+// Packages of the same work tree that it imports must be in folders below its own, and be embedded as well ("*.go grid/*.go"), like
+// everything else that the compiler embeds. Tests do not count.
 type Sourced interface {
 	Processor
 
-	// Source is the folder of the package in which the processor's type is declared.
+	// Source returns the folder of the package that declares the processor's type.
 	Source() fs.FS
 }
 
-// PackPart is the part in which an asset of a processor that Packs asks to have images packed.
+// Guesser is a processor that decides a setting by a file's name if it is left open. `kiln settings` shows the decision.
+type Guesser interface {
+	Processor
+
+	// Guess is for a source file and settings of the type of Info.Settings.
+	Guess(file string, settings any) Guess
+}
+
+// Guess is what a file says about a setting. The zero Guess says nothing.
+type Guess struct {
+	Setting string // its name; "processor": another processor suits the file better
+	Value   string
+	Because string // the part of the file's name that decides: "_n", ".json"
+	Why     string // in words, for a comment; may be empty
+}
+
+// Placeholder is a processor with placeholders: small files that stand for source files that cannot be built, in a build with
+// --on-error placeholder. Kiln's own for images, sounds and models need no such method.
+type Placeholder interface {
+	Processor
+
+	// Placeholder returns a file that stands for a source file of that name, or nil. Process makes products of it, with the asset's
+	// settings; it sees no other file.
+	Placeholder(file string) []byte
+}
+
+// PackPart is the part in which an asset of a processor with Info.Packs adds images to atlases.
 const PackPart = "pack"
 
-// Info is what Kiln knows of a processor without running it.
+// Info describes a processor without running it.
 type Info struct {
-	// Name is how rules call it: lower case letters, digits and dashes.
+	// Name is its name in rules: lower case letters, digits and dashes.
 	Name string
 
-	// Version is raised whenever the same input would give other output: a new version runs every job again. The
-	// code of a processor that a team adds to a kiln of its own counts besides; see [Sourced].
+	// Version is raised whenever the same input gives other output: a new version runs every job again. The code of
+	// a processor that a team adds to a kiln of its own also counts; see [Sourced].
 	Version int
 
 	// Summary is one line for `kiln processors`.
 	Summary string
 
-	// Extensions it is the default processor for, lower case with the dot
-	// (".png"). For a processor of folders they are the files inside the folder
-	// that belong to it and are no assets of their own.
+	// Extensions are those whose files it gets by default, lower case with the dot
+	// (".png"). For a processor of folders they select the files inside the folder
+	// that belong to it and are not assets of their own.
 	Extensions []string
 
-	// Folder says that its assets are folders, given by a rule whose match
+	// Folder is set if its assets are folders, selected by a rule whose match
 	// ends in a slash.
 	Folder bool
 
@@ -89,30 +116,30 @@ type Info struct {
 	//
 	//	toml:"max_size"            the name in rules
 	//	doc:"Largest side, in pixels. 0 keeps the size."
-	//	values:"rgba8,r8,rg8"      all that a string may be
+	//	values:"rgba8,r8,rg8"      the values that a string may have
 	//	min:"0" max:"16384"        bounds of a number
+	//	of:"texture"               the processor whose settings a map[string]any holds, for requests to it
 	Settings any
 
-	// Products lists the types of product it makes, the main one first.
+	// Products lists the types of its products, the main one first.
 	Products []ProductType
 
-	// Packs says that its assets ask to have images packed into atlases, in a part named PackPart. See package
-	// processor/pack.
+	// Packs is set if its assets add images to atlases, in a part named PackPart. See package processor/pack.
 	Packs bool
 
-	// Memory is what one job needs at most, in bytes, as long as no run
-	// of it was measured. 0 means 64 MiB.
+	// Memory is the most that one job needs, in bytes, until a run of it
+	// was measured. 0 means 64 MiB.
 	Memory int64
 }
 
-// ProductType describes a kind of product for people.
+// ProductType describes a type of product.
 type ProductType struct {
 	Type      string // "texture", "atlas", "data"
 	Extension string // ".ktx2"; empty if the source's own name is kept
 	Doc       string
 }
 
-// Asset is the source content a job is about.
+// Asset is the source content of a job.
 type Asset struct {
 	// ID is the path relative to its source root with forward slashes,
 	// "sprites/tank.png"; a folder's ends in a slash. A rule may pin another.
@@ -122,114 +149,143 @@ type Asset struct {
 	UUID string
 
 	// Path of the primary source file, or of the folder without a slash at the end.
-	// It is what Job's reads take. Of a request, or after an import, it is the name of what
-	// the job works on; of a request without a source it is empty.
+	// It can be passed to Job's reads. In a request, or after an import, it is the name of the
+	// source that the job works on; in a request without a source it is empty.
 	Path string
 
-	// Folder says that the asset is a folder.
+	// Folder is set if the asset is a folder.
 	Folder bool
+
+	// Made is set if the job does not work on a source file: another processor made its source, or a request provided it.
+	Made bool
 }
 
 // Job is one processor's work on one asset for one platform.
 //
 // Paths are relative to the source roots and use forward slashes, as in
-// Asset.Path; where roots overlay each other, the last root that has the file wins. Use
-// [Resolve] to turn what a source file says ("../textures/cape.png") into such
-// a path, or [ResolveAsset] if it may name an asset by its UUID as well: reads of such a name are of the
-// asset's source file. Methods may be called from several goroutines of one Process call.
+// Asset.Path; if several roots have the file, the last root wins. Use [Resolve] to convert
+// the text of a source file ("../textures/cape.png") to such a path, or [ResolveAsset] if it
+// may also name an asset by its UUID: reading such a name reads the asset's source file.
+// Methods may be called from several goroutines of one Process call.
 type Job interface {
 	Asset() Asset
+
+	// Platform returns the name of the platform, and records that it was asked for. Without that, one run may count for all platforms on
+	// which the job's settings are the same.
 	Platform() string
 
-	// Settings is a pointer to a struct of the type of Info.Settings, filled from
-	// the defaults, the platform and the rules. Do not change it. [SettingsOf] casts it.
+	// Settings returns a pointer to a struct of the type of Info.Settings, filled from
+	// the defaults, the platform and the rules. Do not modify it. [SettingsOf] casts it.
 	Settings() any
 
-	// Open opens a source file. Its content is recorded. If there is none, the
+	// Open opens a source file. Its content is recorded. If it does not exist, the
 	// error is fs.ErrNotExist, and its absence is recorded.
 	Open(path string) (File, error)
 
-	// ReadFile is Open and read all.
+	// ReadFile opens a source file and reads all of it.
 	ReadFile(path string) ([]byte, error)
 
-	// Exists tells whether a source file is there. Only that is recorded.
+	// Exists reports whether a source file exists. Only that is recorded.
 	Exists(path string) (bool, error)
 
 	// Glob lists the source files that match a pattern, sorted bytewise: `*` and `?`
-	// within a name, `**` any number of folders, `{a,b}`, `[a-z]`; a backslash before
-	// one of these characters takes it as it is. The list is recorded, not what is in
-	// the files.
+	// within a name, `**` any number of folders, `{a,b}`, `[a-z]`; a backslash escapes
+	// one of these characters. The list is recorded, not the content of the files.
 	Glob(pattern string) ([]string, error)
 
-	// Find tells which asset a name means: its id, its path, or what [ByUUID] gives. What it tells is
-	// recorded. If there is none, the error is fs.ErrNotExist. Products and Reference take such names
-	// as well.
+	// Find returns the asset with a name: its id, its path, or the result of [ByUUID]. The result is recorded. If
+	// there is no such asset, the error is fs.ErrNotExist. Products and Reference accept the same names.
 	Find(name string) (Asset, error)
 
-	// Products brings other assets up to date on this job's platform and tells
-	// what they made, by all their processors: names, types and files, each asset's main product first. The job is
-	// suspended meanwhile. Only what is in the answer is recorded: a product whose bytes
-	// change does not run this job again. Name several assets at once and
-	// they are built side by side. If one of them failed, the error says so; return it.
+	// Products brings other assets up to date on this job's platform and returns the
+	// products of all their processors: names, types and files, each asset's main product first. The job is
+	// suspended meanwhile. Only the result is recorded: a change of a product's bytes does
+	// not run this job again. Several assets in one call are built in parallel. If one of
+	// them failed, the error says so; return it.
 	Products(assetIDs ...string) ([][]Product, error)
 
-	// Parts is Products for parts of this asset's own work, hidden products included: it brings them up to date, side by side, by
-	// calling the processor's [Parter.Part]. A part may ask for parts. Parts that nobody asks for any more are gone, with their products.
+	// TryProducts is like Products for one asset that may fail or not exist: ok is false then, which is recorded, and the job can
+	// go on. The error is for what it cannot go on from.
+	TryProducts(of Ask) (products []Product, ok bool, err error)
+
+	// Assets lists the assets on this job's platform that a pattern matches, which is a glob of ids or what [ByUUID] returns, by id,
+	// one entry for each of their processors. Files that nothing processes are not among them. The list with all that it says of each
+	// asset is recorded.
+	Assets(pattern string) ([]Listed, error)
+
+	// Parts is like Products for parts of this asset's own work, hidden products included: it brings them up to date, in parallel, by
+	// calling the processor's [Parter.Part]. A part may ask for parts. Parts that are no longer asked for are deleted, with their
+	// products.
 	Parts(names ...string) ([][]Product, error)
 
-	// OpenProduct opens a product that Products or Parts told of. Its content is recorded. One of more than 1 MiB is read from the disk as
-	// the caller reads it.
+	// OpenProduct opens a product that Products or Parts returned. Its content is recorded. A product of more than 1 MiB is read from the
+	// disk while the caller reads it.
 	OpenProduct(p Product) (File, error)
 
-	// Request has other processors work for this job: each on a source file, a product, bytes or nothing, with settings given here over what
-	// the platform says of the processor. It brings that up to date, side by side, and tells what was made, each request's main product
-	// first. Requests that are equal are one, whoever asks, on one platform: it runs once. What a request makes has no file, no UUID and is
-	// in no parcel; [Job.Adopt] gives a product to this job's asset. What is recorded is as for Products.
+	// Request has other processors do work for this job: each on a source file, a product, bytes or nothing. Its settings override those of
+	// the platform. It brings the requests up to date, in parallel, and returns their products, each request's main product first. Equal
+	// requests on one platform are one, whichever jobs make them: it runs once. The products of a request have no file and no UUID and are
+	// in no parcel; [Job.Adopt] makes one a product of this job's asset. What is recorded is the same as for Products.
 	Request(requests ...Request) ([][]Product, error)
 
-	// Adopt makes a product of this job of one that Request, Parts or Products told of, without a copy of its bytes. If out has no
-	// type, extension or references, it has those of p; references from one of a request's products to another one are then to products
-	// of this job.
+	// Adopt makes a product that Request, Parts or Products returned a product of this job, without a copy of its bytes. If out has no
+	// type, extension or references, those of p are used; references between products of the same request then refer to products of
+	// this job.
 	Adopt(p Product, out Output) error
 
-	// Source opens what the job works on: the asset's source file, or what a request, or an import that a rule names, has in its place.
-	// Asset().Path is its name: reads of that path are of it.
+	// Source opens the source of the job: the asset's source file, or the source of a request, or the result of an import. Its name is
+	// Asset().Path, which Open and ReadFile accept as well.
 	Source() (File, error)
 
-	// Reference makes a reference to another asset's product that the game needs at
-	// run time, without building it: name "" is the main product. That the asset exists
-	// is recorded. If it does not, the error is fs.ErrNotExist.
+	// ToPack is for a processor whose assets collect images of other assets, such as an atlas: it brings the part [PackPart] of all
+	// assets that pack up to date and lists the products for this asset. The list is recorded, not the content of the products.
+	ToPack() ([]Product, error)
+
+	// Reference returns a reference to another asset's product that the game needs at
+	// run time, without building it: name "" is the main product. The existence of the
+	// asset is recorded. If it does not exist, the error is fs.ErrNotExist; if the reference
+	// is not required, it refers to what the asset will be once it exists, and a note says so.
 	Reference(assetID, name string, required bool) (Reference, error)
 
 	// Tool finds an external program on PATH, or at a path relative to the project, and records its content.
 	Tool(name string) (path string, err error)
 
-	// Env gives an environment variable and records its value.
+	// Env returns an environment variable and records its value.
 	Env(name string) (value string, ok bool)
 
-	// Create begins a product. It counts once it is closed without error.
+	// Run runs a program to its end, and returns what it wrote. The program is found as by Tool. It sees the
+	// job's source file and what c gives it; whatever else it reads of the machine is recorded. On Linux it can
+	// write only to folders of its own, and connect to no other machine. If it fails, the error says why, with
+	// what it printed; return it.
+	Run(ctx context.Context, c Command) (Result, error)
+
+	// Create starts a product. It is complete when it is closed without error.
 	Create(out Output) (io.WriteCloser, error)
 
-	// Write is Create, write all, close.
+	// Write creates a product, writes data and closes it.
 	Write(out Output, data []byte) error
 
-	// Warn tells of something that does not stop the build. It is kept with the
-	// job, and shown again when the job is not run.
+	// Warn reports a problem that does not stop the build. It is stored with the
+	// job, and shown again in builds in which the job is up to date.
 	Warn(p Problem)
 
-	// Scratch is an empty folder of the job's own, as an absolute path of the operating
-	// system, deleted afterwards. It is the same folder at each call.
+	// Scratch returns an empty folder of the job's own, as an absolute path of the operating
+	// system. It is the same folder in each call, and is deleted after the job.
 	Scratch() (string, error)
-}
 
-// Drafter is what a Job also is in Kiln: a processor that takes long may hand a quick first version of a product to running games, which
-// have it until the job is done. A draft is never a result: it is kept nowhere, nothing depends on it, and whether it is asked for changes
-// nothing about the products.
-type Drafter interface {
-	// Drafts tells whether anybody would see one. If not, do not make it.
+	// NeedMemory waits until the build has this much memory for the job in total, and reserves them until the job ends. Call it before the
+	// memory is used, and after the last call that waits for other jobs: memory that is reserved meanwhile is not available to them.
+	NeedMemory(bytes int64) error
+
+	// UsedMemory reports the peak memory of the job, in bytes, as measured or as an upper bound. The next run of the job starts when
+	// there is so much. It does not affect the products.
+	UsedMemory(bytes int64)
+
+	// Drafts reports whether a running game would use a quick first version of a product. If not, do not make one.
 	Drafts() bool
 
-	// Draft hands it on: all of the product's bytes, under the name that the product will have.
+	// Draft passes one to running games: all bytes of the product, under the name that the product will have. They use it until the job
+	// is done. A draft is never a result: it is not stored, nothing depends on it, and it does not affect the products.
 	Draft(out Output, data []byte) error
 }
 
@@ -244,7 +300,7 @@ type File interface {
 
 // Output names a product that a job writes.
 type Output struct {
-	// Name tells the asset's products apart. The main product has none.
+	// Name distinguishes the asset's products. The main product has none.
 	Name string
 
 	// Type is one of Info.Products.
@@ -257,8 +313,13 @@ type Output struct {
 	// References are what this product needs at run time.
 	References []Reference
 
-	// Hidden keeps the product out of the output folder and from other assets: it is for other parts of
-	// the asset's own work. Its name need not differ from those of other parts.
+	// Facts are what users and tools may want to know of the product without opening it, by name: "sound.loudness" is
+	// "-23.04". A name has lower case letters, digits, dots and underscores. Facts are written to the content database,
+	// and no build depends on them. At most 64, of at most 1 KiB each.
+	Facts map[string]string
+
+	// Hidden keeps the product out of the output folder and hides it from other assets: it is only for other
+	// parts of the asset's own work. Its name need not differ from those of other parts.
 	Hidden bool
 }
 
@@ -271,47 +332,118 @@ type Product struct {
 	Type    string
 	File    string // path below the platform's output folder, forward slashes; empty if it is hidden, or a request's
 
-	// Extension is what its file name ends in, after the asset and Name; of a request's, what it would end in.
+	// Extension is the end of its file name, after the asset and Name; also set for a product of a request.
 	Extension string
 
 	Processor string // that made it
 	Part      string // that made it; empty for the job itself
+	Platform  string // of the asset, if it is not the job's own; else empty
 }
 
-// Request asks for what another processor makes. One of Path, Product and Bytes says of what; none of them is for processors that need no source.
-// The processor sees a job like any other, whose asset has no ID and whose UUID is zero.
+// Ask says which products [Job.TryProducts] returns.
+type Ask struct {
+	Asset     string // its id, its path, or the result of [ByUUID]
+	Platform  string // empty: the job's own
+	Processor string // of several that the asset has; empty: all
+}
+
+// Listed is an asset in the list of [Job.Assets].
+type Listed struct {
+	Asset
+	Processor string
+	Type      string // of its products: the first that the processor declares; empty if it declares none
+	Settings  string // on this platform, as JSON
+}
+
+// Request is a request for work of another processor. At most one of Path, Product and Bytes is its source; processors that need no source
+// have none. The processor sees a job like any other, whose asset has no ID and whose UUID is zero.
 type Request struct {
-	// Processor is the name of one that takes files.
+	// Processor is the name of a processor of files.
 	Processor string
 
-	// Settings as a rule would write them: string, bool, int, float64, []any and map[string]any, or what encoding/json makes these of.
+	// Name is what the job calls the request. Rules for it, match = "knight.glb#cape", override Settings; what they give is recorded. It is
+	// not part of the request: equal requests are one, whatever their names.
+	Name string
+
+	// Settings as in a rule: string, bool, int, float64, []any and map[string]any, or values that encoding/json converts to these.
 	Settings map[string]any
 
 	// Path of a source file.
 	Path string
 
-	// Product that Products, Parts or Request told of.
+	// Product that Products, Parts or Request returned.
 	Product *Product
 
-	// Bytes are a file of their own, with an Extension (".png") that tells what they are.
+	// Bytes are the content of a file with this Extension (".png").
 	Bytes     []byte
 	Extension string
+}
+
+// Command is a program that a job runs, as docs/commands.md describes it for those of the project file: without a shell, in a folder of its
+// own, the view, with an environment that is the same everywhere.
+type Command struct {
+	// Args are the program, by a name on PATH or a path relative to the project, and its arguments. It runs in the view, in which each source
+	// file has its path below the source roots, and writes what it makes below ../out, a folder that is there and empty.
+	Args []string
+
+	// Tools are further programs, or scripts of the project, that it runs or reads. An argument that is one of these names becomes its path.
+	Tools []string
+
+	// Inputs are globs of source files that it sees besides the job's own. All that they match is recorded, whether it reads them or not.
+	Inputs []string
+
+	// Traced lets it see the source files as they are, and has recorded what it looks at. That is for Linux: elsewhere the job fails.
+	Traced bool
+
+	// Files are put into the view by path, in place of source files of the same path.
+	Files map[string][]byte
+
+	// Scratch are more files of the view, for what is too large to be in memory: by path, their names in the folder that [Job.Scratch]
+	// returns. They are copied.
+	Scratch map[string]string
+
+	// Stdin is what it reads from standard input.
+	Stdin []byte
+
+	// Env names variables that it gets besides. Their values are recorded.
+	Env []string
+
+	// Codes with which it may end, besides 0.
+	Codes []int
+
+	// Timeout after which it has failed; 0 is 10 minutes.
+	Timeout time.Duration
+
+	// Network lets it talk to other machines.
+	Network bool
+}
+
+// Result is what a program did.
+type Result struct {
+	// Code with which it ended: 0, or one of Command.Codes.
+	Code int
+
+	// Stdout and Stderr are what it printed: all of standard output, and of standard error the first and the last 32 KiB.
+	Stdout, Stderr []byte
+
+	// Files are all that it wrote below ../out, by their paths there.
+	Files map[string][]byte
 }
 
 // Reference says that at run time a product needs another one.
 type Reference struct {
 	UUID     string // of the asset
 	SubID    uint32
-	Required bool // false: the game can do without
+	Required bool // false: the game works without it
 }
 
-// Own is a reference to another product of the same job.
+// Own returns a reference to another product of the same job.
 func Own(job Job, name string, required bool) Reference {
 	return Reference{UUID: job.Asset().UUID, SubID: SubID(name), Required: required}
 }
 
-// SubID is the number of a product within its asset: 0 for the main product, which
-// has no name, else the 32-bit FNV-1a hash of the name, or 1 where that is 0.
+// SubID returns the number of a product within its asset: 0 for the main product, which
+// has no name, else the 32-bit FNV-1a hash of the name, or 1 if that is 0.
 func SubID(name string) uint32 {
 	if name == "" {
 		return 0

@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Resolve turns a relative path as it stands in the source file `from` into a path
-// for Job's reads. It refuses what could lead out of the source roots: absolute
-// paths, drive letters, backslashes, "..", once it leaves the root, and
-// characters below a space.
+// Resolve converts a relative path in the source file `from` to a path for Job's
+// reads. It refuses paths that could lead out of the source roots: absolute paths,
+// drive letters, backslashes, ".." above the root, and control characters.
 func Resolve(from, ref string) (string, error) {
 	refuse := func(why string) error { return fmt.Errorf("path %q %s", ref, why) }
 	switch {
@@ -43,11 +42,11 @@ func Resolve(from, ref string) (string, error) {
 // uuidMark stands before a UUID that names an asset.
 const uuidMark = "uuid:"
 
-// ByUUID names an asset by its UUID, for Job's Find, Products and Reference: "uuid:99c12a91-57d9-5420-9207-3cc986bfe503". It finds the
-// asset whatever its path is.
+// ByUUID returns the name of an asset by its UUID, for Job's Find, Products and Reference: "uuid:99c12a91-57d9-5420-9207-3cc986bfe503".
+// The asset is found whatever its path is.
 func ByUUID(uuid string) string { return uuidMark + strings.ToLower(uuid) }
 
-// UUIDOf is the UUID in a name that ByUUID made, or that people wrote like it.
+// UUIDOf returns the UUID in a name of the form that ByUUID returns.
 func UUIDOf(name string) (uuid string, ok bool) {
 	uuid, ok = strings.CutPrefix(name, uuidMark)
 	if !ok || len(uuid) != 36 {
@@ -65,23 +64,23 @@ func UUIDOf(name string) (uuid string, ok bool) {
 	return strings.ToLower(uuid), ok
 }
 
-// ResolveAsset turns what the source file `from` says of another asset into a name for Job's Find, Products and Reference: a UUID after
-// "uuid:", which survives a rename, or a path as for Resolve.
+// ResolveAsset converts a reference in the source file `from` to a name for Job's Find, Products and Reference: a UUID after "uuid:", which
+// survives a rename, or a path as for Resolve.
 func ResolveAsset(from, ref string) (string, error) {
 	if !strings.HasPrefix(ref, uuidMark) {
 		return Resolve(from, ref)
 	}
 	uuid, ok := UUIDOf(ref)
 	if !ok {
-		return "", fmt.Errorf("%q is no UUID; write it like %q", ref, ByUUID("0f1d7c2e-91a4-4c7e-8b35-3c6f0a9d2e11"))
+		return "", fmt.Errorf("%q is not a UUID; write it like %q", ref, ByUUID("0f1d7c2e-91a4-4c7e-8b35-3c6f0a9d2e11"))
 	}
 	return ByUUID(uuid), nil
 }
 
 func drive(p string) bool { return len(p) >= 2 && p[1] == ':' }
 
-// ResolveURI is Resolve for a relative URI reference such as glTF holds: percent
-// escapes are decoded, and URIs with a scheme, a host, a query or a fragment are refused.
+// ResolveURI is like Resolve for a relative URI reference, as in glTF: percent escapes
+// are decoded, and URIs with a scheme, a host, a query or a fragment are refused.
 func ResolveURI(from, uri string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -96,7 +95,7 @@ func ResolveURI(from, uri string) (string, error) {
 	return Resolve(from, u.Path)
 }
 
-// QuoteGlob is a pattern for Job's Glob that matches this path and nothing else: path.Join(QuoteGlob(folder), "*.png").
+// QuoteGlob returns a pattern for Job's Glob that matches only this path: path.Join(QuoteGlob(folder), "*.png").
 func QuoteGlob(path string) string { return globQuoter.Replace(path) }
 
 var globQuoter = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`, `\`, `\\`)

@@ -176,12 +176,12 @@ func TestResolveAsset(t *testing.T) {
 		{"models/knight.gltf", "../textures/cape.png", "textures/cape.png"},
 		{"models/knight.gltf", "uuid:" + uuid, "uuid:" + uuid},
 		{"models/knight.gltf", "uuid:" + strings.ToUpper(uuid), "uuid:" + uuid},
-		{"knight.gltf", "uuid:" + uuid[1:], refused("is no UUID; write it like")},
-		{"knight.gltf", "uuid:" + uuid + "0", refused("is no UUID")},
-		{"knight.gltf", "uuid:" + strings.Replace(uuid, "-", "0", 1), refused("is no UUID")},
-		{"knight.gltf", "uuid:" + strings.Replace(uuid, "f", "g", 1), refused("is no UUID")},
-		{"knight.gltf", "uuid:" + strings.Replace(uuid, "1", "\x11", 1), refused("is no UUID")},
-		{"knight.gltf", "uuid:", refused("is no UUID")},
+		{"knight.gltf", "uuid:" + uuid[1:], refused("is not a UUID; write it like")},
+		{"knight.gltf", "uuid:" + uuid + "0", refused("is not a UUID")},
+		{"knight.gltf", "uuid:" + strings.Replace(uuid, "-", "0", 1), refused("is not a UUID")},
+		{"knight.gltf", "uuid:" + strings.Replace(uuid, "f", "g", 1), refused("is not a UUID")},
+		{"knight.gltf", "uuid:" + strings.Replace(uuid, "1", "\x11", 1), refused("is not a UUID")},
+		{"knight.gltf", "uuid:", refused("is not a UUID")},
 		{"knight.gltf", uuid, uuid}, // a file may be called so
 		{"a/b", "../../x", refused("out of the source roots")},
 	} {

@@ -1,5 +1,5 @@
 // Parcels measures parcels beside what else a game could load from: zip archives, plain files, and maps in memory. All of it in one run, in
-// turns, on files that are in memory already; what it prints are the tables of docs/performance.md.
+// turns, on files that are in memory already; what it prints are the tables of docs/internals/performance.md.
 //
 //	go run ./bench/parcels            # 1 GB of content, 3 GB on the disk; two minutes
 //	go run ./bench/parcels -quick     # does all of it work?

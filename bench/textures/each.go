@@ -35,6 +35,15 @@ var trials = []trial{
 	{"BC5", block.Normal, "BC5 normal"},
 	{"BC7", block.Fast, "BC7 fast"},
 	{"BC7", block.Normal, "BC7 normal"},
+	{"ETC2 RGBA8", block.Fast, "ETC2 RGBA8 fast"},
+	{"ETC2 RGBA8", block.Normal, "ETC2 RGBA8 normal"},
+	{"EAC RG11", block.Normal, "EAC RG11 normal"},
+	{"ASTC 4x4", block.Fast, "ASTC 4x4 fast"},
+	{"ASTC 4x4", block.Normal, "ASTC 4x4 normal"},
+	{"ASTC 6x6", block.Fast, "ASTC 6x6 fast"},
+	{"ASTC 6x6", block.Normal, "ASTC 6x6 normal"},
+	{"ASTC 8x8", block.Fast, "ASTC 8x8 fast"},
+	{"ASTC 8x8", block.Normal, "ASTC 8x8 normal"},
 }
 
 // each prints a row for each picture: what every encoder makes of it, and the CPU seconds that it takes. What the mean of a set

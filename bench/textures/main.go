@@ -35,7 +35,7 @@ func main() {
 	corpus := flag.String("corpus", os.Getenv("KILN_CORPUS"), "folder of real content")
 	runs := flag.Int("runs", 3, "runs of the photograph, of which the median is printed; textures of games, of which there are more, are encoded once")
 	only := flag.String("only", "", "only formats whose name begins so: \"ASTC\"")
-	side := flag.Int("each", 0, "a row for each picture: so many pixels a side of its middle")
+	side := flag.Int("each", 0, "a row for each picture: this number of pixels a side of its middle")
 	flag.Parse()
 	if *side > 0 {
 		if err := each(os.Stdout, *corpus, *photo, *only, *side, max(1, *runs)); err != nil {

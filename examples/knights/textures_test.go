@@ -213,7 +213,7 @@ func checkSheet(t *testing.T, got *pixel.Image) {
 	}
 }
 
-// Nothing is forgotten: every picture that is no part of a folder asset is in the list.
+// Nothing is forgotten: every picture that is not a part of a folder asset is in the list.
 func TestTexturesAreAll(t *testing.T) {
 	err := fs.WalkDir(os.DirFS("assets"), ".", func(name string, d fs.DirEntry, err error) error {
 		skip := strings.HasPrefix(name, "sprites/") || strings.HasSuffix(name, ".wip.png") || !strings.HasSuffix(name, ".png")

@@ -20,11 +20,18 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/make/explain"
+	"github.com/kiln-pipeline/kiln/internal/make/farm"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+	"github.com/kiln-pipeline/kiln/internal/make/worker"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
+	"github.com/kiln-pipeline/kiln/internal/make/written"
 	"github.com/kiln-pipeline/kiln/internal/processors"
+	"github.com/kiln-pipeline/kiln/internal/store/share/reapi/reapitest"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -32,6 +39,13 @@ import (
 var compiled string
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == written.Command { // this program is the kiln of workers, too
+		if err := worker.Run(context.Background(), config(".")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	var err error
 	if compiled, err = os.MkdirTemp("", "kiln-own-processors-*"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,7 +60,8 @@ func TestMain(m *testing.M) {
 type example struct {
 	t     *testing.T
 	dir   string
-	kinds []string // folders of assets
+	kinds []string    // folders of assets
+	farm  *farm.Place // where jobs run besides; nil: nowhere
 }
 
 func newExample(t *testing.T) *example {
@@ -55,7 +70,7 @@ func newExample(t *testing.T) *example {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go tool to compile the module with")
 	}
-	e := &example{t, t.TempDir(), []string{"c", "go", "star", "wasm"}}
+	e := &example{t: t, dir: t.TempDir(), kinds: []string{"c", "go", "star", "wasm"}}
 	if err := os.Mkdir(filepath.Join(e.dir, ".kiln"), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -103,14 +118,20 @@ func (e *example) read(name string) string {
 
 func (e *example) open() *build.Project {
 	e.t.Helper()
-	p, err := build.Open(build.Config{Dir: e.dir, Version: "test", Processors: processors.All(), Team: []processor.Processor{tilemap.New()}})
+	cfg := config(e.dir)
+	cfg.Execution = func(project.Execution) (*farm.Place, error) { return e.farm, nil }
+	p, err := build.Open(cfg)
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	return p
 }
 
-func (e *example) build(workers int) *build.Report {
+func config(dir string) workspace.Config {
+	return workspace.Config{Dir: dir, Version: "test", Processors: processors.All(), Team: []processor.Processor{tilemap.New()}}
+}
+
+func (e *example) build(workers int) *report.Report {
 	e.t.Helper()
 	p := e.open()
 	if err := p.Lock(e.t.Context(), true, func() {}); err != nil {
@@ -316,5 +337,30 @@ func TestWorkers(t *testing.T) {
 		} else if !bytes.Equal(first, all.Bytes()) {
 			t.Errorf("%d workers make something else", workers)
 		}
+	}
+}
+
+// TestFarm has workers run all five processors: what they make is what is made here.
+func TestFarm(t *testing.T) {
+	e := newExample(t)
+	here := e.same()
+	f, err := reapitest.StartFarm(t.TempDir(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Stop()
+	f.Env = []string{"TMPDIR=" + t.TempDir(), "TEMP=" + os.Getenv("TEMP")}
+	e.farm = &farm.Place{Remote: f.Address, Jobs: 4, Timeout: time.Minute, Only: true}
+	for _, folder := range []string{"build", ".kiln/traces", ".kiln/snapshot", ".kiln/cas"} {
+		if err := os.RemoveAll(filepath.Join(e.dir, filepath.FromSlash(folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := e.build(2)
+	if want := len(e.kinds); r.Summary.Failed > 0 || r.Summary.Remote < 4 || want < 4 { // a program runs here
+		t.Errorf("%+v\n%s", r.Summary, r.Messages)
+	}
+	if there := e.same(); there != here {
+		t.Error("workers make something else")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
 )
 
 type auditLine struct {
@@ -75,7 +76,7 @@ func (a *app) audit(ctx context.Context, p *build.Project, patterns []string) er
 	return nil
 }
 
-func (a *app) tellAudit(found *build.Audited) error {
+func (a *app) tellAudit(found *upkeep.Audited) error {
 	t := a.table()
 	for _, d := range found.Differences {
 		t.row(left(d.Processor), left(d.Asset), left(d.Platform), left(d.What))
@@ -93,7 +94,7 @@ func (a *app) tellAudit(found *build.Audited) error {
 		verdict = count(n, "differs", "differ")
 	}
 	if found.Failed > 0 {
-		verdict += fmt.Sprintf("; %d failed, and made nothing to compare: `kiln build` tells why", found.Failed)
+		verdict += fmt.Sprintf("; %d failed, and made nothing to compare: `kiln build` shows why", found.Failed)
 	}
 	_, err := fmt.Fprintf(a.errs, "%s built twice: %s\n", count(found.Jobs, "job", "jobs"), verdict)
 	return err

@@ -10,18 +10,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kiln-pipeline/kiln/internal/make/explain"
-
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 )
 
 type buildFlags struct {
-	changed          string
+	changed          string // either of what follows
+	changedBy        string
+	changedFrom      string
 	onError          string
 	onErrorSet       bool
 	packPlaceholders bool
@@ -31,7 +36,10 @@ type buildFlags struct {
 	dryRun           bool
 	locked           bool
 	compact          bool
+	keep             bool
 	noWait           bool
+	pull             bool // take results from the cache, and run nothing
+	exclude          []string
 }
 
 func newBuildCommand(a *app) *cobra.Command {
@@ -41,35 +49,52 @@ func newBuildCommand(a *app) *cobra.Command {
 		Short: "Build what is out of date",
 		Long: `Build all assets that are out of date, or those that the patterns mean, and what these need. A build of all of them
 brings resource ids, parcels and constants up to date as well.
-A pattern is an asset's id, a path, a folder (all below it) or a glob of ids.`,
+With parcel:NAME, Kiln builds what that parcel needs, and packs it.
+` + patternHelp,
 		GroupID: groupMake,
 		Example: `  kiln build                          everything
   kiln build -p mobile 'sprites/**'   some, for one platform
-  kiln build --dry-run                tell what would be built, and why
-  git diff --name-only --no-renames A B | kiln build --changed -
+  kiln build @level1 --exclude '**/*.wav'
+                                      a group of kiln.toml, without some of it
+  kiln build parcel:level1            what a parcel needs, and the parcel
+  kiln build --dry-run                show what would be built, and why
+  git diff --name-only --no-renames A B | kiln build --changed-from -
                                       look only at what version control says changed`,
 		ValidArgsFunction: a.assetIDs(-1),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.takeChanged(cmd); err != nil {
+				return err
+			}
 			f.onErrorSet = cmd.Flags().Changed("on-error")
-			return f.check()
+			return errors.Join(f.check(), a.checkFormat())
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.build(cmd.Context(), f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.build(cmd.Context(), f, excluding(args, f.exclude))
+		},
 	}
 	fl := cmd.Flags()
-	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "tell what would be built, and why, and build nothing")
+	addExclude(cmd, &f.exclude)
+	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would be built, and why; build nothing")
 	fl.BoolVar(&f.force, "force", false, "build although nothing changed")
 	fl.BoolVar(&f.failFast, "fail-fast", false, "start nothing more after the first failure")
-	fl.StringVar(&f.changed, "changed", "stat", "`HOW` to see that files changed: stat (size, times, inode), hash (content), or a list of paths: a file, or - for standard input")
-	fl.StringVar(&f.onError, "on-error", "fail", "`WHAT` becomes of an asset that fails: fail (it has no products), last-good (the last good ones stay) or placeholder (a checkerboard, silence, a cube; else the last good ones)")
-	fl.BoolVar(&f.packPlaceholders, "placeholders-in-parcels", false, "with --on-error placeholder: pack placeholders too, instead of leaving parcels as they are")
+	fl.StringVar(&f.changedBy, "changed-by", "stat", "`HOW` to see that files changed: stat (size, times, inode) or hash (content)")
+	fl.StringVar(&f.changedFrom, "changed-from", "", "read which files changed from `FILE`, one path a line; - is standard input")
+	fl.StringVar(&f.changed, "changed", "", "")
+	fl.MarkHidden("changed") // how both were said before
+	fl.StringVar(&f.onError, "on-error", "fail", "`WHAT` to ship for an asset that fails: nothing (fail), its last good products (last-good), "+
+		"or a stand-in (placeholder: a checkerboard, silence, a cube; else the last good ones)")
+	fl.BoolVar(&f.packPlaceholders, "placeholders-in-parcels", false,
+		"with --on-error placeholder: include placeholders, so that the game can be played while assets are broken")
 	fl.BoolVar(&f.locked, "locked", false, "fail if kiln.ids would change, instead of writing it")
 	fl.BoolVar(&f.compact, "compact", false, "leave no waste in parcels: they come out as if made from nothing")
+	fl.BoolVar(&f.keep, "keep", false, "keep the folders of external commands that fail; of assets that are named, also if nothing changed")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
 	fl.StringVar(&f.trace, "trace", "", "write when which job ran to `FILE`, in Chrome's trace format")
+	a.addFormat(cmd)
 	fixed := func(words ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
-	cmd.RegisterFlagCompletionFunc("changed", cobra.FixedCompletions([]string{"stat", "hash"}, cobra.ShellCompDirectiveDefault)) // or a file
+	cmd.RegisterFlagCompletionFunc("changed-by", fixed("stat", "hash"))
 	cmd.RegisterFlagCompletionFunc("on-error", fixed("fail", "last-good", "placeholder"))
 	return cmd
 }
@@ -81,51 +106,69 @@ func (f *buildFlags) check() error {
 		return wrongUsage("it is fail, last-good or placeholder", "--on-error cannot be %q", f.onError)
 	}
 	if f.packPlaceholders && f.onError != "placeholder" {
-		return wrongUsage("add --on-error placeholder", "--placeholders-in-parcels says what becomes of placeholders, and there are none")
+		return wrongUsage("add --on-error placeholder", "--placeholders-in-parcels is for placeholders, and this build makes none")
 	}
 	return nil
 }
 
-// failed is what becomes of assets that fail, by flags that were checked.
-func (f *buildFlags) failed() build.OnError {
+// failed returns what to ship for assets that fail. The flags were checked before.
+func (f *buildFlags) failed() results.OnError {
 	switch {
 	case f.packPlaceholders:
-		return build.PackedPlaceholders
+		return results.PackedPlaceholders
 	case f.onError == "placeholder":
-		return build.Placeholders
+		return results.Placeholders
 	case f.onError == "last-good":
-		return build.LastGood
+		return results.LastGood
 	}
-	return build.Fail
+	return results.Fail
 }
 
-// detect reads how to see that files changed: a word, or where a list of them is.
-func (f *buildFlags) detect(in io.Reader) (how build.Detect, changed []string, err error) {
-	const hint = "it is stat, hash, - for paths on standard input, or a file with one path a line"
-	switch f.changed {
-	case "stat":
-		return build.ByStat, nil, nil
-	case "hash":
-		return build.ByHash, nil, nil
+// takeChanged makes one of the two flags of --changed.
+func (f *buildFlags) takeChanged(cmd *cobra.Command) error {
+	fl := cmd.Flags()
+	switch by, from, old := fl.Changed("changed-by"), fl.Changed("changed-from"), fl.Changed("changed"); {
+	case by && from || old && (by || from):
+		return wrongUsage("--changed-from names the files, --changed-by says how to find them", "only one of --changed-by and --changed-from can be given")
+	case from && f.changedFrom == "" || old && f.changed == "":
+		return wrongUsage("it is a file with one path a line, or - for standard input", "--changed-from cannot be empty")
+	case old && (f.changed == "stat" || f.changed == "hash"):
+		f.changedBy = f.changed
+	case old:
+		f.changedFrom = f.changed
+	}
+	if f.changedBy != "stat" && f.changedBy != "hash" {
+		return wrongUsage("it is stat or hash", "--changed-by cannot be %q", f.changedBy)
+	}
+	return nil
+}
+
+// detect reads how to see that files changed, and the list of those that did.
+func (f *buildFlags) detect(in io.Reader) (how workspace.Detect, changed []string, err error) {
+	const hint = "it is - for paths on standard input, or a file with one path a line"
+	switch f.changedFrom {
 	case "":
-		return 0, nil, wrongUsage(hint, "--changed cannot be empty")
+		if f.changedBy == "hash" {
+			return workspace.ByHash, nil, nil
+		}
+		return workspace.ByStat, nil, nil
 	case "-":
 	default:
-		file, err := os.Open(f.changed)
+		file, err := os.Open(f.changedFrom)
 		if err != nil {
-			return 0, nil, wrongUsage(hint, "--changed %s: the list cannot be read: %v", f.changed, bareReason(err))
+			return 0, nil, wrongUsage(hint, "--changed-from %s: the list cannot be read: %v", f.changedFrom, bareReason(err))
 		}
 		defer file.Close()
 		in = file
 	}
 	data, err := io.ReadAll(io.LimitReader(in, source.MaxList+1))
 	if err != nil {
-		return 0, nil, wrongUsage(hint, "--changed %s: the list cannot be read: %v", f.changed, bareReason(err))
+		return 0, nil, wrongUsage(hint, "--changed-from %s: the list cannot be read: %v", f.changedFrom, bareReason(err))
 	}
 	if len(data) > source.MaxList {
-		return 0, nil, wrongUsage("leave it out: then every file is looked at", "--changed %s: the list is larger than %d MiB", f.changed, source.MaxList>>20)
+		return 0, nil, wrongUsage("leave it out: then every file is checked", "--changed-from %s: the list is larger than %d MiB", f.changedFrom, source.MaxList>>20)
 	}
-	return build.ByList, source.ParseList(data), nil
+	return workspace.ByList, source.ParseList(data), nil
 }
 
 // bareReason is what is wrong with a file, without its path.
@@ -151,6 +194,11 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	if err != nil {
 		return err
 	}
+	if f.keep {
+		if err := clearKept(p); err != nil {
+			return err
+		}
+	}
 	show := a.newProgress(p.Workers(a.workers))
 	told := a.newTeller(show)
 	if err := told.start(p, patterns, f.dryRun); err != nil {
@@ -158,7 +206,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 		return err
 	}
 	r, err := a.buildIn(ctx, p, f, build.Request{
-		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force, FailFast: f.failFast, DryRun: f.dryRun,
+		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force || f.keep && len(patterns) > 0, Keep: f.keep, FailFast: f.failFast, DryRun: f.dryRun, Pull: f.pull,
 		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, OnError: f.failed(), Reporter: reporters{show, trace}, Tell: told.tell,
 	})
 	show.stop()
@@ -171,11 +219,17 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	if err := told.rest(r.Messages); err != nil {
 		return err
 	}
+	a.formatted.built(r)
 	if err != nil {
 		a.failWith(diag.Messages(err, codeOf(err)))
 	}
 	if f.dryRun {
 		return a.tellPlan(r)
+	}
+	if f.keep && !a.json {
+		for _, dir := range kept(p) {
+			fmt.Fprintf(a.errs, "kept %s: run.sh in it runs the command again\n", dir)
+		}
 	}
 	if terr := a.tellBuild(ctx, r, told); terr != nil {
 		return terr
@@ -183,7 +237,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case err != nil || r.Summary.Failed > 0 || r.Messages.Err() != nil: // what is no asset can be wrong too: a link to nowhere
+	case err != nil || r.Summary.Failed > 0 || r.Messages.Err() != nil: // something else than an asset can be wrong, too: a link to nowhere
 		return exitFailed
 	}
 	return nil
@@ -191,10 +245,10 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 
 // buildIn builds, or has the kiln build that watches the project: there failed assets keep their last good products unless something else
 // is said.
-func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req build.Request) (*build.Report, error) {
+func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req build.Request) (*report.Report, error) {
 	if a.turn != nil {
 		if !f.onErrorSet {
-			req.OnError = build.LastGood
+			req.OnError = results.LastGood
 		}
 		return a.turn.Build(ctx, req)
 	}
@@ -212,7 +266,7 @@ func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req b
 }
 
 // tellBuild writes the jobs that ran, if wanted and not told of yet, and the summary.
-func (a *app) tellBuild(ctx context.Context, r *build.Report, told *teller) error {
+func (a *app) tellBuild(ctx context.Context, r *report.Report, told *teller) error {
 	switch {
 	case a.json:
 		if err := told.restOfJobs(r.Jobs); err != nil {
@@ -231,30 +285,29 @@ func (a *app) tellBuild(ctx context.Context, r *build.Report, told *teller) erro
 	if ctx.Err() != nil && !a.json {
 		fmt.Fprintln(a.errs, "interrupted; what was finished is kept")
 	}
-	s := r.Summary
-	if _, err := fmt.Fprintf(a.errs, "built %d, reused %d, failed %d in %.2fs\n", s.Built, s.Reused, s.Failed, s.Seconds); err != nil {
+	if _, err := fmt.Fprintln(a.errs, a.summaryText(&r.Summary)); err != nil {
 		return err
 	}
 	if a.json {
-		return a.emit(summaryLine{"summary", s, 0})
+		return a.emit(newSummaryLine(r.Summary, 0))
 	}
 	return nil
 }
 
 // lookedAt tells how many jobs and parts a build compared with what they had looked at, or ran.
-func (a *app) lookedAt(s build.Summary) {
+func (a *app) lookedAt(s report.Summary) {
 	switch {
 	case s.LookedAt == 0:
 	case s.Because == "":
-		fmt.Fprintf(a.errs, "compared %d jobs and parts\n", s.LookedAt)
+		fmt.Fprintf(a.errs, "compared %s\n", count(s.LookedAt, "job or part", "jobs and parts"))
 	default:
 		fmt.Fprintf(a.errs, "compared all jobs and parts, %d: %s\n", s.LookedAt, s.Because)
 	}
 }
 
 // tellPlan writes what a build would do.
-func (a *app) tellPlan(r *build.Report) error {
-	would := slices.DeleteFunc(slices.Clone(r.Jobs), func(j build.JobReport) bool {
+func (a *app) tellPlan(r *report.Report) error {
+	would := slices.DeleteFunc(slices.Clone(r.Jobs), func(j report.JobReport) bool {
 		return j.State != engine.WouldRun && j.State != engine.Undecided
 	})
 	if a.json {
@@ -278,23 +331,13 @@ func (a *app) tellPlan(r *build.Report) error {
 			maybe++
 		}
 	}
-	perhaps := ""
-	if maybe > 0 {
-		perhaps = fmt.Sprintf("perhaps %d more, ", maybe)
-	}
-	if _, err := fmt.Fprintf(a.errs, "would build %d, %sreuse %d in %.2fs\n", r.Summary.Built, perhaps, r.Summary.Reused, r.Summary.Seconds); err != nil {
+	if _, err := fmt.Fprintln(a.errs, a.planText(&r.Summary, would)); err != nil {
 		return err
 	}
 	if a.json {
-		return a.emit(summaryLine{"summary", r.Summary, maybe})
+		return a.emit(newSummaryLine(r.Summary, maybe))
 	}
 	return nil
-}
-
-type summaryLine struct {
-	Type string `json:"type"`
-	build.Summary
-	Maybe int `json:"maybe,omitempty"` // dry run: jobs that are decided only once others have run
 }
 
 type jobLine struct {
@@ -307,14 +350,15 @@ type jobLine struct {
 	State     string  `json:"state"`
 	Why       string  `json:"why,omitempty"`
 	Seconds   float64 `json:"seconds"`
+	Remote    bool    `json:"remote,omitempty"` // it ran on another machine
 }
 
-func newJobLine(j build.JobReport) jobLine {
-	return jobLine{"job", j.Asset, j.Platform, j.Part, j.Request, j.Processor, jobState(j), explain.Reason(j.Why), j.Seconds}
+func newJobLine(j report.JobReport) jobLine {
+	return jobLine{"job", j.Asset, j.Platform, j.Part, j.Request, j.Processor, jobState(j), explain.Reason(j.Why), j.Seconds, j.Away}
 }
 
 // jobState is what became of a job, or, in a dry run, would become of it.
-func jobState(j build.JobReport) string {
+func jobState(j report.JobReport) string {
 	switch {
 	case j.State == engine.WouldRun:
 		return "build"
@@ -325,7 +369,9 @@ func jobState(j build.JobReport) string {
 	case j.Failed:
 		return "failed"
 	case j.State == engine.Held:
-		return "reused"
+		return string(view.UpToDate)
+	case j.State == engine.Adopted:
+		return "cached"
 	}
 	return "built"
 }
@@ -342,14 +388,17 @@ func jobStyle(state string) style {
 
 // mergedJob stands for the jobs of an asset that did the same for the same reason on several platforms.
 type mergedJob struct {
-	build.JobReport
+	report.JobReport
 	state, why, platforms string
 }
 
-func mergeJobs(jobs []build.JobReport) []mergedJob {
+func mergeJobs(jobs []report.JobReport) []mergedJob {
 	var merged []mergedJob
 	for _, j := range jobs {
 		m := mergedJob{j, jobState(j), explain.Reason(j.Why), j.Platform}
+		if j.Away {
+			m.why += ", on another machine"
+		}
 		i := slices.IndexFunc(merged[max(0, len(merged)-8):], func(o mergedJob) bool {
 			return o.Asset == m.Asset && o.Part == m.Part && o.Processor == m.Processor && o.state == m.state && o.why == m.why
 		})

@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/extend/own"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/farm"
+	"github.com/kiln-pipeline/kiln/internal/make/sharing"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/running/session"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -33,13 +38,17 @@ type Config struct {
 	Processors []processor.Processor // Kiln's own, in the order they are shown
 	Team       []processor.Processor // of a team's own kiln
 	Version    Version
-	Source     fs.FS // of Kiln, for programs that are compiled with it
+	Source     fs.FS             // of Kiln, for programs that are compiled with it
+	Set        map[string]string // values of the project's variables, by name
+	Stages     []string          // for which the project is built
 }
 
-// Project is how this kiln builds the project in a folder. Nobody else makes a build.Config, so that nobody leaves out what a kiln is made
-// of.
-func (c *Config) Project(dir string) build.Config {
-	return build.Config{Dir: dir, Version: c.Version.Identity(), Processors: c.Processors, Team: c.Team}
+// Project is how this kiln builds the project in a folder. Nobody else makes a workspace.Config, so that
+// nobody leaves out what a kiln is made of.
+func (c *Config) Project(dir string) workspace.Config {
+	return workspace.Config{Dir: dir, Version: c.Version.Identity(), Processors: c.Processors, Team: c.Team, Set: c.Set, Stages: c.Stages,
+		Cache:     func(says project.Cache) (*sharing.Place, error) { return sharing.Choose(says, dir, os.Getenv) },
+		Execution: func(says project.Execution) (*farm.Place, error) { return farm.Choose(says, dir, os.Getenv) }}
 }
 
 // Streams connect a command with the world.
@@ -69,11 +78,14 @@ type app struct {
 	// The flags that every command has.
 	dir       string
 	platforms []string
+	sets      []string
 	workers   int
 	json      bool
 	quiet     bool
 	verbose   bool
 	color     string
+
+	formatted formatted // of commands that have --format
 }
 
 // Main runs a command line, without the program's name, and gives the exit code. The first interrupt cancels what
@@ -94,6 +106,9 @@ func Main(ctx context.Context, args []string, st Streams, cfg Config) (code int)
 // run runs the command line.
 func (a *app) run(ctx context.Context) (code int) {
 	root := newRootCommand(a)
+	if a.turn == nil {
+		a.args = a.withVariables(root)
+	}
 	root.SetArgs(a.args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -113,7 +128,11 @@ func (a *app) run(ctx context.Context) (code int) {
 	if ctx.Err() != nil && !errors.As(err, new(exitCode)) {
 		err = context.Canceled
 	}
-	return a.fail(err)
+	code = a.fail(err)
+	if err := a.writeFormatted(); err != nil {
+		return max(code, a.fail(err))
+	}
+	return code
 }
 
 // open finds and reads the project, and tells nothing of it yet: warnings come with the first look at the files.
@@ -132,7 +151,7 @@ func (a *app) open() (*build.Project, error) {
 }
 
 // look looks at a project.
-func (a *app) look(ctx context.Context, p *build.Project, patterns, platforms []string) (*build.View, error) {
+func (a *app) look(ctx context.Context, p *build.Project, patterns, platforms []string) (*view.View, error) {
 	if a.turn != nil {
 		return a.turn.Look(ctx, patterns, platforms)
 	}
@@ -144,7 +163,7 @@ func (a *app) lock(ctx context.Context, p *build.Project, noWait bool) error {
 	err := p.Lock(ctx, !noWait, func() {
 		fmt.Fprintln(a.errs, "another kiln is at work in this project; waiting for it to end")
 	})
-	if errors.Is(err, build.ErrBusy) {
+	if errors.Is(err, workspace.ErrBusy) {
 		return diag.Errorf(diag.ProjectBusy, diag.Pos{}, "another kiln is at work in this project").
 			WithHint("wait for it to end, or leave out --no-wait")
 	}
@@ -158,19 +177,37 @@ func (a *app) emit(v any) error {
 	return enc.Encode(v)
 }
 
-// tell shows messages: as text on standard error, or as JSON on standard output. -q leaves out those that are no errors.
-func (a *app) tell(l diag.List) error {
-	for _, m := range l {
-		switch {
-		case a.json:
+// tell shows messages: as JSON on standard output, all of them; or as text on standard error, with one line for many of one code. -q leaves
+// out those that are not errors, -v shows each.
+func (a *app) tell(l diag.List) error { return a.tellMore(l, nil, "-v lists all of them") }
+
+// tellMore shows messages of which some, by their IDs, were shown already. all says how to see each.
+func (a *app) tellMore(l diag.List, shown map[string]bool, all string) error {
+	left := func(m *diag.Message) bool { return shown[m.ID()] }
+	if a.json {
+		for _, m := range slices.DeleteFunc(slices.Clone(l), left) {
 			if err := a.emit(messageLine{"message", m}); err != nil {
 				return err
 			}
-		case a.quiet && m.Severity != diag.Error:
-		default:
-			if err := m.Write(a.errs, diag.Style{Color: a.colored(a.errs)}); err != nil {
-				return err
-			}
+		}
+		return nil
+	}
+	a.formatted.note(l)
+	if a.quiet {
+		l = slices.DeleteFunc(slices.Clone(l), func(m *diag.Message) bool { return m.Severity != diag.Error })
+	}
+	if a.verbose {
+		l = slices.DeleteFunc(slices.Clone(l), left)
+	} else {
+		l = diag.Condense(l, shown, all)
+	}
+	style := diag.Style{Color: a.colored(a.errs)}
+	if isTerminal(a.errs) {
+		style.Width, _ = screenSize(a.errs)
+	}
+	for _, m := range l {
+		if err := m.Write(a.errs, style); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 )
 
@@ -95,15 +96,16 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 		return err
 	}
 	defer db.Close()
-	name = p.InProject(name)
+	name = p.InDatabase(name)
 	edges, err := d.ask(db, ctx, name, kinds, f.all)
 	if err != nil {
 		return err
 	}
+	byHand := a.handOf(ctx, p, edges)
 	switch {
 	case a.json:
 		for _, e := range edges {
-			if err := a.emit(dependencyLine{"dependency", e}); err != nil {
+			if err := a.emit(dependencyLine{"dependency", e, byHand(e)}); err != nil {
 				return err
 			}
 		}
@@ -113,6 +115,7 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 		return err
 	}
 	t := newTree(a, edges, d)
+	t.byHand = byHand
 	tops := t.tops(name)
 	for _, top := range tops {
 		fmt.Fprintln(a.out, a.paint(a.out, bold, oneLine(top)))
@@ -127,6 +130,35 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 type dependencyLine struct {
 	Type string `json:"type"`
 	contentdb.Edge
+	ByHand string `json:"by_hand,omitempty"` // key and place where it is written
+}
+
+// handOf finds out of edges where it is written that an asset depends on something by hand, as the project is now.
+func (a *app) handOf(ctx context.Context, p *build.Project, edges []contentdb.Edge) func(contentdb.Edge) string {
+	none := func(contentdb.Edge) string { return "" }
+	if len(edges) == 0 {
+		return none
+	}
+	v, err := a.look(ctx, p, nil, nil)
+	if err != nil {
+		return none // what is wrong with it, a build says
+	}
+	return func(e contentdb.Edge) string {
+		find := explain.Input
+		if e.Kind == contentdb.JobEdge {
+			find = explain.Need
+		}
+		from := v.Table().Find(e.From)
+		if from == nil || e.Kind == contentdb.ProductEdge {
+			return ""
+		}
+		for i := range from.Resolved {
+			if at := find(&from.Resolved[i], e.To); at != "" {
+				return at
+			}
+		}
+		return ""
+	}
 }
 
 // tree shows edges as an indented list.
@@ -135,6 +167,8 @@ type tree struct {
 	d     direction
 	kids  map[string][]branch
 	shown map[string]bool
+
+	byHand func(contentdb.Edge) string
 }
 
 // branch is all edges from one thing to another.
@@ -205,6 +239,12 @@ func (t *tree) write(name, indent string) {
 			fork, below = "└─ ", "   "
 		}
 		how := b.words()
+		for _, e := range b.edges {
+			if at := t.byHand(e); at != "" {
+				how += " (" + at + ")"
+				break
+			}
+		}
 		deeper := b.to != name && !sourceOnly(b, t.d) && len(t.kids[b.to]) > 0
 		if deeper && t.shown[b.to] {
 			how += ", see above"

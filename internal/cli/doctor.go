@@ -111,9 +111,6 @@ const (
 	markWrong = "✗"
 )
 
-// shownMessages of one kind are written out; --verbose shows all.
-const shownMessages = 5
-
 func (a *app) tellDoctor(r *doctor.Report, sum doctorLine) error {
 	title := func(s string) { fmt.Fprintln(a.out, a.paint(a.out, bold, s)) }
 	title("tools")
@@ -148,7 +145,7 @@ func (a *app) tellDoctor(r *doctor.Report, sum doctorLine) error {
 	fmt.Fprintf(a.out, "  %s  %s, %s: %s\n", mark, count(sum.Files, "file", "files"), count(sum.Assets, "asset", "assets"), what)
 	if len(r.Messages) > 0 {
 		fmt.Fprintln(a.out)
-		if err := a.tell(a.shorten(r.Messages)); err != nil {
+		if err := a.tell(r.Messages); err != nil {
 			return err
 		}
 	}
@@ -232,28 +229,4 @@ func (a *app) placeCells(p doctor.Place) []cell {
 		}[p.Links])
 	}
 	return []cell{mark, left(p.Folder + "/"), left(strings.Join(words, ", "))}
-}
-
-// shorten leaves out messages of which there are many of a kind, and says how many.
-func (a *app) shorten(l diag.List) diag.List {
-	if a.verbose {
-		return l
-	}
-	seen := map[diag.Code]int{}
-	last := map[diag.Code]int{}
-	var short diag.List
-	for _, m := range l {
-		if seen[m.Code]++; seen[m.Code] <= shownMessages {
-			last[m.Code] = len(short)
-			short = append(short, m)
-		}
-	}
-	for code, n := range seen {
-		if n > shownMessages {
-			m := *short[last[code]]
-			m.Notes = append(m.Notes[:len(m.Notes):len(m.Notes)], fmt.Sprintf("and %d more like this; -v shows them", n-shownMessages))
-			short[last[code]] = &m
-		}
-	}
-	return short
 }

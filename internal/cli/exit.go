@@ -140,6 +140,6 @@ type complaint struct {
 
 // report asks to be told of a mistake in Kiln.
 func (a *app) report(b *brokenError) {
-	a.complain("internal error: "+b.text, "this is a mistake in Kiln: please report it with what follows")
+	a.complain("internal error: "+b.text, "this is a bug in Kiln: please report it with what follows")
 	fmt.Fprintf(a.errs, "\nkiln %s, called with: %s\n\n%s", a.cfg.Version.Text(), strings.Join(a.args, " "), b.stack)
 }

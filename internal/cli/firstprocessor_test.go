@@ -50,6 +50,8 @@ func TestFirstProcessor(t *testing.T) {
 type guide struct {
 	t        *testing.T
 	dir      string
+	tree     string // where files are that are not in dir, for edits of them; empty: nowhere
+	silent   bool   // no commands are run
 	commands int
 }
 
@@ -65,7 +67,9 @@ func (g *guide) follow(text string) {
 		before, lang, body := text[last:m[0]], text[m[2]:m[3]], text[m[4]:m[5]]
 		last = m[1]
 		if lang == "console" {
-			g.run(body)
+			if !g.silent {
+				g.run(body)
+			}
 			continue
 		}
 		names := named.FindAllStringSubmatch(before, -1)
@@ -92,6 +96,9 @@ func (g *guide) follow(text string) {
 func (g *guide) edited(file, diff string) string {
 	g.t.Helper()
 	text, err := os.ReadFile(file)
+	if rel, _ := filepath.Rel(g.dir, file); err != nil && g.tree != "" {
+		text, err = os.ReadFile(filepath.Join(g.tree, rel))
+	}
 	if err != nil {
 		g.t.Fatal(err)
 	}

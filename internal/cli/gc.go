@@ -10,6 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
 )
 
 type gcFlags struct {
@@ -35,18 +36,18 @@ func newGCCommand(a *app) *cobra.Command {
 	var f gcFlags
 	cmd := &cobra.Command{
 		Use:   "gc",
-		Short: "Drop what is stored and was not used for long",
-		Long: `Drop what Kiln keeps of former states of the project, so that going back to them builds nothing, if it was
-not used for long. What the project needs as it is now always stays: after gc, a build has nothing to do.`,
+		Short: "Delete cached results that have not been used recently",
+		Long: `Delete the results that Kiln keeps of earlier states of the project, so that going back to them builds nothing, if they
+have not been used recently. What the project needs now is always kept: after gc, a build has nothing to do.`,
 		GroupID: groupMake,
 		Example: "  kiln gc\n  kiln gc --days 7 --max-size 10GB\n  kiln gc --days 0 --dry-run",
 		Args:    atMost(0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.gc(cmd.Context(), f) },
 	}
 	fl := cmd.Flags()
-	fl.IntVar(&f.days, "days", 30, "drop what was not used for `N` days")
-	fl.StringVar(&f.maxSize, "max-size", "", "then drop what was not used for longest, until the rest has no more than `SIZE`, as 10GB or 512MiB")
-	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "tell what would go, and drop nothing")
+	fl.IntVar(&f.days, "days", 30, "delete what has not been used for `N` days")
+	fl.StringVar(&f.maxSize, "max-size", "", "then delete the least recently used, until the rest has at most `SIZE`, as 10GB or 512MiB")
+	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would be deleted; delete nothing")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
 	return cmd
 }
@@ -54,11 +55,12 @@ not used for long. What the project needs as it is now always stays: after gc, a
 // maxDays is a hundred years: more than that a duration cannot hold for long.
 const maxDays = 36500
 
-func (f *gcFlags) request() (build.GCRequest, error) {
+func (f *gcFlags) request() (upkeep.GCRequest, error) {
 	if f.days < 0 || f.days > maxDays {
-		return build.GCRequest{}, wrongUsage(fmt.Sprintf("it is 0 to %d; with 0, only what the project needs now stays", maxDays), "--days cannot be %d", f.days)
+		return upkeep.GCRequest{}, wrongUsage(fmt.Sprintf("it is 0 to %d; with 0, only what the project needs now stays", maxDays),
+			"--days cannot be %d", f.days)
 	}
-	req := build.GCRequest{Unused: time.Duration(f.days) * 24 * time.Hour, DryRun: f.dryRun}
+	req := upkeep.GCRequest{Unused: time.Duration(f.days) * 24 * time.Hour, DryRun: f.dryRun}
 	if f.maxSize == "" {
 		return req, nil
 	}
@@ -92,10 +94,26 @@ func (a *app) gc(ctx context.Context, f gcFlags) error {
 	if err := a.tell(freed.Messages); err != nil {
 		return err
 	}
-	return a.tellFreed(req, freed)
+	if err := a.tellFreed(req, freed); err != nil || f.dryRun {
+		return err
+	}
+	return a.gcCache(p)
 }
 
-func (a *app) tellFreed(req build.GCRequest, f *build.Freed) error {
+// gcCache brings the cache folder below its limit.
+func (a *app) gcCache(p *build.Project) error {
+	c, err := p.CachePlace().Collect()
+	if err != nil {
+		return a.tell(diag.List{diag.Warningf(diag.CacheFails, diag.Pos{}, "the cache folder cannot be cleared up: %v", err)})
+	}
+	if c.Files == 0 || a.json || a.quiet {
+		return nil
+	}
+	_, err = fmt.Fprintf(a.out, "freed %s of the cache folder, %s left\n", diag.Size(c.Bytes), diag.Size(c.Left.Bytes))
+	return err
+}
+
+func (a *app) tellFreed(req upkeep.GCRequest, f *upkeep.Freed) error {
 	if a.json {
 		return a.emit(gcLine{"gc", req.DryRun, f.Traces, f.Files, f.Bytes, f.KeptTraces, f.KeptFiles, f.KeptBytes, f.Unsettled})
 	}

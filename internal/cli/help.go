@@ -19,7 +19,7 @@ func (a *app) prepareHelp(root *cobra.Command) {
 
 func prepareHelpFlags(c *cobra.Command) {
 	c.InitDefaultHelpFlag()
-	c.Flags().Lookup("help").Usage = "tell what " + c.CommandPath() + " does"
+	c.Flags().Lookup("help").Usage = "show what " + c.CommandPath() + " does"
 	c.Flags().SortFlags = false
 	for _, sub := range c.Commands() {
 		prepareHelpFlags(sub)
@@ -29,7 +29,7 @@ func prepareHelpFlags(c *cobra.Command) {
 func newHelpCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND...]",
-		Short:   "Tell what Kiln or one of its commands does",
+		Short:   "Show what Kiln or one of its commands does",
 		GroupID: groupAbout,
 		Example: "  kiln help\n  kiln help build\n  kiln help parcel verify",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -81,8 +81,11 @@ func (a *app) help(c *cobra.Command) {
 		a.section("Flags:", c.LocalFlags().FlagUsages())
 	}
 	a.section("Flags of every command:", c.Root().PersistentFlags().FlagUsages())
+	if !c.HasParent() {
+		fmt.Fprintf(a.out, "\nA variable sets the default of each flag: KILN_PLATFORM=pc, KILN_JOBS=4, KILN_JSON=1.\n")
+	}
 	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(a.out, "\n`kiln help%s COMMAND` tells more of a command.\n", strings.TrimPrefix(c.CommandPath(), "kiln"))
+		fmt.Fprintf(a.out, "\n`kiln help%s COMMAND` describes a command.\n", strings.TrimPrefix(c.CommandPath(), "kiln"))
 	}
 }
 

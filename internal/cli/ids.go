@@ -11,10 +11,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
 // idsOptions are the flags of kiln ids.
-type idsOptions struct{ repair, locked bool }
+type idsOptions struct{ repair, locked, dryRun bool }
 
 func newIDsCommand(a *app) *cobra.Command {
 	var o idsOptions
@@ -31,7 +32,7 @@ kiln.ids.released, or else to the first by name. With --locked nothing is writte
 		Args:    atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.repair && o.locked {
-				return wrongUsage("--locked tells of duplicates too", "--repair and --locked cannot be together")
+				return wrongUsage("--locked reports duplicates too", "--repair and --locked cannot be together")
 			}
 			if len(a.platforms) > 0 {
 				return wrongUsage("leave out -p", "ids are the same on all platforms")
@@ -40,6 +41,7 @@ kiln.ids.released, or else to the first by name. With --locked nothing is writte
 		},
 	}
 	cmd.Flags().BoolVar(&o.repair, "repair", false, "give numbers that are there twice to one resource each")
+	cmd.Flags().BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would change; write nothing, take no lock")
 	cmd.Flags().BoolVar(&o.locked, "locked", false, "write nothing, and fail if something would change")
 	return cmd
 }
@@ -49,7 +51,7 @@ func (a *app) assignIDs(ctx context.Context, o idsOptions) error {
 	if err != nil {
 		return err
 	}
-	if !o.locked {
+	if !o.locked && !o.dryRun {
 		if err := a.lock(ctx, p, false); err != nil {
 			return err
 		}
@@ -89,18 +91,18 @@ func (a *app) assignIDs(ctx context.Context, o idsOptions) error {
 
 // resources are the project's products as they are known by their last builds, and the assets, by UUID, that failed on some platform.
 // If a build would still change something, it is an error: the ids would tell of what was.
-func resources(v *build.View) (all []ids.Name, failed map[string]bool, err error) {
+func resources(v *view.View) (all []ids.Name, failed map[string]bool, err error) {
 	failed = map[string]bool{}
 	due, first := 0, ""
 	for i := range v.Assets {
 		as := &v.Assets[i]
 		for k := range as.Jobs {
 			j := &as.Jobs[k]
-			if j.State == build.Failed {
+			if j.State == view.Failed {
 				failed[as.UUID] = true
 				continue
 			}
-			if j.State != build.Fresh {
+			if j.State != view.UpToDate {
 				due++
 				first = cmp.Or(first, as.ID)
 				continue
@@ -132,6 +134,8 @@ func (a *app) writeIDs(p *build.Project, o idsOptions, before ship.Numbers, f *i
 			return err
 		}
 		return exitFailed
+	case o.dryRun:
+		state = "would be written"
 	default:
 		state = "written"
 		if err := ship.SaveNumbers(p.Dir, f.Format()); err != nil {

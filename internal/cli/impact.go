@@ -3,9 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/kiln-pipeline/kiln/internal/make/task"
 
 	"github.com/spf13/cobra"
 
@@ -13,14 +12,17 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
 func newImpactCommand(a *app) *cobra.Command {
 	var removed bool
 	cmd := &cobra.Command{
 		Use:   "impact PATH...",
-		Short: "Tell what would be built again if files changed",
-		Long: `Tell which jobs would run again if these files changed, how long that took last time, and which products and
+		Short: "Show what would be built again if files changed",
+		Long: `Show which jobs would run again if these files changed, how long that took last time, and which products and
 parcels it may change. A path that is not there is a file that would be added, a folder is all that is in it, a glob all that match.
 
 It is the most that can happen: where a job's products come out the same, what needs them is not built again.`,
@@ -43,7 +45,8 @@ type impactJobLine struct {
 	Steps    int     `json:"steps"`               // 0: it looks at a file itself
 	Because  string  `json:"because"`
 	Kind     string  `json:"kind"`
-	Seconds  float64 `json:"seconds"` // that it took last time
+	ByHand   string  `json:"by_hand,omitempty"` // key and place where that is written
+	Seconds  float64 `json:"seconds"`           // that it took last time
 }
 
 type impactLine struct {
@@ -101,17 +104,17 @@ func (a *app) impact(ctx context.Context, names []string, removed bool) error {
 	sum.Assets = len(assets)
 	if a.json {
 		for _, j := range r.Jobs {
-			if err := a.emit(impactJobLine{"job", j.Asset, j.Platform, j.Among, j.Steps, j.Because, j.Kind, j.Seconds}); err != nil {
+			if err := a.emit(impactJobLine{"job", j.Asset, j.Platform, j.Among, j.Steps, j.Because, j.Kind, byHandOf(v, j), j.Seconds}); err != nil {
 				return err
 			}
 		}
 		return a.emit(sum)
 	}
-	return a.tellImpact(p, r, &sum, added, v.Sources().Paths())
+	return a.tellImpact(p, v, r, &sum, added)
 }
 
 // tellImpact shows a row for each asset; platforms on which the same happens share it.
-func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, added []string, sources []string) error {
+func (a *app) tellImpact(p *build.Project, v *view.View, r *impact.Report, sum *impactLine, added []string) error {
 	type row struct {
 		impact.Job
 		platforms []string
@@ -131,7 +134,7 @@ func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, ad
 		if len(x.platforms) == len(p.PlatformNames()) && len(x.platforms) > 1 {
 			on = "all"
 		}
-		t.row(left(task.Name(x.Asset, x.Among, "")), left(on), right(secondsText(x.Seconds)), styled(dim, becauseText(x.Job)))
+		t.row(left(task.Name(x.Asset, x.Among, "")), left(on), right(secondsText(x.Seconds)), styled(dim, becauseText(v, x.Job)))
 	}
 	if err := t.write(); err != nil {
 		return err
@@ -152,7 +155,7 @@ func (a *app) tellImpact(p *build.Project, r *impact.Report, sum *impactLine, ad
 			continue
 		}
 		hint := ""
-		if near := diag.DidYouMean(f, sources); near != "" {
+		if near := diag.DidYouMean(f, v.Sources().Paths()); near != "" {
 			hint = "; " + near
 		}
 		fmt.Fprintf(a.out, "%s is not there: it may become an asset of its own, too%s\n", oneLine(f), hint)
@@ -175,7 +178,7 @@ func noSource(p *build.Project, file string) bool {
 }
 
 // everBuilt tells whether anything is known of any job.
-func everBuilt(v *build.View) bool {
+func everBuilt(v *view.View) bool {
 	for i := range v.Assets {
 		for k := range v.Assets[i].Jobs {
 			if v.Assets[i].Jobs[k].Last != nil {
@@ -186,8 +189,34 @@ func everBuilt(v *build.View) bool {
 	return len(v.Assets) == 0
 }
 
+// byHandOf is where it is written that a job depends by hand on what it is concerned by; empty if that is not by hand.
+func byHandOf(v *view.View, j impact.Job) string {
+	a := v.Table().ByID(j.Asset)
+	if a == nil {
+		return ""
+	}
+	for on := range slices.Values(a.On(j.Platform)) {
+		at := explain.Input(&on, j.Because)
+		if j.Steps > 0 || j.Kind == "assets" {
+			at = explain.Need(&on, j.Because)
+		}
+		if at != "" {
+			return at
+		}
+	}
+	return ""
+}
+
 // becauseText says what a job has to do with the files.
-func becauseText(j impact.Job) string {
+func becauseText(v *view.View, j impact.Job) string {
+	text := becauseOf(j)
+	if at := byHandOf(v, j); at != "" {
+		text += " (" + at + ")"
+	}
+	return text
+}
+
+func becauseOf(j impact.Job) string {
 	switch {
 	case j.Steps > 0:
 		return "needs " + j.Because

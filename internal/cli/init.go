@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/ask/setup"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
 func newInitCommand(a *app) *cobra.Command {
@@ -36,7 +38,7 @@ is changed, and a kiln.toml that is there already stays as it is.`,
 			return a.init(cmd.Context(), dir, dryRun)
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the file, do not write it")
+	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "show the file, and write nothing")
 	return cmd
 }
 
@@ -51,7 +53,8 @@ type initLine struct {
 	Assets   map[string]int `json:"assets"`  // by processor; none in a dry run
 	Outside  []string       `json:"outside"` // content that lies below no root
 	Pointers int            `json:"lfs_pointers"`
-	Text     string         `json:"text,omitempty"` // in a dry run
+	Copied   map[string]int `json:"copied,omitempty"` // source formats that nothing processes, by extension
+	Text     string         `json:"text,omitempty"`   // in a dry run
 }
 
 func (a *app) init(ctx context.Context, dir string, dryRun bool) error {
@@ -90,6 +93,12 @@ func (a *app) init(ctx context.Context, dir string, dryRun bool) error {
 	}
 	for i := range v.Assets {
 		line.Assets[v.Assets[i].Processor]++
+		if e := processors.SourceFormat(v.Assets[i].Path); e != "" && v.Assets[i].Unasked() {
+			if line.Copied == nil {
+				line.Copied = map[string]int{}
+			}
+			line.Copied[e]++
+		}
 	}
 	if a.json {
 		return a.emit(line)
@@ -126,6 +135,11 @@ func (a *app) tellInit(plan *setup.Plan, l *initLine) error {
 		notes = append(notes, count(plan.Pointers, "file is a Git LFS pointer", "files are Git LFS pointers")+": run `git lfs pull` before you build")
 	} else if plan.LFS {
 		notes = append(notes, "some files are kept in Git LFS; all of them are here")
+	}
+	for _, e := range slices.Sorted(maps.Keys(l.Copied)) {
+		notes = append(notes, count(l.Copied[e],
+			e+` is copied as it is: import = "..." processes it, processor = "none" leaves it out`,
+			e+` are copied as they are: import = "..." processes them, processor = "none" leaves them out`))
 	}
 	for _, n := range notes {
 		out("  %s %s", a.paint(a.out, dim, "-"), n)

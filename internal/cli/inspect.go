@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/kiln-pipeline/kiln/internal/make/explain"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -21,23 +20,27 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
-	"github.com/kiln-pipeline/kiln/internal/media/header"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
+	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
 func newInspectCommand(a *app) *cobra.Command {
 	var drawing string
 	cmd := &cobra.Command{
-		Use:   "inspect ASSET|KEY|FILE",
-		Short: "Tell all that is known of an asset, a job's key, an output or a source file",
-		Long: `Tell all that is known of:
+		Use:   "inspect ASSET|KEY|FILE|HASH",
+		Short: "Show all that is known of an asset, a job's key, a file or a blob",
+		Long: `Show all that is known of:
   an asset       each job's key and what it is made of, what the job saw, its products, and whether the files are
                  as they should be
   a key          the same for one job; the first digits are enough
   an output      which job made it, what it holds, what needs it
-  a source file  which jobs look at it`,
+  a source file  which jobs look at it
+  a blob         of which products it is or was the content: by its hash, of which the first digits are enough, or
+                 its file in .kiln/cas`,
 		GroupID:           groupLook,
 		Example:           "  kiln inspect sprites/tank.png -p pc\n  kiln inspect 64ea4628\n  kiln inspect build/pc/sprites/tank.png.ktx2\n  kiln inspect sprites/ui/ --png ui.png",
-		Args:              exactly("ASSET, KEY or FILE"),
+		Args:              exactly("ASSET, KEY, FILE or HASH"),
 		ValidArgsFunction: a.assetIDs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.open()
@@ -62,7 +65,7 @@ func newInspectCommand(a *app) *cobra.Command {
 type inspector struct {
 	a *app
 	p *build.Project
-	v *build.View
+	v *view.View
 
 	jobs jobTable
 }
@@ -91,6 +94,9 @@ func (x *inspector) inspect(ctx context.Context, name string) error {
 		return err
 	}
 	rel := x.p.InProject(name)
+	if done, err := x.blob(rel); done || err != nil {
+		return err
+	}
 	if out, ok := strings.CutPrefix(rel, x.p.Output+"/"); ok || !ok && x.isOutput(rel) {
 		if !ok {
 			out = rel
@@ -100,7 +106,7 @@ func (x *inspector) inspect(ctx context.Context, name string) error {
 	if path, ok := x.v.SourcePath(rel); ok {
 		return x.source(path)
 	}
-	m := diag.Errorf(diag.NothingKnown, diag.Pos{}, "%q is no asset, no key, no output and no source file", name)
+	m := diag.Errorf(diag.NothingKnown, diag.Pos{}, "%q is not an asset, a key, an output, a source file or a blob", name)
 	if near := diag.DidYouMean(name, x.names()); near != "" {
 		return m.WithHint("%s", near)
 	}
@@ -113,7 +119,7 @@ func (x *inspector) names() []string {
 		names = append(names, x.v.Assets[i].ID)
 	}
 	names = append(names, x.v.Sources().Paths()...)
-	x.each(func(_ *build.AssetView, j *build.JobView) {
+	x.each(func(_ *view.AssetView, j *view.JobView) {
 		for _, p := range productsOf(j) {
 			if p.File != "" {
 				names = append(names, x.p.Output+"/"+p.File)
@@ -125,7 +131,7 @@ func (x *inspector) names() []string {
 
 // part inspects a part of jobs, by the name that is shown for it.
 func (x *inspector) part(name string) (found bool, err error) {
-	x.each(func(av *build.AssetView, j *build.JobView) {
+	x.each(func(av *view.AssetView, j *view.JobView) {
 		if (j.Part != "" || j.Request != "") && j.Name(av.ID) == name {
 			found, err = true, errors.Join(err, x.job(av, j))
 		}
@@ -134,7 +140,7 @@ func (x *inspector) part(name string) (found bool, err error) {
 }
 
 // whole shows a job, and tells which parts it has.
-func (x *inspector) whole(av *build.AssetView, j *build.JobView) error {
+func (x *inspector) whole(av *view.AssetView, j *view.JobView) error {
 	if err := x.job(av, j); err != nil || len(j.Parts) == 0 {
 		return err
 	}
@@ -156,7 +162,7 @@ func (x *inspector) whole(av *build.AssetView, j *build.JobView) error {
 	return nil
 }
 
-func (x *inspector) each(f func(*build.AssetView, *build.JobView)) {
+func (x *inspector) each(f func(*view.AssetView, *view.JobView)) {
 	for i := range x.v.Assets {
 		for k := range x.v.Assets[i].Jobs {
 			j := &x.v.Assets[i].Jobs[k]
@@ -168,7 +174,7 @@ func (x *inspector) each(f func(*build.AssetView, *build.JobView)) {
 	}
 }
 
-func productsOf(j *build.JobView) []engine.Product {
+func productsOf(j *view.JobView) []engine.Product {
 	if j.Last == nil {
 		return nil
 	}
@@ -185,11 +191,11 @@ func (x *inspector) key(digits string) (bool, error) {
 		return false, nil
 	}
 	type hit struct {
-		av *build.AssetView
-		j  *build.JobView
+		av *view.AssetView
+		j  *view.JobView
 	}
 	var hits []hit
-	x.each(func(av *build.AssetView, j *build.JobView) {
+	x.each(func(av *view.AssetView, j *view.JobView) {
 		if strings.HasPrefix(j.Key.String(), digits) {
 			hits = append(hits, hit{av, j})
 		}
@@ -212,14 +218,16 @@ type inspectJobLine struct {
 	Asset       string         `json:"asset"`
 	UUID        string         `json:"uuid"`
 	Path        string         `json:"path"`
+	Meta        map[string]any `json:"meta,omitempty"`
 	Platform    string         `json:"platform"`
 	Part        string         `json:"part,omitempty"`
 	Processor   string         `json:"processor"`
-	State       build.JobState `json:"state"`
+	State       view.JobState  `json:"state"`
 	Key         string         `json:"key"`
 	Preimage    []partLine     `json:"preimage"`
 	Fingerprint string         `json:"fingerprint"` // of the code as it is now
 	Traces      []traceLine    `json:"traces"`      // the one used last first
+	Sound       *soundLine     `json:"sound,omitempty"`
 }
 
 type partLine struct {
@@ -231,7 +239,9 @@ type traceLine struct {
 	Build        uint64          `json:"build"`
 	Outcome      string          `json:"outcome"`
 	Reason       string          `json:"reason"`
+	RunOn        string          `json:"run_on,omitempty"` // platform whose run did for it as well
 	Seconds      float64         `json:"seconds"`
+	Cached       bool            `json:"cached,omitempty"` // the result came from the cache
 	Memory       int64           `json:"memory,omitempty"` // peak, bytes
 	Fingerprint  string          `json:"fingerprint"`
 	Observations []sawLine       `json:"observations"`
@@ -253,9 +263,12 @@ type productLine struct {
 	Type       string          `json:"product_type"`
 	Size       int64           `json:"size"`
 	Hash       string          `json:"hash"`
+	Blob       string          `json:"blob"`  // the file in the store that has its bytes, relative to the project folder
 	State      string          `json:"state"` // of the file: "good", "missing", "changed"; "old": another trace made what is there; "hidden": it has none
 	Holds      string          `json:"holds,omitempty"`
 	References []referenceLine `json:"references,omitempty"`
+
+	Facts map[string]string `json:"facts,omitempty"` // what its processor says of it
 }
 
 type referenceLine struct {
@@ -270,17 +283,19 @@ var outcomes = map[engine.Outcome]string{
 	engine.Succeeded: "succeeded", engine.Failed: "failed", engine.NeedsFailed: "needs-failed", engine.Cyclic: "cyclic",
 }
 
-func (x *inspector) newJobLine(av *build.AssetView, j *build.JobView) inspectJobLine {
+func (x *inspector) newJobLine(av *view.AssetView, j *view.JobView) inspectJobLine {
 	l := inspectJobLine{
-		Type: "job", Asset: av.ID, UUID: av.UUID, Path: av.Path, Platform: j.Platform, Part: j.Part, Processor: j.Processor, State: j.State,
+		Type: "job", Meta: metaValues(av.Asset), Asset: av.ID, UUID: av.UUID, Path: av.Path, Platform: j.Platform, Part: j.Part, Processor: j.Processor, State: j.State,
 		Key: j.Key.String(), Preimage: []partLine{}, Fingerprint: j.Fingerprint.String(), Traces: []traceLine{},
 	}
+	l.Sound = soundOf(j)
 	for _, p := range j.Preimage {
 		l.Preimage = append(l.Preimage, partLine{p.Label, p.Value})
 	}
 	for _, t := range j.Traces {
 		tl := traceLine{
-			Build: t.Build, Outcome: outcomes[t.Outcome], Reason: explain.Reason(t.Why), Seconds: t.Seconds, Memory: t.Memory,
+			Build: t.Build, Outcome: outcomes[t.Outcome], Reason: explain.Reason(t.Why), RunOn: explain.RunOn(t.Why), Seconds: t.Seconds,
+			Cached: t.Adopted, Memory: t.Memory,
 			Fingerprint: t.Fingerprint.String(), Observations: []sawLine{}, Products: []productLine{},
 		}
 		for _, o := range t.Observations {
@@ -298,7 +313,8 @@ func (x *inspector) newJobLine(av *build.AssetView, j *build.JobView) inspectJob
 }
 
 func (x *inspector) newProductLine(p *engine.Product, platform string, current bool) productLine {
-	l := productLine{File: x.p.Output + "/" + p.File, Name: p.Name, SubID: p.SubID, Type: p.Type, Size: p.Size, Hash: p.Hash.String(), State: "old"}
+	l := productLine{File: x.p.Output + "/" + p.File, Name: p.Name, SubID: p.SubID, Type: p.Type, Size: p.Size, Hash: p.Hash.String(),
+		Blob: x.p.BlobFile(p.Hash), State: "old", Facts: factsOf(p)}
 	for _, r := range p.References {
 		rl := referenceLine{UUID: uuid.UUID(r.UUID).String(), SubID: r.SubID, Required: r.Required}
 		assets := x.v.Table().Assets
@@ -340,21 +356,27 @@ func (x *inspector) look(p *engine.Product) (state, holds string) {
 	case err != nil || h != p.Hash:
 		return "changed", ""
 	}
-	if !header.Known(file) || p.Size > header.MaxSize {
-		return "good", ""
+	return "good", holdsOf(file, p.Size)
+}
+
+// holdsOf says what a file holds, as far as its kind has words for it.
+func holdsOf(file string, size int64) string {
+	if !processors.CanDescribe(file) || size > processors.MaxDescribed {
+		return ""
 	}
 	data, err := os.ReadFile(file)
-	if err == nil {
-		holds, err = header.Describe(file, data)
-	}
 	if err != nil {
-		return "good", "not what its name says: " + err.Error()
+		return "not readable: " + err.Error()
 	}
-	return "good", holds
+	holds, err := processors.Describe(file, data)
+	if err != nil {
+		return "not what its name says: " + err.Error()
+	}
+	return holds
 }
 
 // job shows one job.
-func (x *inspector) job(av *build.AssetView, j *build.JobView) error {
+func (x *inspector) job(av *view.AssetView, j *view.JobView) error {
 	l := x.newJobLine(av, j)
 	a := x.a
 	if a.json {
@@ -379,10 +401,17 @@ func (x *inspector) job(av *build.AssetView, j *build.JobView) error {
 			break
 		}
 		out("")
-		out("  %s in build %d, because %s", t.Outcome, t.Build, oneLine(t.Reason))
+		by := ""
+		if t.RunOn != "" {
+			by = ", by the run on " + t.RunOn
+		}
+		out("  %s in build %d, because %s%s", t.Outcome, t.Build, oneLine(t.Reason), by)
 		took := secondsText(t.Seconds)
 		if t.Memory > 0 {
 			took += ", at most " + diag.Size(t.Memory) + " of memory"
+		}
+		if t.Cached {
+			took += " where it was built; its result came from the cache"
 		}
 		if t.Fingerprint != l.Fingerprint {
 			took += ", with other code than now"
@@ -430,10 +459,14 @@ func (x *inspector) products(products []productLine) {
 		if p.Holds != "" {
 			fmt.Fprintf(a.out, "        %s\n", p.Holds)
 		}
+		fmt.Fprintf(a.out, "        %s\n", a.paint(a.out, dim, "blob "+p.Blob))
+		for _, name := range slices.Sorted(maps.Keys(p.Facts)) {
+			fmt.Fprintf(a.out, "        %s\n", a.paint(a.out, dim, name+" "+oneLine(p.Facts[name])))
+		}
 		for _, r := range p.References {
 			to, how := cmp.Or(r.File, r.Asset), "needs"
 			if to == "" {
-				to = r.UUID + ", which is no asset now"
+				to = r.UUID + ", which is not an asset now"
 			}
 			if !r.Required {
 				how = "can use"
@@ -446,7 +479,7 @@ func (x *inspector) products(products []productLine) {
 // isOutput tells whether some job makes this file, which is below the output folder.
 func (x *inspector) isOutput(file string) bool {
 	found := false
-	x.each(func(_ *build.AssetView, j *build.JobView) {
+	x.each(func(_ *view.AssetView, j *view.JobView) {
 		found = found || slices.ContainsFunc(productsOf(j), func(p engine.Product) bool { return p.File == file })
 	})
 	return found
@@ -466,7 +499,7 @@ type inspectOutputLine struct {
 func (x *inspector) output(file string) error {
 	line := inspectOutputLine{Type: "output", NeededBy: []string{}}
 	var made *engine.Product
-	x.each(func(av *build.AssetView, j *build.JobView) {
+	x.each(func(av *view.AssetView, j *view.JobView) {
 		for i := range productsOf(j) {
 			if p := &j.Last.Products[i]; p.File == file {
 				made = p
@@ -483,7 +516,7 @@ func (x *inspector) output(file string) error {
 		return m.WithHint("`kiln query asset-products ASSET` shows files")
 	}
 	id := x.v.Table().ByID(line.Asset).UUID
-	x.each(func(_ *build.AssetView, j *build.JobView) {
+	x.each(func(_ *view.AssetView, j *view.JobView) {
 		for _, p := range productsOf(j) {
 			needs := func(r engine.Reference) bool { return r.SubID == made.SubID && uuid.UUID(r.UUID).String() == id }
 			if j.Platform == line.Platform && slices.ContainsFunc(p.References, needs) {
@@ -514,6 +547,7 @@ type inspectSourceLine struct {
 	Hash    string       `json:"hash,omitempty"`  // none: no job wanted its content
 	Asset   string       `json:"asset,omitempty"` // that it belongs to
 	Readers []readerLine `json:"readers"`
+	Holds   string       `json:"holds,omitempty"`
 }
 
 type readerLine struct {
@@ -522,15 +556,17 @@ type readerLine struct {
 	Kind     string `json:"kind"`
 }
 
-// source shows a source file that is no asset by itself.
+// source shows a source file that is not an asset by itself.
 func (x *inspector) source(path string) error {
 	i, _, _ := x.v.Sources().Find(path)
 	f := x.v.Sources().At(i)
 	line := inspectSourceLine{Type: "source", Path: path, File: x.v.Display(path), Size: f.Stat.Size, Hash: hashText(f.Hash), Readers: []readerLine{}}
+	root, rel := x.v.Sources().PathOf(i)
+	line.Holds = holdsOf(x.v.Sources().Abs(root, rel), f.Stat.Size)
 	if owner := x.v.Table().Owner(path); owner != nil {
 		line.Asset = owner.ID
 	}
-	x.each(func(av *build.AssetView, j *build.JobView) {
+	x.each(func(av *view.AssetView, j *view.JobView) {
 		if j.Last == nil {
 			return
 		}
@@ -545,6 +581,9 @@ func (x *inspector) source(path string) error {
 		return a.emit(line)
 	}
 	fmt.Fprintf(a.out, "%s  source file, %s\n", a.paint(a.out, bold, oneLine(line.File)), diag.Size(line.Size))
+	if line.Holds != "" {
+		fmt.Fprintf(a.out, "  %s\n", oneLine(line.Holds))
+	}
 	if line.Asset != "" {
 		fmt.Fprintf(a.out, "  belongs to %s\n", oneLine(line.Asset))
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
-	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 	"github.com/kiln-pipeline/kiln/internal/media/atlasview"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
@@ -20,7 +20,7 @@ import (
 func (x *inspector) draw(name, file string) error {
 	tables := x.tablesOf(name)
 	if len(tables) == 0 {
-		return diag.Errorf(diag.NothingKnown, diag.Pos{}, "%q is no atlas that was built", name).
+		return diag.Errorf(diag.NothingKnown, diag.Pos{}, "%q is not an atlas that was built", name).
 			WithHint("--png draws the pages of an atlas: `kiln inspect sprites/ui/ --png ui.png`, after `kiln build`")
 	}
 	n := 0
@@ -53,7 +53,7 @@ func (x *inspector) draw(name, file string) error {
 
 // tablesOf finds the frame tables that an asset has on the first platform that made any.
 func (x *inspector) tablesOf(name string) (files []string) {
-	x.each(func(av *build.AssetView, j *build.JobView) {
+	x.each(func(av *view.AssetView, j *view.JobView) {
 		if av.ID != name || len(files) > 0 {
 			return
 		}

@@ -10,33 +10,43 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
 func newLsCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var exclude, where []string
+	cmd := &cobra.Command{
 		Use:   "ls [PATTERN...]",
 		Short: "List assets with processor, state, products and size",
 		Long: `List the project's assets, or those that the patterns mean.
+` + patternHelp + `
 
-The state tells what a build would do now:
-  fresh    nothing: the products are good
-  failed   nothing: it failed, and nothing that it read changed since
-  stale    build it again
-  maybe    build it again, if something stale that it needs comes out differently
-  new      build it for the first time
+The state says what a build would do now:
+  up to date  nothing: the products are good
+  failed      nothing: it failed, and nothing that it read changed since
+  stale       build it again
+  maybe       build it again, if something stale that it needs comes out differently
+  not built   build it for the first time
+
+--where compares id, path, processor, platform, state, or meta.KEY (what rules say under meta) with = and !=, joined by
+and, or.
 
 Where an asset failed and its last good products stay, as with kiln watch, these are counted, and it says so.`,
 		GroupID:           groupLook,
-		Example:           "  kiln ls\n  kiln ls 'sprites/**'\n  kiln ls --json | jq 'select(.state != \"fresh\")'",
+		Example:           "  kiln ls\n  kiln ls 'sprites/**'\n  kiln ls --where 'meta.status != \"final\" and state = failed'\n  kiln ls --json | jq 'select(.state != \"up to date\")'",
 		ValidArgsFunction: a.assetIDs(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.open()
 			if err != nil {
 				return err
 			}
-			v, err := a.look(cmd.Context(), p, args, a.platforms)
+			v, err := a.look(cmd.Context(), p, excluding(args, exclude), a.platforms)
 			if err != nil {
+				return err
+			}
+			if err := only(v, where); err != nil {
 				return err
 			}
 			if a.json {
@@ -45,10 +55,54 @@ Where an asset failed and its last good products stay, as with kiln watch, these
 			return a.listAssets(p, v)
 		},
 	}
+	addExclude(cmd, &exclude)
+	cmd.Flags().StringArrayVar(&where, "where", nil, "list only assets for which `CONDITION` holds, such as 'meta.status != \"final\"'; of several, all")
+	return cmd
+}
+
+// only leaves the assets for which conditions hold.
+func only(v *view.View, conditions []string) error {
+	for _, text := range conditions {
+		holds, err := view.Where(text)
+		if err != nil {
+			return wrongUsage(err.Error(), "--where cannot be %q", text)
+		}
+		v.Assets = slices.DeleteFunc(v.Assets, func(a view.AssetView) bool { return !holds(&a) })
+	}
+	return nil
+}
+
+// metaValues are what rules say of an asset, by key; nil if that is nothing.
+func metaValues(a *asset.Asset) map[string]any {
+	if len(a.Meta) == 0 {
+		return nil
+	}
+	all := map[string]any{}
+	for _, m := range a.Meta {
+		all[m.Key] = m.Value
+	}
+	return all
+}
+
+// patternHelp is what patterns of the command line are.
+const patternHelp = `A pattern is an asset's id, a path, a folder (all below it), a glob of ids, @GROUP of kiln.toml or parcel:NAME (the
+assets that it names). A ! before it takes out what it means.`
+
+// addExclude adds a flag for what is taken out of patterns.
+func addExclude(cmd *cobra.Command, exclude *[]string) {
+	cmd.Flags().StringArrayVar(exclude, "exclude", nil, "leave out what `PATTERN` means; may be given several times")
+}
+
+// excluding are patterns of which others are taken out.
+func excluding(patterns, exclude []string) []string {
+	for _, x := range exclude {
+		patterns = append(patterns, "!"+x)
+	}
+	return patterns
 }
 
 // emitAssets writes the lines of many assets at a time: a call of the system for each is half of what the listing costs.
-func (a *app) emitAssets(v *build.View) error {
+func (a *app) emitAssets(v *view.View) error {
 	w := bufio.NewWriterSize(a.out, 64<<10)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -60,7 +114,7 @@ func (a *app) emitAssets(v *build.View) error {
 	return w.Flush()
 }
 
-func (a *app) listAssets(p *build.Project, v *build.View) error {
+func (a *app) listAssets(p *build.Project, v *view.View) error {
 	all := a.platforms
 	if len(all) == 0 {
 		all = p.PlatformNames()
@@ -68,7 +122,7 @@ func (a *app) listAssets(p *build.Project, v *build.View) error {
 	t := a.table()
 	t.header("asset", "processor", "platforms", "state", ">products", ">size")
 	var bytes int64
-	states := map[build.JobState]int{}
+	states := map[view.JobState]int{}
 	for i := range v.Assets {
 		l := newAssetLine(&v.Assets[i])
 		bytes += l.Bytes
@@ -86,7 +140,7 @@ func (a *app) listAssets(p *build.Project, v *build.View) error {
 	}
 	foot := []string{count(len(v.Assets), "asset", "assets"), diag.Size(bytes)}
 	for _, s := range worstFirst {
-		if states[s] > 0 && s != build.Fresh {
+		if states[s] > 0 && s != view.UpToDate {
 			foot = append(foot, fmt.Sprintf("%d %s", states[s], s))
 		}
 	}
@@ -95,13 +149,13 @@ func (a *app) listAssets(p *build.Project, v *build.View) error {
 }
 
 // worstFirst is how states outrank each other where one must stand for several.
-var worstFirst = []build.JobState{build.Failed, build.Stale, build.Maybe, build.New, build.Fresh}
+var worstFirst = []view.JobState{view.Failed, view.Stale, view.Maybe, view.NotBuilt, view.UpToDate}
 
-func stateStyle(s build.JobState) style {
+func stateStyle(s view.JobState) style {
 	switch s {
-	case build.Failed:
+	case view.Failed:
 		return red
-	case build.Fresh:
+	case view.UpToDate:
 		return green
 	}
 	return yellow
@@ -114,27 +168,28 @@ type assetLine struct {
 	Path      string              `json:"path"`
 	Folder    bool                `json:"folder"`
 	Processor string              `json:"processor"`
-	State     build.JobState      `json:"state"` // the worst of all platforms
+	State     view.JobState       `json:"state"` // the worst of all platforms
 	Products  int                 `json:"products"`
 	Bytes     int64               `json:"bytes"`
+	Meta      map[string]any      `json:"meta,omitempty"`
 	Platforms []assetPlatformLine `json:"platforms"` // a line for each of its processors
 }
 
 type assetPlatformLine struct {
-	Platform  string         `json:"platform"`
-	Processor string         `json:"processor"`
-	State     build.JobState `json:"state"`
-	Products  int            `json:"products"`
-	Bytes     int64          `json:"bytes"`
-	LastGood  bool           `json:"last_good,omitempty"` // the products are those of before it failed
+	Platform  string        `json:"platform"`
+	Processor string        `json:"processor"`
+	State     view.JobState `json:"state"`
+	Products  int           `json:"products"`
+	Bytes     int64         `json:"bytes"`
+	LastGood  bool          `json:"last_good,omitempty"` // the products are those of before it failed
 
 	place string // for people
 }
 
-func newAssetLine(v *build.AssetView) assetLine {
+func newAssetLine(v *view.AssetView) assetLine {
 	l := assetLine{
-		Type: "asset", ID: v.ID, UUID: v.UUID, Path: v.Path, Folder: v.Folder, Processor: v.Processor, State: build.Fresh,
-		Platforms: make([]assetPlatformLine, 0, len(v.Jobs)),
+		Type: "asset", ID: v.ID, UUID: v.UUID, Path: v.Path, Folder: v.Folder, Processor: v.Processor, State: view.UpToDate,
+		Platforms: make([]assetPlatformLine, 0, len(v.Jobs)), Meta: metaValues(v.Asset),
 	}
 	for i := range v.Jobs {
 		j := &v.Jobs[i]
@@ -190,7 +245,7 @@ func (l *assetLine) stateText() string {
 
 // statesText is the state, or each with its platforms if they differ, the worst first.
 func (l *assetLine) statesText() string {
-	on := map[build.JobState][]string{}
+	on := map[view.JobState][]string{}
 	for _, p := range l.Platforms {
 		on[p.State] = append(on[p.State], p.place)
 	}

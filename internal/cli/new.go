@@ -15,12 +15,14 @@ type newLine struct {
 	Type      string   `json:"type"`
 	Processor string   `json:"processor"` // "": none, but Kiln's packages
 	Language  string   `json:"language"`
+	DryRun    bool     `json:"dry_run,omitempty"`
 	Files     []string `json:"files"`
 	Next      []string `json:"next"`
 }
 
 func newNewCommand(a *app) *cobra.Command {
 	var lang string
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "new processor NAME | new source",
 		Short: "Write a first processor of the project's own",
@@ -28,7 +30,7 @@ func newNewCommand(a *app) *cobra.Command {
 overwritten. Change it, and let kiln test compare what it makes.
 
 It is a script (star); Go that is compiled into a kiln of the project's own, in tools/kiln (go); Go or C that becomes a
-WebAssembly module (wasm, c). What is to be run then is told.
+WebAssembly module (wasm, c). Kiln then prints the command to run.
 
 Processors in Go are compiled with Kiln's packages, which lie beside them in tools/kiln-go: those for WebAssembly, or, for a kiln of the
 project's own, all. After an update of Kiln, kiln new source writes them again.`,
@@ -45,6 +47,9 @@ project's own, all. After an update of Kiln, kiln new source writes them again.`
 			switch args[0] {
 			case "processor":
 			case "source":
+				if dryRun {
+					return wrongUsage("", "-n shows what a new processor would be; new source writes tools/kiln-go as a whole")
+				}
 				return a.newSource()
 			default:
 				return wrongUsage("write `kiln new processor NAME`", "there is nothing called %q to make", args[0])
@@ -62,14 +67,15 @@ project's own, all. After an update of Kiln, kiln new source writes them again.`
 					return wrongUsage("take another name", "there is a processor %q already", name)
 				}
 			}
-			w, err := skeleton.New(skeleton.Request{Dir: p.Dir, Project: p.Project.Name, Name: name, Lang: lang, Source: a.cfg.Source})
+			w, err := skeleton.New(skeleton.Request{Dir: p.Dir, Project: p.Project.Name, Name: name, Lang: lang, Source: a.cfg.Source, DryRun: dryRun})
 			if err != nil {
 				return err
 			}
-			return a.tellNew(newLine{"new", name, lang, w.Files, w.Next})
+			return a.tellNew(newLine{"new", name, lang, dryRun, w.Files, w.Next})
 		},
 	}
 	cmd.Flags().StringVar(&lang, "lang", "star", "`LANGUAGE` to write it in: "+strings.Join(skeleton.Languages, ", "))
+	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "show which files would be written, and write nothing")
 	cmd.RegisterFlagCompletionFunc("lang", cobra.FixedCompletions(skeleton.Languages, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -84,15 +90,19 @@ func (a *app) newSource() error {
 	if err != nil {
 		return err
 	}
-	return a.tellNew(newLine{"new", "", "go", w.Files, append([]string{}, w.Next...)})
+	return a.tellNew(newLine{"new", "", "go", false, w.Files, append([]string{}, w.Next...)})
 }
 
 func (a *app) tellNew(n newLine) error {
 	if a.json {
 		return a.emit(n)
 	}
+	wrote := map[bool]string{true: "would write", false: "wrote"}[n.DryRun]
 	for _, f := range n.Files {
-		fmt.Fprintln(a.out, "wrote", f)
+		fmt.Fprintln(a.out, wrote, f)
+	}
+	if n.DryRun {
+		return nil
 	}
 	for i, command := range n.Next {
 		fmt.Fprintf(a.out, "%s  %s\n", map[bool]string{true: "now run", false: "       "}[i == 0], command)

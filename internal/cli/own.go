@@ -12,11 +12,12 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/extend/own"
+	"github.com/kiln-pipeline/kiln/internal/make/written"
 )
 
 // Commands that every kiln does itself, in any project: they need no processors, or have to work while the project's own kiln cannot be
 // compiled; so does `new source`, which is to write the source of this very kiln.
-var alone = []string{"init", "help", "completion", "version", "clean", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+var alone = []string{"init", "help", "completion", "version", "clean", written.Command, cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 // Commands that run until they are ended: with them, an own kiln whose source is edited is compiled, and started again.
 var lasting = []string{"watch", "serve"}
@@ -32,11 +33,14 @@ func (a *app) handOver(ctx context.Context, root *cobra.Command) (_ context.Cont
 		return ctx, 0, false
 	}
 	a.dir, _ = f.GetString("directory")
+	if sets, _ := f.GetStringArray("set"); a.takeSets(sets) != nil {
+		return ctx, 0, false // the command says so
+	}
 	dir, err := project.Find(a.dir)
 	if err != nil {
 		return ctx, 0, false
 	}
-	k := own.Find(dir)
+	k := own.Find(dir, project.Given{Set: a.cfg.Set})
 	if k == nil {
 		return ctx, 0, false
 	}

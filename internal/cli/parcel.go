@@ -21,9 +21,10 @@ import (
 
 func newParcelCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "parcel",
-		Short:   "Look into parcels, and make patches between them",
-		Long:    "Look into parcels, hold them to their hashes, sign them, take files out, and make and apply patches. No project is needed, but for order, release and since.",
+		Use:   "parcel",
+		Short: "Inspect parcels, and make patches between them",
+		Long: "Inspect parcels, check them against their hashes, sign them, extract files, and make and apply patches. " +
+			"No project is needed, but for order, release and since.",
 		GroupID: groupLook,
 		Example: "  kiln parcel ls build/parcels/pc/level1.parcel\n  kiln parcel patch old.parcel new.parcel -o update.patch",
 		Args:    a.onlyKnownCommands,
@@ -36,13 +37,15 @@ func newParcelCommand(a *app) *cobra.Command {
 	}
 	sub("ls FILE...", "List what is in parcels", "kiln parcel ls level1.parcel", atLeastOne("FILE"), func(args []string) error { return a.eachParcel(args, a.listParcel) })
 	var dir, out, key string
-	c := sub("verify FILE...", "Hold parcels to their hashes, and to a key", "kiln parcel verify *.parcel", atLeastOne("FILE"), func(args []string) error { return a.verifyParcels(args, key) })
+	c := sub("verify FILE...", "Check parcels against their hashes, and against a key", "kiln parcel verify *.parcel",
+		atLeastOne("FILE"), func(args []string) error { return a.verifyParcels(args, key) })
 	c.Flags().StringVar(&key, "key", "", "they must be signed by `KEY`, a public key of minisign or a file with it")
 	c = sub("extract FILE [NAME|ID...]", "Write resources as files", "kiln parcel extract level1.parcel -o level1", atLeastOne("FILE"), func(args []string) error {
 		return a.extract(args[0], args[1:], dir)
 	})
 	c.Flags().StringVarP(&dir, "output", "o", ".", "write below `DIR`")
-	sub("diff OLD NEW", "Tell which resources differ", "kiln parcel diff old.parcel new.parcel", exactly("OLD", "NEW"), func(args []string) error { return a.diffParcels(args[0], args[1]) })
+	sub("diff OLD NEW", "Show which resources differ", "kiln parcel diff old.parcel new.parcel",
+		exactly("OLD", "NEW"), func(args []string) error { return a.diffParcels(args[0], args[1]) })
 	c = sub("patch OLD NEW", "Make a patch from one parcel to another", "kiln parcel patch old.parcel new.parcel -o update.patch", exactly("OLD", "NEW"), func(args []string) error {
 		if out == "" {
 			return wrongUsage("name the patch with -o", "kiln parcel patch needs -o FILE")
@@ -56,7 +59,8 @@ func newParcelCommand(a *app) *cobra.Command {
 		}
 		err := parcel.ApplyPatchFile(out, args[0], args[1])
 		if errors.Is(err, parcel.ErrPatch) {
-			return diag.Errorf(diag.PatchWrong, diag.Pos{File: args[1]}, "%v", err).WithHint("nothing was written; make the patch again from the parcel that it is to be applied to")
+			return diag.Errorf(diag.PatchWrong, diag.Pos{File: args[1]}, "%v", err).
+				WithHint("nothing was written; make the patch again from the parcel that it will be applied to")
 		}
 		return err
 	})
@@ -72,7 +76,8 @@ func damagedParcel(path string, err error) error {
 		return err
 	}
 	if errors.Is(err, io.EOF) {
-		return diag.Errorf(diag.ParcelDamaged, diag.Pos{File: path}, "the file ends before a parcel's header does").WithHint("it is no parcel, or was cut off: pack it again, or fetch it again")
+		return diag.Errorf(diag.ParcelDamaged, diag.Pos{File: path}, "the file ends before a parcel's header does").
+			WithHint("it is not a parcel, or was cut off: pack it again, or fetch it again")
 	}
 	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), path+": "), "kilnrt: ", "")
 	return diag.Errorf(diag.ParcelDamaged, diag.Pos{File: path}, "%s", text).WithHint("pack it again, or fetch it again")
@@ -105,10 +110,12 @@ type resourceLine struct {
 	Name     string   `json:"name"` // empty: it has none
 	Kind     string   `json:"product_type"`
 	Size     int64    `json:"size"`
+	Offset   int64    `json:"offset"` // of what is stored, in the file
 	Stored   int64    `json:"stored"`
 	Codec    string   `json:"codec"` // "none", "zstd", "zstd-dictionary"
 	Align    int      `json:"align"` // bytes
 	Hash     string   `json:"hash"`
+	SameAs   *uint32  `json:"same_as"` // the first resource that lies in the same place; null: there is none before it
 	Required []uint32 `json:"required"`
 	Optional []uint32 `json:"optional"`
 }
@@ -116,7 +123,7 @@ type resourceLine struct {
 func newResourceLine(path string, r *kilnrt.Resource) resourceLine {
 	l := resourceLine{
 		Type: "resource", Parcel: path, ID: r.ID, UUID: uuid.UUID(r.UUID).String(), SubID: r.SubID, Name: r.Name(), Kind: r.Type(),
-		Size: r.Size, Stored: r.Stored, Codec: [...]string{"none", "zstd", "zstd-dictionary"}[r.Codec], Align: r.Align, Hash: hex.EncodeToString(r.Hash[:]), Required: []uint32{}, Optional: []uint32{},
+		Size: r.Size, Offset: r.Offset, Stored: r.Stored, Codec: [...]string{"none", "zstd", "zstd-dictionary"}[r.Codec], Align: r.Align, Hash: hex.EncodeToString(r.Hash[:]), Required: []uint32{}, Optional: []uint32{},
 	}
 	for i := range r.Required + r.Optional {
 		if i < r.Required {
@@ -131,19 +138,25 @@ func newResourceLine(path string, r *kilnrt.Resource) resourceLine {
 func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
 	t := a.table()
 	t.header("ID", "NAME", "TYPE", "SIZE", "STORED")
+	first := map[int64]uint32{} // resource by where it lies
 	for i := range p.Len() {
 		r, err := p.At(i)
 		if err != nil {
 			return damagedParcel(path, err)
 		}
+		l, stored := newResourceLine(path, &r), diag.Size(r.Stored)
+		if id, shares := first[r.Offset]; shares && r.Stored > 0 {
+			l.SameAs, stored = &id, fmt.Sprintf("in %d", id)
+		} else {
+			first[r.Offset] = r.ID
+		}
 		if a.json {
-			if err := a.emit(newResourceLine(path, &r)); err != nil {
+			if err := a.emit(l); err != nil {
 				return err
 			}
 			continue
 		}
-		t.row(right(strconv.Itoa(int(r.ID))), left(oneLine(r.Name())), left(oneLine(r.Type())),
-			right(diag.Size(r.Size)), right(diag.Size(r.Stored)))
+		t.row(right(strconv.Itoa(int(r.ID))), left(oneLine(r.Name())), left(oneLine(r.Type())), right(diag.Size(r.Size)), right(stored))
 	}
 	if a.json {
 		return nil
@@ -212,7 +225,7 @@ func (a *app) extract(path string, which []string, dir string) error {
 				file += "#"
 			}
 			if !filepath.IsLocal(file) {
-				return damagedParcel(path, fmt.Errorf("resource %d is named %q, which is no path below a folder", r.ID, name))
+				return damagedParcel(path, fmt.Errorf("resource %d is named %q, which is not a path below a folder", r.ID, name))
 			}
 			if err := extractTo(filepath.Join(dir, file), &r); err != nil {
 				return damagedParcel(path, err)

@@ -122,7 +122,7 @@ func noParcel(name string, all []string) error {
 	hint := diag.DidYouMean(name, all)
 	switch {
 	case len(all) == 0:
-		hint = "the project has none; docs/parcels.md says how to make some"
+		hint = "the project has none; add one to kiln.toml: [[parcels]] with name and assets"
 	case hint == "":
 		hint = "there are: " + strings.Join(all, ", ")
 	}
@@ -164,7 +164,8 @@ func (a *app) reports(p *build.Project, from []string) ([][]used.Key, error) {
 		reports = append(reports, keys...)
 	}
 	if len(reports) == 0 {
-		return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "no game has told what it loads").WithHint("run kiln serve, connect the game, and play it")
+		return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "no game has reported what it loads").
+			WithHint("run kiln serve, connect the game, and play it")
 	}
 	return reports, nil
 }

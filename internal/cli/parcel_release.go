@@ -24,7 +24,7 @@ func (a *app) newParcelReleaseCommand() *cobra.Command {
 		Use:   "release [NAME]",
 		Short: "Write down what is in the parcels of a release",
 		Long: `Write down what is in the project's parcels: names, sizes and hashes, a line a resource. The file is small beside the parcels;
-commit it with the release, and "kiln parcel since" tells later what is other.`,
+commit it with the release, and "kiln parcel since" shows later what has changed.`,
 		Example: "  kiln build --compact\n  kiln parcel release 1.2 -o releases/1.2.release",
 		Args:    atMost(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -43,8 +43,8 @@ func (a *app) newParcelSinceCommand() *cobra.Command {
 	var brief bool
 	cmd := &cobra.Command{
 		Use:   "since RELEASE [RELEASE]",
-		Short: "Tell what is other since a release",
-		Long: `Tell which resources were added, removed, changed or renamed since a release, and how many bytes a patch has at most: in the
+		Short: "Show what has changed since a release",
+		Long: `Show which resources were added, removed, changed or renamed since a release, and how many bytes a patch has at most: in the
 project's parcels as they are, or in a second release. What a patch really has is known when "kiln parcel patch" makes it.`,
 		Example: "  kiln parcel since releases/1.2.release\n  kiln parcel since releases/1.1.release releases/1.2.release --brief",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ project's parcels as they are, or in a second release. What a patch really has i
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return a.since(args, brief) },
 	}
-	cmd.Flags().BoolVar(&brief, "brief", false, "tell of parcels, not of each resource")
+	cmd.Flags().BoolVar(&brief, "brief", false, "list parcels, not each resource")
 	return cmd
 }
 
@@ -70,7 +70,8 @@ func (a *app) parcelsNow(p *build.Project) (*release.Manifest, error) {
 		}
 	}
 	if len(platforms) == 0 {
-		return nil, diag.Errorf(diag.NothingKnown, diag.Pos{File: project.File}, "the project has no parcels").WithHint("docs/parcels.md says how to make some")
+		return nil, diag.Errorf(diag.NothingKnown, diag.Pos{File: project.File}, "the project has no parcels").
+			WithHint("add one to kiln.toml: [[parcels]] with name and assets")
 	}
 	m, err := ship.Released(p.Project, p.OutputDir(), platforms)
 	if errors.Is(err, fs.ErrNotExist) {

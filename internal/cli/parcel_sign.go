@@ -46,8 +46,8 @@ func (a *app) newParcelDigestCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "digest FILE",
-		Short: "Tell what is signed of a parcel",
-		Long: "Tell the digest of a parcel. With -o its 32 bytes are written to a file, which minisign can sign, and the parcel's signature beside it " +
+		Short: "Print the digest that is signed of a parcel",
+		Long: "Print the digest of a parcel. With -o its 32 bytes are written to a file, which minisign can sign, and the parcel's signature beside it " +
 			"under the name that minisign looks for, if it has one.",
 		Example: "  kiln parcel digest level1.parcel -o level1.digest\n  minisign -Vm level1.digest -p minisign.pub",
 		Args:    exactly("FILE"),
@@ -142,7 +142,7 @@ func publicKey(text string) (*kilnrt.PublicKey, error) {
 		return nil, err
 	}
 	if k, err = kilnrt.ParsePublicKey(string(file)); err != nil {
-		return nil, wrongKey(text, fmt.Errorf("%w: it is no public key of minisign", parcel.ErrKey))
+		return nil, wrongKey(text, fmt.Errorf("%w: it is not a public key of minisign", parcel.ErrKey))
 	}
 	return &k, nil
 }

@@ -18,8 +18,8 @@ import (
 func newProcessorsCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "processors [NAME]",
-		Short:   "List processors, or tell all about one",
-		Long:    "List the processors that there are, the project's own included, or tell of one: extensions, settings, products.",
+		Short:   "List processors, or describe one",
+		Long:    "List the processors that there are, the project's own included, or describe one: extensions, settings, products.",
 		GroupID: groupAbout,
 		Example: "  kiln processors\n  kiln processors texture",
 		Args:    atMost(1),
@@ -64,7 +64,8 @@ func (a *app) knownProcessors() ([]processor.Info, *build.Project, diag.List) {
 		infos = append(infos, pr.Info())
 	}
 	if l := diag.Messages(err, diag.Internal); l[0].Code != diag.ProjectMissing {
-		w := diag.Warningf(l[0].Code, l[0].Pos, "the project file has mistakes, so its own processors are not shown").WithHint("`kiln build` tells of them")
+		w := diag.Warningf(l[0].Code, l[0].Pos, "the project file has mistakes, so its own processors are not shown").
+			WithHint("`kiln build` lists them")
 		return infos, nil, diag.List{w}
 	}
 	return infos, nil, nil

@@ -186,7 +186,7 @@ func (p *progress) head(now time.Time) string {
 		s += fmt.Sprintf(", %.1f/s", rate)
 	}
 	if p.done >= p.planned && len(p.jobs) == 0 {
-		return s + "; writing down what came of it" // or else the last line stands there for seconds, and nothing says why
+		return s + "; writing the results" // or else the last line stands there for seconds, and nothing says why
 	}
 	if left := p.planned - p.done; rate > 0 && left > 0 && now.Sub(p.start) > 2*time.Second {
 		s += ", about " + leftText(time.Duration(float64(left)/rate*float64(time.Second))) + " left"

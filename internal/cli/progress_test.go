@@ -251,7 +251,7 @@ func TestProgressAtTheEnd(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	p.JobFinished("a [pc]", false, 0)
-	if got := p.headline(now); got != "2 of 2 done, 2.0/s; writing down what came of it" {
+	if got := p.headline(now); got != "2 of 2 done, 2.0/s; writing the results" {
 		t.Errorf("%q", got)
 	}
 }

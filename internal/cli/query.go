@@ -25,34 +25,42 @@ const defaultLimit = 1000
 
 func newQueryCommand(a *app) *cobra.Command {
 	var list bool
+	var sql string
 	limit := defaultLimit
 	cmd := &cobra.Command{
-		Use:   "query NAME|SQL [ARG]",
-		Short: "Ask the content database a named question, or one in SQL",
-		Long: `Ask the content database of the last finished build. A question has a name (--list shows all), or is a
-SQL statement that reads; docs/queries.md has examples, docs/formats/contentdb.md the tables.`,
+		Use:   "query NAME [ARG]",
+		Short: "Query the content database by name or in SQL",
+		Long: `Ask the content database of the last finished build. A question has a name (--list shows all, with
+their SQL), or is a SQL statement that reads: --sql "SELECT sql FROM sqlite_schema" prints the tables.`,
 		GroupID: groupLook,
 		Example: `  kiln query --list
   kiln query asset-references models/knight.gltf
-  kiln query "SELECT asset, sum(size) FROM products GROUP BY asset"`,
+  kiln query --sql "SELECT asset, sum(size) FROM products GROUP BY asset"`,
 		ValidArgsFunction: a.completeQuery,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list {
 				return a.listQueries()
 			}
-			if len(args) == 0 {
-				return wrongUsage("`kiln query --list` names the questions", "kiln query needs a NAME or SQL")
+			if cmd.Flags().Changed("sql") {
+				if len(args) > 0 {
+					return wrongUsage("", "--sql is the whole question, and %q is one too many", args[0])
+				}
+				args = []string{sql}
+			}
+			if len(args) == 0 || strings.TrimSpace(args[0]) == "" {
+				return wrongUsage("`kiln query --list` lists the questions", "kiln query needs a NAME, or --sql")
 			}
 			if limit < 0 {
-				return wrongUsage("0 is no limit", "--limit cannot be %d", limit)
+				return wrongUsage("0 sets no limit", "--limit cannot be %d", limit)
 			}
 			if a.json && !cmd.Flags().Changed("limit") {
 				limit = 0
 			}
-			return a.query(cmd.Context(), args, limit)
+			return a.query(cmd.Context(), args, cmd.Flags().Changed("sql") || isSQL(args[0]), limit)
 		},
 	}
-	cmd.Flags().BoolVar(&list, "list", false, "name the questions")
+	cmd.Flags().StringVar(&sql, "sql", "", "run a SQL statement that reads: `TEXT`")
+	cmd.Flags().BoolVar(&list, "list", false, "list the questions")
 	cmd.Flags().IntVar(&limit, "limit", defaultLimit, "show at most `N` rows, 0 for all; with --json all is the default")
 	return cmd
 }
@@ -73,29 +81,8 @@ func (a *app) completeQuery(cmd *cobra.Command, args []string, toComplete string
 // isSQL tells a statement from the name of a question, which has no white space in it.
 func isSQL(s string) bool { return strings.ContainsAny(s, " \t\r\n(") }
 
-func (a *app) query(ctx context.Context, args []string, limit int) error {
-	p, err := a.open()
-	if err != nil {
-		return err
-	}
-	db, err := openDatabase(p)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	var res *contentdb.Result
-	switch {
-	case !isSQL(args[0]):
-		about := slices.Clone(args[1:])
-		for i := range about {
-			about[i] = p.InProject(about[i])
-		}
-		res, err = db.Run(ctx, args[0], about, limit)
-	case len(args) > 1:
-		return wrongUsage("put the whole statement in quotes", "%q is one argument too many", args[1])
-	default:
-		res, err = db.RunSQL(ctx, args[0], limit)
-	}
+func (a *app) query(ctx context.Context, args []string, inSQL bool, limit int) error {
+	res, err := a.rows(ctx, args, inSQL, limit)
 	if err != nil {
 		return err
 	}
@@ -108,6 +95,35 @@ func (a *app) query(ctx context.Context, args []string, limit int) error {
 		fmt.Fprintln(a.errs, a.paint(a.errs, dim, fmt.Sprintf("cut after %s; --limit 0 shows all", count(limit, "row", "rows"))))
 	}
 	return err
+}
+
+// rows answers a question.
+func (a *app) rows(ctx context.Context, args []string, inSQL bool, limit int) (res *contentdb.Result, err error) {
+	if !inSQL && args[0] == "needs-rebuild" && len(args) == 2 {
+		return a.needsRebuild(ctx, args[1])
+	}
+	p, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	db, err := openDatabase(p)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	switch {
+	case !inSQL:
+		about := slices.Clone(args[1:])
+		for i := range about {
+			about[i] = p.InDatabase(about[i])
+		}
+		res, err = db.Run(ctx, args[0], about, limit)
+	case len(args) > 1:
+		return nil, wrongUsage("put the whole statement in quotes", "%q is one argument too many", args[1])
+	default:
+		res, err = db.RunSQL(ctx, args[0], limit)
+	}
+	return res, err
 }
 
 // openDatabase opens the content database of a project.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -16,7 +17,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
-	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/running/relay"
 	"github.com/kiln-pipeline/kiln/internal/running/session"
 )
@@ -32,6 +33,7 @@ func (a *app) relay(cmd *cobra.Command) {
 	alone := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if exit, ok := a.askWatcher(cmd); ok {
+			a.formatted.ready = false // the watcher wrote it
 			if exit == int(exitGood) {
 				return nil
 			}
@@ -43,7 +45,7 @@ func (a *app) relay(cmd *cobra.Command) {
 
 // askWatcher is false if the command is to be done by this process.
 func (a *app) askWatcher(cmd *cobra.Command) (exit int, ok bool) {
-	for _, own := range []string{"changed", "trace"} { // these name files, or standard input
+	for _, own := range []string{"changed", "changed-from", "trace"} { // these name files, or standard input
 		if f := cmd.Flags().Lookup(own); f != nil && f.Changed {
 			return 0, false
 		}
@@ -55,7 +57,7 @@ func (a *app) askWatcher(cmd *cobra.Command) (exit int, ok bool) {
 	}
 	waits := cmd.Name() == "build" && !cmd.Flags().Changed("no-wait")
 	accept := func(h relay.Hello) bool {
-		return h.Kiln == a.cfg.identity() && (waits || !h.Busy) && build.SameVariables(h.Variables)
+		return h.Kiln == a.cfg.identity() && (waits || !h.Busy) && workspace.SameVariables(h.Variables)
 	}
 	call := relay.Call{Args: a.args, Dir: wd, Env: map[string]string{}, Out: screenOf(a.out), Errors: screenOf(a.errs)}
 	for _, name := range []string{"NO_COLOR", "TERM"} {
@@ -83,6 +85,10 @@ func (c *Config) identity() string {
 	}
 	for _, p := range slices.Concat(c.Processors, c.Team) {
 		fmt.Fprintln(h, p.Info().Name, p.Info().Version)
+	}
+	fmt.Fprintf(h, "%q\n", slices.Sorted(slices.Values(c.Stages)))
+	for _, name := range slices.Sorted(maps.Keys(c.Set)) {
+		fmt.Fprintf(h, "%s=%q\n", name, c.Set[name])
 	}
 	return fmt.Sprintf("%x", h.Sum(nil))
 }

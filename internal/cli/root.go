@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kiln-pipeline/kiln/internal/ask/manual"
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
@@ -29,7 +30,7 @@ func newRootCommand(a *app) *cobra.Command {
 really touches. The project is the nearest folder, here or above, with a kiln.toml.`,
 		Example: `  kiln init                   write a kiln.toml for the files that are here
   kiln build                  build everything that is out of date
-  kiln why sprites/tank.png   tell why it was built, or would be`,
+  kiln why sprites/tank.png   show why it was built, or would be`,
 		Args: a.onlyKnownCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version {
@@ -44,19 +45,18 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddGroup(
 		&cobra.Group{ID: groupMake, Title: "Building:"},
-		&cobra.Group{ID: groupLook, Title: "Looking into it:"},
+		&cobra.Group{ID: groupLook, Title: "Inspecting a project:"},
 		&cobra.Group{ID: groupAbout, Title: "About Kiln:"},
 	)
 	root.SetFlagErrorFunc(a.flagError)
 	a.addFlags(root)
-	root.Flags().BoolVar(&version, "version", false, "tell which Kiln this is")
+	root.Flags().BoolVar(&version, "version", false, "show which Kiln this is")
 	root.AddCommand(
 		newInitCommand(a),
 		newNewCommand(a),
 		newTestCommand(a),
-		newBuildCommand(a),
-		newWatchCommand(a),
-		newServeCommand(a),
+		newBuildCommand(a), newRunCommand(a),
+		newWatchCommand(a), newServeCommand(a),
 		newLsCommand(a),
 		newWhyCommand(a),
 		newDepsCommand(a),
@@ -65,18 +65,23 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		newInspectCommand(a),
 		newParcelCommand(a),
 		newQueryCommand(a),
+		newShellCommand(a),
 		newDoctorCommand(a),
+		newCheckCommand(a),
 		newIDsCommand(a),
 		newMvCommand(a),
 		newCleanCommand(a),
 		newGCCommand(a),
+		newCacheCommand(a),
 		newVerifyCommand(a),
 		newAuditCommand(a),
 		newSettingsCommand(a),
 		newProcessorsCommand(a),
+		newExplainCommand(a),
 		newSchemaCommand(a),
 		newCompletionCommand(a),
-		newVersionCommand(a),
+		newManCommand(a),
+		newVersionCommand(a), newRunJobCommand(a),
 	)
 	for _, cmd := range root.Commands() {
 		if slices.Contains(relayed, cmd.Name()) {
@@ -93,9 +98,11 @@ func (a *app) addFlags(root *cobra.Command) {
 	f.StringVarP(&a.dir, "directory", "C", ".", "look for the project in `DIR` and above")
 	f.StringArrayVarP(&a.platforms, "platform", "p", nil, "only `PLATFORM`; may be given several times (default all)")
 	f.IntVarP(&a.workers, "jobs", "j", 0, "run `N` jobs at once (default one a processor core, and one more while programs run)")
+	f.StringArrayVar(&a.sets, "set", nil, "`NAME=VALUE`: set a variable of kiln.toml; may be given several times")
+	f.StringArrayVar(&a.cfg.Stages, "stage", nil, "let rules for the stage `NAME` count, too; may be given several times")
 	f.BoolVar(&a.json, "json", false, "write one JSON object a line to standard output")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no warnings")
-	f.BoolVarP(&a.verbose, "verbose", "v", false, "tell more")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "print more")
 	f.StringVar(&a.color, "color", "auto", "`WHEN` to use colour: auto, always or never")
 	root.RegisterFlagCompletionFunc("platform", a.completePlatforms)
 	root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
@@ -113,6 +120,22 @@ func (a *app) checkFlags() error {
 	}
 	if a.workers < 0 {
 		return wrongUsage("leave it out for one job a processor core", "-j cannot be %d", a.workers)
+	}
+	return a.takeSets(a.sets)
+}
+
+// takeSets reads what is given to variables.
+func (a *app) takeSets(sets []string) error {
+	a.cfg.Set = nil
+	for _, s := range sets {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return wrongUsage("write --set NAME=VALUE", "--set cannot be %q", s)
+		}
+		if a.cfg.Set == nil {
+			a.cfg.Set = map[string]string{}
+		}
+		a.cfg.Set[name] = value
 	}
 	return nil
 }
@@ -167,6 +190,9 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 	}
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
+		if name := manual.Variable(value.GetFlag()); a.getenv(name) == value.GetValue() && value.GetValue() != "" {
+			hint = "the variable " + name + " says so"
+		}
 		return wrongUsage(hint, "--%s cannot be %q", value.GetFlag().Name, value.GetValue())
 	}
 	return wrongUsage(hint, "%v", err)
@@ -186,6 +212,8 @@ func (a *app) known(root *cobra.Command) (*pflag.FlagSet, error) {
 	root.PersistentFlags().VisitAll(func(fl *pflag.Flag) {
 		if fl.Value.Type() == "bool" {
 			f.BoolP(fl.Name, fl.Shorthand, false, "")
+		} else if fl.Value.Type() == "stringArray" {
+			f.StringArrayP(fl.Name, fl.Shorthand, nil, "")
 		} else {
 			f.StringP(fl.Name, fl.Shorthand, fl.DefValue, "")
 		}

@@ -11,17 +11,20 @@ import (
 	"hash/crc32"
 	"image"
 	"image/color"
+	"image/gif"
 	"image/png"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -96,6 +99,12 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("NO_COLOR", "1")
+			e.Setenv("KILN_CACHE", "off")
+			examples, err := filepath.Abs("../../examples")
+			if err != nil {
+				return err
+			}
+			e.Setenv("EXAMPLES", examples)
 			e.Setenv("COMMANDS", filepath.SplitList(os.Getenv("PATH"))[0]) // the folder of kiln, and of nothing that is not ours
 			e.Setenv("GORACE", "atexit_sleep_ms=0")                        // with the race detector, each command would end a second later
 			e.Values["snapshots"] = map[string]string{}
@@ -113,8 +122,9 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "snapshot": snapshot, "unchanged": unchanged, "timeless": timeless, "touch": touch,
-			"lock": lock, "png": writePNG, "fields": fields, "jsonlines": jsonLines, "await": await, "writable": writable,
+			"lock": lock, "png": writePNG, "wav": writeWAV, "gif": writeGIF, "fields": fields, "jsonlines": jsonLines, "await": await, "writable": writable,
 			"fifo": fifo, "badname": badName, "cut": cut, "until": until, "claims": claims, "conformance": conformance,
+			"farm": startFarm,
 		},
 	})
 }
@@ -143,6 +153,8 @@ var goEnvironment = sync.OnceValue(func() []string {
 //	tool folder OUT       makes a folder where a file should be
 //	tool names OUT FOLDER...  lists folders, and writes the names in the first of them
 //	tool dep OUT DEP FILE writes the file, and a depfile that says it read FILE of the project
+//	tool play LOG         notes that it was started, and plays until it is asked to end, which it notes as well
+//	tool game ARG...      says how it was started and what a.txt it sees, and ends with the exit code EXIT
 func tool() {
 	die := func(err error) {
 		fmt.Fprintln(os.Stderr, err)
@@ -195,9 +207,55 @@ func tool() {
 			}
 		}
 		check(os.WriteFile(args[0], []byte(text), 0o666))
+	case "play":
+		check(play(args[0]))
+	case "game":
+		check(startGame(args))
 	case "dep":
 		check(errors.Join(os.WriteFile(args[0], nil, 0o666), os.WriteFile(args[1], []byte("out: "+strings.ReplaceAll(filepath.Join(os.Getenv("WORK"), args[2]), " ", `\ `)+"\n"), 0o666)))
 	}
+}
+
+// play is a game that notes that it was started, with what it saw, and plays until it is asked to end, unless what it saw makes it crash.
+func play(log string) error {
+	note := func(text string) error {
+		f, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(f, text)
+		return f.Close()
+	}
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM, os.Interrupt)
+	saw, err := os.ReadFile("build/pc/a.txt")
+	if err != nil {
+		return err
+	}
+	served := os.Getenv("KILN_LIVE_ADDRESS") != ""
+	if err := note(fmt.Sprintf("started level=%s at %t with %s", os.Getenv("LEVEL"), served, strings.TrimSpace(string(saw)))); err != nil {
+		return err
+	}
+	if strings.HasPrefix(string(saw), "crash") {
+		os.Exit(3)
+	}
+	<-ended
+	return note("ended")
+}
+
+// startGame is a game that says how it was started.
+func startGame(args []string) error {
+	wd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	saw, err := os.ReadFile("../build/pc/a.txt")
+	work := filepath.ToSlash(strings.Replace(wd, os.Getenv("WORK"), "WORK", 1))
+	fmt.Printf("game %v level=%s in %s sees %s", args, os.Getenv("LEVEL"), work, saw)
+	if code, _ := strconv.Atoi(os.Getenv("EXIT")); err == nil {
+		os.Exit(code)
+	}
+	return err
 }
 
 // exits CODE COMMAND...: runs a command that must end with exactly that code.
@@ -255,7 +313,7 @@ func unchanged(ts *testscript.TestScript, neg bool, dirs []string) {
 }
 
 var (
-	times = regexp.MustCompile(`\bin \d+\.\d\ds`)
+	times = regexp.MustCompile(`\bin \d+\.\d\d s`)
 	took  = regexp.MustCompile(` +[0-9.]+ m?s  `)
 	where = regexp.MustCompile(`_test\.go:\d+`)
 	exact = regexp.MustCompile(`"seconds":[0-9.e-]+`)
@@ -266,7 +324,7 @@ var (
 func timeless(ts *testscript.TestScript, _ bool, args []string) {
 	s := ts.ReadFile(args[0])
 	s = strings.ReplaceAll(s, ts.Getenv("WORK"), "WORK")
-	s = times.ReplaceAllString(s, "in 0.00s")
+	s = times.ReplaceAllString(s, "in 0.00 s")
 	s = took.ReplaceAllString(s, "  0 ms  ")
 	s = where.ReplaceAllString(s, "_test.go:0")
 	s = exact.ReplaceAllString(s, `"seconds":0`)
@@ -321,6 +379,22 @@ func writePNG(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Check(png.Encode(f, m))
 	ts.Check(f.Close())
+}
+
+// gif FILE SIDE FRAMES: draws an animation of squares, each redder than the one before.
+func writeGIF(ts *testscript.TestScript, _ bool, args []string) {
+	side, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	frames, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	g := gif.GIF{}
+	for i := range frames {
+		c := color.NRGBA{uint8(40 * (i + 1)), 9, 9, 255}
+		g.Image, g.Delay = append(g.Image, image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{c})), append(g.Delay, 10)
+	}
+	var b bytes.Buffer
+	ts.Check(gif.EncodeAll(&b, &g))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o666))
 }
 
 // cut FILE BYTES: keeps only the beginning of a file.

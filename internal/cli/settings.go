@@ -4,20 +4,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
-	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
 func newSettingsCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "settings ASSET",
-		Short:             "Tell an asset's settings, and where each comes from",
+		Short:             "Show an asset's settings, and where each comes from",
 		GroupID:           groupLook,
 		Example:           "  kiln settings sprites/tank.png",
 		Args:              exactly("ASSET"),
@@ -32,7 +34,7 @@ func newSettingsCommand(a *app) *cobra.Command {
 				return err
 			}
 			if len(v.Assets) != 1 {
-				return wrongUsage("`kiln ls "+args[0]+"` lists them", "%q means %d assets; settings are told of one", args[0], len(v.Assets))
+				return wrongUsage("`kiln ls "+args[0]+"` lists them", "%q means %d assets; settings are shown for one", args[0], len(v.Assets))
 			}
 			if a.json {
 				return a.emitSettings(&v.Assets[0])
@@ -52,11 +54,23 @@ func (r *settingRow) from() string {
 	if r.Span.IsZero() {
 		return "default"
 	}
-	return r.Span.String()
+	return r.Span.String() + usesText(r.Uses)
+}
+
+// usesText says which variables are in a value, and where theirs come from.
+func usesText(uses []settings.Use) string {
+	if len(uses) == 0 {
+		return ""
+	}
+	parts := make([]string, len(uses))
+	for i, u := range uses {
+		parts[i] = fmt.Sprintf("${%s} from %s", u.Name, u.From)
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // listSettings shows a table for each processor that the asset has on some platform.
-func (a *app) listSettings(v *build.AssetView) error {
+func (a *app) listSettings(v *view.AssetView) error {
 	for i, group := range byProcessor(v) {
 		if i > 0 {
 			fmt.Fprintln(a.out)
@@ -90,11 +104,35 @@ func (a *app) listSettings(v *build.AssetView) error {
 			return err
 		}
 	}
+	if err := a.listMeta(v); err != nil {
+		return err
+	}
+	if allowed := v.Allowed(); len(allowed) > 0 {
+		fmt.Fprintf(a.out, "\n%s\n", a.paint(a.out, bold, "Warnings that are not shown"))
+		t := a.table()
+		for _, n := range allowed {
+			t.row(left("  "+n.Name), styled(cyan, n.Span.String()))
+		}
+		return t.write()
+	}
 	return nil
 }
 
+// listMeta shows what rules say of the asset.
+func (a *app) listMeta(v *view.AssetView) error {
+	if len(v.Meta) == 0 {
+		return nil
+	}
+	fmt.Fprintf(a.out, "\n%s\n", a.paint(a.out, bold, "Metadata"))
+	t := a.table()
+	for _, m := range v.Meta {
+		t.row(left("  "+m.Key), left(m.Written()), styled(cyan, m.Span.String()+usesText(m.Uses)))
+	}
+	return t.write()
+}
+
 // byProcessor groups what the asset gets on the platforms that were looked at.
-func byProcessor(v *build.AssetView) [][]*asset.Resolved {
+func byProcessor(v *view.AssetView) [][]*asset.Resolved {
 	var groups [][]*asset.Resolved
 	for i := range v.Jobs {
 		r := v.Jobs[i].On
@@ -108,41 +146,36 @@ func byProcessor(v *build.AssetView) [][]*asset.Resolved {
 	return groups
 }
 
-// guesser is a processor that settles a setting by the name of the asset's file.
-type guesser interface {
-	Guess(file string, settings any) (setting, value, because string)
-}
-
 // guess adds to a setting that is left open what the processor makes of it.
-func (a *app) guess(v *build.AssetView, r *asset.Resolved, origins []settings.Origin) {
+func (a *app) guess(v *view.AssetView, r *asset.Resolved, origins []settings.Origin) {
 	all := slices.Concat(a.cfg.Team, a.cfg.Processors)
 	i := slices.IndexFunc(all, func(p processor.Processor) bool { return p.Info().Name == r.Processor })
 	if i < 0 {
 		return
 	}
-	g, ok := all[i].(guesser)
+	g, ok := all[i].(processor.Guesser)
 	if !ok {
 		return
 	}
-	setting, value, because := g.Guess(v.Path, r.Settings)
+	guess := g.Guess(v.Path, r.Settings)
 	for k := range origins {
-		if origins[k].Name == setting {
-			origins[k].Value += ": " + value
-			if because != "" {
-				origins[k].Value += fmt.Sprintf(", by %q", because)
+		if origins[k].Name == guess.Setting {
+			origins[k].Value += ": " + guess.Value
+			if guess.Because != "" {
+				origins[k].Value += fmt.Sprintf(", by %q", guess.Because)
 			}
 		}
 	}
 }
 
 // settingRows merges platforms on which a setting has the same value from the same place.
-func (a *app) settingRows(v *build.AssetView, group []*asset.Resolved) []settingRow {
+func (a *app) settingRows(v *view.AssetView, group []*asset.Resolved) []settingRow {
 	var rows []settingRow
 	for _, r := range group {
 		at := 0 // where the rows of the next new setting go
 		origins := r.Origins()
 		a.guess(v, r, origins)
-		for _, o := range origins {
+		for _, o := range append(origins, byHand(r)...) {
 			same := slices.IndexFunc(rows, func(x settingRow) bool {
 				return x.Name == o.Name && x.Value == o.Value && x.Span.Pos == o.Span.Pos
 			})
@@ -166,6 +199,27 @@ func (a *app) settingRows(v *build.AssetView, group []*asset.Resolved) []setting
 	return rows
 }
 
+// byHand is what an asset depends on by hand, as if it were settings.
+func byHand(r *asset.Resolved) (rows []settings.Origin) {
+	for _, p := range r.Inputs {
+		rows = append(rows, settings.Origin{Name: "inputs", Value: patternText(p), Span: p.Span})
+	}
+	for _, p := range r.Needs {
+		rows = append(rows, settings.Origin{Name: "needs", Value: patternText(p), Span: p.Span})
+	}
+	return rows
+}
+
+// patternText is a pattern as it would be written in a project file.
+func patternText(p project.Pattern) string {
+	glob, without := project.SplitPattern(p.Text)
+	text := strconv.Quote(glob)
+	for _, x := range without {
+		text += ", " + strconv.Quote("!"+x)
+	}
+	return text
+}
+
 type settingsLine struct {
 	Type      string          `json:"type"`
 	Asset     string          `json:"asset"`
@@ -173,6 +227,17 @@ type settingsLine struct {
 	Processor string          `json:"processor"`
 	Settings  json.RawMessage `json:"settings"`
 	Origins   []originLine    `json:"origins"`
+	ByHand    []originLine    `json:"by_hand,omitempty"` // inputs and needs
+	Meta      []originLine    `json:"meta,omitempty"`
+	Allow     []allowLine     `json:"allow,omitempty"`
+}
+
+// allowLine is a warning that is accepted.
+type allowLine struct {
+	Code   string `json:"code"`
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 type originLine struct {
@@ -182,19 +247,46 @@ type originLine struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
+
+	Variables []useLine `json:"variables,omitempty"` // that are in the value
+}
+
+// useLine is a variable in a value.
+type useLine struct {
+	Name string `json:"name"`
+	From string `json:"from"`
+}
+
+func newOriginLine(o settings.Origin) originLine {
+	l := originLine{Name: o.Name, Value: o.Value, From: "default", File: o.Span.File, Line: o.Span.Line, Column: o.Span.Column}
+	for _, u := range o.Uses {
+		l.Variables = append(l.Variables, useLine{u.Name, u.From})
+	}
+	if !o.Span.IsZero() {
+		l.From = "file"
+	}
+	return l
 }
 
 // emitSettings writes a line for each platform.
-func (a *app) emitSettings(v *build.AssetView) error {
+func (a *app) emitSettings(v *view.AssetView) error {
 	for i := range v.Jobs {
 		r := v.Jobs[i].On
-		l := settingsLine{"settings", v.ID, r.Platform, r.Processor, json.RawMessage(settings.JSON(r.Settings)), []originLine{}}
+		l := settingsLine{
+			Type: "settings", Asset: v.ID, Platform: r.Platform, Processor: r.Processor,
+			Settings: json.RawMessage(settings.JSON(r.Settings)), Origins: []originLine{},
+		}
+		for _, n := range v.Allowed() {
+			l.Allow = append(l.Allow, allowLine{n.Name, n.Span.File, n.Span.Line, n.Span.Column})
+		}
+		for _, m := range v.Meta {
+			l.Meta = append(l.Meta, newOriginLine(settings.Origin{Name: m.Key, Value: m.Written(), Span: m.Span, Uses: m.Uses}))
+		}
 		for _, o := range r.Origins() {
-			ol := originLine{o.Name, o.Value, "default", o.Span.File, o.Span.Line, o.Span.Column}
-			if !o.Span.IsZero() {
-				ol.From = "file"
-			}
-			l.Origins = append(l.Origins, ol)
+			l.Origins = append(l.Origins, newOriginLine(o))
+		}
+		for _, o := range byHand(r) {
+			l.ByHand = append(l.ByHand, newOriginLine(o))
 		}
 		if err := a.emit(l); err != nil {
 			return err

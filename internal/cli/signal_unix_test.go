@@ -42,7 +42,7 @@ func TestInterrupt(t *testing.T) {
 			if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
 				t.Errorf("ended with %v", err)
 			}
-			if s := errs.String(); !strings.Contains(s, "interrupted; what was finished is kept\nbuilt 0, reused 0, failed 0 in ") {
+			if s := errs.String(); !strings.Contains(s, "interrupted; what was finished is kept\n0 assets built, 0 up to date, 1 not built in ") {
 				t.Errorf("said %q", s)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
 // teller tells of a build while it is under way: with --json of all that happens, as text of errors. What was told is not told again at the
@@ -13,11 +14,15 @@ type teller struct {
 	a    *app
 	show *progress
 
-	mu   sync.Mutex // all below; one line is written at a time
-	said map[string]bool
-	jobs map[jobID]bool
-	err  error // the first
+	mu    sync.Mutex // all below; one line is written at a time
+	said  map[string]bool
+	shown map[diag.Code]int // how many errors were shown as text while the build was under way
+	jobs  map[jobID]bool
+	err   error // the first
 }
+
+// firstErrors is how many errors of one code are shown as text while a build is under way. Those that follow are counted at its end.
+const firstErrors = 4
 
 // jobID tells a job, or a part of one, from others.
 type jobID struct{ asset, platform, part, processor string }
@@ -32,7 +37,7 @@ type startLine struct {
 }
 
 func (a *app) newTeller(show *progress) *teller {
-	return &teller{a: a, show: show, said: map[string]bool{}, jobs: map[jobID]bool{}}
+	return &teller{a: a, show: show, said: map[string]bool{}, shown: map[diag.Code]int{}, jobs: map[jobID]bool{}}
 }
 
 // start tells that a build begins.
@@ -48,11 +53,15 @@ func (t *teller) start(p *build.Project, patterns []string, dryRun bool) error {
 }
 
 // tell is build.Request's Tell.
-func (t *teller) tell(j *build.JobReport, l diag.List) {
+func (t *teller) tell(j *report.JobReport, l diag.List) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range l {
-		if t.a.json || m.Severity == diag.Error {
+		switch {
+		case t.a.json:
+			t.message(m)
+		case m.Severity == diag.Error && !t.said[m.ID()] && (t.a.verbose || t.shown[m.Code] < firstErrors):
+			t.shown[m.Code]++
 			t.message(m)
 		}
 	}
@@ -65,14 +74,14 @@ func (t *teller) tell(j *build.JobReport, l diag.List) {
 func (t *teller) rest(l diag.List) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, m := range l {
-		t.message(m)
+	if t.err == nil {
+		t.err = t.a.tellMore(l, t.said, "`kiln explain --all` lists all of them")
 	}
 	return t.err
 }
 
 // restOfJobs tells of the jobs that did not run to their end.
-func (t *teller) restOfJobs(jobs []build.JobReport) error {
+func (t *teller) restOfJobs(jobs []report.JobReport) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range jobs {
@@ -88,7 +97,7 @@ func (t *teller) message(m *diag.Message) {
 	}
 }
 
-func (t *teller) job(j *build.JobReport) {
+func (t *teller) job(j *report.JobReport) {
 	id := jobID{j.Asset, j.Platform, j.Part, j.Processor}
 	if t.a.json && !t.jobs[id] && t.err == nil {
 		t.jobs[id] = true

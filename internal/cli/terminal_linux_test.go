@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal opens a terminal that nobody looks at. Nobody has told it a size either.
-func terminal(t *testing.T) *os.File {
+// Terminal opens both ends of a terminal. Nobody has told it a size.
+func Terminal(t *testing.T) (master, tty *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -23,18 +23,18 @@ func terminal(t *testing.T) *os.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip("there are no pseudo-terminals here: ", err)
 	}
 	t.Cleanup(func() { tty.Close() })
-	return tty
+	return master, tty
 }
 
 // A terminal that was told no size says that it has 0 columns and rows, as some containers' and serial lines do: a picture for it would be
 // empty.
 func TestTerminalWithoutSize(t *testing.T) {
-	tty := terminal(t)
+	_, tty := Terminal(t)
 	if !isTerminal(tty) {
 		t.Fatal("it is no terminal")
 	}

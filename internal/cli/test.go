@@ -21,7 +21,7 @@ func newTestCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test",
 		Short: "Run the golden tests of the project's own processors",
-		Long: `Build what is in testdata/in beside each of the project's own scripts, modules and packages in Go, and compare the products with
+		Long: `Build what is in testdata/in beside each of the project's own scripts, modules, packages in Go and programs of commands, and compare the products with
 testdata/want; messages.txt there has what was said. Exits with 1 if anything differs. With --update, want becomes what was built.`,
 		GroupID: groupMake,
 		Example: "  kiln test\n  kiln test --update",

@@ -39,8 +39,17 @@ func (l reporters) JobFinished(job string, failed bool, took time.Duration) {
 	}
 }
 
+// JobMoved passes on where a job runs to those that want to know.
+func (l reporters) JobMoved(job string, away bool) {
+	for _, r := range l {
+		if m, ok := r.(interface{ JobMoved(job string, away bool) }); ok {
+			m.JobMoved(job, away)
+		}
+	}
+}
+
 // trace writes when which job ran as a file that chrome://tracing and ui.perfetto.dev show. Jobs that run are in lanes of
-// the process "workers", those that are suspended in lanes of the process "waiting", for they hold no worker.
+// the process "workers", or "other machines", those that are suspended in lanes of the process "waiting", for they hold no worker.
 type trace struct {
 	file *os.File // nil: nothing is wanted
 
@@ -49,13 +58,15 @@ type trace struct {
 	jobs    map[string]*tracedJob
 	running lanes
 	waiting lanes
+	away    lanes
 	events  []traceEvent
 }
 
 type tracedJob struct {
 	begin time.Time // of what it does now
 	lane  int
-	waits int // how many of its calls wait
+	away  bool // on another machine
+	waits int  // how many of its calls wait
 	on    string
 }
 
@@ -75,6 +86,7 @@ type traceEvent struct {
 const (
 	pidWorkers = 1
 	pidWaiting = 2
+	pidAway    = 3
 )
 
 // lanes hands out the lowest number that is free.
@@ -101,7 +113,7 @@ func newTrace(name string) (*trace, error) {
 		return t, nil
 	}
 	if isOther(name) {
-		return nil, wrongUsage("name another file, or remove that one", "--trace %s: a file is there that is no trace", name)
+		return nil, wrongUsage("name another file, or remove that one", "--trace %s: the file that is there is not a trace", name)
 	}
 	var err error
 	if t.file, err = os.Create(name); err != nil {
@@ -140,6 +152,43 @@ func (t *trace) JobStarted(job string) {
 	t.jobs[job] = &tracedJob{begin: time.Now(), lane: t.running.take()}
 }
 
+// JobMoved moves a job to the lanes of where it runs.
+func (t *trace) JobMoved(job string, away bool) {
+	if t.file == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	j := t.jobs[job]
+	if j == nil || j.away == away {
+		return
+	}
+	if away {
+		t.running.give(j.lane) // it did nothing there yet
+	} else {
+		t.end(job, j, pidAway, "bad", map[string]string{"then": "ran here"})
+	}
+	j.away = away
+	t.begin(j)
+}
+
+// begin gives a job a lane of where it runs.
+func (t *trace) begin(j *tracedJob) {
+	if j.begin = time.Now(); j.away {
+		j.lane = t.away.take()
+	} else {
+		j.lane = t.running.take()
+	}
+}
+
+// pid is the process of where a job runs.
+func (j *tracedJob) pid() int {
+	if j.away {
+		return pidAway
+	}
+	return pidWorkers
+}
+
 func (t *trace) JobSuspended(job string, on []string, begins bool) {
 	if t.file == nil {
 		return
@@ -151,13 +200,13 @@ func (t *trace) JobSuspended(job string, on []string, begins bool) {
 	case j == nil:
 	case begins:
 		if j.waits++; j.waits == 1 {
-			t.end(job, j, pidWorkers, "", nil)
+			t.end(job, j, j.pid(), "", nil)
 			j.lane, j.on = t.waiting.take(), strings.Join(on, ", ")
 		}
 	default:
 		if j.waits--; j.waits == 0 {
 			t.end(job, j, pidWaiting, "grey", map[string]string{"for": j.on})
-			j.lane = t.running.take()
+			t.begin(j)
 		}
 	}
 }
@@ -173,7 +222,7 @@ func (t *trace) JobFinished(job string, failed bool, _ time.Duration) {
 		return
 	}
 	delete(t.jobs, job)
-	pid, color := pidWorkers, ""
+	pid, color := j.pid(), ""
 	if j.waits > 0 {
 		pid = pidWaiting
 	}
@@ -191,11 +240,7 @@ func (t *trace) end(name string, j *tracedJob, pid int, color string, args map[s
 		Start: j.begin.Sub(t.start).Microseconds(), Took: max(1, now.Sub(j.begin).Microseconds()),
 	})
 	j.begin = now
-	if pid == pidWorkers {
-		t.running.give(j.lane)
-	} else {
-		t.waiting.give(j.lane)
-	}
+	map[int]lanes{pidWorkers: t.running, pidWaiting: t.waiting, pidAway: t.away}[pid].give(j.lane)
 }
 
 // close writes the file.
@@ -207,7 +252,11 @@ func (t *trace) close() error {
 	name := func(pid int, name string) traceEvent {
 		return traceEvent{Name: "process_name", Phase: "M", PID: pid, Args: map[string]string{"name": name}}
 	}
-	events := append([]traceEvent{name(pidWorkers, "workers"), name(pidWaiting, "waiting for other jobs")}, t.events...)
+	events := []traceEvent{name(pidWorkers, "workers"), name(pidWaiting, "waiting for other jobs")}
+	if t.away != nil {
+		events = append(events, name(pidAway, "other machines"))
+	}
+	events = append(events, t.events...)
 	w := bufio.NewWriter(t.file)
 	err := json.NewEncoder(w).Encode(struct {
 		Events []traceEvent `json:"traceEvents"`

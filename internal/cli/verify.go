@@ -8,6 +8,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
 )
 
 type verifyLine struct {
@@ -23,12 +24,13 @@ func newVerifyCommand(a *app) *cobra.Command {
 	var noBuild, noWait, fix bool
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Look at every byte of sources and products, and mend what is wrong",
-		Long: `Hash every source file that was built, every product and every stored blob, check the content database, and tell
-what sizes and times did not show: a damaged disk, an output that somebody edited. A build mends it. Products that no
-asset makes, left when .kiln was removed together with their assets, are named; --fix removes them.`,
+		Short: "Check every byte of sources and products",
+		Long: `Hash every source file that was built, every product and every stored blob, check the content database, and report
+what sizes and times did not show: a damaged disk, an output that somebody edited. The exit code is 1 if something is
+wrong. --fix builds what is needed to repair it, and removes products that no asset makes, left when .kiln was removed
+together with their assets.`,
 		GroupID: groupMake,
-		Example: "  kiln verify\n  kiln verify --no-build\n  kiln verify --fix",
+		Example: "  kiln verify\n  kiln verify --fix",
 		Args:    atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.open()
@@ -39,16 +41,17 @@ asset makes, left when .kiln was removed together with their assets, are named; 
 				return err
 			}
 			defer p.Unlock()
-			return a.verify(cmd.Context(), p, noBuild, fix)
+			return a.verify(cmd.Context(), p, fix && !noBuild)
 		},
 	}
-	cmd.Flags().BoolVar(&noBuild, "no-build", false, "only report; exit with 1 if something is wrong")
-	cmd.Flags().BoolVar(&fix, "fix", false, "remove the products that no asset makes, and name them")
+	cmd.Flags().BoolVar(&fix, "fix", false, "repair what is wrong, and remove products that no asset makes")
+	cmd.Flags().BoolVar(&noBuild, "no-build", false, "")
+	cmd.Flags().MarkHidden("no-build") // what it asked for is the default now
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, p *build.Project, noBuild, fix bool) error {
+func (a *app) verify(ctx context.Context, p *build.Project, fix bool) error {
 	found, err := p.Verify(ctx, fix)
 	if err != nil {
 		return err
@@ -57,8 +60,8 @@ func (a *app) verify(ctx context.Context, p *build.Project, noBuild, fix bool) e
 		return err
 	}
 	line := verifyLine{"verify", found.Sources, found.Products, found.Blobs, wrong(found), 0}
-	if line.Wrong == 0 || noBuild {
-		return a.tellVerified(line)
+	if line.Wrong == 0 || !fix {
+		return a.tellVerified(line, fix)
 	}
 	show := a.newProgress(p.Workers(a.workers))
 	r, err := p.Build(ctx, build.Request{Workers: a.workers, Reporter: show})
@@ -80,7 +83,7 @@ func (a *app) verify(ctx context.Context, p *build.Project, noBuild, fix bool) e
 		return err
 	}
 	line.Mended = max(0, line.Wrong-wrong(again))
-	if err := a.tellVerified(line); err != nil {
+	if err := a.tellVerified(line, fix); err != nil {
 		return err
 	}
 	if r.Summary.Failed > 0 {
@@ -90,7 +93,7 @@ func (a *app) verify(ctx context.Context, p *build.Project, noBuild, fix bool) e
 }
 
 // wrong is how many things are: a note tells of what is as it should be.
-func wrong(v *build.Verified) int {
+func wrong(v *upkeep.Verified) int {
 	n := 0
 	for _, m := range v.Messages {
 		if m.Severity != diag.Note {
@@ -101,7 +104,7 @@ func wrong(v *build.Verified) int {
 }
 
 // tellVerified sums up; it gives exit code 1 if something is still wrong.
-func (a *app) tellVerified(l verifyLine) error {
+func (a *app) tellVerified(l verifyLine, fix bool) error {
 	if a.json {
 		if err := a.emit(l); err != nil {
 			return err
@@ -110,9 +113,11 @@ func (a *app) tellVerified(l verifyLine) error {
 		what := "nothing wrong"
 		switch {
 		case l.Wrong > 0 && l.Mended == l.Wrong:
-			what = fmt.Sprintf("%d wrong, all mended", l.Wrong)
+			what = fmt.Sprintf("%d wrong, all fixed", l.Wrong)
+		case l.Wrong > 0 && !fix:
+			what = fmt.Sprintf("%d wrong; `kiln verify --fix` repairs it", l.Wrong)
 		case l.Wrong > 0:
-			what = fmt.Sprintf("%d wrong, %d mended", l.Wrong, l.Mended)
+			what = fmt.Sprintf("%d wrong, %d fixed", l.Wrong, l.Mended)
 		}
 		if _, err := fmt.Fprintf(a.errs, "verified %s, %s, %s: %s\n", count(l.Sources, "source file", "source files"), count(l.Products, "product", "products"),
 			count(l.Blobs, "blob", "blobs"), what); err != nil {

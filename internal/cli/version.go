@@ -67,7 +67,7 @@ type versionLine struct {
 func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Tell which Kiln this is",
+		Short:   "Show which Kiln this is",
 		GroupID: groupAbout,
 		Example: "  kiln version",
 		Args:    atMost(0),

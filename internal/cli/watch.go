@@ -1,23 +1,31 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/make/control"
+	"github.com/kiln-pipeline/kiln/internal/running/dashboard"
 	"github.com/kiln-pipeline/kiln/internal/running/serve"
 	"github.com/kiln-pipeline/kiln/internal/running/session"
+	"github.com/kiln-pipeline/kiln/internal/store/used"
 )
 
 type watchFlags struct {
 	quiet time.Duration
 	poll  time.Duration
+	lazy  bool // of kiln serve
 }
 
 func newWatchCommand(a *app) *cobra.Command {
@@ -27,12 +35,12 @@ func newWatchCommand(a *app) *cobra.Command {
 		Use:   "watch",
 		Short: "Build, and build again at every change",
 		Long: `Build what is out of date, then follow the project's files and build again at every change, until it is
-interrupted. An asset that fails keeps its last good products until it is mended. Other kiln commands in the
+interrupted. An asset that fails keeps its last good products until it is fixed. Other kiln commands in the
 project go on working meanwhile, and running games get what changes. kiln serve does the same and shows all
 of it in a browser.`,
 		GroupID: groupMake,
 		Example: `  kiln watch                 follow all files of the project
-  kiln watch --poll 2s       look at all files every two seconds: for drives that do not tell of changes`,
+  kiln watch --poll 2s       look at all files every two seconds: for drives that do not report changes`,
 		Args:    atMost(0),
 		PreRunE: func(*cobra.Command, []string) error { return f.check() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.watch(cmd.Context(), f, games) },
@@ -45,7 +53,7 @@ of it in a browser.`,
 func (f *watchFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.DurationVar(&f.quiet, "quiet-time", 0, "how long `TIME` a file must be left alone before it is built (default 25ms)")
-	fl.DurationVar(&f.poll, "poll", 0, "look at all files every `TIME`, instead of being told of changes by the system")
+	fl.DurationVar(&f.poll, "poll", 0, "check all files every `TIME`, instead of relying on the system's change notifications")
 }
 
 func (f *watchFlags) check() error {
@@ -63,9 +71,20 @@ func (a *app) openSession(f watchFlags) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return session.Open(session.Config{
-		Build: a.cfg.Project(dir), Platforms: a.platforms, Workers: a.workers, Quiet: f.quiet, Poll: f.poll,
-	})
+	c := session.Config{Build: a.cfg.Project(dir), Platforms: a.platforms, Workers: a.workers, Quiet: f.quiet, Poll: f.poll}
+	if f.lazy {
+		c.Sooner = func() []control.Asset { return a.usedBefore(dir) }
+	}
+	return session.Open(c)
+}
+
+// usedBefore are the assets that games used.
+func (a *app) usedBefore(dir string) []control.Asset {
+	state, platforms := filepath.Join(dir, project.StateFolder), a.platforms
+	if len(platforms) == 0 {
+		platforms = used.Platforms(state)
+	}
+	return serve.Used(state, platforms)
 }
 
 // watch builds until it is interrupted.
@@ -93,8 +112,56 @@ func (a *app) watch(ctx context.Context, f watchFlags, games gameFlags) error {
 			return err
 		}
 	}
-	defer s.Follow(newWatchTeller(a, s).tell)()
-	return a.runSession(ctx, s, server, nil)
+	teller := newWatchTeller(a, s)
+	defer s.Follow(teller.tell)()
+	pages := &latePages{server: server, config: dashboard.Config{Editor: dashboard.DefaultEditor, Project: a.open}}
+	defer pages.close()
+	k := &keys{a: a, s: s, teller: teller}
+	if server != nil {
+		k.page = func(ctx context.Context) error {
+			if err := pages.open(); err != nil {
+				return err
+			}
+			return openBrowser(ctx, pageAddress(server.Addresses()[0], games.token))
+		}
+	}
+	return a.runSession(ctx, s, server, pages, k)
+}
+
+// latePages is a dashboard that begins when somebody wants it: until then there is no page, and no event is kept for one.
+type latePages struct {
+	server *serve.Server
+	config dashboard.Config
+	mu     sync.Mutex
+	pages  *dashboard.Dashboard
+	stop   func()
+}
+
+func (l *latePages) open() (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pages == nil {
+		l.pages, l.stop, err = l.server.Dashboard(l.config)
+	}
+	return err
+}
+
+func (l *latePages) close() {
+	if l.pages != nil {
+		l.stop()
+		l.pages.Close()
+	}
+}
+
+func (l *latePages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.mu.Lock()
+	pages := l.pages
+	l.mu.Unlock()
+	if pages == nil {
+		http.Error(w, "press o where kiln watch runs, or start kiln serve", http.StatusNotFound)
+		return
+	}
+	pages.ServeHTTP(w, r)
 }
 
 // watchTeller tells of the builds of a session, one line each, and of what goes wrong and is mended.
@@ -103,8 +170,18 @@ type watchTeller struct {
 	workers int
 	show    *progress
 	told    map[string]bool // messages of the last build
+	all     diag.List       // the same as messages
 	wrong   []string        // files that kept the last build from being made at all, sorted
 	first   bool
+	asked   bool   // somebody asked for the next build
+	keys    string // what keys there are
+}
+
+// problems shows what is wrong as of the last build.
+func (t *watchTeller) problems() {
+	if t.a.tell(t.all); len(t.all) == 0 {
+		fmt.Fprintln(t.a.errs, "no problems")
+	}
 }
 
 func newWatchTeller(a *app, s *session.Session) *watchTeller {
@@ -149,16 +226,16 @@ func (t *watchTeller) ended(e *session.Ended) {
 			}
 		}
 	}
-	t.told = now
+	t.told, t.all = now, all
 	t.a.tell(fresh)
-	mended := t.righted(e) + t.mended(e)
-	if e.Report != nil && (t.first || t.a.verbose || len(fresh)+mended+len(e.Products)+e.Report.Summary.Built > 0) {
+	fixed := t.righted(e) + t.mended(e)
+	if e.Report != nil && (t.first || t.asked || t.a.verbose || len(fresh)+fixed+len(e.Products)+e.Report.Summary.Built > 0) {
 		t.line(e)
 	}
 	if t.first && !t.a.quiet && !t.a.json {
-		fmt.Fprintln(t.a.errs, "watching; Ctrl-C ends it")
+		fmt.Fprintln(t.a.errs, "watching; "+cmp.Or(t.keys, "Ctrl-C ends it"))
 	}
-	t.first = false
+	t.first, t.asked = false, false
 }
 
 // righted tells of kiln.toml, rules and scripts that are right again, so that there is a build, and of how many.
@@ -179,7 +256,7 @@ func (t *watchTeller) righted(e *session.Ended) (files int) {
 		if files++; t.a.json {
 			t.a.emit(mendedLine{"mended", f, ""})
 		} else {
-			fmt.Fprintf(t.a.errs, "%s: %s\n", t.a.paint(t.a.errs, green, "mended"), oneLine(f))
+			fmt.Fprintf(t.a.errs, "%s: %s\n", t.a.paint(t.a.errs, green, "fixed"), oneLine(f))
 		}
 	}
 	t.wrong = wrong
@@ -192,7 +269,7 @@ func (t *watchTeller) mended(e *session.Ended) (jobs int) {
 		if t.a.json {
 			t.a.emit(mendedLine{"mended", f.Asset, f.Platform})
 		} else if f.Asset != last && !t.first {
-			fmt.Fprintf(t.a.errs, "%s: %s\n", t.a.paint(t.a.errs, green, "mended"), oneLine(f.Asset))
+			fmt.Fprintf(t.a.errs, "%s: %s\n", t.a.paint(t.a.errs, green, "fixed"), oneLine(f.Asset))
 		}
 		last = f.Asset
 	}
@@ -215,7 +292,7 @@ func (t *watchTeller) line(e *session.Ended) {
 			p := &e.Products[i]
 			a.emit(changedLine{"changed", p.Asset, p.Platform, p.Name, p.Product.Type, strings.TrimPrefix(p.File, p.Platform+"/"), p.Hash.String(), p.Size, p.Gone})
 		}
-		a.emit(changeLine{summaryLine{"summary", sum, 0}, e.Number, append([]string{}, e.Paths...)})
+		a.emit(changeLine{newSummaryLine(sum, 0), e.Number, append([]string{}, e.Paths...)})
 		return
 	}
 	text := ""
@@ -228,7 +305,7 @@ func (t *watchTeller) line(e *session.Ended) {
 			text += fmt.Sprintf(" and %d more", n-mostNames)
 		}
 	}
-	fmt.Fprintf(a.errs, "built %d, reused %d, failed %d in %.2fs%s\n", sum.Built, sum.Reused, sum.Failed, sum.Seconds, text)
+	fmt.Fprintln(a.errs, a.summaryText(&sum)+text)
 }
 
 type changeLine struct {

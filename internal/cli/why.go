@@ -1,27 +1,31 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-
-	"github.com/kiln-pipeline/kiln/internal/make/explain"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
 func newWhyCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "why ASSET",
-		Short: "Tell why an asset was built, and whether and why it would be now",
-		Long: `Tell, for each platform, why the asset was built last time and in which build, and whether it would be
+		Short: "Show why an asset was built, and whether and why it would be now",
+		Long: `Show, for each platform, why the asset was built last time and in which build, and whether it would be
 built now: the first thing it saw that is not as it was, and where that is another asset, why that one
 would be built, down to the file. Nothing is built.`,
 		GroupID:           groupLook,
@@ -34,21 +38,27 @@ would be built, down to the file. Nothing is built.`,
 				return err
 			}
 			jobs := jobsByAsset(v)
+			changed, err := a.changedSettings(cmd.Context(), av)
+			if err != nil {
+				return err
+			}
 			if a.json {
 				for i := range av.Jobs {
-					if err := a.emit(newWhyLine(av.ID, &av.Jobs[i], jobs)); err != nil {
+					l := newWhyLine(av.ID, &av.Jobs[i], jobs)
+					l.Settings = changed[i]
+					if err := a.emit(l); err != nil {
 						return err
 					}
 				}
 				return nil
 			}
-			return a.tellWhy(av, jobs)
+			return a.tellWhy(av, jobs, changed)
 		},
 	}
 }
 
 // lookAt looks at the whole project and finds one asset in it.
-func (a *app) lookAt(ctx context.Context, name string) (*build.View, *build.AssetView, error) {
+func (a *app) lookAt(ctx context.Context, name string) (*view.View, *view.AssetView, error) {
 	p, err := a.open()
 	if err != nil {
 		return nil, nil, err
@@ -62,7 +72,7 @@ func (a *app) lookAt(ctx context.Context, name string) (*build.View, *build.Asse
 }
 
 // findAsset finds the asset that a name means; if there is none, the error says which was probably meant.
-func findAsset(ctx context.Context, p *build.Project, v *build.View, name string) (*build.AssetView, error) {
+func findAsset(ctx context.Context, p *build.Project, v *view.View, name string) (*view.AssetView, error) {
 	if found := v.Asset(name); found != nil {
 		for i := range v.Assets {
 			if v.Assets[i].Asset == found {
@@ -82,11 +92,11 @@ func findAsset(ctx context.Context, p *build.Project, v *build.View, name string
 type jobAt struct{ asset, platform string }
 
 // jobTable finds jobs by what observations call an asset, which is its id or its path.
-type jobTable map[jobAt]*build.JobView
+type jobTable map[jobAt]*view.JobView
 
-func jobsByAsset(v *build.View) jobTable {
+func jobsByAsset(v *view.View) jobTable {
 	jobs := jobTable{}
-	add := func(name func(av *build.AssetView) string) {
+	add := func(name func(av *view.AssetView) string) {
 		for i := range v.Assets {
 			av := &v.Assets[i]
 			for k := range av.Jobs {
@@ -99,23 +109,23 @@ func jobsByAsset(v *build.View) jobTable {
 			}
 		}
 	}
-	add(func(av *build.AssetView) string { return processor.ByUUID(av.UUID) })
-	add(func(av *build.AssetView) string { return av.Path })
-	add(func(av *build.AssetView) string { return av.ID })
+	add(func(av *view.AssetView) string { return processor.ByUUID(av.UUID) })
+	add(func(av *view.AssetView) string { return av.Path })
+	add(func(av *view.AssetView) string { return av.ID })
 	return jobs
 }
 
 // link is one step from a job down to what made it stale.
 type link struct {
 	asset string
-	job   *build.JobView
+	job   *view.JobView
 }
 
 // chain follows what a job needs as long as that would be built, too. The job itself is not in it.
-func (jobs jobTable) chain(j *build.JobView) []link {
+func (jobs jobTable) chain(j *view.JobView) []link {
 	var links []link
-	for seen := map[*build.JobView]bool{j: true}; ; seen[j] = true {
-		if j.State == build.Fresh || j.State == build.Failed || j.Why == nil {
+	for seen := map[*view.JobView]bool{j: true}; ; seen[j] = true {
+		if j.State == view.UpToDate || j.State == view.Failed || j.Why == nil {
 			return links
 		}
 		o := j.Why.Observation
@@ -124,7 +134,7 @@ func (jobs jobTable) chain(j *build.JobView) []link {
 		}
 		name := explain.Subject(o)
 		next := jobs[jobAt{name, j.Platform}]
-		if next == nil || seen[next] || next.State == build.Fresh {
+		if next == nil || seen[next] || next.State == view.UpToDate {
 			return links
 		}
 		links = append(links, link{name, next})
@@ -134,24 +144,31 @@ func (jobs jobTable) chain(j *build.JobView) []link {
 
 // whyText is what is told of the jobs of which the same is to be told.
 type whyText struct {
-	state     build.JobState
+	state     view.JobState
+	word      string
 	platforms []string
 	took      []string
 	lines     []string
 }
 
-func (a *app) tellWhy(av *build.AssetView, jobs jobTable) error {
+func (a *app) tellWhy(av *view.AssetView, jobs jobTable, changed [][]changedSetting) error {
 	fmt.Fprintf(a.out, "%s  %s\n", a.paint(a.out, bold, oneLine(av.ID)), processorsOf(av))
 	var texts []whyText
 	for i := range av.Jobs {
 		j := &av.Jobs[i]
-		lines, took := append(nowLines(j, jobs), lastLines(j)...), ""
+		lines, took := slices.Concat(nowLines(j, jobs), settingLines(changed[i]), lastLines(j)), ""
 		if j.LastRun != nil {
-			took = secondsText(j.LastRun.Seconds)
+			if took = secondsText(j.LastRun.Seconds); explain.RunOn(j.LastRun.Why) != "" {
+				took = "by the run on " + explain.RunOn(j.LastRun.Why)
+			}
 		}
-		k := slices.IndexFunc(texts, func(t whyText) bool { return t.state == j.State && slices.Equal(t.lines, lines) })
+		word := stateWords[j.State]
+		if len(changed[i]) > 0 {
+			word += " with these settings"
+		}
+		k := slices.IndexFunc(texts, func(t whyText) bool { return t.word == word && t.state == j.State && slices.Equal(t.lines, lines) })
 		if k < 0 {
-			texts = append(texts, whyText{j.State, []string{placeOf(j)}, []string{took}, lines})
+			texts = append(texts, whyText{j.State, word, []string{placeOf(j)}, []string{took}, lines})
 		} else {
 			texts[k].platforms, texts[k].took = append(texts[k].platforms, placeOf(j)), append(texts[k].took, took)
 		}
@@ -163,7 +180,7 @@ func (a *app) tellWhy(av *build.AssetView, jobs jobTable) error {
 	for _, t := range texts {
 		on := strings.Join(t.platforms, ", ")
 		pad := strings.Repeat(" ", width-textWidth(on))
-		fmt.Fprintf(a.out, "  %s%s  %s\n", on, pad, a.paint(a.out, stateStyle(t.state), stateWords[t.state]))
+		fmt.Fprintf(a.out, "  %s%s  %s\n", on, pad, a.paint(a.out, stateStyle(t.state), t.word))
 		for _, l := range t.lines {
 			head, tail, _ := strings.Cut(l, tookMark)
 			if tail != "" {
@@ -176,14 +193,14 @@ func (a *app) tellWhy(av *build.AssetView, jobs jobTable) error {
 }
 
 // placeOf is a job among those of its asset: its platform, and its processor where there are several.
-func placeOf(j *build.JobView) string {
+func placeOf(j *view.JobView) string {
 	if j.Among != "" {
 		return j.Platform + " " + j.Among
 	}
 	return j.Platform
 }
 
-func processorsOf(av *build.AssetView) string {
+func processorsOf(av *view.AssetView) string {
 	var names []string
 	for i := range av.Jobs {
 		if !slices.Contains(names, av.Jobs[i].Processor) {
@@ -193,36 +210,119 @@ func processorsOf(av *build.AssetView) string {
 	return strings.Join(names, ", ")
 }
 
-var stateWords = map[build.JobState]string{
-	build.Fresh:  "fresh: it would not be built",
-	build.Failed: "failed: it would not be tried again before something changes",
-	build.Stale:  "stale: it would be built",
-	build.Maybe:  "maybe: it would be built if what it needs comes out differently",
-	build.New:    "new: it would be built for the first time",
+var stateWords = map[view.JobState]string{
+	view.UpToDate: "up to date: it would not be built",
+	view.Failed:   "failed: it would not be tried again before something changes",
+	view.Stale:    "stale: it would be built",
+	view.Maybe:    "maybe: it would be built if what it needs comes out differently",
+	view.NotBuilt: "not built: it would be built for the first time",
+}
+
+// changedSetting is a setting of which another value is in the content database: as JSON, "" if there was none, or is none now.
+type changedSetting struct {
+	Name string          `json:"name"`
+	Old  json.RawMessage `json:"old,omitempty"`
+	New  json.RawMessage `json:"new,omitempty"`
+}
+
+const settingsBefore = `SELECT t.text FROM job j JOIN asset a ON a.no = j.asset JOIN platform p ON p.no = j.platform
+  JOIN shared_text s ON s.no = j.processor JOIN shared_text t ON t.no = j.settings
+WHERE a.uuid = :asset AND p.name = :platform AND s.text = :processor`
+
+// changedSettings are, for each job of an asset that was not built as it is now, the settings that differ from those with which it was built.
+func (a *app) changedSettings(ctx context.Context, av *view.AssetView) ([][]changedSetting, error) {
+	changed := make([][]changedSetting, len(av.Jobs))
+	if !slices.ContainsFunc(av.Jobs, func(j view.JobView) bool { return j.State == view.NotBuilt }) {
+		return changed, nil
+	}
+	p, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	db, err := openDatabase(p)
+	if err != nil {
+		return changed, nil // there is none yet, or it is damaged, which the next build reports
+	}
+	defer db.Close()
+	for i := range av.Jobs {
+		j := &av.Jobs[i]
+		if j.State != view.NotBuilt || j.On == nil {
+			continue
+		}
+		res, err := db.Ask(ctx, settingsBefore, map[string]any{":asset": av.UUID, ":platform": j.Platform, ":processor": j.Processor}, 1)
+		if err != nil || len(res.Rows) == 0 {
+			continue
+		}
+		var before, now map[string]json.RawMessage
+		text, _ := res.Rows[0][0].(string)
+		if json.Unmarshal([]byte(text), &before) != nil || json.Unmarshal([]byte(settings.JSON(j.On.Settings)), &now) != nil {
+			continue
+		}
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(now))))) {
+			if was, is := before[name], now[name]; !bytes.Equal(was, is) {
+				changed[i] = append(changed[i], changedSetting{name, was, is})
+			}
+		}
+	}
+	return changed, nil
+}
+
+// settingLines say which settings changed.
+func settingLines(changed []changedSetting) []string {
+	var parts []string
+	for _, c := range changed {
+		parts = append(parts, fmt.Sprintf("%s was %s and is %s", c.Name, settingText(c.Old), settingText(c.New)))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{"because its settings changed: " + strings.Join(parts, "; ")}
+}
+
+func settingText(v json.RawMessage) string {
+	if len(v) == 0 {
+		return "not there"
+	}
+	return cut(oneLine(string(v)), 60)
 }
 
 // nowLines say why a job would run.
-func nowLines(j *build.JobView, jobs jobTable) []string {
-	if j.State != build.Stale && j.State != build.Maybe {
+func nowLines(j *view.JobView, jobs jobTable) []string {
+	if j.State != view.Stale && j.State != view.Maybe {
 		return nil
 	}
-	lines := []string{"because " + explain.Reason(j.Why)}
+	lines := []string{"because " + reasonText(j, j.Why)}
 	for _, l := range jobs.chain(j) {
-		lines = append(lines, fmt.Sprintf("  %s: %s", l.asset, explain.Reason(l.job.Why)))
+		lines = append(lines, fmt.Sprintf("  %s: %s", l.asset, reasonText(l.job, l.job.Why)))
 	}
 	return lines
+}
+
+// reasonText is a reason for which a job ran, or would, with the place in a project file that names it.
+func reasonText(j *view.JobView, r *engine.Reason) string {
+	text := explain.Reason(r)
+	if by := explain.ByHand(r, j.On); by != "" {
+		text += " (" + by + ")"
+	}
+	return text
 }
 
 // tookMark stands for how long the jobs took, which is the only thing that always differs between platforms.
 const tookMark = "\x00"
 
 // lastLines say why a job ran last time, and what came of it.
-func lastLines(j *build.JobView) []string {
+func lastLines(j *view.JobView) []string {
 	t := j.LastRun
 	if t == nil {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("last built in build %d, because %s (%s)", t.Build, explain.Reason(t.Why), tookMark)}
+	lines := []string{fmt.Sprintf("last built in build %d, because %s (%s)", t.Build, reasonText(j, t.Why), tookMark)}
+	if t.Away {
+		lines[0] = fmt.Sprintf("last built in build %d, on another machine, because %s (%s)", t.Build, reasonText(j, t.Why), tookMark)
+	}
+	if t.Adopted {
+		lines[0] = fmt.Sprintf("taken from the cache in build %d, because %s (%s where it was built)", t.Build, reasonText(j, t.Why), tookMark)
+	}
 	if t = j.Last; t != nil && t.Outcome != engine.Succeeded {
 		for _, m := range j.Messages() {
 			if m.Severity == diag.Error {
@@ -240,20 +340,23 @@ var causes = map[engine.Cause]string{
 }
 
 type whyLine struct {
-	Type       string         `json:"type"`
-	Asset      string         `json:"asset"`
-	Platform   string         `json:"platform"`
-	Processor  string         `json:"processor"`
-	State      build.JobState `json:"state"`
-	WouldBuild string         `json:"would_build"` // "yes", "no" or "maybe"
-	Now        *reasonLine    `json:"now,omitempty"`
-	Chain      []chainLine    `json:"chain,omitempty"` // from what it needs down to what changed
-	Last       *lastLine      `json:"last,omitempty"`
+	Type       string        `json:"type"`
+	Asset      string        `json:"asset"`
+	Platform   string        `json:"platform"`
+	Processor  string        `json:"processor"`
+	State      view.JobState `json:"state"`
+	WouldBuild string        `json:"would_build"` // "yes", "no" or "maybe"
+	Now        *reasonLine   `json:"now,omitempty"`
+	Chain      []chainLine   `json:"chain,omitempty"` // from what it needs down to what changed
+	Last       *lastLine     `json:"last,omitempty"`
+
+	Settings []changedSetting `json:"changed_settings,omitempty"` // of a job that was not built with the settings that it has now
 }
 
 type reasonLine struct {
 	Cause       string           `json:"cause"`
 	Text        string           `json:"text"`
+	ByHand      string           `json:"by_hand,omitempty"` // key and place where it is written that it depends on that
 	Observation *observationLine `json:"observation,omitempty"`
 }
 
@@ -265,45 +368,46 @@ type observationLine struct {
 }
 
 type chainLine struct {
-	Asset string         `json:"asset"`
-	State build.JobState `json:"state"`
+	Asset string        `json:"asset"`
+	State view.JobState `json:"state"`
 	reasonLine
 }
 
 type lastLine struct {
 	Build    uint64          `json:"build"`
 	Seconds  float64         `json:"seconds"`
+	Cached   bool            `json:"cached,omitempty"` // its result came from the cache; seconds are of where it was built
 	Failed   bool            `json:"failed"`
 	Reason   reasonLine      `json:"reason"`
 	Messages []*diag.Message `json:"messages,omitempty"`
 }
 
-func newWhyLine(asset string, j *build.JobView, jobs jobTable) whyLine {
+func newWhyLine(asset string, j *view.JobView, jobs jobTable) whyLine {
 	l := whyLine{Type: "why", Asset: asset, Platform: j.Platform, Processor: j.Processor, State: j.State, WouldBuild: "no"}
 	switch j.State {
-	case build.Stale, build.New:
+	case view.Stale, view.NotBuilt:
 		l.WouldBuild = "yes"
-	case build.Maybe:
+	case view.Maybe:
 		l.WouldBuild = "maybe"
 	}
 	if l.WouldBuild != "no" {
-		r := newReasonLine(j.Why)
+		r := newReasonLine(j, j.Why)
 		l.Now = &r
 		for _, k := range jobs.chain(j) {
-			l.Chain = append(l.Chain, chainLine{k.asset, k.job.State, newReasonLine(k.job.Why)})
+			l.Chain = append(l.Chain, chainLine{k.asset, k.job.State, newReasonLine(k.job, k.job.Why)})
 		}
 	}
 	if t := j.LastRun; t != nil {
-		l.Last = &lastLine{t.Build, t.Seconds, j.Last != nil && j.Last.Outcome != engine.Succeeded, newReasonLine(t.Why), j.Messages()}
+		l.Last = &lastLine{t.Build, t.Seconds, t.Adopted, j.Last != nil && j.Last.Outcome != engine.Succeeded, newReasonLine(j, t.Why), j.Messages()}
 	}
 	return l
 }
 
-func newReasonLine(r *engine.Reason) reasonLine {
+func newReasonLine(j *view.JobView, r *engine.Reason) reasonLine {
 	if r == nil {
 		return reasonLine{Cause: causes[0]}
 	}
-	l := reasonLine{Cause: causes[r.Cause], Text: explain.Reason(r)}
+	l := reasonLine{Cause: causes[r.Cause], Text: explain.Reason(r), ByHand: explain.ByHand(r, j.On)}
 	switch r.Cause {
 	case engine.InputDiffers, engine.NeedsUndecided, engine.InputUnreadable:
 		l.Observation = newObservationLine(r.Observation)

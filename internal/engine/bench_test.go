@@ -20,11 +20,15 @@ type still struct {
 func (s *still) Observe(engine.Kind, string) (digest.Hash, error) { return s.hash, nil }
 func (s *still) Resolve(subject string) *engine.Task              { return s.tasks[subject] }
 func (s *still) Available(*engine.Trace) (string, bool)           { return "", true }
-func (*still) Planned(int)                                        {}
-func (s *still) Started(*engine.Task)                             {}
-func (s *still) Finished(*engine.Result)                          {}
-func (s *still) Suspended(*engine.Task, []*engine.Task, bool)     {}
-func (s *still) Traces(k engine.Key) []*engine.Trace              { return s.traces[k] }
+func (s *still) Twins(*engine.Task) []*engine.Task                { return nil }
+func (s *still) Translate(*engine.Trace, *engine.Task, *engine.Task) *engine.Trace {
+	return nil
+}
+func (*still) Planned(int)                                    {}
+func (s *still) Started(*engine.Task)                         {}
+func (s *still) Finished(*engine.Result)                      {}
+func (s *still) Suspended(*engine.Task, []*engine.Task, bool) {}
+func (s *still) Traces(k engine.Key) []*engine.Trace          { return s.traces[k] }
 func (s *still) Add(k engine.Key, t *engine.Trace) error {
 	s.traces[k] = []*engine.Trace{t}
 	return nil

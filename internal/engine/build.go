@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"slices"
@@ -19,12 +18,15 @@ type build struct {
 
 	mu      sync.Mutex
 	nodes   map[Key]*node
-	slab    []node  // not used yet
-	order   []*node // as they were met
-	swept   int     // of order, those that the sweep met: in the same order each time
-	queued  int     // nodes that were put into the queue so far
-	walks   int     // looks for a ring so far
-	queue   queue
+	slab    []node            // not used yet
+	order   []*node           // as they were met
+	swept   int               // of order, those that the sweep met: in the same order each time
+	queued  int               // nodes that were put into the queue so far
+	walks   int               // looks for a ring so far
+	queue   queue             // of nodes that run here
+	movable queue             // of nodes that may run on another machine, or here
+	away    int               // slots of other machines that are in use
+	expects expectation       // what is queued
 	resumes []*waiting        // runs that may go on, first come first served, before anything in the queue
 	asking  []*weighing       // runs that wait for memory, first come first served
 	slots   int               // in use
@@ -36,7 +38,12 @@ type build struct {
 	err     error             // of the store
 	paths   map[*node][]*node // known dependents of nodes that are not done
 	ran     int               // tasks
-	seconds float64           // that these took
+
+	asks     context.Context // of questions to other builds; ends when nothing is started any more
+	askNo    func()          // ends it
+	unasked  []*node         // that are to be asked for
+	followed []*node         // of which it is known what a run would see
+	seconds  float64         // that these took
 }
 
 // waiting is a run that is suspended.
@@ -55,6 +62,8 @@ func Build(ctx context.Context, world World, store Store, opts Options, tasks []
 		nodes: make(map[Key]*node, len(tasks)), order: make([]*node, 0, len(tasks)),
 	}
 	b.idle.L = &b.mu
+	b.asks, b.askNo = context.WithCancel(ctx)
+	defer b.askNo()
 	stop := context.AfterFunc(ctx, b.stop)
 	defer stop()
 	if opts.Control != nil {
@@ -76,6 +85,7 @@ func Build(ctx context.Context, world World, store Store, opts Options, tasks []
 		for b.alive > 0 {
 			b.idle.Wait()
 		}
+		b.abandon()
 	}
 	err := b.err
 	if err == nil {
@@ -98,9 +108,9 @@ func (b *build) sweep(tasks []*Task) {
 // orderFirst puts those first that somebody waits for.
 func (b *build) orderFirst() {
 	if b.opts.First != nil {
-		for _, n := range slices.Clone(b.queue) {
+		for _, n := range slices.Concat(b.queue, b.movable) {
 			if b.opts.First(n.task, n.why) {
-				b.promote(n)
+				b.promote(n, first)
 			}
 		}
 	}
@@ -125,6 +135,9 @@ func (b *build) results() []*Result {
 	slices.SortFunc(b.order[b.swept:], func(x, y *node) int { return strings.Compare(x.task.Name, y.task.Name) })
 	all := make([]*Result, 0, len(b.order))
 	for _, n := range b.order {
+		if n.phase == parked {
+			continue // nobody asked for it
+		}
 		if n.result == nil {
 			n.result = &Result{Task: n.task, State: Stopped, Why: n.why}
 			if b.opts.DryRun && n.phase == queued {
@@ -164,11 +177,14 @@ func (b *build) enqueue(n *node, why *Reason) {
 	}
 	if b.pathsKnown() {
 		b.path(n)
-		if n.urgent {
-			n.path += urgent
+		n.path += n.lift
+	}
+	if n.where != back {
+		if n.where = here; b.opts.Away != nil && b.opts.Away.May(n.task, n.last()) {
+			n.where = movable
 		}
 	}
-	heap.Push(&b.queue, n)
+	b.push(n)
 }
 
 // finish sets the result of a node and lets go on who waited for it. b.mu is held.
@@ -178,11 +194,17 @@ func (b *build) finish(n *node, r *Result) {
 	if r.Trace == nil || b.opts.FailFast && r.Trace.Outcome != Succeeded {
 		b.halt()
 	}
+	b.resume(n)
+}
+
+// resume lets go on who waited for a node. b.mu is held.
+func (b *build) resume(n *node) {
+	r := n.result // nil: it is parked
 	checks, resumes := n.checks, n.resumes
 	n.checks, n.resumes = nil, nil
 	// First those that share n's ring: once they are told, none of them is taken for a part of another one, because n is done.
 	for _, w := range resumes {
-		if w.left > 0 && r.Trace != nil && inRing(r.Trace, w.n.task) {
+		if w.left > 0 && r != nil && r.Trace != nil && inRing(r.Trace, w.n.task) {
 			b.wake(w, r.Trace.Ring)
 		}
 	}
@@ -223,6 +245,7 @@ func (b *build) halt() {
 		return
 	}
 	b.stopped = true
+	b.askNo()
 	for _, n := range b.order {
 		for _, w := range n.resumes {
 			if w.left > 0 {
@@ -235,57 +258,93 @@ func (b *build) halt() {
 
 // start gives free slots away. b.mu is held.
 func (b *build) start() {
+	b.ask()
 	b.grant()
-	for b.free() {
-		if len(b.resumes) > 0 {
-			w := b.resumes[0]
-			b.resumes = b.resumes[1:]
-			b.hold(w.n, 1)
-			w.n.phase = running
-			close(w.wake)
-			continue
-		}
-		n := b.next()
-		if n == nil {
-			return
-		}
+	for b.goOn() {
+	}
+	for n := b.next(); n != nil; n = b.next() {
 		b.take(n)
 		b.alive++
 		go b.work(n)
 	}
 }
 
-// free tells whether there is a slot for another task.
-func (b *build) free() bool {
-	return b.slots < max(1, b.opts.Workers)+min(b.outside, b.opts.Extra)
+// goOn lets the first run go on that may and for which there is a slot. It reports whether there was one.
+func (b *build) goOn() bool {
+	for i, w := range b.resumes {
+		if w.n.where == away && !b.freeAway() || w.n.where != away && !b.freeFor(w.n) {
+			continue
+		}
+		b.resumes = slices.Delete(b.resumes, i, i+1)
+		b.hold(w.n, 1)
+		w.n.phase = running
+		close(w.wake)
+		return true
+	}
+	return false
 }
+
+// free tells whether there is a slot for another task.
+func (b *build) free() bool { return b.slots < b.limit() }
+
+// freeFor reports whether there is a slot for a node: those that somebody waits for have more.
+func (b *build) freeFor(n *node) bool {
+	return b.free() || n.path >= urgent && b.slots < b.limit()+b.opts.Hurry
+}
+
+// limit is how many slots there are.
+func (b *build) limit() int { return max(1, b.opts.Workers) + min(b.outside, b.opts.Extra) }
 
 // hold counts a slot that a node takes, or gives back with -1.
 func (b *build) hold(n *node, by int) {
+	if n.where == away {
+		b.away += by
+		return
+	}
 	b.slots += by
 	if n.task.Outside {
 		b.outside += by
 	}
 }
 
-// next is the node at the head of the queue, if it may start now: there is memory for it, or
-// nothing at all runs, so that a task larger than the limit, or suspended tasks that hold
-// memory, never stop the build.
+// next is a queued node that may start now, here or on another machine; nil if there is none. Runs that were suspended go first.
 func (b *build) next() *node {
-	if b.stopped || len(b.queue) == 0 {
+	if b.stopped || b.opts.NoRuns {
 		return nil
 	}
-	n := b.queue[0]
+	for {
+		if n := b.nextHere(); n != nil {
+			return n
+		}
+		if n, more := b.nextAway(); n != nil || !more {
+			return n
+		}
+	}
+}
+
+// nextHere is the first of both queues, if there is a slot here, and memory for it, or nothing at all runs, so that
+// a task larger than the limit, or suspended tasks that hold memory, never stop the build.
+func (b *build) nextHere() *node {
+	q := &b.queue
+	if len(b.movable) > 0 && !b.opts.Away.Only() && (len(b.queue) == 0 || b.movable.before(b.movable[0], b.queue[0])) {
+		q = &b.movable
+	}
+	if len(*q) == 0 || !b.freeFor((*q)[0]) {
+		return nil
+	}
+	n := (*q)[0]
 	if b.opts.Memory > 0 && b.slots > 0 && b.memory+n.needs() > b.opts.Memory {
 		return nil
 	}
-	heap.Pop(&b.queue)
-	return n
+	return b.pop(q)
 }
 
 func (b *build) take(n *node) {
 	n.phase = running
 	b.hold(n, 1)
+	if n.where == away {
+		return // it needs the memory of another machine
+	}
 	n.memory = n.needs()
 	b.memory += n.memory
 }
@@ -309,7 +368,7 @@ func (r *Run) NeedMemory(bytes int64) error {
 	defer r.asking.Unlock()
 	b, n := r.b, r.node
 	b.mu.Lock()
-	if b.opts.Memory <= 0 || bytes <= n.memory || r.isOver() {
+	if b.opts.Memory <= 0 || bytes <= n.memory || n.where == away || r.isOver() {
 		b.mu.Unlock()
 		return nil
 	}
@@ -361,13 +420,18 @@ func (b *build) work(n *node) {
 		b.mu.Lock()
 		b.hold(n, -1)
 		b.memory -= n.memory
-		if r.Trace != nil {
-			b.ran, b.seconds = b.ran+1, b.seconds+r.Trace.Seconds
+		n.memory = 0
+		if r == nil {
+			b.bringBack(n)
+		} else {
+			if r.Trace != nil {
+				b.ran, b.seconds = b.ran+1, b.seconds+r.Trace.Seconds
+			}
+			b.finish(n, r)
 		}
-		b.finish(n, r)
 		b.grant()
 		n = nil
-		if len(b.resumes) == 0 && b.free() {
+		if len(b.resumes) == 0 {
 			if n = b.next(); n != nil {
 				b.take(n)
 			}
@@ -385,10 +449,12 @@ func (b *build) work(n *node) {
 // tornRuns is how often a task runs at most while what it sees changes under its eyes.
 const tornRuns = 3
 
-// run runs a node's task, again if what it saw changed meanwhile, and keeps the trace.
+// run runs a node's task, again if what it saw changed meanwhile, and keeps the trace. It returns nil if the task has to run here, and did not.
 func (b *build) run(n *node) *Result {
 	started := time.Now()
-	b.world.Started(n.task)
+	if n.where != back { // else it has started, on another machine
+		b.world.Started(n.task)
+	}
 	for torn := 0; ; {
 		r := &Run{ctx: b.ctx, node: n, b: b}
 		b.watch(n, r)
@@ -399,6 +465,9 @@ func (b *build) run(n *node) *Result {
 		}
 		if torn++; r.torn != nil && torn < tornRuns && b.ctx.Err() == nil {
 			continue
+		}
+		if n.where == away && errors.Is(err, ErrHere) && !r.stopped && b.ctx.Err() == nil {
+			return nil
 		}
 		return b.keep(n, r, started, out, err)
 	}
@@ -433,10 +502,13 @@ func (b *build) watched(n *node, r *Run) bool {
 
 // keep makes the trace of a run.
 func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) *Result {
-	res := &Result{Task: n.task, State: Ran, Why: n.why, Started: started}
+	res := &Result{Task: n.task, State: Ran, Why: n.why, Started: started, Away: n.where == away}
 	t := &Trace{
 		Fingerprint: n.task.Fingerprint, Observations: r.seen, Messages: out.Messages, Memory: out.Memory,
-		Why: n.why, Seconds: (time.Since(started) - n.waited).Seconds(), Build: b.opts.Build,
+		Why: n.why, Seconds: (time.Since(started) - n.waited).Seconds(), Build: b.opts.Build, Away: n.where == away,
+	}
+	if out.Seconds > 0 {
+		t.Seconds = out.Seconds
 	}
 	var need *NeedError
 	torn := r.torn != nil
@@ -446,7 +518,7 @@ func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) 
 	case r.cycle != nil:
 		t.Outcome, t.Ring = Cyclic, r.cycle.Ring
 	case err == nil && !torn:
-		t.Outcome, t.Products = Succeeded, out.Products
+		t.Outcome, t.Products, t.Shareable = Succeeded, out.Products, out.Shareable
 	case errors.As(err, &need):
 		t.Outcome, t.Root = NeedsFailed, need.Root
 	default:
@@ -457,6 +529,8 @@ func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) 
 		if !errors.Is(err, ErrPassing) && !torn {
 			if err := b.store.Add(n.task.Key, t); err != nil {
 				b.fail(err)
+			} else if b.opts.Shared != nil && t.ID != 0 {
+				b.opts.Shared.Ran(n.task, t)
 			}
 		}
 	}
@@ -489,8 +563,11 @@ func (b *build) await(r *Run, subjects []string) ([]answer, []string, error) {
 		if task := b.world.Resolve(s); task != nil {
 			m := b.node(task)
 			answers[i].node = m
-			if m.phase == unvisited {
+			switch m.phase {
+			case unvisited:
 				b.check(m)
+			case parked: // the run brought what it works on
+				b.enqueue(m, m.why)
 			}
 			b.advance(m, r.node)
 		}

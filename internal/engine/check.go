@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,8 @@ type phase uint8
 const (
 	unvisited phase = iota
 	checking        // its traces are being compared; may wait for other nodes
+	asking          // no trace holds; waits for what other builds know of it
+	parked          // no trace holds, nor does another build know of it, and it cannot run until whoever asks for it brings what it works on
 	queued          // no trace holds; in the queue
 	running         // holds a slot
 	suspended       // its run waits, its slot is free
@@ -24,9 +27,12 @@ const (
 type node struct {
 	task   *Task
 	phase  phase
-	traces []*Trace
-	at     int // trace being compared
-	seen   int // its observations that are known to hold
+	traces []*Trace // its own, and then those that twins lend it
+	own    int
+	twins  []*Task // nil before they are asked
+	lent   int     // of these, how many were
+	at     int     // trace being compared
+	seen   int     // its observations that are known to hold
 	why    *Reason
 	result *Result
 	held   Result // what result points at if a trace holds
@@ -39,48 +45,115 @@ type node struct {
 	resumes  []*waiting // runs that go on when it is done
 	path     float64    // seconds to the end of the build through it
 	pathDone bool
-	order    int // place in the queue among equals: as they came
-	index    int // in the heap
-	urgent   bool
+	order    int     // place in the queue among equals: as they came
+	index    int     // in the heap
+	lift     float64 // seconds that are added to its path, since somebody waits for it or it goes sooner than others
+	where    where
 	run      *Run          // that a control can reach
 	waited   time.Duration // of its run, suspended
 	memory   int64         // promised to its run
+	looking  *looking      // for its result in other builds; nil: not yet, or no more
 }
 
-// check compares the traces of n with the world, from where it stopped last. It ends with n done, queued, or checking
+// check compares the traces of n with the world, from where it stopped last. It ends with n done, queued, asking, or checking
 // and waiting for another node. b.mu is held.
 func (b *build) check(n *node) {
+	if n.looking != nil {
+		b.follow(n)
+		return
+	}
 	if n.phase == unvisited {
 		n.phase = checking
 		n.traces = b.store.Traces(n.task.Key)
+		n.own = len(n.traces)
 		if b.opts.Force != nil && b.opts.Force(n.task) {
 			b.enqueue(n, forced)
 			return
 		}
-		if len(n.traces) == 0 {
-			b.enqueue(n, neverBuilt)
-			return
-		}
+		n.why = neverBuilt
 	}
-	for ; n.at < len(n.traces); n.at, n.seen = n.at+1, 0 {
-		t := n.traces[n.at]
-		holds, why, wait := b.compare(n, t)
-		if wait {
-			return
-		}
-		if holds {
-			if n.at > 0 {
-				b.store.Use(n.task.Key, t)
+	for more := true; more; {
+		for ; n.at < len(n.traces); n.at, n.seen = n.at+1, 0 {
+			t := n.traces[n.at]
+			holds, why, wait := b.compare(n, t)
+			switch {
+			case wait:
+				return
+			case holds:
+				b.hasHeld(n, t)
+				return
+			case n.at == 0 && n.own > 0:
+				n.why = why
 			}
-			n.held = Result{Task: n.task, State: Held, Trace: t}
-			b.finish(n, &n.held)
+		}
+		var wait bool
+		if more, wait = b.borrow(n); wait {
 			return
 		}
-		if n.at == 0 {
-			n.why = why
+	}
+	b.miss(n, n.why)
+}
+
+// hasHeld ends a node one of whose traces holds. One that a twin lent becomes its own.
+func (b *build) hasHeld(n *node, t *Trace) {
+	n.held = Result{Task: n.task, State: Held, Trace: t}
+	switch {
+	case n.at >= n.own:
+		n.held.State, n.held.Why = Shared, t.Why
+		if err := b.store.Add(n.task.Key, t); err != nil && b.err == nil {
+			b.err = err
+			b.halt()
+		}
+	case n.at > 0:
+		b.store.Use(n.task.Key, t)
+	}
+	b.finish(n, &n.held)
+}
+
+// borrow takes the traces of the next twin that has some which may hold for n. It waits for twins before n that are not done: their runs
+// may do. Whoever waits so waits for a smaller one, and needs lead to tasks of the same place in the order: so no ring comes of it.
+func (b *build) borrow(n *node) (more, wait bool) {
+	if b.opts.DryRun { // it does not know what twins would come to
+		return false, false
+	}
+	if n.twins == nil {
+		n.twins = b.world.Twins(n.task)
+	}
+	at := slices.IndexFunc(n.twins, func(t *Task) bool { return t.Key == n.task.Key })
+	for ; n.lent < len(n.twins); n.lent++ {
+		t, had := n.twins[n.lent], len(n.traces)
+		m := b.nodes[t.Key]
+		var traces []*Trace
+		switch {
+		case n.lent == at:
+		case m == nil:
+			traces = b.store.Traces(t.Key)
+		case m.phase == done && m.result.Trace != nil:
+			traces = []*Trace{m.result.Trace}
+		case m.phase != done && m.phase != parked && n.lent < at: // one that is parked cannot run: see shared.go
+			n.wait(m)
+			m.checks = append(m.checks, n)
+			return false, true
+		}
+		for _, tr := range traces {
+			if !tr.Shareable {
+				continue
+			}
+			if own := b.world.Translate(tr, t, n.task); own != nil {
+				why := *n.why
+				if why.Cause != ProductLost {
+					why.Subject = own.Why.Subject
+				}
+				own.Why = &why
+				n.traces = append(n.traces[:len(n.traces):len(n.traces)], own)
+			}
+		}
+		if len(n.traces) > had {
+			n.lent++
+			return true, false
 		}
 	}
-	b.enqueue(n, n.why)
+	return false, false
 }
 
 // compare goes on with one trace. wait says that it cannot tell before another node is done.
@@ -88,7 +161,7 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why *Reason, wait bool) 
 	if t.Fingerprint != n.task.Fingerprint {
 		return false, codeChanged, false
 	}
-	if n.seen == 0 && b.opts.Holds != nil && b.opts.Holds(n.task, t) {
+	if n.seen == 0 && n.at < n.own && b.opts.Holds != nil && b.opts.Holds(n.task, t) {
 		return true, nil, false
 	}
 	for ; n.seen < len(t.Observations); n.seen++ {
@@ -97,13 +170,13 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why *Reason, wait bool) 
 		var err error
 		if o.Kind < FirstLeaf {
 			var ok bool
-			if now, ok = b.valueOf(n, o); !ok {
+			if now, ok = b.valueOf(n, o, b.world.Resolve(o.Subject)); !ok {
 				return false, nil, true
 			}
 		} else if now, err = b.world.Observe(o.Kind, o.Subject); err != nil {
 			return false, &Reason{Cause: InputUnreadable, Observation: *o}, false
 		}
-		if now != o.Value {
+		if now != o.Value && !b.asBefore(o) {
 			return false, &Reason{Cause: InputDiffers, Observation: *o, New: now}, false
 		}
 	}
@@ -113,13 +186,15 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why *Reason, wait bool) 
 	return true, nil, false
 }
 
-// valueOf is the present value of an observation of another task, or false if n has to wait for it.
-func (b *build) valueOf(n *node, o *Observation) (digest.Hash, bool) {
-	task := b.world.Resolve(o.Subject)
+// valueOf is the present value of an observation of another task, which is nil if there is none, or false if n has to wait for it.
+func (b *build) valueOf(n *node, o *Observation, task *Task) (digest.Hash, bool) {
 	if task == nil {
 		return digest.Hash{}, true
 	}
 	m := b.node(task)
+	if m.phase == parked {
+		return digest.Hash{}, true
+	}
 	if m.phase != done {
 		n.wait(m)
 		if m.phase == unvisited {
@@ -127,6 +202,10 @@ func (b *build) valueOf(n *node, o *Observation) (digest.Hash, bool) {
 		} else if ring := b.ring(n); ring != nil {
 			n.waitNoMore()
 			return ringValue(ring), true
+		}
+		if m.phase == parked {
+			n.waitNoMore()
+			return digest.Hash{}, true
 		}
 		if m.phase != done {
 			m.checks = append(m.checks, n)
@@ -147,11 +226,11 @@ func observed(who *Task, r *Result, o *Observation) digest.Hash {
 	case r.Trace.Outcome != Succeeded:
 		return failedValue(rootOf(r))
 	case o.Kind == Outline:
-		return outlineOf(r.Trace.Products)
+		return outlineOf(r.Trace.Products, r.Task.Folder)
 	}
 	for i := range r.Trace.Products {
 		if p := &r.Trace.Products[i]; p.SubID == o.SubID {
-			return p.Hash
+			return p.content()
 		}
 	}
 	return digest.Hash{}
@@ -191,15 +270,41 @@ func ringValue(ring []string) digest.Hash {
 	return digest.Build("cycle").Str("ring", strings.Join(ring, "\x00")).Sum()
 }
 
-func outlineOf(ps []Product) digest.Hash {
+// outlineOf is of a task whose products have their files in a folder, which is left out.
+func outlineOf(ps []Product, folder string) digest.Hash {
 	b := digest.Build("outline")
 	for i := range ps {
-		b.Str("name", ps[i].Name).Str("type", ps[i].Type).Str("file", ps[i].File)
+		b.Str("name", ps[i].Name).Str("type", ps[i].Type).Str("file", strings.TrimPrefix(ps[i].File, folder))
 		if ps[i].Extension != "" {
 			b.Str("extension", ps[i].Extension)
 		}
 	}
 	return b.Sum()
+}
+
+// content is what Content observations hold of a product: the hash of its bytes, and with that what else there is to be taken over from it.
+func (p *Product) content() digest.Hash {
+	if len(p.References) == 0 && p.Facts == "" {
+		return p.Hash
+	}
+	b := digest.Build("content").Hash("bytes", p.Hash).Str("facts", p.Facts)
+	for _, r := range p.References {
+		b.Str("uuid", string(r.UUID[:])).Str("product", strconv.FormatUint(uint64(r.SubID), 10)).Str("required", strconv.FormatBool(r.Required))
+	}
+	return b.Sum()
+}
+
+// asBefore reports whether an Outline holds as kilns recorded it that did not leave out the folder.
+func (b *build) asBefore(o *Observation) bool {
+	if o.Kind != Outline {
+		return false
+	}
+	t := b.world.Resolve(o.Subject)
+	if t == nil {
+		return false
+	}
+	m := b.nodes[t.Key]
+	return m != nil && m.phase == done && m.result.Trace != nil && m.result.Trace.Outcome == Succeeded && outlineOf(m.result.Trace.Products, "") == o.Value
 }
 
 // wait says what n waits for from now on.

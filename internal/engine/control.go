@@ -2,6 +2,7 @@ package engine
 
 import (
 	"container/heap"
+	"slices"
 	"sync"
 )
 
@@ -10,6 +11,9 @@ import (
 type Control struct {
 	// Prepared is called once it is known which tasks hold and which are to run, on a goroutine of its own. May be nil.
 	Prepared func()
+
+	// Sooner are the subjects of tasks that go before others, in this order, though after those that somebody waits for.
+	Sooner []string
 
 	mu     sync.Mutex
 	b      *build // nil: none is under way
@@ -66,25 +70,34 @@ func (b *build) prioritiseTask(subject string) (r *Result, known bool) {
 	if n.phase == done {
 		return n.result, true
 	}
-	b.promote(n)
+	b.promote(n, urgent)
+	if b.swept > 0 {
+		b.start()
+	}
 	return nil, true
 }
 
-// urgent is what is added to the path of a node that somebody waits for, in seconds: more than any build takes.
-const urgent = 1e9
+// What is added to the path of a node, in seconds: for one that somebody waits for more than for all others, and for each place in
+// Control.Sooner more than any build takes. A float64 of this size is exact to 15 microseconds.
+const (
+	urgent     = 1e11
+	first      = urgent / 2 // for those that Options.First names
+	soonerStep = 1e5
+	mostSooner = 1e5 // places
+)
 
-// promote puts a node, and what it waits for, before all that nobody asked for. b.mu is held.
-func (b *build) promote(n *node) {
-	if n.urgent || n.phase == done {
+// promote puts a node, and what it waits for, before those that are lifted less. b.mu is held.
+func (b *build) promote(n *node, lift float64) {
+	if n.lift >= lift || n.phase == done {
 		return
 	}
-	n.urgent = true
-	n.path += urgent
+	n.path += lift - n.lift
+	n.lift = lift
 	if n.phase == queued {
-		heap.Fix(&b.queue, n.index)
+		heap.Fix(b.queueOf(n), n.index)
 	}
 	for _, m := range n.waits {
-		b.promote(m)
+		b.promote(m, lift)
 	}
 }
 
@@ -154,7 +167,7 @@ func (c *Control) Left() float64 {
 		mean = b.seconds / float64(b.ran)
 	}
 	left := 0.0
-	for _, n := range b.queue {
+	for _, n := range slices.Concat(b.queue, b.movable) {
 		if s := n.seconds(); s > 0 {
 			left += s
 		} else {
@@ -170,6 +183,11 @@ func (c *Control) prepare(b *build) {
 	defer c.mu.Unlock()
 	for subject := range c.urgent {
 		b.prioritiseTask(subject)
+	}
+	for i, subject := range c.Sooner[:min(len(c.Sooner), mostSooner)] {
+		if task := b.world.Resolve(subject); task != nil && b.nodes[task.Key] != nil {
+			b.promote(b.nodes[task.Key], float64(mostSooner-i)*soonerStep)
+		}
 	}
 	if c.Prepared != nil {
 		go c.Prepared() // which may ask for what needs b.mu

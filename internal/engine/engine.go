@@ -39,7 +39,7 @@ type Kind uint8
 const (
 	// Outline is which products another task has: names, types, files, not contents.
 	Outline Kind = 1
-	// Content is the content of one product of another task.
+	// Content is what one product of another task is: its bytes, and its references and facts if it has any.
 	Content Kind = 2
 	// FirstLeaf begins the World's kinds.
 	FirstLeaf Kind = 16
@@ -82,6 +82,7 @@ type Product struct {
 	Hash       digest.Hash
 	Size       int64 // bytes
 	References []Reference
+	Facts      string // what is known of it, opaque here; nothing depends on it
 }
 
 // Trace is what one run observed, in order, and what came of it. Traces are not changed once stored.
@@ -98,6 +99,9 @@ type Trace struct {
 	Seconds      float64  // of the run, without what it waited for other tasks
 	Memory       int64    // peak, bytes; 0 if not measured
 	Build        uint64   // number of the build in which it ran
+	Shareable    bool     // Succeeded, and the run did not ask for what tells twins apart: see World.Twins
+	Away         bool     // it ran on another machine
+	Adopted      bool     // another build ran it, and this one took its result; Seconds and Memory are that one's
 }
 
 // Task is something that can be asked for.
@@ -108,6 +112,7 @@ type Task struct {
 	Memory      int64   // bytes expected, as long as no trace knows better
 	Estimate    float64 // seconds expected, as long as no trace knows better
 	Outside     bool    // another process does the work
+	Folder      string  // what the files of its products begin with; other tasks do not see it
 	Run         func(*Run) (Output, error)
 	World       any // what the World knows it by
 }
@@ -117,6 +122,9 @@ type Output struct {
 	Products []Product
 	Messages []byte
 	Memory   int64
+
+	Shareable bool    // as in Trace
+	Seconds   float64 // that the run took, if whoever ran it knows better than the engine; else 0
 }
 
 // Cause of a run.
@@ -137,7 +145,7 @@ type Reason struct {
 	Cause       Cause
 	Observation Observation // InputDiffers, NeedsUndecided, InputUnreadable: as it was
 	New         digest.Hash // InputDiffers: as it is now
-	Subject     string      // ProductLost: which
+	Subject     string      // ProductLost: which; else whose run the trace is of, as Translate has it, "" for the task's own
 }
 
 // Reasons that say nothing else: nearly all, and shared.
@@ -164,12 +172,18 @@ type World interface {
 	Observe(kind Kind, subject string) (digest.Hash, error)
 	// Resolve finds the task that an Outline or Content subject means; nil if there is none.
 	Resolve(subject string) *Task
+	// Twins are the tasks that differ from one only by what a run can ask for, this one included, in a fixed order; nil if it has none. What a
+	// task needs has its twins in the same order, or none.
+	Twins(*Task) []*Task
+	// Translate makes a trace of one task that of its twin, with the name of the first in Why.Subject; nil if it cannot be one.
+	Translate(t *Trace, from, to *Task) *Trace
 	// Available reports whether the products of a trace can be had; if not, which one is lost.
 	Available(*Trace) (lost string, ok bool)
 	// Planned is told, after the sweep, how many tasks are known to run, or to run if something else comes
 	// out differently.
 	Planned(tasks int)
-	// Started and Finished are called without locks around each run, from its goroutine.
+	// Started and Finished are called without locks around each run, from its goroutine. Finished alone is called for a result that is
+	// adopted.
 	Started(*Task)
 	Finished(*Result)
 	// Suspended is called, without locks, when a run begins (true) or ends (false) to wait for another task. It begins before
@@ -181,13 +195,17 @@ type World interface {
 type Options struct {
 	Workers  int              // slots; at least 1
 	Extra    int              // slots more at most, one for each task that runs Outside
-	Memory   int64            // bytes that running tasks may need together; 0 is no limit
+	Hurry    int              // slots more at most, for tasks that somebody waits for
+	Memory   int64            // bytes that running tasks may need together; 0 sets no limit
 	Force    func(*Task) bool // which tasks run although their traces hold; nil: none
 	FailFast bool             // start nothing more after the first failure
 	DryRun   bool             // sweep only, run nothing
 	Build    uint64
 	Control  *Control                  // of who wants to reach in; may be nil
 	First    func(*Task, *Reason) bool // which of the tasks that are known to run after the sweep go before the others; may be nil
+	NoRuns   bool                      // results of other builds are adopted, and nothing runs
+	Shared   Elsewhere                 // where results of other builds can be had; may be nil
+	Away     Away                      // other machines that run tasks; may be nil
 	Holds    func(*Task, *Trace) bool  // which traces are known to hold: neither what they observed is looked at nor whether their products are there; may be nil
 }
 
@@ -200,6 +218,8 @@ const (
 	WouldRun  State = 3 // dry run
 	Undecided State = 4 // dry run: depends on a task that would run
 	Stopped   State = 5 // cancelled, or not started for that reason
+	Shared    State = 6 // the run of a twin does for it; the trace is new
+	Adopted   State = 7 // another build had its result
 )
 
 // Result of one task in a build. Trace is nil for WouldRun, Undecided and Stopped.
@@ -209,4 +229,5 @@ type Result struct {
 	Trace   *Trace
 	Why     *Reason // Ran, WouldRun, Undecided; else nil
 	Started time.Time
+	Away    bool // Ran: on another machine
 }

@@ -5,13 +5,17 @@ import "container/heap"
 // queue holds the nodes to run, the longest known path to the end of the build first, and among equals as they came.
 type queue []*node
 
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	if q[i].path != q[j].path {
-		return q[i].path > q[j].path
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q.before(q[i], q[j]) }
+
+// before reports whether one node starts before another one.
+func (queue) before(n, m *node) bool {
+	if n.path != m.path {
+		return n.path > m.path
 	}
-	return q[i].order < q[j].order
+	return n.order < m.order
 }
+
 func (q queue) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
 	q[i].index, q[j].index = i, j
@@ -57,6 +61,7 @@ func (b *build) findPaths() {
 		}
 	}
 	heap.Init(&b.queue)
+	heap.Init(&b.movable)
 }
 
 func (b *build) path(n *node) float64 {
@@ -84,6 +89,6 @@ func (n *node) seconds() float64 {
 func (b *build) advance(m, asks *node) {
 	if path := asks.path + m.seconds(); m.phase == queued && m.path < path {
 		m.path = path
-		heap.Fix(&b.queue, m.index)
+		heap.Fix(b.queueOf(m), m.index)
 	}
 }

@@ -42,6 +42,8 @@ type Run struct {
 	node *node
 	b    *build
 
+	unrecorded bool // see Unrecorded
+
 	asking  sync.Mutex // one Need at a time, so that a run is suspended at most once
 	cancel  func()     // ends ctx; nil if nobody can reach in
 	again   bool       // what it saw is not so any more; b.mu
@@ -86,7 +88,7 @@ func (r *Run) SeeLater(kind Kind, subject string) func(digest.Hash) {
 	defer r.mu.Unlock()
 	o := Observation{Kind: kind, Subject: subject}
 	at := r.place(o)
-	if at < 0 && r.cycle == nil && !r.over {
+	if at < 0 && r.cycle == nil && !r.over && !r.unrecorded {
 		at = r.add(o)
 		if r.later == nil {
 			r.later = map[int]bool{}
@@ -144,7 +146,7 @@ func (r *Run) isOver() bool {
 func (r *Run) record(o Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cycle != nil || r.over {
+	if r.cycle != nil || r.over || r.unrecorded {
 		return
 	}
 	if at := r.place(o); at >= 0 {
@@ -242,7 +244,7 @@ func (r *Run) Need(subjects ...string) ([][]Product, error) {
 
 // Use records that the content of a product that Need gave was looked at.
 func (r *Run) Use(subject string, p Product) {
-	r.record(Observation{Kind: Content, Subject: subject, SubID: p.SubID, Value: p.Hash})
+	r.record(Observation{Kind: Content, Subject: subject, SubID: p.SubID, Value: p.content()})
 }
 
 func (r *Run) cyclic(ring []string) error {
@@ -259,6 +261,8 @@ func (r *Run) refused() error {
 	switch {
 	case r.over:
 		return ErrOver
+	case r.unrecorded:
+		return errUnrecorded
 	case r.cycle != nil:
 		return r.cycle
 	}

@@ -36,6 +36,8 @@ type world struct {
 	runs  map[string]int
 	now   int // runs between Started and Finished
 
+	twins map[*engine.Task][]*engine.Task
+
 	observed  func(subject string)
 	started   func(*engine.Task)
 	finished  func(*engine.Result)
@@ -164,6 +166,9 @@ func (w *world) Started(t *engine.Task) {
 func (w *world) Finished(r *engine.Result) {
 	if w.finished != nil {
 		w.finished(r)
+	}
+	if r.State == engine.Adopted {
+		return // it never started
 	}
 	w.mu.Lock()
 	w.now--
@@ -316,4 +321,24 @@ func hashOf(parts ...string) digest.Hash {
 		fmt.Fprintf(&b, "%d:%s", len(p), p)
 	}
 	return digest.Of(b.Bytes())
+}
+
+func (w *world) Twins(t *engine.Task) []*engine.Task { return w.twins[t] }
+
+// Translate puts the name of the twin in place of that of the task: "a@1" for "a@0".
+func (w *world) Translate(tr *engine.Trace, from, to *engine.Task) *engine.Trace {
+	was, now := from.Name[strings.Index(from.Name, "@"):], to.Name[strings.Index(to.Name, "@"):]
+	own := *tr
+	own.ID, own.Why = 0, &engine.Reason{Subject: was}
+	own.Observations = slices.Clone(tr.Observations)
+	for i := range own.Observations {
+		if o := &own.Observations[i]; o.Kind < engine.FirstLeaf {
+			o.Subject = strings.TrimSuffix(o.Subject, was) + now
+		}
+	}
+	own.Products = slices.Clone(tr.Products)
+	for i := range own.Products {
+		own.Products[i].File = to.Folder + strings.TrimPrefix(own.Products[i].File, from.Folder)
+	}
+	return &own
 }

@@ -383,6 +383,15 @@ func rightSignature(line string) bool {
 	return len(parts[2]) == ed25519.PublicKeySize && ed25519.Verify(parts[2], parts[1], parts[0])
 }
 
+// TestSame: of the resources of a parcel, two are the same texture.
+func TestSame(t *testing.T) {
+	everywhere(t, func(t *testing.T, program string) {
+		if got := run(t, program, "same", "../testdata/conformance/good-kinds.parcel"); got != "3 90000\n" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
 func TestOrder(t *testing.T) {
 	for _, c := range judge.Orders() {
 		t.Run(c.Name, func(t *testing.T) {

@@ -169,6 +169,12 @@ typedef int (*kiln_ed25519)(void *user, const uint8_t signature[64], const uint8
  */
 KILN_API int kiln_trust(const kiln_parcel *parcel, const char *key, kiln_ed25519 verify, void *user);
 
+/*
+ * kiln_same reports whether one loaded thing will do for two resources: they are of one parcel and one type, lie in the same place, and need nothing.
+ * So the texture that a hundred models share is one on the graphics card: what such resources have in common is `payload`.
+ */
+KILN_API int kiln_same(const kiln_resource *a, const kiln_resource *b);
+
 /* The order in which to load, see kiln_order_add. */
 typedef struct kiln_order {
     uint32_t *ids; /* count of them: each after all that it needs */
@@ -1721,6 +1727,13 @@ static int kilni_visit(kiln_order *o, const kiln_parcel *p, uint32_t id, int opt
     o->ids[o->count++] = id;
     *kilni_place(o, id) = id + 1;
     return KILN_OK;
+}
+
+KILN_API int kiln_same(const kiln_resource *a, const kiln_resource *b) {
+    if (a->parcel != b->parcel) return 0;
+    if (a->index == b->index) return 1;
+    return a->type == b->type && a->stored > 0 && a->payload == b->payload && a->stored == b->stored && a->size == b->size && a->codec == b->codec &&
+           a->crc == b->crc && !a->required && !a->optional && !b->required && !b->optional;
 }
 
 KILN_API int kiln_order_add(kiln_order *o, const kiln_parcel *p, uint32_t id, int optional) {

@@ -133,6 +133,13 @@ content of slow
 	}
 }
 
+// TestSame: of the resources of a parcel, two are the same texture.
+func TestSame(t *testing.T) {
+	if got := node(t, "same", "../testdata/conformance/good-kinds.parcel"); got != "3 90000\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestOrder(t *testing.T) {
 	for _, c := range judge.Orders() {
 		t.Run(c.Name, func(t *testing.T) {

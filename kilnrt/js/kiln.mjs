@@ -476,6 +476,15 @@ export class Resource {
   /** type is the product type, as "texture". */
   get type() { return this.parcel.types[this.typeIndex]; }
 
+  /**
+   * sharedKey is a text that is equal for resources of one parcel for which one loaded thing will do: they are of one type, lie in the same place, and need
+   * nothing. So the texture that a hundred models share is one on the graphics card: keep what is loaded in a Map by it.
+   */
+  get sharedKey() {
+    const shared = this.stored > 0 && this.requiredCount + this.optionalCount === 0;
+    return shared ? [this.typeIndex, this.offset, this.stored, this.size, this.codec, this.crc].join() : `#${this.index}`;
+  }
+
   get nameBytes() { return this.parcel.nameBytes(this.#view.getUint32(this.#at + 56, true), this.#view.getUint32(this.#at + 60, true)); }
 
   /** name, or "" if it has none. */

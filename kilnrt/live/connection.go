@@ -1,19 +1,21 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/coder/websocket"
 )
 
-// outbox is what there is to say to the watcher. What is in it when a connection breaks is said to the next one, but for answers to it.
+// outbox has the messages for the watcher. When a connection breaks, the next one sends them, except answers to the old one.
 type outbox struct {
 	applied  *applied
 	used     []uint32
@@ -25,9 +27,13 @@ type outbox struct {
 // maxLogs is how many lines wait for a watcher that is not there.
 const maxLogs = 1000
 
-// Connect connects to a watcher, and waits until it has told what there is, or the context ends. The context is for that alone: end the
+// Connect connects to a watcher, and waits for its list of resources, or until the context ends. The context is only for that: close the
 // library with Close.
 func Connect(ctx context.Context, o Options) (*Library, error) {
+	if o.Address == "" { // the token is that of this address
+		o.Address = cmp.Or(os.Getenv("KILN_LIVE_ADDRESS"), DefaultAddress)
+		o.Token = cmp.Or(o.Token, os.Getenv("KILN_LIVE_TOKEN"))
+	}
 	if _, err := o.url("ws", "/live/v1"); err != nil {
 		return nil, err
 	}
@@ -62,21 +68,21 @@ func newLibrary(o Options) *Library {
 	return l
 }
 
-// Close ends the connection. What is loaded stays; release it as you like.
+// Close ends the connection. Loaded resources stay; release them at any time.
 func (l *Library) Close() {
 	l.stop()
 	l.ended.Wait()
 	l.http.CloseIdleConnections()
 }
 
-// Connected tells whether the watcher is there.
+// Connected reports whether there is a connection to the watcher.
 func (l *Library) Connected() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.connected
 }
 
-// Log says something to the people at the dashboard. level is "debug", "info", "warning" or "error".
+// Log writes a line to the dashboard. level is "debug", "info", "warning" or "error".
 func (l *Library) Log(level, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +94,7 @@ func (l *Library) Log(level, text string) {
 	poke(l.outNews)
 }
 
-// say tells the watcher what a Poll did; two that were not said yet are one. The caller holds mu.
+// say reports a Poll to the watcher; two that were not sent yet are merged. The caller holds mu.
 func (l *Library) say(a applied) {
 	if old := l.out.applied; old != nil {
 		a.Seq = max(old.Seq, a.Seq) // what is loaded again by hand has none
@@ -122,7 +128,7 @@ func (l *Library) notify(e Event) {
 	}
 }
 
-// stay keeps a connection, as long as the library is open and nobody refuses it.
+// stay keeps a connection as long as the library is open and the watcher accepts it.
 func (l *Library) stay() {
 	wait := retryFirst
 	for l.ctx.Err() == nil {
@@ -169,7 +175,7 @@ func (l *Library) begun() {
 	}
 }
 
-// converse connects, and takes what the watcher says until the connection ends.
+// converse connects, and handles messages of the watcher until the connection ends.
 func (l *Library) converse() error {
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
@@ -231,7 +237,7 @@ func (l *Library) hello() hello {
 		List: true, Parcels: l.options.Parcels}
 }
 
-// write says what is in the outbox.
+// write sends the outbox.
 func (l *Library) write(ctx context.Context, conn *websocket.Conn) {
 	for {
 		for _, m := range l.take() {
@@ -346,7 +352,7 @@ func (l *Library) welcomed(m *fromWatcher) {
 	l.notify(Connected{m.Project, m.Platform, m.Resumed})
 }
 
-// sayUsed tells a watcher that does not know it what was loaded. The caller holds mu.
+// sayUsed reports the loaded resources to a watcher that does not know them. The caller holds mu.
 func (l *Library) sayUsed() {
 	l.out.used = nil
 	for _, k := range l.order {
@@ -357,7 +363,7 @@ func (l *Library) sayUsed() {
 	poke(l.outNews)
 }
 
-// told takes in a change that is complete. As long as nothing is loaded there is nothing to wait for.
+// told handles a complete change. As long as nothing is loaded there is nothing to wait for.
 func (l *Library) told(c *change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -412,7 +418,7 @@ func (l *Library) ask(r request) error {
 // fetchers is how many contents are fetched at once.
 const fetchers = 4
 
-// stage fetches what the next Poll will need of changes that were told, and then lets it have them.
+// stage fetches the contents of changes for the next Poll, and then makes them available to it.
 func (l *Library) stage() {
 	for {
 		select {

@@ -10,8 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// Library is the content of a platform as a watcher has it, and what of it is loaded. All methods may be called by many goroutines at once,
-// but loaders run one at a time, and must not call the library.
+// Library is the content of a platform in a watcher, and its loaded resources. All methods may be called by several goroutines at the same
+// time. Loaders run one at a time, and must not call the library.
 type Library struct {
 	options Options
 	http    *http.Client
@@ -24,7 +24,7 @@ type Library struct {
 	mu        sync.Mutex // guards all below
 	loaders   map[string]Loader
 	table     *table // as the last Poll left it
-	news      *table // as the watcher told last
+	news      *table // from the last message of the watcher
 	loaded    map[key]*entry
 	order     []key // of first loads
 	ordered   map[key]bool
@@ -32,7 +32,7 @@ type Library struct {
 	fetching  *change             // then fetching, then incoming
 	arrived   *change             // may be applied: all contents that it takes are in ready
 	ready     map[[32]byte][]byte // contents for the next Poll
-	epoch     string              // up to where the watcher told
+	epoch     string              // state of the watcher that was received
 	seq       uint64
 	connected bool
 	first     chan struct{} // closed with the first list
@@ -43,7 +43,7 @@ type Library struct {
 	asked     int64
 
 	outNews, stageNews chan struct{} // have a value when there may be something to do
-	changed            chan struct{} // closed, and made anew, when something is told
+	changed            chan struct{} // closed, and replaced, when a message arrives
 }
 
 // entry is a resource that is loaded.
@@ -55,28 +55,29 @@ type entry struct {
 	value any
 }
 
-// Handle is a share in a loaded resource.
+// Handle is a reference to a loaded resource. The library counts them.
 type Handle struct {
 	l    *Library
 	e    *entry
 	once sync.Once
 }
 
-// Value is what the loader made, as of the last Poll.
+// Value returns the result of the loader, as of the last Poll.
 func (h *Handle) Value() any {
 	h.l.mu.Lock()
 	defer h.l.mu.Unlock()
 	return h.e.value
 }
 
-// Resource is what it was made of.
+// Resource returns the resource that it was loaded from.
 func (h *Handle) Resource() Resource {
 	h.l.mu.Lock()
 	defer h.l.mu.Unlock()
 	return *h.e.res
 }
 
-// Release gives the share back. With the last one the resource is unloaded, and then what it alone needed. A second call does nothing.
+// Release releases the handle. With the last one the resource is unloaded, and then the resources that only it needed. A second call does
+// nothing.
 func (h *Handle) Release() {
 	h.once.Do(func() {
 		h.l.work.Lock()
@@ -86,7 +87,7 @@ func (h *Handle) Release() {
 	})
 }
 
-// Register says how resources of a type are loaded. The type "" stands for all that have no loader of their own.
+// Register sets the loader of a type of resources. The type "" is for all types without a loader of their own.
 func (l *Library) Register(productType string, load Loader) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,14 +125,14 @@ func (l *Library) Len() int {
 	return len(l.table.byID)
 }
 
-// Resources are all resources, by name.
+// Resources returns all resources, sorted by name.
 func (l *Library) Resources() []Resource {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.table.sorted()
 }
 
-// Failures are the assets that do not build, with what Kiln says about them.
+// Failures returns the assets that do not build, with their messages.
 func (l *Library) Failures() map[string][]Message {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,17 +143,17 @@ func (l *Library) Failures() map[string][]Message {
 	return all
 }
 
-// Load loads a resource, and before it all that it needs. If there is none the watcher is asked to build its asset first.
+// Load loads a resource, and before it everything that it needs. If there is none, the watcher first builds its asset.
 func (l *Library) Load(id uint32) (*Handle, error) {
 	return l.load(fmt.Sprint(id), request{ID: &id}, func(t *table) *Resource { return t.byID[id] })
 }
 
-// LoadName loads a resource by its name. If there is none the watcher is asked to build the asset first.
+// LoadName loads a resource by its name. If there is none, the watcher first builds the asset.
 func (l *Library) LoadName(name string) (*Handle, error) {
 	return l.load(fmt.Sprintf("%q", name), request{Name: name}, func(t *table) *Resource { return t.byName[name] })
 }
 
-// LoadResource loads a resource that was found before.
+// LoadResource loads a resource that was already found.
 func (l *Library) LoadResource(r Resource) (*Handle, error) {
 	k := key{r.UUID, r.SubID}
 	return l.load(fmt.Sprintf("%q", r.name), request{Name: r.name}, func(t *table) *Resource { return t.byKey[k] })
@@ -173,14 +174,14 @@ func (l *Library) load(what string, ask request, look func(*table) *Resource) (*
 	return h, nil
 }
 
-// latest looks into what was told last, and so into what the next Poll will put in place.
+// latest searches the newest table, which the next Poll will put in place.
 func (l *Library) latest(look func(*table) *Resource) *Resource {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return look(l.news)
 }
 
-// loadFound loads what is there now or, if there is no such thing or its content is gone already, what is about to come.
+// loadFound loads the current resource or, if there is none or its content no longer exists, the coming one.
 func (l *Library) loadFound(look func(*table) *Resource) (*Handle, error) {
 	l.work.Lock()
 	defer l.work.Unlock()
@@ -227,14 +228,13 @@ func (l *Library) loadFrom(t *table, look func(*table) *Resource) (*Handle, erro
 	return h, nil
 }
 
-// Swapped is what a Poll did to one resource.
+// Swapped is the change of one resource in a Poll.
 type Swapped struct {
 	Resource Resource
 	Kept     error // nil: it is the new one; else why it is still the old one
 }
 
-// Poll puts in place what has arrived: call it once a frame. It tells what it did, in load order; nothing most of the time, and then it
-// takes 50 ns.
+// Poll puts changes in place: call it once a frame. It returns what it changed, in load order; usually nothing, which takes 50 ns.
 func (l *Library) Poll() []Swapped {
 	l.mu.Lock()
 	if l.arrived == nil {
@@ -290,7 +290,7 @@ func (l *Library) swap() ([]Swapped, []any) {
 	return swapped, gone
 }
 
-// release gives a share back, and gives the values that nobody has a share in any more: a resource before what it needs. The caller holds
+// release releases a handle, and returns the values without handles: a resource before what it needs. The caller holds
 // work.
 func (l *Library) release(e *entry) (gone []any) {
 	l.mu.Lock()

@@ -1,22 +1,22 @@
-// Package live is the game's side of `kiln serve`: a Library that has a project's content as it is built, without parcels. What changes
-// on disk is fetched while the game runs, and put in its place between two frames.
+// Package live is the game's side of `kiln serve`: a Library with a project's content as it is built, without parcels. Changes on disk are
+// fetched while the game runs, and put in place between two frames.
 //
 //	lib, err := live.Connect(ctx, live.Options{Address: "http://127.0.0.1:7171", Game: "knights", Platform: "pc"})
 //	lib.Register("texture", loadTexture)
 //	tank, err := lib.LoadName("sprites/tank.png")
 //	for running {
-//		lib.Poll() // once a frame: what has changed is in place when it returns
+//		lib.Poll() // once a frame: changes are in place when it returns
 //		draw(tank.Value().(*Texture))
 //	}
 //
-// docs/formats/live.md is the protocol. Look-ups and loading are named and behave as those of kilnrt.Library.
+// docs/formats/live.md is the protocol. Look-ups and loading have the names and the behaviour of those of kilnrt.Library.
 //
 // The rules of the package:
 //
-//   - What is loaded changes in Poll and nowhere else, and everything that belongs together at once: contents are fetched before, on
-//     another goroutine, and the old ones stay until the last of the new ones is there.
-//   - A resource that cannot be loaded anew stays as it was, and the watcher is told why.
-//   - When the connection breaks, the game goes on with what it has; it is tried again until it succeeds, and then nothing has been missed.
+//   - Loaded values change only in Poll, and related ones change together: contents are fetched before, on another goroutine, and the old
+//     ones stay until the last of the new ones has arrived.
+//   - A resource that cannot be loaded again keeps its old value, and the watcher gets the reason.
+//   - When the connection breaks, the game continues with what it has. The library reconnects, and then nothing has been missed.
 package live
 
 import (
@@ -34,42 +34,42 @@ import (
 // Version of the protocol.
 const Version = 1
 
-// DefaultAddress is where `kiln serve` listens if nobody says otherwise.
+// DefaultAddress is the default address of `kiln serve`.
 const DefaultAddress = "http://127.0.0.1:7171"
 
-// Options say where the watcher is, and who asks.
+// Options have the address of the watcher and describe the game.
 type Options struct {
-	Address  string       // of the watcher; "": DefaultAddress
-	Token    string       // if it listens beyond this machine
-	Game     string       // name for people
-	Platform string       // whose content is wanted; "": the project's first
-	Parcels  []string     // that the game has open besides, for people
+	Address  string       // of the watcher; "": what KILN_LIVE_ADDRESS says, which `kiln serve --run` sets, or else DefaultAddress
+	Token    string       // if it listens beyond this machine; "": what KILN_LIVE_TOKEN says
+	Game     string       // name, for the dashboard
+	Platform string       // of the content; "": the first of the project
+	Parcels  []string     // that the game has open as well, for the dashboard
 	HTTP     *http.Client // nil: one of its own
-	Notify   func(Event)  // is called on a goroutine of the library, and must return at once; nil: nobody is told
+	Notify   func(Event)  // called on a goroutine of the library; must return at once; may be nil
 }
 
 // Event is one of Connected, Disconnected, Arrived, Failed, Mended.
 type Event interface{ event() }
 
-// Connected tells that the watcher is there; Resumed that it knew where the game had been, else all was compared.
+// Connected reports a connection. Resumed is set if the watcher knew the state of the game; otherwise everything was compared.
 type Connected struct {
 	Project, Platform string
 	Resumed           bool
 }
 
-// Disconnected tells that it is not, and why. It is tried again.
+// Disconnected reports that the connection ended, and why. The library reconnects.
 type Disconnected struct{ Err error }
 
-// Arrived tells that the next Poll has something to do.
+// Arrived reports that the next Poll has changes.
 type Arrived struct{}
 
-// Failed tells that an asset does not build. What it made before stays.
+// Failed reports that an asset does not build. Its last good products stay.
 type Failed struct {
 	Asset    string
 	Messages []Message
 }
 
-// Mended tells that an asset builds again.
+// Mended reports that an asset builds again.
 type Mended struct{ Asset string }
 
 func (Connected) event()    {}
@@ -78,7 +78,7 @@ func (Arrived) event()      {}
 func (Failed) event()       {}
 func (Mended) event()       {}
 
-// Message is what Kiln has to say to people.
+// Message is a message of Kiln.
 type Message struct {
 	Severity string `json:"severity"`
 	Code     string `json:"code"`
@@ -89,7 +89,7 @@ type Message struct {
 	Hint     string `json:"hint"`
 }
 
-// Errors that callers tell apart. Those of kilnrt are used too: ErrNotFound, ErrNoLoader, ErrCycle.
+// Errors to check with errors.Is. Those of kilnrt are used, too: ErrNotFound, ErrNoLoader, ErrCycle.
 var (
 	ErrRefused = errors.New("live: the watcher refuses the game")
 	ErrClosed  = errors.New("live: the library is closed")
@@ -102,7 +102,7 @@ const (
 	maxContent   = 1 << 31 // bytes of one resource
 )
 
-// Resource is one thing as the watcher has it. It is a value.
+// Resource is a resource of the watcher. It is a value.
 type Resource struct {
 	ID       uint32
 	SubID    uint32   // of the product within its asset; 0: the main one
@@ -121,51 +121,48 @@ type Resource struct {
 	content []byte // for its loader
 }
 
-// Name is its name: the asset's id, and "ID#NAME" for a product with a name of its own.
+// Name returns its name: the asset's id, and "ID#NAME" for a product with a name of its own.
 func (r *Resource) Name() string { return r.name }
 
-// Asset is the id of the asset that it was made of.
+// Asset returns the id of its asset.
 func (r *Resource) Asset() string { return r.asset }
 
-// Type is the product type, as "texture".
+// Type returns the product type, such as "texture".
 func (r *Resource) Type() string { return r.kind }
 
-// Need is the id of the i-th resource that it needs: the required ones first, in the order in which to load them, then the optional ones. i
-// is below Required + Optional.
+// Need returns the id of the i-th resource that it needs: the required ones first, in load order, then the optional ones. i is below
+// Required + Optional.
 func (r *Resource) Need(i int) uint32 { return r.needs[i] }
 
-// Bytes gives the content, whole and compared with its hash. Do not write to it.
+// Bytes returns the complete content, checked against its hash. Do not write to it.
 func (r *Resource) Bytes() ([]byte, error) { return r.lib.content(r) }
 
-// Loader makes what the game uses of a resource. What it returns is shared by all who load the resource; if it has a method Unload(), that
-// is called when it is replaced, or when the last one has released it. A loader must not call the library; what its resource needs is given
-// to it.
+// Loader converts a resource to what the game uses. Its result is shared by all handles of the resource; if
+// it has a method Unload(), that is called when it is replaced, or when the last handle is released. A loader
+// must not call the library; it gets what its resource needs.
 type Loader func(*Loading) (any, error)
 
-// Loading is what a loader is given.
+// Loading is the argument of a loader.
 type Loading struct {
 	Resource Resource
 	Needs    []kilnrt.Need // the required ones first, in load order
 	Old      any           // what it will replace; nil if this is the first time. If the loader returns an error, that stays.
 }
 
-// Rebinder is what a loader's value may be, if it can take another value for something that it needs without being loaded anew. An
-// error has it loaded anew after all.
+// Rebinder may be implemented by a loader's value that can replace something that it needs without being loaded again. After an error it is
+// loaded again.
 type Rebinder interface {
 	Rebind(needs []kilnrt.Need) error
 }
 
 func (o *Options) url(scheme, path string) (string, error) {
 	address := o.Address
-	if address == "" {
-		address = DefaultAddress
-	}
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("live: %q is no address of a watcher, as %s is", address, DefaultAddress)
+		return "", fmt.Errorf("live: %q is not an address of a watcher, as %s is", address, DefaultAddress)
 	}
 	u.Scheme = strings.Replace(u.Scheme, "http", scheme, 1)
 	u.Path, u.RawQuery = path, ""
@@ -209,7 +206,7 @@ func (l *Library) fetch(hash [32]byte, size int64) ([]byte, error) {
 	return b, nil
 }
 
-// errGone: the content has been replaced meanwhile, and news of that are on their way.
+// errGone: the content has been replaced, and the change follows.
 var errGone = errors.New("live: nobody has this content any more")
 
 const (

@@ -10,11 +10,11 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// plan is what has to be done to resources, in load order, and what came of it. Until commit nothing that the game sees is different.
+// plan is the work on resources, in load order, and its results. The game sees no change until commit.
 type plan struct {
 	l     *Library
 	table *table
-	since *change // nil: nothing but what is not loaded is to be done
+	since *change // nil: only load what is not loaded
 	ready map[[32]byte][]byte
 	at    map[key]*step
 	order []*step
@@ -27,7 +27,7 @@ type step struct {
 	needs   []*step // nil where there is nothing
 	planned bool    // all that it needs is in the plan before it
 	content bool    // has to be loaded because of itself
-	touched bool    // has to be loaded, or told
+	touched bool    // must be loaded, or notified
 	made    bool    // value is new
 	value   any
 	err     error // it was touched, and stays as it was
@@ -37,7 +37,7 @@ func newPlan(l *Library, t *table, since *change) *plan {
 	return &plan{l: l, table: t, since: since, at: map[key]*step{}}
 }
 
-// addLoaded plans all that is loaded. What is gone stays as it is, for as long as the game holds it. The caller holds mu.
+// addLoaded plans everything that is loaded. A removed resource stays unchanged as long as the game holds it. The caller holds mu.
 func (pl *plan) addLoaded() {
 	entries := slices.SortedFunc(maps.Values(pl.l.loaded), func(a, b *entry) int { return cmp.Compare(a.res.ID, b.res.ID) })
 	for _, e := range entries {
@@ -87,7 +87,7 @@ func (pl *plan) add(r *Resource, depth int) (*step, error) {
 	return s, nil
 }
 
-// judge decides whether something is to be done to a resource.
+// judge decides whether a resource needs work.
 func (pl *plan) judge(s *step) {
 	e := s.entry
 	if e == nil {
@@ -123,7 +123,7 @@ func (pl *plan) contents() []*Resource {
 	return all
 }
 
-// loadFresh loads what is not loaded. What cannot be, fails those that require it; others do without.
+// loadFresh loads what is not loaded. A resource that cannot be loaded fails those that require it; others continue without it.
 func (pl *plan) loadFresh() {
 	for _, s := range pl.order {
 		if s.entry == nil {
@@ -132,7 +132,7 @@ func (pl *plan) loadFresh() {
 	}
 }
 
-// run does all that is to be done. What cannot be loaded stays as it was.
+// run does the work. A resource that cannot be loaded keeps its old value.
 func (pl *plan) run() {
 	for _, s := range pl.order {
 		if s.err != nil || !s.touched {
@@ -152,7 +152,7 @@ func (pl *plan) run() {
 	}
 }
 
-// sameNeeds tells whether what a resource needs is what it has.
+// sameNeeds reports whether a resource has exactly what it needs.
 func (pl *plan) sameNeeds(s *step) bool {
 	for i, n := range s.needs {
 		if (n == nil) != (s.entry.needs[i] == nil) || n != nil && n.entry != s.entry.needs[i] {
@@ -210,7 +210,7 @@ func (pl *plan) load(s *step) {
 	}()
 }
 
-// guarded calls what is the game's. A panic is an error as others are: a refusal.
+// guarded calls code of the game. A panic is an error like others: a refusal.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -227,7 +227,7 @@ func (pl *plan) content(r *Resource) ([]byte, error) {
 	return pl.l.content(r)
 }
 
-// drop gives the values that were made for nothing.
+// drop returns the values that are not used.
 func (pl *plan) drop() []any {
 	var all []any
 	for _, s := range pl.order {
@@ -238,7 +238,7 @@ func (pl *plan) drop() []any {
 	return all
 }
 
-// commit puts everything in its place, gives the caller a share in root, and gives the values that nobody has any more. The caller holds
+// commit puts everything in place, gives the caller a handle of root, and returns the values without handles. The caller holds
 // mu and work.
 func (pl *plan) commit(root *step) (gone []any) {
 	var before, born []*entry

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// key is a resource's identity for good.
+// key is the permanent identity of a resource.
 type key struct {
 	uuid [16]byte
 	sub  uint32
 }
 
-// table is resources by all that they are found by.
+// table has the resources by all their keys.
 type table struct {
 	byID   map[uint32]*Resource
 	byKey  map[key]*Resource
@@ -42,7 +42,7 @@ func (t *table) remove(id uint32) {
 	}
 }
 
-// change is what has become of resources: nil is gone. In one with whole set, all that it does not have is gone.
+// change is a change of resources: nil is removed. If whole is set, everything that it does not have is removed.
 type change struct {
 	seq       uint64
 	whole     bool

@@ -1,12 +1,12 @@
-// Package pack is how a processor has images packed into an atlas that is another asset: the glyphs of a font, the pictures of a
-// map. It asks first and writes after:
+// Package pack lets a processor add images to an atlas that is another asset: the glyphs of a font, the images of a map. It
+// works in three steps:
 //
-//   - Its Info says Packs. Kiln then calls its Part for the part "pack" of each of its assets, which asks with [Image]
-//     and does nothing that needs the atlas.
-//   - The atlas is laid out when all that ask for it have asked.
-//   - Its Process finds out with [Frame] where its images are.
+//   - The processor sets Info.Packs. Kiln then calls its Part for the part "pack" of each of its assets, which adds images
+//     with [Image] and must not need the atlas.
+//   - The atlas is laid out when all assets have added their images.
+//   - Its Process gets the places of its images with [Frame].
 //
-// An image that comes out as before packs nothing anew.
+// An unchanged image causes no new layout.
 package pack
 
 import (
@@ -19,17 +19,17 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Part is the name of the part in which an asset asks.
+// Part is the name of the part in which an asset adds images.
 const Part = processor.PackPart
 
 // requestType is the product type of a request.
 const requestType = "pack"
 
-// Image asks to have an image packed into an atlas as the frame of that name; another asset's frame of the same name is an error
-// of the atlas. rgba is 4*width*height bytes: 8 bits a channel, straight alpha, rows top down.
+// Image adds an image to an atlas, as the frame of that name; another asset's frame of the same name is an error of the atlas.
+// rgba is 4*width*height bytes: 8 bits a channel, straight alpha, rows top down.
 func Image(job processor.Job, atlasID, frame string, width, height int, rgba []byte) error {
 	if width < 1 || height < 1 || len(rgba) != 4*width*height {
-		return fmt.Errorf("frame %q for %q: %d bytes are no image of %d x %d pixels", frame, atlasID, len(rgba), width, height)
+		return fmt.Errorf("frame %q for %q: %d bytes are not an image of %d x %d pixels", frame, atlasID, len(rgba), width, height)
 	}
 	data := binary.LittleEndian.AppendUint32(nil, uint32(width))
 	data = binary.LittleEndian.AppendUint32(data, uint32(height))
@@ -39,10 +39,10 @@ func Image(job processor.Job, atlasID, frame string, width, height int, rgba []b
 // Placed is where a frame is. Lengths are in pixels, the origin is at the top left.
 type Placed struct {
 	Page    int // the atlas' page with that number
-	X, Y    int // of what is on the page
-	W, H    int // of the same, upright
-	Turned  int // quarter turns clockwise by which it was turned to be packed: 0, 1 or 3
-	OffsetX int // where what is left of the image began, before its transparent edges were taken off
+	X, Y    int // place on the page
+	W, H    int // size on the page, upright
+	Turned  int // quarter turns clockwise on the page: 0, 1 or 3
+	OffsetX int // offset in the image after its transparent edges were removed
 	OffsetY int
 	SourceW int // the size of the whole image
 	SourceH int
@@ -50,17 +50,17 @@ type Placed struct {
 	PageH   int
 }
 
-// Frames is where all frames of an atlas are.
+// Frames are the places of all frames of an atlas.
 type Frames struct{ table *atlas.Table }
 
-// Open builds an atlas and opens its frames. That they are where they are is recorded.
+// Open builds an atlas and opens its frames. Their places are recorded.
 func Open(job processor.Job, atlasID string) (*Frames, error) {
 	all, err := job.Products(atlasID)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range all[0] {
-		if p.AssetID != atlasID { // by another name, its images would be looked for in vain
+		if p.AssetID != atlasID { // by another name, its images would not be found
 			return nil, &NotAtlasError{atlasID, p.AssetID}
 		}
 		if p.Name != "" || p.Type != atlas.Type {
@@ -88,20 +88,20 @@ func Open(job processor.Job, atlasID string) (*Frames, error) {
 	return nil, &NotAtlasError{atlasID, ""}
 }
 
-// NotAtlasError says that what images were to be packed into is no atlas, or not by that name.
+// NotAtlasError reports that the asset is not an atlas, or has another name.
 type NotAtlasError struct {
-	Asset  string // as it was asked for
-	Called string // its id, if it is the other
+	Asset  string // the name that was passed
+	Called string // its id, if that is another
 }
 
 func (e *NotAtlasError) Error() string {
 	if e.Called != "" {
 		return fmt.Sprintf("the atlas %q is called %q: ask for it by that", e.Asset, e.Called)
 	}
-	return fmt.Sprintf("%q is no atlas", e.Asset)
+	return fmt.Sprintf("%q is not an atlas", e.Asset)
 }
 
-// Find finds a frame.
+// Find returns a frame.
 func (f *Frames) Find(name string) (Placed, bool) {
 	x, ok := f.table.Find(name)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package processortest runs a processor in memory, for its golden tests: source files in, products,
-// observations and problems out, by the same contract as in a build.
+// Package processortest runs a processor in memory, for its golden tests: it takes source files, and returns products,
+// observations and problems, with the same contract as in a build.
 package processortest
 
 import (
@@ -14,6 +14,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"sort"
@@ -37,16 +38,27 @@ type Case struct {
 	Settings any               // pointer to the processor's settings struct; nil for the defaults
 
 	// Others are products of other assets, by asset id. An asset that is only in
-	// Files exists, but has no products. Those of a part named "pack" are requests: images that the asset wants to
-	// have in an atlas, named ATLAS:FRAME.
+	// Files exists, but has no products. Those of a part named "pack" are images that the
+	// asset adds to an atlas, named ATLAS:FRAME.
 	Others map[string][]OtherProduct
-	UUIDs  map[string]string // of assets that may be asked for by a UUID: UUID to id
+	UUIDs  map[string]string // UUID to id, of assets that can be found by their UUID
 	Env    map[string]string
 	Tools  map[string]string // program name to path
 
-	// Processors may be asked by requests.
+	// Processors can be used by requests. Named are settings that rules give to requests, by name.
 	Processors []processor.Processor
+	Named      map[string]map[string]any
+
+	// Inputs and Needs are what kiln.toml says that the job depends on by hand: globs of source files, and ids of assets in Others.
+	Inputs, Needs []string
+
+	// Programs stand for those that the processor runs, by name.
+	Programs map[string]Program
 }
+
+// Program stands for one that a processor runs. Of the command it has all that the processor gave, and in Files the source files besides:
+// the job's own, those that Inputs match, or, if it is traced, all of the case. What it gives back is what the processor gets.
+type Program func(c processor.Command) (processor.Result, error)
 
 // OtherProduct is a product of another asset.
 type OtherProduct struct {
@@ -54,16 +66,16 @@ type OtherProduct struct {
 	Data []byte
 }
 
-// Result is what one job did.
+// Result is the result of one job.
 type Result struct {
 	Products     map[string]Product // by name; the main product's is ""; those of parts too, unless they are hidden
 	Observations []string           // "file a.png", "missing b.png", "exists c", "glob *.png", "products x", "part p", ...
 	Warnings     []processor.Problem
 	Err          error
-	Parts        map[string]Part // by name: all that were asked for
+	Parts        map[string]Part // by name: all parts that were asked for
 }
 
-// Part is what one part of the asset's work did (see [processor.Parter]).
+// Part is the result of one part of the asset's work (see [processor.Parter]).
 type Part struct {
 	Products     map[string]Product // by name, hidden or not
 	Observations []string
@@ -71,13 +83,13 @@ type Part struct {
 	Err          error
 }
 
-// Product is one product that was made.
+// Product is a product.
 type Product struct {
 	processor.Output
 	Data []byte
 }
 
-// UUID is the identity that this package gives to an asset: its id, in angle brackets.
+// UUID returns the UUID of an asset in this package: its id, in angle brackets.
 func UUID(assetID string) string { return "<" + strings.ToLower(assetID) + ">" }
 
 // Run runs the processor on the case. A panic is not caught.
@@ -293,7 +305,7 @@ func (j *job) called(name string) string {
 	return name
 }
 
-// exists tells whether there is an asset of this id.
+// exists reports whether there is an asset with this id.
 func (j *job) exists(id string) bool {
 	_, isFile := j.c.Files[id]
 	_, isOther := j.c.Others[id]
@@ -328,7 +340,7 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 			return nil, fmt.Errorf("asset %q: %w", id, fs.ErrNotExist)
 		}
 		for _, p := range ps {
-			if p.Part == "" {
+			if p.Part == "" && p.Platform == "" {
 				all[i] = append(all[i], p.of(id))
 			}
 		}
@@ -336,14 +348,41 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 	return all, nil
 }
 
-// of is what a job is told of the product.
+// TryProducts knows one platform, and all processors that made others' products.
+func (j *job) TryProducts(of processor.Ask) (products []processor.Product, ok bool, err error) {
+	j.see("try products %s %s %s", of.Asset, of.Platform, of.Processor)
+	id := j.called(of.Asset)
+	for _, p := range j.c.Others[id] {
+		if p.Part == "" && (of.Processor == "" || of.Processor == p.Processor) && (of.Platform == p.Platform || p.Platform == "" && of.Platform == j.c.Platform) {
+			products = append(products, p.of(id))
+		}
+	}
+	return products, len(products) > 0, nil
+}
+
+// Assets lists the assets that Others has.
+func (j *job) Assets(pattern string) (list []processor.Listed, err error) {
+	j.see("assets %s", pattern)
+	for _, id := range slices.Sorted(maps.Keys(j.c.Others)) {
+		if ok, err := doublestar.Match(pattern, id); err != nil {
+			return nil, fmt.Errorf("pattern %q: %w", pattern, err)
+		} else if !ok || len(j.c.Others[id]) == 0 {
+			continue
+		}
+		p := j.c.Others[id][0]
+		a := processor.Asset{ID: id, UUID: UUID(id), Path: strings.TrimSuffix(id, "/"), Folder: strings.HasSuffix(id, "/")}
+		list = append(list, processor.Listed{Asset: a, Processor: p.Processor, Type: p.Type, Settings: "{}"})
+	}
+	return list, nil
+}
+
+// of is the product as a job sees it.
 func (p OtherProduct) of(asset string) processor.Product {
 	p.AssetID, p.UUID, p.SubID = asset, UUID(asset), processor.SubID(p.Name)
 	return p.Product
 }
 
-// Requests tells which images other assets want to have packed into this one.
-func (j *job) Requests() ([]processor.Product, error) {
+func (j *job) ToPack() ([]processor.Product, error) {
 	var all []processor.Product
 	for _, id := range slices.Sorted(maps.Keys(j.c.Others)) {
 		for _, p := range j.c.Others[id] {
@@ -356,10 +395,15 @@ func (j *job) Requests() ([]processor.Product, error) {
 	return all, nil
 }
 
+func (j *job) NeedMemory(int64) error               { return nil }
+func (j *job) UsedMemory(int64)                     {}
+func (j *job) Drafts() bool                         { return false }
+func (j *job) Draft(processor.Output, []byte) error { return nil }
+
 // Parts runs each part the first time that somebody asks for it, one after the other.
 func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 	if j.parter == nil {
-		return nil, errors.New("the processor has no parts: it is no processor.Parter")
+		return nil, errors.New("the processor has no parts: it is not a processor.Parter")
 	}
 	all := make([][]processor.Product, len(names))
 	var errs []error
@@ -419,6 +463,9 @@ func (j *job) Request(requests ...processor.Request) ([][]processor.Product, err
 		inner.source = r
 		inner.requested = j.requested
 		var wrong diag.List
+		if table, err = j.layNamed(r, table); err != nil {
+			return nil, err
+		}
 		if inner.settings, wrong = settings.Resolve(p.Info(), []settings.Layer{{Table: table}}); len(wrong) > 0 {
 			return nil, wrong
 		}
@@ -440,6 +487,23 @@ func (j *job) Request(requests ...processor.Request) ([][]processor.Product, err
 		j.mu.Unlock()
 	}
 	return all, nil
+}
+
+// layNamed lays what rules say of a request over the settings that the job gives it.
+func (j *job) layNamed(r *processor.Request, given *settings.Table) (*settings.Table, error) {
+	if r.Name == "" || j.source != nil {
+		return given, nil
+	}
+	j.see("settings %s#%s", j.c.Asset, r.Name)
+	if j.c.Named[r.Name] == nil {
+		return given, nil
+	}
+	text, err := json.Marshal(j.c.Named[r.Name])
+	if err != nil {
+		return nil, err
+	}
+	over, err := settings.FromJSON(text)
+	return settings.Merge(given, over), err
 }
 
 // Adopt makes a product of another one.
@@ -501,7 +565,7 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 		return nil, fmt.Errorf("product %q of part %q: %w", p.Name, p.Part, fs.ErrNotExist)
 	}
 	for _, o := range j.c.Others[p.AssetID] {
-		if o.Name == p.Name && o.Part == p.Part {
+		if o.Name == p.Name && o.Part == p.Part && o.Platform == p.Platform {
 			j.see("product %s %s", p.AssetID, p.Name)
 			return file{bytes.NewReader(o.Data)}, nil
 		}
@@ -511,7 +575,7 @@ func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
 
 func (j *job) Reference(assetID, name string, required bool) (processor.Reference, error) {
 	j.see("asset %s", assetID)
-	if assetID = j.called(assetID); !j.exists(assetID) {
+	if assetID = j.called(assetID); required && !j.exists(assetID) {
 		return processor.Reference{}, fmt.Errorf("asset %q: %w", assetID, fs.ErrNotExist)
 	}
 	return processor.Reference{UUID: UUID(assetID), SubID: processor.SubID(name), Required: required}, nil
@@ -523,6 +587,62 @@ func (j *job) Tool(name string) (string, error) {
 		return p, nil
 	}
 	return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
+}
+
+// Inputs are the globs of the case.
+func (j *job) Inputs() []string { return j.c.Inputs }
+
+// Needs are the products of the assets that the case says are needed.
+func (j *job) Needs() ([]processor.Product, error) {
+	all, err := j.Products(j.c.Needs...)
+	return slices.Concat(all...), err
+}
+
+// Run has the case's program do what the real one would. It fails as in a build if the program ends with a code that is not expected.
+func (j *job) Run(_ context.Context, c processor.Command) (processor.Result, error) {
+	if len(c.Args) == 0 {
+		return processor.Result{}, errors.New("a command without a program")
+	}
+	program := j.c.Programs[c.Args[0]]
+	j.see("run %s", strings.Join(c.Args, " "))
+	if program == nil {
+		return processor.Result{}, fmt.Errorf("program %q, which Case.Programs has to stand for: %w", c.Args[0], fs.ErrNotExist)
+	}
+	globs := slices.Concat(j.c.Inputs, c.Inputs)
+	if c.Traced {
+		globs = []string{"**"}
+	}
+	if a := j.Asset(); !a.Folder && a.Path != "" && c.Files[a.Path] == nil && c.Scratch[a.Path] == "" {
+		globs = append(globs, processor.QuoteGlob(a.Path))
+	}
+	files := map[string][]byte{}
+	for _, glob := range globs {
+		found, err := j.Glob(glob)
+		if err != nil {
+			return processor.Result{}, err
+		}
+		for _, name := range found {
+			if files[name], err = j.ReadFile(name); err != nil {
+				return processor.Result{}, err
+			}
+		}
+	}
+	maps.Copy(files, c.Files)
+	for name, from := range c.Scratch {
+		dir, err := j.Scratch()
+		if err != nil {
+			return processor.Result{}, err
+		}
+		if files[name], err = os.ReadFile(filepath.Join(dir, filepath.FromSlash(from))); err != nil {
+			return processor.Result{}, err
+		}
+	}
+	c.Files = files
+	r, err := program(c)
+	if err == nil && r.Code != 0 && !slices.Contains(c.Codes, r.Code) {
+		err = fmt.Errorf("%s failed with exit code %d", c.Args[0], r.Code)
+	}
+	return r, err
 }
 
 func (j *job) Env(name string) (string, bool) {

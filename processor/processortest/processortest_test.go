@@ -131,15 +131,18 @@ func TestOtherProducts(t *testing.T) {
 		if err != nil || ref != (processor.Reference{UUID: processortest.UUID("b.png"), SubID: processor.SubID("part"), Required: true}) {
 			t.Errorf("%v %v", ref, err)
 		}
-		if _, err := job.Reference("none", "", false); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := job.Reference("none", "", true); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%v", err)
+		}
+		if ref, err := job.Reference("none", "", false); err != nil || ref.UUID != processortest.UUID("none") || ref.Required {
+			t.Errorf("%v %v", ref, err)
 		}
 		if own := processor.Own(job, "part", false); own.UUID != job.Asset().UUID || own.SubID != processor.SubID("part") || own.Required {
 			t.Errorf("%v", own)
 		}
 		return nil
 	}), content)
-	want := []string{"products tex.png", "product tex.png mask", "products b.png", "asset b.png", "asset none"}
+	want := []string{"products tex.png", "product tex.png mask", "products b.png", "asset b.png", "asset none", "asset none"}
 	if !slices.Equal(r.Observations, want) {
 		t.Errorf("%q", r.Observations)
 	}
@@ -333,5 +336,51 @@ func TestGolden(t *testing.T) {
 	processortest.Golden(f, file+"2", nil, false)
 	if !strings.Contains(f.said, "-update") {
 		t.Errorf("said %q", f.said)
+	}
+}
+
+// said is a processor that writes its setting.
+type said struct{}
+
+type saidSettings struct {
+	Say string `toml:"say" doc:"What."`
+}
+
+func (said) Info() processor.Info {
+	return processor.Info{Name: "said", Version: 1, Settings: &saidSettings{Say: "nothing"}, Products: []processor.ProductType{{Type: "text"}}}
+}
+
+func (said) Process(_ context.Context, job processor.Job) error {
+	return job.Write(processor.Output{Type: "text"}, []byte(processor.SettingsOf[saidSettings](job).Say))
+}
+
+// TestNamedRequest: what rules say of a request by its name is laid over what the job gives, and recorded.
+func TestNamedRequest(t *testing.T) {
+	c := content
+	c.Processors, c.Named = []processor.Processor{said{}}, map[string]map[string]any{"loud": {"say": "HO"}}
+	r := processortest.Run(t, does(func(_ context.Context, job processor.Job) error {
+		given := map[string]any{"say": "ho"}
+		made, err := job.Request(
+			processor.Request{Name: "loud", Processor: "said", Settings: given},
+			processor.Request{Name: "soft", Processor: "said", Settings: given},
+			processor.Request{Processor: "said"},
+		)
+		for i, want := range []string{"HO", "ho", "nothing"} {
+			if err == nil {
+				err = job.Adopt(made[i][0], processor.Output{Name: want})
+			}
+		}
+		return err
+	}), c)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	for _, want := range []string{"HO", "ho", "nothing"} {
+		if got := string(r.Products[want].Data); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if !slices.Contains(r.Observations, "settings a/x.txt#loud") || !slices.Contains(r.Observations, "settings a/x.txt#soft") {
+		t.Errorf("observed %q", r.Observations)
 	}
 }

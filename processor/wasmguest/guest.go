@@ -21,7 +21,7 @@ const abi = 1
 // served is the module's processor. The exports below have no other way to it.
 var served processor.Processor
 
-// Serve makes p the module's processor. It is called once, while package variables are set or in init: main does not run.
+// Serve makes p the module's processor. Call it once, in a package variable or in init: main does not run.
 func Serve(p processor.Processor) processor.Processor {
 	if served != nil {
 		panic("wasmguest: a module has one processor")
@@ -80,7 +80,7 @@ func kilnInfo() {
 
 //go:wasmexport kiln_process
 func kilnProcess() int32 {
-	j := &job{asset: asset(), platform: text(hostAsset(3))}
+	j := &job{asset: asset()}
 	var err error
 	if j.settings, err = readSettings(served.Info().Settings); err == nil {
 		err = served.Process(context.Background(), j)
@@ -92,7 +92,7 @@ func kilnProcess() int32 {
 	return 1
 }
 
-// fail tells of each of the errors that were joined.
+// fail reports each of the joined errors.
 func fail(err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {

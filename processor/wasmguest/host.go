@@ -31,14 +31,23 @@ func hostGlob(pattern string) int32
 //go:wasmimport kiln_v1 products
 func hostProducts(ids string) int32
 
+//go:wasmimport kiln_v1 assets
+func hostAssets(pattern string) int32
+
+//go:wasmimport kiln_v1 try_products
+func hostTryProducts(asset, platform, processor string) int32
+
 //go:wasmimport kiln_v1 open_product
 func hostOpenProduct(asset, name string) int32
 
-//go:wasmimport kiln_v1 request
-func hostRequest(processor, settings string, a unsafe.Pointer, an uint32, b string, about int32) int32
+//go:wasmimport kiln_v1 request_named
+func hostRequest(name, processor, settings string, a unsafe.Pointer, an uint32, b string, about int32) int32
 
 //go:wasmimport kiln_v1 adopt
 func hostAdopt(asset, name, as, typ, extension string) int32
+
+//go:wasmimport kiln_v1 run
+func hostRun(command string, data unsafe.Pointer, n uint32) int32
 
 //go:wasmimport kiln_v1 size
 func hostSize(h int32) int64

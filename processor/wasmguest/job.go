@@ -3,11 +3,14 @@
 package wasmguest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +20,6 @@ import (
 // job is processor.Job by the functions of the host.
 type job struct {
 	asset    processor.Asset
-	platform string
 	settings any
 }
 
@@ -28,7 +30,7 @@ func asset() processor.Asset {
 }
 
 func (j *job) Asset() processor.Asset { return j.asset }
-func (j *job) Platform() string       { return j.platform }
+func (j *job) Platform() string       { return text(hostAsset(3)) }
 func (j *job) Settings() any          { return j.settings }
 
 // file reads what is behind a handle.
@@ -119,13 +121,8 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 		return nil, failed(h, "products", "")
 	}
 	of := map[string][]processor.Product{}
-	for t := texts(h); len(t) >= 5; t = t[5:] {
-		p := processor.Product{AssetID: t[0], UUID: t[1], Name: t[2], SubID: processor.SubID(t[2]), Type: t[3], File: t[4]}
-		p.Extension = strings.TrimPrefix(p.File, strings.TrimSuffix(p.AssetID, "/"))
-		if p.Name != "" {
-			p.Extension = strings.TrimPrefix(p.Extension, "."+p.Name)
-		}
-		if n := len(of[p.AssetID]); n == 0 || of[p.AssetID][0].Name != p.Name { // an asset that was named twice is told of twice
+	for _, p := range listed(texts(h), "") {
+		if n := len(of[p.AssetID]); n == 0 || of[p.AssetID][0].Name != p.Name { // an asset that was named twice is listed twice
 			of[p.AssetID] = append(of[p.AssetID], p)
 		}
 	}
@@ -142,8 +139,53 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 	return all, nil
 }
 
+// listed are products from five texts each. Those of another platform have it before the asset, and a colon.
+func listed(t []string, platform string) (list []processor.Product) {
+	for ; len(t) >= 5; t = t[5:] {
+		p := processor.Product{AssetID: t[0], UUID: t[1], Name: t[2], SubID: processor.SubID(t[2]), Type: t[3], File: t[4]}
+		if id, ok := strings.CutPrefix(p.AssetID, platform+":"); ok && platform != "" {
+			p.AssetID, p.Platform = id, platform
+		}
+		p.Extension = strings.TrimPrefix(p.File, strings.TrimSuffix(p.AssetID, "/"))
+		if p.Name != "" {
+			p.Extension = strings.TrimPrefix(p.Extension, "."+p.Name)
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// told is what the host calls the asset of a product.
+func told(p processor.Product) string {
+	if p.Platform != "" {
+		return p.Platform + ":" + p.AssetID
+	}
+	return p.AssetID
+}
+
+func (j *job) TryProducts(of processor.Ask) ([]processor.Product, bool, error) {
+	h := hostTryProducts(of.Asset, of.Platform, of.Processor)
+	if h < 0 {
+		return nil, false, failed(h, "products", of.Asset)
+	}
+	t := texts(h)
+	return listed(t[1:], of.Platform), t[0] == "1", nil
+}
+
+func (j *job) Assets(pattern string) (list []processor.Listed, err error) {
+	h := hostAssets(pattern)
+	if h < 0 {
+		return nil, failed(h, "assets", pattern)
+	}
+	for t := texts(h); len(t) >= 7; t = t[7:] {
+		a := processor.Asset{ID: t[0], UUID: t[1], Path: t[2], Folder: t[3] == "1"}
+		list = append(list, processor.Listed{Asset: a, Processor: t[4], Type: t[5], Settings: t[6]})
+	}
+	return list, nil
+}
+
 func (j *job) OpenProduct(p processor.Product) (processor.File, error) {
-	h := hostOpenProduct(p.AssetID, p.Name)
+	h := hostOpenProduct(told(p), p.Name)
 	if h < 0 {
 		return nil, failed(h, "open product", p.File)
 	}
@@ -172,6 +214,16 @@ func (j *job) Reference(assetID, name string, required bool) (processor.Referenc
 }
 
 var errNot = errors.New("not there for a module in WebAssembly")
+
+func (j *job) ToPack() ([]processor.Product, error) {
+	return nil, fmt.Errorf("images to pack: %w", errNot)
+}
+
+// The host bounds a module's memory, and waits for it; drafts are for processors that are compiled into Kiln.
+func (j *job) NeedMemory(int64) error               { return nil }
+func (j *job) UsedMemory(int64)                     {}
+func (j *job) Drafts() bool                         { return false }
+func (j *job) Draft(processor.Output, []byte) error { return nil }
 
 func (j *job) Parts(...string) ([][]processor.Product, error) {
 	return nil, fmt.Errorf("parts: %w", errNot)
@@ -202,7 +254,7 @@ func (j *job) Request(requests ...processor.Request) ([][]processor.Product, err
 		case r.Bytes != nil:
 			about, a, b = ofBytes, r.Bytes, r.Extension
 		}
-		h := hostRequest(r.Processor, string(settings), pointer(a), uint32(len(a)), b, about)
+		h := hostRequest(r.Name, r.Processor, string(settings), pointer(a), uint32(len(a)), b, about)
 		if h < 0 {
 			return nil, failed(h, "request", "")
 		}
@@ -219,7 +271,62 @@ func (j *job) Adopt(p processor.Product, out processor.Output) error {
 	if out.Hidden || len(out.References) > 0 {
 		return fmt.Errorf("adopt with references of its own: %w", errNot)
 	}
-	return failed(hostAdopt(p.AssetID, p.Name, out.Name, out.Type, out.Extension), "adopt", "")
+	return failed(hostAdopt(told(p), p.Name, out.Name, out.Type, out.Extension), "adopt", "")
+}
+
+// command is processor.Command as the host takes it: docs/formats/wasm-abi.md.
+type command struct {
+	Args    []string    `json:"args"`
+	Tools   []string    `json:"tools,omitempty"`
+	Inputs  []string    `json:"inputs,omitempty"`
+	Traced  bool        `json:"traced,omitempty"`
+	Env     []string    `json:"env,omitempty"`
+	Codes   []int       `json:"codes,omitempty"`
+	Timeout float64     `json:"timeout,omitempty"`
+	Network bool        `json:"network,omitempty"`
+	Stdin   int         `json:"stdin,omitempty"`
+	Files   []givenFile `json:"files,omitempty"`
+}
+
+type givenFile struct {
+	Path string `json:"path"`
+	Size int    `json:"size"`
+}
+
+func (j *job) Run(_ context.Context, c processor.Command) (r processor.Result, err error) {
+	about := command{
+		Args: c.Args, Tools: c.Tools, Inputs: c.Inputs, Traced: c.Traced, Env: c.Env, Codes: c.Codes, Timeout: c.Timeout.Seconds(),
+		Network: c.Network, Stdin: len(c.Stdin),
+	}
+	data := c.Stdin[:len(c.Stdin):len(c.Stdin)]
+	for _, path := range slices.Sorted(maps.Keys(c.Files)) {
+		about.Files = append(about.Files, givenFile{path, len(c.Files[path])})
+		data = append(data, c.Files[path]...)
+	}
+	text, err := json.Marshal(about)
+	if err != nil {
+		return r, err
+	}
+	h := hostRun(string(text), pointer(data), uint32(len(data)))
+	if h < 0 {
+		return r, failed(h, "run", "")
+	}
+	t := texts(h)
+	take := func(handle string) []byte {
+		n, nerr := strconv.ParseInt(handle, 10, 32)
+		if err = errors.Join(err, nerr); err != nil {
+			return nil
+		}
+		b := content(int32(n))
+		hostClose(int32(n))
+		return b
+	}
+	r.Code, err = strconv.Atoi(t[0])
+	r.Stdout, r.Stderr, r.Files = take(t[1]), take(t[2]), map[string][]byte{}
+	for t = t[3:]; len(t) >= 2; t = t[2:] {
+		r.Files[t[0]] = take(t[1])
+	}
+	return r, err
 }
 
 func (j *job) Source() (processor.File, error) { return j.Open(j.asset.Path) }

@@ -160,7 +160,7 @@ func loadAtlas(all resources, in *thing) (any, error) {
 		}
 		page, ok := in.needs[id].(*texture)
 		if !ok {
-			return nil, fmt.Errorf("page %d is no texture", f.Page)
+			return nil, fmt.Errorf("page %d is not a texture", f.Page)
 		}
 		part := page.SubImage(image.Rect(f.X, f.Y, f.X+f.W, f.Y+f.H)).(*ebiten.Image)
 		a.frames[name] = frame{part, image.Pt(f.OffsetX, f.OffsetY)}

@@ -1,5 +1,5 @@
 // Command gen draws the knights example: its pictures, its models and the run that they
-// share. Everything is made of formulas and one palette, so that the same command gives the
+// share, and its sounds. Everything is made of formulas and one palette, so that the same command gives the
 // same files:
 //
 //	go run ./examples/knights/gen             all files below assets that are drawn
@@ -61,9 +61,9 @@ func write(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// drawings gives the pictures and the models by their paths in the example.
+// drawings gives the pictures, the models and the sounds by their paths in the example.
 func drawings() map[string][]byte {
-	files := map[string][]byte{}
+	files := sounds()
 	picture := func(name string, m image.Image) { files["assets/"+name+".png"] = encode(m) }
 
 	page := texturePage()

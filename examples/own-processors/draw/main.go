@@ -60,7 +60,7 @@ func save(file string, m image.Image) error {
 func layOut(data []byte, sheet image.Image, scale int) (*image.NRGBA, error) {
 	at := func(i int) int { return int(binary.LittleEndian.Uint16(data[2*i:])) }
 	if len(data) < 8 || len(data) != 8+2*at(0)*at(1) {
-		return nil, fmt.Errorf("%d bytes are no map", len(data))
+		return nil, fmt.Errorf("%d bytes are not a map", len(data))
 	}
 	width, height, size, columns := at(0), at(1), at(2), at(3)
 	m := image.NewNRGBA(image.Rect(0, 0, width*size*scale, height*size*scale))

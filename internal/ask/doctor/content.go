@@ -8,6 +8,8 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/media/whole"
+	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
 // unfinished are names that programs give to files they have not finished, or have open.
@@ -40,8 +42,9 @@ func (r *Report) content(f *sourceFile) {
 		return
 	}
 	defer file.Close()
-	e := &end{file: file, size: f.size}
-	head := e.read(0, headSize)
+	head := make([]byte, 512)
+	n, _ := file.ReadAt(head, 0)
+	head = head[:n]
 	if isLFS(head) {
 		r.add(source.LFS(f.shown))
 		return
@@ -53,7 +56,7 @@ func (r *Report) content(f *sourceFile) {
 	switch {
 	case zeros(head):
 		r.add(&diag.Message{Severity: severity, Code: diag.FileZeros, Pos: at, Text: "the file begins with nothing but zeros, as after a crash or a broken copy", Hint: "put it back from version control"})
-	case e.cutShort(head, strings.ToLower(path.Ext(name))):
+	case processors.Check(name, file, f.size) == whole.Cut:
 		r.add(&diag.Message{Severity: severity, Code: diag.FileCutShort, Pos: at, Text: "the end of the file is missing", Hint: "export or copy it again"})
 	}
 }

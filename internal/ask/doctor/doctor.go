@@ -12,6 +12,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
 // Report is all that was found. What is wrong is a message; those of severity error stop a build, or an asset of it.
@@ -38,10 +39,13 @@ func Examine(ctx context.Context, p *build.Project) (*Report, error) {
 	if v != nil {
 		r.Assets = len(v.Assets)
 		r.Messages = append(append(r.Messages, v.Messages...), v.Strangers()...)
+		r.rules(p, v)
 		r.files(ctx, p, v)
 	}
 	r.tools(ctx, p, v)
 	r.places(p)
+	r.caches(ctx, p)
+	r.farm(ctx, p)
 	r.limits()
 	slices.SortStableFunc(r.Messages, func(a, b *diag.Message) int { return rank(a) - rank(b) })
 	return r, ctx.Err()
@@ -57,7 +61,7 @@ func (r *Report) Stops() bool { return r.Messages.Err() != nil }
 func (r *Report) add(m *diag.Message) { r.Messages = append(r.Messages, m) }
 
 // files looks at each source file: its name, its size, its end.
-func (r *Report) files(ctx context.Context, p *build.Project, v *build.View) {
+func (r *Report) files(ctx context.Context, p *build.Project, v *view.View) {
 	t := v.Sources()
 	r.Folders = len(t.Folders)
 	for _, file := range t.Paths() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
 // Limits of names. Windows takes paths of 259 UTF-16 units unless a program asks otherwise, and other tools of a game
@@ -65,7 +66,7 @@ func (r *Report) length(file, shown string) {
 }
 
 // outputs looks at the names of what was built.
-func (r *Report) outputs(p *build.Project, v *build.View) {
+func (r *Report) outputs(p *build.Project, v *view.View) {
 	for i := range v.Assets {
 		for _, j := range v.Assets[i].Jobs {
 			if j.Last == nil {

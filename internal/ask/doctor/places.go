@@ -1,10 +1,13 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
@@ -112,4 +115,41 @@ func cause(err error) error {
 		return pe.Err
 	}
 	return err
+}
+
+// caches tries the caches that the project shares its results in.
+func (r *Report) caches(ctx context.Context, p *build.Project) {
+	place := p.CachePlace()
+	if place == nil {
+		return
+	}
+	for _, c := range place.Check(ctx) {
+		if !c.OK {
+			r.add(diag.Warningf(diag.CacheFails, diag.Pos{}, "%s: %s", c.Name, c.Wrong).
+				WithHint("builds do without it; `kiln cache check` tries it again"))
+		}
+	}
+}
+
+// farm tries the server whose workers run jobs.
+func (r *Report) farm(ctx context.Context, p *build.Project) {
+	f := p.Farm()
+	if f == nil {
+		return
+	}
+	defer f.Close()
+	place := f.Place()
+	reached, err := f.Check(ctx)
+	switch {
+	case !reached && err != nil:
+		r.add(diag.Warningf(diag.FarmFails, diag.Pos{}, "the farm %s: %s", place.Remote, err).
+			WithHint("builds do without it; the address comes from %s", place.Origin))
+	case err != nil:
+		m := diag.Warningf(diag.FarmFails, diag.Pos{}, "the farm %s: no worker ran a job: %s", place.Remote, err).
+			WithHint("builds do without it; a worker has to have these properties, and run the kiln that [execution] names")
+		for _, name := range slices.Sorted(maps.Keys(place.Properties)) {
+			m.WithNote("%s = %q", name, place.Properties[name])
+		}
+		r.add(m)
+	}
 }

@@ -11,15 +11,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/make/explain"
-
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
 // Tool is an external program.
@@ -32,21 +33,31 @@ type Tool struct {
 	Install []string `json:"install,omitempty"` // commands, that for this system first
 }
 
-// known are tools that processors of games often use. The argument makes each tell its version. Names of packages: Debian, Homebrew,
-// winget; "" if there is none.
-var known = []struct{ name, does, version, apt, brew, winget string }{
-	{"glslc", "GLSL and HLSL to SPIR-V", "--version", "glslc", "shaderc", "KhronosGroup.VulkanSDK"},
-	{"spirv-cross", "SPIR-V to other shader languages", "--revision", "spirv-cross", "spirv-cross", "KhronosGroup.VulkanSDK"},
-	{"spirv-opt", "makes SPIR-V smaller", "--version", "spirv-tools", "spirv-tools", "KhronosGroup.VulkanSDK"},
-	{"opusenc", "sound to Opus", "--version", "opus-tools", "opus-tools", ""},
-	{"oggenc", "sound to Ogg Vorbis", "--version", "vorbis-tools", "vorbis-tools", ""},
-	{"assimp", "FBX and other models", "version", "assimp-utils", "assimp", ""},
-	{"ffmpeg", "video and sound", "-version", "ffmpeg", "ffmpeg", "Gyan.FFmpeg"},
+// known are tools that processors of games often use. The argument makes each print its version. Names of packages: Debian, Homebrew,
+// winget; "" if there is none. The processor runs the tool named by instead where this one is not installed.
+var known = []struct{ name, does, version, apt, brew, winget, instead string }{
+	{"glslc", "GLSL and HLSL to SPIR-V", "--version", "glslc", "shaderc", "KhronosGroup.VulkanSDK", ""},
+	{"spirv-cross", "SPIR-V to other shader languages", "--revision", "spirv-cross", "spirv-cross", "KhronosGroup.VulkanSDK", ""},
+	{"spirv-opt", "makes SPIR-V smaller", "--version", "spirv-tools", "spirv-tools", "KhronosGroup.VulkanSDK", ""},
+	{"opusenc", "sound to Opus", "--version", "opus-tools", "opus-tools", "", "ffmpeg"},
+	{"oggenc", "sound to Ogg Vorbis", "--version", "vorbis-tools", "vorbis-tools", "", "ffmpeg"},
+	{"assimp", "FBX and other models", "version", "assimp-utils", "assimp", "", ""},
+	{"ffmpeg", "video and sound", "-version", "ffmpeg", "ffmpeg", "Gyan.FFmpeg", ""},
+}
+
+// insteadOf is the tool that is run in place of another one; "" if there is none.
+func insteadOf(tool string) string {
+	for _, k := range known {
+		if k.name == tool {
+			return k.instead
+		}
+	}
+	return ""
 }
 
 // tools finds out which tools there are, and which assets need them: those whose processor runs them, and those whose job looked
 // for them. v may be nil.
-func (r *Report) tools(ctx context.Context, p *build.Project, v *build.View) {
+func (r *Report) tools(ctx context.Context, p *build.Project, v *view.View) {
 	needs := map[string]map[string]bool{}
 	need := func(tool, asset string) {
 		if needs[tool] == nil {
@@ -70,7 +81,11 @@ func (r *Report) tools(ctx context.Context, p *build.Project, v *build.View) {
 	if v != nil {
 		v.Traces(func(a *asset.Asset, _, _, _ string, t *engine.Trace) {
 			for _, o := range t.Observations {
-				if name := explain.Subject(o); explain.Kind(o) == "tool" && !filepath.IsAbs(name) && !strings.HasPrefix(name, job.InProject) { // else a traced program read it
+				if t.Outcome == engine.Succeeded && o.Value == (digest.Hash{}) {
+					continue // it was not there, and another one did the work
+				}
+				name := explain.Subject(o)
+				if explain.Kind(o) == "tool" && !filepath.IsAbs(name) && !strings.HasPrefix(name, job.InProject) { // else a traced program read it
 					need(name, a.ID)
 				}
 			}
@@ -90,6 +105,45 @@ func (r *Report) tools(ctx context.Context, p *build.Project, v *build.View) {
 	for i := range r.Tools {
 		r.tool(ctx, p.Dir, &r.Tools[i], needs[r.Tools[i].Name])
 	}
+	r.lacking()
+}
+
+// lacking reports tools that are not there and needed.
+func (r *Report) lacking() {
+	have := map[string]bool{}     // installed
+	reported := map[string]bool{} // tool and asset
+	for _, t := range r.Tools {
+		have[t.Name] = t.Path != ""
+	}
+	for _, t := range r.Tools {
+		instead := insteadOf(t.Name)
+		if t.Path != "" || have[instead] {
+			continue
+		}
+		needed := slices.DeleteFunc(slices.Clone(t.Assets), func(id string) bool { return reported[t.Name+"\x00"+id] })
+		if len(needed) == 0 {
+			continue
+		}
+		for _, id := range needed {
+			reported[instead+"\x00"+id] = true
+		}
+		r.add(t.missing(needed, instead))
+	}
+}
+
+func (t *Tool) missing(assets []string, instead string) *diag.Message {
+	m := diag.Errorf(diag.ToolMissing, diag.Pos{}, "%s is not there, and %s", t.Name, needText(assets))
+	switch {
+	case len(t.Install) > 0 && instead != "":
+		m.WithHint("install it: %s; %s does as well", t.Install[0], instead)
+	case len(t.Install) > 0:
+		m.WithHint("install it: %s", t.Install[0])
+	case strings.ContainsAny(t.Name, `/\`):
+		m.WithHint("put it there, and make it executable")
+	default:
+		m.WithHint("install it, or see that it is on PATH")
+	}
+	return m
 }
 
 // boxes tells what this system cannot do of what command processors are promised.
@@ -115,13 +169,13 @@ func (r *Report) boxes(commands []project.CustomProcessor) {
 	}
 }
 
-func processedBy(v *build.View, processor string) []string {
+func processedBy(v *view.View, processor string) []string {
 	var ids []string
 	if v == nil {
 		return nil
 	}
 	for i := range v.Assets {
-		if slices.ContainsFunc(v.Assets[i].Jobs, func(j build.JobView) bool { return j.Processor == processor }) {
+		if slices.ContainsFunc(v.Assets[i].Jobs, func(j view.JobView) bool { return j.Processor == processor }) {
 			ids = append(ids, v.Assets[i].ID)
 		}
 	}
@@ -141,21 +195,7 @@ func (r *Report) tool(ctx context.Context, dir string, t *Tool, assets map[strin
 	if path, err := exec.LookPath(name); err == nil {
 		t.Path = path
 		t.Version = version(ctx, t)
-		return
 	}
-	if len(t.Assets) == 0 {
-		return
-	}
-	m := diag.Errorf(diag.ToolMissing, diag.Pos{}, "%s is not there, and %s", t.Name, needText(t.Assets))
-	switch {
-	case len(t.Install) > 0:
-		m.WithHint("install it: %s", t.Install[0])
-	case strings.ContainsAny(t.Name, `/\`):
-		m.WithHint("put it there, and make it executable")
-	default:
-		m.WithHint("install it, or see that it is on PATH")
-	}
-	r.add(m)
 }
 
 func needText(assets []string) string {

@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/extend/gocode"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -55,6 +57,9 @@ func Find(p *build.Project) (dirs, without []string) {
 		if dir != "" {
 			add(dir)
 		}
+		for _, file := range ownFiles(p, c.Command) {
+			add(path.Dir(file))
+		}
 	}
 	for _, pr := range p.Team() {
 		name, pkg := pr.Info().Name, packageOf(pr)
@@ -66,6 +71,28 @@ func Find(p *build.Project) (dirs, without []string) {
 		}
 	}
 	return slices.Sorted(maps.Keys(found)), without
+}
+
+var toolOf = regexp.MustCompile(`\{tool:([^{}]+)\}`)
+
+// ownFiles are the files of the project that a command runs: its program, and those that {tool:...} names.
+func ownFiles(p *build.Project, command []string) (files []string) {
+	for i, arg := range command {
+		names := toolOf.FindAllStringSubmatch(arg, -1)
+		if i == 0 && len(names) == 0 {
+			names = [][]string{{"", arg}}
+		}
+		for _, m := range names {
+			file := path.Clean(filepath.ToSlash(m[1]))
+			if !strings.Contains(file, "/") || !filepath.IsLocal(filepath.FromSlash(file)) {
+				continue
+			}
+			if info, err := os.Stat(filepath.Join(p.Dir, filepath.FromSlash(file))); err == nil && info.Mode().IsRegular() {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
 }
 
 // packageOf is the import path of the package that a processor is written in.
@@ -112,7 +139,7 @@ type Result struct {
 }
 
 // Run builds what is in dir/in and compares it with dir/want, or writes that.
-func Run(ctx context.Context, cfg build.Config, dir string, update bool) (*Result, error) {
+func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*Result, error) {
 	temp, err := os.MkdirTemp("", "kiln-test-")
 	if err != nil {
 		return nil, err

@@ -15,12 +15,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
 // Files finds the source files that a path means: one, all below a folder, or all that match a glob. The path is absolute, or relative to
 // the project folder or to a source root. One that is not there is a file that would be added; with removed, all are removed. rules says
 // that the path is a file of rules, of which nobody knows what it would change.
-func Files(p *build.Project, v *build.View, name string, removed bool) (files []File, rules bool, err error) {
+func Files(p *build.Project, v *view.View, name string, removed bool) (files []File, rules bool, err error) {
 	files, rules, err = named(p, v, name, removed)
 	return linked(v.Sources(), files), rules, err
 }
@@ -80,7 +81,7 @@ func onDisk(t *source.Table, f File) (files []string) {
 }
 
 // named finds the source files that a path means by their names.
-func named(p *build.Project, v *build.View, name string, removed bool) (files []File, rules bool, err error) {
+func named(p *build.Project, v *view.View, name string, removed bool) (files []File, rules bool, err error) {
 	given := name
 	name = path.Clean(p.InProject(name))
 	change := Edited
@@ -94,8 +95,8 @@ func named(p *build.Project, v *build.View, name string, removed bool) (files []
 		return []File{{found, change}}, false, nil
 	}
 	names := []string{name}
-	for _, r := range p.Roots {
-		if rest, ok := strings.CutPrefix(name+"/", r.Path+"/"); ok {
+	for _, prefix := range p.Prefixes() {
+		if rest, ok := strings.CutPrefix(name+"/", prefix); ok && prefix != "" {
 			names = append(names, strings.TrimSuffix(rest, "/"))
 		}
 	}
@@ -150,7 +151,7 @@ func meaning(name string) func(file string) bool {
 // noMatch says why a glob means nothing.
 func noMatch(name, given string) error {
 	if !doublestar.ValidatePattern(name) {
-		return diag.Errorf(diag.BadGlob, diag.Pos{}, "pattern %q is not well formed", given).WithHint("see docs/project-file.md for what a glob may hold")
+		return diag.Errorf(diag.BadGlob, diag.Pos{}, "pattern %q is not well formed", given).WithHint("`kiln explain K0007` says more")
 	}
 	return diag.Errorf(diag.PatternNoMatch, diag.Pos{}, "no source file matches %q", given).WithHint("* stays within a folder, ** goes below; a path without them may be of a file that is not there yet")
 }

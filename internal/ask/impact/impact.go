@@ -12,17 +12,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kiln-pipeline/kiln/internal/make/explain"
-	"github.com/kiln-pipeline/kiln/internal/make/task"
-
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/uuid"
 
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/engine"
-	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -73,7 +71,7 @@ type index struct {
 }
 
 // Of finds out what changes of files would bring on some platforms; none are all. Parcels are those of the project file.
-func Of(v *build.View, files []File, platforms []string, parcels []project.Parcel) *Report {
+func Of(v *view.View, files []File, platforms []string, parcels []project.Parcel) *Report {
 	x := newIndex(v, platforms)
 	r := &Report{}
 	reached := map[at]bool{}
@@ -119,7 +117,7 @@ func Of(v *build.View, files []File, platforms []string, parcels []project.Parce
 	return r
 }
 
-func newIndex(v *build.View, platforms []string) *index {
+func newIndex(v *view.View, platforms []string) *index {
 	x := &index{table: v.Table(), traces: map[at][]*engine.Trace{}, needers: map[at][]at{}, packers: map[string]bool{}}
 	v.Traces(func(a *asset.Asset, platform, among, part string, t *engine.Trace) {
 		j := at{a.ID, platform, among}
@@ -203,6 +201,8 @@ func (x *index) comesOrGoes(kind, name string, f File) bool {
 	case f.Change == Edited:
 	case kind == "packers":
 		return x.packers[f.Path] || f.Change == Added && slices.ContainsFunc(slices.Collect(maps.Keys(x.packers)), func(p string) bool { return path.Ext(p) == path.Ext(f.Path) })
+	case kind == "assets":
+		return asset.Matches(name, f.Path)
 	case kind == "asset" || kind == "products":
 		a := x.table.Find(name)
 		return a == nil && (name == f.Path || name == processor.ByUUID(asset.UUID(f.Path))) || a != nil && a.Path == f.Path
@@ -221,7 +221,7 @@ func touches(kind, subject string, f File) bool {
 	case "exists":
 		return subject == f.Path && f.Change == Removed
 	case "glob":
-		return f.Change != Edited && doublestar.MatchUnvalidated(subject, f.Path)
+		return f.Change != Edited && asset.MatchesFile(subject, f.Path)
 	}
 	return false
 }

@@ -26,7 +26,14 @@ type Result struct {
 	From, To string // below the source roots
 	Assets   int    // that moved
 	Files    int    // of rules that were edited
-	Pinned   int    // assets that got a rule
+	Pinned   int    // assets that got a rule; 0 in a dry run
+	Mentions []Mention
+}
+
+// Options say how to move.
+type Options struct {
+	DryRun  bool // change nothing
+	Rewrite bool // change the files that name what moves, where it is known which characters do
 }
 
 // Refused says why a path cannot be moved, before anything was.
@@ -40,7 +47,7 @@ func refuse(hint, format string, args ...any) error {
 
 // Move renames a source file or folder. The paths are absolute, or relative to the project folder or to a source root. again opens the
 // project as it is afterwards. The caller holds the project's lock.
-func Move(ctx context.Context, p *build.Project, again func() (*build.Project, error), from, to string) (Result, error) {
+func Move(ctx context.Context, p *build.Project, again func() (*build.Project, error), from, to string, o Options) (Result, error) {
 	v, err := p.Look(ctx, nil, nil)
 	if err != nil {
 		return Result{}, err
@@ -50,7 +57,7 @@ func Move(ctx context.Context, p *build.Project, again func() (*build.Project, e
 		return Result{}, err
 	}
 	for i := range v.Assets {
-		if rest, ok := m.below(v.Assets[i].Path); ok {
+		if rest, ok := m.below(v.Assets[i].Path); ok && !v.Assets[i].Declared {
 			m.was[m.to+rest] = v.Assets[i].UUID
 		}
 	}
@@ -61,14 +68,23 @@ func Move(ctx context.Context, p *build.Project, again func() (*build.Project, e
 	if err != nil {
 		return Result{}, err
 	}
+	mentions := m.mentions(v)
+	if o.DryRun {
+		return Result{m.from, m.to, len(m.was), len(edits), 0, mentions}, nil
+	}
 	if err := m.rename(); err != nil {
 		return Result{}, err
+	}
+	if o.Rewrite {
+		if err := m.rewrite(mentions); err != nil {
+			return Result{}, m.undo(err)
+		}
 	}
 	pinned, err := m.follow(ctx, again, edits)
 	if err != nil {
 		return Result{}, m.undo(err)
 	}
-	return Result{m.from, m.to, len(m.was), len(edits), pinned}, nil
+	return Result{m.from, m.to, len(m.was), len(edits), pinned, mentions}, nil
 }
 
 // follow has the rules follow what was renamed, and tells how many assets were pinned.
@@ -147,8 +163,8 @@ type mover struct {
 // belowRoot is a path as sources have it, without the root that it may begin with.
 func belowRoot(p *build.Project, name string) string {
 	name = path.Clean(p.InProject(name))
-	for _, r := range p.Roots {
-		if rest, ok := strings.CutPrefix(name, r.Path+"/"); ok {
+	for _, prefix := range p.Prefixes() {
+		if rest, ok := strings.CutPrefix(name, prefix); ok && prefix != "" {
 			return rest
 		}
 	}
@@ -165,16 +181,16 @@ func (m *mover) below(name string) (rest string, ok bool) {
 func (m *mover) check(from, to string) error {
 	for _, name := range []string{m.from, m.to} {
 		if !filepath.IsLocal(filepath.FromSlash(name)) || name == "." {
-			return refuse("give a path below a source root", "%q is no path below the source roots", name)
+			return refuse("give a path below a source root", "%q is not a path below the source roots", name)
 		}
 	}
 	if _, in := m.below(m.to); in {
 		return refuse("", "%q cannot become %q", from, to)
 	}
 	for _, r := range m.p.Roots {
-		root := filepath.Join(m.p.Dir, filepath.FromSlash(r.Path))
+		root := r.Dir(m.p.Dir)
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(m.to))); err == nil {
-			return refuse("give the new path in full", "%q is there already", path.Join(r.Path, m.to))
+			return refuse("give the new path in full", "%q is there already", r.Prefix()+m.to)
 		}
 		if info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(m.from))); err == nil {
 			m.folder = m.folder || info.IsDir()
@@ -185,7 +201,7 @@ func (m *mover) check(from, to string) error {
 		return refuse("", "there is no source file or folder %q", from)
 	}
 	if base := path.Base(m.from); base == project.RulesFile || base == project.File {
-		return refuse("rename it by other means", "%q is no content", from)
+		return refuse("rename it by other means", "%q is not content", from)
 	}
 	return nil
 }

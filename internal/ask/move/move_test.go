@@ -13,6 +13,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
@@ -27,7 +28,7 @@ func opener(t *testing.T, files string) (dir string, open func() (*build.Project
 		}
 	}
 	return dir, func() (*build.Project, error) {
-		return build.Open(build.Config{Dir: dir, Version: "test", Processors: processors.All()})
+		return build.Open(workspace.Config{Dir: dir, Version: "test", Processors: processors.All()})
 	}
 }
 
@@ -91,7 +92,7 @@ func TestMove(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Move(context.Background(), p, open, from, to)
+		r, err := Move(context.Background(), p, open, from, to, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,15 +137,15 @@ func TestRefused(t *testing.T) {
 		{"nothing", "x", "there is no source file or folder"},
 		{"art", "art/deeper", "cannot become"},
 		{"art", "other.txt", "is there already"},
-		{"art", "../art", "is no path below"},
-		{".", "x", "is no path below"},
-		{"art/deep/rules.toml", "x.toml", "is no content"},
+		{"art", "../art", "is not a path below"},
+		{".", "x", "is not a path below"},
+		{"art/deep/rules.toml", "x.toml", "is not content"},
 		{"art", "a[r]t", "rules name"},
 		{"art/deep", "art/d[e]ep", ""}, // the folder's own rules name what is in it, so its name may have any character
 		{"art/d[e]ep/free.txt", "art/d[e]ep/f.txt", ""},
 		{"other.txt", "o*.txt", "could not be pinned"},
 	} {
-		_, err := Move(context.Background(), p, open, tt[0], tt[1])
+		_, err := Move(context.Background(), p, open, tt[0], tt[1], Options{})
 		var refused *Refused
 		if tt[2] == "" {
 			if err != nil {
@@ -191,7 +192,7 @@ func TestUndone(t *testing.T) {
 			again := open
 			c.do(t, dir, cancel, &again)
 			before, had := files(t, dir), uuids(t, open)
-			if _, err := Move(ctx, p, again, c.from, c.to); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			if _, err := Move(ctx, p, again, c.from, c.to, Options{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got %v, not %q", err, c.want)
 			}
 			if diff := cmp.Diff(before, files(t, dir)); diff != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
-	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
 // edit replaces what a span covers.
@@ -26,7 +26,7 @@ type edit struct {
 // ruleEdits are the new texts of kiln.toml and of the rules.toml above the old path, by file. Those below it move with it.
 func (m *mover) ruleEdits() (map[string][]byte, error) {
 	out := map[string][]byte{}
-	if err := m.fileEdits(out, filepath.Join(m.p.Dir, project.File), "", m.p.Rules, m.p.Parcels); err != nil {
+	if err := m.fileEdits(out, filepath.Join(m.p.Dir, project.File), "", m.p.Rules, m.p.Listed); err != nil {
 		return nil, err
 	}
 	for _, root := range m.roots {
@@ -34,8 +34,12 @@ func (m *mover) ruleEdits() (map[string][]byte, error) {
 			file := filepath.Join(root, filepath.FromSlash(dir), project.RulesFile)
 			if text, err := disk.ReadFile(file); err == nil {
 				base := strings.TrimPrefix(dir, ".")
-				rules, _ := project.ParseRules(file, base, text)
-				if err := m.fileEdits(out, file, base, rules, nil); err != nil {
+				rules, _ := project.ParseRules(file, base, text, m.p.Names)
+				var lists []project.Listed
+				for i := range rules {
+					lists = append(lists, rules[i].Listed...)
+				}
+				if err := m.fileEdits(out, file, base, rules, lists); err != nil {
 					return nil, err
 				}
 			}
@@ -48,18 +52,22 @@ func (m *mover) ruleEdits() (map[string][]byte, error) {
 }
 
 // fileEdits adds the new text of a file whose globs are relative to base, if one of them begins with the old path.
-func (m *mover) fileEdits(out map[string][]byte, file, base string, rules []project.Rule, parcels []project.Parcel) error {
+func (m *mover) fileEdits(out map[string][]byte, file, base string, rules []project.Rule, lists []project.Listed) error {
 	var edits []edit
 	for _, r := range rules {
+		if r.Declares && r.Match == "" || r.List != nil {
+			continue
+		}
 		if text, ok := m.retarget(base, r.Match); ok {
 			edits = append(edits, edit{r.MatchSpan, strconv.Quote(text)})
+		} else if _, of := m.below(r.Source()); of && r.Declares {
+			return refuse("move the entry of [[assets]] into kiln.toml first", "the asset %q has %q as its source, and %s can name no file elsewhere",
+				r.ID, r.Source(), path.Join(base, project.RulesFile))
 		}
 	}
-	for _, pc := range parcels {
-		for _, g := range pc.Assets {
-			if text, ok := m.retarget(base, g.Text); ok {
-				edits = append(edits, edit{g.Span, strconv.Quote(text)})
-			}
+	for _, g := range lists {
+		if text, ok := m.retarget(base, g.Text); ok {
+			edits = append(edits, edit{g.Span, strconv.Quote(g.Written(text))})
 		}
 	}
 	switch {
@@ -128,14 +136,14 @@ func (m *mover) pinnable() error {
 }
 
 // pin writes rules for the assets whose UUID is another one now.
-func (m *mover) pin(now *build.View) (int, error) {
+func (m *mover) pin(now *view.View) (int, error) {
 	file, base := m.pinFile()
 	var rules strings.Builder
 	n := 0
 	for i := range now.Assets {
 		as := &now.Assets[i]
 		uuid, moved := m.was[as.Path]
-		if !moved || uuid == as.UUID {
+		if !moved || as.Declared || uuid == as.UUID {
 			continue
 		}
 		n++

@@ -4,15 +4,18 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
 // rootNames are what people call the folder of their content.
 var rootNames = []string{"assets", "asset", "content", "contents", "data", "res", "resources", "resource", "media", "art", "gamedata"}
 
-// contentExtensions are those of files that only content has.
-var contentExtensions = strings.Fields(`.png .jpg .jpeg .gif .bmp .tif .tiff .webp .tga .psd .hdr .exr .dds .ktx .ktx2 .svg .xcf .kra .ase .aseprite
-	.wav .ogg .mp3 .flac .opus .wma .aif .aiff .mid .it .xm .mod .gltf .glb .fbx .obj .blend .iqm .dae .ply .vox .ttf .otf .fnt .woff .woff2 .bdf
-	.tmx .tsx .ldtk .ldtkl .atlas .mp4 .webm .ogv .vert .frag .glsl .hlsl .wgsl .comp`)
+// sure reports whether only content is called so.
+func sure(file string) bool {
+	k, _ := processors.Of(file)
+	return k != nil && !k.Everywhere
+}
 
 // code are extensions of program source, which is never content for the game to load. Scripts that a game may load are not among them.
 var code = strings.Fields(`.c .cc .cpp .cxx .h .hh .hpp .m .mm .cs .csproj .sln .vcxproj .fs .go .rs .java .kt .swift .d .zig .o .a .obj.d .pdb .dll .exe .so`)
@@ -25,19 +28,19 @@ const maxRoots = 3
 
 // content is all files that look like content; if there is none that only content could be, then all files but for documents.
 func (t *tree) content() []string {
-	var sure, maybe []string
+	var certain, maybe []string
 	for _, f := range t.files {
 		ext := strings.ToLower(path.Ext(f))
 		switch {
-		case slices.Contains(contentExtensions, ext):
-			sure = append(sure, f)
+		case sure(f):
+			certain = append(certain, f)
 		case path.Dir(f) == "." && (ext == ".md" || ext == "" || ext == ".txt"): // the project's README and LICENSE
 		default:
 			maybe = append(maybe, f)
 		}
 	}
-	if len(sure) > 0 {
-		return sure
+	if len(certain) > 0 {
+		return certain
 	}
 	return maybe
 }

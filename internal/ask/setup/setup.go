@@ -56,7 +56,7 @@ func Look(dir string) (*Plan, error) {
 	file := filepath.Join(abs, project.File)
 	if _, err := os.Lstat(file); err == nil {
 		return nil, diag.Errorf(diag.ProjectExists, diag.Pos{File: filepath.Join(dir, project.File)}, "there is one already; it was left as it is").
-			WithHint("remove it first if it is to be written again")
+			WithHint("remove it first to have it written again")
 	}
 	out := output(abs)
 	t, err := walk(abs, out)
@@ -85,11 +85,10 @@ func (p *Plan) below(t *tree) {
 				p.Ignore = append(p.Ignore, ig)
 			}
 		}
-		p.Rules = append(p.Rules, b.dataRules()...)
-		p.Rules = append(p.Rules, b.imageRules()...)
+		p.Rules = append(p.Rules, b.guessed()...)
 		p.Atlases = append(p.Atlases, b.atlases()...)
 	}
-	p.Rules = unique(p.Rules)
+	p.Rules = append(unique(p.Rules), p.engines(t)...)
 	kept := slices.DeleteFunc(slices.Clone(p.Ignore), func(ig Ignore) bool { return !ig.Keeps() })
 	p.Ignore = append(slices.DeleteFunc(p.Ignore, Ignore.Keeps), kept...) // the last pattern that matches decides
 	for _, f := range t.content() {

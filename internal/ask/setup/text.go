@@ -11,7 +11,7 @@ func (p *Plan) Text() []byte {
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# Kiln builds the content of this project with `kiln build`. Every file below the roots is an asset, unless")
-	line("# it is ignored or a rule says otherwise. `kiln processors` tells what can be done with which files.")
+	line("# it is ignored or a rule says otherwise. `kiln processors` lists what can be done with which files.")
 	line("")
 	line("[project]")
 	roots := make([]string, len(p.Roots))
@@ -19,7 +19,7 @@ func (p *Plan) Text() []byte {
 		roots[i] = quote(p.Roots[i])
 	}
 	rows := [][2]string{
-		{"name   = " + quote(p.Name), "for people"},
+		{"name   = " + quote(p.Name), "display name"},
 		{"roots  = [" + strings.Join(roots, ", ") + "]", p.rootsWhy()},
 		{"output = " + quote(p.Output), "what is built; can be deleted at any time"},
 	}
@@ -27,9 +27,7 @@ func (p *Plan) Text() []byte {
 	p.ignoreText(&b)
 	line("")
 	line("# Platforms: everything is built once for each. What stands below one is for that platform only.")
-	line("[platforms.pc]")
-	line("# [platforms.mobile.texture]")
-	line("# max_size = 1024")
+	platformText(&b)
 	if len(p.Rules) > 0 {
 		line("")
 		line("# Rules: files that match get these settings; a later rule wins, field by field. A rules.toml in any")
@@ -54,6 +52,25 @@ func (p *Plan) Text() []byte {
 		line("# processor = \"atlas\"")
 	}
 	return b.Bytes()
+}
+
+// families are the texture formats that fit a platform, by its name. Only the game knows whether it can load them, so they are comments.
+var families = []struct{ platform, family, why string }{
+	{"pc", "bc", "compressed for the graphics cards of PCs and consoles: a quarter of the memory"},
+	{"mobile", "astc", "for phones since about 2015; \"etc2\" is for all that have OpenGL ES 3"},
+}
+
+// platformText writes the first platform, and how a second one would look.
+func platformText(b *bytes.Buffer) {
+	for i, f := range families {
+		mark := ""
+		if i > 0 {
+			mark = "# "
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(b, "%s[platforms.%s]\n# textures = { family = %s }  # %s\n", mark, f.platform, quote(f.family), f.why)
+	}
+	b.WriteString("# texture  = { max_size = 1024 }\n")
 }
 
 func (p *Plan) rootsWhy() string {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -23,6 +24,7 @@ type tree struct {
 	folders  map[string]bool
 	ignored  []found
 	shaders  []string // with the extension of source code
+	lists    []string // of content, by MonoGame
 	pointers int
 	lfs      bool
 }
@@ -123,6 +125,7 @@ var scraps = []struct {
 	{regexp.MustCompile(`\.import$`), "[remap]", "*.import", "Godot's notes about imported files"},
 	{regexp.MustCompile(`\.meta$`), "fileFormatVersion", "*.meta", "Unity's notes about imported files"},
 	{regexp.MustCompile(`\.uid$`), "uid://", "*.uid", "Godot's identities of files"},
+	{regexp.MustCompile(`\.mgcb$`), "", "*.mgcb", "MonoGame's lists of content"},
 	{regexp.MustCompile(`\.bak$`), "", "*.bak", "backups"},
 	{regexp.MustCompile(`\.tmp$`), "", "*.tmp", "temporary files"},
 	{regexp.MustCompile(`\.(part|partial|crdownload|download)$`), "", "*.{EXT}", "unfinished downloads"},
@@ -145,6 +148,9 @@ func (t *tree) junk(folder, name string, isDir bool, siblings []string) (found, 
 		if !s.name.MatchString(name) || s.begins != "" && !bytes.HasPrefix(t.head(path.Join(folder, name), 64), []byte(s.begins)) {
 			continue
 		}
+		if s.pattern == "*.mgcb" {
+			t.lists = append(t.lists, path.Join(folder, name))
+		}
 		pattern := strings.ReplaceAll(s.pattern, "{EXT}", strings.TrimPrefix(path.Ext(name), "."))
 		return found{Ignore{pattern, s.why}, folder, false}, true
 	}
@@ -164,9 +170,6 @@ func (t *tree) junk(folder, name string, isDir bool, siblings []string) (found, 
 // maybeShader are extensions of source code that shaders have, too: .fs is F#, .h what both C and shaders include.
 var maybeShader = []string{".fs", ".h"}
 
-// shaderExtensions are those of shaders alone.
-var shaderExtensions = strings.Fields(`.vs .vert .frag .glsl .hlsl .fx .comp .geom .tesc .tese .gs .wgsl .metal .shader .gdshader`)
-
 // shader tells whether a file with the extension of source code is one of a shader: what it says counts, and else, what lies beside it.
 func (t *tree) shader(folder, name string, siblings []string) bool {
 	head := t.head(path.Join(folder, name), 64<<10)
@@ -176,7 +179,10 @@ func (t *tree) shader(folder, name string, siblings []string) bool {
 	if programText().Match(head) {
 		return false
 	}
-	return slices.ContainsFunc(siblings, func(s string) bool { return slices.Contains(shaderExtensions, strings.ToLower(path.Ext(s))) })
+	return slices.ContainsFunc(siblings, func(s string) bool {
+		k, _ := processors.Of(s)
+		return k != nil && k.Name == "shader"
+	})
 }
 
 // What only a shader says, and what only a program does.

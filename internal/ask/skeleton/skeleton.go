@@ -40,6 +40,7 @@ type Request struct {
 	Name    string // of the processor
 	Lang    string // one of Languages
 	Source  fs.FS  // of Kiln, for processors in Go
+	DryRun  bool   // write nothing, and say what would be written
 }
 
 // Written is what was written.
@@ -96,7 +97,7 @@ func New(r Request) (*Written, error) {
 			files = append(files, more...)
 		}
 		named, err = nameKiln(filepath.Join(r.Dir, project.File))
-		if p, _ := project.Load(r.Dir); err != nil {
+		if p, _ := project.Load(r.Dir, project.Given{}); err != nil {
 			return nil, err
 		} else if !named && (p == nil || p.Kiln == "") {
 			w.Next = append(w.Next, `write kiln = "tools/kiln" below [project] in kiln.toml`)
@@ -104,18 +105,44 @@ func New(r Request) (*Written, error) {
 		w.Next = append(w.Next, "go test ./"+folder)
 	}
 	w.Next = append(w.Next, "kiln test")
-	if w.Files, err = write(r.Dir, files); err != nil {
-		return &w, err
+	if r.DryRun {
+		return w.plan(r.Dir, files, m, declaration != "" || named)
 	}
-	more, err = m.write()
+	return w.write(r.Dir, files, m, declaration, named)
+}
+
+// write writes the files, Kiln's packages, and what kiln.toml is to declare.
+func (w *Written) write(dir string, files []file, m *goModule, declaration string, named bool) (*Written, error) {
+	var err error
+	if w.Files, err = write(dir, files); err != nil {
+		return w, err
+	}
+	more, err := m.write()
 	for _, f := range more {
 		w.Files = append(w.Files, f.name)
 	}
 	if err == nil && (declaration != "" || named) {
 		w.Files = append(w.Files, project.File)
-		err = declare(filepath.Join(r.Dir, project.File), declaration, named)
+		err = declare(filepath.Join(dir, project.File), declaration, named)
 	}
-	return &w, err
+	return w, err
+}
+
+// plan says what would be written.
+func (w *Written) plan(dir string, files []file, m *goModule, declares bool) (*Written, error) {
+	if err := free(dir, files); err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		w.Files = append(w.Files, f.name)
+	}
+	if m.root != "" && !exists(dir, packages) {
+		w.Files = append(w.Files, packages+"/")
+	}
+	if declares {
+		w.Files = append(w.Files, project.File)
+	}
+	return w, nil
 }
 
 // ownMain is the program of a kiln of the project's own.
@@ -141,12 +168,20 @@ func read(from, to string, text *strings.Replacer) (files []file, err error) {
 	return files, err
 }
 
-// write writes files if none of them is there.
-func write(dir string, files []file) (written []string, err error) {
+// free is an error if one of some files is there.
+func free(dir string, files []file) error {
 	for _, f := range files {
 		if exists(dir, f.name) {
-			return nil, diag.Errorf(diag.ProjectExists, diag.Pos{File: f.name}, "the file is there already").WithHint("take another name, or remove it")
+			return diag.Errorf(diag.ProjectExists, diag.Pos{File: f.name}, "the file is there already").WithHint("take another name, or remove it")
 		}
+	}
+	return nil
+}
+
+// write writes files if none of them is there.
+func write(dir string, files []file) (written []string, err error) {
+	if err := free(dir, files); err != nil {
+		return nil, err
 	}
 	for _, f := range files {
 		file := filepath.Join(dir, filepath.FromSlash(f.name))
@@ -170,7 +205,7 @@ var projectTable = regexp.MustCompile(`(?m)^\[project\][ \t]*(#.*)?\r?\n`)
 
 // nameKiln tells whether kiln.toml can be told of the project's own kiln: it has no other, and a plain table [project].
 func nameKiln(name string) (bool, error) {
-	p, _ := project.Load(filepath.Dir(name))
+	p, _ := project.Load(filepath.Dir(name), project.Given{})
 	text, err := os.ReadFile(name)
 	return p != nil && p.Kiln == "" && projectTable.Match(text), err
 }

@@ -59,8 +59,16 @@ const (
 	ProductWrong     Code = "K0220" // an output is not what it was
 	SourceMissed     Code = "K0221" // a change that stat did not show
 	ListNotEnough    Code = "K0222" // of changed files: everything was looked at
-	WatchPolls       Code = "K0223" // the system does not tell of changes
+	WatchPolls       Code = "K0223" // the system does not report changes
 	PlaceholderMade  Code = "K0224" // stands for the products of what failed
+	CopiedAsIs       Code = "K0225" // a source format that nothing processes
+	AtlasForeign     Code = "K0226" // a source format in the folder of an atlas
+	RuleTwice        Code = "K0227" // two rules for one path
+	SettingIdle      Code = "K0228" // a setting that repeats the default, or that never counts
+	CacheFails       Code = "K0229" // a shared cache could not be used
+	CacheWrong       Code = "K0230" // what says where results are shared cannot be
+	FarmFails        Code = "K0231" // a server that runs jobs could not be used
+	FarmWrong        Code = "K0232" // what says where jobs run cannot be
 	Internal         Code = "K0299"
 )
 
@@ -81,6 +89,7 @@ const (
 	CommandChanged       Code = "K1513" // what it read changed while it ran
 	CommandUntraced      Code = "K1514" // this system cannot show what it reads
 	CommandUnsealed      Code = "K1515" // this system does not refuse it anything
+	CommandTooMuch       Code = "K1516" // a program that a processor ran wrote more than that can be given
 	CommandReadsBuilt    Code = "K1540" // it read what Kiln made, by its path
 )
 
@@ -89,7 +98,7 @@ const (
 	AtlasEmpty       Code = "K1301" // a folder without images
 	AtlasNames       Code = "K1302" // two images that would be one frame
 	AtlasImageTooBig Code = "K1303" // larger than a page
-	AtlasPattern     Code = "K1304" // include or exclude is no glob, or leads out of the folder
+	AtlasPattern     Code = "K1304" // include or exclude is not a glob, or leads out of the folder
 	AtlasTable       Code = "K1305" // more pages or frames than the format has numbers for, or a name it cannot hold
 	AtlasTooMuch     Code = "K1306" // more pixels than one job should hold
 	AtlasPatch       Code = "K1307" // guide lines of a nine-patch that are none
@@ -158,6 +167,8 @@ const (
 	OwnKilnNoGo       Code = "K0016" // no Go to compile the project's own kiln with
 	OwnKilnBuild      Code = "K0017" // the project's own kiln does not compile
 	ProcessorsGone    Code = "K0018" // the last build had processors of a team's own kiln that this one has not
+	NameOfRequest     Code = "K0019" // a file has the name that a rule may have meant a request by
+	GameNotStarted    Code = "K0020" // by [run]
 )
 
 // Models (K1401..K1449).
@@ -170,7 +181,7 @@ const (
 	ModelIndex        Code = "K1406" // of a thing that does not exist
 	ModelBounds       Code = "K1407" // a view or an accessor reaches out of its data
 	ModelLayout       Code = "K1408" // alignment and stride
-	ModelHierarchy    Code = "K1409" // a cycle, a second parent, a scene's node that is no root
+	ModelHierarchy    Code = "K1409" // a cycle, a second parent, a scene's node that is not a root
 	ModelMesh         Code = "K1410" // attributes, indices, morph targets
 	ModelAnimation    Code = "K1411" // animations and skins
 	ModelExtension    Code = "K1412" // required and unknown
@@ -178,7 +189,7 @@ const (
 	ModelURI          Code = "K1414" // refused: absolute, remote, out of the source roots
 	ModelFileMissing  Code = "K1415" // a buffer or an image that is not there
 	ModelImageUse     Code = "K1416" // one image as colour and as data
-	ModelImageAsset   Code = "K1417" // an image that is no asset, or makes no product
+	ModelImageAsset   Code = "K1417" // an image that is not an asset, or makes no product
 	ModelMoreProblems Code = "K1418" // more than are shown
 	ModelImageSpace   Code = "K1430" // an image file's texture is sRGB where a material wants measures, or the other way round
 )
@@ -260,4 +271,18 @@ const (
 	KeyWrong       Code = "K1613" // no key, another password, or no signature
 
 	ParcelPlaceholders Code = "K1614" // it was not packed, and the one that is there has placeholders in it
+)
+
+// Sounds (K1701..K1719).
+const (
+	SoundUnreadable Code = "K1701" // damaged, empty, or of a format that is not read
+	SoundDamaged    Code = "K1702" // read as far as it goes
+	SoundMisnamed   Code = "K1703" // another format than its name says
+	SoundUnmeasured Code = "K1704" // handed on, but its samples cannot be read
+	SoundAsItIs     Code = "K1705" // settings that do nothing, since it is handed on
+	SoundLoop       Code = "K1706" // a loop that cannot be, or does nothing
+	SoundLimit      Code = "K1707" // more than a format or Kiln takes
+	SoundClipped    Code = "K1708" // samples beyond full scale, or that are no numbers
+	SoundEncoder    Code = "K1709" // no program that encodes Opus or Vorbis is installed
+	SoundEncoded    Code = "K1710" // what such a program made is not the sound that it was given
 )

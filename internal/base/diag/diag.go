@@ -110,8 +110,11 @@ func SourceLine(text []byte, n int) string {
 	return string(line)
 }
 
-// Style colours parts of a message. The zero Style is plain.
-type Style struct{ Color bool }
+// Style is how a message is shown. The zero Style is plain.
+type Style struct {
+	Color bool
+	Width int // columns at which lines are broken; 0: they are not
+}
 
 func (s Style) paint(code, text string) string {
 	if !s.Color || text == "" {
@@ -128,18 +131,21 @@ func (s Style) paint(code, text string) string {
 //	  needed by parcel "level1"
 func (m *Message) Write(w io.Writer, st Style) error {
 	var b strings.Builder
-	if p := m.Pos.String(); p != "" {
-		b.WriteString(st.paint("1", harmless(p)) + ": ")
+	before := 0
+	if p := harmless(m.Pos.String()); p != "" {
+		b.WriteString(st.paint("1", p) + ": ")
+		before = columns([]rune(p)) + 2
 	}
 	color := map[Severity]string{Error: "1;31", Warning: "1;33", Note: "1;36"}[m.Severity]
-	fmt.Fprintf(&b, "%s: %s\n", st.paint(color, fmt.Sprintf("%s[%s]", m.Severity, m.Code)), harmless(m.Text))
+	label := fmt.Sprintf("%s[%s]", m.Severity, m.Code)
+	fmt.Fprintf(&b, "%s: %s\n", st.paint(color, label), st.wrap(harmless(m.Text), before+len(label)+2, 2))
 	hint := harmless(m.Hint)
 	if m.Line != "" {
 		line, space, mark := m.excerpt()
 		fmt.Fprintf(&b, "    %s\n", line)
 		if mark > 0 {
 			fmt.Fprintf(&b, "    %s%s", strings.Repeat(" ", space), st.paint(color, strings.Repeat("^", mark)))
-			if hint != "" {
+			if at := 4 + space + mark + 1; hint != "" && (st.Width == 0 || at+columns([]rune(hint)) <= st.Width) {
 				b.WriteString(" " + hint)
 				hint = ""
 			}
@@ -147,10 +153,10 @@ func (m *Message) Write(w io.Writer, st Style) error {
 		}
 	}
 	if hint != "" {
-		fmt.Fprintf(&b, "  %s\n", hint)
+		fmt.Fprintf(&b, "  %s\n", st.wrap(hint, 2, 2))
 	}
 	for _, n := range m.Notes {
-		fmt.Fprintf(&b, "  %s\n", harmless(n))
+		fmt.Fprintf(&b, "  %s\n", st.wrap(harmless(n), 2, 4))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

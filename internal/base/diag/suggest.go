@@ -57,3 +57,6 @@ func lower(c byte) byte {
 	}
 	return c
 }
+
+// Known are all codes, sorted.
+func Known() []string { return known }

@@ -16,7 +16,7 @@ import (
 // Size of a Hash in bytes.
 const Size = 32
 
-// Hash of some bytes. The zero Hash is no hash: nothing hashes to it in practice.
+// Hash of some bytes. The zero Hash is not a hash: nothing hashes to it in practice.
 type Hash [Size]byte
 
 // Of hashes bytes.

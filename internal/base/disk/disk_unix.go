@@ -67,6 +67,17 @@ func isFile(fd int) error {
 // Full tells whether an error says that there is no room.
 func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
+// Passing tells whether an error is of what the machine has left, of its disks or of a network's, and not of what was asked: the same may
+// work later.
+func Passing(err error) bool {
+	for _, no := range []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EROFS} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return Full(err)
+}
+
 // InUse tells whether an error says that another program has the file open, which stops nobody here.
 func InUse(error) bool { return false }
 

@@ -100,6 +100,18 @@ func Full(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) || errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }
 
+// Passing tells whether an error is of what the machine has left, of its disks or of a network's, and not of what was asked: the same may
+// work later.
+func Passing(err error) bool {
+	for _, no := range []windows.Errno{windows.ERROR_NOT_ENOUGH_MEMORY, windows.ERROR_OUTOFMEMORY, windows.ERROR_TOO_MANY_OPEN_FILES,
+		windows.ERROR_NO_SYSTEM_RESOURCES, windows.ERROR_NOT_READY, windows.ERROR_IO_DEVICE, windows.ERROR_WRITE_PROTECT} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return Full(err) || held(err)
+}
+
 // InUse tells whether an error says that another program has the file open. Windows says "access denied" of some of these, as it does of a
 // file that the user has no right to.
 func InUse(err error) bool { return held(err) || errors.Is(err, fs.ErrPermission) }

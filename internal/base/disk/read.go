@@ -22,7 +22,7 @@ func IsFile(path string) error {
 // ReadFile reads a file whole. Others may replace and remove it meanwhile.
 func ReadFile(path string) ([]byte, error) { return ReadText(path, 0) }
 
-// ReadText is ReadFile of no more than max bytes and one; max 0 is no limit.
+// ReadText is ReadFile of no more than max bytes and one; max 0 sets no limit.
 func ReadText(path string, max int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {

@@ -32,7 +32,7 @@ func Save(file string, data []byte) error {
 	case err == nil && info.IsDir():
 		return &os.PathError{Op: "write", Path: file, Err: syscall.EISDIR}
 	case err == nil && !info.Mode().IsRegular():
-		return &os.PathError{Op: "write", Path: file, Err: errors.New("it is no regular file")}
+		return &os.PathError{Op: "write", Path: file, Err: errors.New("it is not a regular file")}
 	case err == nil:
 		mode = info.Mode().Perm()
 	}

@@ -25,8 +25,8 @@ var settingName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 // else in this package may panic on an Info that does not pass.
 func Check(info processor.Info) error {
 	c := checker{}
-	if !Name().MatchString(info.Name) || info.Name == "none" {
-		c.add("the name may have lower case letters, digits, dashes and underscores, and is not none")
+	if !Name().MatchString(info.Name) || info.Name == "none" || info.Name == "textures" {
+		c.add("the name may have lower case letters, digits, dashes and underscores, and is not none or textures")
 	}
 	for i, e := range info.Extensions {
 		if len(e) < 2 || e[0] != '.' || e != strings.ToLower(e) || strings.ContainsAny(e, `/\*?[]{} `) {
@@ -78,6 +78,9 @@ func (c *checker) structure(v reflect.Value, prefix string) {
 		if f.Tag.Get("doc") == "" {
 			c.add(`setting %q has no tag doc:"..."`, name)
 		}
+		if f.Tag.Get("of") != "" && f.Type != reflect.TypeFor[map[string]any]() {
+			c.add("setting %q is of another processor, but is not a map[string]any", name)
+		}
 		if !leaf(f.Type) {
 			c.add("setting %q is a %s, which files cannot give", name, f.Type)
 			continue
@@ -118,7 +121,7 @@ func (c *checker) bounds(f field, name string, v reflect.Value) {
 		elem = elem.Elem()
 	}
 	if f.values() != nil && elem.Kind() != reflect.String {
-		c.add("setting %q has values, but is no string", name)
+		c.add("setting %q has values, but is not a string", name)
 		return
 	}
 	number := elem.Kind() == reflect.Int || elem.Kind() == reflect.Int64 || elem.Kind() == reflect.Float64

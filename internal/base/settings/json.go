@@ -38,6 +38,22 @@ func plain(v reflect.Value) any {
 	return m
 }
 
+// Difference is what a resolved settings struct has that another one of its type has not, by the names of rules: laid over the other
+// one, it gives the first.
+func Difference(value, base any) map[string]any {
+	m := map[string]any{}
+	if value == nil {
+		return m
+	}
+	v, b := reflect.ValueOf(value).Elem(), reflect.ValueOf(base).Elem()
+	for i, f := range fieldsOf(v.Type()) {
+		if !reflect.DeepEqual(v.Field(i).Interface(), b.Field(i).Interface()) {
+			m[f.name] = plain(v.Field(i))
+		}
+	}
+	return m
+}
+
 // FromJSON reads a JSON object as a table that stands in no file. There is no null in settings.
 func FromJSON(text []byte) (*Table, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -50,7 +66,7 @@ func FromJSON(text []byte) (*Table, error) {
 		return nil, errors.New("there is something after the settings")
 	}
 	if object == nil {
-		return nil, errors.New("null is no setting")
+		return nil, errors.New("null is not a setting")
 	}
 	return tableOf(object)
 }
@@ -93,7 +109,7 @@ func valueOf(v any) (*Value, error) {
 		t, err := tableOf(v)
 		return &Value{Kind: Inner, Table: t}, err
 	}
-	return nil, errors.New("null is no setting")
+	return nil, errors.New("null is not a setting")
 }
 
 // JSON is a table as FromJSON reads it; "{}" for nil. A date or time is a string.

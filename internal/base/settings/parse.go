@@ -167,7 +167,7 @@ func (p *parser) free() any {
 func (p *parser) integer(word string, bits int) int64 {
 	x, err := strconv.ParseInt(word, 10, bits)
 	if err != nil {
-		p.failf("%.100q is no integer of %d bits", word, bits)
+		p.failf("%.100q is not an integer of %d bits", word, bits)
 	}
 	return x
 }
@@ -175,7 +175,7 @@ func (p *parser) integer(word string, bits int) int64 {
 func (p *parser) float(word string) float64 {
 	x, err := strconv.ParseFloat(word, 64)
 	if err != nil {
-		p.failf("%.100q is no number", word)
+		p.failf("%.100q is not a number", word)
 	}
 	return x
 }

@@ -361,6 +361,7 @@ type Origin struct {
 	Name  string // dotted
 	Value string // as it would be written in a file
 	Span  Span   // the value's place; zero for a default
+	Uses  []Use  // variables in it
 }
 
 // Origins lists every setting of a resolved struct, in its order, with the last layer that gave it.
@@ -377,7 +378,7 @@ func Origins(value any, layers []Layer) []Origin {
 				continue
 			}
 			if e := l.Table.lookup(path); e != nil && !l.excepts(path[0]) {
-				o.Span = e.Value.Span
+				o.Span, o.Uses = e.Value.Span, e.AllUses()
 				break
 			}
 		}

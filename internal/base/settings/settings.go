@@ -26,6 +26,7 @@ type Setting struct {
 	Values  []string `json:"values,omitempty"` // all that a string may be
 	Min     string   `json:"min,omitempty"`    // bounds of a number, as written; empty: none
 	Max     string   `json:"max,omitempty"`
+	Of      string   `json:"of,omitempty"` // the processor whose settings a table holds
 }
 
 // DefaultText is the default as it would be written in a file.
@@ -40,7 +41,7 @@ func Describe(info processor.Info) []Setting {
 	walk(reflect.ValueOf(info.Settings).Elem(), nil, func(f field, path []string, v reflect.Value) {
 		s := Setting{
 			Name: strings.Join(path, "."), Type: typeText(v.Type()), Default: v.Interface(),
-			Doc: f.Tag.Get("doc"), Values: f.values(), Min: f.Tag.Get("min"), Max: f.Tag.Get("max"),
+			Doc: f.Tag.Get("doc"), Values: f.values(), Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Of: f.Tag.Get("of"),
 		}
 		list = append(list, s)
 	})

@@ -227,7 +227,7 @@ func TestCheck(t *testing.T) {
 		}{}}, "which files cannot give"},
 		{processor.Info{Name: "a", Settings: &struct {
 			X int `toml:"x" doc:"d" values:"a"`
-		}{}}, "is no string"},
+		}{}}, "is not a string"},
 		{processor.Info{Name: "a", Settings: &struct {
 			X int `toml:"x" doc:"d" min:"0.5"`
 		}{}}, `min "0.5" does not fit`},

@@ -1,5 +1,10 @@
 package settings
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Kind of a Value.
 type Kind uint8
 
@@ -27,6 +32,22 @@ type Value struct {
 	Bool  bool
 	Array []*Value
 	Table *Table
+	Uses  []Use // variables that Str has the values of
+}
+
+// Use is a variable in a string.
+type Use struct {
+	Name string
+	From string // where the value comes from
+}
+
+// AllUses are the variables in all strings of a value.
+func (v *Value) AllUses() []Use {
+	all := v.Uses
+	for _, x := range v.Array {
+		all = append(all[:len(all):len(all)], x.AllUses()...)
+	}
+	return all
 }
 
 // Table holds entries in the order of the file; each key once.
@@ -53,6 +74,25 @@ func (t *Table) Get(key string) *Entry {
 		}
 	}
 	return nil
+}
+
+// Merge lays a table over another one: tables in both are merged by key, all else is replaced. Neither is changed.
+func Merge(under, over *Table) *Table {
+	if under == nil || over == nil {
+		return cmp.Or(under, over)
+	}
+	t := &Table{Span: under.Span, Entries: slices.Clone(under.Entries)}
+	for _, e := range over.Entries {
+		switch was := t.Get(e.Key); {
+		case was == nil:
+			t.Entries = append(t.Entries, e)
+		case was.Kind == Inner && e.Kind == Inner:
+			was.Value = &Value{Kind: Inner, Span: e.Value.Span, Table: Merge(was.Table, e.Table)}
+		default:
+			*was = e
+		}
+	}
+	return t
 }
 
 // lookup follows a path of keys through tables.

@@ -18,7 +18,9 @@ package asset
 
 import (
 	"crypto/sha1"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -27,6 +29,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -43,11 +46,16 @@ var Namespace = uuid.MustParse("a99d7655-8b76-518b-ae61-e3847daad192")
 type Asset struct {
 	ID        string // path, a folder's with a slash at the end, unless a rule pins another
 	UUID      string // lower case
-	Path      string // of the source file, or of the folder without a slash at the end
+	Path      string // of the source file, or of the folder without a slash at the end; "" if it has none
 	Folder    bool
+	Declared  bool   // by an entry of [[assets]]: it has no name but its id, and its source may be missing, or that of others, too
 	Processor string // what the rules say for all platforms, names with ", " between; a platform may have another, see Resolved
 
 	Follows bool // goes into every parcel in which something refers to it, required or not
+
+	Meta []project.Metadata // by key, as rules say last. Assets with the same rules share it: do not change it
+
+	allow *[]project.Named // codes of warnings that are accepted; nil: none
 
 	// Collides is the path of another asset whose id differs only in case or in how accents are composed; "" if
 	// there is none. Where a rule pins one of the ids, that is an error of the rules instead.
@@ -66,18 +74,93 @@ type Resolved struct {
 	Canonical []byte      // settings.Canonical of it
 	Key       digest.Hash // of Canonical
 	Import    []Import    // what is made of the source file first, one step after the other; the processor gets what the last one made
+	ByHand
 
-	layers []settings.Layer
+	layers  []settings.Layer
+	unasked bool // no rule names the processor, and none is for the extension: files are copied
 }
 
 // Import is a step before an asset's processor.
 type Import struct {
 	Processor string
 	Settings  string // that the rule gives it, a JSON object
+	ByHand    string // that the rule gives it, as ByHand.Text
+}
+
+// ByHand is what a job depends on by hand, besides what it looks at by itself. Patterns of what a rule gives to an import have no place.
+type ByHand struct {
+	Inputs []project.Pattern // globs of source files
+	Needs  []project.Pattern // patterns of assets
+}
+
+// Text is what a job depends on by hand as text, without the places of the patterns; empty if it is nothing.
+func (h ByHand) Text() string {
+	var b strings.Builder
+	for _, p := range h.Inputs {
+		fmt.Fprintf(&b, "input %q\n", p.Text)
+	}
+	for _, p := range h.Needs {
+		fmt.Fprintf(&b, "need %q\n", p.Text)
+	}
+	return b.String()
+}
+
+// Input is the glob that names a source file, or that is this glob; nil if there is none.
+func (h ByHand) Input(name string) *project.Pattern {
+	for i, p := range h.Inputs {
+		if p.Text == name || MatchesFile(p.Text, name) {
+			return &h.Inputs[i]
+		}
+	}
+	return nil
+}
+
+// Need is the pattern that means an asset of this id, or that is this pattern; nil if there is none.
+func (h ByHand) Need(name string) *project.Pattern {
+	for i, p := range h.Needs {
+		if p.Text == name || Matches(p.Text, name) {
+			return &h.Needs[i]
+		}
+	}
+	return nil
+}
+
+// byHandOf reads what Text wrote; what it did not write is left out.
+func byHandOf(text string) (h ByHand) {
+	for line := range strings.Lines(text) {
+		kind, quoted, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		pattern, err := strconv.Unquote(quoted)
+		switch {
+		case err != nil:
+		case kind == "input":
+			h.Inputs = append(h.Inputs, project.Pattern{Text: pattern})
+		case kind == "need":
+			h.Needs = append(h.Needs, project.Pattern{Text: pattern})
+		}
+	}
+	return h
+}
+
+// and is both.
+func (h ByHand) and(more ByHand) ByHand {
+	return ByHand{slices.Concat(h.Inputs, more.Inputs), slices.Concat(h.Needs, more.Needs)}
 }
 
 // Origins tells where each setting comes from.
 func (r *Resolved) Origins() []settings.Origin { return settings.Origins(r.Settings, r.layers) }
+
+// Allowed are the codes of warnings that are accepted, and where rules say so.
+func (a *Asset) Allowed() []project.Named {
+	if a.allow == nil {
+		return nil
+	}
+	return *a.allow
+}
+
+// Allows reports whether a message is a warning that is accepted.
+func (a *Asset) Allows(m *diag.Message) bool {
+	return m.Severity != diag.Error && slices.ContainsFunc(a.Allowed(), func(n project.Named) bool { return n.Name == string(m.Code) })
+}
 
 // On is what the asset gets on a platform, from each of its processors; nothing if it is not built there.
 func (a *Asset) On(platform string) []Resolved {
@@ -128,8 +211,9 @@ func Fold(id string) string {
 // Table holds all assets of a project.
 type Table struct {
 	Assets []Asset // sorted by id, bytewise
+	Named  *Named
 
-	byPath  []int32          // indices of Assets, sorted by Path
+	byPath  []int32          // indices of Assets that are not declared, sorted by Path
 	members map[string]int32 // source file in a folder asset to the index of that asset
 	byUUID  func() map[string]int32
 }
@@ -183,6 +267,18 @@ func (t *Table) Find(name string) *Asset {
 		return t.ByUUID(uuid)
 	}
 	return nil
+}
+
+// Meant lists the assets that a pattern means, as those of parcels do, by id.
+func (t *Table) Meant(pattern string) (list []*Asset) {
+	glob, without := project.SplitPattern(pattern)
+	byName := t.Find(glob)
+	for i := range t.Assets {
+		if a := &t.Assets[i]; (a == byName || a.MeantBy(glob)) && !a.takenOut(without) {
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 // Owner finds the asset that a source file is or belongs to, or gives nil.

@@ -59,7 +59,7 @@ func load(t testing.TB, a *txtar.Archive) Input {
 	for _, f := range a.Files {
 		switch {
 		case f.Name == project.File:
-			p, l := project.Parse(f.Name, f.Data)
+			p, l := project.Parse(f.Name, f.Data, project.Given{})
 			fail(l)
 			in.Project = p
 			for _, c := range p.Processors {
@@ -67,7 +67,7 @@ func load(t testing.TB, a *txtar.Archive) Input {
 			}
 		case path.Base(f.Name) == project.RulesFile:
 			base := strings.TrimPrefix(strings.TrimPrefix(path.Dir(f.Name), "assets"), "/")
-			rules, l := project.ParseRules(f.Name, base, f.Data)
+			rules, l := project.ParseRules(f.Name, base, f.Data, project.Names{})
 			fail(l)
 			in.Rules = append(in.Rules, rules...)
 		case f.Name == "files":
@@ -211,7 +211,7 @@ func TestMatcher(t *testing.T) {
 	for _, base := range []string{"", "a", "[x]"} {
 		for _, glob := range globs {
 			r := project.Rule{Match: glob, Base: base}
-			m, s := newMatcher(&r), newSet([]project.Rule{r}, false)
+			m, s := newMatcher(glob, base), newSet([]project.Rule{r}, false)
 			for _, p := range paths {
 				want := m.slow(p)
 				if got := m.match(p, path.Base(p)); got != want {
@@ -241,11 +241,11 @@ func FuzzBuild(f *testing.F) {
 	}
 	paths := []string{"a.png", "b.wav", "sprites/player.png", "sprites/ui/a.png", "sprites/ui/inner/b.PNG", "ui/x.ase", "x"}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, l := project.Parse(project.File, data)
+		p, l := project.Parse(project.File, data, project.Given{})
 		if p == nil || l.Err() != nil {
 			return
 		}
-		rules, _ := project.ParseRules("assets/sprites/rules.toml", "sprites", data)
+		rules, _ := project.ParseRules("assets/sprites/rules.toml", "sprites", data, project.Names{})
 		in := Input{Files: paths, Project: p, Rules: rules, Processors: builtin()}
 		tab, diags := Build(in)
 		if got, want := show(Build(in)), show(tab, diags); got != want {
@@ -273,7 +273,7 @@ func many(files int) Input {
 		match := []string{"**/*.png", fmt.Sprintf("f%d/**/*.png", i), fmt.Sprintf("f%d/*/*_n.png", i), "**/*_[a-c].png", fmt.Sprintf("f%d/d%d/n%d.png", 3*i/4, 3*i*5, 3*i*1000)}[i%5]
 		fmt.Fprintf(&rules, "[[rules]]\nmatch = %q\nsettings = { max_size = %d }\n", match, i)
 	}
-	p, l := project.Parse(project.File, []byte(rules.String()))
+	p, l := project.Parse(project.File, []byte(rules.String()), project.Given{})
 	if l != nil {
 		panic(l)
 	}
@@ -297,7 +297,7 @@ func BenchmarkBuild100k(b *testing.B) {
 
 // Files that collide concern no one but themselves: the rest of the project is built.
 func TestCollides(t *testing.T) {
-	p, diags := project.Parse("kiln.toml", []byte("[project]\nname = \"x\"\n"))
+	p, diags := project.Parse("kiln.toml", []byte("[project]\nname = \"x\"\n"), project.Given{})
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
@@ -315,7 +315,9 @@ func TestCollides(t *testing.T) {
 // TestRanks: of processors that claim an extension the project's own has it, then a team's, then the built-in one. Two of one rank clash,
 // and the first has it.
 func TestRanks(t *testing.T) {
-	p, diags := project.Parse("kiln.toml", []byte("[project]\nname = \"x\"\n[[processors]]\nname = \"own\"\ncommand = [\"own\"]\nextensions = [\".a\"]\n"))
+	p, diags := project.Parse("kiln.toml", []byte("[project]\nname = \"x\"\n[[processors]]\nname = \"own\"\ncommand = [\"own\"]\n"+
+		"extensions = [\".a\"]\n"),
+		project.Given{})
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
@@ -366,4 +368,45 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q is found", name)
 		}
 	}
+}
+
+// TestFindDeclared: a Finder finds assets that entries declare as Build makes them, and by their ids alone.
+func TestFindDeclared(t *testing.T) {
+	a, err := txtar.ParseFile("testdata/declared.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := load(t, a)
+	tab, _ := Build(in)
+	f := NewFinder(in, func(path string) bool { return slices.Contains(in.Files, path) })
+	declared := 0
+	for i := range tab.Assets {
+		want := &tab.Assets[i]
+		if got := f.Find(want.ID); got == nil || got.UUID != want.UUID || got.Path != want.Path || got.Declared != want.Declared ||
+			got.Follows != want.Follows || len(got.Resolved) != len(want.Resolved) || !slices.EqualFunc(got.Resolved, want.Resolved, sameResolved) {
+			t.Errorf("%s is %+v, not %+v", want.ID, got, want)
+		}
+		if !want.Declared {
+			continue
+		}
+		declared++
+		for _, path := range []string{want.Path, want.Path + "/"} {
+			if got := tab.Find(path); got != nil && got.Declared {
+				t.Errorf("%q means %s", path, got.ID)
+			}
+		}
+		if want.MeantBy("ui/sheet.png") || want.Renamed() || !want.MeantBy(want.ID) {
+			t.Errorf("%s is meant by its path", want.ID)
+		}
+	}
+	if declared != 5 {
+		t.Errorf("%d are declared", declared)
+	}
+	if f.Kind("ui/sheet.png") == f.Kind("ui/other.png") {
+		t.Error("the source of assets is as another file")
+	}
+}
+
+func sameResolved(a, b Resolved) bool {
+	return a.Platform == b.Platform && a.Processor == b.Processor && string(a.Canonical) == string(b.Canonical)
 }

@@ -24,6 +24,9 @@ type Input struct {
 	// Rules of all rules.toml, in any order of files, each file's rules together and in its order.
 	Rules []project.Rule
 
+	// Stages are those for which assets are made: rules of other stages do not count.
+	Stages []string
+
 	Processors []processor.Info // built-in
 	Team       []processor.Info // of a team's own kiln
 	Custom     []processor.Info // the project's own
@@ -64,10 +67,12 @@ func (in *Input) folders() []string { return foldersOf(in.Files) }
 // Build makes the assets. Messages come in the order of the rules, then of the ids, those about lines of one
 // file in the order of these lines, errors first; the table holds all that could be understood.
 func Build(in Input) (*Table, diag.List) {
-	b := newBuilder(in)
+	b := newBuilder(in, func(path string) bool { _, found := slices.BinarySearch(in.Files, path); return found })
+	b.checkStages()
 	b.checkProject()
 	b.folderAssets()
 	b.fileAssets()
+	b.declaredAssets()
 	b.unknownSettings()
 	b.unmatched()
 	b.extensionClashes()
@@ -79,6 +84,7 @@ type builder struct {
 	rules      []project.Rule // all, in order
 	files      *set
 	folders    *set
+	named      *Named
 	infos      map[string]processor.Info
 	extensions map[string]string // extension to default processor
 	longest    int               // dots in the extension that has most
@@ -93,7 +99,7 @@ type builder struct {
 	groupID []byte            // scratch for the key of groups
 	matched []bool            // by rule
 	states  []ruleState       // by rule
-	pins    map[string]int32  // path to the rule that pins its id or UUID
+	pins    map[string]int32  // what pinned gives, to the rule that pins its id or UUID
 	said    map[said]bool
 	diags   diag.List
 }
@@ -132,7 +138,8 @@ func (b *builder) sortMessages() {
 	})
 }
 
-func newBuilder(in Input) *builder {
+// newBuilder makes one; exists reports whether there is a file of a path.
+func newBuilder(in Input, exists func(path string) bool) *builder {
 	b := &builder{
 		in: in, infos: map[string]processor.Info{}, extensions: map[string]string{},
 		members: map[string]string{}, claims: map[string]*claim{}, groups: map[string]*group{},
@@ -143,8 +150,10 @@ func newBuilder(in Input) *builder {
 	slices.SortStableFunc(own, func(x, y project.Rule) int {
 		return cmp.Or(cmp.Compare(depth(x.Base), depth(y.Base)), cmp.Compare(x.Base, y.Base))
 	})
-	b.rules = append(slices.Clone(in.Project.Rules), own...)
+	b.rules = slices.DeleteFunc(slices.Concat(in.Project.Rules, own), func(r project.Rule) bool { return !in.inStages(&r) })
+	slices.SortStableFunc(b.rules, func(x, y project.Rule) int { return cmp.Compare(last(x.Declares), last(y.Declares)) })
 	b.files, b.folders = newSet(b.rules, false), newSet(b.rules, true)
+	b.named = newNamed(b.rules, exists)
 	b.matched = make([]bool, len(b.rules))
 	b.states = make([]ruleState, len(b.rules))
 	for _, infos := range in.ranks() {
@@ -168,6 +177,14 @@ func newBuilder(in Input) *builder {
 		b.platforms = append(b.platforms, p.Name)
 	}
 	return b
+}
+
+// last sorts entries of [[assets]] behind rules: they win over these.
+func last(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func depth(folder string) int {
@@ -282,6 +299,9 @@ func (b *builder) fileAsset(chain []int32, file string) []int32 {
 	for _, i := range chain {
 		b.matched[i] = true
 	}
+	if b.named.Any() {
+		b.nameOfFile(file, chain)
+	}
 	if len(b.claims) > 0 && b.belongs(file, folder, chain) {
 		return chain
 	}
@@ -333,14 +353,16 @@ func (b *builder) names(rule int32) bool {
 	return len(r.Processors) > 0 || slices.ContainsFunc(r.Platforms, func(p project.RulePlatform) bool { return len(p.Processors) > 0 })
 }
 
-func (b *builder) isExact(rule int32) bool { return !project.IsGlob(b.rules[rule].Match) }
+func (b *builder) isExact(rule int32) bool {
+	return !project.IsGlob(b.rules[rule].Match) && b.rules[rule].List == nil
+}
 
 // asset adds an asset with what its rules pin.
 func (b *builder) asset(chain []int32, g *group, a Asset) {
 	for _, i := range chain {
 		r := &b.rules[i]
 		if r.ID != "" {
-			a.ID = r.ID
+			a.ID = b.idBy(r, a.Path)
 		}
 		if r.UUID != "" {
 			a.UUID = r.UUID
@@ -348,15 +370,28 @@ func (b *builder) asset(chain []int32, g *group, a Asset) {
 		if r.Follow != nil {
 			a.Follows = *r.Follow
 		}
+		if r.Allow != nil {
+			a.allow = r.Allow
+		}
 		if r.ID != "" || r.UUID != "" {
-			b.pins[a.Path] = i
+			b.pins[a.pinned()] = i
 		}
 	}
 	if a.UUID == "" {
 		a.UUID = UUID(a.ID)
 	}
-	a.Processor, a.Resolved = g.processor, g.resolved
+	a.Processor, a.Resolved, a.Meta = g.processor, g.resolved, g.meta
 	b.assets = append(b.assets, a)
+}
+
+// idBy is the id that a rule gives to the asset of a path.
+func (b *builder) idBy(r *project.Rule, path string) string {
+	id, ok := r.IDOf(path)
+	if !ok {
+		b.add(r.IDSpan.Errorf(diag.BadValue, "%q makes no id of %s", r.ID, path).WithHint("rename it, or leave it out of the rule"))
+		return path
+	}
+	return id
 }
 
 // group finds, or makes, what all assets with the same rules share.
@@ -379,9 +414,11 @@ func (b *builder) table() (*Table, diag.List) {
 	slices.SortFunc(b.assets, func(x, y Asset) int {
 		return cmp.Or(strings.Compare(x.ID, y.ID), strings.Compare(x.Path, y.Path))
 	})
-	t := &Table{Assets: b.assets, byPath: make([]int32, len(b.assets)), members: make(map[string]int32, len(b.members))}
-	for i := range t.byPath {
-		t.byPath[i] = int32(i)
+	t := &Table{Assets: b.assets, Named: b.named, byPath: make([]int32, 0, len(b.assets)), members: make(map[string]int32, len(b.members))}
+	for i := range t.Assets {
+		if !t.Assets[i].Declared {
+			t.byPath = append(t.byPath, int32(i))
+		}
 	}
 	slices.SortFunc(t.byPath, func(i, j int32) int { return strings.Compare(t.Assets[i].Path, t.Assets[j].Path) })
 	owners := map[string]int32{}
@@ -396,6 +433,7 @@ func (b *builder) table() (*Table, diag.List) {
 	t.byUUID = sync.OnceValue(t.indexUUIDs)
 	b.collisions(t.Assets)
 	b.emptyParcels(t)
+	b.emptyByHand(t)
 	b.sortMessages()
 	return t, b.diags
 }
@@ -436,8 +474,8 @@ func (b *builder) collisions(assets []Asset) {
 
 // collide is an error of the rules where a rule pins an id, and else one of these two assets alone.
 func (b *builder) collide(a, other *Asset, what string) {
-	_, pinned := b.pins[a.Path]
-	if _, too := b.pins[other.Path]; pinned || too {
+	_, pinned := b.pins[a.pinned()]
+	if _, too := b.pins[other.pinned()]; pinned || too {
 		b.add(b.collision(a, other, what))
 		return
 	}
@@ -446,7 +484,7 @@ func (b *builder) collide(a, other *Asset, what string) {
 
 // collision points at the rule that pins one of two assets' id or UUID, or else at a file.
 func (b *builder) collision(a, other *Asset, what string) *diag.Message {
-	text := fmt.Sprintf("%s and %s %s", a.Path, other.Path, what)
+	text := fmt.Sprintf("%s and %s %s", a.called(), other.called(), what)
 	switch {
 	case what == sameUUID:
 	case a.ID == other.ID:
@@ -455,7 +493,7 @@ func (b *builder) collision(a, other *Asset, what string) *diag.Message {
 		text += fmt.Sprintf(": %q and %q", a.ID, other.ID)
 	}
 	for _, x := range []*Asset{a, other} {
-		i, ok := b.pins[x.Path]
+		i, ok := b.pins[x.pinned()]
 		if !ok {
 			continue
 		}
@@ -471,8 +509,9 @@ func (b *builder) collision(a, other *Asset, what string) *diag.Message {
 			return m.WithHint("pin another UUID")
 		}
 		for _, y := range []*Asset{a, other} {
-			if _, pinned := b.pins[y.Path]; !pinned || y.ID == y.Path {
-				return m.WithHint("pin another id, or rename %s", y.Path).WithNote("%s has its id by its path, and %s by this rule", y.Path, x.Path)
+			if _, pinned := b.pins[y.pinned()]; !pinned || y.ID == y.Path {
+				m.WithNote("%s has its id by its path, and %s by this rule", y.called(), x.called())
+				return m.WithHint("pin another id, or rename %s", y.Path)
 			}
 		}
 		return m.WithHint("pin another id")

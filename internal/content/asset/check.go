@@ -2,9 +2,11 @@ package asset
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -26,6 +28,31 @@ func (b *builder) processorNames() []string {
 	return names
 }
 
+// checkStages refuses stages for which there is no rule.
+func (b *builder) checkStages() {
+	var names []string
+	for _, r := range slices.Concat(b.in.Project.Rules, b.in.Rules) {
+		if r.Stage != "" && !slices.Contains(names, r.Stage) {
+			names = append(names, r.Stage)
+		}
+	}
+	for _, s := range b.in.Stages {
+		if slices.Contains(names, s) {
+			continue
+		}
+		m := diag.Errorf(diag.BadValue, diag.Pos{}, "no rule is for a stage %q", s)
+		if m.Hint = diag.DidYouMean(s, names); m.Hint == "" {
+			m.Hint = `write stage = "` + s + `" in a rule, or leave --stage out`
+		}
+		b.add(m)
+	}
+}
+
+// inStages reports whether a rule counts.
+func (in *Input) inStages(r *project.Rule) bool {
+	return r.Stage == "" || slices.Contains(in.Stages, r.Stage)
+}
+
 // checkProject checks what files say of processors and platforms, whether an asset uses it or not.
 func (b *builder) checkProject() {
 	for i := range b.in.Project.Processors {
@@ -37,6 +64,7 @@ func (b *builder) checkProject() {
 		}
 	}
 	for i := range b.in.Project.Platforms {
+		b.checkTextures(&b.in.Project.Platforms[i])
 		for _, x := range b.in.Project.Platforms[i].Processors {
 			if b.processorExists(x.Name, x.Span, false) {
 				b.check(x.Name, x.Settings)
@@ -78,6 +106,28 @@ func (b *builder) checkProject() {
 	}
 }
 
+// checkTextures checks the values of a platform's policy for textures. Each mistake is one message, although several processors obey it.
+func (b *builder) checkTextures(p *project.Platform) {
+	if p.Textures == nil {
+		return
+	}
+	wrong := map[diag.Pos]bool{}
+	for _, infos := range b.in.ranks() {
+		for _, info := range infos {
+			if !makesTextures(info) {
+				continue
+			}
+			_, diags := settings.Resolve(info, []settings.Layer{{Table: p.Textures, Lenient: true}})
+			for _, m := range diags {
+				if !wrong[m.Pos] {
+					wrong[m.Pos] = true
+					b.add(m)
+				}
+			}
+		}
+	}
+}
+
 // check resolves a table by itself, so that its mistakes show even if another rule hides it.
 func (b *builder) check(processor string, t *settings.Table) {
 	if processor == None {
@@ -89,6 +139,16 @@ func (b *builder) check(processor string, t *settings.Table) {
 		_, diags := settings.Resolve(info, []settings.Layer{{Table: t}})
 		for _, m := range diags {
 			b.add(m)
+		}
+		b.checkInner(info, t)
+	}
+}
+
+// checkInner checks settings in a table of a processor's that it gives to another one.
+func (b *builder) checkInner(info processor.Info, t *settings.Table) {
+	for _, s := range settings.Describe(info) {
+		if e := t.Get(s.Name); s.Of != "" && e != nil && e.Kind == settings.Inner {
+			b.check(s.Of, e.Table)
 		}
 	}
 }
@@ -194,7 +254,7 @@ func (b *builder) unmatched() {
 	const most = 20 // rules to search a suggestion for; each search looks at every file
 	searched := 0
 	for i := range b.rules {
-		if b.matched[i] {
+		if b.matched[i] || b.namedRule(int32(i)) {
 			continue
 		}
 		r := &b.rules[i]
@@ -202,9 +262,19 @@ func (b *builder) unmatched() {
 		if r.ForFolders() {
 			what = "folder"
 		}
+		of := *r
+		left, name, requests := splitNamed(r.Match)
+		if requests = requests && r.List == nil && !anyMatch(b.in.Files, r.Match); requests {
+			of.Match = left
+		}
 		m := r.MatchSpan.Warningf(diag.RuleMatchesNothing, "the rule matches no %s", what)
-		if searched++; searched <= most {
-			m.Hint = b.meant(r)
+		if r.Declares {
+			m.Text = fmt.Sprintf("there is no source file %q", r.Source())
+		}
+		if searched++; searched <= most && r.List == nil {
+			if m.Hint = b.meant(&of); requests {
+				m.Hint = strings.Replace(m.Hint, `"?`, NameMark+name+`"?`, 1)
+			}
 		}
 		if m.Hint == "" {
 			m.Hint = "correct it, or let it stand if the " + what + "s are still to come"
@@ -213,23 +283,93 @@ func (b *builder) unmatched() {
 	}
 }
 
-// emptyParcels warns of patterns of parcels that mean no asset.
-func (b *builder) emptyParcels(t *Table) {
-	const most = 2000 // ids to search a suggestion in
-	if len(b.in.Project.Parcels) == 0 {
-		return
+// byHandPatterns visits the patterns of all that jobs depend on by hand, and tells whether they are of assets, not of files.
+func (b *builder) byHandPatterns() iter.Seq2[project.Pattern, bool] {
+	return func(yield func(project.Pattern, bool) bool) {
+		visit := func(list []project.Pattern, ofAssets bool) bool {
+			return !slices.ContainsFunc(list, func(p project.Pattern) bool { return !yield(p, ofAssets) })
+		}
+		for i := range b.in.Project.Processors {
+			if c := &b.in.Project.Processors[i]; !visit(c.Inputs, false) || !visit(c.Needs, true) {
+				return
+			}
+		}
+		for i := range b.rules {
+			if r := &b.rules[i]; !visit(r.Inputs.Patterns, false) || !visit(r.Needs.Patterns, true) {
+				return
+			}
+		}
 	}
-	var ids []string
+}
+
+// emptyByHand warns of patterns of what jobs depend on by hand that mean nothing.
+func (b *builder) emptyByHand(t *Table) {
+	for p, ofAssets := range b.byHandPatterns() {
+		if ofAssets && len(t.Meant(p.Text)) == 0 {
+			b.matchesNothing(p, t)
+		} else if !ofAssets && !anyMatch(below(b.in.Files, p.Text), p.Text) {
+			b.matchesNothing(p, nil)
+		}
+	}
+}
+
+// matchesNothing warns of a pattern that means no asset of a table, or no file if that is nil.
+func (b *builder) matchesNothing(p project.Pattern, t *Table) {
+	what, hint := "asset", ""
+	glob, _ := project.SplitPattern(p.Text)
+	if t != nil {
+		hint = diag.DidYouMean(glob, t.someIDs())
+	} else {
+		what = "source file"
+		folder := strings.TrimSuffix(glob, "/")
+		if _, is := slices.BinarySearch(b.in.folders(), folder); is {
+			hint = fmt.Sprintf("it is a folder: write %q for the files in it", folder+"/**")
+		} else {
+			hint = b.meant(&project.Rule{Match: glob})
+		}
+	}
+	m := p.Span.Warningf(diag.RuleMatchesNothing, "this matches no %s", what)
+	if m.Hint = hint; hint == "" {
+		m.Hint = "correct it, or let it stand if the " + what + "s are still to come"
+	}
+	b.add(m)
+}
+
+// below are the files, of a sorted list, in the folder that a glob begins with.
+func below(files []string, pattern string) []string {
+	glob, _ := project.SplitPattern(pattern)
+	base, _ := doublestar.SplitPattern(glob)
+	if base == "." {
+		return files
+	}
+	from := sort.SearchStrings(files, base+"/")
+	to := from + sort.Search(len(files)-from, func(i int) bool { return !strings.HasPrefix(files[from+i], base+"/") })
+	return files[from:to]
+}
+
+// someIDs are as many ids as are quickly searched for a suggestion.
+func (t *Table) someIDs() (ids []string) {
+	const most = 2000
 	for i := range t.Assets[:min(len(t.Assets), most)] {
 		ids = append(ids, t.Assets[i].ID)
 	}
+	return ids
+}
+
+// emptyParcels warns of patterns of parcels that mean no asset.
+func (b *builder) emptyParcels(t *Table) {
+	if len(b.in.Project.Parcels) == 0 {
+		return
+	}
+	ids := t.someIDs()
 	for _, p := range b.in.Project.Parcels {
 		for _, pat := range p.Assets {
-			if t.Find(pat.Text) != nil || slices.ContainsFunc(t.Assets, func(a Asset) bool { return a.MeantBy(pat.Text) }) {
+			if len(t.Meant(pat.Text)) > 0 {
 				continue
 			}
 			m := pat.Span.Warningf(diag.RuleMatchesNothing, "parcel %q: this matches no asset", p.Name)
-			if m.Hint = diag.DidYouMean(pat.Text, ids); m.Hint == "" {
+			glob, _ := project.SplitPattern(pat.Text)
+			if m.Hint = diag.DidYouMean(glob, ids); m.Hint == "" {
 				m.Hint = "correct it, or let it stand if the assets are still to come; `kiln ls` lists them"
 			}
 			b.add(m)
@@ -239,7 +379,7 @@ func (b *builder) emptyParcels(t *Table) {
 
 // meant guesses what a rule that matches nothing was meant for.
 func (b *builder) meant(r *project.Rule) string {
-	m := newMatcher(r)
+	m := newMatcher(r.Match, r.Base)
 	folders := foldersOf(b.in.Files)
 	if !m.exact {
 		if deeper := "**/" + r.Match; !r.ForFolders() && anyMatch(b.in.Files, path.Join(processor.QuoteGlob(r.Base), deeper)) {
@@ -306,7 +446,7 @@ func (b *builder) meantFolder(r *project.Rule, folders []string) string {
 }
 
 func anyMatch(paths []string, glob string) bool {
-	return slices.ContainsFunc(paths, func(p string) bool { return doublestar.MatchUnvalidated(glob, p) })
+	return slices.ContainsFunc(paths, func(p string) bool { return MatchesFile(glob, p) })
 }
 
 // siblings are the paths that lie directly in a folder; at most as many as are quickly compared.

@@ -17,6 +17,7 @@ type group struct {
 	processor string // as Asset.Processor
 	last      int32  // the last rule that names a processor, or -1
 	resolved  []Resolved
+	meta      []project.Metadata
 }
 
 // ruleState gathers what became of the tables of a rule that does not name their processor.
@@ -32,7 +33,7 @@ type knowledge struct {
 
 // resolve applies a chain of rules for every platform.
 func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group {
-	g := &group{processor: byExtension, last: -1}
+	g := &group{processor: byExtension, last: -1, meta: b.meta(chain)}
 	for _, i := range chain {
 		if b.names(i) {
 			g.last = i
@@ -62,14 +63,19 @@ func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group
 		}
 		for _, n := range named {
 			info, ok := b.infos[n.Name]
-			if n.Name == None || !ok || !b.fits(info, folder, n.Span) {
+			if n.Name == None || !ok || !b.fits(chain, info, folder, n.Span) {
 				continue
 			}
 			r := Resolved{Platform: p.Name, Processor: n.Name, layers: b.layers(chain, p, n.Name, namesOf(named)), Import: imports}
+			r.ByHand = declared(b.in.Project, n.Name).and(b.byHand(chain, p.Name, n.Name))
+			r.unasked = g.last < 0 && len(imports) == 0 && n.Name == Default
 			var diags diag.List
 			r.Settings, diags = settings.Resolve(info, r.layers)
 			for _, m := range diags {
 				b.add(m)
+			}
+			for _, l := range r.layers {
+				b.checkInner(info, l.Table)
 			}
 			r.Canonical = settings.Canonical(r.Settings)
 			r.Key = digest.Of(r.Canonical)
@@ -79,6 +85,21 @@ func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group
 	return g
 }
 
+// meta is what a chain says under each key last.
+func (b *builder) meta(chain []int32) (list []project.Metadata) {
+	for _, i := range chain {
+		for _, m := range b.rules[i].Meta {
+			at, found := slices.BinarySearchFunc(list, m.Key, func(x project.Metadata, key string) int { return strings.Compare(x.Key, key) })
+			if found {
+				list[at] = m
+			} else {
+				list = slices.Insert(list, at, m)
+			}
+		}
+	}
+	return list
+}
+
 // imports are those of the last rule of a chain that has some.
 func (b *builder) imports(chain []int32) (list []Import) {
 	for _, i := range chain {
@@ -86,21 +107,70 @@ func (b *builder) imports(chain []int32) (list []Import) {
 			list = nil
 			for _, in := range r.Imports {
 				if _, ok := b.infos[in.Name]; ok {
-					list = append(list, Import{in.Name, in.Settings.JSON()})
+					list = append(list, Import{Processor: in.Name, Settings: in.Settings.JSON()})
 				}
 			}
 		}
 	}
+	for i := range list {
+		list[i].ByHand = b.byHand(chain, "", "").Text()
+	}
 	return list
 }
 
-// Requested is what a request gets from a processor on a platform: what the asker gives, as a JSON object, over what the platform says of it.
-// The error is a diag.List where a setting is wrong.
-func Requested(p *project.Project, info processor.Info, platform, given string) (Resolved, error) {
-	r := Resolved{Platform: platform, Processor: info.Name}
+// declared is what the jobs of a processor of the project depend on by hand, by its declaration.
+func declared(p *project.Project, processor string) (h ByHand) {
+	if c := p.Custom(processor); c != nil {
+		h = ByHand{c.Inputs, c.Needs}
+	}
+	return h
+}
+
+// byHand is what the last rule of a chain says that says something of it. A rule that names other processors than this one, if it is of
+// one, says nothing of it.
+func (b *builder) byHand(chain []int32, platform, processor string) (h ByHand) {
+	for _, i := range chain {
+		r := &b.rules[i]
+		named := namesOf(r.Processors)
+		if on := onPlatform(r, platform); on != nil {
+			named = namedFor(r, on)
+		}
+		if processor != "" && len(named) > 0 && !slices.Contains(named, processor) {
+			continue
+		}
+		if r.Inputs.Given {
+			h.Inputs = r.Inputs.Patterns
+		}
+		if r.Needs.Given {
+			h.Needs = r.Needs.Patterns
+		}
+	}
+	return h
+}
+
+// platformLayers are what a platform says of a processor: its policy for textures if the processor makes some, then what it says of this
+// one.
+func platformLayers(p *project.Platform, info processor.Info) (layers []settings.Layer) {
+	if p.Textures != nil && makesTextures(info) {
+		layers = append(layers, settings.Layer{Table: p.Textures, Lenient: true})
+	}
+	if t := p.Processor(info.Name); t != nil {
+		layers = append(layers, settings.Layer{Table: t})
+	}
+	return layers
+}
+
+func makesTextures(info processor.Info) bool {
+	return slices.ContainsFunc(info.Products, func(t processor.ProductType) bool { return t.Type == "texture" })
+}
+
+// Requested is what a request gets from a processor on a platform: what the asker gives, as a JSON object, over what the platform says of
+// it, and what it depends on by hand, as Import.ByHand. The error is a diag.List where a setting is wrong.
+func Requested(p *project.Project, info processor.Info, platform, given, byHand string) (Resolved, error) {
+	r := Resolved{Platform: platform, Processor: info.Name, ByHand: declared(p, info.Name).and(byHandOf(byHand))}
 	for i := range p.Platforms {
-		if t := p.Platforms[i].Processor(info.Name); t != nil && p.Platforms[i].Name == platform {
-			r.layers = append(r.layers, settings.Layer{Table: t})
+		if p.Platforms[i].Name == platform {
+			r.layers = platformLayers(&p.Platforms[i], info)
 		}
 	}
 	t, err := settings.FromJSON([]byte(given))
@@ -126,12 +196,15 @@ func namesOf(named []project.Named) []string {
 }
 
 // fits refuses a processor of folders for a file, and the other way round.
-func (b *builder) fits(info processor.Info, folder bool, span settings.Span) bool {
+func (b *builder) fits(chain []int32, info processor.Info, folder bool, span settings.Span) bool {
 	if info.Folder == folder {
 		return true
 	}
 	if !span.IsZero() {
-		if info.Folder {
+		if r := &b.rules[chain[len(chain)-1]]; r.Declares {
+			b.add(span.Errorf(diag.ProcessorMismatch, "processor %q takes folders, and the asset %q has a file, or none", info.Name, r.ID).
+				WithHint("name one that takes files; for a folder write a rule whose match ends in a slash"))
+		} else if info.Folder {
 			b.add(span.Errorf(diag.ProcessorMismatch, "processor %q takes folders, and the rule matches files", info.Name).
 				WithHint("end match with a slash"))
 		} else {
@@ -153,10 +226,7 @@ func onPlatform(r *project.Rule, platform string) *project.RulePlatform {
 
 // layers are the tables to lay over the defaults of one of an asset's processors, lowest first.
 func (b *builder) layers(chain []int32, p *project.Platform, final string, all []string) []settings.Layer {
-	var layers []settings.Layer
-	if t := p.Processor(final); t != nil {
-		layers = append(layers, settings.Layer{Table: t})
-	}
+	layers := platformLayers(p, b.infos[final])
 	add := func(rule int32, t *settings.Table, named []string) {
 		switch {
 		case t == nil || len(named) > 0 && !slices.Contains(named, final):
@@ -258,7 +328,7 @@ func (b *builder) unknownSettings() {
 				m := e.Span.Errorf(diag.UnknownKey, "no asset that the rule matches has a setting %q", e.Key)
 				switch m.Hint = diag.DidYouMean(e.Key, names); {
 				case len(processors) == 0:
-					m.Hint = "the files it matches are no assets of their own"
+					m.Hint = "the files it matches are not assets of their own"
 				case m.Hint == "":
 					m.WithNote("their processors are %s", list(processors))
 				}

@@ -28,7 +28,8 @@ type CustomProcessor struct {
 
 	Output  string         // extension of the main product; "" keeps the source's own name
 	Outputs []CustomOutput // further products, in the order of the file
-	Inputs  []Pattern      // globs from the source root: what it may read besides the asset
+	Inputs  []Pattern      // globs from the source root: what jobs of any kind depend on by hand, and what a command may read
+	Needs   []Pattern      // patterns of assets: jobs depend on their products by hand
 	Reads   string         // how a command's inputs become known if not by these globs: "traced" or "depfile"
 	Network bool           // a command may talk to other machines
 	Timeout time.Duration  // 0: not given
@@ -77,7 +78,7 @@ const commandHint = `write command = ["tool", "{in}", "{out}"]`
 
 func (d *decoder) processors(e *settings.Entry) []CustomProcessor {
 	var list []CustomProcessor
-	seen := names{}
+	seen := firsts{}
 	d.tables(e, func(t *settings.Table) {
 		if p := d.processor(t, seen); p.Name != "" || p.Script != "" {
 			list = append(list, p)
@@ -86,7 +87,7 @@ func (d *decoder) processors(e *settings.Entry) []CustomProcessor {
 	return list
 }
 
-func (d *decoder) processor(t *settings.Table, seen names) CustomProcessor {
+func (d *decoder) processor(t *settings.Table, seen firsts) CustomProcessor {
 	p := CustomProcessor{Version: 1, Span: t.Span, NameSpan: t.Span, CommandSpan: t.Span, table: t}
 	nameless := `name = "tilemap"`
 	if t.Get("script") != nil {
@@ -97,7 +98,9 @@ func (d *decoder) processor(t *settings.Table, seen names) CustomProcessor {
 			p.NameSpan = e.Value.Span
 			switch s := d.str(e); {
 			case s == "none":
-				d.bad(e.Value, "take another name", "a processor cannot be called %q: rules say so for files that are no assets", s)
+				d.bad(e.Value, "take another name", "a processor cannot be called %q: rules say so for files that are not assets", s)
+			case s == Textures:
+				d.bad(e.Value, "take another name", "a processor cannot be called %q: under a platform, that is the policy for all textures", s)
 			case s != "" && d.name(s, e.Value.Span, "processor") && d.fresh(seen, s, e.Value.Span, "processors"):
 				p.Name = s
 			}
@@ -118,6 +121,7 @@ func (d *decoder) processor(t *settings.Table, seen names) CustomProcessor {
 		{name: "output", take: func(e *settings.Entry) { p.Output = d.extension(e.Value, e.Key) }},
 		{name: "outputs", take: func(e *settings.Entry) { p.Outputs = d.outputs(e) }},
 		{name: "inputs", take: func(e *settings.Entry) { d.inputs(e, &p) }},
+		{name: "needs", take: func(e *settings.Entry) { p.Needs = d.patterns(e, patternsOf{how: `["palettes/*.png"]`}) }},
 		{name: "network", take: func(e *settings.Entry) { p.Network = d.boolean(e) }},
 		{name: "timeout", take: func(e *settings.Entry) { p.Timeout = d.duration(e) }},
 		{name: "memory", take: func(e *settings.Entry) { p.Memory = d.size(e) }},
@@ -159,13 +163,13 @@ func (d *decoder) inProject(v *settings.Value, name string) string {
 
 // says are the keys that mean something only for one way to make a processor; others may stand beside any.
 var says = map[string]string{
-	"output": "command", "outputs": "command", "inputs": "command", "env": "command", "settings": "command",
+	"output": "command", "outputs": "command", "env": "command", "settings": "command",
 }
 
 // inputs takes globs, or how it becomes known without them what a command reads.
 func (d *decoder) inputs(e *settings.Entry, p *CustomProcessor) {
 	if e.Value.Kind != settings.String {
-		p.Inputs = d.patterns(e, `["shaders/include/*.glsl"]`)
+		p.Inputs = d.patterns(e, patternsOf{files: true, how: `["shaders/include/*.glsl"]`})
 		return
 	}
 	switch s := e.Value.Str; s {
@@ -173,7 +177,7 @@ func (d *decoder) inputs(e *settings.Entry, p *CustomProcessor) {
 	case "traced", "depfile":
 		p.Reads = s
 	default:
-		m := e.Value.Span.Errorf(diag.BadValue, "%q is no way to know inputs", s)
+		m := e.Value.Span.Errorf(diag.BadValue, "%q is not a way to know inputs", s)
 		if m.Hint = diag.DidYouMean(s, []string{"traced", "depfile", "declared"}); m.Hint == "" {
 			m.Hint = `a list of globs, "traced" or "depfile"`
 		}
@@ -196,8 +200,12 @@ func (d *decoder) oneWay(t *settings.Table) {
 	default:
 		for i := range t.Entries {
 			e := &t.Entries[i]
-			if way := says[e.Key]; way != "" && way != ways[0].Key {
+			switch way := says[e.Key]; {
+			case way != "" && way != ways[0].Key:
 				d.add(e.Span.Errorf(diag.BadValue, "%q is for processors by %q", e.Key, way).WithHint("remove it: a %s says that itself", ways[0].Key))
+			case e.Key == "inputs" && e.Kind == settings.String && ways[0].Key != "command":
+				d.add(e.Value.Span.Errorf(diag.BadValue, "%q is for processors by %q", e.Value.Str, "command").
+					WithHint("remove it: what a %s reads is recorded; a list of globs adds source files to that", ways[0].Key))
 			}
 		}
 	}
@@ -223,7 +231,7 @@ func (d *decoder) extension(v *settings.Value, name string) string {
 // extensions takes those that a processor claims. Another one may claim them, too: a rule decides, or the order.
 func (d *decoder) extensions(e *settings.Entry) []string {
 	var list []string
-	seen := names{}
+	seen := firsts{}
 	d.each(e, `[".map"]`, func(v *settings.Value) {
 		if s := d.extension(v, e.Key); s != "" && d.fresh(seen, s, v.Span, "extensions") {
 			list = append(list, s)

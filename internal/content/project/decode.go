@@ -16,6 +16,11 @@ const maxMessages = 100
 // decoder takes tables apart, strictly: it says what is wrong, leaves that out and goes on.
 type decoder struct {
 	diags diag.List
+	names Names
+
+	expanded int // bytes that variables added
+
+	listing []Listed // strings of lists of patterns, in the order of the file
 }
 
 func (d *decoder) add(m *diag.Message) { d.diags = append(d.diags, m) }
@@ -181,11 +186,11 @@ func (d *decoder) name(s string, span settings.Span, what string) bool {
 	return false
 }
 
-// names remembers where a name was given first.
-type names map[string]settings.Span
+// firsts remembers where a name was given first.
+type firsts map[string]settings.Span
 
 // fresh refuses a name that was given before.
-func (d *decoder) fresh(seen names, s string, span settings.Span, what string) bool {
+func (d *decoder) fresh(seen firsts, s string, span settings.Span, what string) bool {
 	if first, ok := seen[s]; ok {
 		d.add(span.Errorf(diag.DuplicateName, "there are two %s %q", what, s).WithNote("the first is at %s", first.Pos).WithHint("give one of them another name, or remove it"))
 		return false

@@ -11,7 +11,7 @@ import (
 
 func (d *decoder) parcels(e *settings.Entry) []Parcel {
 	var list []Parcel
-	seen := names{}
+	seen := firsts{}
 	d.tables(e, func(t *settings.Table) {
 		p := Parcel{Span: t.Span, Align: 16}
 		d.keys(t, "a parcel", []key{
@@ -20,14 +20,14 @@ func (d *decoder) parcels(e *settings.Entry) []Parcel {
 					p.Name = s
 				}
 			}},
-			{name: "assets", missing: `assets = ["sprites/**"]`, take: func(e *settings.Entry) { p.Assets = d.patterns(e, `["sprites/**"]`) }},
+			{name: "assets", missing: `assets = ["sprites/**"]`, take: func(e *settings.Entry) { p.Assets = d.patterns(e, patternsOf{how: `["sprites/**"]`}) }},
 			{name: "platforms", take: func(e *settings.Entry) { p.Platforms = d.strs(e, `["pc"]`) }},
 			{name: "shared_with", take: func(e *settings.Entry) { p.SharedWith, p.SharedSpan = d.str(e), e.Value.Span }},
 			{name: "split", take: func(e *settings.Entry) { p.Split = d.boolean(e) }},
 			{name: "budget", take: func(e *settings.Entry) { p.Budget = d.size(e) }},
 			{name: "over_budget", take: func(e *settings.Entry) { p.WarnOnly = d.oneOf(e, "fail", "warn") == "warn" }},
 			{name: "compression", take: func(e *settings.Entry) { p.Store = d.oneOf(e, "zstd", "none") == "none" }},
-			{name: "stored", take: func(e *settings.Entry) { p.Stored = d.patterns(e, `["music/**"]`) }},
+			{name: "stored", take: func(e *settings.Entry) { p.Stored = d.patterns(e, patternsOf{how: `["music/**"]`}) }},
 			{name: "align", take: func(e *settings.Entry) { p.Align = d.alignment(e) }},
 			{name: "dictionary", take: func(e *settings.Entry) { p.Dictionary, p.DictionarySpan = d.inProject(e.Value, e.Key), e.Value.Span }},
 			{name: "order", take: func(e *settings.Entry) { p.Order, p.OrderSpan = d.inProject(e.Value, e.Key), e.Value.Span }},
@@ -134,7 +134,7 @@ var Languages = []string{"go", "c", "cpp", "csharp", "rust", "typescript", "haxe
 
 // constantsTogether refuses files of constants in source roots, where they would be assets, and two of one name.
 func (d *decoder) constantsTogether(p *Project) {
-	seen := names{}
+	seen := firsts{}
 	for i := range p.Constants {
 		c := &p.Constants[i]
 		if c.File == "" {

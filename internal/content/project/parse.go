@@ -13,25 +13,37 @@ import (
 
 // Parse reads a kiln.toml. file is its path for messages. The project is nil if the file is not TOML;
 // otherwise it holds all that could be understood.
-func Parse(file string, data []byte) (*Project, diag.List) {
+func Parse(file string, data []byte, given Given) (*Project, diag.List) {
 	root, complete, diags := parseTOML(file, data)
 	d := &decoder{diags: diags}
 	if !complete {
 		return nil, d.list()
 	}
 	p := &Project{Output: "build", Roots: []Root{{Path: "assets"}}}
+	d.takeVars(root.Get("vars"), given)
+	d.expandTable(root, "vars")
+	if e := root.Get("groups"); e != nil { // other tables name them
+		d.takeGroups(e)
+	}
 	d.keys(root, File, []key{
 		{name: "project", missing: `[project] and name = "mygame"`, take: func(e *settings.Entry) { d.project(p, e) }},
 		{name: "platforms", take: func(e *settings.Entry) { p.Platforms = d.platforms(e) }},
-		{name: "rules", take: func(e *settings.Entry) { p.Rules = d.rules(e, "") }},
+		{name: "rules", take: func(e *settings.Entry) { p.Rules = append(p.Rules, d.rules(e, "")...) }},
+		{name: "assets", take: func(e *settings.Entry) { p.Rules = append(p.Rules, d.assets(e, "")...) }},
 		{name: "processors", take: func(e *settings.Entry) { p.Processors = d.processors(e) }},
+		{name: "vars", take: func(*settings.Entry) {}},
+		{name: "groups", take: func(*settings.Entry) {}},
 		{name: "parcels", take: func(e *settings.Entry) { p.Parcels = d.parcels(e) }},
 		{name: "constants", take: func(e *settings.Entry) { p.Constants = d.constants(e) }},
 		{name: "build", take: func(e *settings.Entry) { p.Build = d.build(e) }},
+		{name: "cache", take: func(e *settings.Entry) { p.Cache = d.cache(e) }},
+		{name: "execution", take: func(e *settings.Entry) { p.Execution = d.execution(e) }},
+		{name: "run", take: func(e *settings.Entry) { p.Run = d.run(e) }},
 	})
 	if len(p.Platforms) == 0 {
 		p.Platforms = []Platform{{Name: "pc"}}
 	}
+	p.Names, p.Listed = d.names, d.listing
 	d.parcelsTogether(p)
 	d.constantsTogether(p)
 	return p, d.list()
@@ -73,7 +85,10 @@ func (d *decoder) folder(v *settings.Value, name string) (string, bool) {
 		return "", false
 	case strings.Contains(s, `\`):
 		d.bad(v, `use forward slashes: "`+strings.ReplaceAll(s, `\`, "/")+`"`, "%q has a backslash", name)
-	case s[0] == '/' || len(s) > 1 && s[1] == ':':
+	case isAbs(s) && name == "roots":
+		const hint = `give it a name, so that it is the same root on every machine: { path = "${ENGINE}/content", name = "engine" }`
+		d.bad(v, hint, "%q is an absolute path", name)
+	case isAbs(s):
 		d.bad(v, "write it relative to kiln.toml, so that it is right on every machine", "%q is an absolute path", name)
 	default:
 		return path.Clean(s), true
@@ -84,8 +99,8 @@ func (d *decoder) folder(v *settings.Value, name string) (string, bool) {
 func (d *decoder) roots(e *settings.Entry) []Root {
 	var roots []Root
 	d.each(e, `["assets"]`, func(v *settings.Value) {
-		if s, ok := d.folder(v, e.Key); ok {
-			roots = append(roots, Root{s, v.Span})
+		if r := d.root(v, e.Key); r.Path != "" {
+			roots = append(roots, r)
 		}
 	})
 	if e.Kind == settings.Array && len(e.Array) == 0 {
@@ -93,6 +108,41 @@ func (d *decoder) roots(e *settings.Entry) []Root {
 	}
 	return roots
 }
+
+// root takes a source root: a folder, or { path = "folder", name = "name" }.
+func (d *decoder) root(v *settings.Value, name string) Root {
+	r := Root{Span: v.Span}
+	if v.Kind != settings.Inner {
+		if s, ok := d.folder(v, name); ok {
+			r.Path = s
+		}
+		return r
+	}
+	d.keys(v.Table, "a source root", []key{
+		{name: "path", missing: `path = "../engine/content"`, take: func(e *settings.Entry) {
+			if len(e.Uses) > 0 { // a variable of Windows may have others
+				e.Str = strings.ReplaceAll(e.Str, `\`, "/")
+			}
+			if r.Span = e.Value.Span; isAbs(e.Str) {
+				r.Path = path.Clean(e.Str)
+			} else if s, ok := d.folder(e.Value, e.Key); ok {
+				r.Path = s
+			}
+		}},
+		{name: "name", missing: `name = "engine"`, take: func(e *settings.Entry) {
+			if s := d.str(e); s != "" && d.name(s, e.Value.Span, "source root") {
+				r.Name = s
+			}
+		}},
+	})
+	if r.Name == "" {
+		r.Path = ""
+	}
+	return r
+}
+
+// isAbs reports whether a path with forward slashes is absolute on some system.
+func isAbs(p string) bool { return p != "" && p[0] == '/' || len(p) > 1 && p[1] == ':' }
 
 // apart refuses roots that hold each other, since a file would be two assets, and roots in the output or in Kiln's own
 // folder. A root may hold these two: a scan passes over them.
@@ -109,6 +159,11 @@ roots:
 			clash("lies in Kiln's own folder", StateFolder, "put source files in a folder of their own")
 		}
 		for _, other := range p.Roots[:i] {
+			if other.Name != "" && other.Name == r.Name {
+				d.add(r.Span.Errorf(diag.DuplicateName, "there are two source roots %q", r.Name).
+					WithNote("the first is at %s", other.Span.Pos).WithHint("give one of them another name"))
+				continue roots
+			}
 			if fold(other.Path) == fold(r.Path) {
 				d.add(r.Span.Errorf(diag.DuplicateName, "source root %q is there twice", r.Path).WithNote("the first is at %s", other.Span.Pos).WithHint("remove one of them"))
 				continue roots
@@ -130,6 +185,8 @@ func overlap(a, b string) bool { return within(a, b) || within(b, a) }
 func within(a, b string) bool {
 	a, b = fold(a), fold(b)
 	switch {
+	case isAbs(a) != isAbs(b):
+		return false // whether it is shows where the project is
 	case b == ".":
 		return !leaves(a)
 	case strings.Trim(b, "./") == "": // "..", "../.."
@@ -168,11 +225,29 @@ func (d *decoder) platform(e *settings.Entry) Platform {
 	p := Platform{Name: e.Key, Span: e.Span}
 	for i := range e.Table.Entries {
 		x := &e.Table.Entries[i]
-		if t := d.table(x, "settings stand under a processor: [platforms."+e.Key+".PROCESSOR]"); t != nil {
+		hint := "settings stand under a processor: [platforms." + e.Key + ".PROCESSOR]"
+		if slices.Contains(append(TextureSettings, Textures), x.Key) {
+			hint = `write textures = { family = "bc" }`
+		}
+		switch t := d.table(x, hint); {
+		case t == nil:
+		case x.Key == Textures:
+			p.Textures = t
+			d.textures(t)
+		default:
 			p.Processors = append(p.Processors, PlatformProcessor{x.Key, t, x.Span})
 		}
 	}
 	return p
+}
+
+// textures checks the keys of a platform's policy for textures. Package asset checks the values.
+func (d *decoder) textures(t *settings.Table) {
+	var keys []key
+	for _, name := range TextureSettings {
+		keys = append(keys, key{name: name, take: func(e *settings.Entry) { d.str(e) }})
+	}
+	d.keys(t, "a policy for textures", keys)
 }
 
 func (d *decoder) build(e *settings.Entry) Build {

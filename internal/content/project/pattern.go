@@ -10,10 +10,40 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// Pattern is a glob and where it stands.
+// Pattern is a glob and where it stands. Behind the glob, Text has the globs of what the list takes out again, each on a line of its own
+// and after a "!": see SplitPattern.
 type Pattern struct {
 	Text string
 	Span settings.Span
+}
+
+// takeOut stands before a glob that is taken out of what others mean, and groupMark before the name of a group.
+const takeOut, groupMark = "!", "@"
+
+// SplitPattern splits the text of a pattern into its glob and the globs that are taken out of what that means.
+func SplitPattern(text string) (glob string, without []string) {
+	glob, rest, more := strings.Cut(text, "\n"+takeOut)
+	if more {
+		without = strings.Split(rest, "\n"+takeOut)
+	}
+	return glob, without
+}
+
+// JoinPattern is the text of a pattern.
+func JoinPattern(glob string, without []string) string {
+	for _, x := range without {
+		glob += "\n" + takeOut + x
+	}
+	return glob
+}
+
+// ShowPattern is the text of a pattern on one line.
+func ShowPattern(text string) string {
+	glob, without := SplitPattern(text)
+	if len(without) == 0 {
+		return glob
+	}
+	return glob + " without " + strings.Join(without, ", ")
 }
 
 // maxPattern is the longest glob, in bytes.
@@ -25,34 +55,22 @@ const Meta = `*?[{\`
 // IsGlob reports whether a pattern may match more than the one path that it is.
 func IsGlob(pattern string) bool { return strings.ContainsAny(pattern, Meta) }
 
-// pattern takes a glob relative to a folder, and says where in it a mistake is.
-func (d *decoder) pattern(v *settings.Value, name string) Pattern {
-	s := d.strValue(v, name)
+// glob takes the end of a string that is a glob, and says where in it a mistake is; "" if there is one.
+func (d *decoder) glob(v *settings.Value, name, s string) string {
 	if s == "" {
-		return Pattern{}
+		return ""
 	}
 	at, n, what, hint := badPattern(s)
 	if what == "" {
-		return Pattern{s, v.Span}
+		return s
 	}
 	span := v.Span
 	// The place inside the string is known as long as no escape in the file comes before it.
-	if quote := `"`; n > 0 && (span.Source() == quote+s+quote || span.Source() == "'"+s+"'") {
-		span = span.Within(1+utf8.RuneCountInString(s[:at]), n)
+	if quote := `"`; n > 0 && (span.Source() == quote+v.Str+quote || span.Source() == "'"+v.Str+"'") {
+		span = span.Within(1+utf8.RuneCountInString(v.Str[:len(v.Str)-len(s)+at]), n)
 	}
 	d.add(span.Errorf(diag.BadGlob, "%q %s", name, what).WithHint("%s", hint))
-	return Pattern{}
-}
-
-// patterns takes an array of globs.
-func (d *decoder) patterns(e *settings.Entry, how string) []Pattern {
-	var list []Pattern
-	d.each(e, how, func(v *settings.Value) {
-		if p := d.pattern(v, e.Key); p.Text != "" {
-			list = append(list, p)
-		}
-	})
-	return list
+	return ""
 }
 
 // badPattern finds what is wrong with a glob: n characters from byte at on.
@@ -69,7 +87,7 @@ func badPattern(s string) (at, n int, what, hint string) {
 	if s[0] == '/' {
 		return 0, 1, "begins with a slash", "globs are relative: write \"" + strings.TrimLeft(s, "/") + "\""
 	}
-	if i := strings.IndexByte(s, '\\'); i >= 0 && (i+1 == len(s) || !strings.ContainsRune(`*?[]{},!-^\`, rune(s[i+1]))) {
+	if i := strings.IndexByte(s, '\\'); i >= 0 && (i+1 == len(s) || !strings.ContainsRune(`*?[]{},!@-^\`, rune(s[i+1]))) {
 		return i, 1, "has a backslash", "use forward slashes: \"" + strings.ReplaceAll(s, `\`, "/") + "\""
 	}
 	for i := 0; i < len(s); {

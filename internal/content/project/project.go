@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
@@ -38,23 +39,55 @@ type Project struct {
 	Output    string // folder relative to the project folder, forward slashes
 	Ignore    []string
 	Platforms []Platform // at least one, in the order of the file
-	Rules     []Rule
+	Rules     []Rule     // and entries of [[assets]]
+	Names     Names      // that patterns may use
+	Listed    []Listed   // the strings of all lists of patterns, as they are written
 	// Processors of the project's own.
 	Processors []CustomProcessor
 	Parcels    []Parcel
 	Constants  []Constants
 	Build      Build
+	Cache      Cache
+	Execution  Execution
+	Run        Run
 }
 
 // Root is a source root.
 type Root struct {
-	Path string // relative to the project folder, forward slashes; may begin with ".."
+	Path string // forward slashes; relative to the project folder, where it may begin with "..", or, of a root with a name, absolute
+	Name string // ""; or what stands for the path in everything that is remembered, so that it may differ from machine to machine
 	Span settings.Span
 }
+
+// Dir is the folder of the root in a project in dir, absolute.
+func (r *Root) Dir(dir string) string {
+	if p := filepath.FromSlash(r.Path); filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(dir, filepath.FromSlash(r.Path))
+}
+
+// Prefix stands before the paths of its files where they are shown.
+func (r *Root) Prefix() string {
+	switch {
+	case r.Name != "":
+		return r.Name + ":"
+	case r.Path == ".":
+		return ""
+	}
+	return strings.TrimSuffix(r.Path, "/") + "/"
+}
+
+// Textures is the key of a platform's policy for textures. No processor has this name.
+const Textures = "textures"
+
+// TextureSettings are the settings that a policy for textures may give.
+var TextureSettings = []string{"family", "quality", "container", "compress"}
 
 // Platform is a target.
 type Platform struct {
 	Name       string
+	Textures   *settings.Table     // what each processor that makes textures gets, below its own settings; nil: nothing
 	Processors []PlatformProcessor // in the order of the file
 	Span       settings.Span       // zero for the default platform
 }
@@ -111,6 +144,16 @@ func (p *Project) Parcel(name string) *Parcel {
 	return nil
 }
 
+// Custom finds a processor that the project file declares by its name, or gives nil.
+func (p *Project) Custom(name string) *CustomProcessor {
+	for i := range p.Processors {
+		if p.Processors[i].Name == name {
+			return &p.Processors[i]
+		}
+	}
+	return nil
+}
+
 // Constants is a source file for the game's code, with a name for each resource.
 type Constants struct {
 	Language string
@@ -133,7 +176,7 @@ func Find(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var odd *diag.Message // one that is no file
+	var odd *diag.Message // one that is not a file
 	for at := start; ; {
 		file := filepath.Join(at, File)
 		info, err := os.Stat(file)
@@ -178,7 +221,7 @@ func noFile(file string) *diag.Message {
 }
 
 // Load reads the kiln.toml of a project folder. The project is nil if there is nothing to go on with.
-func Load(dir string) (*Project, diag.List) {
+func Load(dir string, given Given) (*Project, diag.List) {
 	fail := func(err error) (*Project, diag.List) {
 		hint := "check its permissions"
 		switch {
@@ -197,7 +240,7 @@ func Load(dir string) (*Project, diag.List) {
 	if err != nil {
 		return fail(err)
 	}
-	p, diags := Parse(File, data)
+	p, diags := Parse(File, data, given)
 	if p != nil {
 		p.Dir, p.Text = abs, data
 	}

@@ -31,9 +31,9 @@ func messages(l diag.List) string {
 // TestMessages compares all that is said about each broken file with the golden beside it.
 func TestMessages(t *testing.T) {
 	parse := map[string]func(string, []byte) diag.List{
-		"errors": func(_ string, data []byte) diag.List { _, l := Parse(File, data); return l },
+		"errors": func(_ string, data []byte) diag.List { _, l := Parse(File, data, Given{}); return l },
 		"rules": func(_ string, data []byte) diag.List {
-			_, l := ParseRules("assets/ui/rules.toml", "ui", data)
+			_, l := ParseRules("assets/ui/rules.toml", "ui", data, Names{})
 			return l
 		},
 	}
@@ -122,10 +122,15 @@ settings   = { level = 3, scale = { type = "number", default = 1, doc = "Scale."
 [[parcels]]
 name   = "preload"
 assets = ["sprites/ui/", "fonts/**"]
+
+[run]
+command = ["./game", "-w"]
+cwd     = "../bin"
+env     = { LEVEL = "2" }
 `
 
 func TestParse(t *testing.T) {
-	p, l := Parse(File, []byte(whole))
+	p, l := Parse(File, []byte(whole), Given{})
 	if l != nil {
 		t.Fatal(messages(l))
 	}
@@ -174,11 +179,13 @@ func TestParse(t *testing.T) {
 	check("place", at(c.Place("outputs.index", -1)), `kiln.toml:35:24 ".idx"`)
 	check("place of an element", at(c.Place("command", 1)), `kiln.toml:32:24 "{in}"`)
 	check("place of what is not there", at(c.Place("outputs.nothing", -1)), `kiln.toml:35:14 { index = ".idx" }`)
+	check("run", []any{p.Run.Command, p.Run.Dir, p.Run.Env, at(p.Run.Span)},
+		[]any{[]string{"./game", "-w"}, "../bin", []EnvVariable{{"LEVEL", "2"}}, `kiln.toml:50:11 ["./game", "-w"]`})
 	check("parcel", []any{p.Parcels[0].Name, p.Parcels[0].Assets[1].Text, at(p.Parcels[0].Assets[1].Span)}, []any{"preload", "fonts/**", `kiln.toml:47:26 "fonts/**"`})
 }
 
 func TestDefaults(t *testing.T) {
-	p, l := Parse(File, []byte("[project]\nname = \"a\"\n"))
+	p, l := Parse(File, []byte("[project]\nname = \"a\"\n"), Given{})
 	if l != nil {
 		t.Fatal(l)
 	}
@@ -204,7 +211,7 @@ func TestOverlap(t *testing.T) {
 // TestRootHoldsOutput: all of the project folder may be the source root, and a folder with the output in it.
 func TestRootHoldsOutput(t *testing.T) {
 	for _, roots := range []string{`["."]`, `["assets"]`, `[".."]`} {
-		p, l := Parse(File, []byte("[project]\nname = \"a\"\nroots = "+roots+"\noutput = \"assets/build\"\n"))
+		p, l := Parse(File, []byte("[project]\nname = \"a\"\nroots = "+roots+"\noutput = \"assets/build\"\n"), Given{})
 		if len(l) > 0 || len(p.Roots) != 1 {
 			t.Errorf("roots %s: %s", roots, messages(l))
 		}
@@ -216,7 +223,7 @@ func TestSizes(t *testing.T) {
 		`"2GB"`: 2e9, `"512MiB"`: 512 << 20, `"1 KB"`: 1000, `"1kB"`: 1000, `"7B"`: 7, `12`: 12,
 		`"2"`: 0, `"GB"`: 0, `"-1GB"`: 0, `"NaNGB"`: 0, `"1e99GB"`: 0, `"infB"`: 0, `0`: 0, `-3`: 0, `1.5`: 0,
 	} {
-		p, l := Parse(File, []byte("[project]\nname = \"a\"\n[build]\nmemory = "+text))
+		p, l := Parse(File, []byte("[project]\nname = \"a\"\n[build]\nmemory = "+text), Given{})
 		if p.Build.Memory != want || (l == nil) != (want > 0) {
 			t.Errorf("%s is %d, messages %v", text, p.Build.Memory, l)
 		}
@@ -250,7 +257,7 @@ func TestFind(t *testing.T) {
 	if _, err := Find(deep); !errors.As(err, &m) || m.Code != diag.ProjectMissing || !strings.Contains(m.Hint, "kiln init") {
 		t.Errorf("got %v", err)
 	}
-	if p, l := Load(deep); p != nil || len(l) != 1 || l[0].Code != diag.ProjectMissing {
+	if p, l := Load(deep, Given{}); p != nil || len(l) != 1 || l[0].Code != diag.ProjectMissing {
 		t.Errorf("got %v, %v", p, l)
 	}
 	if err := os.Mkdir(filepath.Join(dir, File), 0o755); err != nil {
@@ -280,7 +287,7 @@ func TestFind(t *testing.T) {
 	if err != nil || found != dir {
 		t.Errorf("got %q, %v", found, err)
 	}
-	p, l := Load(found)
+	p, l := Load(found, Given{})
 	if l != nil || p.Dir != dir || p.Name != "a" {
 		t.Errorf("got %+v, %v", p, l)
 	}
@@ -296,7 +303,7 @@ func TestLimits(t *testing.T) {
 		"inline tables": head + "[[rules]]\nmatch = \"a\"\nsettings.x = " + strings.Repeat("{a=", 5000) + "1" + strings.Repeat("}", 5000) + "\n",
 		"mistakes":      head + strings.Repeat("[[rules]]\n", 5000),
 	} {
-		_, l := Parse(File, []byte(text))
+		_, l := Parse(File, []byte(text), Given{})
 		if l.Err() == nil || len(l) > maxMessages+1 {
 			t.Errorf("%s: %d messages", name, len(l))
 		}
@@ -314,8 +321,8 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(whole))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, l := Parse(File, data)
-		rules, rl := ParseRules("a/rules.toml", "a", data)
+		p, l := Parse(File, data, Given{})
+		rules, rl := ParseRules("a/rules.toml", "a", data, Names{})
 		for _, m := range append(l, rl...) {
 			if m.Code == "" || m.Text == "" || m.String() == "" {
 				t.Errorf("an empty message: %+v", m)

@@ -1,7 +1,10 @@
 package project
 
 import (
+	"cmp"
+	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -11,12 +14,22 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// Rule says what happens to the source files that it matches.
+// Rule says what happens to the source files that it matches. An entry of [[assets]] is one, too: it makes an asset by itself.
 type Rule struct {
-	Match string // glob relative to Base; ends in a slash for folders as assets
+	Match string // glob relative to Base; ends in a slash for folders as assets. Of a List it is the first
 	Base  string // folder relative to the source roots that the rule is for; "" is all
 	ID    string // pinned, or ""; only where Match is the path of one asset
 	UUID  string // pinned, in lower case, or ""
+
+	// List has the patterns of a rule that matches several, or a group, relative to the source roots; nil: Match is all.
+	List []Pattern
+
+	// Listed are the strings of the rule's lists of patterns, as they are written.
+	Listed []Listed
+
+	// Declares is set for an entry of [[assets]]: ID is then the asset's, and Match the path of its source file, without globs; "" if it has
+	// none.
+	Declares bool
 
 	// Processors that each make products of what the rule matches. None leaves it to others; "none", alone, says that such
 	// files are no assets.
@@ -27,9 +40,20 @@ type Rule struct {
 	Imports   []Import
 	HasImport bool
 
+	// Inputs are globs of source files, and Needs patterns of assets, on which the jobs depend by hand, besides those that the declaration of
+	// their processor has.
+	Inputs, Needs ByHand
+
 	// Follow, where it is set, says whether the assets go into every parcel in which something refers to them, required or not.
 	Follow *bool
 
+	// Allow has the codes of warnings that are accepted, and nil if the rule does not say.
+	Allow *[]Named
+
+	// Stage is the stage of building for which the rule is; "": for all.
+	Stage string
+
+	Meta      []Metadata      // by key
 	Settings  *settings.Table // nil: none
 	Platforms []RulePlatform  // in the order of the file
 
@@ -40,6 +64,13 @@ type Rule struct {
 type Named struct {
 	Name string
 	Span settings.Span
+}
+
+// ByHand is a list of patterns in a rule. They are relative to the source roots, whatever folder the rule is for. Given tells an empty
+// list, which takes away what an earlier rule says, from none.
+type ByHand struct {
+	Patterns []Pattern
+	Given    bool
 }
 
 // Import is a step before the processors of a rule.
@@ -59,17 +90,29 @@ type RulePlatform struct {
 // ForFolders reports whether the rule is for folders as assets.
 func (r *Rule) ForFolders() bool { return strings.HasSuffix(r.Match, "/") }
 
+// Source is the path of the source file of an entry of [[assets]], from the source root; "" if it has none.
+func (r *Rule) Source() string {
+	if r.Match == "" {
+		return ""
+	}
+	return path.Join(r.Base, r.Match)
+}
+
 // ParseRules reads a rules.toml. file is its path for messages, relative to the project folder; base is
 // the folder it lies in, relative to its source root, "" for the root itself.
-func ParseRules(file, base string, data []byte) ([]Rule, diag.List) {
+//
+// Names in it mean what kiln.toml says.
+func ParseRules(file, base string, data []byte, names Names) ([]Rule, diag.List) {
 	root, complete, diags := parseTOML(file, data)
-	d := &decoder{diags: diags}
+	d := &decoder{diags: diags, names: names}
 	if !complete {
 		return nil, d.list()
 	}
 	var rules []Rule
+	d.expandTable(root)
 	d.keys(root, "rules.toml", []key{
-		{name: "rules", take: func(e *settings.Entry) { rules = d.rules(e, base) }},
+		{name: "rules", take: func(e *settings.Entry) { rules = append(rules, d.rules(e, base)...) }},
+		{name: "assets", take: func(e *settings.Entry) { rules = append(rules, d.assets(e, base)...) }},
 	})
 	return rules, d.list()
 }
@@ -85,22 +128,14 @@ func (d *decoder) rules(e *settings.Entry, base string) []Rule {
 }
 
 // rule takes one rule; it is of use only if it says what it matches.
-func (d *decoder) rule(t *settings.Table, base string) (Rule, bool) {
-	r := Rule{Base: base, Span: t.Span}
-	d.keys(t, "a rule", []key{
-		{name: "match", missing: `match = "sprites/**/*.png"`, take: func(e *settings.Entry) {
-			p := d.pattern(e.Value, e.Key)
-			r.Match, r.MatchSpan = p.Text, p.Span
-		}},
-		{name: "processor", take: func(e *settings.Entry) { r.Processors = d.ruleProcessor(t, e) }},
-		{name: "processors", take: func(e *settings.Entry) { r.Processors = d.ruleProcessors(e) }},
-		{name: "import", take: func(e *settings.Entry) { r.Imports, r.HasImport = d.imports(e), true }},
-		{name: "settings", take: func(e *settings.Entry) { r.Settings = d.table(e, settingsHint) }},
-		{name: "platforms", take: func(e *settings.Entry) { r.Platforms = d.rulePlatforms(e) }},
-		{name: "follow", take: func(e *settings.Entry) { follow := d.boolean(e); r.Follow = &follow }},
+func (d *decoder) rule(t *settings.Table, base string) (r Rule, ok bool) {
+	r = Rule{Base: base, Span: t.Span}
+	before := len(d.listing)
+	defer func() { r.Listed = slices.Clone(d.listing[before:]) }()
+	d.keys(t, "a rule", append([]key{
+		{name: "match", missing: `match = "sprites/**/*.png"`, take: func(e *settings.Entry) { d.match(e, &r) }},
 		{name: "id", take: func(e *settings.Entry) { r.ID, r.IDSpan = d.assetID(e), e.Value.Span }},
-		{name: "uuid", take: func(e *settings.Entry) { r.UUID, r.UUIDSpan = d.uuid(e), e.Value.Span }},
-	})
+	}, d.ruleKeys(t, &r)...))
 	if r.Match == "./" && base == "" {
 		d.add(r.MatchSpan.Errorf(diag.BadGlob, "a source root cannot be one asset").WithHint("move the files into a folder"))
 		return r, false
@@ -108,14 +143,89 @@ func (d *decoder) rule(t *settings.Table, base string) (Rule, bool) {
 	if r.HasImport && r.ForFolders() {
 		d.bad(t.Get("import").Value, "leave import out, or match files", "%q is for files, and %q matches folders", "import", r.Match)
 	}
-	if IsGlob(r.Match) {
+	if IsGlob(r.Match) || r.List != nil {
 		for _, name := range []string{"id", "uuid"} {
-			if e := t.Get(name); e != nil {
+			if e := t.Get(name); e != nil && (name != "id" || !r.HasFields()) {
 				d.bad(e.Value, "write the path of one asset in match", "%q is given to all that %q matches", name, r.Match)
 			}
 		}
 	}
 	return r, r.Match != ""
+}
+
+// ruleKeys are those that rules and entries of [[assets]] have.
+func (d *decoder) ruleKeys(t *settings.Table, r *Rule) []key {
+	return []key{
+		{name: "processor", take: func(e *settings.Entry) { r.Processors = d.ruleProcessor(t, e) }},
+		{name: "processors", take: func(e *settings.Entry) { r.Processors = d.ruleProcessors(e) }},
+		{name: "import", take: func(e *settings.Entry) { r.Imports, r.HasImport = d.imports(e), true }},
+		{name: "inputs", take: func(e *settings.Entry) {
+			r.Inputs = d.byHand(e, patternsOf{base: r.Base, files: true, how: `["materials/*.toml"]`})
+		}},
+		{name: "needs", take: func(e *settings.Entry) { r.Needs = d.byHand(e, patternsOf{base: r.Base, how: `["palettes/*.png"]`}) }},
+		{name: "settings", take: func(e *settings.Entry) { r.Settings = d.table(e, settingsHint) }},
+		{name: "stage", take: func(e *settings.Entry) {
+			if s := d.str(e); s != "" && d.name(s, e.Value.Span, "stage") {
+				r.Stage = s
+			}
+		}},
+		{name: "meta", take: func(e *settings.Entry) { r.Meta = d.meta(e) }},
+		{name: "platforms", take: func(e *settings.Entry) { r.Platforms = d.rulePlatforms(e) }},
+		{name: "follow", take: func(e *settings.Entry) { follow := d.boolean(e); r.Follow = &follow }},
+		{name: "allow", take: func(e *settings.Entry) { r.Allow = d.allow(e) }},
+		{name: "uuid", take: func(e *settings.Entry) { r.UUID, r.UUIDSpan = d.uuid(e), e.Value.Span }},
+	}
+}
+
+// assets takes entries of [[assets]].
+func (d *decoder) assets(e *settings.Entry, base string) (list []Rule) {
+	d.tables(e, func(t *settings.Table) {
+		r := Rule{Base: base, Span: t.Span, Declares: true}
+		before := len(d.listing)
+		sourced := true
+		d.keys(t, "an asset", append([]key{
+			{name: "id", missing: `id = "icon"`, take: func(e *settings.Entry) {
+				r.ID, r.IDSpan = d.assetID(e), e.Value.Span
+				r.MatchSpan = cmp.Or(r.MatchSpan, r.IDSpan)
+			}},
+			{name: "source", take: func(e *settings.Entry) {
+				r.Match, r.MatchSpan = d.source(e), e.Value.Span
+				sourced = r.Match != ""
+			}},
+		}, d.ruleKeys(t, &r)...))
+		if r.HasFields() {
+			d.add(r.IDSpan.Errorf(diag.BadValue, "an entry of [[assets]] is one asset, and %q is made of the path of each", r.ID).
+				WithHint("write a name, or a rule"))
+			r.ID = ""
+		}
+		if r.Listed = slices.Clone(d.listing[before:]); r.ID != "" && sourced {
+			list = append(list, r)
+		}
+	})
+	return list
+}
+
+// source takes the path of one source file.
+func (d *decoder) source(e *settings.Entry) string {
+	s := d.str(e)
+	switch {
+	case s == "":
+	case strings.HasSuffix(s, "/"):
+		d.bad(e.Value, "name a file; for a folder write a rule whose match ends in a slash", "%q is a folder", e.Key)
+	case strings.Contains(s, `\`):
+		d.bad(e.Value, `use forward slashes: "`+strings.ReplaceAll(s, `\`, "/")+`"`, "%q has a backslash", e.Key)
+	case !fs.ValidPath(s) || s == ".":
+		const hint = "write it relative to the source root, or in rules.toml to the folder of that"
+		d.bad(e.Value, hint, "%q cannot be the path of a source file", s)
+	default:
+		return s
+	}
+	return ""
+}
+
+// byHand takes patterns, and notes that they are given.
+func (d *decoder) byHand(e *settings.Entry, of patternsOf) ByHand {
+	return ByHand{d.patterns(e, of), true}
 }
 
 // ruleProcessor takes the one processor that a table of a rule names.
@@ -140,7 +250,7 @@ func (d *decoder) ruleProcessors(e *settings.Entry) []Named {
 		switch name := d.strValue(v, e.Key); {
 		case name == "":
 		case name == "none" && len(e.Array) > 1:
-			d.bad(v, `leave it out, or write processor = "none"`, "%q says that the files are no assets, so no other processor gets them", name)
+			d.bad(v, `leave it out, or write processor = "none"`, "%q says that the files are not assets, so no other processor gets them", name)
 		case slices.ContainsFunc(list, func(n Named) bool { return n.Name == name }):
 			d.add(v.Span.Errorf(diag.DuplicateName, "processor %q is there twice", name).WithHint("leave one out"))
 		default:
@@ -151,6 +261,24 @@ func (d *decoder) ruleProcessors(e *settings.Entry) []Named {
 		d.bad(e.Value, `name one or more, or write processor = "none"`, "%q is empty", e.Key)
 	}
 	return list
+}
+
+// allow takes a list of codes of messages.
+func (d *decoder) allow(e *settings.Entry) *[]Named {
+	list := []Named{}
+	d.each(e, `["K1212"]`, func(v *settings.Value) {
+		code := d.strValue(v, e.Key)
+		switch near := diag.Nearest(code, diag.Known()); {
+		case code == "":
+		case slices.Contains(diag.Known(), code):
+			list = append(list, Named{code, v.Span})
+		case near != "":
+			d.bad(v, fmt.Sprintf("did you mean %q?", near), "there is no code %q", code)
+		default:
+			d.bad(v, "write the code of a warning, as it stands in brackets", "there is no code %q", code)
+		}
+	})
+	return &list
 }
 
 // imports takes the name of a processor, or a list of names and tables.
@@ -216,7 +344,10 @@ func (d *decoder) assetID(e *settings.Entry) string {
 	if s == "" {
 		return ""
 	}
-	if !fs.ValidPath(s) || s == "." || strings.ContainsAny(s, `\:*?"<>|`) {
+	if d.idTemplate(e.Value) {
+		return s
+	}
+	if !validID(s) {
 		d.bad(e.Value, `write a name like "player" or "sprites/player"`, "%q cannot be an asset id", s)
 		return ""
 	}

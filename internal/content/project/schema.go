@@ -27,8 +27,9 @@ func Schema(infos []processor.Info) []byte {
 		"settings": object{"type": "object"},
 		"platform": platformSchema(infos),
 		"rule":     ruleSchema(infos),
+		"asset":    assetSchema(infos),
 		"rules-file": closed("Rules for the folder that this file lies in, and below.", object{
-			"rules": listOf("#/$defs/rule"),
+			"rules": listOf("#/$defs/rule"), "assets": listOf("#/$defs/asset"),
 		}),
 	}
 	for _, info := range infos {
@@ -41,23 +42,102 @@ func Schema(infos []processor.Info) []byte {
 			"propertyNames": ref("name"), "additionalProperties": ref("platform"),
 		},
 		"rules":      listOf("#/$defs/rule"),
+		"assets":     listOf("#/$defs/asset"),
 		"processors": object{"type": "array", "items": customSchema()},
-		"parcels":    object{"type": "array", "items": parcelSchema()},
-		"constants":  object{"type": "array", "items": constantsSchema()},
+		"vars": object{
+			"type": "object", "description": "Values by name: ${NAME} in any string stands for one. --set NAME=VALUE gives another.",
+			"propertyNames": object{"pattern": variableName().String()},
+			"additionalProperties": object{"anyOf": []object{{"type": "string"}, closed("A value from the environment.", object{
+				"env":     text("The environment variable that it comes from."),
+				"default": object{"type": "string", "description": "The value if that is not set, or empty."},
+			}, "env")}},
+		},
+		"groups": object{
+			"type": "object", "propertyNames": ref("name"), "additionalProperties": listOf("#/$defs/glob"),
+			"description": "Lists of patterns by name, which @name stands for in other lists and on the command line.",
+		},
+		"parcels":   object{"type": "array", "items": parcelSchema()},
+		"constants": object{"type": "array", "items": constantsSchema()},
 		"build": closed("How the project is built.", object{
 			"workers": object{"type": "integer", "minimum": 1, "maximum": 1024, "description": "Jobs at once; without it, one a processor core."},
 			"memory":  object{"type": []string{"string", "integer"}, "description": `What running jobs may use together: "2GB", "512MiB".`},
 		}),
+		"cache": closed("Where a team shares results.", object{
+			"path":     object{"type": "string", "description": "A folder, on this machine or a network drive; may begin with ~/."},
+			"remote":   object{"type": "string", "pattern": "^grpcs?://", "description": "A server that speaks the Remote Execution API v2."},
+			"mode":     object{"enum": []string{"read", "read-write"}, "description": "Whether results are only read, or written too."},
+			"max_size": object{"type": []string{"string", "integer"}, "description": `What the folder may have: "50GB". The default is 20 GiB.`},
+			"trust":    object{"enum": []string{"any", "signed"}, "default": "any", "description": "Whether only signed results count."},
+			"keys":     object{"type": "array", "items": object{"type": "string"}, "description": "Public keys (minisign) whose signatures count."},
+		}),
+		"execution": executionSchema(),
+		"run":       runSchema(),
 	}, "project")
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["$id"] = SchemaID
 	root["title"] = File
 	root["$defs"] = defs
+	orVariable(root)
 	data, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
 		panic(err) // there is nothing in it that JSON does not have
 	}
 	return append(data, '\n')
+}
+
+func runSchema() object {
+	return closed("How the game is started.", object{
+		"command": object{"type": "array", "minItems": 1, "items": object{"type": "string", "minLength": 1},
+			"description": "The game and its arguments. A program with a slash is relative to the project folder. No shell."},
+		"cwd": object{"$ref": "#/$defs/folder", "description": "The folder that it is started in; without it, the project folder."},
+		"env": object{"type": "object", "additionalProperties": object{"type": "string"}, "description": "Environment variables besides those of Kiln."},
+	}, "command")
+}
+
+func executionSchema() object {
+	return closed("Where jobs run besides this machine.", object{
+		"remote":     object{"type": "string", "pattern": "^grpcs?://", "description": "A server of the Remote Execution API v2, with workers."},
+		"jobs":       object{"type": "integer", "minimum": 1, "maximum": 1024, "default": 32, "description": "Jobs there at once."},
+		"timeout":    text(`How long a job may take there, besides ten times what it took last: "2m".`),
+		"all":        object{"type": "boolean", "default": false, "description": "Whether all that can run there does, however quick it is."},
+		"properties": object{"type": "object", "additionalProperties": object{"type": "string"}, "description": "What a worker has to have."},
+		"kiln":       text("The program that workers run, if their system is another one; relative to the project folder."),
+	})
+}
+
+// orVariable lets variables through where a schema says what a string may be.
+func orVariable(node any) {
+	switch x := node.(type) {
+	case []object:
+		for _, o := range x {
+			orVariable(o)
+		}
+	case object:
+		for key, inner := range x {
+			named, _ := inner.(object)
+			switch key {
+			case "properties", "$defs": // schemas by name
+				for _, o := range named {
+					orVariable(o)
+				}
+			case "propertyNames", "if":
+			default:
+				orVariable(inner)
+			}
+		}
+		_, words := x["enum"].([]string)
+		if words = words || x["pattern"] != nil || x["format"] != nil; !words || x["anyOf"] != nil {
+			return
+		}
+		strict := object{}
+		for _, key := range []string{"type", "enum", "pattern", "format"} {
+			if v, ok := x[key]; ok {
+				strict[key] = v
+				delete(x, key)
+			}
+		}
+		x["anyOf"] = []object{strict, {"type": "string", "pattern": `\$\{`}}
+	}
 }
 
 func parcelSchema() object {
@@ -87,6 +167,14 @@ func constantsSchema() object {
 	}, "language")
 }
 
+const needsDoc = "Patterns of assets whose products are brought up to date first: jobs run again when these change. A program sees them."
+
+func metaSchema() object { return object{"type": []string{"string", "number", "boolean"}} }
+
+func globs(doc string) object {
+	return object{"type": "array", "items": ref("glob"), "description": doc}
+}
+
 func ref(name string) object { return object{"$ref": "#/$defs/" + name} }
 
 func listOf(ref string) object { return object{"type": "array", "items": object{"$ref": ref}} }
@@ -110,7 +198,11 @@ func projectSchema() object {
 	return closed("The project itself.", object{
 		"name": text("What the project is called."),
 		"roots": object{
-			"type": "array", "minItems": 1, "uniqueItems": true, "items": ref("folder"), "default": []string{"assets"},
+			"type": "array", "minItems": 1, "uniqueItems": true, "default": []string{"assets"},
+			"items": object{"anyOf": []object{ref("folder"), closed("A folder that may be elsewhere on another machine.", object{
+				"path": text("The folder: absolute, or relative to the project folder."),
+				"name": object{"$ref": "#/$defs/name", "description": "What stands for the folder in all that is remembered."},
+			}, "path", "name")}},
 			"description": "Folders with source files. A later one overlays an earlier one file by file.",
 		},
 		"output": object{"$ref": "#/$defs/folder", "default": "build", "description": "Folder that products go to. It can be deleted at any time."},
@@ -122,7 +214,7 @@ func projectSchema() object {
 }
 
 func platformSchema(infos []processor.Info) object {
-	keys := object{}
+	keys := object{Textures: texturesSchema(infos)}
 	for _, info := range infos {
 		keys[info.Name] = object{"$ref": "#/$defs/settings." + info.Name, "description": info.Summary}
 	}
@@ -132,13 +224,34 @@ func platformSchema(infos []processor.Info) object {
 	}
 }
 
+// texturesSchema is that of a platform's policy for textures. What its settings mean, the processor of textures says.
+func texturesSchema(infos []processor.Info) object {
+	keys := object{}
+	for _, name := range TextureSettings {
+		keys[name] = object{"type": "string"}
+	}
+	for _, info := range infos {
+		if info.Name != "texture" {
+			continue
+		}
+		for _, s := range settings.Describe(info) {
+			if keys[s.Name] != nil {
+				one := settingSchema(s)
+				delete(one, "default") // a policy has none
+				keys[s.Name] = one
+			}
+		}
+	}
+	return closed("What all processors that make textures get, unless their own settings say otherwise.", keys)
+}
+
 // processorName lists what editors offer, and lets other names through.
 func processorName(infos []processor.Info) object {
 	choices := []object{}
 	for _, info := range infos {
 		choices = append(choices, object{"const": info.Name, "description": info.Summary})
 	}
-	choices = append(choices, object{"const": "none", "description": "The files are no assets; others may read them."}, ref("name"))
+	choices = append(choices, object{"const": "none", "description": "The files are not assets; others may read them."}, ref("name"))
 	return object{"anyOf": choices, "description": "What makes products of the files."}
 }
 
@@ -156,15 +269,33 @@ func ruleSchema(infos []processor.Info) object {
 		"processor": processorName(infos), "processors": processorList(infos), "settings": ref("settings"),
 	})
 	rule := closed("What happens to the files that match. Later and deeper rules override field by field.", object{
-		"match":      object{"$ref": "#/$defs/glob", "description": "Glob relative to this file's folder, or to the source roots in kiln.toml. ** is any number of folders; a slash at the end makes an asset of a folder."},
+		"match": object{
+			"anyOf": []object{ref("glob"), {"type": "array", "minItems": 1, "items": ref("glob")}},
+			"description": "Glob, @group, or a list of these in which ! takes out what a pattern means; relative to this file's folder, or to the " +
+				"source roots in kiln.toml. ** is any number of folders; a slash at the end makes an asset of a folder.",
+		},
 		"processor":  processorName(infos),
 		"processors": processorList(infos),
 		"settings":   ref("settings"),
-		"platforms":  object{"type": "object", "additionalProperties": platform, "description": "What differs by platform."},
-		"id":         text("Another id for the one asset that match names."),
-		"import":     importSchema(),
-		"follow":     object{"type": "boolean", "description": "Whether these assets go into every parcel in which something refers to them, required or not."},
-		"uuid":       object{"type": "string", "format": "uuid", "description": "A fixed UUID for the one asset that match names, so that it can be renamed."},
+		"stage":      object{"$ref": "#/$defs/name", "description": "The rule counts only with --stage NAME."},
+		"meta": object{
+			"type": "object", "description": "Values under keys of your choice: rules override each other key by key. No job sees them.",
+			"additionalProperties": object{"anyOf": []object{metaSchema(), {"type": "array", "items": metaSchema()}}},
+		},
+		"platforms": object{"type": "object", "additionalProperties": platform, "description": "What differs by platform."},
+		"id":        text("Another id for the one asset that match names, or, made of {folder}, {parent}, {name}, {stem}, {ext}, for all."),
+		"import":    importSchema(),
+		"inputs":    globs("Source files by their globs: the jobs run again when one of them changes, comes or goes. A program sees them."),
+		"needs":     globs(needsDoc),
+		"follow":    object{"type": "boolean", "description": "Whether these assets go into every parcel in which something refers to them, required or not."},
+		"allow": object{
+			"type": "array", "items": object{"type": "string", "pattern": "^K[0-9]{4}$"},
+			"description": "Codes of warnings that are accepted: they are not shown for these assets, and not counted.",
+		},
+		"uuid": object{
+			"type": "string", "format": "uuid",
+			"description": "A fixed UUID for the one asset that match names, so that it can be renamed.",
+		},
 	}, "match")
 	namesOne := []object{{"required": []string{"processor"}}, {"required": []string{"processors"}}}
 	notBoth := object{"not": object{"required": []string{"processor", "processors"}}}
@@ -182,6 +313,22 @@ func ruleSchema(infos []processor.Info) object {
 	return rule
 }
 
+// assetSchema is that of an entry of [[assets]]: a rule with a source in place of a match.
+func assetSchema(infos []processor.Info) object {
+	asset := ruleSchema(infos)
+	asset["description"] = "An asset by itself: another one of the same source file, or one without a file."
+	keys := asset["properties"].(object)
+	delete(keys, "match")
+	keys["id"] = text("What the asset is called. Its products are named after it.")
+	keys["source"] = object{
+		"$ref":        "#/$defs/folder",
+		"description": "Its source file, relative to this file's folder, or to the source roots in kiln.toml. Without it, it has none.",
+	}
+	keys["uuid"] = object{"type": "string", "format": "uuid", "description": "A fixed UUID for the asset, so that its id can be changed."}
+	asset["required"] = []string{"id"}
+	return asset
+}
+
 func customSchema() object {
 	o := closed("A processor of the project's own.", object{
 		"name":       object{"$ref": "#/$defs/name", "description": "How rules call it."},
@@ -195,9 +342,11 @@ func customSchema() object {
 		"output":  text("Extension of the main product. Without it, the product keeps the file's name."),
 		"outputs": object{"type": "object", "propertyNames": ref("name"), "additionalProperties": object{"type": "string"}, "description": "Extensions of further products by name."},
 		"inputs": object{
-			"anyOf":       []object{{"type": "array", "items": ref("glob")}, {"enum": []string{"declared", "traced", "depfile"}}},
-			"description": `What the program may read besides the asset; or "traced": what it is seen to read; or "depfile": what it says that it read.`,
+			"anyOf": []object{{"type": "array", "items": ref("glob")}, {"enum": []string{"declared", "traced", "depfile"}}},
+			"description": "Source files by their globs: its jobs run again when one of them changes, comes or goes, and a program sees these and no others. " +
+				`Of a command also "traced": what it is seen to read; or "depfile": what it says that it read.`,
 		},
+		"needs":    globs(needsDoc),
 		"network":  object{"type": "boolean", "description": "The program may talk to other machines."},
 		"summary":  text("A line for `kiln processors`."),
 		"version":  object{"type": "integer", "minimum": 1, "description": "Raise it to run every job again when Kiln cannot know that the output changes."},
@@ -246,6 +395,9 @@ func valueSchema(kind string, s settings.Setting) object {
 	case "table of string":
 		return object{"type": "object", "additionalProperties": valueSchema("string", s)}
 	case "table":
+		if s.Of != "" {
+			return ref("settings." + s.Of)
+		}
 		return object{"type": "object"}
 	case "string":
 		if s.Values != nil {

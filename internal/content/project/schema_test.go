@@ -100,7 +100,8 @@ func TestSchema(t *testing.T) {
 		head + "[platforms.PC]\n", head + "[platforms.pc]\nformat = 'bc7'\n",
 		head + "[platforms.pc.texture]\nmip = false\n", head + "[platforms.pc.texture]\nformat = 'bc8'\n",
 		head + "[platforms.pc.texture]\nmax_size = 99999\n", head + "[platforms.pc.texture]\nmax_size = 1.5\n",
-		head + "[platforms.pc.texture]\nfont.size = 0\n", head + "[platforms.pc.texture]\nfont.siz = 1\n", head + "[platforms.pc.texture]\ntags.a = 1\n",
+		head + "[platforms.pc.texture]\nfont.size = 0\n",
+		head + "[platforms.pc.texture]\nfont.siz = 1\n", head + "[platforms.pc.texture]\ntags.a = 1\n",
 		head + "[[rules]]\nprocessor = 'texture'\n", head + "[[rules]]\nmatch = 'a'\nproccessor = 'texture'\n",
 		head + "[[rules]]\nmatch = 'a'\nprocessor = 'texture'\nsettings = { padding = 1 }\n",
 		head + "[[rules]]\nmatch = 'a'\nprocessor = 'texture'\nplatforms.pc.settings = { padding = 1 }\n",
@@ -109,6 +110,7 @@ func TestSchema(t *testing.T) {
 		head + "[[rules]]\nmatch = 'a'\nprocessor = 'copy'\nprocessors = ['texture']\n", head + "[[rules]]\nmatch = 'a'\nprocessors = ['copy', 'copy']\n",
 		head + "[[processors]]\nname = 'a'\n", head + "[[processors]]\nname = 'a'\nscript = 'a'\ncommand = ['b']\n",
 		head + "[[parcels]]\nname = 'a'\n", head + "[build]\nworkers = 0\n",
+		head + "[run]\ncommand = []\n", head + "[run]\ncwd = 'x'\n", head + "[run]\ncommand = ['a']\nenv = { A = 1 }\n",
 	} {
 		if schema.Validate(instance(t, bad)) == nil {
 			t.Errorf("let through:\n%s", bad)
@@ -141,14 +143,14 @@ func TestDocs(t *testing.T) {
 		schema := file
 		if strings.Contains(strings.SplitN(text, "\n", 2)[0], RulesFile) {
 			schema = rules
-			if r, l := ParseRules(RulesFile, "sprites", b[1]); l != nil || len(r) == 0 {
+			if r, l := ParseRules(RulesFile, "sprites", b[1], Names{}); l != nil || len(r) == 0 {
 				t.Errorf("%s\n%s", messages(l), text)
 			}
 		} else {
 			if !hasProject.MatchString(text) {
 				text = head + text
 			}
-			if _, l := Parse(File, []byte(text)); l != nil {
+			if _, l := Parse(File, []byte(text), Given{}); l != nil {
 				t.Errorf("%s\n%s", messages(l), text)
 			}
 		}

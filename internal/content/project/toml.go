@@ -78,8 +78,8 @@ func notTOML(at settings.Span, what string) *diag.Message {
 		{"after key", "write key = value"},
 		{"strings", `end the text with the quote that it begins with, on the same line; """ begins text of several lines`},
 		{"start of value", "write a value: text in quotes, a number, true, false, or a list in [ ]"},
-		{"date", "put it in quotes if it is no date"},
-		{"number", "put it in quotes if it is no number"},
+		{"date", "put it in quotes if it is not a date"},
+		{"number", "put it in quotes if it is not a number"},
 	} {
 		if strings.Contains(what, h[0]) {
 			hint = h[1]

@@ -12,6 +12,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"text/template"
@@ -72,7 +73,7 @@ func Template(language string) (string, error) {
 const maxOutput = 4 << 30
 
 // Generate writes the source file. tmpl is the text of a template of package text/template, or "" for Kiln's own; it
-// gets a File, and the function upper. The error is one of the language's name, of the template, or of what is handed in.
+// gets a File, and the functions of helpers. The error is one of the language's name, of the template, or of what is handed in.
 func Generate(language string, m Model, tmpl string) ([]byte, error) {
 	l, err := find(language)
 	if err != nil {
@@ -83,7 +84,7 @@ func Generate(language string, m Model, tmpl string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	t, err := template.New(language).Option("missingkey=error").Funcs(template.FuncMap{"upper": strings.ToUpper}).Parse(tmpl)
+	t, err := template.New(language).Option("missingkey=error").Funcs(helpers()).Parse(tmpl)
 	if err != nil {
 		return nil, fmt.Errorf("codegen: %w", err)
 	}
@@ -97,6 +98,41 @@ func Generate(language string, m Model, tmpl string) ([]byte, error) {
 	}
 	return out.Bytes(), nil
 }
+
+// helpers are the functions of templates. Those that change a text have it as their last argument, so that they can stand in a pipeline.
+func helpers() template.FuncMap {
+	taken := map[string]scope{}
+	return template.FuncMap{
+		"upper": strings.ToUpper,
+		"lower": strings.ToLower,
+		"base":  path.Base,
+		"dir":   path.Dir,
+		"stem": func(s string) string {
+			s = path.Base(s)
+			return strings.TrimSuffix(s, path.Ext(s))
+		},
+		"replace": func(old, by, s string) (string, error) {
+			if n := strings.Count(s, old); len(s)+n*len(by) > maxText {
+				return "", errors.New("replace makes a text of more than 1 MiB")
+			}
+			return strings.ReplaceAll(s, old, by), nil
+		},
+		"pascal":  func(s string) string { return pascal(words(s)) },
+		"camel":   func(s string) string { return camel(words(s)) },
+		"snake":   func(s string) string { return lower(words(s)) },
+		"capital": func(s string) string { return upper(words(s)) },
+		// unique is the name, or the first of name_2, name_3 and so on that was not given out before under the same key.
+		"unique": func(key, name string) string {
+			if taken[key] == nil {
+				taken[key] = scope{}
+			}
+			return taken[key].name(name)
+		},
+	}
+}
+
+// maxText is the most bytes that a replacement may make.
+const maxText = 1 << 20
 
 type limited struct {
 	bytes.Buffer

@@ -230,6 +230,31 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestHelpers: templates can shorten names, and keep short ones apart.
+func TestHelpers(t *testing.T) {
+	for call, want := range map[string]string{
+		`.Asset | base`: "big tank.png", `.Asset | stem`: "big tank", `.Asset | dir`: "sprites", `.Asset | upper`: "SPRITES/BIG TANK.PNG",
+		`.Asset | lower`: "sprites/big tank.png", `.Asset | pascal`: "SpritesBigTankPng", `.Asset | camel`: "spritesBigTankPng",
+		`.Asset | snake`: "sprites_big_tank_png", `.Asset | capital`: "SPRITES_BIG_TANK_PNG", `.Asset | replace "tank" "car"`: "sprites/big car.png",
+		`unique "a" (.Asset | stem | camel)`: "bigTank",
+	} {
+		m := Model{Parcels: []Parcel{{Name: "p", Resources: []Resource{{ID: 1, Asset: "sprites/big tank.png"}}}}}
+		got, err := Generate("lua", m, "{{range .Parcels}}{{range .Constants}}{{"+call+"}}{{end}}{{end}}")
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v, want %q", call, got, err, want)
+		}
+	}
+	m := Model{Parcels: []Parcel{{Name: "p", Resources: []Resource{{ID: 1, Asset: "a/x.png"}, {ID: 2, Asset: "b/x.png"}}}}}
+	got, err := Generate("lua", m, `{{range .Parcels}}{{range .Constants}}{{unique "p" (.Asset | stem)}} {{unique "q" .Type}} {{end}}{{end}}`)
+	if err != nil || string(got) != "x  x_2 _2 " {
+		t.Errorf("%q, %v", got, err)
+	}
+	long := `{{$s := "0123456789"}}{{range .Parcels}}` + strings.Repeat(`{{$s = replace "0" $s $s}}{{$s = replace "" $s $s}}`, 6) + "{{end}}"
+	if _, err := Generate("lua", m, long); err == nil || !strings.Contains(err.Error(), "more than 1 MiB") {
+		t.Errorf("a text that grows: %v", err)
+	}
+}
+
 func TestOwnTemplate(t *testing.T) {
 	got, err := Generate("lua", model(), "{{range .Parcels}}{{.Ident}}={{len .Constants}} {{end}}")
 	if err != nil || string(got) != "r_1up=1 default=2 preload=19 preload_sprites=1 std=0 string=1 " {

@@ -73,6 +73,12 @@ func pascal(list []string) string {
 	return b.String()
 }
 
+// camel joins words: spritesTankPng.
+func camel(list []string) string {
+	s := pascal(list)
+	return strings.ToLower(s[:1]) + s[1:]
+}
+
 // upper joins words: SPRITES_TANK_PNG.
 func upper(list []string) string { return strings.ToUpper(strings.Join(legal(list), "_")) }
 

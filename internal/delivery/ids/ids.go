@@ -176,6 +176,13 @@ type Conflict struct {
 
 // Conflicts finds what a merge left: numbers given twice, resources named twice. They come in the order of the file.
 func (f *File) Conflicts() []Conflict {
+	if f.clear() {
+		return nil
+	}
+	return f.conflicts()
+}
+
+func (f *File) conflicts() []Conflict {
 	numbers := make(map[uint32]Entry, len(f.Entries))
 	names := make(map[key]Entry, len(f.Entries))
 	var found []Conflict
@@ -193,6 +200,36 @@ func (f *File) Conflicts() []Conflict {
 		}
 	}
 	return found
+}
+
+// clear reports that each line names another resource, and another number, where that is seen without a table of all names: lines are in
+// the order of names, and no asset has a UUID of its own, so that other names are other resources.
+func (f *File) clear() bool {
+	var numbers []uint64 // a bit each
+	for i := range f.Entries {
+		e := &f.Entries[i]
+		if e.UUID != "" {
+			return false
+		}
+		if i > 0 {
+			was := &f.Entries[i-1]
+			if c := strings.Compare(was.Asset, e.Asset); c > 0 || c == 0 && was.Product >= e.Product {
+				return false
+			}
+		}
+		if e.ID >= Limit {
+			return false
+		}
+		word, bit := int(e.ID/64), uint64(1)<<(e.ID%64)
+		if word >= len(numbers) {
+			numbers = append(numbers, make([]uint64, word+1+len(f.Entries)/64-len(numbers))...)
+		}
+		if numbers[word]&bit != 0 {
+			return false
+		}
+		numbers[word] |= bit
+	}
+	return true
 }
 
 // Repair leaves each number one resource and each resource one number. What released says, goes: that is what games

@@ -208,13 +208,13 @@ func TestParseRefuses(t *testing.T) {
 		"a\t1\t\t" + pin + "\t":                 "2 to 4 fields",
 		"a 1":                                   "2 to 4 fields",
 		"\t1":                                   "asset is missing",
-		"a\tone":                                `"one" is no number`,
-		"a\t-1":                                 "is no number",
-		"a\t01":                                 "is no number",
-		"a\t16777216":                           "is no number from 0 to 16777215",
-		"a\t1\tp\tnot":                          "is no UUID",
-		"a\t1\tp\t" + strings.ToUpper(pin):      "is no UUID",
-		"\"a\t1":                                "no quoted name",
+		"a\tone":                                `"one" is not a number`,
+		"a\t-1":                                 "is not a number",
+		"a\t01":                                 "is not a number",
+		"a\t16777216":                           "is not a number from 0 to 16777215",
+		"a\t1\tp\tnot":                          "is not a UUID",
+		"a\t1\tp\t" + strings.ToUpper(pin):      "is not a UUID",
+		"\"a\t1":                                "is not a quoted name",
 		"\xff\t1":                               "not UTF-8",
 		strings.Repeat("a", maxField+1) + "\t1": "more than 16384",
 		"# kiln.ids 2: of the future":           "version 2",
@@ -243,6 +243,35 @@ func TestFormatIsParsed(t *testing.T) {
 	}
 	if crlf, err := Parse(FileName, []byte("\uFEFF# kiln.ids 1\r\na\t1\r\n"), false); err != nil || body(crlf) != "a 1\n" {
 		t.Errorf("%v, %v", crlf, err)
+	}
+}
+
+// TestClear: what is seen to have no conflict at a glance has none by the table of names, and a file as Assign writes it is seen so.
+func TestClear(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	clear := 0
+	for range 20000 {
+		f := &File{}
+		for range r.IntN(6) {
+			e := Entry{Name: Name{Asset: string(rune('a' + r.IntN(5))), Product: []string{"", "", "p"}[r.IntN(3)]}, ID: uint32(r.IntN(300))}
+			if r.IntN(20) == 0 {
+				e.UUID = pin
+			}
+			f.Entries = append(f.Entries, e)
+		}
+		if r.IntN(2) == 0 {
+			f.sort()
+		}
+		if !f.clear() {
+			continue
+		}
+		if clear++; len(f.conflicts()) > 0 {
+			t.Fatalf("%v has conflicts: %v", f.Entries, f.conflicts())
+		}
+	}
+	f, _, err := Assign(&File{}, []Name{{Asset: "b"}, {Asset: "a", Product: "x"}, {Asset: "a"}}, nil)
+	if err != nil || !f.clear() || clear < 1000 {
+		t.Errorf("%v; %d were clear", err, clear)
 	}
 }
 

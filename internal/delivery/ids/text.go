@@ -132,7 +132,7 @@ func parseLine(line string) (Entry, error) {
 	}
 	id, err := strconv.ParseUint(fields[1], 10, 32)
 	if err != nil || id >= Limit || strconv.FormatUint(id, 10) != fields[1] {
-		return Entry{}, fmt.Errorf("%q is no number from 0 to %d", clip(fields[1]), Limit-1)
+		return Entry{}, fmt.Errorf("%q is not a number from 0 to %d", clip(fields[1]), Limit-1)
 	}
 	e.ID = uint32(id)
 	if len(fields) > 2 {
@@ -143,7 +143,7 @@ func parseLine(line string) (Entry, error) {
 	if len(fields) > 3 {
 		u, err := uuid.Parse(fields[3])
 		if err != nil || u.String() != fields[3] {
-			return Entry{}, fmt.Errorf("%q is no UUID in lower case", clip(fields[3]))
+			return Entry{}, fmt.Errorf("%q is not a UUID in lower case", clip(fields[3]))
 		}
 		e.UUID = fields[3]
 	}
@@ -198,7 +198,7 @@ func unquote(field string) (string, error) {
 	}
 	s, err := strconv.Unquote(field)
 	if err != nil {
-		return "", fmt.Errorf("%s is no quoted name", clip(field))
+		return "", fmt.Errorf("%s is not a quoted name", clip(field))
 	}
 	return s, nil
 }

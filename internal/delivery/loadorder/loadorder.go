@@ -73,7 +73,7 @@ func Parse(file string, text []byte) (*List, diag.List) {
 		x, ok := parseLine(s)
 		switch {
 		case !ok:
-			wrong(number, "a backslash before a character takes it as it is", "%q is no glob", s)
+			wrong(number, "a backslash before a character takes it as it is", "%q is not a glob", s)
 			continue
 		case len(l.lines) == maxLines:
 			wrong(number, "folders and globs say more with less", "the order has more than %d lines", maxLines)
@@ -96,7 +96,7 @@ func Parse(file string, text []byte) (*List, diag.List) {
 // meta are the characters that make a name a glob.
 const meta = `*?[{\`
 
-// parseLine is false for a line that is no glob.
+// parseLine is false for a line that is not a glob.
 func parseLine(s string) (line, bool) {
 	name, plain := unquote(s)
 	switch {

@@ -49,9 +49,9 @@ func TestSort(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"a\nb[\n":                             "game.order:2:1: error[K1607]: \"b[\" is no glob",
-		"{a\n":                                "game.order:1:1: error[K1607]: \"{a\" is no glob",
-		"a\\\n":                               "game.order:1:1: error[K1607]: \"a\\\\\" is no glob",
+		"a\nb[\n":                             "game.order:2:1: error[K1607]: \"b[\" is not a glob",
+		"{a\n":                                "game.order:1:1: error[K1607]: \"{a\" is not a glob",
+		"a\\\n":                               "game.order:1:1: error[K1607]: \"a\\\\\" is not a glob",
 		"x\n" + strings.Repeat("a", 9000):     "game.order:2:1: error[K1607]: the line has more than 8192 bytes",
 		strings.Repeat("a*\n", maxGlobs+1):    "game.order:1001:1: error[K1607]: the order has more than 1000 folders and globs",
 		strings.Repeat("a\n", maxLines) + "b": "game.order:1048577:1: error[K1607]: the order has more than 1048576 lines",

@@ -97,7 +97,7 @@ func pieces(r io.ReaderAt, size int64, f func(at int64, b []byte) error) error {
 // leastPiece keeps the list of chunks small where there are millions of tiny contents.
 const leastPiece = 512
 
-// borders are where contents of a parcel begin and end, ascending; none if the file is no parcel, or a damaged one.
+// borders are where contents of a parcel begin and end, ascending; none if the file is not a parcel, or a damaged one.
 func borders(r io.ReaderAt, size int64) []int64 {
 	p, err := kilnrt.OpenReaderAt(r, size)
 	if err != nil {

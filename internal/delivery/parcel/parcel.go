@@ -131,7 +131,7 @@ func check(r *Resource) error {
 	case len(r.Required)+len(r.Optional) > kilnrt.MaxNeeds:
 		return wrong("it needs %d others, more than %d", len(r.Required)+len(r.Optional), kilnrt.MaxNeeds)
 	case r.Align != 0 && (r.Align < 16 || r.Align > 4096 || r.Align&(r.Align-1) != 0):
-		return wrong("its alignment %d is no power of two from 16 to 4096", r.Align)
+		return wrong("its alignment %d is not a power of two from 16 to 4096", r.Align)
 	case r.Size < 0:
 		return wrong("it has %d bytes", r.Size)
 	}

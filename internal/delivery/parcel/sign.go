@@ -25,7 +25,7 @@ func ReadKey(text []byte, password func() (string, error)) (*Key, error) {
 	k := new(Key)
 	if !minisign.IsEncrypted(text) {
 		if err := k.key.UnmarshalText(text); err != nil {
-			return nil, fmt.Errorf("%w: it is no secret key of minisign", ErrKey)
+			return nil, fmt.Errorf("%w: it is not a secret key of minisign", ErrKey)
 		}
 		return k, nil
 	}
@@ -83,7 +83,7 @@ func Sign(path string, sign func(digest [32]byte) ([]byte, error)) error {
 	return f.Close()
 }
 
-// checkSignature refuses what is no signature, before it comes to be where readers look for one.
+// checkSignature refuses what is not a signature, before it comes to be where readers look for one.
 func checkSignature(text []byte) error {
 	var s minisign.Signature
 	switch {
@@ -92,7 +92,7 @@ func checkSignature(text []byte) error {
 	case len(text) > kilnrt.MaxSignature:
 		return fmt.Errorf("%w: a signature of %d bytes is longer than %d", ErrKey, len(text), kilnrt.MaxSignature)
 	case s.UnmarshalText(text) != nil:
-		return fmt.Errorf("%w: it is no signature of minisign", ErrKey)
+		return fmt.Errorf("%w: it is not a signature of minisign", ErrKey)
 	}
 	return nil
 }

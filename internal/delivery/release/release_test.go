@@ -107,13 +107,13 @@ func TestParseErrors(t *testing.T) {
 	const digest = " 5b5d000000000000000000000000000000000000000000000000000000000000\n"
 	begin := head + ":\n"
 	for text, want := range map[string]string{
-		"":                                  "r:1:1: error[K1609]: this is no manifest of a release",
-		"# kiln release 2:\n":               "r:1:1: error[K1609]: this is no manifest of a release",
-		begin + "- 0 1 1 00 a\n":            "r:2:1: error[K1609]: this is no resource of a parcel",
-		begin + "parcel pc a 5\n":           "r:2:1: error[K1609]: this is no parcel",
-		begin + "parcel pc a -5" + digest:   "r:2:1: error[K1609]: this is no parcel",
-		begin + "release \"1\n":             "r:2:1: error[K1609]: the name of the release is no text",
-		begin + "<<<<<<< HEAD\n":            "r:2:1: error[K1609]: this is no resource of a parcel",
+		"":                                  "r:1:1: error[K1609]: this is not a manifest of a release",
+		"# kiln release 2:\n":               "r:1:1: error[K1609]: this is not a manifest of a release",
+		begin + "- 0 1 1 00 a\n":            "r:2:1: error[K1609]: this is not a resource of a parcel",
+		begin + "parcel pc a 5\n":           "r:2:1: error[K1609]: this is not a parcel",
+		begin + "parcel pc a -5" + digest:   "r:2:1: error[K1609]: this is not a parcel",
+		begin + "release \"1\n":             "r:2:1: error[K1609]: the name of the release is not text",
+		begin + "<<<<<<< HEAD\n":            "r:2:1: error[K1609]: this is not a resource of a parcel",
 		begin + strings.Repeat("x", 20_000): "r:2:1: error[K1609]: the line has more than",
 		begin + "\nparcel pc a 5" + digest + "parcel pc a 5" + digest: "r:4:1: error[K1609]: parcel a [pc] is there twice",
 	} {

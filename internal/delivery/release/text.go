@@ -81,7 +81,7 @@ func parse(file string, text []byte) (*Manifest, error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, maxLine)
 	if !lines.Scan() || !strings.HasPrefix(lines.Text(), head+":") {
-		return nil, wrong("this is no manifest of a release: it does not begin with %q", head)
+		return nil, wrong("this is not a manifest of a release: it does not begin with %q", head)
 	}
 	m := &Manifest{}
 	known := map[string]bool{}
@@ -97,13 +97,13 @@ func parse(file string, text []byte) (*Manifest, error) {
 		case "release":
 			name, ok := unquoted(rest)
 			if !ok {
-				return nil, wrong("the name of the release is no text")
+				return nil, wrong("the name of the release is not text")
 			}
 			m.Name = name
 		case "parcel":
 			x, ok := parseParcel(rest)
 			if !ok {
-				return nil, wrong("this is no parcel: platform, name, size and digest are wanted")
+				return nil, wrong("this is not a parcel: platform, name, size and digest are required")
 			}
 			if known[x.Platform+" "+x.Name] {
 				return nil, wrong("parcel %s [%s] is there twice", x.Name, x.Platform)
@@ -113,7 +113,7 @@ func parse(file string, text []byte) (*Manifest, error) {
 		default:
 			r, ok := parseResource(line)
 			if !ok || len(m.Parcels) == 0 {
-				return nil, wrong("this is no resource of a parcel: UUID or -, sub id, size, size in the file, hash and name are wanted")
+				return nil, wrong("this is not a resource of a parcel: UUID or -, sub id, size, size in the file, hash and name are required")
 			}
 			x := &m.Parcels[len(m.Parcels)-1]
 			x.Resources = append(x.Resources, r)

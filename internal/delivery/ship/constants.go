@@ -23,6 +23,14 @@ func (s *shipment) constants(platforms []Platform, contents [][]manifest.Content
 	if len(s.p.Constants) == 0 {
 		return
 	}
+	if s.o.Only != nil { // what other parcels have may be out of date
+		for i := range s.p.Constants {
+			if file, ok := s.constantsFile(&s.p.Constants[i]); ok {
+				s.keepFile(file)
+			}
+		}
+		return
+	}
 	var model *codegen.Model
 	for i := range s.p.Constants {
 		c := &s.p.Constants[i]
@@ -43,7 +51,7 @@ func (s *shipment) constants(platforms []Platform, contents [][]manifest.Content
 		text, err := codegen.Generate(c.Language, m, tmpl)
 		if err != nil {
 			s.fail(c.Span.Errorf(diag.ConstantsWrong, "constants for %s cannot be made: %s", c.Language, strings.TrimPrefix(err.Error(), "codegen: ")).
-				WithHint("docs/codegen.md says what a template gets"))
+				WithHint("correct the template, or leave it out"))
 			s.keepFile(file)
 			continue
 		}

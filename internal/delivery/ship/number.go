@@ -88,7 +88,7 @@ func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*
 	s.reading(ids.FileName)
 	before, err := ReadNumbers(s.p.Dir, ids.FileName, false)
 	if err != nil {
-		s.res.Again = before.Text == nil // it is not known what it says
+		s.res.Again = before.Text == nil // it is not known what it says; the caller keeps everything
 		return nil, err
 	}
 	if l := before.Contradictions(); len(l) > 0 {
@@ -106,9 +106,10 @@ func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*
 		return nil, Stale(len(changes))
 	}
 	if err := SaveNumbers(s.p.Dir, text); err != nil {
-		s.res.Again = true
+		s.res.Again, s.unsure = true, true
 		return nil, err
 	}
+	s.wrote(ids.FileName)
 	if s.o.Reading != nil {
 		s.o.Reading(ids.FileName)
 	}

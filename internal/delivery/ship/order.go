@@ -57,7 +57,7 @@ func (s *shipment) orderOf(of *project.Parcel) *order {
 		s.fail(of.OrderSpan.Warningf(diag.OrderWrong, "there is no file %q", of.Order).WithHint("kiln parcel order --write makes it of what games loaded"))
 	}
 	if o.err != nil {
-		s.failNow(of.OrderSpan.Errorf(diag.OrderWrong, "%q cannot be read: %v", of.Order, cause(o.err)).WithHint("the parcel stays as it is; mend that, and build again"))
+		s.failNow(of.OrderSpan.Errorf(diag.OrderWrong, "%q cannot be read: %v", of.Order, cause(o.err)).WithHint("the parcel stays as it is; fix that, and build again"))
 	}
 	return o
 }

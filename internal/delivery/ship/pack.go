@@ -41,6 +41,12 @@ func (s *shipment) pack(pl *Platform, contents []manifest.Contents) {
 		c := &contents[i]
 		file := Folder(pl.Name) + "/" + c.Name + ".parcel"
 		of := declared[c.Of[0]]
+		if s.o.Only != nil && !slices.ContainsFunc(c.Of, func(i int) bool { return slices.Contains(s.o.Only, declared[i]) }) {
+			if s.keepParcel(pl, c.Name, file, &list) {
+				s.res.Made = append(s.res.Made, s.file(file))
+			}
+			continue
+		}
 		if s.lacks(pl.Name, c, of) || !s.packOne(pl, c, of, file) {
 			if s.stopped() {
 				return
@@ -172,7 +178,7 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 		if s.stopped() {
 			return false
 		}
-		hint := "the one that is there stays; mend what it says, and build again"
+		hint := "the one that is there stays; fix what it says, and build again"
 		if disk.InUse(err) {
 			hint = "the one that is there stays; a game may have it open: close it, and build again"
 		}
@@ -205,12 +211,15 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 	if !s.sort(of, rs, &o) {
 		return false
 	}
-	_, err := parcel.Update(abs, rs, o)
+	rep, err := parcel.Update(abs, rs, o)
 	if err == nil && s.o.Compact {
 		err = parcel.Compact(abs, o.First)
 	}
 	if err != nil {
 		return wrong(err)
+	}
+	if rep.How != parcel.Nothing {
+		s.wrote(s.file(file))
 	}
 	return true
 }
@@ -340,9 +349,8 @@ func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool 
 	if !whole {
 		err := Verify(s.abs(s.file(file)))
 		if whole = err == nil; !whole {
-			text := "the parcel was left as it is, and is damaged: " + s.damage(file, err)
-			s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, "%s", text).
-				WithHint("do not ship it; mend why it was not packed, and build again"))
+			s.failDamaged(file, "the parcel was left as it is, and is damaged: %s", s.damage(file, err)).
+				WithHint("do not ship it; fix why it was not packed, and build again")
 			p, err := kilnrt.Open(s.abs(s.file(file)))
 			if err != nil {
 				return false // it is not known what it holds
@@ -377,7 +385,8 @@ func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
 		return false
 	}
 	if err != nil {
-		s.failNow(diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(x.File)}, "the parcel cannot be read: %s", s.damage(x.File, err)).WithHint("build again; or remove it, and mend what else is told of it"))
+		s.failDamaged(x.File, "the parcel cannot be read: %s", s.damage(x.File, err)).
+			WithHint("build again; or delete it, and fix what else is reported of it")
 		return false
 	}
 	defer p.Close()

@@ -65,9 +65,11 @@ type Options struct {
 	Before  []string                                  // files that were made before, as in Result
 	Settled func(file string)                         // told of each file that is as it should be from now on, relative to the project folder; nil: nobody is
 	Reading func(file string)                         // told of each file that decides what is made, there or not, relative to the project folder, before it is read; nil: nobody is
+	Wrote   func(file string)                         // called for each file that is written, by its path relative to the project folder; may be nil
 	Stopped func() bool                               // whether to end, which Open fails for, too; nil: never
 	Locked  bool                                      // kiln.ids may not change
 	Compact bool                                      // leave no waste in parcels
+	Only    []*project.Parcel                         // the parcels to pack; others, and constants, stay as they are. nil: all
 	Workers int
 }
 
@@ -124,6 +126,7 @@ type shipment struct {
 	res     Result
 	orders  map[string]*order // by file, as far as they were wanted
 	saidOf  map[string]*left  // by what they say
+	unsure  bool              // something kept us from seeing which files are wanted
 
 	read map[string]bool // files that Options.Reading was told of
 
@@ -133,10 +136,11 @@ type shipment struct {
 
 // Update brings everything up to date. What cannot be made is told of in the messages, and what is there of it stays.
 func Update(p *project.Project, platforms []Platform, o Options) *Result {
-	s := &shipment{p: p, o: o, orders: map[string]*order{}, saidOf: map[string]*left{}, read: map[string]bool{}}
+	s := &shipment{p: p, o: o, orders: map[string]*order{}, saidOf: map[string]*left{}, read: map[string]bool{}, unsure: o.Only != nil}
 	s.work(platforms)
 	s.removeStale()
 	slices.Sort(s.res.Made)
+	s.res.Made = slices.Compact(s.res.Made)
 	return &s.res
 }
 
@@ -170,7 +174,7 @@ func (s *shipment) work(platforms []Platform) {
 // stopped tells whether to end.
 func (s *shipment) stopped() bool {
 	if s.o.Stopped != nil && s.o.Stopped() {
-		s.res.Stopped, s.res.Again = true, true
+		s.res.Stopped, s.res.Again, s.unsure = true, true, true
 	}
 	return s.res.Stopped
 }
@@ -277,7 +281,7 @@ func (s *shipment) removeStale() {
 		if slices.Contains(s.res.Made, f) {
 			continue
 		}
-		if s.res.Again { // it may be wanted after all, and something stopped us from seeing that
+		if s.unsure {
 			s.res.Made = append(s.res.Made, f)
 			continue
 		}
@@ -318,16 +322,27 @@ func (s *shipment) settled(file string) {
 
 func (s *shipment) fail(m *diag.Message) { s.res.Messages = append(s.res.Messages, m) }
 
-// failNow tells of what may be otherwise the next time.
+// failNow reports what may differ the next time. Which files are wanted may depend on it.
 func (s *shipment) failNow(m *diag.Message) {
 	s.fail(m)
+	s.res.Again, s.unsure = true, true
+}
+
+// failDamaged reports a parcel that is left as it is, and damaged. It stays, and the next build checks it again.
+func (s *shipment) failDamaged(file, format string, args ...any) *diag.Message {
+	m := diag.Errorf(diag.ParcelWrite, diag.Pos{File: s.file(file)}, format, args...)
+	s.fail(m)
 	s.res.Again = true
+	s.res.Made = append(s.res.Made, s.file(file))
+	return m
 }
 
 // failRead tells of a file that could not be read. One that is there may be readable the next time.
 func (s *shipment) failRead(m *diag.Message, err error) {
 	s.fail(m)
-	s.res.Again = s.res.Again || !errors.Is(err, fs.ErrNotExist)
+	if !errors.Is(err, fs.ErrNotExist) {
+		s.res.Again, s.unsure = true, true
+	}
 }
 
 // reading tells that a file is about to be read that decides what is made.
@@ -363,8 +378,17 @@ func (s *shipment) write(file string, data []byte) bool {
 			hint = "another program may have it open: close it, and build again"
 		}
 		s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "cannot be written: %v", cause(err)).WithHint("%s", hint))
+		return false
 	}
-	return err == nil
+	s.wrote(file)
+	return true
+}
+
+// wrote reports that a file was written.
+func (s *shipment) wrote(file string) {
+	if s.o.Wrote != nil {
+		s.o.Wrote(file)
+	}
 }
 
 // ListName is the file beside the parcels of a platform that lists them.

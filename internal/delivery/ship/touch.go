@@ -42,10 +42,13 @@ type Changes struct {
 
 // Others is what Touch wants to know of a project besides what changed.
 type Others struct {
-	Left     func(file string) bool                  // whether a parcel, by its path below the output folder, is to stay as it is
-	Find     func(platform, id string) (Asset, bool) // an asset as it is now; it is false for one that has no products there
-	Follows  func(id string) bool                    // Asset.Follows
-	Referred func(uuid string) bool                  // whether products referred to those of an asset, before what changed
+	Left    func(file string) bool                  // whether a parcel, by its path below the output folder, is to stay as it is
+	Find    func(platform, id string) (Asset, bool) // an asset as it is now; it is false for one that has no products there
+	Follows func(id string) bool                    // Asset.Follows
+
+	// Referring are the ids of assets with products that referred to those of an asset, before what changed; one of them is "" if that is
+	// not known.
+	Referring func(uuid string) []string
 }
 
 // Touch brings parcels and numbers up to date with what changed, and looks at nothing else. It gives the parcels that it changed. If it
@@ -118,6 +121,10 @@ func (s *touch) platform(pl *Changes, other bool) ([]Parcel, bool) {
 	if err != nil || other && len(list.Parcels) < len(s.parcelsOn(pl.Platform)) {
 		return nil, false
 	}
+	referring, known := s.referring(pl)
+	if !known {
+		return nil, false
+	}
 	var done []Parcel
 	for i := range list.Parcels {
 		e := &list.Parcels[i]
@@ -133,7 +140,7 @@ func (s *touch) platform(pl *Changes, other bool) ([]Parcel, bool) {
 			}
 			continue
 		}
-		changed, ok := s.parcel(pl, of, &x)
+		changed, ok := s.parcel(pl, of, &x, referring)
 		if !ok || changed && (len(e.Placeholders) > 0 || of.Name == e.Name && of.Budget > 0 && max(e.Bytes, x.Size) > of.Budget) {
 			return nil, false
 		}
@@ -157,18 +164,50 @@ func (s *touch) platform(pl *Changes, other bool) ([]Parcel, bool) {
 func (s *touch) concerns(pl *Changes, of *project.Parcel) bool {
 	names := s.any(of.Assets)
 	return slices.ContainsFunc(pl.Assets, func(c Change) bool {
-		return c.differs() && !c.contentsOnly() && (names(c.ID) || s.others.Referred(c.UUID))
+		return c.differs() && !c.contentsOnly() && (names(c.ID) || len(s.others.Referring(c.UUID)) > 0)
 	})
 }
 
-// parcel changes one parcel, if it has any of the products, or is to have.
-func (s *touch) parcel(pl *Changes, of *project.Parcel, x *Parcel) (changed, ok bool) {
+// referring are the products that are as they were, and refer to products that came or went: in a parcel, that is the number of a resource
+// or nothing. known is false if it is not known which these are.
+func (s *touch) referring(pl *Changes) (keys []productKey, known bool) {
+	has := func(list []Product, sub uint32) bool {
+		return slices.ContainsFunc(list, func(p Product) bool { return p.SubID == sub })
+	}
+	for i := range pl.Assets {
+		c := &pl.Assets[i]
+		came := slices.ContainsFunc(c.Products, func(p Product) bool { return !has(c.Was, p.SubID) })
+		went := slices.ContainsFunc(c.Was, func(p Product) bool { return !has(c.Products, p.SubID) })
+		if !came && !went || c.Lost != "" {
+			continue
+		}
+		for _, id := range s.others.Referring(c.UUID) {
+			if id == "" {
+				return nil, false
+			}
+			if a, ok := s.others.Find(pl.Platform, id); ok {
+				for k := range a.Products {
+					keys = append(keys, productKey{parseUUID(a.UUID), a.Products[k].SubID})
+				}
+			}
+		}
+	}
+	return keys, true
+}
+
+// parcel changes one parcel, if it has any of the products, or is to have. It cannot if it has one of those that refer to what came or went.
+func (s *touch) parcel(pl *Changes, of *project.Parcel, x *Parcel, referring []productKey) (changed, ok bool) {
 	abs := s.abs(s.file(x.File))
 	p, err := kilnrt.Open(abs)
 	if err != nil {
 		return false, false
 	}
 	defer p.Close()
+	for _, key := range referring {
+		if _, err := p.ByUUID(key.uuid, key.sub); err == nil {
+			return false, false
+		}
+	}
 	var here []*Change
 	names := s.any(of.Assets)
 	for i := range pl.Assets {
@@ -214,7 +253,11 @@ func (s *touch) parcel(pl *Changes, of *project.Parcel, x *Parcel) (changed, ok 
 	}
 	defer now.Close()
 	x.Resources, x.Size, x.Digest = now.Len(), now.Header().End, digest.Hash(now.Digest())
-	return rep.How != parcel.Nothing, true
+	if rep.How == parcel.Nothing {
+		return false, true
+	}
+	s.wrote(s.file(x.File))
+	return true, true
 }
 
 // replace gives resources their new contents.

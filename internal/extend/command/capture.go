@@ -84,6 +84,19 @@ func printable(s string) string {
 type capture struct {
 	mu          sync.Mutex
 	all, stderr text
+
+	kept    bool   // all of standard output is wanted
+	output  []byte // that
+	dropped bool   // it was more than maxStdout
+}
+
+// keep has all of standard output kept, if that is not too much; whole gives it, once the program has ended.
+func (c *capture) keep() { c.kept = true }
+
+func (c *capture) whole() (data []byte, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.output, !c.dropped
 }
 
 func (c *capture) stdout() io.Writer { return stream{c, false} }
@@ -99,8 +112,13 @@ func (s stream) Write(p []byte) (int, error) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	s.c.all.write(p)
-	if s.stderr {
+	switch {
+	case s.stderr:
 		s.c.stderr.write(p)
+	case s.c.kept && len(s.c.output)+len(p) > maxStdout:
+		s.c.dropped, s.c.output = true, nil
+	case s.c.kept && !s.c.dropped:
+		s.c.output = append(s.c.output, p...)
 	}
 	return len(p), nil
 }

@@ -3,7 +3,7 @@
 //
 // The program runs without a shell. What it reads becomes known in one of three ways:
 //
-//   - Declared: it runs in an input view of its own, a folder with the asset's file and the files that `inputs` matches, each at its
+//   - Declared: it runs in an input view of its own, a folder with the asset's file and the files that the job's inputs match, each at its
 //     path below the source roots, and nothing else. All of them are recorded with their content, and so is the listing behind each
 //     glob, whether the program read them or not: they must be opened to be laid out for a program that has not run yet.
 //     A depfile never narrows that. It can only show what was read and not recorded, and that fails the job.
@@ -12,6 +12,10 @@
 //   - Depfile: the same, with what the program itself tells.
 //
 // What is recorded afterwards is compared with how it was when the program saw it. If it changed, the job fails, and is tried again.
+//
+// Products of other assets that the job needs by hand lie beside the view, in a folder of their own.
+//
+// A job of another processor runs a program in the same way, by [Programs]: the same view, box, environment and record.
 //
 // The program's paths are relative, its environment is fixed but for the variables
 // that are declared, and copies have a fixed time, so that its output has no way to
@@ -23,7 +27,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,8 +34,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
@@ -82,9 +83,6 @@ type Config struct {
 	// Reads says how what the program reads becomes known.
 	Reads Reads
 
-	// Inputs are globs from the source root: what the program may read besides the asset, if Reads is Declared.
-	Inputs []string
-
 	// Network lets the program talk to other machines.
 	Network bool
 
@@ -97,6 +95,11 @@ type Config struct {
 	// Settings that rules may give, in the order they are shown.
 	Settings []Setting
 
+	Kiln
+}
+
+// Kiln is what Kiln itself has in the project.
+type Kiln struct {
 	// Built and State are the folders where Kiln puts products, the first of them now, and what it remembers: absolute, and under all names
 	// that they have. Shipped are the files beside them that Kiln writes once the jobs of a build are done: resource ids and constants. No
 	// program may read there, for when that would be is left to chance. They are no part of the fingerprint.
@@ -107,7 +110,7 @@ type Config struct {
 type Reads string
 
 const (
-	Declared Reads = ""        // by Inputs: it is given these files and no others
+	Declared Reads = ""        // by the job's inputs: it is given these files and no others
 	Traced   Reads = "traced"  // by watching it; on Linux only
 	Depfile  Reads = "depfile" // by what it writes into {dep}
 )
@@ -146,7 +149,7 @@ func (e *ConfigError) Error() string {
 
 // New makes the processor. Its error is one or several *ConfigError, joined.
 func New(c Config) (processor.Processor, error) {
-	p := &proc{config: c, timeout: c.Timeout, frames: frames{rest: idleSeat}}
+	p := &proc{config: c, timeout: c.Timeout, frames: &frames{rest: idleSeat}, machine: &machine{}}
 	if p.timeout == 0 {
 		p.timeout = DefaultTimeout
 	}
@@ -166,8 +169,7 @@ func New(c Config) (processor.Processor, error) {
 }
 
 // Fingerprint is everything in the declaration that a run depends on and that is in no
-// other part of a job's key: the template, the outputs, the inputs and the names
-// of variables. Not the timeout: it changes no output.
+// other part of a job's key: the template, the outputs and the names of variables. Not the timeout: it changes no output.
 func (c Config) Fingerprint() string {
 	b := digest.Build("command").Str("runner", runner)
 	for _, s := range c.Command {
@@ -176,9 +178,6 @@ func (c Config) Fingerprint() string {
 	b.Str("output", c.Output)
 	for _, name := range slices.Sorted(maps.Keys(c.Outputs)) {
 		b.Str("output "+name, c.Outputs[name])
-	}
-	for _, s := range c.Inputs {
-		b.Str("input", s)
 	}
 	for _, s := range c.Env {
 		b.Str("env", s)
@@ -196,10 +195,16 @@ type proc struct {
 	outputs  []output // the main one first, then by name
 	args     []argument
 	settings any // as processor.Info.Settings
-	frames   frames
-	linked   linked
+	frames   *frames
+	*machine
 
-	own atomic.Int64 // what Kiln itself had at most when it was last looked, in bytes
+	run *processor.Command // what a job of another processor has run: see Programs; nil: a processor's command
+}
+
+// machine is what is known of this machine from run to run.
+type machine struct {
+	linked linked
+	own    atomic.Int64 // what Kiln itself had at most when it was last looked, in bytes
 }
 
 // Runs tells whether a processor runs a program, which New made.
@@ -246,53 +251,42 @@ func check(c Config) (errs []error) {
 		errs = append(errs, &ConfigError{key, index, diag.CommandConfig, fmt.Sprintf(format, args...), hint})
 	}
 	if !validName().MatchString(c.Name) {
-		bad("name", -1, "use lower case letters, digits and dashes", "%q is no name of a processor", c.Name)
+		bad("name", -1, "use lower case letters, digits and dashes", "%q is not a name of a processor", c.Name)
 	}
 	for i, e := range c.Extensions {
 		if !validExtension().MatchString(e) || strings.ToLower(e) != e {
-			bad("extensions", i, `write it in lower case and with the dot, as ".vert"`, "%q is no extension", e)
+			bad("extensions", i, `write it in lower case and with the dot, as ".vert"`, "%q is not an extension", e)
 		}
 	}
 	if c.Output != "" && !validExtension().MatchString(c.Output) {
-		bad("output", -1, `write it with the dot, as ".spv"; leave it out to keep the source's name`, "%q is no extension", c.Output)
+		bad("output", -1, `write it with the dot, as ".spv"; leave it out to keep the source's name`, "%q is not an extension", c.Output)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Outputs)) {
 		if !validName().MatchString(name) {
-			bad("outputs."+name, -1, "use lower case letters, digits and dashes", "%q is no name of a product", name)
+			bad("outputs."+name, -1, "use lower case letters, digits and dashes", "%q is not a name of a product", name)
 		}
 		if !validExtension().MatchString(c.Outputs[name]) {
-			bad("outputs."+name, -1, `write it with the dot, as ".json"`, "%q is no extension", c.Outputs[name])
+			bad("outputs."+name, -1, `write it with the dot, as ".json"`, "%q is not an extension", c.Outputs[name])
 		}
 		if "."+name+c.Outputs[name] == c.Output {
 			bad("outputs."+name, -1, "choose another name", "it would be the same file as the main product, which ends in %q", c.Output)
 		}
 	}
-	for i, glob := range c.Inputs {
-		switch {
-		case !doublestar.ValidatePattern(glob):
-			bad("inputs", i, "`*`, `**`, `?`, `[a-z]` and `{a,b}` are known", "%q is no glob", glob)
-		case glob == "" || path.IsAbs(glob) || path.Clean(glob) != glob || glob == ".." || strings.HasPrefix(glob, "../"):
-			bad("inputs", i, "write it relative to the source root, with forward slashes", "%q leads to nothing below a source root", glob)
-		}
-	}
 	switch c.Reads {
-	case Declared:
-	case Traced, Depfile:
-		if len(c.Inputs) > 0 {
-			bad("inputs", -1, "give globs, or say how they become known", "inputs are declared or %s, not both", c.Reads)
-		}
-		if c.Reads == Depfile && !slices.ContainsFunc(c.Command, func(s string) bool { return strings.Contains(s, "{dep}") }) {
-			bad("inputs", -1, "name {dep} in `command`, where the program is told of that file", "inputs come from a depfile, and the command has no {dep}")
+	case Declared, Traced:
+	case Depfile:
+		if !slices.ContainsFunc(c.Command, func(s string) bool { return strings.Contains(s, "{dep}") }) {
+			bad("inputs", -1, "name {dep} in `command`, where the program gets the path of that file", "inputs come from a depfile, and the command has no {dep}")
 		}
 	default:
-		bad("inputs", -1, `use "declared", "traced", "depfile" or a list of globs`, "%q is no way to know inputs", string(c.Reads))
+		bad("inputs", -1, `use "declared", "traced", "depfile" or a list of globs`, "%q is not a way to know inputs", string(c.Reads))
 	}
 	if c.Timeout < 0 {
-		bad("timeout", -1, `write it as "90s" or "5m"`, "%v is no time to run", c.Timeout)
+		bad("timeout", -1, `write it as "90s" or "5m"`, "%v is not a time to run", c.Timeout)
 	}
 	for i, name := range c.Env {
 		if !validEnv().MatchString(name) {
-			bad("env", i, "name the variable only; its value comes from the environment", "%q is no name of a variable", name)
+			bad("env", i, "name the variable only; its value comes from the environment", "%q is not a name of a variable", name)
 		}
 	}
 	return errs

@@ -21,7 +21,6 @@ func glslc() Config {
 		Command:    []string{"glslc", "{in}", "-o", "{out}", "-MD", "-MF", "{dep}", "-O{level}"},
 		Extensions: []string{".vert", ".frag"},
 		Output:     ".spv",
-		Inputs:     []string{"include/**/*.glsl"},
 		Env:        []string{"GLSLC_FLAGS"},
 		Settings:   []Setting{{Name: "level", Default: int64(2), Doc: `0 to 2; "s" is not offered`}},
 	}
@@ -119,7 +118,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		"no command":     {func(c *Config) { c.Command = nil }, diag.CommandTemplate, "command: there is no program to run", "glslc"},
 		"empty program":  {func(c *Config) { c.Command = []string{"", "{in}", "{out}"} }, diag.CommandTemplate, "command: there is no program to run", "glslc"},
-		"unknown":        {func(c *Config) { c.Command[1] = "{inn}" }, diag.CommandTemplate, "command[1]: the placeholder {inn} is not known", `did you mean "{in}"? known are {in}, {out}, {dep}, {name}, {ext}, {platform}, {root}, {level} and {tool:NAME}`},
+		"unknown":        {func(c *Config) { c.Command[1] = "{inn}" }, diag.CommandTemplate, "command[1]: the placeholder {inn} is not known", `did you mean "{in}"? known are {in}, {out}, {dep}, {name}, {ext}, {platform}, {root}, {needs}, {level} and {tool:NAME}`},
 		"unknown output": {func(c *Config) { c.Command[1] = "{out:map}" }, diag.CommandTemplate, "command[1]: the placeholder {out:map} is not known", "known are"},
 		"tool":           {func(c *Config) { c.Command[1] = "{tool}" }, diag.CommandTemplate, "command[1]: the placeholder {tool} is not known", "{tool:NAME}"},
 		"detail":         {func(c *Config) { c.Command[1] = "{level:2}" }, diag.CommandTemplate, "command[1]: the placeholder {level:2} is not known", "{level}"},
@@ -135,27 +134,23 @@ func TestNewRefuses(t *testing.T) {
 		"no in":           {func(c *Config) { c.Command[1] = "x" }, diag.CommandTemplate, "command: the command has no {in}", "name it"},
 		"no out":          {func(c *Config) { c.Command[3] = "x" }, diag.CommandTemplate, "command: the command has no {out}", "name it"},
 		"unused output":   {func(c *Config) { c.Outputs = map[string]string{"map": ".json"} }, diag.CommandTemplate, "command: the command has no {out:map}", "name it"},
-		"name":            {func(c *Config) { c.Name = "SPIR V" }, diag.CommandConfig, `name: "SPIR V" is no name of a processor`, "lower case"},
-		"extension":       {func(c *Config) { c.Extensions = []string{".a", "vert"} }, diag.CommandConfig, `extensions[1]: "vert" is no extension`, `".vert"`},
-		"upper extension": {func(c *Config) { c.Extensions = []string{".VERT"} }, diag.CommandConfig, `extensions[0]: ".VERT" is no extension`, "lower case"},
-		"output":          {func(c *Config) { c.Output = "../x" }, diag.CommandConfig, `output: "../x" is no extension`, `".spv"`},
+		"name":            {func(c *Config) { c.Name = "SPIR V" }, diag.CommandConfig, `name: "SPIR V" is not a name of a processor`, "lower case"},
+		"extension":       {func(c *Config) { c.Extensions = []string{".a", "vert"} }, diag.CommandConfig, `extensions[1]: "vert" is not an extension`, `".vert"`},
+		"upper extension": {func(c *Config) { c.Extensions = []string{".VERT"} }, diag.CommandConfig, `extensions[0]: ".VERT" is not an extension`, "lower case"},
+		"output":          {func(c *Config) { c.Output = "../x" }, diag.CommandConfig, `output: "../x" is not an extension`, `".spv"`},
 		"output name": {func(c *Config) { c.Outputs = map[string]string{"a/b": ".x"}; c.Command[1] = "{in}{out:a/b}" }, diag.CommandConfig,
-			`outputs.a/b: "a/b" is no name of a product`, "lower case"},
+			`outputs.a/b: "a/b" is not a name of a product`, "lower case"},
 		"output extension": {func(c *Config) { c.Outputs = map[string]string{"b": ""}; c.Command[1] = "{in}{out:b}" }, diag.CommandConfig,
-			`outputs.b: "" is no extension`, `".json"`},
+			`outputs.b: "" is not an extension`, `".json"`},
 		"output twice": {func(c *Config) {
 			c.Outputs = map[string]string{"b": ".x"}
 			c.Output = ".b.x"
 			c.Command[1] = "{in}{out:b}"
 		}, diag.CommandConfig,
 			`outputs.b: it would be the same file as the main product, which ends in ".b.x"`, "another name"},
-		"glob":          {func(c *Config) { c.Inputs = []string{"a", "b["} }, diag.CommandConfig, `inputs[1]: "b[" is no glob`, "known"},
-		"glob up":       {func(c *Config) { c.Inputs = []string{"../b"} }, diag.CommandConfig, `inputs[0]: "../b" leads to nothing below a source root`, "relative"},
-		"glob absolute": {func(c *Config) { c.Inputs = []string{"/b"} }, diag.CommandConfig, `inputs[0]: "/b" leads to nothing below a source root`, "relative"},
-		"glob empty":    {func(c *Config) { c.Inputs = []string{""} }, diag.CommandConfig, `inputs[0]: "" leads to nothing below a source root`, "relative"},
-		"timeout":       {func(c *Config) { c.Timeout = -time.Second }, diag.CommandConfig, `timeout: -1s is no time to run`, `"90s"`},
-		"env":           {func(c *Config) { c.Env = []string{"A=b"} }, diag.CommandConfig, `env[0]: "A=b" is no name of a variable`, "value"},
-		"setting name":  {func(c *Config) { c.Settings[0].Name = "Level"; c.Command[7] = "" }, diag.CommandConfig, `settings.Level: "Level" is no name of a setting`, "letter"},
+		"timeout":       {func(c *Config) { c.Timeout = -time.Second }, diag.CommandConfig, `timeout: -1s is not a time to run`, `"90s"`},
+		"env":           {func(c *Config) { c.Env = []string{"A=b"} }, diag.CommandConfig, `env[0]: "A=b" is not a name of a variable`, "value"},
+		"setting name":  {func(c *Config) { c.Settings[0].Name = "Level"; c.Command[7] = "" }, diag.CommandConfig, `settings.Level: "Level" is not a name of a setting`, "letter"},
 		"setting taken": {func(c *Config) { c.Settings[0].Name = "out"; c.Command[7] = "" }, diag.CommandConfig, `settings.out: {out} is a placeholder of Kiln's own`, "another"},
 		"setting twice": {func(c *Config) { c.Settings = append(c.Settings, c.Settings[0]) }, diag.CommandConfig, `settings.level: the setting "level" is declared twice`, "remove"},
 		"setting type":  {func(c *Config) { c.Settings[0].Default = map[string]int{} }, diag.CommandConfig, `settings.level: the default of "level" has no type that a setting can have`, "boolean"},
@@ -193,14 +188,13 @@ func TestNewTellsAll(t *testing.T) {
 func TestFingerprint(t *testing.T) {
 	base := glslc().Fingerprint()
 	for name, change := range map[string]func(*Config){
-		"argument":  func(c *Config) { c.Command[2] = "-p" },
-		"order":     func(c *Config) { c.Command[4], c.Command[5] = c.Command[5], c.Command[4] },
-		"output":    func(c *Config) { c.Output = ".bin" },
-		"outputs":   func(c *Config) { c.Outputs = map[string]string{"a": ".b"} },
-		"inputs":    func(c *Config) { c.Inputs = nil },
-		"env":       func(c *Config) { c.Env = []string{"GLSLC"} },
-		"no env":    func(c *Config) { c.Env = nil },
-		"input/env": func(c *Config) { c.Inputs, c.Env = c.Env, c.Inputs },
+		"argument": func(c *Config) { c.Command[2] = "-p" },
+		"order":    func(c *Config) { c.Command[4], c.Command[5] = c.Command[5], c.Command[4] },
+		"output":   func(c *Config) { c.Output = ".bin" },
+		"outputs":  func(c *Config) { c.Outputs = map[string]string{"a": ".b"} },
+		"env":      func(c *Config) { c.Env = []string{"GLSLC"} },
+		"no env":   func(c *Config) { c.Env = nil },
+		"reads":    func(c *Config) { c.Reads = Traced },
 	} {
 		c := glslc()
 		change(&c)

@@ -245,7 +245,7 @@ func (p *proc) readDepfile(v *view) ([]string, error) {
 		return bad(err, "%s succeeded, but did not write {dep}", path.Base(p.config.Command[0]))
 	}
 	if err != nil {
-		return bad(err, "what %s wrote is no depfile: %v", path.Base(p.config.Command[0]), err)
+		return bad(err, "what %s wrote is not a depfile: %v", path.Base(p.config.Command[0]), err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxDepfile+1))
@@ -257,7 +257,7 @@ func (p *proc) readDepfile(v *view) ([]string, error) {
 	}
 	read, err := parseDepfile(data)
 	if err != nil {
-		return bad(err, "what %s wrote is no depfile: %v", path.Base(p.config.Command[0]), err)
+		return bad(err, "what %s wrote is not a depfile: %v", path.Base(p.config.Command[0]), err)
 	}
 	return read, nil
 }

@@ -199,7 +199,9 @@ func shelf(job processor.Job) string {
 
 // frame lays out the folders that every run has, or takes a frame that has them.
 func (v *view) frame(job processor.Job, c *Config) error {
-	v.shelf = shelf(job)
+	if v.frames != nil {
+		v.shelf = shelf(job)
+	}
 	var f frame
 	if v.shelf != "" {
 		f = v.frames.take(v.shelf)
@@ -245,6 +247,10 @@ func (v *view) inScratch(job processor.Job, frame string) (moved bool, err error
 	if v.scratch, err = job.Scratch(); err != nil {
 		return false, err
 	}
+	if v.frames == nil { // a job may run several programs, side by side
+		v.dir, err = os.MkdirTemp(v.scratch, frameFolder+"-")
+		return false, moment(err)
+	}
 	v.dir = filepath.Join(v.scratch, frameFolder)
 	if frame != "" && os.Rename(frame, v.dir) == nil {
 		return true, nil
@@ -267,11 +273,11 @@ func (v *view) folders() error {
 	return moment(err)
 }
 
-// prune removes the folders of a frame that this run does not want.
-func (v *view) prune(wanted map[string]bool) error {
+// prune removes the folders of a frame in a folder of it, or that one, which this run does not want; that of the view it always wants.
+func (v *view) prune(in string, wanted map[string]bool) error {
 	for i := len(v.order) - 1; i >= 0; i-- {
 		folder := v.order[i]
-		if !strings.HasPrefix(folder, viewFolder+"/") || wanted[folder] {
+		if !strings.HasPrefix(folder+"/", in+"/") || folder == viewFolder || wanted[folder] {
 			continue
 		}
 		if err := os.Remove(v.path(folder)); err != nil {
@@ -288,6 +294,9 @@ func (v *view) prune(wanted map[string]bool) error {
 // close ends the view. The folders go to the shelf, or with the scratch folder.
 func (v *view) close() error {
 	f := frame{at: v.dir, folders: v.order, links: v.links, calm: v.calm, like: v.like, seat: v.seat}
+	if v.frames == nil {
+		return errors.Join(v.root.Close(), os.RemoveAll(v.dir))
+	}
 	keep := v.shelf != "" && v.like != nil && len(v.order) <= maxFolders && v.alone
 	if v.seat != nil {
 		if keep {

@@ -30,6 +30,9 @@ type shelvingJob struct {
 	shelf string
 }
 
+func (j shelvingJob) Inputs() []string                    { return j.Job.(byHand).Inputs() }
+func (j shelvingJob) Needs() ([]processor.Product, error) { return j.Job.(byHand).Needs() }
+
 func (s shelving) Process(ctx context.Context, job processor.Job) error {
 	return s.Processor.Process(ctx, shelvingJob{job, s.shelf})
 }
@@ -271,11 +274,11 @@ func TestFrameTimes(t *testing.T) {
 		t.Skip("without landlock each run has a frame of its own")
 	}
 	c := helperConfig("frame", "{in}", "{out}", "-")
-	c.Inputs = []string{"x/**"}
 	p := lasting(t, c)
 	job := shelving{p, filepath.Join(t.TempDir(), "shelf")}
 	for _, more := range []string{"x/b/more", "", "x/more", "", "x/b/more", "x/b/c/more", "x/b/more"} {
 		c := helperCase(t)
+		c.Inputs = []string{"x/**"}
 		c.Asset, c.Files = "x/a/water.txt", map[string][]byte{"x/a/water.txt": []byte("nothing")}
 		if more != "" {
 			c.Files[more] = nil

@@ -48,9 +48,10 @@ func helper(mode string, args []string) error {
 	case "args": // OUT...: its own arguments, a line each
 		return os.WriteFile(args[0], []byte(strings.Join(args, "\n")), 0o600)
 	case "env": // OUT
-		env := os.Environ()
-		slices.Sort(env)
+		env := slices.Sorted(slices.Values(os.Environ()))
 		return os.WriteFile(args[0], []byte(strings.Join(env, "\n")), 0o600)
+	case "stdin": // OUT: what is on standard input
+		return keepStdin(args[0])
 	case "tree": // OUT: all that is in the current folder
 		return os.WriteFile(args[0], tree(), 0o600)
 	case "say": // OUT STDOUT STDERR CODE
@@ -89,7 +90,6 @@ func helper(mode string, args []string) error {
 		}
 		return os.Symlink(args[1], filepath.Dir(args[0]))
 	case "nothing":
-		return nil
 	case "cat": // OUT IN...: those that are there
 		var all []byte
 		for _, in := range args[1:] {
@@ -189,6 +189,11 @@ func helper(mode string, args []string) error {
 		return systemHelper(mode, args)
 	}
 	return nil
+}
+
+func keepStdin(out string) error {
+	data, err := io.ReadAll(os.Stdin)
+	return errors.Join(err, os.WriteFile(out, data, 0o600))
 }
 
 // touch takes memory, all of it.

@@ -17,30 +17,22 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// newLinks lays out a view of the source roots as they are, for a program of which it is known only afterwards what it reads: a
+// links lays out a view of the source roots as they are, for a program of which it is known only afterwards what it reads: a
 // link to each file and folder at their top. Where several roots have a folder, the view has one too, and links to what
 // is in them; a later root's file is before an earlier one's. Kiln's own folders are left out: they come
 // and go with builds. The links are the same in each run, and so the paths that the program
 // is given are, wherever the project lies.
-func (p *proc) newLinks(job processor.Job) (*view, error) {
-	v, err := p.openView(job)
-	if err != nil {
-		return nil, err
-	}
+func (p *proc) links(job processor.Job, v *view) (err error) {
 	if len(p.config.Built) > 0 { // whether it is there yet must not show in a list of the folder that it is in
 		if err := os.MkdirAll(p.config.Built[0], 0o777); err != nil {
-			return nil, errors.Join(moment(err), v.close())
+			return moment(err)
 		}
 	}
 	v.hidden = slices.Concat(p.config.Built, p.config.State, p.config.Shipped)
-	v.began, err = diskTime(v.scratch)
-	if err == nil {
-		err = v.linkAll(rootsOf(job), whereOf(job))
+	if v.began, err = diskTime(v.scratch); err != nil {
+		return moment(err)
 	}
-	if err != nil {
-		return nil, errors.Join(moment(err), v.close())
-	}
-	return v, nil
+	return moment(v.linkAll(rootsOf(job), whereOf(job)))
 }
 
 // diskTime is not later than the time that a change of a file from now on gets, and later than that of all changes before, in
@@ -63,6 +55,11 @@ func (v *view) linkAll(roots []string, where func(source string) string) error {
 	if err := v.plan("", roots, folders, where); err != nil {
 		return err
 	}
+	for at := range v.placed {
+		for at = path.Dir(path.Join(viewFolder, at)); at != viewFolder; at = path.Dir(at) {
+			folders[at] = true
+		}
+	}
 	for at, to := range before {
 		if v.links[at] != to {
 			if err := os.Remove(v.path(at)); err != nil {
@@ -70,7 +67,7 @@ func (v *view) linkAll(roots []string, where func(source string) string) error {
 			}
 		}
 	}
-	if err := v.prune(folders); err != nil {
+	if err := v.prune(viewFolder, folders); err != nil {
 		return err
 	}
 	for _, folder := range slices.Sorted(maps.Keys(folders)) { // each after the one it lies in
@@ -112,6 +109,9 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool, wher
 	for _, name := range names {
 		at := path.Join(folder, name)
 		from := found[name]
+		if v.placed[at] {
+			continue // the run has something else in its place
+		}
 		if len(from) > 1 { // the rest may be ignored; of what is a file in one root and a folder in another, the folder counts
 			if known := where(at); known != "" {
 				from = []string{known}
@@ -122,7 +122,7 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool, wher
 			}
 		}
 		in := path.Join(viewFolder, at)
-		if len(from) == 1 && !v.hides(from[0]) {
+		if len(from) == 1 && !v.hides(from[0]) && !(v.holds(at) && isFolder(from[0])) {
 			v.links[in] = from[0]
 			continue
 		}
@@ -132,6 +132,16 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool, wher
 		}
 	}
 	return nil
+}
+
+// holds tells whether something is placed in a folder of the view.
+func (v *view) holds(folder string) bool {
+	for at := range v.placed {
+		if strings.HasPrefix(at, folder+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // listed is what a folder of a source root had when the links were laid out for a folder of the view.
@@ -172,7 +182,7 @@ func unlisted(folder string, err error) error {
 	}
 	return &processor.Problem{
 		Code: string(diag.SourceUnreadable), Path: cmp.Or(folder, "."), Text: fmt.Sprintf("this folder cannot be listed: %v", why),
-		Hint: "check its permissions", Err: errors.Join(err, ErrMoment),
+		Hint: "check its permissions", Err: errors.Join(err, diag.ErrMoment),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -26,7 +27,7 @@ func TestUnlisted(t *testing.T) {
 		if p.Code != "K0106" || p.Path != shown || p.Hint == "" || strings.Contains(p.Text, file) || !strings.HasPrefix(p.Text, "this folder cannot be listed: ") {
 			t.Errorf("%+v", p)
 		}
-		if !errors.Is(err, ErrMoment) {
+		if !errors.Is(err, diag.ErrMoment) {
 			t.Error("it is not tried again")
 		}
 	}

@@ -2,23 +2,18 @@ package command
 
 import "github.com/kiln-pipeline/kiln/processor"
 
-// weighed is a job that wants to know how much memory its work took at most, in bytes, so that the next run of it gets as much.
-// The contract of a processor says nothing of that: only a program that ends can be measured.
-type weighed interface{ UsedMemory(bytes int64) }
-
 // tellMemory tells the job what a program took that did its work.
 //
 // Until it calls exec a new process shares Kiln's memory, and Linux counts that as its own: a program that takes less than
 // Kiln is reported with as much as Kiln. So what is not clearly more than that is not told.
 func (p *proc) tellMemory(job processor.Job, peak int64) {
-	j, ok := job.(weighed)
-	if !ok || !clearlyMore(peak, p.own.Load()) { // Kiln's peak only grows
+	if !clearlyMore(peak, p.own.Load()) { // Kiln's peak only grows
 		return
 	}
 	own := ownPeak()
 	p.own.Store(own)
 	if clearlyMore(peak, own) {
-		j.UsedMemory(peak)
+		job.UsedMemory(peak)
 	}
 }
 

@@ -18,15 +18,13 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// ErrMoment is wrapped by a failure that is due to the moment and not to the input: the
-// program ran out of time, was killed, or could not be started, or the disk was full. The same job may
-// go well the next time, so a build must not keep the failure.
-var ErrMoment = errors.New("due to the moment, not to the input")
-
 // errFull says that a program succeeded on a full disk: see cutShort.
 var errFull = errors.New("the disk is full")
 
 func (p *proc) Process(ctx context.Context, job processor.Job) error {
+	if err := p.takes(job); err != nil {
+		return err
+	}
 	tools, err := p.findTools(job)
 	if err != nil {
 		return err
@@ -40,46 +38,76 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 	if err != nil {
 		return err
 	}
-
-	timed, cancel := context.WithTimeoutCause(ctx, p.timeout, errTimeout)
-	defer cancel()
-	program := tools[p.config.Command[0]]
-	cmd := &exec.Cmd{
-		Path: program,
-		Args: append([]string{filepath.Base(program)}, args[1:]...), // as a shell would; its folder is no input
-		Dir:  v.path(viewFolder),
-		Env:  environment(program, v, p.config.Env, job.Env),
-	}
-	var out capture
-	var done ended
-	if v.seat != nil {
-		v.alone = false
-		done = v.seat.run(timed, cmd, &out)
-		v.alone = done.alone
-	} else {
-		done = run(timed, cmd, &out, p.box(v))
-	}
-	r := p.newReads(job, v)
-	if err := p.record(r, tools, done.seen); err != nil { // of a run that failed, too: it is what may mend it
+	x := execution{job: job, v: v, tools: tools, args: args[1:]}
+	if err := p.execute(ctx, &x); err != nil {
 		return err
 	}
-	if done.err != nil {
-		if err := p.recordFailed(r); err != nil {
-			return err
-		}
-		return p.failure(done.err, cmd, &out, v)
-	}
-	if cutShort(out.stderr.String(), v.dir) {
-		return p.failure(errFull, cmd, &out, v)
-	}
-	p.tellMemory(job, done.peak)
-	if err := p.takeDepfile(r, tools); err != nil {
+	if err := p.takeDepfile(x.reads, tools); err != nil {
 		return err
 	}
 	if err := p.publish(ctx, job, v); err != nil {
 		return err
 	}
-	p.warn(job, &out, v)
+	p.warn(job, &x.out, v)
+	return nil
+}
+
+// execution is one run of a program in a view.
+type execution struct {
+	job   processor.Job
+	v     *view
+	tools map[string]string
+	args  []string // without the program
+	stdin *os.File // nil: nothing
+
+	reads *reads
+	out   capture
+	code  int // with which the program ended
+}
+
+// execute runs the program to its end, and records what it read. It fails if the program does.
+func (p *proc) execute(ctx context.Context, x *execution) error {
+	timed, cancel := context.WithTimeoutCause(ctx, p.timeout, errTimeout)
+	defer cancel()
+	v, job := x.v, x.job
+	program := x.tools[p.config.Command[0]]
+	cmd := &exec.Cmd{
+		Path: program,
+		Args: append([]string{filepath.Base(program)}, x.args...), // as a shell would; its folder is no input
+		Dir:  v.path(viewFolder),
+		Env:  environment(program, v, p.config.Env, job.Env),
+	}
+	if x.stdin != nil {
+		cmd.Stdin = x.stdin
+	}
+	var done ended
+	if v.seat != nil {
+		v.alone = false
+		done = v.seat.run(timed, cmd, &x.out)
+		v.alone = done.alone
+	} else {
+		done = run(timed, cmd, &x.out, p.box(v))
+	}
+	x.reads = p.newReads(job, v)
+	if err := p.record(x.reads, x.tools, done.seen); err != nil { // of a run that failed, too: it is what may mend it
+		return err
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(done.err, &exit) && p.run != nil && slices.Contains(p.run.Codes, exit.ExitCode()) {
+		x.code, done.err = exit.ExitCode(), nil
+	}
+	if done.err != nil {
+		if err := p.recordFailed(x.reads); err != nil {
+			return err
+		}
+		if p.run == nil {
+			keep(job, v, cmd)
+		}
+		return p.failure(done.err, cmd, &x.out, v)
+	}
+	if cutShort(x.out.stderr.String(), v.dir) {
+		return p.failure(errFull, cmd, &x.out, v)
+	}
+	p.tellMemory(job, done.peak)
 	return nil
 }
 
@@ -93,6 +121,9 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 				names = append(names, ph.detail)
 			}
 		}
+	}
+	if p.run != nil {
+		names = append(names, p.run.Tools...)
 	}
 	found := map[string]string{}
 	for _, name := range names {
@@ -111,7 +142,7 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 			return nil, &processor.Problem{
 				Code: string(diag.ToolMissing),
 				Text: fmt.Sprintf("processor %q needs the program %q, which is %s", p.config.Name, name, where),
-				Hint: hint + ", or correct `command`; `kiln doctor` lists the programs that this project needs",
+				Hint: hint + p.correct("; `kiln doctor` lists the programs that this project needs"),
 				Err:  err,
 			}
 		}
@@ -125,12 +156,20 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 			return nil, &processor.Problem{
 				Code: string(diag.CommandReadsBuilt),
 				Text: fmt.Sprintf("processor %q runs %s: %s", p.config.Name, shown, byChance),
-				Hint: "put the program somewhere else than in the output folder, and correct `command`",
+				Hint: "put the program somewhere else than in the output folder" + p.correct(""),
 			}
 		}
 		found[name] = file
 	}
 	return found, p.recordLinked(job, slices.Sorted(maps.Values(found)))
+}
+
+// correct is a hint about the command line, where the project file has that.
+func (p *proc) correct(more string) string {
+	if p.run != nil {
+		return ""
+	}
+	return ", or correct `command`" + more
 }
 
 // value is what a placeholder stands for in one job. Paths are relative to the view's root, where the
@@ -153,6 +192,8 @@ func (p *proc) value(job processor.Job, tools map[string]string, ph part) ([]str
 		return []string{job.Platform()}, nil
 	case "root":
 		return []string{"."}, nil
+	case "needs":
+		return []string{"../" + needsFolder}, nil
 	case "tool":
 		return []string{tools[ph.detail]}, nil
 	}
@@ -220,11 +261,14 @@ func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
 	var cause error
 	switch {
 	case errors.Is(err, errTimeout):
-		code, cause = diag.CommandTimeout, ErrMoment
+		code, cause = diag.CommandTimeout, diag.ErrMoment
 		text = fmt.Sprintf("%s took longer than %v and was ended", name, p.timeout)
 		hint = fmt.Sprintf("raise `timeout` of the processor %q if it needs that long; does it wait for somebody?", p.config.Name)
+		if p.run != nil {
+			hint = fmt.Sprintf("have the processor %q give it more time if it needs that; does it wait for somebody?", p.config.Name)
+		}
 	case errors.Is(err, errFull):
-		cause = ErrMoment
+		cause = diag.ErrMoment
 		text = fmt.Sprintf("%s succeeded, and says that the disk is full", name)
 		hint = "make room on the disk, and build again"
 	case errors.As(err, &start):
@@ -237,38 +281,74 @@ func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
 			Code: string(diag.CommandStart),
 			Text: fmt.Sprintf("%s does not start: %v", name, why),
 			Hint: "run it by hand; is it a program of this system, and may it be executed?",
-			Err:  errors.Join(err, ErrMoment),
+			Err:  errors.Join(err, diag.ErrMoment),
 		}
 	case errors.As(err, &exit):
 		text = name + " " + exitText(exit)
-		hint = "run it by hand to see more; it may write only to {out} and below its current folder"
-		if p.config.Reads == Declared {
-			hint = fmt.Sprintf("run it by hand to see more; a file that it did not find has to be in `inputs` of the processor %q", p.config.Name)
-		}
+		hint = p.whatItMay()
 		if p.config.Reads == Depfile {
-			cause = ErrMoment // what it read besides is not known: see recordFailed
+			cause = diag.ErrMoment // what it read besides is not known: see recordFailed
 		}
 		if shortOf(output, v.dir) {
-			cause = ErrMoment
+			cause = diag.ErrMoment
 			hint = "if it was short of room on the disk, or of memory, make some; it is tried again in each build"
 		}
 		if signalled(exit) {
-			cause = ErrMoment
+			cause = diag.ErrMoment
 			hint = "run it by hand; the system kills a program when memory is short, and this one was not ended by Kiln"
 		}
 	default: // cancelled
 		return err
 	}
+	d := diagnose(output, v)
+	if len(d.errors) > 0 && exit != nil { // what it said says why: the exit code is no second mistake
+		return p.said(&d, cmd, exit, errors.Join(err, cause))
+	}
 	text += "\n    $ " + commandLine(cmd.Args)
 	if output != "" {
 		text += "\n    " + strings.ReplaceAll(output, "\n", "\n    ")
 	}
-	d := diagnose(output, v)
 	var all []error
 	for i := range d.errors {
 		all = append(all, &d.errors[i])
 	}
 	all = append(all, &processor.Problem{Code: string(code), Text: text, Hint: hint, Err: errors.Join(err, cause)})
+	return errors.Join(all...)
+}
+
+// whatItMay is a hint for a program that failed.
+func (p *proc) whatItMay() string {
+	switch {
+	case p.config.Reads == Declared && p.run != nil:
+		return "run it by hand to see more; a file that it did not find has to be " + p.whereInputs()
+	case p.config.Reads == Declared:
+		return "`kiln shell ASSET` opens a shell where it ran; a file that it did not find has to be " + p.whereInputs()
+	case p.run != nil:
+		return "run it by hand to see more; it may write only below ../out and below its current folder"
+	}
+	return "`kiln shell ASSET` opens a shell where it ran; it may write only to {out} and below its current folder"
+}
+
+// whereInputs is where the inputs of a program are named.
+func (p *proc) whereInputs() string {
+	if p.run != nil {
+		return fmt.Sprintf("among the inputs that the processor %q gives it", p.config.Name)
+	}
+	return fmt.Sprintf("in `inputs` of the processor %q", p.config.Name)
+}
+
+// said makes errors of what a program that failed said of places in source files.
+func (p *proc) said(d *diagnosis, cmd *exec.Cmd, exit *exec.ExitError, why error) error {
+	last := &d.errors[len(d.errors)-1]
+	if d.rest != "" {
+		last.Text += "\n    " + strings.ReplaceAll(d.rest, "\n", "\n    ")
+	}
+	last.Hint = fmt.Sprintf("`%s` %s; a file that it did not find has to be %s", commandLine(cmd.Args), exitText(exit), p.whereInputs())
+	d.errors[0].Err = why
+	var all []error
+	for i := range d.errors {
+		all = append(all, &d.errors[i])
+	}
 	return errors.Join(all...)
 }
 

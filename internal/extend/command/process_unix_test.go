@@ -41,7 +41,7 @@ func TestOutputIsAPipe(t *testing.T) {
 
 func TestSignal(t *testing.T) {
 	p := only(t, runHelper(t, helperConfig("suicide", "{in}", "{out}")).Err, diag.CommandFailed)
-	if !strings.HasPrefix(p.Text, "helper was ended by signal: killed\n") || !errors.Is(p, ErrMoment) {
+	if !strings.HasPrefix(p.Text, "helper was ended by signal: killed\n") || !errors.Is(p, diag.ErrMoment) {
 		t.Errorf("%+v", p)
 	}
 }

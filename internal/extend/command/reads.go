@@ -20,52 +20,64 @@ import (
 
 // view lays out what the program will see.
 func (p *proc) view(ctx context.Context, job processor.Job) (*view, error) {
-	if err := p.takes(job); err != nil {
+	if err := p.traceable(); err != nil {
 		return nil, err
 	}
-	if p.config.Reads == Declared {
-		return p.newView(ctx, job, p.config.Inputs)
+	v, err := p.openView(job)
+	if err != nil {
+		return nil, err
 	}
-	if p.config.Reads == Traced {
-		if err := seal.Supported().Trace; err != nil {
-			return nil, &processor.Problem{
-				Code: string(diag.CommandUntraced),
-				Text: fmt.Sprintf("what %s reads cannot be seen: %v", path.Base(p.config.Command[0]), err),
-				Hint: fmt.Sprintf("give the processor %q a list of `inputs`, or \"depfile\"", p.config.Name),
-				Err:  errors.Join(err, ErrMoment), // on another machine the same files may do
-			}
-		}
+	if err := p.lay(ctx, job, v); err != nil {
+		return nil, errors.Join(err, v.close())
 	}
-	return p.newLinks(job)
+	return v, nil
 }
 
-// takes refuses a job whose source the program could not be given: one without any, and, for a program that sees the source files as they
-// are, what another processor made. The contract of a processor says nothing of Given.
+// traceable fails if the program is to be traced, and this system cannot do that.
+func (p *proc) traceable() error {
+	if p.config.Reads != Traced {
+		return nil
+	}
+	err := seal.Supported().Trace
+	if err == nil {
+		return nil
+	}
+	hint := fmt.Sprintf("give the processor %q a list of `inputs`, or \"depfile\"", p.config.Name)
+	if p.run != nil {
+		hint = fmt.Sprintf("have the processor %q name the inputs of the program instead", p.config.Name)
+	}
+	return &processor.Problem{
+		Code: string(diag.CommandUntraced),
+		Text: fmt.Sprintf("what %s reads cannot be seen: %v", path.Base(p.config.Command[0]), err),
+		Hint: hint,
+		Err:  errors.Join(err, diag.ErrMoment), // on another machine the same files may do
+	}
+}
+
+// isGiven reports whether a job works on a file that is not a source file.
+func isGiven(job processor.Job) bool { return job.Asset().Made && job.Asset().Path != "" }
+
+// takes refuses a job without a source.
 func (p *proc) takes(job processor.Job) error {
-	j, ok := job.(interface{ Given() bool })
-	if !ok || !j.Given() {
+	if job.Asset().Path != "" {
 		return nil
 	}
-	refused := &processor.Problem{Code: string(diag.CommandView)}
-	switch {
-	case job.Asset().Path == "":
-		refused.Text = fmt.Sprintf("processor %q runs a program, which needs a file to work on, and is asked for without one", p.config.Name)
-		refused.Hint = "ask for it with a file, a product or bytes"
-	case p.config.Reads != Declared:
-		refused.Text = fmt.Sprintf("processor %q is to work on what another one made, and its `inputs` are %s, which is for source files alone",
-			p.config.Name, p.config.Reads)
-		refused.Hint = "give it a list of `inputs`, or none, or make it the first step"
-	default:
-		return nil
+	return &processor.Problem{
+		Code: string(diag.CommandView),
+		Text: fmt.Sprintf("processor %q runs a program, which needs a file to work on, and is asked for without one", p.config.Name),
+		Hint: "ask for it with a file, a product or bytes",
 	}
-	return refused
 }
 
 // box is what the program may do.
 func (p *proc) box(v *view) seal.Box {
+	writable := v.scratch
+	if p.run != nil {
+		writable = v.dir // and not into what other programs of the job made, or the job itself
+	}
 	return seal.Box{
-		Writable: []string{v.scratch}, Network: p.config.Network, Trace: p.config.Reads == Traced,
-		Skip: v.places(outFolder, homeFolder, tempFolder, depfile), Busy: p.busy(),
+		Writable: []string{writable}, Network: p.config.Network, Trace: p.config.Reads == Traced,
+		Skip: v.places(needsFolder, outFolder, homeFolder, tempFolder, depfile), Busy: p.busy(),
 	}
 }
 
@@ -143,6 +155,13 @@ func whereOf(job processor.Job) func(source string) string {
 	return func(string) string { return "" }
 }
 
+func baseNames(files []string) (names []string) {
+	for _, f := range files {
+		names = append(names, filepath.Base(f))
+	}
+	return names
+}
+
 // reads turns paths that a program used into what a job records.
 type reads struct {
 	job     processor.Job
@@ -152,6 +171,8 @@ type reads struct {
 	built   []string          // folders of products, and files made of them
 	state   []string          // and of what Kiln remembers
 	program string            // for people
+	name    string            // of the processor
+	shipped []string          // names of files that are made of products
 	real    map[string]string // folders, and where their links lead
 	done    map[string]bool   // what was recorded: kind and name
 	absent  map[string]bool   // names that are no source files of Kiln's
@@ -161,18 +182,20 @@ type reads struct {
 func (p *proc) newReads(job processor.Job, v *view) *reads {
 	return &reads{
 		job: job, v: v, roots: rootsOf(job), busy: p.busy(), built: slices.Concat(p.config.Built, p.config.Shipped), state: p.config.State,
-		program: path.Base(p.config.Command[0]),
-		real:    map[string]string{}, done: map[string]bool{}, absent: map[string]bool{}, entered: map[string]bool{},
+		program: path.Base(p.config.Command[0]), name: p.config.Name, shipped: baseNames(p.config.Shipped),
+		real: map[string]string{}, done: map[string]bool{}, absent: map[string]bool{}, entered: map[string]bool{},
 	}
 }
 
 // see records accesses in their order, after the asset's own file. Then none of the files may have changed.
 func (r *reads) see(all []seal.Access) error {
-	own := lookAt(r.v.path(viewFolder+"/"+r.job.Asset().Path), seal.Read)
-	if own.State.Dir {
-		own.Op = seal.List
+	if source := r.job.Asset().Path; source != "" && !r.v.placed[source] {
+		own := lookAt(r.v.path(viewFolder+"/"+source), seal.Read)
+		if own.State.Dir {
+			own.Op = seal.List
+		}
+		all = append([]seal.Access{own}, all...)
 	}
-	all = append([]seal.Access{own}, all...)
 	var refused error // the first; what else was read may be what mends it
 	all = slices.DeleteFunc(all, func(a seal.Access) bool {
 		err := r.refuse(&a)
@@ -216,10 +239,9 @@ const byChance = "what Kiln makes cannot be read by path, for whether it is ther
 // waits for another. That the folder of its run is where it is, every program may see, and that something is missing in the folders above,
 // where many look for their settings; and that there is a folder for products, as there always is: a list of the project's folder names it.
 func (r *reads) refuse(a *seal.Access) error {
-	bad := func(shown, why string) error {
+	bad := func(shown, why, hint string) error {
 		return &processor.Problem{
-			Code: string(diag.CommandReadsBuilt), Text: fmt.Sprintf("%s read %s: %s", r.program, shown, why),
-			Hint: "have it read the source file that this is made of, or make both in one command",
+			Code: string(diag.CommandReadsBuilt), Text: fmt.Sprintf("%s read %s: %s", r.program, shown, why), Hint: hint,
 		}
 	}
 	for _, at := range []string{a.Path, a.Real} {
@@ -228,15 +250,36 @@ func (r *reads) refuse(a *seal.Access) error {
 		}
 		if shown, is := shownBelow(r.state, at); is {
 			if a.State.Exists {
-				return bad(shown, "what Kiln remembers cannot be read by path, for it is another in each build")
+				return bad(shown, "what Kiln remembers cannot be read by path, for it is another in each build", "have it do without")
 			}
 			continue
 		}
 		if shown, is := shownBelow(r.built, at); is {
-			return bad(shown, byChance)
+			return bad(shown, byChance, r.instead(shown))
 		}
 	}
 	return nil
+}
+
+// instead says how a program gets the product that it read in the output folder, by its path from the folder above that.
+func (r *reads) instead(shown string) string {
+	_, file, _ := strings.Cut(shown, "/")
+	platform, file, _ := strings.Cut(file, "/")
+	if platform == r.job.Platform() {
+		for name := file; name != "" && name != "."; name = strings.TrimSuffix(name, path.Ext(name)) {
+			if a, err := r.job.Find(name); err == nil {
+				return fmt.Sprintf("write `needs = [%q]` in its rule, or in the table of the processor %q, and have it read {needs}/%s",
+					a.ID, r.name, file)
+			}
+			if path.Ext(name) == "" {
+				break
+			}
+		}
+	}
+	if slices.Contains(r.shipped, shown) {
+		return "have it do without: this is written when the jobs are done"
+	}
+	return "write `needs = [\"ASSET\"]` in its rule, and have it read that asset's products below {needs}; or have it read the source file"
 }
 
 // itself tells whether a program asked no more than whether there is such a folder of Kiln's own, or one that the run is in.
@@ -383,7 +426,7 @@ func (r *reads) hidden(name string) error {
 	return changedMeanwhile(name)
 }
 
-// glob records which files are in a source folder, and that it is no file.
+// glob records which files are in a source folder, and that it is not a file.
 func (r *reads) glob(folder string) error {
 	pattern := "**"
 	if folder != "." {
@@ -449,7 +492,7 @@ func changedMeanwhile(file string) error {
 		Code: string(diag.CommandChanged),
 		Text: fmt.Sprintf("%s changed while the program ran that read it", file),
 		Hint: "build again when whatever writes it is done",
-		Err:  ErrMoment,
+		Err:  diag.ErrMoment,
 	}
 }
 
@@ -463,6 +506,9 @@ func (r *reads) names(a *seal.Access) (names []string, external string) {
 		}
 	}
 	if name, ok := cutFolder(r.v.path(viewFolder), p); ok {
+		if r.v.placed[name] {
+			return nil, "" // the job knows it
+		}
 		add(name)
 	}
 	for _, at := range []string{p, to} {

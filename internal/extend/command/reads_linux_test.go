@@ -199,7 +199,7 @@ func TestReadsBuilt(t *testing.T) {
 			continue
 		}
 		p := only(t, r.Err, diag.CommandReadsBuilt)
-		if !strings.Contains(p.Text, "helper read "+c.want+": ") || errors.Is(p, ErrMoment) {
+		if !strings.Contains(p.Text, "helper read "+c.want+": ") || errors.Is(p, diag.ErrMoment) {
 			t.Errorf("%s %q: %+v", c.reads, c.args, p)
 		}
 		if !slices.Contains(r.Observations, "file a/water.txt") {
@@ -258,7 +258,7 @@ func TestTracedFileThatWent(t *testing.T) {
 	c, one := onRoots(t, Traced, []map[string]string{{"a/water.txt": "deep"}}, "cat", "{out}", "{in}", "b.txt")
 	one.Files["b.txt"] = []byte("b")
 	p := only(t, processortest.Run(t, c.new(t), one).Err, diag.CommandChanged)
-	if !errors.Is(p, ErrMoment) || !strings.Contains(p.Text, "b.txt") {
+	if !errors.Is(p, diag.ErrMoment) || !strings.Contains(p.Text, "b.txt") {
 		t.Errorf("%+v", p)
 	}
 }
@@ -304,7 +304,7 @@ func TestSourceThatChangesMeanwhile(t *testing.T) {
 		}
 		program.Close()
 		p := only(t, <-done, diag.CommandChanged)
-		if !errors.Is(p, ErrMoment) || !strings.Contains(p.Text, "b.txt") {
+		if !errors.Is(p, diag.ErrMoment) || !strings.Contains(p.Text, "b.txt") {
 			t.Errorf("%s: %+v", reads, p)
 		}
 	}
@@ -367,7 +367,7 @@ func TestViewThatChangesMeanwhile(t *testing.T) {
 		program.Close()
 		err := <-done
 		if c.changes {
-			if p := only(t, err, diag.CommandChanged); !errors.Is(p, ErrMoment) {
+			if p := only(t, err, diag.CommandChanged); !errors.Is(p, diag.ErrMoment) {
 				t.Errorf("%+v: %+v", c, p)
 			}
 		} else if err != nil {
@@ -400,7 +400,7 @@ func TestFailedDepfile(t *testing.T) {
 	} {
 		c, one := onRoots(t, Depfile, []map[string]string{{"a/water.txt": "deep"}}, command...)
 		r := processortest.Run(t, c.new(t), one)
-		if !errors.Is(r.Err, ErrMoment) {
+		if !errors.Is(r.Err, diag.ErrMoment) {
 			t.Errorf("%v: it would be kept: %v", command, r.Err)
 		}
 		if d := cmp.Diff([]string{"tool helper", "file a/water.txt"}, ofSources(r.Observations, c.Roots)); d != "" {

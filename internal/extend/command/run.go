@@ -69,8 +69,10 @@ func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
 // inBox runs a program on this thread, and says when it has what it was given. The kernel ends the program when the thread that started it
 // ends (see dieWithParent), so the goroutine is locked to it.
 func inBox(ctx context.Context, cmd *exec.Cmd, given func()) (e ended) {
-	if cmd.Stdin, e.err = nothing(); e.err != nil {
-		return ended{err: &startError{e.err}}
+	if cmd.Stdin == nil {
+		if cmd.Stdin, e.err = nothing(); e.err != nil {
+			return ended{err: &startError{e.err}}
+		}
 	}
 	var g group
 	defer g.close()

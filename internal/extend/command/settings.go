@@ -34,7 +34,7 @@ func settingsStruct(settings []Setting) (any, []error) {
 		v, ok := defaultValue(s.Default)
 		switch {
 		case !validSetting().MatchString(s.Name):
-			bad("begin with a letter; use lower case letters, digits and underscores", "%q is no name of a setting", s.Name)
+			bad("begin with a letter; use lower case letters, digits and underscores", "%q is not a name of a setting", s.Name)
 		case slices.Contains(placeholders, s.Name):
 			bad("choose another name", "{%s} is a placeholder of Kiln's own", s.Name)
 		case seen[s.Name]:

@@ -10,7 +10,7 @@ import (
 )
 
 // placeholders that every command knows; settings and {out:NAME}, {tool:NAME} come on top.
-var placeholders = []string{"in", "out", "dep", "name", "ext", "platform", "root", "tool"}
+var placeholders = []string{"in", "out", "dep", "name", "ext", "platform", "root", "needs", "tool"}
 
 // An argument of the template is a run of parts that are put together:
 //
@@ -104,7 +104,7 @@ func parseCommand(c Config) (args []argument, errs []error) {
 	}
 	for _, m := range must {
 		if !used[m] {
-			bad(-1, "name it where the program is told of that file", "the command has no %s", m)
+			bad(-1, "name it where the program gets the path of that file", "the command has no %s", m)
 		}
 	}
 	return args, errs

@@ -1,12 +1,14 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,6 +24,7 @@ import (
 // The folders and files of one run, below the job's scratch folder:
 //
 //	in/         the input view, where the program runs
+//	needs/      products of other assets that the job needs by hand
 //	out/        what it makes
 //	home/ tmp/  HOME and TMPDIR
 //	depfile.d   what it says it read
@@ -30,11 +33,13 @@ import (
 const (
 	frameFolder = "run"
 
-	viewFolder = "in"
-	outFolder  = "out"
-	homeFolder = "home"
-	tempFolder = "tmp"
-	depfile    = "depfile.d"
+	viewFolder  = "in"
+	needsFolder = "needs"
+	outFolder   = "out"
+	homeFolder  = "home"
+	tempFolder  = "tmp"
+	depfile     = "depfile.d"
+	stdinFile   = "stdin" // what it reads from standard input, if that is something
 )
 
 // maxViewFiles is how many files an input view may have. Each job copies all of its own, so
@@ -48,10 +53,11 @@ var fileTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 // view is the tree a program sees. It is laid out by plain paths: nobody else writes there yet, and going through root takes three
 // times as many system calls.
 type view struct {
-	scratch string   // the job's scratch folder, absolute; or dir, if that is on the shelf
-	dir     string   // the frame's, in it
-	root    *os.Root // of dir: the program may have put a link anywhere, and it must not lead out
-	files   map[string]bool
+	scratch string            // the job's scratch folder, absolute; or dir, if that is on the shelf
+	dir     string            // the frame's, in it
+	root    *os.Root          // of dir: the program may have put a link anywhere, and it must not lead out
+	files   map[string]bool   // in the view, by their path there
+	placed  map[string]bool   // those that are no source files
 	made    map[string]bool   // folders below dir, with forward slashes
 	order   []string          // made, each after the one it lies in
 	links   map[string]string // to source files, and where they lead; nil if these are copied
@@ -72,7 +78,9 @@ type view struct {
 
 // openView is a view with the folders that every run has, and nothing else.
 func (p *proc) openView(job processor.Job) (*view, error) {
-	v := &view{files: map[string]bool{}, made: map[string]bool{}, frames: &p.frames, owner: p.config.Name, alone: true}
+	v := &view{
+		files: map[string]bool{}, made: map[string]bool{}, placed: map[string]bool{}, frames: p.frames, owner: p.config.Name, alone: true,
+	}
 	err := v.frame(job, &p.config)
 	if err == nil && v.root == nil {
 		v.root, err = os.OpenRoot(v.dir)
@@ -87,54 +95,32 @@ func (p *proc) openView(job processor.Job) (*view, error) {
 	return v, nil
 }
 
-// newView lays out the asset's file and the declared inputs. All of them are recorded by the Job.
-func (p *proc) newView(ctx context.Context, job processor.Job, inputs []string) (*view, error) {
-	v, err := p.openView(job)
-	if err != nil {
-		return nil, err
+// lay lays out all that the program sees. What is of source files, or products, is recorded by the Job.
+func (p *proc) lay(ctx context.Context, job processor.Job, v *view) error {
+	if isGiven(job) {
+		v.placed[job.Asset().Path] = true
 	}
-	if err := v.fill(ctx, job, inputs); err != nil {
-		return nil, errors.Join(err, v.close())
-	}
-	return v, nil
-}
-
-func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) error {
-	asset := job.Asset()
-	paths := []string{asset.Path}
-	if asset.Folder {
-		paths = nil
-		inputs = append([]string{processor.QuoteGlob(asset.Path) + "/**"}, inputs...)
-	}
-	for _, glob := range inputs {
-		found, err := job.Glob(glob)
-		if err != nil {
-			return err
-		}
-		paths = append(paths, found...)
-	}
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
-	if len(paths) > maxViewFiles {
-		return &processor.Problem{
-			Code: string(diag.CommandView),
-			Text: fmt.Sprintf("`inputs` matches %d files, more than the %d that one run may be given", len(paths), maxViewFiles),
-			Hint: "make the globs narrower: every one of these files is copied for every run",
+	if p.run != nil {
+		for name := range placed(p.run) {
+			v.placed[name] = true
 		}
 	}
-	if err := v.lay(asset, paths); err != nil {
+	lay := p.links
+	if p.config.Reads == Declared {
+		lay = func(job processor.Job, v *view) error { return p.copies(ctx, job, v) }
+	}
+	if err := lay(job, v); err != nil {
 		return err
 	}
-	for _, p := range paths {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		if err := v.add(job, p); err != nil {
-			return err
-		}
+	if err := p.place(job, v); err != nil {
+		return err
+	}
+	if err := v.needs(ctx, job); err != nil {
+		return err
 	}
 	for _, folder := range slices.Backward(v.order) { // a folder's time changes with what is put in it
-		if folder != viewFolder && !strings.HasPrefix(folder, viewFolder+"/") {
+		inView := folder == viewFolder || strings.HasPrefix(folder, viewFolder+"/")
+		if folder != needsFolder && !strings.HasPrefix(folder, needsFolder+"/") && (!inView || p.config.Reads != Declared) {
 			continue
 		}
 		if c, ok := v.calm[folder]; ok && c.state.Written == fileTime.UnixNano() {
@@ -147,8 +133,153 @@ func (v *view) fill(ctx context.Context, job processor.Job, inputs []string) err
 	return nil
 }
 
-// lay makes the folders of the files, and of an asset that is one: it may have no files.
-func (v *view) lay(asset processor.Asset, paths []string) error {
+// inputs are the globs of the files that the program is given.
+func (p *proc) inputs(job processor.Job) (globs []string) {
+	if j, ok := job.(byHand); ok {
+		globs = j.Inputs()
+	}
+	if p.run != nil {
+		globs = slices.Concat(globs, p.run.Inputs)
+	}
+	return globs
+}
+
+// byHand is a job that depends on source files and on products by hand. The contract of a processor says nothing of that.
+type byHand interface {
+	Inputs() []string // globs
+	Needs() ([]processor.Product, error)
+}
+
+// copies lays out the asset's file and the declared inputs.
+func (p *proc) copies(ctx context.Context, job processor.Job, v *view) error {
+	asset, inputs := job.Asset(), p.inputs(job)
+	var paths []string
+	switch {
+	case !asset.Folder && asset.Path != "" && !v.placed[asset.Path]:
+		paths = []string{asset.Path}
+	case asset.Folder && p.run == nil:
+		inputs = append([]string{processor.QuoteGlob(asset.Path) + "/**"}, inputs...)
+	}
+	for _, glob := range inputs {
+		found, err := job.Glob(glob)
+		if err != nil {
+			return err
+		}
+		paths = append(paths, found...)
+	}
+	paths = slices.DeleteFunc(paths, func(name string) bool { return v.placed[name] })
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	if len(paths) > maxViewFiles {
+		return &processor.Problem{
+			Code: string(diag.CommandView),
+			Text: fmt.Sprintf("`inputs` matches %d files, more than the %d that one run may be given", len(paths), maxViewFiles),
+			Hint: "make the globs narrower: every one of these files is copied for every run",
+		}
+	}
+	if err := v.clear(asset, paths); err != nil {
+		return err
+	}
+	for _, name := range paths {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := nameable(name); err != nil {
+			return err
+		}
+		in, err := job.Open(name)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(v.put(viewFolder, name, in), in.Close()); err != nil {
+			return err
+		}
+		v.files[name] = true
+	}
+	return nil
+}
+
+// place puts into the view what the job works on, if that is no source file, and the files that a job gives to a program by itself.
+func (p *proc) place(job processor.Job, v *view) error {
+	if isGiven(job) && (p.run == nil || !placed(p.run)[job.Asset().Path]) {
+		in, err := job.Source()
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(v.put(viewFolder, job.Asset().Path, in), in.Close()); err != nil {
+			return err
+		}
+		v.files[job.Asset().Path] = true
+	}
+	if p.run == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.run.Files)) {
+		if err := v.put(viewFolder, name, bytes.NewReader(p.run.Files[name])); err != nil {
+			return err
+		}
+		v.files[name] = true
+	}
+	return p.placeScratch(job, v)
+}
+
+// placeScratch puts into the view what a job gives to a program out of its scratch folder.
+func (p *proc) placeScratch(job processor.Job, v *view) error {
+	if len(p.run.Scratch) == 0 {
+		return nil
+	}
+	dir, err := job.Scratch()
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.run.Scratch)) {
+		in, err := os.Open(filepath.Join(dir, filepath.FromSlash(p.run.Scratch[name])))
+		if err != nil {
+			return moment(err)
+		}
+		if err := errors.Join(v.put(viewFolder, name, in), in.Close()); err != nil {
+			return err
+		}
+		v.files[name] = true
+	}
+	return nil
+}
+
+// needs lays out the products that the job needs by hand, each under its file name.
+func (v *view) needs(ctx context.Context, job processor.Job) error {
+	var all []processor.Product
+	if j, ok := job.(byHand); ok {
+		var err error
+		if all, err = j.Needs(); err != nil {
+			return err
+		}
+	}
+	wanted := map[string]bool{}
+	for _, p := range all {
+		for at := path.Dir(path.Join(needsFolder, p.File)); at != "."; at = path.Dir(at) {
+			wanted[at] = true
+		}
+	}
+	if err := v.prune(needsFolder, wanted); err != nil {
+		return err
+	}
+	for _, p := range all {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		in, err := job.OpenProduct(p)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(v.put(needsFolder, p.File, in), in.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear makes the folders of the files, and of an asset that is one: it may have no files. Those that another run left go.
+func (v *view) clear(asset processor.Asset, paths []string) error {
 	wanted := map[string]bool{}
 	want := func(folder string) {
 		for at := path.Join(viewFolder, folder); at != viewFolder && !wanted[at]; at = path.Dir(at) {
@@ -158,10 +289,13 @@ func (v *view) lay(asset processor.Asset, paths []string) error {
 	for _, p := range paths {
 		want(path.Dir(p))
 	}
+	for p := range v.placed {
+		want(path.Dir(p))
+	}
 	if asset.Folder {
 		want(asset.Path)
 	}
-	if err := v.prune(wanted); err != nil {
+	if err := v.prune(viewFolder, wanted); err != nil {
 		return err
 	}
 	if asset.Folder {
@@ -175,24 +309,27 @@ func moment(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w (%w)", err, ErrMoment)
+	return fmt.Errorf("%w (%w)", err, diag.ErrMoment)
 }
 
-// add copies one source file to its place in the view.
-func (v *view) add(job processor.Job, source string) error {
-	if _, err := filepath.Localize(source); err != nil || !fs.ValidPath(source) {
-		return &processor.Problem{
-			Code: string(diag.CommandView), Path: source,
-			Text: "this system cannot have a file of that name",
-			Hint: "rename it",
-		}
+// nameable refuses the names of files that this system cannot have.
+func nameable(file string) error {
+	if _, err := filepath.Localize(file); err == nil && fs.ValidPath(file) {
+		return nil
 	}
-	in, err := job.Open(source)
-	if err != nil {
+	return &processor.Problem{
+		Code: string(diag.CommandView), Path: file,
+		Text: "this system cannot have a file of that name",
+		Hint: "rename it",
+	}
+}
+
+// put makes a file in a folder of the run.
+func (v *view) put(folder, file string, from io.Reader) error {
+	if err := nameable(file); err != nil {
 		return err
 	}
-	defer in.Close()
-	at := path.Join(viewFolder, source)
+	at := path.Join(folder, file)
 	if err := v.mkdir(path.Dir(at)); err != nil {
 		return err
 	}
@@ -201,7 +338,7 @@ func (v *view) add(job processor.Job, source string) error {
 	out, err := disk.Create(name, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return &processor.Problem{
-			Code: string(diag.CommandView), Path: source,
+			Code: string(diag.CommandView), Path: file,
 			Text: "another input's name differs only in case, and this file system takes them for one", Err: err,
 			Hint: "rename one of the two",
 		}
@@ -209,11 +346,10 @@ func (v *view) add(job processor.Job, source string) error {
 	if err != nil {
 		return moment(err)
 	}
-	_, err = io.Copy(struct{ io.Writer }{out}, in)
+	_, err = io.Copy(struct{ io.Writer }{out}, from)
 	if err = errors.Join(err, out.Close()); err != nil {
 		return moment(err)
 	}
-	v.files[source] = true
 	return moment(os.Chtimes(name, fileTime, fileTime))
 }
 

@@ -32,8 +32,8 @@ type Kiln struct {
 }
 
 // Find is the own kiln of the project in a folder; nil if it has none, or no project file that can be read.
-func Find(dir string) *Kiln {
-	p, _ := project.Load(dir)
+func Find(dir string, given project.Given) *Kiln {
+	p, _ := project.Load(dir, given)
 	if p == nil || p.Kiln == "" {
 		return nil
 	}

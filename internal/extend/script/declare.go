@@ -145,7 +145,7 @@ func settingsStruct(declared *starlark.Dict) (any, error) {
 	for _, item := range declared.Items() {
 		name, _ := starlark.AsString(item[0])
 		if name == "" || name[0] < 'a' || name[0] > 'z' || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
-			return nil, fmt.Errorf("%s is no name: begin with a letter; use lower case letters, digits and underscores", item[0])
+			return nil, fmt.Errorf("%s is not a name: begin with a letter; use lower case letters, digits and underscores", item[0])
 		}
 		s, ok := item[1].(*settingValue)
 		if !ok {

@@ -127,14 +127,10 @@ func askMemory(thread *starlark.Thread, more int64) error {
 	if !ok {
 		return nil
 	}
-	m, ok := j.job.(interface{ NeedMemory(bytes int64) error })
-	if !ok {
-		return nil
-	}
 	g := guardOf(thread)
 	j.clock.pause()
 	defer j.clock.resume()
-	return m.NeedMemory(min(g.made, g.limit) + more)
+	return j.job.NeedMemory(min(g.made, g.limit) + more)
 }
 
 // sizeOf is what a value holds by itself, without what its elements hold, in bytes.

@@ -127,7 +127,7 @@ func TestHostileModules(t *testing.T) {
 		"two":                {declared + `processor("q")`, "second"},
 		"a bad name":         {`processor("A b")`, "name"},
 		"a bad extension":    {`processor("p", extensions = ["x"])`, "extension"},
-		"a bad setting":      {`processor("p", settings = {"A": 1})`, "no name"},
+		"a bad setting":      {`processor("p", settings = {"A": 1})`, "is not a name"},
 		"a bad default":      {`processor("p", settings = {"a": {}})`, "default"},
 		"a bad bound":        {`processor("p", settings = {"a": setting(5, max = 3)})`, "a"},
 		"a bad product":      {`processor("p", products = {"a": "x"})`, "dot"},
@@ -181,7 +181,7 @@ func TestTime(t *testing.T) {
 	s := load(t, body("while True:\n    pass"))
 	s.Steps, s.Timeout = 1<<60, 30*time.Millisecond
 	r := processortest.Run(t, s, processortest.Case{Files: map[string][]byte{"a.p": nil}, Asset: "a.p"})
-	if !errors.Is(r.Err, ErrMoment) || !strings.Contains(r.Err.Error(), string(diag.ScriptTime)) {
+	if !errors.Is(r.Err, diag.ErrMoment) || !strings.Contains(r.Err.Error(), string(diag.ScriptTime)) {
 		t.Errorf("got %v", r.Err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

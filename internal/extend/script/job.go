@@ -2,6 +2,7 @@ package script
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ import (
 // jobValue is the job that a script gets.
 type jobValue struct {
 	job    processor.Job
+	ctx    context.Context // ends with the job
 	script *Script
 	ended  atomic.Bool // nobody waits for it any more
 	prints int
@@ -33,6 +35,8 @@ type jobValue struct {
 	asks   bool           // it is pack(job)'s, which asks and writes nothing
 	asked  []request      // by job.pack, in order
 	frames map[frame]bool // the same
+
+	returned starlark.Value // by the function that ran
 }
 
 func (j *jobValue) String() string      { return "job " + j.job.Asset().ID }
@@ -51,7 +55,8 @@ func jobMethods() map[string]jobMethod {
 	return map[string]jobMethod{
 		"read": (*jobValue).read, "read_text": (*jobValue).readText, "exists": (*jobValue).exists, "glob": (*jobValue).glob,
 		"json": (*jobValue).json, "toml": (*jobValue).toml, "xml": (*jobValue).xml, "csv": (*jobValue).csv, "image": (*jobValue).image,
-		"products": (*jobValue).products, "request": (*jobValue).request, "adopt": (*jobValue).adopt,
+		"assets": (*jobValue).assets, "try_products": (*jobValue).tryProducts,
+		"products": (*jobValue).products, "request": (*jobValue).request, "adopt": (*jobValue).adopt, "run": (*jobValue).run,
 		"open": (*jobValue).open, "reference": (*jobValue).reference, "own": (*jobValue).own,
 		"pack": (*jobValue).pack, "write": (*jobValue).write, "warn": (*jobValue).warn, "random": (*jobValue).random,
 	}

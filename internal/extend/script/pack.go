@@ -11,6 +11,7 @@ import (
 	"go.starlark.net/starlarkstruct"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/pack"
 )
@@ -32,10 +33,13 @@ type frame struct{ Atlas, Name string }
 // can have the name: those are ATLAS:FRAME.
 const requestsProduct = "requests"
 
+// returnedProduct is the hidden product with what pack(job) returned, as JSON, for a write(job, responses, data).
+const returnedProduct = "returned"
+
 // Part runs the script's function `pack`.
 func (s *Script) Part(ctx context.Context, job processor.Job, name string) error {
 	if s.pack == nil || name != pack.Part {
-		return fmt.Errorf("%q is no part of a script", name)
+		return fmt.Errorf("%q is not a part of a script", name)
 	}
 	j := &jobValue{job: job, script: s, asks: true}
 	if err := s.run(ctx, j, s.pack); err != nil {
@@ -45,30 +49,57 @@ func (s *Script) Part(ctx context.Context, job processor.Job, name string) error
 	if err != nil {
 		return err
 	}
+	if s.data {
+		d, err := toDocument(j.returned, 0)
+		if err != nil {
+			return at(diag.ScriptError, s.pack.Position(), "pack returned what write cannot get: %v", err).
+				WithHint("return dicts, lists, strings, numbers, True, False or None")
+		}
+		if err := job.Write(processor.Output{Name: returnedProduct, Type: returnedProduct, Hidden: true}, document.AppendJSON(nil, &d)); err != nil {
+			return err
+		}
+	}
 	return job.Write(processor.Output{Name: requestsProduct, Type: requestsProduct, Hidden: true}, list)
 }
 
 // packed runs the script's function `write` with the answers to what `pack` asked for.
 func (s *Script) packed(ctx context.Context, j *jobValue) error {
-	asked, err := requestsOf(j.job)
+	list, err := left(j.job, requestsProduct)
 	if err != nil {
+		return err
+	}
+	var asked []request
+	if err := json.Unmarshal(list, &asked); err != nil {
 		return err
 	}
 	answers, err := s.answer(j, asked)
 	if err != nil {
 		return err
 	}
-	return s.run(ctx, j, s.write, starlark.NewList(answers))
+	args := []starlark.Value{starlark.NewList(answers)}
+	if s.data {
+		text, err := left(j.job, returnedProduct)
+		if err != nil {
+			return err
+		}
+		d, err := document.JSON(text)
+		if err != nil {
+			return err
+		}
+		count := int64(0)
+		args = append(args, fromDocument(&d, &count))
+	}
+	return s.run(ctx, j, s.write, args...)
 }
 
-// requestsOf reads what the asset's own pack(job) asked for.
-func requestsOf(job processor.Job) ([]request, error) {
+// left reads what the asset's own pack(job) left in a hidden product.
+func left(job processor.Job, name string) ([]byte, error) {
 	parts, err := job.Parts(pack.Part)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range parts[0] {
-		if p.Name != requestsProduct {
+		if p.Name != name {
 			continue
 		}
 		f, err := job.OpenProduct(p)
@@ -76,14 +107,9 @@ func requestsOf(job processor.Job) ([]request, error) {
 			return nil, err
 		}
 		defer f.Close()
-		data, err := io.ReadAll(f)
-		if err != nil {
-			return nil, err
-		}
-		var asked []request
-		return asked, json.Unmarshal(data, &asked)
+		return io.ReadAll(f)
 	}
-	return nil, fmt.Errorf("the part %q made no list", pack.Part)
+	return nil, fmt.Errorf("the part %q made no %s", pack.Part, name)
 }
 
 // answer finds the frames; one that the atlas left out is None.

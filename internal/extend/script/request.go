@@ -10,13 +10,14 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// request(processor, settings={}, path=None, product=None, data=None, ext="") gives the products that another processor makes of a source
-// file, a product, data, or nothing.
+// request(processor, settings={}, path=None, product=None, data=None, ext="", name="") gives the products
+// that another processor makes of a source file, a product, data, or nothing.
 func (j *jobValue) request(c *callArgs) (starlark.Value, error) {
 	var r processor.Request
 	var settings *starlark.Dict
 	var data, product starlark.Value
-	err := c.unpack("processor", &r.Processor, "settings?", &settings, "path?", &r.Path, "product?", &product, "data?", &data, "ext?", &r.Extension)
+	err := c.unpack("processor", &r.Processor, "settings?", &settings, "path?", &r.Path, "product?", &product, "data?", &data, "ext?", &r.Extension,
+		"name?", &r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (j *jobValue) adopt(c *callArgs) (starlark.Value, error) {
 func productOf(c *callArgs, v starlark.Value) (processor.Product, error) {
 	p, ok := v.(*productValue)
 	if !ok {
-		return processor.Product{}, fmt.Errorf("%s: got %s, want a product that job.products or job.request told of", c.name, v.Type())
+		return processor.Product{}, fmt.Errorf("%s: got %s, want a product that job.products or job.request returned", c.name, v.Type())
 	}
 	return p.product, nil
 }

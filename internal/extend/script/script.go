@@ -14,7 +14,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,9 +43,6 @@ const (
 	Timeout    = 10 * time.Minute // of one job, if nothing else is said
 )
 
-// ErrMoment is wrapped by a failure that is due to the moment and not to the input: the job took too long, or too much memory.
-var ErrMoment = errors.New("due to the moment, not to the input")
-
 // Script is a loaded script. It is a [processor.Processor].
 type Script struct {
 	info    processor.Info
@@ -55,6 +51,7 @@ type Script struct {
 
 	// Either process, or pack and write.
 	process, pack, write *starlark.Function
+	data                 bool // write takes what pack returned
 
 	// Steps, Memory and Timeout are limits of one job; [Load] sets them to MaxSteps, MaxMemory and Timeout. They are set before the first job.
 	Steps   uint64
@@ -89,8 +86,8 @@ func (s *Script) Info() processor.Info { return s.info }
 // Fingerprint is the hash of the script, of all that it loads, and of what runs it.
 func (s *Script) Fingerprint() string { return s.code.String() }
 
-// Modules are the paths of the script and of all that it loads, below the project folder, sorted.
-func (s *Script) Modules() []string { return slices.Sorted(maps.Keys(s.sources)) }
+// Sources are the script and all that it loads, by their paths below the project folder.
+func (s *Script) Sources() map[string][]byte { return maps.Clone(s.sources) }
 
 // Declared is what a project file says of a script's processor. Zero values leave what the script says.
 type Declared struct {
@@ -140,7 +137,11 @@ func (s *Script) declare(path string, globals starlark.StringDict, declared []*d
 	}
 	s.info.Packs = true
 	if s.pack, err = function("pack", "job"); err == nil {
-		s.write, err = function("write", "job", "responses")
+		params := []string{"job", "responses"}
+		if fn, ok := globals["write"].(*starlark.Function); ok && fn.NumParams() == 3 {
+			s.data, params = true, append(params, "data")
+		}
+		s.write, err = function("write", params...)
 	}
 	return err
 }
@@ -153,7 +154,7 @@ func function(global starlark.Value, declared syntax.Position, name string, para
 		return nil, at(diag.ScriptDeclaration, declared, "the script has no function %q", name).WithHint("%s", hint)
 	}
 	if fn.NumParams() != len(params) || fn.HasVarargs() || fn.HasKwargs() {
-		return nil, at(diag.ScriptDeclaration, fn.Position(), "the function %q takes %s", name, map[int]string{1: "one argument", 2: "two arguments"}[len(params)]).WithHint("%s", hint)
+		return nil, at(diag.ScriptDeclaration, fn.Position(), "the function %q takes %s", name, map[int]string{1: "one argument", 2: "two arguments", 3: "three arguments"}[len(params)]).WithHint("%s", hint)
 	}
 	return fn, nil
 }
@@ -177,6 +178,7 @@ func (s *Script) run(ctx context.Context, j *jobValue, fn *starlark.Function, mo
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	j.ctx = ctx
 	j.clock = newStopwatch(s.Timeout, func() { cancel(errTooLong) })
 	defer j.clock.end()
 	defer context.AfterFunc(ctx, func() { thread.Cancel(timeIsUp) })()
@@ -188,7 +190,8 @@ func (s *Script) run(ctx context.Context, j *jobValue, fn *starlark.Function, mo
 				done <- diag.Errorf(diag.ScriptError, diag.Pos{File: j.file}, "the interpreter panicked: %v", p)
 			}
 		}()
-		_, err := starlark.Call(thread, fn, append(starlark.Tuple{j}, more...), nil)
+		var err error
+		j.returned, err = starlark.Call(thread, fn, append(starlark.Tuple{j}, more...), nil)
 		done <- err
 	}()
 	select {
@@ -256,7 +259,7 @@ func (s *Script) tooLong(ctx context.Context, j *jobValue) error {
 	m := diag.Errorf(diag.ScriptTime, diag.Pos{File: j.file}, "the script took longer than %v", s.Timeout).
 		WithHint("raise `timeout` of the processor in kiln.toml if it needs that long")
 	j.note(m)
-	return fmt.Errorf("%w: %w", m, ErrMoment)
+	return fmt.Errorf("%w: %w", m, diag.ErrMoment)
 }
 
 // explain puts what became of a call into a message: where in the script, by which calls, for which asset.
@@ -284,7 +287,7 @@ func (s *Script) explain(ctx context.Context, j *jobValue, g *guard, err error) 
 	}
 	j.note(m)
 	if limit != nil && limit.moment {
-		return fmt.Errorf("%w: %w", m, ErrMoment)
+		return fmt.Errorf("%w: %w", m, diag.ErrMoment)
 	}
 	return m
 }

@@ -96,7 +96,7 @@ type Support struct {
 
 // Versions of landlock that refuse more than those before.
 const (
-	refersVersion   = 2 // files may be moved and linked from one folder to another, where that is no way out; before, nowhere
+	refersVersion   = 2 // files may be moved and linked from one folder to another, where that is not a way out; before, nowhere
 	truncateVersion = 3
 	scopes          = 6 // signals, and sockets without a path
 )

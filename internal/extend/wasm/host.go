@@ -53,18 +53,23 @@ func hostFunctions() map[string]function {
 		"exists":       {"ii", "i", (*run).hostExists},
 		"glob":         {"ii", "i", (*run).hostGlob},
 		"products":     {"ii", "i", (*run).hostProducts},
+		"assets":       {"ii", "i", (*run).hostAssets},
+		"try_products": {"iiiiii", "i", (*run).hostTryProducts},
 		"open_product": {"iiii", "i", (*run).hostOpenProduct},
 		"request":      {"iiiiiiiii", "i", (*run).hostRequest},
-		"adopt":        {"iiiiiiiiii", "i", (*run).hostAdopt},
-		"size":         {"i", "l", (*run).hostSize},
-		"read":         {"ilii", "i", (*run).hostRead},
-		"reference":    {"iiiii", "i", (*run).hostReference},
-		"create":       {"iiiiiiii", "i", (*run).hostCreate},
-		"write":        {"iii", "i", (*run).hostWrite},
-		"close":        {"i", "i", (*run).hostClose},
-		"warn":         {"iiiiiiiii", "", (*run).hostWarn},
-		"fail":         {"iiiiiiiiii", "", (*run).hostFail},
-		"error":        {"", "i", (*run).hostError},
+
+		"request_named": {"iiiiiiiiiii", "i", (*run).hostRequestNamed},
+		"adopt":         {"iiiiiiiiii", "i", (*run).hostAdopt},
+		"run":           {"iiii", "i", (*run).hostRun},
+		"size":          {"i", "l", (*run).hostSize},
+		"read":          {"ilii", "i", (*run).hostRead},
+		"reference":     {"iiiii", "i", (*run).hostReference},
+		"create":        {"iiiiiiii", "i", (*run).hostCreate},
+		"write":         {"iii", "i", (*run).hostWrite},
+		"close":         {"i", "i", (*run).hostClose},
+		"warn":          {"iiiiiiiii", "", (*run).hostWarn},
+		"fail":          {"iiiiiiiiii", "", (*run).hostFail},
+		"error":         {"", "i", (*run).hostError},
 	}
 }
 
@@ -167,12 +172,20 @@ func (r *run) hostDescribe(s []uint64) {
 
 func (r *run) hostAsset(s []uint64) {
 	a := r.job.Asset()
-	fields := []string{a.ID, a.UUID, a.Path, r.job.Platform()}
-	what := uint32(s[0])
-	if int64(what) >= int64(len(fields)) {
+	var text string
+	switch what := uint32(s[0]); what {
+	case 0:
+		text = a.ID
+	case 1:
+		text = a.UUID
+	case 2:
+		text = a.Path
+	case 3: // who asks for it runs for each platform
+		text = r.job.Platform()
+	default:
 		r.abuse("got %d, which stands for nothing: 0 is the id, 1 the UUID, 2 the path, 3 the platform", what)
 	}
-	result(s, r.open(&object{text: []byte(fields[what])}))
+	result(s, r.open(&object{text: []byte(text)}))
 }
 
 func (r *run) hostSettings(s []uint64) {
@@ -184,7 +197,7 @@ func (r *run) hostSetting(s []uint64) {
 	name := r.text(s[0], s[1])
 	_, one, err := r.p.about.settingsJSON(r.job.Settings())
 	if _, ok := one[name]; err == nil && !ok {
-		r.abuse("got %q, which is no setting that kiln_info describes", name)
+		r.abuse("got %q, which is not a setting that kiln_info describes", name)
 	}
 	result(s, r.textOr(one[name], err))
 }
@@ -235,13 +248,47 @@ func (r *run) hostProducts(s []uint64) {
 func (r *run) answer(all [][]processor.Product, last func(processor.Product) string) (text []byte) {
 	for _, of := range all {
 		for _, p := range of {
-			r.told[[2]string{p.AssetID, p.Name}] = p
-			for _, field := range []string{p.AssetID, p.UUID, p.Name, p.Type, last(p)} {
+			asset := p.AssetID
+			if p.Platform != "" {
+				asset = p.Platform + ":" + asset // so that it is not taken for that of the job's own
+			}
+			r.told[[2]string{asset, p.Name}] = p
+			for _, field := range []string{asset, p.UUID, p.Name, p.Type, last(p)} {
 				text = append(append(text, field...), 0)
 			}
 		}
 	}
 	return text
+}
+
+// hostAssets answers seven texts an asset and processor: id, UUID, path, "1" for a folder, processor, type, settings as JSON.
+func (r *run) hostAssets(s []uint64) {
+	list, err := r.job.Assets(r.text(s[0], s[1]))
+	var text []byte
+	for _, a := range list {
+		folder := ""
+		if a.Folder {
+			folder = "1"
+		}
+		for _, field := range []string{a.ID, a.UUID, a.Path, folder, a.Processor, a.Type, a.Settings} {
+			text = append(append(text, field...), 0)
+		}
+	}
+	result(s, r.textOr(text, err))
+}
+
+// hostTryProducts answers a text, "1" if there are products, and then five texts a product as hostProducts. The asset of one of another
+// platform has that before it, and a colon.
+func (r *run) hostTryProducts(s []uint64) {
+	of := processor.Ask{Asset: r.text(s[0], s[1]), Platform: r.text(s[2], s[3]), Processor: r.text(s[4], s[5])}
+	resume := r.pause()
+	list, ok, err := r.job.TryProducts(of)
+	resume()
+	text := []byte("\x00")
+	if ok {
+		text = []byte("1\x00")
+	}
+	result(s, r.textOr(append(text, r.answer([][]processor.Product{list}, func(p processor.Product) string { return p.File })...), err))
 }
 
 func (r *run) hostOpenProduct(s []uint64) {
@@ -253,7 +300,7 @@ func (r *run) hostOpenProduct(s []uint64) {
 func (r *run) product(asset, name string) processor.Product {
 	p, ok := r.told[[2]string{asset, name}]
 	if !ok {
-		r.abuse("got product %q of asset %q, which products and request did not tell of", name, asset)
+		r.abuse("got product %q of asset %q, which products and request did not return", name, asset)
 	}
 	return p
 }
@@ -271,11 +318,16 @@ const maxRequested = 256 << 20
 
 // hostRequest takes a processor, settings as JSON, and what it is about, in two texts and their kind. It answers five texts a product:
 // asset, UUID, name, type, extension.
-func (r *run) hostRequest(s []uint64) {
-	q := processor.Request{Processor: r.text(s[0], s[1])}
+func (r *run) hostRequest(s []uint64) { result(s, r.request("", s)) }
+
+// hostRequestNamed takes the name of a request before all else.
+func (r *run) hostRequestNamed(s []uint64) { result(s, r.request(r.text(s[0], s[1]), s[2:])) }
+
+func (r *run) request(name string, s []uint64) int32 {
+	q := processor.Request{Name: name, Processor: r.text(s[0], s[1])}
 	if given := r.text(s[2], s[3]); given != "" {
 		if err := json.Unmarshal([]byte(given), &q.Settings); err != nil {
-			r.abuse("got settings that are no JSON object: %v", err)
+			r.abuse("got settings that are not a JSON object: %v", err)
 		}
 	}
 	switch uint32(s[8]) {
@@ -293,7 +345,7 @@ func (r *run) hostRequest(s []uint64) {
 	resume := r.pause()
 	all, err := r.job.Request(q)
 	resume()
-	result(s, r.textOr(r.answer(all, func(p processor.Product) string { return p.Extension }), err))
+	return r.textOr(r.answer(all, func(p processor.Product) string { return p.Extension }), err)
 }
 
 // hostAdopt takes a product, by asset and name, and the name, type and extension that it gets.
@@ -381,7 +433,7 @@ func (r *run) hostCreate(s []uint64) {
 func (r *run) hostWrite(s []uint64) {
 	o, data := r.object(s[0]), r.view(s[1], s[2], 1<<32-1)
 	if o.out == nil {
-		r.abuse("got handle %d, which is no product", uint32(s[0]))
+		r.abuse("got handle %d, which is not a product", uint32(s[0]))
 	}
 	if r.written += int64(len(data)); r.written > maxWritten {
 		r.abuse("would make the products of this job larger than %d GiB", maxWritten>>30)

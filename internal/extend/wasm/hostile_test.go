@@ -27,15 +27,19 @@ var pointers = [][2]int{{65536, 1}, {65535, 2}, {0, 65537}, {1 << 31, 1}, {-1, 1
 func badPointers() (all []hostile) {
 	good := map[string][]any{
 		"open": {4096, 3}, "exists": {4096, 3}, "glob": {4096, 3}, "setting": {4200, 0}, "products": {4200, 0},
+		"assets": {4096, 3}, "try_products": {4096, 3, 4096, 0, 4096, 0},
 		"open_product": {4096, 3, 4200, 0}, "reference": {4096, 3, 4200, 0, 1}, "create": {4096, 3, 4096, 3, 4096, 3, 4200, 0},
-		"request": {4096, 3, 4200, 0, 4096, 3, 4200, 0, 1}, "adopt": {4096, 3, 4096, 3, 4096, 3, 4096, 3, 4096, 3},
+		"run":           {4096, 2, 4200, 0},
+		"request_named": {4096, 3, 4096, 3, 4200, 0, 4096, 3, 4200, 0, 1},
+		"request":       {4096, 3, 4200, 0, 4096, 3, 4200, 0, 1}, "adopt": {4096, 3, 4096, 3, 4096, 3, 4096, 3, 4096, 3},
 		"warn": {4096, 3, 4096, 3, 4096, 3, 1, 1, 1}, "fail": {4096, 3, 4096, 3, 4096, 3, 1, 1, 1, 0},
 	}
 	texts := map[string]int{
-		"open": 1, "exists": 1, "glob": 1, "setting": 1, "products": 1, "open_product": 2,
-		"request": 3, "reference": 2, "create": 4, "warn": 3, "fail": 3,
+		"open": 1, "exists": 1, "glob": 1, "setting": 1, "products": 1, "open_product": 2, "run": 2, "assets": 1, "try_products": 3,
+		"request": 3, "request_named": 4, "reference": 2, "create": 4, "warn": 3, "fail": 3,
 	}
-	for _, name := range []string{"open", "exists", "glob", "setting", "products", "open_product", "request",
+	for _, name := range []string{"open", "exists", "glob", "setting", "products", "open_product", "request", "request_named",
+		"run", "assets", "try_products",
 		"reference", "create", "warn", "fail"} {
 		for i := range texts[name] {
 			for _, p := range pointers {
@@ -86,7 +90,7 @@ func badHandles() (all []hostile) {
 	b = guest("create", "size")
 	add("size of a product", "product that is being written", b, b.call("create", 4096, 3, 4096, 3, 4200, 0, 4200, 0), []byte{0x1a}, b.call("size", 1))
 	b = guest("open", "write")
-	add("write to a file", "which is no product", b, b.call("open", 4096, 3), []byte{0x1a}, b.call("write", 1, 4096, 3))
+	add("write to a file", "which is not a product", b, b.call("open", 4096, 3), []byte{0x1a}, b.call("write", 1, 4096, 3))
 	b = guest("create")
 	add("product left open", "did not close the product", b, b.call("create", 4096, 3, 4096, 3, 4200, 0, 4200, 0))
 	b = guest("settings", "fail")
@@ -115,12 +119,20 @@ func badValues() (all []hostile) {
 	text("text that is not UTF-8", "\xff\xfe", "not UTF-8", "open", 4096, 2)
 	text("a list that is not UTF-8", "\xff\x00", "not UTF-8", "products", 4096, 2)
 	text("a list without an end", "abc", "no zero byte at its end", "products", 4096, 3)
-	text("a setting that is none", "abc", "no setting", "setting", 4096, 3)
-	text("a product that was not told of", "abc", "did not tell", "open_product", 4096, 1, 4096, 2)
+	text("a setting that is none", "abc", "not a setting", "setting", 4096, 3)
+	text("a product that was not told of", "abc", "did not return", "open_product", 4096, 1, 4096, 2)
 	text("a request about what there is not", "abc", "no request is about", "request", 4096, 3, 4200, 0, 4200, 0, 4200, 0, 4)
-	text("a request about a product that was not told of", "abc", "did not tell", "request", 4096, 3, 4200, 0, 4096, 3, 4200, 0, 2)
-	text("a request with settings that are none", "[1]", "no JSON object", "request", 4096, 3, 4096, 3, 4200, 0, 4200, 0, 0)
-	text("adopting a product that was not told of", "abc", "did not tell", "adopt", 4096, 3, 4200, 0, 4200, 0, 4200, 0, 4200, 0)
+	text("a request about a product that was not told of", "abc", "did not return", "request", 4096, 3, 4200, 0, 4096, 3, 4200, 0, 2)
+	text("a request with settings that are none", "[1]", "not a JSON object", "request", 4096, 3, 4096, 3, 4200, 0, 4200, 0, 0)
+	for data, want := range map[string]string{
+		`{"args":["x"],"stdin":1}`:                        "1 bytes of files or standard input, of which 0 follow",
+		`{"args":["x"],"files":[{"path":"a","size":-1}]}`: "of which 0 follow", `{"args":["x"],"arg":1}`: "unknown field",
+		`{"args":1}`: "cannot unmarshal", `{} {}`: "more follows", `{"timeout":-1}`: "at most a day", `[]`: "cannot unmarshal",
+	} {
+		text("a command "+data, data, want, "run", 4096, len(data), 4200, 0)
+	}
+	text("a command with too much", "{}", "1 bytes more", "run", 4096, 2, 4096, 1)
+	text("adopting a product that was not told of", "abc", "did not return", "adopt", 4096, 3, 4200, 0, 4200, 0, 4200, 0, 4200, 0)
 	text("references of two texts", "a\x00b\x00", "each has three", "create", 4200, 0, 4096, 1, 4200, 0, 4096, 4)
 	text("a reference without a number", "a\x00b\x001\x00", "sub id", "create", 4200, 0, 4096, 1, 4200, 0, 4096, 6)
 	text("a reference with too large a number", "a\x004294967296\x001\x00", "sub id", "create", 4200, 0, 4096, 1, 4200, 0, 4096, 15)
@@ -266,8 +278,8 @@ func TestRefused(t *testing.T) {
 		text string
 	}{
 		{"nothing", nil, diag.WasmModule, "cut short"},
-		{"text", []byte("hello, world"), diag.WasmModule, "no WebAssembly"},
-		{"a component", []byte("\x00asm\x0d\x00\x01\x00"), diag.WasmModule, "no WebAssembly"},
+		{"text", []byte("hello, world"), diag.WasmModule, "not a WebAssembly"},
+		{"a component", []byte("\x00asm\x0d\x00\x01\x00"), diag.WasmModule, "not a WebAssembly"},
 		{"no exports", good[:8], diag.WasmModule, "exports nothing"},
 		{"no memory", change(func(b *builder) { b.exports = b.exports[1:] }), diag.WasmModule, "memory"},
 		{"no info", change(func(b *builder) { b.exports = []export{b.exports[0], b.exports[2]} }), diag.WasmModule, "does not export kiln_info"},
@@ -287,7 +299,7 @@ func TestRefused(t *testing.T) {
 		{"more memory than there is", change(func(b *builder) { b.pages = 65537 }), diag.WasmModule, "memory"},
 		{"a large table", change(func(b *builder) { b.tables = append([]byte{1, 0x70, 0}, leb(1<<27)...) }), diag.WasmModule, "more than 1048576 elements"},
 		{"many tables", change(func(b *builder) { b.tables = slices.Concat([]byte{2, 0x70, 0}, leb(1<<20), []byte{0x70, 0, 1}) }), diag.WasmModule, "more than 1048576 elements"},
-		{"a global that is no number", change(func(b *builder) { b.globals = []byte{1, 0x70, 1, 0xd0, 0x70, 0x0b} }), diag.WasmModule, "is no number"},
+		{"a global that is not a number", change(func(b *builder) { b.globals = []byte{1, 0x70, 1, 0xd0, 0x70, 0x0b} }), diag.WasmModule, "is not a number"},
 		{"no body", change(func(b *builder) { b.process = []byte{} }), diag.WasmModule, "cannot be compiled"},
 		{"an instruction that is none", change(func(b *builder) { b.process = []byte{0x41, 0, 0xff} }), diag.WasmModule, "not known"},
 		{"an atomic", change(func(b *builder) { b.process = []byte{0x41, 0, 0xfe, 0, 2, 0} }), diag.WasmModule, "not known"},
@@ -328,9 +340,9 @@ func TestRefused(t *testing.T) {
 	}
 	for _, about := range []struct{ json, text string }{
 		{`{`, "unexpected EOF"}, {`[]`, "cannot unmarshal"}, {`{} {}`, "follows"}, {`{"abi":2}`, "version 2 of the interface"}, {`{"abi":1,"nam":"x"}`, "unknown field"},
-		{`{"abi":1,"name":"X"}`, "no name of a processor"}, {`{"abi":1,"name":"x","version":0}`, "version 0"}, {`{"abi":1,"name":"x","version":1}`, "no products"},
+		{`{"abi":1,"name":"X"}`, "not a name of a processor"}, {`{"abi":1,"name":"x","version":0}`, "version 0"}, {`{"abi":1,"name":"x","version":1}`, "no products"},
 		{`{"abi":1,"name":"x","version":1,"products":[{"type":""}]}`, "product of type"}, {`{"abi":1,"name":"x","version":1,"products":[{"type":"x","extension":"../x"}]}`, "product of type"},
-		{`{"abi":1,"name":"x","version":1,"extensions":["x"],"products":[{"type":"x"}]}`, "no extension"},
+		{`{"abi":1,"name":"x","version":1,"extensions":["x"],"products":[{"type":"x"}]}`, "not an extension"},
 		{`{"abi":1,"name":"x","version":1,"products":[{"type":"x"}],"memory":-1}`, "memory -1"},
 		{strings.Replace(aboutX, `"string"`, `"int"`, 1), `type "int" is not known`}, {strings.Replace(aboutX, `"name":"a"`, `"name":"A"`, 1), "begins with a letter"},
 		{strings.Replace(aboutX, `"b"`, `5`, 1), "the default"}, {strings.Replace(aboutX, `"b"`, `"b","min":1`, 1), "only a number"},
@@ -461,8 +473,10 @@ func TestNoTraces(t *testing.T) {
 func FuzzCalls(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
 	f.Add([]byte("\x05\x01\x03\x0a\x01\x02\x01\x03\x0c\x01\x03\x01\x03"))
-	names := []string{"asset", "settings", "setting", "open", "exists", "glob", "products", "open_product", "size", "read", "reference", "create", "write", "close", "request", "adopt",
-		"warn", "fail", "error", "fd_write", "random_get", "clock_time_get", "poll_oneoff", "fd_fdstat_get", "args_sizes_get", "environ_get"}
+	names := []string{
+		"asset", "settings", "setting", "open", "exists", "glob", "products", "assets", "try_products", "open_product", "size", "read", "reference", "create", "write",
+		"close", "request", "request_named", "adopt", "run", "warn", "fail", "error", "fd_write", "random_get", "clock_time_get", "poll_oneoff", "fd_fdstat_get", "args_sizes_get", "environ_get",
+	}
 	values := []int64{0, 1, 2, 3, 4096, 4097, 4200, 65535, 65536, -1, 1 << 31, 1<<31 - 1, 1 << 20, 40, 8, 100}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if len(in) > 400 {

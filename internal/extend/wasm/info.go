@@ -82,7 +82,7 @@ func (d *description) check() error {
 	case d.ABI != abi:
 		return fmt.Errorf("it is for version %d of the interface; this Kiln has version %d", d.ABI, abi)
 	case !validName().MatchString(d.Name):
-		return fmt.Errorf("%q is no name of a processor: use lower case letters, digits and dashes", d.Name)
+		return fmt.Errorf("%q is not a name of a processor: use lower case letters, digits and dashes", d.Name)
 	case d.Version < 1 || d.Version > 1<<31-1:
 		return fmt.Errorf("version %d is not from 1 to 2147483647", d.Version)
 	case d.Memory < 0 || d.Memory > 4<<30:
@@ -92,7 +92,7 @@ func (d *description) check() error {
 	}
 	for _, e := range d.Extensions {
 		if !validExtension().MatchString(e) || strings.ToLower(e) != e {
-			return fmt.Errorf("%q is no extension: lower case, with the dot", e)
+			return fmt.Errorf("%q is not an extension: lower case, with the dot", e)
 		}
 	}
 	for _, t := range d.Products {
@@ -192,7 +192,7 @@ func (p *proc) setInfo() error {
 		p.info.Memory = c.Memory
 	}
 	if !validName().MatchString(p.info.Name) {
-		return p.problem(diag.WasmInfo, "use lower case letters, digits and dashes", "%q is no name of a processor", p.info.Name)
+		return p.problem(diag.WasmInfo, "use lower case letters, digits and dashes", "%q is not a name of a processor", p.info.Name)
 	}
 	return nil
 }

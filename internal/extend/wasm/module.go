@@ -54,7 +54,7 @@ func prepare(code []byte) (p prepared, err error) {
 	}()
 	r := &reader{b: code}
 	if string(r.take(8)) != "\x00asm\x01\x00\x00\x00" {
-		r.refuse(diag.WasmModule, "compile it for wasm32; `wasm = { go = \"folder\" }` compiles a Go package", "it is no WebAssembly module")
+		r.refuse(diag.WasmModule, "compile it for wasm32; `wasm = { go = \"folder\" }` compiles a Go package", "it is not a WebAssembly module")
 	}
 	exports := -1 // where the section of exports begins in p.code
 	var section []byte
@@ -277,7 +277,7 @@ func (r *reader) globals() (mutable []uint32) {
 		typ, mut := r.byte(), r.byte()
 		if mut == 1 {
 			if typ < 0x7c { // i32, i64, f32 and f64 are 0x7f to 0x7c
-				r.refuse(diag.WasmModule, "compile it without the features that need it", "global %d can be changed and is no number", i)
+				r.refuse(diag.WasmModule, "compile it without the features that need it", "global %d can be changed and is not a number", i)
 			}
 			mutable = append(mutable, i)
 		}

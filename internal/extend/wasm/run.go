@@ -146,7 +146,9 @@ func (r *run) explain(limit int64, err error, when string) error {
 	case errors.As(err, &a):
 		return r.tell(diag.WasmAbuse, "docs/formats/wasm-abi.md says what each function takes", "the module broke the rules%s: %s", when, a.text)
 	case errors.Is(cause, errTimeout):
-		return r.tell(diag.WasmTimeout, "raise `timeout` if it needs that long; is there a loop without an end?", "the module took too long%s and was ended", when)
+		p := r.tell(diag.WasmTimeout, "raise `timeout` if it needs that long; is there a loop without an end?", "the module took too long%s and was ended", when)
+		p.Err = diag.ErrMoment // another machine, or this one another day, may be quicker
+		return p
 	case cause != nil:
 		return cause
 	}
@@ -176,7 +178,7 @@ func (r *run) outOfMemory(limit int64) bool {
 }
 
 // tell is a problem of the run, with what the module printed.
-func (r *run) tell(code diag.Code, hint, format string, args ...any) error {
+func (r *run) tell(code diag.Code, hint, format string, args ...any) *processor.Problem {
 	p := r.p.problem(code, hint, format, args...)
 	if r.job != nil {
 		p.Path = "" // it is the asset's

@@ -88,6 +88,14 @@ func Load(ctx context.Context, c Config) (processor.Processor, string, error) {
 	return p, p.key.String(), nil
 }
 
+// Code is the module of a processor that Load made.
+func Code(p processor.Processor) (code []byte, ok bool) {
+	if p, ok := p.(*proc); ok {
+		return p.code, true
+	}
+	return nil, false
+}
+
 func readModule(c Config) ([]byte, error) {
 	bad := func(hint, format string, args ...any) ([]byte, error) {
 		return nil, &processor.Problem{Code: string(diag.WasmModule), Path: c.Path, Text: fmt.Sprintf(format, args...), Hint: hint}
@@ -98,7 +106,7 @@ func readModule(c Config) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return bad("the path is relative to the project; `wasm = { go = \"folder\" }` compiles a Go package", "there is no module %q", c.Path)
 	case err == nil && !info.Mode().IsRegular():
-		return bad("`wasm = { go = \"folder\" }` compiles a Go package", "%q is no file", c.Path)
+		return bad("`wasm = { go = \"folder\" }` compiles a Go package", "%q is not a file", c.Path)
 	case err == nil && info.Size() > maxModule:
 		return bad("strip it of debugging information", "%q has %d MB; a module may have %d", c.Path, info.Size()>>20, maxModule>>20)
 	}

@@ -12,6 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
@@ -168,7 +172,8 @@ func problemOf(t testing.TB, err error) *processor.Problem {
 func runOn(t testing.TB, p processor.Processor, asset, content string) processortest.Result {
 	t.Helper()
 	return processortest.Run(t, p, processortest.Case{Files: map[string][]byte{asset: []byte(content), "other.txt": []byte("other")}, Asset: asset,
-		Others: map[string][]processortest.OtherProduct{"b.png": {{Product: processor.Product{Type: "texture", File: "b.png.ktx2"}, Data: []byte("pixels")}}}})
+		Others: map[string][]processortest.OtherProduct{"b.png": {{Product: processor.Product{Type: "texture", File: "b.png.ktx2"}, Data: []byte("pixels")},
+			{Product: processor.Product{Type: "texture", File: "b.png.tv", Platform: "tv"}, Data: []byte("tv pixels")}}}})
 }
 
 // TestGuest: the Go kit's Job is Job.
@@ -181,7 +186,9 @@ func TestGuest(t *testing.T) {
 	}
 	processortest.Golden(t, "testdata/guest.txt", r.Products[""].Data, *update)
 	want := []string{
-		"file dir/all.guest", "missing missing.txt", "exists other.txt: true", "exists missing.txt: false", "glob *.txt", "products b.png", "product b.png ", "asset b.png", "asset nobody.png",
+		"file dir/all.guest", "missing missing.txt", "exists other.txt: true", "exists missing.txt: false", "glob *.txt", "products b.png", "product b.png ",
+		"assets *.png", "try products nobody.png  ", "try products b.png  other", "try products b.png tv ", "product b.png ",
+		"asset b.png", "asset nobody.png",
 	}
 	if !slices.Equal(r.Observations, want) {
 		t.Errorf("observations %q", r.Observations)
@@ -238,6 +245,39 @@ func TestRequests(t *testing.T) {
 	}
 	if twin := r.Products["twin"]; string(twin.Data) != " \xff bytes" || twin.Type != "text" || twin.Extension != ".echo" {
 		t.Errorf("%+v", twin)
+	}
+}
+
+// TestRuns: a guest has a program run, and gets all that it did.
+func TestRuns(t *testing.T) {
+	p := goGuest(t)
+	var got processor.Command
+	r := processortest.Run(t, p, processortest.Case{
+		Files: map[string][]byte{"a.guest": []byte("runs"), "inc/a.h": []byte("h")}, Asset: "a.guest",
+		Programs: map[string]processortest.Program{
+			"echo": func(c processor.Command) (processor.Result, error) {
+				got = c
+				made := map[string][]byte{"deep/x": []byte("X"), "empty": {}}
+				return processor.Result{Code: 3, Stdout: []byte("\xff out"), Stderr: []byte("err"), Files: made}, nil
+			},
+			"nobody": func(processor.Command) (processor.Result, error) {
+				return processor.Result{}, &processor.Problem{Text: "it is gone"}
+			},
+		},
+	})
+	if problemOf(t, r.Err).Text != "it is gone" {
+		t.Errorf("%v", r.Err)
+	}
+	want := processor.Command{
+		Args: []string{"echo", "a", "b"}, Inputs: []string{"inc/*"}, Stdin: []byte("in"), Codes: []int{3}, Timeout: 1500 * time.Millisecond,
+		Env: []string{"A"}, Tools: []string{"tool"},
+		Files: map[string][]byte{"made.txt": []byte("made"), "none": {}, "inc/a.h": []byte("h"), "a.guest": []byte("runs")},
+	}
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Error(d)
+	}
+	if seen := strings.Join(r.Observations, ", "); !strings.Contains(seen, "run echo a b") || !strings.Contains(seen, "file inc/a.h") {
+		t.Errorf("observed %s", seen)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
@@ -63,8 +64,8 @@ func TestBadContent(t *testing.T) {
 			if b.Failed != 1 || b.Built != 4 || !strings.HasPrefix(b.messages, "assets/"+c.file) || !strings.Contains(b.messages, "error["+c.code+"]: ") {
 				t.Errorf("built %d, failed %d: %s", b.Built, b.Failed, b.messages)
 			}
-			if strings.Contains(names(outputs(p.dir, "build")), c.file) {
-				t.Errorf("an output of what failed: %s", names(outputs(p.dir, "build")))
+			if strings.Contains(names(outputFiles(p.dir, "build")), c.file) {
+				t.Errorf("an output of what failed: %s", names(outputFiles(p.dir, "build")))
 			}
 			again := p.wants("")
 			if d := cmp.Diff(b.messages, again.messages); d != "" || again.Failed != 1 {
@@ -86,7 +87,7 @@ func TestLock(t *testing.T) {
 	ctx := context.Background()
 	one, two := p.open(), p.open()
 	p.must(one.Lock(ctx, true, func() { t.Error("waits for nobody") }))
-	if err := two.Lock(ctx, false, nil); !errors.Is(err, ErrBusy) {
+	if err := two.Lock(ctx, false, nil); !errors.Is(err, workspace.ErrBusy) {
 		t.Errorf("got %v", err)
 	}
 	stopped, cancel := context.WithCancel(ctx)
@@ -142,7 +143,7 @@ use ring2.s
 		p := newProject(t, files)
 		p.workers = workers
 		b := p.build()
-		got := &outcome{outputs(p.dir, "build"), sortedMessages(b.list), map[engine.Key]engine.Trace{}, p.database()}
+		got := &outcome{outputFiles(p.dir, "build"), sortedMessages(b.list), map[engine.Key]engine.Trace{}, p.database()}
 		traces, _, err := state.OpenTraces(p.path(".kiln/traces"), true)
 		p.must(err)
 		for _, k := range traces.Keys() {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
@@ -52,7 +53,7 @@ func benchFile(dir string, i int) string {
 
 func benchBuild(b *testing.B, dir string, wantBuilt int) {
 	b.Helper()
-	p, err := Open(Config{Dir: dir, Version: "bench", Processors: processors.All()})
+	p, err := Open(workspace.Config{Dir: dir, Version: "bench", Processors: processors.All()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,6 +16,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -82,9 +85,9 @@ func TestDamagedBlob(t *testing.T) {
 	}
 	for name, then := range map[string]func(p *fixture){
 		"forced":              func(p *fixture) { p.buildWith(Request{Force: true}) },
-		"cleaned":             func(p *fixture) { _, _, err := p.open().Clean(false); p.must(err) },
+		"cleaned":             func(p *fixture) { _, _, err := p.open().Clean(false, false); p.must(err) },
 		"an edited output":    func(p *fixture) { p.scribble("build/pc/a.txt") },
-		"looked into":         func(p *fixture) { p.buildWith(Request{Detect: ByHash}) },
+		"looked into":         func(p *fixture) { p.buildWith(Request{Detect: workspace.ByHash}) },
 		"moved":               func(p *fixture) { p.rename("assets/a.txt", "assets/c.txt") },
 		"another one like it": func(p *fixture) { p.write("assets/c.txt", "alpha\n") },
 		"gone back":           func(p *fixture) { p.write("assets/back.txt", "before\n") },
@@ -147,7 +150,7 @@ func TestVerifyLostBlob(t *testing.T) {
 	for _, f := range lost {
 		p.remove(f)
 	}
-	verify := func() *Verified {
+	verify := func() *upkeep.Verified {
 		pr := p.open()
 		p.must(pr.Lock(context.Background(), false, nil))
 		defer pr.Unlock()
@@ -201,7 +204,7 @@ func TestEditedInTheSameTick(t *testing.T) {
 		p.write(fmt.Sprintf("assets/%02d.txt", i), fmt.Sprint("content ", i))
 	}
 	var mu sync.Mutex
-	_, err := p.try(context.Background(), Request{Done: func(o Outcome) {
+	_, err := p.try(context.Background(), Request{Done: func(o report.Outcome) {
 		mu.Lock()
 		defer mu.Unlock()
 		p.old("build/pc/" + o.Asset)
@@ -212,7 +215,7 @@ func TestEditedInTheSameTick(t *testing.T) {
 	p.nothing()
 	p = newProject(t, parcelProject)
 	p.build0()
-	for _, f := range append(p.open().shippedOutside(), "build/parcels/pc/one.parcel") {
+	for _, f := range append(p.open().ShippedOutside(), "build/parcels/pc/one.parcel") {
 		p.old(f)
 	}
 }

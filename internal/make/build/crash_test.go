@@ -19,6 +19,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
+	"github.com/kiln-pipeline/kiln/internal/make/written"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -40,6 +42,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
 		os.Exit(child(dir))
 	}
+	if len(os.Args) > 1 && os.Args[1] == written.Command {
+		os.Exit(runJob())
+	}
 	if address := os.Getenv(holdAt); address != "" {
 		os.Exit(hold(address, os.Args[1], os.Args[2]))
 	}
@@ -59,7 +64,7 @@ func child(dir string) int {
 			return slowly(ctx, line, job)
 		}
 	}
-	p, err := Open(Config{Dir: dir, Version: "test", Processors: testProcessors(&hooks{call: call})})
+	p, err := Open(workspace.Config{Dir: dir, Version: "test", Processors: testProcessors(&hooks{call: call})})
 	if err == nil {
 		err = p.Lock(context.Background(), true, func() { fmt.Println("waits") })
 	}
@@ -198,7 +203,7 @@ func wholeOutputs(p *fixture) {
 	p.Helper()
 	written := p.written()
 	err := filepath.WalkDir(p.path("build"), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), disk.TempPrefix) {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), disk.TempPrefix) || e.Name() == ".gitignore" {
 			return nil
 		}
 		b, err := os.ReadFile(path)
@@ -240,7 +245,7 @@ func TestStartedAnew(t *testing.T) {
 	p.write(".kiln/boot", "another start")
 	p.write("build/pc/sub/b.txt", "b\n")
 	p.write("build/pc/.kiln-123-4", "an output on its way")
-	if b, err := p.try(context.Background(), Request{Detect: ByList}); err != nil || !strings.Contains(b.messages, "the system was started since") {
+	if b, err := p.try(context.Background(), Request{Detect: workspace.ByList}); err != nil || !strings.Contains(b.messages, "the system was started since") {
 		t.Errorf("%v, %s", err, b.messages)
 	}
 	p.wants("")
@@ -289,10 +294,10 @@ func TestClean(t *testing.T) {
 		pr := p.open()
 		p.must(pr.Lock(context.Background(), false, nil))
 		defer pr.Unlock()
-		if n, _, err := pr.Clean(state); n != files || err != nil {
+		if n, _, err := pr.Clean(state, false); n != files || err != nil {
 			t.Errorf("removed %d files, not %d: %v", n, files, err)
 		}
-		if got := names(outputs(p.dir, "build")); got != "pc/mine" {
+		if got := names(outputFiles(p.dir, "build")); got != "pc/mine" {
 			t.Errorf("left %s", got)
 		}
 	}
@@ -308,7 +313,8 @@ func TestClean(t *testing.T) {
 	clean(false, 2)
 }
 
-// TestScratchOfItsOwn: no build has a scratch folder where one before had it. What outlived a kiln that was killed, as a program that a command had started, may still write there.
+// TestScratchOfItsOwn: no build has a scratch folder where one before had it. What outlived a kiln that was killed, as a program that a
+// command had started, may still write there.
 func TestScratchOfItsOwn(t *testing.T) {
 	p := newProject(t, "-- assets/a.s --\nhook\n-- assets/b.s --\nhook\n")
 	var mu sync.Mutex

@@ -72,7 +72,7 @@ func newDamaged(t *testing.T, file string) *damaged {
 		d.remove(".kiln")
 		d.remove("build")
 		d.build0()
-		d.outputs[d.state], d.db[d.state] = outputs(d.dir, "build"), d.database()
+		d.outputs[d.state], d.db[d.state] = outputFiles(d.dir, "build"), d.database()
 		if i == 1 && (cmp.Equal(d.outputs[0], d.outputs[1]) || len(d.outputs[0]) < 50) {
 			t.Fatal("the edit changes nothing")
 		}
@@ -115,7 +115,7 @@ func (d *damaged) try(at int, cut, edit bool) {
 		if err != nil {
 			d.Fatalf("%s: build %d: %v", name, i, err)
 		}
-		if got := outputs(d.dir, "build"); !maps.Equal(got, d.outputs[d.state]) {
+		if got := outputFiles(d.dir, "build"); !maps.Equal(got, d.outputs[d.state]) {
 			d.Errorf("%s: build %d: other outputs than a clean build:\n%s", name, i, cmp.Diff(d.outputs[d.state], got))
 		}
 		if b.Failed > 0 || i > 0 && b.Built > 0 {
@@ -135,7 +135,7 @@ func (d *damaged) meet() {
 	b, err := d.try0()
 	d.must(err)
 	d.judge("damage that was passed over", b, false)
-	if got := outputs(d.dir, "build"); !maps.Equal(got, d.outputs[d.state]) {
+	if got := outputFiles(d.dir, "build"); !maps.Equal(got, d.outputs[d.state]) {
 		d.Errorf("damage that was passed over: other outputs than a clean build:\n%s", cmp.Diff(d.outputs[d.state], got))
 	}
 	if d.saysDamaged() {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 )
 
 // age dates files and folders back, so that nothing is so young that it is looked at in any case.
@@ -70,7 +71,7 @@ func TestRandomLists(t *testing.T) {
 				list = append(list, p)
 			}
 		}
-		b, err := r.p.try(context.Background(), Request{Detect: ByList, Changed: list})
+		b, err := r.p.try(context.Background(), Request{Detect: workspace.ByList, Changed: list})
 		r.note("with the list %q ran %s, %v", list[3:], b.ran, err)
 		if err != nil { // a clean build would refuse it too
 			r.p.remove("assets/rules.toml")
@@ -99,7 +100,7 @@ func TestListLeavesOut(t *testing.T) {
 	p.write("assets/a.txt", "ALPHA")
 	p.write("assets/b.txt", "BETA")
 	p.write("assets/sub/extra.txt", "extra")
-	b, err := p.try(context.Background(), Request{Detect: ByList, Changed: []string{"assets/b.txt"}})
+	b, err := p.try(context.Background(), Request{Detect: workspace.ByList, Changed: []string{"assets/b.txt"}})
 	p.must(err)
 	if b.ran != "b.txt join.s" || b.Failed != 0 {
 		t.Errorf("ran %q, failed %d, %s", b.ran, b.Failed, b.messages)
@@ -119,7 +120,7 @@ func TestListThatFails(t *testing.T) {
 	p.build()
 	p.remove("assets/a.txt")
 	p.write("assets/b.txt", "BETA")
-	b, err := p.try(context.Background(), Request{Detect: ByList, Changed: []string{p.path("assets/b.txt")}})
+	b, err := p.try(context.Background(), Request{Detect: workspace.ByList, Changed: []string{p.path("assets/b.txt")}})
 	p.must(err)
 	if b.ran != "b.txt join.s" || b.Failed != 1 || !strings.Contains(b.messages, string(diag.SourceUnreadable)) {
 		t.Errorf("ran %q, failed %d, %s", b.ran, b.Failed, b.messages)
@@ -137,7 +138,7 @@ func TestListAfterAFailure(t *testing.T) {
 		p.build()
 		p.write("assets/a.txt", "ALPHA")
 		p.write(".kiln/underway", "")
-		b, err := p.try(context.Background(), Request{Detect: ByList, DryRun: dry})
+		b, err := p.try(context.Background(), Request{Detect: workspace.ByList, DryRun: dry})
 		p.must(err)
 		if b.ran != ran || b.list[0].Code != diag.ListNotEnough || b.list[0].Severity != diag.Note {
 			t.Errorf("dry run %t: ran %q, %s", dry, b.ran, b.messages)
@@ -167,7 +168,7 @@ func BenchmarkList(b *testing.B) {
 	var all, some time.Duration
 	for b.Loop() {
 		all += edit(Request{})
-		some += edit(Request{Detect: ByList})
+		some += edit(Request{Detect: workspace.ByList})
 	}
 	b.ReportMetric(float64(some.Microseconds())/float64(b.N)/1000, "ms/list")
 	b.ReportMetric(float64(all.Microseconds())/float64(b.N)/1000, "ms/stat")

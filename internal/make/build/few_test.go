@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/make/control"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -313,7 +314,7 @@ func TestFewOtherParts(t *testing.T) {
 			p.write("assets/hook.s", "text none")
 			p.age()
 			meddle := true
-			req := Request{Control: &Control{}}
+			req := Request{Control: &control.Control{}}
 			p.procs = testProcessors(&hooks{call: func(_ context.Context, _ string, job processor.Job) error {
 				_, err := job.ReadFile("d/f.txt")
 				part := "b.txt"

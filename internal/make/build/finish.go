@@ -1,106 +1,166 @@
 package build
 
 import (
+	"context"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
-	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/outputs"
+	"github.com/kiln-pipeline/kiln/internal/make/parcels"
+	"github.com/kiln-pipeline/kiln/internal/make/plan"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
-// report sums up.
-func (s *session) report() *Report {
-	r := &Report{Stopped: s.stopped, Passing: s.passing(), Short: s.few != nil}
-	s.count(r)
-	r.Jobs = make([]JobReport, 0, r.Summary.Built)
-	for _, res := range s.results {
-		if res.State == engine.Ran || res.State == engine.Stopped {
-			r.Jobs = append(r.Jobs, s.jobReport(res))
+// report sums up the build.
+func (s *session) report() *report.Report {
+	r := &report.Report{Stopped: s.stopped, Passing: s.passing(), Short: s.few != nil}
+	s.source().Count(r)
+	r.Jobs = make([]report.JobReport, 0, r.Summary.Built)
+	for _, res := range s.Results {
+		if res.State == engine.Ran || res.State == engine.Adopted || res.State == engine.Stopped {
+			r.Jobs = append(r.Jobs, report.JobOf(res))
 		}
 	}
-	r.Summary.Placeholders = len(s.placeholders)
+	r.Summary.Placeholders = len(s.Placeholders)
 	if r.Summary.LookedAt = s.looked; s.whole() {
 		r.Summary.Because = s.because
 	}
-	r.Messages = s.collect()
+	t := s.sharing.Traffic()
+	r.Summary.Downloaded, r.Summary.Uploaded, r.Summary.Saved = t.Downloaded, t.Uploaded, t.Saved
+	r.Messages = s.source().Collect()
+	r.Summary.Warnings = report.Warnings(r.Messages)
+	s.noteWritten(&r.Summary)
+	s.notices.Failed = r.Summary.AssetsFailed
 	r.Summary.Seconds = time.Since(s.start).Seconds()
 	return r
 }
 
-// diagnostics is a trace with something to tell, and whose it is.
-type diagnostics struct {
-	t  *job.Task
-	tr *engine.Trace
+// noteWritten lists the files besides products that were written.
+func (s *session) noteWritten(sum *report.Summary) {
+	sum.Wrote = slices.Sorted(maps.Keys(s.wrote))
+	for _, f := range sum.Wrote {
+		if !strings.HasPrefix(f, s.P.Output+"/") {
+			sum.Commit = append(sum.Commit, f)
+		}
+	}
 }
 
-// diagnostics are the results that have something to tell.
-func (s *session) diagnostics(results []*engine.Result) []diagnostics {
-	var said []diagnostics
-	for _, res := range results {
-		if res.Trace != nil && len(res.Trace.Messages) > 0 {
-			said = append(said, diagnostics{job.TaskOf(res), res.Trace})
-		}
+// findLive finds what the tasks of the project have now.
+func (s *session) findLive() {
+	s.Held = nil
+	if s.few != nil || !s.complete() {
+		s.Held = plan.TasksOf(s.Prev) // some tasks are not decided
 	}
-	return said
+	if s.few != nil {
+		s.few.FindUnasked()
+	}
+	s.Find()
 }
 
-// collect gathers the messages of all tasks that have any, those included at which a build of few tasks did not look.
-func (s *session) collect() diag.List {
-	said := s.diagnostics(s.results)
-	if s.few == nil {
-		return s.sortMessages(said)
+// standIn has placeholders stand for what failed, if the request wants that.
+func (s *session) standIn(ctx context.Context) {
+	if ids := s.MakePlaceholders(ctx); len(ids) > 0 {
+		s.notes = append(s.notes, s.PlaceholdersMade(ids))
 	}
-	met := map[engine.Key]bool{}
-	for _, x := range said {
-		met[x.t.Key] = true
-	}
-	for _, n := range s.few.tasks.Speaking() {
-		at := s.few.tasks.At(n)
-		if t := s.w.TaskFor(at.Subject); t != nil && t.Key == at.Key && !met[t.Key] && (!s.few.concerned[t.Asset] || s.isLive(t)) {
-			if tr := s.traceOf(t); tr != nil {
-				said = append(said, diagnostics{t, tr})
-			}
-		}
-	}
-	return s.sortMessages(said)
 }
 
-// sortMessages puts first what is wrong with the project and its files, then failures, root causes first, then warnings; those of jobs in the order
-// of assets and platforms. What is said of several platforms alike is said once.
-func (s *session) sortMessages(said []diagnostics) diag.List {
-	var own, needs, warnings diag.List
-	seen := map[string]bool{}
-	sort := func(l diag.List) {
-		for _, m := range l {
-			if id := m.ID(); seen[id] {
-				continue
-			} else {
-				seen[id] = true
-			}
-			switch {
-			case m.Severity != diag.Error:
-				warnings = append(warnings, m)
-			case m.Code == diag.NeedsFailed, m.Code == diag.ParcelLacks:
-				needs = append(needs, m)
-			default:
-				own = append(own, m)
-			}
+// outputs is the output tree as this build finds it.
+func (s *session) outputs() *outputs.Tree {
+	return &outputs.Tree{Set: s.Set, Prev: s.Prev, Before: s.Before.Outputs, Complete: s.complete(), Settled: s.Settled(), Workers: s.P.Workers(s.req.Workers)}
+}
+
+// bringOutputs brings the output tree in line. It is false if a build of few tasks finds that it has to do with others.
+func (s *session) bringOutputs() bool {
+	s.tree = s.outputs()
+	why := s.tree.Bring()
+	s.messages = append(s.messages, s.tree.Messages...)
+	return why == "" || s.no(why)
+}
+
+// strangers are the files in the output folder of which nothing is known.
+func (s *session) strangers() outputs.Strangers {
+	return s.outputs().Strangers(slices.Concat(parcels.Before(s.Prev), s.shipment.Made()))
+}
+
+// complete reports whether this build decided every task of the project: it was asked for everything, nothing
+// stopped it, and it was not a dry run.
+func (s *session) complete() bool {
+	return s.whole() && !s.stopped && !s.req.DryRun
+}
+
+// said is all messages that are not of jobs: those of this build alone, those of kiln.toml, and notices.
+func (s *session) said() diag.List {
+	return slices.Concat(s.messages, s.P.Warnings, s.notices.Messages())
+}
+
+// noticeLearnt looks again at which files are empty, among those whose content jobs read in this build: they may have changed since the
+// scan.
+func (s *session) noticeLearnt() {
+	paths, ok := s.W.Table.Learnt()
+	if !ok {
+		for i := range s.W.Names().Assets {
+			paths = append(paths, s.W.Names().Assets[i].Path)
 		}
 	}
-	sort(s.said())
-	slices.SortStableFunc(said, func(a, b diagnostics) int { return s.order(a.t, b.t) })
-	better := map[string]bool{} // files of which a job says what is wrong; a team's processor may not know that it is their being empty
-	for _, x := range said {
-		before := len(own)
-		sort(s.w.MessagesOf(x.tr))
-		for _, m := range own[before:] {
-			better[m.File] = better[m.File] || s.p.isBuiltin(x.t.Proc.Info.Name)
+	s.notices.Look(s.P, s.W.Table, paths, s.W.Find)
+}
+
+// ship brings resource ids, parcels and constants up to date. It returns false if a build of few tasks finds
+// that more must be checked. A build of single assets leaves what is made of them: what else a parcel holds
+// may be out of date. A build of parcels packs these. An audit, which makes products elsewhere, packs none.
+func (s *session) ship(ctx context.Context) bool {
+	if s.Prev != nil {
+		s.shipment.Files = s.Prev.Shipped
+	}
+	with := &parcels.Shipping{
+		Set: s.Set, Tree: s.tree, Few: s.few, Prev: s.Prev, Notices: &s.notices, Shipment: s.shipment, Platforms: s.req.Platforms,
+		Workers: s.P.Workers(s.req.Workers), Locked: s.req.Locked, Compact: s.req.Compact, Only: s.P.Selected(s.req.Patterns),
+		Wrote: func(file string) {
+			if s.wrote == nil {
+				s.wrote = map[string]bool{}
+			}
+			s.wrote[file] = true
+		},
+	}
+	if s.few != nil {
+		if !ship.Wanted(s.P.Project) {
+			return true
 		}
+		var ok bool
+		s.shipment, ok = with.Changed(ctx)
+		return ok || s.no("what changed concerns parcels, numbers or constants as a whole")
 	}
-	warnings = slices.DeleteFunc(warnings, func(m *diag.Message) bool { return m.Code == diag.EmptyFile && better[m.File] })
-	if what := s.w.Changed; what != "" {
-		warnings = append(warnings, diag.Warningf(diag.SourceChanged, diag.Pos{}, "%s changed while it was used", what).WithHint("build again"))
+	if (len(s.req.Patterns) == 0 || len(with.Only) > 0) && !s.stopped && s.P.Config.Output == "" {
+		s.shipment = with.All(ctx)
+		s.stopped = s.shipment.Stopped
+		s.notes = append(s.notes, s.shipment.Notes...)
 	}
-	return append(append(own, needs...), warnings...)
+	return true
+}
+
+// source is what the report of the build is made of.
+func (s *session) source() *report.Source {
+	return &report.Source{Set: s.Set, Few: s.few, Prev: s.Prev, Before: s.Before, Tree: s.tree, Wanted: s.wanted, Said: s.said()}
+}
+
+// runWithParcels runs the engine, and again for what the parcels that were asked for turn out to need, until that is all.
+func (s *session) runWithParcels(ctx context.Context) error {
+	only := s.P.Selected(s.req.Patterns)
+	for {
+		if err := s.runEngine(ctx); err != nil || len(only) == 0 {
+			return err
+		}
+		s.findLive()
+		more := parcels.Required(s.Set, only, s.req.Platforms, s.wanted)
+		if len(more) == 0 {
+			return nil
+		}
+		s.wanted = append(s.wanted, more...)
+		s.noteRan()
+	}
 }

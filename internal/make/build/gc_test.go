@@ -15,21 +15,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
 const day = 24 * time.Hour
 
 // gc clears up as the command does, some days from now.
-func (p *fixture) gc(days int, req GCRequest) *Freed {
+func (p *fixture) gc(days int, req upkeep.GCRequest) *upkeep.Freed {
 	p.Helper()
 	f, err := p.tryGC(context.Background(), days, req)
 	p.must(err)
 	return f
 }
 
-func (p *fixture) tryGC(ctx context.Context, days int, req GCRequest) (*Freed, error) {
-	pr, err := Open(Config{Dir: p.dir, Version: "test", Processors: p.procs})
+func (p *fixture) tryGC(ctx context.Context, days int, req upkeep.GCRequest) (*upkeep.Freed, error) {
+	pr, err := Open(workspace.Config{Dir: p.dir, Version: "test", Processors: p.procs})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +47,7 @@ func (p *fixture) tryGC(ctx context.Context, days int, req GCRequest) (*Freed, e
 }
 
 // wantsFreed compares what went.
-func (p *fixture) wantsFreed(f *Freed, traces, files int) {
+func (p *fixture) wantsFreed(f *upkeep.Freed, traces, files int) {
 	p.Helper()
 	if f.Traces != traces || f.Files != files || f.Unsettled || len(f.Messages) > 0 {
 		p.Errorf("%d traces and %d files went, want %d and %d; %+v", f.Traces, f.Files, traces, files, f)
@@ -88,18 +91,18 @@ func TestGCByAge(t *testing.T) {
 	p.checkout("feature")
 	p.wants("a.s b.s c.txt")
 
-	p.wantsFreed(p.gc(29, GCRequest{Unused: 30 * day}), 0, 0)
+	p.wantsFreed(p.gc(29, upkeep.GCRequest{Unused: 30 * day}), 0, 0)
 	p.wants("")
 	p.checkout("main")
 	p.wants("") // all is there still
-	p.wantsFreed(p.gc(31, GCRequest{Unused: 30 * day}), 3, 3)
+	p.wantsFreed(p.gc(31, upkeep.GCRequest{Unused: 30 * day}), 3, 3)
 	p.wants("")
 	p.remove("build")
 	p.wants("")
 	p.checkout("feature")
 	p.wants("a.s b.s c.txt")
-	p.wantsFreed(p.gc(0, GCRequest{}), 3, 3)
-	p.wantsFreed(p.gc(0, GCRequest{}), 0, 0)
+	p.wantsFreed(p.gc(0, upkeep.GCRequest{}), 3, 3)
+	p.wantsFreed(p.gc(0, upkeep.GCRequest{}), 0, 0)
 	p.nothing()
 }
 
@@ -117,12 +120,12 @@ func TestGCDryRun(t *testing.T) {
 	files, size := p.stored()
 	files, size = files-1, size-int64(len("behind"))
 	before := stamps(p.dir)
-	told := p.gc(0, GCRequest{DryRun: true})
+	told := p.gc(0, upkeep.GCRequest{DryRun: true})
 	if d := cmp.Diff(before, stamps(p.dir)); d != "" {
 		t.Errorf("a dry run wrote something:\n%s", d)
 	}
 	p.wantsFreed(told, 3, 3+4)
-	if done := p.gc(0, GCRequest{}); !cmp.Equal(done, told) {
+	if done := p.gc(0, upkeep.GCRequest{}); !cmp.Equal(done, told) {
 		t.Errorf("%+v went, but %+v was told", done, told)
 	}
 	now, left := p.stored()
@@ -148,7 +151,7 @@ func TestGCBySize(t *testing.T) {
 	}
 	version(1)
 	p.wants("") // used again: now 1, 4, 3, 2, 0
-	size := func(bytes int64) GCRequest { return GCRequest{Unused: 100 * day, MaxBytes: bytes} }
+	size := func(bytes int64) upkeep.GCRequest { return upkeep.GCRequest{Unused: 100 * day, MaxBytes: bytes} }
 	p.wantsFreed(p.gc(0, size(50_006)), 0, 0)
 	p.wantsFreed(p.gc(0, size(50_005)), 1, 1)
 	f := p.gc(0, size(25_000))
@@ -172,8 +175,8 @@ func TestGCSharedBlobs(t *testing.T) {
 	p.write("assets/a.txt", "changed")
 	p.write("assets/c.s", "fail second")
 	p.build()
-	p.wantsFreed(p.gc(0, GCRequest{Unused: day, MaxBytes: 1}), 0, 0) // neither would free anything
-	p.wantsFreed(p.gc(0, GCRequest{}), 2, 0)
+	p.wantsFreed(p.gc(0, upkeep.GCRequest{Unused: day, MaxBytes: 1}), 0, 0) // neither would free anything
+	p.wantsFreed(p.gc(0, upkeep.GCRequest{}), 2, 0)
 	p.wants("")
 	p.write("assets/a.txt", "shared\n")
 	p.wants("a.txt")
@@ -190,9 +193,9 @@ func TestGCLastGood(t *testing.T) {
 	p.build()
 	p.write("assets/a.s", "text good\nfail two")
 	p.build()
-	p.wantsFreed(p.gc(0, GCRequest{}), 3, 1) // older of both, and the failure in between
+	p.wantsFreed(p.gc(0, upkeep.GCRequest{}), 3, 1) // older of both, and the failure in between
 	p.wants("")
-	b := p.buildWith(Request{OnError: LastGood})
+	b := p.buildWith(Request{OnError: results.LastGood})
 	if b.Built != 0 || p.read("build/pc/a.s.txt") != "good\n" || p.read("build/pc/b.s.txt") != "good\n" {
 		t.Errorf("built %d; %q and %q", b.Built, p.read("build/pc/a.s.txt"), p.read("build/pc/b.s.txt"))
 	}
@@ -206,9 +209,9 @@ func TestGCBeforeTheBuild(t *testing.T) {
 	p.checkout("feature")
 	p.build()
 	p.checkout("main")
-	p.wantsFreed(p.gc(0, GCRequest{}), 0, 0)
+	p.wantsFreed(p.gc(0, upkeep.GCRequest{}), 0, 0)
 	p.wants("")
-	p.wantsFreed(p.gc(0, GCRequest{}), 3, 3)
+	p.wantsFreed(p.gc(0, upkeep.GCRequest{}), 3, 3)
 	p.wants("")
 }
 
@@ -219,15 +222,15 @@ func TestGCOfWhatIsGone(t *testing.T) {
 	p.build()
 	made := p.lastUse()
 	p.remove("assets/b.txt")
-	p.wantsFreed(p.gc(29, GCRequest{Unused: 30 * day}), 0, 0) // not built since
+	p.wantsFreed(p.gc(29, upkeep.GCRequest{Unused: 30 * day}), 0, 0) // not built since
 	p.build()
 	if left := p.lastUse(); !left.After(made) {
 		t.Errorf("used at %v, and at %v when it went", made, left)
 	}
 	p.write("kiln.toml", "[project]\nname = \"test\"\n[platforms.web]\n")
 	p.build()
-	p.wantsFreed(p.gc(29, GCRequest{Unused: 30 * day}), 0, 0)
-	p.wantsFreed(p.gc(31, GCRequest{Unused: 30 * day}), 2+2, 1) // all of pc, b.txt of web; a.txt and join.s are the same on web
+	p.wantsFreed(p.gc(29, upkeep.GCRequest{Unused: 30 * day}), 0, 0)
+	p.wantsFreed(p.gc(31, upkeep.GCRequest{Unused: 30 * day}), 2+2, 1) // all of pc, b.txt of web; a.txt and join.s are the same on web
 	p.wants("")
 	p.write("assets/b.txt", "beta\n")
 	p.wants("b.txt@web")
@@ -249,14 +252,14 @@ func (p *fixture) lastUse() (last time.Time) {
 func TestGCOfNothing(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "-- assets/a.txt --\na")
-	p.wantsFreed(p.gc(0, GCRequest{DryRun: true}), 0, 0)
+	p.wantsFreed(p.gc(0, upkeep.GCRequest{DryRun: true}), 0, 0)
 	if _, err := os.Lstat(p.path(".kiln")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("a dry run made a folder")
 	}
-	p.wantsFreed(p.gc(0, GCRequest{}), 0, 0)
+	p.wantsFreed(p.gc(0, upkeep.GCRequest{}), 0, 0)
 	p.wants("a.txt")
 	p.write("kiln.toml", "[project]\nnmae = \"test\"\n")
-	if _, err := Open(Config{Dir: p.dir}); err == nil {
+	if _, err := Open(workspace.Config{Dir: p.dir}); err == nil {
 		t.Error("a broken project opens")
 	}
 }
@@ -276,11 +279,11 @@ func TestGCUnsettled(t *testing.T) {
 			p.build()
 			kill(p, snapshot)
 			p.remove("assets/b.txt")
-			if f := p.gc(1000, GCRequest{}); !f.Unsettled || f.Traces != 0 || f.Files != 0 {
+			if f := p.gc(1000, upkeep.GCRequest{}); !f.Unsettled || f.Traces != 0 || f.Files != 0 {
 				t.Errorf("%+v", f)
 			}
 			p.wants("") // and b.txt is gone
-			p.wantsFreed(p.gc(1000, GCRequest{}), 1, 1)
+			p.wantsFreed(p.gc(1000, upkeep.GCRequest{}), 1, 1)
 		})
 	}
 }
@@ -308,7 +311,7 @@ func TestGCCutShort(t *testing.T) {
 	for _, branch := range []string{"main", "other", "feature"} {
 		p.checkout(branch)
 		p.build()
-		want[branch] = outputs(p.dir, "build")
+		want[branch] = outputFiles(p.dir, "build")
 	}
 	before := p.freeze(".kiln")
 	after := func(what string) {
@@ -319,25 +322,25 @@ func TestGCCutShort(t *testing.T) {
 			if i == 0 && b.Built > 0 {
 				t.Errorf("%s: built %s", what, b.ran)
 			}
-			if d := cmp.Diff(want[branch], outputs(p.dir, "build")); d != "" || b.Failed > 0 {
+			if d := cmp.Diff(want[branch], outputFiles(p.dir, "build")); d != "" || b.Failed > 0 {
 				t.Errorf("%s: %s:\n%s", what, branch, d)
 			}
 		}
 		p.checkout("feature")
 		p.build()
-		p.gc(0, GCRequest{}) // takes away what was left
+		p.gc(0, upkeep.GCRequest{}) // takes away what was left
 		if files, _ := p.stored(); files != 5 {
 			t.Errorf("%s: %d blobs are left", what, files)
 		}
 		p.remove("build")
-		if b := p.build(); b.Built != 0 || !cmp.Equal(want["feature"], outputs(p.dir, "build")) {
+		if b := p.build(); b.Built != 0 || !cmp.Equal(want["feature"], outputFiles(p.dir, "build")) {
 			t.Errorf("%s: built %s", what, b.ran)
 		}
 		p.thaw(before)
 	}
 	cuts, traces := 0, 0
 	for ; ; cuts++ {
-		f, err := p.tryGC(&dying{context.Background(), cuts}, 0, GCRequest{})
+		f, err := p.tryGC(&dying{context.Background(), cuts}, 0, upkeep.GCRequest{})
 		if err == nil {
 			p.wantsFreed(f, 6, 6)
 			break
@@ -397,7 +400,7 @@ func TestGCBesideBuilds(t *testing.T) {
 	for range 2 {
 		wg.Go(func() {
 			for range 10 {
-				_, err := p.tryGC(context.Background(), 0, GCRequest{})
+				_, err := p.tryGC(context.Background(), 0, upkeep.GCRequest{})
 				errs <- err
 			}
 		})
@@ -428,6 +431,6 @@ func TestGCKeepsParts(t *testing.T) {
 	p := newProject(t, "-- assets/a.s --\ntake x.txt y.txt\n-- assets/x.txt --\nx\n-- assets/y.txt --\ny\n")
 	p.wants("a.s a.s#x.txt a.s#y.txt x.txt y.txt")
 	p.write("assets/x.txt", "other\n")
-	p.wantsFreed(p.gc(365, GCRequest{}), 0, 0)
+	p.wantsFreed(p.gc(365, upkeep.GCRequest{}), 0, 0)
 	p.wants("a.s a.s#x.txt x.txt")
 }

@@ -21,10 +21,16 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/farm"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/sharing"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors/copy"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/kilnrt"
@@ -38,11 +44,14 @@ type fixture struct {
 	dir     string
 	procs   []processor.Processor
 	workers int
+	stages  []string
 
 	// litter are outputs that no build can know: those of assets that were removed together with all state.
 	litter bool
 	// checked builds are compared with a clean one.
 	unchecked bool
+	place     *sharing.Place // where results are shared; nil: nowhere
+	farm      *farm.Place    // where jobs run besides; nil: nowhere
 
 	builds, shorts int            // how many there were, and how many looked at few tasks
 	because        map[string]int // why the others did not
@@ -104,7 +113,7 @@ func (p *fixture) must(err error) {
 
 // built is what came of a build.
 type built struct {
-	Summary
+	report.Summary
 	ran      string // names of the jobs that ran, sorted, with a space between; those of platform pc without it
 	messages string
 	stopped  bool
@@ -114,14 +123,22 @@ type built struct {
 
 func (p *fixture) open() *Project {
 	p.Helper()
-	pr, err := Open(Config{Dir: p.dir, Version: "test", Processors: p.procs})
+	pr, err := Open(p.config())
 	p.must(err)
 	return pr
 }
 
+func (p *fixture) config() workspace.Config {
+	return workspace.Config{
+		Dir: p.dir, Version: "test", Processors: p.procs, Stages: p.stages,
+		Cache:     func(project.Cache) (*sharing.Place, error) { return p.place, nil },
+		Execution: func(project.Execution) (*farm.Place, error) { return p.farm, nil },
+	}
+}
+
 // try builds without any comparison.
 func (p *fixture) try(ctx context.Context, req Request) (built, error) {
-	pr, err := Open(Config{Dir: p.dir, Version: "test", Processors: p.procs})
+	pr, err := Open(p.config())
 	if err != nil {
 		return built{}, err
 	}
@@ -139,6 +156,7 @@ func (p *fixture) try(ctx context.Context, req Request) (built, error) {
 	if r == nil {
 		return built{}, err
 	}
+	r.Messages = slices.DeleteFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.CacheFails || m.Code == diag.FarmFails }) // what is built is the same
 	b := built{Summary: r.Summary, stopped: r.Stopped, short: r.Short, list: r.Messages}
 	if r.Short {
 		p.shorts++
@@ -176,7 +194,7 @@ func (p *fixture) buildWith(req Request) built {
 	if err != nil {
 		p.Fatalf("build: %v", err)
 	}
-	if len(req.Patterns)+len(req.Platforms) == 0 && !req.DryRun && req.OnError == Fail && !b.stopped && !p.unchecked {
+	if len(req.Patterns)+len(req.Platforms) == 0 && !req.DryRun && req.OnError == results.Fail && !b.stopped && !p.unchecked {
 		p.compareWithClean(b)
 	}
 	return b
@@ -204,7 +222,8 @@ func (p *fixture) wants(ran string) built {
 // nothing builds and tells if anything at all ran or was written.
 func (p *fixture) nothing() {
 	p.Helper()
-	// A file that is too young to be trusted is hashed and noted once more, as long as it is: 2 s at most, while a build takes longer now and then.
+	// A file that is too young to be trusted is hashed and noted once more, as long as it is: 2 s at most, while a build takes longer
+	// now and then.
 	for until := time.Now().Add(30 * time.Second); ; {
 		before := stamps(p.dir)
 		if b := p.build0(); b.Built != 0 {
@@ -242,7 +261,7 @@ func stamps(dir string) map[string]string {
 type outcome struct {
 	outputs  map[string]string
 	messages []string
-	summary  Summary
+	summary  report.Summary
 	database map[string][]string
 }
 
@@ -250,8 +269,8 @@ type outcome struct {
 func (p *fixture) outcome(b built) *outcome {
 	p.Helper()
 	return &outcome{
-		outputs: outputs(p.dir, p.open().Output), messages: sortedMessages(b.list), database: p.database(),
-		summary: Summary{Assets: b.Assets, Jobs: b.Jobs, Failed: b.Failed, Products: b.Products, Bytes: b.Bytes},
+		outputs: outputFiles(p.dir, p.open().Output), messages: sortedMessages(b.list), database: p.database(),
+		summary: report.Summary{Assets: b.Assets, Jobs: b.Jobs, Failed: b.Failed, AssetsFailed: b.AssetsFailed, Products: b.Products, Bytes: b.Bytes},
 	}
 }
 
@@ -269,7 +288,7 @@ func (p *fixture) clean() *outcome {
 	if o, ok := cleanBuilds.Load(key); ok && !p.hooked() {
 		return o.(*outcome)
 	}
-	b, err := c.try(context.Background(), Request{})
+	b, err := c.try(context.Background(), Request{Force: true}) // what is forced shares no run between platforms
 	if err != nil {
 		p.Fatalf("clean build: %v", err)
 	}
@@ -295,7 +314,11 @@ func plainKnights(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return regexp.MustCompile(`(?m)^family *=.*$`).ReplaceAllString(string(text), "")
+	plain := regexp.MustCompile(`(?m)^textures *= *\{.*$`).ReplaceAllString(string(text), "")
+	if len(plain) == len(text) {
+		t.Fatal("the example compresses no textures any more")
+	}
+	return plain
 }
 
 // copyTree copies a project without state and output folders; links stay links.
@@ -387,11 +410,11 @@ func (p *fixture) compareWithClean(b built) {
 }
 
 // outputs are all files and folders below the output folder with their content. Those who only look at names see folders, too.
-func outputs(dir, output string) map[string]string {
+func outputFiles(dir, output string) map[string]string {
 	all := map[string]string{}
 	root := filepath.Join(dir, output)
 	filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || path == root {
+		if err != nil || path == root || path == filepath.Join(root, ".gitignore") { // which no job makes
 			return nil
 		}
 		rel, _ := filepath.Rel(root, path)
@@ -507,6 +530,7 @@ func (p *fixture) database() map[string][]string {
 		"files": `SELECT path, root, present, size, CASE WHEN path IN (SELECT subject FROM observations WHERE kind = 'file') THEN hash END
 			FROM files WHERE present OR path IN (SELECT subject FROM observations)`,
 		"assets":       "SELECT asset, uuid, path, folder, processor, state = 'failed', products, bytes FROM assets",
+		"meta":         "SELECT asset, key, value FROM asset_metas",
 		"jobs":         "SELECT asset, platform, processor, state = 'failed', key, fingerprint, settings FROM jobs",
 		"observations": "SELECT asset, platform, processor, seq, group_no, kind, subject, hash FROM observations",
 		"products":     "SELECT * FROM products",

@@ -7,10 +7,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
 )
 
-// TestRandomLastGood edits a project at random, and compares what a build that keeps last good products comes to with what one comes to that looks at everything, of a
-// project with the same past.
+// TestRandomLastGood edits a project at random, and compares what a build that keeps last good products comes to with what one comes to
+// that looks at everything, of a project with the same past.
 func TestRandomLastGood(t *testing.T) {
 	t.Parallel()
 	r := newRandom(t, randomSource(t))
@@ -29,24 +32,25 @@ func TestRandomLastGood(t *testing.T) {
 		}
 		other.remove("assets")
 		r.p.must(copyTree(r.p.dir, other.dir))
-		short, err := r.p.try(context.Background(), Request{OnError: LastGood})
+		short, err := r.p.try(context.Background(), Request{OnError: results.LastGood})
 		r.p.must(err)
 		r.note("built %s; short %t", short.ran, short.short)
-		long, err := other.try(context.Background(), Request{OnError: LastGood, Outcomes: AllOutcomes})
+		long, err := other.try(context.Background(), Request{OnError: results.LastGood, Outcomes: report.AllOutcomes})
 		r.p.must(err)
 		if long.short {
 			t.Fatal("the other build looked at few tasks as well")
 		}
 		short.Seconds, long.Seconds = 0, 0
 		short.Built, short.Reused, long.Built, long.Reused = 0, 0, 0, 0
+		short.AssetsBuilt, long.AssetsBuilt, short.Wrote, long.Wrote, short.Commit, long.Commit = 0, 0, nil, nil, nil, nil
 		short.LookedAt, long.LookedAt, short.Because, long.Because = 0, 0, "", ""
-		if d := cmp.Diff(outputs(other.dir, "build"), outputs(r.p.dir, "build")) + cmp.Diff(long.Summary, short.Summary) + cmp.Diff(sortedMessages(long.list), sortedMessages(short.list)); d != "" {
+		if d := cmp.Diff(outputFiles(other.dir, "build"), outputFiles(r.p.dir, "build")) + cmp.Diff(long.Summary, short.Summary) + cmp.Diff(sortedMessages(long.list), sortedMessages(short.list)); d != "" {
 			t.Fatalf("not as with all tasks (-long +this):\n%safter:\n%s", d, strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 		}
 		if r.n%4 == 0 {
 			d := cmp.Diff(other.database(), r.p.database())
 			if d == "" {
-				d = cmp.Diff(files(outputs(r.p.dir, "build"), "build/"), strings.Fields(r.p.asked("SELECT file FROM products ORDER BY 1")))
+				d = cmp.Diff(files(outputFiles(r.p.dir, "build"), "build/"), strings.Fields(r.p.asked("SELECT file FROM products ORDER BY 1")))
 			}
 			if d != "" {
 				t.Fatalf("the content database is not as that of all tasks, or as the files (-theirs +its):\n%safter:\n%s", d, strings.Join(r.log[max(0, len(r.log)-25):], "\n"))

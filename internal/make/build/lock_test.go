@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -31,7 +32,7 @@ func TestLockOutlivesState(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := p.open().Lock(context.Background(), false, nil); !errors.Is(err, ErrBusy) {
+		if err := p.open().Lock(context.Background(), false, nil); !errors.Is(err, workspace.ErrBusy) {
 			t.Errorf("two kilns at once: %v", err)
 		}
 		waiter := p.another(false)
@@ -51,7 +52,7 @@ func TestLockReplaced(t *testing.T) {
 	pr := p.open()
 	for range 3 {
 		p.must(pr.Lock(context.Background(), false, nil))
-		if !pr.lockThere() {
+		if !pr.LockThere() {
 			t.Error("the file that is locked is another one")
 		}
 		p.must(pr.Unlock())

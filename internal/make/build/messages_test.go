@@ -70,7 +70,7 @@ assets/a.s.txt/b.txt: error[K0204]: needs the folder pc/a.s.txt, where assets/a.
 `},
 		{"K0205", "-- assets/a.s --\npanic stations\n", `
 assets/a.s: error[K0205]: processor "script" panicked: stations
-  this is a mistake in the processor; tell its authors, with this asset
+  this is a mistake in the processor; report it to its authors, with this asset
   in build.(*script).line (script_test.go:0)
   in build.(*script).Process (script_test.go:0)
 `},
@@ -124,7 +124,7 @@ func TestWrongRequests(t *testing.T) {
 	}{
 		{Request{Patterns: []string{"a.text"}}, "error[K0213]: no asset matches \"a.text\"\n  did you mean \"a.txt\"?\n"},
 		{Request{Patterns: []string{"textures/**"}}, "error[K0213]: no asset matches \"textures/**\"\n  `kiln ls` lists the assets\n"},
-		{Request{Patterns: []string{"a["}}, "error[K0007]: pattern \"a[\" is not well formed\n  quote it, so that the shell leaves it alone; see docs/project-file.md for what a glob may hold\n"},
+		{Request{Patterns: []string{"a["}}, "error[K0007]: pattern \"a[\" is not well formed\n  quote it, so that the shell leaves it alone; `kiln explain K0007` says more\n"},
 		{Request{Platforms: []string{"pcc"}}, "error[K0011]: there is no platform \"pcc\"\n  did you mean \"pc\"?\n"},
 		{Request{Platforms: []string{"switch"}}, "error[K0011]: there is no platform \"switch\"\n  the project has: pc, web\n"},
 	} {
@@ -152,13 +152,13 @@ func TestStateMessages(t *testing.T) {
 		damage func(p *fixture)
 		want   string
 	}{
-		{"snapshot", func(p *fixture) { p.write(".kiln/snapshot", "what is this?") }, ".kiln: warning[K0211]: the snapshot of files is not one; all files are looked at\n"},
-		{"snapshot cut off", func(p *fixture) { p.write(".kiln/snapshot", p.read(".kiln/snapshot")[:200]) }, ".kiln: warning[K0211]: the snapshot of files is damaged; all files are looked at\n"},
+		{"snapshot", func(p *fixture) { p.write(".kiln/snapshot", "what is this?") }, ".kiln: warning[K0211]: the snapshot of files is not one; all files are compared\n"},
+		{"snapshot cut off", func(p *fixture) { p.write(".kiln/snapshot", p.read(".kiln/snapshot")[:200]) }, ".kiln: warning[K0211]: the snapshot of files is damaged; all files are compared\n"},
 		{"another snapshot", func(p *fixture) {
 			s := []byte(p.read(".kiln/snapshot"))
 			s[8] = 77
 			p.write(".kiln/snapshot", string(s))
-		}, ".kiln: warning[K0211]: the snapshot of files has version 77, not 5; all files are looked at\n"},
+		}, ".kiln: warning[K0211]: the snapshot of files has version 77, not 5; all files are compared\n"},
 		{"traces", func(p *fixture) { p.write(".kiln/traces", "what is this?"); p.remove("build/pc/a.txt") }, ".kiln: warning[K0211]: the trace log is not one; a new one was begun\n"},
 		{"other traces", func(p *fixture) {
 			s := []byte(p.read(".kiln/traces"))
@@ -177,7 +177,7 @@ func TestStateMessages(t *testing.T) {
 			p.remove(".kiln/content.db")
 			p.mkdir(".kiln/content.db/folder")
 			p.write("assets/a.txt", "A")
-		}, ".kiln/content.db: warning[K0211]: the content database cannot be written: contentdb: open: sqlite: open \".kiln/content.db\": unable to open database file\n  products are not concerned; the next build tries again\n"},
+		}, ".kiln/content.db: warning[K0211]: the content database cannot be written: contentdb: open: sqlite: open \".kiln/content.db\": unable to open database file\n  products are not affected; the next build tries again\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -336,19 +336,19 @@ func TestBlobLostOnce(t *testing.T) {
 func TestRulesChangeMeanwhile(t *testing.T) {
 	p := newProject(t, "-- assets/a.txt --\na\n-- assets/rules.toml --\n[[rules]]\nmatch = \"a.txt\"\nprocessor = \"none\"\n")
 	pr := p.open()
-	roots, _ := pr.roots()
-	table, _, _, err := source.Scan(nil, source.Options{Roots: roots, Workers: 1})
+	o, _ := pr.ScanOptions()
+	table, _, _, err := source.Scan(nil, source.Options{Roots: o.Roots, Workers: 1})
 	p.must(err)
-	if _, _, l := pr.evaluate(table); l != nil {
+	if _, _, l := pr.Evaluate(table); l != nil {
 		t.Fatal(l)
 	}
 	p.write("assets/rules.toml", "[[rules]]\nmatch = \"a.txt\"\nprocessor = \"copy\"\n")
-	_, _, l := pr.evaluate(table)
+	_, _, l := pr.Evaluate(table)
 	if want := "assets/rules.toml: error[K0106]: the rules cannot be read: the file changed while it was read"; len(l) != 1 || l[0].Error() != want {
 		t.Errorf("got %v", l)
 	}
 	p.remove("assets/rules.toml")
-	_, _, l = pr.evaluate(table)
+	_, _, l = pr.Evaluate(table)
 	if len(l) != 1 || l[0].Code != diag.SourceUnreadable || l[0].Hint != "check its permissions, or close the program that holds it" {
 		t.Errorf("got %v", l)
 	}

@@ -109,8 +109,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFullDiskOfCommands has too little room for what programs write: for one that says so, one that fails and says nothing, and one that says so and succeeds. It
-// is not remembered.
+// TestFullDiskOfCommands has too little room for what programs write: for one that says so, one that fails and says nothing, and one
+// that says so and succeeds. It is not remembered.
 func TestFullDiskOfCommands(t *testing.T) {
 	t.Parallel()
 	if !inOwnMounts(t) {
@@ -150,7 +150,7 @@ func TestFullDiskOfCommands(t *testing.T) {
 // halfOutputs tells of outputs that are not whole.
 func (p *fixture) halfOutputs() {
 	p.Helper()
-	for f := range outputs(p.dir, "build/pc") {
+	for f := range outputFiles(p.dir, "build/pc") {
 		if text := p.read("build/pc/" + f); strings.HasSuffix(f, ".txt") && !strings.HasSuffix(f, ".s.txt") && len(text) != 300_000 {
 			p.Errorf("%s has %d bytes", f, len(text))
 		}

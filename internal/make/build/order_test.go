@@ -13,7 +13,8 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// orderProject has one parcel of forty resources, in files that would lie one after the other by number, one that has the same order, and one that has none.
+// orderProject has one parcel of forty resources, in files that would lie one after the other by number, one that has the same order,
+// and one that has none.
 func orderProject(t *testing.T) *fixture {
 	t.Helper()
 	text := "-- kiln.toml --\n[project]\nname = \"test\"\n" + parcelTables("")
@@ -51,7 +52,8 @@ func (p *fixture) lies(file string) []string {
 	return names
 }
 
-// ranges is how many runs of neighbouring bytes loading resources by their names reads: what follows within one unit of alignment is the same run.
+// ranges is how many runs of neighbouring bytes loading resources by their names reads: what follows within one unit of alignment is the
+// same run.
 func (p *fixture) ranges(file string, load []string) int {
 	p.Helper()
 	r, err := kilnrt.Open(p.path(file))
@@ -69,8 +71,8 @@ func (p *fixture) ranges(file string, load []string) int {
 	return n
 }
 
-// TestOrder: what a file says is loaded first lies first, in that order; an edit of the file makes anew the parcels that have it and no others; and without it
-// the parcel is what it was.
+// TestOrder: what a file says is loaded first lies first, in that order; an edit of the file makes anew the parcels that have it and no
+// others; and without it the parcel is what it was.
 func TestOrder(t *testing.T) {
 	p := orderProject(t)
 	p.age()
@@ -109,7 +111,7 @@ func TestOrder(t *testing.T) {
 		t.Errorf("they lie as %v", got)
 	}
 	p.write("level.order", "a/01.s\na/[\n")
-	if b := p.wants(""); !strings.Contains(b.messages, "level.order:2:1: error[K1607]: \"a/[\" is no glob\n") || p.lies(level)[0] != "a/01.s" {
+	if b := p.wants(""); !strings.Contains(b.messages, "level.order:2:1: error[K1607]: \"a/[\" is not a glob\n") || p.lies(level)[0] != "a/01.s" {
 		t.Errorf("%s", b.messages)
 	}
 	if p.read(other) != beside {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMessagesFollowTheFile has files that messages are about come into another root with the same content, so that no job runs: the messages
-// name the file where it is now.
+// TestMessagesFollowTheFile has files that messages are about come into another root with the same content, so that no job runs: the
+// messages name the file where it is now.
 func TestMessagesFollowTheFile(t *testing.T) {
 	const files = shortcuts + "roots = [\"assets\", \"mod\"]\n-- assets/fails.s --\nfail now\n-- mod/keep.s --\ntext to keep\n-- mod/keep.txt --\nkept\n"
 	for _, f := range []string{"fails.s", "warns.s"} {
@@ -33,7 +33,8 @@ func TestMessagesFollowTheFile(t *testing.T) {
 	}
 }
 
-// TestCaseOfOld changes kiln.toml when a folder once had its name in another case, and the cache is lost: outputs that are in place stay there.
+// TestCaseOfOld changes kiln.toml when a folder once had its name in another case, and the cache is lost: outputs that are in place stay
+// there.
 func TestCaseOfOld(t *testing.T) {
 	requireLinux(t, "names that differ in case")
 	p := newProject(t, "-- assets/t/a.txt --\nalpha\n")

@@ -13,6 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
+	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -154,7 +155,8 @@ func (p *fixture) editOrder(rnd *rand.Rand) {
 	}
 }
 
-// TestTouchSplit: a content that more split parcels share than the name of their parcel has is changed there by a build of few tasks, in the first one's manner.
+// TestTouchSplit: a content that more split parcels share than the name of their parcel has is changed there by a build of few tasks, in
+// the first one's manner.
 func TestTouchSplit(t *testing.T) {
 	text := "-- kiln.toml --\n[project]\nname = \"test\"\n[platforms.pc]\n[[parcels]]\nname = \"shared\"\nassets = [\"other.s\"]\n"
 	for i, align := range []int{512, 16, 16, 16} {
@@ -203,15 +205,15 @@ func TestDamagedParcel(t *testing.T) {
 	}
 	p.write(file, whole[:at]+"ONE"+whole[at+3:])
 	pr := p.open()
-	rotten := []state.Shipped{{File: file, Made: true, Stat: pr.shippedStat(file)}, {File: "kiln.ids", Stat: pr.shippedStat("kiln.ids")}}
-	var v Verified
-	if left := v.shipped(t.Context(), pr, rotten); left[0].Stat != (source.Stat{}) || left[1] != rotten[1] || len(v.Messages) != 1 || v.Messages[0].Code != diag.ProductWrong {
+	rotten := []state.Shipped{{File: file, Made: true, Stat: pr.ShippedStat(file)}, {File: "kiln.ids", Stat: pr.ShippedStat("kiln.ids")}}
+	var v upkeep.Verified
+	if left := v.Shipped(t.Context(), pr.Workspace, rotten); left[0].Stat != (source.Stat{}) || left[1] != rotten[1] || len(v.Messages) != 1 || v.Messages[0].Code != diag.ProductWrong {
 		t.Errorf("%v, %v", left, v.Messages)
 	}
 }
 
-// TestDamagedAndLeft: a parcel that somebody changed is made anew although builds that left it as it is came between: of another platform, and while one of
-// its assets fails, which tells of it.
+// TestDamagedAndLeft: a parcel that somebody changed is made anew although builds that left it as it is came between: of another
+// platform, and while one of its assets fails, which tells of it.
 func TestDamagedAndLeft(t *testing.T) {
 	const file = "build/parcels/pc/one.parcel"
 	p := newProject(t, parcelProject)
@@ -257,6 +259,32 @@ func TestDamagedAndLeft(t *testing.T) {
 	isWhole("kiln.ids was wrong")
 }
 
+// TestStaleBesideDamaged: a parcel that is not declared any more is deleted although another one, which is left as it is because one of its
+// assets fails, is damaged; that one stays.
+func TestStaleBesideDamaged(t *testing.T) {
+	const head = "-- kiln.toml --\n[project]\nname = \"test\"\n"
+	const one, two = "[[parcels]]\nname = \"one\"\nassets = [\"a.s\"]\n", "[[parcels]]\nname = \"two\"\nassets = [\"b.s\"]\n"
+	for _, whole := range []bool{false, true} {
+		p := newProject(t, head+one+two+"-- assets/a.s --\ntext 1\n-- assets/b.s --\ntext 2\n")
+		p.unchecked = true // a clean build has no parcel that is left as it is
+		p.build()
+		left := p.read("build/parcels/pc/one.parcel")
+		if !whole {
+			left = left[:20]
+			p.write("build/parcels/pc/one.parcel", left)
+		}
+		p.write("assets/a.s", "fail now\n")
+		p.write("kiln.toml", strings.TrimPrefix(head, "-- kiln.toml --\n")+one)
+		p.build()
+		if got := names(outputFiles(p.dir, "build")); strings.Contains(got, "two.parcel") || !strings.Contains(got, "one.parcel") {
+			t.Errorf("whole %v: %s", whole, got)
+		}
+		if p.read("build/parcels/pc/one.parcel") != left {
+			t.Errorf("whole %v: the parcel that is left as it is changed", whole)
+		}
+	}
+}
+
 // TestNothingToShip: when a project wants no parcels any more, these go, and nobody writes kiln.ids, whatever it was.
 func TestNothingToShip(t *testing.T) {
 	for _, ids := range []string{"", "no ids\n"} {
@@ -276,7 +304,8 @@ func TestNothingToShip(t *testing.T) {
 	}
 }
 
-// TestTouchedAndLeft: a parcel that is left as it is, because one of its assets fails, and whose times are others, is looked at once and then known.
+// TestTouchedAndLeft: a parcel that is left as it is, because one of its assets fails, and whose times are others, is looked at once and
+// then known.
 func TestTouchedAndLeft(t *testing.T) {
 	p := newProject(t, parcelProject)
 	p.unchecked = true
@@ -288,7 +317,8 @@ func TestTouchedAndLeft(t *testing.T) {
 	p.nothing()
 }
 
-// TestMadeWhileBuilding: what is made of products and changed by somebody while jobs run, or while parcels are packed, is not what the build left.
+// TestMadeWhileBuilding: what is made of products and changed by somebody while jobs run, or while parcels are packed, is not what the
+// build left.
 func TestMadeWhileBuilding(t *testing.T) {
 	const constants = "build/gen/kiln.lua"
 	p := newProject(t, parcelProject+"-- assets/x5.s --\nhook edit\ntext x5\n-- assets/one/c.s --\ntext c\nref x5.s\n")
@@ -332,8 +362,8 @@ func (c *lateContext) Err() error {
 	return nil
 }
 
-// TestStoppedPacking ends builds at all moments, most of them while parcels are packed: what is there is whole and nothing is removed, none of it is told
-// as a failure, and the next build is right.
+// TestStoppedPacking ends builds at all moments, most of them while parcels are packed: what is there is whole and nothing is removed,
+// none of it is told as a failure, and the next build is right.
 func TestStoppedPacking(t *testing.T) {
 	p := newProject(t, parcelProject)
 	p.build()

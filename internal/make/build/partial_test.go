@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -39,7 +42,8 @@ func names(m map[string]string) string {
 	return strings.Join(all, " ")
 }
 
-// TestPartial builds parts between whole builds, which must come out as if there had been no parts.
+// TestPartial builds parts between whole builds, which must come out as if there had been no parts. What ran on one platform does for the
+// other.
 func TestPartial(t *testing.T) {
 	const all = "pc/a.txt pc/b.txt pc/join.s.txt web/a.txt web/b.txt web/join.s.txt"
 	edit := func(p *fixture) {
@@ -58,12 +62,12 @@ func TestPartial(t *testing.T) {
 		ran, files string // of the part
 		rest       string // what the whole build after it ran
 	}{
-		{"one asset", edit, Request{Patterns: []string{"a.txt"}}, "a.txt a.txt@web", all, "b.txt b.txt@web join.s join.s@web"},
-		{"one platform", edit, Request{Platforms: []string{"web"}}, "a.txt@web b.txt@web join.s@web", all, "a.txt b.txt join.s"},
+		{"one asset", edit, Request{Patterns: []string{"a.txt"}}, "a.txt", all, "b.txt join.s"},
+		{"one platform", edit, Request{Platforms: []string{"web"}}, "a.txt@web b.txt@web join.s@web", all, ""},
 		{"one asset and what it needs", edit, Request{Patterns: []string{"join.s"}, Platforms: []string{"pc"}}, "a.txt join.s", all,
-			"a.txt@web b.txt b.txt@web join.s@web"},
+			"b.txt"},
 		{"another key for all", rules, Request{Platforms: []string{"pc"}}, "a.txt b.txt join.s",
-			"pc/a.txt.txt pc/b.txt.txt pc/join.s.txt web/a.txt web/b.txt web/join.s.txt", "a.txt@web b.txt@web join.s@web"},
+			"pc/a.txt.txt pc/b.txt.txt pc/join.s.txt web/a.txt web/b.txt web/join.s.txt", ""},
 		{"asset removed", func(p *fixture) { p.remove("assets/b.txt") }, Request{Patterns: []string{"a.txt"}}, "", all, ""},
 		{"asset removed, then one platform", func(p *fixture) { p.remove("assets/b.txt") }, Request{Platforms: []string{"web"}}, "",
 			"pc/a.txt pc/b.txt pc/join.s.txt web/a.txt web/join.s.txt", ""},
@@ -82,11 +86,11 @@ func TestPartial(t *testing.T) {
 			p.build()
 			p.write("assets/join.s", "part y 1")
 		}, Request{Patterns: []string{"join.s"}, Platforms: []string{"pc"}}, "join.s",
-			"pc/a.txt pc/b.txt pc/join.s.txt pc/join.s.y.txt web/a.txt web/b.txt web/join.s.txt web/join.s.x.txt", "join.s@web"},
+			"pc/a.txt pc/b.txt pc/join.s.txt pc/join.s.y.txt web/a.txt web/b.txt web/join.s.txt web/join.s.x.txt", ""},
 		{"an edited product of another asset stays Kiln's", func(p *fixture) {
 			p.write("assets/a.txt", "ALPHA")
 			p.scribble("build/pc/b.txt")
-		}, Request{Patterns: []string{"a.txt"}}, "a.txt a.txt@web", all, "b.txt b.txt@web join.s join.s@web"},
+		}, Request{Patterns: []string{"a.txt"}}, "a.txt", all, "b.txt join.s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +101,7 @@ func TestPartial(t *testing.T) {
 			if b.ran != c.ran {
 				t.Errorf("the part ran %q, not %q", b.ran, c.ran)
 			}
-			if got := names(outputs(p.dir, "build")); got != c.files {
+			if got := names(outputFiles(p.dir, "build")); got != c.files {
 				t.Errorf("after the part there are\n%s, not\n%s", got, c.files)
 			}
 			p.wants(c.rest)
@@ -110,11 +114,11 @@ func TestPartial(t *testing.T) {
 func TestPartialFirst(t *testing.T) {
 	p := newProject(t, twoPlatforms)
 	p.buildWith(Request{Patterns: []string{"join.s"}, Platforms: []string{"web"}})
-	if got, want := names(outputs(p.dir, "build")), "web/a.txt web/join.s.txt"; got != want {
+	if got, want := names(outputFiles(p.dir, "build")), "web/a.txt web/join.s.txt"; got != want {
 		t.Errorf("got %s, not %s", got, want)
 	}
 	p.buildWith(Request{Patterns: []string{"b.txt"}, Platforms: []string{"pc"}})
-	p.wants("a.txt b.txt@web join.s")
+	p.wants("")
 	p.nothing()
 }
 
@@ -157,7 +161,7 @@ text four
 		if first {
 			want = strings.ReplaceAll(b.ran, ".s", ".s.txt")
 		}
-		if got := strings.ReplaceAll(names(outputs(p.dir, "build")), "pc/", ""); got != want {
+		if got := strings.ReplaceAll(names(outputFiles(p.dir, "build")), "pc/", ""); got != want {
 			t.Errorf("after the cancelled build there are %q, not %q", got, want)
 		}
 		h.call = func(context.Context, string, processor.Job) error { return nil }
@@ -199,8 +203,8 @@ func TestFailFast(t *testing.T) {
 	p.wants("2.s 3.s")
 	p.write("assets/1.s", "fail again")
 	b = p.buildWith(Request{FailFast: true})
-	if b.ran != "1.s" || names(outputs(p.dir, "build")) != "pc/2.s.txt pc/3.s.txt" {
-		t.Errorf("ran %q, left %s", b.ran, names(outputs(p.dir, "build")))
+	if b.ran != "1.s" || names(outputFiles(p.dir, "build")) != "pc/2.s.txt pc/3.s.txt" {
+		t.Errorf("ran %q, left %s", b.ran, names(outputFiles(p.dir, "build")))
 	}
 	p.wants("")
 }
@@ -257,7 +261,7 @@ func TestDryRun(t *testing.T) {
 			t.Errorf("%s was %s and is %s", f, s, after[f])
 		}
 	}
-	p.wants("a.txt a.txt@web b.txt b.txt@web join.s join.s@web")
+	p.wants("a.txt b.txt join.s")
 }
 
 // TestLastGood keeps the products of the last run that went well.
@@ -271,7 +275,7 @@ func TestLastGood(t *testing.T) {
 	}
 	lastGood := func(failed int, ran string) {
 		t.Helper()
-		if b := p.buildWith(Request{OnError: LastGood}); b.Failed != failed || b.ran != ran {
+		if b := p.buildWith(Request{OnError: results.LastGood}); b.Failed != failed || b.ran != ran {
 			t.Errorf("failed %d, ran %q", b.Failed, b.ran)
 		}
 	}
@@ -302,13 +306,14 @@ func TestLastGood(t *testing.T) {
 	p.write("assets/a.s", "text better")
 	lastGood(0, "a.s")
 	good("better\n")
-	if got := names(outputs(p.dir, "build")); got != "pc/a.s.txt pc/b.txt" {
+	if got := names(outputFiles(p.dir, "build")); got != "pc/a.s.txt pc/b.txt" {
 		t.Errorf("there are %s", got)
 	}
 	p.wants("")
 }
 
-// TestLastGoodShort: what stood for a failed asset goes when an older source comes back, whose products have other files, in a build of few tasks as well.
+// TestLastGoodShort: what stood for a failed asset goes when an older source comes back, whose products have other files, in a build of
+// few tasks as well.
 func TestLastGoodShort(t *testing.T) {
 	p := newProject(t, "-- assets/b.txt --\nb\n-- assets/a.s --\ntext\n")
 	p.age()
@@ -323,8 +328,8 @@ func TestLastGoodShort(t *testing.T) {
 		{"part x 1", "pc/a.s.txt pc/a.s.x.txt pc/b.txt", true}, // holds again, and so is the last good one itself
 	} {
 		p.write("assets/a.s", tt.script)
-		b := p.buildWith(Request{OnError: LastGood})
-		if got := names(outputs(p.dir, "build")); got != tt.files || b.short != tt.short {
+		b := p.buildWith(Request{OnError: results.LastGood})
+		if got := names(outputFiles(p.dir, "build")); got != tt.files || b.short != tt.short {
 			t.Errorf("%s: short %t, there are %s", tt.script, b.short, got)
 		}
 		if got := strings.ReplaceAll(p.asked("SELECT file FROM products ORDER BY file"), "build/", ""); got != tt.files {
@@ -359,8 +364,8 @@ func TestLastGoodYields(t *testing.T) {
 				p.write("assets/"+f, text)
 			}
 			for range 2 {
-				b := p.buildWith(Request{OnError: LastGood})
-				if got := names(outputs(p.dir, "build")); got != tt.files || b.Failed != 1 || strings.Contains(b.messages, "K0204") || strings.Contains(b.messages, "K0209") {
+				b := p.buildWith(Request{OnError: results.LastGood})
+				if got := names(outputFiles(p.dir, "build")); got != tt.files || b.Failed != 1 || strings.Contains(b.messages, "K0204") || strings.Contains(b.messages, "K0209") {
 					t.Errorf("there are %s; failed %d\n%s", got, b.Failed, b.messages)
 				}
 				if got := p.read("build/pc/a.s.x.txt"); strings.HasPrefix(got, "1") != (name == "to nothing") {
@@ -381,13 +386,13 @@ func TestLastGoodParts(t *testing.T) {
 	p := newProject(t, parcels+"-- assets/x.txt --\nold\n-- assets/y.txt --\ny\n-- assets/a.s --\ntake +x.txt\n")
 	p.age()
 	files := func() map[string]string {
-		got := outputs(p.dir, "build/pc")
+		got := outputFiles(p.dir, "build/pc")
 		maps.DeleteFunc(got, func(f, _ string) bool { return !strings.HasPrefix(f, "a.s") })
 		return got
 	}
 	step := func(what string, failed int, want map[string]string) {
 		t.Helper()
-		b := p.buildWith(Request{OnError: LastGood})
+		b := p.buildWith(Request{OnError: results.LastGood})
 		if got := files(); b.Failed != failed || !maps.Equal(got, want) {
 			t.Errorf("%s: failed %d, short %t, there are %v, not %v", what, b.Failed, b.short, got, want)
 		}
@@ -395,7 +400,7 @@ func TestLastGoodParts(t *testing.T) {
 			t.Errorf("%s: %s", what, b.messages)
 		}
 	}
-	p.buildWith(Request{OnError: LastGood})
+	p.buildWith(Request{OnError: results.LastGood})
 	want := files()
 	if got := names(want); got != "a.s.+x.txt.part a.s.txt a.s.x.txt.part" {
 		t.Fatalf("it made %s", got)
@@ -406,7 +411,7 @@ func TestLastGoodParts(t *testing.T) {
 	step("while something else changes", 1, want)
 	pr := p.open()
 	p.must(pr.Lock(t.Context(), true, func() {}))
-	r, err := pr.Build(t.Context(), Request{OnError: LastGood, Outcomes: AllOutcomes, Reporter: job.Silent{}})
+	r, err := pr.Build(t.Context(), Request{OnError: results.LastGood, Outcomes: report.AllOutcomes, Reporter: job.Silent{}})
 	p.must(err)
 	p.must(pr.Unlock())
 	var told []string
@@ -433,16 +438,16 @@ func TestLastGoodParts(t *testing.T) {
 	step("another part is made before it fails", 1, want)
 	p.write("assets/a.s", "take x.txt\n")
 	p.write("assets/x.txt", "show one\n")
-	p.buildWith(Request{OnError: LastGood})
+	p.buildWith(Request{OnError: results.LastGood})
 	want = files()
 	p.write("assets/a.s", "take x.txt\nfail now\n")
 	p.write("assets/x.txt", "show two\n")
 	step("the part is another one before it fails", 1, want)
-	p.gc(365, GCRequest{})
+	p.gc(365, upkeep.GCRequest{})
 	p.remove("build/pc/a.s.x.txt.part")
 	step("after all that nobody needs was dropped", 1, want)
 	p.write("assets/a.s", "text\n")
-	p.buildWith(Request{OnError: LastGood})
+	p.buildWith(Request{OnError: results.LastGood})
 	if got := names(files()); got != "a.s.txt" {
 		t.Errorf("it needs no part any more, and there are %s", got)
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kiln-pipeline/kiln/internal/make/explain"
-
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
 const parted = `
@@ -134,7 +134,7 @@ func TestLookAtParts(t *testing.T) {
 	v, err := p.open().Look(context.Background(), nil, nil)
 	p.must(err)
 	j := v.Assets[0].Jobs[0]
-	if why := explain.Reason(j.Why); j.State != Stale || !strings.HasPrefix(why, "x.txt changed") || len(j.Parts) == 0 {
+	if why := explain.Reason(j.Why); j.State != view.Stale || !strings.HasPrefix(why, "x.txt changed") || len(j.Parts) == 0 {
 		t.Errorf("%v, because %s; %d parts", j.State, why, len(j.Parts))
 	}
 	var parts []string

@@ -2,6 +2,8 @@ package build
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"image"
 	"image/color"
 	"image/png"
@@ -9,11 +11,13 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
 	"github.com/kiln-pipeline/kiln/internal/processors/gltf"
 	"github.com/kiln-pipeline/kiln/internal/processors/texture"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/kilnrt"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 const placeholderProject = `
@@ -56,8 +60,8 @@ func (p *fixture) shape(name string) (width, height int, format string) {
 	return f.Width, f.Height, f.Format.String()
 }
 
-// TestPlaceholder: what fails is replaced by what its processor makes of a placeholder, in the format of its platform; it is told of, kept out of parcels, never
-// taken for done, and gone when the asset is mended.
+// TestPlaceholder: what fails is replaced by what its processor makes of a placeholder, in the format of its platform; it is told of,
+// kept out of parcels, never taken for done, and gone when the asset is mended.
 func TestPlaceholder(t *testing.T) {
 	p := newProject(t, placeholderProject)
 	p.procs = append(testProcessors(nil), texture.New(), gltf.New())
@@ -67,7 +71,7 @@ func TestPlaceholder(t *testing.T) {
 	good, packed := p.read(tank), p.read(level)
 	_, _, format := p.shape(tank)
 
-	stand := func(failed int, how OnError) built {
+	stand := func(failed int, how results.OnError) built {
 		t.Helper()
 		b := p.buildWith(Request{OnError: how})
 		if b.Failed != failed {
@@ -80,8 +84,8 @@ func TestPlaceholder(t *testing.T) {
 	p.write("assets/a.s", "fail now\n") // has no placeholder, but a last good product
 	p.write("assets/new.s", "fail now\n")
 	for range 2 { // the second time with nothing to do, and the same to tell
-		b := stand(4, Placeholders)
-		if want := "warning[K0224]: placeholders stand for what failed: late.png, tank.png\n  mend it, and build again; no parcel is packed with them\n"; !strings.Contains(b.messages, want) || b.Placeholders != 2 {
+		b := stand(4, results.Placeholders)
+		if want := "warning[K0224]: placeholders stand for what failed: late.png, tank.png\n  fix it, and build again; no parcel is packed with them\n"; !strings.Contains(b.messages, want) || b.Placeholders != 2 {
 			t.Errorf("%d placeholders: %s", b.Placeholders, b.messages)
 		}
 		if !strings.Contains(b.messages, "error[K1603]: parcel level [pc] was not packed: tank.png failed") || p.read(level) != packed {
@@ -101,7 +105,7 @@ func TestPlaceholder(t *testing.T) {
 		t.Errorf("the content database has %q", got)
 	}
 
-	b := stand(4, PackedPlaceholders)
+	b := stand(4, results.PackedPlaceholders)
 	r, err := kilnrt.Open(p.path(level))
 	p.must(err)
 	x, err := r.ByName("tank.png")
@@ -116,25 +120,68 @@ func TestPlaceholder(t *testing.T) {
 	if p.read(tank) != "" || p.asked("SELECT asset FROM diagnostics WHERE code = 'K0224'") != "" {
 		t.Error("it stands although nobody asks for it")
 	}
-	stand(4, Placeholders)
+	stand(4, results.Placeholders)
 	p.picture("assets/tank.png", 16)
 	p.picture("assets/late.png", 8)
 	p.write("assets/a.s", "text a\n")
 	p.remove("assets/new.s")
-	if b := stand(0, Placeholders); p.read(tank) != good || strings.Contains(b.messages, "K0224") {
+	if b := stand(0, results.Placeholders); p.read(tank) != good || strings.Contains(b.messages, "K0224") {
 		t.Errorf("it is mended, and the texture is another: %s", b.messages)
 	}
 	p.wants("")
 
 	// A failure after a build that could have been one of few tasks.
 	p.write("assets/tank.png", "no picture")
-	if b := stand(1, Placeholders); b.short || b.Placeholders != 1 {
+	if b := stand(1, results.Placeholders); b.short || b.Placeholders != 1 {
 		t.Errorf("%d placeholders", b.Placeholders)
 	}
 }
 
-// TestPlaceholdersStayInParcel: of a parcel that cannot be packed it is said once for all platforms on which it is the same, and in the content database for each; as long
-// as it has placeholders in it, that is told, too.
+// standing is a team's processor that has a placeholder of its own.
+type standing struct{}
+
+func (standing) Info() processor.Info {
+	return processor.Info{Name: "standing", Version: 1, Extensions: []string{".stand"},
+		Products: []processor.ProductType{{Type: "text", Extension: ".txt"}}}
+}
+
+func (standing) Process(_ context.Context, job processor.Job) error {
+	text, err := job.ReadFile(job.Asset().Path)
+	if err == nil && string(text) == "broken" {
+		err = errors.New("it is broken")
+	}
+	if err != nil {
+		return err
+	}
+	return job.Write(processor.Output{Type: "text", Extension: ".txt"}, bytes.ToUpper(text))
+}
+
+func (standing) Placeholder(file string) []byte {
+	if file == "none.stand" {
+		return nil
+	}
+	return []byte("in place of " + file)
+}
+
+// TestPlaceholderOfProcessor: a processor's own placeholder is made into products as a source file would be.
+func TestPlaceholderOfProcessor(t *testing.T) {
+	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n")
+	p.procs = append(testProcessors(nil), standing{})
+	p.write("assets/a.stand", "broken")
+	p.write("assets/none.stand", "broken")
+	if b := p.buildWith(Request{OnError: results.Placeholders}); b.Failed != 2 || b.Placeholders != 1 {
+		t.Errorf("failed %d, placeholders %d\n%s", b.Failed, b.Placeholders, b.messages)
+	}
+	if got := p.read("build/pc/a.stand.txt"); got != "IN PLACE OF A.STAND" {
+		t.Errorf("the product is %q", got)
+	}
+	if got := p.read("build/pc/none.stand.txt"); got != "" {
+		t.Errorf("without a placeholder there is %q", got)
+	}
+}
+
+// TestPlaceholdersStayInParcel: of a parcel that cannot be packed it is said once for all platforms on which it is the same, and in the
+// content database for each; as long as it has placeholders in it, that is told, too.
 func TestPlaceholdersStayInParcel(t *testing.T) {
 	p := newProject(t, placeholderProject)
 	p.procs = append(testProcessors(nil), texture.New(), gltf.New())
@@ -167,12 +214,12 @@ func TestPlaceholdersStayInParcel(t *testing.T) {
 	}
 	said(Request{}, `
 kiln.toml:8:3: error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed`)
-	said(Request{OnError: PackedPlaceholders, Platforms: []string{"pc", "mobile"}}, "")
+	said(Request{OnError: results.PackedPlaceholders, Platforms: []string{"pc", "mobile"}}, "")
 	listed("pc", "level:tank.png")
 	listed("mobile", "level:tank.png")
 	listed("web", "")
 	for range 2 {
-		said(Request{OnError: Placeholders}, `
+		said(Request{OnError: results.Placeholders}, `
 kiln.toml:8:3: error[K1603]: parcel level [pc, mobile, web] was not packed: tank.png failed
 warning[K1614]: parcel level [pc, mobile] still has the placeholders in it with which it was packed: of tank.png`)
 	}
@@ -198,12 +245,12 @@ func TestPlaceholderModel(t *testing.T) {
 	p.procs = append(testProcessors(nil), texture.New(), gltf.New())
 	p.picture("assets/tank.png", 16)
 	p.build()
-	before := outputs(p.dir, "build")
+	before := outputFiles(p.dir, "build")
 	p.write("assets/cube.gltf", "{")
-	if b := p.buildWith(Request{OnError: Placeholders}); b.Failed != 1 || b.Placeholders != 1 {
+	if b := p.buildWith(Request{OnError: results.Placeholders}); b.Failed != 1 || b.Placeholders != 1 {
 		t.Fatalf("%d placeholders: %s", b.Placeholders, b.messages)
 	}
-	after := outputs(p.dir, "build")
+	after := outputFiles(p.dir, "build")
 	if len(before) != len(after) {
 		t.Errorf("%v, before %v", names(after), names(before))
 	}

@@ -3,169 +3,202 @@ package build
 import (
 	"cmp"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/notices"
+	"github.com/kiln-pipeline/kiln/internal/make/parcels"
+	"github.com/kiln-pipeline/kiln/internal/make/plan"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
+	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Which tasks a build looks at. If a few source files are not as they were and all else is, it follows the edges that the snapshot keeps from
-// these files backwards: to the tasks that looked at them, to the tasks that looked at these, and so on. Only these are asked for, so that the
-// build costs what the change reaches, not what the project has. All others hold, because nothing that they looked at differs.
+// Which tasks a build checks. If a few source files are not as they were and all else is, it follows the
+// edges that the snapshot keeps from these files backwards: to the tasks that observed them, to the tasks
+// that observed these, and so on. Only these are asked for, so that the build costs what the change reaches,
+// not what the project has. All others hold, because nothing that they observed differs.
 //
-// What follows is the same for a few tasks and for all of them. If it turns out that these were too few, the build is begun once more, with
-// all: that is always right.
+// What follows is the same for a few tasks and for all of them. If these turn out to be too few, the build
+// starts again, with all: that is always right.
 
-// few is what is known of the tasks that a build looks at, if these are not all.
-type few struct {
-	tasks   *state.Tasks // of the build before
-	edited  []string     // source paths with other content
-	added   []string
-	removed []string
-	dirty   map[int]bool            // by number: tasks that may be concerned
-	gone    map[string]*asset.Asset // assets that the project has no more, by id, as far as they are known
-
-	byKeys   bool        // what changed concerns more than the assets of single files: jobs are compared by their keys
-	fresh    []*job.Task // jobs that the project had not
-	goneJobs []int       // by number: jobs that it has no more; if byKeys, with their parts
-
-	concerned map[*asset.Asset]bool // assets of which tasks may change, come or go; the build looks at all their tasks
-	past      []past                // their tasks as the build before left them
-	known     map[int]bool          // by number: tasks in past
-	unasked   map[*job.Task]bool    // parts in past for which nobody asks any more, even if their last good products stand
-}
-
-// planFew finds out which few tasks the build has to look at, and makes the world for them. It is false if these are all; s.because says why.
+// planFew finds out which few tasks the build must check, and makes the world for them. It returns false if
+// these are all; s.because says why.
 func (s *session) planFew(t *source.Table) bool {
-	f := &few{dirty: map[int]bool{}, gone: map[string]*asset.Asset{}, concerned: map[*asset.Asset]bool{}, known: map[int]bool{}, unasked: map[*job.Task]bool{}}
-	s.few = f
+	s.Scope = &results.Scope{Concerned: map[*asset.Asset]bool{}, Unasked: map[*job.Task]bool{}}
+	f := plan.NewFew(s.Set, s.Prev)
+	s.few, s.Before = f, f.Before
 	if s.because = s.whyAll(t); s.because != "" {
-		s.few = nil
+		s.few, s.Scope = nil, nil
 		return false
 	}
 	s.because = "what changed concerns more than the jobs that looked at it" // unless it turns out otherwise
 	var err error
-	if f.tasks, err = s.prev.Tasks(); err == nil {
-		s.held, s.holds = f.tasks, s.untouched
-		if s.open(t) && s.compare() && s.dependents() && s.ask() && s.remember() {
-			return true
+	if s.Scope.Tasks, err = s.Prev.Tasks(); err == nil {
+		s.Held, s.holds = s.Scope.Tasks, f.Untouched
+		if s.open(t) {
+			if f.Find() {
+				s.wanted = f.Wanted
+				return true
+			}
+			s.because = cmp.Or(f.Because, s.because)
 		}
 	}
 	s.undo()
 	return false
 }
 
-// whyAll says why all tasks are to be looked at; "" if those will do that looked at what changed.
+// whyAll returns why all tasks must be checked; "" if those are enough that observed what changed.
 func (s *session) whyAll(t *source.Table) string {
-	prev := s.prev
+	prev := s.Prev
 	switch {
 	case prev == nil:
 		return "nothing is known of a build before"
-	case s.killed:
+	case s.Killed:
 		return "the build before did not come to its end"
-	case s.blobsGone:
-		return "the blobs in .kiln are gone"
-	case s.req.Force || s.req.Compact || s.req.Outcomes == AllOutcomes || s.req.FailFast || s.req.Shuffle != 0 || !s.whole():
+	case s.BlobsGone:
+		return "the blobs in .kiln are missing"
+	case s.req.Force || s.req.Compact || s.req.Outcomes == report.AllOutcomes || s.req.FailFast || s.req.Shuffle != 0 || !s.whole():
 		return "it was asked for"
-	case !s.sameRules():
+	case !s.SameRules():
 		return "kiln.toml, a processor or Kiln itself changed"
 	case !s.resumable():
 		return "the build before left something to be done"
 	case !prev.Plain || len(s.messages) > 0:
 		return "there is something to be said of the project, its rules or its files"
 	case prev.Log.Wasteful():
-		return "the log of traces is to be written again"
-	case !s.findChanges(t):
+		return "the log of traces must be written again"
+	case !s.few.FindChanges(t):
 		return "the source roots are others, or very many files changed"
-	case !s.outputsSame():
+	case !s.OutputsSame():
 		return "outputs are not as they were"
-	case !s.worldSame():
+	case !s.P.WorldSame(s.Prev):
 		return "a program, a variable, a parcel or state of Kiln's own is not what it was"
 	}
 	return ""
 }
 
-// no says why all tasks are to be looked at after all.
+// no records why all tasks must be checked after all. It returns false.
 func (s *session) no(because string) bool {
 	s.because = because
 	return false
 }
 
-// undo takes back what a build of few tasks did that one of all does itself. What jobs made stays.
-func (s *session) undo() {
+// noteRan remembers what ran, for when the engine is asked again.
+func (s *session) noteRan() {
 	if s.ran == nil {
 		s.ran = map[engine.Key]*engine.Result{}
 	}
-	for _, r := range s.results {
-		if r.State == engine.Ran && r.Trace != nil && r.Trace.ID != 0 {
+	for _, r := range s.Results {
+		if (r.State == engine.Ran || r.State == engine.Adopted) && r.Trace != nil && r.Trace.ID != 0 {
 			s.ran[r.Task.Key] = r
 		}
 	}
-	if len(s.results) > 0 {
-		s.pres = nil // outputs are not as they were
+}
+
+// undo takes back what a build of few tasks did that one of all does itself. What jobs made stays.
+func (s *session) undo() {
+	s.noteRan()
+	if len(s.Results) > 0 {
+		s.Pres = nil // outputs are not as they were
 	}
-	if s.w != nil {
-		s.spoilt, s.leftBeside = s.w.Spoilt, s.leftBeside || s.w.Leftovers
-		s.w.Blobs.Flush() // what is not written down is looked into again
+	if s.W != nil {
+		s.spoilt, s.leftBeside = s.W.Spoilt, s.leftBeside || s.W.Leftovers
+		s.W.Blobs.Flush() // what is not recorded is checked again
 	}
 	s.closeTraces()
-	s.few, s.w, s.wanted, s.results, s.messages, s.holds, s.before = nil, nil, nil, nil, nil, nil, before{}
-	s.live, s.parts, s.good, s.shipment, s.held, s.resumed = nil, nil, nil, shipment{}, nil, false
+	s.Set = results.NewSet(s.P, s.OnError)
+	s.few, s.wanted, s.messages, s.holds, s.Before = nil, nil, nil, nil, &plan.Before{}
+	s.tree, s.shipment, s.resumed = nil, parcels.Shipment{}, false
 }
 
-// order is that in which assets and their tasks are told of.
-func (s *session) order(a, b *job.Task) int {
-	if c := cmp.Or(strings.Compare(a.Asset.ID, b.Asset.ID), strings.Compare(a.Asset.Path, b.Asset.Path)); c != 0 || a.Platform == b.Platform {
-		return cmp.Or(c, strings.Compare(a.Part, b.Part))
-	}
-	platforms := s.p.PlatformNames()
-	return cmp.Compare(slices.Index(platforms, a.Platform), slices.Index(platforms, b.Platform))
-}
-
-// untouched tells whether a trace is that which held before, of a task that nothing reaches: of an atlas of 2,000 images, those of 31 of 32 groups,
-// and nothing is asked then of the images in them. If its products are lost, which 700 lstats would tell, 12 ms, a job that wants them finds out:
-// it fails in a way that may pass, and a build of all makes them again.
-func (s *session) untouched(t *engine.Task, tr *engine.Trace) bool {
-	n, ok := s.few.tasks.ByKey(t.Key)
-	return ok && !s.few.dirty[n] && !s.few.tasks.At(n).Gone && s.few.tasks.At(n).Trace == tr.ID
-}
-
-// enough tells whether the few tasks that the engine was asked for were enough. If one was stopped, or failed in a way that may pass, or
-// contents turned out to be damaged or lost, all are to be looked at.
+// enough reports whether the few tasks that the engine was asked for were enough. If one was stopped, or
+// failed in a way that may pass, or contents turned out to be damaged or lost, all must be checked.
 func (s *session) enough() bool {
 	switch {
 	case s.few == nil:
 		return true
 	case s.damaged():
 		return false
-	case s.w.Leftovers || s.traces.Damaged() || s.req.OnError >= Placeholders && slices.ContainsFunc(s.results, failed):
-		return s.no("placeholders are to be made, or something could not be written")
+	case s.W.Leftovers || s.Traces.Damaged() || s.req.OnError >= results.Placeholders && slices.ContainsFunc(s.Results, results.Failed):
+		return s.no("placeholders must be made, or something could not be written")
 	}
-	for _, r := range s.results {
+	for _, r := range s.Results {
 		if r.Trace == nil || r.Trace.ID == 0 {
 			return s.no("a job was stopped, or failed in a way that may pass")
 		}
 		t := job.TaskOf(r)
-		n, ok := s.few.tasks.ByKey(t.Key)
-		was := ok && !s.few.tasks.At(n).Gone
-		if was && !s.few.dirty[n] && s.few.tasks.At(n).Trace != r.Trace.ID {
+		n, ok := s.Scope.Tasks.ByKey(t.Key)
+		was := ok && !s.Scope.Tasks.At(n).Gone
+		if was && !s.few.Dirty[n] && s.Scope.Tasks.At(n).Trace != r.Trace.ID {
 			return s.no("contents of products were lost")
 		}
-		if !was && !s.few.concerned[t.Asset] && !s.concernLate(t.Asset) { // a part that an atlas asked for, for the first time
-			return false
+		if !was && !s.Scope.Concerned[t.Asset] && !s.few.ConcernLate(t.Asset) { // a part that an atlas asked for, for the first time
+			return s.no(cmp.Or(s.few.Because, s.because))
 		}
 	}
 	return true
 }
 
-// damaged tells whether a blob was found damaged: outputs that this build does not look at may be the same file.
+// damaged reports whether a blob was found damaged: outputs that this build does not check may be the same
+// file.
 func (s *session) damaged() bool {
-	return len(s.w.Spoilt) > 0 && !s.no("contents of products were damaged")
+	return len(s.W.Spoilt) > 0 && !s.no("contents of products were damaged")
 }
 
-func failed(r *engine.Result) bool {
-	return r != nil && r.Trace != nil && r.Trace.Outcome != engine.Succeeded
+// open makes the world: one in which assets are found one by one, or, if what changed concerns more than the assets of single files, one
+// with all.
+func (s *session) open(t *source.Table) bool {
+	blobs, err := cas.Open(s.P.CasDir())
+	if err != nil {
+		return false
+	}
+	w := s.P.World(t, blobs)
+	w.Before, w.Reporter = s.Prev.Outputs, s.req.Reporter
+	finder, ok := s.P.Finder(t)
+	kept := ok && !s.few.ByKeys
+	if kept {
+		s.notices, kept = notices.Keep(s.P, s.Prev, t, s.few.Paths(), finder.Would)
+	}
+	if !kept || !s.few.OthersAlike(t, finder, s.notices.Rules) {
+		s.few.ByKeys = true
+		set, paths, l := s.P.Evaluate(t)
+		if l.Err() != nil {
+			return s.no("the rules have mistakes")
+		}
+		before, ok := notices.Decode(s.Prev.Notices)
+		if !ok {
+			return false
+		}
+		s.notices = notices.Of(s.P, t, set, l, before)
+		collide := slices.ContainsFunc(set.Assets, func(a asset.Asset) bool { return a.Collides != "" })
+		if collide || source.Messages(s.notices.Folders).Err() != nil && ship.Wanted(s.P.Project) {
+			return s.no("source files cannot be read, or their names collide")
+		}
+		w.AddAll(set)
+		w.Paths = func() []string { return paths }
+	} else {
+		w.Finder, w.Named = finder, finder.Named()
+		w.Names = sync.OnceValue(func() *asset.Table { all, _, _ := s.P.Evaluate(t); return all })
+		w.Paths = sync.OnceValue(func() []string { paths, _ := workspace.SourcePaths(t); return paths })
+	}
+	find := func(k engine.Key) int64 {
+		if i, ok := s.Scope.Tasks.ByKey(k); ok {
+			return s.Scope.Tasks.At(i).Head
+		}
+		return 0
+	}
+	s.number = s.Prev.Build + 1
+	if s.Traces, ok, err = state.OpenTracesAt(s.P.TracesPath(), s.Prev.Log, s.Prev.Build, find); err != nil || !ok {
+		return false
+	}
+	s.W = w
+	s.W.KnowTools(s.Prev.Tools)
+	return true
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -46,7 +48,7 @@ func randomly(t *testing.T, calm bool) {
 		r := newRandom(t, rng)
 		r.calm = calm
 		if calm {
-			r.project = []int{0, 1, 2, 4, 7, 8, 7, 8}[rng.IntN(8)]
+			r.project = []int{0, 1, 2, 4, 7, 8, 7, 8, 9, 10, 10, 11, 12, 11, 12, 13, 13}[rng.IntN(17)]
 			r.p.write("kiln.toml", projectFiles[r.project])
 			if strings.Contains(projectFiles[r.project], "mod") {
 				r.p.mkdir("mod")
@@ -91,7 +93,7 @@ type random struct {
 
 func newRandom(t *testing.T, rng *rand.Rand) *random {
 	r := &random{p: newProject(t, ""), rng: rng, past: map[string][]string{}}
-	r.p.procs = append(r.p.procs, bundle{})
+	r.p.procs = append(r.p.procs, bundle{}, gather{r.p.procs[0].(*script)})
 	r.p.workers = 1 + rng.IntN(4)
 	for range 12 {
 		r.edit()
@@ -106,7 +108,8 @@ func (r *random) called() string {
 	if r.rng.IntN(5) > 0 {
 		return r.name()
 	}
-	return pick(r, processor.ByUUID(asset.UUID(r.name())), capitals(asset.UUID(r.name())), processor.ByUUID("11111111-2222-4333-8444-555555555555"), "pinned", "a", "sub")
+	return pick(r, processor.ByUUID(asset.UUID(r.name())), capitals(asset.UUID(r.name())), processor.ByUUID("11111111-2222-4333-8444-555555555555"), "pinned", "a", "sub", "declared", "grown",
+		processor.ByUUID(asset.UUID("declared")))
 }
 
 // capitals names an asset by its UUID as some tools write it.
@@ -121,7 +124,17 @@ func (r *random) script() string {
 	var b strings.Builder
 	for range 1 + r.rng.IntN(4) {
 		n := r.name()
-		switch r.rng.IntN(26) {
+		switch r.rng.IntN(32) {
+		case 29:
+			fmt.Fprintf(&b, "assets %s\n", pick(r, "**", "sub/**/*.txt", "*.s", "{sub,other}/*", "a.*", "pinned"))
+		case 30, 31:
+			fmt.Fprintf(&b, "perhaps %s %s %s\n", r.called(), pick(r, "-", "-", "pc", "web", "tv"), pick(r, "-", "-", "script", "shadow", "copy"))
+		case 26:
+			fmt.Fprintf(&b, "given %s\n", r.called())
+		case 27:
+			fmt.Fprintf(&b, "named %s %s\n", pick(r, "cape", "hat"), n)
+		case 28:
+			fmt.Fprintf(&b, "%s\n", r.program())
 		case 20:
 			fmt.Fprintf(&b, "more %s\n", pick(r, "x", "y"))
 		case 21:
@@ -156,7 +169,7 @@ func (r *random) script() string {
 		case 13:
 			fmt.Fprintln(&b, pick(r, "fail now", "panic stations", "error plain", "twice x", "scratch"))
 		case 14:
-			fmt.Fprintln(&b, "setting")
+			fmt.Fprintln(&b, pick(r, "setting", "platform"))
 		case 15, 16:
 			fmt.Fprintf(&b, "ask %s %s%s\n", r.name(), pick(r, "", "+", "++"), r.name())
 		case 17:
@@ -168,6 +181,12 @@ func (r *random) script() string {
 		}
 	}
 	return b.String()
+}
+
+// program writes a line that has a program run.
+func (r *random) program() string {
+	what := pick(r, "cat "+r.name(), "cat "+r.name()+" "+r.name(), "ls "+pick(r, "sub", "other", "sub/deep", "."), "cat given", "fail "+r.name())
+	return pick(r, "run ", "run ", "trace ") + what
 }
 
 // shadow writes a line of what the script's other processor does.
@@ -307,7 +326,34 @@ var projectFiles = []string{
 	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n[[rules]]\nmatch = \"a.*\"\nfollow = true\n" +
 		"[[parcels]]\nname = \"one\"\nassets = [\"**/a.*\", \"keep.s\"]\n" +
 		"[[parcels]]\nname = \"two\"\nassets = [\"**/*.bin\"]\nplatforms = [\"web\"]\n",
+	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n" + declared +
+		"[[rules]]\nmatch = \"**/*.s#cape\"\nsettings = { say = \"ruled\" }\n[[rules]]\nmatch = \"a.s#*\"\nplatforms.web.settings = { say = \"woven\" }\n",
+	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web]\n[platforms.tv.seed]\nsay = \"tv\"\n" +
+		"[[rules]]\nmatch = \"**/d.s\"\nplatforms.web.settings.say = \"web\"\n" +
+		"[[rules]]\nmatch = \"**/b.s\"\nplatforms.web.processors = [\"shadow\", \"script\"]\n" +
+		"platforms.tv.processors = [\"script\", \"shadow\"]\n" +
+		"[[rules]]\nmatch = \"*.s#cape\"\nplatforms.tv.settings = { say = \"cape\" }\n" + declared,
+	"[project]\nname = \"test\"\n[[rules]]\nmatch = \"**/*.txt\"\nprocessor = \"gather\"\n" +
+		"inputs = [\"sub/**/*.txt\", \"a.s\", \"other/*\"]\nneeds = [\"**/*.bin\", \"b.s\"]\n",
+	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n" +
+		"[[rules]]\nmatch = \"sub/**/*.s\"\ninputs = [\"*.bin\", \"e.txt\"]\n" +
+		"needs = [\"other\", \"sub/deep/*.txt\", \"pinned\", \"uuid:11111111-2222-4333-8444-555555555555\"]\n" +
+		"[[rules]]\nmatch = \"*.bin\"\nimport = \"script\"\nprocessor = \"gather\"\nneeds = [\"**/c.*\"]\nplatforms.web.processor = \"copy\"\n",
+	"[project]\nname = \"test\"\n[vars]\nSAY = \"vars\"\nDIR = \"sub\"\n" +
+		"[groups]\ndeep = [\"${DIR}\", \"!sub/deep/*.txt\", \"!pinned\"]\nmost = [\"@deep\", \"*.s\", \"other\", \"!other/c.*\"]\n" +
+		"[[rules]]\nmatch = [\"*.s\", \"sub\"]\nstage = \"late\"\nsettings = { say = \"late\" }\n[[assets]]\nid = \"late\"\nprocessor = \"seed\"\nstage = \"late\"\n" +
+		"[[rules]]\nmatch = [\"@most\", \"!**/*.{txt,bin}\", \"!**/e.s\"]\nsettings = { say = \"${SAY}\" }\nmeta = { say = \"${SAY}\" }\n" +
+		"[[rules]]\nmatch = \"**/*.txt\"\nprocessor = \"gather\"\ninputs = [\"@deep\", \"a.*\", \"!a.txt\"]\nneeds = [\"@most\", \"!**/*.{s,txt}\", \"!b.bin\"]\n" +
+		"[[parcels]]\nname = \"one\"\nassets = [\"@most\", \"!**/a.*\"]\n[[parcels]]\nname = \"two\"\nassets = [\"**\", \"!*.s\"]\n",
+	"[project]\nname = \"test\"\nroots = [\"assets\", { path = \"${MOD}\", name = \"engine\" }]\n[vars]\nMOD = \"mod\"\n" +
+		"[[rules]]\nmatch = [\"sub/**\", \"!**/b.*\"]\nneeds = [\"*.bin\", \"!a.bin\"]\n",
 }
+
+// declared are assets by themselves: of a source file that comes and goes, with the name of one, and without any.
+const declared = "[[assets]]\nid = \"declared\"\nsource = \"a.s\"\nsettings = { say = \"declared\" }\n" +
+	"[[assets]]\nid = \"grown\"\nprocessor = \"seed\"\nsettings = { say = \"grown\" }\n" +
+	"[[assets]]\nid = \"chained\"\nimport = \"seed\"\nprocessor = \"script\"\n" +
+	"[[rules]]\nmatch = \"grown\"\nfollow = true\n"
 
 var ruleFiles = []string{
 	"[[rules]]\nmatch = \"*.s\"\nsettings = { say = \"bye\" }\n",
@@ -322,7 +368,17 @@ var ruleFiles = []string{
 	"[[rules]]\nmatch = \"c.txt\"\nid = \"a.s.txt\"\n",
 	"[[rules]]\nmatch = \"*.s\"\nprocessors = [\"script\", \"shadow\"]\nsettings = { say = \"both\", shadow.say = \"boo\" }\n",
 	"[[rules]]\nmatch = \"*.s\"\nprocessors = [\"shadow\", \"script\"]\n",
+	"[[rules]]\nmatch = \"*.txt\"\nprocessor = \"gather\"\ninputs = [\"*.bin\", \"deep/**\"]\nneeds = [\"a.*\", \"deep\"]\n",
+	"[[rules]]\nmatch = \"*\"\nneeds = [\"b.txt\", \"c.s\"]\n[[rules]]\nmatch = \"b.*\"\ninputs = [\"*\"]\nneeds = []\n",
 	"[[rules]]\nmatch = \"a.s\"\nprocessors = [\"shadow\", \"copy\"]\n[[rules]]\nmatch = \"*.txt\"\nprocessors = [\"copy\", \"shadow\"]\n",
+	declared,
+	"[[assets]]\nid = \"declared\"\nsource = \"b.txt\"\n[[assets]]\nid = \"other/e.txt\"\nsource = \"c.txt\"\n",
+	"[[rules]]\nmatch = \"*.s#cape\"\nsettings = { say = \"capes\" }\n",
+	"[[rules]]\nmatch = \"{a,b}.s#{hat,cape}\"\nprocessor = \"script\"\nsettings = { say = \"hats\" }\n",
+	"[[rules]]\nmatch = \"a.s#hat\"\nsettings = { sai = \"wrong\" }\n",
+	"[[rules]]\nmatch = [\"*.s\", \"deep/*\", \"!b.s\"]\nmeta = { status = \"final\" }\nneeds = [\"*.bin\", \"!a.bin\"]\n",
+	"[[rules]]\nmatch = [\"*.s\", \"deep/*.txt\"]\nid = \"{parent}/{stem}.{ext}\"\n",
+	"[[rules]]\nmatch = \"*\"\nmeta = { status = \"draft\", tags = [\"a\", \"b\"] }\n",
 }
 
 // rules does something to what is a rule.
@@ -366,7 +422,7 @@ func (r *random) outputDir() string {
 // output does something to the output tree.
 func (r *random) output() {
 	dir := r.outputDir()
-	all := outputs(r.p.dir, dir)
+	all := outputFiles(r.p.dir, dir)
 	maps.DeleteFunc(all, func(name, _ string) bool { return strings.HasSuffix(name, " in the list") })
 	files := slices.Sorted(maps.Keys(all))
 	if len(files) == 0 {
@@ -389,6 +445,7 @@ func (r *random) output() {
 		r.note("make %s a folder", name)
 		r.p.remove(name)
 		r.p.mkdir(name)
+		r.accept()
 		r.p.build0()
 		for at := name; at != dir && os.Remove(r.p.path(at)) == nil; {
 			at = path.Dir(at) // Kiln does not remove the folders above one that is not its own
@@ -456,7 +513,14 @@ func (r *random) part() {
 	case 1:
 		req = Request{FailFast: true}
 	case 2:
-		req = Request{OnError: LastGood}
+		req = Request{OnError: results.LastGood}
+	case 4:
+		if strings.Contains(projectFiles[r.project], "late") && r.rng.IntN(2) == 0 {
+			req.Patterns, r.p.stages = nil, []string{"late"}
+			defer func() { r.p.stages = nil }()
+		} else if strings.Contains(projectFiles[r.project], "parcels") {
+			req.Patterns = []string{"parcel:one", "!a.s"}[:1+r.rng.IntN(2)]
+		}
 	case 3:
 		c := &cancelling{cancel: cancel}
 		c.left.Store(r.rng.Int64N(5))
@@ -569,7 +633,7 @@ func (r *random) step() {
 
 // accept takes away rules that are refused: they are by a clean build too.
 func (r *random) accept() {
-	pr, err := Open(Config{Dir: r.p.dir, Version: "test", Processors: r.p.procs})
+	pr, err := Open(workspace.Config{Dir: r.p.dir, Version: "test", Processors: r.p.procs})
 	if err == nil {
 		_, err = pr.Look(context.Background(), nil, nil)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -186,6 +187,49 @@ inner
 	p.nothing()
 }
 
+// The settings of another asset are seen as they are: what rules and the platform say, and what of it a request has to give itself.
+func TestAssetSettings(t *testing.T) {
+	p := newProject(t, `
+-- kiln.toml --
+[project]
+name = "test"
+[platforms.pc.script]
+say = "pc"
+-- assets/a.s --
+given sub/b.s
+-- assets/c.s --
+given sub/b.txt
+-- assets/sub/b.s --
+text b
+-- assets/sub/b.txt --
+text
+`)
+	p.build()
+	p.reads("build/pc/a.s.txt", "pc\nmap[]\n")
+	p.reads("build/pc/c.s.txt", "no settings\n")
+	p.write("assets/sub/rules.toml", "[[rules]]\nmatch = \"*.s\"\nsettings = { say = \"sub\" }\n")
+	if b := p.build(); b.Built != 2 {
+		t.Errorf("a rule: %+v", b.Summary)
+	}
+	p.reads("build/pc/a.s.txt", "sub\nmap[say:sub]\n")
+	p.write("assets/sub/b.s", "text another")
+	p.wantsFew("sub/b.s")
+	// What the platform says is another matter than what the rule says, although the asset has the same.
+	p.write("kiln.toml", "[project]\nname = \"test\"\n[platforms.pc.script]\nsay = \"sub\"\n")
+	p.build()
+	p.reads("build/pc/a.s.txt", "sub\nmap[]\n")
+	p.write("assets/sub/rules.toml", "[[rules]]\nmatch = \"b.s\"\nprocessor = \"copy\"\n")
+	p.build()
+	p.reads("build/pc/a.s.txt", "no settings\n")
+	p.remove("assets/sub/b.s")
+	p.build()
+	p.write("assets/sub/b.s", "text back")
+	p.remove("assets/sub/rules.toml")
+	p.build()
+	p.reads("build/pc/a.s.txt", "sub\nmap[]\n")
+	p.nothing()
+}
+
 // What a request is about stays as long as somebody asks, and comes again when it is lost.
 func TestRequestGC(t *testing.T) {
 	p := newProject(t, `
@@ -193,7 +237,7 @@ func TestRequestGC(t *testing.T) {
 bytes one setting|text of bytes
 `)
 	p.build()
-	p.gc(0, GCRequest{})
+	p.gc(0, upkeep.GCRequest{})
 	p.procs = testProcessors(nil)
 	p.procs[0].(*script).version = 2 // the request runs again, out of its bytes
 	if b := p.build(); b.Failed != 0 || b.RequestsRun != 1 {

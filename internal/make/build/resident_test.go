@@ -7,12 +7,16 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 )
 
 // kept builds a project in one process, telling what changed.
-func (p *fixture) kept(pr *Project, changed ...string) *Report {
+func (p *fixture) kept(pr *Project, changed ...string) *report.Report {
 	p.Helper()
-	req := Request{Reporter: job.Silent{}, Detect: ByWatch, OnError: LastGood, Outcomes: ChangedOutcomes}
+	req := Request{Reporter: job.Silent{}, Detect: workspace.ByWatch, OnError: results.LastGood, Outcomes: report.ChangedOutcomes}
 	for _, c := range changed {
 		req.Changed = append(req.Changed, p.path(c))
 	}
@@ -42,7 +46,7 @@ func TestKept(t *testing.T) {
 			}
 		}
 		r := p.kept(pr, "assets/a.s")
-		if !r.Short || r.Summary.Built == 0 || !slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return o.Asset == "a.s" && !o.Gone }) {
+		if !r.Short || r.Summary.Built == 0 || !slices.ContainsFunc(r.Outcomes, func(o report.Outcome) bool { return o.Asset == "a.s" && !o.Gone }) {
 			t.Fatalf("build %d: %+v, %v", i, r.Summary, r.Short)
 		}
 		if !pr.Holds() {
@@ -81,9 +85,9 @@ func TestLookAtKept(t *testing.T) {
 	p.kept(pr)
 	p.must(pr.Read())
 	p.write("assets/a.s", "text other\n")
-	v, err := pr.LookAt(context.Background(), Request{Detect: ByWatch, Changed: []string{p.path("assets/a.s")}})
+	v, err := pr.LookAt(context.Background(), Request{Detect: workspace.ByWatch, Changed: []string{p.path("assets/a.s")}})
 	p.must(err)
-	if v.Assets[0].Jobs[0].State != Stale {
+	if v.Assets[0].Jobs[0].State != view.Stale {
 		t.Errorf("%s", v.Assets[0].Jobs[0].State)
 	}
 	if r := p.kept(pr, "assets/a.s"); r.Summary.Built != 1 || !r.Short {

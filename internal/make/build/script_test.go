@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -34,6 +35,7 @@ import (
 //	warn WORDS       a warning on this line
 //	panic WORDS
 //	setting          the setting "say"
+//	platform         its name
 //	ask PART...      how long the contents of parts are; a part is the path of a source file, or of a part after a plus sign
 //	take PART...     the contents of parts
 //	hook NAME        calls the test
@@ -41,6 +43,8 @@ import (
 //	more NAME        a further product
 //	refer ID NAME    to a product, whether it is there or not
 //	request SAY PATH what this processor makes of a source file with the setting "say"; PATH +PATH what it makes of what it makes of that
+//	given NAME       the settings that this processor has for another asset, and those of them that a request to it has not
+//	named NAME PATH  the same with the name of the request, for rules
 //	bytes SAY WORDS  what it makes of bytes, in which a stroke ends a line
 //	seed SAY         what a processor makes that needs no source
 //	product ID       what it makes of an asset's product
@@ -135,27 +139,24 @@ func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n i
 		return errors.Join(say(names), err)
 	case "use", "list":
 		return s.products(job, out, verb == "use", strings.Fields(rest))
-	case "find":
-		a, err := job.Find(rest)
-		if errors.Is(err, fs.ErrNotExist) {
-			return say("no " + rest)
-		}
-		say(fmt.Sprint(a.ID, " ", a.Path, " ", a.UUID, " ", a.Folder))
-		return err
+	case "find", "perhaps", "assets":
+		return others(job, out, verb, rest)
 	case "part":
 		name, words, _ := strings.Cut(rest, " ")
 		return job.Write(processor.Output{Name: name, Type: "text", Extension: ".txt"}, []byte(words))
 	case "ask", "take":
 		return s.parts(job, out, map[string]string{"ask": "size", "take": "content"}[verb], strings.Fields(rest))
-	case "request", "bytes", "seed", "adopt", "product":
-		return s.request(job, out, verb, rest)
+	case "request", "named", "bytes", "seed", "adopt", "product", "given", "run", "trace":
+		return s.request(ctx, job, out, verb, rest)
 	case "env":
 		v, ok := job.Env(rest)
 		return say(fmt.Sprint(v, ok))
 	case "scratch":
 		return s.scratch(job, say)
-	case "setting":
-		return say(processor.SettingsOf[scriptSettings](job).Say)
+	case "setting", "platform":
+		return say(map[string]func() string{
+			"setting": func() string { return processor.SettingsOf[scriptSettings](job).Say }, "platform": job.Platform,
+		}[verb]())
 	case "warn":
 		job.Warn(processor.Problem{Line: n, Column: 1, Length: len(verb), Text: rest})
 	case "fail":
@@ -171,6 +172,59 @@ func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n i
 		return s.hooks.call(ctx, rest, job)
 	}
 	return nil
+}
+
+// others writes what is known of an asset, which assets a pattern matches, or the products of an asset, on a platform and of a processor if
+// these are named, or that there are none.
+func others(job processor.Job, out io.Writer, verb, rest string) error {
+	switch verb {
+	case "find":
+		a, err := job.Find(rest)
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintln(out, "no", rest)
+			return nil
+		}
+		fmt.Fprintln(out, a.ID, a.Path, a.UUID, a.Folder)
+		return err
+	case "assets":
+		list, err := job.Assets(rest)
+		for _, a := range list {
+			fmt.Fprintln(out, a.ID, a.Path, a.UUID, a.Folder, a.Processor, a.Type, a.Settings)
+		}
+		return err
+	}
+	words := append(strings.Fields(rest), "-", "-")
+	of := processor.Ask{Asset: words[0], Platform: strings.Trim(words[1], "-"), Processor: strings.Trim(words[2], "-")}
+	made, ok, err := job.TryProducts(of)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, of.Asset, ok)
+	for _, p := range made {
+		f, err := job.OpenProduct(p)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s %s %s %s: ", p.Platform, p.Processor, p.File, p.Type)
+		_, err = io.Copy(out, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// given says which settings the script of another asset has.
+func given(job processor.Job, out io.Writer, name string) error {
+	all, given, err := job.(interface {
+		AssetSettings(name, by string) (any, map[string]any, error)
+	}).AssetSettings(name, "script")
+	if all == nil {
+		fmt.Fprintln(out, "no settings")
+		return err
+	}
+	fmt.Fprintf(out, "%v\n%v\n", all.(*scriptSettings).Say, given)
+	return err
 }
 
 func (s *script) products(job processor.Job, out io.Writer, content bool, ids []string) error {
@@ -197,7 +251,13 @@ func (s *script) products(job processor.Job, out io.Writer, content bool, ids []
 	return nil
 }
 
-func (s *script) request(job processor.Job, out io.Writer, verb, rest string) error {
+func (s *script) request(ctx context.Context, job processor.Job, out io.Writer, verb, rest string) error {
+	if verb == "run" || verb == "trace" {
+		return s.program(ctx, job, out, verb == "trace", strings.Fields(rest))
+	}
+	if verb == "given" {
+		return given(job, out, rest)
+	}
 	word, of, _ := strings.Cut(rest, " ")
 	r := processor.Request{Processor: "script", Settings: map[string]any{"say": word}}
 	again := 0
@@ -217,8 +277,11 @@ func (s *script) request(job processor.Job, out io.Writer, verb, rest string) er
 		r.Bytes, r.Extension = []byte(strings.ReplaceAll(of, "|", "\n")), ".s"
 	default:
 		r.Path = strings.TrimLeft(of, "+")
-		if again = len(of) - len(r.Path); verb == "adopt" {
+		switch again = len(of) - len(r.Path); verb {
+		case "adopt":
 			r.Settings = nil
+		case "named":
+			r.Name, r.Settings = word, map[string]any{"say": "plain"}
 		}
 	}
 	made, err := job.Request(r)
@@ -239,6 +302,32 @@ func (s *script) request(job processor.Job, out io.Writer, verb, rest string) er
 	return errors.Join(err, f.Close())
 }
 
+// program has a program run, of those that every system but Windows has: "cat FILE...", "ls FOLDER", or "fail FILE", which reads the file
+// and fails.
+func (s *script) program(ctx context.Context, job processor.Job, out io.Writer, traced bool, words []string) error {
+	if traced && seal.Supported().Trace != nil {
+		traced = false
+	}
+	c := processor.Command{
+		Args: words, Traced: traced, Codes: []int{1, 2}, Files: map[string][]byte{"given": []byte("given\n")}, Stdin: []byte("stdin\n"),
+	}
+	if words[0] == "fail" {
+		c.Args, c.Codes = []string{"sh", "-c", "cat " + words[1] + " 2>/dev/null; exit 3"}, nil
+	}
+	for _, name := range words[1:] {
+		switch {
+		case traced:
+		case words[0] == "ls":
+			c.Inputs = append(c.Inputs, strings.TrimPrefix(processor.QuoteGlob(name)+"/*", "./"))
+		default:
+			c.Inputs = append(c.Inputs, processor.QuoteGlob(name))
+		}
+	}
+	r, err := job.Run(ctx, c)
+	fmt.Fprintf(out, "%d %s", r.Code, r.Stdout)
+	return err
+}
+
 // seeder is a processor that needs no source.
 type seeder struct{}
 
@@ -255,7 +344,8 @@ func (seeder) Process(_ context.Context, job processor.Job) error {
 	return job.Write(processor.Output{Type: "text", Extension: ".seed"}, []byte("seed "+processor.SettingsOf[scriptSettings](job).Say+"\n"))
 }
 
-// Part reads a file, or another part, and writes its content and the length of that, hidden, and its name for all to see, with the content if that begins with "show".
+// Part reads a file, or another part, and writes its content and the length of that, hidden, and its name for all to see, with the
+// content if that begins with "show".
 func (s *script) Part(_ context.Context, job processor.Job, name string) error {
 	var content strings.Builder
 	if of, ok := strings.CutPrefix(name, "+"); ok {
@@ -315,8 +405,8 @@ func (s *script) scratch(job processor.Job, say func(any) error) error {
 	return os.WriteFile(filepath.Join(dir, "file"), nil, 0o666)
 }
 
-// shadow is a processor of the same files, for assets that have several: it does the lines that begin with "shadow", and writes a product of that
-// name. Two more lines let it clash with the script: "main" writes the main product, "file" the file of that.
+// shadow is a processor of the same files, for assets that have several: it does the lines that begin with "shadow", and writes a
+// product of that name. Two more lines let it clash with the script: "main" writes the main product, "file" the file of that.
 type shadow struct{ *script }
 
 func (s *shadow) Info() processor.Info {

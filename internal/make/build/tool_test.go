@@ -9,7 +9,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// TestYoungTool has a program that was changed so lately that it may be changed again without its stat showing it: the next build looks into it once more.
+// TestYoungTool has a program that was changed so lately that it may be changed again without its stat showing it: the next build looks
+// into it once more.
 func TestYoungTool(t *testing.T) {
 	p := newProject(t, `
 -- kiln.toml --

@@ -14,12 +14,13 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-// BenchmarkTraced runs a program over some files by itself, one after the other, and has Kiln do so with one worker, from nothing, with what
-// the program reads traced, hashed and recorded, its outputs stored and linked into place, and the state written. It prints what a job
-// takes, how many times that is of the program alone, and how many milliseconds more for each process.
+// BenchmarkTraced runs a program over some files by itself, one after the other, and has Kiln do so with one worker, from nothing, with
+// what the program reads traced, hashed and recorded, its outputs stored and linked into place, and the state written. It prints what a
+// job takes, how many times that is of the program alone, and how many milliseconds more for each process.
 //
 //	go test -run '^$' -bench Traced -benchtime 5x ./internal/make/build
 func BenchmarkTraced(b *testing.B) {
@@ -132,7 +133,7 @@ func clean(b *testing.B, dir string) {
 
 // tracedBuild builds the project from nothing.
 func tracedBuild(b *testing.B, dir string, files int) {
-	p, err := Open(Config{Dir: dir, Version: "bench", Processors: processors.All()})
+	p, err := Open(workspace.Config{Dir: dir, Version: "bench", Processors: processors.All()})
 	if err != nil {
 		b.Fatal(err)
 	}

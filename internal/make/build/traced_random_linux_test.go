@@ -25,6 +25,7 @@ while read -r what path; do
 	ask) if [ -d "$path" ]; then echo "  folder"; elif [ -f "$path" ]; then echo "  file"; fi ;;
 	go) (cd "$path" 2>/dev/null && echo "  gone") ;;
 	link) ln -s "$PWD/../../../../../$path" "$TMPDIR/l" && names "$TMPDIR/l"; rm -f "$TMPDIR/l" ;;
+	need) [ -f "../needs/$path" ] && while read -r line; do echo "  $line"; done <"../needs/$path" ;;
 	built) [ -e "../../../../../build/pc/$path" ] && echo "  built" ;;
 	esac
 done <"$1" >"$2"
@@ -40,6 +41,13 @@ output = ".out"
 inputs = "traced"
 `
 
+// runLook is a script that has lookScript run, traced, with a file of its own in the place of one that may be there.
+const runLook = `processor("run", extensions = [".run"], products = {"text": (".out", "what it saw")})
+def process(job):
+    r = job.run(["./tools/look", job.path, "../out/seen"], inputs = "traced", files = {"d/b.txt": "given\n"})
+    job.write(r.files["seen"])
+`
+
 // TestRandomTraced has traced programs that list folders, ask for what is missing and go through links, while source files, ignored ones,
 // empty folders and what Kiln makes itself come and go, and compares every build with a clean one.
 func TestRandomTraced(t *testing.T) {
@@ -52,7 +60,14 @@ func TestRandomTraced(t *testing.T) {
 			p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\nroots = "+roots+"\n"+lookProcessor+`[[rules]]
 match = "**/*.sh"
 processor = "none"
--- tools/look --
+[[rules]]
+match = "**/*.{look,run}"
+needs = ["**/*.n", "1.*"]
+inputs = ["d/**/*.txt"]
+[[processors]]
+script = "tools/run.star"
+-- tools/run.star --
+`+runLook+`-- tools/look --
 `+lookScript+"-- over/keep.txt --\nkeep\n-- assets/keep.txt --\nkeep\n")
 			p.must(chmodExecutable(p.path("tools/look")))
 			p.workers = 2
@@ -79,14 +94,16 @@ func (r *random) lookedAt() {
 	}
 	root := pick(r, "assets/", "assets/", "assets/", "over/")
 	file := root + name()
-	switch r.rng.IntN(14) {
+	switch r.rng.IntN(16) {
 	case 0, 1, 2, 3:
 		var b strings.Builder
 		for range 1 + r.rng.IntN(4) {
 			fmt.Fprintf(&b, "%s\n", pick(r, "names .", "names d", "names d/e", "names f", "real assets", "real assets/d", "real .", "real over", "link assets/d", "link .",
-				"go d", "go d/empty", "built x.out", "ask "+name(), "ask "+name(), "read "+name(), "read "+name(), "ask assets/"+name(), "read assets/"+name()))
+				"go d", "go d/empty", "built x.out", "need n.n", "need d/m.n", "need assets/n.n", "ask "+name(), "ask "+name(), "read "+name(), "read "+name(), "ask assets/"+name(), "read assets/"+name()))
 		}
-		r.writeOver(root+pick(r, "1", "2", "3", "d/4")+".look", b.String())
+		r.writeOver(root+pick(r, "1.look", "2.look", "3.look", "d/4.look", "5.run", "d/6.run"), b.String())
+	case 14, 15:
+		r.writeOver(root+pick(r, "n.n", "d/m.n"), fmt.Sprint("needed ", r.rng.IntN(3), "\n"))
 	case 4, 5, 6:
 		r.writeOver(file, fmt.Sprint(r.rng.IntN(3), "\n"))
 	case 7:

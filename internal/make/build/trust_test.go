@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestEditedBlob edits an output that is the same file as its blob, so that it is as long as before, and then has something happen that makes Kiln look
-// at the blob alone.
+// TestEditedBlob edits an output that is the same file as its blob, so that it is as long as before, and then has something happen that
+// makes Kiln look at the blob alone.
 func TestEditedBlob(t *testing.T) {
 	for name, then := range map[string]func(p *fixture){
 		"nothing":             func(*fixture) {},
@@ -20,7 +20,7 @@ func TestEditedBlob(t *testing.T) {
 			p.remove("build")
 			p.rename("assets/a.txt", "assets/b.txt")
 		},
-		"all outputs cleaned": func(p *fixture) { _, _, err := p.open().Clean(false); p.must(err) },
+		"all outputs cleaned": func(p *fixture) { _, _, err := p.open().Clean(false, false); p.must(err) },
 		"a build of a part":   func(p *fixture) { p.buildWith(Request{Patterns: []string{"other.txt"}}) },
 		"a part, and removed": func(p *fixture) { p.buildWith(Request{Patterns: []string{"other.txt"}}); p.remove("build") },
 		"killed, and removed": func(p *fixture) { p.write(".kiln/underway", ""); p.remove("build") },

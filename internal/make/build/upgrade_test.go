@@ -23,7 +23,7 @@ func TestUpgrade(t *testing.T) {
 	if b.Built != 0 || b.Failed != 0 {
 		t.Errorf("built %d, failed %d", b.Built, b.Failed)
 	}
-	if want := ".kiln: warning[K0211]: the snapshot of files has version 3, not 5; all files are looked at\n"; b.messages != want {
+	if want := ".kiln: warning[K0211]: the snapshot of files has version 3, not 5; all files are compared\n"; b.messages != want {
 		t.Errorf("said %q, want %q", b.messages, want)
 	}
 	if now := p.read("kiln.ids"); now != ids || !strings.Contains(now, "0first.txt\t3\n") {

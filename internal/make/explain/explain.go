@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"regexp"
 
-	"github.com/kiln-pipeline/kiln/internal/make/task"
-
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 )
 
 // Reason puts into words why a job ran or would run.
@@ -26,7 +27,7 @@ func Reason(r *engine.Reason) string {
 	case engine.Forced:
 		return "it was asked for with --force"
 	case engine.NeedsUndecided:
-		return "it needs " + Observation(r.Observation) + ", which is to be built first"
+		return "it needs " + Observation(r.Observation) + ", which must be built first"
 	case engine.InputUnreadable:
 		return Observation(r.Observation) + " cannot be read"
 	case engine.InputDiffers:
@@ -35,12 +36,49 @@ func Reason(r *engine.Reason) string {
 			case engine.IsFailure(r.New):
 				return name + ", which it needs, failed"
 			case engine.IsFailure(r.Observation.Value):
-				return name + ", which it needs and which had failed, is mended"
+				return name + ", which it needs and which had failed, is fixed"
 			}
 		}
 		return Observation(r.Observation) + " " + difference(r.Observation, r.New)
 	}
 	return ""
+}
+
+// RunOn is the platform whose run did for a job as well; "" if it ran by itself.
+func RunOn(r *engine.Reason) string {
+	if r == nil || r.Cause == engine.ProductLost {
+		return ""
+	}
+	return r.Subject
+}
+
+// ByHand says under which key and where it is written that a job depends on what a reason is about; empty if that is not by hand.
+func ByHand(r *engine.Reason, on *asset.Resolved) string {
+	if r == nil || on == nil || r.Cause != engine.InputDiffers && r.Cause != engine.NeedsUndecided && r.Cause != engine.InputUnreadable {
+		return ""
+	}
+	switch o := r.Observation; o.Kind {
+	case job.SawFile, job.SawGlob:
+		return Input(on, Subject(o))
+	case engine.Outline, engine.Content:
+		return Need(on, Asset(o))
+	case job.SawAssets:
+		return Need(on, Subject(o))
+	}
+	return ""
+}
+
+// Input is ByHand for a source file, or a glob of source files.
+func Input(on *asset.Resolved, name string) string { return placed("inputs", on.Input(name)) }
+
+// Need is ByHand for an asset, or a pattern of assets.
+func Need(on *asset.Resolved, name string) string { return placed("needs", on.Need(name)) }
+
+func placed(key string, p *project.Pattern) string {
+	if p == nil || p.Span.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%s in %s", key, p.Span)
 }
 
 // Observation names what an observation looked at.
@@ -66,12 +104,22 @@ func Observation(o engine.Observation) string {
 		return "the list of assets that have images packed"
 	case job.SawRoots:
 		return "the list of source roots"
+	case job.SawSettings:
+		return "the settings of " + Subject(o)
+	case job.SawNamed:
+		return "the settings that rules give to " + job.NamedText(o.Subject)
+	case job.SawAssets:
+		return "the list of assets " + project.ShowPattern(Subject(o))
+	case job.SawCatalogue:
+		return "the list of assets " + project.ShowPattern(Subject(o)) + ", with their settings"
 	}
 	return o.Subject
 }
 
-// Glob is a glob for people: [pP][nN][gG], which means any case, is written png.
-func Glob(glob string) string { return anyCase.ReplaceAllStringFunc(glob, plainLetter) }
+// Glob is a glob for display: [pP][nN][gG], which means any case, is written png.
+func Glob(glob string) string {
+	return anyCase.ReplaceAllStringFunc(project.ShowPattern(glob), plainLetter)
+}
 
 var anyCase = regexp.MustCompile(`\[[a-z][A-Z]\]`)
 
@@ -92,7 +140,7 @@ func difference(o engine.Observation, now digest.Hash) string {
 	case now.IsZero() && (o.Kind == job.SawFile || o.Kind == job.SawExists):
 		return "is no longer there"
 	case now.IsZero():
-		return "is gone"
+		return "no longer exists"
 	}
 	return fmt.Sprintf("changed: %s, now %s", o.Value.Short(), now.Short())
 }
@@ -126,18 +174,29 @@ func Kind(o engine.Observation) string {
 		return "packers"
 	case job.SawRoots:
 		return "roots"
+	case job.SawSettings, job.SawNamed:
+		return "setting"
+	case job.SawAssets, job.SawCatalogue:
+		return "assets"
 	}
 	return "unknown"
 }
 
 // Subject is an observation's subject without the platform.
 func Subject(o engine.Observation) string {
-	if o.Kind < engine.FirstLeaf {
+	if o.Kind < engine.FirstLeaf || o.Kind == job.SawSettings {
 		s := task.ParseSubject(o.Subject)
 		if s.Part != "" {
 			s.Processor = "" // parts have it always, and nearly always it says nothing
 		}
 		return task.Name(task.AssetText(s.Asset), s.Processor, s.Part)
+	}
+	if o.Kind == job.SawNamed {
+		return job.NamedText(o.Subject)
+	}
+	if o.Kind == job.SawAssets || o.Kind == job.SawCatalogue {
+		_, pattern := job.Meant(o.Subject)
+		return pattern
 	}
 	return o.Subject
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 )
 
-// What becomes of products whose contents were lost or damaged.
+// What is done with products whose contents were lost or damaged.
 
 // damaged drops all outputs with a content of which the blob was damaged: they may be the same file.
 func (w *World) damaged(h digest.Hash) {
@@ -24,12 +24,12 @@ func (w *World) damaged(h digest.Hash) {
 	}
 }
 
-// restore makes a lost blob anew of an output that holds it.
+// restore makes a lost blob again from an output that holds it.
 func (w *World) restore(h digest.Hash, file string) bool {
 	return file != "" && w.Blobs.Restore(h, filepath.Join(w.outputDir, filepath.FromSlash(file)))
 }
 
-// Open opens a blob, which is made anew of an output if it was lost.
+// Open opens a blob, which is made again of an output if it was lost.
 func (w *World) Open(h digest.Hash) (*os.File, error) {
 	f, err := w.Blobs.OpenFile(h)
 	if !cas.Lost(err) {

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -41,13 +43,15 @@ type Job struct {
 	quotes   map[string][]byte // source files of which messages quote lines, by path
 	scratch  string
 	ended    bool
-	passing  error // the first that may pass: what the processor made of it is worth nothing
-	memory   int64 // peak, in bytes; 0: not measured
-	asked    int64 // by NeedMemory
+	passing  error         // the first that may pass: what the processor made of it is worth nothing
+	memory   int64         // peak, in bytes; 0: not measured
+	asked    int64         // by NeedMemory
+	started  int           // what was recorded before the processor was to start
+	took     time.Duration // on another machine; 0: it ran here
+
+	askedPlatform atomic.Bool
 }
 
-// UsedMemory says how much memory the job took at most, in bytes, by a measure of what did its work. It is not part of
-// processor.Job; package command looks for it.
 func (j *Job) UsedMemory(bytes int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -57,8 +61,6 @@ func (j *Job) UsedMemory(bytes int64) {
 	j.memory = max(j.memory, bytes)
 }
 
-// NeedMemory waits until there is so much memory for the job in all, which has it until it ends. It asks before it takes it, and after the
-// last time that it asks for what other jobs make. It is not part of processor.Job; those that decode pictures look for it.
 func (j *Job) NeedMemory(bytes int64) error {
 	if err := j.run.NeedMemory(bytes); err != nil {
 		return err
@@ -72,8 +74,8 @@ func (j *Job) NeedMemory(bytes int64) error {
 // muchMemory is what is collected, in bytes, if a job asked for as much, and as much is there when it ends.
 const muchMemory = 64 << 20
 
-// freed collects what a job with large pictures left, before its memory is another's. The collector itself would wait until as much again
-// was taken.
+// freed collects what a job with large pictures left, and gives it back to the system, before its memory is another's. The collector itself
+// would wait until as much again was taken; and what it collects is in pieces, into which the next job's large picture does not fit.
 func (j *Job) freed() {
 	j.mu.Lock()
 	asked := j.asked
@@ -83,11 +85,11 @@ func (j *Job) freed() {
 	}
 	there := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}} // garbage included
 	if metrics.Read(there); there[0].Value.Uint64() >= muchMemory {
-		runtime.GC()
+		debug.FreeOSMemory()
 	}
 }
 
-// ErrOver is what a processor is told that asks after it has returned, by a goroutine that it left behind.
+// ErrOver is the error of calls that a goroutine of a processor makes after the processor has returned.
 var ErrOver = fmt.Errorf("the job is over: its processor has returned: %w", fs.ErrClosed)
 
 // over says that the job is.
@@ -100,8 +102,9 @@ func (j *Job) over() error {
 	return nil
 }
 
-// may tells whether a processor may ask for this, or name something so: the job is not over, and the name has no zero byte, which nothing
-// can have in its name and which Kiln's own records set parts of names apart with.
+// may reports whether a processor may ask for this, or name something so: the job is not over, and the name
+// has no zero byte, which nothing can have in its name and which Kiln's own records set parts of names apart
+// with.
 func (j *Job) may(names ...string) error {
 	if err := j.over(); err != nil {
 		return err
@@ -109,7 +112,7 @@ func (j *Job) may(names ...string) error {
 	for _, name := range names {
 		if strings.Contains(name, "\x00") {
 			return diag.Errorf(diag.NameRefused, diag.Pos{File: j.display(j.t.Asset.Path)}, "the name %q has a zero byte in it", name).
-				WithHint("this is a mistake in the processor %q; tell its authors, with this asset", j.t.Proc.Info.Name)
+				WithHint("this is a mistake in the processor %q; report it to its authors, with this asset", j.t.Proc.Info.Name)
 		}
 	}
 	return nil
@@ -133,13 +136,17 @@ func (j *Job) mayPass(err error) error {
 func (j *Job) Asset() processor.Asset {
 	a := j.t.Asset
 	if j.t.Request() {
-		return processor.Asset{UUID: a.UUID, Path: j.path()}
+		return processor.Asset{UUID: a.UUID, Path: j.path(), Made: j.given != nil}
 	}
-	return processor.Asset{ID: a.ID, UUID: a.UUID, Path: j.path(), Folder: a.Folder}
+	return processor.Asset{ID: a.ID, UUID: a.UUID, Path: j.path(), Folder: a.Folder, Made: j.given != nil}
 }
 
-func (j *Job) Platform() string { return j.t.Platform }
-func (j *Job) Settings() any    { return j.t.Settings }
+func (j *Job) Platform() string {
+	j.askedPlatform.Store(true)
+	return j.t.Platform
+}
+
+func (j *Job) Settings() any { return j.t.Settings }
 
 func (j *Job) Exists(path string) (bool, error) {
 	path = j.sourceOf(path)
@@ -203,6 +210,8 @@ type writer struct {
 	ext  string // of a product without a file
 	refs []engine.Reference
 
+	facts string // as encodeFacts makes them
+
 	mu   sync.Mutex
 	blob *cas.Writer // nil: closed
 }
@@ -242,7 +251,7 @@ func (w *writer) abort() {
 	}
 }
 
-// made tells of the product once its blob is there.
+// made reports the product once its blob is there.
 func (w *writer) made(h digest.Hash, size int64) error {
 	w.j.mu.Lock()
 	defer w.j.mu.Unlock()
@@ -251,7 +260,7 @@ func (w *writer) made(h digest.Hash, size int64) error {
 	}
 	w.j.products = append(w.j.products, engine.Product{
 		SubID: processor.SubID(w.out.Name), Name: w.out.Name, Type: w.out.Type, File: w.file, Extension: w.ext,
-		Hash: h, Size: size, References: w.refs,
+		Hash: h, Size: size, References: w.refs, Facts: w.facts,
 	})
 	return nil
 }
@@ -304,12 +313,16 @@ func (j *Job) writer(out processor.Output) (*writer, error) {
 		}
 		refs[i] = engine.Reference{UUID: id, SubID: r.SubID, Required: r.Required}
 	}
+	facts, err := encodeFacts(out.Facts)
+	if err != nil {
+		return nil, fmt.Errorf("product %q of %s: %w", out.Name, j.t.Asset.ID, err)
+	}
 	file := j.t.Platform + "/" + strings.TrimSuffix(j.t.Asset.ID, "/")
 	if out.Name != "" {
 		file += "." + out.Name
 	}
 	file += out.Extension
-	w := &writer{j: j, out: out, file: file, refs: refs}
+	w := &writer{j: j, out: out, file: file, refs: refs, facts: facts}
 	switch {
 	case out.Hidden:
 		w.file = ""
@@ -319,7 +332,7 @@ func (j *Job) writer(out processor.Output) (*writer, error) {
 	return w, nil
 }
 
-// badOutput tells what is wrong with an output's name or extension.
+// badOutput returns what is wrong with an output's name or extension.
 func badOutput(out processor.Output) string {
 	switch {
 	case !out.Hidden && strings.ContainsAny(out.Name, "/\\\x00:*?\"<>|"), strings.ContainsAny(out.Extension, "/\\\x00:*?\"<>|"):
@@ -345,17 +358,18 @@ func (j *Job) Write(out processor.Output, data []byte) error {
 
 // Drafting is what a Reporter also is if it wants drafts of products.
 type Drafting interface {
-	// Drafted tells of a draft. Its bytes are a blob, which nothing keeps from being collected.
+	// Drafted reports a draft. Its bytes are a blob that may be garbage collected.
 	Drafted(platform, asset, uuid string, p engine.Product)
 }
 
-// Drafts tells whether somebody wants drafts. Of what a request makes nobody does: it is no product of an asset.
+// Drafts reports whether drafts are requested. They never are for the products of a request, which belong to
+// no asset.
 func (j *Job) Drafts() bool {
 	_, ok := j.w.Reporter.(Drafting)
 	return ok && !j.t.Request()
 }
 
-// Draft hands on a draft of a product. Hidden ones nobody sees.
+// Draft passes on a draft of a product. Drafts of hidden products are discarded.
 func (j *Job) Draft(out processor.Output, data []byte) error {
 	to, ok := j.w.Reporter.(Drafting)
 	w, err := j.writer(out)
@@ -394,6 +408,20 @@ func (j *Job) Scratch() (string, error) {
 		j.scratch = dir
 	}
 	return j.scratch, nil
+}
+
+// Kept is where the folder of a program that fails is to be kept, or "". It is not part of processor.Job; package command looks for it.
+func (j *Job) Kept() string {
+	if j.w.Kept == "" {
+		return ""
+	}
+	name := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
+			return '_'
+		}
+		return r
+	}, j.t.Asset.ID+" "+j.t.Platform)
+	return filepath.Join(j.w.Kept, name)
 }
 
 // Shelf is where a processor can leave something for later jobs of this build, until it ends. It need not be there. It is not part of

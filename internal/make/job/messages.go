@@ -4,11 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -17,9 +19,12 @@ import (
 // maxSourceText is the largest source file that is read again to show one of its lines, in bytes.
 const maxSourceText = 16 << 20
 
-// display is a source path as people see it, relative to the project folder.
+// display returns a source path as it is displayed, relative to the project folder.
 func (j *Job) display(path string) string {
 	shown := j.w.Display(path)
+	if path == "" {
+		shown = j.w.DisplayAsset(j.t.Asset)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.shown == nil {
@@ -33,13 +38,21 @@ func (w *World) Display(path string) string {
 	if _, root, ok := w.Table.Find(path); ok {
 		return w.prefixes[root] + path
 	}
-	if path == "" || task.IsFileName(path) { // what a request is about, which is no file
+	if path == "" || task.IsFileName(path) { // what a request is about, which is not a file
 		return path
 	}
 	return w.prefixes[0] + path
 }
 
-// messages puts a job's error into words for people. One error may hold several problems.
+// DisplayAsset returns an asset's source path for display; the id of an asset that has none.
+func (w *World) DisplayAsset(a *asset.Asset) string {
+	if a.Path == "" && a.Declared {
+		return a.ID
+	}
+	return w.Display(a.Path)
+}
+
+// messages puts a job's error into words for display. One error may hold several problems.
 func (j *Job) messages(err error) diag.List {
 	if err == nil {
 		return nil
@@ -54,6 +67,9 @@ func (j *Job) messages(err error) diag.List {
 	case errors.As(err, &need) && strings.HasPrefix(task.JobOf(need.Root), task.Name(j.t.Asset.ID, j.t.Among(), "")+task.PartMark):
 		return nil // a part of the same job has said why
 	case errors.As(err, &need):
+		if l := j.needProblems(err); len(l) > 0 {
+			return l
+		}
 		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", task.AssetOf(need.Name))
 		if need.Root != need.Name {
 			m.WithNote("the cause is %s", task.AssetOf(need.Root))
@@ -67,7 +83,26 @@ func (j *Job) messages(err error) diag.List {
 	return l
 }
 
-// plain is the message for an error that nobody put into words.
+// needProblems are the problems in which a processor says itself what it needed something for that failed.
+func (j *Job) needProblems(err error) diag.List {
+	switch e := err.(type) {
+	case *processor.Problem:
+		var need *engine.NeedError
+		if m := j.problem(e); errors.As(e.Err, &need) {
+			m.Code = diag.NeedsFailed
+			return diag.List{m}
+		}
+	case interface{ Unwrap() []error }:
+		var l diag.List
+		for _, x := range e.Unwrap() {
+			l = append(l, j.needProblems(x)...)
+		}
+		return l
+	}
+	return nil
+}
+
+// plain returns the message for an error without a code of its own.
 func (j *Job) plain(err error) *diag.Message {
 	here := diag.Pos{File: j.display(j.t.Asset.Path)}
 	if disk.Full(err) {
@@ -167,6 +202,9 @@ type remark struct {
 func (j *Job) keep(l diag.List) []byte {
 	all := make([]remark, len(l))
 	for i, m := range l {
+		if a := j.t.Asset; a.Declared && a.Path != "" && m.Code != diag.SourceMissing { // others have the same source
+			m.WithNote("this is about the asset %q", a.ID)
+		}
 		all[i] = remark{*m, j.shown[m.File]}
 	}
 	return diag.Encode(all)
@@ -183,8 +221,13 @@ func cycleText(ring []string) string {
 	return "needs itself: " + strings.Join(assets, " -> ")
 }
 
-// MessagesOf are a trace's messages. Which root a source file is in, and which asset has a name like one that is missing, is found anew: it may change
-// although the trace holds.
+// MessagesFor are the messages of a trace of a task, without warnings that rules accept.
+func (w *World) MessagesFor(t *Task, tr *engine.Trace) diag.List {
+	return slices.DeleteFunc(w.MessagesOf(tr), t.Asset.Allows)
+}
+
+// MessagesOf are a trace's messages. Which root a source file is in, and which asset has a name like one that
+// is missing, is found again: it may change although the trace holds.
 func (w *World) MessagesOf(tr *engine.Trace) diag.List {
 	all := diag.Decode[remark](tr.Messages)
 	l := make(diag.List, len(all))

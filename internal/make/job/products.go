@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -137,26 +140,29 @@ func (j *Job) needJobs(jobs []task.Subject) ([][]madeProduct, error) {
 }
 
 // jobsOf are the jobs of an asset on this platform; of the job's own asset those of its other processors, if it has several.
-func (j *Job) jobsOf(id string) []task.Subject {
-	first := task.Subject{Platform: j.t.Platform, Asset: id}
+func (j *Job) jobsOf(id string) []task.Subject { return j.jobsOn(id, j.t.Platform) }
+
+func (j *Job) jobsOn(id, platform string) []task.Subject {
+	first := task.Subject{Platform: platform, Asset: id}
 	a := j.w.Find(id)
-	if a == nil || len(a.On(j.t.Platform)) < 2 {
+	if a == nil || len(a.On(platform)) < 2 {
 		return []task.Subject{first}
 	}
 	var jobs []task.Subject
-	for k, on := range a.On(j.t.Platform) {
+	for k, on := range a.On(platform) {
 		s := first
 		if k > 0 {
 			s.Processor = on.Processor
 		}
-		if a != j.t.Asset || on.Processor != j.t.On.Processor {
+		if a != j.t.Asset || platform != j.t.Platform || on.Processor != j.t.On.Processor {
 			jobs = append(jobs, s)
 		}
 	}
 	return jobs
 }
 
-// distinct refuses to take two products of one sub id from an asset's processors. The build tells of it by the asset itself.
+// distinct refuses to take two products of one sub id from an asset's processors. The build reports it at the
+// asset itself.
 func (j *Job) distinct(id string, ps []madeProduct) error {
 	seen := make(map[uint32]bool, len(ps))
 	for _, p := range ps {
@@ -168,7 +174,7 @@ func (j *Job) distinct(id string, ps []madeProduct) error {
 	return nil
 }
 
-// ProductText is a product's name for people.
+// ProductText is a product's name for display.
 func ProductText(name string) string {
 	if name == "" {
 		return "the main product"
@@ -181,7 +187,40 @@ func (j *Job) sawAsset(id string) {
 	j.run.See(SawAsset, id, j.w.assetHash(id))
 }
 
-// needError leaves the engine's words for those of people.
+// AssetSettings are the settings that a processor of another asset has on this platform, as a pointer to its struct, and those of
+// them that a request to the processor does not have by itself. They are nil if there is no such asset, if it is of another
+// processor, or if an import comes before that. The answer is recorded. It is not part of processor.Job; package gltf looks for it.
+func (j *Job) AssetSettings(name, by string) (all any, given map[string]any, err error) {
+	if err := j.may(name, by); err != nil {
+		return nil, nil, err
+	}
+	s := task.Subject{Platform: j.t.Platform, Asset: assetName(name), Processor: by}
+	all, given, h := j.w.assetSettings(s)
+	j.run.See(SawSettings, s.String(), h)
+	return all, given, nil
+}
+
+// assetSettings is AssetSettings with the hash of the answer; it is zero if there is none.
+func (w *World) assetSettings(s task.Subject) (all any, given map[string]any, h digest.Hash) {
+	a, pr := w.Find(s.Asset), w.procs[s.Processor]
+	if a == nil || pr == nil || task.IsRequest(s.Asset) {
+		return nil, nil, h
+	}
+	on := a.On(s.Platform)
+	i := slices.IndexFunc(on, func(r asset.Resolved) bool { return r.Processor == s.Processor })
+	if i < 0 || len(on[i].Import) > 0 || on[i].Settings == nil {
+		return nil, nil, h
+	}
+	base, err := w.settings(pr.Info, s.Platform, "{}", "")
+	if err != nil {
+		return nil, nil, h // the project's own mistake, which is reported elsewhere
+	}
+	given = settings.Difference(on[i].Settings, base.Settings)
+	text, _ := json.Marshal(given) // of what Difference gives
+	return on[i].Settings, given, digest.Build("settings").Str("all", string(on[i].Canonical)).Str("given", string(text)).Sum()
+}
+
+// needError replaces the engine's words by those for users.
 func (j *Job) needError(err error, ids []string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -210,7 +249,7 @@ func (j *Job) Parts(names ...string) ([][]processor.Product, error) {
 	parts := make([]task.Subject, len(names))
 	for i, name := range names {
 		if name == "" {
-			return nil, fmt.Errorf("%q is no name of a part", name)
+			return nil, fmt.Errorf("%q is not a name of a part", name)
 		}
 		parts[i] = task.Subject{Platform: j.t.Platform, Asset: j.t.Asset.ID, Part: name, Processor: j.t.On.Processor}
 	}
@@ -227,9 +266,7 @@ func (j *Job) Parts(names ...string) ([][]processor.Product, error) {
 	return all, nil
 }
 
-// Requests brings up to date what other assets ask this one to pack, and tells of the products that are for it. It is not part of
-// processor.Job; the atlas looks for it.
-func (j *Job) Requests() ([]processor.Product, error) {
+func (j *Job) ToPack() ([]processor.Product, error) {
 	if err := j.over(); err != nil {
 		return nil, err
 	}
@@ -257,11 +294,11 @@ func (j *Job) Requests() ([]processor.Product, error) {
 func (j *Job) product(a *asset.Asset, p madeProduct) processor.Product {
 	by := p.by.Processor
 	if by == "" {
-		by = a.On(j.t.Platform)[0].Processor
+		by = a.On(p.by.Platform)[0].Processor
 	}
 	return processor.Product{
 		AssetID: a.ID, UUID: a.UUID, Name: p.Name, SubID: p.SubID, Type: p.Type,
-		File: strings.TrimPrefix(p.File, j.t.Platform+"/"), Extension: p.extension(a), Processor: by, Part: p.by.Part,
+		File: strings.TrimPrefix(p.File, p.by.Platform+"/"), Extension: p.extension(a), Processor: by, Part: p.by.Part,
 	}
 }
 
@@ -273,9 +310,9 @@ func (j *Job) OpenProduct(p processor.Product) (processor.File, error) {
 	return j.openContent(made, p.AssetID)
 }
 
-// productOf finds a product that the job was told of, and records that its content is looked at.
+// productOf finds a product that the job has listed, and records that its content is read.
 func (j *Job) productOf(p processor.Product) (*engine.Product, error) {
-	if err := j.may(p.AssetID, p.Part, p.Processor); err != nil {
+	if err := j.may(p.AssetID, p.Part, p.Processor, p.Platform); err != nil {
 		return nil, err
 	}
 	p.AssetID = assetName(p.AssetID)
@@ -321,7 +358,7 @@ type productFile struct {
 	*os.File
 	j    *Job
 	stat source.Stat
-	of   string // what it is, for people
+	of   string // what it is, for display
 
 	once sync.Once
 	err  error
@@ -329,7 +366,7 @@ type productFile struct {
 
 func (f *productFile) Size() int64 { return f.stat.Size }
 
-// Close fails if somebody wrote to the blob meanwhile.
+// Close fails if the blob was written to meanwhile.
 func (f *productFile) Close() error {
 	f.once.Do(func() {
 		after, err := source.StatFile(f.File)
@@ -359,11 +396,12 @@ func (j *Job) makersOf(p processor.Product) []task.Subject {
 	case p.Part != "":
 		return []task.Subject{{Platform: j.t.Platform, Asset: p.AssetID, Part: p.Part, Processor: j.t.On.Processor}}
 	}
-	jobs := j.jobsOf(p.AssetID)
+	platform := j.platformOf(p.Platform)
+	jobs := j.jobsOn(p.AssetID, platform)
 	if len(jobs) > 1 {
 		j.sawAsset(p.AssetID)
 		jobs = slices.DeleteFunc(jobs, func(s task.Subject) bool {
-			return p.Processor != "" && p.Processor != cmp.Or(s.Processor, a.On(j.t.Platform)[0].Processor)
+			return p.Processor != "" && p.Processor != cmp.Or(s.Processor, a.On(platform)[0].Processor)
 		})
 	}
 	return jobs
@@ -376,8 +414,28 @@ func (j *Job) Reference(assetID, name string, required bool) (processor.Referenc
 	assetID = assetName(assetID)
 	j.sawAsset(assetID)
 	a := j.w.Find(assetID)
-	if a == nil || task.IsRequest(assetID) {
+	switch {
+	case a != nil && !task.IsRequest(assetID):
+		return processor.Reference{UUID: a.UUID, SubID: processor.SubID(name), Required: required}, nil
+	case required || task.IsRequest(assetID):
 		return processor.Reference{}, j.missing(assetID)
 	}
-	return processor.Reference{UUID: a.UUID, SubID: processor.SubID(name), Required: required}, nil
+	return processor.Reference{UUID: j.without(assetID), SubID: processor.SubID(name)}, nil
+}
+
+// without notes that an asset which the game can do without is not there, and returns the UUID that it will have unless a rule gives it
+// another one.
+func (j *Job) without(name string) (uuid string) {
+	m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.Asset.Path)}, "%s%q", noAsset, name)
+	m.Severity = diag.Note
+	m.WithNote("the reference to it is optional: the game does without it")
+	j.mu.Lock()
+	if !j.ended && !slices.ContainsFunc(j.warnings, func(w *diag.Message) bool { return w.Severity == diag.Note && w.Text == m.Text }) {
+		j.warnings = append(j.warnings, m)
+	}
+	j.mu.Unlock()
+	if uuid, ok := processor.UUIDOf(name); ok {
+		return uuid
+	}
+	return asset.UUID(name)
 }

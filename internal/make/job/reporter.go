@@ -2,16 +2,17 @@ package job
 
 import "time"
 
-// Reporter is told what happens, from several goroutines.
+// Reporter is called for what happens, from several goroutines.
 type Reporter interface {
-	// Planned tells how many jobs are known to run; more may come.
+	// Planned returns how many jobs are known to run; more may come.
 	Planned(jobs int)
 	JobStarted(job string)
 	JobSuspended(job string, on []string, begins bool)
+	// JobFinished is called for jobs, too, that never started: their results come from a cache.
 	JobFinished(job string, failed bool, took time.Duration)
 }
 
-// Silent tells nobody.
+// Silent reports nothing.
 type Silent struct{}
 
 func (Silent) Planned(int)                             {}

@@ -21,14 +21,26 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// A request is a job that belongs to no asset: a processor, with settings, on a source, on a platform. Whoever asks for the same asks for
-// the same task, and it runs once. It is written as the id of an asset that is in no table (see package task), and so it is found, run,
-// traced and remembered as the job of an asset is; what it makes has no file until a job adopts it.
+// A request is a job that belongs to no asset: a processor, with settings, on a source, on a platform. A job
+// that asks for the same asks for the same task, and it runs once. It is written as the id of an asset that
+// is in no table (see package task), and so it is found, run, traced and remembered as the job of an asset
+// is; what it makes has no file until a job adopts it.
 
-// Request tells whether a task is a request, or a part of one.
+// Request reports whether a task is a request, or a part of one.
 func (t *Task) Request() bool { return task.IsRequest(t.Asset.ID) }
 
-// bytesThere tells whether the bytes that a request is about are there, if it is about some.
+// Sought finds the task for a subject though it may not be possible here: another build may have its result.
+func (w *World) Sought(s string) *engine.Task {
+	if t := w.TaskFor(s); t != nil {
+		return &t.Task
+	}
+	return nil
+}
+
+// Possible reports whether a task can run: the bytes that a request is about are there.
+func (w *World) Possible(t *engine.Task) bool { return w.bytesThere(t.World.(*Task)) }
+
+// bytesThere reports whether the bytes that a request is about are there, if it is about some.
 func (w *World) bytesThere(t *Task) bool {
 	h := task.SourceBlob(t.Asset.ID)
 	if h.IsZero() {
@@ -38,7 +50,8 @@ func (w *World) bytesThere(t *Task) bool {
 	return err == nil && has[0]
 }
 
-// requested makes the asset that stands for a request; nil if there is none such: its processor is gone, or has other settings now.
+// requested makes the asset that stands for a request. It returns nil if there is none: its processor was
+// removed, or has other settings now.
 func (w *World) requested(id string) *asset.Asset {
 	w.requestsMu.Lock()
 	defer w.requestsMu.Unlock()
@@ -56,7 +69,7 @@ func (w *World) makeRequest(id string) (*asset.Asset, error) {
 	pr := w.procs[r.Processor]
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%q is no request", id)
+		return nil, fmt.Errorf("%q is not a request", id)
 	case pr == nil:
 		return nil, fmt.Errorf("there is no processor %q", r.Processor)
 	case pr.Info.Folder:
@@ -64,7 +77,7 @@ func (w *World) makeRequest(id string) (*asset.Asset, error) {
 	}
 	a := &asset.Asset{ID: id, UUID: uuid.Nil.String(), Path: w.sourcePath(r.Source), Processor: r.Processor}
 	for _, platform := range w.platforms {
-		on, err := w.settings(pr.Info, platform, r.Given)
+		on, err := w.settings(pr.Info, platform, r.Given, r.ByHand)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +133,7 @@ func (j *Job) Request(requests ...processor.Request) ([][]processor.Product, err
 
 // requestOf writes a request of a job, and keeps the bytes that it is about.
 func (j *Job) requestOf(r *processor.Request) (string, error) {
-	if err := j.may(r.Processor, r.Path, r.Extension); err != nil {
+	if err := j.may(r.Processor, r.Path, r.Extension, r.Name); err != nil {
 		return "", err
 	}
 	given := []byte("{}")
@@ -128,6 +141,12 @@ func (j *Job) requestOf(r *processor.Request) (string, error) {
 		var err error
 		if given, err = json.Marshal(r.Settings); err != nil {
 			return "", fmt.Errorf("settings of a request to %q: %w", r.Processor, err)
+		}
+	}
+	if r.Name != "" {
+		var err error
+		if given, err = j.layNamed(r, given); err != nil {
+			return "", err
 		}
 	}
 	source, err := j.requestSource(r)
@@ -148,7 +167,11 @@ func (j *Job) possible(id string) error {
 	var l diag.List
 	if errors.As(err, &l) && len(l) > 0 { // what is wrong with the settings; it stands in no file
 		r, _ := task.ParseRequest(id)
-		err = fmt.Errorf("a request to processor %q: %s", r.Processor, l[0].Text)
+		text := l[0].Text
+		if l[0].Hint != "" {
+			text += "; " + l[0].Hint
+		}
+		err = fmt.Errorf("a request to processor %q: %s", r.Processor, text)
 	}
 	return err
 }
@@ -164,7 +187,7 @@ func (j *Job) requestSource(r *processor.Request) (s task.Source, err error) {
 	case given > 1:
 		return s, fmt.Errorf("a request to %q has more than one of Path, Product and Bytes", r.Processor)
 	case r.Extension != "" && (r.Bytes == nil || badOutput(processor.Output{Type: "-", Extension: r.Extension}) != ""):
-		return s, fmt.Errorf("a request to %q: %q is no extension of bytes", r.Processor, r.Extension)
+		return s, fmt.Errorf("a request to %q: %q is not an extension of bytes", r.Processor, r.Extension)
 	case r.Path != "":
 		p := j.sourceOf(r.Path)
 		return task.Source{Kind: task.File, Path: p}, j.allowed(p)
@@ -186,13 +209,16 @@ func (j *Job) requestSource(r *processor.Request) (s task.Source, err error) {
 	return s, nil
 }
 
-// Adopt makes a product of this job of one that Products, Parts or Request told of, without a copy of its bytes. Without an extension it
-// has the other one's, without a type its type, and without references those of the other, of which such to the request's own products are
-// to products of this job with the same names.
+// Adopt makes a product of this job from one that Products, Parts or Request returned, without a copy of its
+// bytes. Without an extension it has the other one's, without a type its type, and without references those
+// of the other, of which such to the request's own products are to products of this job with the same names.
 func (j *Job) Adopt(p processor.Product, out processor.Output) error {
 	made, err := j.productOf(p)
 	if err != nil {
 		return err
+	}
+	if err := j.w.content(made, p.AssetID, func() error { return j.w.Blobs.Bring(made.Hash) }); err != nil {
+		return j.mayPass(err)
 	}
 	out.Type = cmp.Or(out.Type, made.Type)
 	out.Extension = cmp.Or(out.Extension, p.Extension)
@@ -209,24 +235,32 @@ func (j *Job) Adopt(p processor.Product, out processor.Output) error {
 			w.refs = append(w.refs, r)
 		}
 	}
+	w.facts = cmp.Or(w.facts, made.Facts)
 	return w.made(made.Hash, made.Size)
 }
 
 // given is what a job has in place of its asset's source file: a product, or bytes.
 type given struct {
 	path string // by which the processor reads it
+	hash digest.Hash
 	open func() (processor.File, error)
 	read func() ([]byte, error)
 }
 
 // begin finds out what the processor works on, if that is no source file.
 func (j *Job) begin() error {
+	if err := j.byHand(); err != nil {
+		return err
+	}
 	source := task.Source{Kind: task.File, Path: j.t.Asset.Path}
+	if source.Path == "" {
+		source = task.Source{}
+	}
 	if r, ok := task.ParseRequest(j.t.Asset.ID); ok {
 		source = r.Source
 	}
 	for _, in := range j.t.On.Import { // of which requests have none
-		id := task.Request{Processor: in.Processor, Given: in.Settings, Source: source}.ID()
+		id := task.Request{Processor: in.Processor, Given: in.Settings, ByHand: in.ByHand, Source: source}.ID()
 		if err := j.possible(id); err != nil {
 			return err
 		}
@@ -258,6 +292,9 @@ func (j *Job) beginProduct(s task.Source) error {
 		name := path.Base(m.File)
 		if m.File == "" {
 			name = path.Base(strings.TrimSuffix(j.t.Asset.Path, "/"))
+			if r, ok := task.ParseRequest(by.Asset); ok && j.t.Asset.Path == "" { // at the end of the chain is nothing
+				name = r.Processor
+			}
 			if m.Name != "" {
 				name += "." + m.Name
 			}
@@ -274,7 +311,7 @@ func (j *Job) beginProduct(s task.Source) error {
 
 func (j *Job) givenProduct(name string, p *engine.Product) *given {
 	return &given{
-		path: name,
+		path: name, hash: p.Hash,
 		open: func() (processor.File, error) {
 			if p.Size > 0 {
 				return j.openContent(p, name)
@@ -299,13 +336,10 @@ func (j *Job) path() string {
 	return j.t.Asset.Path
 }
 
-// Given tells whether the job works on something that is no source file. It is not part of processor.Job; package command looks for it.
-func (j *Job) Given() bool { return j.given != nil }
-
 // Source opens what the job works on: its asset's source file, or what a request or an import put in its place.
 func (j *Job) Source() (processor.File, error) {
 	if j.given != nil && j.given.path == "" {
-		return nil, fmt.Errorf("this job has no source: %w", fs.ErrNotExist)
+		return nil, fmt.Errorf("%w: %w", j.allowed(""), fs.ErrNotExist)
 	}
 	return j.Open(j.path())
 }

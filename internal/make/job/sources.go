@@ -138,6 +138,13 @@ func (j *Job) openSource(path string) (source.Index, opened, error) {
 	return i, opened{f, st, now}, nil
 }
 
+// noSource says that the source of a declared asset is not there.
+func (j *Job) noSource() error {
+	at := diag.Pos{File: j.display(j.t.Asset.Path)}
+	return diag.Errorf(diag.SourceMissing, at, "this file does not exist, and the asset %q has it as its source", j.t.Asset.ID).
+		WithHint("put the file there, or correct source in [[assets]]")
+}
+
 // allowed refuses paths that cannot be below the source roots, and all once the job is over.
 func (j *Job) allowed(path string) error {
 	if err := j.may(path); err != nil {
@@ -147,6 +154,14 @@ func (j *Job) allowed(path string) error {
 		return nil
 	}
 	here := diag.Pos{File: j.display(j.t.Asset.Path)}
+	if path == "" && j.path() == "" {
+		what, hint := fmt.Sprintf("the asset %q", j.t.Asset.ID), `write source = "..." in its [[assets]], or name a processor that needs none`
+		if j.t.Request() {
+			what, hint = "the request", "give it a path, a product or bytes, or ask a processor that needs none"
+		}
+		return diag.Errorf(diag.SourceMissing, here, "processor %q wants to read a source file, and %s has none", j.t.Proc.Info.Name, what).
+			WithHint("%s", hint)
+	}
 	if path == j.t.Asset.Path {
 		return diag.Errorf(diag.ReadRefused, here, "the name of this file would be that of another one on Windows").
 			WithHint("rename it: without a backslash, and without a colon after its first letter")

@@ -9,16 +9,17 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/engine"
-	"github.com/kiln-pipeline/kiln/internal/media/placeholder"
+	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// StandIn runs a processor on a placeholder. It is nil if there is none, and if nothing comes of it. The processor should be Kiln's own or a
-// team's: one of the project's own is a program whose world is more than one file.
+// StandIn runs a processor on a placeholder. It returns nil if there is none, and if the run makes no
+// products. The processor should be Kiln's own or a team's: one of the project's own is a program whose world
+// is more than one file.
 func (w *World) StandIn(ctx context.Context, t *Task) []engine.Product {
 	a := t.Asset
-	content, ok := placeholder.For(a.Path)
-	if !ok || a.Folder || len(t.On.Import) > 0 || t.Settings == nil && t.Proc.Info.Settings != nil {
+	content := placeholder(t)
+	if content == nil || a.Folder || len(t.On.Import) > 0 || t.Settings == nil && t.Proc.Info.Settings != nil {
 		return nil
 	}
 	j := &standIn{Job: &Job{w: w, t: t}, ctx: ctx, content: content}
@@ -33,12 +34,27 @@ func (w *World) StandIn(ctx context.Context, t *Task) []engine.Product {
 	return slices.DeleteFunc(products, func(p engine.Product) bool { return p.File == "" })
 }
 
-// standIn is a job whose world is one file, a placeholder. What it looks at is recorded nowhere: it is made anew by each build that needs it.
+// placeholder is the file that stands for a task's source: the processor's own, or that of the list of kinds.
+func placeholder(t *Task) []byte {
+	if p, ok := t.Proc.Processor.(processor.Placeholder); ok {
+		if content := p.Placeholder(t.Asset.Path); content != nil {
+			return content
+		}
+	}
+	content, _ := processors.Placeholder(t.Asset.Path)
+	return content
+}
+
+// standIn is a job whose world is one file, a placeholder. What it observes is not recorded: it is made again
+// by each build that needs it.
 type standIn struct {
 	*Job
 	ctx     context.Context
 	content []byte
 }
+
+// StandsIn is not part of processor.Job: a processor whose work takes a program looks for it, since here there are none.
+func (*standIn) StandsIn() {}
 
 func (j *standIn) process() (err error) {
 	defer func() {
@@ -67,12 +83,17 @@ func (j *standIn) Open(path string) (processor.File, error) {
 	return memFile{bytes.NewReader(j.content)}, nil
 }
 
-func (j *standIn) Exists(path string) (bool, error)     { return path == j.t.Asset.Path, nil }
-func (j *standIn) Glob(string) ([]string, error)        { return nil, nil }
-func (j *standIn) Tool(name string) (string, error)     { return "", j.missing("find", name) }
+func (j *standIn) Exists(path string) (bool, error) { return path == j.t.Asset.Path, nil }
+func (j *standIn) Glob(string) ([]string, error)    { return nil, nil }
+func (j *standIn) Tool(name string) (string, error) { return "", j.missing("find", name) }
+func (j *standIn) Run(_ context.Context, c processor.Command) (processor.Result, error) {
+	return processor.Result{}, j.missing("run", strings.Join(c.Args, " "))
+}
 func (j *standIn) Env(string) (string, bool)            { return "", false }
 func (j *standIn) Warn(processor.Problem)               {}
 func (j *standIn) NeedMemory(int64) error               { return nil } // placeholders are small, and made one by one
+func (j *standIn) UsedMemory(int64)                     {}
+func (j *standIn) ToPack() ([]processor.Product, error) { return nil, nil }
 func (j *standIn) Drafts() bool                         { return false }
 func (j *standIn) Draft(processor.Output, []byte) error { return nil }
 
@@ -83,6 +104,11 @@ func (j *standIn) Find(name string) (processor.Asset, error) {
 func (j *standIn) Products(ids ...string) ([][]processor.Product, error) {
 	return nil, j.missing("find", strings.Join(ids, ", "))
 }
+
+func (j *standIn) TryProducts(processor.Ask) ([]processor.Product, bool, error) {
+	return nil, false, nil
+}
+func (j *standIn) Assets(string) ([]processor.Listed, error) { return nil, nil }
 
 func (j *standIn) Parts(names ...string) ([][]processor.Product, error) {
 	return nil, j.missing("make", strings.Join(names, ", "))

@@ -30,7 +30,7 @@ type Task struct {
 
 func TaskOf(r *engine.Result) *Task { return r.Task.World.(*Task) }
 
-// Decided tells whether this build knows what became of a task: it was asked for, and not stopped.
+// Decided reports whether this build knows the outcome of a task: it was asked for, and not stopped.
 func (t *Task) Decided() bool { return t.Result != nil && t.Result.Trace != nil }
 
 // ID is a job with all its parts.
@@ -44,8 +44,11 @@ type partID struct {
 	part string
 }
 
-// Request tells whether this is a request.
+// Request reports whether this is a request.
 func (id ID) Request() bool { return id.asset != nil && task.IsRequest(id.asset.ID) }
+
+// Asset is whose job it is.
+func (id ID) Asset() *asset.Asset { return id.asset }
 
 func (t *Task) ID() ID { return ID{t.Asset, t.On} }
 
@@ -66,8 +69,8 @@ func (w *World) Find(name string) *asset.Asset {
 	return a
 }
 
-// Resolve finds the task for a subject. The engine calls it for one subject at a time. A request of which the bytes are lost is not there,
-// so that whoever asks for it runs, and brings them.
+// Resolve finds the task for a subject. The engine calls it for one subject at a time. A request of which the
+// bytes are lost is not there, so that the task that asks for it runs, and provides them.
 func (w *World) Resolve(s string) *engine.Task {
 	if t := w.TaskFor(s); t != nil && w.bytesThere(t) {
 		return &t.Task
@@ -109,6 +112,7 @@ func (w *World) Task(a *asset.Asset, on *asset.Resolved, part string) *Task {
 	t.Name = task.FullName(task.Name(task.AssetText(a.ID), t.Among(), part), on.Platform)
 	t.Fingerprint = pr.Fingerprint
 	t.Outside = command.Runs(pr.Processor)
+	t.Folder = on.Platform + "/"
 	if t.Memory = pr.Info.Memory; t.Memory == 0 {
 		t.Memory = defaultJobMemory
 	}
@@ -142,7 +146,7 @@ func (t *Task) Among() string {
 	return ""
 }
 
-// OfSameJob tells whether a subject is a part of the job that a task is of.
+// OfSameJob reports whether a subject is a part of the job that a task is of.
 func (t *Task) OfSameJob(s task.Subject) bool {
 	return s.Part != "" && s.Asset == t.Asset.ID && (s.Processor == t.On.Processor || s.Processor == "")
 }
@@ -155,11 +159,15 @@ type Installed struct {
 	Code        fingerprint.Way // of a team's: what stands for its code
 }
 
-// defaultJobMemory is what a job is expected to need if nobody knows better, in bytes; the contract of a processor says so.
+// defaultJobMemory is what a job is expected to need if nothing else is known, in bytes; the contract of a
+// processor says so.
 const defaultJobMemory = 64 << 20
 
 // Preimage is what a job's key is made of.
-func (t *Task) Preimage() *digest.Builder {
+func (t *Task) Preimage() *digest.Builder { return t.preimageOn(t.Platform) }
+
+// preimageOn is the preimage with the name of a platform in place of the task's own.
+func (t *Task) preimageOn(platform string) *digest.Builder {
 	b := digest.Build("job")
 	if t.Asset.Collides != "" {
 		b.Str("collides", t.Asset.Collides)
@@ -169,9 +177,18 @@ func (t *Task) Preimage() *digest.Builder {
 	}
 	for _, in := range t.On.Import {
 		b.Str("import", in.Processor).Str("import settings", in.Settings)
+		if in.ByHand != "" {
+			b.Str("import by hand", in.ByHand)
+		}
+	}
+	for _, p := range t.On.Inputs {
+		b.Str("input", p.Text)
+	}
+	for _, p := range t.On.Needs {
+		b.Str("need", p.Text)
 	}
 	return b.Str("processor", t.Proc.Info.Name).Str("asset", t.Asset.ID).Str("uuid", t.Asset.UUID).
-		Str("path", t.Asset.Path).Str("platform", t.Platform).Str("settings", string(t.On.Canonical))
+		Str("path", t.Asset.Path).Str("platform", platform).Str("settings", string(t.On.Canonical))
 }
 
 // RequestsIn are the requests that a task made.

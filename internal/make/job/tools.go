@@ -11,6 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/extend/command"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
 // The programs, folders and whatever else outside of the source roots that jobs look at by name.
@@ -33,7 +34,7 @@ func (w *World) tool(name string) *Tool {
 		return old
 	}
 	now := time.Now()
-	path := FindTool(w.dir, name)
+	path := FindTool(w.dir, w.namedRoots, name)
 	t := &Tool{Path: path, Found: true}
 	if path != "" {
 		st, err := StatTool(path)
@@ -56,16 +57,18 @@ func (w *World) tool(name string) *Tool {
 	return t
 }
 
-// same tells whether a program is as it was when it was looked at in this build. That one turns up on PATH meanwhile is for the next build.
+// same reports whether a program is as it was when it was looked at in this build. That one turns up on PATH
+// meanwhile is for the next build.
 func (t *Tool) same(dir, name string) bool {
 	if t.Path == "" {
-		return !strings.Contains(name, "/") || FindTool(dir, name) == ""
+		return !strings.Contains(name, "/") || FindTool(dir, nil, name) == ""
 	}
 	st, err := StatTool(t.Path)
 	return err == nil && st == t.seen
 }
 
-// StatTool is what tells that a program, or whatever else jobs name like one, is not what it was.
+// StatTool returns what is compared to see that a program, or another file that jobs name like one, has
+// changed.
 func StatTool(path string) (source.Stat, error) {
 	if file, _, ok := command.CachedLibrary(path); ok {
 		path = file
@@ -74,8 +77,8 @@ func StatTool(path string) (source.Stat, error) {
 	return st, err
 }
 
-// sameTool tells whether a program is what it was when it was found. If not, it is looked for anew, and so by the next build: what was run,
-// and what was taken for good, may have seen either.
+// sameTool reports whether a program is what it was when it was found. If not, it is looked for again, and so
+// by the next build: what was run, and what was taken for good, may have seen either.
 func (w *World) sameTool(name string, t *Tool) bool {
 	same := false
 	if strings.HasSuffix(t.Path, "/") { // its own times change with each name that comes and goes, also while nobody looks
@@ -95,8 +98,8 @@ func (w *World) sameTool(name string, t *Tool) bool {
 	return same
 }
 
-// relinked tells whether no more than the change time of a program is another, as when somebody links a further name to it, and its
-// content is not.
+// relinked reports whether no more than the change time of a program is another, as when a further name is
+// linked to it, and its content is not.
 func (w *World) relinked(t *Tool) bool {
 	if t.Path == "" {
 		return false
@@ -139,11 +142,12 @@ func (w *World) hashTool(path string) (digest.Hash, error) {
 	return b.Sum(), err
 }
 
-// InProject begins the name of what a program read in the project's folder, or in a source root elsewhere; the path from the project's folder follows.
+// InProject begins the name of what a program read in the project's folder, or in a source root elsewhere; the path from the project's
+// folder follows.
 const InProject = "{project}/"
 
-// inProject names a file, or a folder with a slash at the end, that is given by its absolute path: by its path from the project's folder if it is in there
-// or in a source root, so that a project can be copied, or moved, with what Kiln remembers.
+// inProject names a file, or a folder with a slash at the end, that is given by its absolute path: by its path from the project's folder
+// if it is in there or in a source root, so that a project can be copied, or moved, with what Kiln remembers.
 func (w *World) inProject(name string) string {
 	if !filepath.IsAbs(name) {
 		return name
@@ -167,9 +171,15 @@ func (w *World) inProject(name string) string {
 }
 
 // FindTool looks in PATH, or, where the name has a slash, in the project folder.
-func FindTool(dir, name string) string {
+// What a program read in a source root with a name is looked for there.
+func FindTool(dir string, named map[string]string, name string) string {
 	if rest, ok := strings.CutPrefix(name, InProject); ok {
 		name = dir + "/" + rest
+		for prefix, root := range named {
+			if below, ok := strings.CutPrefix(rest, prefix); ok {
+				name = root + "/" + below
+			}
+		}
 	}
 	if file, _, ok := command.CachedLibrary(name); ok {
 		if _, err := os.Stat(file); err != nil {
@@ -209,4 +219,11 @@ func valueHash(value string, ok bool) digest.Hash {
 		return digest.Hash{}
 	}
 	return digest.Build("env").Str("value", value).Sum()
+}
+
+// KnowTools makes known which programs were found in the build before.
+func (w *World) KnowTools(tools []state.Tool) {
+	for _, in := range tools {
+		w.Tools[in.Name] = &Tool{Path: in.Path, Stat: in.Stat, Hash: in.Hash}
+	}
 }

@@ -1,5 +1,6 @@
-// Package job is what a processor sees of the world: its Job, with which it reads source files and other assets' products and writes its own,
-// and the world that answers, out of one scan of the source files. Every look is recorded, so that the engine knows what a result holds by.
+// Package job is what a processor sees of the world: its Job, with which it reads source files and other assets' products and writes its
+// own, and the world that answers, out of one scan of the source files. Every look is recorded, so that the engine knows what a result
+// holds by.
 //
 // The engine asks a World how things are (Observe), which task a name means (Resolve), and to run it (Task.Run). A build makes a World,
 // has the engine bring tasks up to date, and asks it then what became of them.
@@ -26,7 +27,9 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/extend/command"
@@ -38,56 +41,67 @@ import (
 
 // What a job may look at, besides other assets' products. The numbers are in the trace log.
 const (
-	SawFile    = engine.FirstLeaf + iota // content; no value if it is missing
-	SawExists                            // whether a file is there
-	SawGlob                              // the names that match
-	SawAsset                             // whether an asset exists, and its UUID
-	SawTool                              // content of an external program
-	SawEnv                               // value of an environment variable
-	SawPackers                           // which assets ask to have images packed
-	SawRoots                             // the list of source roots
+	SawFile      = engine.FirstLeaf + iota // content; no value if it is missing
+	SawExists                              // whether a file is there
+	SawGlob                                // the names that match
+	SawAsset                               // whether an asset exists, and its UUID
+	SawTool                                // content of an external program
+	SawEnv                                 // value of an environment variable
+	SawPackers                             // which assets ask to have images packed
+	SawRoots                               // the list of source roots
+	SawNamed                               // settings that rules give to a request by its name; no value if there are none
+	SawAssets                              // which assets a pattern means on a platform
+	SawSettings                            // settings that a processor of another asset has
+	SawCatalogue                           // which assets a pattern means on a platform, and what their processors and settings are
 )
 
 // World answers the engine's questions out of one scan of the source files, and runs jobs.
 type World struct {
-	Table     *source.Table
-	prefixes  []string      // by root: what stands before a path when people see it
-	Assets    *asset.Table  // all, or nil if only single ones are looked for, with finder
-	Finder    *asset.Finder // else nil
-	procs     map[string]*Installed
-	Blobs     *cas.Store
-	dir       string   // of the project
-	outputDir string   // absolute
-	hidden    []string // folders of Kiln's own, absolute: no list of names has them
-	Scratch   string   // folder for the jobs' scratch folders
-	Mark      string   // is there as long as nobody removes Kiln's state while jobs run; "": jobs do not run
-	stamp     string   // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
-	jobs      map[ID]*Task
-	parts     map[partID]*Task
-	ByKey     map[engine.Key]*Task
-	platforms []string
-	settings  func(info processor.Info, platform, given string) (asset.Resolved, error)
-	All       []*Task         // by asset, then platform; parts are not among them
-	Packs     map[string]bool // by platform: whether products go into parcels
-	Reporter  Reporter
-	Done      func(*engine.Result) // told of runs that came to an end, once their products are in place; may be nil
+	Table      *source.Table
+	prefixes   []string          // by root: what stands before a displayed path
+	namedRoots map[string]string // see Setting.NamedRoots
+	Assets     *asset.Table      // all, or nil if only single ones are looked for, with finder
+	Finder     *asset.Finder     // else nil
+	procs      map[string]*Installed
+	Blobs      *cas.Store
+	dir        string   // of the project
+	outputDir  string   // absolute
+	hidden     []string // folders of Kiln's own, absolute: no list of names has them
+	Scratch    string   // folder for the jobs' scratch folders
+	Kept       string   // folder for copies of the folders of commands that fail; "": they are not kept
+	Mark       string   // exists unless Kiln's state is removed while jobs run; "": jobs do not run
+	stamp      string   // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
+	jobs       map[ID]*Task
+	parts      map[partID]*Task
+	ByKey      map[engine.Key]*Task
+	platforms  []string
+	programs   *command.Programs
+	settings   func(info processor.Info, platform, given, byHand string) (asset.Resolved, error)
+	All        []*Task         // by asset, then platform; parts are not among them
+	Packs      map[string]bool // by platform: whether products go into parcels
+	Reporter   Reporter
+	Away       Away                 // other machines; nil: there are none
+	Done       func(*engine.Result) // called for runs that ended, once their products are in place; may be nil
 
 	Paths func() []string     // all visible source paths, sorted
 	Names func() *asset.Table // all assets, whatever it costs
 
 	mu        sync.Mutex // all below
 	globs     map[string]digest.Hash
+	meanings  map[string][]*asset.Asset // of patterns of assets
 	Tools     map[string]*Tool
 	Vars      map[string]digest.Hash
 	Outputs   map[string]state.Output    // files in the output tree that are as they should be; see output
 	Before    *state.Outputs             // where to look for those that are not in outputs; may be nil
-	Edited    map[string]source.Presence // those that are not, or no more
-	Changed   string                     // what changed between two looks at it in this build, for people; the first by name
+	Edited    map[string]source.Presence // those that are not, or no longer are
+	Changed   string                     // what changed between two looks at it in this build, for display; the first by name
 	Spoilt    map[digest.Hash]bool       // contents of which the blobs were damaged
 	Lost      bool                       // contents of a product that a job needs are lost, or damaged
 	Leftovers bool                       // an output could not be put in place: what was to become it may lie beside
 
 	scratches atomic.Int64
+
+	Named *asset.Named // what rules say of requests
 
 	requestsMu sync.Mutex
 	requests   map[string]*asset.Asset // that stand for requests, by id; nil: there is none such
@@ -96,7 +110,8 @@ type World struct {
 // Setting is where a world's jobs run.
 type Setting struct {
 	Sources    *source.Table
-	Prefixes   []string // by root: what stands before a path when people see it
+	Prefixes   []string          // by root: what stands before a displayed path
+	NamedRoots map[string]string // by its prefix: the folder of each source root with a name, absolute
 	Processors map[string]*Installed
 	Blobs      *cas.Store
 	Dir        string          // of the project
@@ -105,19 +120,21 @@ type Setting struct {
 	Scratch    string          // folder for the jobs' scratch folders
 	Packed     map[string]bool // by platform: whether products go into parcels
 	Platforms  []string
+	Programs   *command.Programs // run what jobs want run
 
-	// Settings are those of a request to a processor: what its asker gives, as JSON, over what the platform says.
-	Settings func(info processor.Info, platform, given string) (asset.Resolved, error)
+	// Settings are those of a request to a processor: what its asker gives, as JSON, over what the platform says, and what it depends on by
+	// hand, as asset.ByHand has it as text.
+	Settings func(info processor.Info, platform, given, byHand string) (asset.Resolved, error)
 }
 
 // NewWorld is a world without tasks.
 func NewWorld(s Setting) *World {
 	w := &World{
-		Table: s.Sources, prefixes: s.Prefixes, Blobs: s.Blobs, dir: s.Dir, outputDir: s.Output, hidden: s.Hidden, procs: s.Processors,
+		Table: s.Sources, prefixes: s.Prefixes, namedRoots: s.NamedRoots, Blobs: s.Blobs, dir: s.Dir, outputDir: s.Output, hidden: s.Hidden, procs: s.Processors,
 		Scratch: s.Scratch, stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), Reporter: Silent{},
-		platforms: s.Platforms, settings: s.Settings, requests: map[string]*asset.Asset{},
+		platforms: s.Platforms, programs: s.Programs, settings: s.Settings, requests: map[string]*asset.Asset{},
 		jobs: map[ID]*Task{}, parts: map[partID]*Task{}, ByKey: map[engine.Key]*Task{},
-		globs: map[string]digest.Hash{}, Tools: map[string]*Tool{}, Vars: map[string]digest.Hash{},
+		globs: map[string]digest.Hash{}, meanings: map[string][]*asset.Asset{}, Tools: map[string]*Tool{}, Vars: map[string]digest.Hash{},
 		Outputs: map[string]state.Output{}, Edited: map[string]source.Presence{}, Packs: s.Packed, Spoilt: map[digest.Hash]bool{},
 	}
 	s.Blobs.OnDamage = w.damaged
@@ -126,7 +143,7 @@ func NewWorld(s Setting) *World {
 
 var present = digest.Build("present").Sum()
 
-// Observe tells how a leaf is now.
+// Observe returns the current hash of a leaf.
 func (w *World) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 	switch kind {
 	case SawFile:
@@ -164,6 +181,18 @@ func (w *World) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 		return h, nil
 	case SawRoots:
 		return w.rootsHash(), nil
+	case SawSettings:
+		_, _, h := w.assetSettings(task.ParseSubject(subject))
+		return h, nil
+	case SawNamed:
+		_, h, _ := w.named(parseNamed(subject))
+		return h, nil
+	case SawAssets:
+		_, h := w.meant(Meant(subject))
+		return h, nil
+	case SawCatalogue:
+		_, h := w.catalogue(Meant(subject))
+		return h, nil
 	}
 	return digest.Hash{}, fmt.Errorf("unknown kind of observation %d", kind)
 }
@@ -196,7 +225,7 @@ func (w *World) packers(platform string) ([]task.Subject, digest.Hash) {
 	return parts, b.Sum()
 }
 
-// AnyPacks tells whether the project has a processor that packs. Nearly none has.
+// AnyPacks reports whether the project has a processor that packs. Nearly none has.
 func (w *World) AnyPacks() bool {
 	for _, p := range w.procs {
 		if p.Info.Packs {
@@ -206,8 +235,8 @@ func (w *World) AnyPacks() bool {
 	return false
 }
 
-// assetHash is that of what is told of an asset of this name: its UUID, and what else the name does not say, which is little of most assets. It is zero if there is
-// no such asset.
+// assetHash is the hash of what jobs can ask about an asset of this name: its UUID, and what else the name
+// does not say, which is little of most assets. It is zero if there is no such asset.
 func (w *World) assetHash(name string) digest.Hash {
 	a := w.Find(name)
 	if a == nil {
@@ -229,11 +258,12 @@ func (w *World) assetHash(name string) digest.Hash {
 
 // glob lists the files that match, and hashes the list.
 func (w *World) glob(pattern string) ([]string, digest.Hash, error) {
-	if !doublestar.ValidatePattern(pattern) {
+	glob, _ := project.SplitPattern(pattern)
+	if !doublestar.ValidatePattern(glob) {
 		return nil, digest.Hash{}, fmt.Errorf("glob %q is not well formed", pattern)
 	}
 	all := w.Paths()
-	base, _ := doublestar.SplitPattern(pattern)
+	base, _ := doublestar.SplitPattern(glob)
 	if base != "." {
 		from := sort.SearchStrings(all, base+"/")
 		to := from + sort.Search(len(all)-from, func(i int) bool { return !strings.HasPrefix(all[from+i], base+"/") })
@@ -242,7 +272,7 @@ func (w *World) glob(pattern string) ([]string, digest.Hash, error) {
 	var found []string
 	b := digest.Build("glob")
 	for _, p := range all {
-		if doublestar.MatchUnvalidated(pattern, p) {
+		if asset.MatchesFile(pattern, p) {
 			found = append(found, p)
 			b.Str("path", p)
 		}
@@ -272,8 +302,8 @@ func (w *World) env(name string, h digest.Hash) digest.Hash {
 	return h
 }
 
-// Available tells whether the products of a trace are in place, or can be put there. Of those that parcels are packed of the blobs have to
-// be there, too: one that was lost is made anew of the output.
+// Available reports whether the products of a trace are in place, or can be put there. Of those that parcels
+// are packed of the blobs have to be there, too: one that was lost is made again of the output.
 func (w *World) Available(t *engine.Trace) (string, bool) {
 	var wanted []*engine.Product
 	var placed []bool
@@ -315,7 +345,7 @@ func (w *World) Forget(file string) {
 	}
 }
 
-// Planned, Started, Finished and Suspended pass on what people want to see.
+// Planned, Started, Finished and Suspended pass on progress to the Reporter.
 func (w *World) Planned(tasks int) { w.Reporter.Planned(tasks) }
 
 func (w *World) Started(t *engine.Task) { w.Reporter.JobStarted(t.Name) }
@@ -332,14 +362,21 @@ func (w *World) Suspended(t *engine.Task, on []*engine.Task, begins bool) {
 func (w *World) Finished(r *engine.Result) {
 	if r.Trace != nil && r.Trace.Outcome == engine.Succeeded {
 		for i := range r.Trace.Products {
-			w.Place(&r.Trace.Products[i]) // what fails is tried again, and told of, at the end
+			w.Place(&r.Trace.Products[i]) // what fails is tried again, and reported, at the end
 		}
 	}
 	if w.Done != nil && r.Trace != nil {
 		w.Done(r)
 	}
+	if w.Away != nil {
+		w.Away.Ended(r)
+	}
 	failed := r.Trace != nil && r.Trace.Outcome != engine.Succeeded
-	w.Reporter.JobFinished(r.Task.Name, failed, time.Since(r.Started))
+	took := time.Duration(0)
+	if r.State == engine.Ran {
+		took = time.Since(r.Started)
+	}
+	w.Reporter.JobFinished(r.Task.Name, failed, took)
 }
 
 // Place makes an output what its product says, if it is not.
@@ -411,15 +448,17 @@ func (w *World) run(t *Task, r *engine.Run) (out engine.Output, err error) {
 			err = cerr
 		}
 		j.mu.Lock() // what a processor left running may still hold it
-		passing, warnings, memory := j.passing, j.warnings, j.memory
+		passing, warnings, memory, took := j.passing, j.warnings, j.memory, j.took
 		j.mu.Unlock()
 		if o := r.Torn(); o != nil {
 			err = AsPassing(j.torn(o))
-		} else if passing != nil && !errors.Is(err, engine.ErrPassing) {
+		} else if passing != nil && !errors.Is(err, engine.ErrPassing) && !errors.Is(err, engine.ErrHere) {
 			err = passing
 		}
 		if err == nil {
 			out.Products, err = j.result()
+			out.Shareable = !j.askedPlatform.Load()
+			out.Seconds = took.Seconds()
 			out.Memory = memory // of a run that failed it would say nothing: that may have ended early
 		}
 		if err != nil {
@@ -450,7 +489,7 @@ func (w *World) process(t *Task, j *Job) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			m := diag.Errorf(diag.ProcessorPanic, diag.Pos{File: j.display(t.Asset.Path)}, "processor %q panicked: %v", t.Proc.Info.Name, v).
-				WithHint("this is a mistake in the processor; tell its authors, with this asset")
+				WithHint("this is a mistake in the processor; report it to its authors, with this asset")
 			for _, f := range frames(debug.Stack()) {
 				m.WithNote("%s", f)
 			}
@@ -463,6 +502,11 @@ func (w *World) process(t *Task, j *Job) (err error) {
 		}
 		return source.CaseCollision(j.display(t.Asset.Path), other)
 	}
+	if t.Asset.Declared && t.Asset.Path != "" {
+		if there, err := j.Exists(t.Asset.Path); !there {
+			return cmp.Or(err, j.noSource())
+		}
+	}
 	if i, _, ok := w.Table.Find(t.Asset.Path); ok && w.Table.At(i).Trouble == source.LFSPointer {
 		if _, err := j.ReadFile(t.Asset.Path); err != nil {
 			return err
@@ -472,12 +516,16 @@ func (w *World) process(t *Task, j *Job) (err error) {
 	if err := j.begin(); err != nil {
 		return err
 	}
-	if t.Part != "" {
+	j.moved()
+	if j.run.Away() {
+		j.started = j.run.Recorded()
+		err = w.Away.Process(j.run.Context(), j, t)
+	} else if t.Part != "" {
 		err = t.Proc.Processor.(processor.Parter).Part(j.run.Context(), j, t.Part)
 	} else {
 		err = t.Proc.Process(j.run.Context(), j)
 	}
-	if errors.Is(err, command.ErrMoment) {
+	if errors.Is(err, diag.ErrMoment) || disk.Passing(err) { // a file in its scratch folder, say
 		return AsPassing(err)
 	}
 	return err
@@ -537,7 +585,7 @@ func (k keeper) Add(key engine.Key, tr *engine.Trace) error {
 
 // AddAll makes the tasks: one for each processor of each asset on each platform.
 func (w *World) AddAll(set *asset.Table) {
-	w.Assets = set
+	w.Assets, w.Named = set, set.Named
 	w.Names = func() *asset.Table { return set }
 	for k := range set.Assets {
 		a := &set.Assets[k]

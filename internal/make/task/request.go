@@ -12,6 +12,7 @@ import (
 type Request struct {
 	Processor string
 	Given     string // settings that the asker gives, a JSON object
+	ByHand    string // what it depends on by hand besides, as asset.ByHand has it as text; it has no bytes 1 and 2
 	Source    Source
 }
 
@@ -22,7 +23,7 @@ type Source struct {
 	Path string // of a File
 
 	Hash      digest.Hash // of Bytes
-	Extension string      // that tells what they are
+	Extension string      // that says what they are
 
 	By    Subject // of a Product: what makes it, without its platform
 	SubID uint32
@@ -41,15 +42,20 @@ const (
 // requestMark begins the ids of requests. No path below a source root, and no id, begins so.
 const requestMark = "//"
 
-// IsRequest tells whether an id is that of a request.
+// IsRequest reports whether an id is that of a request.
 func IsRequest(id string) bool { return strings.HasPrefix(id, requestMark) }
 
-// AsksFor tells whether the text of a subject may be that of a request: it is looked for in all that traces name.
+// AsksFor reports whether the text of a subject may be that of a request: it is looked for in all that traces
+// name.
 func AsksFor(subject string) bool { return strings.Contains(subject, "\x00"+requestMark) }
 
 // ID writes a request as the id of the asset that stands for it.
 func (r Request) ID() string {
-	return requestMark + r.Processor + "\x01" + r.Given + "\x01" + r.Source.text()
+	given := r.Given
+	if r.ByHand != "" {
+		given += "\x02" + r.ByHand
+	}
+	return requestMark + r.Processor + "\x01" + given + "\x01" + r.Source.text()
 }
 
 func (s Source) text() string {
@@ -70,6 +76,11 @@ func ParseRequest(id string) (r Request, ok bool) {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(id, requestMark), "\x01")
 	r.Processor = name
 	if r.Given, source, ok = strings.Cut(rest, "\x01"); !ok || !IsRequest(id) {
+		return r, false
+	}
+	var more bool
+	r.Given, r.ByHand, more = strings.Cut(r.Given, "\x02")
+	if more && r.ByHand == "" {
 		return r, false
 	}
 	r.Source, ok = parseSource(source)
@@ -126,7 +137,7 @@ func (s Source) FileName() string { return bytesMark + s.Hash.String()[:16] + s.
 
 const bytesMark = "~"
 
-// IsFileName tells whether a path is one that FileName gave.
+// IsFileName reports whether a path is one that FileName gave.
 func IsFileName(name string) bool {
 	if !strings.HasPrefix(name, bytesMark) || len(name) < 17 {
 		return false
@@ -135,11 +146,15 @@ func IsFileName(name string) bool {
 	return err == nil
 }
 
-// String is a request for people. Two requests never have the same: the engine tells rings by the names of tasks.
+// String is a request for display. Two requests never have the same: the engine finds cycles by the names of
+// tasks.
 func (r Request) String() string {
 	text := r.Processor + r.Source.of()
 	if r.Given != "{}" {
 		text += " " + r.Given
+	}
+	for line := range strings.Lines(r.ByHand) {
+		text += " (" + strings.TrimSuffix(line, "\n") + ")"
 	}
 	return text
 }
@@ -160,7 +175,7 @@ func (s Source) of() string {
 	return ""
 }
 
-// AssetText is an asset's id, or a request, for people.
+// AssetText is an asset's id, or a request, for display.
 func AssetText(id string) string {
 	if r, ok := ParseRequest(id); ok {
 		return r.String()

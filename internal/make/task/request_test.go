@@ -10,18 +10,20 @@ import (
 // TestRequestText: a request is read as it was written, whatever is in its names, and no two are written alike, for Kiln or for people.
 func TestRequestText(t *testing.T) {
 	hash := digest.Of([]byte("x"))
-	inner := Request{"obj2gltf", `{"a":"\u0001"}`, Source{Kind: File, Path: "a b/\"c\" [pc].obj"}}
+	inner := Request{"obj2gltf", `{"a":"\u0001"}`, "", Source{Kind: File, Path: "a b/\"c\" [pc].obj"}}
 	all := []Request{
-		{"seed", "{}", Source{}},
-		{"seed", `{"n":1}`, Source{}},
-		{"texture", "{}", Source{Kind: File, Path: "x.png"}},
-		{"texture", "{}", Source{Kind: Bytes, Hash: hash, Extension: ".png"}},
-		{"texture", "{}", Source{Kind: Bytes, Hash: hash}},
-		{"texture", "{}", Source{Kind: Product, By: Subject{Asset: "x.png"}}},
-		{"texture", "{}", Source{Kind: Product, By: Subject{Asset: "x.png"}, SubID: 7}},
-		{"texture", "{}", Source{Kind: Product, By: Subject{Asset: "x.png", Part: "p \" q", Processor: "gltf"}, SubID: 7}},
-		{"gltf", "{}", Source{Kind: Product, By: Subject{Asset: inner.ID()}}},
+		{"seed", "{}", "", Source{}},
+		{"seed", `{"n":1}`, "", Source{}},
+		{"texture", "{}", "", Source{Kind: File, Path: "x.png"}},
+		{"texture", "{}", "", Source{Kind: Bytes, Hash: hash, Extension: ".png"}},
+		{"texture", "{}", "", Source{Kind: Bytes, Hash: hash}},
+		{"texture", "{}", "", Source{Kind: Product, By: Subject{Asset: "x.png"}}},
+		{"texture", "{}", "", Source{Kind: Product, By: Subject{Asset: "x.png"}, SubID: 7}},
+		{"texture", "{}", "", Source{Kind: Product, By: Subject{Asset: "x.png", Part: "p \" q", Processor: "gltf"}, SubID: 7}},
+		{"gltf", "{}", "", Source{Kind: Product, By: Subject{Asset: inner.ID()}}},
 		inner,
+		{"texture", "{}", "input \"a \\\"b\"\n", Source{Kind: File, Path: "x.png"}},
+		{"texture", "{}", "input \"a\"\nneed \"b/**\"\n", Source{Kind: File, Path: "x.png"}},
 	}
 	ids, names := map[string]bool{}, map[string]bool{}
 	for _, r := range all {

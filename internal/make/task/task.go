@@ -1,5 +1,5 @@
-// Package task names what can be asked for: a job, a part of one, or a request, as text. It is what stands in traces and snapshots, and what people
-// are shown.
+// Package task names what can be asked for: a job, a part of one, or a request, as text. It is what stands in
+// traces and snapshots, and what is displayed.
 package task
 
 import "strings"
@@ -31,7 +31,7 @@ func ParseSubject(text string) (s Subject) {
 	return s
 }
 
-// FullName is a task for people.
+// FullName is a task for display.
 func FullName(job, platform string) string { return job + " [" + platform + "]" }
 
 // JobOf is the job's name in that of a task.

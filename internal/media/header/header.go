@@ -1,77 +1,146 @@
-// Package header puts into words what a file holds that is in one of the formats Kiln writes.
+// Package header puts into words what a file holds, by a function for each group of formats.
 package header
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
-	"path"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/image/font/sfnt"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/dds"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
 // MaxSize is the largest file that is worth reading for this, in bytes.
 const MaxSize = 256 << 20
 
-// Known tells by its name whether a file is of one of the formats.
-func Known(file string) bool {
-	switch strings.ToLower(path.Ext(file)) {
-	case ".ktx2", ".dds", ".atlas", ".glb":
-		return true
+// KTX2 describes a KTX 2.0 texture. Of all functions here, an error says that the bytes are not of the format.
+func KTX2(_ string, data []byte) (string, error) {
+	t, n, err := ktx2.DecodeConfig(data)
+	if err != nil {
+		return "", err
 	}
-	return false
+	words := append([]string{"KTX2", side(t.Width, t.Height, t.Depth), t.Format.String()}, shape(t.Cube, t.Layers)...)
+	words = append(words, levels(n))
+	if t.Zstd {
+		words = append(words, "Zstandard")
+	}
+	if t.Premultiplied {
+		words = append(words, "premultiplied")
+	}
+	if t.BottomUp {
+		words = append(words, "bottom row first")
+	}
+	if t.Swizzle != "" {
+		words = append(words, "sampled as "+t.Swizzle)
+	}
+	return strings.Join(words, ", "), nil
 }
 
-// Describe says what a file holds; an error says that it is not what its name says.
-func Describe(file string, data []byte) (string, error) {
-	switch strings.ToLower(path.Ext(file)) {
-	case ".ktx2":
-		t, n, err := ktx2.DecodeConfig(data)
-		if err != nil {
-			return "", err
-		}
-		words := append([]string{"KTX2", side(t.Width, t.Height, t.Depth), t.Format.String()}, shape(t.Cube, t.Layers)...)
-		words = append(words, levels(n))
-		if t.Zstd {
-			words = append(words, "Zstandard")
-		}
-		if t.Premultiplied {
-			words = append(words, "premultiplied")
-		}
-		if t.BottomUp {
-			words = append(words, "bottom row first")
-		}
-		if t.Swizzle != "" {
-			words = append(words, "sampled as "+t.Swizzle)
-		}
-		return strings.Join(words, ", "), nil
-	case ".dds":
-		t, err := dds.Decode(data)
-		if err != nil {
-			return "", err
-		}
-		words := append([]string{"DDS", side(t.Width, t.Height, t.Depth), t.Format.String()}, shape(t.Cube, t.Layers)...)
-		words = append(words, levels(len(t.Levels)))
-		if t.Alpha == dds.AlphaPremultiplied {
-			words = append(words, "premultiplied")
-		}
-		return strings.Join(words, ", "), nil
-	case ".atlas":
-		t, err := atlas.Read(data)
-		if err != nil {
-			return "", err
-		}
-		return table(t), nil
-	case ".glb":
-		d, err := gltf.Read(data, gltf.DefaultLimits())
-		if err != nil {
-			return "", err
-		}
-		return model(d), nil
+// DDS describes a DirectDraw Surface.
+func DDS(_ string, data []byte) (string, error) {
+	t, err := dds.Decode(data)
+	if err != nil {
+		return "", err
 	}
-	return "", nil
+	words := append([]string{"DDS", side(t.Width, t.Height, t.Depth), t.Format.String()}, shape(t.Cube, t.Layers)...)
+	words = append(words, levels(len(t.Levels)))
+	if t.Alpha == dds.AlphaPremultiplied {
+		words = append(words, "premultiplied")
+	}
+	return strings.Join(words, ", "), nil
+}
+
+// Atlas describes a frame table, or what libGDX and Spine call so, which is text.
+func Atlas(name string, data []byte) (string, error) {
+	if !bytes.HasPrefix(data, []byte("KATL")) && utf8.Valid(data) && bytes.ContainsRune(data, '\n') {
+		return Text(name, data)
+	}
+	t, err := atlas.Read(data)
+	if err != nil {
+		return "", err
+	}
+	return table(t), nil
+}
+
+// GLTF describes a model, as text or binary.
+func GLTF(_ string, data []byte) (string, error) {
+	d, err := gltf.Read(data, gltf.DefaultLimits())
+	if err != nil {
+		return "", err
+	}
+	return model(d, bytes.HasPrefix(data, []byte("glTF"))), nil
+}
+
+// Picture describes an image file, by its head.
+func Picture(name string, data []byte) (string, error) {
+	c, err := pixel.DecodeConfig(name, data)
+	if err != nil {
+		return "", err
+	}
+	words := []string{pixel.FormatName(c.Format), side(c.Width, c.Height, 0)}
+	switch {
+	case c.HDR:
+		words = append(words, "linear light")
+	case c.Deep:
+		words = append(words, "16 bits a channel")
+	}
+	if n := pixel.Frames(name, data); n > 1 {
+		words = append(words, count(n, "frame"))
+	}
+	if n := pixel.LayersIn(name, data); n > 0 {
+		words = append(words, count(n, "layer"))
+	}
+	return strings.Join(words, ", "), nil
+}
+
+// Data describes a document that parse reads.
+func Data(format string, parse func([]byte) (document.Value, error)) func(string, []byte) (string, error) {
+	return func(_ string, data []byte) (string, error) {
+		v, err := parse(data)
+		if err != nil {
+			return "", err
+		}
+		switch v := v.V.(type) {
+		case document.Object:
+			return format + ", an object of " + count(len(v), "member"), nil
+		case []document.Value:
+			return format + ", a list of " + count(len(v), "value"), nil
+		}
+		return format + ", one value", nil
+	}
+}
+
+// Text describes a text.
+func Text(_ string, data []byte) (string, error) {
+	if !utf8.Valid(data) {
+		return "", errors.New("it is not text in UTF-8")
+	}
+	lines := bytes.Count(data, []byte("\n"))
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		lines++
+	}
+	return "text, " + count(lines, "line"), nil
+}
+
+// Font describes an OpenType or TrueType font.
+func Font(_ string, data []byte) (string, error) {
+	f, err := sfnt.Parse(data)
+	if err != nil {
+		return "", err
+	}
+	words := []string{"font"}
+	if name, err := f.Name(nil, sfnt.NameIDFull); err == nil && name != "" {
+		words = append(words, name)
+	}
+	return strings.Join(append(words, count(f.NumGlyphs(), "glyph")), ", "), nil
 }
 
 // side is the size in pixels; depth is 0 in two dimensions.
@@ -112,9 +181,12 @@ func table(t *atlas.Table) string {
 	return strings.Join(words, ", ")
 }
 
-// model counts what is in a .glb, as far as there is any.
-func model(d *gltf.Document) string {
-	words := []string{"glTF binary"}
+// model counts what is in a model, as far as there is any.
+func model(d *gltf.Document, binary bool) string {
+	words := []string{"glTF text"}
+	if binary {
+		words[0] = "glTF binary"
+	}
 	for _, kind := range []string{"scene", "node", "mesh", "material", "texture", "image", "skin", "animation", "camera"} {
 		name := kind + "s"
 		if kind == "mesh" {

@@ -73,10 +73,10 @@ func checkPage(t interface{ Errorf(string, ...any) }, page Size, o Options) {
 		t.Errorf("page %v, least is %v", page, o.Min)
 	}
 	if o.PowerOfTwo && (bits.OnesCount(uint(page.W)) != 1 || bits.OnesCount(uint(page.H)) != 1) {
-		t.Errorf("page %v is no power of two", page)
+		t.Errorf("page %v is not a power of two", page)
 	}
 	if m := o.Multiple; !o.PowerOfTwo && m > 1 && (page.W%m != 0 && page.W != o.largest().W || page.H%m != 0 && page.H != o.largest().H) {
-		t.Errorf("page %v is no multiple of %d", page, m)
+		t.Errorf("page %v is not a multiple of %d", page, m)
 	}
 	if o.Square && page.W != page.H {
 		t.Errorf("page %v is not square", page)

@@ -29,7 +29,8 @@ import (
 // format is one kind of image file.
 type format struct {
 	id, name string // "png", "PNG"
-	exts     string // " .png "
+	exts     string // ".png": what such files are called
+	rare     string // what they are called seldom, or other files are as well
 	magic    []string
 
 	config func(data []byte) (Config, error)
@@ -70,18 +71,18 @@ func decoder(decode func(io.Reader) (image.Image, error)) func([]byte, int) (dec
 // formats is all that can be read. In magic, ? is any byte.
 func formats() []format {
 	return []format{
-		{"png", "PNG", " .png ", []string{"\x89PNG\r\n\x1a\n"}, configPNG, holdsPNG, decodePNG},
+		{"png", "PNG", ".png", "", []string{"\x89PNG\r\n\x1a\n"}, configPNG, holdsPNG, decodePNG},
 		// However it is packed, each 8 x 8 block has a bit at least.
-		{"jpeg", "JPEG", " .jpg .jpeg .jpe .jfif ", []string{"\xff\xd8\xff"}, config(jpeg.DecodeConfig), atMost(512), decodeJPEG},
-		{"gif", "GIF", " .gif ", []string{"GIF87a", "GIF89a"}, config(gif.DecodeConfig), holdsGIF, decodeGIF},
-		{"bmp", "BMP", " .bmp .dib ", []string{"BM????\x00\x00\x00\x00"}, configBMP, nil, decodeBMP},
-		{"tiff", "TIFF", " .tif .tiff ", []string{"II*\x00", "MM\x00*"}, configTIFF, holdsTIFF, decodeTIFF},
-		{"webp", "WebP", " .webp ", []string{"RIFF????WEBP"}, configWebP, holdsWebP, decoder(webp.Decode)},
-		{"hdr", "Radiance HDR", " .hdr .pic ", []string{"#?RADIANCE", "#?RGBE"}, configHDR, nil, decodeHDR},
-		{"qoi", "QOI", " .qoi ", []string{"qoif"}, configQOI, nil, decodeQOI},
-		{"psd", "Photoshop", " .psd .psb ", []string{"8BPS"}, configPSD, nil, decodePSD},
-		{"exr", "OpenEXR", " .exr ", []string{"v/1\x01"}, configEXR, nil, decodeEXR},
-		{"tga", "TGA", " .tga .icb .vda .vst ", nil, configTGA, nil, decodeTGA},
+		{"jpeg", "JPEG", ".jpg .jpeg", ".jpe .jfif", []string{"\xff\xd8\xff"}, config(jpeg.DecodeConfig), atMost(512), decodeJPEG},
+		{"gif", "GIF", ".gif", "", []string{"GIF87a", "GIF89a"}, config(gif.DecodeConfig), holdsGIF, decodeGIF},
+		{"bmp", "BMP", ".bmp", ".dib", []string{"BM????\x00\x00\x00\x00"}, configBMP, nil, decodeBMP},
+		{"tiff", "TIFF", ".tif .tiff", "", []string{"II*\x00", "MM\x00*"}, configTIFF, holdsTIFF, decodeTIFF},
+		{"webp", "WebP", ".webp", "", []string{"RIFF????WEBP"}, configWebP, holdsWebP, decoder(webp.Decode)},
+		{"hdr", "Radiance HDR", ".hdr", ".pic", []string{"#?RADIANCE", "#?RGBE"}, configHDR, nil, decodeHDR},
+		{"qoi", "QOI", ".qoi", "", []string{"qoif"}, configQOI, nil, decodeQOI},
+		{"psd", "Photoshop", ".psd", ".psb", []string{"8BPS"}, configPSD, nil, decodePSD},
+		{"exr", "OpenEXR", ".exr", "", []string{"v/1\x01"}, configEXR, nil, decodeEXR},
+		{"tga", "TGA", ".tga", ".icb .vda .vst", nil, configTGA, nil, decodeTGA},
 	}
 }
 
@@ -134,13 +135,24 @@ func FormatName(id string) string {
 
 // FormatOf tells the format that a file's name promises, as of [Sniff], or "".
 func FormatOf(name string) string {
-	ext := " " + strings.ToLower(path.Ext(name)) + " "
+	ext := strings.ToLower(path.Ext(name))
 	for _, f := range formats() {
-		if strings.Contains(f.exts, ext) {
+		if slices.Contains(strings.Fields(f.exts+" "+f.rare), ext) {
 			return f.id
 		}
 	}
 	return ""
+}
+
+// Extensions are what files of some formats are called, in lower case and with the dot; of all that can be read, if none is named.
+func Extensions(ids ...string) []string {
+	var list []string
+	for _, f := range formats() {
+		if len(ids) == 0 || slices.Contains(ids, f.id) {
+			list = append(list, strings.Fields(f.exts)...)
+		}
+	}
+	return list
 }
 
 // Sniff tells a file's format by its first bytes: "png", "jpeg", "gif", "bmp", "tiff", "webp", "qoi", "psd", "exr",

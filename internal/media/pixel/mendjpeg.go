@@ -9,7 +9,7 @@ import (
 
 // mendJPEG reads the codes of a JPEG as libjpeg does, which warns where the standard library stops, and writes them anew, in one scan:
 //
-//   - bits that are no code, or run over the end of a block, count as far as they go
+//   - bits that are not a code, or run over the end of a block, count as far as they go
 //   - where the data ends, or a mark comes too early, the block goes on with zeros; those behind it, up to the next restart, are left as
 //     they are: grey, or in a progressive JPEG as coarse as before
 //   - at a restart, the marks tell what is missing: see restartMark

@@ -147,7 +147,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// What is no number becomes one, before anything is made of it.
+// What is not a number becomes one, before anything is made of it.
 func TestTame(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	f := &Float{2, 1, []float32{nan, inf, -inf, 1, 2, -1, 0.5, 0.25}}

@@ -7,31 +7,18 @@ package placeholder
 
 import (
 	"bytes"
+	_ "embed" // the silences below
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
-	"path"
-	"strings"
-)
+	"slices"
 
-// For is what stands for a source file, by the extension of its name; false: nothing does. Pictures are PNG whatever they are called: who
-// reads them goes by what is in them.
-func For(name string) ([]byte, bool) {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".tga", ".qoi", ".psd", ".hdr", ".exr":
-		return checkerboard(), true
-	case ".wav":
-		return silence(), true
-	case ".gltf":
-		return cube(), true
-	case ".glb":
-		return binaryCube(), true
-	}
-	return nil, false
-}
+	"github.com/kiln-pipeline/kiln/internal/media/codec/dds"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
+)
 
 // The checkerboard has 8 by 8 fields of 8 pixels: every format of blocks up to 8 by 8 has fields that are of one color.
 const (
@@ -39,7 +26,27 @@ const (
 	field = 8
 )
 
-func checkerboard() []byte {
+// Picture is the checkerboard as a PNG: it stands for a picture of any format, because readers of pictures go by the bytes.
+func Picture() []byte {
+	var b bytes.Buffer
+	enc := png.Encoder{CompressionLevel: png.NoCompression} // what other levels make is a matter of Go's version
+	enc.Encode(&b, checkerboard())                          // into memory: no error
+	return b.Bytes()
+}
+
+// KTX2 is the checkerboard as a KTX 2.0 texture.
+func KTX2() []byte {
+	data, _ := ktx2.Encode(&ktx2.Texture{Format: ktx2.RGBA8SRGB, Width: side, Height: side, Levels: [][]byte{checkerboard().Pix}}) // no error
+	return data
+}
+
+// DDS is the checkerboard as a DirectDraw Surface.
+func DDS() []byte {
+	data, _ := dds.Encode(&dds.Texture{Format: dds.RGBA8SRGB, Width: side, Height: side, Levels: [][]byte{checkerboard().Pix}}) // no error
+	return data
+}
+
+func checkerboard() *image.NRGBA {
 	im := image.NewNRGBA(image.Rect(0, 0, side, side))
 	for y := range side {
 		for x := range side {
@@ -50,14 +57,32 @@ func checkerboard() []byte {
 			im.SetNRGBA(x, y, c)
 		}
 	}
-	var b bytes.Buffer
-	enc := png.Encoder{CompressionLevel: png.NoCompression} // what other levels make is a matter of Go's version
-	enc.Encode(&b, im)                                      // into memory: no error
-	return b.Bytes()
+	return im
 }
 
-// silence is a tenth of a second of 16 bits, mono, at 48,000 Hz: RIFF WAVE.
-func silence() []byte {
+// A tenth of a second of silence, mono, at 48,000 Hz: a game that plays Ogg cannot do with WAV, and Kiln has no encoder for these.
+// oggenc, opusenc and lame made them.
+var (
+	//go:embed silence.ogg
+	silentVorbis []byte
+	//go:embed silence.opus
+	silentOpus []byte
+	//go:embed silence.mp3
+	silentMP3 []byte
+)
+
+// Vorbis is silence as Ogg Vorbis.
+func Vorbis() []byte { return slices.Clone(silentVorbis) }
+
+// Opus is silence as Ogg Opus.
+func Opus() []byte { return slices.Clone(silentOpus) }
+
+// MP3 is silence as MP3.
+func MP3() []byte { return slices.Clone(silentMP3) }
+
+// WAV is a tenth of a second of silence in 16 bits, mono, at 48,000 Hz: RIFF WAVE. It stands for FLAC and QOA as
+// well, because readers of sounds go by the bytes.
+func WAV() []byte {
 	const rate, samples, width = 48_000, 4800, 2
 	le := binary.LittleEndian
 	b := []byte("RIFF")
@@ -120,13 +145,14 @@ func document(buffer string, size int) []byte {
 		`"buffers":[{%s"byteLength":%d}]}`, corners, corners, indices, floats, floats, floats, 2*floats, 2*indices, buffer, size)
 }
 
-func cube() []byte {
+// GLTF is a cube as a glTF file, with its buffer inside.
+func GLTF() []byte {
 	m := mesh()
 	return document(`"uri":"data:application/octet-stream;base64,`+base64.StdEncoding.EncodeToString(m)+`",`, len(m))
 }
 
-// binaryCube is the same as a GLB: a header, and two chunks, whose sizes are multiples of four.
-func binaryCube() []byte {
+// GLB is the same cube as a GLB: a header, and two chunks, whose sizes are multiples of four.
+func GLB() []byte {
 	le := binary.LittleEndian
 	m := mesh()
 	for len(m)%4 != 0 {

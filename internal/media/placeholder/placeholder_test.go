@@ -9,42 +9,52 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/dds"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
+	"github.com/kiln-pipeline/kiln/internal/media/soundfile"
 )
 
-// TestFor: every kind is one that its reader takes.
-func TestFor(t *testing.T) {
-	for _, name := range []string{"a.json", "a", "a.ogg", "png"} {
-		if _, ok := For(name); ok {
-			t.Errorf("%s has a placeholder", name)
-		}
-	}
-	picture, ok := For("sprites/Tank.PNG")
-	im, err := png.Decode(bytes.NewReader(picture))
-	if !ok || err != nil || im.Bounds().Dx() != side || im.Bounds().Dy() != side {
+// TestReaders: each is one that its reader takes.
+func TestReaders(t *testing.T) {
+	im, err := png.Decode(bytes.NewReader(Picture()))
+	if err != nil || im.Bounds().Dx() != side || im.Bounds().Dy() != side {
 		t.Fatalf("%v", err)
 	}
 	if a, b := im.At(0, 0), im.At(field, 0); a == b || im.At(field, field) != a {
 		t.Errorf("%v beside %v", a, b)
 	}
-	sound, _ := For("a.wav")
+	k, err := ktx2.Decode(KTX2())
+	if err != nil || k.Width != side {
+		t.Errorf("KTX2: %v", err)
+	}
+	d, err := dds.Decode(DDS())
+	if err != nil || d.Width != side || !bytes.Equal(d.Levels[0], k.Levels[0]) {
+		t.Errorf("DDS: %v", err)
+	}
+	sound := WAV()
 	if string(sound[:4]) != "RIFF" || binary.LittleEndian.Uint32(sound[4:]) != uint32(len(sound)-8) || binary.LittleEndian.Uint32(sound[40:]) != uint32(len(sound)-44) {
 		t.Errorf("the sizes in % x are wrong", sound[:44])
 	}
-	for _, name := range []string{"a.gltf", "a.glb"} {
-		model, _ := For(name)
-		text := model
-		if name == "a.glb" {
-			text = model[20 : 20+binary.LittleEndian.Uint32(model[12:])]
-			if binary.LittleEndian.Uint32(model[8:]) != uint32(len(model)) {
-				t.Errorf("%s has %d bytes", name, len(model))
-			}
+	for name, data := range map[string][]byte{"WAV": WAV(), "Vorbis": Vorbis(), "Opus": Opus(), "MP3": MP3()} {
+		f, err := soundfile.Open(bytes.NewReader(data), int64(len(data)))
+		if err != nil || f.Frames != 4800 || f.Format.Rate != 48000 || f.Format.Channels != 1 {
+			t.Errorf("%s: %v, %+v", name, err, f)
 		}
-		if _, err := gltf.Read(model, gltf.DefaultLimits()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+	}
+	binaryText := GLB()
+	if binary.LittleEndian.Uint32(binaryText[8:]) != uint32(len(binaryText)) {
+		t.Errorf("the GLB has %d bytes", len(binaryText))
+	}
+	binaryText = binaryText[20 : 20+binary.LittleEndian.Uint32(binaryText[12:])]
+	for name, text := range map[string][]byte{"GLTF": GLTF(), "GLB": binaryText} {
 		if !json.Valid(text) || !strings.Contains(string(text), `"POSITION"`) {
 			t.Errorf("%s: %s", name, text)
+		}
+	}
+	for _, model := range [][]byte{GLTF(), GLB()} {
+		if _, err := gltf.Read(model, gltf.DefaultLimits()); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -81,15 +91,16 @@ func TestCube(t *testing.T) {
 
 // TestSame: the bytes are the same everywhere, and from version to version: products of them would be others.
 func TestSame(t *testing.T) {
-	for name, want := range map[string]string{
-		"a.png":  "d10cec3c1f1f5b66",
-		"a.wav":  "7926abc9563afb15",
-		"a.gltf": "8d838f4e025d9c4c",
-		"a.glb":  "d8a65122622ee16c",
+	for want, make := range map[string]func() []byte{
+		"d10cec3c1f1f5b66": Picture,
+		"7926abc9563afb15": WAV,
+		"8d838f4e025d9c4c": GLTF,
+		"d8a65122622ee16c": GLB,
+		"6bace9fb27b67b12": KTX2,
+		"6eec6393a355bff8": DDS,
 	} {
-		b, _ := For(name)
-		if got := digest.Of(b).String()[:16]; got != want {
-			t.Errorf("%q: %q", name, got)
+		if got := digest.Of(make()).String()[:16]; got != want {
+			t.Errorf("%q in place of %q", got, want)
 		}
 	}
 }

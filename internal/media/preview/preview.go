@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"image"
 	"image/png"
-	"path"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
@@ -32,40 +31,6 @@ const (
 	Data    Kind = "data"
 	Text    Kind = "text"
 )
-
-// kinds are how files are shown, and as what their bytes are sent, by extension.
-var kinds = map[string]struct {
-	kind  Kind
-	media string
-}{
-	".ktx2": {Texture, "image/ktx2"}, ".dds": {Texture, ""},
-	".png": {Picture, "image/png"}, ".jpg": {Picture, "image/jpeg"}, ".jpeg": {Picture, "image/jpeg"}, ".gif": {Picture, "image/gif"},
-	".webp": {Picture, "image/webp"}, ".bmp": {Picture, "image/bmp"}, ".tga": {Picture, ""}, ".tif": {Picture, ""}, ".tiff": {Picture, ""},
-	".psd": {Picture, ""}, ".hdr": {Picture, ""}, ".exr": {Picture, ""}, ".qoi": {Picture, ""},
-	".atlas": {Atlas, ""}, ".glb": {Model, "model/gltf-binary"},
-	".wav": {Sound, "audio/wav"}, ".ogg": {Sound, "audio/ogg"}, ".opus": {Sound, "audio/ogg"}, ".mp3": {Sound, "audio/mpeg"},
-	".flac": {Sound, "audio/flac"}, ".m4a": {Sound, "audio/mp4"},
-	".ttf": {Font, "font/ttf"}, ".otf": {Font, "font/otf"}, ".woff": {Font, "font/woff"}, ".woff2": {Font, "font/woff2"},
-	".json": {Data, ""}, ".gltf": {Data, ""}, ".yaml": {Data, ""}, ".yml": {Data, ""}, ".toml": {Data, ""}, ".csv": {Data, ""}, ".msgpack": {Data, ""},
-	".txt": {Text, ""}, ".md": {Text, ""}, ".glsl": {Text, ""}, ".vert": {Text, ""}, ".frag": {Text, ""}, ".hlsl": {Text, ""}, ".fnt": {Text, ""},
-	".xml": {Text, ""}, ".tmx": {Text, ""}, ".tsx": {Text, ""}, ".ini": {Text, ""}, ".star": {Text, ""}, ".lua": {Text, ""}, ".skin": {Data, ""},
-}
-
-// KindOf is how a file is shown, by its name and its product type, which may be empty.
-func KindOf(file, productType string) Kind {
-	if productType == atlas.Type && strings.HasSuffix(file, ".json") {
-		return Atlas
-	}
-	return kinds[strings.ToLower(path.Ext(file))].kind
-}
-
-// MediaType is what a file's bytes are sent as. It is never one that a browser would show as a page.
-func MediaType(file string) string {
-	if m := kinds[strings.ToLower(path.Ext(file))].media; m != "" {
-		return m
-	}
-	return "application/octet-stream"
-}
 
 // Channels says what of a pixel is shown.
 type Channels string

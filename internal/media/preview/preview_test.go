@@ -2,9 +2,11 @@ package preview
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image/png"
 	"math"
+	"path"
 	"strings"
 	"testing"
 
@@ -73,7 +75,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestFile shows an image file, which is no texture, and makes a PNG of it.
+// TestFile shows an image file, which is not a texture, and makes a PNG of it.
 func TestFile(t *testing.T) {
 	file, err := PNG(gradient(9))
 	if err != nil {
@@ -101,22 +103,6 @@ func TestFile(t *testing.T) {
 	}
 }
 
-func TestKinds(t *testing.T) {
-	for _, tt := range []struct {
-		file, typ string
-		kind      Kind
-		media     string
-	}{
-		{"a.png.KTX2", "texture", Texture, "image/ktx2"}, {"ui.atlas.json", "atlas", Atlas, "application/octet-stream"}, {"ui.json", "data", Data, "application/octet-stream"},
-		{"page.html", "file", None, "application/octet-stream"}, {"a.svg", "file", None, "application/octet-stream"}, {"a.js", "file", None, "application/octet-stream"},
-		{"a.ogg", "file", Sound, "audio/ogg"}, {"noext", "", None, "application/octet-stream"},
-	} {
-		if k, m := KindOf(tt.file, tt.typ), MediaType(tt.file); k != tt.kind || m != tt.media {
-			t.Errorf("%s: %q, %q", tt.file, k, m)
-		}
-	}
-}
-
 // flatten is a tree as text.
 func flatten(n Node) string {
 	s := n.Key + ":" + n.Type
@@ -130,6 +116,20 @@ func flatten(n Node) string {
 	return s + "=" + n.Text
 }
 
+// tree reads data as the list of kinds has it read.
+func tree(file string, data []byte) (n Node, more bool, err error) {
+	parse := map[string]func([]byte) (document.Value, error){".json": document.JSON, ".yaml": document.YAML, ".skin": document.RelaxedJSON,
+		".csv": document.CommaCSV, ".msgpack": MessagePack}[path.Ext(file)]
+	if parse == nil {
+		return n, false, errors.New("no data")
+	}
+	v, err := parse(data)
+	if err == nil {
+		n, more = Tree(v)
+	}
+	return n, more, err
+}
+
 // TestTree reads the same data in every format.
 func TestTree(t *testing.T) {
 	const want = `:object3(a:array3(0:number=1 1:number=-2.5 2:null=null ) b:object1(c:string=é ) d:bool=true )`
@@ -141,20 +141,17 @@ func TestTree(t *testing.T) {
 		"a.json": `{"a": [1, -2.5, null], "b": {"c": "é"}, "d": true}`, "a.yaml": "a: [1, -2.5, null]\nb: {c: é}\nd: true\n",
 		"a.skin": "{a: [1, -2.5, null], b: {c: é}, d: true}", "a.msgpack": string(document.AppendMessagePack(nil, &value)),
 	} {
-		n, more, err := Tree(file, []byte(data))
+		n, more, err := tree(file, []byte(data))
 		if got := flatten(n); err != nil || more || got != want {
 			t.Errorf("%s: %v, %v\n%s\n%s", file, err, more, got, want)
 		}
 	}
-	n, more, err := Tree("a.json", []byte("["+strings.Repeat("1,", 3*MaxNodes)+"1]"))
+	n, more, err := tree("a.json", []byte("["+strings.Repeat("1,", 3*MaxNodes)+"1]"))
 	if err != nil || !more || len(n.Inner) > MaxNodes || n.Count != 3*MaxNodes+1 {
 		t.Errorf("%v, %v, %d of %d", err, more, len(n.Inner), n.Count)
 	}
-	if n, _, err := Tree("a.csv", []byte("id,price\nsword,120\n")); err != nil || flatten(n) != ":array1(0:object2(id:string=sword price:number=120 ) )" {
+	if n, _, err := tree("a.csv", []byte("id,price\nsword,120\n")); err != nil || flatten(n) != ":array1(0:object2(id:string=sword price:number=120 ) )" {
 		t.Errorf("%v, %s", err, flatten(n))
-	}
-	if _, _, err := Tree("a.bin", []byte{1}); err == nil {
-		t.Error("a.bin is data")
 	}
 }
 
@@ -169,7 +166,7 @@ func TestMessagePack(t *testing.T) {
 		{"\xd3\x80\x00\x00\x00\x00\x00\x00\x00", int64(math.MinInt64)}, {"\xca\x3f\xc0\x00\x00", 1.5}, {"\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00", 1.5}, {"\xc0", nil}, {"\xc2", false}, {"\xc3", true},
 		{"\xa2hi", "hi"}, {"\xd9\x02hi", "hi"}, {"\xda\x00\x02hi", "hi"}, {"\xdb\x00\x00\x00\x02hi", "hi"}, {"\xc4\x02hi", "[104 105]"}, {"\xc5\x00\x02hi", "[104 105]"}, {"\xc6\x00\x00\x00\x02hi", "[104 105]"},
 	} {
-		v, err := messagePack([]byte(tt.data))
+		v, err := MessagePack([]byte(tt.data))
 		got := v.V
 		if b, ok := got.([]byte); ok {
 			got = fmt.Sprint(b)
@@ -182,13 +179,13 @@ func TestMessagePack(t *testing.T) {
 		"\x92\x01\xc0": "2(", "\xdc\x00\x02\x01\xc0": "2(", "\xdd\x00\x00\x00\x02\x01\xc0": "2(",
 		"\x81\xa1a\x01": "1(a", "\xde\x00\x01\xa1a\x01": "1(a", "\xdf\x00\x00\x00\x01\xa1a\x01": "1(a", "\x81\x05\x01": "1(5",
 	} {
-		n, _, err := Tree("a.msgpack", []byte(data))
+		n, _, err := tree("a.msgpack", []byte(data))
 		if err != nil || !strings.Contains(flatten(n), want) {
 			t.Errorf("%x: %s, %v", data, flatten(n), err)
 		}
 	}
 	for _, bad := range []string{"", "\x92\x01", "\xa2h", "\xdd\xff\xff\xff\xff", "\xdf\xff\xff\xff\xff\x01", "\xdb\xff\xff\xff\xffa", "\xc1", "\xc7\x01\x01a", "\x01\x01", strings.Repeat("\x91", 300) + "\x01"} {
-		if v, err := messagePack([]byte(bad)); err == nil {
+		if v, err := MessagePack([]byte(bad)); err == nil {
 			t.Errorf("%x is %v", bad, v.V)
 		}
 	}
@@ -217,7 +214,7 @@ func FuzzTree(f *testing.F) {
 	f.Add("a.json", []byte(`{"a": [1, {"b": null}]}`))
 	f.Add("a.msgpack", []byte("\xdd\x00\x0f\xff\xff\x01"))
 	f.Fuzz(func(t *testing.T, file string, data []byte) {
-		n, _, err := Tree(file, data)
+		n, _, err := tree(file, data)
 		if nodes := countNodes(n); err == nil && (nodes < 1 || nodes > MaxNodes) {
 			t.Errorf("%d nodes", nodes)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -30,31 +29,11 @@ type Node struct {
 	Inner []Node
 }
 
-// Tree reads data of a format that the file's name tells. Of large data it has the first MaxNodes values; more says so.
-func Tree(file string, data []byte) (root Node, more bool, err error) {
-	var v document.Value
-	switch strings.ToLower(path.Ext(file)) {
-	case ".json", ".gltf":
-		v, err = document.JSON(data)
-	case ".skin":
-		v, err = document.RelaxedJSON(data)
-	case ".toml":
-		v, err = document.TOML(data)
-	case ".yaml", ".yml":
-		v, err = document.YAML(data)
-	case ".csv":
-		v, err = document.CSV(data, document.CSVOptions{})
-	case ".msgpack":
-		v, err = messagePack(data)
-	default:
-		err = fmt.Errorf("%s is of no format that holds data", path.Base(file))
-	}
-	if err != nil {
-		return Node{}, false, err
-	}
+// Tree is a value as a tree. Of large data it has the first MaxNodes values; more says so.
+func Tree(v document.Value) (root Node, more bool) {
 	left := MaxNodes
 	root = node("", v.V, &left)
-	return root, left <= 0, nil
+	return root, left <= 0
 }
 
 func node(key string, v any, left *int) Node {
@@ -115,11 +94,11 @@ func Lines(data []byte, most int) (lines []string, more, ok bool) {
 }
 
 // errPack says that bytes are no MessagePack.
-var errPack = errors.New("this is no MessagePack, or it ends too early")
+var errPack = errors.New("this is not MessagePack, or it ends too early")
 
-// messagePack reads what document.AppendMessagePack writes, and what else is in the specification but extensions
+// MessagePack reads what document.AppendMessagePack writes, and what else is in the specification but extensions
 // (https://github.com/msgpack/msgpack/blob/master/spec.md).
-func messagePack(data []byte) (document.Value, error) {
+func MessagePack(data []byte) (document.Value, error) {
 	r := &packReader{data: data}
 	v, err := r.value(0)
 	if err == nil && len(r.data) > 0 {

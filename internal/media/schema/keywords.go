@@ -205,7 +205,7 @@ func takeFormat(c *compiler, n *node, m *document.Member) {
 			s, _ := v.V.(string)
 			return r.spend(len(s)/16) && valid(s)
 		},
-		says: func(_ *run, v *document.Value) string { return fmt.Sprintf("%s is no %s", show(v.V), name) },
+		says: func(_ *run, v *document.Value) string { return fmt.Sprintf("%s is not a valid %s", show(v.V), name) },
 	})
 }
 

@@ -130,7 +130,7 @@ func (c *compiler) resolve(p pending) error {
 	text, fragment, _ := strings.Cut(p.text, "#")
 	fragment, err := url.PathUnescape(fragment)
 	if err != nil {
-		return Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %s is no URI reference", p.keyword, quote(p.text)), Hint: "write a relative path"}}
+		return Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %s is not a URI reference", p.keyword, quote(p.text)), Hint: "write a relative path"}}
 	}
 	res, err := c.resourceOf(p, text)
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *compiler) resourceOf(p pending, text string) (*resource, error) {
 	}
 	u, err := p.res.base.Parse(text)
 	if err != nil {
-		return nil, Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %s is no URI reference", p.keyword, quote(p.text)), Hint: "write a relative path"}}
+		return nil, Errors{{Place: p.at, Keyword: p.keyword, Text: fmt.Sprintf("%s %s is not a URI reference", p.keyword, quote(p.text)), Hint: "write a relative path"}}
 	}
 	key := u.String()
 	if res := p.res.file.resources[key]; res != nil {

@@ -57,7 +57,7 @@ func (c *compiler) uri(v *document.Value, format string) (string, bool) {
 		what, hint, right = "URI reference", "write a relative path", err == nil && !strings.Contains(s, `\`)
 	}
 	if !right {
-		c.add(Error{Place: c.place(v.Pos), Keyword: c.keyword(), Text: fmt.Sprintf("%s %s is no %s", cmp.Or(c.keyword(), "it"), quote(s), what), Hint: hint})
+		c.add(Error{Place: c.place(v.Pos), Keyword: c.keyword(), Text: fmt.Sprintf("%s %s is not a %s", cmp.Or(c.keyword(), "it"), quote(s), what), Hint: hint})
 		return "", false
 	}
 	return s, true

@@ -8,7 +8,7 @@ import (
 
 // Sounding reads a source to its end and returns where sound begins and ends in it: the first frame, and that after the last one, in
 // which a sample of any channel is louder than a threshold in dBFS, with a margin of frames around, as far as there are frames. What
-// is silent all over begins and ends at 0. A sample that is no finite number is silent.
+// is silent all over begins and ends at 0. A sample that is not a finite number is silent.
 //
 // Nothing is cut: [Cut] does that. A margin keeps the soft begin of a sound and the end of its reverberation.
 func Sounding(src Source, threshold float64, margin int64) (begin, end int64, err error) {
@@ -131,4 +131,27 @@ func Fade(src Source, f Fades) (Source, error) {
 			}
 		}
 	}, 0}, nil
+}
+
+// Join is sounds of one format, one after the other.
+func Join(sounds ...Source) Source { return &join{sounds[0].Format(), sounds} }
+
+type join struct {
+	format Format
+	rest   []Source
+}
+
+func (j *join) Format() Format { return j.format }
+
+func (j *join) Read(dst []float32) (int, error) {
+	for len(j.rest) > 0 {
+		n, err := j.rest[0].Read(dst)
+		if n > 0 || err != nil && err != io.EOF {
+			return n, err
+		}
+		if err == io.EOF {
+			j.rest = j.rest[1:]
+		}
+	}
+	return 0, io.EOF
 }

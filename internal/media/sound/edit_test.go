@@ -111,3 +111,11 @@ func TestFade(t *testing.T) {
 		}
 	}
 }
+
+func TestJoin(t *testing.T) {
+	f := Format{Rate: 8000, Channels: 2}
+	got, err := All(Join(Samples(f, nil), Samples(f, []float32{1, 2}), Samples(f, nil), Samples(f, []float32{3, 4, 5, 6})))
+	if err != nil || !slices.Equal(got, []float32{1, 2, 3, 4, 5, 6}) {
+		t.Error(got, err)
+	}
+}

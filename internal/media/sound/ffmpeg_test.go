@@ -64,8 +64,12 @@ func TestBesideFFmpeg(t *testing.T) {
 // beside compares what is measured of raw samples with what ffmpeg measures.
 func beside(t *testing.T, name string, f Format, raw []byte) {
 	t.Helper()
+	filter := "ebur128=peak=true:metadata=1,ametadata=print:file=-"
+	if f.Rate < 44100 { // its filters are made for 48 kHz, and are up to 0.3 LU off where the end of the band is near
+		filter = "aresample=48000:filter_size=64," + filter
+	}
 	cmd := exec.Command("ffmpeg", "-v", "error", "-f", "f32le", "-ar", fmt.Sprint(f.Rate), "-ac", fmt.Sprint(f.Channels), "-i", "-",
-		"-af", "ebur128=peak=true:metadata=1,ametadata=print:file=-", "-f", "null", "-")
+		"-af", filter, "-f", "null", "-")
 	cmd.Stdin = bytes.NewReader(raw)
 	out, err := cmd.Output()
 	if err != nil {

@@ -301,3 +301,23 @@ func TestMeterMemory(t *testing.T) {
 		t.Error(len(m.segments), "segments in an hour")
 	}
 }
+
+// The shelf of low rates is as loud as the standard's at 48 kHz, all the way up.
+func TestMatchedShelf(t *testing.T) {
+	loud := func(f biquad, w float64) float64 {
+		c, c2, s, s2 := math.Cos(w), math.Cos(2*w), math.Sin(w), math.Sin(2*w)
+		top := math.Hypot(f.b0+f.b1*c+f.b2*c2, f.b1*s+f.b2*s2)
+		return 20 * math.Log10(top/math.Hypot(1+f.a1*c+f.a2*c2, f.a1*s+f.a2*s2))
+	}
+	standard := biquad{1.53512485958697, -2.69169618940638, 1.19839281085285, -1.69065929318241, 0.73248077421585}
+	for rate, most := range map[int]float64{8000: 0.04, 11025: 0.013, 16000: 0.003, 22050: 0.001, 24000: 0.001, 32000: 0.011} {
+		f := newWeighting(rate).shelf
+		for hz := 20; hz < rate/2; hz += 20 {
+			off := loud(f, 2*math.Pi*float64(hz)/float64(rate)) - loud(standard, 2*math.Pi*float64(hz)/48000)
+			if math.Abs(off) > most {
+				t.Errorf("%d Hz at a rate of %d: off by %.4f dB", hz, rate, off)
+				break
+			}
+		}
+	}
+}

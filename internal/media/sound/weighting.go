@@ -27,6 +27,9 @@ func newWeighting(rate int) weighting {
 	bq := float64(band * kq)
 	a0 := 1 + kq + k2
 	w.shelf = biquad{(high + bq + k2) / a0, 2 * (k2 - high) / a0, (high - bq + k2) / a0, 2 * (k2 - 1) / a0, (1 - kq + k2) / a0}
+	if rate >= matchedFrom && rate < matchedTo {
+		w.shelf = matchedShelf(rate)
+	}
 
 	k = corner(38.13547087602444)
 	kq, k2 = k/0.5003270373238773, float64(k*k)
@@ -34,6 +37,46 @@ func newWeighting(rate int) weighting {
 	gain := passGain / a0
 	w.pass = biquad{gain, -2 * gain, gain, 2 * (k2 - 1) / a0, (1 - kq + k2) / a0}
 	return w
+}
+
+// The bilinear transform squeezes all that an analogue filter does above half of the rate into what is below it. At 32 kHz that makes the
+// shelf 0.01 dB too loud somewhere, at 8 kHz 0.28 dB, and sounds of low rates are loud there. Between these rates the shelf is matched.
+const matchedFrom, matchedTo = 6000, 32000
+
+// matchedShelf is the filter that has the poles of the standard's shelf at 48 kHz, moved to another rate, and is as loud as that at 0,
+// at half of the rate, and at the shelf's corner: after M. Vicanek, Matched Second Order Digital Filters (2016). It is off by 0.04 dB at
+// 8 kHz, 0.013 at 11,025 Hz and 0.001 at 22,050 Hz, at most.
+func matchedShelf(rate int) biquad {
+	const (
+		b0, b1, b2 = 1.53512485958697, -2.69169618940638, 1.19839281085285 // BS.1770-4, table 1
+		a1, a2     = -1.69065929318241, 0.73248077421585
+		angle      = 0.04996269538445092 // of the poles, in pi
+		radius     = -0.3113181852396684 // twice the logarithm of theirs
+		corner     = 1681.974450955533
+	)
+	square := func(b0, b1, b2, sine2 float64) float64 { // of the response where sin(w/2)^2 is this
+		rest := 1 - sine2
+		sum, difference := b0+b1+b2, b0-b1+b2
+		return float64(float64(sum*sum)*rest) + float64(float64(difference*difference)*sine2) - float64(float64(16*b0*b2)*float64(rest*sine2))
+	}
+	ratio := 48000 / float64(rate)
+	p := exp(float64(radius * ratio))
+	f := biquad{a1: -2 * float64(math.Sqrt(p)*sinPi(0.5-float64(angle*ratio))), a2: p}
+	want := func(hz float64) float64 {
+		here, there := sinPi(hz/float64(rate)), sinPi(hz/48000)
+		here, there = float64(here*here), float64(there*there)
+		return float64(square(b0, b1, b2, there)/square(1, a1, a2, there)) * square(1, f.a1, f.a2, here)
+	}
+	s := sinPi(corner / float64(rate))
+	s = float64(s * s)
+	low, high := want(0), want(float64(rate)/2)
+	middle := (want(corner) - float64(low*(1-s)) - float64(high*s)) / float64(4*float64(s*(1-s)))
+	l, h := math.Sqrt(low), math.Sqrt(high)
+	w := (l + h) / 2
+	f.b0 = (w + math.Sqrt(float64(w*w)+middle)) / 2
+	f.b1 = (l - h) / 2
+	f.b2 = -middle / float64(4*f.b0)
+	return f
 }
 
 // passGain makes the gain 1 at 48 kHz, where the standard has coefficients of 1, -2 and 1.

@@ -1,7 +1,10 @@
 package texture
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/dds"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
@@ -39,7 +42,23 @@ func (p *Plan) write(levels [][]byte) ([]byte, error) {
 		}
 		return dds.Encode(t)
 	}
+	if p.o.Container == "png" {
+		return p.writePNG(levels[0])
+	}
 	return nil, fmt.Errorf("texture container %q is unknown", p.o.Container)
+}
+
+// writePNG writes the one level of a picture. Colours that are multiplied by alpha stay so: engines that load PNG blend its numbers as they
+// are.
+func (p *Plan) writePNG(level []byte) ([]byte, error) {
+	var b bytes.Buffer
+	bounds := image.Rect(0, 0, p.Width, p.Height)
+	var img image.Image = &image.NRGBA{Pix: level, Stride: 4 * p.Width, Rect: bounds}
+	if p.format.channels == 1 {
+		img = &image.Gray{Pix: level, Stride: p.Width, Rect: bounds}
+	}
+	err := png.Encode(&b, img)
+	return b.Bytes(), err
 }
 
 func (p *Plan) alphaMode() dds.AlphaMode {

@@ -30,6 +30,10 @@ func (o Options) Need(name string, data []byte) Need {
 	if c.HDR || c.Deep || o.Cube == "equirect" { // which is made in floating point
 		made = floatBytesAPixel
 	}
+	if o.Frames == "array" { // all are decoded at once
+		n := int64(pixel.Frames(name, data))
+		c.Pixels, c.Decode = n*c.Pixels, n*c.Decode
+	}
 	return o.zstd(Need{Decoded: c.Decode, Made: max(made*c.Pixels, c.Decode+(made-12)*c.Pixels)})
 }
 

@@ -182,6 +182,8 @@ func (f *File) Keeps(o Options) bool {
 		return false
 	case o.Premultiply && !f.Premultiplied, o.Flip && !f.t.BottomUp && !f.t.Cube:
 		return false
+	case o.Container == "png":
+		return false
 	case o.Container == "dds" && (f.t.BottomUp || f.t.Swizzle != "" || !f.inDDS()):
 		return false
 	case o.Format == "auto" && (o.Family == "none" || o.Family == f.format.family):
@@ -311,3 +313,9 @@ func (f *File) Picture(level, layer, face, slice int) (*pixel.Picture, error) {
 	}
 	return p, nil
 }
+
+// FileExtensions are what texture files are called.
+func FileExtensions() []string { return []string{dds.Extension, ktx2.Extension} }
+
+// Extensions are what all files are called that a texture can be made of.
+func Extensions() []string { return append(pixel.Extensions(), FileExtensions()...) }

@@ -19,7 +19,7 @@ type Options struct {
 	Format    string `toml:"format" values:"auto,bc1,bc3,bc4,bc5,bc6h,bc7,etc2,etc2a,eacr11,eacrg11,astc4x4,astc6x6,astc8x8,rgba8,rg8,r8,rgba16f,rgb9e5" doc:"Pixel format. auto takes one of the family that fits the use."`
 	Family    string `toml:"family" values:"none,bc,etc2,astc" doc:"Formats that auto chooses from: bc for PCs and consoles, etc2 and astc for phones, none for pixels as they are."`
 	Quality   string `toml:"quality" values:"fast,normal,best,draft-then-final" doc:"How long the encoder of a compressed format tries; draft-then-final is normal, and running games get a quick one before."`
-	Container string `toml:"container" values:"ktx2,dds" doc:"File format of the product."`
+	Container string `toml:"container" values:"ktx2,dds,png" doc:"File format of the product; png has no mips, and 8 bits a channel."`
 	Compress  string `toml:"compress" values:"none,zstd" doc:"Pack the levels of a KTX2 file once more."`
 
 	Mips        bool    `toml:"mips" doc:"Make mip levels down to 1 x 1."`
@@ -32,7 +32,7 @@ type Options struct {
 	Premultiply bool    `toml:"premultiply" doc:"Multiply colours by alpha."`
 	AlphaCutoff float64 `toml:"alpha_cutoff" min:"0" max:"1" doc:"The game draws what has at least this alpha, and nothing else: each mip level keeps as much of it. 0: it blends."`
 	ColorKey    string  `toml:"color_key" doc:"A colour that becomes transparent: \"#ff00ff\"."`
-	Bleed       int     `toml:"bleed" min:"0" max:"16384" doc:"Spread the colours of edges so many pixels into what is transparent."`
+	Bleed       int     `toml:"bleed" min:"0" max:"16384" doc:"Spread the colours of edges this number of pixels into what is transparent."`
 	GreenUp     bool    `toml:"green_up" doc:"Turn the green of a normal map round: it points down in the picture, as in Direct3D, and is to point up, as in OpenGL, Vulkan and glTF."`
 	Flip        bool    `toml:"flip" doc:"Store the bottom row first, as OpenGL counts."`
 	MaxPixels   int     `toml:"max_pixels" min:"0" max:"268435456" doc:"A picture that claims more pixels is refused. 0 is 16384 x 16384."`
@@ -45,14 +45,15 @@ type Options struct {
 	Faces      []string `toml:"faces" doc:"The six pictures of a cube: +x, -x, +y, -y, +z, -z. None: by the end of the asset's name, as sky_px.png."`
 	Layers     []string `toml:"layers" doc:"Pictures or globs that make an array of textures, in this order. Relative to the asset's folder."`
 	Slices     []string `toml:"slices" doc:"Pictures or globs that make a 3-D texture, front to back. Relative to the asset's folder."`
-	SliceCount int      `toml:"slice_count" min:"0" max:"2048" doc:"The picture is a strip of so many slices of a 3-D texture."`
+	Frames     string   `toml:"frames" values:"first,array" doc:"Of an animation: its first frame, or an array of textures of all of them."`
+	SliceCount int      `toml:"slice_count" min:"0" max:"2048" doc:"The picture is a strip of this number of slices of a 3-D texture."`
 }
 
 // Defaults is the options of a texture that nothing was said about.
 func Defaults() Options {
 	return Options{
 		Use: "auto", Format: "auto", Family: "none", Quality: "normal", Container: "ktx2", Compress: "none",
-		Mips: true, Filter: "box", SRGB: true, Scale: 1, PowerOfTwo: "none", Cube: "none",
+		Mips: true, Filter: "box", SRGB: true, Scale: 1, PowerOfTwo: "none", Cube: "none", Frames: "first",
 	}
 }
 
@@ -76,7 +77,7 @@ func (o Options) Key() (rgb [3]byte, ok bool, err error) {
 	if v, err := strconv.ParseUint(o.ColorKey[1:], 16, 24); o.ColorKey[0] == '#' && len(o.ColorKey) == 7 && err == nil {
 		return [3]byte{byte(v >> 16), byte(v >> 8), byte(v)}, true, nil
 	}
-	return rgb, false, fmt.Errorf("color_key %q is no colour", o.ColorKey)
+	return rgb, false, fmt.Errorf("color_key %q is not a colour", o.ColorKey)
 }
 
 // Size is what a picture of width x height becomes: scaled, then bounded, then rounded.

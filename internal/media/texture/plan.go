@@ -2,6 +2,7 @@ package texture
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
@@ -48,7 +49,7 @@ func newPlan(im Images, o Options) *Plan {
 	return p
 }
 
-// checkImages refuses what is no texture.
+// checkImages refuses what is not a texture.
 func (p *Plan) checkImages() error {
 	pictures := p.images.Pictures
 	if len(pictures) == 0 {
@@ -64,12 +65,12 @@ func (p *Plan) checkImages() error {
 			return shapeProblem("make them the same size", "picture %d has %d x %d pixels, the first %d x %d", i+1, w, h, width, height)
 		}
 		if m := pic.Eight; m != nil && len(m.Pix) != 4*w*h {
-			return fmt.Errorf("%d bytes are no image of %d x %d pixels", len(m.Pix), w, h)
+			return fmt.Errorf("%d bytes are not an image of %d x %d pixels", len(m.Pix), w, h)
 		}
 	}
 	switch {
 	case p.images.Shape == Flat && len(pictures) != 1:
-		return fmt.Errorf("%d pictures are no flat texture", len(pictures))
+		return fmt.Errorf("%d pictures are not a flat texture", len(pictures))
 	case p.images.Shape == Cube && len(pictures) != 6:
 		return shapeProblem("name six: +x, -x, +y, -y, +z, -z", "a cube has 6 faces, not %d", len(pictures))
 	case p.images.Shape == Cube && width != height:
@@ -97,6 +98,14 @@ func (p *Plan) chooseFormat() error {
 	case name == "bc1" && p.transparent():
 		name = "bc1a"
 	}
+	if o.Container == "png" {
+		if err := p.mayBePNG(auto); err != nil {
+			return err
+		}
+		if auto {
+			name = "rgba8"
+		}
+	}
 	f, err := formatNamed(name)
 	if err != nil {
 		return err
@@ -104,7 +113,7 @@ func (p *Plan) chooseFormat() error {
 	p.setFormat(f)
 	p.spread = auto && f.channels == 1
 	switch o.Container {
-	case "ktx2":
+	case "ktx2", "png":
 	case "dds":
 		if f.dds == 0 {
 			return &processor.Problem{
@@ -114,6 +123,23 @@ func (p *Plan) chooseFormat() error {
 		}
 	default:
 		return fmt.Errorf("texture container %q is unknown", o.Container)
+	}
+	return nil
+}
+
+// mayBePNG refuses what a PNG file cannot hold, and leaves mips out.
+func (p *Plan) mayBePNG(auto bool) error {
+	refuse := func(hint, text string, args ...any) error {
+		return &processor.Problem{Code: string(diag.TextureCombination), Text: fmt.Sprintf(text, args...), Hint: hint}
+	}
+	p.o.Mips = false
+	switch {
+	case p.images.Shape != Flat:
+		return refuse(`use container = "ktx2"`, "a PNG file holds one picture, and not a cube, an array or a 3-D texture")
+	case p.images.Pictures[0].HDR:
+		return refuse(`use container = "ktx2"`, "a PNG file cannot hold light that is brighter than white")
+	case !auto && p.o.Format != "rgba8" && p.o.Format != "r8":
+		return refuse(`leave format out, or use "rgba8" or "r8"`, "a PNG file cannot hold format %q", p.o.Format)
 	}
 	return nil
 }
@@ -193,15 +219,15 @@ func (p *Plan) Warnings() []processor.Problem {
 			add(diag.TextureSettings, `leave alpha_cutoff out, or use format = "rgba8"`, "alpha_cutoff does nothing with format %q, which has no %s", p.Format, lacks)
 		}
 	}
-	if o.Compress == "zstd" && o.Container == "dds" {
-		add(diag.TextureSettings, `leave compress out, or use container = "ktx2"`, "compress does nothing in a DDS file")
+	if o.Compress == "zstd" && o.Container != "ktx2" {
+		add(diag.TextureSettings, `leave compress out, or use container = "ktx2"`, "compress does nothing in a %s file", strings.ToUpper(o.Container))
 	}
 	if p.color && p.format.channels == 3 && p.transparent() {
 		add(diag.TextureAlpha, `use "bc7", "bc3", "etc2a" or "astc6x6", or a picture without alpha`, "format %q drops the picture's alpha", p.Format)
 	}
 	if p.format.family == "bc" && (p.Width%4 != 0 || p.Height%4 != 0) {
 		add(diag.TextureOddSize, "set multiple_of = 4, or leave it if the game uses Vulkan or Metal alone",
-			"%d x %d is no multiple of 4, and Direct3D and WebGL refuse such textures of format %q", p.Width, p.Height, p.Format)
+			"%d x %d is not a multiple of 4, and Direct3D and WebGL refuse such textures of format %q", p.Width, p.Height, p.Format)
 	}
 	return list
 }

@@ -265,7 +265,7 @@ func TestWarnings(t *testing.T) {
 		{Images{Flat, pictures(1, 8, 8)}, with(func(o *Options) { o.Compress, o.Container = "zstd", "dds" }), "K1208 compress"},
 		{Images{Flat, glass}, with(func(o *Options) { o.Format = "etc2" }), "K1213 format \"etc2\" drops"},
 		{Images{Flat, glass}, with(func(o *Options) { o.Family = "etc2" }), ""},
-		{Images{Flat, pictures(1, 8, 6)}, with(func(o *Options) { o.Family = "bc" }), "K1212 8 x 6 is no multiple of 4"},
+		{Images{Flat, pictures(1, 8, 6)}, with(func(o *Options) { o.Family = "bc" }), "K1212 8 x 6 is not a multiple of 4"},
 		{Images{Flat, pictures(1, 8, 6)}, with(func(o *Options) { o.Family, o.MultipleOf = "bc", 4 }), ""},
 		{Images{Flat, pictures(1, 7, 6)}, with(func(o *Options) { o.Family = "astc" }), ""},
 	} {
@@ -294,7 +294,7 @@ func TestDoubt(t *testing.T) {
 		want string
 	}{
 		{"a_n.png", [3]byte{128, 128, 255}, ""}, {"a_n.png", [3]byte{218, 128, 218}, ""}, {"a_n.png", [3]byte{200, 100, 0}, ""},
-		{"a_n.png", [3]byte{128, 128, 128}, `named "_n" like a normal map, but most of its pixels are no directions`},
+		{"a_n.png", [3]byte{128, 128, 128}, `named "_n" like a normal map, but most of its pixels are not directions`},
 		{"a_n.png", [3]byte{255, 255, 255}, `named "_n"`}, {"a_n.png", [3]byte{0, 0, 0}, `named "_n"`}, {"a_n.png", [3]byte{90, 140, 60}, `named "_n"`},
 		{"a_h.png", [3]byte{90, 92, 85}, ""}, {"a_h.png", [3]byte{90, 140, 60}, `named "_h" like a mask, but it has colours`},
 		{"a_orm.png", [3]byte{90, 140, 60}, ""}, {"a.png", [3]byte{90, 140, 60}, ""},

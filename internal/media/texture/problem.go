@@ -32,7 +32,7 @@ func Problem(path, what string, err error) *processor.Problem {
 	case pixel.Empty:
 		code, p.Hint = diag.ImageEmpty, "save or copy it again"
 	case pixel.Unknown:
-		code, p.Hint = diag.ImageUnknown, "save it as a PNG or another kind that docs/images.md names, or give it another processor in a rule"
+		code, p.Hint = diag.ImageUnknown, "save it as a PNG or another kind that `kiln processors texture` lists, or give it another processor in a rule"
 	case pixel.Truncated:
 		code, p.Hint = diag.ImageTruncated, "save or copy it again: it looks half-written"
 	case pixel.Damaged:

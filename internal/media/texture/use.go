@@ -126,7 +126,7 @@ func Doubt(name string, m *pixel.Image) string {
 	use, word, because := read(name)
 	switch {
 	case use == "normal" && !directions(m):
-		return fmt.Sprintf("named %q like a normal map, but most of its pixels are no directions", because)
+		return fmt.Sprintf("named %q like a normal map, but most of its pixels are not directions", because)
 	case use == "mask" && !slices.Contains(severalChannels, word) && coloured(m):
 		return fmt.Sprintf("named %q like a mask, but it has colours", because)
 	}

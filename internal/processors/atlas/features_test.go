@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"image"
 	"image/color"
+	"image/gif"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -161,6 +163,50 @@ func TestSheet(t *testing.T) {
 		if a, b := frameOf(t, r, "tiles_0"), frameOf(t, r, "tiles_4"); a.X != b.X || a.Y != b.Y {
 			t.Error("equal frames of a sheet have places of their own")
 		}
+	}
+}
+
+// gifOf is an animation of squares in these colours.
+func gifOf(t testing.TB, side int, colours ...color.NRGBA) []byte {
+	t.Helper()
+	g := gif.GIF{}
+	for _, c := range colours {
+		m := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{c, color.NRGBA{}})
+		g.Image, g.Delay = append(g.Image, m), append(g.Delay, 10)
+	}
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, &g); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestAnimatedImage(t *testing.T) {
+	colours := []color.NRGBA{red, gold, red}
+	files := map[string][]byte{"ui/walk.gif": gifOf(t, 6, colours...), "ui/still.gif": gifOf(t, 4, blue), "ui/icon.png": fill(5, 5, gold)}
+	r := run(t, files, settings(func(s *Settings) { s.Frames = "all" }))
+	tab := frames(t, r)
+	var names []string
+	for _, f := range tab.Frames {
+		names = append(names, f.Name)
+		if f.Number > 0 {
+			page := pagesOf(t, r)[0]
+			if p := page.Pix[4*(f.Y*page.Width+f.X):]; (color.NRGBA{p[0], p[1], p[2], p[3]}) != colours[f.Number-1] {
+				t.Errorf("%s is %v", f.Name, p[:4])
+			}
+		}
+	}
+	if s := strings.Join(names, " "); s != "icon still walk_0 walk_1 walk_2" {
+		t.Errorf("frames %s", s)
+	}
+	if len(tab.Animations) != 1 || tab.Animations[0].Name != "walk" || len(tab.Animations[0].Frames) != 3 {
+		t.Errorf("%v", tab.Animations)
+	}
+	if a, b := frameOf(t, r, "walk_0"), frameOf(t, r, "walk_2"); a.X != b.X || a.Y != b.Y {
+		t.Error("equal frames have places of their own")
+	}
+	if r = run(t, files, settings(func(*Settings) {})); len(frames(t, r).Frames) != 3 || frameOf(t, r, "walk").W != 6 {
+		t.Error("without the setting it is not the first frame")
 	}
 }
 
@@ -385,7 +431,7 @@ func TestMoreProblems(t *testing.T) {
 		{"too many cells", map[string][]byte{"ui/a.png": fill(300, 300, red)}, func(s *Settings) { s.Sheet = "1x1" }, []string{"K1310 ui/a.png: sheet of 300 x 300 pixels has 90000 frames of 1 x 1, more than 65535"}},
 		{"crowded", map[string][]byte{"ui/a.png": fill(8, 8, red), "ui/b.png": fill(8, 8, blue)}, func(s *Settings) { s.MaxSize, s.Pages = 8, map[string]string{"*": "x"} },
 			[]string{`K1311 ui/b.png: image does not fit on page "x"`}},
-		{"sheet is no size", map[string][]byte{"ui/a.png": dot}, func(s *Settings) { s.Sheets = map[string]string{"*": "0x3"} }, []string{`K1312 : sheet "0x3" is no size`}},
+		{"sheet is not a size", map[string][]byte{"ui/a.png": dot}, func(s *Settings) { s.Sheets = map[string]string{"*": "0x3"} }, []string{`K1312 : sheet "0x3" is not a size`}},
 		{"two scales", map[string][]byte{"ui/a.png": dot}, func(s *Settings) { s.Scale = []float64{1, 2, 1} }, []string{"K1312 : scale 1 is there twice"}},
 		{"too close scales", map[string][]byte{"ui/a.png": dot}, func(s *Settings) { s.Scale = []float64{0.5001, 0.5002} }, []string{"K1312 : scale 0.5 is there twice"}},
 		{"enlarged too much", map[string][]byte{"ui/a.png": fill(5000, 1, red)}, func(s *Settings) { s.Scale = []float64{16} }, []string{"K1303 ui/a.png: image of 5000 x 1 pixels would have 80000 x 16 at this scale"}},

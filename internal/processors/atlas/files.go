@@ -13,11 +13,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// extensions of the images that belong to the folder.
-var extensions = []string{".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".tga"}
+// extensions of the images that belong to the folder: what programs export, and not the documents that they save (.psd), which may lie
+// beside an image of their name.
+var extensions = pixel.Extensions("png", "jpeg", "gif", "bmp", "tiff", "webp", "tga")
 
 // everyImage is the glob of all files with one of these extensions, in upper or lower case.
 func everyImage() string {
@@ -66,7 +68,7 @@ func find(job processor.Job, s *Settings) ([]string, error) {
 func empty(folder string, s *Settings) error {
 	return &processor.Problem{
 		Code: string(diag.AtlasEmpty), Text: fmt.Sprintf("folder %q has no images for the atlas", folder),
-		Hint: cmp.Or(emptyHint(s), "put images in it (.png, .jpg, .gif, .bmp, .tif, .webp, .tga), or remove its rule"),
+		Hint: cmp.Or(emptyHint(s), "put images in it ("+strings.Join(extensions, ", ")+"), or remove its rule"),
 	}
 }
 
@@ -77,7 +79,7 @@ func emptyHint(s *Settings) string {
 	return fmt.Sprintf("look at its settings: include = %q, exclude = %q", s.Include, s.Exclude)
 }
 
-// checkPattern refuses what is no glob, or looks outside of the folder.
+// checkPattern refuses what is not a glob, or looks outside of the folder.
 func checkPattern(pattern string) error {
 	why := ""
 	switch {

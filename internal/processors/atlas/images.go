@@ -56,9 +56,26 @@ func (p proc) image(job processor.Job, file string) error {
 	if err != nil {
 		return err
 	}
+	src := sourceOf(job.Asset().Path, file, plans.s, plan)
+	frames := int64(1)
+	if plans.s.animated(src) {
+		frames = int64(pixel.Frames(file, data))
+	}
 	cost := pixel.CostOf(file, data, pixel.DefaultLimits())
-	if err := needMemory(job, int64(len(data))+cost.Decode+8*cost.Pixels); err != nil { // those of its pixels that are kept, and those as a product
+	// Pixels are there twice: those that are kept, and as a product.
+	if err := needMemory(job, int64(len(data))+frames*(cost.Decode+8*cost.Pixels)); err != nil {
 		return err
+	}
+	if frames > 1 {
+		d, err := pixel.DecodeDocument(file, data, pixel.DefaultLimits())
+		if err != nil {
+			return texture.Problem(file, "", err)
+		}
+		images := make([]*pixel.Image, len(d.Frames))
+		for i := range images {
+			images[i] = d.Frames[i].Picture.Eight
+		}
+		return writeCuts(job, plans, src, images...)
 	}
 	img, mended, err := pixel.DecodeMended(file, data, pixel.DefaultLimits())
 	if err != nil {
@@ -67,14 +84,20 @@ func (p proc) image(job processor.Job, file string) error {
 	if mended != "" {
 		job.Warn(texture.MendedImage(file, "", mended))
 	}
-	return writeCuts(job, plans, sourceOf(job.Asset().Path, file, plans.s, plan), img)
+	return writeCuts(job, plans, src, img)
 }
 
-// writeCuts makes the products of an image's part.
-func writeCuts(job processor.Job, plans *plans, src source, img *pixel.Image) error {
+// animated reports whether all frames of an image are packed. A sheet is cut by its size, and a nine-patch is one image.
+func (s *Settings) animated(src source) bool {
+	w, _ := s.sheet(src.within)
+	return s.Frames == "all" && w == 0 && !src.patch
+}
+
+// writeCuts makes the products of an image's part; several images are the frames of one.
+func writeCuts(job processor.Job, plans *plans, src source, images ...*pixel.Image) error {
 	for _, scale := range plans.s.scales() {
 		c := cutter{s: plans.s, plan: src.plan, src: src, factor: float64(scale) / float64(src.density)}
-		if err := c.cut(img); err != nil {
+		if err := c.cut(images); err != nil {
 			return err
 		}
 		if err := c.write(job, scale); err != nil {
@@ -95,7 +118,11 @@ type cutter struct {
 	pixels bytes.Buffer
 }
 
-func (c *cutter) cut(img *pixel.Image) error {
+func (c *cutter) cut(images []*pixel.Image) error {
+	if len(images) > 1 {
+		return c.animation(images)
+	}
+	img := images[0]
 	w, h := c.s.sheet(c.src.within)
 	if w > 0 && !c.src.patch {
 		return c.sheet(img, w*c.src.density/1000, h*c.src.density/1000)
@@ -108,6 +135,24 @@ func (c *cutter) cut(img *pixel.Image) error {
 		}
 	}
 	return c.add(0, img, scaledPatch(patch, c.factor))
+}
+
+// animation takes each frame as a cell of a sheet. Those that are transparent all over are kept: they have their time.
+func (c *cutter) animation(images []*pixel.Image) error {
+	if len(images) > maxCells {
+		return &processor.Problem{
+			Code: string(diag.AtlasSheet), Path: c.src.path,
+			Text: fmt.Sprintf("the animation has %d frames, more than %d", len(images), maxCells),
+			Hint: `leave the image out, or take its first frame: frames = "first"`,
+		}
+	}
+	c.sizes.Cells = len(images)
+	for i, img := range images {
+		if err := c.add(i, img, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // maxCells of a sheet: frames have numbers of 16 bits.

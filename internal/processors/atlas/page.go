@@ -29,15 +29,8 @@ const (
 // needMemory waits until there is so much memory for a part, and tells that it took that, so that its next runs are weighed by it. A part
 // that holds memory while it waits for others keeps it from them: it asks for it after that, as far as can be.
 func needMemory(job processor.Job, bytes int64) error {
-	m, ok := job.(interface {
-		NeedMemory(bytes int64) error
-		UsedMemory(bytes int64)
-	})
-	if !ok {
-		return nil
-	}
-	m.UsedMemory(bytes)
-	return m.NeedMemory(bytes)
+	job.UsedMemory(bytes)
+	return job.NeedMemory(bytes)
 }
 
 // band is the product "band-NAME/N" of the layout: what is where in some rows of a page.

@@ -19,19 +19,9 @@ const (
 	requestHeader = 8
 )
 
-// requested is a Job that knows who asks. It brings the part "pack" up to date of all assets that pack into this one, and tells of
-// the products that are for it. Which they are is recorded, and not what is in them.
-type requested interface {
-	Requests() ([]processor.Product, error)
-}
-
 // requests are images that other assets ask for, in the order of the assets and names.
 func (p *plans) requests() ([]source, error) {
-	r, ok := p.job.(requested)
-	if !ok {
-		return nil, nil
-	}
-	products, err := r.Requests()
+	products, err := p.job.ToPack()
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +30,7 @@ func (p *plans) requests() ([]source, error) {
 	for _, product := range products {
 		frame, ok := strings.CutPrefix(product.Name, p.job.Asset().ID+":")
 		if !ok || frame == "" {
-			return nil, fmt.Errorf("asset %q asks for %q, which is no frame of this atlas", product.AssetID, product.Name)
+			return nil, fmt.Errorf("asset %q asks for %q, which is not a frame of this atlas", product.AssetID, product.Name)
 		}
 		all = append(all, source{
 			part: "request:" + product.AssetID + "|" + frame,
@@ -54,7 +44,7 @@ func (p *plans) requests() ([]source, error) {
 func (p proc) request(job processor.Job, rest string) error {
 	asset, frame, ok := strings.Cut(rest, "|")
 	if !ok {
-		return fmt.Errorf("%q is no request", rest)
+		return fmt.Errorf("%q is not a request", rest)
 	}
 	plans, err := newPlans(job)
 	if err != nil {

@@ -43,6 +43,7 @@ type Settings struct {
 	Scale  []float64         `toml:"scale" min:"0.001" max:"16" doc:"One atlas for each of these scales. An image named @2x is at scale 2 as it is."`
 	Sheet  string            `toml:"sheet" doc:"Every image is a sheet of frames of this size: \"32x32\"."`
 	Sheets map[string]string `toml:"sheets" doc:"The same for the images that match a glob: { \"tiles/*\" = \"16x16\" }."`
+	Frames string            `toml:"frames" values:"first,all" doc:"Of an animated image: its first frame, or all of them, named and numbered as those of a sheet."`
 	Pages  map[string]string `toml:"pages" doc:"Images that match a glob lie together on one page of this name: { \"hud/**\" = \"a\" }. Such pages come first, sorted by name."`
 
 	PackJSON bool `toml:"pack_json" doc:"Settings of libGDX in a file pack.json hold for its folder and below."`
@@ -58,7 +59,7 @@ type Settings struct {
 	SRGB        bool    `toml:"srgb" doc:"Pixels are colours, sRGB-encoded. Turn it off for normal maps, masks and other data."`
 	Premultiply bool    `toml:"premultiply" doc:"Multiply colours by alpha."`
 	AlphaCutoff float64 `toml:"alpha_cutoff" min:"0" max:"1" doc:"The game draws what has at least this alpha, and nothing else: each mip level keeps as much of it. 0: it blends."`
-	Bleed       int     `toml:"bleed" min:"0" max:"16384" doc:"Spread the colours of edges so many pixels into what is transparent."`
+	Bleed       int     `toml:"bleed" min:"0" max:"16384" doc:"Spread the colours of edges this number of pixels into what is transparent."`
 
 	Table   string   `toml:"table" values:"binary,json" doc:"Form of the frame table: binary for games with a reader, json for everybody else."`
 	Exports []string `toml:"exports" values:"libgdx,json-hash,json-array,bmfont" doc:"Further forms of the table: text of libGDX and Spine, JSON of texture packers, BMFont of glyphs."`
@@ -69,7 +70,7 @@ func Defaults() Settings {
 	t := texture.Defaults()
 	return Settings{
 		MaxSize: 2048, PowerOfTwo: true, MultipleOf: 4, Padding: 2, Layout: "auto", Trim: true, Aliases: true, NinePatch: true, Numbers: true,
-		Scale: []float64{1}, PackJSON: true,
+		Scale: []float64{1}, Frames: "first", PackJSON: true,
 		Use: "color", Format: t.Format, Family: t.Family, Quality: t.Quality, Container: t.Container, Compress: t.Compress,
 		Filter: t.Filter, SRGB: t.SRGB, Premultiply: t.Premultiply,
 		Table: "binary",
@@ -105,7 +106,7 @@ func (s *Settings) check() error {
 	}
 	for _, text := range append(sortedValues(s.Sheets), s.Sheet) {
 		if _, _, ok := cellOf(text); !ok {
-			return wrongSetting(fmt.Sprintf("sheet %q is no size", text), `write the size of one frame in pixels: "32x32"`)
+			return wrongSetting(fmt.Sprintf("sheet %q is not a size", text), `write the size of one frame in pixels: "32x32"`)
 		}
 	}
 	for _, patterns := range []map[string]string{s.Sheets, s.Pages} {

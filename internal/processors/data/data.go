@@ -37,7 +37,7 @@ func (Processor) Info() processor.Info {
 		Name:       "data",
 		Version:    5,
 		Summary:    "JSON, TOML, YAML and CSV to canonical JSON or MessagePack, checked against a JSON schema",
-		Extensions: []string{".json", ".toml", ".yaml", ".yml", ".csv"},
+		Extensions: document.Extensions(),
 		Settings:   &Settings{Format: "json", Input: "auto", References: "path", Delimiter: "comma", CSVTypes: "infer"},
 		Products: []processor.ProductType{
 			{Type: "data", Extension: ".json", Doc: "Canonical JSON. A .json source keeps its name."},

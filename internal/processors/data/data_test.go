@@ -148,7 +148,7 @@ func TestUUID(t *testing.T) {
 			t.Errorf("saw %q", r.Observations)
 		}
 	}
-	for asset, want := range map[string]string{"b.json": "K1115 asset \"uuid:12\" is no UUID", "c.json": "K1114 asset \"uuid:00000000-91a4-4c7e-8b35-3c6f0a9d2e11\" does not exist"} {
+	for asset, want := range map[string]string{"b.json": "K1115 asset \"uuid:12\" is not a UUID", "c.json": "K1114 asset \"uuid:00000000-91a4-4c7e-8b35-3c6f0a9d2e11\" does not exist"} {
 		p := processortest.Problems(run(asset, "path").Err)
 		if len(p) != 1 || !strings.HasPrefix(p[0].Code+" "+p[0].Text, want) || p[0].Hint == "" {
 			t.Errorf("%s: got %+v", asset, p)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
@@ -18,7 +17,7 @@ func readSource(ctx context.Context, job processor.Job, s *Settings) (document.V
 	file := job.Asset().Path
 	input := s.Input
 	if input == "auto" {
-		if input = inputOf(file); input == "" {
+		if input = document.FormatOf(file); input == "" {
 			return document.Value{}, &processor.Problem{
 				Code: string(diag.DataInput),
 				Text: fmt.Sprintf("the extension %q does not say how the data is written", path.Ext(file)),
@@ -44,21 +43,6 @@ func readSource(ctx context.Context, job processor.Job, s *Settings) (document.V
 		return v, relaxedHint(ctx, data, err)
 	}
 	return v, problem(err, "")
-}
-
-// inputOf goes by the extension; "" if it is none of ours.
-func inputOf(file string) string {
-	switch strings.ToLower(path.Ext(file)) {
-	case ".json":
-		return "json"
-	case ".toml":
-		return "toml"
-	case ".yaml", ".yml":
-		return "yaml"
-	case ".csv":
-		return "csv"
-	}
-	return ""
 }
 
 func parse(ctx context.Context, input string, data []byte) (document.Value, error) {

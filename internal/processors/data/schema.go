@@ -77,7 +77,7 @@ func (p Processor) loadSchema(ctx context.Context, job processor.Job, n named) (
 			return v, problemAt(diag.DataSchemaMissing, from.File, from.Pos, "correct the path; it is relative to the file that names it, or from the source root with a leading slash", "schema %q does not exist", file)
 		}
 		if err == nil {
-			v, err = parse(ctx, inputOf(file), data)
+			v, err = parse(ctx, document.FormatOf(file), data)
 		}
 		if err != nil {
 			return v, problem(err, file)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
+	textures "github.com/kiln-pipeline/kiln/internal/processors/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
@@ -54,7 +55,9 @@ func TestCorpus(t *testing.T) {
 	}
 	for _, name := range models {
 		t.Run(name, func(t *testing.T) {
-			r := processortest.Run(t, New(), processortest.Case{Files: files, Others: others, Asset: name})
+			r := processortest.Run(t, New(), processortest.Case{
+				Files: files, Others: others, Asset: name, Processors: []processor.Processor{textures.New()},
+			})
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}
@@ -114,7 +117,7 @@ func checkProduct(t *testing.T, r processortest.Result) {
 	}
 	for i, image := range doc.Root.Array("images") {
 		if image.Str("uri") == "" || strings.HasPrefix(image.Str("uri"), "data:") || image.Path("extras", "kiln", "uuid") == nil {
-			t.Errorf("image %d is no texture: %s", i, image.AppendJSON(nil))
+			t.Errorf("image %d is not a texture: %s", i, image.AppendJSON(nil))
 		}
 	}
 	again, err := codec.WriteGLB(doc, buffers, nil)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
+	textures "github.com/kiln-pipeline/kiln/internal/processors/texture"
+	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
 
@@ -16,6 +18,7 @@ func FuzzProcess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := triangleCase("")
 		c.Files["models/triangle.gltf"] = data
+		c.Processors = []processor.Processor{textures.New()}
 		r := processortest.Run(t, p, c)
 		if r.Err == nil {
 			if _, err := codec.Read(r.Products[""].Data, codec.DefaultLimits()); err != nil {

@@ -2,7 +2,8 @@
 // images are textures beside it.
 //
 // The way of a model: read, with its buffers (load.go); validated, and all that is wrong reported at once (report.go); images replaced by
-// textures, their own assets' or new ones (images.go), and what these are held against their use (space.go); packed by the codec.
+// textures, those of their own assets (images.go) or such as the processor of textures is asked for (textures.go), and what these are
+// compared with their use (space.go); packed by the codec.
 package gltf
 
 import (
@@ -19,28 +20,27 @@ func New() processor.Processor { return proc{limits: codec.DefaultLimits()} }
 type proc struct{ limits codec.Limits }
 
 // Settings of the processor. The default of Validate is warn because widely used exporters break the letter of the
-// specification, UniGLTF with scenes that name nodes which are no roots, and artists cannot mend an exporter. Those of textures are for
+// specification, UniGLTF with scenes that name nodes which are no roots, and artists cannot fix an exporter. Textures are for
 // images inside the model; an image file is an asset with settings of its own.
 type Settings struct {
-	Validate         string `toml:"validate" values:"warn,strict" doc:"What is against the glTF specification is an error; with warn, only a warning where a careful loader can load it."`
-	TextureMaxSize   int    `toml:"texture_max_size" min:"0" max:"16384" doc:"Largest side of a texture made of an image inside the model, in pixels. 0 keeps the size."`
-	TextureMips      bool   `toml:"texture_mips" doc:"Make mip levels for them."`
-	TextureContainer string `toml:"texture_container" values:"ktx2,dds" doc:"File format of them."`
+	Validate string         `toml:"validate" values:"warn,strict" doc:"What is against the glTF specification is an error; with warn, only a warning where a careful loader can load it."`
+	Images   string         `toml:"images" values:"textures,keep" doc:"What happens to images inside the model: they become textures beside it, or stay in it as they are, for loaders that know PNG and JPEG only."`
+	Textures map[string]any `toml:"textures" of:"texture" doc:"Settings of the processor texture for images inside the model, over those of the platform."`
 }
 
 const (
 	modelType = "model"
-	modelExt  = ".glb"
+	modelExt  = codec.BinaryExtension
 	spaceType = "space" // hidden
 )
 
 func (proc) Info() processor.Info {
 	return processor.Info{
 		Name:       "gltf",
-		Version:    7,
+		Version:    9,
 		Summary:    "glTF models, validated, as one .glb with textures beside it",
-		Extensions: []string{".gltf", ".glb"},
-		Settings:   &Settings{Validate: "warn", TextureMips: true, TextureContainer: "ktx2"},
+		Extensions: []string{codec.TextExtension, codec.BinaryExtension},
+		Settings:   &Settings{Validate: "warn", Images: "textures"},
 		Products: []processor.ProductType{
 			{Type: modelType, Extension: modelExt, Doc: "The model with all its buffers. Its images are files beside it."},
 			{Type: textureType, Extension: ".ktx2", Doc: "An image that was inside the model, named after it."},
@@ -62,6 +62,8 @@ type model struct {
 	problems   []error // what fails the job
 	references []processor.Reference
 	referred   map[processor.Reference]bool
+	wanted     []wanted        // textures to be made
+	variants   []variant       // and such of image files
 	names      map[string]bool // of products
 	drop       map[int]bool    // bufferViews of images that are textures now
 }
@@ -87,6 +89,9 @@ func (p proc) Process(ctx context.Context, job processor.Job) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := m.needMemory(); err != nil {
 		return err
 	}
 	glb, err := codec.WriteGLB(m.doc, m.buffers, m.drop)

@@ -18,6 +18,9 @@ import (
 	"testing"
 
 	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/texture"
+	textures "github.com/kiln-pipeline/kiln/internal/processors/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 	"github.com/kiln-pipeline/kiln/processor/processortest"
 )
@@ -92,6 +95,12 @@ func embedded(t testing.TB) []byte {
 	at = append(at, len(bin))
 	bin = append(bin, blue...)
 	bin = pad(bin)
+	o := texture.Defaults()
+	o.Mips = false
+	ready, err := texture.Encode(pixel.New(1, 1), o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	uri := "data:image/png;base64," + base64.StdEncoding.EncodeToString(red)
 	text := fmt.Sprintf(`{
 	  "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
@@ -110,7 +119,7 @@ func embedded(t testing.TB) []byte {
 	    {"buffer": 0, "byteOffset": %d, "byteLength": 36},
 	    {"buffer": 0, "byteOffset": %d, "byteLength": %d}],
 	  "buffers": [{"byteLength": %d}]}`,
-		uri, base64.StdEncoding.EncodeToString([]byte("\xabKTX 20\xbb\r\n\x1a\nrest")), at[0], len(red), at[1], at[2], len(blue), len(bin))
+		uri, base64.StdEncoding.EncodeToString(ready), at[0], len(red), at[1], at[2], len(blue), len(bin))
 	d, err := codec.Read([]byte(text), codec.DefaultLimits())
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +132,10 @@ func embedded(t testing.TB) []byte {
 }
 
 func embeddedCase(t testing.TB) processortest.Case {
-	return processortest.Case{Asset: "models/knight.glb", Files: map[string][]byte{"models/knight.glb": embedded(t)}}
+	return processortest.Case{
+		Asset: "models/knight.glb", Files: map[string][]byte{"models/knight.glb": embedded(t)},
+		Processors: []processor.Processor{textures.New()},
+	}
 }
 
 // describe puts all that a job did into text.
@@ -179,7 +191,7 @@ func TestGoldens(t *testing.T) {
 
 func TestSettingsOfTextures(t *testing.T) {
 	c := embeddedCase(t)
-	c.Settings = &Settings{Validate: "strict", TextureMaxSize: 1, TextureContainer: "dds"}
+	c.Settings = &Settings{Validate: "strict", Textures: map[string]any{"max_size": 1, "container": "dds", "mips": false}}
 	r := processortest.Run(t, New(), c)
 	if r.Err != nil {
 		t.Fatal(r.Err)
@@ -223,7 +235,7 @@ func TestErrors(t *testing.T) {
 	}
 	cases := []test{
 		{"empty", "", []string{`K1402 0:0+0 the file is empty | export the model again; the file was cut off or changed on its way`}},
-		{"no JSON", "{\n \"asset\": }", []string{`K1401 2:11+1 "}" stands where a value should be | mend the JSON here, or export the model again`}},
+		{"no JSON", "{\n \"asset\": }", []string{`K1401 2:11+1 "}" stands where a value should be | fix the JSON here, or export the model again`}},
 		{"deep nesting", `{"extras":` + strings.Repeat("[", 5000), []string{`K1403 1:110+1 values are nested more than 100 levels deep | split the model`}},
 		{"truncated container", "glTF\x02\x00\x00\x00\x00\x01\x00\x00\x04\x00\x00\x00JSON{}  ",
 			[]string{`K1402 0:0+0 the file is cut off: its header says 256 bytes, there are 24 | export the model again; the file was cut off or changed on its way`}},
@@ -255,7 +267,7 @@ func TestErrors(t *testing.T) {
 				`K1406 3:12+1 /scene: scene 5 does not exist; the file has 1 scene | ` + exportHint,
 				`K1414 9:86+16 /images/1/uri: URI "http://x/y.png" is not relative | ` + resolveHint}},
 		{"many", strings.Replace(triangle, `[{"nodes": [0]}]`, `[{"nodes": [`+strings.Repeat("7,", 21)+`0]}]`, 1),
-			append(slices.Repeat([]string{"K1406"}, 20), "K1418 0:0+0 not shown: 1 more | they are often the same; mend those above first")},
+			append(slices.Repeat([]string{"K1406"}, 20), "K1418 0:0+0 not shown: 1 more | they are often the same; fix those above first")},
 	}
 	for uri, why := range map[string]string{
 		`"/etc/passwd"`:             `path "/etc/passwd" is absolute`,
@@ -302,7 +314,7 @@ func TestImageErrors(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	delete(c.Others, "models/glow.png")
-	want = []string{`K1417 9:78+1 /images/1: image "models/glow.png" is no asset | ` +
+	want = []string{`K1417 9:78+1 /images/1: image "models/glow.png" is not an asset | ` +
 		`an image file that a model names must be an asset of its own: not ignored, and in no folder that is one asset`}
 	if got := lines(processortest.Problems(processortest.Run(t, New(), c).Err)); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
@@ -333,7 +345,7 @@ func TestWarnings(t *testing.T) {
 	if got, want := lines(warnings), []string{extension, bounds + exportHint}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	c.Settings = &Settings{Validate: "strict", TextureContainer: "ktx2"}
+	c.Settings = &Settings{Validate: "strict"}
 	r = processortest.Run(t, New(), c)
 	if got, want := lines(processortest.Problems(r.Err)), []string{bounds + warnHint}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -384,5 +396,73 @@ func TestCancel(t *testing.T) {
 	cancel()
 	if r := processortest.RunContext(t, ctx, New(), embeddedCase(t)); !errors.Is(r.Err, context.Canceled) {
 		t.Error(r.Err)
+	}
+}
+
+// grey16 is a picture of 16 bits a channel, whose lower bits count.
+func grey16() []byte {
+	m := image.NewGray16(image.Rect(0, 0, 8, 8))
+	for i := range 64 {
+		m.SetGray16(i%8, i/8, color.Gray16{uint16(0x8000 + i)})
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// TestInsideAsFiles: an image inside a model becomes what it would be as a file that is for the same, bit for bit.
+func TestInsideAsFiles(t *testing.T) {
+	for slot, use := range map[string]string{
+		`"normalTexture": {"index": 0}`: "normal", `"occlusionTexture": {"index": 0}`: "mask", `"emissiveTexture": {"index": 0}`: "color",
+		`"extensions": {"KHR_materials_clearcoat": {"clearcoatNormalTexture": {"index": 0}}}`: "normal",
+		`"extensions": {"KHR_materials_sheen": {"sheenColorTexture": {"index": 0}}}`:          "color",
+		`"extensions": {"KHR_materials_volume": {"thicknessTexture": {"index": 0}}}`:          "mask", `"name": "of none"`: "data",
+	} {
+		for name, picture := range map[string][]byte{"8 bits": picture(color.NRGBA{100, 200, 255, 90}), "16 bits": grey16()} {
+			for _, family := range []string{"none", "bc", "etc2", "astc"} {
+				text := fmt.Sprintf(`{"asset": {"version": "2.0"}, "materials": [{%s}], "textures": [{"source": 0}],
+					"images": [{"name": "Tables_LUT", "uri": "data:image/png;base64,%s"}]}`, slot, base64.StdEncoding.EncodeToString(picture))
+				model := processortest.Run(t, New(), processortest.Case{
+					Asset: "a.gltf", Files: map[string][]byte{"a.gltf": []byte(text)}, Processors: []processor.Processor{textures.New()},
+					Settings: &Settings{Validate: "warn", Images: "textures", Textures: map[string]any{"family": family}},
+				})
+				o := texture.Defaults()
+				o.Use, o.Family = use, family
+				file := processortest.Run(t, textures.New(), processortest.Case{Asset: "a.png", Files: map[string][]byte{"a.png": picture}, Settings: &o})
+				if model.Err != nil || file.Err != nil {
+					t.Fatal(model.Err, file.Err)
+				}
+				if !bytes.Equal(model.Products["tables_lut"].Data, file.Products[""].Data) {
+					t.Errorf("%s of %s with family %s is not what a file for %q becomes", slot, name, family, use)
+				}
+			}
+		}
+	}
+}
+
+// TestKeep: images stay inside, and the model with all its views is as it was.
+func TestKeep(t *testing.T) {
+	c := embeddedCase(t)
+	c.Processors = nil
+	c.Settings = &Settings{Validate: "warn", Images: "keep"}
+	r := processortest.Run(t, New(), c)
+	if r.Err != nil || len(r.Products) != 1 || len(r.Warnings) > 0 {
+		t.Fatalf("%v, %d products, %v", r.Err, len(r.Products), r.Warnings)
+	}
+	was, _ := codec.Read(embedded(t), codec.DefaultLimits())
+	is, err := codec.Read(r.Products[""].Data, codec.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, image := range is.Root.Array("images") {
+		if got, want := image.AppendJSON(nil), was.Root.Array("images")[i].AppendJSON(nil); !bytes.Equal(got, want) {
+			t.Errorf("image %d is %s, not %s", i, got, want)
+		}
+	}
+	red := picture(color.NRGBA{255, 0, 0, 255})
+	if !bytes.Contains(is.BIN, red) {
+		t.Error("the picture is not in the buffer")
 	}
 }

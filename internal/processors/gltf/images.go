@@ -51,72 +51,26 @@ func (m *model) imageFiles() []imageFile {
 
 // replaceImages gives each image the uri of a texture.
 func (m *model) replaceImages(files []imageFile) error {
-	uses := m.doc.ImageUses()
-	if err := m.referToAssets(files); err != nil {
+	uses := slotsOf(m.doc)
+	if err := m.referToAssets(files, uses); err != nil {
 		return err
 	}
-	if err := m.checkSpaces(files, uses); err != nil {
-		return err
+	if m.settings.Images != "keep" {
+		m.inside(uses)
 	}
-	inside := m.inside()
-	if err := m.needMemory(inside); err != nil {
-		return err
+	if len(m.problems) > 0 {
+		return errors.Join(m.problems...)
 	}
-	for i, image := range m.doc.Root.Array("images") {
-		if err := m.ctx.Err(); err != nil {
-			return err
-		}
-		if inside[i] == nil {
-			continue
-		}
-		if err := m.embedded(i, image, inside[i], uses[i]); err != nil {
-			m.problems = append(m.problems, err)
-		}
-		inside[i] = nil
-	}
-	return errors.Join(m.problems...)
+	return m.makeTextures()
 }
 
-// inside finds the files of the images that are inside the model.
-func (m *model) inside() [][]byte {
-	images := m.doc.Root.Array("images")
-	all := make([][]byte, len(images))
-	for i, image := range images {
-		uri, inView := image.Get("uri"), image.Get("bufferView")
-		switch {
-		case inView != nil:
-			n, _ := inView.Int()
-			all[i] = m.viewBytes(int(n))
-			m.drop[int(n)] = true
-		case uri != nil && codec.IsDataURI(uri.Text):
-			all[i] = m.dataURI(uri, m.limits.Data)
-		}
-	}
-	return all
-}
-
-// needMemory waits until there is memory for the largest of the images inside the model, which become textures one after the other, and
-// for the model. Nothing is asked of other jobs from then on.
-func (m *model) needMemory(inside [][]byte) error {
-	n, ok := m.job.(interface{ NeedMemory(bytes int64) error })
-	if !ok {
-		return nil
-	}
-	o, bytes := m.options(), int64(0)
-	for _, data := range inside {
-		bytes = max(bytes, o.Need("", data).Made)
-	}
+// needMemory waits until there is memory for writing the model. Nothing is asked of other jobs from then on.
+func (m *model) needMemory() error {
+	bytes := int64(0)
 	for _, b := range m.buffers {
 		bytes += 3 * int64(len(b))
 	}
-	return n.NeedMemory(bytes)
-}
-
-// options of the textures that images inside the model become.
-func (m *model) options() texture.Options {
-	o := texture.Defaults()
-	o.MaxSize, o.Mips, o.Container = m.settings.TextureMaxSize, m.settings.TextureMips, m.settings.TextureContainer
-	return o
+	return m.job.NeedMemory(bytes)
 }
 
 // noAssets asks for each image file by itself, after all together brought this error, to tell which are no assets.
@@ -126,7 +80,7 @@ func (m *model) noAssets(files []imageFile, err error) error {
 		_, one := m.job.Products(f.path)
 		switch {
 		case errors.Is(one, fs.ErrNotExist):
-			m.fail(m.at(f.image, diag.ModelImageAsset, hint, "image %q is no asset", f.path))
+			m.fail(m.at(f.image, diag.ModelImageAsset, hint, "image %q is not an asset", f.path))
 			err = nil
 		case one != nil:
 			return one
@@ -136,8 +90,9 @@ func (m *model) noAssets(files []imageFile, err error) error {
 }
 
 // referToAssets builds the assets of all image files, side by side, and refers to what came of them: the first
-// texture, or whatever their main product is.
-func (m *model) referToAssets(files []imageFile) error {
+// texture, or whatever their main product is. Where materials take a file for something else than its name says, a texture of the
+// model's own is wanted.
+func (m *model) referToAssets(files []imageFile, uses []slots) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -152,17 +107,25 @@ func (m *model) referToAssets(files []imageFile) error {
 	if err != nil {
 		return err
 	}
+	var assets []imageFile // whose own textures are taken
 	for i, f := range files {
 		product, ok := pick(all[i])
 		if !ok {
 			m.fail(m.at(f.image, diag.ModelImageAsset, "give it a processor that makes a texture", "image %q makes no product", f.path))
 			continue
 		}
+		switch own, err := m.other(f, product, uses[f.index]); {
+		case err != nil:
+			return err
+		case own:
+			continue
+		}
 		uri := relative(path.Dir(m.job.Asset().ID), product.File)
 		m.refer(processor.Reference{UUID: product.UUID, SubID: product.SubID, Required: true})
 		point(f.image, uri, product.AssetID, product.UUID, product.SubID)
+		assets = append(assets, f)
 	}
-	return nil
+	return m.checkSpaces(assets, uses)
 }
 
 func pick(products []processor.Product) (processor.Product, bool) {
@@ -189,11 +152,13 @@ func (m *model) refer(r processor.Reference) {
 func point(image *codec.Value, uri, assetID, uuid string, subID uint32) {
 	image.Delete("bufferView")
 	image.Set("uri", codec.NewString(uri))
-	switch path.Ext(uri) {
-	case ".ktx2":
+	switch ext := path.Ext(uri); {
+	case ext == ".ktx2":
 		image.Set("mimeType", codec.NewString("image/ktx2"))
-	case ".dds":
+	case ext == ".dds":
 		image.Set("mimeType", codec.NewString("image/vnd-ms.dds"))
+	case ext == ".png" && image.Get("mimeType") != nil: // it may have been another format
+		image.Set("mimeType", codec.NewString("image/png"))
 	}
 	kiln := codec.NewObject()
 	kiln.Set("asset", codec.NewString(assetID))
@@ -224,74 +189,13 @@ func relative(from, file string) string {
 	return (&url.URL{Path: strings.Join(append(up, file), "/")}).String()
 }
 
-// viewBytes is the bytes of a bufferView in a file that is not broken.
-func (m *model) viewBytes(n int) []byte {
-	v := m.doc.Root.Array("bufferViews")[n]
-	buffer, _ := v.Get("buffer").Int()
-	offset, _ := v.Get("byteOffset").Int()
-	length, _ := v.Get("byteLength").Int()
-	if b := m.buffers[buffer]; offset+length <= int64(len(b)) {
-		return b[offset : offset+length]
-	}
-	return []byte{} // of a compressed view: pixel says that it is no image
-}
-
-// embedded makes a texture of an image inside the model.
-func (m *model) embedded(i int, image *codec.Value, data []byte, use codec.Use) error {
-	o := m.options()
-	o.SRGB = use.Colour || !use.Data
-	if use.Colour && use.Data {
-		m.warnBoth(image, i, texture.SpaceSRGB)
-	}
-	ext, out := ready(data), data
-	if ext == "" {
-		ext = o.Extension()
-		img, mended, err := pixel.DecodeMended("", data, pixel.DefaultLimits())
-		if err != nil {
-			p := texture.Problem("", fmt.Sprintf("image %d", i), err)
-			where := m.at(image, "", "", "")
-			p.Line, p.Column = where.Line, where.Column
-			return p
-		}
-		if mended != "" {
-			p := texture.MendedImage("", fmt.Sprintf("image %d", i), mended)
-			where := m.at(image, "", "", "")
-			p.Line, p.Column = where.Line, where.Column
-			m.job.Warn(p)
-		}
-		if out, err = texture.Encode(img, o); err != nil {
-			return fmt.Errorf("image %d: %w", i, err)
-		}
-	}
-	name := m.productName(i, image.Str("name"))
-	if err := m.job.Write(processor.Output{Name: name, Type: textureType, Extension: ext}, out); err != nil {
-		return err
-	}
-	asset := m.job.Asset()
-	own := processor.Own(m.job, name, true)
-	m.refer(own)
-	point(image, relative(path.Dir(asset.ID), asset.ID+"."+name+ext), asset.ID, asset.UUID, own.SubID)
-	return nil
-}
-
-// ready is the extension of an image that is a texture file already, as extensions of glTF allow.
-func ready(data []byte) string {
-	switch {
-	case strings.HasPrefix(string(data[:min(len(data), 12)]), "\xabKTX 20\xbb\r\n\x1a\n"):
-		return ".ktx2"
-	case strings.HasPrefix(string(data[:min(len(data), 4)]), "DDS "):
-		return ".dds"
-	}
-	return ""
-}
-
 const maxName = 64
 
 // productName makes a name for an image's product out of the image's own: lower case letters, digits, - and _, and
 // no other image's.
 func (m *model) productName(i int, imageName string) string {
 	imageName = strings.ToLower(imageName)
-	for _, ext := range [...]string{".png", ".jpg", ".jpeg", ".webp", ".ktx2", ".dds"} {
+	for _, ext := range append(pixel.Extensions("png", "jpeg", "webp"), texture.FileExtensions()...) {
 		imageName = strings.TrimSuffix(imageName, ext)
 	}
 	var b strings.Builder

@@ -93,7 +93,8 @@ func (m *model) bufferFile(uri *codec.Value, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// resolve gives the source path that a uri means: a relative one, or "uuid:" and an asset's UUID. A hostile one is refused, which is noted.
+// resolve gives the source path that a uri means: a relative one, or "uuid:" and an asset's UUID. A hostile one is refused, which is
+// noted.
 func (m *model) resolve(uri *codec.Value) (file string, ok bool) {
 	if strings.HasPrefix(uri.Text, "uuid:") {
 		return m.resolveUUID(uri)

@@ -17,7 +17,7 @@ const (
 func code(p codec.Problem) (code diag.Code, hint string) {
 	switch p {
 	case codec.Syntax:
-		return diag.ModelSyntax, "mend the JSON here, or export the model again"
+		return diag.ModelSyntax, "fix the JSON here, or export the model again"
 	case codec.Container:
 		return diag.ModelContainer, "export the model again; the file was cut off or changed on its way"
 	case codec.TooBig:
@@ -80,7 +80,7 @@ func (m *model) judge(report codec.Report) {
 	more := processor.Problem{
 		Code: string(diag.ModelMoreProblems),
 		Text: fmt.Sprintf("not shown: %d more", report.More),
-		Hint: "they are often the same; mend those above first",
+		Hint: "they are often the same; fix those above first",
 	}
 	if failed {
 		m.fail(&more)

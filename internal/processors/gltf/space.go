@@ -14,9 +14,12 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Part tells how the numbers of one image file's texture are to be read: "space:" and its path. It is a part, so that the model is written
-// again only when that is another, and not whenever somebody paints.
+// Part makes a [variant], or finds out how the numbers of one image file's texture are to be read: "space:" and its path. Both are
+// parts, so that the model is written again only when the answer is another, and not whenever somebody paints.
 func (proc) Part(_ context.Context, job processor.Job, name string) error {
+	if v, ok := variantOf(name); ok {
+		return v.make(job)
+	}
 	file, ok := strings.CutPrefix(name, "space:")
 	if !ok {
 		return fmt.Errorf("gltf has no part %q", name)
@@ -43,22 +46,21 @@ func (proc) Part(_ context.Context, job processor.Job, name string) error {
 }
 
 // checkSpaces warns of image files whose textures are built as something else than the materials take them for.
-func (m *model) checkSpaces(files []imageFile, uses []codec.Use) error {
+func (m *model) checkSpaces(files []imageFile, uses []slots) error {
 	var asked []imageFile
 	var parts []string
-	used := map[string]codec.Use{} // by path: two images may be one file
+	used := map[string]slots{} // by path: two images may be one file
 	for _, f := range files {
-		old, use := used[f.path], uses[f.index]
-		if use.Colour && !old.Colour {
-			old.Colour, old.ColourAt, old.ColourName = true, use.ColourAt, use.ColourName
+		all := used[f.path]
+		for r, slot := range uses[f.index] {
+			if all[r].At == nil {
+				all[r] = slot
+			}
 		}
-		if use.Data && !old.Data {
-			old.Data, old.DataAt, old.DataName = true, use.DataAt, use.DataName
-		}
-		if name := "space:" + f.path; (old.Colour || old.Data) && !slices.Contains(parts, name) {
+		if name := "space:" + f.path; len(all.roles()) > 0 && !slices.Contains(parts, name) {
 			asked, parts = append(asked, f), append(parts, name)
 		}
-		used[f.path] = old
+		used[f.path] = all
 	}
 	if len(parts) == 0 || len(m.problems) > 0 {
 		return nil
@@ -83,35 +85,43 @@ func (m *model) checkSpaces(files []imageFile, uses []codec.Use) error {
 }
 
 // checkSpace warns if a texture is not what materials take it for.
-func (m *model) checkSpace(f imageFile, u codec.Use, space string) {
-	at, slot, as, use := u.DataAt, u.DataName, "measures, which are linear", "mask"
-	switch {
-	case space != texture.SpaceSRGB && space != texture.SpaceLinear:
-		return
-	case u.Colour && u.Data:
-		m.warnBoth(f.image, f.index, space)
-		return
-	case u.Data && space == texture.SpaceSRGB:
-		if strings.HasSuffix(strings.ToLower(slot), "normaltexture") {
-			as, use = "directions, which are linear", "normal"
-		}
-	case u.Colour && space == texture.SpaceLinear:
-		at, slot, as, use = u.ColourAt, u.ColourName, "colours, which are sRGB", "color"
-	default:
+func (m *model) checkSpace(f imageFile, u slots, space string) {
+	if space != texture.SpaceSRGB && space != texture.SpaceLinear {
 		return
 	}
-	m.job.Warn(*m.at(at, diag.ModelImageSpace,
-		fmt.Sprintf("write a rule: match = %q, settings = { use = %q%s }", processor.QuoteGlob(f.path), use,
-			map[bool]string{true: ", srgb = true"}[use == "color"]),
-		"%s takes %q for %s, but its texture is %s", slot, f.path, as, space))
+	wrong := []role{directions, measures}
+	if space == texture.SpaceLinear {
+		wrong = []role{colours}
+	}
+	for _, r := range wrong {
+		slot, use := u[r], purposes[r]
+		if slot.At == nil {
+			continue
+		}
+		if roles := u.roles(); len(roles) > 1 {
+			m.warnBoth(f.image, fmt.Sprintf("image %q", f.path), u, space)
+			return
+		}
+		m.job.Warn(*m.at(slot.At, diag.ModelImageSpace,
+			fmt.Sprintf("write a rule: match = %q, settings = { use = %q%s }", processor.QuoteGlob(f.path), use.use,
+				map[bool]string{true: ", srgb = true"}[r == colours]),
+			"%s takes %q for %s, but its texture is %s", slot.Name, f.path, use.as, space))
+		return
+	}
 }
 
-// warnBoth tells of an image that no texture can be right for.
-func (m *model) warnBoth(image *codec.Value, i int, space string) {
-	wrong := "data"
-	if space == texture.SpaceLinear {
-		wrong = "colour"
+// warnBoth warns of an image that no texture can be right for. space is that of its texture; empty if it is inside the model.
+func (m *model) warnBoth(image *codec.Value, what string, u slots, space string) {
+	var takes []string
+	for _, r := range u.roles() {
+		takes = append(takes, u[r].Name+" for "+purposes[r].as)
 	}
-	m.job.Warn(*m.at(image, diag.ModelImageUse, "use two images; as "+wrong+" it will be read wrongly",
-		"image %d is used as colour, which is sRGB, and as data, which is linear; it becomes %s", i, space))
+	becomes := "its texture is " + space
+	switch {
+	case space == "" && u[colours].At != nil:
+		becomes = "it becomes " + texture.SpaceSRGB
+	case space == "":
+		becomes = "it becomes a mask"
+	}
+	m.job.Warn(*m.at(image, diag.ModelImageUse, "use two images", "%s is taken by %s; %s", what, strings.Join(takes, ", and by "), becomes))
 }

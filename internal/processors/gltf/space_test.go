@@ -37,8 +37,8 @@ func TestSpaces(t *testing.T) {
 		`write a rule: match = "models/wall\\[1\\].png", settings = { use = "mask" }`
 	colour := `K1430 baseColorTexture takes "models/wall[1].png" for colours, which are sRGB, but its texture is linear | ` +
 		`write a rule: match = "models/wall\\[1\\].png", settings = { use = "color", srgb = true }`
-	both := `K1416 image 0 is used as colour, which is sRGB, and as data, which is linear; it becomes linear | ` +
-		`use two images; as colour it will be read wrongly`
+	both := `K1416 image "models/wall[1].png" is taken by baseColorTexture for colours, which are sRGB, and by normalTexture for directions, ` +
+		`which are linear; its texture is linear | use two images`
 	for _, tt := range []struct {
 		material string
 		o        func(*texture.Options)

@@ -37,6 +37,7 @@ func (s *sources) images() (texture.Images, error) {
 	ask(len(o.Layers) > 0, "layers")
 	ask(len(o.Slices) > 0, "slices")
 	ask(o.SliceCount > 0, "slice_count")
+	ask(o.Frames == "array", "frames")
 	if len(asked) > 1 {
 		return texture.Images{}, &processor.Problem{
 			Code: string(diag.TextureCombination), Text: strings.Join(asked, " and ") + " cannot be together", Hint: "a texture is one of them; leave the others out",
@@ -47,6 +48,8 @@ func (s *sources) images() (texture.Images, error) {
 		return s.listed(texture.Array, "layers", o.Layers)
 	case len(o.Slices) > 0:
 		return s.listed(texture.Volume, "slices", o.Slices)
+	case o.Frames == "array":
+		return s.frames()
 	case o.Cube == "faces":
 		names, err := s.faces()
 		if err != nil {
@@ -97,7 +100,7 @@ func (s *sources) own() (texture.Images, error) {
 		if faces := p.Cross(); faces != nil {
 			return texture.Images{Shape: texture.Cube, Pictures: faces}, nil
 		}
-		return flat, shape("it is 4 by 3 or 3 by 4 squares; docs/textures.md shows which is which", "a picture of %d x %d pixels is no cross of six squares", width, height)
+		return flat, shape("it is 4 by 3 or 3 by 4 squares; docs/textures.md shows which is which", "a picture of %d x %d pixels is not a cross of six squares", width, height)
 	case o.Cube == "equirect":
 		if width != 2*height || width < 4 {
 			return flat, shape("it is twice as wide as high", "a picture of %d x %d pixels does not show all directions", width, height)
@@ -107,6 +110,32 @@ func (s *sources) own() (texture.Images, error) {
 		return flat, s.mix(p, others)
 	}
 	return flat, nil
+}
+
+// frames is an array of all frames of an animation; a picture that is none makes an array of one.
+func (s *sources) frames() (texture.Images, error) {
+	im := texture.Images{Shape: texture.Array}
+	name := s.job.Asset().Path
+	data, err := s.job.ReadFile(name)
+	if err != nil {
+		return im, err
+	}
+	if texture.IsFile(data) {
+		return im, shape("take frames out", "a texture file has no frames")
+	}
+	if err := s.need(s.o.Need(name, data).Made); err != nil {
+		return im, err
+	}
+	d, err := pixel.DecodeDocument(name, data, s.o.Limits())
+	if err != nil {
+		return im, texture.Problem("", "", err)
+	}
+	misnamed(s.job, name, d.Format)
+	for i, f := range d.Frames {
+		s.take("", f.Picture, i == 0)
+		im.Pictures = append(im.Pictures, f.Picture)
+	}
+	return im, nil
 }
 
 // equirect projects a picture of all directions, as light: faces are a quarter as wide, so that the middle of a face keeps its detail.
@@ -174,15 +203,23 @@ func (s *sources) decode(name string, data []byte, colors bool) (*pixel.Picture,
 	if p.Mended != "" {
 		s.job.Warn(texture.MendedImage(where, "", p.Mended))
 	}
-	if colors && s.colors() {
-		if p.Encode(); p.Space != "" {
-			s.job.Warn(processor.Problem{
-				Code: string(diag.TextureSpace), Path: where, Text: fmt.Sprintf("its colours are of %s, and are taken for sRGB", p.Space),
-				Hint: "convert it to sRGB in an image editor, or colours will be off",
-			})
-		}
+	if colors {
+		s.take(where, p, true)
 	}
 	return p, nil
+}
+
+// take makes sRGB of a picture that may be of colours, as a gamma in its file says, and warns of a space that is another.
+func (s *sources) take(where string, p *pixel.Picture, warn bool) {
+	if !s.colors() {
+		return
+	}
+	if p.Encode(); p.Space != "" && warn {
+		s.job.Warn(processor.Problem{
+			Code: string(diag.TextureSpace), Path: where, Text: fmt.Sprintf("its colours are of %s, and are taken for sRGB", p.Space),
+			Hint: "convert it to sRGB in an image editor, or colours will be off",
+		})
+	}
 }
 
 // input is a picture that a setting names.

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"image"
 	"image/color"
+	"image/gif"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +150,39 @@ func TestLayersAndSlices(t *testing.T) {
 	}
 }
 
+func TestFrames(t *testing.T) {
+	g := gif.GIF{}
+	for i := range 3 {
+		c := color.NRGBA{byte(50 * i), 9, 9, 255}
+		g.Image, g.Delay = append(g.Image, image.NewPaletted(image.Rect(0, 0, 8, 4), color.Palette{c})), append(g.Delay, 5)
+	}
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, &g); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{"walk.gif": b.Bytes(), "still.png": grey(t, 4, 7)}
+	run := func(asset, frames string) *texture.File {
+		t.Helper()
+		return opened(t, processortest.Run(t, New(), processortest.Case{Files: files, Asset: asset,
+			Settings: settings(func(o *texture.Options) { o.Frames = frames })}))
+	}
+	f := run("walk.gif", "array")
+	if f.Shape != texture.Array || f.Layers != 3 || f.Width != 8 || f.Levels != 4 {
+		t.Fatalf("%+v", f)
+	}
+	for i := range 3 {
+		if got := first(t, f, 0, i, 0, 0); got != [4]byte{byte(50 * i), 9, 9, 255} {
+			t.Errorf("layer %d is %v", i, got)
+		}
+	}
+	if f = run("walk.gif", "first"); f.Shape != texture.Flat || first(t, f, 0, 0, 0, 0)[0] != 0 {
+		t.Errorf("%+v", f)
+	}
+	if f = run("still.png", "array"); f.Shape != texture.Array || f.Layers != 1 {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestSourceProblems(t *testing.T) {
 	files := map[string][]byte{"d/a.png": grey(t, 4, 1), "d/b.png": grey(t, 8, 1), "d/broken.png": []byte("x"), "d/a_px.png": grey(t, 4, 1), "d/wide.png": plain(t, 8, 6, color.NRGBA{})}
 	for _, tt := range []struct {
@@ -164,12 +198,14 @@ func TestSourceProblems(t *testing.T) {
 		{"d/a.png", func(o *texture.Options) { o.Cube = "faces" }, "K1209", `cube: "a.png" does not end in the name of a face`},
 		{"d/a_px.png", func(o *texture.Options) { o.Cube = "faces" }, "K1209", `faces: "d/a_nx.png" does not exist`},
 		{"d/a.png", func(o *texture.Options) { o.Cube, o.Faces = "faces", []string{"a.png"} }, "K1210", "faces names 1 pictures"},
-		{"d/a.png", func(o *texture.Options) { o.Cube = "cross" }, "K1210", "4 x 4 pixels is no cross"},
+		{"d/a.png", func(o *texture.Options) { o.Cube = "cross" }, "K1210", "4 x 4 pixels is not a cross"},
 		{"d/a.png", func(o *texture.Options) { o.Cube = "equirect" }, "K1210", "4 x 4 pixels does not show all directions"},
 		{"d/wide.png", func(o *texture.Options) { o.SliceCount = 3 }, "K1210", "8 x 6 pixels cannot be cut into 3 slices"},
 		{"d/a.png", func(o *texture.Options) { o.G = "b.png" }, "K1210", `g: "d/b.png" has 8 x 8 pixels`},
 		{"d/a.png", func(o *texture.Options) { o.Layers = []string{"a.png", "b.png"} }, "K1210", `layers: "d/b.png" has 8 x 8 pixels`},
 		{"d/a.png", func(o *texture.Options) { o.Layers, o.R = []string{"a.png"}, "b.png" }, "K1211", "r, g, b, a and layers cannot be together"},
+		{"d/a.png", func(o *texture.Options) { o.Layers, o.Frames = []string{"a.png"}, "array" }, "K1211", "layers and frames cannot be together"},
+		{"d/broken.png", func(o *texture.Options) { o.Frames = "array" }, "K1202", "not an image"},
 		{"d/a.png", func(o *texture.Options) { o.ColorKey = "red" }, "K1211", `color_key "red"`},
 		{"d/a.png", func(o *texture.Options) { o.Layers = []string{"broken.png"} }, "K1202", "not an image"},
 		{"d/b.png", func(o *texture.Options) { o.MaxPixels = 63 }, "K1206", "over the limit"},
@@ -239,9 +275,7 @@ func TestTextureFiles(t *testing.T) {
 }
 
 func TestGuess(t *testing.T) {
-	p := New().(interface {
-		Guess(file string, settings any) (setting, value, because string)
-	})
+	p := New().(processor.Guesser)
 	for _, tt := range []struct {
 		file   string
 		change func(*texture.Options)
@@ -252,8 +286,8 @@ func TestGuess(t *testing.T) {
 		{"a/stone.png", func(o *texture.Options) { o.R = "x.png" }, "use mask "},
 		{"a/stone_n.png", func(o *texture.Options) { o.Use = "color" }, "  "},
 	} {
-		setting, value, because := p.Guess(tt.file, settings(tt.change))
-		if got := setting + " " + value + " " + because; got != tt.want {
+		g := p.Guess(tt.file, settings(tt.change))
+		if got := g.Setting + " " + g.Value + " " + g.Because; got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.file, got, tt.want)
 		}
 	}

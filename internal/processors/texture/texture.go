@@ -24,45 +24,57 @@ type proc struct{}
 func (proc) Info() processor.Info {
 	defaults := texture.Defaults()
 	return processor.Info{
-		Name:    "texture",
-		Version: 5,
-		Summary: "pictures to textures with mip levels (KTX2, DDS)",
-		Extensions: []string{".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".tga", ".qoi", ".psd", ".hdr", ".exr",
-			".dds", ".ktx2"},
-		Settings: &defaults,
+		Name:       "texture",
+		Version:    6,
+		Summary:    "pictures to textures with mip levels (KTX2, DDS), or to PNG",
+		Extensions: texture.Extensions(),
+		Settings:   &defaults,
 		Products: []processor.ProductType{
 			{Type: texture.Type, Extension: ".ktx2", Doc: "KTX 2.0 texture"},
 			{Type: texture.Type, Extension: ".dds", Doc: "DirectDraw Surface texture with a DX10 header"},
+			{Type: texture.Type, Extension: ".png", Doc: "PNG picture, for engines that read no textures"},
 		},
 		Memory: 128 << 20, // enough for 2048 x 2048, until a job knows its picture's size
 	}
 }
 
-// Guess tells what the settings leave open for a source file: the setting, its value, and the part of the name that says so, which
-// is empty if nothing does. `kiln settings` shows it.
-func (proc) Guess(file string, settings any) (setting, value, because string) {
+// Guess says what a picture is for, by its file's name, if the settings leave it open.
+func (proc) Guess(file string, settings any) processor.Guess {
 	o := *settings.(*texture.Options)
 	if o.Use != "auto" {
-		return "", "", ""
+		return processor.Guess{}
 	}
-	_, because = texture.UseOf(file)
-	return "use", o.For(file).Use, because
+	_, because := texture.UseOf(file)
+	return processor.Guess{Setting: "use", Value: o.For(file).Use, Because: because}
 }
 
-// measuring is a Job that waits until there is memory for it, and takes how much that was, so that the next run is weighed by it.
-type measuring interface {
-	NeedMemory(bytes int64) error
-	UsedMemory(bytes int64)
+// Pictures of which [Guess] decodes the pixels; larger ones are believed by their name.
+const (
+	guessBytes  = 64 << 20 // of the file
+	guessPixels = 16 << 20
+)
+
+// Guess finds pictures whose names say something else than their pixels: button_n.png may be a button in its normal state.
+func Guess(file string, size int64, read func() []byte) processor.Guess {
+	use, because := texture.UseOf(file)
+	if use != "normal" && use != "mask" {
+		return processor.Guess{}
+	}
+	g := processor.Guess{Because: because}
+	if size > guessBytes {
+		return g
+	}
+	m, err := pixel.Decode(file, read(), pixel.Limits{MaxSide: pixel.DefaultLimits().MaxSide, MaxBytes: 4 * guessPixels})
+	if err == nil && texture.Doubt(file, m) != "" {
+		g.Setting, g.Value, g.Why = "use", "color", "colours, whatever the name says"
+	}
+	return g
 }
 
 // need waits for the memory that the job takes.
 func (s *sources) need(bytes int64) error {
-	m, ok := s.job.(measuring)
-	if !ok {
-		return nil
-	}
-	m.UsedMemory(bytes)
-	return m.NeedMemory(bytes)
+	s.job.UsedMemory(bytes)
+	return s.job.NeedMemory(bytes)
 }
 
 func (proc) Process(ctx context.Context, job processor.Job) error {
@@ -109,15 +121,14 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 
 // draft hands a quick first version to running games, if that is wanted and there are any.
 func draft(job processor.Job, out processor.Output, o texture.Options, plan *texture.Plan) (done bool, err error) {
-	d, ok := job.(processor.Drafter)
-	if !ok || o.Quality != texture.DraftThenFinal || !d.Drafts() {
+	if o.Quality != texture.DraftThenFinal || !job.Drafts() {
 		return false, nil
 	}
 	data, err := plan.Encode(texture.Tools{Draft: true})
 	if err != nil {
 		return false, err
 	}
-	return true, d.Draft(out, data)
+	return true, job.Draft(out, data)
 }
 
 // misnamed tells of a file whose name says another format than its content.

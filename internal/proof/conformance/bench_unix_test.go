@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -138,7 +139,7 @@ func once(b *testing.B, c contender, assets map[string][]byte, want []byte) time
 	for name, data := range assets {
 		writeFile(b, filepath.Join(dir, "assets", name), string(data))
 	}
-	p, err := build.Open(build.Config{Dir: dir, Version: "bench", Processors: processors.All(), Team: c.compiled})
+	p, err := build.Open(workspace.Config{Dir: dir, Version: "bench", Processors: processors.All(), Team: c.compiled})
 	if err != nil {
 		b.Fatal(err)
 	}

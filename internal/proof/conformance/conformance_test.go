@@ -21,8 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/make/explain"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -30,6 +28,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -135,7 +136,7 @@ func (p *project) hurry(from, to string) {
 
 // built is what a build did.
 type built struct {
-	build.Summary
+	report.Summary
 	ran      []string // ids of assets, sorted
 	messages diag.List
 }
@@ -157,7 +158,7 @@ func (r *reporter) JobFinished(job string, _ bool, _ time.Duration) {
 func (p *project) open() *build.Project {
 	p.t.Helper()
 	all := append(slices.Clip(processors.All()), shout{})
-	bp, err := build.Open(build.Config{Dir: p.dir, Version: "test", Processors: all, Team: p.more})
+	bp, err := build.Open(workspace.Config{Dir: p.dir, Version: "test", Processors: all, Team: p.more})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -63,4 +64,38 @@ func TestScriptsPage(t *testing.T) {
 	if got != message {
 		t.Errorf("got\n%swant\n%s", got, message)
 	}
+}
+
+// TestScriptsPrograms follows the example of docs/scripts.md in which a script has a program run, and edits what that reads.
+func TestScriptsPrograms(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("its sort is another one")
+	}
+	page, err := os.ReadFile("../../../docs/scripts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(page), "\n## Programs\n")
+	part, _, _ = strings.Cut(part, "\n## ")
+	p := &project{t: t, dir: t.TempDir()}
+	files := 0
+	for _, b := range block.FindAllStringSubmatch(part, -1) {
+		if b[1] != "" {
+			p.write(b[1], b[3])
+			files++
+		}
+	}
+	if files != 4 {
+		t.Fatalf("%d files", files)
+	}
+	p.good()
+	if got := p.products()["words/names.words.list"]; got != "Anselm\nMira\nTarek\n" {
+		t.Errorf("built %q", got)
+	}
+	p.write("assets/words/common.inc", "Anselm\nZoe\n")
+	p.ran(p.good(), "words/common.inc", "words/names.words")
+	if got := p.products()["words/names.words.list"]; got != "Anselm\nMira\nZoe\n" {
+		t.Errorf("built %q", got)
+	}
+	p.ran(p.good())
 }

@@ -226,7 +226,7 @@ var tracedKind = kind{
 		"twice":   commandKind.without["twice"],
 	},
 	// It is a tool that runs with variables, and in a view of the source roots; the system's files have absolute paths; a folder is listed
-	// with all names, and is no file; and what is looked for in vain might have been a folder.
+	// with all names, and is not a file; and a missing path that is looked for might have been a folder.
 	sees: func(all []string) (seen []string) {
 		for _, s := range all {
 			kind, subject, _ := strings.Cut(s, " ")

@@ -44,7 +44,7 @@ var (
 // modes are what runs beside the builds that are compared.
 var modes = []string{"alone", "watch", "serve"}
 
-// beside has TestDrive run beside watchers, which is for long runs by hand as yet: see docs/proof.md.
+// beside has TestDrive run beside watchers, which is for long runs by hand as yet: see docs/internals/proof.md.
 var beside = flag.Bool("beside", false, "TestDrive also beside kiln watch and kiln serve")
 
 // TestDrive edits projects at random, beside nothing, beside kiln watch and beside kiln serve, and compares builds with clean ones. A list

@@ -56,7 +56,7 @@ func accessProject(t *testing.T) Config {
 
 // accessPages are every kind of page; until is what they wait for.
 var accessPages = []struct{ path, until string }{
-	{"/", "true"}, {"/builds/1", "true"}, {"/content", "true"}, {"/content?q=zzz", "true"}, {"/content?folder=textures/&state=reused", "true"},
+	{"/", "true"}, {"/builds/1", "true"}, {"/content", "true"}, {"/content?q=zzz", "true"}, {"/content?folder=textures/&state=up+to+date", "true"},
 	{"/asset/textures/ground/grass.png?level=2", `document.querySelector("#picture")?.naturalWidth && document.querySelector(".origins")`},
 	{"/asset/characters/knight/portrait.png", `document.querySelector(".broken")?.textContent.includes("cannot be shown")`},
 	{"/asset/sprites/ui/", `document.querySelector(".paper img").naturalWidth`}, {"/asset/characters/paladin/paladin.gltf", `+document.querySelector("[data-model]").dataset.drawn > 1`},

@@ -15,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
 	"github.com/kiln-pipeline/kiln/internal/media/preview"
+	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
 const (
@@ -103,18 +104,20 @@ func once(words []string) []string {
 // shown is a product, or a source picture, in the preview.
 type shown struct {
 	product
-	Address  string // of what is shown, without what is looked at of it
-	Bytes    string // address of the product as it is; empty for a source
-	Source   bool
-	Look     preview.Look
-	Facts    *preview.Facts
-	Sheet    *sheet
-	Tree     *preview.Node
-	Lines    []string
-	Cut      bool // the tree or the lines go on
-	Problem  string
-	Peers    []product // other products of the asset that can be shown, on the same platform
-	Variants []product // the same product on other platforms
+	Address string // of what is shown, without what is looked at of it
+	Bytes   string // address of the product as it is; empty for a source
+
+	Listen, About, ListenSource string // addresses of a sound: to be played, in facts; and of its source
+	Source                      bool
+	Look                        preview.Look
+	Facts                       *preview.Facts
+	Sheet                       *sheet
+	Tree                        *preview.Node
+	Lines                       []string
+	Cut                         bool // the tree or the lines go on
+	Problem                     string
+	Peers                       []product // other products of the asset that can be shown, on the same platform
+	Variants                    []product // the same product on other platforms
 }
 
 // sheet is an atlas' frame table with its pages.
@@ -169,7 +172,8 @@ func (d *Dashboard) assetPage(r *http.Request) (*view, error) {
 // assetHead finds an asset by its id.
 func (d *Dashboard) assetHead(ctx context.Context, id string) (*assetBody, int64, error) {
 	rows, err := d.library.ask(ctx, `SELECT a.no, a.id, a.uuid, s.text, r.path, coalesce(f.path, a.folder), a.folder IS NOT NULL, f.size,
-			(SELECT CASE WHEN max(failed) THEN 'failed' WHEN max(built) = `+lastNumber+` THEN 'built' WHEN count(*) > 0 THEN 'reused' END FROM job WHERE asset = a.no)
+			(SELECT CASE WHEN max(failed) THEN 'failed' WHEN max(built) = `+lastNumber+` THEN 'built'
+				WHEN count(*) > 0 THEN '`+upToDate+`' END FROM job WHERE asset = a.no)
 		FROM asset a LEFT JOIN shared_text s ON s.no = a.processor LEFT JOIN source_file f ON f.no = a.file LEFT JOIN root r ON r.no = f.root
 		WHERE a.id IN (:id, :id || '/')`, params{":id": id}, 1)
 	if err == nil && len(rows) == 0 {
@@ -196,7 +200,7 @@ func (d *Dashboard) assetJobs(ctx context.Context, b *assetBody, no int64) error
 		return err
 	}
 	for _, r := range rows {
-		j := assetJob{job: job{b.ID, r.text(0), r.text(8), r.int(1) == 1, r.int(2), r.text(3), r.float(4), r.int(5), 0}, State: "reused", Among: r.text(8) != b.Processor, Settings: plainSettings(r.text(6))}
+		j := assetJob{job: job{b.ID, r.text(0), r.text(8), r.int(1) == 1, r.int(2), r.text(3), r.float(4), r.int(5), 0}, State: upToDate, Among: r.text(8) != b.Processor, Settings: plainSettings(r.text(6))}
 		switch {
 		case j.Failed:
 			j.State = "failed"
@@ -258,7 +262,7 @@ func (d *Dashboard) assetProducts(ctx context.Context, b *assetBody, no int64, q
 // choose finds what an address wants to be shown: a product, the source picture, or else the first product that can be.
 func (d *Dashboard) choose(b *assetBody, q url.Values) *shown {
 	visible := slices.DeleteFunc(slices.Clone(b.Products), func(p product) bool { return p.Kind() == preview.None })
-	picture := !b.Folder && preview.KindOf(b.SourcePath, "") == preview.Picture
+	picture := !b.Folder && processors.View(b.SourcePath, "") == preview.Picture
 	look := lookOf(q)
 	look.Fit = 0
 	if picture && (q.Get("show") == "source" || len(visible) == 0) {
@@ -273,6 +277,13 @@ func (d *Dashboard) choose(b *assetBody, q url.Values) *shown {
 	s.Look.Channels = preview.Channels(q.Get("channels"))
 	s.Bytes = bytesPath("/product/", s.Platform, s.File, s.Hash)
 	s.Address = bytesPath("/picture/", s.Platform, s.File, s.Hash)
+	if s.Kind() == preview.Sound {
+		s.Listen = bytesPath("/listen/", s.Platform, s.File, s.Hash)
+		s.About = bytesPath("/about-sound/", s.Platform, s.File, s.Hash)
+		if !b.Folder && processors.View(b.SourcePath, "") == preview.Sound {
+			s.ListenSource = (&url.URL{Path: "/listen-source/" + b.SourcePath}).String()
+		}
+	}
 	for _, p := range visible {
 		switch {
 		case p.Platform == s.Platform:
@@ -321,15 +332,15 @@ func (d *Dashboard) openText(ctx context.Context, s *shown) error {
 		return err
 	}
 	if s.Kind() == preview.Data && s.Size <= maxData {
-		root, more, err := preview.Tree(s.File, data)
-		if err == nil {
+		if v, err := processors.Parse(s.File, data); err == nil {
+			root, more := preview.Tree(v)
 			s.Tree, s.Cut = &root, more
 			return nil
 		}
 	}
 	lines, more, ok := preview.Lines(data, maxLines)
 	if !ok {
-		return errors.New("this is no text")
+		return errors.New("this is not text")
 	}
 	s.Lines, s.Cut = lines, more
 	return nil

@@ -368,8 +368,13 @@ func TestBrowserMedia(t *testing.T) {
 	b := newBrowser(t, s.URL)
 
 	b.open("/asset/sounds/tone.wav")
-	b.until(`document.querySelector("[data-facts]").textContent === "2.00\u00a0smonopeak −6.0\u00a0dB"`)
+	// The project's rules want -20 LUFS of pc.
+	b.until(`document.querySelector("[data-facts]").textContent === "qoa2.00\u00a0smono44100\u00a0Hz−13.1\u00a0LUFSpeak −6.0\u00a0dBTPgain −6.9\u00a0dB"`)
+	b.until(`document.querySelector("audio").duration === 2`) // as WAV: it does not play QOA
 	b.picture("sound", false)
+	b.value(`document.querySelector("[data-play=source]").click()`)
+	b.until(`document.querySelector("audio").src.includes("/listen-source/sounds/tone.wav?level=-")`)
+	b.until(`document.querySelector("audio").duration === 2`)
 	b.open("/asset/fonts/Go-Regular.ttf")
 	b.until(`[...document.fonts].some(f => f.status === "loaded") && document.querySelector(".specimen").style.fontFamily === "specimen"`)
 	b.picture("font", false)

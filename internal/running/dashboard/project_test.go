@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 )
@@ -83,7 +84,7 @@ func (p *project) write(file, text string) {
 }
 
 func (p *project) open() (*build.Project, error) {
-	return build.Open(build.Config{Dir: p.dir, Version: "test", Processors: processors.All()})
+	return build.Open(workspace.Config{Dir: p.dir, Version: "test", Processors: processors.All()})
 }
 
 // build builds, and tells the feed.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/kiln-pipeline/kiln/internal/make/build"
+	makeview "github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
 // Setting is one setting of an asset, on the platforms on which it is the same.
@@ -66,7 +66,7 @@ func (d *Dashboard) settings(ctx context.Context, id string) ([]Setting, error) 
 }
 
 // settingsOf puts together what is the same on several platforms.
-func settingsOf(v *build.AssetView) []Setting {
+func settingsOf(v *makeview.AssetView) []Setting {
 	var all []Setting
 	var platforms []string
 	for i := range v.Jobs {

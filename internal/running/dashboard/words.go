@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/media/preview"
+	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
 // words are what templates say things with.
@@ -49,7 +51,7 @@ func (d *Dashboard) words() template.FuncMap {
 		"saw":          sawText,
 		"stopped":      stopped,
 		"whole":        func(file string) string { return filepath.Join(d.cfg.Dir, filepath.FromSlash(file)) },
-		"kindof":       func(id string) string { return string(preview.KindOf(id, "")) },
+		"glyph":        func(id, processor string) string { return cmp.Or(processors.Glyph(id, processor), "··") },
 		"least":        func(a, b int) int { return min(a, b) },
 		"level":        levelText,
 		"mip":          func(side, level int) int { return max(1, side>>level) },
@@ -57,7 +59,7 @@ func (d *Dashboard) words() template.FuncMap {
 		"face":         func(i int) string { return [...]string{"+x", "−x", "+y", "−y", "+z", "−z"}[i%6] },
 		"chans":        channelChoices,
 		"looking":      looking,
-		"picturable":   func(path string) bool { return preview.KindOf(path, "") == preview.Picture },
+		"picturable":   func(path string) bool { return processors.View(path, "") == preview.Picture },
 		"settingslink": func(id string) string { return (&url.URL{Path: "/settings/" + id}).String() },
 		"seq": func(n int) []int {
 			return slices.Collect(func(yield func(int) bool) {
@@ -227,7 +229,7 @@ func newEditor(address, dir string) (editor, error) {
 	}
 	scheme := editorScheme.FindString(address)
 	if scheme == "" || slices.Contains([]string{"javascript://", "data://", "vbscript://"}, scheme) || !strings.Contains(address, "{path}") {
-		return editor{}, fmt.Errorf("%q is no editor's address: it begins with the editor's own scheme and has {path} in it, as %s", address, DefaultEditor)
+		return editor{}, fmt.Errorf("%q is not an editor's address: it begins with the editor's own scheme and has {path} in it, as %s", address, DefaultEditor)
 	}
 	return editor{address, filepath.ToSlash(dir)}, nil
 }

@@ -183,7 +183,7 @@ func (g *game) hello(ctx context.Context) error {
 	case m.Type != "hello":
 		return bad("the first message is hello, not %q", m.Type)
 	case m.Version != Version:
-		return bad("version %d of the protocol is wanted, this is version %d: take a client of the same Kiln", m.Version, Version)
+		return bad("version %d of the protocol is required, this is version %d: take a client of the same Kiln", m.Version, Version)
 	}
 	if m.List {
 		m.Have = nil // it will be told of everything

@@ -59,7 +59,7 @@ func (g *Guard) Wrap(access Access, next http.Handler) http.Handler {
 			return
 		}
 		if !g.tokenGiven(r) {
-			http.Error(w, "a token is wanted: it is in the address that `kiln serve` printed; a browser keeps it in a cookie, if it may", http.StatusUnauthorized)
+			http.Error(w, "a token is required: it is in the address that `kiln serve` printed; a browser keeps it in a cookie, if it may", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -262,7 +262,7 @@ func (h *Hub) Games() []Game {
 func (p *platform) describe(id uint32) Resource {
 	r := p.byID[id]
 	if r == nil {
-		return Resource{ID: id, Name: fmt.Sprintf("%d, which is gone", id)}
+		return Resource{ID: id, Name: fmt.Sprintf("%d, which no longer exists", id)}
 	}
 	return Resource{id, r.Asset, r.name(), r.Kind, r.Size}
 }

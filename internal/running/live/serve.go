@@ -25,7 +25,7 @@ func (h *Hub) Handler() http.Handler {
 func (h *Hub) blob(w http.ResponseWriter, r *http.Request) {
 	hash, err := digest.Parse(r.PathValue("hash"))
 	if err != nil {
-		http.Error(w, "that is no hash: 64 hexadecimal digits", http.StatusBadRequest)
+		http.Error(w, "that is not a hash: 64 hexadecimal digits", http.StatusBadRequest)
 		return
 	}
 	f, err := h.content.Open(hash)

@@ -116,7 +116,7 @@ func (g games) Reload(_ context.Context, game string) error {
 func number(game string) (int, error) {
 	n, err := strconv.Atoi(game)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no game", game)
+		return 0, fmt.Errorf("%q is not a game", game)
 	}
 	return n, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/running/dashboard"
 	"github.com/kiln-pipeline/kiln/internal/running/live"
@@ -61,7 +62,7 @@ func start(t testing.TB, dir string, g live.Guard, own ...processor.Processor) *
 	if own == nil {
 		own = processors.All()
 	}
-	s, err := session.Open(session.Config{Build: build.Config{Dir: dir, Version: "test", Processors: own}})
+	s, err := session.Open(session.Config{Build: workspace.Config{Dir: dir, Version: "test", Processors: own}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func TestBlobs(t *testing.T) {
 func TestListen(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "kiln.toml", project, "assets/a.txt", "A")
-	s, err := session.Open(session.Config{Build: build.Config{Dir: dir, Version: "test", Processors: processors.All()}})
+	s, err := session.Open(session.Config{Build: workspace.Config{Dir: dir, Version: "test", Processors: processors.All()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,18 +230,17 @@ type patient struct {
 }
 
 func (p patient) Process(ctx context.Context, job processor.Job) error {
-	return p.Processor.Process(ctx, patientJob{job, job.(processor.Drafter), ctx, p.has})
+	return p.Processor.Process(ctx, patientJob{job, ctx, p.has})
 }
 
 type patientJob struct {
 	processor.Job
-	processor.Drafter
 	ctx context.Context
 	has <-chan struct{}
 }
 
 func (j patientJob) Draft(out processor.Output, data []byte) error {
-	err := j.Drafter.Draft(out, data)
+	err := j.Job.Draft(out, data)
 	select {
 	case <-j.has:
 	case <-j.ctx.Done():
@@ -301,7 +301,7 @@ func TestDraft(t *testing.T) {
 	// A clean build gives the same bytes, and knows nothing of drafts.
 	clean := t.TempDir()
 	write(t, clean, "kiln.toml", project+rules, "assets/t.png", photo(t, 2))
-	p, err := build.Open(build.Config{Dir: clean, Version: "test", Processors: processors.All()})
+	p, err := build.Open(workspace.Config{Dir: clean, Version: "test", Processors: processors.All()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/running/live"
 	"github.com/kiln-pipeline/kiln/internal/running/live/livetest"
@@ -42,7 +43,7 @@ const (
 
 // beWatcher serves a project until the process is killed. SIGUSR1 breaks all connections.
 func beWatcher(dir string) error {
-	s, err := session.Open(session.Config{Build: build.Config{Dir: dir, Version: "test", Processors: processors.All()}})
+	s, err := session.Open(session.Config{Build: workspace.Config{Dir: dir, Version: "test", Processors: processors.All()}})
 	if err != nil {
 		return err
 	}
@@ -226,7 +227,7 @@ func (s *soak) cleanBuild() string {
 	if err := os.CopyFS(filepath.Join(dir, "assets"), os.DirFS(filepath.Join(s.dir, "assets"))); err != nil {
 		s.t.Fatal(err)
 	}
-	p, err := build.Open(build.Config{Dir: dir, Version: "test", Processors: processors.All()})
+	p, err := build.Open(workspace.Config{Dir: dir, Version: "test", Processors: processors.All()})
 	if err != nil {
 		s.t.Fatal(err)
 	}

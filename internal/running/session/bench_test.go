@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
@@ -36,7 +36,7 @@ func benchSession(b *testing.B) (*Session, string, chan Ended) {
 			b.Fatal(err)
 		}
 	}
-	s, err := Open(Config{Build: build.Config{Dir: dir, Version: "bench", Processors: processors.All()}})
+	s, err := Open(Config{Build: workspace.Config{Dir: dir, Version: "bench", Processors: processors.All()}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
-	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
 // content is what all jobs came to.
@@ -23,17 +23,17 @@ type jobID struct{ platform, asset string }
 
 // job is what came of an asset's jobs and their parts, in order, none twice: a list, since most assets have one job without parts, and a
 // map for each took 20 MB more at 100,000 assets.
-type job []build.Outcome
+type job []report.Outcome
 
 // find is where the outcome of the same job or part is, or would be.
-func (j job) find(o build.Outcome) (int, bool) {
-	return slices.BinarySearchFunc(j, o, func(a, b build.Outcome) int {
+func (j job) find(o report.Outcome) (int, bool) {
+	return slices.BinarySearchFunc(j, o, func(a, b report.Outcome) int {
 		return cmp.Or(strings.Compare(a.Processor, b.Processor), strings.Compare(a.Part, b.Part))
 	})
 }
 
 // with has an outcome in place of the one before it.
-func (j job) with(o build.Outcome) job {
+func (j job) with(o report.Outcome) job {
 	i, ok := j.find(o)
 	if ok {
 		j[i] = o
@@ -42,7 +42,7 @@ func (j job) with(o build.Outcome) job {
 	return slices.Insert(j, i, o)
 }
 
-func (j job) without(o build.Outcome) job {
+func (j job) without(o report.Outcome) job {
 	if i, ok := j.find(o); ok {
 		return slices.Delete(j, i, i+1)
 	}
@@ -103,7 +103,7 @@ func (c *content) take(e *Ended, all bool) {
 }
 
 // contents are the products whose contents are other ones after a build. It is false if that is not all that the build changed.
-func (c *content) contents(outcomes []build.Outcome) (products []Product, ok bool) {
+func (c *content) contents(outcomes []report.Outcome) (products []Product, ok bool) {
 	for _, o := range outcomes {
 		id := jobID{o.Platform, o.Asset}
 		if o.Gone || o.Failed || c.failing[id] {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
-	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
 // Event is one of Began, Planned, JobStarted, JobSuspended, JobFinished, Drafted, Placed, Ended, Noted.
@@ -50,12 +50,12 @@ type Placed struct{ Products []Product }
 // Ended tells what came of a build.
 type Ended struct {
 	Began
-	Report   *build.Report // nil if Err says that there was no build
-	Err      error         // what stopped the build as a whole: kiln.toml is wrong, the disk is full; [diag.Messages] takes it apart
-	Products []Product     // that are new, other than they were, or gone; sorted by platform, asset and sub id
-	Failed   []Failure     // jobs that failed, and did not before, or in another way
-	Mended   []Failure     // jobs that failed before this build, and do not now
-	Total    int           // jobs that fail now
+	Report   *report.Report // nil if Err says that there was no build
+	Err      error          // what stopped the build as a whole: kiln.toml is wrong, the disk is full; [diag.Messages] takes it apart
+	Products []Product      // that are new, other than they were, or gone; sorted by platform, asset and sub id
+	Failed   []Failure      // jobs that failed, and did not before, or in another way
+	Mended   []Failure      // jobs that failed before this build, and do not now
+	Total    int            // jobs that fail now
 }
 
 // Noted tells something that is no matter of one build: changes are looked for in another way than before.

@@ -188,7 +188,7 @@ func TestDanglingIgnoreFile(t *testing.T) {
 	}
 }
 
-// TestBetweenLooks: where all files are looked at now and then, a build reads one that came since the last look and is gone by the next.
+// TestBetweenLooks: where all files are compared now and then, a build reads one that came since the last look and is gone by the next.
 func TestBetweenLooks(t *testing.T) {
 	for name, see := range map[string]func(s *stage) error{
 		"a new file beside it":     func(s *stage) error { return write(s.path("assets/in/new.t"), "n") },

@@ -14,6 +14,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/control"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/running/watch"
 )
 
@@ -22,31 +27,31 @@ type run struct {
 	*Session
 	p      *build.Project
 	w      *watch.Watcher
-	inputs build.Inputs
+	inputs workspace.Inputs
 	number int
 
 	// What is to be done in the next build. It stays until a build has come to its end.
-	sources map[string]bool // paths below the source roots
-	outputs map[string]bool // paths below the output folder
-	own     map[string]bool // what the last build wrote elsewhere: it is looked at with what changes next
-	full    bool            // look at everything
-	all     bool            // have everything told
-	reopen  bool            // read the project anew
-	seen    time.Time       // when the first of these changes was seen
-	broken  error           // why the last build stopped as a whole
-	toldAll bool            // the last build told of everything
-	again   bool            // the last build was not of everything
-	large   bool            // everything was looked at: what that took, 0.8 GB at 100,000 assets, the system gets back when nothing else is to do
-	ready   bool            // a build has ended
-	passing bool            // a job failed in the last build in a way that may pass
-	tries   int             // how many builds there were for that
-	fresh   bool            // something of this came since the last build began, which knows nothing of it
-	named   build.Inputs    // what kiln.toml names, if the project cannot be read
-	over    <-chan struct{} // closed when the session is to end
-	relink  bool            // there may be other symbolic links below the source roots
-	onError build.OnError   // in builds of the session's own: as in the last build of everything that somebody asked for, until a file changes
-	targets []string        // of the symbolic links
-	ignore  []string        // those of them that are ignore files
+	sources map[string]bool  // paths below the source roots
+	outputs map[string]bool  // paths below the output folder
+	own     map[string]bool  // what the last build wrote elsewhere: it is checked with what changes next
+	full    bool             // look at everything
+	all     bool             // report everything
+	reopen  bool             // read the project again
+	seen    time.Time        // when the first of these changes was seen
+	broken  error            // why the last build stopped as a whole
+	toldAll bool             // the last build reported everything
+	again   bool             // the last build was not of everything
+	large   bool             // everything was checked: the memory for that, 0.8 GB at 100,000 assets, is returned to the system when there is nothing else to do
+	ready   bool             // a build has ended
+	passing bool             // a job failed in the last build in a way that may pass
+	tries   int              // how many builds there were for that
+	fresh   bool             // something of this came since the last build began, which knows nothing of it
+	named   workspace.Inputs // what kiln.toml names, if the project cannot be read
+	over    <-chan struct{}  // closed when the session is to end
+	relink  bool             // there may be other symbolic links below the source roots
+	onError results.OnError  // in builds of the session's own: as in the last build of everything that somebody asked for, until a file changes
+	targets []string         // of the symbolic links
+	ignore  []string         // those of them that are ignore files
 }
 
 // watch begins to watch what the project is made of, and ends what was watched before. again says that the project was opened since that
@@ -68,7 +73,7 @@ func (r *run) watch(again bool) error {
 		o.Trees = append(o.Trees, watch.Tree{Path: out, Pass: r.p.Unfinished})
 	}
 	r.inputs = r.p.Inputs().And(r.named)
-	o.Files = append(o.Files, r.p.StatePlace())
+	o.Files = append(append(o.Files, r.p.StatePlace()), r.ignore...) // pass reads ignore files, and single files are watched before trees
 	for _, dir := range r.inputs.Folders {
 		if !covered(dir) {
 			o.Trees = append(o.Trees, watch.Tree{Path: dir, Lists: true})
@@ -165,7 +170,7 @@ func (r *run) wait(ctx context.Context) error {
 		return nil
 	}
 	var retry <-chan time.Time
-	if r.broken != nil && build.MayPass(r.broken) {
+	if r.broken != nil && workspace.MayPass(r.broken) {
 		retry = time.After(r.retryAfter << min(r.tries, mostTries))
 	} else if r.passing && r.tries < mostTries {
 		retry = time.After(r.retryAfter << r.tries)
@@ -226,9 +231,9 @@ func (r *run) take(b *watch.Batch) bool {
 			r.again = r.again || !r.p.Holds() // it was removed, most likely
 		case filepath.Base(p) == source.IgnoreFile, slices.Contains(r.ignore, p):
 			r.reopen = true // what is watched may be other folders
-			r.onError = build.LastGood
+			r.onError = results.LastGood
 		default:
-			r.onError = build.LastGood
+			r.onError = results.LastGood
 			add(&r.sources, p)
 			if info, err := os.Lstat(p); err == nil && !info.Mode().IsRegular() {
 				r.relink = true
@@ -264,7 +269,7 @@ func (r *run) request() build.Request {
 }
 
 // build builds, and tells of it.
-func (r *run) build(ctx context.Context, req build.Request) (*build.Report, error) {
+func (r *run) build(ctx context.Context, req build.Request) (*report.Report, error) {
 	r.number++
 	r.fresh = false
 	began := Began{Number: r.number, Paths: r.names(), Seen: r.seen}
@@ -306,7 +311,7 @@ func (r *run) open() error {
 	for again := false; r.reopen; again = true {
 		p, err := build.Open(r.cfg.Build)
 		if err != nil {
-			if r.named = build.NamedInputs(r.cfg.Build.Dir); r.inputs.Has(r.named) {
+			if r.named = workspace.NamedInputs(r.cfg.Build); r.inputs.Has(r.named) {
 				return err
 			}
 			if werr := r.watch(again); werr != nil {
@@ -315,7 +320,7 @@ func (r *run) open() error {
 			continue
 		}
 		p.Keep()
-		r.p, r.named = p, build.Inputs{}
+		r.p, r.named = p, workspace.Inputs{}
 		r.mu.Lock()
 		r.project = p
 		r.mu.Unlock()
@@ -331,13 +336,13 @@ func (r *run) open() error {
 // seeing sets how a build sees what changed.
 func (r *run) seeing(req *build.Request) {
 	changed := slices.AppendSeq(slices.Sorted(maps.Keys(r.sources)), maps.Keys(r.own))
-	if req.Changed, req.Outputs = changed, slices.Sorted(maps.Keys(r.outputs)); req.Detect == build.ByStat && !r.full {
-		req.Detect = build.ByWatch
+	if req.Changed, req.Outputs = changed, slices.Sorted(maps.Keys(r.outputs)); req.Detect == workspace.ByStat && !r.full {
+		req.Detect = workspace.ByWatch
 	}
 }
 
 // attempt is one build.
-func (r *run) attempt(ctx context.Context, req build.Request) (*build.Report, error) {
+func (r *run) attempt(ctx context.Context, req build.Request) (*report.Report, error) {
 	if err := r.open(); err != nil {
 		return nil, err
 	}
@@ -350,16 +355,19 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*build.Report, er
 	}
 	r.seeing(&req)
 	r.fresh = false
-	if req.Outcomes = build.ChangedOutcomes; r.all {
-		req.Outcomes = build.AllOutcomes
+	if req.Outcomes = report.ChangedOutcomes; r.all {
+		req.Outcomes = report.AllOutcomes
 	}
 	r.toldAll = r.all
-	req.Control, req.Done = &build.Control{}, r.wants.done
+	req.Control, req.Done = &control.Control{}, r.wants.done
 	req.Control.Prepared = r.wants.reach(req.Control)
+	if r.cfg.Sooner != nil && (r.full || r.again) { // the order of few jobs is no matter
+		req.Control.Sooner = r.cfg.Sooner()
+	}
 	if r.ready {
 		req.Placed = r.placed
 	}
-	report, err := r.follow(func() (*build.Report, error) { return r.p.Build(ctx, req) }, req.Control)
+	report, err := r.follow(func() (*report.Report, error) { return r.p.Build(ctx, req) }, req.Control)
 	own := r.request()
 	if err == nil { // else what was to be done again still is
 		r.passing = report.Passing
@@ -375,7 +383,7 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*build.Report, er
 }
 
 // placed tells of products that are in place.
-func (r *run) placed(outcomes []build.Outcome) {
+func (r *run) placed(outcomes []report.Outcome) {
 	r.mu.Lock()
 	products, ok := r.content.contents(outcomes)
 	r.mu.Unlock()
@@ -385,8 +393,9 @@ func (r *run) placed(outcomes []build.Outcome) {
 }
 
 // follow takes in what changes while a build is under way: running jobs that read what changed run again. If much is left to do, the build
-// is halted, so that the next one, which goes on where this one ends, has the changes first.
-func (r *run) follow(do func() (*build.Report, error), c *build.Control) (report *build.Report, err error) {
+// is halted, so that the next one, which goes on where this one ends, has the changes first: at once if somebody waits for an asset that
+// this one does not know.
+func (r *run) follow(do func() (*report.Report, error), c *control.Control) (report *report.Report, err error) {
 	over := make(chan struct{})
 	go func() {
 		report, err = do()
@@ -395,8 +404,15 @@ func (r *run) follow(do func() (*build.Report, error), c *build.Control) (report
 	var later []watch.Batch
 	start := time.Now()
 	var halt <-chan time.Time
+	awaited := false // somebody waits for an asset that the build does not know
+	missing := r.wants.missing()
 	for {
 		select {
+		case <-missing:
+			awaited = true
+			if slices.ContainsFunc(later, func(b watch.Batch) bool { return r.foreign(&b) }) {
+				c.Halt()
+			}
 		case <-over:
 			// What changed is known now, be it that the build was stopped; what came meanwhile is for the next one.
 			if err == nil {
@@ -408,6 +424,9 @@ func (r *run) follow(do func() (*build.Report, error), c *build.Control) (report
 			return report, err
 		case b := <-r.w.Batches():
 			later = append(later, b)
+			if awaited && r.foreign(&b) {
+				c.Halt()
+			}
 			if c.Invalidate(b.Paths) > 0 || halt == nil && r.foreign(&b) {
 				halt = time.After(max(0, r.leastBuild-time.Since(start)))
 			}
@@ -465,7 +484,7 @@ func (t *Turn) Project() (*build.Project, error) { return t.r.p, t.err }
 // Build builds what is asked for. If that is not everything, the session then builds the rest. What changed is seen as the session sees it,
 // unless the request says otherwise; if it fails, assets keep their last good products if the request says so. The report's outcomes are
 // the session's.
-func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, error) {
+func (t *Turn) Build(ctx context.Context, req build.Request) (*report.Report, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
@@ -476,7 +495,7 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, err
 		return r, err
 	}
 	req.Reporter = both{req.Reporter, reporter{t.r.Session}}
-	attempt := func() (*build.Report, error) {
+	attempt := func() (*report.Report, error) {
 		if len(req.Patterns)+len(req.Platforms) == 0 {
 			t.r.onError = req.OnError
 		}
@@ -497,6 +516,9 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*build.Report, err
 	return r, err
 }
 
+// Again has the session look at every file and build what is out of date when the turn ends, as if nothing had been watched.
+func (t *Turn) Again() { t.r.full, t.r.all, t.r.reopen = true, true, true }
+
 // unwatched watches what a build found, and tells whether some of that may have changed before it was watched. Who asked for the build has
 // the second one, too, or the session would build the way it does by itself after the answer.
 func (r *run) unwatched() bool {
@@ -510,12 +532,12 @@ func (r *run) unwatched() bool {
 const mostAgain = 3
 
 // changedMeanwhile tells whether a job failed because a file that it read changed, or changed just before, and so the same again would do.
-func changedMeanwhile(r *build.Report) bool {
+func changedMeanwhile(r *report.Report) bool {
 	return r.Passing && slices.ContainsFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.CommandChanged || m.Code == diag.SourceChanged })
 }
 
 // Look looks at the project without building.
-func (t *Turn) Look(ctx context.Context, patterns, platforms []string) (*build.View, error) {
+func (t *Turn) Look(ctx context.Context, patterns, platforms []string) (*view.View, error) {
 	if t.err != nil {
 		return nil, t.err
 	}

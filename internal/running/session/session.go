@@ -42,16 +42,22 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/control"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/running/watch"
 )
 
 // Config says which project to keep open, and how.
 type Config struct {
-	Build     build.Config
+	Build     workspace.Config
 	Platforms []string      // to build for; all if empty
 	Workers   int           // jobs at once; 0: as the project says
 	Quiet     time.Duration // how long a file must be left alone before it is looked at; 0: the default of package watch
 	Poll      time.Duration // not 0: look at all files so often, instead of being told of changes by the system
+
+	// Sooner lists the assets that are built before others, in this order, though after those that are wanted; may be nil.
+	Sooner func() []control.Asset
 }
 
 // Session is a project kept open. Its methods may be called from several goroutines.
@@ -234,7 +240,7 @@ func (s *Session) Blob(h digest.Hash) (*os.File, error) {
 // Run builds, then follows changes and builds at each, until the context ends. The error is the context's, or tells why nothing can be
 // followed.
 func (s *Session) Run(ctx context.Context) error {
-	r := &run{Session: s, p: s.Project(), full: true, all: true, relink: true, onError: build.LastGood, over: ctx.Done()}
+	r := &run{Session: s, p: s.Project(), full: true, all: true, relink: true, onError: results.LastGood, over: ctx.Done()}
 	if err := r.watch(false); err != nil {
 		return err
 	}

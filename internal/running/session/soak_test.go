@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -24,7 +24,8 @@ const childDir = "KILN_SESSION_TEST_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
-		s, err := Open(Config{Build: build.Config{Dir: dir, Version: "test", Processors: []processor.Processor{lines{newGates()}}}, Workers: 2})
+		gated := []processor.Processor{lines{newGates()}}
+		s, err := Open(Config{Build: workspace.Config{Dir: dir, Version: "test", Processors: gated}, Workers: 2})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/control"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
 // Want has an asset, which is named by its id or its UUID, built for a platform, before all else if a build is under way, and waits until
@@ -84,11 +85,12 @@ func (e *FailedError) Error() string {
 // wants is who waits for which asset in the build under way.
 type wants struct {
 	mu      sync.Mutex
-	over    chan struct{}  // closed when the build ends; nil: none is under way
-	control *build.Control // of that build; nil: it does not know its jobs yet
-	jobs    map[jobID]job  // that ran in it
+	over    chan struct{}    // closed when the build ends; nil: none is under way
+	control *control.Control // of that build; nil: it does not know its jobs yet
+	jobs    map[jobID]job    // that ran in it
 	waiting map[jobID][]chan job
 	expect  map[jobID]int // how many jobs an asset has that somebody waits for, as far as known
+	unknown chan struct{} // has a value if somebody waits for an asset that the build does not know; it may have been saved since
 }
 
 // begin says that a build is under way, or is the next thing that the session does.
@@ -99,11 +101,18 @@ func (w *wants) begin() {
 		return // that is known
 	}
 	w.over, w.jobs, w.waiting = make(chan struct{}), map[jobID]job{}, map[jobID][]chan job{}
-	w.expect = map[jobID]int{}
+	w.expect, w.unknown = map[jobID]int{}, make(chan struct{}, 1)
+}
+
+// missing has a value if somebody waits for an asset that the build under way does not know.
+func (w *wants) missing() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.unknown
 }
 
 // reach gives what is to be called once jobs can be asked for in the build that has begun.
-func (w *wants) reach(c *build.Control) (prepared func()) {
+func (w *wants) reach(c *control.Control) (prepared func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	over := w.over
@@ -123,7 +132,7 @@ func (w *wants) reach(c *build.Control) (prepared func()) {
 }
 
 // ask has the jobs of an asset done first.
-func (w *wants) ask(c *build.Control, id jobID) {
+func (w *wants) ask(c *control.Control, id jobID) {
 	done, jobs := c.Prioritise(id.platform, id.asset)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,6 +140,12 @@ func (w *wants) ask(c *build.Control, id jobID) {
 		return
 	}
 	w.expect[id] = jobs
+	if jobs == 0 {
+		select {
+		case w.unknown <- struct{}{}:
+		default:
+		}
+	}
 	for _, o := range done {
 		w.take(id, o)
 	}
@@ -151,7 +166,7 @@ func (w *wants) end() {
 		return
 	}
 	close(w.over)
-	w.over, w.control, w.jobs, w.waiting = nil, nil, nil, nil
+	w.over, w.control, w.jobs, w.waiting, w.unknown = nil, nil, nil, nil, nil
 }
 
 // prioritise waits for a job of the build under way: it gives a channel on which the job comes when it has run, and one that is closed when the
@@ -184,7 +199,7 @@ func (w *wants) named(name string) string {
 }
 
 // done takes in what came of a job that ran, and lets those go on who wait for it.
-func (w *wants) done(o build.Outcome) {
+func (w *wants) done(o report.Outcome) {
 	id := jobID{o.Platform, o.Asset}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -194,7 +209,7 @@ func (w *wants) done(o build.Outcome) {
 	}
 }
 
-func (w *wants) take(id jobID, o build.Outcome) {
+func (w *wants) take(id jobID, o report.Outcome) {
 	w.jobs[id] = w.jobs[id].with(o)
 }
 

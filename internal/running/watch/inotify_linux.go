@@ -46,7 +46,7 @@ func newNotifier() (notifier, error) {
 		return nil, &limitError{"the limit of programs that watch files is reached", "raise it: sudo sysctl fs.inotify.max_user_instances=1024; in a file under /etc/sysctl.d it stays so"}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the system does not tell of changes: %w", err)
+		return nil, fmt.Errorf("the system does not report changes: %w", err)
 	}
 	n := &inotify{
 		file: os.NewFile(uintptr(fd), "inotify"), out: make(chan []event, 64), quit: make(chan struct{}),

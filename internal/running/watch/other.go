@@ -4,5 +4,5 @@ package watch
 
 func newNotifier() (notifier, error) { return newFSNotify() }
 
-// networkName is not known here: fsnotify fails where a system does not tell of changes.
+// networkName is not known here: fsnotify fails where a system does not report changes.
 func networkName(string) string { return "" }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pollEvery is how often everything is looked at where the system does not tell of changes. To look at 100,000 files takes about 0.1 s
+// pollEvery is how often everything is looked at where the system does not report changes. To look at 100,000 files takes about 0.1 s
 // here; at least nine tenths of the time nothing is looked at.
 const pollEvery = time.Second
 

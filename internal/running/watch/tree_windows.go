@@ -57,7 +57,7 @@ func newNotifier() (notifier, error) {
 	return &changes{out: make(chan []event, 64), quit: make(chan struct{}), tops: map[string]*top{}}, nil
 }
 
-// networkName is not known here: a share that does not tell of changes says so when it is asked to.
+// networkName is not known here: a share that does not report changes says so when it is asked to.
 func networkName(string) string { return "" }
 
 func (n *changes) add(dir string, asked bool) error {
@@ -124,7 +124,7 @@ func (n *changes) begin(path, only string, mask uint32, deep bool) (*reading, er
 	if err != nil {
 		r.free()
 		if errors.Is(err, windows.ERROR_INVALID_FUNCTION) || errors.Is(err, windows.ERROR_NOT_SUPPORTED) {
-			return nil, &limitError{fmt.Sprintf("the disk of %s does not tell of changes", path), "keep the project on a disk of this machine, so that changes are seen at once"}
+			return nil, &limitError{fmt.Sprintf("the disk of %s does not report changes", path), "keep the project on a disk of this machine, so that changes are seen at once"}
 		}
 		return nil, &fs.PathError{Op: "watch", Path: path, Err: err}
 	}

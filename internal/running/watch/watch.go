@@ -18,6 +18,7 @@
 //   - A folder with all below is told of by its own name after it and those below are watched, whatever happened to it before: it is new, has another's
 //     name, came from elsewhere. So no event is needed from the time before. A folder that loses its name is forgotten, with what Pass knew of it.
 //   - An event may be told by a name that its folder has lost, and another one got: one that is said to be gone is watched anew if it is there.
+//   - What Pass reads is watched before it is asked: single files are watched before trees.
 //   - A folder that should be watched and cannot be is tried again every awayEvery, however much else goes on, and is told of as Lost when it can. Where
 //     the system tells of the cause's end, as with a folder that is not there or may not be read, the folder that holds it is enough.
 //   - To pending, and out of it: a path is added after its folder is watched, and taken away only by the batch that has it and was received, on the same
@@ -202,7 +203,7 @@ func (w *Watcher) begin(system func() (notifier, error)) error {
 	if every == 0 {
 		if where, fs := w.network(); fs != "" {
 			m := &diag.Message{Severity: diag.Note, Code: diag.WatchPolls, Pos: diag.Pos{File: where}}
-			m.Text = fmt.Sprintf("this folder is on another machine (%s), which does not tell of changes: all files are looked at every %v", fs, pollEvery)
+			m.Text = fmt.Sprintf("this folder is on another machine (%s), which does not report changes: all files are compared every %v", fs, pollEvery)
 			w.pending.note(m.WithHint("keep the project on a disk of this machine, so that changes are seen at once"))
 			every = pollEvery
 		}
@@ -250,17 +251,17 @@ func subfolders(path string) ([]string, error) {
 	return names, err
 }
 
-// watchAll watches every folder that there is.
+// watchAll watches every folder that there is. Single files come first: Pass may read them.
 func (w *Watcher) watchAll() error {
 	w.dirs, w.gone = folders[*dir]{}, map[string]*dir{}
-	for i := range w.opts.Trees {
-		t := &w.opts.Trees[i]
-		if err := w.watchTree(t, t.Path); err != nil {
+	for f := range w.files {
+		if err := w.watchFor(filepath.Dir(f)); err != nil {
 			return err
 		}
 	}
-	for f := range w.files {
-		if err := w.watchFor(filepath.Dir(f)); err != nil {
+	for i := range w.opts.Trees {
+		t := &w.opts.Trees[i]
+		if err := w.watchTree(t, t.Path); err != nil {
 			return err
 		}
 	}
@@ -344,7 +345,7 @@ func (w *Watcher) run() {
 			return
 		case events, ok := <-w.notify.events():
 			if !ok {
-				w.poll(errors.New("the system tells of changes no more"), time.Now())
+				w.poll(errors.New("the system no longer reports changes"), time.Now())
 				continue
 			}
 			w.take(events)
@@ -532,7 +533,7 @@ func (w *Watcher) poll(why error, now time.Time) {
 func isLimit(err error) bool { return errors.As(err, new(*limitError)) }
 
 func limitMessage(err error) *diag.Message {
-	m := diag.Warningf(diag.WatchPolls, diag.Pos{}, "%v: all files are looked at every %v instead", err, pollEvery)
+	m := diag.Warningf(diag.WatchPolls, diag.Pos{}, "%v: all files are compared every %v instead", err, pollEvery)
 	var limit *limitError
 	if errors.As(err, &limit) {
 		return m.WithHint("%s", limit.hint)

@@ -644,3 +644,26 @@ func TestUnsure(t *testing.T) {
 		t.Errorf("lost %t, unsure %t", b.Lost, b.Unsure)
 	}
 }
+
+// TestPassReads: a file that Pass reads is changed right after it was read.
+func TestPassReads(t *testing.T) {
+	ways(t, func(t *testing.T, start func(Options) *Watcher) {
+		root, list := t.TempDir(), filepath.Join(t.TempDir(), "list")
+		must(t, put(list, "old"), os.MkdirAll(filepath.Join(root, "in"), 0o777))
+		pass := func(string, bool) bool {
+			if data, _ := os.ReadFile(list); string(data) == "old" {
+				must(t, put(list, "changed"))
+			}
+			return false
+		}
+		w := start(Options{Trees: []Tree{{Path: root, Pass: pass}}, Files: []string{list}})
+		select {
+		case b := <-w.Batches():
+			if !b.Lost && !slices.Contains(b.Paths, list) {
+				t.Errorf("%+v", b)
+			}
+		case <-time.After(patience):
+			t.Error("never told")
+		}
+	})
+}

@@ -12,8 +12,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
-// ErrOdd says that what should become a blob is no regular file.
-var ErrOdd = errors.New("it is no file")
+// ErrOdd means that what should become a blob is not a regular file.
+var ErrOdd = errors.New("it is not a file")
 
 // Adopt makes a blob of the file of that name in dir, by moving it where that is safe and else by copying, and gives its hash and its
 // size in bytes. The file is gone then. Moving is safe if nobody else can write to the file any more: it is in the store already,
@@ -86,13 +86,13 @@ func (s *Store) copyIn(f *os.File) (digest.Hash, int64, error) {
 	return w.Commit()
 }
 
-// unshared tells whether nobody has a file open for writing, or mapped.
+// unshared reports whether no process has a file open for writing, or mapped.
 func unshared(fd int) bool {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
 	return err == nil
 }
 
-// plain tells whether a file has no attributes of its own but those that the system gives every file.
+// plain reports whether a file has no attributes of its own but those that the system gives every file.
 func plain(fd int) bool {
 	var buf [256]byte
 	n, err := unix.Flistxattr(fd, buf[:])

@@ -17,10 +17,11 @@ import (
 // context that is done ends a call with the context's error, and then nothing was stored. Package castest has the tests that every store
 // has to pass.
 type Blobs interface {
-	// Has tells of each of some hashes whether its blob is there, with the right bytes.
+	// Has reports for each hash whether its blob is there, with the right bytes.
 	Has(ctx context.Context, hashes []digest.Hash) ([]bool, error)
 
-	// Open opens a blob whose bytes are known to be right. If it cannot be had, the error is one that Lost tells.
+	// Open opens a blob whose bytes are known to be right. If it is not available, Lost reports true for the
+	// error.
 	Open(ctx context.Context, h digest.Hash) (io.ReadSeekCloser, error)
 
 	// Put stores the blob of that hash, whole or not at all: nobody sees half of it. Of bytes that are not those of the hash nothing is kept,
@@ -30,10 +31,11 @@ type Blobs interface {
 
 var _ Blobs = (*Store)(nil)
 
-// Lost tells whether an error says that a blob cannot be had, since it is not there or was damaged.
+// Lost reports whether an error says that a blob is not available, since it is not there or was damaged.
 func Lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) }
 
-// Has looks at several blobs at once: one that does not look as it did when its bytes were known is hashed, and removed if it is damaged.
+// Has looks at several blobs at once; one that is promised counts as there. One that does not look as it did when
+// its bytes were known is hashed, and removed if it is damaged.
 func (s *Store) Has(ctx context.Context, hashes []digest.Hash) ([]bool, error) {
 	if len(hashes) == 0 {
 		return nil, ctx.Err() // without a cost: builds ask for each trace
@@ -51,6 +53,9 @@ func (s *Store) Has(ctx context.Context, hashes []digest.Hash) ([]bool, error) {
 			l.Lock()
 			has[i] = s.check(hashes[i], anySize) == nil
 			l.Unlock()
+			if !has[i] {
+				_, _, has[i] = s.promised(hashes[i])
+			}
 		}
 	}
 	workers := s.Workers
@@ -87,7 +92,7 @@ func (s *Store) Put(ctx context.Context, h digest.Hash, from io.Reader) error {
 		return err
 	}
 	if s.still {
-		return fmt.Errorf("%s: the store is only looked into: %w", h.Short(), fs.ErrPermission)
+		return fmt.Errorf("%s: the store is open for reading only: %w", h.Short(), fs.ErrPermission)
 	}
 	l := s.lock(h)
 	l.Lock()

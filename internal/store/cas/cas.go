@@ -1,13 +1,17 @@
-// Package cas keeps immutable blobs by the hash of their content, and puts them into the output tree. It knows no jobs.
+// Package cas keeps immutable blobs by the hash of their content, and puts them into the output tree. It
+// knows no jobs.
 //
-// What any store of blobs does, on this machine or another one, is the interface Blobs: tell which blobs are there, open one, take one whose
-// hash is known. Store is the one on this machine's disk, and does more, which only a folder of files can: products whose hash is not known
-// yet are written or moved into it (Create, Add, Adopt), files are opened as such (OpenFile) and linked into the output tree (Materialise),
-// lost blobs are made anew of outputs (Restore), and what blobs look like is noted and doubted (Known, Verify, Distrust, Flush). Builds and
-// what cleans up after them (Walk, Remove) work on it; who only reads products takes Blobs.
+// What any store of blobs does, on this machine or another one, is the interface Blobs: report which blobs
+// are there, open one, take one whose hash is known. Store is the one on this machine's disk, and does more,
+// which only a folder of files can: products whose hash is not known yet are written or moved into it
+// (Create, Add, Adopt), files are opened as such (OpenFile) and linked into the output tree (Materialise),
+// lost blobs are restored from outputs (Restore), and what blobs look like is noted and doubted (Known,
+// Verify, Distrust, Flush). Builds and what cleans up after them (Walk, Remove) work on it; callers that only
+// read products take Blobs.
 //
-// A blob is written beside, or adopted, named when it is whole, and read-only from then on. It is not synced: after a power failure it may
-// be short, empty or full of zeros. So it is trusted only as long as it looks as it did when its bytes were known: see trust.go.
+// A blob is written beside, or adopted, named when it is whole, and read-only from then on. It is not synced:
+// after a power failure it may be short, empty or full of zeros. So it is trusted only as long as it looks as
+// it did when its bytes were known: see trust.go.
 package cas
 
 import (
@@ -35,7 +39,8 @@ const smallBlob = 256 << 10
 
 // Store is a folder of blobs: <dir>/ab/cdef..., temporary files in <dir>/tmp. Its methods may be called by several goroutines.
 type Store struct {
-	OnDamage func(digest.Hash) // is told of each damaged blob that is found; may be nil
+	OnDamage func(digest.Hash) // called for each damaged blob that is found; may be nil
+	Fetch    Fetch             // where promised blobs come from; nil: no promise counts
 	Workers  int               // how many blobs Has looks at at once; 0 stands for as many as there are processors
 
 	dir   string
@@ -75,7 +80,7 @@ func (s *Store) Path(h digest.Hash) string {
 	return filepath.Join(s.dir, x[:2], x[2:])
 }
 
-// Remove removes a blob, unless the store is only looked into.
+// Remove removes a blob, unless the store is open for reading only.
 func (s *Store) Remove(h digest.Hash) error {
 	if s.still {
 		return nil
@@ -86,12 +91,13 @@ func (s *Store) Remove(h digest.Hash) error {
 
 // Read reads a blob whole and verifies it.
 func (s *Store) Read(h digest.Hash) ([]byte, error) {
+	s.bring(h)
 	b, err := disk.ReadFile(s.Path(h))
 	if err != nil {
 		return nil, err
 	}
 	if digest.Of(b) != h {
-		s.Verify(h) // which removes it, unless somebody has just made it anew
+		s.Verify(h) // which removes it, unless it has just been made again
 		return nil, fmt.Errorf("%s: %w", h.Short(), ErrDamaged)
 	}
 	return b, nil
@@ -172,6 +178,12 @@ func (w *Writer) write(p []byte) (int, error) {
 
 // Commit names the blob and gives its hash and its size in bytes. If a Write failed, it gives that error again and there is no blob.
 func (w *Writer) Commit() (digest.Hash, int64, error) { return w.commit(nil) }
+
+// CommitAs is Commit for bytes that are to have that hash. If they have not, nothing is kept, and the error is ErrDamaged.
+func (w *Writer) CommitAs(h digest.Hash) error {
+	_, _, err := w.commit(&h)
+	return err
+}
 
 // commit is Commit for bytes that are to have that hash; nil stands for any.
 func (w *Writer) commit(want *digest.Hash) (digest.Hash, int64, error) {
@@ -294,7 +306,7 @@ func (s *Store) mkdir(dir string) error {
 	return nil
 }
 
-// Forget forgets which folders are there; for when somebody else may have removed some.
+// Forget forgets which folders are there; for when another process may have removed some.
 func (s *Store) Forget() { s.made.Clear() }
 
 // Ways to put a blob into the output tree, best first.
@@ -310,6 +322,7 @@ var sharing = [byCopy]func(src, dst string) error{byReflink: reflink, byLink: li
 // A way that the file system refuses is not tried again. After an error a file whose name begins with disk.TempPrefix may be left in dst's
 // folder.
 func (s *Store) Materialise(h digest.Hash, dst string) error {
+	s.bring(h)
 	l := s.lock(h)
 	l.Lock()
 	err := s.check(h, anySize)

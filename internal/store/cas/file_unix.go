@@ -33,7 +33,7 @@ func link(blob, dst string) error { return os.Link(blob, dst) }
 // ext4 allows 65,000 links to a file.
 var errTooManyLinks = syscall.EMLINK
 
-// refused tells whether the file system cannot do a thing at all, so that another way is tried.
+// refused reports whether the file system cannot do a thing at all, so that another way is tried.
 func refused(err error) bool {
 	for _, e := range []error{
 		syscall.EOPNOTSUPP, syscall.ENOTSUP, syscall.ENOSYS, syscall.EINVAL, syscall.EXDEV, syscall.EPERM, syscall.EMLINK, syscall.ENOTTY, errors.ErrUnsupported,

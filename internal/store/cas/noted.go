@@ -33,19 +33,23 @@ const (
 const (
 	lookRecord = 1 // what the blob looked like when its bytes were known: size, modification and change time, inode
 	sumRecord  = 2 // the SHA-256 of its bytes
+
+	promiseRecord = 3 // its size, of one that can be fetched; its SHA-256 is in a record before
 )
 
 // records are what the file holds.
 type records struct {
 	known map[digest.Hash]source.Stat       // what blobs looked like when their bytes were known
 	sums  map[digest.Hash][sha256.Size]byte // of those that somebody asked for
+
+	promised map[digest.Hash]int64 // sizes of blobs that can be fetched
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// parseNotes reads a file, and tells whether it had better be written anew. What is of no use in it is left out.
+// parseNotes reads a file, and reports whether it should be rewritten. Useless records are left out.
 func parseNotes(data []byte) (r records, anew bool) {
-	r = records{known: map[digest.Hash]source.Stat{}, sums: map[digest.Hash][sha256.Size]byte{}}
+	r = records{known: map[digest.Hash]source.Stat{}, sums: map[digest.Hash][sha256.Size]byte{}, promised: map[digest.Hash]int64{}}
 	if rest, ok := bytes.CutPrefix(data, []byte(firstHead)); ok {
 		for ; len(rest) >= firstSize; rest = rest[firstSize:] {
 			r.known[digest.Hash(rest[:digest.Size])] = parseLook(rest[digest.Size:])
@@ -68,11 +72,15 @@ func parseNotes(data []byte) (r records, anew bool) {
 			r.known[h] = parseLook(about)
 		case sumRecord:
 			r.sums[h] = [sha256.Size]byte(about)
+		case promiseRecord:
+			if size := int64(binary.LittleEndian.Uint64(about)); size >= 0 {
+				r.promised[h] = size
+			}
 		default:
 			anew = true
 		}
 	}
-	return r, anew || len(rest) > 0 || n > 1024+2*(len(r.known)+len(r.sums))
+	return r, anew || len(rest) > 0 || n > 1024+2*(len(r.known)+len(r.sums)+len(r.promised))
 }
 
 func parseLook(b []byte) source.Stat {
@@ -88,6 +96,9 @@ func (r *records) file() []byte {
 	}
 	for h, sum := range r.sums {
 		b = appendRecord(b, h, sum, sumRecord)
+	}
+	for h, size := range r.promised {
+		b = appendPromise(b, h, size)
 	}
 	return b
 }
@@ -115,14 +126,19 @@ func (s *Store) load() {
 	s.notes.loaded, s.notes.anew = true, s.notes.anew || anew
 	maps.Copy(s.notes.known, newer.known)
 	maps.Copy(s.notes.sums, newer.sums)
+	maps.Copy(s.notes.promised, newer.promised)
 }
 
-// SHA256 gives the SHA-256 of a blob that is sound, for those who know blobs by that. It is noted as long as the blob is there.
+// SHA256 gives the SHA-256 of a blob that is sound, or promised, for callers that know blobs by that. It is
+// noted as long as the blob is there.
 func (s *Store) SHA256(h digest.Hash) ([sha256.Size]byte, error) {
 	l := s.lock(h)
 	l.Lock()
 	defer l.Unlock()
 	if err := s.check(h, anySize); err != nil {
+		if sum, _, ok := s.promised(h); ok {
+			return sum, nil
+		}
 		return [sha256.Size]byte{}, err
 	}
 	s.notes.mu.Lock()
@@ -142,10 +158,7 @@ func (s *Store) SHA256(h digest.Hash) ([sha256.Size]byte, error) {
 	sum = [sha256.Size]byte(all.Sum(nil))
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
-	if s.notes.sums == nil {
-		s.notes.sums = map[digest.Hash][sha256.Size]byte{}
-	}
-	s.notes.sums[h] = sum
+	s.notes.know(h, sum)
 	s.writeLater(appendRecord(nil, h, sum, sumRecord))
 	return sum, nil
 }

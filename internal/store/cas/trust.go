@@ -32,7 +32,7 @@ type notes struct {
 	loaded bool
 	hashed int    // blobs that were hashed because nothing was loaded
 	fresh  []byte // records that are not in the file yet
-	anew   bool   // it has to be written anew
+	anew   bool   // it must be rewritten
 }
 
 // noted is what a blob looked like when its bytes were known.
@@ -149,6 +149,7 @@ func (s *Store) drop(h digest.Hash) {
 	}
 	delete(s.notes.known, h)
 	delete(s.notes.sums, h)
+	delete(s.notes.promised, h)
 	s.notes.anew = true
 }
 
@@ -158,8 +159,8 @@ func (s *Store) lock(h digest.Hash) *sync.Mutex { return &s.locks[h[0]%byte(len(
 // anySize stands for a size that is not known.
 const anySize = -1
 
-// check tells what is wrong with a blob of that size, or anySize. It is hashed if it does not look as it did when its bytes were known; a
-// damaged one is removed. The lock is held.
+// check returns what is wrong with a blob of that size, or anySize. It is hashed if it does not look as it
+// did when its bytes were known; a damaged one is removed. The lock is held.
 func (s *Store) check(h digest.Hash, size int64) error {
 	st, mode, err := source.StatPath(s.Path(h))
 	switch {
@@ -173,8 +174,8 @@ func (s *Store) check(h digest.Hash, size int64) error {
 	return s.verify(h, io.Discard)
 }
 
-// known tells whether a blob looks as it did when its bytes were known. Some small ones are sooner hashed than everything that was noted is
-// read.
+// known reports whether a blob looks as it did when its bytes were known. Some small ones are sooner hashed
+// than everything that was noted is read.
 func (s *Store) known(h digest.Hash, st source.Stat) bool {
 	s.notes.mu.Lock()
 	was, ok := s.notes.known[h]
@@ -198,8 +199,8 @@ func (s *Store) Verify(h digest.Hash) error {
 	return s.verify(h, io.Discard)
 }
 
-// verify is Verify with the lock held. The bytes are written to a second place as well, which cannot fail; they are not those of the blob if
-// there is an error.
+// verify is Verify with the lock held. The bytes are written to a second place as well, which cannot fail; they are not those of the
+// blob if there is an error.
 func (s *Store) verify(h digest.Hash, also io.Writer) error {
 	f, err := disk.Open(s.Path(h))
 	if err != nil {
@@ -256,7 +257,7 @@ func (s *Store) relinked(h digest.Hash, do func() error) error {
 	return err
 }
 
-// Known tells whether a blob looks as it did when its bytes were known, so that nobody hashes it.
+// Known reports whether a blob looks as it did when its bytes were known, so that it need not be hashed.
 func (s *Store) Known(h digest.Hash) bool {
 	st, _, err := source.StatPath(s.Path(h))
 	was, ok := s.noted(h)
@@ -265,6 +266,7 @@ func (s *Store) Known(h digest.Hash) bool {
 
 // OpenFile opens a blob that is sound. What is not there, or not what its name says, is an error.
 func (s *Store) OpenFile(h digest.Hash) (*os.File, error) {
+	s.bring(h)
 	l := s.lock(h)
 	l.Lock()
 	err := s.check(h, anySize)
@@ -275,8 +277,8 @@ func (s *Store) OpenFile(h digest.Hash) (*os.File, error) {
 	return disk.Open(s.Path(h))
 }
 
-// Restore makes a lost blob anew of a file that holds the same, and tells whether that does. A store that is only looked into stays without
-// it.
+// Restore makes a lost blob again from a file that holds the same, and reports whether that succeeded. A
+// store that is only looked into stays without it.
 func (s *Store) Restore(h digest.Hash, file string) bool {
 	if got, err := source.HashFile(file); err != nil || got != h {
 		return false

@@ -85,6 +85,12 @@ func (b *Build) Everything() bool { return b.everything }
 // Put hands in an asset. It replaces the asset's records on the platforms of this build.
 func (b *Build) Put(a Asset) { b.ops <- func(w *writer) error { return w.putAsset(&a) } }
 
+// PutMeta hands in what rules say of assets, by id, whether it changed or not. Assets that the database does not have are passed over, and
+// those that it has and are not among these have none.
+func (b *Build) PutMeta(all map[string][]Meta) {
+	b.ops <- func(w *writer) error { return w.putMetas(all) }
+}
+
 // Delete drops an asset that the project no longer has, and all that points to it.
 func (b *Build) Delete(assetID string) {
 	b.ops <- func(w *writer) error { return w.deleteAsset(assetID) }

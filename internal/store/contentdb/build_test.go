@@ -264,14 +264,14 @@ func TestPlatforms(t *testing.T) {
 	b.Put(hero) // again, as a change in the middle of a build does
 	finish(t, b)
 	const heroJobs = "SELECT platform, state, built FROM jobs WHERE asset = 'sprites/hero.png' ORDER BY platform"
-	if got, want := rows(heroJobs), "[[mobile reused 1] [pc built 3]]"; got != want {
+	if got, want := rows(heroJobs), "[[mobile up to date 1] [pc built 3]]"; got != want {
 		t.Errorf("%s, not %s", got, want)
 	}
 	// A build of all platforms drops what the asset does not have any more.
 	b = begin(t, db, knightsStart(4, 3))
 	b.Put(hero)
 	finish(t, b)
-	if got, want := rows(heroJobs), "[[pc reused 3]]"; got != want {
+	if got, want := rows(heroJobs), "[[pc up to date 3]]"; got != want {
 		t.Errorf("%s, not %s", got, want)
 	}
 	// A platform that the project has no more goes with all it had.

@@ -8,9 +8,9 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// connections has one connection opened or closed at a time, in the whole process. The library keeps what belongs to a connection, as its authorizer and how it waits for
-// others, by the address of SQLite's own, and forgets it after that address is free: one that was opened there in between lost its authorizer, and the next
-// question ended the program.
+// connections has one connection opened or closed at a time, in the whole process. The library keeps what belongs to a connection, as
+// its authorizer and how it waits for others, by the address of SQLite's own, and forgets it after that address is free: one that was
+// opened there in between lost its authorizer, and the next question ended the program.
 var connections sync.Mutex
 
 func openConn(name string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {

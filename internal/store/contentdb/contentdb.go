@@ -33,7 +33,7 @@ import (
 
 const (
 	// Version of the tables and views, in PRAGMA user_version.
-	Version = 5
+	Version = 7
 
 	// ApplicationID, in PRAGMA application_id, is "Kiln" in ASCII.
 	ApplicationID = 0x4b696c6e
@@ -68,8 +68,8 @@ type Opened struct {
 // aside: Open makes a new one.
 var ErrDamaged = errors.New("content database is damaged")
 
-// Aside is appended to the name of a file that is not used. There is at most one, for whoever wants to know what became of it; it goes when the
-// file in its place has taken in a build.
+// Aside is appended to the name of a file that is not used. There is at most one, kept for inspection; it is
+// deleted when the file in its place has taken in a build.
 const Aside = ".aside"
 
 // Open opens the content database at path for writing, and makes it if there is none. A
@@ -140,8 +140,8 @@ func (db *DB) Close() error {
 	return err
 }
 
-// Leave is Close, but what was written stays in the log beside the file, from where SQLite copies it once that is long enough; so this build
-// waits for no disk. It tells how long the log is, for Intact.
+// Leave is Close, but what was written stays in the log beside the file, from where SQLite copies it once
+// that is long enough; so this build waits for no disk. It returns how long the log is, for Intact.
 //
 // SQLite copies the log when the last connection is closed, unless that one may not write.
 func (db *DB) Leave() (log int64, err error) {

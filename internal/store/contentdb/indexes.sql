@@ -10,6 +10,7 @@ CREATE INDEX asset_uuid ON asset (uuid);
 CREATE INDEX asset_file ON asset (file) WHERE file IS NOT NULL;
 CREATE INDEX asset_unused ON asset (id) WHERE needed = 0;
 CREATE INDEX asset_folder ON asset (folder) WHERE folder IS NOT NULL;
+CREATE INDEX asset_meta_key ON asset_meta (key, value);
 CREATE INDEX job_failed ON job (asset, platform) WHERE failed = 1;
 CREATE INDEX job_seconds ON job (seconds);
 CREATE INDEX observation_file ON observation (file) WHERE file IS NOT NULL;

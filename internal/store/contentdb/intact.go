@@ -14,8 +14,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// Intact tells whether the file begins as a content database of this version does, and is as long as it says, and whether the log beside it is
-// as long as Leave said it was; 0 if Close was called. It reads 100 bytes, so that a build in which nothing changed can afford it; Verify reads all.
+// Intact reports whether the file begins as a content database of this version does, and is as long as it
+// says, and whether the log beside it is as long as Leave said it was; 0 if Close was called. It reads 100
+// bytes, so that a build in which nothing changed can afford it; Verify reads all.
 func Intact(path string, log int64) bool {
 	if info, err := os.Stat(path + "-wal"); log > 0 && (err != nil || info.Size() != log) {
 		return false // gone, with all that was in it, unless another program copied it

@@ -102,7 +102,7 @@ func knightsOf() []Asset {
 			Observations: append([]Observation{{Kind: SawGlob, Subject: "sprites/ui/*.png", Hash: content("no,ok")}},
 				saw("sprites/ui/no.png", "sprites/ui/ok.png")...),
 			Products: []Product{
-				{Type: "atlas", File: "sprites/ui.atlas", Size: 300, References: []processor.Reference{{UUID: uiUUID, SubID: 7, Required: true}}},
+				{Type: "atlas", File: "sprites/ui.atlas", Size: 300, Facts: []Fact{{"atlas.frames", "12"}, {"atlas.pages", "1"}}, References: []processor.Reference{{UUID: uiUUID, SubID: 7, Required: true}}},
 				{SubID: 7, Name: "page0", Type: "texture", File: "sprites/ui.page0.ktx2", Size: 9000},
 			}})},
 		{ID: "models/knight.gltf", UUID: knightUUID, Path: "models/knight.gltf", Processor: "gltf", Jobs: []Job{{

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// BenchmarkQuestions asks each named question of 100,000 assets on two platforms, as a command does: the file is opened, asked and closed. It
-// prints the quickest of five times, in milliseconds of one processor, for the first thousand rows, which is what `kiln query` shows, and for all; and first of all what it
-// takes to open and close the file. Each answer is compared with that of the model.
+// BenchmarkQuestions asks each named question of 100,000 assets on two platforms, as a command does: the file is opened, asked and
+// closed. It prints the quickest of five times, in milliseconds of one processor, for the first thousand rows, which is what `kiln
+// query` shows, and for all; and first of all what it takes to open and close the file. Each answer is compared with that of the model.
 func BenchmarkQuestions(b *testing.B) {
 	runtime.LockOSThread() // SQLite runs on the thread that asks
 	defer runtime.UnlockOSThread()

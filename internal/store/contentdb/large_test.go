@@ -40,7 +40,8 @@ func large(n int) *project {
 	return p
 }
 
-// levels makes every level need the palette, too: every second reads its file, every third needs it at run time, the others read its product.
+// levels makes every level need the palette, too: every second reads its file, every third needs it at run time, the others read its
+// product.
 func (p *project) levels() {
 	file := File{Path: palette, Size: 77, Hash: content(palette)}
 	a := Asset{ID: palette, Path: palette, UUID: "aaaaaaaa-0000-5000-8000-00000000000a", Processor: "texture", Jobs: []Job{{

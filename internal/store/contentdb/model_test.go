@@ -91,7 +91,8 @@ func sortedBy[T any](rows []T, key func(T) string) []T {
 	return rows
 }
 
-// answer gives the rows of a question, one a line. The argument is an asset id, the file of a product on every platform, or that of a parcel on pc.
+// answer gives the rows of a question, one a line. The argument is an asset id, the file of a product on every platform, or that of a
+// parcel on pc.
 func (m *model) answer(question, arg string) (rows []string) {
 	a := m.ids[arg]
 	switch question {

@@ -9,11 +9,12 @@ import (
 // those that nothing needs takes 1. It is found out again for the assets that a build began or ceased to need, by what their
 // users said before and after.
 
-// isNeeded is whether an asset is in a parcel, or another asset's job or product needs it, or another's job reads its primary source file.
+// isNeeded is whether an asset is in a parcel, or another asset's job or product needs it, or the job of one
+// with another primary source file reads its own.
 const isNeeded = `(EXISTS (SELECT 1 FROM parcel_product m WHERE m.asset = asset.no)
 	OR EXISTS (SELECT 1 FROM job_dependency d WHERE d.on_asset = asset.no AND d.asset <> asset.no)
 	OR EXISTS (SELECT 1 FROM product_dependency d WHERE d.to_uuid = asset.uuid AND d.asset <> asset.no)
-	OR EXISTS (SELECT 1 FROM observation o WHERE o.file = asset.file AND o.asset <> asset.no))`
+	OR EXISTS (SELECT 1 FROM observation o JOIN asset u ON u.no = o.asset WHERE o.file = asset.file AND u.file IS NOT asset.file))`
 
 // named is how something names an asset: by its number, its UUID or its primary source file. One of them is set.
 type named struct {

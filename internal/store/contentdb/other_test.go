@@ -203,7 +203,8 @@ func TestOtherProgramsRead(t *testing.T) {
 	o.wants("once", 4)
 }
 
-// TestOtherProgramsReadAlways: a reader that asks again and again, while builds open the file, write and close it, finds whole builds, one after the other.
+// TestOtherProgramsReadAlways: a reader that asks again and again, while builds open the file, write and close it, finds whole builds,
+// one after the other.
 func TestOtherProgramsReadAlways(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "content.db")
 	const builds = 12

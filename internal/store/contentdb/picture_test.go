@@ -13,9 +13,9 @@ import (
 // pictureColumns are where tables stand, each beside those that it points to.
 var pictureColumns = [][]string{
 	{"source_file", "parcel_product", "parcel", "root", "project"},
-	{"asset", "observation", "platform", "build"},
+	{"asset", "asset_meta", "observation", "platform", "build"},
 	{"job", "job_dependency", "product_dependency", "diagnostic"},
-	{"product", "shared_text", "shared_list"},
+	{"product", "product_fact", "shared_text", "shared_list"},
 }
 
 // Lengths in the picture, in pixels.

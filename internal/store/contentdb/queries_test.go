@@ -215,7 +215,7 @@ func TestQueryMessages(t *testing.T) {
 		{"unknown asset, nothing like it", run("asset-files", "music/theme.ogg")},
 		{"unknown product file", run("product-files", "build/pc/sprites/hero.png.ktx")},
 		{"a product that is not there", run("product-files", heroUUID+":5")},
-		{"a parcel is no product", run("product-dependencies", "build/parcels/pc/main.parcel")},
+		{"a parcel is not a product", run("product-dependencies", "build/parcels/pc/main.parcel")},
 		{"unknown file", run("file-origin", "build/pc/nothing")},
 		{"deps of an unknown asset", deps("sprites/her.png")},
 		{"deps of an unknown kind", deps("sprites/hero.png", "sauce")},

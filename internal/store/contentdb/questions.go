@@ -100,7 +100,7 @@ FROM origin o CROSS JOIN asset a ON a.no = o.asset CROSS JOIN platform p ON p.no
 GROUP BY o.platform, o.asset, b.file
 ORDER BY platform, direct DESC, asset, source`},
 
-	{"needs-rebuild", []string{argAsset}, "Does it need to be rebuilt, and why? By the records of the last build; `kiln why` looks at the files as they are now.", `
+	{"needs-rebuild", []string{argAsset}, "Does it need to be rebuilt, and why? This SQL answers by the records of the last build; `kiln query` and `kiln why` compare the files as they are now.", `
 SELECT p.name AS platform,
   CASE WHEN j.asset IS NULL THEN 'yes' WHEN d.why IS NOT NULL THEN 'yes' WHEN j.failed THEN 'when it changes' ELSE 'no' END AS rebuild,
   CASE WHEN j.asset IS NULL THEN 'it was not built for ' || p.name

@@ -122,7 +122,7 @@ func missing(path string) error {
 
 func unusable(path string, err error) error {
 	reason, ok := whyUnusable(err)
-	hint := "run `kiln verify`, which makes a new one"
+	hint := "run `kiln verify --fix`, which makes a new one"
 	if !ok {
 		reason = fmt.Sprintf("it cannot be read: %v", err)
 		hint = "check its permissions and the room on the disk, and try again; if that does not help delete it, and build: that makes a new one"
@@ -181,7 +181,7 @@ func (r *Reader) sqlError(sql string, err error) error {
 		m.WithSource([]byte(sql), max(1, utf8.RuneCountInString(name)))
 	}
 	if !unknown || strings.HasPrefix(text, "no such function") {
-		return m.WithHint("docs/queries.md has examples")
+		return m.WithHint("`kiln query --list` has examples")
 	}
 	names, err := r.strings("SELECT name FROM sqlite_schema UNION SELECT c.name FROM sqlite_schema s, pragma_table_info(s.name) c", nil, 0)
 	if err != nil {

@@ -54,11 +54,16 @@ type File struct {
 // Asset is all there is to know of one asset.
 type Asset struct {
 	ID, UUID  string
-	Path      string // of the primary source file, or of the folder
+	Path      string // of the primary source file, or of the folder; "" if it has none
 	Folder    bool
+	Missing   bool   // the primary source file is not there
 	Processor string // several with ", " between
+	Meta      []Meta // by key; several of a key where it has a list
 	Jobs      []Job  // on each platform one for each of its processors; those of one platform together
 }
+
+// Meta is a value that rules give an asset under a key.
+type Meta struct{ Key, Value string }
 
 // Job is one job, as its trace tells it.
 type Job struct {
@@ -116,7 +121,11 @@ type Product struct {
 	Size       int64  // bytes
 	Hash       digest.Hash
 	References []processor.Reference // what it needs at run time
+	Facts      []Fact                // in the order of their names
 }
+
+// Fact is something known of a product.
+type Fact struct{ Name, Value string }
 
 // Diagnostic is a message about a job.
 type Diagnostic struct {

@@ -58,8 +58,8 @@ CREATE TABLE asset (
   no        INTEGER PRIMARY KEY,
   id        TEXT NOT NULL COLLATE NOCASE,
   uuid      TEXT NOT NULL,
-  file      INTEGER,         -- source_file.no of the primary source file; NULL for a folder
-  folder    TEXT,            -- path of the folder; NULL for a file
+  file      INTEGER,         -- source_file.no of the primary source file; NULL for a folder, and where there is none
+  folder    TEXT,            -- path of the folder; NULL for anything else
   processor INTEGER,         -- shared_text.no; several names with commas between
   needed    INTEGER NOT NULL, -- 0: it is in no parcel, and no other asset needs it
   failed    INTEGER NOT NULL, -- 1: a job of it failed. This and what follows is of all its jobs and products together
@@ -70,6 +70,13 @@ CREATE TABLE asset (
   types     INTEGER,          -- shared_list.no; of its products
   platforms INTEGER           -- shared_list.no
 );
+
+CREATE TABLE asset_meta (
+  asset INTEGER NOT NULL, -- asset.no
+  key   TEXT NOT NULL,
+  value TEXT NOT NULL,    -- of a list, one row for each element
+  PRIMARY KEY (asset, key, value)
+) WITHOUT ROWID;
 
 CREATE TABLE job (
   asset       INTEGER NOT NULL, -- asset.no
@@ -127,6 +134,15 @@ CREATE TABLE product_dependency (
   to_sub_id INTEGER NOT NULL,
   required  INTEGER NOT NULL,
   PRIMARY KEY (asset, platform, sub_id, to_uuid, to_sub_id)
+) WITHOUT ROWID;
+
+CREATE TABLE product_fact (
+  asset     INTEGER NOT NULL, -- product.asset
+  platform  INTEGER NOT NULL, -- product.platform
+  sub_id    INTEGER NOT NULL, -- product.sub_id
+  name      TEXT NOT NULL,
+  value     TEXT NOT NULL,
+  PRIMARY KEY (asset, platform, sub_id, name)
 ) WITHOUT ROWID;
 
 CREATE TABLE diagnostic (

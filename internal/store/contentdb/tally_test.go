@@ -65,7 +65,8 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// withProducts has none to two jobs on each platform, with none to two products each. Seconds are such that their sum is the same in any order.
+// withProducts has none to two jobs on each platform, with none to two products each. Seconds are such that their sum is the same in any
+// order.
 func withProducts(rnd *rand.Rand, id string, platforms []string, build int64) Asset {
 	a := Asset{ID: id, UUID: id, Path: id}
 	for _, platform := range platforms {

@@ -7,8 +7,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/used"
 )
 
-// loaded reads which assets games have loaded, by UUID, out of the files beside the database that a watcher keeps. Builds cannot know it, so it is in no
-// table. A file that cannot be read tells nothing.
+// loaded reads which assets games have loaded, by UUID, out of the files beside the database that a watcher
+// keeps. Builds cannot know it, so it is in no table. A file that cannot be read counts as empty.
 func (r *Reader) loaded() map[string]bool {
 	all := map[string]bool{}
 	for _, file := range used.Files(filepath.Dir(r.path)) {

@@ -8,7 +8,7 @@ CREATE VIEW jobs AS
 SELECT a.id AS asset, p.name AS platform, proc.text AS processor,
   CASE WHEN j.failed THEN 'failed'
        WHEN j.built = (SELECT max(number) FROM build WHERE seconds IS NOT NULL) THEN 'built'
-       ELSE 'reused' END AS state,
+       ELSE 'up to date' END AS state,
   j.built, j.reason, j.seconds, j.peak_memory,
   nullif(lower(hex(j.key)), '') AS key, fp.text AS fingerprint, st.text AS settings
 FROM job j JOIN asset a ON a.no = j.asset JOIN platform p ON p.no = j.platform
@@ -21,11 +21,15 @@ SELECT a.id AS asset, a.uuid, coalesce(f.path, a.folder) AS path, a.folder IS NO
   proc.text AS processor,
   CASE WHEN a.failed THEN 'failed'
        WHEN a.built = (SELECT max(number) FROM build WHERE seconds IS NOT NULL) THEN 'built'
-       WHEN a.built IS NULL THEN 'not built' ELSE 'reused' END AS state,
+       WHEN a.built IS NULL THEN 'not built' ELSE 'up to date' END AS state,
   a.products, a.bytes, a.seconds, a.needed, t.text AS types, p.text AS platforms
 FROM asset a LEFT JOIN source_file f ON f.no = a.file
   LEFT JOIN shared_text proc ON proc.no = a.processor
   LEFT JOIN shared_list t ON t.no = a.types LEFT JOIN shared_list p ON p.no = a.platforms;
+
+CREATE VIEW asset_metas AS
+SELECT a.id AS asset, m.key, m.value
+FROM asset_meta m JOIN asset a ON a.no = m.asset;
 
 CREATE VIEW observations AS
 SELECT a.id AS asset, p.name AS platform, o.seq, o.group_no, o.kind,
@@ -41,6 +45,11 @@ SELECT a.id AS asset, p.name AS platform, x.name, t.text AS type,
 FROM product x JOIN asset a ON a.no = x.asset JOIN platform p ON p.no = x.platform
   LEFT JOIN shared_text t ON t.no = x.type
   LEFT JOIN shared_text proc ON proc.no = x.processor;
+
+CREATE VIEW product_facts AS
+SELECT a.id AS asset, p.name AS platform, x.name AS product,
+  (SELECT output FROM project) || '/' || p.name || '/' || x.file AS file, f.name AS fact, f.value
+FROM product_fact f JOIN product x USING (asset, platform, sub_id) JOIN asset a ON a.no = f.asset JOIN platform p ON p.no = f.platform;
 
 CREATE VIEW job_dependencies AS
 SELECT a.id AS asset, p.name AS platform, n.id AS needs

@@ -1,7 +1,9 @@
 package contentdb
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,7 +36,7 @@ type writer struct {
 	tallies tallies
 
 	insert struct {
-		file, text, list, asset, job, observation, needs, product, reference, diagnostic insertion
+		file, text, list, asset, job, observation, needs, product, reference, fact, diagnostic insertion
 	}
 	remove []*sqlite.Stmt // an asset's rows on a platform, in each of jobTables
 	err    error
@@ -75,7 +77,7 @@ func (n *numbers) get(name string) (no int64, isNew bool, err error) {
 }
 
 // jobTables are the tables with a row or more for each job, children first.
-var jobTables = []string{"observation", "job_dependency", "product", "product_dependency", "diagnostic", "job"}
+var jobTables = []string{"observation", "job_dependency", "product", "product_dependency", "product_fact", "diagnostic", "job"}
 
 func newWriter(conn *sqlite.Conn, s Start, everything bool) (*writer, error) {
 	w := &writer{conn: conn, everything: everything, platforms: map[string]int64{},
@@ -210,6 +212,7 @@ func (w *writer) prepare() error {
 	i.product = into("INSERT INTO product (asset, platform, sub_id, processor, name, type, file, size, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	i.reference = into(`INSERT INTO product_dependency (asset, platform, sub_id, to_uuid, to_sub_id, required) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET required = max(required, excluded.required)`)
+	i.fact = into("INSERT INTO product_fact (asset, platform, sub_id, name, value) VALUES (?, ?, ?, ?, ?)")
 	i.diagnostic = into(`INSERT INTO diagnostic (asset, platform, seq, processor, severity, code, file, line, column, length, text, source, hint, notes, cause)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
@@ -325,11 +328,14 @@ func (w *writer) putAsset(a *Asset) error {
 			return err
 		}
 	}
+	if err := w.putMeta(no, isNew, a.Meta); err != nil {
+		return err
+	}
 	delete(w.promised, no)
 	processor, file := w.text(a.Processor), int64(0)
 	w.needing.needs(named{uuid: a.UUID, own: true})
-	if !a.Folder {
-		file = w.file(a.Path, true)
+	if !a.Folder && a.Path != "" {
+		file = w.file(a.Path, !a.Missing)
 		w.needing.needs(named{file: file, own: true})
 	}
 	w.tally = tally{}
@@ -344,9 +350,12 @@ func (w *writer) putAsset(a *Asset) error {
 		w.tally, w.err = w.tallies.read(no)
 	}
 	row := w.insert.asset.int(no).text(a.ID).text(a.UUID)
-	if a.Folder {
+	switch {
+	case a.Folder:
 		row.null().text(a.Path)
-	} else {
+	case file == 0:
+		row.null().null()
+	default:
 		row.int(file).null()
 	}
 	w.note(w.bindTally(row.intOrNull(processor), &w.tally).run())
@@ -354,6 +363,66 @@ func (w *writer) putAsset(a *Asset) error {
 		return fmt.Errorf("asset %s: %w", a.ID, w.err)
 	}
 	w.needing.done()
+	return nil
+}
+
+// putMeta replaces what rules say of an asset.
+func (w *writer) putMeta(no int64, isNew bool, list []Meta) error {
+	if !isNew {
+		if err := w.each(no, "DELETE FROM asset_meta WHERE asset = ?"); err != nil {
+			return err
+		}
+	}
+	for _, m := range list { // a list may have an element twice
+		err := sqlitex.Execute(w.conn, "INSERT OR IGNORE INTO asset_meta (asset, key, value) VALUES (?, ?, ?)", &sqlitex.ExecOptions{Args: []any{no, m.Key, m.Value}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putMetas brings what rules say of assets up to date.
+func (w *writer) putMetas(all map[string][]Meta) error {
+	was := map[string][]Meta{}
+	const query = "SELECT a.id, m.key, m.value FROM asset_meta m JOIN asset a ON a.no = m.asset ORDER BY a.no, m.key, m.value"
+	err := sqlitex.Execute(w.conn, query, &sqlitex.ExecOptions{ResultFunc: func(st *sqlite.Stmt) error {
+		id := st.ColumnText(0)
+		was[id] = append(was[id], Meta{st.ColumnText(1), st.ColumnText(2)})
+		return nil
+	}})
+	if err != nil {
+		return err
+	}
+	put := func(id string) error {
+		list := slices.Clone(all[id])
+		slices.SortFunc(list, func(x, y Meta) int { return cmp.Or(strings.Compare(x.Key, y.Key), strings.Compare(x.Value, y.Value)) })
+		if slices.Equal(slices.Compact(list), was[id]) {
+			return nil
+		}
+		no := int64(0)
+		const find = "SELECT no FROM asset WHERE id = ?1 AND id = ?1 COLLATE BINARY"
+		err := sqlitex.Execute(w.conn, find, &sqlitex.ExecOptions{Args: []any{id}, ResultFunc: func(st *sqlite.Stmt) error {
+			no = st.ColumnInt64(0)
+			return nil
+		}})
+		if err != nil || no == 0 {
+			return err
+		}
+		return w.putMeta(no, false, list)
+	}
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		if err := put(id); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(was)) {
+		if len(all[id]) == 0 {
+			if err := put(id); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -444,6 +513,9 @@ func (w *writer) putProduct(asset, platform, processor int64, p *Product) {
 		w.needing.needs(named{uuid: r.UUID})
 		w.note(w.insert.reference.int(asset).int(platform).int(int64(p.SubID)).text(r.UUID).int(int64(r.SubID)).bool(r.Required).run())
 	}
+	for _, f := range p.Facts {
+		w.note(w.insert.fact.int(asset).int(platform).int(int64(p.SubID)).text(f.Name).text(f.Value).run())
+	}
 }
 
 // afterJobs is the number of the first message about an asset that is of none of its jobs: these have fewer.
@@ -478,7 +550,7 @@ func (w *writer) deleteAsset(id string) error {
 		}
 		w.needing.done()
 	}
-	if err := w.each(no, "DELETE FROM asset WHERE no = ?", "DELETE FROM parcel_product WHERE asset = ?"); err != nil {
+	if err := w.each(no, "DELETE FROM asset WHERE no = ?", "DELETE FROM asset_meta WHERE asset = ?", "DELETE FROM parcel_product WHERE asset = ?"); err != nil {
 		return err
 	}
 	for _, table := range jobTables {
@@ -620,7 +692,7 @@ func (w *writer) finish(number int64, s Summary) error {
 // flush inserts the rows that wait for others.
 func (w *writer) flush() error {
 	i := &w.insert
-	for _, row := range []*insertion{&i.file, &i.text, &i.list, &i.asset, &i.job, &i.observation, &i.needs, &i.product, &i.reference, &i.diagnostic} {
+	for _, row := range []*insertion{&i.file, &i.text, &i.list, &i.asset, &i.job, &i.observation, &i.needs, &i.product, &i.reference, &i.fact, &i.diagnostic} {
 		if err := row.flush(); err != nil {
 			return err
 		}

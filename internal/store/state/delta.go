@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
+
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
@@ -46,15 +48,16 @@ const mostDeltas = 100
 func (s *Snapshot) Full() bool { return s.deltas >= mostDeltas/2 || s.size > s.base+s.base/8+1<<19 }
 
 // ErrWriteAnew says that a delta cannot be appended.
-var ErrWriteAnew = errors.New("the snapshot must be written anew")
+var ErrWriteAnew = errors.New("the snapshot must be rewritten")
 
-// Append writes what a build changed behind the snapshot that s was read from, and changes s accordingly. With ErrWriteAnew, nothing was written.
+// Append writes what a build changed behind the snapshot that s was read from, and changes s accordingly. With ErrWriteAnew, nothing was
+// written.
 func (s *Snapshot) Append(d *Delta) error {
 	if d.Sources != nil || s.deltas >= mostDeltas || s.size > s.base+s.base/4+1<<20 {
 		return ErrWriteAnew
 	}
-	var e encoder
-	e.block(blockDelta, func() { encodeDelta(&e, d) })
+	var e varint.Encoder
+	writeBlock(&e, blockDelta, func() { encodeDelta(&e, d) })
 	f, err := disk.OpenFile(s.path, os.O_WRONLY, 0)
 	if err != nil {
 		return errors.Join(ErrWriteAnew, err)
@@ -63,13 +66,13 @@ func (s *Snapshot) Append(d *Delta) error {
 	if err != nil || info.Size() != s.size {
 		return errors.Join(ErrWriteAnew, err, f.Close())
 	}
-	if _, err = f.WriteAt(e.buf, s.size); err != nil {
+	if _, err = f.WriteAt(e.Buf, s.size); err != nil {
 		err = errors.Join(err, f.Truncate(s.size))
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	s.size += int64(len(e.buf))
+	s.size += int64(len(e.Buf))
 	s.deltas++
 	if !s.take(d) {
 		return errDamaged
@@ -77,47 +80,47 @@ func (s *Snapshot) Append(d *Delta) error {
 	return nil
 }
 
-func encodeDelta(e *encoder, d *Delta) {
+func encodeDelta(e *varint.Encoder, d *Delta) {
 	encodeHead(e, &d.Head)
-	e.uint(uint64(len(d.Folders)))
+	e.Uint(uint64(len(d.Folders)))
 	for i := range d.Folders {
 		c := &d.Folders[i]
-		e.uint(uint64(c.Number))
+		e.Uint(uint64(c.Number))
 		encodeFolder(e, &c.Folder)
-		e.bool(c.All)
-		e.uint(uint64(len(c.Files)))
+		e.Bool(c.All)
+		e.Uint(uint64(len(c.Files)))
 		for k := range c.Files {
 			if !c.All {
-				e.uint(uint64(c.At[k]))
+				e.Uint(uint64(c.At[k]))
 			}
 			encodeFile(e, &c.Files[k])
 		}
 	}
-	e.uint(uint64(len(d.Outputs)))
+	e.Uint(uint64(len(d.Outputs)))
 	for i := range d.Outputs {
 		o := &d.Outputs[i]
-		e.str(o.File)
+		e.Str(o.File)
 		encodeStat(e, &o.Stat)
-		e.hash(&o.Hash)
+		e.Hash(&o.Hash)
 	}
-	e.uint(uint64(len(d.Removed)))
+	e.Uint(uint64(len(d.Removed)))
 	for _, f := range d.Removed {
-		e.str(f)
+		e.Str(f)
 	}
-	e.uint(uint64(len(d.Tasks)))
+	e.Uint(uint64(len(d.Tasks)))
 	for i := range d.Tasks {
 		t := &d.Tasks[i]
-		e.uint(uint64(t.Number))
-		e.str(t.Subject)
-		e.hash((*digest.Hash)(&t.Key))
-		e.fixed64(t.Trace)
-		e.uint(uint64(t.Head))
-		e.uint(uint64(t.flags()))
+		e.Uint(uint64(t.Number))
+		e.Str(t.Subject)
+		e.Hash((*digest.Hash)(&t.Key))
+		e.Fixed64(t.Trace)
+		e.Uint(uint64(t.Head))
+		e.Uint(uint64(t.flags()))
 	}
-	e.uint(uint64(len(d.Edges)))
+	e.Uint(uint64(len(d.Edges)))
 	for _, x := range d.Edges {
-		e.fixed64(x.Subject)
-		e.uint(uint64(x.Task))
+		e.Fixed64(x.Subject)
+		e.Uint(uint64(x.Task))
 	}
 	encodeGlobs(e, d.Globs)
 }
@@ -129,12 +132,12 @@ func readDelta(f io.ReaderAt, at, size int64) (*Delta, block) {
 		return nil, b
 	}
 	data, ok := b.read(f)
-	dec := decoder{buf: data}
+	dec := varint.Decoder{Buf: data}
 	if !ok {
 		return nil, b
 	}
 	d := decodeDelta(&dec)
-	if dec.err != nil || len(dec.buf) > 0 {
+	if dec.Err != nil || len(dec.Buf) > 0 {
 		return nil, b
 	}
 	return d, b
@@ -183,43 +186,43 @@ func (s *Snapshot) With(d *Delta) (*Image, error) {
 	return s.Image()
 }
 
-func decodeDelta(d *decoder) *Delta {
+func decodeDelta(d *varint.Decoder) *Delta {
 	x := &Delta{Head: decodeHead(d, SnapshotVersion)}
-	x.Folders = make([]FolderChange, d.count(3+leastStat))
+	x.Folders = make([]FolderChange, d.Count(3+leastStat))
 	for i := range x.Folders {
 		c := &x.Folders[i]
-		c.Number = int(d.uint() & (1<<40 - 1))
+		c.Number = int(d.Uint() & (1<<40 - 1))
 		decodeFolder(d, &c.Folder)
-		c.All = d.bool()
-		c.Files = make([]source.File, d.count(leastFile))
+		c.All = d.Bool()
+		c.Files = make([]source.File, d.Count(leastFile))
 		for k := range c.Files {
 			if !c.All {
-				c.At = append(c.At, int(d.uint()&(1<<40-1)))
+				c.At = append(c.At, int(d.Uint()&(1<<40-1)))
 			}
 			c.Files[k] = decodeFile(d)
 		}
 	}
-	x.Outputs = make([]Output, d.count(1+leastStat+digest.Size))
+	x.Outputs = make([]Output, d.Count(1+leastStat+digest.Size))
 	for i := range x.Outputs {
 		o := &x.Outputs[i]
-		o.File = d.str()
+		o.File = d.Str()
 		decodeStat(d, &o.Stat)
-		o.Hash = d.hash()
+		o.Hash = d.Hash()
 	}
-	x.Removed = make([]string, d.count(leastString))
+	x.Removed = make([]string, d.Count(leastString))
 	for i := range x.Removed {
-		x.Removed[i] = d.str()
+		x.Removed[i] = d.Str()
 	}
-	x.Tasks = make([]TaskChange, d.count(12+digest.Size))
+	x.Tasks = make([]TaskChange, d.Count(12+digest.Size))
 	for i := range x.Tasks {
 		t := &x.Tasks[i]
-		t.Number, t.Subject, t.Key, t.Trace, t.Head = int(d.uint()&(1<<31-1)), d.str(), [digest.Size]byte(d.hash()), d.fixed64(), int64(d.uint())
-		flags := d.uint()
+		t.Number, t.Subject, t.Key, t.Trace, t.Head = int(d.Uint()&(1<<31-1)), d.Str(), [digest.Size]byte(d.Hash()), d.Fixed64(), int64(d.Uint())
+		flags := d.Uint()
 		t.Gone, t.Speaks = flags&flagGone != 0, flags&flagSpeaks != 0
 	}
-	x.Edges = make([]Edge, d.count(9))
+	x.Edges = make([]Edge, d.Count(9))
 	for i := range x.Edges {
-		x.Edges[i] = Edge{d.fixed64(), int(d.uint() & (1<<31 - 1))}
+		x.Edges[i] = Edge{d.Fixed64(), int(d.Uint() & (1<<31 - 1))}
 	}
 	x.Globs = decodeGlobs(d)
 	return x
@@ -270,8 +273,8 @@ func (s *Snapshot) Image() (*Image, error) {
 func (x *edges) all() ([]Edge, []Glob) {
 	list := slices.Clone(x.more)
 	for at := 0; at < len(x.raw); at += edgeSize {
-		d := decoder{buf: x.raw[at : at+edgeSize]}
-		list = append(list, Edge{Subject: d.fixed64(), Task: int(d.fixed32())})
+		d := varint.Decoder{Buf: x.raw[at : at+edgeSize]}
+		list = append(list, Edge{Subject: d.Fixed64(), Task: int(d.Fixed32())})
 	}
 	byPattern := map[string]int{}
 	var globs []Glob

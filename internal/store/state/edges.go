@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"sort"
+
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
 )
 
 // Edge says that the trace of a task that holds looked at some subject. There may be more edges than there are such looks, and one may
@@ -46,24 +48,24 @@ type edges struct {
 
 const edgeSize = 12
 
-func encodeEdges(e *encoder, list []Edge, globs []Glob) {
+func encodeEdges(e *varint.Encoder, list []Edge, globs []Glob) {
 	slices.SortFunc(list, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Task, b.Task)) })
 	list = slices.Compact(list)
-	e.fixed64(uint64(len(list)))
+	e.Fixed64(uint64(len(list)))
 	for _, x := range list {
-		e.fixed64(x.Subject)
-		e.buf = binary.LittleEndian.AppendUint32(e.buf, uint32(x.Task))
+		e.Fixed64(x.Subject)
+		e.Buf = binary.LittleEndian.AppendUint32(e.Buf, uint32(x.Task))
 	}
 	encodeGlobs(e, globs)
 }
 
-func encodeGlobs(e *encoder, globs []Glob) {
-	e.uint(uint64(len(globs)))
+func encodeGlobs(e *varint.Encoder, globs []Glob) {
+	e.Uint(uint64(len(globs)))
 	for _, g := range globs {
-		e.str(g.Pattern)
-		e.uint(uint64(len(g.Tasks)))
+		e.Str(g.Pattern)
+		e.Uint(uint64(len(g.Tasks)))
 		for _, t := range g.Tasks {
-			e.uint(uint64(t))
+			e.Uint(uint64(t))
 		}
 	}
 }
@@ -78,18 +80,18 @@ func decodeEdges(data []byte) (x edges, ok bool) {
 	}
 	end := 8 + int(n)*edgeSize
 	x.raw = data[8:end]
-	d := decoder{buf: data[end:]}
+	d := varint.Decoder{Buf: data[end:]}
 	x.globs = decodeGlobs(&d)
-	return x, d.err == nil
+	return x, d.Err == nil
 }
 
-func decodeGlobs(d *decoder) []Glob {
-	globs := make([]Glob, d.count(2))
+func decodeGlobs(d *varint.Decoder) []Glob {
+	globs := make([]Glob, d.Count(2))
 	for i := range globs {
-		globs[i].Pattern = d.str()
-		globs[i].Tasks = make([]int, d.count(1))
+		globs[i].Pattern = d.Str()
+		globs[i].Tasks = make([]int, d.Count(1))
 		for k := range globs[i].Tasks {
-			globs[i].Tasks[k] = int(d.uint() & (1<<31 - 1))
+			globs[i].Tasks[k] = int(d.Uint() & (1<<31 - 1))
 		}
 	}
 	return globs

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
+
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
@@ -64,27 +66,27 @@ func (t *Traces) loadRecord(b []byte, at int64) (int, bool) {
 	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(b[4:]) {
 		return 0, false
 	}
-	d := decoder{buf: payload[1:]}
-	key := engine.Key(d.hash())
-	d.fixed64() // the record before, which has been read
-	if d.err != nil {
+	d := varint.Decoder{Buf: payload[1:]}
+	key := engine.Key(d.Hash())
+	d.Fixed64() // the record before, which has been read
+	if d.Err != nil {
 		return 0, false
 	}
 	switch payload[0] {
 	case recordTrace:
 		tr, used := decodeTrace(&d, &t.slabs)
-		if d.err != nil {
+		if d.Err != nil {
 			return 0, false
 		}
 		t.put(key, tr, used, n+recordHead)
 	case recordUse:
-		if id, used := d.fixed64(), int64(d.fixed64()); d.err == nil {
+		if id, used := d.Fixed64(), int64(d.Fixed64()); d.Err == nil {
 			t.moveToFront(key, id, used)
 		}
 	case recordForget:
 		t.forget(key)
 	}
-	if d.err != nil {
+	if d.Err != nil {
 		return 0, false
 	}
 	t.setHead(key, at)

@@ -8,6 +8,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
+
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 )
@@ -58,7 +60,7 @@ func CompareOutputs(a, b Output) int {
 }
 
 // encodeOutputs writes outputs folder by folder, and appends their hashes to others, in the same order.
-func encodeOutputs(e *encoder, hashes []byte, outputs []Output) []byte {
+func encodeOutputs(e *varint.Encoder, hashes []byte, outputs []Output) []byte {
 	if !slices.IsSortedFunc(outputs, CompareOutputs) {
 		outputs = slices.Clone(outputs)
 		slices.SortFunc(outputs, CompareOutputs)
@@ -72,21 +74,21 @@ func encodeOutputs(e *encoder, hashes []byte, outputs []Output) []byte {
 		}
 		pieces[len(pieces)-1], last = i+1, folder
 	}
-	e.uint(uint64(len(pieces)))
-	var entries encoder
+	e.Uint(uint64(len(pieces)))
+	var entries varint.Encoder
 	at := 0
 	for _, end := range pieces {
-		entries.buf = entries.buf[:0]
+		entries.Buf = entries.Buf[:0]
 		folder, _ := splitFile(outputs[at].File)
-		e.str(folder)
-		e.uint(uint64(end - at))
+		e.Str(folder)
+		e.Uint(uint64(end - at))
 		for ; at < end; at++ {
 			_, name := splitFile(outputs[at].File)
-			entries.str(name)
+			entries.Str(name)
 			encodeStat(&entries, &outputs[at].Stat)
 			hashes = append(hashes, outputs[at].Hash[:]...)
 		}
-		e.bytes(entries.buf)
+		e.Bytes(entries.Buf)
 	}
 	return hashes
 }
@@ -99,15 +101,15 @@ func first(ends []int) int {
 	return 0
 }
 
-func decodeOutputs(d *decoder) *Outputs {
-	o := &Outputs{folders: make([]outputFolder, d.count(3))}
+func decodeOutputs(d *varint.Decoder) *Outputs {
+	o := &Outputs{folders: make([]outputFolder, d.Count(3))}
 	for i := range o.folders {
 		f := &o.folders[i]
-		f.path = d.str()
-		count := d.uint()
-		f.raw = d.bytes()
+		f.path = d.Str()
+		count := d.Uint()
+		f.raw = d.Bytes()
 		if count > uint64(len(f.raw)/(1+leastStat)) || i > 0 && o.folders[i-1].path > f.path {
-			d.fail()
+			d.Fail()
 			return o
 		}
 		f.first, f.count = o.count, int(count)
@@ -156,12 +158,12 @@ func (o *Outputs) Folder(i int) (path string, files iter.Seq2[string, source.Sta
 	f := &o.folders[i]
 	changed := o.changed[f.path]
 	return f.path, func(yield func(string, source.Stat) bool) {
-		d := decoder{buf: f.raw}
+		d := varint.Decoder{Buf: f.raw}
 		for range f.count {
-			name := d.str()
+			name := d.Str()
 			var st source.Stat
 			decodeStat(&d, &st)
-			if d.err != nil {
+			if d.Err != nil {
 				return
 			}
 			if changed != nil {
@@ -198,9 +200,9 @@ func (o *Outputs) All() ([]Output, error) {
 	for i := range o.folders {
 		f := &o.folders[i]
 		changed := o.changed[f.path]
-		d := decoder{buf: f.raw}
+		d := varint.Decoder{Buf: f.raw}
 		for k := range f.count {
-			name := d.str()
+			name := d.Str()
 			var st source.Stat
 			decodeStat(&d, &st)
 			if _, other := changed[name]; other {
@@ -212,7 +214,7 @@ func (o *Outputs) All() ([]Output, error) {
 			}
 			all = append(all, Output{joinFile(f.path, name), st, h})
 		}
-		if d.err != nil {
+		if d.Err != nil {
 			return nil, errDamaged
 		}
 	}
@@ -239,12 +241,12 @@ func (o *Outputs) Find(file string) (Output, bool, error) {
 	i := sort.Search(len(o.folders), func(i int) bool { return o.folders[i].path >= folder })
 	for ; i < len(o.folders) && o.folders[i].path == folder; i++ {
 		f := &o.folders[i]
-		d := decoder{buf: f.raw}
+		d := varint.Decoder{Buf: f.raw}
 		for k := range f.count {
-			found := d.str() == name
+			found := d.Str() == name
 			var st source.Stat
 			decodeStat(&d, &st)
-			if found && d.err == nil {
+			if found && d.Err == nil {
 				h, err := o.hash(f.first + k)
 				return Output{file, st, h}, err == nil, err
 			}
@@ -281,21 +283,21 @@ const (
 	flagSpeaks = 2
 )
 
-func encodeTasks(e *encoder, tasks []TaskState) {
-	e.fixed64(uint64(len(tasks)))
+func encodeTasks(e *varint.Encoder, tasks []TaskState) {
+	e.Fixed64(uint64(len(tasks)))
 	names := 0
 	for i := range tasks {
 		t := &tasks[i]
-		e.hash((*digest.Hash)(&t.Key))
-		e.fixed64(t.Trace)
-		e.fixed64(uint64(t.Head))
-		e.buf = binary.LittleEndian.AppendUint32(e.buf, uint32(names))
-		e.buf = binary.LittleEndian.AppendUint32(e.buf, uint32(len(t.Subject)))
-		e.buf = binary.LittleEndian.AppendUint32(e.buf, t.flags())
+		e.Hash((*digest.Hash)(&t.Key))
+		e.Fixed64(t.Trace)
+		e.Fixed64(uint64(t.Head))
+		e.Buf = binary.LittleEndian.AppendUint32(e.Buf, uint32(names))
+		e.Buf = binary.LittleEndian.AppendUint32(e.Buf, uint32(len(t.Subject)))
+		e.Buf = binary.LittleEndian.AppendUint32(e.Buf, t.flags())
 		names += len(t.Subject)
 	}
 	for i := range tasks {
-		e.buf = append(e.buf, tasks[i].Subject...)
+		e.Buf = append(e.Buf, tasks[i].Subject...)
 	}
 }
 

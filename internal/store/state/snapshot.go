@@ -10,13 +10,16 @@ import (
 	"io/fs"
 	"sync"
 
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
+
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// SnapshotVersion is in the header of the snapshot. Of one of version 3 or 4 the image is used, as after a power cut; one of another is not.
+// SnapshotVersion is in the header of the snapshot. Of one of version 3 or 4 the image is used, as after a power cut; one of another is
+// not.
 const SnapshotVersion = 5
 
 var snapshotMagic = []byte("KILN\x00snp")
@@ -116,7 +119,7 @@ const (
 	blockHeadSize = 16 // kind u32, size u64, checksum u32
 )
 
-// block is where in the file some payload is.
+// writeBlock is where in the file some payload is.
 type block struct {
 	at, size int64
 	sum      uint32
@@ -143,15 +146,15 @@ func ReadSnapshot(path string) (s *Snapshot, why string, err error) {
 	return s, why, nil
 }
 
-const snapshotDamaged = "the snapshot of files is damaged; all files are looked at"
+const snapshotDamaged = "the snapshot of files is damaged; all files are compared"
 
 func parseSnapshot(f io.ReaderAt, size int64) (*Snapshot, string) {
 	head := make([]byte, headerSize)
 	if _, err := f.ReadAt(head, 0); err != nil || !bytes.Equal(head[:8], snapshotMagic) {
-		return nil, "the snapshot of files is not one; all files are looked at"
+		return nil, "the snapshot of files is not one; all files are compared"
 	}
 	version := binary.LittleEndian.Uint32(head[8:])
-	other := fmt.Sprintf("the snapshot of files has version %d, not %d; all files are looked at", version, SnapshotVersion)
+	other := fmt.Sprintf("the snapshot of files has version %d, not %d; all files are compared", version, SnapshotVersion)
 	if version != SnapshotVersion && version != 4 && version != 3 {
 		return nil, other
 	}
@@ -174,7 +177,7 @@ func parseSnapshot(f io.ReaderAt, size int64) (*Snapshot, string) {
 		d, b := readDelta(f, s.size, size)
 		if d == nil { // as after a power cut: what is before it was so at the end of a build
 			s.Mirrored = 0 // the database tells of a later one
-			return s, "the end of the snapshot of files is damaged; what the last builds changed is looked at again"
+			return s, "the end of the snapshot of files is damaged; what the last builds changed is compared again"
 		}
 		s.deltas++
 		s.size = b.at + b.size
@@ -194,8 +197,8 @@ type reading struct {
 func (r *reading) start(f io.ReaderAt, b block) {
 	r.Go(func() {
 		data, ok := b.read(f)
-		d := decoder{buf: data}
-		if t := decodeTable(&d); ok && d.err == nil && len(d.buf) == 0 {
+		d := varint.Decoder{Buf: data}
+		if t := decodeTable(&d); ok && d.Err == nil && len(d.Buf) == 0 {
 			r.table = t
 		}
 	})
@@ -227,7 +230,7 @@ func (s *Snapshot) parseBlock(f io.ReaderAt, size int64, sources *reading) bool 
 		return true
 	}
 	data, ok := b.read(f)
-	d := decoder{buf: data}
+	d := varint.Decoder{Buf: data}
 	switch kind {
 	case blockHead:
 		s.Head = decodeHead(&d, s.version)
@@ -235,7 +238,7 @@ func (s *Snapshot) parseBlock(f io.ReaderAt, size int64, sources *reading) bool 
 		s.Outputs = decodeOutputs(&d)
 		s.Outputs.hashes = func() ([]byte, error) { return s.load(blockHashes) }
 	}
-	return ok && d.err == nil && len(d.buf) == 0
+	return ok && d.Err == nil && len(d.Buf) == 0
 }
 
 func readBlock(f io.ReaderAt, at, size int64) (kind uint32, b block, ok bool) {
@@ -295,17 +298,17 @@ type Tables struct{ blocks [][]byte }
 func EncodeTables(im *Image) Tables {
 	hashes := make([]byte, 0, digest.Size*len(im.Outputs))
 	var t Tables
-	for kind, fill := range []func(*encoder){
-		blockSources: func(e *encoder) { encodeTable(e, im.Sources) },
-		blockOutputs: func(e *encoder) { hashes = encodeOutputs(e, hashes, im.Outputs) },
-		blockHashes:  func(e *encoder) { e.buf = append(e.buf, hashes...) },
-		blockTasks:   func(e *encoder) { encodeTasks(e, im.Tasks) },
-		blockEdges:   func(e *encoder) { encodeEdges(e, im.Edges, im.Globs) },
+	for kind, fill := range []func(*varint.Encoder){
+		blockSources: func(e *varint.Encoder) { encodeTable(e, im.Sources) },
+		blockOutputs: func(e *varint.Encoder) { hashes = encodeOutputs(e, hashes, im.Outputs) },
+		blockHashes:  func(e *varint.Encoder) { e.Buf = append(e.Buf, hashes...) },
+		blockTasks:   func(e *varint.Encoder) { encodeTasks(e, im.Tasks) },
+		blockEdges:   func(e *varint.Encoder) { encodeEdges(e, im.Edges, im.Globs) },
 	} {
 		if fill != nil {
-			var e encoder
-			e.block(uint32(kind), func() { fill(&e) })
-			t.blocks = append(t.blocks, e.buf)
+			var e varint.Encoder
+			writeBlock(&e, uint32(kind), func() { fill(&e) })
+			t.blocks = append(t.blocks, e.Buf)
 		}
 	}
 	return t
@@ -313,122 +316,122 @@ func EncodeTables(im *Image) Tables {
 
 // Write replaces the snapshot, whole or not at all.
 func (t Tables) Write(path string, h *Head) error {
-	e := encoder{buf: header(snapshotMagic, SnapshotVersion)}
-	e.block(blockHead, func() { encodeHead(&e, h) })
-	return writeFile(path, false, append([][]byte{e.buf}, t.blocks...)...)
+	e := varint.Encoder{Buf: header(snapshotMagic, SnapshotVersion)}
+	writeBlock(&e, blockHead, func() { encodeHead(&e, h) })
+	return writeFile(path, false, append([][]byte{e.Buf}, t.blocks...)...)
 }
 
-// block writes a block with what fill appends.
-func (e *encoder) block(kind uint32, fill func()) {
-	at := len(e.buf)
-	e.buf = append(e.buf, make([]byte, blockHeadSize)...)
+// writeBlock writes a block with what fill appends.
+func writeBlock(e *varint.Encoder, kind uint32, fill func()) {
+	at := len(e.Buf)
+	e.Buf = append(e.Buf, make([]byte, blockHeadSize)...)
 	fill()
-	data := e.buf[at+blockHeadSize:]
-	binary.LittleEndian.PutUint32(e.buf[at:], kind)
-	binary.LittleEndian.PutUint64(e.buf[at+4:], uint64(len(data)))
-	binary.LittleEndian.PutUint32(e.buf[at+12:], crc32.Checksum(data, castagnoli))
+	data := e.Buf[at+blockHeadSize:]
+	binary.LittleEndian.PutUint32(e.Buf[at:], kind)
+	binary.LittleEndian.PutUint64(e.Buf[at+4:], uint64(len(data)))
+	binary.LittleEndian.PutUint32(e.Buf[at+12:], crc32.Checksum(data, castagnoli))
 }
 
-func encodeHead(e *encoder, h *Head) {
-	e.hash(&h.Signature)
-	e.hash(&h.Project)
-	e.uint(h.Build)
-	e.uint(h.Mirrored)
-	e.uint(uint64(h.Journal))
-	e.bool(h.Whole)
-	e.bool(h.Plain)
-	e.bool(h.Pinned)
-	e.fixed64(h.Log.Made)
-	e.uint(uint64(h.Log.Size))
-	e.uint(uint64(h.Log.Live))
-	e.uint(uint64(len(h.Tools)))
+func encodeHead(e *varint.Encoder, h *Head) {
+	e.Hash(&h.Signature)
+	e.Hash(&h.Project)
+	e.Uint(h.Build)
+	e.Uint(h.Mirrored)
+	e.Uint(uint64(h.Journal))
+	e.Bool(h.Whole)
+	e.Bool(h.Plain)
+	e.Bool(h.Pinned)
+	e.Fixed64(h.Log.Made)
+	e.Uint(uint64(h.Log.Size))
+	e.Uint(uint64(h.Log.Live))
+	e.Uint(uint64(len(h.Tools)))
 	for i := range h.Tools {
 		in := &h.Tools[i]
-		e.str(in.Name)
-		e.str(in.Path)
+		e.Str(in.Name)
+		e.Str(in.Path)
 		encodeStat(e, &in.Stat)
-		e.hash(&in.Hash)
+		e.Hash(&in.Hash)
 	}
-	e.uint(uint64(len(h.Variables)))
+	e.Uint(uint64(len(h.Variables)))
 	for i := range h.Variables {
-		e.str(h.Variables[i].Name)
-		e.hash(&h.Variables[i].Value)
+		e.Str(h.Variables[i].Name)
+		e.Hash(&h.Variables[i].Value)
 	}
-	e.uint(uint64(len(h.Shipped)))
+	e.Uint(uint64(len(h.Shipped)))
 	for i := range h.Shipped {
-		e.str(h.Shipped[i].File)
-		e.bool(h.Shipped[i].Made)
+		e.Str(h.Shipped[i].File)
+		e.Bool(h.Shipped[i].Made)
 		encodeStat(e, &h.Shipped[i].Stat)
 	}
-	e.bytes(h.Messages)
-	e.bytes(h.Notices)
-	e.uint(uint64(h.Totals.Assets))
-	e.uint(uint64(h.Totals.Jobs))
-	e.uint(uint64(h.Totals.Failed))
-	e.uint(uint64(h.Totals.Products))
-	e.int(h.Totals.Bytes)
-	e.uint(uint64(h.Totals.Requests))
+	e.Bytes(h.Messages)
+	e.Bytes(h.Notices)
+	e.Uint(uint64(h.Totals.Assets))
+	e.Uint(uint64(h.Totals.Jobs))
+	e.Uint(uint64(h.Totals.Failed))
+	e.Uint(uint64(h.Totals.Products))
+	e.Int(h.Totals.Bytes)
+	e.Uint(uint64(h.Totals.Requests))
 }
 
 // decodeHead reads a head of a version: 3 has no notices, and does not say whether assets are pinned; 4 counts no requests.
-func decodeHead(d *decoder, version uint32) Head {
-	h := Head{Signature: d.hash(), Project: d.hash(), Build: d.uint(), Mirrored: d.uint(), Journal: int64(d.uint())}
-	h.Whole, h.Plain = d.bool(), d.bool()
-	h.Pinned = version == 3 || d.bool()
-	h.Log = Mark{Made: d.fixed64(), Size: int64(d.uint()), Live: int64(d.uint())}
-	h.Tools = make([]Tool, d.count(2+leastStat+digest.Size))
+func decodeHead(d *varint.Decoder, version uint32) Head {
+	h := Head{Signature: d.Hash(), Project: d.Hash(), Build: d.Uint(), Mirrored: d.Uint(), Journal: int64(d.Uint())}
+	h.Whole, h.Plain = d.Bool(), d.Bool()
+	h.Pinned = version == 3 || d.Bool()
+	h.Log = Mark{Made: d.Fixed64(), Size: int64(d.Uint()), Live: int64(d.Uint())}
+	h.Tools = make([]Tool, d.Count(2+leastStat+digest.Size))
 	for i := range h.Tools {
 		in := &h.Tools[i]
-		in.Name, in.Path = d.str(), d.str()
+		in.Name, in.Path = d.Str(), d.Str()
 		decodeStat(d, &in.Stat)
-		in.Hash = d.hash()
+		in.Hash = d.Hash()
 	}
-	h.Variables = make([]Variable, d.count(1+digest.Size))
+	h.Variables = make([]Variable, d.Count(1+digest.Size))
 	for i := range h.Variables {
-		h.Variables[i] = Variable{d.str(), d.hash()}
+		h.Variables[i] = Variable{d.Str(), d.Hash()}
 	}
-	h.Shipped = make([]Shipped, d.count(2+leastStat))
+	h.Shipped = make([]Shipped, d.Count(2+leastStat))
 	for i := range h.Shipped {
 		in := &h.Shipped[i]
-		in.File, in.Made = d.str(), d.bool()
+		in.File, in.Made = d.Str(), d.Bool()
 		decodeStat(d, &in.Stat)
 	}
-	if h.Messages = d.bytes(); version > 3 {
-		h.Notices = d.bytes()
+	if h.Messages = d.Bytes(); version > 3 {
+		h.Notices = d.Bytes()
 	}
-	h.Totals = Totals{Assets: int(d.uint()), Jobs: int(d.uint()), Failed: int(d.uint()), Products: int(d.uint()), Bytes: d.int()}
+	h.Totals = Totals{Assets: int(d.Uint()), Jobs: int(d.Uint()), Failed: int(d.Uint()), Products: int(d.Uint()), Bytes: d.Int()}
 	if version > 4 {
-		h.Totals.Requests = int(d.uint())
+		h.Totals.Requests = int(d.Uint())
 	}
 	return h
 }
 
-func encodeStat(e *encoder, s *source.Stat) {
-	e.int(s.Size)
-	e.fixed64(uint64(s.MTime))
-	e.fixed64(uint64(s.CTime))
-	e.uint(s.Inode)
+func encodeStat(e *varint.Encoder, s *source.Stat) {
+	e.Int(s.Size)
+	e.Fixed64(uint64(s.MTime))
+	e.Fixed64(uint64(s.CTime))
+	e.Uint(s.Inode)
 }
 
-func decodeStat(d *decoder, s *source.Stat) {
-	s.Size = d.int()
-	s.MTime, s.CTime = int64(d.fixed64()), int64(d.fixed64())
-	s.Inode = d.uint()
+func decodeStat(d *varint.Decoder, s *source.Stat) {
+	s.Size = d.Int()
+	s.MTime, s.CTime = int64(d.Fixed64()), int64(d.Fixed64())
+	s.Inode = d.Uint()
 }
 
-func encodeTable(e *encoder, t *source.Table) {
-	e.uint(uint64(len(t.Roots)))
+func encodeTable(e *varint.Encoder, t *source.Table) {
+	e.Uint(uint64(len(t.Roots)))
 	for _, r := range t.Roots {
-		e.str(r)
+		e.Str(r)
 	}
-	e.uint(uint64(len(t.Files)))
-	e.uint(uint64(len(t.Folders)))
+	e.Uint(uint64(len(t.Files)))
+	e.Uint(uint64(len(t.Folders)))
 	for i := range t.Folders {
 		f := &t.Folders[i]
-		e.uint(uint64(f.Root))
-		e.str(f.Path)
+		e.Uint(uint64(f.Root))
+		e.Str(f.Path)
 		encodeFolder(e, f)
-		e.uint(uint64(f.Count))
+		e.Uint(uint64(f.Count))
 		for j := f.First; j < f.First+f.Count; j++ {
 			encodeFile(e, &t.Files[j])
 		}
@@ -436,17 +439,17 @@ func encodeTable(e *encoder, t *source.Table) {
 }
 
 // encodeFolder writes what is known of the folder itself.
-func encodeFolder(e *encoder, f *source.Folder) {
-	e.bool(f.Racy)
+func encodeFolder(e *varint.Encoder, f *source.Folder) {
+	e.Bool(f.Racy)
 	encodeStat(e, &f.Stat)
 }
 
-func encodeFile(e *encoder, file *source.File) {
-	e.str(file.Name)
-	e.byte(byte(file.Trouble))
-	e.bool(file.Racy)
+func encodeFile(e *varint.Encoder, file *source.File) {
+	e.Str(file.Name)
+	e.Byte(byte(file.Trouble))
+	e.Bool(file.Racy)
 	encodeStat(e, &file.Stat)
-	e.hash(&file.Hash)
+	e.Hash(&file.Hash)
 }
 
 const (
@@ -455,22 +458,22 @@ const (
 	leastFolder = 4 + leastStat
 )
 
-func decodeTable(d *decoder) *source.Table {
-	t := &source.Table{Roots: make([]string, d.count(leastString))}
+func decodeTable(d *varint.Decoder) *source.Table {
+	t := &source.Table{Roots: make([]string, d.Count(leastString))}
 	for i := range t.Roots {
-		t.Roots[i] = d.str()
+		t.Roots[i] = d.Str()
 	}
-	t.Files = make([]source.File, 0, d.count(leastFile))
-	t.Folders = make([]source.Folder, d.count(leastFolder))
+	t.Files = make([]source.File, 0, d.Count(leastFile))
+	t.Folders = make([]source.Folder, d.Count(leastFolder))
 	for i := range t.Folders {
 		f := &t.Folders[i]
-		root := d.uint()
+		root := d.Uint()
 		if root >= uint64(len(t.Roots)) {
-			d.fail()
+			d.Fail()
 		}
-		f.Root, f.Path = int(root), d.str()
+		f.Root, f.Path = int(root), d.Str()
 		decodeFolder(d, f)
-		f.First, f.Count = len(t.Files), d.count(leastFile)
+		f.First, f.Count = len(t.Files), d.Count(leastFile)
 		for range f.Count {
 			t.Files = append(t.Files, decodeFile(d))
 		}
@@ -478,15 +481,15 @@ func decodeTable(d *decoder) *source.Table {
 	return t
 }
 
-func decodeFolder(d *decoder, f *source.Folder) {
-	f.Racy = d.bool()
+func decodeFolder(d *varint.Decoder, f *source.Folder) {
+	f.Racy = d.Bool()
 	decodeStat(d, &f.Stat)
 }
 
-func decodeFile(d *decoder) (f source.File) {
-	f.Name, f.Trouble, f.Racy = d.str(), source.Trouble(d.byte()), d.bool()
+func decodeFile(d *varint.Decoder) (f source.File) {
+	f.Name, f.Trouble, f.Racy = d.Str(), source.Trouble(d.Byte()), d.Bool()
 	decodeStat(d, &f.Stat)
-	f.Hash = d.hash()
+	f.Hash = d.Hash()
 	return f
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -409,11 +411,11 @@ func TestOutputsOfALargeFolder(t *testing.T) {
 
 // framed makes a snapshot of the bodies of its blocks, whose checksums are right.
 func framed(kinds []uint32, bodies ...[]byte) []byte {
-	e := encoder{buf: header(snapshotMagic, SnapshotVersion)}
+	e := varint.Encoder{Buf: header(snapshotMagic, SnapshotVersion)}
 	for i, body := range bodies {
-		e.block(kinds[i], func() { e.buf = append(e.buf, body...) })
+		writeBlock(&e, kinds[i], func() { e.Buf = append(e.Buf, body...) })
 	}
-	return e.buf
+	return e.Buf
 }
 
 // bodies takes a snapshot apart.
@@ -436,16 +438,16 @@ func TestSnapshotRootOutOfRange(t *testing.T) {
 	data, _ := os.ReadFile(path)
 	kinds, parts := bodies(t, data)
 	for _, root := range []uint64{1, 1 << 40, 1<<64 - 1} {
-		var e encoder
-		e.uint(1)
-		e.str("/a")
-		e.uint(0)
-		e.uint(1)
-		e.uint(root)
-		e.str("")
+		var e varint.Encoder
+		e.Uint(1)
+		e.Str("/a")
+		e.Uint(0)
+		e.Uint(1)
+		e.Uint(root)
+		e.Str("")
 		encodeFolder(&e, &source.Folder{})
-		e.uint(0)
-		parts[1] = e.buf
+		e.Uint(0)
+		parts[1] = e.Buf
 		in := framed(kinds, parts...)
 		if s, why := parseSnapshot(bytes.NewReader(in), int64(len(in))); s != nil || why == "" {
 			t.Errorf("root %d: %v", root, s.Sources.Folders)

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
+
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
@@ -12,55 +14,110 @@ import (
 // A trace as bytes: what stands in a record of the log after its key. docs/formats/state.md has the layout.
 
 // sign fills in what encodeTrace leaves room for in the record in the buffer.
-func (e *encoder) sign(id uint64, used int64) {
-	at := e.buf[recordHead+keyedHead:]
+func sign(e *varint.Encoder, id uint64, used int64) {
+	at := e.Buf[recordHead+keyedHead:]
 	binary.LittleEndian.PutUint64(at, id)
 	binary.LittleEndian.PutUint64(at[8:], uint64(used))
 }
 
+// away is a bit of the outcome: see engine.Trace.
+const away = 0x20
+
+// shareable is a bit of the outcome.
+const shareable = 0x80
+
 // encodeTrace leaves room for the ID and the time when it was last used, first of all: the ID is a hash of the rest.
-func encodeTrace(e *encoder, t *engine.Trace) {
-	e.fixed64(0)
-	e.fixed64(0)
-	e.hash(&t.Fingerprint)
-	e.byte(byte(t.Outcome))
-	e.uint(t.Build)
-	e.float(t.Seconds)
-	e.int(t.Memory)
-	e.bytes(t.Messages)
-	e.str(t.Root)
-	e.uint(uint64(len(t.Ring)))
+func encodeTrace(e *varint.Encoder, t *engine.Trace) {
+	e.Fixed64(0)
+	e.Fixed64(0)
+	e.Hash(&t.Fingerprint)
+	outcome := byte(t.Outcome)
+	if t.Shareable {
+		outcome |= shareable
+	}
+	if t.Adopted {
+		outcome |= adopted
+	}
+	if t.Away {
+		outcome |= away
+	}
+	e.Byte(outcome)
+	e.Uint(t.Build)
+	e.Float(t.Seconds)
+	e.Int(t.Memory)
+	e.Bytes(t.Messages)
+	e.Str(t.Root)
+	e.Uint(uint64(len(t.Ring)))
 	for _, s := range t.Ring {
-		e.str(s)
+		e.Str(s)
 	}
 	why := cmp.Or(t.Why, &engine.Reason{})
-	e.byte(byte(why.Cause))
-	e.str(why.Subject)
+	e.Byte(byte(why.Cause))
+	e.Str(why.Subject)
 	encodeObservation(e, &why.Observation)
-	e.hash(&why.New)
-	e.uint(uint64(len(t.Observations)))
+	e.Hash(&why.New)
+	e.Uint(uint64(len(t.Observations)))
 	for i := range t.Observations {
 		encodeObservation(e, &t.Observations[i])
 	}
-	e.uint(uint64(len(t.Products)))
+	e.Uint(uint64(len(t.Products)))
 	for i := range t.Products {
 		encodeProduct(e, &t.Products[i])
 	}
+	encodeFacts(e, t.Products)
 }
 
-func encodeObservation(e *encoder, o *engine.Observation) {
-	e.byte(byte(o.Kind))
-	e.bool(o.Joined)
-	e.uint(uint64(o.SubID))
-	e.str(o.Subject)
-	e.hash(&o.Value)
+// encodeFacts writes the facts of those products that have any. It is the end of the record, and is left out where there are none: so a
+// trace of an earlier Kiln is read as one without facts.
+func encodeFacts(e *varint.Encoder, products []engine.Product) {
+	n := 0
+	for i := range products {
+		if products[i].Facts != "" {
+			n++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	e.Uint(uint64(n))
+	for i := range products {
+		if products[i].Facts != "" {
+			e.Uint(uint64(i))
+			e.Str(products[i].Facts)
+		}
+	}
+}
+
+func decodeFacts(d *varint.Decoder, products []engine.Product) {
+	if len(d.Buf) == 0 {
+		return
+	}
+	for range d.Count(leastString + 1) {
+		i, facts := d.Uint(), d.Str()
+		if i >= uint64(len(products)) {
+			d.Fail()
+			return
+		}
+		products[i].Facts = facts
+	}
+}
+
+// adopted is added to the outcome of a trace whose result another build had. A Kiln that does not know it takes the log to end there.
+const adopted = 0x40
+
+func encodeObservation(e *varint.Encoder, o *engine.Observation) {
+	e.Byte(byte(o.Kind))
+	e.Bool(o.Joined)
+	e.Uint(uint64(o.SubID))
+	e.Str(o.Subject)
+	e.Hash(&o.Value)
 }
 
 // decodeReason gives equal reasons that follow one another as one: of a project that was built at once, all are.
-func decodeReason(d *decoder, s *slabs) *engine.Reason {
-	r := engine.Reason{Cause: engine.Cause(d.byte()), Subject: d.str()}
+func decodeReason(d *varint.Decoder, s *slabs) *engine.Reason {
+	r := engine.Reason{Cause: engine.Cause(d.Byte()), Subject: d.Str()}
 	decodeObservation(d, &r.Observation)
-	r.New = d.hash()
+	r.New = d.Hash()
 	if r == (engine.Reason{}) {
 		return nil
 	}
@@ -71,18 +128,18 @@ func decodeReason(d *decoder, s *slabs) *engine.Reason {
 	return s.why
 }
 
-func encodeProduct(e *encoder, p *engine.Product) {
-	e.uint(uint64(p.SubID))
-	e.str(p.Name)
-	e.str(p.Type)
-	e.str(cmp.Or(p.File, p.Extension)) // a file is in a platform's folder, and an extension begins with a dot
-	e.hash(&p.Hash)
-	e.int(p.Size)
-	e.uint(uint64(len(p.References)))
+func encodeProduct(e *varint.Encoder, p *engine.Product) {
+	e.Uint(uint64(p.SubID))
+	e.Str(p.Name)
+	e.Str(p.Type)
+	e.Str(cmp.Or(p.File, p.Extension)) // a file is in a platform's folder, and an extension begins with a dot
+	e.Hash(&p.Hash)
+	e.Int(p.Size)
+	e.Uint(uint64(len(p.References)))
 	for _, r := range p.References {
-		e.buf = append(e.buf, r.UUID[:]...)
-		e.uint(uint64(r.SubID))
-		e.bool(r.Required)
+		e.Buf = append(e.Buf, r.UUID[:]...)
+		e.Uint(uint64(r.SubID))
+		e.Bool(r.Required)
 	}
 }
 
@@ -95,7 +152,8 @@ const (
 	leastTrace       = 9 + 6*digest.Size
 )
 
-// slabs are what a log is read into: an allocation for each trace, list of observations and list of products would take longer than all the rest.
+// slabs are what a log is read into: an allocation for each trace, list of observations and list of products would take longer than all
+// the rest.
 type slabs struct {
 	traces       []engine.Trace
 	observations []engine.Observation
@@ -120,55 +178,58 @@ func carve[T any](slab *[]T, n int) []T {
 	return s
 }
 
-func decodeTrace(d *decoder, s *slabs) (t *engine.Trace, used int64) {
+func decodeTrace(d *varint.Decoder, s *slabs) (t *engine.Trace, used int64) {
 	t = &carve(&s.traces, 1)[0]
-	t.ID, used = d.fixed64(), int64(d.fixed64())
-	*t = engine.Trace{ID: t.ID, Fingerprint: d.hash(), Outcome: engine.Outcome(d.byte()), Build: d.uint(), Seconds: d.float(), Memory: d.int()}
-	t.Messages = d.bytes()
-	t.Root = d.str()
-	if n := d.count(leastString); n > 0 {
+	t.ID, used = d.Fixed64(), int64(d.Fixed64())
+	*t = engine.Trace{ID: t.ID, Fingerprint: d.Hash(), Outcome: engine.Outcome(d.Byte()), Build: d.Uint(), Seconds: d.Float(), Memory: d.Int()}
+	t.Shareable, t.Adopted, t.Away = t.Outcome&shareable != 0, t.Outcome&adopted != 0, t.Outcome&away != 0
+	t.Outcome &^= shareable | adopted | away
+	t.Messages = d.Bytes()
+	t.Root = d.Str()
+	if n := d.Count(leastString); n > 0 {
 		t.Ring = make([]string, n)
 		for i := range t.Ring {
-			t.Ring[i] = d.str()
+			t.Ring[i] = d.Str()
 		}
 	}
 	t.Why = decodeReason(d, s)
-	if n := d.count(leastObservation); n > 0 {
+	if n := d.Count(leastObservation); n > 0 {
 		t.Observations = carve(&s.observations, n)
 		for i := range t.Observations {
 			decodeObservation(d, &t.Observations[i])
 		}
 	}
-	if n := d.count(leastProduct); n > 0 {
+	if n := d.Count(leastProduct); n > 0 {
 		t.Products = carve(&s.products, n)
 		for i := range t.Products {
 			decodeProduct(d, &t.Products[i])
 		}
 	}
+	decodeFacts(d, t.Products)
 	if t.Outcome < engine.Succeeded || t.Outcome > engine.Cyclic || t.Outcome == engine.Cyclic && len(t.Ring) == 0 {
-		d.fail()
+		d.Fail()
 	}
 	return t, used
 }
 
-func decodeObservation(d *decoder, o *engine.Observation) {
-	o.Kind, o.Joined, o.SubID = engine.Kind(d.byte()), d.bool(), uint32(d.uint())
-	o.Subject, o.Value = d.str(), d.hash()
+func decodeObservation(d *varint.Decoder, o *engine.Observation) {
+	o.Kind, o.Joined, o.SubID = engine.Kind(d.Byte()), d.Bool(), uint32(d.Uint())
+	o.Subject, o.Value = d.Str(), d.Hash()
 }
 
-func decodeProduct(d *decoder, p *engine.Product) {
-	p.SubID = uint32(d.uint())
-	p.Name, p.Type, p.File = d.str(), d.str(), d.str()
+func decodeProduct(d *varint.Decoder, p *engine.Product) {
+	p.SubID = uint32(d.Uint())
+	p.Name, p.Type, p.File = d.Str(), d.Str(), d.Str()
 	if strings.HasPrefix(p.File, ".") && !strings.Contains(p.File, "/") {
 		p.File, p.Extension = "", p.File
 	}
-	p.Hash, p.Size = d.hash(), d.int()
-	if n := d.count(leastReference); n > 0 {
+	p.Hash, p.Size = d.Hash(), d.Int()
+	if n := d.Count(leastReference); n > 0 {
 		p.References = make([]engine.Reference, n)
 		for i := range p.References {
 			r := &p.References[i]
-			copy(r.UUID[:], d.take(16))
-			r.SubID, r.Required = uint32(d.uint()), d.bool()
+			copy(r.UUID[:], d.Take(16))
+			r.SubID, r.Required = uint32(d.Uint()), d.Bool()
 		}
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
+
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -70,7 +72,7 @@ type Traces struct {
 	size  int64
 	live  int64 // bytes of records that still count
 	slabs slabs // of what load makes
-	enc   encoder
+	enc   varint.Encoder
 
 	scratch []byte // of drop
 	last    uint64 // highest build number of a trace
@@ -149,8 +151,8 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 	return t, why, err
 }
 
-// OpenTracesAt opens a log that is as it was at a mark, to be written to, and reads of it only the traces that are asked for. find gives where
-// the last record of a key is, and 0 for a key that has none. ok is false if the log is not what it was then.
+// OpenTracesAt opens a log that is as it was at a mark, to be written to, and reads of it only the traces that are asked for. find gives
+// where the last record of a key is, and 0 for a key that has none. ok is false if the log is not what it was then.
 func OpenTracesAt(path string, at Mark, last uint64, find func(engine.Key) int64) (t *Traces, ok bool, err error) {
 	t = &Traces{path: path, now: time.Now, byKey: map[engine.Key]kept{}, made: at.Made, size: at.Size, live: at.Live, last: last, find: find}
 	if t.file, err = disk.OpenFile(path, os.O_RDWR, 0); err != nil {
@@ -256,10 +258,10 @@ func succeeded(t *engine.Trace) bool { return t.Outcome == engine.Succeeded }
 
 // drop takes a trace off what is live. Its size is found by writing it again: that is rare, and a table of sizes costs each opening.
 func (t *Traces) drop(tr *engine.Trace) {
-	e := encoder{buf: t.scratch[:0]}
+	e := varint.Encoder{Buf: t.scratch[:0]}
 	encodeTrace(&e, tr)
-	t.scratch = e.buf
-	t.live -= int64(recordHead + keyedHead + len(e.buf))
+	t.scratch = e.Buf
+	t.live -= int64(recordHead + keyedHead + len(e.Buf))
 }
 
 // sameQuestion tells whether two traces hold under the same conditions: the newer one then stands for both.
@@ -334,13 +336,13 @@ func (t *Traces) Add(k engine.Key, tr *engine.Trace) error {
 	}
 	payload := t.begin(recordTrace, k)
 	encodeTrace(payload, tr)
-	before := payload.buf[recordHead+1+digest.Size:][:8]
+	before := payload.Buf[recordHead+1+digest.Size:][:8]
 	at := binary.LittleEndian.Uint64(before)
-	clear(before) // where a trace stands in the log is no part of it
-	sum := digest.Of(payload.buf[recordHead:])
+	clear(before) // where a trace stands in the log is not a part of it
+	sum := digest.Of(payload.Buf[recordHead:])
 	binary.LittleEndian.PutUint64(before, at)
 	tr.ID = binary.LittleEndian.Uint64(sum[:8])
-	payload.sign(tr.ID, now)
+	sign(payload, tr.ID, now)
 	n, err := t.append(k)
 	if err == nil {
 		t.put(k, tr, now, n)
@@ -359,8 +361,8 @@ func (t *Traces) use(k engine.Key, id uint64, now int64) {
 	t.get(k)
 	t.moveToFront(k, id, now)
 	e := t.begin(recordUse, k)
-	e.fixed64(id)
-	e.fixed64(uint64(now))
+	e.Fixed64(id)
+	e.Fixed64(uint64(now))
 	t.append(k) // only the order of traces is lost if it fails
 }
 
@@ -404,18 +406,18 @@ func (t *Traces) Retain(keep func(engine.Key, *engine.Trace) bool) error {
 	return err
 }
 
-func (t *Traces) begin(kind byte, k engine.Key) *encoder {
-	t.enc.buf = append(t.enc.buf[:0], make([]byte, recordHead)...)
-	t.enc.byte(kind)
-	t.enc.hash((*digest.Hash)(&k))
-	t.enc.fixed64(uint64(t.byKey[k].head))
+func (t *Traces) begin(kind byte, k engine.Key) *varint.Encoder {
+	t.enc.Buf = append(t.enc.Buf[:0], make([]byte, recordHead)...)
+	t.enc.Byte(kind)
+	t.enc.Hash((*digest.Hash)(&k))
+	t.enc.Fixed64(uint64(t.byKey[k].head))
 	return &t.enc
 }
 
 func (t *Traces) append(k engine.Key) (int, error) {
-	b := t.enc.buf
+	b := t.enc.Buf
 	if n := len(b) - recordHead; n > MaxRecord {
-		t.enc.buf = nil
+		t.enc.Buf = nil
 		return 0, fmt.Errorf("a record of %d bytes; at most %d can be kept: %w", n, MaxRecord, ErrTooLarge)
 	}
 	binary.LittleEndian.PutUint32(b, uint32(len(b)-recordHead))
@@ -492,12 +494,12 @@ func (t *Traces) compact() error {
 			t.byKey[k] = v
 			e := t.begin(recordTrace, k)
 			encodeTrace(e, tr)
-			e.sign(tr.ID, v.used[i])
+			sign(e, tr.ID, v.used[i])
 			v.head = int64(buf.Len())
 			if _, err := t.append(k); err != nil {
 				return err
 			}
-			buf.Write(e.buf)
+			buf.Write(e.Buf)
 		}
 		t.byKey[k] = v
 	}

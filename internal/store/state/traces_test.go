@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
@@ -38,14 +39,14 @@ func everything() *engine.Trace {
 	return &engine.Trace{
 		Fingerprint: digest.Of([]byte("f")), Outcome: engine.Cyclic, Observations: []engine.Observation{o, {Kind: engine.Outline, Subject: ""}},
 		Products: []engine.Product{
-			{SubID: 9, Name: "n", Type: "t", File: "f", Hash: digest.Of([]byte("h")), Size: 1 << 40, References: []engine.Reference{
+			{SubID: 9, Name: "n", Type: "t", File: "f", Hash: digest.Of([]byte("h")), Size: 1 << 40, Facts: "a=b\n", References: []engine.Reference{
 				{UUID: [16]byte{1, 15: 2}, SubID: 3, Required: true}, {SubID: 4},
 			}},
 			{},
 		},
 		Messages: []byte("m\x00"), Root: "root", Ring: []string{"a", "", "b"},
 		Why:     &engine.Reason{Cause: engine.InputDiffers, Observation: o, New: digest.Of([]byte("n")), Subject: "s"},
-		Seconds: 1e-9, Memory: -1, Build: 1 << 63,
+		Seconds: 1e-9, Memory: -1, Build: 1 << 63, Shareable: true, Adopted: true, Away: true,
 	}
 }
 
@@ -398,7 +399,7 @@ func TestRecordTooLarge(t *testing.T) {
 	path := logPath(t)
 	tr := openWell(t, path)
 	add(t, tr, "k", trace("a", "1"))
-	tr.enc.buf = make([]byte, recordHead+MaxRecord+1)
+	tr.enc.Buf = make([]byte, recordHead+MaxRecord+1)
 	if _, err := tr.append(key("k")); err == nil {
 		t.Error("no error")
 	}
@@ -452,10 +453,10 @@ func FuzzTraces(f *testing.F) {
 		if err := tr.Add(key("k"), x); err != nil {
 			f.Fatal(err)
 		}
-		f.Add(bytes.Clone(tr.enc.buf[recordHead:]))
+		f.Add(bytes.Clone(tr.enc.Buf[recordHead:]))
 	}
 	tr.Use(key("k"), tr.Traces(key("k"))[1])
-	f.Add(bytes.Clone(tr.enc.buf[recordHead:]))
+	f.Add(bytes.Clone(tr.enc.Buf[recordHead:]))
 	tr.Close()
 	log, _ := os.ReadFile(path)
 	f.Add(log)
@@ -490,14 +491,14 @@ func consistent(t *testing.T, tr *Traces, size int64) {
 				memory += int64(cap(x.Products[i].References) * 24)
 			}
 			// What was read can be written, and read again.
-			var e encoder
+			var e varint.Encoder
 			encodeTrace(&e, x)
-			d := decoder{buf: e.buf}
+			d := varint.Decoder{Buf: e.Buf}
 			again, _ := decodeTrace(&d, &slabs{})
-			if again.ID = x.ID; d.err != nil || !cmp.Equal(x, again) {
-				// NaN is no number that is equal to itself.
+			if again.ID = x.ID; d.Err != nil || !cmp.Equal(x, again) {
+				// NaN is not a number that is equal to itself.
 				if x.Seconds == x.Seconds {
-					t.Fatalf("%v: %v", d.err, cmp.Diff(x, again))
+					t.Fatalf("%v: %v", d.Err, cmp.Diff(x, again))
 				}
 			}
 			if !slices.Contains(tr.Traces(k), x) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestHalfWritten: of what the disk took only half of nothing stays, and all of it is written with what comes next. A limit of the size of files ends a write in its
-// middle, as a full disk does.
+// TestHalfWritten: of what the disk took only half of nothing stays, and all of it is written with what comes next. A limit of the size
+// of files ends a write in its middle, as a full disk does.
 func TestHalfWritten(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Dir(File(dir, "pc")), 0o777); err != nil {

@@ -1,5 +1,6 @@
-// Package used is what games really loaded, in the order in which they did so: a text file a platform in the state folder, that a watcher appends to. It is nothing
-// that a build could find out, so it is no part of the content database. docs/live.md says what it is for.
+// Package used is what games really loaded, in the order in which they did so: a text file a platform in the state folder, that a
+// watcher appends to. It is nothing that a build could find out, so it is not a part of the content database. docs/live.md says what it is
+// for.
 //
 // The rules:
 //   - A line is `UUID SUB`, a resource. An empty line begins what another game, or the same one later, loaded that no game had before; what was known and it loaded just
@@ -29,7 +30,8 @@ type Key struct {
 	Sub  uint32 // of the product within it
 }
 
-// Limits of a file. A line has at most 48 bytes, and a new resource an empty line, two of known ones, and its own: 145 bytes. The rest is for lines that kills left.
+// Limits of a file. A line has at most 48 bytes, and a new resource an empty line, two of known ones, and its own: 145 bytes. The rest
+// is for lines that kills left.
 const (
 	mostKeys = 1 << 20
 	maxSize  = mostKeys * 4 * 48 // bytes: 192 MiB
@@ -41,6 +43,15 @@ func File(state, platform string) string { return filepath.Join(folder(state), p
 func folder(state string) string { return filepath.Join(state, "used") }
 
 const extension = ".used"
+
+// Platforms are those that there is a file of, sorted.
+func Platforms(state string) []string {
+	var names []string
+	for _, f := range Files(state) {
+		names = append(names, strings.TrimSuffix(filepath.Base(f), extension))
+	}
+	return names
+}
 
 // Files are those that there are.
 func Files(state string) []string {
@@ -77,7 +88,8 @@ func NewLog(state string) *Log {
 	return &Log{state: state, most: mostKeys, seen: map[string]map[Key]bool{}, writer: map[string]*Play{}}
 }
 
-// Add takes down what a game loaded next, if no game had before. After an error it is taken down by the next call for that game that succeeds.
+// Add takes down what a game loaded next, if no game had before. After an error it is taken down by the next call for that game that
+// succeeds.
 func (l *Log) Add(platform string, play *Play, keys []Key) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

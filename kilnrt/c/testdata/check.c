@@ -298,6 +298,24 @@ static void load_order(int n, char **args) {
     while (count--) free(data[count]);
 }
 
+/* same lists the pairs of resources for which one loaded thing will do. */
+static void same(const char *path) {
+    size_t size;
+    uint32_t i, k;
+    uint8_t *data = load(path, &size);
+    kiln_parcel p;
+    if (kiln_open(&p, data, size)) die(path, "cannot be opened");
+    for (i = 0; i < p.count; i++) {
+        for (k = i + 1; k < p.count; k++) {
+            kiln_resource a, b;
+            if (kiln_at(&p, i, &a) || kiln_at(&p, k, &b) || !kiln_same(&a, &a)) die(path, "is damaged");
+            if (kiln_same(&a, &b) != kiln_same(&b, &a)) die(path, "differs");
+            if (kiln_same(&a, &b)) printf("%lu %lu\n", (unsigned long)a.id, (unsigned long)b.id);
+        }
+    }
+    free(data);
+}
+
 int main(int n, char **args) {
     int i;
     if (n > 2 && strcmp(args[1], "hash") == 0) {
@@ -322,6 +340,8 @@ int main(int n, char **args) {
             all(data, size);
             free(data);
         }
+    } else if (n == 3 && strcmp(args[1], "same") == 0) {
+        same(args[2]);
     } else if (n == 3 && strcmp(args[1], "facts") == 0) {
         facts(args[2]);
     } else if (n == 4 && strcmp(args[1], "trust") == 0) {
@@ -329,7 +349,7 @@ int main(int n, char **args) {
     } else if (n > 2 && strcmp(args[1], "order") == 0) {
         load_order(n - 2, args + 2);
     } else {
-        die("usage", "hash FILE... | judge PARCEL QUERIES... | all FILE... | facts PARCEL | trust PARCEL KEY | order PARCEL... -- ID...");
+        die("usage", "hash FILE... | judge PARCEL QUERIES... | all FILE... | same PARCEL | facts PARCEL | trust PARCEL KEY | order PARCEL... -- ID...");
     }
     return 0;
 }

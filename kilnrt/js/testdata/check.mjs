@@ -154,6 +154,10 @@ if (mode === "hash") for (const file of args) console.log(Buffer.from(hash(readF
 if (mode === "blake2b") for (const file of args) console.log(Buffer.from(blake2b(readFileSync(file))).toString("hex"));
 if (mode === "fuzz") console.log(fuzz(Number(args[0]), args.slice(1)));
 if (mode === "trust") console.log(await trusted(args[0], args[1]));
+if (mode === "same") {
+  const all = [...open(readFileSync(args[0]))], byContent = new Map(all.map((r) => [r.sharedKey, r.id]).reverse());
+  for (const r of all) if (byContent.get(r.sharedKey) !== r.id) console.log(`${byContent.get(r.sharedKey)} ${r.id}`);
+}
 if (mode === "order") console.log(order(args).join("\n"));
 if (mode === "url") console.log((await overHTTP(args[0])).join("\n"));
 if (mode === "judge") {

@@ -29,7 +29,7 @@ KILN_EXPORT("kiln_process") int kiln_process(void) {
 	kiln_size columns = 0, width = 0, height = 0, x = 0;
 	for (kiln_size i = 0; i < length; i++) {
 		if (text[i] != '\n') {
-			if (text[i] < '0' || text[i] > '9') return wrong(KILN_TEXT("this is no height"), (int)height + 1, (int)x + 1);
+			if (text[i] < '0' || text[i] > '9') return wrong(KILN_TEXT("this is not a height"), (int)height + 1, (int)x + 1);
 			out[4 + columns++] = (kiln_byte)((text[i] - '0') * scale);
 			x++;
 		}

@@ -41,10 +41,22 @@ KILN_IMPORT("glob") kiln_handle kiln_glob(const char *pattern, kiln_size n);
    settings as JSON or none. Five texts each: asset, UUID, name, type, extension. kiln_adopt makes a product of this asset of one of them. */
 KILN_IMPORT("request") kiln_handle kiln_request(const char *processor, kiln_size pn, const char *settings, kiln_size sn,
                                                 const void *a, kiln_size an, const char *b, kiln_size bn, int about);
+/* The same with a name, by which rules can give it settings: match = "knight.glb#cape". */
+KILN_IMPORT("request_named") kiln_handle kiln_request_named(const char *name, kiln_size n, const char *processor, kiln_size pn, const char *settings,
+                                                            kiln_size sn, const void *a, kiln_size an, const char *b, kiln_size bn, int about);
 KILN_IMPORT("adopt") int kiln_adopt(const char *asset, kiln_size an, const char *name, kiln_size nn, const char *as, kiln_size asn,
                                     const char *type, kiln_size tn, const char *extension, kiln_size en);
+/* Runs a program: a command as JSON, and the bytes of its standard input and its files, one after the other. A list: the code with which it ended,
+   the handles of standard output and standard error, and for each file that it wrote its path and its handle, as decimal numbers. */
+KILN_IMPORT("run") kiln_handle kiln_run(const char *command, kiln_size n, const void *data, kiln_size dn);
 /* Other assets' products: five texts each: asset, UUID, name, type, file. */
 KILN_IMPORT("products") kiln_handle kiln_products(const char *ids, kiln_size n);
+/* The assets that a pattern matches: seven texts each: id, UUID, path, "1" for a folder, processor, type, settings as JSON. */
+KILN_IMPORT("assets") kiln_handle kiln_assets(const char *pattern, kiln_size n);
+/* Products of an asset that may fail or not exist, on a platform and of a processor, or of all if that is empty: a text, "1" if there are
+   products, and five texts each, as of kiln_products. The asset of another platform's has that before it, and a colon. */
+KILN_IMPORT("try_products") kiln_handle kiln_try_products(const char *asset, kiln_size n, const char *platform, kiln_size m,
+                                                          const char *processor, kiln_size o);
 KILN_IMPORT("open_product") kiln_handle kiln_open_product(const char *asset, kiln_size n, const char *name, kiln_size m);
 
 /* What is behind a handle. kiln_read gives how many bytes it read, 0 at the end. */

@@ -50,7 +50,7 @@ func (Voxel) Process(_ context.Context, job processor.Job) error {
 		}
 		for x, c := range []byte(row) {
 			if c < '0' || c > '9' {
-				return &processor.Problem{Line: y + 1, Column: x + 1, Length: 1, Text: fmt.Sprintf("%q is no height", c), Hint: "heights are digits"}
+				return &processor.Problem{Line: y + 1, Column: x + 1, Length: 1, Text: fmt.Sprintf("%q is not a height", c), Hint: "heights are digits"}
 			}
 			out = append(out, (c-'0')*scale)
 		}

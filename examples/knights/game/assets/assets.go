@@ -54,6 +54,24 @@ const (
 	SceneTexturesScenerySkyPng ID = 22
 )
 
+// Resources of parcel sounds.
+const (
+	// sounds/horn.wav (sound)
+	SoundsSoundsHornWav ID = 25
+	// sounds/step_01.wav (sound)
+	SoundsSoundsStep01Wav ID = 26
+	// sounds/step_01.wav variations (sounds)
+	SoundsSoundsStep01WavVariations ID = 27
+	// sounds/step_02.wav (sound)
+	SoundsSoundsStep02Wav ID = 28
+	// sounds/step_03.wav (sound)
+	SoundsSoundsStep03Wav ID = 29
+	// sounds/step_04.wav (sound)
+	SoundsSoundsStep04Wav ID = 30
+	// sounds/theme.wav (sound)
+	SoundsSoundsThemeWav ID = 31
+)
+
 // Resources of parcel title.
 const (
 	// sprites/ui/ (atlas)

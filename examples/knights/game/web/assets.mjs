@@ -48,6 +48,24 @@ export const Scene = Object.freeze({
   TexturesScenerySkyPng: 22,
 });
 
+/** Resources of the parcel sounds. */
+export const Sounds = Object.freeze({
+  /** sounds/horn.wav (sound) */
+  SoundsHornWav: 25,
+  /** sounds/step_01.wav (sound) */
+  SoundsStep01Wav: 26,
+  /** sounds/step_01.wav variations (sounds) */
+  SoundsStep01WavVariations: 27,
+  /** sounds/step_02.wav (sound) */
+  SoundsStep02Wav: 28,
+  /** sounds/step_03.wav (sound) */
+  SoundsStep03Wav: 29,
+  /** sounds/step_04.wav (sound) */
+  SoundsStep04Wav: 30,
+  /** sounds/theme.wav (sound) */
+  SoundsThemeWav: 31,
+});
+
 /** Resources of the parcel title. */
 export const Title = Object.freeze({
   /** sprites/ui/ (atlas) */

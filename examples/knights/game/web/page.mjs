@@ -4,6 +4,7 @@ import { openURL, loadAll, loadOrder } from "../../../../kilnrt/js/kiln.mjs";
 import { connect } from "../../../../kilnrt/js/live.mjs";
 import { Scene } from "./assets.mjs";
 import { draw, makers } from "./scene.mjs";
+import { listen } from "./sound.mjs";
 
 const note = document.getElementById("note");
 const context = document.getElementById("scene").getContext("2d");
@@ -41,6 +42,7 @@ try {
     draw(context, scene(), fixed === null ? (performance.now() - began) / 1000 : Number(fixed));
     requestAnimationFrame(frame);
   })();
+  listen(note);
   document.body.dataset.state = "shown";
 } catch (error) {
   note.textContent = `${error.message} (${params.has("live") ? "kiln serve -C examples/knights has to run" : "kiln build -C examples/knights makes it"})`;

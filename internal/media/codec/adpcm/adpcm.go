@@ -147,7 +147,7 @@ func (e *Encoder) Frames() int { return Frames(e.size, e.channels) }
 func (e *Encoder) Encode(dst []byte, src []int16) ([]byte, error) {
 	frames := len(src) / e.channels
 	if frames < 1 || frames > e.Frames() || len(src)%e.channels != 0 {
-		return dst, fmt.Errorf("IMA ADPCM: %d samples are no block of 1 to %d frames of %d channels", len(src), e.Frames(), e.channels)
+		return dst, fmt.Errorf("IMA ADPCM: %d samples are not a block of 1 to %d frames of %d channels", len(src), e.Frames(), e.channels)
 	}
 	at := len(dst)
 	dst = append(dst, make([]byte, e.size)...)

@@ -4,7 +4,7 @@
 // a mode from the bottom, colour endpoints above it, and the weights that mix them from the top downwards.
 //
 //	mode.go       the eleven bits that say how weights are kept
-//	sequence.go   integers of a range that is no power of two, packed ("integer sequence encoding")
+//	sequence.go   integers of a range that is not a power of two, packed ("integer sequence encoding")
 //	range.go      those ranges, and what their values stand for
 //	grid.go       a grid of weights spread over the texels of a block ("infill")
 //	partition.go  the pattern that says which texel belongs to which pair of endpoints
@@ -15,6 +15,7 @@
 //	line.go       lines through colours, which the layouts of a block are made of
 //	split.go      partitions that suit a block
 //	way.go        endpoint modes that suit a block
+//	solve.go      grids that come near to places on lines
 //	weights.go    places on lines to weights of a grid
 //	fit.go        weights to endpoints
 //	pack.go       what was chosen, to bits
@@ -135,11 +136,16 @@ func Encode(f Footprint, rgba []byte, width, height int, _ bool, o block.Options
 	out := make([]byte, f.Size(width, height))
 	o.Rows(rows, func(next func() int) {
 		e := newEncoder(f, o.Quality)
+		var memo block.Memo
 		var texels [4 * maxTexels]byte
 		for r := next(); r >= 0; r = next() {
 			for c := range columns {
 				block.Gather(texels[:4*f.Width*f.Height], rgba, width, height, f.Width, f.Height, c, r)
-				e.block((*[BlockSize]byte)(out[BlockSize*(r*columns+c):]), &texels)
+				code, known := memo.OfAny(texels[:4*f.Width*f.Height])
+				if !known {
+					e.block(code, &texels)
+				}
+				copy(out[BlockSize*(r*columns+c):], code[:])
 			}
 		}
 	})

@@ -8,14 +8,14 @@ type effort struct {
 	kept     int        // of these, that are laid out
 	tries    int        // candidates that are fitted
 	rounds   int        // of fitting ends to weights and weights to ends
-	relax    int        // rounds of relaxing
+	hopeless float64    // times the least error: a trial that has more is given up
 	enough   [4]float32 // squared error of a texel that needs no so many partitions
 }
 
 var efforts = [...]effort{
-	block.Fast:   {3, 1, 2, 1, 1, [4]float32{2: 1, 3: 200}},
-	block.Normal: {12, 2, 12, 3, 1, [4]float32{2: 0.5, 3: 30}},
-	block.Best:   {64, 4, 32, 4, 2, [4]float32{2: 0.5, 3: 0.5}},
+	block.Fast:   {3, 1, 3, 1, 1.15, [4]float32{2: 1, 3: 200}},
+	block.Normal: {12, 2, 13, 3, 1.25, [4]float32{2: 0.5, 3: 30}},
+	block.Best:   {64, 5, 40, 4, 1.25, [4]float32{2: 0.5, 3: 0.5}},
 }
 
 // encoder turns texels into blocks. Each worker has its own.
@@ -31,14 +31,23 @@ type encoder struct {
 	ways   []way   // for a single partition
 	chroma float32 // squared distance of all colours from grey
 
-	layouts [16]layout
-	used    int // of layouts
-	similar [64]int
-	wrong   [1024]uint8 // samples, by pattern
-	tries   [32]candidate
-	tried   int
+	layouts    [16]layout
+	used       int          // of layouts
+	similar    [64]int      // patterns, at most 64
+	parts      [64 * 3]sums // 8 fit after any of those that are used
+	directions [64 * 3]direction
+	moments    [maxTexels]sums // of each texel
+	wrong      [1024]uint8     // samples, by pattern
+	tries      [40]candidate
+	tried      int
 
 	best trial
+
+	lanes  bool
+	soa    soa
+	hits   [maxShapes]uint16
+	usual  float32                 // error that enough candidates of the first layout are likely to be below
+	noises [2][4][19][2]noiseTable // by planes, partitions, values, and whether partitions have modes of their own
 }
 
 // candidate is a layout with a mode and a way, and the error expected.
@@ -61,7 +70,14 @@ type trial struct {
 }
 
 func newEncoder(f Footprint, q block.Quality) *encoder {
-	return &encoder{plan: plans[f.index()](), effort: efforts[min(int(q), len(efforts)-1)], levels: levelsOf()}
+	e := &encoder{plan: plans[f.index()](), effort: efforts[min(int(q), len(efforts)-1)], levels: levelsOf(), lanes: lanes}
+	for i := range e.layouts {
+		l := &e.layouts[i]
+		for j := e.texels; j < maxTexels; j++ {
+			l.part[j] = none
+		}
+	}
+	return e
 }
 
 // block encodes texels. What to try is chosen by what it should give: each layout with each mode has an error that is
@@ -76,10 +92,14 @@ func (e *encoder) block(out *[BlockSize]byte, texels *[4 * maxTexels]byte) {
 	e.best.err = never
 	single := e.add()
 	single.partitions, single.planes = 1, 1
-	clear(single.part[:])
+	clear(single.part[:e.texels])
 	single.sums[0] = e.all
-	e.layOut(single)
+	e.directAll()
+	e.layOut(single, e.directions[:1])
 	e.rank(single)
+	if e.tried > 0 {
+		e.usual = 1.2 * e.tries[e.tried-1].err
+	}
 	e.rankPlanes()
 	for count := 2; count <= 3; count++ {
 		if e.tries[0].err > e.effort.enough[count]*float32(e.texels) {
@@ -101,14 +121,18 @@ func (e *encoder) load(texels *[4 * maxTexels]byte) bool {
 		for c, v := range px {
 			e.texel[i][c], e.value[i][c] = int32(v), float32(v)
 		}
+		e.moments[i] = sumsOf(int32(px[0]), int32(px[1]), int32(px[2]), int32(px[3]))
 		same = same && *px == [4]byte(texels[:4])
 		grey = grey && px[0] == px[1] && px[1] == px[2]
 		opaque = opaque && px[3] == 255
-		e.all.add(&e.texel[i])
+		e.all.add(&e.moments[i])
 	}
 	e.use = [4]bool{true, true, true, !opaque}
 	e.ways = waysFor(opaque, grey)
 	e.chroma = e.all.chroma()
+	if e.lanes && !same {
+		e.fillLanes()
+	}
 	return same
 }
 
@@ -128,7 +152,7 @@ func (e *encoder) rankPlanes() {
 		l := e.add()
 		l.partitions, l.planes, l.second = 1, 2, c
 		l.part, l.sums[0] = single.part, e.all
-		e.layOut(l)
+		e.layOut(l, e.directions[1+c:][:1])
 		e.rank(l)
 	}
 }
@@ -138,10 +162,10 @@ func (e *encoder) rankPartitions(count int) {
 	var room [8]int
 	for _, at := range e.split(room[:0:e.effort.kept], count) {
 		l := e.add()
-		l.partitions, l.planes, l.seed = count, 1, e.patterns[count].seeds[at]
-		partitionOf(l.part[:e.texels], l.seed, count, e.Width)
-		l.sums = e.parts(&e.patterns[count], at, count)
-		e.layOut(l)
+		l.partitions, l.planes, l.seed = count, 1, e.patterns[count].seeds[e.similar[at]]
+		e.patterns[count].parts(l.part[:e.texels], e.similar[at], count, e.Width)
+		copy(l.sums[:], e.parts[at*count:][:count])
+		e.layOut(l, e.directions[at*count:][:count])
 		e.rank(l)
 	}
 }
@@ -163,19 +187,27 @@ func (e *encoder) rank(l *layout) {
 	values := e.values(l)
 	var rough [13][13]float32
 	e.roughness(&rough, l)
-	var steps [weightRanges]float32
+	var steps [16]float32
 	e.steps(&steps, l)
+	var spreads [maxShapes]float32
+	for i, size := range e.sizes {
+		spreads[i] = l.residual + rough[size[0]][size[1]]
+	}
 	noises, ranges := colorNoise(), colorRanges()
+	hits := e.screen(l, spreads[:len(e.shapes)], &steps, size, values)
 	limit := e.limit()
 	for i := range e.shapes {
-		s := &e.shapes[i]
-		spread := l.residual + rough[s.width][s.height]
-		if spread >= limit {
+		spread := spreads[i]
+		if hits[i] == 0 || spread >= limit {
 			continue
 		}
+		s := &e.shapes[i]
 		modes := s.modes[l.planes-1]
 		for k := range modes {
 			m := &modes[k]
+			if hits[i]>>m.weights&1 == 0 {
+				continue
+			}
 			weighted := spread + float32(steps[m.weights]*s.share)
 			if weighted >= limit {
 				continue
@@ -186,20 +218,24 @@ func (e *encoder) rank(l *layout) {
 				if room < 0 {
 					continue
 				}
-				err := weighted + float32(values*noises[way.values][room])
-				if way.scaled {
-					err += l.scaled
-				}
-				if way.grey {
-					err += max(e.chroma-l.residual, 0)
-				}
-				if err < limit {
+				if err := weighted + float32(values*noises[way.values][room]) + e.added(l, way); err < limit {
 					e.insert(candidate{l, s, m, way, ranges[way.values][room], err})
 					limit = e.limit()
 				}
 			}
 		}
 	}
+}
+
+// added is the error that a way adds to a layout, whatever the values are.
+func (e *encoder) added(l *layout, w *way) float32 {
+	switch {
+	case w.scaled:
+		return l.scaled
+	case w.grey:
+		return max(e.chroma-l.residual, 0)
+	}
+	return 0
 }
 
 // values is how often the error of an endpoint's value counts. The two ends' shares of a texel would be 2/3 on average, but one end and
@@ -219,10 +255,17 @@ func (e *encoder) values(l *layout) float32 {
 
 // steps fills out with the squared error of taking the texels' places on their lines to the nearest that each range of weights has. At
 // edges it is far below a twelfth of a step's square, and 8x8 blocks of sprites gained 2 dB when it was no longer taken for that.
-func (e *encoder) steps(out *[weightRanges]float32, l *layout) {
+func (e *encoder) steps(out *[16]float32, l *layout) {
 	squares := stepSquares()
 	for plane := range l.planes {
-		var sums [weightRanges]float32
+		var sums [16]float32
+		if e.lanes {
+			stepLanes(&l.ideal[plane][0], e.texels, &squares[0][0], &sums[0])
+			for r := range sums {
+				out[r] += float32(sums[r] * l.power[plane])
+			}
+			continue
+		}
 		for _, v := range l.ideal[plane][:e.texels] {
 			for r, square := range &squares[int(128*v+0.5)&255] { // 128*v is exact, so this may be fused
 				sums[r] += square
@@ -259,65 +302,88 @@ func (e *encoder) try(c *candidate) {
 	t := trial{candidate: *c}
 	l, s := c.layout, c.shape
 	for plane := range l.planes {
-		var power [4]float32
-		for p := range l.partitions {
-			power[p] = float32(l.lines[plane][p].span * l.lines[plane][p].span)
-		}
 		var g [maxWeights]float32
-		s.relax(&g, &l.ideal[plane], &l.part, &power, e.effort.relax)
+		s.relax(&g, &l.ideal[plane], e.lanes)
 		s.quantize(&t.weights[plane], &g, c.choice.weights)
 	}
 	for round := 0; ; round++ {
-		var spread [2][maxTexels]int32
+		var spread [2][maxTexels]int16
 		for plane := range l.planes {
-			s.infill(&spread[plane], &t.weights[plane])
+			s.infill(&spread[plane], &t.weights[plane], e.lanes)
 		}
-		e.fit(&t, &spread)
-		if t.err < e.best.err {
-			e.best = t
-		} else if t.err > 1.25*e.best.err {
+		last := round == e.effort.rounds
+		if !e.fit(&t, &spread, last) {
 			return
 		}
-		if round == e.effort.rounds || !e.settle(&t, &spread) {
+		if t.err < e.best.err {
+			e.best = t
+		} else if t.err > e.effort.hopeless*e.best.err {
+			return
+		}
+		if last || !e.settle(&t, &spread) {
 			return
 		}
 	}
 }
 
-// fit finds the ends that suit a trial's weights, which spread has for each texel.
-func (e *encoder) fit(t *trial, spread *[2][maxTexels]int32) {
-	l := t.layout
-	var w, ww [2][4]int32
-	var wx [2][4][4]int32
-	for plane := range l.planes {
-		for i := range e.texels {
-			p := l.part[i] & 3
-			v := spread[plane][i]
-			w[plane][p] += v
-			ww[plane][p] += v * v
-			x, sum := &e.texel[i], &wx[plane][p]
-			sum[0] += v * x[0]
-			sum[1] += v * x[1]
-			sum[2] += v * x[2]
-			sum[3] += v * x[3]
+// weighted are sums of the texels of a partition for their weights.
+type weighted struct {
+	wx    [4]int32 // times each channel
+	w, ww int32
+	_     [2]int32 // 32 bytes together, as lanes_amd64.s has it
+}
+
+// weigh sums the texels of each partition for a plane's weights.
+func (e *encoder) weigh(out *[4]weighted, l *layout, spread *[maxTexels]int16) {
+	if e.lanes {
+		for p := range l.partitions {
+			weighLanes(&spread[0], &e.soa.words[0][0], &l.part[0], p, (e.texels+15)/16, &out[p].wx[0])
 		}
+		return
+	}
+	for i := range e.texels {
+		s, x, v := &out[l.part[i]&3], &e.texel[i], int32(spread[i])
+		s.w += v
+		s.ww += v * v
+		s.wx[0] += v * x[0]
+		s.wx[1] += v * x[1]
+		s.wx[2] += v * x[2]
+		s.wx[3] += v * x[3]
+	}
+}
+
+// fit finds the ends that suit a trial's weights, which spread has for each texel. It is false if no ends can make it worth going on;
+// in the last round that is if they cannot be the best.
+func (e *encoder) fit(t *trial, spread *[2][maxTexels]int16, last bool) bool {
+	l := t.layout
+	var sums [2][4]weighted
+	for plane := range l.planes {
+		e.weigh(&sums[plane], l, &spread[plane])
 	}
 	var q [4][4]cost
+	floor := 0.0
 	for p := range l.partitions {
 		for c := range 4 {
+			if !e.use[c] {
+				continue
+			}
 			plane := 0
 			if l.planes == 2 && c == l.second {
 				plane = 1
 			}
-			n, w, ww, wx := l.sums[p].n, w[plane][p], ww[plane][p], wx[plane][p][c]
-			x, xx := l.sums[p].x[c], l.sums[p].xx[c][c]
-			q[p][c] = cost{
-				a: float64(4096*n-128*w+ww) / 4096, b: float64(64*w-ww) / 4096, c: float64(ww) / 4096,
-				d0: float64(64*x-wx) / 64, d1: float64(wx) / 64, square: float64(xx),
-			}
+			s := &sums[plane][p]
+			floor += q[p][c].set(&l.sums[p], c, s.w, s.ww, s.wx[c])
 		}
 	}
+	enough := e.best.err
+	if !last {
+		enough *= e.effort.hopeless
+	}
+	if floor > enough+1e-2 { // for the rounding of floor
+		return false
+	}
 	e.fitWay(t, &q)
+	return true
 }
 
 // fitWay finds the ends of all partitions. They have one mode together, or each the one that suits it.
@@ -328,7 +394,7 @@ func (e *encoder) fitWay(t *trial, q *[4][4]cost) {
 		for p := range l.partitions {
 			t.ends[p].err = never
 			for _, mode := range t.way.modes[p] {
-				if f := fitMode(mode, &q[p], &e.levels[t.colors]); f.err < t.ends[p].err {
+				if f := fitMode(mode, &q[p], &e.levels[t.colors], t.ends[p].err); f.err < t.ends[p].err {
 					t.ends[p], t.modes[p] = f, mode
 				}
 			}
@@ -341,8 +407,10 @@ func (e *encoder) fitWay(t *trial, q *[4][4]cost) {
 		var f [4]ends
 		sum := 0.0
 		for p := range l.partitions {
-			f[p] = fitMode(mode, &q[p], &e.levels[t.colors])
-			sum += f[p].err
+			f[p] = fitMode(mode, &q[p], &e.levels[t.colors], t.err-sum)
+			if sum += f[p].err; sum >= t.err {
+				break
+			}
 		}
 		if sum < t.err {
 			t.err, t.ends = sum, f
@@ -353,8 +421,8 @@ func (e *encoder) fitWay(t *trial, q *[4][4]cost) {
 	}
 }
 
-// fitMode finds the ends of a partition for an endpoint mode.
-func fitMode(mode int, q *[4]cost, l *levels) ends {
+// fitMode finds the ends of a partition for an endpoint mode. Where their error is not below limit, it means only that.
+func fitMode(mode int, q *[4]cost, l *levels, limit float64) ends {
 	switch mode {
 	case lumDirect:
 		return fitGrey(q, 3, l)
@@ -365,47 +433,63 @@ func fitMode(mode int, q *[4]cost, l *levels) ends {
 	case rgbScaleAlpha:
 		return fitScale(q, 4, l)
 	case rgbOffset:
-		return fitOffset(q, 3, l)
+		return fitOffset(q, 3, l, limit)
 	case rgbaOffset:
-		return fitOffset(q, 4, l)
+		return fitOffset(q, 4, l, limit)
 	}
 	channels := 3
 	if mode == rgbaDirect {
 		channels = 4
 	}
-	f := fitDirect(q, channels, l)
-	if g := fitContracted(q, channels, l); g.err < f.err {
+	var pairs [4]pair
+	f := fitDirect(q, channels, l, &pairs)
+	if g := fitContracted(q, channels, l, &pairs, f.err); g.err < f.err {
 		return g
 	}
 	return f
 }
 
 // settle moves a trial's weights to suit its ends, and says whether any moved.
-func (e *encoder) settle(t *trial, spread *[2][maxTexels]int32) bool {
+func (e *encoder) settle(t *trial, spread *[2][maxTexels]int16) bool {
 	l := t.layout
 	moved := false
 	for plane := range l.planes {
-		var delta, start [4][4]float32
+		var table slopes
 		var hold [4]float32
 		for p := range l.partitions {
 			for c := range 4 {
 				second := l.planes == 2 && c == l.second
 				if e.use[c] && second == (plane == 1) {
 					e0, e1 := t.ends[p].colors[0][c], t.ends[p].colors[1][c]
-					delta[p][c], start[p][c] = float32(e1-e0)/64, float32(e0)
-					hold[p] += float32(delta[p][c] * delta[p][c])
+					delta := float32(e1-e0) / 64
+					table[c][p], table[4+c][p] = float32(e0), delta
+					hold[p] += float32(delta * delta)
 				}
 			}
+			table[8][p] = hold[p]
 		}
 		var rest [maxTexels]float32
-		for i := range e.texels {
-			p := l.part[i] & 3
-			d, s, x, w := &delta[p], &start[p], &e.value[i], float32(spread[plane][i])
-			rest[i] = float32((x[0]-s[0])*d[0]) + float32((x[1]-s[1])*d[1]) + float32((x[2]-s[2])*d[2]) + float32((x[3]-s[3])*d[3]) - float32(w*hold[p])
-		}
-		if t.shape.settle(&t.weights[plane], &rest, &l.part, &hold, t.choice.weights) {
+		e.rest(&rest, l, &spread[plane], &table)
+		if t.shape.settle(&t.weights[plane], &rest, &l.part, &hold, t.choice.weights, e.lanes) {
 			moved = true
 		}
 	}
 	return moved
+}
+
+// slopes are, by channel and partition, where lines start and how long they are, a row for each channel; the last row has the squares
+// of their lengths.
+type slopes [9][8]float32
+
+// rest gives, for each texel, its distance along its line from where its weight puts it, times the line's length.
+func (e *encoder) rest(out *[maxTexels]float32, l *layout, spread *[maxTexels]int16, t *slopes) {
+	if e.lanes {
+		restLanes(&e.soa.channels[0][0], &spread[0], &l.part[0], (*[9][8]float32)(t), (e.texels+7)/8, &out[0])
+		return
+	}
+	for i := range e.texels {
+		p, x, w := l.part[i]&3, &e.value[i], float32(spread[i])
+		out[i] = float32((x[0]-t[0][p])*t[4][p]) + float32((x[1]-t[1][p])*t[5][p]) +
+			float32((x[2]-t[2][p])*t[6][p]) + float32((x[3]-t[3][p])*t[7][p]) - float32(w*t[8][p])
+	}
 }

@@ -5,7 +5,20 @@ package astc
 //	a*e0*e0 + 2*b*e0*e1 + c*e1*e1 - 2*d0*e0 - 2*d1*e1 + square
 //
 // so that ends can be compared without a look at the texels. All terms are exact.
-type cost struct{ a, b, c, d0, d1, square float64 }
+type cost struct {
+	a, b, c, d0, d1, square float64
+	e0, e1                  float64 // the best ends within 0..255
+}
+
+// set fills the cost of a channel of a partition in, of which w, ww and wx are sums of weights, of their squares, and of weights times
+// values. It returns an error that no ends are below.
+func (q *cost) set(s *sums, c int, w, ww, wx int32) float64 {
+	*q = cost{
+		a: float64(4096*s.n-128*w+ww) / 4096, b: float64(64*w-ww) / 4096, c: float64(ww) / 4096,
+		d0: float64(64*s.x[c]-wx) / 64, d1: float64(wx) / 64, square: float64(s.xx[productOf[c][c]]),
+	}
+	return q.least()
+}
 
 func (q *cost) at(e0, e1 int) float64 {
 	x, y := float64(e0), float64(e1)
@@ -20,25 +33,26 @@ func (q *cost) other(e0 int) float64 {
 	return min(max((q.d1-float64(q.b*float64(e0)))/q.c, 0), 255)
 }
 
-// least gives the best ends within 0..255.
-func (q *cost) least() (e0, e1 float64) {
+// least finds the best ends within 0..255, and returns the error of the best ends of all.
+func (q *cost) least() float64 {
 	det := float64(q.a*q.c) - float64(q.b*q.b)
 	if det < 1e-2 { // all weights are the same
 		e := min(max((q.d0+q.d1)/(q.a+2*q.b+q.c), 0), 255)
-		return e, e
+		q.e0, q.e1 = e, e
+		return 0
 	}
-	e0 = (float64(q.d0*q.c) - float64(q.d1*q.b)) / det
-	e1 = (float64(q.d1*q.a) - float64(q.d0*q.b)) / det
+	e0 := (float64(q.d0*q.c) - float64(q.d1*q.b)) / det
+	e1 := (float64(q.d1*q.a) - float64(q.d0*q.b)) / det
+	q.e0, q.e1 = e0, e1
 	if e0 < 0 || e0 > 255 {
-		e0 = min(max(e0, 0), 255)
-		return e0, q.other(int(e0))
-	}
-	if e1 < 0 || e1 > 255 {
-		e1 = min(max(e1, 0), 255)
+		q.e0 = min(max(e0, 0), 255)
+		q.e1 = q.other(int(q.e0))
+	} else if e1 < 0 || e1 > 255 {
+		q.e1 = min(max(e1, 0), 255)
 		turned := cost{a: q.c, b: q.b, c: q.a, d0: q.d1, d1: q.d0}
-		return turned.other(int(e1)), e1
+		q.e0 = turned.other(int(q.e1))
 	}
-	return e0, e1
+	return q.square - float64(q.d0*e0) - float64(q.d1*e1)
 }
 
 // ends are the values of a partition in an endpoint mode, as numbers 0..255 that the range of colours has, with the colours that they
@@ -51,12 +65,19 @@ type ends struct {
 
 const never = 1e30
 
+// pair is two values of a channel.
+type pair struct {
+	v0, v1 uint8
+	err    float64
+}
+
 // fitDirect finds the values of the modes that have them directly, in the channels of use. The colours may have to be
 // in the one order or, with blue contraction, in the other.
-func fitDirect(q *[4]cost, channels int, l *levels) ends {
+func fitDirect(q *[4]cost, channels int, l *levels, pairs *[4]pair) ends {
 	f := ends{colors: [2]color{{3: 255}, {3: 255}}}
 	for c := range channels {
 		e0, e1, err := fitChannel(&q[c], l)
+		pairs[c] = pair{e0, e1, err}
 		f.err += err
 		f.values[2*c], f.values[2*c+1] = e0, e1
 		f.colors[0][c], f.colors[1][c] = int(e0), int(e1)
@@ -69,7 +90,7 @@ func fitDirect(q *[4]cost, channels int, l *levels) ends {
 
 // fitChannel finds two values of a range: the first one above or below what is best, and the second one to suit it.
 func fitChannel(q *cost, l *levels) (v0, v1 uint8, err float64) {
-	e0, _ := q.least()
+	e0 := q.e0
 	v0 = l.below[int(e0)]
 	v1 = l.near[int(q.other(int(v0))+0.5)]
 	err = q.at(int(v0), int(v1))
@@ -100,17 +121,22 @@ func (f *ends) order(q *[4]cost, channels int, l *levels) {
 }
 
 // fitContracted is fitDirect with blue contraction: red and green are kept as what, with blue, has the mean that is wanted. It is for
-// colours near grey, and its error is never where they are not near enough.
-func fitContracted(q *[4]cost, channels int, l *levels) ends {
+// colours near grey, and its error is never where they are not near enough, or not below limit. pairs are those of fitDirect.
+func fitContracted(q *[4]cost, channels int, l *levels, pairs *[4]pair, limit float64) ends {
 	f := ends{colors: [2]color{{3: 255}, {3: 255}}}
-	b0, b1, err := fitChannel(&q[2], l)
-	f.err = err
+	b0, b1 := pairs[2].v0, pairs[2].v1
+	f.err = pairs[2].err
+	if channels == 4 {
+		a := &pairs[3]
+		f.err += a.err
+		f.values[6], f.values[7] = a.v1, a.v0
+		f.colors[0][3], f.colors[1][3] = int(a.v0), int(a.v1)
+	}
 	f.values[4], f.values[5] = b1, b0
 	f.colors[0][2], f.colors[1][2] = int(b0), int(b1)
 	for c := range 2 {
-		e0, _ := q[c].least()
 		best := float64(never)
-		want := int(2*e0+0.5) - int(b0)
+		want := int(2*q[c].e0+0.5) - int(b0)
 		for _, v := range [2]uint8{l.below[min(max(want, 0), 255)], l.above[min(max(want+1, 0), 255)]} {
 			e0 := (int(v) + int(b0)) >> 1
 			w := l.near[min(max(int(2*q[c].other(e0)+1)-int(b1), 0), 255)]
@@ -121,13 +147,9 @@ func fitContracted(q *[4]cost, channels int, l *levels) ends {
 				f.colors[0][c], f.colors[1][c] = e0, e1
 			}
 		}
-		f.err += best
-	}
-	if channels == 4 {
-		a0, a1, err := fitChannel(&q[3], l)
-		f.err += err
-		f.values[6], f.values[7] = a1, a0
-		f.colors[0][3], f.colors[1][3] = int(a0), int(a1)
+		if f.err += best; f.err >= limit {
+			return ends{err: never}
+		}
 	}
 	if int(f.values[1])+int(f.values[3])+int(f.values[5]) >= int(f.values[0])+int(f.values[2])+int(f.values[4]) {
 		f.err = never
@@ -135,13 +157,13 @@ func fitContracted(q *[4]cost, channels int, l *levels) ends {
 	return f
 }
 
-// fitOffset finds values of the modes with base and offset, which are twice as fine where the ends are near to each other.
-func fitOffset(q *[4]cost, channels int, l *levels) ends {
+// fitOffset finds values of the modes with base and offset, which are twice as fine where the ends are near to each other. Its error is
+// never where it is not below limit.
+func fitOffset(q *[4]cost, channels int, l *levels, limit float64) ends {
 	f := ends{colors: [2]color{{3: 255}, {3: 255}}}
 	sum := 0
 	for c := range channels {
-		e0, _ := q[c].least()
-		i := int(e0)
+		i := int(q[c].e0)
 		top := i >> 7
 		best := float64(never)
 		for _, v := range [2]uint8{l.baseLow[i&127], l.baseHigh[min(i&127+1, 127)]} {
@@ -155,7 +177,9 @@ func fitOffset(q *[4]cost, channels int, l *levels) ends {
 				f.colors[0][c], f.colors[1][c] = base, e1
 			}
 		}
-		f.err += best
+		if f.err += best; f.err >= limit {
+			return ends{err: never}
+		}
 		if c < 3 {
 			_, offset := signedOffset(0, int(f.values[2*c+1]))
 			sum += offset
@@ -171,7 +195,7 @@ func fitOffset(q *[4]cost, channels int, l *levels) ends {
 func fitScale(q *[4]cost, channels int, l *levels) ends {
 	var dot, square float64
 	for c := range 3 {
-		e0, e1 := q[c].least()
+		e0, e1 := q[c].e0, q[c].e1
 		dot += float64(e0 * e1)
 		square += float64(e1 * e1)
 	}
@@ -210,6 +234,7 @@ func fitGrey(q *[4]cost, channels int, l *levels) ends {
 		all.d1 += q[c].d1
 		all.square += q[c].square
 	}
+	all.least()
 	e0, e1, err := fitChannel(&all, l)
 	f := ends{values: [8]uint8{e0, e1}, err: err}
 	f.colors[0] = color{int(e0), int(e0), int(e0), 255}

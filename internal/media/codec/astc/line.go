@@ -8,8 +8,8 @@ type layout struct {
 	partitions int
 	seed       int
 	planes     int
-	second     int // the channel of the second plane
-	part       [maxTexels]uint8
+	second     int              // the channel of the second plane
+	part       [maxTexels]uint8 // none beyond the last texel
 	sums       [4]sums
 	lines      [2][4]line            // by plane and partition
 	ideal      [2][maxTexels]float32 // by plane: 0 at the line's one end, 1 at the other
@@ -21,31 +21,47 @@ type layout struct {
 	near       bool   // ends are near enough to each other for offsets
 }
 
+// none is no partition.
+const none = 255
+
 // sums are of the texels of a partition. Values up to 144*255*255 are exact.
 type sums struct {
-	n  int32
 	x  [4]int32
-	xx [4][4]int32 // upper triangle
+	xx [10]int32 // products of two channels, at productOf
+	n  int32
+	_  int32 // 64 bytes together, as lanes_amd64.s has it
 }
 
-func (s *sums) add(x *[4]int32) {
-	s.n++
-	for i := range x {
-		s.x[i] += x[i]
-		for j := i; j < 4; j++ {
-			s.xx[i][j] += x[i] * x[j]
-		}
+// productOf says where in sums.xx the product of two channels is.
+var productOf = [4][4]int{{0, 1, 2, 3}, {1, 4, 5, 6}, {2, 5, 7, 8}, {3, 6, 8, 9}}
+
+// sumsOf are those of a single texel.
+func sumsOf(r, g, b, a int32) sums {
+	return sums{
+		x:  [4]int32{r, g, b, a},
+		xx: [10]int32{r * r, r * g, r * b, r * a, g * g, g * b, g * a, b * b, b * a, a * a},
+		n:  1,
 	}
+}
+
+func (s *sums) add(t *sums) {
+	for i := range s.x {
+		s.x[i] += t.x[i]
+	}
+	for i := range s.xx {
+		s.xx[i] += t.xx[i]
+	}
+	s.n += t.n
 }
 
 func (s *sums) minus(t *sums) (d sums) {
-	d.n = s.n - t.n
 	for i := range s.x {
 		d.x[i] = s.x[i] - t.x[i]
-		for j := i; j < 4; j++ {
-			d.xx[i][j] = s.xx[i][j] - t.xx[i][j]
-		}
 	}
+	for i := range s.xx {
+		d.xx[i] = s.xx[i] - t.xx[i]
+	}
+	d.n = s.n - t.n
 	return d
 }
 
@@ -55,15 +71,22 @@ type line struct {
 	low, span float32 // along axis from 0
 }
 
-// axis is the direction of the greatest variance in the channels of use, and the squared distances of all texels from the
-// line through their mean, by power iteration.
-func (s *sums) axis(use *[4]bool) (axis [4]float32, residual float32) {
+// direction is that of the greatest variance.
+type direction struct {
+	axis     [4]float32
+	residual float32    // squared distances of all texels from the line through their mean
+	_        [3]float32 // 32 bytes together, as lanes_amd64.s has it
+}
+
+// direction finds that of the greatest variance in the channels of use, by power iteration.
+func (s *sums) direction(use *[4]bool) direction {
+	var axis [4]float32
 	var m [4][4]float32
 	trace := float32(0)
 	for i := range 4 {
 		for j := i; j < 4; j++ {
 			if use[i] && use[j] {
-				m[i][j] = float32(int64(s.xx[i][j])*int64(s.n)-int64(s.x[i])*int64(s.x[j])) / float32(s.n)
+				m[i][j] = float32(s.xx[productOf[i][j]]*s.n-s.x[i]*s.x[j]) / float32(s.n) // 144*144*255*255 is below 1<<31
 				m[j][i] = m[i][j]
 			}
 		}
@@ -75,7 +98,7 @@ func (s *sums) axis(use *[4]bool) (axis [4]float32, residual float32) {
 				axis[i] = 1
 			}
 		}
-		return unit(axis), 0
+		return direction{axis: unit(axis)}
 	}
 	most := 0
 	for i := range 4 {
@@ -102,7 +125,7 @@ func (s *sums) axis(use *[4]bool) (axis [4]float32, residual float32) {
 			v[i] = -v[i]
 		}
 	}
-	return v, max(trace-value, 0)
+	return direction{axis: v, residual: max(trace-value, 0)}
 }
 
 func times(m *[4][4]float32, v [4]float32) (w [4]float32) {
@@ -122,21 +145,18 @@ func unit(v [4]float32) [4]float32 {
 	return [4]float32{v[0] * l, v[1] * l, v[2] * l, v[3] * l}
 }
 
-// layOut finds lines for partitions and planes, which l has already.
-func (e *encoder) layOut(l *layout) {
+// layOut finds lines in the directions of each partition.
+func (e *encoder) layOut(l *layout, d []direction) {
 	l.residual, l.scaled, l.power, l.near = 0, 0, [2]float32{}, true
-	use := e.use
 	if l.planes == 2 {
-		use[l.second] = false
 		for p := range l.partitions {
 			l.lines[1][p] = line{}
 			l.lines[1][p].axis[l.second] = 1
 		}
 	}
 	for p := range l.partitions {
-		axis, residual := l.sums[p].axis(&use)
-		l.lines[0][p].axis = axis
-		l.residual += residual
+		l.lines[0][p].axis = d[p].axis
+		l.residual += d[p].residual
 	}
 	for plane := range l.planes {
 		e.project(l, plane)
@@ -153,12 +173,16 @@ func (e *encoder) project(l *layout, plane int) {
 		low[p], high[p] = 1e9, -1e9
 	}
 	ideal := &l.ideal[plane]
-	for i := range e.texels {
-		p := l.part[i] & 3
-		a, x := &l.lines[plane][p].axis, &e.value[i]
-		t := float32(a[0]*x[0]) + float32(a[1]*x[1]) + float32(a[2]*x[2]) + float32(a[3]*x[3])
-		ideal[i] = t
-		low[p], high[p] = min(low[p], t), max(high[p], t)
+	if e.lanes {
+		e.projectLanes(l, plane, &low, &high)
+	} else {
+		for i := range e.texels {
+			p := l.part[i] & 3
+			a, x := &l.lines[plane][p].axis, &e.value[i]
+			t := float32(a[0]*x[0]) + float32(a[1]*x[1]) + float32(a[2]*x[2]) + float32(a[3]*x[3])
+			ideal[i] = t
+			low[p], high[p] = min(low[p], t), max(high[p], t)
+		}
 	}
 	var scale [4]float32
 	for p := range l.partitions {
@@ -168,6 +192,11 @@ func (e *encoder) project(l *layout, plane int) {
 			scale[p] = 1 / ln.span
 		}
 		l.power[plane] += float32(ln.span*ln.span) * float32(l.sums[p].n) / float32(e.texels)
+	}
+	if e.lanes {
+		table := [2][8]float32{{low[0], low[1], low[2]}, {scale[0], scale[1], scale[2]}}
+		scaleLanes(&ideal[0], &l.part[0], &table, (e.texels+7)/8)
+		return
 	}
 	for i := range e.texels {
 		p := l.part[i] & 3

@@ -7,9 +7,15 @@ type plan struct {
 	*table
 	across, down [12][12]float32 // cosines
 	shapes       []shape
-	patterns     [4]patterns // by their number of partitions
-	sample       []int       // texels, at most 64
+	patterns     [4]patterns     // by their number of partitions
+	sample       []int           // texels, at most 64
+	columns      [12][12]float32 // across, by column and wave
+	shares       []float32       // of each shape
+	sizes        [][2]uint8      // of their grids
 }
+
+// maxShapes are those of grids from 2x2 to 12x12.
+const maxShapes = 11 * 11
 
 // shape is a grid seen from its places, with the modes that have it.
 type shape struct {
@@ -19,6 +25,10 @@ type shape struct {
 	reach []reach
 	modes [2][]choice // for one plane, and for two
 	share float32     // of places' squared errors that texels have in the end, on average
+
+	dense     *matrices
+	infill16  []uint8 // for infillLanes
+	registers int
 }
 
 // reach says that a place of a grid makes up so much of a texel's weight.
@@ -61,6 +71,16 @@ func newPlan(t *table) *plan {
 		s := &p.shapes[i]
 		s.modes[m.planes-1] = append(s.modes[m.planes-1], choice{uint16(code), m.weights, sequenceSize(m.count(), m.weights)})
 	}
+	for i := range p.shapes {
+		s := &p.shapes[i]
+		p.shares = append(p.shares, s.share)
+		p.sizes = append(p.sizes, [2]uint8{uint8(s.width), uint8(s.height)})
+	}
+	for k := range p.across {
+		for i := range p.across[k] {
+			p.columns[i][k] = p.across[k][i]
+		}
+	}
 	n := min(p.texels, 64)
 	for i := range n {
 		p.sample = append(p.sample, i*p.texels/n)
@@ -70,7 +90,7 @@ func newPlan(t *table) *plan {
 }
 
 func newShape(t *table, width, height int) shape {
-	s := shape{grid: t.grids[width][height], whole: width == t.Width && height == t.Height}
+	s := shape{grid: t.grids[width][height], whole: width == t.Width && height == t.Height, dense: new(matrices)}
 	for place := range width * height {
 		s.first = append(s.first, len(s.reach))
 		for i, sp := range s.spread {
@@ -84,18 +104,34 @@ func newShape(t *table, width, height int) shape {
 		}
 	}
 	s.first = append(s.first, len(s.reach))
+	s.infill16, s.registers = s.infillTable()
 	return s
 }
 
 // patterns are partitionings in two or three, without those that are alike.
 type patterns struct {
+	count int
 	seeds []int
-	masks [][2]uint64 // bit i is set in the one if sample i is in partition 1, in the other for partition 2
+	flat  []int       // of those in three, the ones that have no sample in partition 2
+	masks [][2]uint64 // for fours of seeds; bit i is set in the one if sample i is in partition 1, in the other for partition 2
+}
+
+// parts fills out with the partition of each texel of a pattern.
+func (list *patterns) parts(out []uint8, at, count, width int) {
+	if len(out) > 64 {
+		partitionOf(out, list.seeds[at], count, width)
+		return
+	}
+	second, third := list.masks[at][0], list.masks[at][1]
+	for i := range out {
+		out[i] = uint8(second>>i&1) | uint8(third>>i&1)<<1
+	}
 }
 
 // newPatterns lists each partitioning once: many seeds give the same, or the same with partitions exchanged, or one that leaves
 // a partition empty.
 func (p *plan) newPatterns(count int) (list patterns) {
+	list.count = count
 	seen := map[[5]uint64]bool{}
 	var part [maxTexels]uint8
 	for seed := range 1024 {
@@ -117,8 +153,14 @@ func (p *plan) newPatterns(count int) (list patterns) {
 		}
 		if named == uint8(count) && !seen[key] {
 			seen[key] = true
+			if count == 3 && masks[1] == 0 {
+				list.flat = append(list.flat, len(list.seeds))
+			}
 			list.seeds, list.masks = append(list.seeds, seed), append(list.masks, masks)
 		}
+	}
+	for len(list.masks)%4 != 0 {
+		list.masks = append(list.masks, [2]uint64{})
 	}
 	return list
 }
@@ -191,8 +233,8 @@ var weightLevels = sync.OnceValue(func() *[weightRanges]struct{ near, code [65]u
 })
 
 // stepSquares say how far 0..128 are from the nearest value in each range of weights, squared, where 128 is 1.
-var stepSquares = sync.OnceValue(func() *[256][weightRanges]float32 {
-	t := new([256][weightRanges]float32)
+var stepSquares = sync.OnceValue(func() *[256][16]float32 {
+	t := new([256][16]float32)
 	for i := range 129 {
 		for r := range weightRanges {
 			t[i][r] = 1

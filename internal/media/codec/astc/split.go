@@ -3,19 +3,22 @@ package astc
 import "math/bits"
 
 // split finds patterns of some partitions whose lines are near the texels: it clusters the colours, takes the patterns that
-// resemble the clusters most, and then those with the least distances from their lines. It appends their places in the list of
-// patterns to out, as many as it has room for, the best first.
+// resemble the clusters most, and then those with the least distances from their lines. It appends their places in e.similar
+// to out, as many as it has room for, the best first. The sums and directions of partitions are in e.parts and e.directions, count of each
+// for each similar pattern.
 func (e *encoder) split(out []int, count int) []int {
 	list := &e.patterns[count]
 	similar := e.similar[:min(e.effort.patterns, len(list.seeds))]
 	e.resemble(similar, list, e.cluster(count))
+	for i, at := range similar {
+		e.part(e.parts[i*count:][:count], list, at)
+	}
+	e.direct(len(similar) * count)
 	var best [8]float32
-	for _, at := range similar {
-		s := e.parts(list, at, count)
+	for at := range similar {
 		residual := float32(0)
-		for p := range count {
-			_, r := s[p].axis(&e.use)
-			residual += r
+		for _, d := range e.directions[at*count:][:count] {
+			residual += d.residual
 		}
 		if len(out) < cap(out) {
 			out = append(out, at)
@@ -31,50 +34,40 @@ func (e *encoder) split(out []int, count int) []int {
 	return out
 }
 
-// parts are the sums of the partitions of a pattern.
-func (e *encoder) parts(list *patterns, at, count int) (s [4]sums) {
+// part finds the sums of the partitions of a pattern.
+func (e *encoder) part(s []sums, list *patterns, at int) {
+	clear(s)
 	if e.texels > len(e.sample) {
 		var part [maxTexels]uint8
-		partitionOf(part[:e.texels], list.seeds[at], count, e.Width)
-		for i := range e.texels {
-			if p := part[i] & 3; p > 0 {
-				s[p].add(&e.texel[i])
+		partitionOf(part[:e.texels], list.seeds[at], len(s), e.Width)
+		for i, p := range part[:e.texels] {
+			if p > 0 {
+				s[p].add(&e.moments[i])
 			}
 		}
 	} else {
-		for p, mask := range list.masks[at] {
-			for ; mask != 0; mask &= mask - 1 {
-				s[p+1].add(&e.texel[bits.TrailingZeros64(mask)])
+		for p := range s[1:] {
+			if e.lanes {
+				sumLanes(&e.moments[0].x[0], list.masks[at][p], &s[p+1].x[0])
+				continue
+			}
+			for mask := list.masks[at][p]; mask != 0; mask &= mask - 1 {
+				s[p+1].add(&e.moments[bits.TrailingZeros64(mask)])
 			}
 		}
 	}
-	s[0] = e.all.minus(&s[1])
-	s[0] = s[0].minus(&s[2])
-	return s
+	s[0] = e.all
+	for p := range s[1:] {
+		s[0] = s[0].minus(&s[p+1])
+	}
 }
 
 // cluster parts the colours by k-means, from the two ends of the block's line on and the colour farthest from both. It gives the samples of
 // the second and the third part.
 func (e *encoder) cluster(count int) (masks [2]uint64) {
-	var centers [3][4]float32
-	ideal := &e.layouts[0].ideal[0]
-	low, high := 0, 0
-	for i := range e.texels {
-		if ideal[i] < ideal[low] {
-			low = i
-		}
-		if ideal[i] > ideal[high] {
-			high = i
-		}
-	}
-	centers[0], centers[1] = e.value[low], e.value[high]
-	if count == 3 {
-		far := float32(-1)
-		for i := range e.texels {
-			if d := min(distance(&e.value[i], &centers[0]), distance(&e.value[i], &centers[1])); d > far {
-				far, centers[2] = d, e.value[i]
-			}
-		}
+	centers := e.centers(count)
+	if e.lanes && e.texels <= 64 {
+		return e.clusterLanes(&centers, count)
 	}
 	var side [maxTexels]uint8
 	for round := range 3 {
@@ -111,6 +104,30 @@ func (e *encoder) cluster(count int) (masks [2]uint64) {
 	return masks
 }
 
+// centers are the colours that clusters begin with.
+func (e *encoder) centers(count int) (centers [3][4]float32) {
+	ideal := &e.layouts[0].ideal[0]
+	low, high := 0, 0
+	for i := range e.texels {
+		if ideal[i] < ideal[low] {
+			low = i
+		}
+		if ideal[i] > ideal[high] {
+			high = i
+		}
+	}
+	centers[0], centers[1] = e.value[low], e.value[high]
+	if count == 3 {
+		far := float32(-1)
+		for i := range e.texels {
+			if d := min(distance(&e.value[i], &centers[0]), distance(&e.value[i], &centers[1])); d > far {
+				far, centers[2] = d, e.value[i]
+			}
+		}
+	}
+	return centers
+}
+
 // distance of two colours, squared.
 func distance(a, b *[4]float32) float32 {
 	d := [4]float32{a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]}
@@ -119,24 +136,14 @@ func distance(a, b *[4]float32) float32 {
 
 // resemble fills out with the patterns of a list in which the fewest samples are not of the cluster that most of their partition are of.
 func (e *encoder) resemble(out []int, list *patterns, clusters [2]uint64) {
+	if e.lanes {
+		e.resembleLanes(out, list, &clusters)
+		return
+	}
 	var count [65]int
-	n := len(e.sample)
-	a1, a2 := clusters[0], clusters[1]
-	n1, n2 := bits.OnesCount64(a1), bits.OnesCount64(a2)
-	n0 := n - n1 - n2
-	for i := range list.masks {
-		m1, m2 := list.masks[i][0], list.masks[i][1]
-		var d int
-		if m2 == 0 {
-			d = bits.OnesCount64(m1 ^ a1)
-			d = min(d, n-d)
-		} else {
-			b11, b12, b21, b22 := bits.OnesCount64(m1&a1), bits.OnesCount64(m1&a2), bits.OnesCount64(m2&a1), bits.OnesCount64(m2&a2)
-			b10, b20 := bits.OnesCount64(m1)-b11-b12, bits.OnesCount64(m2)-b21-b22
-			d = n - max(b10, b11, b12) - max(b20, b21, b22) - max(n0-b10-b20, n1-b11-b21, n2-b12-b22)
-		}
-		e.wrong[i] = uint8(d)
-		count[d]++
+	for i := range list.seeds {
+		e.wrong[i] = wrongOf(&list.masks[i], &clusters, len(e.sample))
+		count[e.wrong[i]]++
 	}
 	limit, inside := 0, count[0]
 	for inside < len(out) {
@@ -144,7 +151,7 @@ func (e *encoder) resemble(out []int, list *patterns, clusters [2]uint64) {
 		inside += count[limit]
 	}
 	k, last := 0, len(out)-(inside-count[limit]) // of those at the limit, so many still find a place
-	for i, d := range e.wrong[:len(list.masks)] {
+	for i, d := range e.wrong[:len(list.seeds)] {
 		switch {
 		case int(d) < limit:
 		case int(d) == limit && last > 0:
@@ -155,4 +162,17 @@ func (e *encoder) resemble(out []int, list *patterns, clusters [2]uint64) {
 		out[k] = i
 		k++
 	}
+}
+
+// wrongOf counts the samples that are not of the cluster that most of their partition in a pattern are of.
+func wrongOf(pattern, clusters *[2]uint64, n int) uint8 {
+	m1, m2, a1, a2 := pattern[0], pattern[1], clusters[0], clusters[1]
+	if m2 == 0 {
+		d := bits.OnesCount64(m1 ^ a1)
+		return uint8(min(d, n-d))
+	}
+	n1, n2 := bits.OnesCount64(a1), bits.OnesCount64(a2)
+	b11, b12, b21, b22 := bits.OnesCount64(m1&a1), bits.OnesCount64(m1&a2), bits.OnesCount64(m2&a1), bits.OnesCount64(m2&a2)
+	b10, b20 := bits.OnesCount64(m1)-b11-b12, bits.OnesCount64(m2)-b21-b22
+	return uint8(n - max(b10, b11, b12) - max(b20, b21, b22) - max(n-n1-n2-b10-b20, n1-b11-b21, n2-b12-b22))
 }

@@ -107,5 +107,5 @@ func (s *sums) class() int {
 // chroma is the squared distance of the colours from grey.
 func (s *sums) chroma() float32 {
 	xx := &s.xx
-	return float32(xx[0][0]+xx[1][1]+xx[2][2]-xx[0][1]-xx[0][2]-xx[1][2]) * 2 / 3
+	return float32(xx[0]+xx[4]+xx[7]-xx[1]-xx[2]-xx[5]) * 2 / 3
 }

@@ -5,52 +5,17 @@ import "math"
 // plane is weights of a grid's places, 0..64.
 type plane [maxWeights]uint8
 
-// relax finds values of the grid's places that, spread over the texels, come near to ideal, where texels count by power, which is given for
-// each partition. It is a mean first, then some rounds of Gauss-Seidel.
-func (s *shape) relax(g *[maxWeights]float32, ideal *[maxTexels]float32, part *[maxTexels]uint8, power *[4]float32, rounds int) {
-	if s.whole {
-		copy(g[:], ideal[:len(s.spread)])
-		return
-	}
-	count := len(s.first) - 1
-	for j := range count {
-		sum, parts := float32(0), float32(0)
-		for _, r := range s.reach[s.first[j]:s.first[j+1]] {
-			sum += float32(r.part * ideal[r.texel])
-			parts += r.part
-		}
-		g[j] = sum / parts
-	}
-	var rest [maxTexels]float32
-	for i := range s.spread {
-		sp := &s.spread[i]
-		rest[i] = ideal[i] - float32(g[sp.place[0]&63]*float32(sp.part[0])/16) - float32(g[sp.place[1]&63]*float32(sp.part[1])/16) -
-			float32(g[sp.place[2]&63]*float32(sp.part[2])/16) - float32(g[sp.place[3]&63]*float32(sp.part[3])/16)
-	}
-	for range rounds {
-		for j := range count {
-			reach := s.reach[s.first[j]:s.first[j+1]]
-			pull, hold := float32(0), float32(1e-9)
-			for _, r := range reach {
-				w := float32(r.part * power[part[r.texel]&3])
-				pull += float32(w * rest[r.texel])
-				hold += float32(w * r.part)
-			}
-			step := pull / hold
-			g[j] += step
-			for _, r := range reach {
-				rest[r.texel] -= float32(r.part * step)
-			}
-		}
-	}
-}
-
 // quantize stretches values of places over all of 0..64, and takes the nearest that the range of weights has.
 func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
 	count := len(s.first) - 1
 	low, high := g[0], g[0]
 	for _, v := range g[1:count] {
-		low, high = min(low, v), max(high, v)
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
 	}
 	low, high = max(low, 0), min(high, 1) // beyond is overshoot at an edge, which is better cut off than shrunk
 	scale := float32(0)
@@ -59,47 +24,65 @@ func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
 	}
 	near := &weightLevels()[r].near
 	for j := range count {
-		out[j] = near[int(min(max(float32((g[j]-low)*scale), 0), 64)+0.5)]
+		out[j] = near[nearest(float32((g[j]-low)*scale))]
 	}
 }
 
+// nearest of 0..64 to v.
+func nearest(v float32) int {
+	switch {
+	case v <= 0:
+		return 0
+	case v >= 64:
+		return 64
+	}
+	return int(v + 0.5)
+}
+
 // infill gives the weights of the texels.
-func (s *shape) infill(out *[maxTexels]int32, w *plane) {
+func (s *shape) infill(out *[maxTexels]int16, w *plane, lanes bool) {
+	if lanes {
+		infillLanes(&w[0], &s.infill16[0], (len(s.spread)+15)/16, s.registers, &out[0])
+		return
+	}
 	if s.whole {
 		for i := range s.spread {
-			out[i] = int32(w[i&63])
+			out[i] = int16(w[i&63])
 		}
 		return
 	}
 	for i := range s.spread {
-		out[i] = int32(s.spread[i].weight((*[maxWeights]uint8)(w)))
+		out[i] = int16(s.spread[i].weight((*[maxWeights]uint8)(w)))
 	}
 }
 
 // settle moves each weight to where it is best with its neighbours as they are, and says whether any moved. rest is, for
 // each texel, its distance along its line from where its weight puts it, times the line's length; hold is for each partition
 // the square of that length. Lengths are of one 64th, as weights are.
-func (s *shape) settle(w *plane, rest *[maxTexels]float32, part *[maxTexels]uint8, hold *[4]float32, r uint8) bool {
+func (s *shape) settle(w *plane, rest *[maxTexels]float32, part *[maxTexels]uint8, hold *[4]float32, r uint8, lanes bool) bool {
 	near := &weightLevels()[r].near
+	var pull, stiff [maxWeights]float32
+	s.pulls(&pull, &stiff, rest, part, hold, lanes)
 	moved := false
 	for j := range len(s.first) - 1 {
-		reach := s.reach[s.first[j]:s.first[j+1]]
-		pull, stiff := float32(0), float32(1e-9)
-		for _, r := range reach {
-			pull += float32(r.part * rest[r.texel])
-			stiff += float32(float32(r.part*r.part) * hold[part[r.texel]&3])
-		}
 		now := float32(w[j])
-		to := near[int(min(max(now+pull/stiff, 0), 64)+0.5)]
+		to := near[nearest(now+pull[j&63]/(stiff[j&63]+1e-9))]
 		if to == w[j] {
 			continue
 		}
 		moved = true
 		step := float32(to) - now
-		for _, r := range reach {
-			rest[r.texel] -= float32(float32(r.part*step) * hold[part[r.texel]&3])
-		}
 		w[j] = to
+		if s.whole {
+			continue
+		}
+		for _, r := range s.reach[s.first[j]:s.first[j+1]] {
+			back := float32(float32(r.part*step) * hold[part[r.texel]&3])
+			sp := &s.spread[r.texel]
+			for k, place := range sp.place {
+				pull[place&63] -= float32(float32(sp.part[k]) / 16 * back)
+			}
+		}
 	}
 	return moved
 }
@@ -125,37 +108,52 @@ func (e *encoder) roughness(out *[13][13]float32, l *layout) {
 	w, h := e.Width, e.Height
 	for plane := range l.planes {
 		power := l.power[plane]
-		var rows [12][12]float32 // by wave and row
 		ideal := l.ideal[plane][:e.texels]
-		for y := range h {
-			row := ideal[y*w : y*w+w]
-			for k := range w {
-				wave := e.across[k][:w]
-				sum := float32(0)
-				for x, v := range row {
-					sum += float32(v * wave[x])
-				}
-				rows[k][y] = sum
-			}
-		}
 		total := float32(0)
 		for _, v := range ideal {
 			total += float32(v * v)
 		}
+		if e.lanes && w <= 8 && h <= 8 {
+			roughLanes(&ideal[0], w, &e.columns, &e.down, total, power, gridLoss, &out[1][1])
+			continue
+		}
+		var squares [12][12]float32
+		e.transform(&squares, ideal)
 		var inside [13]float32 // of all waves so far across, by waves down
 		for k := range w {
 			sum := float32(0)
-			line := rows[k][:h]
 			for j := range h {
-				wave := e.down[j][:h]
-				v := float32(0)
-				for y, x := range line {
-					v += float32(x * wave[y])
-				}
-				sum += float32(v * v)
+				sum += squares[j][k]
 				inside[j+1] += sum
 				out[k+1][j+1] += float32(max(total-inside[j+1], 0) * power * gridLoss)
 			}
+		}
+	}
+}
+
+// transform gives the squares of a cosine transform, by waves down and across.
+func (e *encoder) transform(squares *[12][12]float32, ideal []float32) {
+	w, h := e.Width, e.Height
+	var rows [12][12]float32 // by wave and row
+	for y := range h {
+		row := ideal[y*w : y*w+w]
+		for k := range w {
+			wave := e.across[k][:w]
+			sum := float32(0)
+			for x, v := range row {
+				sum += float32(v * wave[x])
+			}
+			rows[k][y] = sum
+		}
+	}
+	for k := range w {
+		for j := range h {
+			wave := e.down[j][:h]
+			v := float32(0)
+			for y, x := range rows[k][:h] {
+				v += float32(x * wave[y])
+			}
+			squares[j][k] = float32(v * v)
 		}
 	}
 }

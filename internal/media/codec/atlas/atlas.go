@@ -64,7 +64,7 @@ func (t Turn) MarshalText() ([]byte, error) { return []byte(turns[t]), nil }
 func (t *Turn) UnmarshalText(text []byte) error {
 	i := slices.Index(turns[:], string(text))
 	if i < 0 {
-		return fmt.Errorf("%q is no direction", text)
+		return fmt.Errorf("%q is not a direction", text)
 	}
 	*t = Turn(i)
 	return nil

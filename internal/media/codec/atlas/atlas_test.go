@@ -153,7 +153,7 @@ func TestReadJSONRefuses(t *testing.T) {
 		{`{`, "unexpected end"},
 		{`{"version":1}`, "version 1"},
 		{`{"version":2}`, "scale of 0"},
-		{`{"version":2,"scale":1,"frames":{"a":{"turn":"up"}}}`, `"up" is no direction`},
+		{`{"version":2,"scale":1,"frames":{"a":{"turn":"up"}}}`, `"up" is not a direction`},
 		{`{"version":2,"scale":1,"frames":{"a":{}}}`, "is on page 0 of 0"},
 		{`{"version":2,"scale":1,"animations":{"a":["b"]}}`, `frame "b", which is not there`},
 	} {
@@ -261,8 +261,8 @@ func TestReadLibGDX(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"size: 1,2\n", `line 1: "size: 1,2" stands where the name of a page should`},
 		{"a.png\nsize: 1\n", `line 2: "1" is not 2 numbers`},
-		{"a.png\nx\n  xy: 1, y\n", `line 3: xy: "y" is no number`},
-		{"a.png\nx\n  split: 99999999999, 0,0,0\n", "is no number"},
+		{"a.png\nx\n  xy: 1, y\n", `line 3: xy: "y" is not a number`},
+		{"a.png\nx\n  split: 99999999999, 0,0,0\n", "is not a number"},
 	} {
 		if _, err := ReadLibGDX([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v", c.text, err)

@@ -197,7 +197,7 @@ func numbers(s string, n int) ([]int, error) {
 	for i, p := range parts {
 		x, err := strconv.ParseInt(strings.TrimSpace(p), 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no number", strings.TrimSpace(p))
+			return nil, fmt.Errorf("%q is not a number", strings.TrimSpace(p))
 		}
 		v[i] = int(x)
 	}

@@ -90,6 +90,9 @@ func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, 
 	o.Rows(rows, func(next func() int) {
 		var e encoder
 		e.quality, e.channel.lanes = min(o.Quality, block.Best), lanes
+		if lanes {
+			e.color.by = new(colorLanes)
+		}
 		for row := next(); row >= 0; row = next() {
 			for column := range columns {
 				block.Gather(e.pixels[:], rgba, width, height, 4, 4, column, row)

@@ -110,8 +110,12 @@ func (c *colors) cluster(f Format, most int) (best ends) {
 	if three {
 		s = &allShapes()[1][c.n]
 	}
-	gain, spread := c.measure(s, three)
-	c.pick(s, most, gain, spread)
+	if c.by != nil && c.n == 16 {
+		c.clusterLanes(most)
+	} else {
+		gain, spread := c.measure(s, three)
+		c.pick(s, most, gain, spread)
+	}
 	least := worst
 	for i := range c.top {
 		runs, base := c.fit(&c.top[i])
@@ -146,10 +150,6 @@ func (c *colors) measure(s *shapes, three bool) (best, spread float32) {
 			twice[j][i] = 2 * square[i]
 		}
 	}
-	for i := range n {
-		r, g, b := v[i][0]-v[i+1][0], v[i][1]-v[i+1][1], v[i][2]-v[i+1][2]
-		spread += float32(r*r) + float32(g*g) + float32(b*b)
-	}
 	inverse, gains := s.inverse, c.gains[:len(s.inverse)]
 	var both [17]float32
 	top := int32(0)
@@ -173,31 +173,51 @@ func (c *colors) measure(s *shapes, three bool) (best, spread float32) {
 			inverse, gains = inverse[len(row):], gains[len(row):]
 		}
 	}
-	return math.Float32frombits(uint32(top)), spread / float32(n*n)
+	return math.Float32frombits(uint32(top)), spreadOf(&v, n)
+}
+
+// spreadOf is the sum of the squares of the colours' distances from their mean.
+func spreadOf(v *[17][3]float32, n int) (spread float32) {
+	for i := range n {
+		r, g, b := v[i][0]-v[i+1][0], v[i][1]-v[i+1][1], v[i][2]-v[i+1][2]
+		spread += float32(r*r) + float32(g*g) + float32(b*b)
+	}
+	return spread / float32(n*n)
+}
+
+// limitOf is the least gain that is not much worse than the best, as bits.
+func limitOf(best, spread float32) int32 {
+	slack := max(float32(0.5*(spread-best)), 32)
+	return int32(math.Float32bits(max(0, best-slack)))
 }
 
 // pick keeps the shapes of the greatest gains, but none that is much worse than the best.
 func (c *colors) pick(s *shapes, most int, best, spread float32) {
 	gains := c.gains[:len(s.cuts)]
-	slack := max(float32(0.5*(spread-best)), 32)
-	limit := int32(math.Float32bits(max(0, best-slack)))
+	limit := limitOf(best, spread)
 	c.top = c.top[:0]
 	for i, g := range gains {
-		if g < limit {
-			continue
-		}
-		if len(c.top) < most {
-			c.top = append(c.top, shape{})
-		}
-		k := len(c.top) - 1
-		for ; k > 0 && c.top[k-1].gain < g; k-- {
-			c.top[k] = c.top[k-1]
-		}
-		c.top[k] = shape{s.cuts[i], g}
-		if len(c.top) == most {
-			limit = max(limit, c.top[most-1].gain)
-		}
+		limit = c.offer(s.cuts[i], g, most, limit)
 	}
+}
+
+// offer keeps a shape that is among the most promising ones, and gives the limit for the next.
+func (c *colors) offer(cut [3]uint8, gain int32, most int, limit int32) int32 {
+	if gain < limit {
+		return limit
+	}
+	if len(c.top) < most {
+		c.top = append(c.top, shape{})
+	}
+	k := len(c.top) - 1
+	for ; k > 0 && c.top[k-1].gain < gain; k-- {
+		c.top[k] = c.top[k-1]
+	}
+	c.top[k] = shape{cut, gain}
+	if len(c.top) == most {
+		limit = max(limit, c.top[most-1].gain)
+	}
+	return limit
 }
 
 // use says at which places of a block the runs of a shape are: run times step, plus first.

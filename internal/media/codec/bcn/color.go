@@ -13,6 +13,8 @@ type colors struct {
 
 	gains [maxShapes]int32 // of all shapes, see shape
 	top   []shape          // the most promising ones, best first
+
+	by *colorLanes // or nil: for blocks of 16 pixels that have a colour
 }
 
 // rgb is a colour, a sum of colours or a direction.
@@ -53,6 +55,9 @@ func (c *colors) encode(pixels *[64]byte, f Format, q block.Quality) uint64 {
 	same := c.load(pixels, f)
 	if c.n == 0 {
 		return 0xffffffff_00000000 // all transparent
+	}
+	if c.by != nil && c.n == 16 {
+		c.by.fill(&c.x)
 	}
 	if same {
 		return c.write(c.solid(c.x[0], f))
@@ -198,6 +203,9 @@ func (c *colors) refine(e ends, rounds int) (ends, int32) {
 
 // polish moves the endpoints of a channel by single steps, as long as that makes the error smaller.
 func (c *colors) polish(e ends, err int32, ways int) (ends, int32) {
+	if c.by != nil && c.n == 16 {
+		return c.polishLanes(e, err, ways)
+	}
 	for moved := err > 0; moved; {
 		moved = false
 		for k, top := range levels {
@@ -250,6 +258,9 @@ func (e *ends) palette() (p [4]rgb) {
 
 // assign gives each pixel the place that is nearest along the line, and tells the sum of the errors' squares.
 func (c *colors) assign(e *ends) (fit, int32) {
+	if c.by != nil && c.n == 16 {
+		return c.assignLanes(e)
+	}
 	p := e.palette()
 	d := rgb{p[e.last&3][0] - p[0][0], p[e.last&3][1] - p[0][1], p[e.last&3][2] - p[0][2]}
 	middle := rgb{2: 1 << 30} // with three places nothing is beyond; and it is not so great that a difference would overflow
@@ -284,6 +295,10 @@ func (f *fit) solve() (ends, int32) {
 	l := f.last
 	aa, ab, bb := f.n*l*l-2*l*f.t+f.tt, l*f.t-f.tt, f.tt // of a*a, a*b, b*b, times l*l
 	det, half := 1/float32(aa*bb-ab*ab), 1/float32(bb)
+	if lanes {
+		e, sum := f.solveLanes(aa, ab, bb, det, half)
+		return e, sum * (36 / (l * l))
+	}
 	e := ends{last: l}
 	var sum int32
 	for k := range 3 {
@@ -321,18 +336,19 @@ func (c *colors) write(e ends) uint64 {
 	if q0 == q1 {
 		codes = &[4]uint64{} // equal endpoints mean three places, whatever was meant
 	}
+	if c.by != nil && c.n == 16 {
+		return q0 | q1<<16 | c.codesLanes(&p, e.last, codes)<<32
+	}
 	bits := uint64(0xffffffff) // transparent
 	for i := range c.x[:c.n] {
 		x := &c.x[i]
-		least, code := worst, uint64(0)
+		least := worst
 		for t := range e.last + 1 {
 			y := &p[t&3]
 			r, g, b := x[0]-y[0], x[1]-y[1], x[2]-y[2]
-			if d := r*r + g*g + b*b; d < least {
-				least, code = d, codes[t&3]
-			}
+			least = min(least, (r*r+g*g+b*b)<<2|t)
 		}
-		bits ^= (code ^ 3) << (2 * c.who[i])
+		bits ^= (codes[least&3] ^ 3) << (2 * c.who[i])
 	}
 	return q0 | q1<<16 | bits<<32
 }

@@ -1,6 +1,9 @@
 package bcn
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 // lineTable is what lineErrors knows of lines of eight places, or of six and both ends of the range.
 type lineTable struct {
@@ -87,4 +90,166 @@ func (c *channel) around(s scored, step int32, lines *[8]line) [8]int32 {
 		lines[i] = line{s.low + d[0]*step, s.high + d[1]*step, s.six}
 	}
 	return c.gains(lines, 8)
+}
+
+// colorLanes is what lanes know of the colours of a block of 16 pixels that count.
+type colorLanes struct {
+	rg, b   [16]uint32 // the pixels as words: red and green, blue and 0
+	sums    [3][16]float32
+	scratch [36 * 8]float32
+	gains   [8 * shapeGroups]int32
+	found   [8 * shapeGroups]uint16
+}
+
+// fill takes the pixels in.
+func (l *colorLanes) fill(x *[16]rgb) {
+	for i := range x {
+		p := &x[i]
+		l.rg[i], l.b[i] = uint32(p[0]|p[1]<<16), uint32(p[2])
+	}
+}
+
+// words are endpoints as endErrors takes them.
+func (e *ends) words() [8]int16 {
+	return [8]int16{int16(e.q[0][0]), int16(e.q[0][1]), int16(e.q[0][2]), 0, int16(e.q[1][0]), int16(e.q[1][1]), int16(e.q[1][2])}
+}
+
+// assignLanes is assign.
+func (c *colors) assignLanes(e *ends) (fit, int32) {
+	var s [12]int32
+	words := e.words()
+	endSums(&c.by.rg[0], &words, int(e.last), &s)
+	return fit{last: e.last, n: 16, t: s[0], tt: s[1], tx: rgb{s[4], s[5], s[6]}, x: c.sum}, s[2]
+}
+
+// codesLanes are the codes of the places nearest to the pixels, by the codes of the places.
+func (c *colors) codesLanes(p *[4]rgb, last int32, codes *[4]uint64) uint64 {
+	var places [4]uint64
+	var by [4]uint32
+	for i := range places {
+		x := &p[min(int32(i), last)&3]
+		places[i], by[i] = uint64(x[0])|uint64(x[1])<<16|uint64(x[2])<<32, uint32(codes[i])
+	}
+	return uint64(nearestLanes(&c.by.rg[0], &places, &by))
+}
+
+// solveLanes is what solve does with the sums of squares of a and b and of their products.
+func (f *fit) solveLanes(aa, ab, bb int32, det, half float32) (ends, int32) {
+	sums := [8]int32{f.tx[0], f.tx[1], f.tx[2], 0, f.x[0], f.x[1], f.x[2]}
+	var q [8]int32
+	sum := solveLanes(&sums, f.last, aa, ab, bb, det, half, &q)
+	return ends{f.last, [2]rgb{{q[0], q[1], q[2]}, {q[4], q[5], q[6]}}}, sum
+}
+
+// polishLanes is polish with the errors of all moves at once, which it takes in the same order.
+func (c *colors) polishLanes(e ends, err int32, ways int) (ends, int32) {
+	for moved := err > 0; moved; {
+		moved = false
+		n := 3 * ways
+		errs := c.around(&e, 0, ways)
+		for i := range n {
+			if errs[i%24] >= err {
+				continue
+			}
+			t := e
+			k := i / ways
+			t.move(k, i%ways)
+			if min(t.q[0][k], t.q[1][k]) < 0 || max(t.q[0][k], t.q[1][k]) > levels[k] {
+				continue
+			}
+			e, err, moved = t, errs[i%24], true
+			errs = c.around(&e, i+1, ways)
+		}
+	}
+	return e, err
+}
+
+func (e *ends) move(k, i int) {
+	e.q[0][k] += moves[i&7][0]
+	e.q[1][k] += moves[i&7][1]
+}
+
+// around gives the errors of the ends that the moves from a number on lead to. Of what are no ends, the error means nothing.
+func (c *colors) around(e *ends, from, ways int) (errs [24]int32) {
+	var all [24][8]int16
+	n := 3 * ways
+	if from == n {
+		return errs
+	}
+	words := e.words()
+	for i := from; i < n; i++ {
+		k, d := i/ways, &moves[i%ways&7]
+		w := &all[i%24]
+		*w = words
+		w[k&3] += int16(d[0])
+		w[(k&3)+4] += int16(d[1])
+	}
+	endErrors(&c.by.rg[0], &all[from%24], int(e.last), n-from, &errs[from%24])
+	return errs
+}
+
+// shapeGroups is the number of registers of shapes of 16 pixels, in the order of shapeGains.
+const shapeGroups = 156
+
+// laneShapes are the shapes of 16 pixels as shapeGains has them: inverse is not a number where there is no shape.
+var laneShapes = sync.OnceValue(func() *struct {
+	cuts    [8 * shapeGroups][3]uint8
+	inverse [8 * shapeGroups]float32
+} {
+	t := new(struct {
+		cuts    [8 * shapeGroups][3]uint8
+		inverse [8 * shapeGroups]float32
+	})
+	from, at := &allShapes()[0][16], 0
+	next := 0
+	for i := 1; i < 16; i++ {
+		for j := i; j < 16; j++ {
+			for k := (j-1)&^7 + 1; k <= 16; k++ {
+				t.inverse[at] = math.Float32frombits(0xffc00000)
+				if k >= j {
+					t.cuts[at], t.inverse[at] = from.cuts[next], from.inverse[next]
+					next++
+				}
+				at++
+			}
+		}
+	}
+	return t
+})
+
+// clusterLanes is what measure and pick do for 16 pixels.
+func (c *colors) clusterLanes(most int) {
+	l, s := c.by, laneShapes()
+	var v [17][3]float32
+	for i := 1; i < 16; i++ {
+		for k := range 3 {
+			v[i][k] = float32(16*c.tail[i][k] - int32(16-i)*c.sum[k])
+			l.sums[k][i-1] = v[i][k]
+		}
+	}
+	spread := spreadOf(&v, 16)
+	var all [24]int32
+	shapeGains(&l.sums, &s.inverse[0], &l.scratch[0], &l.gains[0], &all)
+	// No gain below the least of the most promising ones would be kept.
+	best := greatest(&all, most)
+	limit := max(limitOf(math.Float32frombits(uint32(best[0])), spread), best[(most-1)&15])
+	c.top = c.top[:0]
+	for _, at := range l.found[:shapesAbove(&l.gains[0], shapeGroups, limit, &l.found[0])] {
+		limit = c.offer(s.cuts[at], l.gains[at], most, limit)
+	}
+}
+
+// greatest are the n greatest of some gains, up to 16 and none below 0, in order.
+func greatest(all *[24]int32, n int) (best [16]int32) {
+	for _, g := range all {
+		k := n - 1
+		if g <= best[k&15] {
+			continue
+		}
+		for ; k > 0 && best[(k-1)&15] < g; k-- {
+			best[k&15] = best[(k-1)&15]
+		}
+		best[k&15] = g
+	}
+	return best
 }

@@ -4,8 +4,26 @@ import "golang.org/x/sys/cpu"
 
 //go:generate go -C ../../../../asm run . bcn
 
-// lanes says whether the errors of eight lines are found at once. It changes no byte.
+// lanes says whether the errors of many lines, pixels or shapes are found at once. It changes no byte.
 var lanes = cpu.X86.HasAVX2
 
 //go:noescape
 func lineErrors(values *[16]uint8, low, high *[8]int16, table *int16, errs *[8]int32)
+
+//go:noescape
+func endErrors(pixels *uint32, ends *[8]int16, last int, n int, errs *int32)
+
+//go:noescape
+func endSums(pixels *uint32, ends *[8]int16, last int, sums *[12]int32)
+
+//go:noescape
+func solveLanes(sums *[8]int32, last, aa, ab, bb int32, det, half float32, ends *[8]int32) int32
+
+//go:noescape
+func nearestLanes(pixels *uint32, places *[4]uint64, codes *[4]uint32) uint32
+
+//go:noescape
+func shapeGains(sums *[3][16]float32, inverse *float32, scratch *float32, gains *int32, top *[24]int32)
+
+//go:noescape
+func shapesAbove(gains *int32, groups int, limit int32, found *uint16) int

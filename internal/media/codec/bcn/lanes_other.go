@@ -2,7 +2,16 @@
 
 package bcn
 
-// lanes is never true here; the function is there for the compiler.
+// lanes is never true here; the functions are there for the compiler.
 var lanes = false
 
 func lineErrors(*[16]uint8, *[8]int16, *[8]int16, *int16, *[8]int32) {}
+
+func endErrors(_ *uint32, _ *[8]int16, _, _ int, _ *int32)                         {}
+func endSums(_ *uint32, _ *[8]int16, _ int, _ *[12]int32)                          {}
+func shapeGains(_ *[3][16]float32, _ *float32, _ *float32, _ *int32, _ *[24]int32) {}
+func shapesAbove(_ *int32, _ int, _ int32, _ *uint16) int                          { return 0 }
+
+func solveLanes(_ *[8]int32, _, _, _, _ int32, _, _ float32, _ *[8]int32) int32 { return 0 }
+
+func nearestLanes(*uint32, *[4]uint64, *[4]uint32) uint32 { return 0 }

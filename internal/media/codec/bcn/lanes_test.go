@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
@@ -45,22 +46,72 @@ func TestLanesSameBytes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
 	}
+	sameBytes(t, "picture", picture(128, 64), 128, 64)
+	sameBytes(t, "noise", noise(128, 64, 9), 128, 64)
+}
+
+// sameBytes checks that both ways code a picture alike, in every format and at every quality.
+func sameBytes(t *testing.T, name string, pix []byte, width, height int) {
+	t.Helper()
 	defer func() { lanes = true }()
-	for name, pix := range map[string][]byte{"picture": picture(128, 64), "noise": noise(128, 64, 9)} {
-		for _, f := range []Format{BC1, BC1A, BC3, BC4, BC5} {
-			for q := block.Fast; q <= block.Best; q++ {
-				o := block.Options{Quality: q, Workers: 1}
-				lanes = true
-				fast, err := Encode(f, pix, 128, 64, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				lanes = false
-				if slow, err := Encode(f, pix, 128, 64, o); err != nil || !bytes.Equal(fast, slow) {
-					t.Errorf("%s, %v, quality %d: lanes give other bytes (%v)", name, f, q, err)
-				}
+	for _, f := range []Format{BC1, BC1A, BC3, BC4, BC5} {
+		for q := block.Fast; q <= block.Best; q++ {
+			o := block.Options{Quality: q, Workers: 1}
+			lanes = true
+			fast, err := Encode(f, pix, width, height, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lanes = false
+			if slow, err := Encode(f, pix, width, height, o); err != nil || !bytes.Equal(fast, slow) {
+				t.Errorf("%s, %v, quality %d: lanes give other bytes (%v)", name, f, q, err)
 			}
 		}
+	}
+}
+
+// Blocks of all kinds are coded alike: noise of every strength, two values, few values, greys, slopes.
+func TestColorLanes(t *testing.T) {
+	if !lanes {
+		t.Skip("this processor has no AVX2")
+	}
+	const n = 4000
+	r := rand.New(rand.NewPCG(7, 8))
+	pix := make([]byte, 0, 64*n)
+	for i := range n {
+		around, strength, few := r.IntN(256), 1+r.IntN(256), 2+r.IntN(4)
+		slope := [3]int{r.IntN(41) - 20, r.IntN(41) - 20, r.IntN(41) - 20}
+		for j := range 64 {
+			v := around + r.IntN(strength) - strength/2
+			switch c := j % 4; {
+			case i%5 == 1:
+				v = 255 * r.IntN(2)
+			case i%5 == 2:
+				v = 37 * (r.IntN(few) + c)
+			case i%5 == 3 && c > 0:
+				v = int(pix[len(pix)-1])
+			case i%5 == 4 && c < 3:
+				v = around + j/4*slope[c] + r.IntN(3)
+			}
+			pix = append(pix, byte(min(max(v, 0), 255)))
+		}
+	}
+	sameBytes(t, "blocks", pix, 4, 4*n)
+}
+
+// Real textures are coded alike, too.
+func TestColorLanesCorpus(t *testing.T) {
+	if !lanes {
+		t.Skip("this processor has no AVX2")
+	}
+	corpus := os.Getenv("KILN_CORPUS")
+	if corpus == "" {
+		t.Skip("KILN_CORPUS names no folder of game content")
+	}
+	for _, name := range []string{"gdx-skins/arcade/skin/arcade-ui.png", "raylib-cc0/examples/textures/resources/explosion.png"} {
+		pix, width, height := load(t, filepath.Join(corpus, name))
+		const rows = 64
+		sameBytes(t, name, pix[4*width*(height/2-rows/2):][:4*width*rows], width, rows)
 	}
 }
 

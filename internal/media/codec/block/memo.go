@@ -1,30 +1,45 @@
 package block
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
-// Memo remembers some of the blocks of 4x4 RGBA pixels that a worker coded last, and what became of them: drawn pictures repeat
+// Memo remembers some of the blocks of RGBA pixels that a worker coded last, and what became of them: drawn pictures repeat
 // themselves. As each block is coded from its own pixels alone, it changes no byte.
 type Memo struct {
 	slots [256]slot
+	pix   []byte // of each slot
 }
 
 type slot struct {
 	used bool
-	pix  [64]byte
 	code [16]byte
 }
 
-// Of gives the place for the code of a block, and whether it is there already; who finds it is not writes it.
-func (m *Memo) Of(pix *[64]byte) (code *[16]byte, known bool) {
-	h := uint64(0)
-	for i := 0; i < 64; i += 8 {
-		h = (h ^ binary.LittleEndian.Uint64(pix[i:])) * 0x9e3779b97f4a7c15
+// Of gives the place for the code of a block of 4x4 pixels, and whether it is there already; who finds it is not writes it.
+func (m *Memo) Of(pix *[64]byte) (code *[16]byte, known bool) { return m.OfAny(pix[:]) }
+
+// OfAny is Of for blocks of any size, which is the same for all of a Memo.
+func (m *Memo) OfAny(pix []byte) (code *[16]byte, known bool) {
+	if m.pix == nil {
+		m.pix = make([]byte, len(m.slots)*len(pix))
+	}
+	h, rest := uint64(0), pix
+	for ; len(rest) >= 8; rest = rest[8:] {
+		h = (h ^ binary.LittleEndian.Uint64(rest)) * 0x9e3779b97f4a7c15
 		h ^= h >> 32
 	}
-	s := &m.slots[h>>8&255]
-	if s.used && s.pix == *pix {
+	if len(rest) >= 4 {
+		h = (h ^ uint64(binary.LittleEndian.Uint32(rest))) * 0x9e3779b97f4a7c15
+		h ^= h >> 32
+	}
+	i := int(h >> 8 & 255)
+	s, kept := &m.slots[i], m.pix[i*len(pix):][:len(pix)]
+	if s.used && bytes.Equal(kept, pix) {
 		return &s.code, true
 	}
-	s.used, s.pix = true, *pix
+	s.used = true
+	copy(kept, pix)
 	return &s.code, false
 }

@@ -6,17 +6,23 @@ import (
 	"testing"
 )
 
-// A memo gives what was written for the same pixels, however often others took its place.
+// A memo gives what was written for the same pixels, however often others took its place, whatever the size of a block.
 func TestMemo(t *testing.T) {
+	for _, size := range []int{64, 100, 576} {
+		testMemo(t, size)
+	}
+}
+
+func testMemo(t *testing.T, size int) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var m Memo
 	hits := 0
 	for range 20000 {
 		n := uint64(r.IntN(400)) // more than there are slots
-		var pix [64]byte
-		binary.LittleEndian.PutUint64(pix[r.IntN(2)*56:], n)
-		code, known := m.Of(&pix)
-		want := [16]byte{byte(n), byte(n >> 8), pix[0], pix[56]}
+		pix := make([]byte, size)
+		binary.LittleEndian.PutUint64(pix[r.IntN(2)*(size-8):], n)
+		code, known := m.OfAny(pix)
+		want := [16]byte{byte(n), byte(n >> 8), pix[0], pix[size-8]}
 		if known {
 			hits++
 			if *code != want {

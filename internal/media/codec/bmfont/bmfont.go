@@ -125,7 +125,7 @@ func (f *Font) line(tag string, v fields) error {
 // fields of a line: name=value, values with spaces in quotes.
 type fields struct {
 	values map[string]string
-	wrong  *string // the first value that is no number
+	wrong  *string // the first value that is not a number
 }
 
 func values(s string) (fields, error) {
@@ -174,5 +174,5 @@ func (v fields) err() error {
 	if *v.wrong == "" {
 		return nil
 	}
-	return fmt.Errorf("%s is no number", *v.wrong)
+	return fmt.Errorf("%s is not a number", *v.wrong)
 }

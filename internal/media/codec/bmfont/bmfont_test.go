@@ -51,8 +51,8 @@ func TestRefuses(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "not the text form"}, {"BMF\x03", "not the text form"}, {"<?xml?>", "not the text form"},
 		{"info face=\"x", "line 1: a quote is not closed"}, {"info size=1\nchar id", `line 2: "id" has no value`},
-		{"info size=big", "size=big is no number"}, {"info size=1\npage id=1 file=x", "page 1, want 0"},
-		{"info size=1\nchar id=99999999999", "is no number"},
+		{"info size=big", "size=big is not a number"}, {"info size=1\npage id=1 file=x", "page 1, want 0"},
+		{"info size=1\nchar id=99999999999", "is not a number"},
 	} {
 		if f, err := Read([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, %v", c.text, f, err)

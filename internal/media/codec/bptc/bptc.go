@@ -122,7 +122,7 @@ func checkImage(n, width, height int) error {
 		return err
 	}
 	if int64(n) != 4*int64(width)*int64(height) {
-		return fmt.Errorf("bptc: %d values are no image of %d x %d pixels", n, width, height)
+		return fmt.Errorf("bptc: %d values are not an image of %d x %d pixels", n, width, height)
 	}
 	return nil
 }

@@ -32,6 +32,9 @@ const (
 	AlphaCustom        AlphaMode = 4 // a channel of data
 )
 
+// Extension is what such files are called.
+const Extension = ".dds"
+
 // Texture is the content of a file.
 type Texture struct {
 	Format        Format

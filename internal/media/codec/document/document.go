@@ -141,6 +141,9 @@ func YAML(data []byte) (Value, error) { return Under(context.Background()).YAML(
 // CSV reads a table; see Reader.CSV.
 func CSV(data []byte, o CSVOptions) (Value, error) { return Under(context.Background()).CSV(data, o) }
 
+// CommaCSV is [CSV] with commas between cells.
+func CommaCSV(data []byte) (Value, error) { return CSV(data, CSVOptions{}) }
+
 // Fault is the kind of an error.
 type Fault uint8
 

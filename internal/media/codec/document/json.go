@@ -296,7 +296,7 @@ func (r *jsonReader) bare() (any, error) {
 	if r.relaxed {
 		return relaxedWord(word, at)
 	}
-	return nil, errorf(Syntax, at, "%q is no JSON value", shorten(word)).hint("a string stands in double quotes; a number has digits on both sides of its point and no leading zero or plus")
+	return nil, errorf(Syntax, at, "%q is not a JSON value", shorten(word)).hint("a string stands in double quotes; a number has digits on both sides of its point and no leading zero or plus")
 }
 
 // relaxedWord reads the numbers that JSON5 has and JSON has not; all else is a string.
@@ -313,7 +313,7 @@ func relaxedWord(word string, at Pos) (any, error) {
 		return integerOf(sign+hex, 16, at)
 	}
 	if unsigned == "Infinity" || unsigned == "NaN" {
-		return nil, errorf(Number, at, "%s is no finite number", word).hint("write null or a very large number; put quotes around it if it is a name")
+		return nil, errorf(Number, at, "%s is not a finite number", word).hint("write null or a very large number; put quotes around it if it is a name")
 	}
 	fixed := unsigned
 	if strings.HasPrefix(fixed, ".") {

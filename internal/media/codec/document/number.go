@@ -77,7 +77,7 @@ func floatOf(s string, at Pos) (any, error) {
 
 func finite(f float64, s string, at Pos) (any, error) {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return nil, errorf(Number, at, "%s is no finite number", s).
+		return nil, errorf(Number, at, "%s is not a finite number", s).
 			hint("JSON has no infinity and no NaN; write null, a string or a very large number")
 	}
 	return f, nil

@@ -300,7 +300,7 @@ func yamlPlain(s string, at Pos) (any, error) {
 	case "false", "False", "FALSE":
 		return false, nil
 	case ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN":
-		return nil, errorf(Number, at, "%s is no finite number", s).hint("write null or a very large number")
+		return nil, errorf(Number, at, "%s is not a finite number", s).hint("write null or a very large number")
 	}
 	switch {
 	case yamlInt().MatchString(s):

@@ -14,11 +14,16 @@ var (
 	signed11   = kind{8, 0, -1023, 1023, -127, 127, 0}
 )
 
-// values of a block that differ, from the least, and how many pixels have each.
+// values of a block: by lanes as they are, and else those that differ, from the least, and how many pixels have each.
 type values struct {
+	low, high int32
+
 	n     int
 	value [16]int32
 	count [16]int32
+
+	lanes         bool
+	packed, index [16]int16
 }
 
 // level is a choice for a block of a channel.
@@ -48,22 +53,43 @@ func (e *effort) channel(src *[64]byte, channel int, k *kind) uint64 {
 	}
 	v := distinct(&px)
 	best := e.level(&v, k)
-	paint := k.paint(&best)
 	w := uint64(uint8(best.base))<<56 | uint64(best.multiplier)<<52 | uint64(best.table)<<48
-	for i, x := range px {
-		index, least := 0, int32(never)
-		for j, p := range paint {
-			if d := (x - p) * (x - p); d < least {
-				index, least = j, d
-			}
+	paint := k.paint(&best)
+	switch {
+	case v.low == v.high:
+		return w | index(&paint, v.low)*0o1_111_111_111_111_111
+	case v.lanes:
+		k.assignLanes(&v, &best)
+		for i, at := range v.index {
+			w |= uint64(at) << (45 - 3*i)
 		}
-		w |= uint64(index) << (45 - 3*i)
+		return w
+	}
+	for i, x := range px {
+		w |= index(&paint, x) << (45 - 3*i)
 	}
 	return w
 }
 
-// distinct sorts the values of pixels by insertion.
+// index is that of the paint nearest to a value, the lowest of those that are equally near.
+func index(paint *[8]int32, x int32) uint64 {
+	least := int32(never)
+	for i, p := range paint {
+		least = min(least, (x-p)*(x-p)<<3|int32(i))
+	}
+	return uint64(least & 7)
+}
+
+// distinct takes values in, and sorts those that differ by insertion.
 func distinct(px *[16]int32) (v values) {
+	v.low, v.high = px[0], px[0]
+	for i, x := range px {
+		v.packed[i] = int16(x)
+		v.low, v.high = min(v.low, x), max(v.high, x)
+	}
+	if v.lanes = lanes; v.lanes {
+		return v
+	}
 	for _, x := range px {
 		at := v.n
 		for at > 0 && v.value[at-1] >= x {
@@ -81,13 +107,16 @@ func distinct(px *[16]int32) (v values) {
 	return v
 }
 
+// maxStarts is how many levels are started from at a time: those of four tables.
+const maxStarts = 64
+
 // level searches all tables. What the modifiers of a table reach sets the multiplier; from several bases around the middle the search takes
 // turns: pixels go to the nearest paint, and the base to the mean of what is left.
 //
 // Where values touch an end of the range, as at the edges of cut-outs, clamping lets the modifiers reach beyond, and the best
 // base may be far from the middle: one multiplier and one start more take 4 dB off the error there.
 func (e *effort) level(v *values, k *kind) level {
-	low, high := v.value[0], v.value[(v.n-1)&15]
+	low, high := v.low, v.high
 	if low == high && k == &alpha8 {
 		return level{low, 1, 13, 0} // modifier 0 of table 13
 	}
@@ -96,6 +125,8 @@ func (e *effort) level(v *values, k *kind) level {
 	if low == k.low || high == k.high {
 		multipliers, starts = multipliers+1, starts+1
 	}
+	var all [maxStarts]level
+	n := 0
 	for t := range int32(16) {
 		m := &eacModifiers[t]
 		span := (m[7] - m[3]) * k.scale
@@ -109,21 +140,42 @@ func (e *effort) level(v *values, k *kind) level {
 			// The bases from which the modifiers reach both ends.
 			from, to := high-m[7]*step, low-m[3]*step
 			for s := range starts {
-				base := k.base(2*starts*from+(2*s+1)*(to-from), 2*starts)
-				e.descend(v, k, level{base, mult, t, never}, &best)
-				if best.cost == 0 {
-					return best
-				}
+				all[n&(maxStarts-1)] = level{k.base(2*starts*from+(2*s+1)*(to-from), 2*starts), mult, t, never}
+				n++
 			}
+		}
+		if t&3 == 3 {
+			if e.descendAll(v, k, all[:n], &best); best.cost == 0 {
+				break
+			}
+			n = 0
 		}
 	}
 	return best
 }
 
-// descend takes turns from a level on, and keeps the best.
-func (e *effort) descend(v *values, k *kind, l level, best *level) {
-	for range e.turns {
-		cost, rest, n := k.assign(v, &l, best.cost)
+// descendAll descends from levels in their order, and keeps the best.
+func (e *effort) descendAll(v *values, k *kind, all []level, best *level) {
+	var first [maxStarts]levelResult
+	if v.lanes {
+		k.assignAll(v, all, &first)
+	}
+	for i := range all {
+		if e.descend(v, k, all[i], &first[i&(maxStarts-1)], best); best.cost == 0 {
+			return
+		}
+	}
+}
+
+// descend takes turns from a level on, and keeps the best. By lanes, the first turn has been taken already.
+func (e *effort) descend(v *values, k *kind, l level, first *levelResult, best *level) {
+	for turn := range e.turns {
+		var cost, rest, n int32
+		if turn == 0 && v.lanes {
+			cost, rest, n = first.within(best.cost)
+		} else {
+			cost, rest, n = k.assign(v, &l, best.cost)
+		}
 		if cost < best.cost {
 			*best = l
 			best.cost = cost
@@ -150,6 +202,10 @@ func (k *kind) base(sum, n int32) int32 {
 // paint is clamped do not mind where the base is, and are left out. A choice that costs twice the limit is not worth the
 // time: its cost is never.
 func (k *kind) assign(v *values, l *level, limit int32) (cost, rest, n int32) {
+	if v.lanes {
+		r := k.assignLanes(v, l)
+		return r.within(limit)
+	}
 	paint := k.paint(l)
 	base, step := l.base*k.scale+k.offset, k.step(l.multiplier)
 	m := &eacModifiers[l.table&15]

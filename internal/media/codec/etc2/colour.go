@@ -113,12 +113,8 @@ func (s *search) indices() uint64 {
 			continue
 		}
 		paint := &s.best.paint[s.best.half[i]&1]
-		index, least := 0, distance(&s.px[i], &paint[0])
-		for k := 1; k < 4; k++ {
-			if d := distance(&s.px[i], &paint[k]); d < least {
-				index, least = k, d
-			}
-		}
+		x := &s.px[i]
+		index := min(distance(x, &paint[0])<<2, distance(x, &paint[1])<<2|1, distance(x, &paint[2])<<2|2, distance(x, &paint[3])<<2|3)
 		w |= uint64(index&2)<<(15+i) | uint64(index&1)<<i
 	}
 	return w

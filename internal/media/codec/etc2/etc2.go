@@ -87,26 +87,21 @@ func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, 
 		return nil, err
 	}
 	if len(rgba) != 4*width*height {
-		return nil, fmt.Errorf("etc2: %d bytes are no image of %dx%d", len(rgba), width, height)
+		return nil, fmt.Errorf("etc2: %d bytes are not an image of %dx%d", len(rgba), width, height)
 	}
 	columns, rows := block.Size(width, height, 4, 4)
 	size := f.BlockBytes()
 	out := make([]byte, columns*rows*size)
 	o.Rows(rows, func(next func() int) {
 		e := encoder{format: f, effort: &efforts[min(o.Quality, block.Best)]}
-		var src, last [64]byte
 		for row := next(); row >= 0; row = next() {
-			line := out[row*columns*size:][:columns*size]
 			for column := range columns {
-				dst := line[column*size:][:size]
-				block.Gather(src[:], rgba, width, height, 4, 4, column, row)
-				// Flat areas and empty ones are much of what games draw, and cost nothing this way.
-				if column > 0 && src == last {
-					copy(dst, line[(column-1)*size:])
-					continue
+				block.Gather(e.pixels[:], rgba, width, height, 4, 4, column, row)
+				code, known := e.memo.Of(&e.pixels)
+				if !known {
+					e.block(code[:size], &e.pixels)
 				}
-				e.block(dst, &src)
-				last = src
+				copy(out[(row*columns+column)*size:], code[:size])
 			}
 		}
 	})
@@ -117,6 +112,8 @@ func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, 
 type encoder struct {
 	format Format
 	effort *effort
+	pixels [64]byte // of the block at hand
+	memo   block.Memo
 }
 
 // block encodes 16 pixels.

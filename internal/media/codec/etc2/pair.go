@@ -10,6 +10,9 @@ package etc2
 type cloud struct {
 	n      int
 	pixels [16]rgb
+
+	lanes  bool // of 16 pixels
+	packed cloudPixels
 }
 
 // pairing is a choice in the mode T or H.
@@ -57,6 +60,9 @@ func (s *search) pair() {
 			all.pixels[all.n&15] = s.px[i]
 			all.n++
 		}
+	}
+	if lanes && all.n == 16 {
+		all.pack()
 	}
 	var last [2]rgb
 	for _, grey := range [2]int32{1, 0} {
@@ -196,7 +202,7 @@ func (s *search) polishPair(l *cloud, p pairing, cost int32) {
 			if *v < 0 || *v > 15 {
 				continue
 			}
-			if at, _, _ := l.assign(&q, s.bit == 0); at < cost {
+			if at := l.cost(&q, s.bit == 0); at < cost {
 				cost, p, better = at, q, true
 			}
 		}
@@ -215,17 +221,32 @@ func (s *search) keep(l *cloud, p pairing, cost int32) {
 	}
 	punch := s.bit == 0
 	if punch {
-		cost, _, _ = l.assign(&p, punch) // turned around, another colour is the one that is missing
+		cost = l.cost(&p, punch) // turned around, another colour is the one that is missing
 	}
 	paint := p.paint(punch)
 	s.take(found{cost: cost, word: w | s.bit, paint: [2][4]rgb{paint, paint}, half: &leftHalf})
 }
 
-// assign gives the cost of a choice, and the base colours that would be best for the pixels that they have now.
-func (l *cloud) assign(p *pairing, punch bool) (cost int32, c1, c2 rgb) {
+// cost is that of a choice.
+func (l *cloud) cost(p *pairing, punch bool) int32 {
 	paint := p.paint(punch)
-	var sum [4]rgb
-	var n [4]int32
+	if l.lanes {
+		words := words(&paint)
+		return paintCost(&l.packed.rg[0][0], &words)
+	}
+	cost := int32(0)
+	for i := range l.pixels[:l.n] {
+		x := &l.pixels[i]
+		cost += min(distance(x, &paint[0]), distance(x, &paint[1]), distance(x, &paint[2]), distance(x, &paint[3]))
+	}
+	return cost
+}
+
+// nearest gives the cost of paints, and for each of them the sum of the pixels that it is nearest to, and their number.
+func (l *cloud) nearest(paint *[4]rgb) (cost int32, sum [4]rgb, n [4]int32) {
+	if l.lanes {
+		return l.assignLanes(paint)
+	}
 	for i := range l.pixels[:l.n] {
 		x := &l.pixels[i]
 		d0, d1, d2, d3 := distance(x, &paint[0]), distance(x, &paint[1]), distance(x, &paint[2]), distance(x, &paint[3])
@@ -246,6 +267,13 @@ func (l *cloud) assign(p *pairing, punch bool) (cost int32, c1, c2 rgb) {
 		s[1] += x[1]
 		s[2] += x[2]
 	}
+	return cost, sum, n
+}
+
+// assign gives the cost of a choice, and the base colours that would be best for the pixels that they have now.
+func (l *cloud) assign(p *pairing, punch bool) (cost int32, c1, c2 rgb) {
+	paint := p.paint(punch)
+	cost, sum, n := l.nearest(&paint)
 	d := distances[p.distance&7]
 	if p.h {
 		c1 = p.c1.mean(sum[0].plus(sum[1]), n[0]+n[1], d*(n[1]-n[0]))

@@ -2,18 +2,21 @@ package etc2
 
 // planar tries the planar mode: for each channel, the plane of least squares, then the best of the numbers around it.
 func (s *search) planar() {
-	var o, h, v rgb
+	var planes [3]fitted
 	rest := int32(0)
-	for c := range 3 {
+	for c := range planes {
 		var values [16]int32
 		for i := range s.px {
 			values[i] = s.px[i][c]
 		}
-		f := fit(&values)
-		if rest += f.rest; rest >= s.best.cost {
+		planes[c] = fit(&values)
+		if rest += planes[c].rest; rest >= s.best.cost {
 			return
 		}
-		o[c], h[c], v[c] = f.quantize(planarBits[c])
+	}
+	var o, h, v rgb
+	for c := range planes {
+		o[c], h[c], v[c] = planes[c].quantize(planarBits[c])
 	}
 	cost := int32(0)
 	for c, bits := range planarBits {
@@ -58,10 +61,13 @@ func (f fitted) quantize(bits int) (o, h, v int32) {
 	// 16 times the sums of products of what o, h and v each add to the pixels: 56 with itself, 36 for h and v, 4 else.
 	least := int64(1) << 62
 	for i := range 3 {
+		a := int64(d[0][i])
 		for j := range 3 {
+			b := int64(d[1][j])
+			ab, by := 56*(a*a+b*b)+8*a*b, 72*b+8*a
 			for k := range 3 {
-				a, b, c := int64(d[0][i]), int64(d[1][j]), int64(d[2][k])
-				if e := 56*(a*a+b*b+c*c) + 72*b*c + 8*a*(b+c); e < least {
+				c := int64(d[2][k])
+				if e := ab + c*(56*c+by); e < least {
 					least, o, h, v = e, q[0][i], q[1][j], q[2][k]
 				}
 			}

@@ -17,23 +17,36 @@ type half struct {
 	sums    [8]int32 // of the channels of a pixel
 	total   rgb      // sum of the pixels
 	squares int32    // of all channels of all pixels
+
+	lanes  bool // of eight pixels, with the modifiers of an opaque block
+	by     halfLanes
+	packed halfPixels
 }
 
 // base is a base colour, with what the half costs at best.
 type base struct {
-	c       rgb // in 4 or 5 bits
-	table   int32
-	cost    int32
-	clamped bool // a modifier reaches beyond 0 or 255
+	c     rgb // in 4 or 5 bits
+	table int32
+	cost  int32
 }
 
 // maxBases of a half: a walk has 61 at most, and then there is the polish.
 const maxBases = 128
 
-// bases are candidates for a half, and which is the best.
+// bases are candidates for a half, and which is the best. What they cost stands in keys: eight times that, and the table.
+// Codes have their channels, 5 bits each. Lanes find 16 at a time, and use the places behind the last one, too.
 type bases struct {
 	n, best int
-	list    [maxBases]base
+	least   int32 // what the best one costs
+	clamped bool  // a modifier of it reaches beyond 0 or 255
+	keys    [maxBases + 16]int32
+	codes   [maxBases + 16]uint16
+}
+
+// at is one of the candidates.
+func (l *bases) at(i int) base {
+	key, code := l.keys[i], int32(l.codes[i])
+	return base{rgb{code & 31, code >> 5 & 31, code >> 10}, key & 7, key >> 3}
 }
 
 func (h *half) add(p rgb) {
@@ -101,9 +114,9 @@ func distance(p, q *rgb) int32 {
 
 // solve fills out with base colours of 4 or 5 bits: a walk, and a polish if there is time.
 func (s *search) solve(h *half, out *bases, bits int) {
-	out.n, out.best = 0, 0
+	out.n, out.least = 0, never
 	h.walk(out, bits, h.reach(bits, s.margin, s.reach), s.tables)
-	if s.polish && out.list[out.best].clamped {
+	if s.polish && out.clamped {
 		h.polish(out, bits, s.tables)
 	}
 }
@@ -112,7 +125,8 @@ func (s *search) solve(h *half, out *bases, bits int) {
 func (h *half) walk(out *bases, bits int, reach int32, tables *[8][2]int32) {
 	top := int32(1)<<bits - 1
 	// Channels of the mean, less reach, as multiples of 1/unit of a step, and the step that they are in; next is what they
-	// are above their start where they get to the next one.
+	// are above their start where they get to the next one. From there on each gets to one after every unit, so that they
+	// take turns.
 	unit := 255 * max(h.n, 1)
 	var c, next rgb
 	for i := range c {
@@ -120,18 +134,9 @@ func (h *half) walk(out *bases, bits int, reach int32, tables *[8][2]int32) {
 		c[i] = (m+unit/2+64*unit)/unit - 64
 		next[i] = c[i]*unit + unit/2 - m
 	}
-	for range 6*reach + 1 {
-		out.add(h.price(rgb{min(max(c[0], 0), top), min(max(c[1], 0), top), min(max(c[2], 0), top)}, bits, tables))
-		k := 0
-		if next[1] < next[k] {
-			k = 1
-		}
-		if next[2] < next[k] {
-			k = 2
-		}
-		c[k]++
-		next[k] += unit
-	}
+	after := func(i, j int) int32 { return int32(uint32(next[j]-next[i]) >> 31) } // 1 if i gets there after j
+	rg, rb, gb := after(0, 1), after(0, 2), after(1, 2)
+	h.prices(out, c, [3]*[64]int16{&turns[rg+rb], &turns[1-rg+gb], &turns[2-rb-gb]}, int(6*reach+1), bits, tables, false)
 }
 
 // reach says how far from the mean the base colour may be best, within a limit: not by more than half of what the pixels spread
@@ -149,53 +154,74 @@ func (h *half) reach(bits int, margin, limit int32) int32 {
 // polish moves single channels of the best base colour by a step, for as long as that helps. Clamping makes it help, as another
 // colour may be best than the walk meets: 0.1 to 0.2 dB in drawn textures.
 func (h *half) polish(out *bases, bits int, tables *[8][2]int32) {
+	for h.prices(out, out.at(out.best).c, [3]*[64]int16{&single[0], &single[1], &single[2]}, 6, bits, tables, true) {
+	}
+}
+
+// Steps of the channels for prices. Of turns, channels that are the first, the second and the third to get to their next step;
+// of single, one step down or up of each channel.
+var (
+	turns  = [3][64]int16{inTurn(2), inTurn(1), inTurn(0)}
+	single = [3][64]int16{{-1, 1}, {2: -1, 3: 1}, {4: -1, 5: 1}}
+)
+
+func inTurn(ahead int) (steps [64]int16) {
+	for i := range steps {
+		steps[i] = int16((i + ahead) / 3)
+	}
+	return steps
+}
+
+// prices adds n base colours to the list: c, and for each channel some steps. Those out of the range are left out, or clamped. It reports
+// whether one of them is the best so far.
+func (h *half) prices(out *bases, c rgb, steps [3]*[64]int16, n, bits int, tables *[8][2]int32, leaveOut bool) (better bool) {
+	if h.lanes {
+		return h.pricesLanes(out, c, steps, n, bits, leaveOut)
+	}
 	top := int32(1)<<bits - 1
-	for better := true; better; {
-		better = false
-		from := out.list[out.best].c
-		for i := range 6 {
-			c := from
-			v := &c[i>>1]
-			*v += int32(i&1)*2 - 1
-			if *v < 0 || *v > top || out.n == maxBases {
-				continue
-			}
-			better = out.add(h.price(c, bits, tables)) || better
+	for i := range n {
+		at := rgb{c[0] + int32(steps[0][i&63]), c[1] + int32(steps[1][i&63]), c[2] + int32(steps[2][i&63])}
+		in := rgb{min(max(at[0], 0), top), min(max(at[1], 0), top), min(max(at[2], 0), top)}
+		if leaveOut && (in != at || out.n == maxBases) {
+			continue
 		}
+		key, clamped := h.price(in, bits, tables)
+		better = out.add(key, in.code(), clamped) || better
 	}
+	return better
 }
 
-// add tells whether a candidate is the best so far.
-func (l *bases) add(b base) bool {
-	l.list[l.n&(maxBases-1)] = b
+// add reports whether a candidate is the best so far.
+func (l *bases) add(key int32, code uint16, clamped bool) (better bool) {
+	l.keys[l.n], l.codes[l.n] = key, code
+	if better = key>>3 < l.least; better {
+		l.least, l.best, l.clamped = key>>3, l.n, clamped
+	}
 	l.n++
-	if b.cost >= l.list[l.best].cost {
-		return false
-	}
-	l.best = l.n - 1
-	return true
+	return better
 }
 
-// price is what a base colour of 4 or 5 bits costs with the table that suits it.
-func (h *half) price(c rgb, bits int, tables *[8][2]int32) base {
+// code is a colour of 4 or 5 bits in a word.
+func (c rgb) code() uint16 { return uint16(c[0] | c[1]<<5 | c[2]<<10) }
+
+// price is the key of a base colour of 4 or 5 bits with the table that suits it, and whether a modifier reaches beyond 0 or 255.
+func (h *half) price(c rgb, bits int, tables *[8][2]int32) (key int32, clamped bool) {
 	w := c.widen(bits)
 	table, cost := h.luma(w[0]+w[1]+w[2], tables)
 	for i := range w {
 		cost += w[i] * (w[i]*h.n - 2*h.total[i])
 	}
-	cost += h.squares
 	m := tables[table&7][1]
-	clamped := min(w[0], w[1], w[2]) < m || max(w[0], w[1], w[2]) > 255-m
-	if clamped {
-		table, cost = h.clamped(w, table, tables)
+	if min(w[0], w[1], w[2]) < m || max(w[0], w[1], w[2]) > 255-m {
+		return h.clamped(w, table, tables), true
 	}
-	return base{c, table, cost, clamped}
+	return (cost+h.squares)<<3 | table, false
 }
 
-// clamped is the true cost of a base colour where clamping has its say. That makes greater tables cheaper than luma says, so
+// clamped is the true key of a base colour of 8 bits where clamping has its say. That makes greater tables cheaper than luma says, so
 // those are tried for as long as it falls: as good as all tables within 0.02 dB, in a third of the time.
-func (h *half) clamped(c rgb, table int32, tables *[8][2]int32) (best, cost int32) {
-	best, cost = table, h.exact(c, &tables[table&7])
+func (h *half) clamped(c rgb, table int32, tables *[8][2]int32) (key int32) {
+	best, cost := table, h.exact(c, &tables[table&7])
 	for t := table + 1; t < 8; t++ {
 		e := h.exact(c, &tables[t])
 		if e >= cost {
@@ -203,7 +229,7 @@ func (h *half) clamped(c rgb, table int32, tables *[8][2]int32) (best, cost int3
 		}
 		best, cost = t, e
 	}
-	return best, cost
+	return cost<<3 | best
 }
 
 // split tries the individual and the differential mode.
@@ -213,35 +239,39 @@ func (s *search) split() {
 	if !s.bothFlips {
 		skip = s.worseFlip()
 	}
+	var lists [2]bases
 	for flip, halves := range flips {
 		if flip == skip {
 			continue
 		}
 		h := s.halves(halves)
-		var lists [2]bases
 		for i := range h {
 			s.solve(&h[i], &lists[i], 5)
 		}
 		b1, b2, free := neighbours(&h, &lists, s.tables)
-		s.take(found{
-			cost:  b1.cost + b2.cost,
-			word:  packDifferential(b1.c, b2.c, b1.table, b2.table, flip) | s.bit,
-			paint: [2][4]rgb{splitPaint(b1.c.widen(5), &s.tables[b1.table]), splitPaint(b2.c.widen(5), &s.tables[b2.table])},
-			half:  halves,
-		})
+		if b1.cost+b2.cost < s.best.cost {
+			s.takeHalves(&b1, &b2, 5, packDifferential(b1.c, b2.c, b1.table, b2.table, flip)|s.bit, halves)
+		}
 		if s.punch || free && !s.individual {
 			continue
 		}
 		for i := range h {
 			s.solve(&h[i], &lists[i], 4)
 		}
-		b1, b2 = lists[0].list[lists[0].best], lists[1].list[lists[1].best]
-		s.take(found{
-			cost:  b1.cost + b2.cost,
-			word:  packIndividual(b1.c, b2.c, b1.table, b2.table, flip),
-			paint: [2][4]rgb{splitPaint(b1.c.widen(4), &s.tables[b1.table]), splitPaint(b2.c.widen(4), &s.tables[b2.table])},
-			half:  halves,
-		})
+		b1, b2 = lists[0].at(lists[0].best), lists[1].at(lists[1].best)
+		if b1.cost+b2.cost < s.best.cost {
+			s.takeHalves(&b1, &b2, 4, packIndividual(b1.c, b2.c, b1.table, b2.table, flip), halves)
+		}
+	}
+}
+
+// takeHalves keeps a word of two halves.
+func (s *search) takeHalves(b1, b2 *base, bits int, word uint64, halves *[16]uint8) {
+	s.best = found{
+		cost:  b1.cost + b2.cost,
+		word:  word,
+		paint: [2][4]rgb{splitPaint(b1.c.widen(bits), &s.tables[b1.table]), splitPaint(b2.c.widen(bits), &s.tables[b2.table])},
+		half:  halves,
 	}
 }
 
@@ -251,6 +281,10 @@ func (s *search) halves(of *[16]uint8) (h [2]half) {
 		if s.mask>>i&1 == 1 {
 			h[of[i]&1].add(s.px[i])
 		}
+	}
+	if lanes && s.mask == 0xffff {
+		h[0].pack()
+		h[1].pack()
 	}
 	return h
 }
@@ -287,7 +321,7 @@ func (h *half) rest() int32 {
 
 // neighbours are the cheapest pair of base colours that the differential mode can have. Free tells whether that is no constraint.
 func neighbours(h *[2]half, l *[2]bases, tables *[8][2]int32) (b1, b2 base, free bool) {
-	b1, b2 = l[0].list[l[0].best], l[1].list[l[1].best]
+	b1, b2 = l[0].at(l[0].best), l[1].at(l[1].best)
 	if near(&b1.c, &b2.c) {
 		return b1, b2, true
 	}
@@ -297,18 +331,28 @@ func neighbours(h *[2]half, l *[2]bases, tables *[8][2]int32) (b1, b2 base, free
 		c1.c[i] = min(max(b1.c[i], b2.c[i]-3), b2.c[i]+4)
 		c2.c[i] = min(max(b2.c[i], b1.c[i]-4), b1.c[i]+3)
 	}
-	c1, c2 = h[0].price(c1.c, 5, tables), h[1].price(c2.c, 5, tables)
+	for i, b := range [2]*base{&c1, &c2} {
+		key, _ := h[i].price(b.c, 5, tables)
+		b.table, b.cost = key&7, key>>3
+	}
+	lowest := b2.cost
 	least := c1.cost + b2.cost
 	if b1.cost+c2.cost < least {
 		least, b2 = b1.cost+c2.cost, c2
 	} else {
 		b1 = c1
 	}
-	for i := range l[0].list[:l[0].n] {
-		x := &l[0].list[i]
-		for j := range l[1].list[:l[1].n] {
-			if y := &l[1].list[j]; x.cost+y.cost < least && near(&x.c, &y.c) {
-				least, b1, b2 = x.cost+y.cost, *x, *y
+	for i := range l[0].n {
+		if l[0].keys[i]>>3+lowest >= least {
+			continue
+		}
+		x := l[0].at(i)
+		for j, key := range l[1].keys[:l[1].n] {
+			if x.cost+key>>3 >= least {
+				continue
+			}
+			if y := l[1].at(j); near(&x.c, &y.c) {
+				least, b1, b2 = x.cost+y.cost, x, y
 			}
 		}
 	}

@@ -267,7 +267,7 @@ func (p *pizDecoder) readCodes(r *bitReader, over int, repeat int32) error {
 		s, ok := p.symbol(r, over)
 		switch {
 		case !ok:
-			return fmt.Errorf("bits that are no code: %w", input.ErrDamaged)
+			return fmt.Errorf("bits that are not a code: %w", input.ErrDamaged)
 		case s == repeat:
 			n, ok := r.take(8)
 			if !ok || len(r.src) == 0 && r.n < over || at == 0 || int(n) > len(p.values)-at {

@@ -147,7 +147,7 @@ func (d *Decoder) count() error {
 	case end == 0:
 		return fmt.Errorf("no whole frame from byte %d on: %w", d.start, ErrTruncated)
 	case last > most:
-		return fmt.Errorf("a frame says that its first sample is %d, and there are at most %d in so many bytes: %w", last, most, ErrDamaged)
+		return fmt.Errorf("a frame says that its first sample is %d, and there are at most %d in that number of bytes: %w", last, most, ErrDamaged)
 	case d.says > 0 && end > d.says:
 		d.warn("the head says %d samples, and frames have %d: the rest is not read", d.says, end)
 		end = d.says

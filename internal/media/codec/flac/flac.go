@@ -20,6 +20,9 @@ import (
 	"fmt"
 )
 
+// Extension is what such files are called.
+const Extension = ".flac"
+
 var (
 	ErrTruncated   = errors.New("data ends too early")
 	ErrDamaged     = errors.New("damaged")

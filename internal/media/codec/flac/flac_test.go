@@ -350,8 +350,8 @@ func TestMetadata(t *testing.T) {
 		t.Errorf("%d samples, %q", len(got), d.Warnings)
 	}
 	for text, want := range map[string]string{
-		"LOOPSTART=x": "no number", "LOOPSTART=5000": "not among 5000", "LOOPEND=5001": "it ends there", "LOOPSTART=-1": "no number",
-		maskName + "=q": "no number", "odd": "not a name", "X=\xff": "not a name",
+		"LOOPSTART=x": "not a number", "LOOPSTART=5000": "not among 5000", "LOOPEND=5001": "it ends there", "LOOPSTART=-1": "not a number",
+		maskName + "=q": "not a number", "odd": "not a name", "X=\xff": "not a name",
 	} {
 		b := binary.LittleEndian.AppendUint32([]byte("\x00\x00\x00\x00\x01\x00\x00\x00"), uint32(len(text)))
 		start := must(t, data).start

@@ -119,7 +119,7 @@ func (d *Decoder) comments(b []byte) {
 		if mask, err := strconv.ParseUint(text, 0, 32); err == nil {
 			d.Mask = uint32(mask)
 		} else {
-			d.warn("comment %s=%s is no number", maskName, cut(text))
+			d.warn("comment %s=%s is not a number", maskName, cut(text))
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (d *Decoder) loop() {
 		}
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || v < 0 || v > MaxSamples {
-			d.warn("comment %s=%s is no number of samples: there is no loop", name, cut(text))
+			d.warn("comment %s=%s is not a number of samples: there is no loop", name, cut(text))
 			return
 		}
 		values[name] = v

@@ -20,6 +20,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
+// What files are called: text, and binary.
+const (
+	TextExtension   = ".gltf"
+	BinaryExtension = ".glb"
+)
+
 // Limits of what is read.
 type Limits struct {
 	JSON   int   // bytes of JSON

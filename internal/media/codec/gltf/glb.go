@@ -45,7 +45,7 @@ func splitGLB(data []byte) (json, bin []byte, err error) {
 	}
 	for pos, n := glbHeader, 0; pos < len(data); n++ {
 		if len(data)-pos < chunkHeader {
-			return nil, nil, fmt.Errorf("%d bytes after the last chunk are no chunk", len(data)-pos)
+			return nil, nil, fmt.Errorf("%d bytes after the last chunk are not a chunk", len(data)-pos)
 		}
 		size := uint64(binary.LittleEndian.Uint32(data[pos:]))
 		kind := string(data[pos+4 : pos+8])

@@ -46,7 +46,7 @@ func TestContainer(t *testing.T) {
 		{container(3, -1, "JSON:{}  "), "the container has version 3, not 2"},
 		{b[:30], "the file is cut off: its header says 56 bytes, there are 30"},
 		{append(container(2, -1, "JSON:{}  "), 0), "the file's header says 24 bytes, there are 25"},
-		{container(2, 25, "JSON:{}  ", "")[:25], "1 bytes after the last chunk are no chunk"},
+		{container(2, 25, "JSON:{}  ", "")[:25], "1 bytes after the last chunk are not a chunk"},
 		{wrongChunk, "chunk 0 says 8 bytes, but only 4 are left in the file"},
 		{container(2, -1, "JSON:{} "), "chunk 0 has 3 bytes, which is not a multiple of 4"},
 		{container(2, -1, "BIN\x00:1234", "JSON:{}  "), `chunk 0 has the type "BIN\x00"; the first chunk, and no other, holds the JSON`},

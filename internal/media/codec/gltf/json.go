@@ -36,7 +36,7 @@ type Value struct {
 	Items []*Value // an array's items, or the values of an object's members
 }
 
-// Get is the member of an object, or nil if there is none or v is no object.
+// Get is the member of an object, or nil if there is none or v is not an object.
 func (v *Value) Get(name string) *Value {
 	if v == nil || v.Kind != Object {
 		return nil

@@ -33,7 +33,7 @@ func TestJSONErrors(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{``, "1:1: the file holds no value"},
 		{`{"a":1,}`, `1:7: a comma stands before the closing "}"`},
-		{`[01]`, `1:2: "01" is no JSON value`},
+		{`[01]`, `1:2: "01" is not a JSON value`},
 		{`{"a":1,"a":2}`, `1:8: key "a" is given again; the first is at 1:2`},
 		{`{} {}`, `1:4: "{" stands where the end of the file should be`},
 		{"[\"\xff\"]", `1:3: byte 0xff is not UTF-8`},

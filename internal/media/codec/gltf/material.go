@@ -68,16 +68,20 @@ func (v *Value) eachTexture(visit func(name string, info *Value)) {
 	}
 }
 
-// Use says what the materials of a file take an image for, and where the first of each does.
-type Use struct {
-	Colour, Data bool
-
-	ColourAt, DataAt     *Value // texture infos
-	ColourName, DataName string // "normalTexture"
+// Slot is where a material names an image.
+type Slot struct {
+	At   *Value // the texture info; nil: no material has the image in such a slot
+	Name string // "normalTexture"
 }
 
-// ImageUses tells for each image whether materials use it as colour, which is sRGB, or as data, which is
-// linear: normals, roughness, occlusion. The file must not be Broken.
+// Use is what the materials of a file take an image for: the first slot of each kind that has it.
+type Use struct {
+	Colours    Slot // sRGB
+	Directions Slot // a normal map, linear
+	Measures   Slot // roughness, metal, occlusion...: linear
+}
+
+// ImageUses reports for each image what materials use it for. The file must not be Broken.
 func (d *Document) ImageUses() []Use {
 	uses := make([]Use, len(d.Root.Array("images")))
 	textures := d.Root.Array("textures")
@@ -92,16 +96,24 @@ func (d *Document) ImageUses() []Use {
 				if image < 0 || image >= int64(len(uses)) {
 					continue
 				}
-				switch u := &uses[image]; {
-				case isColour(name) && !u.Colour:
-					u.Colour, u.ColourAt, u.ColourName = true, info, name
-				case !isColour(name) && !u.Data:
-					u.Data, u.DataAt, u.DataName = true, info, name
+				if slot := uses[image].slot(name); slot.At == nil {
+					slot.At, slot.Name = info, name
 				}
 			}
 		})
 	}
 	return uses
+}
+
+// slot is that for a texture info of this name, by the specification and its extensions.
+func (u *Use) slot(info string) *Slot {
+	switch {
+	case isColour(info):
+		return &u.Colours
+	case strings.HasSuffix(info, "normalTexture") || strings.HasSuffix(info, "NormalTexture"):
+		return &u.Directions
+	}
+	return &u.Measures
 }
 
 // isColour tells the texture infos that the specification and its extensions encode as sRGB.

@@ -232,7 +232,7 @@ func (p *packer) rewriteBuffers() {
 // WriteGLB packs a document and writes it as a .glb.
 func WriteGLB(doc *Document, buffers [][]byte, drop map[int]bool) ([]byte, error) {
 	if doc.Root.Kind != Object {
-		return nil, errors.New("the document is no object")
+		return nil, errors.New("the document is not an object")
 	}
 	bin, err := Pack(doc, buffers, drop)
 	if err != nil {

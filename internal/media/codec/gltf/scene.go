@@ -127,7 +127,7 @@ func (c *checker) checkScenes() {
 		seen := map[int]bool{}
 		for _, r := range c.indices(s, "nodes", "nodes") {
 			if p := c.parents[r.n]; p >= 0 {
-				c.loadable(r.v, Hierarchy, "node %d is no root: it is a child of node %d", r.n, p)
+				c.loadable(r.v, Hierarchy, "node %d is not a root: it is a child of node %d", r.n, p)
 			}
 			if seen[r.n] {
 				c.loadable(r.v, Hierarchy, "node %d is there twice", r.n)

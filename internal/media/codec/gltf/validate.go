@@ -93,14 +93,14 @@ func (c *checker) loadable(v *Value, p Problem, format string, args ...any) {
 func (c *checker) asset() bool {
 	asset := c.doc.Root.Get("asset")
 	if asset == nil {
-		c.broken(c.doc.Root, Version, `"asset" is missing, so this is no glTF 2.0`)
+		c.broken(c.doc.Root, Version, `"asset" is missing, so this is not glTF 2.0`)
 		return false
 	}
 	c.optional(asset, "generator", String)
 	c.optional(asset, "copyright", String)
 	v := asset.Get("version")
 	if v == nil || v.Kind != String {
-		c.broken(asset, Version, `"version" is missing, so this is no glTF 2.0`)
+		c.broken(asset, Version, `"version" is missing, so this is not glTF 2.0`)
 		return false
 	}
 	if !strings.HasPrefix(v.Text, "2.") {

@@ -33,14 +33,14 @@ func TestFindings(t *testing.T) {
 		{"version 1", Broken, []string{`"version": "2.0"`, `"version": "1.0"`},
 			[]string{"/asset/version: the file is glTF 1.0; only 2.x can be read"}},
 		{"no version", Broken, []string{`"version": "2.0", `, ``},
-			[]string{`/asset: "version" is missing, so this is no glTF 2.0`}},
+			[]string{`/asset: "version" is missing, so this is not glTF 2.0`}},
 		{"no asset", Broken, []string{`"asset": {"version": "2.0", "generator": "by hand"},`, ``},
-			[]string{`"asset" is missing, so this is no glTF 2.0`}},
+			[]string{`"asset" is missing, so this is not glTF 2.0`}},
 		{"minVersion", Broken, []string{`"version": "2.0",`, `"version": "2.1", "minVersion": "2.1",`},
 			[]string{"/asset/minVersion: the file wants a reader of glTF 2.1; this one reads 2.0"}},
 		{"nodes are no array", Broken, []string{`"cameras": [{"type": "perspective", "perspective": {"yfov": 0.70, "znear": 1e-2}}]`, `"cameras": {}`},
 			[]string{`/cameras: "cameras" should be an array, not an object`, "/nodes/2/camera: camera 0 does not exist; the file has 0 cameras"}},
-		{"sampler is no object", Broken, []string{`[{"magFilter": 9729}]`, `[7]`},
+		{"sampler is not an object", Broken, []string{`[{"magFilter": 9729}]`, `[7]`},
 			[]string{`/samplers/0: an item of "samplers" should be an object, not a number`}},
 		{"sampler value", Loadable, []string{`9729`, `1`},
 			[]string{`/samplers/0/magFilter: "magFilter" should be one of 9728, 9729, not 1`}},
@@ -49,7 +49,7 @@ func TestFindings(t *testing.T) {
 
 		{"scene", Broken, []string{`"scene": 0`, `"scene": 1`}, []string{"/scene: scene 1 does not exist; the file has 1 scene"}},
 		{"scene node", Broken, []string{`[0, 2]`, `[0, 3]`}, []string{"/scenes/0/nodes/1: node 3 does not exist; the file has 3 nodes"}},
-		{"scene no root", Loadable, []string{`[0, 2]`, `[0, 1]`}, []string{"/scenes/0/nodes/1: node 1 is no root: it is a child of node 0"}},
+		{"scene no root", Loadable, []string{`[0, 2]`, `[0, 1]`}, []string{"/scenes/0/nodes/1: node 1 is not a root: it is a child of node 0"}},
 		{"scene node twice", Loadable, []string{`[0, 2]`, `[0, 0]`}, []string{"/scenes/0/nodes/1: node 0 is there twice"}},
 		{"child", Broken, []string{`"children": [1]`, `"children": [1, -1]`},
 			[]string{"/nodes/0/children/1: the index of a node should be an integer from 0, not -1"}},
@@ -210,7 +210,7 @@ func TestContentOfBuffers(t *testing.T) {
 		{"sparse index", func(b []byte) { b[184] = 3 }, "/accessors/7/sparse/indices: sparse index 3 after -1: they should rise, and stay below the count of 3"},
 		{"joint", func(b []byte) { b[60] = 1 }, "/meshes/0/primitives/0/attributes/JOINTS_0: a vertex hangs on joint 1, but skin 0 has only 1 joint"},
 		{"times", func(b []byte) { b[47] = 0x40 }, "/animations/0/samplers/0/input: time 1 is 1 after 2; times should rise from 0 on"},
-		{"time that is no number", func(b []byte) { copy(b[44:], []byte{1, 0, 0xc0, 0x7f}) }, "/animations/0/samplers/0/input: time 0 is NaN after 0; times should rise from 0 on"},
+		{"time that is not a number", func(b []byte) { copy(b[44:], []byte{1, 0, 0xc0, 0x7f}) }, "/animations/0/samplers/0/input: time 0 is NaN after 0; times should rise from 0 on"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := baseBuffer()
@@ -245,7 +245,7 @@ func TestPositions(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	_, err := Read([]byte("{\n  \"ä\": nul"), DefaultLimits())
-	if f := err.(*Finding); f.Line != 2 || f.Column != 8 || f.Length != 3 || f.Text != `"nul" is no JSON value` {
+	if f := err.(*Finding); f.Line != 2 || f.Column != 8 || f.Length != 3 || f.Text != `"nul" is not a JSON value` {
 		t.Errorf("%+v", f)
 	}
 }

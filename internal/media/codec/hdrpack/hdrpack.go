@@ -3,7 +3,7 @@
 // bits with one exponent, 4 bytes a pixel, no alpha.
 //
 // Its rule: every float has an answer, and never one that spreads. What is too large becomes the largest number, also
-// infinity; what is no number becomes 0: one NaN in a texture makes every filtered pixel around it a NaN.
+// infinity; what is not a number becomes 0: one NaN in a texture makes every filtered pixel around it a NaN.
 package hdrpack
 
 import (

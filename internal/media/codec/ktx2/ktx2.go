@@ -25,6 +25,9 @@ import (
 	"strings"
 )
 
+// Extension is what such files are called.
+const Extension = ".ktx2"
+
 // Texture is the content of a file.
 type Texture struct {
 	Format        Format

@@ -524,7 +524,7 @@ func TestDecodeBombs(t *testing.T) {
 	}
 }
 
-// A size that does not fit an int is no size of a level.
+// A size that does not fit an int is not a size of a level.
 func TestLevelSizeSaturates(t *testing.T) {
 	x := &Texture{Format: RGBA32F, Width: maxSide, Height: maxSide, Depth: maxSide, Layers: maxLayers, Cube: true}
 	if n := x.levelSize(0); n != math.MaxInt {

@@ -1,4 +1,4 @@
-// Package psd reads the flattened picture of a Photoshop document: PSD, and PSB for large ones.
+// Package psd reads Photoshop documents, PSD, and PSB for large ones: the flattened picture, and the layers by themselves.
 //
 // It follows "Adobe Photoshop File Formats Specification" (2016). Layers are not composed: a document holds the picture that
 // they make together, if it was saved with "maximise compatibility"; one that was not is refused by name. What

@@ -15,6 +15,7 @@ type Encoder struct {
 	scale          []int // of the slice before
 	pending        []int16
 	out            []byte
+	lanes          [440]uint32
 }
 
 // NewEncoder writes the head of a file of so many samples of each channel. Nothing else can be written of a sound that has none.
@@ -98,13 +99,23 @@ func (e *Encoder) frame(src []int16) error {
 				slice[i] = int32(src[(at+i)*e.channels+c])
 			}
 			var bits uint64
-			bits, e.scale[c] = e.state[c].slice(slice[:n], e.scale[c])
+			bits, e.scale[c] = e.slice(&e.state[c], slice[:n], e.scale[c])
 			b = binary.BigEndian.AppendUint64(b, bits)
 		}
 	}
 	e.out = b
 	_, err := e.to.Write(b)
 	return err
+}
+
+// slice encodes samples, and goes on with the predictor.
+func (e *Encoder) slice(p *predictor, want []int32, first int) (bits uint64, scale int) {
+	if lanes {
+		if bits, scale, ok := p.sliceLanes(want, first, &e.lanes); ok {
+			return bits, scale
+		}
+	}
+	return p.slice(want, first)
 }
 
 // slice finds the scale with the least error, from that of the slice before outwards, and goes on with it. To the error counts how far the

@@ -22,6 +22,9 @@ import (
 	"fmt"
 )
 
+// Extension is what such files are called.
+const Extension = ".qoa"
+
 var (
 	ErrTruncated   = errors.New("qoa: data ends too early")
 	ErrDamaged     = errors.New("qoa: damaged")

@@ -158,7 +158,7 @@ func decode(pix, in []byte) (rest []byte, err error) {
 // Encode writes an image of RGBA values, width*height*4 bytes, as sRGB. The header has 3 channels if all alpha is 255.
 func Encode(pix []byte, width, height int) ([]byte, error) {
 	if width < 1 || height < 1 || width > 1<<31-1 || height > 1<<31-1 || len(pix)%4 != 0 || len(pix)/4/width != height || len(pix)/4%width != 0 {
-		return nil, fmt.Errorf("qoi: %d bytes are no image of %dx%d", len(pix), width, height)
+		return nil, fmt.Errorf("qoi: %d bytes are not an image of %dx%d", len(pix), width, height)
 	}
 	channels := byte(3)
 	for i := 3; i < len(pix); i += 4 {

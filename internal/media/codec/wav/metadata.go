@@ -18,6 +18,7 @@ func (r *Reader) metadata(chunks []chunk) error {
 	}{
 		{"smpl", func(b []byte, c chunk) { r.smpl(b, c, loops) }},
 		{"cue ", func(b []byte, c chunk) { r.cue(b, c, points) }},
+		{"kiln", func(b []byte, _ chunk) { r.Private = b }},
 	} {
 		if c, ok := r.find(chunks, kind.id); ok {
 			b, err := r.small(c)
@@ -81,7 +82,7 @@ func (r *Reader) smpl(b []byte, c chunk, places map[uint32][]int) {
 	}
 	u32 := func(b []byte, at int) uint32 { return r.order.Uint32(b[at:]) }
 	if note := u32(b, 12); note > 127 {
-		r.warn("%s: %d is no MIDI note", c, note)
+		r.warn("%s: %d is not a MIDI note", c, note)
 	} else {
 		r.UnityNote = int(note)
 	}
@@ -254,6 +255,9 @@ func (m *Metadata) trailer(rate int) []byte {
 	}
 	if len(list) > 0 {
 		out = chunk(out, "LIST", append([]byte("adtl"), list...))
+	}
+	if len(m.Private) > 0 {
+		out = chunk(out, "kiln", m.Private)
 	}
 	if len(m.Info) > 0 {
 		list = []byte("INFO")

@@ -35,7 +35,7 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	w := &Reader{block: -1, riff: riff{from: r, size: size, order: binary.LittleEndian}}
 	w.warned = &w.Warnings
 	if size < 12 {
-		return nil, fmt.Errorf("%d bytes are no WAV file: %w", size, ErrTruncated)
+		return nil, fmt.Errorf("%d bytes are not a WAV file: %w", size, ErrTruncated)
 	}
 	head, err := w.bytes(0, 12)
 	if err != nil {

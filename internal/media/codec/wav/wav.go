@@ -12,6 +12,7 @@
 //	data  the samples
 //	smpl  loops
 //	cue   markers
+//	kiln  what Kiln notes of a sound
 //	LIST  "adtl", names of markers, loops and regions; or "INFO", texts about the sound
 //
 // A frame is a sample of each channel. What many programs write and the specifications do not allow is read with a warning. So are files
@@ -19,6 +20,9 @@
 package wav
 
 import "errors"
+
+// Extension is what such files are called.
+const Extension = ".wav"
 
 var (
 	ErrTruncated   = errors.New("data ends too early")
@@ -90,6 +94,7 @@ type Metadata struct {
 	Loops     []Loop
 	Markers   []Marker // in the order of frames
 	Info      []Text
+	Private   []byte // body of the chunk "kiln", in which a program's own may stand
 }
 
 // Ids in fmt.

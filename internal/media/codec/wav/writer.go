@@ -5,31 +5,44 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/adpcm"
 )
 
 // Writer writes a file.
 type Writer struct {
+	Private []byte // may be set, in place of that of the metadata, until [Writer.Close]
+
 	format  Format
 	to      io.Writer
 	seek    io.WriteSeeker // if the number of frames is not known yet
 	start   int64          // in seek
 	frames  int64          // written
 	promise int64          // below 0 if there is none
-	trailer []byte
 	meta    Metadata
 	head    int // bytes before samples
 	buf     []byte
+	blocks  *adpcm.Encoder
+	pending []int16 // less than a block
 }
 
-// NewWriter writes the head of a file of PCM of 16 or 24 bits, or floats of 32. Speakers of one or two channels go without saying if Mask
+// NewWriter writes the head of a file of PCM of 16 or 24 bits, of floats of 32, or of IMA ADPCM, whose Block must be given. Speakers
+// of one or two channels go without saying if Mask
 // is 0. If frames is below 0, nobody knows how many will come, and to is an [io.WriteSeeker], in which the head is put right at the end.
 func NewWriter(to io.Writer, f Format, m Metadata, frames int64) (*Writer, error) {
-	f.Block = f.Channels * f.Bits / 8
-	w := &Writer{format: f, to: to, promise: frames, meta: m, trailer: m.trailer(max(f.Rate, 1))}
+	if f.Coding != IMAADPCM {
+		f.Block = f.Channels * f.Bits / 8
+	}
+	w := &Writer{format: f, to: to, promise: frames, meta: m, Private: m.Private}
 	switch {
 	case f.Channels < 1 || f.Channels > MaxChannels || f.Rate < 1 || f.Rate > MaxRate:
 		return nil, fmt.Errorf("%d channels, %d frames a second: %w", f.Channels, f.Rate, ErrUnsupported)
 	case f.Coding == PCM && (f.Bits == 16 || f.Bits == 24) || f.Coding == Float && f.Bits == 32:
+	case f.Coding == IMAADPCM:
+		var err error
+		if w.blocks, err = adpcm.NewEncoder(f.Channels, f.Block); err != nil {
+			return nil, fmt.Errorf("%w: %w", err, ErrUnsupported)
+		}
 	default:
 		return nil, fmt.Errorf("%s of %d bits is not written: %w", f.Coding, f.Bits, ErrUnsupported)
 	}
@@ -76,34 +89,51 @@ func (m *Metadata) check(frames int64) error {
 	}
 	for _, t := range m.Info {
 		if len(t.ID) != 4 || !letters(t.ID) {
-			return fmt.Errorf("%q is no id of four letters: %w", t.ID, ErrDamaged)
+			return fmt.Errorf("%q is not an id of four letters: %w", t.ID, ErrDamaged)
 		}
 	}
 	return nil
 }
 
-// size of the RIFF chunk; frames are so few that it does not overflow, or it is far too large.
+// data is how many bytes frames take; they are so few that it does not overflow, or it is far too large.
+func (w *Writer) data(frames int64) int64 {
+	frames = min(frames, 1<<40)
+	if w.blocks != nil {
+		n := int64(w.blocks.Frames())
+		return (frames + n - 1) / n * int64(w.format.Block)
+	}
+	return frames * int64(w.format.Block)
+}
+
+func (w *Writer) trailer() []byte {
+	w.meta.Private = w.Private
+	return w.meta.trailer(max(w.format.Rate, 1))
+}
+
+// size of the RIFF chunk.
 func (w *Writer) size(frames int64) int64 {
-	data := min(frames, 1<<40) * int64(w.format.Block)
-	return int64(w.head) - 8 + data + data%2 + int64(len(w.trailer))
+	data := w.data(frames)
+	return int64(w.head) - 8 + data + data%2 + int64(len(w.trailer()))
 }
 
 // header is all that comes before the samples.
 func (w *Writer) header(frames int64) []byte {
 	o, f := binary.LittleEndian, w.format
 	plain := f.Mask == 0 || f.Channels == 1 && f.Mask == 4 || f.Channels == 2 && f.Mask == 3
-	extensible := f.Channels > 2 || !plain
+	extensible := (f.Channels > 2 || !plain) && w.blocks == nil
 	tag, body := tags[f.Coding], 16
 	if extensible {
 		tag, body = tagExtensible, 40
 	} else if f.Coding == Float {
 		body = 18
+	} else if w.blocks != nil {
+		body = 20
 	}
 	b := append([]byte("RIFF\x00\x00\x00\x00WAVEfmt "), byte(body), 0, 0, 0)
 	b = o.AppendUint16(b, uint16(tag))
 	b = o.AppendUint16(b, uint16(f.Channels))
 	b = o.AppendUint32(b, uint32(f.Rate))
-	b = o.AppendUint32(b, uint32(f.Rate*f.Block))
+	b = o.AppendUint32(b, w.bytesPerSecond())
 	b = o.AppendUint16(b, uint16(f.Block))
 	b = o.AppendUint16(b, uint16(f.Bits))
 	if extensible {
@@ -113,28 +143,93 @@ func (w *Writer) header(frames int64) []byte {
 		b = append(o.AppendUint16(b, uint16(tags[f.Coding])), guidRest...)
 	} else if f.Coding == Float {
 		b = o.AppendUint16(b, 0)
+	} else if w.blocks != nil {
+		b = o.AppendUint16(o.AppendUint16(b, 2), uint16(w.blocks.Frames()))
 	}
-	if f.Coding == Float {
+	if f.Coding == Float || w.blocks != nil {
 		b = o.AppendUint32(append(b, "fact\x04\x00\x00\x00"...), uint32(frames))
 	}
-	b = o.AppendUint32(append(b, "data"...), uint32(frames*int64(f.Block)))
+	b = o.AppendUint32(append(b, "data"...), uint32(w.data(frames)))
 	w.head = len(b)
 	o.PutUint32(b[4:], uint32(w.size(frames)))
 	return b
 }
 
-// Write takes frames, interleaved. Of PCM, 1 is 2^(bits-1), rounded to the nearest, and to the even of two; what is beyond the limits is at
-// the limit, and what is no number is 0.
-func (w *Writer) Write(src []float32) error {
-	if len(src)%w.format.Channels != 0 {
-		return fmt.Errorf("%d samples are no frames of %d channels", len(src), w.format.Channels)
+func (w *Writer) bytesPerSecond() uint32 {
+	if w.blocks != nil {
+		return uint32(int64(w.format.Rate) * int64(w.format.Block) / int64(w.blocks.Frames()))
 	}
-	frames := w.frames + int64(len(src)/w.format.Channels)
+	return uint32(w.format.Rate * w.format.Block)
+}
+
+// Write16 takes frames of 16 bits, interleaved, for PCM of 16 bits and ADPCM.
+func (w *Writer) Write16(src []int16) error {
+	if err := w.take(len(src)); err != nil {
+		return err
+	}
+	if w.blocks == nil {
+		for len(src) > 0 {
+			n := min(len(src), 1<<13)
+			w.buf = w.buf[:0]
+			for _, v := range src[:n] {
+				w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(v))
+			}
+			if _, err := w.to.Write(w.buf); err != nil {
+				return err
+			}
+			src = src[n:]
+		}
+		return nil
+	}
+	for block := w.blocks.Frames() * w.format.Channels; len(src) > 0; {
+		n := min(block-len(w.pending), len(src))
+		w.pending, src = append(w.pending, src[:n]...), src[n:]
+		if len(w.pending) == block {
+			if err := w.block(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// block writes what is pending.
+func (w *Writer) block() (err error) {
+	if len(w.pending) == 0 {
+		return nil
+	}
+	if w.buf, err = w.blocks.Encode(w.buf[:0], w.pending); err == nil {
+		_, err = w.to.Write(w.buf)
+	}
+	w.pending = w.pending[:0]
+	return err
+}
+
+// take counts samples.
+func (w *Writer) take(samples int) error {
+	if samples%w.format.Channels != 0 {
+		return fmt.Errorf("%d samples are not frames of %d channels", samples, w.format.Channels)
+	}
+	frames := w.frames + int64(samples/w.format.Channels)
 	if w.promise >= 0 && frames > w.promise {
 		return fmt.Errorf("%d frames of %d: %w", frames, w.promise, ErrTooLarge)
 	}
 	if w.size(frames) > 1<<32-1 {
 		return fmt.Errorf("%d frames: %w", frames, ErrTooLarge)
+	}
+	w.frames = frames
+	return nil
+}
+
+// Write takes frames, interleaved. Of PCM, 1 is 2^(bits-1), rounded to the nearest, and to the even of two; what is beyond the limits
+// is at
+// the limit, and what is not a number is 0.
+func (w *Writer) Write(src []float32) error {
+	if w.blocks != nil {
+		return fmt.Errorf("ADPCM takes samples of 16 bits: %w", ErrUnsupported)
+	}
+	if err := w.take(len(src)); err != nil {
+		return err
 	}
 	for len(src) > 0 {
 		n := min(len(src), 1<<13)
@@ -144,7 +239,6 @@ func (w *Writer) Write(src []float32) error {
 		}
 		src = src[n:]
 	}
-	w.frames = frames
 	return nil
 }
 
@@ -179,8 +273,11 @@ func (w *Writer) Close() error {
 	if err := w.meta.check(w.frames); err != nil {
 		return err
 	}
-	pad := make([]byte, w.frames*int64(w.format.Block)%2)
-	if _, err := w.to.Write(append(pad, w.trailer...)); err != nil || w.seek == nil {
+	if err := w.block(); err != nil {
+		return err
+	}
+	pad := make([]byte, w.data(w.frames)%2)
+	if _, err := w.to.Write(append(pad, w.trailer()...)); err != nil || w.seek == nil {
 		return err
 	}
 	if _, err := w.seek.Seek(w.start, io.SeekStart); err != nil {

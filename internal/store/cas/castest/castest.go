@@ -346,12 +346,12 @@ func spoilt(c *check) {
 				}
 				c.lacks(what, h)
 				c.put(b)
-				c.wants(what+", stored anew", b)
+				c.wants(what+", stored again", b)
 				if err := c.spoil(c.Blobs, h, with); err != nil {
 					c.errorf("%s: %v", what, err)
 				}
 				c.put(b)
-				c.wants(what+", stored anew before anybody looked", b)
+				c.wants(what+", stored again before anybody looked", b)
 			}
 		}
 	}

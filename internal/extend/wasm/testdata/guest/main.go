@@ -61,6 +61,8 @@ func (guest) Process(_ context.Context, job processor.Job) error {
 		return fmt.Errorf("while it looked: %w", err)
 	case "requests":
 		return requests(job)
+	case "runs":
+		return runs(job)
 	case "two":
 		return errors.Join(&processor.Problem{Line: 1, Text: "first"}, &processor.Problem{Line: 2, Text: "second"})
 	case "world":
@@ -83,7 +85,7 @@ func requests(job processor.Job) error {
 	said := map[string]any{"say": "so"}
 	made, err := job.Request(
 		processor.Request{Processor: "echo"},
-		processor.Request{Processor: "echo", Path: "other.txt", Settings: said},
+		processor.Request{Name: "other", Processor: "echo", Path: "other.txt", Settings: said},
 		processor.Request{Processor: "echo", Bytes: []byte("\xff bytes"), Extension: ".bin"},
 	)
 	if err != nil {
@@ -112,6 +114,23 @@ func requests(job processor.Job) error {
 		return errors.New("a processor that is not there was asked")
 	}
 	return write(job, string(all))
+}
+
+// runs has a program run, and writes what it did; then one that fails.
+func runs(job processor.Job) error {
+	r, err := job.Run(context.Background(), processor.Command{
+		Args: []string{"echo", "a", "b"}, Inputs: []string{"inc/*"}, Stdin: []byte("in"), Codes: []int{3},
+		Files: map[string][]byte{"made.txt": []byte("made"), "none": nil}, Timeout: 1500 * time.Millisecond, Env: []string{"A"}, Tools: []string{"tool"},
+	})
+	if err != nil {
+		return err
+	}
+	did := fmt.Sprintf("%d %q %s %d %s %q", r.Code, r.Stdout, r.Stderr, len(r.Files), r.Files["deep/x"], r.Files["empty"])
+	if did != `3 "\xff out" err 2 X ""` {
+		return errors.New(did)
+	}
+	_, err = job.Run(context.Background(), processor.Command{Args: []string{"nobody"}})
+	return err
 }
 
 func bad(job processor.Job, what string) error {
@@ -181,9 +200,19 @@ func all(job processor.Job) error {
 	f.Seek(2, io.SeekStart)
 	rest, err := io.ReadAll(f)
 	say(string(rest), err, f.Size(), f.Close(), f.Close())
+	say(job.Assets("*.png"))
+	say(job.TryProducts(processor.Ask{Asset: "nobody.png"}))
+	say(job.TryProducts(processor.Ask{Asset: "b.png", Processor: "other"}))
+	tried, ok, err := job.TryProducts(processor.Ask{Asset: "b.png", Platform: "tv"})
+	say(tried, ok, err)
+	if f, err = job.OpenProduct(tried[0]); err != nil {
+		return err
+	}
+	rest, err = io.ReadAll(f)
+	say(string(rest), err, f.Close())
 	ref, err := job.Reference("b.png", "", true)
 	say(ref, err)
-	_, err = job.Reference("nobody.png", "", false)
+	_, err = job.Reference("nobody.png", "", true)
 	say(err, errors.Is(err, fs.ErrNotExist))
 	_, err = job.Tool("cc")
 	say(err)

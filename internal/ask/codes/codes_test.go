@@ -1,0 +1,49 @@
+package codes
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+)
+
+// TestPages: each row of docs/messages.md is a page with all its parts, and without markup. That each code has one row is tested in diag.
+func TestPages(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/messages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := Parse(string(text))
+	rows := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "| K") {
+			rows++
+		}
+	}
+	if len(pages) != rows || rows < 150 {
+		t.Errorf("%d pages of %d rows", len(pages), rows)
+	}
+	for _, p := range pages {
+		if p.Name == "" || p.Section == "" || p.Means == "" || p.Do == "" {
+			t.Errorf("%+v lacks something", p)
+		}
+		if all := p.Means + p.Do + p.Example; strings.Contains(all, "](") || strings.Contains(all, ".md)") {
+			t.Errorf("%s has links: %s", p.Code, all)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	pages := Parse("## Data\n\n| K1114 | asset missing | `a \\| b` | *warning*: see [this](x.md) ([x.md](x.md)) | fix it |\n")
+	for _, name := range []string{"K1114", "k1114", "1114"} {
+		if p, _ := Find(pages, name); p == nil {
+			t.Fatalf("%s is not found", name)
+		} else if want := (Page{"K1114", "asset missing", "Data", diag.Warning, "a | b", "see this", "fix it"}); *p != want {
+			t.Errorf("%+v", *p)
+		}
+	}
+	if p, near := Find(pages, "K1141"); p != nil || near != "K1114" {
+		t.Errorf("%v, %q", p, near)
+	}
+}

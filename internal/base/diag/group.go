@@ -1,0 +1,113 @@
+package diag
+
+import (
+	"fmt"
+	"strings"
+)
+
+// many is how many messages of one code are shown as one.
+const many = 5
+
+// mostPlaces is how many places such a message names.
+const mostPlaces = 3
+
+// Condense puts one message in place of five or more of one code and severity, where the first of them stood:
+// with their number, the text of the first, and the first three places. Messages that were shown already, by
+// their IDs, count and are left out. all says how to see each.
+func Condense(l List, shown map[string]bool, all string) List {
+	type kind struct {
+		code     Code
+		severity Severity
+	}
+	groups := map[kind]List{}
+	for _, m := range l {
+		k := kind{m.Code, m.Severity}
+		groups[k] = append(groups[k], m)
+	}
+	done := map[kind]bool{}
+	var short List
+	for _, m := range l {
+		switch k := (kind{m.Code, m.Severity}); {
+		case len(groups[k]) < many:
+			if !shown[m.ID()] {
+				short = append(short, m)
+			}
+		case !done[k]:
+			done[k] = true
+			short = append(short, groups[k].one(all))
+		}
+	}
+	return short
+}
+
+// one stands for messages of one code.
+func (l List) one(all string) *Message {
+	m := &Message{Severity: l[0].Severity, Code: l[0].Code}
+	var places []string
+	same := true
+	for _, x := range l {
+		same = same && x.Text == l[0].Text
+		if p := x.Pos.String(); p != "" && len(places) < mostPlaces {
+			places = append(places, p)
+		}
+	}
+	m.Text = fmt.Sprintf("%d times, first: %s", len(l), l[0].Text)
+	if same {
+		m.Text = fmt.Sprintf("%d times: %s", len(l), l[0].Text)
+	}
+	if len(places) > 0 {
+		m.Text += "; at " + strings.Join(places, ", ")
+		if n := len(l) - len(places); n > 0 {
+			m.Text += fmt.Sprintf(" and %d more", n)
+		}
+	}
+	m.Hint = fmt.Sprintf("%s; `kiln explain %s` says what it means", all, m.Code)
+	return m
+}
+
+// wrap breaks the lines of a text at spaces. The first begins at a column, further ones are indented.
+func (st Style) wrap(text string, at, indent int) string {
+	if st.Width < 20 {
+		return text
+	}
+	var b strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			b.WriteByte('\n')
+			at = 0
+		}
+		for at+columns([]rune(line)) > st.Width {
+			cut := breakAt(line, st.Width-at)
+			if cut < 0 {
+				break
+			}
+			b.WriteString(strings.TrimRight(line[:cut], " ") + "\n" + strings.Repeat(" ", indent))
+			line, at = strings.TrimLeft(line[cut:], " "), indent
+		}
+		b.WriteString(line)
+		at += columns([]rune(line))
+	}
+	return b.String()
+}
+
+// breakAt is where a line is broken so that no more than width columns stand before: at its last space there, or at its first if a word is
+// longer; -1 if it has none. Spaces at its beginning do not count.
+func breakAt(line string, width int) int {
+	best, n := -1, 0
+	start := len(line) - len(strings.TrimLeft(line, " "))
+	for i, r := range line {
+		if r == ' ' && i > start {
+			if n > width && best >= 0 {
+				break
+			}
+			if best = i; n > width {
+				break
+			}
+		}
+		n += columns([]rune{r})
+	}
+	if best == len(strings.TrimRight(line, " ")) {
+		return -1
+	}
+	return best
+}

@@ -1,0 +1,275 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
+	"github.com/kiln-pipeline/kiln/internal/make/sharing"
+)
+
+func newCacheCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cache",
+		Short: "Share the results of jobs with other checkouts and machines",
+		Long: `Share the results of jobs with other checkouts and machines: through a folder, or a server that speaks the Remote
+Execution API. What somebody else has built already is fetched in place of being built. It is off until kiln.toml has [cache],
+KILN_CACHE names a folder, or kiln cache on was run; KILN_CACHE=off turns it off.`,
+		GroupID: groupMake,
+		Example: "  kiln cache on\n  kiln cache check\n  kiln cache explain sprites/tank.png",
+		Args:    a.onlyKnownCommands,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	sub := func(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error) {
+		cmd.AddCommand(&cobra.Command{Use: use, Short: short, Args: args, Example: "  kiln cache " + strings.ToLower(strings.Fields(use)[0]),
+			RunE: func(c *cobra.Command, args []string) error { return run(c.Context(), args) }})
+	}
+	sub("on [DIR]", "Share results in a folder, for all projects of this user that name no other place", atMost(1), a.cacheOn)
+	sub("off", "Undo kiln cache on", atMost(0), a.cacheOff)
+	sub("stats", "Show what the cache holds", atMost(0), a.cacheStats)
+	sub("check", "Check that the cache can be used", atMost(0), a.cacheCheck)
+	sub("push [PATTERN...]", "Store the results of this checkout in the cache", nil, a.cachePush)
+	sub("pull [PATTERN...]", "Fetch results from the cache, and build nothing", nil, a.cachePull)
+	sub("explain ASSET", "Show why the cache has an asset's result, or does not", exactly("ASSET"), a.cacheExplain)
+	return cmd
+}
+
+func (a *app) cacheOn(_ context.Context, args []string) error {
+	dir, err := sharing.DefaultFolder()
+	if len(args) > 0 {
+		dir = args[0]
+		if !filepath.IsAbs(dir) && a.wd != "" {
+			dir = filepath.Join(a.wd, dir)
+		}
+		dir, err = filepath.Abs(dir)
+	}
+	if err == nil {
+		err = sharing.SetUserFolder(dir)
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.emit(map[string]any{"type": "cache", "folder": dir})
+	}
+	_, err = fmt.Fprintf(a.out, "results are shared in %s\n", dir)
+	return err
+}
+
+func (a *app) cacheOff(context.Context, []string) error {
+	if err := sharing.SetUserFolder(""); err != nil {
+		return err
+	}
+	if a.json {
+		return a.emit(map[string]any{"type": "cache", "folder": ""})
+	}
+	_, err := fmt.Fprintln(a.out, "results are shared only where kiln.toml or KILN_CACHE says so")
+	return err
+}
+
+// place is where the project's results are shared, or the message that they are not.
+func (a *app) place() (*build.Project, *sharing.Place, error) {
+	p, err := a.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	place := p.CachePlace()
+	if place == nil {
+		return nil, nil, diag.Errorf(diag.CacheWrong, diag.Pos{}, "this project shares its results with nobody").
+			WithHint("`kiln cache on`, KILN_CACHE=DIR, or [cache] in kiln.toml says where")
+	}
+	return p, place, nil
+}
+
+type cacheStatsLine struct {
+	Type    string `json:"type"`
+	Origin  string `json:"origin"`
+	Folder  string `json:"folder,omitempty"`
+	Server  string `json:"server,omitempty"`
+	Mode    string `json:"mode"`
+	Entries int    `json:"entries"`
+	Blobs   int    `json:"blobs"`
+	Bytes   int64  `json:"bytes"`
+	Limit   int64  `json:"limit"`
+	Oldest  string `json:"oldest,omitempty"`
+}
+
+func (a *app) cacheStats(context.Context, []string) error {
+	_, place, err := a.place()
+	if err != nil {
+		return err
+	}
+	l := cacheStatsLine{Type: "cache", Origin: place.Origin, Folder: place.Folder, Server: place.Remote, Mode: "read"}
+	if place.Writes() {
+		l.Mode = "read-write"
+	}
+	c, err := place.Open()
+	if err != nil {
+		return cacheFails(err)
+	}
+	defer c.Close()
+	if c.Folder != nil {
+		usage, err := c.Folder.Usage()
+		if err != nil {
+			return err
+		}
+		l.Entries, l.Blobs, l.Bytes, l.Limit = usage.Entries, usage.Blobs, usage.Bytes, c.Folder.Limit()
+		if !usage.Oldest.IsZero() {
+			l.Oldest = usage.Oldest.UTC().Format("2006-01-02")
+		}
+	}
+	if a.json {
+		return a.emit(l)
+	}
+	if c.Folder != nil {
+		fmt.Fprintf(a.out, "folder %s: %s of %s, %s, %s\n", l.Folder, diag.Size(l.Bytes), diag.Size(l.Limit),
+			count(l.Entries, "entry", "entries"), count(l.Blobs, "blob", "blobs"))
+	}
+	if l.Server != "" {
+		fmt.Fprintf(a.out, "server %s: what it holds it alone knows\n", l.Server)
+	}
+	_, err = fmt.Fprintf(a.out, "mode %s, by %s\n", l.Mode, l.Origin)
+	return err
+}
+
+func cacheFails(err error) error {
+	return diag.Errorf(diag.CacheFails, diag.Pos{}, "%v", err).WithHint("`kiln cache check` says more")
+}
+
+func (a *app) cacheCheck(ctx context.Context, _ []string) error {
+	_, place, err := a.place()
+	if err != nil {
+		return err
+	}
+	failed := false
+	for _, x := range place.Check(ctx) {
+		failed = failed || !x.OK
+		if a.json {
+			err = a.emit(struct {
+				Type string `json:"type"`
+				sharing.Checked
+			}{"cache", x})
+		} else {
+			state := "ok"
+			if !x.OK {
+				state = "fails: " + x.Wrong
+			}
+			_, err = fmt.Fprintf(a.out, "%s: %s\n", x.Name, state)
+			for _, s := range x.Says {
+				fmt.Fprintf(a.out, "  %s\n", s)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if failed {
+		return exitFailed
+	}
+	return nil
+}
+
+func (a *app) cachePush(ctx context.Context, patterns []string) error {
+	p, _, err := a.place()
+	if err != nil {
+		return err
+	}
+	if err := a.lock(ctx, p, false); err != nil {
+		return err
+	}
+	defer p.Unlock()
+	done, err := p.Push(ctx, patterns)
+	if err != nil {
+		return err
+	}
+	if err := a.tell(done.Messages); err != nil {
+		return err
+	}
+	if a.json {
+		return a.emit(map[string]any{"type": "cache", "results": done.Results, "lost": done.Lost, "stale": done.Stale, "uploaded": done.Uploaded})
+	}
+	text := fmt.Sprintf("%s in the cache, %s stored", count(done.Results, "result is", "results are"), diag.Size(done.Uploaded))
+	if done.Stale > 0 {
+		text += fmt.Sprintf("; %d jobs and parts have no result yet: run `kiln build` first", done.Stale)
+	}
+	_, err = fmt.Fprintln(a.out, text)
+	return err
+}
+
+func (a *app) cachePull(ctx context.Context, patterns []string) error {
+	if _, _, err := a.place(); err != nil {
+		return err
+	}
+	return a.build(ctx, buildFlags{changed: "stat", onError: "fail", pull: true}, patterns)
+}
+
+type cacheExplainLine struct {
+	Type      string `json:"type"`
+	Asset     string `json:"asset"`
+	Platform  string `json:"platform"`
+	Processor string `json:"processor"`
+	Hint      string `json:"hint"`
+	Result    string `json:"result,omitempty"`
+	Lists     int    `json:"lists"`
+	There     bool   `json:"there"`
+	Same      int    `json:"same"`
+	Differs   string `json:"differs,omitempty"`
+}
+
+func (a *app) cacheExplain(ctx context.Context, args []string) error {
+	if _, _, err := a.place(); err != nil {
+		return err
+	}
+	p, err := a.open()
+	if err != nil {
+		return err
+	}
+	jobs, err := p.ExplainCache(ctx, args, a.platforms)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		l := cacheExplainLine{"cache", j.Job.Asset, j.Job.Platform, j.Job.Processor, j.Hint, j.Result, j.Lists, j.There, j.Same, ""}
+		if j.Differs != nil {
+			l.Differs = explain.Observation(*j.Differs)
+		}
+		if a.json {
+			err = a.emit(l)
+		} else {
+			_, err = fmt.Fprintf(a.out, "%s [%s], %s: %s\n  key of what it looks at  %s\n",
+				j.Job.Name(), l.Platform, l.Processor, explained(j), l.Hint)
+			if l.Result != "" {
+				fmt.Fprintf(a.out, "  key of its result        %s\n", l.Result)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func explained(j build.ExplainedJob) string {
+	switch {
+	case j.There:
+		return "its result is in the cache"
+	case j.Lists == 0:
+		return "nobody stored a result of this job; `kiln inspect` shows what its key is made of"
+	case j.Differs == nil:
+		return "others looked at the same and saw the same, but the result was deleted"
+	case j.Unknown:
+		return fmt.Sprintf("the first %s are as others saw them; %s is not known here yet",
+			count(j.Same, "thing", "things"), explain.Observation(*j.Differs))
+	}
+	here := "is not there"
+	if !j.Differs.Value.IsZero() {
+		here = "is " + j.Differs.Value.Short()
+	}
+	return fmt.Sprintf("%s differs: it %s here, and others saw something else", explain.Observation(*j.Differs), here)
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kiln-pipeline/kiln/internal/ask/formats"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+)
+
+// formatted is what a command with --format has to say: it is written to standard output at the end, as one document.
+type formatted struct {
+	format string
+	ready  bool // the command line is right
+	run    formats.Run
+	said   map[string]bool
+}
+
+func (a *app) addFormat(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.formatted.format, "format", "", "write messages for CI to standard output, as `FORMAT`: "+strings.Join(formats.Names(), ", "))
+	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats.Names(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (a *app) checkFormat() error {
+	f := &a.formatted
+	switch {
+	case f.format == "":
+		return nil
+	case !slices.Contains(formats.Names(), f.format):
+		return wrongUsage("it is one of: "+strings.Join(formats.Names(), ", "), "--format cannot be %q", f.format)
+	case a.json:
+		return wrongUsage("leave out one of them", "--json and --format both write to standard output")
+	}
+	f.ready, f.said = true, map[string]bool{}
+	return nil
+}
+
+// note takes messages in, each once.
+func (f *formatted) note(l diag.List) {
+	if !f.ready {
+		return
+	}
+	for _, m := range l {
+		if id := m.ID(); !f.said[id] {
+			f.said[id] = true
+			f.run.Messages = append(f.run.Messages, m)
+		}
+	}
+}
+
+// built takes a build in. Its messages have an order of their own, whenever they were shown.
+func (f *formatted) built(r *report.Report) {
+	if !f.ready {
+		return
+	}
+	f.run.Messages, f.said, f.run.Seconds = nil, map[string]bool{}, r.Summary.Seconds
+	f.note(r.Messages)
+	for i := range r.Jobs {
+		if j := &r.Jobs[i]; j.State == engine.Ran && !j.Failed && j.Part == "" {
+			f.run.Passed = append(f.run.Passed, formats.Case{Class: j.Platform, Name: j.Name(), Seconds: j.Seconds})
+		}
+	}
+}
+
+// writeFormatted writes the document, if one is wanted.
+func (a *app) writeFormatted() error {
+	f := &a.formatted
+	if !f.ready {
+		return nil
+	}
+	f.run.Version, f.run.File = a.cfg.Version.Identity(), project.File
+	if dir, err := project.Find(a.dir); err == nil {
+		f.run.Folder = belowRepository(dir)
+	}
+	f.run.Pages, _ = a.pages()
+	return formats.Write(a.out, f.format, &f.run)
+}
+
+// belowRepository is the path of a folder from the top of its working tree of Git on, with slashes, or "".
+func belowRepository(dir string) string {
+	for top := dir; ; {
+		if _, err := os.Stat(filepath.Join(top, ".git")); err == nil {
+			if rel, err := filepath.Rel(top, dir); err == nil && rel != "." {
+				return filepath.ToSlash(rel)
+			}
+			return ""
+		}
+		up := filepath.Dir(top)
+		if up == top {
+			return ""
+		}
+		top = up
+	}
+}

@@ -1,0 +1,89 @@
+package build
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
+	"github.com/kiln-pipeline/kiln/internal/make/sharing"
+)
+
+// Where a build has to do with results of other builds: package sharing does the work.
+
+// share has a world's results shared. A world that is only inspected knows that promised blobs can be
+// fetched.
+func (s *session) share(ctx context.Context) {
+	s.endSharing()
+	s.sharing.Begin(ctx, s.P.CachePlace(), s.W, s.req.again)
+	s.crew = s.P.Farm().Work(s.W)
+}
+
+// endSharing ends the sharing of a world, and notes what there is to report of it.
+func (s *session) endSharing() { s.notes = slices.Concat(s.notes, s.sharing.End(), s.crew.End()) }
+
+// Pushed is what Push did.
+type Pushed struct {
+	Results, Lost, Stale int   // stored or there already; whose blobs are not here; tasks that would run now, and have none
+	Uploaded             int64 // bytes
+	Messages             diag.List
+}
+
+// Push stores the results that hold now of the assets that patterns mean, of all without one, in the caches that may be written to. The
+// caller holds the lock.
+func (p *Project) Push(ctx context.Context, patterns []string) (*Pushed, error) {
+	if place := p.CachePlace(); place == nil || !place.Writes() {
+		return nil, diag.Errorf(diag.CacheWrong, diag.Pos{}, "there is no cache that this project's results may be written to").
+			WithHint("`kiln cache on` begins a folder; a server needs mode = \"read-write\" or KILN_CACHE_MODE=read-write")
+	}
+	s := p.newSession(Request{Reporter: job.Silent{}, Patterns: patterns})
+	if err := s.look(ctx); err != nil {
+		return nil, p.OwnFiles(err)
+	}
+	s.share(ctx)
+	defer s.endSharing()
+	s.W.Blobs.LetRemove() // and write: blobs that were lost are made again of outputs
+	done := &Pushed{}
+	done.Results, done.Lost, done.Stale = s.sharing.Now.Push(s.Results)
+	s.notes = append(s.notes, s.sharing.Settle()...)
+	done.Messages = append(s.notes, s.said()...)
+	done.Uploaded = s.sharing.Traffic().Uploaded
+	return done, ctx.Err()
+}
+
+// ExplainedJob is a job, or a part of it or a request, and why a cache has its result or has not.
+type ExplainedJob struct {
+	Job report.JobReport
+	*sharing.Explained
+}
+
+// ExplainCache says of the jobs of an asset what caches know of them.
+func (p *Project) ExplainCache(ctx context.Context, patterns, platforms []string) ([]ExplainedJob, error) {
+	if p.CachePlace() == nil {
+		return nil, diag.Errorf(diag.CacheWrong, diag.Pos{}, "this project shares its results with nobody").
+			WithHint("`kiln cache on`, KILN_CACHE=DIR, or [cache] in kiln.toml says where")
+	}
+	s := p.newSession(Request{Reporter: job.Silent{}, Patterns: patterns, Platforms: platforms})
+	if err := s.look(ctx); err != nil {
+		return nil, p.OwnFiles(err)
+	}
+	s.share(ctx)
+	defer s.endSharing()
+	var list []ExplainedJob
+	for _, t := range s.wanted {
+		tr := t.Result.Trace
+		if tr == nil {
+			if all := s.Traces.Traces(t.Key); len(all) > 0 && t.Result.Why.Cause == engine.ProductLost {
+				tr = all[0]
+			}
+		}
+		x, err := s.sharing.Now.Explain(ctx, &t.Task, tr)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ExplainedJob{report.JobOf(t.Result), x})
+	}
+	return list, nil
+}

@@ -1,0 +1,347 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/make/sharing"
+	"github.com/kiln-pipeline/kiln/internal/store/share/folder"
+	"github.com/kiln-pipeline/kiln/internal/store/share/reapi/reapitest"
+)
+
+// sharingFolder has the results of projects shared in a folder.
+func sharingFolder(t *testing.T, projects ...*fixture) *sharing.Place {
+	place := &sharing.Place{Folder: filepath.Join(t.TempDir(), "cache")}
+	for _, p := range projects {
+		p.place = place
+	}
+	return place
+}
+
+// mirror makes the sources of a project those of another one, and leaves what Kiln made.
+func (p *fixture) mirror(from *fixture) {
+	p.Helper()
+	entries, err := os.ReadDir(p.dir)
+	p.must(err)
+	for _, e := range entries {
+		if name := e.Name(); name != ".kiln" && name != "build" && name != "out" {
+			p.remove(name)
+		}
+	}
+	p.must(copyTree(from.dir, p.dir))
+}
+
+// TestRandomShared edits a project at random, and builds it and a second checkout of it, which lags behind and is in another folder; both
+// share their results. Every build of both is compared with a clean one; the second checkout runs nothing.
+func TestRandomShared(t *testing.T) {
+	t.Parallel()
+	for range 2 {
+		rng := randomSource(t)
+		r := newRandom(t, rng)
+		second := newProject(t, "")
+		second.dir = filepath.Join(second.dir, "some", "other name")
+		second.mkdir("assets")
+		second.procs, second.workers = r.p.procs, 3
+		place := sharingFolder(t, r.p, second)
+		adopted, emptied := 0, false
+		for r.n = range edits() {
+			if r.step(); t.Failed() {
+				break
+			}
+			if rng.IntN(3) > 0 {
+				continue
+			}
+			pushed, err := r.p.open().Push(context.Background(), nil) // what builds left that were cancelled
+			if err != nil {
+				t.Fatal(err)
+			}
+			second.mirror(r.p)
+			if rng.IntN(4) == 0 {
+				r.note("the second checkout knows nothing")
+				second.remove(".kiln")
+				second.remove("build")
+				second.remove("out")
+			}
+			b := second.build()
+			// Once the folder was emptied, bytes that the first checkout never needed, and so never fetched, are nowhere.
+			if adopted += b.FromCache; b.ran != "" && (pushed.Lost+pushed.Stale == 0 || !emptied) {
+				t.Errorf("the second checkout ran %q; of %d results bytes are nowhere, %d jobs would run in the first; emptied %v",
+					b.ran, pushed.Lost, pushed.Stale, emptied)
+			}
+			if b := second.build0(); b.Built+b.FromCache != 0 {
+				t.Errorf("the second checkout built again: %s, %d from the cache", b.ran, b.FromCache)
+			}
+			if t.Failed() {
+				break
+			}
+			if rng.IntN(10) == 0 { // what the first one holds is not all in there then
+				emptied = true
+				f, err := folder.Open(place.Folder, 1, false)
+				if err == nil {
+					_, err = f.Collect(1)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("after:\n%s", strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
+		}
+		if adopted == 0 {
+			t.Error("nothing came from the cache")
+		}
+	}
+}
+
+// sharedProject has jobs of many kinds: parts, requests, bytes, several products, needs, failures.
+const sharedProject = `
+-- assets/a.s --
+part x 1
+read b.txt
+text a
+-- assets/b.txt --
+text b
+-- assets/c.s --
+request one b.txt
+bytes two read b.txt
+adopt x b.txt
+use b.txt
+-- assets/d.s --
+fail now
+-- assets/e.s --
+use d.s
+-- assets/f.s --
+use g.s
+-- assets/g.s --
+use f.s
+-- assets/h.s --
+use a.s
+refer b.txt x
+warn 1
+`
+
+// TestSharedSecond: a second checkout runs nothing, whatever is broken in it, and the first one nothing after an edit in the second.
+func TestSharedSecond(t *testing.T) {
+	first, second := newProject(t, sharedProject), newProject(t, sharedProject)
+	place := sharingFolder(t, first, second)
+	a := first.build()
+	if a.FromCache != 0 || a.Uploaded == 0 || a.Failed == 0 {
+		t.Errorf("%+v", a.Summary)
+	}
+	b := second.wants("")
+	if b.FromCache != a.Built || b.Failed != a.Failed || b.Downloaded == 0 || b.Uploaded != 0 || b.messages != a.messages {
+		t.Errorf("%+v", b.Summary)
+	}
+	if again := second.build(); again.FromCache+again.Built != 0 || again.Downloaded != 0 {
+		t.Errorf("%+v", again.Summary)
+	}
+	second.write("assets/b.txt", "edited")
+	b = second.build()
+	first.write("assets/b.txt", "edited")
+	if a = first.wants(""); a.FromCache != b.Built || b.Built == 0 {
+		t.Errorf("%+v, then %+v", b.Summary, a.Summary)
+	}
+	second.write("assets/b.txt", "text b\n") // of old
+	second.write("assets/h.s", "use b.txt\n")
+	second.wants("h.s")
+	second.place = nil // hidden products that were never fetched have to be made
+	second.write("assets/h.s", "use b.txt\nlist a.s\n")
+	second.build()
+	if usage, err := open(t, place).Usage(); err != nil || usage.Entries == 0 {
+		t.Error(usage, err)
+	}
+}
+
+func open(t *testing.T, place *sharing.Place) *folder.Folder {
+	f, err := folder.Open(place.Folder, 0, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestSharedDamage: whatever becomes of a file of the folder, the next build is right.
+func TestSharedDamage(t *testing.T) {
+	first := newProject(t, sharedProject)
+	place := sharingFolder(t, first)
+	first.build()
+	for what, spoil := range map[string]func(string) error{
+		"empty": func(f string) error { return os.Truncate(f, 0) },
+		"cut":   func(f string) error { info, _ := os.Stat(f); return os.Truncate(f, info.Size()/2) },
+		"zeros": func(f string) error { info, _ := os.Stat(f); return os.WriteFile(f, make([]byte, info.Size()), 0o666) },
+		"gone":  os.Remove,
+		"other": func(f string) error { return os.WriteFile(f, []byte("something else"), 0o666) },
+	} {
+		for _, kind := range []string{"entries", "blobs"} {
+			files, _ := filepath.Glob(filepath.Join(place.Folder, "v1", kind, "*", "*"))
+			if len(files) == 0 {
+				t.Fatal("nothing is shared")
+			}
+			for i, f := range files {
+				if i%3 == 0 {
+					if err := spoil(f); err != nil {
+						t.Fatal(what, err)
+					}
+				}
+			}
+			second := newProject(t, sharedProject)
+			second.place = place
+			second.build()
+			third := newProject(t, sharedProject)
+			third.place = place
+			if b := third.build(); b.ran != "" { // the second one put it right
+				t.Errorf("%s %s: the third checkout ran %q", kind, what, b.ran)
+			}
+		}
+	}
+}
+
+// TestSharedLies: a server may do what it likes: what is built is right, and no build waits for long.
+func TestSharedLies(t *testing.T) {
+	first := newProject(t, sharedProject)
+	server, err := reapitest.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	first.place = &sharing.Place{Remote: server.Address, WriteRemote: true}
+	first.build()
+	for lie := reapitest.Honest; lie < reapitest.Lies; lie++ {
+		if lie == reapitest.Delays {
+			continue // takes as long as a deadline; package reapi tries it with a short one
+		}
+		t.Run(fmt.Sprint(int(lie)), func(t *testing.T) {
+			server.Tell(lie)
+			defer server.Tell(reapitest.Honest)
+			second := newProject(t, sharedProject)
+			second.place = &sharing.Place{Remote: server.Address}
+			b := second.build() // compared with a clean one
+			if lie == reapitest.Honest && b.ran != "" {
+				t.Errorf("ran %q", b.ran)
+			}
+			second.write("assets/b.txt", fmt.Sprint("edited ", int(lie)))
+			second.build()
+		})
+	}
+}
+
+// TestSharedRealServer: a server that others wrote, if there is one.
+func TestSharedRealServer(t *testing.T) {
+	address := os.Getenv("KILN_TESTBED_CACHE")
+	if address == "" {
+		t.Skip("no server: go run ./testbed cache -- go test ./internal/make/build -run TestSharedRealServer")
+	}
+	project := sharedProject + "-- assets/unique.txt --\n" + t.TempDir() + "\n-- assets/large.bin --\n" + strings.Repeat(t.TempDir(), 100_000) + "\n"
+	first, second := newProject(t, project), newProject(t, project)
+	first.place = &sharing.Place{Remote: address, WriteRemote: true}
+	second.place = &sharing.Place{Remote: address}
+	a := first.build()
+	if b := second.wants(""); b.FromCache != a.Jobs || b.Downloaded < 3_000_000 {
+		t.Errorf("%+v", b.Summary)
+	}
+	for _, x := range first.place.Check(context.Background()) {
+		if !x.OK {
+			t.Errorf("%+v", x)
+		}
+	}
+}
+
+// TestSharedServerGone: a server that is wiped, or stopped, in the middle of a build costs work and nothing else.
+func TestSharedServerGone(t *testing.T) {
+	for _, how := range []string{"wiped", "stopped"} {
+		for at := range 5 {
+			server, err := reapitest.Start("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, second := newProject(t, sharedProject), newProject(t, sharedProject)
+			first.unchecked = true
+			first.place = &sharing.Place{Remote: server.Address, WriteRemote: true}
+			first.build()
+			second.place = &sharing.Place{Remote: server.Address}
+			server.After(int64(at*6+1), func() {
+				if how == "wiped" {
+					server.Wipe()
+				} else {
+					go server.Stop()
+				}
+			})
+			second.build()
+			second.write("assets/b.txt", "edited")
+			second.build()
+			server.Stop()
+		}
+	}
+}
+
+// TestSharedFolderBesideServer: what the server gave is in this machine's folder, which will do when the server is gone.
+func TestSharedFolderBesideServer(t *testing.T) {
+	server, err := reapitest.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	first, second, third := newProject(t, sharedProject), newProject(t, sharedProject), newProject(t, sharedProject)
+	first.place = &sharing.Place{Remote: server.Address, WriteRemote: true}
+	second.place = &sharing.Place{Remote: server.Address, Folder: filepath.Join(t.TempDir(), "copy")}
+	third.place = second.place
+	first.build()
+	second.wants("")
+	server.Stop()
+	third.unchecked = true                                  // it is said that the server is gone
+	if b := third.build(); b.FromCache < 6 || b.Built > 1 { // but for one whose bytes for a request nobody fetched so far
+		t.Errorf("%+v: ran %s", b.Summary, b.ran)
+	}
+}
+
+// TestSharedNothingAsked: a build in which nothing changed does not open the cache.
+func TestSharedNothingAsked(t *testing.T) {
+	server, err := reapitest.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	p := newProject(t, sharedProject)
+	p.place = &sharing.Place{Remote: server.Address, WriteRemote: true}
+	p.build()
+	calls := server.Calls()
+	for range 3 {
+		p.build0()
+	}
+	p.touch("assets/b.txt", 5) // another time, the same content
+	p.build0()
+	if n := server.Calls() - calls; n != 0 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// TestSharedForced: what is asked for with --force runs, and a dry run asks nothing.
+func TestSharedForced(t *testing.T) {
+	first, second := newProject(t, sharedProject), newProject(t, sharedProject)
+	sharingFolder(t, first, second)
+	a := first.build()
+	if b, err := second.try(context.Background(), Request{DryRun: true}); err != nil || b.FromCache != 0 || b.Built != a.Built {
+		t.Errorf("%+v, %v", b.Summary, err)
+	}
+	second.build()
+	if b := second.buildWith(Request{Force: true}); b.Built != a.Built || b.FromCache != 0 {
+		t.Errorf("%+v", b.Summary)
+	}
+	third := newProject(t, sharedProject)
+	third.place = first.place
+	b, err := third.try(context.Background(), Request{Pull: true})
+	if err != nil || b.FromCache != a.Built || b.ran != "" || b.stopped {
+		t.Errorf("pulled %+v, ran %q, %v", b.Summary, b.ran, err)
+	}
+	third.write("assets/b.txt", "edited")
+	b, err = third.try(context.Background(), Request{Pull: true})
+	if err != nil || b.ran != "" || !b.stopped {
+		t.Errorf("pulled %+v, ran %q, %v", b.Summary, b.ran, err)
+	}
+	third.build()
+}

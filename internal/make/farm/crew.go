@@ -1,0 +1,232 @@
+package farm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/written"
+	"github.com/kiln-pipeline/kiln/internal/store/share"
+	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
+)
+
+// Crew is a farm at work for one build.
+type Crew struct {
+	f *Farm
+	w *job.World
+
+	mu      sync.Mutex
+	trouble error                 // the first
+	of      map[string]*processed // by processor
+	carried map[string]*baggage   // by processor
+}
+
+// processed is what a build has seen of a processor.
+type processed struct {
+	local   int // jobs in a row that had to run here
+	runs    int // here
+	seconds float64
+}
+
+// baggage is what goes along with jobs of a processor.
+type baggage struct {
+	own   *written.Own
+	files map[string]reapi.Input
+	ok    bool
+}
+
+var (
+	_ engine.Away = (*Crew)(nil)
+	_ job.Away    = (*Crew)(nil)
+)
+
+// Work has the jobs of a world run by the farm, too. A nil farm has none.
+func (f *Farm) Work(w *job.World) *Crew {
+	if f == nil {
+		return nil
+	}
+	c := &Crew{f: f, w: w, of: map[string]*processed{}, carried: map[string]*baggage{}}
+	w.Away = c
+	return c
+}
+
+// Engine is the crew for the engine; nil if there is none.
+func (c *Crew) Engine() engine.Away {
+	if c == nil {
+		return nil
+	}
+	return c
+}
+
+// Slots is how many jobs may be there at once.
+func (c *Crew) Slots() int { return c.f.place.Jobs }
+
+// Only reports whether jobs that may run there do not run here.
+func (c *Crew) Only() bool { return c.f.place.Only }
+
+// May reports whether a job may run on a worker: it took a while, and runs no program.
+func (c *Crew) May(et *engine.Task, last *engine.Trace) bool {
+	t := et.World.(*job.Task)
+	if et.Outside || t.Settings == nil && t.Proc.Info.Settings != nil {
+		return false
+	}
+	usesTool := func(o engine.Observation) bool { return o.Kind == job.SawTool }
+	if last != nil && (last.Seconds < quick && !c.f.place.Only || slices.ContainsFunc(last.Observations, usesTool)) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.carry(t.Proc.Info.Name).ok
+}
+
+// carry is what goes along with jobs of a processor. c.mu is held.
+func (c *Crew) carry(name string) *baggage {
+	if b := c.carried[name]; b != nil {
+		return b
+	}
+	own, files, ok := c.f.carried(name)
+	b := &baggage{own: own, ok: ok}
+	for path, data := range files {
+		if b.files == nil {
+			b.files = map[string]reapi.Input{}
+		}
+		b.files[written.Code+"/"+path] = inputOf(data)
+	}
+	c.carried[name] = b
+	return b
+}
+
+// Takes decides where the next job runs: there, if it ends there before it would begin here.
+func (c *Crew) Takes(et *engine.Task, last *engine.Trace, wait float64) (there, decided bool) {
+	t := et.World.(*job.Task)
+	c.mu.Lock()
+	p := c.processed(t)
+	c.mu.Unlock()
+	switch {
+	case c.f.place.Only && c.f.alone():
+		return false, true
+	case c.f.place.Only:
+		return true, true
+	case p.local >= localInRow, last == nil && p.runs >= 3 && p.seconds/float64(p.runs) < quick:
+		return false, true
+	case c.f.alone():
+		return false, false
+	}
+	size := int64(0)
+	if i, _, ok := c.w.Table.Find(t.Asset.Path); ok {
+		size = c.w.Table.At(i).Stat.Size
+	}
+	there = c.f.overhead(size) <= wait
+	return there, there
+}
+
+// processed is what is known of a task's processor. c.mu is held.
+func (c *Crew) processed(t *job.Task) *processed {
+	p := c.of[t.Proc.Info.Name]
+	if p == nil {
+		p = &processed{}
+		c.of[t.Proc.Info.Name] = p
+	}
+	return p
+}
+
+// Ended notes how long jobs take here.
+func (c *Crew) Ended(r *engine.Result) {
+	if r.State != engine.Ran || r.Away || r.Trace == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.processed(r.Task.World.(*job.Task))
+	p.runs++
+	p.seconds += r.Trace.Seconds
+}
+
+// Process has a worker run the processor of a job.
+func (c *Crew) Process(ctx context.Context, j *job.Job, t *job.Task) error {
+	began := time.Now()
+	x, err := c.begin(ctx, j, t)
+	if err != nil {
+		return c.back(t, err)
+	}
+	for range maxRounds {
+		ran, log, err := x.round(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return c.back(t, c.f.failed(err))
+		}
+		c.f.worked(max(0, time.Since(began)-x.waited-ran.Took))
+		again, err := x.replay(ctx, log)
+		if err == nil && !again {
+			j.Took(ran.Took)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.processed(t).local = 0
+			return nil
+		}
+		if err != nil {
+			return c.back(t, err)
+		}
+	}
+	return c.back(t, errLocal)
+}
+
+// errLocal says that a job has to run here, which is no trouble.
+var errLocal = errors.New("the job has to run here")
+
+// back notes why a job has to run here.
+func (c *Crew) back(t *job.Task, err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if errors.Is(err, errLocal) {
+		c.processed(t).local++
+	} else if !errors.Is(err, errAlone) && c.trouble == nil {
+		c.trouble = err
+	}
+	return engine.ErrHere
+}
+
+// End closes the connection, and returns warnings. c may be nil.
+func (c *Crew) End() (warnings diag.List) {
+	if c == nil {
+		return nil
+	}
+	c.f.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trouble != nil {
+		warnings = append(warnings, diag.Warningf(diag.FarmFails, diag.Pos{}, "the farm %s: %s", c.f.place.Remote, reapi.Reason(c.trouble)).
+			WithHint("jobs run here in its place; `kiln doctor` tries it, KILN_EXECUTION=off leaves it alone"))
+		c.trouble = nil
+	}
+	return warnings
+}
+
+// deadline is how long a job may take there.
+func (c *Crew) deadline(last *engine.Trace) time.Duration {
+	d := c.f.place.Timeout
+	if last != nil {
+		d += time.Duration(10 * last.Seconds * float64(time.Second))
+	}
+	return d
+}
+
+// fetch writes a content that a worker made.
+func (x *exchange) fetch(ctx context.Context, content written.Content, to io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, x.deadline)
+	defer cancel()
+	err := x.client.Fetch(ctx, share.Blob{SHA256: content.SHA256, Size: content.Size}, to)
+	if err != nil {
+		return fmt.Errorf("what a worker made cannot be fetched: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,363 @@
+package farm
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+	"github.com/kiln-pipeline/kiln/internal/make/written"
+	"github.com/kiln-pipeline/kiln/internal/store/share"
+	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// exchange is a job that is sent, in one round or several.
+type exchange struct {
+	f          *Farm
+	w          *job.World
+	j          *job.Job
+	unrecorded *job.Job // for answers to what may not be asked
+	client     *reapi.Client
+	job        written.Job
+	inputs     map[string]reapi.Input // by path, but for the job itself
+	deadline   time.Duration
+	waited     time.Duration // for answers
+}
+
+func inputOf(data []byte) reapi.Input {
+	return reapi.Input{
+		Blob: share.Blob{SHA256: sha256.Sum256(data), Size: int64(len(data))},
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
+	}
+}
+
+// begin writes a job down.
+func (c *Crew) begin(ctx context.Context, j *job.Job, t *job.Task) (*exchange, error) {
+	open, cancel := context.WithTimeout(ctx, c.f.place.Timeout)
+	defer cancel()
+	client, program, err := c.f.opened(open)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	carried := c.carry(t.Proc.Info.Name)
+	c.mu.Unlock()
+	x := &exchange{
+		f: c.f, w: c.w, j: j, unrecorded: j.Unrecorded(ctx), client: client, inputs: map[string]reapi.Input{c.f.place.program(): program},
+		deadline: c.deadline(j.Last()),
+		job: written.Job{
+			Kiln: c.f.kiln, Processor: t.Proc.Info.Name, Own: carried.own, Part: t.Part, Platform: t.Platform, Asset: j.Asset(),
+			Settings: string(t.On.Canonical), Answers: map[string]written.Answer{},
+		},
+	}
+	for path, in := range carried.files {
+		x.inputs[path] = in
+	}
+	x.predict()
+	return x, nil
+}
+
+// predict answers what the processor is expected to ask: for its source, and for what it looked at last time.
+func (x *exchange) predict() {
+	expect := func(kind written.Kind, names ...string) { x.expect(&written.Call{Kind: kind, Names: names}) }
+	if path := x.job.Asset.Path; path != "" && !x.job.Asset.Folder {
+		expect(written.Open, path)
+		expect(written.Source)
+	}
+	last := x.j.Last()
+	if last == nil {
+		return
+	}
+	for i := range last.Observations {
+		switch o := &last.Observations[i]; o.Kind {
+		case job.SawFile:
+			expect(written.Open, o.Subject)
+		case job.SawExists:
+			expect(written.Exists, o.Subject)
+		case job.SawGlob:
+			expect(written.Glob, o.Subject)
+		case job.SawAsset:
+			expect(written.Find, o.Subject)
+		case job.SawEnv:
+			expect(written.Env, o.Subject)
+		case job.SawSettings:
+			s := task.ParseSubject(o.Subject)
+			expect(written.Settings, s.Asset, s.Processor)
+		}
+	}
+}
+
+// expect answers a question that may be asked, if that is possible without a record.
+func (x *exchange) expect(c *written.Call) {
+	if c.Kind == written.Reference {
+		c = &written.Call{Kind: written.Find, Names: c.Names[:1]}
+	}
+	if _, known := x.job.Answers[c.Key()]; known {
+		return
+	}
+	if a, err := x.answer(context.Background(), x.unrecorded, c); err == nil {
+		x.job.Answers[c.Key()] = a
+	}
+}
+
+// round has a worker run the job, and reads what came of it.
+func (x *exchange) round(ctx context.Context) (*reapi.Ran, *written.Log, error) {
+	x.inputs[written.JobFile] = inputOf(x.job.Encode())
+	ran, err := x.client.Run(ctx, &reapi.Action{
+		Args: []string{"./" + x.f.place.program(), written.Command}, Inputs: x.inputs, Output: written.LogFile, Folder: written.OutFolder,
+		Properties: x.f.place.Properties, Timeout: x.deadline, Queue: queueTimes * x.f.place.Timeout,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if ran.Code != 0 || ran.Output == nil {
+		return nil, nil, fmt.Errorf("a worker could not run this kiln: it ended with %d: %s", ran.Code, firstLine(ran.Stderr))
+	}
+	log, err := written.DecodeLog(ran.Output)
+	if err == nil && log.Outcome == written.Other {
+		err = errOther
+	}
+	return ran, log, err
+}
+
+// errOther is of workers that run another kiln, which [execution] has named.
+var errOther = errors.New("the kiln that workers run is not of the same version as this one, or has other processors")
+
+func firstLine(text []byte) string {
+	text, _, _ = bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+	if len(text) > 200 {
+		text = text[:200]
+	}
+	return string(text)
+}
+
+// replay asks here what the processor asked there. again says that it has to be sent again, for an answer was missing or is another one.
+// If not, the job has all that the processor made.
+func (x *exchange) replay(ctx context.Context, log *written.Log) (again bool, err error) {
+	if log.Outcome == written.Local {
+		return false, fmt.Errorf("%w: %s", errLocal, log.Reason)
+	}
+	began := time.Now()
+	defer func() { x.waited += time.Since(began) }()
+	x.j.Rewind()
+	for i := range log.Calls {
+		c := &log.Calls[i]
+		if !c.Kind.IsQuestion() {
+			continue
+		}
+		same, err := x.compare(ctx, c)
+		if err != nil {
+			return false, err
+		}
+		if !same { // what comes after may not be asked
+			for k := range log.Calls[i+1:] {
+				if c := &log.Calls[i+1+k]; c.Kind.IsQuestion() {
+					x.expect(c)
+				}
+			}
+			return true, nil
+		}
+	}
+	if log.Outcome != written.Done {
+		return false, fmt.Errorf("%w: it needs nothing that was missing", errLocal)
+	}
+	x.j.Rewind() // and in order, with what it made
+	for i := range log.Calls {
+		c := &log.Calls[i]
+		if !c.Kind.IsQuestion() {
+			if err := x.effect(ctx, c); err != nil {
+				return false, err
+			}
+		} else if same, err := x.compare(ctx, c); err != nil || !same {
+			return false, errors.Join(errLocal, err)
+		}
+	}
+	return false, nil
+}
+
+// compare asks here, and reports whether the answer was that which the worker had. It will have the right one in the next round.
+func (x *exchange) compare(ctx context.Context, c *written.Call) (same bool, err error) {
+	a, err := x.answer(ctx, x.j, c)
+	if err != nil {
+		return false, err
+	}
+	key := c.Key()
+	if c.Kind == written.Reference {
+		key = (&written.Call{Kind: written.Find, Names: c.Names[:1]}).Key()
+	}
+	was, known := x.job.Answers[key]
+	x.job.Answers[key] = a
+	return known && was.Same(a), nil
+}
+
+// answer answers a question out of a job.
+func (x *exchange) answer(ctx context.Context, j *job.Job, c *written.Call) (a written.Answer, err error) {
+	switch c.Kind {
+	case written.Open:
+		a.Content, err = x.source(j, c.Names[0])
+	case written.Source:
+		if path := x.job.Asset.Path; path != "" {
+			a.Content, err = x.source(j, path)
+		} else {
+			_, err = j.Source()
+		}
+	case written.Exists:
+		a.Yes, err = j.Exists(c.Names[0])
+	case written.Glob:
+		a.Names, err = j.Glob(c.Names[0])
+	case written.Find:
+		a.Asset, err = j.Find(c.Names[0])
+	case written.Reference:
+		if _, err = j.Reference(c.Names[0], c.Names[1], c.Yes); err == nil || errors.Is(err, fs.ErrNotExist) {
+			a.Asset, err = x.unrecorded.Find(c.Names[0])
+		}
+	case written.Env:
+		if value, ok := j.Env(c.Names[0]); ok {
+			a.Names = []string{value}
+		}
+	case written.Products:
+		a.Products, err = j.Products(c.Names...)
+	case written.Try:
+		var list []processor.Product
+		list, a.Yes, err = j.TryProducts(processor.Ask{Asset: c.Names[0], Platform: c.Names[1], Processor: c.Names[2]})
+		a.Products = [][]processor.Product{list}
+	case written.Assets:
+		a.Names, err = assetList(j, c.Names[0])
+	case written.Parts:
+		a.Products, err = j.Parts(c.Names...)
+	case written.ToPack:
+		var list []processor.Product
+		list, err = j.ToPack()
+		a.Products = [][]processor.Product{list}
+	case written.Request:
+		a.Products, err = x.request(ctx, j, c.Requests)
+	case written.Read:
+		a.Content, err = x.product(j, *c.Product)
+	case written.Settings:
+		a.Names, err = assetSettings(j, c.Names[0], c.Names[1])
+	default:
+		err = fmt.Errorf("%w: a question of kind %d", errLocal, c.Kind)
+	}
+	if err != nil && errors.Is(err, fs.ErrNotExist) {
+		return written.Answer{Missing: err.Error()}, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errLocal, err) // whatever it is, it is the same here, and said in its own words
+	}
+	return a, err
+}
+
+// source is the content of a source file.
+func (x *exchange) source(j *job.Job, path string) (written.Content, error) {
+	h, err := j.Content(path)
+	if err != nil {
+		return written.Content{}, err
+	}
+	return x.input(h, func() (io.ReadCloser, error) { return x.unrecorded.Open(path) })
+}
+
+// product is the content of a product.
+func (x *exchange) product(j *job.Job, p processor.Product) (written.Content, error) {
+	h, err := j.ProductContent(p)
+	if err != nil {
+		return written.Content{}, err
+	}
+	return x.input(h, func() (io.ReadCloser, error) { return x.w.Open(h) })
+}
+
+// input makes a content one that the worker has.
+func (x *exchange) input(h digest.Hash, open func() (io.ReadCloser, error)) (written.Content, error) {
+	b, err := x.f.sum(h, open)
+	if err != nil {
+		return written.Content{}, err
+	}
+	c := written.Content{SHA256: b.SHA256, Size: b.Size}
+	x.inputs[written.InFolder+"/"+c.Name()] = reapi.Input{Blob: b, Open: open}
+	return c, nil
+}
+
+// request makes the requests of a log.
+func (x *exchange) request(ctx context.Context, j *job.Job, list []written.Asked) ([][]processor.Product, error) {
+	requests := make([]processor.Request, len(list))
+	for i, asked := range list {
+		r := &requests[i]
+		*r = processor.Request{Processor: asked.Processor, Name: asked.Name, Path: asked.Path, Product: asked.Product, Extension: asked.Extension}
+		if asked.Settings != "" {
+			raw := map[string]json.RawMessage{} // each value keeps its text, which is in the request's key
+			if err := json.Unmarshal([]byte(asked.Settings), &raw); err != nil {
+				return nil, err
+			}
+			r.Settings = map[string]any{}
+			for name, value := range raw {
+				r.Settings[name] = value
+			}
+		}
+		if asked.Bytes != nil {
+			if j == x.unrecorded {
+				return nil, errLocal
+			}
+			data := bytes.NewBuffer(make([]byte, 0, min(asked.Bytes.Size, job.WholeFile)))
+			if err := x.fetch(ctx, *asked.Bytes, data); err != nil {
+				return nil, err
+			}
+			r.Bytes = data.Bytes()
+		}
+	}
+	return j.Request(requests...)
+}
+
+func assetList(j *job.Job, pattern string) ([]string, error) {
+	list, err := j.Assets(pattern)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(list)
+	return []string{string(text)}, err
+}
+
+func assetSettings(j *job.Job, name, by string) ([]string, error) {
+	all, given, err := j.AssetSettings(name, by)
+	if err != nil || all == nil {
+		return nil, err
+	}
+	text, err := json.Marshal(given)
+	return []string{string(settings.Canonical(all)), string(text)}, err
+}
+
+// effect does here what the processor did there.
+func (x *exchange) effect(ctx context.Context, c *written.Call) error {
+	switch c.Kind {
+	case written.Platform:
+		x.j.Platform()
+	case written.Adopt:
+		if err := x.j.Adopt(*c.Product, *c.Output); err != nil {
+			return fmt.Errorf("%w: %w", errLocal, err)
+		}
+	case written.Warn:
+		x.j.Warn(*c.Problem)
+	case written.Memory:
+		x.j.UsedMemory(c.Number)
+	case written.Create:
+		w, err := x.j.Create(*c.Output)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errLocal, err)
+		}
+		if err := x.fetch(ctx, c.Content, w); err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return fmt.Errorf("%w: %w", errLocal, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+// Package farm has jobs run by the workers of a server that speaks the Remote Execution API.
+//
+// A job is written down with answers to what its processor is expected to ask (package written), and a worker runs it with a copy of
+// this kiln (package worker). What the processor asked there is asked here as well, in the same order, of the same job.Job that it would
+// have had here. If an answer is another one than the worker had, or it had none, the job is sent again with the right one. So what is
+// recorded and made is what a run here would have recorded and made, and nothing that a worker says is believed but the bytes of products.
+//
+// A farm is never needed. What it cannot do, in time or at all, is done here: engine.ErrHere.
+package farm
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/make/written"
+	"github.com/kiln-pipeline/kiln/internal/store/share"
+	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
+)
+
+// Bounds.
+const (
+	DefaultJobs    = 32              // at once
+	DefaultTimeout = 2 * time.Minute // of a job, besides ten times what it took last time
+	queueTimes     = 5               // the timeout is how long a job waits for a worker
+	maxRounds      = 8               // of one job
+	failuresInRow  = 3               // after so many the farm is left alone
+	leftAlone      = time.Minute     // for so long
+	localInRow     = 3               // after so many jobs of a processor that had to run here, none of it is sent
+	quick          = 0.05            // seconds: what took less is not sent
+)
+
+// Place says where jobs run besides this machine.
+type Place struct {
+	Remote      string // address of a server
+	Credentials reapi.Credentials
+	Jobs        int               // at once
+	Timeout     time.Duration     // of a job, besides ten times what it took last time
+	Properties  map[string]string // that a worker has to have
+	Kiln        string            // path of the program that workers run; "": that of this process
+	Only        bool              // what can run there does, however quick it was last time
+	Origin      string            // what said so, for display
+}
+
+// Carried returns what a worker needs of a processor of the project itself: see workspace.Workspace.Carried.
+type Carried func(processor string) (own *written.Own, files map[string][]byte, ok bool)
+
+// Farm is a place in use. It is for all builds of a project.
+type Farm struct {
+	place   *Place
+	kiln    digest.Hash // see written.Job
+	carried Carried
+
+	opening sync.Mutex
+	client  *reapi.Client // nil: not opened
+	program reapi.Input   // once it is opened
+
+	mu       sync.Mutex // all below
+	failures int        // in a row
+	until    time.Time
+	sums     map[digest.Hash]share.Blob // of contents that were asked for
+	extra    float64                    // seconds that a job takes longer there than here, as seen last
+}
+
+// New makes ready a farm. Nothing is opened yet.
+func New(place *Place, kiln digest.Hash, carried Carried) *Farm {
+	return &Farm{place: place, kiln: kiln, carried: carried, sums: map[digest.Hash]share.Blob{}, extra: 2 * quick}
+}
+
+// Place says where the farm is.
+func (f *Farm) Place() *Place { return f.place }
+
+// tryTimeout is how long a worker has for nearly nothing.
+const tryTimeout = time.Minute
+
+// Check asks the server whether it executes actions, and has a worker start the kiln that it would run jobs with. The error is for display;
+// reached reports whether it is the worker's.
+func (f *Farm) Check(ctx context.Context) (reached bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	client, program, err := f.opened(ctx)
+	if reached = err == nil; reached {
+		x := &exchange{f: f, client: client, deadline: tryTimeout, inputs: map[string]reapi.Input{f.place.program(): program}}
+		x.job.Kiln = f.kiln
+		_, _, err = x.round(ctx) // there is no processor without a name, which is an answer
+	}
+	if err != nil {
+		err = errors.New(reapi.Reason(err))
+	}
+	return reached, err
+}
+
+// opened opens the farm, once. What fails is tried again.
+func (f *Farm) opened(ctx context.Context) (*reapi.Client, reapi.Input, error) {
+	f.opening.Lock()
+	defer f.opening.Unlock()
+	if f.client != nil {
+		return f.client, f.program, nil
+	}
+	if f.alone() {
+		return nil, reapi.Input{}, errAlone
+	}
+	program, err := programOf(f.place.Kiln)
+	if err != nil {
+		return nil, reapi.Input{}, f.failed(err)
+	}
+	client, err := reapi.Dial(f.place.Remote, f.place.Credentials)
+	if err == nil {
+		if err = client.Executes(ctx); err != nil {
+			client.Close()
+		}
+	}
+	if err != nil {
+		f.giveUp()
+		return nil, program, err
+	}
+	f.client, f.program = client, program
+	return client, program, nil
+}
+
+// Close ends the connection. The farm can be used again.
+func (f *Farm) Close() error {
+	f.opening.Lock()
+	defer f.opening.Unlock()
+	client := f.client
+	if f.client = nil; client == nil {
+		return nil
+	}
+	return client.Close()
+}
+
+var errAlone = errors.New("the server failed several times in a row, and is left alone for a minute")
+
+// alone reports whether the farm is left alone now.
+func (f *Farm) alone() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failures >= failuresInRow && time.Now().Before(f.until)
+}
+
+// failed counts a failure of the server.
+func (f *Farm) failed(err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failures++; f.failures >= failuresInRow {
+		f.until = time.Now().Add(leftAlone)
+	}
+	return err
+}
+
+// giveUp leaves the farm alone for a while.
+func (f *Farm) giveUp() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failures, f.until = failuresInRow, time.Now().Add(leftAlone)
+}
+
+// worked ends a row of failures, and notes how much longer a job took than its processor did.
+func (f *Farm) worked(extra time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failures = 0
+	f.extra = f.extra*7/8 + extra.Seconds()/8
+}
+
+// perSecond is how many bytes of a source file are expected to reach a worker in a second.
+const perSecond = 50 << 20
+
+// overhead is how many seconds longer a job takes there than here, with a source of that size.
+func (f *Farm) overhead(size int64) float64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.extra + float64(size)/perSecond
+}
+
+// sum finds the SHA-256 of a content that is known by its hash.
+func (f *Farm) sum(h digest.Hash, open func() (io.ReadCloser, error)) (share.Blob, error) {
+	f.mu.Lock()
+	b, ok := f.sums[h]
+	f.mu.Unlock()
+	if ok {
+		return b, nil
+	}
+	b, err := hashAll(open)
+	if err != nil {
+		return b, err
+	}
+	if b.Hash != h {
+		return b, fmt.Errorf("the content changed: %w", share.ErrDamaged)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sums[h] = b
+	return b, nil
+}
+
+// hashAll reads a content, and hashes it both ways.
+func hashAll(open func() (io.ReadCloser, error)) (b share.Blob, err error) {
+	r, err := open()
+	if err != nil {
+		return b, err
+	}
+	defer r.Close()
+	both, sum := digest.New(), sha256.New()
+	b.Size, err = io.CopyBuffer(io.MultiWriter(both, sum), struct{ io.Reader }{r}, make([]byte, 256<<10))
+	b.Hash, b.SHA256 = both.Sum(), [sha256.Size]byte(sum.Sum(nil))
+	return b, err
+}
+
+var (
+	programsMu sync.Mutex
+	programs   = map[string]reapi.Input{} // by path: this process's own has one content
+)
+
+// programOf is the program that workers run.
+func programOf(path string) (reapi.Input, error) {
+	if path == "" {
+		var err error
+		if path, err = os.Executable(); err != nil {
+			return reapi.Input{}, fmt.Errorf("this kiln cannot find its own program: %w", err)
+		}
+	}
+	programsMu.Lock()
+	defer programsMu.Unlock()
+	if in, ok := programs[path]; ok {
+		return in, nil
+	}
+	open := func() (io.ReadCloser, error) { return os.Open(path) }
+	b, err := hashAll(open)
+	if err != nil {
+		return reapi.Input{}, fmt.Errorf("the kiln that workers are to run: %w", err)
+	}
+	programs[path] = reapi.Input{Blob: b, Executable: true, Open: open}
+	return programs[path], nil
+}

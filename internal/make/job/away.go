@@ -1,0 +1,76 @@
+package job
+
+import (
+	"context"
+	"io/fs"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Away has the processors of jobs run on other machines. Whatever a processor asked and made there is asked and made here as well, by
+// the same Job that it would have had here, so that what is recorded is the same.
+type Away interface {
+	// Process does what the processor of a job's task would. engine.ErrHere says that it did not.
+	Process(ctx context.Context, j *Job, t *Task) error
+	// Ended is called for each run that ended, here or there.
+	Ended(*engine.Result)
+}
+
+// moved reports where a task's processor starts, to a Reporter that wants to know.
+func (j *Job) moved() {
+	if m, ok := j.w.Reporter.(interface{ JobMoved(job string, away bool) }); ok {
+		m.JobMoved(j.t.Name, j.run.Away())
+	}
+}
+
+// Last is the newest trace of the job's task; nil if there is none.
+func (j *Job) Last() *engine.Trace { return j.run.Last() }
+
+// Rewind forgets what is recorded since the processor was to start.
+func (j *Job) Rewind() { j.run.Rewind(j.started) }
+
+// Unrecorded is a Job with the same source whose looks at the world are not recorded. It cannot bring other tasks up to date.
+func (j *Job) Unrecorded(ctx context.Context) *Job {
+	return &Job{w: j.w, t: j.t, run: engine.Unrecorded(ctx), given: j.given}
+}
+
+// Took notes how long the processor worked, if it did on another machine.
+func (j *Job) Took(d time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.took = d
+}
+
+// Content records that a source file is read, and returns the hash of what is in it, without reading it if that is known.
+func (j *Job) Content(path string) (digest.Hash, error) {
+	path = j.sourceOf(path)
+	if j.given != nil && path == j.given.path && path != "" {
+		return j.given.hash, j.over()
+	}
+	if err := j.allowed(path); err != nil {
+		return digest.Hash{}, err
+	}
+	i, _, ok := j.w.Table.Find(path)
+	if !ok {
+		j.run.See(SawFile, path, digest.Hash{})
+		return digest.Hash{}, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	h, err := j.w.Table.Hash(i)
+	if err != nil {
+		return h, j.mayPass(j.unreadable(path, err))
+	}
+	j.run.See(SawFile, path, h)
+	return h, nil
+}
+
+// ProductContent records that the content of a product is read, and returns its hash.
+func (j *Job) ProductContent(p processor.Product) (digest.Hash, error) {
+	made, err := j.productOf(p)
+	if err != nil {
+		return digest.Hash{}, err
+	}
+	return made.Hash, nil
+}

@@ -1,0 +1,117 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// What a job asks when it does not know which assets there are, or whether they are all right.
+
+func (j *Job) Assets(pattern string) ([]processor.Listed, error) {
+	if err := j.may(pattern); err != nil {
+		return nil, err
+	}
+	pattern = assetName(pattern)
+	if !doublestar.ValidatePattern(pattern) {
+		return nil, fmt.Errorf("pattern %q is not well formed", pattern)
+	}
+	list, h := j.w.catalogue(j.t.Platform, pattern)
+	j.run.See(SawCatalogue, j.t.Platform+"\x00"+pattern, h)
+	return list, nil
+}
+
+// catalogue lists the assets that a pattern matches on a platform, and hashes everything that Job.Assets returns of them. The hash is zero
+// if there is no such platform.
+func (w *World) catalogue(platform, pattern string) (list []processor.Listed, h digest.Hash) {
+	if !slices.Contains(w.platforms, platform) {
+		return nil, h
+	}
+	assets, _ := w.meant(platform, pattern)
+	b := digest.Build("catalogue")
+	for _, a := range assets {
+		on := a.On(platform)
+		b.Str("asset", a.ID).Str("uuid", a.UUID).Str("path", a.Path)
+		for i := range on {
+			l := processor.Listed{Asset: a.ForJob(), Processor: on[i].Processor, Settings: settings.JSON(on[i].Settings)}
+			if pr := w.procs[l.Processor]; pr != nil && len(pr.Info.Products) > 0 {
+				l.Type = pr.Info.Products[0].Type
+			}
+			b.Str("processor", l.Processor).Str("type", l.Type).Str("settings", l.Settings)
+			list = append(list, l)
+		}
+	}
+	return list, b.Sum()
+}
+
+func (j *Job) TryProducts(of processor.Ask) (products []processor.Product, ok bool, err error) {
+	if err := j.may(of.Asset, of.Platform, of.Processor); err != nil {
+		return nil, false, err
+	}
+	if of.Platform != "" && of.Platform == j.Platform() { // on another platform the same question is about another one's products
+		of.Platform = ""
+	}
+	id, platform := assetName(of.Asset), j.platformOf(of.Platform)
+	j.sawAsset(id)
+	a := j.w.Find(id)
+	known := slices.Contains(j.w.platforms, platform)
+	if of.Processor != "" || of.Platform != "" { // which platforms there are, and what the asset has there, is not in what is recorded of it
+		pattern := processor.QuoteGlob(id)
+		if a != nil {
+			pattern = processor.QuoteGlob(a.ID)
+		}
+		_, h := j.w.catalogue(platform, pattern)
+		j.run.See(SawCatalogue, platform+"\x00"+pattern, h)
+	}
+	switch {
+	case !known:
+		return nil, false, fmt.Errorf("there is no platform %q", of.Platform) // which there are is not recorded
+	case a == nil || task.IsRequest(id):
+		return nil, false, nil
+	}
+	jobs := j.jobsOn(id, platform)
+	if on := a.On(platform); of.Processor != "" {
+		jobs = slices.DeleteFunc(jobs, func(s task.Subject) bool {
+			return len(on) == 0 || s.Processor != of.Processor && (s.Processor != "" || on[0].Processor != of.Processor)
+		})
+	}
+	if len(jobs) == 0 {
+		return nil, false, nil
+	}
+	needed, err := j.needJobs(jobs)
+	if failed := (*engine.NeedError)(nil); errors.As(err, &failed) || errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	all := slices.DeleteFunc(slices.Concat(needed...), func(m madeProduct) bool { return m.File == "" })
+	slices.SortStableFunc(all, func(a, b madeProduct) int { return strings.Compare(a.Name, b.Name) })
+	if err := j.distinct(id, all); err != nil {
+		return nil, false, err
+	}
+	for _, m := range all {
+		p := j.product(a, m)
+		p.Platform = of.Platform
+		products = append(products, p)
+	}
+	return products, true, nil
+}
+
+// platformOf is a platform that a product, or a question about some, names: the job's own if it names none.
+func (j *Job) platformOf(name string) string {
+	if name == "" {
+		return j.t.Platform
+	}
+	return name
+}

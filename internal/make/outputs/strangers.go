@@ -1,0 +1,123 @@
+package outputs
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
+)
+
+// Strangers are files in the output folder of which nothing is known: products of assets that were removed
+// together with the state in .kiln, and files of users. The former are recognised by being read-only, as all
+// products are, or by being parcels; on a disk without modes they are taken for the latter.
+type Strangers struct {
+	Products []string // below the output folder, sorted
+	others   []string
+}
+
+// Strangers looks for them, but for the files that were shipped. What begins with a dot is never Kiln's: the files of a .git folder are
+// read-only, too.
+func (s *Tree) Strangers(shipped []string) (found Strangers) {
+	known := map[string]bool{}
+	for f := range s.knownOutputs() {
+		known[asset.Fold(f)] = true
+	}
+	for _, f := range shipped {
+		known[asset.Fold(strings.TrimPrefix(f, s.P.Output+"/"))] = true
+	}
+	root := s.P.OutputDir()
+	filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
+		rel, rerr := filepath.Rel(root, file)
+		rel = filepath.ToSlash(rel)
+		switch {
+		case err != nil || rerr != nil || rel == ".":
+			return nil
+		case strings.HasPrefix(e.Name(), ".") && e.IsDir():
+			return fs.SkipDir
+		case e.IsDir() || strings.HasPrefix(e.Name(), ".") || known[asset.Fold(rel)]:
+			return nil
+		}
+		if info, err := e.Info(); err != nil {
+			return nil // gone
+		} else if info.Mode().IsRegular() && info.Mode()&0o222 == 0 || isParcel(rel) {
+			found.Products = append(found.Products, rel)
+		} else {
+			found.others = append(found.others, rel)
+		}
+		return nil
+	})
+	return found
+}
+
+// isParcel reports whether a file below the output folder has the name of a parcel or of the list of them.
+func isParcel(rel string) bool {
+	return strings.HasPrefix(rel, path.Dir(ship.Folder("any"))+"/") && (strings.HasSuffix(rel, ".parcel") || path.Base(rel) == ship.ListName)
+}
+
+// More is the text for n further files besides the one named.
+func More(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", nor another one"
+	}
+	return fmt.Sprintf(", nor %d others", n)
+}
+
+// Messages returns one message for each product, and one for all other files.
+func (found Strangers) Messages(output string) diag.List {
+	var l diag.List
+	for _, f := range found.Products {
+		l = append(l, diag.Warningf(diag.OutputStranger, diag.Pos{File: output + "/" + f}, "no asset makes this file").
+			WithHint("`kiln verify --fix` removes it"))
+	}
+	if n := len(found.others); n > 0 {
+		m := diag.Warningf(diag.OutputForeign, diag.Pos{File: output + "/" + found.others[0]}, "Kiln did not make this file%s", More(n-1)).
+			WithHint("Kiln leaves such files alone; move them elsewhere if the output folder should hold nothing but products")
+		m.Severity = diag.Note
+		l = append(l, m)
+	}
+	return l
+}
+
+// RemoveStrangers removes the products among them, and returns a message for each, for what could not be
+// removed and for files of users.
+func (s *Tree) RemoveStrangers(found Strangers) (told diag.List) {
+	for _, f := range found.Products {
+		if err := s.removeOutput(f); err != nil {
+			told = append(told, s.outputError(f, "removed", err))
+			continue
+		}
+		m := diag.Warningf(diag.OutputStranger, diag.Pos{File: s.P.Output + "/" + f}, "no asset makes this file; it was removed")
+		m.Severity = diag.Note
+		told = append(told, m)
+	}
+	return append(told, Strangers{others: found.others}.Messages(s.P.Output)...)
+}
+
+// OfOld returns a message about the products among them, for a build that knows nothing of those before.
+func (found Strangers) OfOld(p *workspace.Workspace) diag.List {
+	products := slices.DeleteFunc(slices.Clone(found.Products), func(rel string) bool { return declared(p, rel) })
+	if len(products) == 0 {
+		return nil
+	}
+	m := diag.Warningf(diag.OutputStranger, diag.Pos{File: p.Output + "/" + products[0]}, "no asset makes this file%s", More(len(products)-1))
+	return diag.List{m.WithHint("what was in .kiln is lost, and so is what made them; `kiln verify --fix` removes them, after `kiln verify` has named them all")}
+}
+
+// declared reports whether a file is a parcel that the project declares: one that cannot be packed now stays, and has a message of its own.
+func declared(w *workspace.Workspace, rel string) bool {
+	return slices.ContainsFunc(w.Parcels, func(p project.Parcel) bool {
+		platform := path.Base(path.Dir(rel))
+		return rel == ship.Folder(platform)+"/"+p.Name+".parcel" && p.On(platform)
+	})
+}

@@ -1,0 +1,423 @@
+package parcels
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/notices"
+	"github.com/kiln-pipeline/kiln/internal/make/outputs"
+	"github.com/kiln-pipeline/kiln/internal/make/plan"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
+	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+)
+
+// Shipment is the project's parcels, ids and constants as a build left them.
+type Shipment struct {
+	Files   []state.Shipped
+	Parcels []ship.Parcel
+	Looked  bool // by this build
+	Again   bool // the next build is to look again
+	Stopped bool
+	Notes   diag.List
+}
+
+// Shipping brings resource ids, parcels and constants up to date.
+type Shipping struct {
+	*results.Set
+	Tree      *outputs.Tree
+	Few       *plan.Few       // nil: the build checks everything
+	Prev      *state.Snapshot // nil: there was no build before
+	Notices   *notices.Notices
+	Platforms []string // that were asked for; none: all
+	Workers   int
+	Locked    bool              // kiln.ids may not change
+	Compact   bool              // leave no waste in parcels
+	Only      []*project.Parcel // that were asked for; nil: all
+	Wrote     func(file string) // as in ship.Options
+
+	Shipment Shipment
+}
+
+// All goes by all products.
+func (s *Shipping) All(ctx context.Context) Shipment {
+	before := Before(s.Prev)
+	if len(before) == 0 && !ship.Wanted(s.P.Project) {
+		return s.Shipment
+	}
+	if ship.Wanted(s.P.Project) && source.Messages(s.Notices.Folders).Err() != nil { // what there is to be packed is not known
+		s.Shipment.Again = true
+		return s.Shipment
+	}
+	var platforms []ship.Platform
+	for _, name := range s.P.PlatformNames() {
+		platforms = append(platforms, ship.Platform{Name: name, Decided: len(s.Platforms) == 0 || slices.Contains(s.Platforms, name), Assets: s.assetsOn(name)})
+	}
+	o := s.shipping(ctx)
+	o.Before = before
+	read, made := map[string]state.Shipped{}, map[string]state.Shipped{}
+	for _, f := range s.Shipment.Files {
+		if f.Made {
+			made[f.File] = f // what this build does not check stays known as it was left
+		}
+	}
+	o.Reading = func(file string) { read[file] = s.shipped(file, false) }
+	o.Settled = func(file string) { made[file] = s.shipped(file, true) }
+	res := ship.Update(s.P.Project, platforms, o)
+	s.Notices.SetShipped(res)
+	s.Shipment = Shipment{Parcels: res.Parcels, Looked: true, Again: res.Again, Stopped: res.Stopped, Notes: res.Notes}
+	for _, f := range res.Made {
+		s.Shipment.Files = append(s.Shipment.Files, cmp.Or(made[f], state.Shipped{File: f, Made: true}))
+	}
+	s.Shipment.Files = slices.AppendSeq(s.Shipment.Files, maps.Values(read))
+	slices.SortFunc(s.Shipment.Files, func(a, b state.Shipped) int { return strings.Compare(a.File, b.File) })
+	return s.Shipment
+}
+
+// shipping is how it is done.
+func (s *Shipping) shipping(ctx context.Context) ship.Options {
+	known := map[string]state.Shipped{}
+	for _, f := range s.Shipment.Files {
+		known[f.File] = f
+	}
+	return ship.Options{
+		Output: s.P.OutputDir(), Workers: s.Workers, Locked: s.Locked, Compact: s.Compact,
+		Match: s.Named, Only: s.Only,
+		Open: func(h digest.Hash) (io.ReadCloser, error) {
+			f, err := s.W.Open(h)
+			if err != nil {
+				return nil, err
+			}
+			return untilDone{f, ctx}, nil
+		},
+		Wrote:   s.Wrote,
+		Stopped: func() bool { return ctx.Err() != nil },
+		Trusted: func(file string) bool {
+			f, ok := known[file]
+			return ok && f.Stat != source.Stat{} && s.shipped(file, true) == f
+		},
+	}
+}
+
+// untilDone is content that ends with a context: to pack a gigabyte takes half a minute.
+type untilDone struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.ReadCloser.Read(p)
+}
+
+// shipped is a file as it is now. No change of it from now on goes unseen, though the clock of its file system has not ticked since it was
+// written: the time of Kiln's own files is set back, and another one is waited for, or noted as it will never be.
+func (s *Shipping) shipped(file string, made bool) state.Shipped {
+	st := s.P.ShippedStat(file)
+	for range 3 {
+		wait := st.Settles(time.Now())
+		switch {
+		case st == (source.Stat{}) || wait == 0:
+			return state.Shipped{File: file, Made: made, Stat: st}
+		case made:
+			if aged, err := source.Aged(s.P.ShippedPath(file)); err == nil {
+				st = aged
+			}
+			return state.Shipped{File: file, Made: made, Stat: st}
+		case wait > 100*time.Millisecond:
+			st.MTime--
+			return state.Shipped{File: file, Stat: st}
+		}
+		time.Sleep(wait)
+		st = s.P.ShippedStat(file)
+	}
+	st.MTime--
+	return state.Shipped{File: file, Stat: st}
+}
+
+// Before returns the files that builds before made.
+func Before(prev *state.Snapshot) []string {
+	var files []string
+	if prev != nil {
+		for _, f := range prev.Shipped {
+			if f.Made {
+				files = append(files, f.File)
+			}
+		}
+	}
+	return files
+}
+
+// Remove removes all that was made of products, and returns how many files there were; in a dry run it only counts them.
+func Remove(p *workspace.Workspace, prev *state.Snapshot, dryRun bool) (int, error) {
+	n := 0
+	var errs error
+	for _, f := range Before(prev) {
+		if dryRun {
+			if _, err := os.Lstat(p.ShippedPath(f)); err == nil {
+				n++
+			}
+			continue
+		}
+		err := ship.Remove(p.ShippedPath(f), p.OutputDir())
+		switch {
+		case err == nil:
+			n++
+		case !errors.Is(err, fs.ErrNotExist):
+			errs = errors.Join(errs, err)
+		}
+	}
+	return n, errs
+}
+
+// assetsOn returns the assets of a platform that this build checks, with their products as it left them.
+func (s *Shipping) assetsOn(platform string) []ship.Asset {
+	found := map[string]*ship.Asset{}
+	for _, t := range s.Live {
+		if t.Platform != platform || t.Request() {
+			continue
+		}
+		a := found[t.Asset.ID]
+		if a == nil {
+			a = &ship.Asset{ID: t.Asset.ID, UUID: t.Asset.UUID, Follows: t.Asset.Follows}
+			found[t.Asset.ID] = a
+		}
+		s.shipTask(a, t)
+	}
+	list := make([]ship.Asset, 0, len(found))
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		sortProducts(found[id].Products)
+		list = append(list, *found[id])
+	}
+	return list
+}
+
+// assetOn returns one asset on a platform. It need not be one that this build checks.
+func (s *Shipping) assetOn(a *asset.Asset, platform string) ship.Asset {
+	now := ship.Asset{ID: a.ID, UUID: a.UUID, Follows: a.Follows}
+	for _, t := range s.TasksOf(a, platform) {
+		s.shipTask(&now, t)
+	}
+	sortProducts(now.Products)
+	return now
+}
+
+// shipTask adds the products of one of an asset's tasks.
+func (s *Shipping) shipTask(a *ship.Asset, t *job.Task) {
+	products, _ := s.ProductsOf(t)
+	a.Lost = cmp.Or(a.Lost, s.lost(t, products))
+	a.Placeholder = a.Placeholder || s.Placeholders[t] != nil
+	a.Fails = a.Fails || results.Failed(t.Result)
+	if !s.Tree.Clashes(t) {
+		a.Products = append(a.Products, shipProducts(products)...)
+	}
+}
+
+// lost says why a task's products cannot be had; "" if they can.
+func (s *Shipping) lost(t *job.Task, products []engine.Product) string {
+	_, stands := s.Good[t]
+	switch {
+	case s.Tree.Fails(t) || s.Placeholders[t] != nil && s.OnError != results.PackedPlaceholders:
+		return "failed"
+	case stands:
+	case !t.Decided():
+		if tr := s.TraceOf(t); tr == nil {
+			return "was not built"
+		} else if tr.Outcome != engine.Succeeded {
+			return "failed"
+		}
+	case results.Failed(t.Result) && products == nil:
+		return "failed"
+	}
+	return ""
+}
+
+// shipProducts are products that are in files.
+func shipProducts(products []engine.Product) (list []ship.Product) {
+	for i := range products {
+		if products[i].File != "" {
+			list = append(list, shipProduct(&products[i]))
+		}
+	}
+	return list
+}
+
+func sortProducts(list []ship.Product) {
+	slices.SortFunc(list, func(x, y ship.Product) int { return cmp.Compare(x.SubID, y.SubID) })
+}
+
+func shipProduct(p *engine.Product) ship.Product {
+	out := ship.Product{SubID: p.SubID, Name: p.Name, Type: p.Type, Size: p.Size, Hash: p.Hash}
+	for _, r := range p.References {
+		out.References = append(out.References, results.ReferenceTo(r))
+	}
+	return out
+}
+
+// changes returns what a build of few tasks changed of products, by platform, and for each asset, by UUID,
+// which others referred to it before. It returns false if an asset in a parcel began or ceased to fail, or if
+// assets that this build did not check refer to a product that was added or removed.
+func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]string, ok bool) {
+	touched := s.touched()
+	looked := map[string]bool{}
+	for _, a := range touched {
+		looked[a.ID] = true
+	}
+	past := map[assetOn][]*plan.Past{}
+	for i := range s.Few.Past {
+		x := &s.Few.Past[i]
+		on := assetOn{x.Of.UUID, x.Platform}
+		past[on] = append(past[on], x)
+	}
+	referring = sync.OnceValue(func() map[string][]string { return s.findReferring(slices.Sorted(maps.Keys(touched))) })
+	for _, platform := range s.P.PlatformNames() {
+		pl := ship.Changes{Platform: platform}
+		named := s.packed(platform)
+		for _, uuid := range slices.Sorted(maps.Keys(touched)) {
+			a := touched[uuid]
+			c := ship.Change{Asset: ship.Asset{ID: a.ID, UUID: a.UUID, Follows: a.Follows}}
+			if s.Scope.Concerned[a] {
+				c.Asset = s.assetOn(a, platform)
+			}
+			wasLost := false
+			for _, x := range past[assetOn{uuid, platform}] {
+				wasLost = wasLost || x.Lost
+				c.Was = append(c.Was, shipProducts(x.Products)...)
+			}
+			sortProducts(c.Was)
+			equal := slices.EqualFunc(c.Was, c.Products, func(x, y ship.Product) bool {
+				return x.Hash == y.Hash && x.SubID == y.SubID && x.Name == y.Name && x.Type == y.Type && slices.Equal(x.References, y.References)
+			})
+			if lost := c.Lost != ""; lost != wasLost || lost && !equal {
+				if named(a.ID) || len(referring()[uuid]) > 0 || lost && len(c.Products) > len(c.Was) {
+					return nil, nil, false
+				}
+			}
+			came := !slices.EqualFunc(c.Was, c.Products, func(x, y ship.Product) bool { return x.SubID == y.SubID })
+			if c.Lost == "" && came && slices.ContainsFunc(referring()[uuid], func(id string) bool { return !looked[id] }) {
+				return nil, nil, false
+			}
+			pl.Assets = append(pl.Assets, c)
+		}
+		all = append(all, pl)
+	}
+	return all, referring, true
+}
+
+type assetOn struct{ uuid, platform string }
+
+// touched are the assets of which a task is another one than before, or has another trace, by UUID.
+func (s *Shipping) touched() map[string]*asset.Asset {
+	all := map[string]*asset.Asset{}
+	for _, x := range s.Few.Leaving() {
+		if !task.IsRequest(x.Of.ID) {
+			all[x.Of.UUID] = x.Of
+		}
+	}
+	for _, t := range s.Live {
+		if t.Request() {
+			continue
+		}
+		was, known := s.Scope.Tasks.Held(t.Key)
+		if tr := s.TraceOf(t); tr != nil && (!known || was != tr.ID) {
+			all[t.Asset.UUID] = t.Asset
+		}
+	}
+	return all
+}
+
+// packed reports whether parcels of a platform name an asset.
+func (s *Shipping) packed(platform string) func(id string) bool {
+	var names []func(id string) bool
+	for i := range s.P.Parcels {
+		if p := &s.P.Parcels[i]; p.On(platform) {
+			for _, pat := range p.Assets {
+				names = append(names, s.Named(pat.Text))
+			}
+		}
+	}
+	return func(id string) bool {
+		return slices.ContainsFunc(names, func(has func(string) bool) bool { return has(id) })
+	}
+}
+
+// findReferring finds the assets with products that referred, before this build, to those of assets: ids by
+// UUID. If that is not known, each has one without a name.
+func (s *Shipping) findReferring(uuids []string) map[string][]string {
+	db, opened, err := contentdb.Open(s.P.DatabasePath())
+	if err == nil {
+		defer db.Close()
+		if ids, err := db.Referring(uuids); err == nil && opened.Reason == "" {
+			return ids
+		}
+	}
+	unknown := map[string][]string{}
+	for _, uuid := range uuids {
+		unknown[uuid] = []string{""}
+	}
+	return unknown
+}
+
+// Changed goes by the products that changed. It is false if it has to go by all.
+func (s *Shipping) Changed(ctx context.Context) (Shipment, bool) {
+	s.Shipment.Files = slices.Clone(s.Prev.Shipped)
+	changes, referring, ok := s.changes()
+	if !ok {
+		return s.Shipment, false
+	}
+	others := ship.Others{
+		Left: func(file string) bool { return slices.Contains(s.Notices.Left, file) },
+		Find: func(platform, id string) (ship.Asset, bool) {
+			a := s.Asset(id)
+			if a == nil {
+				return ship.Asset{}, false
+			}
+			now := s.assetOn(a, platform)
+			return now, len(now.Products) > 0 && now.Lost == ""
+		},
+		Follows:   func(id string) bool { a := s.W.Find(id); return a != nil && a.Follows },
+		Referring: func(uuid string) []string { return referring()[uuid] },
+	}
+	o := s.shipping(ctx)
+	note := func(file string, made bool) {
+		if i := slices.IndexFunc(s.Shipment.Files, func(f state.Shipped) bool { return f.File == file && f.Made == made }); i >= 0 {
+			s.Shipment.Files[i] = s.shipped(file, made)
+		}
+	}
+	o.Settled = func(file string) { note(file, true) }
+	o.Reading = func(file string) { note(file, false) }
+	s.Shipment.Parcels, ok = ship.Touch(s.P.Project, changes, others, o)
+	return s.Shipment, ok
+}
+
+// Made are the files that this build shipped.
+func (g *Shipment) Made() []string {
+	var files []string
+	for _, f := range g.Files {
+		if f.Made {
+			files = append(files, f.File)
+		}
+	}
+	return files
+}

@@ -1,0 +1,146 @@
+package results
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Scope is what a build checks, if that is not everything.
+type Scope struct {
+	Tasks     *state.Tasks          // of the build before
+	Concerned map[*asset.Asset]bool // assets with tasks that may change, be added or be removed: all their tasks are checked
+	Unasked   map[*job.Task]bool    // parts of theirs that no task asks for any more, even if their last good products are kept
+}
+
+// Set is what the tasks of a project have, after the engine is done or before it begins.
+type Set struct {
+	P       *workspace.Workspace
+	W       *job.World
+	Traces  *state.Traces
+	OnError OnError
+	Held    *state.Tasks // the tasks of the build before, if this one leaves any undecided
+	Scope   *Scope       // nil: all tasks are checked, or those that were asked for
+	Results []*engine.Result
+
+	Live         []*job.Task                    // that the project has: those of the world, and the parts that their traces ask for
+	lives        int                            // how often find looked
+	Parts        map[*job.Task][]*job.Task      // by the asset's own job
+	Yielding     map[job.ID]bool                // jobs that failed and whose last good products are in the way of others'
+	Good         map[*job.Task]*engine.Trace    // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others
+	Placeholders map[*job.Task][]engine.Product // that stand for failed jobs
+}
+
+func NewSet(p *workspace.Workspace, onError OnError) *Set { return &Set{P: p, OnError: onError} }
+
+// JobsRun are the jobs that ran, or would, as a whole or in part.
+func (s *Set) JobsRun() map[job.ID]bool {
+	ran := map[job.ID]bool{}
+	for _, res := range s.Results {
+		if res.State == engine.Ran || res.State == engine.WouldRun {
+			t := job.TaskOf(res)
+			ran[t.ID()] = true
+		}
+	}
+	return ran
+}
+
+// CountProducts counts products, those that are not hidden.
+func CountProducts(ps []engine.Product) (products int, bytes int64) {
+	for i := range ps {
+		if ps[i].File != "" {
+			products++
+			bytes += ps[i].Size
+		}
+	}
+	return products, bytes
+}
+
+// ProductsOf is what a task has in the output tree. Those of a job that this build did not decide stay as they are.
+func (s *Set) ProductsOf(t *job.Task) (ps []engine.Product, settled bool) {
+	settled = !t.Decided() && !s.W.Task(t.Asset, t.On, "").Decided()
+	return s.ProductsFor(t, s.TraceOf(t)), settled
+}
+
+func Failed(r *engine.Result) bool {
+	return r != nil && r.Trace != nil && r.Trace.Outcome != engine.Succeeded
+}
+
+// Order compares two tasks by the order in which assets and their tasks are reported.
+func (s *Set) Order(a, b *job.Task) int {
+	if c := cmp.Or(strings.Compare(a.Asset.ID, b.Asset.ID), strings.Compare(a.Asset.Path, b.Asset.Path)); c != 0 || a.Platform == b.Platform {
+		return cmp.Or(c, strings.Compare(a.Part, b.Part))
+	}
+	platforms := s.P.PlatformNames()
+	return cmp.Compare(slices.Index(platforms, a.Platform), slices.Index(platforms, b.Platform))
+}
+
+// Named returns what patterns of parcels mean.
+func (s *Set) Named(pattern string) func(id string) bool {
+	glob, without := project.SplitPattern(pattern)
+	out := make([]func(string) bool, len(without))
+	for i, x := range without {
+		out[i] = s.Named(x)
+	}
+	in := s.named(glob)
+	return func(id string) bool {
+		return in(id) && !slices.ContainsFunc(out, func(has func(string) bool) bool { return has(id) })
+	}
+}
+
+// named is Named of a glob alone.
+func (s *Set) named(pattern string) func(id string) bool {
+	if a := s.W.Find(pattern); a != nil {
+		return func(id string) bool { return id == a.ID }
+	}
+	byPath := map[string]bool{} // ids that do not decide
+	for _, a := range s.W.Renamed() {
+		if a.MeantBy(pattern) {
+			byPath[a.ID] = true
+		}
+	}
+	return func(id string) bool { return asset.Matches(pattern, id) || byPath[id] }
+}
+
+// Asset is the asset with an id, or nil.
+func (s *Set) Asset(id string) *asset.Asset {
+	if a := s.W.Find(id); a != nil && a.ID == id {
+		return a
+	}
+	return nil
+}
+
+// ReferenceTo is a reference as processors write it.
+func ReferenceTo(r engine.Reference) processor.Reference {
+	return processor.Reference{UUID: uuid.UUID(r.UUID).String(), SubID: r.SubID, Required: r.Required}
+}
+
+// Speaks reports whether a trace has messages or a failure.
+func Speaks(tr *engine.Trace) bool {
+	return tr != nil && (tr.Outcome != engine.Succeeded || len(tr.Messages) > 0)
+}
+
+// HashUnknown hashes the new files that traces of the requested tasks observed, in parallel: the engine would
+// do it one after the other. After a branch is switched these are the files that it brings.
+func (s *Set) HashUnknown(wanted []*job.Task, workers int) {
+	var unknown []source.Index
+	for _, t := range wanted {
+		i, _, ok := s.W.Table.Find(t.Asset.Path)
+		if ok && s.W.Table.At(i).Hash.IsZero() && len(s.Traces.Traces(t.Key)) > 0 {
+			unknown = append(unknown, i)
+		}
+	}
+	slices.Sort(unknown)
+	s.W.Table.HashAll(slices.Compact(unknown), workers)
+}

@@ -1,0 +1,75 @@
+package sharing
+
+import (
+	"context"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+)
+
+// Account is the sharing of one build over its worlds: a build of few tasks that turns out not to be enough makes a second one. The zero
+// value shares nothing.
+type Account struct {
+	Now *Sharing // of the world; nil: nothing is shared
+
+	reported map[string]bool
+	before   Traffic // of worlds before
+}
+
+// Begin shares the results of a world, if there is a place for that. The world before has ended.
+func (a *Account) Begin(ctx context.Context, place *Place, w *job.World, whole bool) {
+	if place != nil {
+		a.Now = New(ctx, place, w, whole)
+	}
+}
+
+// Settle waits until all that ran is stored, and returns warnings that it did not return before.
+func (a *Account) Settle() (warnings diag.List) {
+	if a.Now == nil {
+		return nil
+	}
+	a.Now.Settle()
+	for _, err := range a.Now.Troubles() {
+		text := err.Error()
+		if a.reported[text] {
+			continue
+		}
+		if a.reported == nil {
+			a.reported = map[string]bool{}
+		}
+		a.reported[text] = true
+		warnings = append(warnings, diag.Warningf(diag.CacheFails, diag.Pos{}, "%s", text).
+			WithHint("jobs run here as if there were no cache; `kiln cache check` says more, KILN_CACHE=off leaves it alone"))
+	}
+	return warnings
+}
+
+// End settles and closes the sharing of a world.
+func (a *Account) End() (warnings diag.List) {
+	if a.Now == nil {
+		return nil
+	}
+	warnings = a.Settle()
+	a.Now.Close()
+	a.before, a.Now = a.Traffic(), nil
+	return warnings
+}
+
+// Elsewhere is the sharing for the engine; nil if nothing is shared.
+func (a *Account) Elsewhere() engine.Elsewhere {
+	if a.Now == nil {
+		return nil
+	}
+	return a.Now
+}
+
+// Traffic is that of all worlds.
+func (a *Account) Traffic() Traffic {
+	t := a.before
+	if a.Now != nil {
+		now := a.Now.Traffic()
+		t = Traffic{Downloaded: t.Downloaded + now.Downloaded, Uploaded: t.Uploaded + now.Uploaded, Saved: t.Saved + now.Saved}
+	}
+	return t
+}

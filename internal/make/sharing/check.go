@@ -1,0 +1,170 @@
+package sharing
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/store/share"
+	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
+)
+
+// Checked is one cache, and what came of trying it.
+type Checked struct {
+	Name   string   `json:"name"`
+	Writes bool     `json:"writes"`
+	OK     bool     `json:"ok"`
+	Says   []string `json:"says"` // what it is like
+	Wrong  string   `json:"wrong,omitempty"`
+}
+
+// Check tries each cache: it is opened, asked, and, if it may be written to, given a small blob, which is fetched again.
+func (p *Place) Check(ctx context.Context) []Checked {
+	c, err := p.Open()
+	if err != nil {
+		return []Checked{{Name: "cache", Wrong: err.Error()}}
+	}
+	defer c.Close()
+	var list []Checked
+	for _, err := range c.failed {
+		list = append(list, Checked{Name: "cache", Wrong: err.Error()})
+	}
+	if c.Folder != nil {
+		x := Checked{Name: "the cache folder " + p.Folder, Writes: !p.ReadOnly}
+		usage, err := c.Folder.Usage()
+		if err == nil {
+			x.Says = append(x.Says, fmt.Sprintf("%d entries and %d blobs, %s of %s",
+				usage.Entries, usage.Blobs, diag.Size(usage.Bytes), diag.Size(c.Folder.Limit())))
+		}
+		list = append(list, x.try(ctx, c.Folder, err))
+	}
+	if c.Remote != nil {
+		x := Checked{Name: "the cache server " + p.Remote, Writes: p.WriteRemote}
+		offer, err := c.Remote.Offered(ctx)
+		if err == nil {
+			x.Says = append(x.Says, fmt.Sprintf("protocol %s, SHA-256, zstd: %s, messages of up to %s",
+				offer.Version, yesNo(offer.Zstd), diag.Size(offer.Batch)))
+			var took time.Duration
+			if took, err = c.Remote.Now(ctx); err == nil {
+				x.Says = append(x.Says, fmt.Sprintf("an answer takes %.1f ms", took.Seconds()*1000))
+			}
+			if err == nil && p.WriteRemote && !offer.Updates {
+				err = fmt.Errorf("it takes no entries: it is for reading only, or wants credentials that may write")
+			}
+		}
+		list = append(list, x.try(ctx, c.Remote, err))
+	}
+	return list
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// try stores a blob and fetches it again.
+func (x Checked) try(ctx context.Context, c share.Cache, err error) Checked {
+	data := []byte("kiln cache check\n")
+	blob := share.Blob{Hash: digest.Of(data), SHA256: sha256.Sum256(data), Size: int64(len(data))}
+	if err == nil && x.Writes {
+		if err = c.Store(ctx, blob, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }); err == nil {
+			err = c.Fetch(ctx, blob, io.Discard)
+		}
+		if err == nil {
+			x.Says = append(x.Says, "a blob was stored and fetched")
+		}
+	}
+	if x.OK = err == nil; err != nil {
+		x.Wrong = reapi.Reason(err)
+	}
+	return x
+}
+
+// Explained says why a cache has, or has not, the result of a task.
+type Explained struct {
+	Hint, Result string // keys; Result is "" if what the task observes is not known here
+	Lists        int    // of observations, that others made
+	There        bool   // the result can be had
+
+	Differs *engine.Observation // the first that others saw otherwise, of the list that agrees longest; Value is what is seen here
+	Same    int                 // observations before that
+	Unknown bool                // whether it differs is not known: it is another task's, and its result is not known here
+}
+
+// Explain compares what a task sees here, by its trace, which may be nil, with what others saw.
+func (s *Sharing) Explain(ctx context.Context, t *engine.Task, tr *engine.Trace) (*Explained, error) {
+	x := &Explained{Hint: hintKey(t).String()}
+	seen := map[string]digest.Hash{}
+	if tr != nil {
+		for _, o := range tr.Observations {
+			seen[lookName(&o)] = o.Value
+		}
+	}
+	c := s.opened()
+	if c == nil {
+		return nil, s.failed
+	}
+	look := func(all []engine.Observation) {
+		key := resultKey(t, all)
+		value, err := c.results.Get(ctx, key)
+		if err == nil {
+			_, _, err = share.DecodeResult(key, t.Fingerprint, value, s.place.verify)
+		}
+		x.Result, x.There = key.String(), err == nil
+	}
+	if tr != nil {
+		look(tr.Observations)
+	}
+	best := -1
+	for _, h := range s.hints(ctx, t) {
+		x.Lists++
+		for _, values := range h.Seen {
+			all, whole := slices.Clone(h.Observations), true
+			for i := range h.Observations {
+				o := h.Observations[i]
+				now, known := seen[lookName(&o)]
+				if !known && o.Kind >= engine.FirstLeaf {
+					var err error
+					now, err = s.w.Observe(o.Kind, o.Subject)
+					known = err == nil
+				}
+				if all[i].Value = now; known && share.Short(now) == values[i] {
+					continue
+				}
+				whole = false
+				if i > best {
+					best, o.Value = i, now
+					x.Differs, x.Same, x.Unknown = &o, i, !known
+				}
+				break
+			}
+			if whole && tr == nil {
+				look(all)
+			}
+		}
+	}
+	if x.There {
+		x.Differs = nil
+	}
+	return x, errorsOf(c)
+}
+
+func errorsOf(c *Caches) error {
+	if list := c.Troubles(); len(list) > 0 {
+		return list[0]
+	}
+	return nil
+}
+
+func lookName(o *engine.Observation) string {
+	return fmt.Sprintf("%d %d %s", o.Kind, o.SubID, o.Subject)
+}

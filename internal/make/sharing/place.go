@@ -1,0 +1,126 @@
+package sharing
+
+import (
+	"errors"
+	"fmt"
+
+	"aead.dev/minisign"
+
+	"github.com/kiln-pipeline/kiln/internal/store/share"
+	"github.com/kiln-pipeline/kiln/internal/store/share/folder"
+	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
+)
+
+// Place says where results are shared, and how.
+type Place struct {
+	Folder      string // absolute; "": none
+	Limit       int64  // of the folder, in bytes; 0: its default
+	ReadOnly    bool   // nothing is written to the folder
+	Remote      string // address of a server; "": none
+	WriteRemote bool   // results are written to the server
+	Credentials reapi.Credentials
+	Origin      string // what said so, for display: kiln.toml, KILN_CACHE, kiln cache on
+
+	Signed  bool // only results count that are signed by a trusted key
+	trusted []minisign.PublicKey
+	signer  *signer // nil: what ran here is not signed
+}
+
+// Writes reports whether results are stored anywhere.
+func (p *Place) Writes() bool {
+	return p.Folder != "" && !p.ReadOnly || p.Remote != "" && p.WriteRemote
+}
+
+// Caches are opened caches.
+type Caches struct {
+	hints   []share.Cache
+	results share.Cache
+	writers []share.Cache
+	guards  []*share.Guard
+	names   []string // of the guards
+
+	failed []error // to be opened
+
+	Folder *folder.Folder // nil: none
+	Remote *reapi.Client  // nil: none
+}
+
+// Open opens the caches of a place. Of two, one that cannot be opened does not keep the other from being used.
+func (p *Place) Open() (*Caches, error) {
+	c := &Caches{}
+	var errs []error
+	if p.Folder != "" {
+		f, err := folder.Open(p.Folder, p.Limit, p.ReadOnly)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("the cache folder %s: %w", p.Folder, err))
+		} else {
+			c.Folder = f
+			c.add("the cache folder "+p.Folder, f, !p.ReadOnly)
+		}
+	}
+	if p.Remote != "" {
+		r, err := reapi.Dial(p.Remote, p.Credentials)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("the cache server %s: %w", p.Remote, err))
+		} else {
+			c.Remote = r
+			c.add("the cache server "+p.Remote, r, p.WriteRemote)
+		}
+	}
+	c.failed = errs
+	if len(c.hints) == 0 {
+		return nil, errors.Join(errs...)
+	}
+	return c, nil
+}
+
+// Collect brings the folder below its limit, if there is one that may be written to. p may be nil.
+func (p *Place) Collect() (folder.Collected, error) {
+	if p == nil || p.Folder == "" || p.ReadOnly {
+		return folder.Collected{}, nil
+	}
+	f, err := folder.Open(p.Folder, p.Limit, false)
+	if err != nil {
+		return folder.Collected{}, err
+	}
+	return f.Collect(f.Limit())
+}
+
+// add adds a cache. Reading and writing are guarded by themselves: one that may not be written to is still read.
+func (c *Caches) add(name string, cache share.Cache, writes bool) {
+	reading := share.NewGuard(cache)
+	c.hints = append(c.hints, reading)
+	if c.results == nil {
+		c.results = reading
+	} else {
+		c.results = share.Tiers(c.results, reading, c.writers[0]) // beside a server the folder is written to
+	}
+	c.guards, c.names = append(c.guards, reading), append(c.names, name)
+	if writes {
+		writing := share.NewGuard(cache)
+		c.writers = append(c.writers, writing)
+		c.guards, c.names = append(c.guards, writing), append(c.names, name)
+	}
+}
+
+// Troubles are the first failures of the caches.
+func (c *Caches) Troubles() (list []error) {
+	list = append(list, c.failed...)
+	said := map[string]bool{}
+	for i, g := range c.guards {
+		if err := g.Trouble(); err != nil && !said[c.names[i]] {
+			said[c.names[i]] = true
+			list = append(list, fmt.Errorf("%s: %s", c.names[i], reapi.Reason(err)))
+		}
+	}
+	return list
+}
+
+// Close closes the caches.
+func (c *Caches) Close() error {
+	var errs []error
+	for _, h := range c.hints {
+		errs = append(errs, h.(*share.Guard).Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,471 @@
+// Package sharing looks for results of other builds on behalf of the engine, and stores what ran here for
+// other builds. It stands between the engine's words, tasks and traces, and those of package share, entries
+// and blobs.
+//
+// A cache is never needed: whatever is wrong with it, jobs run. What it gives is checked before it counts:
+// entries name their keys, blobs are hashed, and a result counts only once all of its outputs are on this
+// disk. Products that have no file stay where they are until they are opened (see cas.Store.Promise).
+package sharing
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/internal/store/share"
+)
+
+const (
+	lookups = 64 // questions in flight
+	uploads = 32 // results that are stored at once
+)
+
+// Sharing is an engine.Elsewhere for one build. Caches are opened with the first question.
+type Sharing struct {
+	place *Place
+	w     *job.World
+	ctx   context.Context // ends with the build
+	whole bool            // nothing is promised
+
+	open   sync.Once
+	caches *Caches // nil: none can be used
+	failed error   // why
+
+	pending sync.WaitGroup
+	slots   chan struct{}
+
+	downloaded, uploaded, saved atomic.Int64 // bytes; bytes; milliseconds
+	adopted                     atomic.Int64
+}
+
+var _ engine.Elsewhere = (*Sharing)(nil)
+
+// New shares the results of a world's jobs. Blobs that are promised come from the caches from then on. With whole, no promise counts, and a
+// result counts only once all of its blobs are on this disk: after a promise was broken, nothing is built on another one.
+func New(ctx context.Context, place *Place, w *job.World, whole bool) *Sharing {
+	s := &Sharing{place: place, w: w, ctx: ctx, whole: whole, slots: make(chan struct{}, uploads)}
+	if w.Blobs.Fetch = s.fetchPromised; whole {
+		w.Blobs.Fetch = nil
+	}
+	return s
+}
+
+// opened are the caches; nil if none can be used.
+func (s *Sharing) opened() *Caches {
+	s.open.Do(func() { s.caches, s.failed = s.place.Open() })
+	return s.caches
+}
+
+// machine is in the keys of what an external program makes.
+const machine = runtime.GOOS + "/" + runtime.GOARCH
+
+// hintKey is that of a task. The key of a task has everything that decides it before it runs but the code.
+func hintKey(t *engine.Task) share.Key {
+	b := digest.Build("shared task").Hash("task", digest.Hash(t.Key)).Hash("fingerprint", t.Fingerprint)
+	if t.Outside {
+		b.Str("machine", machine)
+	}
+	return share.HintKey(b.Sum())
+}
+
+// resultKey is that of what a task comes to that sees this.
+func resultKey(t *engine.Task, seen []engine.Observation) share.Key {
+	on := ""
+	if t.Outside || slices.ContainsFunc(seen, func(o engine.Observation) bool { return o.Kind == job.SawTool }) {
+		on = machine
+	}
+	return share.ResultKey(hintKey(t), seen, on)
+}
+
+// each calls f for numbers below n, many at once.
+func each(n, most int, f func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, most) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Sought and Possible are the world's.
+func (s *Sharing) Sought(subject string) *engine.Task { return s.w.Sought(subject) }
+
+// Possible reports whether a task can run here.
+func (s *Sharing) Possible(t *engine.Task) bool { return s.w.Possible(t) }
+
+// Hints asks what runs of tasks observed.
+func (s *Sharing) Hints(ctx context.Context, tasks []*engine.Task, answer func(int, []engine.Hint)) {
+	each(len(tasks), lookups, func(i int) { answer(i, s.hints(ctx, tasks[i])) })
+}
+
+func (s *Sharing) hints(ctx context.Context, t *engine.Task) (list []engine.Hint) {
+	c := s.opened()
+	if c == nil {
+		return nil
+	}
+	var all share.Hint
+	key := hintKey(t)
+	for _, cache := range c.hints {
+		if value, err := cache.Get(ctx, key); err == nil {
+			s.downloaded.Add(int64(len(value)))
+			if h, err := share.DecodeHint(key, value); err == nil {
+				all.Merge(h)
+			}
+		}
+	}
+	for _, l := range all.Lists {
+		list = append(list, engine.Hint{Observations: l.Observations, Seen: l.Seen, Short: share.Short})
+	}
+	return list
+}
+
+// Results asks what runs came to that saw this, and fetches what stands in the output folder.
+func (s *Sharing) Results(ctx context.Context, asked []engine.Asked, answer func(int, *engine.Trace)) {
+	each(len(asked), lookups, func(i int) {
+		t, err := s.result(ctx, &asked[i])
+		if err != nil {
+			t = nil
+		}
+		answer(i, t)
+	})
+}
+
+// errForeign says that a result is not one that this task can come to.
+var errForeign = errors.New("sharing: the result of another task")
+
+func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trace, error) {
+	c := s.opened()
+	if c == nil {
+		return nil, s.failed
+	}
+	key := resultKey(asked.Task, asked.Observations)
+	value, err := c.results.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	s.downloaded.Add(int64(len(value)))
+	r, run, err := share.DecodeResult(key, asked.Task.Fingerprint, value, s.place.verify)
+	if err != nil {
+		return nil, err
+	}
+	t := &engine.Trace{
+		Outcome: r.Outcome, Shareable: r.Shareable && r.Outcome == engine.Succeeded, Messages: r.Messages, Root: r.Root, Ring: r.Ring,
+		Seconds: run.Seconds, Memory: run.Memory,
+	}
+	platform := asked.Task.World.(*job.Task).Platform + "/"
+	var now, later []share.Blob
+	for i := range r.Products {
+		p := r.Products[i].Product
+		p.Hash, p.Size = r.Products[i].Blob.Hash, r.Products[i].Blob.Size
+		t.Products = append(t.Products, p)
+		switch {
+		case p.File == "":
+			later = append(later, r.Products[i].Blob)
+		case !strings.HasPrefix(p.File, platform):
+			return nil, errForeign
+		default:
+			now = append(now, r.Products[i].Blob)
+		}
+	}
+	later = append(later, r.Brought...)
+	if s.whole {
+		now, later = append(now, later...), nil
+	}
+	if err := s.bring(ctx, c.results, now, later); err != nil {
+		return nil, err
+	}
+	if len(c.hints) > 1 { // the folder alone will do when the server cannot be reached
+		seen := slices.Clone(asked.Observations)
+		s.pending.Go(func() { s.noteHint(c.writers[0], asked.Task, seen) })
+	}
+	s.adopted.Add(1)
+	s.saved.Add(int64(run.Seconds * 1000))
+	return t, nil
+}
+
+// bring fetches some blobs, and has others promised that can be fetched.
+func (s *Sharing) bring(ctx context.Context, c share.Cache, now, later []share.Blob) error {
+	now, err := s.absent(ctx, now)
+	if err != nil {
+		return err
+	}
+	if later, err = s.absent(ctx, later); err != nil {
+		return err
+	}
+	if len(later) > 0 {
+		if missing, err := c.Missing(ctx, later); err != nil || len(missing) > 0 {
+			return errors.Join(err, cas.ErrDamaged)
+		}
+	}
+	for _, b := range now {
+		if err := s.fetch(ctx, c, b); err != nil {
+			return err
+		}
+	}
+	for _, b := range later {
+		s.w.Blobs.Promise(b.Hash, b.SHA256, b.Size)
+	}
+	return nil
+}
+
+// absent are the blobs that are not on this disk.
+func (s *Sharing) absent(ctx context.Context, blobs []share.Blob) (list []share.Blob, err error) {
+	hashes := make([]digest.Hash, len(blobs))
+	for i := range blobs {
+		hashes[i] = blobs[i].Hash
+	}
+	has, err := s.w.Blobs.Has(ctx, hashes)
+	for i := range has {
+		if !has[i] {
+			list = append(list, blobs[i])
+		}
+	}
+	return list, err
+}
+
+func (s *Sharing) fetch(ctx context.Context, c share.Cache, b share.Blob) error {
+	w := s.w.Blobs.Create()
+	if err := c.Fetch(ctx, b, w); err != nil {
+		w.Abort()
+		return err
+	}
+	s.downloaded.Add(b.Size)
+	return w.CommitAs(b.Hash)
+}
+
+// fetchPromised is where a store's promised blobs come from.
+func (s *Sharing) fetchPromised(_ context.Context, h digest.Hash, sum [sha256.Size]byte, size int64, to io.Writer) error {
+	c := s.opened()
+	if c == nil {
+		return s.failed
+	}
+	err := c.results.Fetch(s.ctx, share.Blob{Hash: h, SHA256: sum, Size: size}, to)
+	if err == nil {
+		s.downloaded.Add(size)
+	}
+	return err
+}
+
+// Unasked is where the promised blobs of a store come from of which only is asked whether they are there.
+func Unasked(context.Context, digest.Hash, [sha256.Size]byte, int64, io.Writer) error {
+	return errors.ErrUnsupported
+}
+
+// Ran stores what a run came to, beside the build.
+func (s *Sharing) Ran(t *engine.Task, tr *engine.Trace) {
+	if !s.place.Writes() {
+		return
+	}
+	s.pending.Go(func() {
+		s.slots <- struct{}{}
+		defer func() { <-s.slots }()
+		if c := s.opened(); c != nil && s.ctx.Err() == nil {
+			for _, cache := range c.writers {
+				s.Upload(cache, t, tr) // what is wrong is in the guard
+			}
+		}
+	})
+}
+
+// Push stores the results that hold, and counts them, those of which blobs are lost, and the tasks that would run now: they have none.
+func (s *Sharing) Push(results []*engine.Result) (stored, lost, stale int) {
+	c := s.opened()
+	if c == nil {
+		return 0, 0, 0
+	}
+	var ok, bad, none atomic.Int64
+	each(len(results), uploads, func(i int) {
+		r := results[i]
+		if r.State != engine.Held {
+			none.Add(1)
+		}
+		if r.State != engine.Held || s.ctx.Err() != nil {
+			return
+		}
+		for _, cache := range c.writers {
+			switch err := s.upload(cache, r.Task, r.Trace, true); {
+			case err == nil:
+				ok.Add(1)
+			case cas.Lost(err):
+				bad.Add(1)
+			}
+		}
+	})
+	n := max(1, len(c.writers))
+	return int(ok.Load()) / n, int(bad.Load()) / n, int(none.Load())
+}
+
+// Upload stores a result in a cache, with its blobs, and adds to the hint what its run observed.
+func (s *Sharing) Upload(cache share.Cache, t *engine.Task, tr *engine.Trace) error {
+	return s.upload(cache, t, tr, false)
+}
+
+// upload is Upload. A result that may be there is stored again only if it is not.
+func (s *Sharing) upload(cache share.Cache, t *engine.Task, tr *engine.Trace, mayBe bool) error {
+	r, err := s.resultOf(t, tr)
+	if err != nil {
+		return err
+	}
+	key := resultKey(t, tr.Observations)
+	value := r.Encode(key, share.Run{Seconds: tr.Seconds, Memory: tr.Memory}, s.place.sign)
+	if value == nil {
+		return nil // too large
+	}
+	blobs := r.Blobs()
+	missing, err := cache.Missing(s.ctx, blobs)
+	if err != nil {
+		return err
+	}
+	if mayBe && len(missing) == 0 {
+		if there, err := cache.Get(s.ctx, key); err == nil {
+			if there, _, err := share.DecodeResult(key, t.Fingerprint, there, s.place.verify); err == nil && there.ID() == r.ID() {
+				return s.addHint(cache, t, tr)
+			}
+		}
+	}
+	for _, b := range missing {
+		if err := cache.Store(s.ctx, b, func() (io.ReadCloser, error) { return s.w.Open(b.Hash) }); err != nil {
+			return err
+		}
+		s.uploaded.Add(b.Size)
+	}
+	if err := cache.Put(s.ctx, key, value, blobs); err != nil {
+		return err
+	}
+	s.uploaded.Add(int64(len(value)))
+	return s.addHint(cache, t, tr)
+}
+
+func (s *Sharing) addHint(cache share.Cache, t *engine.Task, tr *engine.Trace) error {
+	n, err := s.noteHint(cache, t, tr.Observations)
+	s.uploaded.Add(int64(n))
+	return err
+}
+
+// noteHint adds to a hint what a run observed, and returns the size of what was written.
+func (s *Sharing) noteHint(cache share.Cache, t *engine.Task, seen []engine.Observation) (int, error) {
+	key, hint := hintKey(t), &share.Hint{}
+	value, err := cache.Get(s.ctx, key)
+	if err == nil {
+		if h, err := share.DecodeHint(key, value); err == nil {
+			hint = h
+		}
+	} else if !share.IsMiss(err) {
+		return 0, err
+	}
+	if !hint.Add(seen) {
+		return 0, nil
+	}
+	if value = hint.Encode(key); value == nil {
+		return 0, nil // too large
+	}
+	return len(value), cache.Put(s.ctx, key, value, nil)
+}
+
+// resultOf is a trace in the words of caches.
+func (s *Sharing) resultOf(t *engine.Task, tr *engine.Trace) (*share.Result, error) {
+	r := &share.Result{
+		Fingerprint: t.Fingerprint, Outcome: tr.Outcome, Shareable: tr.Shareable, Messages: tr.Messages, Root: tr.Root, Ring: tr.Ring,
+	}
+	for i := range tr.Products {
+		p := tr.Products[i]
+		sum, err := s.w.Blobs.SHA256(p.Hash)
+		if cas.Lost(err) {
+			if f, oerr := s.w.Open(p.Hash); oerr == nil { // which makes it again of an output
+				f.Close()
+				sum, err = s.w.Blobs.SHA256(p.Hash)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		blob := share.Blob{Hash: p.Hash, SHA256: sum, Size: p.Size}
+		p.Hash, p.Size = digest.Hash{}, 0
+		r.Products = append(r.Products, share.Product{Product: p, Blob: blob})
+	}
+	seen := map[digest.Hash]bool{}
+	for i := range tr.Observations {
+		o := &tr.Observations[i]
+		if o.Kind != engine.Outline || !task.AsksFor(o.Subject) {
+			continue
+		}
+		h := task.SourceBlob(task.ParseSubject(o.Subject).Asset)
+		if h.IsZero() || seen[h] {
+			continue
+		}
+		seen[h] = true
+		blob, err := s.blob(h)
+		if err != nil {
+			return nil, err
+		}
+		r.Brought = append(r.Brought, blob)
+	}
+	return r, nil
+}
+
+// blob is what caches want to know of a blob that is on this disk.
+func (s *Sharing) blob(h digest.Hash) (b share.Blob, err error) {
+	b.Hash = h
+	if b.SHA256, err = s.w.Blobs.SHA256(h); err != nil {
+		return b, err
+	}
+	f, err := s.w.Blobs.OpenFile(h)
+	if err != nil {
+		return b, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		b.Size = info.Size()
+	}
+	return b, err
+}
+
+// Settle waits until all that ran is stored.
+func (s *Sharing) Settle() { s.pending.Wait() }
+
+// Close ends the sharing. From then on no promised blob can be fetched.
+func (s *Sharing) Close() {
+	s.Settle()
+	s.open.Do(func() { s.failed = context.Canceled })
+	if s.caches != nil {
+		s.caches.Close() // what it cannot clear up, the next one does
+	}
+}
+
+// Traffic is what a build had to do with caches.
+type Traffic struct {
+	Downloaded, Uploaded int64   // bytes
+	Saved                float64 // seconds that the adopted results took where they ran
+}
+
+// Traffic sums up.
+func (s *Sharing) Traffic() Traffic {
+	return Traffic{s.downloaded.Load(), s.uploaded.Load(), float64(s.saved.Load()) / 1000}
+}
+
+// Troubles are what went wrong with caches, one error each.
+func (s *Sharing) Troubles() []error {
+	if s.failed != nil {
+		return []error{s.failed}
+	}
+	if s.caches == nil {
+		return nil
+	}
+	return s.caches.Troubles()
+}

@@ -1,0 +1,194 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
+	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+)
+
+// Verified is what Verify found.
+type Verified struct {
+	Sources, Products, Blobs int       // looked at
+	Messages                 diag.List // what was wrong; the next build repairs all of it
+
+	known map[digest.Hash]bool // blobs that are there, were removed, or are reported as lost
+}
+
+// strangers looks for products of which nothing is known.
+func (v *Verified) strangers(s *Found, fix bool) {
+	found := s.Tree.Strangers(s.Shipped)
+	if fix {
+		v.Messages = append(v.Messages, s.Tree.RemoveStrangers(found)...)
+	} else {
+		v.Messages = append(v.Messages, found.Messages(s.P.Output)...)
+	}
+}
+
+func (v *Verified) blobs(ctx context.Context, blobs *cas.Store) error {
+	v.known = map[digest.Hash]bool{}
+	return blobs.Walk(func(h digest.Hash, _ fs.FileInfo) error {
+		v.Blobs, v.known[h] = v.Blobs+1, true
+		if err := blobs.Verify(h); errors.Is(err, cas.ErrDamaged) {
+			v.Messages = append(v.Messages, diag.Warningf(diag.BlobDamaged, diag.Pos{File: blobName(h)}, "the stored blob is damaged; it was removed").
+				WithHint("the job that made it runs again"))
+		} else if err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
+}
+
+// lost looks for missing blobs of products that hold. One whose output is right is restored from that.
+func (v *Verified) lost(ctx context.Context, s *Found, blobs *cas.Store) {
+	for _, t := range s.Before.Tasks {
+		tr := s.TraceByID(t.Key, t.Trace)
+		if tr == nil || ctx.Err() != nil {
+			continue
+		}
+		for i := range tr.Products {
+			p := &tr.Products[i]
+			if v.known[p.Hash] {
+				continue
+			}
+			v.known[p.Hash] = true
+			if has, err := blobs.Has(ctx, []digest.Hash{p.Hash}); err == nil && has[0] {
+				continue // it is promised
+			}
+			m := diag.Warningf(diag.BlobLost, diag.Pos{File: blobName(p.Hash)}, "a stored blob is not there any more").WithHint("the job that made it runs again")
+			if p.File != "" && blobs.Restore(p.Hash, filepath.Join(s.P.OutputDir(), filepath.FromSlash(p.File))) {
+				m.Hint = "nothing: it was restored from " + s.P.Output + "/" + p.File
+			}
+			v.Messages = append(v.Messages, m)
+		}
+	}
+}
+
+func blobName(h digest.Hash) string { return ".kiln/cas/" + h.String()[:2] + "/" + h.String()[2:] }
+
+// products compares outputs with what they should be. Those that are not have no stat from then on, which none is equal to.
+func (v *Verified) products(ctx context.Context, p *workspace.Workspace, outputs []state.Output) {
+	for i := range outputs {
+		o := &outputs[i]
+		if ctx.Err() != nil {
+			return
+		}
+		v.Products++
+		abs := filepath.Join(p.OutputDir(), filepath.FromSlash(o.File))
+		h, err := source.HashFile(abs)
+		if err == nil && h == o.Hash {
+			continue
+		}
+		what := "the product was changed by somebody else"
+		if errors.Is(err, fs.ErrNotExist) {
+			what = "the product is missing"
+		} else {
+			os.Chmod(abs, 0o666) // so that it can be replaced everywhere
+		}
+		v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: p.Output + "/" + o.File}, "%s", what).WithHint("the next build puts it back"))
+		o.Stat = source.Stat{}
+	}
+}
+
+// Shipped holds parcels to their hashes, and gives those that are good, and all other files, as they were; a damaged one has no stat.
+func (v *Verified) Shipped(ctx context.Context, p *workspace.Workspace, files []state.Shipped) []state.Shipped {
+	files = slices.Clone(files)
+	for i, f := range files {
+		if !f.Made || ctx.Err() != nil || p.ShippedStat(f.File) != f.Stat {
+			continue // the next build sees that by itself
+		}
+		v.Products++
+		if err := ship.Verify(p.ShippedPath(f.File)); err != nil {
+			v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: f.File}, "the parcel is damaged").WithHint("the next build makes it again"))
+			files[i].Stat = source.Stat{}
+		}
+	}
+	return files
+}
+
+// sources compares files whose stat is unchanged with the hash they had.
+func (v *Verified) sources(ctx context.Context, p *workspace.Workspace, prev *state.Snapshot) {
+	t := prev.Sources
+	t.Each(func(root int, path string, f *source.File) {
+		if f.Hash.IsZero() || ctx.Err() != nil {
+			return
+		}
+		v.Sources++
+		abs := t.Abs(root, path)
+		st, _, err := source.StatPath(abs)
+		if err != nil || st != f.Stat {
+			return // the next build sees that by itself
+		}
+		if h, err := source.HashFile(abs); err == nil && h != f.Hash {
+			name := strings.TrimPrefix(path, "/")
+			if root < len(p.Prefixes()) {
+				name = p.Prefixes()[root] + name
+			}
+			v.Messages = append(v.Messages, diag.Warningf(diag.SourceMissed, diag.Pos{File: name}, "the content changed although size, times and inode did not").
+				WithHint("the next build looks at it; a disk or a tool that does this needs `--changed hash`"))
+			f.Stat = source.Stat{} // differs from anything
+		}
+	})
+}
+
+// Verify hashes every source file whose content is known, every product and every blob, reads the content database, and reports what their
+// times did not show. What is wrong is made known to the next build: a wrong source hash is removed, a damaged blob deleted, a damaged
+// product forgotten. That nothing was ever built is an error, a message. With fix it deletes products of which nothing is known. The caller
+// holds the lock, and builds afterwards.
+func (s *Found) Verify(ctx context.Context, fix bool) (*Verified, error) {
+	v := &Verified{Messages: slices.Clone(s.Said)}
+	blobs, err := cas.Open(s.P.CasDir())
+	if err != nil {
+		return nil, err
+	}
+	if err := v.blobs(ctx, blobs); err != nil {
+		return nil, errors.Join(err, blobs.Flush())
+	}
+	defer blobs.Flush() // what is not written down is hashed again
+	if reason, err := contentdb.Verify(s.P.DatabasePath()); err != nil {
+		return nil, err
+	} else if reason != "" {
+		v.Messages = append(v.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "%s", reason).
+			WithHint("the next build makes it again"))
+	}
+	if s.Prev == nil {
+		if v.Blobs == 0 && len(v.Messages) == 0 {
+			return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "nothing was built yet, so there is nothing to verify").
+				WithHint("run `kiln build` first")
+		}
+		return v, nil
+	}
+	before := len(v.Messages)
+	v.products(ctx, s.P, s.Before.Outputs)
+	s.P.Promising(blobs)
+	v.lost(ctx, s, blobs)
+	shipped := v.Shipped(ctx, s.P, s.Prev.Shipped)
+	v.sources(ctx, s.P, s.Prev)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(v.Messages) > before {
+		next, err := s.Prev.Image()
+		if err != nil {
+			return v, workspace.RemoveAll(s.P.SnapshotPath())
+		}
+		next.Outputs, next.Shipped, next.Whole = s.Before.Outputs, shipped, false
+		if err := state.WriteSnapshot(s.P.SnapshotPath(), next); err != nil {
+			return v, err
+		}
+	}
+	v.strangers(s, fix)
+	return v, nil
+}

@@ -1,0 +1,226 @@
+package view
+
+import (
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+	"github.com/kiln-pipeline/kiln/internal/store/state"
+)
+
+// View is a project as it is now, with what is known of its jobs. Nothing was run for it and nothing written.
+type View struct {
+	Assets   []AssetView // sorted by id
+	Messages diag.List   // about the project file, rules and source files
+
+	set       *results.Set
+	prev      *state.Snapshot // nil: nothing was built yet
+	strangers func() diag.List
+}
+
+// Of returns a view of what was found without running anything, of the tasks that were asked for. Strangers returns messages about files
+// in the output folder of which nothing is known.
+func Of(set *results.Set, wanted []*job.Task, prev *state.Snapshot, messages diag.List, strangers func() diag.List) *View {
+	v := &View{Messages: messages, set: set, prev: prev, strangers: strangers}
+	at := map[*asset.Asset]int{}
+	for _, t := range wanted {
+		i, ok := at[t.Asset]
+		if !ok {
+			i = len(v.Assets)
+			at[t.Asset] = i
+			v.Assets = append(v.Assets, AssetView{Asset: t.Asset})
+		}
+		v.Assets[i].Jobs = append(v.Assets[i].Jobs, jobView(set, t))
+	}
+	return v
+}
+
+// Task is the task with a key, or nil.
+func (v *View) Task(k engine.Key) *job.Task { return v.set.W.ByKey[k] }
+
+// AssetView is an asset with its jobs: on each platform of the view, one for each of its processors.
+type AssetView struct {
+	*asset.Asset
+	Jobs []JobView
+}
+
+// JobState is what a job would come to if it were built now.
+type JobState string
+
+const (
+	UpToDate JobState = "up to date" // a trace holds, the products are good
+	Failed   JobState = "failed"     // a trace holds, and it is of a failure
+	Stale    JobState = "stale"      // it would run
+	Maybe    JobState = "maybe"      // it would run if something stale that it needs comes out differently
+	NotBuilt JobState = "not built"  // it was never built
+)
+
+// JobView is what is known of a job.
+type JobView struct {
+	task *job.Task
+
+	Platform, Processor string
+	On                  *asset.Resolved // with which settings
+	Key                 digest.Hash
+	Preimage            []digest.Part // what the key is made of
+	Fingerprint         digest.Hash   // of the processor's code as it is now
+	State               JobState
+	Why                 *engine.Reason   // Stale, Maybe, NotBuilt: why it would run
+	Last                *engine.Trace    // the trace that holds, or the newest; nil: never built
+	LastRun             *engine.Trace    // that of the job or of the part of it that ran last; nil: never built
+	Among               string           // Processor, where the asset has several on the platform; else ""
+	Part                string           // what this is a part of a job; "" for the job itself
+	Request             string           // what this asks for, for display, if it is not a job but a request that the job made; else ""
+	Parts               []JobView        // of the job, and its requests with theirs, as far as they are known
+	Traces              []*engine.Trace  // all that are kept, the one used last first
+	LastGood            []engine.Product // of a job that failed: what it made before, as far as that still stands in the output folder
+
+	set *results.Set
+}
+
+// Name returns the display name of the job of an asset, without its platform.
+func (j *JobView) Name(asset string) string {
+	if j.Request != "" {
+		asset = j.Request
+	}
+	return task.Name(asset, j.Among, j.Part)
+}
+
+// Products of a job and its parts as they are, hidden ones left out; those of a job that failed are LastGood.
+func (j *JobView) Products() []engine.Product {
+	if j.failed() {
+		return j.LastGood
+	}
+	var all []engine.Product
+	for _, x := range append([]JobView{*j}, j.Parts...) {
+		if x.Last == nil {
+			continue
+		}
+		for _, p := range x.Last.Products {
+			if p.File != "" {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// failed reports whether the job failed when it ran last.
+func (j *JobView) failed() bool { return j.Last != nil && j.Last.Outcome != engine.Succeeded }
+
+// Messages of a job's last run.
+func (j *JobView) Messages() diag.List {
+	if j.Last == nil {
+		return nil
+	}
+	return j.set.W.MessagesFor(j.task, j.Last)
+}
+
+func jobView(s *results.Set, t *job.Task) JobView {
+	r := t.Result
+	j := JobView{
+		task: t, Among: t.Among(), Part: t.Part, On: t.On, Platform: t.Platform, Processor: t.Proc.Info.Name, Key: digest.Hash(t.Key), Preimage: t.Preimage().Preimage(),
+		Fingerprint: t.Fingerprint, Why: r.Why, Traces: s.Traces.Traces(t.Key), set: s,
+	}
+	if t.Request() {
+		j.Request = task.AssetText(t.Asset.ID)
+	}
+	if len(j.Traces) > 0 {
+		j.Last = j.Traces[0]
+	}
+	switch {
+	case r.State == engine.Held:
+		j.State, j.Last = UpToDate, r.Trace
+		if r.Trace.Outcome != engine.Succeeded {
+			j.State = Failed
+		}
+	case r.State == engine.Undecided:
+		j.State = Maybe
+	case r.Why != nil && r.Why.Cause == engine.NeverBuilt:
+		j.State = NotBuilt
+	default:
+		j.State = Stale
+	}
+	if j.LastRun = j.Last; j.failed() && t.Part == "" {
+		j.LastGood = s.Standing(t)
+	}
+	others := s.Parts[t][:len(s.Parts[t]):len(s.Parts[t])]
+	if t.Part == "" && !t.Request() {
+		others = append(others, s.RequestsOf(t)...)
+	}
+	for _, p := range others {
+		if p.Result == nil {
+			continue
+		}
+		part := jobView(s, p)
+		j.Parts = append(j.Parts, part)
+		if (j.State == UpToDate || j.State == Maybe) && (part.State == Stale || part.State == NotBuilt) {
+			j.State, j.Why = Stale, part.Why
+		}
+		if part.Last != nil && (j.LastRun == nil || part.Last.Build > j.LastRun.Build) {
+			j.LastRun = part.Last
+		}
+	}
+	return j
+}
+
+// Asset finds an asset by id or path, or by a path relative to the project folder.
+func (v *View) Asset(name string) *asset.Asset {
+	found, err := v.set.P.Match(v.set.W.Assets, name)
+	if err != nil || len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// Table is all assets, those that were not asked for too.
+func (v *View) Table() *asset.Table { return v.set.W.Assets }
+
+// Sources is the table of source files.
+func (v *View) Sources() *source.Table { return v.set.W.Table }
+
+// Strangers returns messages about files in the output folder of which nothing is known. While a build is
+// under way, and where there never was one, nothing is said.
+func (v *View) Strangers() diag.List {
+	if v.prev == nil || v.set.P.UnderWay() {
+		return nil
+	}
+	return v.strangers()
+}
+
+// Display returns a source path as it is displayed, relative to the project folder.
+func (v *View) Display(path string) string { return v.set.W.Display(path) }
+
+// SourcePath turns a path that a user gave, absolute or relative to the project folder or to a root, into a
+// source path.
+func (v *View) SourcePath(name string) (string, bool) {
+	name = v.set.P.InProject(name)
+	if _, _, ok := v.set.W.Table.Find(name); ok {
+		return name, true
+	}
+	for _, pre := range v.set.P.Prefixes() {
+		if pre != "" && len(name) > len(pre) && name[:len(pre)] == pre {
+			if _, _, ok := v.set.W.Table.Find(name[len(pre):]); ok {
+				return name[len(pre):], true
+			}
+		}
+	}
+	return "", false
+}
+
+// Traces gives the trace used last of each of today's jobs, and of the parts that they have; among is the processor, where the asset has
+// several on the platform, else "".
+func (v *View) Traces(f func(a *asset.Asset, platform, among, part string, t *engine.Trace)) {
+	for _, t := range v.set.Live {
+		if traces := v.set.Traces.Traces(t.Key); len(traces) > 0 {
+			f(t.Asset, t.Platform, t.Among(), t.Part, traces[0])
+		}
+	}
+}
+
+// Named returns a function that reports whether a pattern of a parcel matches an id.
+func (v *View) Named(pattern string) func(id string) bool { return v.set.Named(pattern) }

@@ -1,0 +1,387 @@
+// Package workspace is an open project: its project file, its processors, where its files are, its lock, and
+// what of it stays in memory between builds. It compares what the last build left with the disk; it builds
+// nothing.
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/base/fingerprint"
+	"github.com/kiln-pipeline/kiln/internal/base/memory"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/extend/command"
+	"github.com/kiln-pipeline/kiln/internal/make/farm"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/sharing"
+	"github.com/kiln-pipeline/kiln/internal/store/cas"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// contractVersion is part of every fingerprint: raised when the meaning of processor.Job changes so that all
+// products must be rebuilt.
+const contractVersion = 1
+
+// Config is what a build is made of besides the project.
+type Config struct {
+	Dir        string                // of the project
+	Version    string                // of Kiln, for display
+	Processors []processor.Processor // Kiln's own
+	Team       []processor.Processor // of a team's own kiln: files that both would have are theirs
+
+	Set map[string]string // values of the project's variables, by name
+
+	Stages []string // for which it is built: rules of other stages do not count
+
+	// State and Output are folders to use instead of the project's own; absolute, "" for the project's own. An audit builds beside them.
+	State, Output string
+
+	// Cache says where results are shared, by what the project file says of that; nil, or a nil Place: nowhere.
+	Cache func(project.Cache) (*sharing.Place, error)
+	// Execution says where jobs run besides this machine, in the same way.
+	Execution func(project.Execution) (*farm.Place, error)
+}
+
+// Project is an opened project.
+type Workspace struct {
+	*project.Project
+	Config      Config
+	Text        digest.Hash // of kiln.toml
+	Procs       map[string]*job.Installed
+	Builtin     []processor.Info // Kiln's own
+	TeamInfos   []processor.Info // of a team's own kiln
+	CustomInfos []processor.Info // of the project file
+	Warnings    diag.List
+	lock        lock
+	place       *sharing.Place // where results are shared; nil: nowhere
+	farm        *farm.Farm     // nil: jobs run here alone
+	Resident    *resident      // nil: nothing is kept between builds
+
+	programs *command.Programs // run what jobs want run
+
+	served func() *cas.Store // to read from
+}
+
+// Open reads the project file and makes ready its processors. The error is a diag.List.
+func Open(cfg Config) (*Workspace, error) {
+	p := &Workspace{Config: cfg, Procs: map[string]*job.Installed{}, lock: lock{turn: make(chan struct{}, 1)}}
+	p.served = sync.OnceValue(func() *cas.Store { return cas.OpenReadOnly(p.CasDir()) })
+	p.compiledIn()
+	pf, l := project.Load(cfg.Dir, project.Given{Set: cfg.Set})
+	if err := l.Err(); err != nil {
+		return nil, l
+	}
+	p.Project, p.Warnings, p.Text = pf, l, digest.Of(pf.Text) // of what was read, and not of what the file is by now
+	p.programs = command.NewPrograms(p.ownFolders())
+	if l := p.customs(); len(l) > 0 {
+		return nil, l
+	}
+	if cfg.Cache != nil {
+		var err error
+		if p.place, err = cfg.Cache(pf.Cache); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Execution != nil {
+		place, err := cfg.Execution(pf.Execution)
+		if err != nil {
+			return nil, err
+		}
+		if place != nil {
+			p.farm = farm.New(place, p.programHash(), p.carried)
+		}
+	}
+	return p, nil
+}
+
+// compiledIn installs the processors that this kiln has in it.
+func (p *Workspace) compiledIn() {
+	for _, pr := range p.Config.Processors {
+		p.Builtin = append(p.Builtin, p.install(pr, ""))
+	}
+	program := fingerprint.This()
+	for _, pr := range p.Config.Team {
+		code := fingerprint.Of(pr, program)
+		p.TeamInfos = append(p.TeamInfos, p.install(pr, string(code.Way)+" "+code.Text))
+		p.Procs[pr.Info().Name].Code = code.Way
+	}
+}
+
+func (p *Workspace) install(pr processor.Processor, code string) processor.Info {
+	info := pr.Info()
+	fp := digest.Build("processor").Str("contract", fmt.Sprint(contractVersion)).Str("name", info.Name).Str("version", fmt.Sprint(info.Version)).Str("code", code).Sum()
+	p.Procs[info.Name] = &job.Installed{Processor: pr, Info: info, Fingerprint: fp}
+	return info
+}
+
+// joined takes apart what errors.Join made.
+func joined(err error) []error {
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		return j.Unwrap()
+	}
+	return []error{err}
+}
+
+// Team are the processors of a team's own kiln.
+func (p *Workspace) Team() []processor.Processor { return p.Config.Team }
+
+// Processors lists what the project can use, with their settings.
+func (p *Workspace) Processors() []processor.Info {
+	return slices.Concat(p.Builtin, p.TeamInfos, p.CustomInfos)
+}
+
+// Clashes are the extensions that two processors of one rank claim.
+func (p *Workspace) Clashes() []asset.Clash {
+	return asset.Clashes(p.CustomInfos, p.TeamInfos, p.Builtin)
+}
+
+// IsBuiltin reports whether a processor is Kiln's own.
+func (p *Workspace) IsBuiltin(name string) bool {
+	return slices.ContainsFunc(p.Builtin, func(i processor.Info) bool { return i.Name == name })
+}
+
+// OwnProcessor reports whether a processor comes from the project file.
+func (p *Workspace) OwnProcessor(name string) bool {
+	return slices.ContainsFunc(p.Project.Processors, func(c project.CustomProcessor) bool { return c.Name == name })
+}
+
+// Code returns how the code of a processor of a team's own kiln is fingerprinted; "" for another.
+func (p *Workspace) Code(name string) fingerprint.Way {
+	if pr := p.Procs[name]; pr != nil {
+		return pr.Code
+	}
+	return ""
+}
+
+// Fingerprint is the hash of a processor's code as this project sees it.
+func (p *Workspace) Fingerprint(name string) digest.Hash {
+	if pr := p.Procs[name]; pr != nil {
+		return pr.Fingerprint
+	}
+	return digest.Hash{}
+}
+
+// PlatformNames in the order of the project file.
+func (p *Workspace) PlatformNames() []string {
+	names := make([]string, len(p.Platforms))
+	for i := range p.Platforms {
+		names[i] = p.Platforms[i].Name
+	}
+	return names
+}
+
+// Beside is the project with its state and output in other folders.
+func (p *Workspace) Beside(state, output string) *Workspace {
+	q := *p
+	q.Config.State, q.Config.Output = state, output
+	return &q
+}
+
+// Files of Kiln's own in the project.
+
+// StatePlace is where the folder for Kiln's state is, or was.
+func (p *Workspace) StatePlace() string {
+	if p.Config.State != "" {
+		return p.Config.State
+	}
+	return filepath.Join(p.Dir, project.StateFolder)
+}
+
+func (p *Workspace) CasDir() string       { return filepath.Join(p.StatePlace(), "cas") }
+func (p *Workspace) TracesPath() string   { return filepath.Join(p.StatePlace(), "traces") }
+func (p *Workspace) SnapshotPath() string { return filepath.Join(p.StatePlace(), "snapshot") }
+func (p *Workspace) lockPath() string     { return filepath.Join(p.StatePlace(), "lock") }
+func (p *Workspace) KeptDir() string      { return filepath.Join(p.StatePlace(), "kept") } // folders of commands that failed
+func (p *Workspace) ScratchDir() string   { return filepath.Join(p.StatePlace(), "tmp") }
+
+// OpenBlob opens what is kept of a product, by its hash. What is not that any more is an error.
+func (p *Workspace) OpenBlob(h digest.Hash) (*os.File, error) {
+	return p.served().OpenFile(h)
+}
+
+// BlobFile is where a blob is or would be, relative to the project folder.
+func (p *Workspace) BlobFile(h digest.Hash) string {
+	rel, err := filepath.Rel(p.Dir, p.served().Path(h))
+	if err != nil {
+		return p.served().Path(h)
+	}
+	return filepath.ToSlash(rel)
+}
+
+// UnderWayPath is of a file that is there while a build changes outputs: if it is there before one, the build before was killed.
+func (p *Workspace) UnderWayPath() string { return filepath.Join(p.StatePlace(), "underway") }
+
+// BootPath is of a file that says since which start of the system builds came to their ends: what one before wrote may not all be on the
+// disk.
+func (p *Workspace) BootPath() string { return filepath.Join(p.StatePlace(), "boot") }
+
+// UnderWay reports whether the build before may not have come to its end, on the disk.
+func (p *Workspace) UnderWay() bool {
+	_, err := os.Lstat(p.UnderWayPath())
+	return err == nil || p.Booted()
+}
+
+// Booted reports whether the system was restarted since the build before.
+func (p *Workspace) Booted() bool {
+	since, err := disk.ReadFile(p.BootPath())
+	return err != nil || string(since) != disk.BootID()
+}
+
+// DatabasePath is where the content database is.
+func (p *Workspace) DatabasePath() string { return filepath.Join(p.StatePlace(), "content.db") }
+
+// OutputDir is the output folder, absolute.
+func (p *Workspace) OutputDir() string {
+	if p.Config.Output != "" {
+		return p.Config.Output
+	}
+	return filepath.Join(p.Dir, filepath.FromSlash(p.Output))
+}
+
+// roots are the source roots, absolute and without symbolic links in them.
+func (p *Workspace) realRoots() ([]string, diag.List) {
+	var roots []string
+	var l diag.List
+	for i, r := range p.Roots {
+		abs := r.Dir(p.Dir)
+		real, err := filepath.EvalSymlinks(abs)
+		if info, serr := os.Stat(abs); err != nil || serr != nil || !info.IsDir() {
+			l = append(l, p.NoRoot(i))
+			continue
+		}
+		roots = append(roots, filepath.ToSlash(real))
+	}
+	if len(l) == 0 {
+		l = p.apart(roots)
+	}
+	return roots, l
+}
+
+// apart refuses roots with a name that hold other roots, or lie in them or in the output. Of others, their paths show it.
+func (p *Workspace) apart(roots []string) (l diag.List) {
+	in := func(a, b string) bool { return a == b || strings.HasPrefix(a, strings.TrimSuffix(b, "/")+"/") }
+	for i := range p.Roots {
+		r := &p.Roots[i]
+		for k := range p.Roots {
+			other := &p.Roots[k]
+			if i != k && (r.Name != "" && k < i || r.Name != "" && other.Name == "") && (in(roots[i], roots[k]) || in(roots[k], roots[i])) {
+				l = append(l, r.Span.Errorf(diag.FoldersOverlap, "source root %q overlaps source root %q", r.Path, other.Path).
+					WithHint("roots overlay each other file by file, so they lie side by side"))
+			}
+		}
+		if r.Name != "" && in(roots[i], filepath.ToSlash(p.OutputDir())) {
+			l = append(l, r.Span.Errorf(diag.FoldersOverlap, "source root %q lies in the output", r.Path).WithHint("put source files in a folder of their own"))
+		}
+	}
+	return l
+}
+
+// NoRoot returns the message that a source root is not a folder.
+func (p *Workspace) NoRoot(i int) *diag.Message {
+	r := &p.Roots[i]
+	return r.Span.Errorf(diag.RootMissing, "source root %q is not a folder", r.Path).WithHint("make the folder, or change `roots`")
+}
+
+// Prefixes returns the prefix of displayed source paths, by root.
+func (p *Workspace) Prefixes() []string {
+	out := make([]string, len(p.Roots))
+	for i, r := range p.Roots {
+		out[i] = r.Prefix()
+	}
+	return out
+}
+
+// MakeStateDir makes the folder for Kiln's state, which git ignores.
+func (p *Workspace) MakeStateDir() error {
+	if err := os.MkdirAll(p.StatePlace(), 0o777); err != nil {
+		return err
+	}
+	return ignoreAll(p.StatePlace())
+}
+
+// ignoreAll has git ignore a folder with all that is in it.
+func ignoreAll(dir string) error {
+	ignore := filepath.Join(dir, ".gitignore")
+	if _, err := os.Lstat(ignore); err == nil {
+		return nil
+	}
+	return disk.Save(ignore, []byte("*\n"))
+}
+
+// IgnoreOutput has git ignore the output folder if it is missing or empty, so that this build fills it. A folder with files in it is
+// left as it is: a team may commit its products. An error is not reported here: outputs that cannot be written say so.
+func (p *Workspace) IgnoreOutput() {
+	dir := p.OutputDir()
+	if p.Config.Output != "" {
+		return // an audit builds beside the project
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) == 0 || errors.Is(err, fs.ErrNotExist) && os.MkdirAll(dir, 0o777) == nil {
+		ignoreAll(dir)
+	}
+}
+
+// Workers returns how many jobs run at once if this number is requested; 0 leaves it to the project.
+func (p *Workspace) Workers(wanted int) int {
+	if wanted > 0 {
+		return wanted
+	}
+	if p.Project.Build.Workers > 0 {
+		return p.Project.Build.Workers
+	}
+	return cores
+}
+
+// cores is what Go found at first: the processors that this process may use. Builds that run programs give Go
+// more of them.
+var cores = runtime.GOMAXPROCS(0)
+
+// Extra returns how many more jobs run while programs do, if no number was requested. A program waits, for
+// its disk or for Kiln to take what it made, and a core with it: 10,000 `cp`s on two cores left 14% of the
+// time unused, and leave 7% with one job more.
+func (p *Workspace) Extra(wanted int) int {
+	if wanted > 0 || p.Project.Build.Workers > 0 {
+		return 0
+	}
+	return 1
+}
+
+// MemoryLimit is what running jobs may need together: what the project says, or three quarters of the machine's memory.
+func (p *Workspace) MemoryLimit() int64 {
+	if p.Project.Build.Memory > 0 {
+		return p.Project.Build.Memory
+	}
+	return memory.Physical() / 4 * 3
+}
+
+// Signature is of all that decides what is built besides files.
+func (p *Workspace) Signature(onError string, locked bool) digest.Hash {
+	b := digest.Build("signature").Str("kiln", p.Config.Version).Hash("project", p.Text)
+	for _, s := range slices.Sorted(slices.Values(p.Config.Stages)) {
+		b.Str("stage", s)
+	}
+	for _, v := range p.Names.Vars() {
+		b.Str("variable", v.String())
+	}
+	for _, i := range p.Processors() {
+		b.Str("processor", i.Name).Hash("fingerprint", p.Procs[i.Name].Fingerprint)
+	}
+	if onError != "" {
+		b.Str("on-error", onError)
+	}
+	if locked {
+		b.Str("ids", "locked")
+	}
+	return b.Sum()
+}

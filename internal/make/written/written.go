@@ -1,0 +1,157 @@
+// Package written is a job written down, so that a kiln on another machine can run it, and what came of the run.
+//
+// A [Job] holds everything that a processor can learn from its processor.Job: what is fixed before it runs, and answers to
+// questions that it may ask. A run ends with a [Log] of what the processor asked and made, in order. It is a pure function of
+// the job: no clock, path, user or host is in it. If the processor asked for something to which the job has no answer, the
+// log says so, the run has no result, and the caller adds the answer and has the job run again.
+//
+// The format of both is docs/formats/execution.md.
+package written
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Names in the folder in which a job runs.
+const (
+	JobFile   = "job"    // a Job
+	LogFile   = "result" // a Log
+	InFolder  = "in"     // contents of source files and products, each by its SHA-256
+	OutFolder = "out"    // contents of products, each by its SHA-256
+	Code      = "code"   // the files of a script or module, by their paths below the project folder
+)
+
+// Command is the hidden command of a kiln that runs a job.
+const Command = "run-job"
+
+// Content is the bytes of a file.
+type Content struct {
+	SHA256 [sha256.Size]byte
+	Size   int64
+}
+
+// Name is its file name in InFolder and OutFolder.
+func (c Content) Name() string { return fmt.Sprintf("%x", c.SHA256) }
+
+// Job is a job written down.
+type Job struct {
+	Kiln      digest.Hash // the code of the kiln that is to run it: see Signature
+	Processor string
+	Own       *Own // of a processor that the project declares; nil: the kiln has it
+	Part      string
+	Platform  string
+	Asset     processor.Asset
+	Settings  string // canonical text
+	Answers   map[string]Answer
+}
+
+// Own is what a project file says of a processor of its own, as far as it decides what a job makes.
+type Own struct {
+	Script, Wasm string // path of its file, below Code; one of them is given
+	Folder       bool
+	Version      int
+	Extensions   []string
+	Timeout      time.Duration
+	Memory       int64
+}
+
+// Kind of a call of a processor.Job's method.
+type Kind uint8
+
+// Kinds of calls. Up to Try they are questions, each with an answer that the job holds; the others have an effect alone.
+const (
+	Open      Kind = iota + 1 // Names: a path. Content
+	Source                    // Content
+	Exists                    // Names: a path. Yes
+	Glob                      // Names: a pattern. Names
+	Find                      // Names: an asset. Asset
+	Reference                 // Names: an asset and a product; Yes: it is required. The answer is that of Find
+	Env                       // Names: a variable. Names: the value; none if it is not set
+	Products                  // Names: assets. Products
+	Parts                     // Names: parts. Products
+	ToPack                    // Products, in one list
+	Request                   // Requests. Products
+	Read                      // Product. Content
+	Settings                  // Names: an asset and a processor. Names: canonical settings and given ones, as JSON; none if there are none
+	Assets                    // Names: a pattern. Names: the list of processor.Listed, as JSON
+	Try                       // Names: asset, platform and processor of a processor.Ask. Yes, and Products in one list
+	Platform
+	Adopt  // Product, Output
+	Create // Output, Content
+	Warn   // Problem
+	Memory // Number: bytes
+
+	kinds
+)
+
+// IsQuestion reports whether calls of a kind have answers.
+func (k Kind) IsQuestion() bool { return k >= Open && k <= Try }
+
+// Call is a call of a method.
+type Call struct {
+	Kind     Kind
+	Names    []string
+	Yes      bool
+	Product  *processor.Product
+	Requests []Asked
+	Output   *processor.Output
+	Content  Content
+	Problem  *processor.Problem
+	Number   int64
+}
+
+// Asked is a processor.Request.
+type Asked struct {
+	Processor, Name string
+	Settings        string // JSON, "" for none
+	Path            string
+	Product         *processor.Product
+	Bytes           *Content // in OutFolder
+	Extension       string
+}
+
+// Key is what a question is known by in Job.Answers.
+func (c *Call) Key() string {
+	e := &encoder{}
+	e.call(c)
+	return string(e.Buf)
+}
+
+// Answer answers a question. Which fields are set depends on the kind.
+type Answer struct {
+	Missing  string // the text of an fs.ErrNotExist; "": there is an answer
+	Content  Content
+	Yes      bool
+	Names    []string
+	Asset    processor.Asset
+	Products [][]processor.Product
+}
+
+// Outcome of a run.
+type Outcome uint8
+
+const (
+	Done  Outcome = 1 // the processor succeeded, with all answers
+	Needs Outcome = 2 // it asked for what the job has no answer to
+	Local Outcome = 3 // it failed, or asked for what only the client has: the job has to run there
+	Other Outcome = 4 // it did not run: the kiln is another one than the job is for
+)
+
+// Log is what came of a run.
+type Log struct {
+	Outcome Outcome
+	Reason  string // Local: why
+	Calls   []Call
+}
+
+// Limits of what is decoded, in bytes.
+const maxFile = 256 << 20
+
+// ErrFormat says that bytes are not a job, or not a log.
+var ErrFormat = errors.New("written: not a job, or not the result of one")

@@ -1,0 +1,12 @@
+//go:build !amd64
+
+package etc2
+
+// lanes is never true here; the functions are there for the compiler.
+var lanes = false
+
+func priceLanes(_ *int16, _ *[4]int16, _, _, _ *int16, _, _ int, _ *int32, _ *uint16, _ *int16) {}
+func clampLanes(_ *int16, _ *int32, _ *uint16, _ *int16, _, _ int)                              {}
+func paintCost(*int16, *[4]uint64) int32                                                        { return 0 }
+func paintSums(*int16, *[4]uint64, *[4][8]int16, *[4]uint32) int32                              { return 0 }
+func levelLanes(*[16]int16, *[2]int16, *int16, int, *int32, *[16]int16)                         {}

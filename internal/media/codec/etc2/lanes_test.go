@@ -1,0 +1,249 @@
+package etc2
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
+)
+
+// scalar has a test run without lanes, and skips it where there are none.
+func scalar(t *testing.T, run func()) {
+	t.Helper()
+	if !lanes {
+		t.Skip("this processor has no AVX2")
+	}
+	lanes = false
+	defer func() { lanes = true }()
+	run()
+}
+
+// someBlocks are blocks of all kinds, one after another: of the scene, of noise of every strength, of two values, of few values, of greys.
+func someBlocks(n int) []byte {
+	r := rand.New(rand.NewPCG(7, 8))
+	pix := scene(64, 64)
+	all := make([]byte, 0, 64*n)
+	for i := range n {
+		var src [64]byte
+		block.Gather(src[:], pix, 64, 64, 4, 4, r.IntN(16), r.IntN(16))
+		around, strength, few := r.IntN(256), 1+r.IntN(255), 2+r.IntN(4)
+		for j := range src {
+			switch i % 5 {
+			case 1:
+				src[j] = byte(min(max(around+r.IntN(strength)-strength/2, 0), 255))
+			case 2:
+				src[j] = byte(255 * r.IntN(2))
+			case 3:
+				src[j] = byte(37 * (r.IntN(few) + j%4))
+			case 4:
+				if src[j] = byte(around + r.IntN(strength)); j%4 > 0 {
+					src[j] = src[j-1]
+				}
+			}
+		}
+		all = append(all, src[:]...)
+	}
+	return all
+}
+
+// sameBytes checks that both ways code a picture alike, in every format and at every quality.
+func sameBytes(t *testing.T, pix []byte, width, height int) {
+	t.Helper()
+	for f := range formats {
+		for _, q := range qualities {
+			o := block.Options{Quality: q, Workers: 1}
+			fast, err := Encode(f, pix, width, height, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scalar(t, func() {
+				if slow, err := Encode(f, pix, width, height, o); err != nil || !bytes.Equal(fast, slow) {
+					t.Errorf("%v, quality %d: lanes give other bytes (%v)", f, q, err)
+				}
+			})
+		}
+	}
+}
+
+func TestLanesSameBytes(t *testing.T) {
+	const n = 256 // a row of pixels is four of a block, so that other blocks come of them
+	sameBytes(t, someBlocks(n), 16, n)
+	sameBytes(t, scene(72, 60), 72, 60)
+}
+
+// Real textures are coded alike, too.
+func TestLanesCorpus(t *testing.T) {
+	corpus := os.Getenv("KILN_CORPUS")
+	if corpus == "" {
+		t.Skip("KILN_CORPUS is not set: no real textures are encoded")
+	}
+	for _, name := range textures {
+		pix, width, height := open(t, filepath.Join(corpus, name))
+		x, y, side := width/2, height/2, 96
+		piece := make([]byte, 0, 4*side*side)
+		for j := range side {
+			piece = append(piece, pix[4*((y-side/2+j)*width+x-side/2):][:4*side]...)
+		}
+		sameBytes(t, piece, side, side)
+	}
+}
+
+// Base colours cost the same by lanes, clamped or not, and have the same tables.
+func TestPriceLanes(t *testing.T) {
+	if !lanes {
+		t.Skip("this processor has no AVX2")
+	}
+	all := someBlocks(2000)
+	for i := range len(all) / 64 {
+		for _, of := range []*[16]uint8{&leftHalf, &topHalf} {
+			for bits := 4; bits <= 5; bits++ {
+				var found [2][2]bases
+				for way := range found {
+					var s search
+					for j := range s.px {
+						at := all[64*i+4*j:]
+						s.px[j] = rgb{int32(at[0]), int32(at[1]), int32(at[2])}
+					}
+					s.mask = 0xffff
+					h := s.halves(of)
+					for k := range h {
+						h[k].lanes = way == 1
+						h[k].walk(&found[way][k], bits, int32(i%11), &modifiers)
+						h[k].polish(&found[way][k], bits, &modifiers)
+					}
+				}
+				for k := range found[0] {
+					a, b := &found[0][k], &found[1][k]
+					if a.n != b.n || a.best != b.best || a.clamped != b.clamped ||
+						!slices.Equal(a.keys[:a.n], b.keys[:b.n]) || !slices.Equal(a.codes[:a.n], b.codes[:b.n]) {
+						t.Fatalf("block %d, bits %d: bases are %v, by lanes %v", i, bits, a, b)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A walk meets the base colours in the order in which the grey diagonal gets to them, red first where channels tie.
+func TestWalk(t *testing.T) {
+	all := someBlocks(500)
+	for i := range len(all) / 64 {
+		var s search
+		for j := range s.px {
+			at := all[64*i+4*j:]
+			s.px[j] = rgb{int32(at[0]), int32(at[1]), int32(at[2])}
+		}
+		s.mask = 0xffff
+		h := s.halves(&topHalf)[i%2]
+		for bits := 4; bits <= 5; bits++ {
+			top, reach := int32(1)<<bits-1, int32(i%11)
+			var out bases
+			out.least = never
+			h.walk(&out, bits, reach, &modifiers)
+			if out.n != int(6*reach+1) {
+				t.Fatalf("a walk of reach %d has %d steps", reach, out.n)
+			}
+			unit := 255 * h.n
+			var c, next rgb
+			for k := range c {
+				m := h.total[k]*top - reach*unit
+				for c[k] = -16; c[k]*unit+unit/2 < m || c[k]*unit+unit/2 == m; c[k]++ {
+				}
+				next[k] = c[k]*unit + unit/2 - m
+			}
+			for j := range out.n {
+				if want := (rgb{min(max(c[0], 0), top), min(max(c[1], 0), top), min(max(c[2], 0), top)}); out.at(j).c != want {
+					t.Fatalf("block %d, bits %d, step %d: base colour %v, want %v", i, bits, j, out.at(j).c, want)
+				}
+				k := 0
+				for other := 1; other < 3; other++ {
+					if next[other] < next[k] {
+						k = other
+					}
+				}
+				c[k]++
+				next[k] += unit
+			}
+		}
+	}
+}
+
+// Choices in the modes T and H cost the same by lanes, and their pixels add up to the same sums.
+func TestPaintLanes(t *testing.T) {
+	if !lanes {
+		t.Skip("this processor has no AVX2")
+	}
+	r := rand.New(rand.NewPCG(9, 10))
+	all := someBlocks(4000)
+	for i := range len(all) / 64 {
+		l := cloud{n: 16}
+		for j := range l.pixels {
+			at := all[64*i+4*j:]
+			l.pixels[j] = rgb{int32(at[0]), int32(at[1]), int32(at[2])}
+		}
+		p := pairing{r.IntN(2) == 1, rgb{r.Int32N(16), r.Int32N(16), r.Int32N(16)}, rgb{r.Int32N(16), r.Int32N(16), r.Int32N(16)}, r.Int32N(8)}
+		paint := p.paint(false)
+		cost, sum, n := l.nearest(&paint)
+		if by := l.cost(&p, false); by != cost {
+			t.Fatalf("block %d: cost %d, with sums %d", i, by, cost)
+		}
+		l.pack()
+		cost1, sum1, n1 := l.nearest(&paint)
+		if by := l.cost(&p, false); by != cost || cost1 != cost || sum1 != sum || n1 != n {
+			t.Fatalf("block %d: %d %v %v, by lanes %d %d %v %v", i, cost, sum, n, by, cost1, sum1, n1)
+		}
+	}
+}
+
+// Levels of EAC cost the same by lanes.
+func TestLevelLanes(t *testing.T) {
+	if !lanes {
+		t.Skip("this processor has no AVX2")
+	}
+	r := rand.New(rand.NewPCG(11, 12))
+	all := someBlocks(4000)
+	for i := range len(all) / 64 {
+		for _, k := range []*kind{&alpha8, &unsigned11, &signed11} {
+			var px [16]int32
+			for j := range px {
+				px[j] = int32(all[64*i+4*j+3])
+				if k != &alpha8 {
+					px[j] = to11(byte(px[j]), k == &signed11)
+				}
+			}
+			l := level{k.lowBase + r.Int32N(k.topBase-k.lowBase+1), r.Int32N(16), r.Int32N(16), 0}
+			fast := distinct(&px)
+			var slow values
+			scalar(t, func() { slow = distinct(&px) })
+			cost, rest, n := k.assign(&slow, &l, never)
+			cost1, rest1, n1 := k.assign(&fast, &l, never)
+			if cost != cost1 || rest != rest1 || n != n1 {
+				t.Fatalf("%v, level %v: %d %d %d, by lanes %d %d %d", px, l, cost, rest, n, cost1, rest1, n1)
+			}
+		}
+	}
+}
+
+// What is generated is what its generator, as it is now, wrote.
+func TestGenerated(t *testing.T) {
+	var files [3][]byte
+	for i, name := range []string{"lanes_amd64.s", "../../../../asm/main.go", "../../../../asm/etc2.go"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = bytes.ReplaceAll(data, []byte("\r"), nil)
+	}
+	head, rest, _ := bytes.Cut(files[0], []byte("\n"))
+	source := append(files[1], files[2]...)
+	want := fmt.Sprintf("// Code generated by asm. DO NOT EDIT. %x %x", sha256.Sum256(source), sha256.Sum256(rest))
+	if string(head) != want {
+		t.Errorf("lanes_amd64.s begins with\n%s\nwant\n%s\nrun go generate in this folder", head, want)
+	}
+}

@@ -1,0 +1,450 @@
+// Package mp3 reads the container of MP3 sound: where frames are, how long the sound is, and which frames of what a decoder
+// gives belong to it. It does not decode.
+//
+// It follows ISO/IEC 11172-3 and 13818-3 for the head of a frame, the description of the Xing and LAME tag by Gabriel Bouvigne
+// (2004), and ID3v2 (2.2 to 2.4), ID3v1 and APEv2 for tags. A file is
+//
+//	ID3v2 tags
+//	a frame without sound, with the Xing, Info or VBRI tag: number of frames, samples that the encoder added
+//	frames of 1152 or 576 samples of each channel, u32 head: 11 bits set, version, layer, bit rate, sample rate, padding, channels
+//	APEv2 and ID3v1 tags
+package mp3
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf16"
+)
+
+// Extension is what such files are called.
+const Extension = ".mp3"
+
+var (
+	ErrTruncated   = errors.New("data ends too early")
+	ErrDamaged     = errors.New("damaged")
+	ErrUnsupported = errors.New("not supported")
+)
+
+// DecoderDelay is how many samples later than the encoder was given them any decoder of layer III gives them.
+const DecoderDelay = 529
+
+const (
+	maxTag  = 64 << 20 // a tag may hold pictures
+	maxJunk = 1 << 20  // before the first frame
+)
+
+// File is what there is to know without decoding.
+type File struct {
+	Rate, Channels int
+	Layer          int
+	FrameSamples   int    // of each channel
+	Audio          int64  // where frames of sound begin
+	AudioEnd       int64  // and end
+	Frames         int64  // of sound
+	Skip           int64  // samples of each channel of what is decoded that come before the sound
+	Samples        int64  // of each channel that are the sound
+	Gapless        bool   // the encoder says how much it added
+	BitRate        int    // mean, bits a second
+	Tag            []byte // the ID3v2 tag, whole
+	Texts          []Text
+	Warnings       []string
+}
+
+// Text is from an ID3v2 TXXX frame: LOOPSTART, for example.
+type Text struct{ Name, Value string }
+
+// Head is the head of a frame.
+type Head struct {
+	Rate, Channels, Layer int
+	Samples               int // of each channel
+	Size                  int // bytes, with the head; 0 of a free bit rate
+	BitRate               int
+	side                  int // bytes of side information of layer III
+}
+
+var bitRates = [2][3][15]int{ // kbit/s; MPEG-1, MPEG-2; layers I to III
+	{
+		{0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448},
+		{0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384},
+		{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320},
+	}, {
+		{0, 32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256},
+		{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
+		{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
+	},
+}
+
+// ParseHead reads the four bytes that a frame begins with.
+func ParseHead(b []byte) (h Head, ok bool) {
+	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 {
+		return h, false
+	}
+	version, layer, rate, bits := b[1]>>3&3, b[1]>>1&3, b[2]>>2&3, b[2]>>4
+	if version == 1 || layer == 0 || rate == 3 || bits == 15 || b[3]&3 == 2 {
+		return h, false
+	}
+	h.Layer = 4 - int(layer)
+	low := 0
+	if version != 3 {
+		low = 1
+	}
+	h.Rate = []int{44100, 48000, 32000}[rate] >> []int{2, 0, 1, 0}[version]
+	h.Channels = 2
+	if b[3]>>6 == 3 {
+		h.Channels = 1
+	}
+	h.BitRate = bitRates[low][h.Layer-1][bits] * 1000
+	padding := int(b[2] >> 1 & 1)
+	switch h.Layer {
+	case 1:
+		h.Samples = 384
+		h.Size = (12*h.BitRate/h.Rate + padding) * 4
+	case 2:
+		h.Samples = 1152
+		h.Size = 144*h.BitRate/h.Rate + padding
+	default:
+		h.Samples = 1152 >> low
+		h.Size = (144>>low)*h.BitRate/h.Rate + padding
+		h.side = [2][2]int{{17, 32}, {9, 17}}[low][h.Channels-1]
+	}
+	if h.BitRate == 0 {
+		h.Size = 0
+	}
+	return h, true
+}
+
+// like reports whether two frames can be of one stream.
+func (h Head) like(o Head) bool {
+	return h.Rate == o.Rate && h.Layer == o.Layer && h.Samples == o.Samples
+}
+
+// window reads a file in order, a large piece at a time.
+type window struct {
+	in   io.ReaderAt
+	size int64
+	at   int64
+	buf  []byte
+	err  error
+}
+
+// bytes gives up to n bytes at a place; fewer at the end.
+func (w *window) bytes(at int64, n int) []byte {
+	const piece = 64 << 10
+	if at < w.at || at+int64(n) > w.at+int64(len(w.buf)) {
+		want := min(max(int64(n), piece), max(w.size-at, 0))
+		if int64(cap(w.buf)) < want {
+			w.buf = make([]byte, want)
+		}
+		w.buf, w.at = w.buf[:want], at
+		got, err := w.in.ReadAt(w.buf, at)
+		if err != nil && err != io.EOF && w.err == nil {
+			w.err = err
+		}
+		w.buf = w.buf[:got]
+	}
+	b := w.buf[at-w.at:]
+	return b[:min(n, len(b))]
+}
+
+// Read reads a file, all its heads of frames.
+func Read(in io.ReaderAt, size int64) (*File, error) {
+	f := &File{}
+	w := &window{in: in, size: size}
+	at := f.tags(w)
+	end := tail(w, size)
+	first, at, err := f.sync(w, at, end)
+	if err != nil {
+		return nil, err
+	}
+	f.Rate, f.Channels, f.Layer, f.FrameSamples = first.Rate, first.Channels, first.Layer, first.Samples
+	var lame lame
+	if info := w.bytes(at, first.Size); lame.read(info, first) {
+		at += int64(first.Size)
+	}
+	f.Audio = at
+	bytes := int64(0)
+	for at < end {
+		b := w.bytes(at, 4)
+		h, ok := ParseHead(b)
+		if !ok || !h.like(first) || h.Size == 0 {
+			next, where, err := f.sync(w, at+1, end)
+			if err != nil || !next.like(first) {
+				break
+			}
+			f.warn("%d bytes from %d on are not a frame of MP3", where-at, at)
+			at = where
+			continue
+		}
+		if at+int64(h.Size) > end {
+			f.warn("the last frame is cut off")
+			break
+		}
+		at += int64(h.Size)
+		bytes += int64(h.Size)
+		f.Frames++
+	}
+	f.AudioEnd = at
+	if w.err != nil {
+		return nil, w.err
+	}
+	if f.Frames == 0 {
+		return nil, fmt.Errorf("there is no sound in it: %w", ErrTruncated)
+	}
+	f.BitRate = int(bytes * 8 * int64(f.Rate) / (f.Frames * int64(f.FrameSamples)))
+	f.length(lame)
+	return f, nil
+}
+
+func (f *File) length(l lame) {
+	all := f.Frames * int64(f.FrameSamples)
+	f.Samples = all
+	if l.frames > 0 && l.frames != f.Frames {
+		f.warn("the file says %d frames, and %d are there", l.frames, f.Frames)
+	}
+	if !l.gapless || l.frames > f.Frames {
+		return
+	}
+	if n := all - l.before - l.after; n > 0 {
+		f.Gapless, f.Skip, f.Samples = true, l.before+DecoderDelay, n
+	} else {
+		f.warn("the encoder says that it added %d and %d samples, and %d are there: nothing is cut off", l.before, l.after, all)
+	}
+}
+
+func (f *File) warn(format string, args ...any) {
+	if len(f.Warnings) < 20 {
+		f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
+	}
+}
+
+// sync finds the first frame from a place on: one that another one follows, or the end.
+func (f *File) sync(w *window, at, end int64) (Head, int64, error) {
+	for stop := min(end, at+maxJunk); at < stop; at++ {
+		b := w.bytes(at, 4)
+		if len(b) < 4 {
+			break
+		}
+		h, ok := ParseHead(b)
+		if !ok {
+			continue
+		}
+		if h.Size == 0 {
+			return h, at, fmt.Errorf("its bit rate is free: %w", ErrUnsupported)
+		}
+		next := at + int64(h.Size)
+		if next+4 > end {
+			if next == end {
+				return h, at, nil
+			}
+			continue
+		}
+		if n, ok := ParseHead(w.bytes(next, 4)); ok && n.like(h) {
+			return h, at, nil
+		}
+	}
+	if w.err != nil {
+		return Head{}, 0, w.err
+	}
+	return Head{}, at, fmt.Errorf("there is no frame of MP3 in it: %w", ErrDamaged)
+}
+
+// lame is what the first frame says, if it holds no sound.
+type lame struct {
+	frames        int64
+	gapless       bool
+	before, after int64 // samples that the encoder added
+}
+
+// read reads the tag behind the side information: "Xing" or "Info", u32 flags, and by these u32 frames, u32 bytes, 100 bytes, u32 quality;
+// then 21 bytes, 12 bits samples before the sound, 12 bits after it. Numbers are big-endian.
+func (l *lame) read(b []byte, h Head) bool {
+	be := binary.BigEndian
+	if len(b) >= 36+18 && string(b[36:40]) == "VBRI" {
+		l.frames = int64(be.Uint32(b[36+14:]))
+		return true
+	}
+	if h.Layer != 3 {
+		return false
+	}
+	at := 4 + h.side
+	if b[1]&1 == 0 && len(b) > at+2+4 { // protected by a checksum
+		if id := string(b[at+2 : at+6]); id == "Xing" || id == "Info" {
+			at += 2
+		}
+	}
+	if len(b) < at+8 {
+		return false
+	}
+	if id := string(b[at : at+4]); id != "Xing" && id != "Info" {
+		return false
+	}
+	flags := be.Uint32(b[at+4:])
+	at += 8
+	for _, part := range []struct {
+		flag uint32
+		size int
+	}{{1, 4}, {2, 4}, {4, 100}, {8, 4}} {
+		if flags&part.flag == 0 {
+			continue
+		}
+		if len(b) < at+part.size {
+			return true
+		}
+		if part.flag == 1 {
+			l.frames = int64(be.Uint32(b[at:]))
+		}
+		at += part.size
+	}
+	if len(b) < at+24 || b[at] == 0 { // no encoder's name
+		return true
+	}
+	l.gapless = true
+	l.before, l.after = int64(b[at+21])<<4|int64(b[at+22])>>4, int64(b[at+22]&15)<<8|int64(b[at+23])
+	return true
+}
+
+// tail is where tags behind the frames begin.
+func tail(w *window, size int64) int64 {
+	if size >= 128 && string(w.bytes(size-128, 3)) == "TAG" {
+		size -= 128
+	}
+	if b := w.bytes(size-32, 32); size >= 32 && len(b) == 32 && string(b[:8]) == "APETAGEX" {
+		n := int64(binary.LittleEndian.Uint32(b[12:]))
+		if binary.LittleEndian.Uint32(b[20:])&(1<<31) != 0 {
+			n += 32
+		}
+		if n <= size {
+			size -= n
+		}
+	}
+	return size
+}
+
+// tags reads ID3v2 tags, and returns where they end.
+//
+//	0  "ID3", u8 version, u8 revision, u8 flags: 0x80 unsynchronised, 0x40 extended, 0x10 with a foot
+//	6  u32 size, 7 bits a byte, of frames: 4 letters, u32 size, u16 flags, body
+func (f *File) tags(w *window) (at int64) {
+	for {
+		h := w.bytes(at, 10)
+		if len(h) < 10 || string(h[:3]) != "ID3" || h[3] == 0xff {
+			return at
+		}
+		size, version, flags := synchsafe(h[6:]), h[3], h[5]
+		n := int64(size) + 10
+		if flags&0x10 != 0 {
+			n += 10
+		}
+		if n > w.size-at || n > maxTag {
+			f.warn("the ID3 tag says %d bytes, and there are %d", n, w.size-at)
+			return at + 10
+		}
+		if f.Tag == nil {
+			f.Tag = bytes.Clone(w.bytes(at, int(n)))
+			if flags&0xc0 == 0 && (version == 3 || version == 4) {
+				f.texts(f.Tag[10:10+size], version)
+			}
+		}
+		at += n
+	}
+}
+
+func synchsafe(b []byte) int {
+	return int(b[0]&0x7f)<<21 | int(b[1]&0x7f)<<14 | int(b[2]&0x7f)<<7 | int(b[3]&0x7f)
+}
+
+func (f *File) texts(b []byte, version byte) {
+	for len(b) >= 10 && b[0] != 0 {
+		n := synchsafe(b[4:])
+		if version == 3 {
+			n = int(binary.BigEndian.Uint32(b[4:]))
+		}
+		if n < 0 || n > len(b)-10 {
+			return
+		}
+		body := b[10 : 10+n]
+		if string(b[:4]) == "TXXX" && n > 1 && len(f.Texts) < 256 {
+			if name, value, ok := strings.Cut(text(body[0], body[1:]), "\x00"); ok {
+				f.Texts = append(f.Texts, Text{name, strings.TrimRight(value, "\x00")})
+			}
+		}
+		b = b[10+n:]
+	}
+}
+
+// text is by its encoding: 0 Latin-1, 1 UTF-16 with a mark of its order, 2 UTF-16 big-endian, 3 UTF-8.
+func text(encoding byte, b []byte) string {
+	switch encoding {
+	case 0:
+		r := make([]rune, len(b))
+		for i, c := range b {
+			r[i] = rune(c)
+		}
+		return string(r)
+	case 1, 2:
+		var order binary.ByteOrder = binary.BigEndian
+		var units []uint16
+		for ; len(b) >= 2; b = b[2:] {
+			u := order.Uint16(b)
+			switch {
+			case encoding == 1 && u == 0xfffe:
+				order = binary.LittleEndian
+			case encoding == 1 && u == 0xfeff:
+			default:
+				units = append(units, u)
+			}
+		}
+		return string(utf16.Decode(units))
+	}
+	return string(b)
+}
+
+// Retag makes an ID3v2.4 tag of texts and of the frames of a tag of version 3 or 4; of another tag, only the texts are kept.
+func Retag(old []byte, texts []Text) []byte {
+	var body []byte
+	if len(old) >= 10 && (old[3] == 3 || old[3] == 4) && old[5] == 0 {
+		for b := old[10:]; len(b) >= 10 && b[0] != 0; {
+			n := synchsafe(b[4:])
+			if old[3] == 3 {
+				n = int(min(binary.BigEndian.Uint32(b[4:]), maxTag))
+			}
+			if n > len(b)-10 || old[3] == 3 && b[9] != 0 { // compressed or encrypted, which version 4 writes otherwise
+				break
+			}
+			if string(b[:4]) != "TXXX" || !replaced(b[10:10+n], texts) {
+				body = append(appendSynchsafe(append(body, b[:4]...), n), b[8], b[9])
+				body = append(body, b[10:10+n]...)
+			}
+			b = b[10+n:]
+		}
+	}
+	for _, t := range texts {
+		data := append(append(append([]byte{3}, t.Name...), 0), t.Value...)
+		body = append(body, "TXXX"...)
+		body = append(appendSynchsafe(body, len(data)), 0, 0)
+		body = append(body, data...)
+	}
+	b := appendSynchsafe([]byte("ID3\x04\x00\x00"), len(body))
+	return append(b, body...)
+}
+
+func replaced(body []byte, texts []Text) bool {
+	if len(body) < 2 {
+		return false
+	}
+	name, _, _ := strings.Cut(text(body[0], body[1:]), "\x00")
+	for _, t := range texts {
+		if strings.EqualFold(t.Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func appendSynchsafe(b []byte, n int) []byte {
+	return append(b, byte(n>>21&0x7f), byte(n>>14&0x7f), byte(n>>7&0x7f), byte(n&0x7f))
+}

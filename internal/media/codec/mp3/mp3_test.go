@@ -1,0 +1,117 @@
+package mp3
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// frame is one of 128 kbit/s, 44,100 Hz, stereo: 417 bytes.
+func frame(fill byte) []byte {
+	return append([]byte{0xff, 0xfb, 0x90, 0x00}, bytes.Repeat([]byte{fill}, 413)...)
+}
+
+// info is the frame of the LAME tag, with a number of frames, and how many samples were added before and after.
+func info(frames, before, after int) []byte {
+	b := frame(0)
+	copy(b[36:], "Info\x00\x00\x00\x01")
+	b[44], b[45], b[46], b[47] = byte(frames>>24), byte(frames>>16), byte(frames>>8), byte(frames)
+	copy(b[48:], "LAME3.100")
+	b[48+21], b[48+22], b[48+23] = byte(before>>4), byte(before<<4|after>>8), byte(after)
+	return b
+}
+
+func read(t testing.TB, parts ...[]byte) *File {
+	t.Helper()
+	data := slices.Concat(parts...)
+	f, err := Read(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func many(n int) []byte { return bytes.Repeat(frame(1), n) }
+
+func TestLength(t *testing.T) {
+	f := read(t, info(10, 576, 1000), many(10))
+	if !f.Gapless || f.Frames != 10 || f.Skip != 576+DecoderDelay || f.Samples != 10*1152-576-1000 || f.Audio != 417 ||
+		f.AudioEnd != 11*417 {
+		t.Errorf("with the LAME tag: %+v", f)
+	}
+	if f.Rate != 44100 || f.Channels != 2 || f.Layer != 3 || f.BitRate/1000 != 127 {
+		t.Errorf("%+v", f)
+	}
+	f = read(t, many(4))
+	if f.Gapless || f.Skip != 0 || f.Samples != 4*1152 || f.Audio != 0 {
+		t.Errorf("without a tag: %+v", f)
+	}
+	if f = read(t, info(10, 576, 1000), many(7)); f.Gapless || f.Samples != 7*1152 || len(f.Warnings) == 0 {
+		t.Errorf("cut off: %+v", f)
+	}
+	if f = read(t, info(1, 4000, 4000), many(1)); f.Gapless || f.Samples != 1152 || len(f.Warnings) == 0 {
+		t.Errorf("more added than there is: %+v", f)
+	}
+}
+
+// Tags before and behind, and junk between frames, are no sound.
+func TestAround(t *testing.T) {
+	tag := Retag(nil, []Text{{"LOOPSTART", "12"}, {"Ä", "ö"}})
+	id3v1 := append([]byte("TAG"), make([]byte, 125)...)
+	ape := append([]byte("APETAGEX\xd0\x07\x00\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), make([]byte, 8)...)
+	f := read(t, tag, info(6, 576, 100), many(3), []byte("junk"), many(3), ape, id3v1)
+	if f.Frames != 6 || !slices.Equal(f.Texts, []Text{{"LOOPSTART", "12"}, {"Ä", "ö"}}) || len(f.Warnings) != 1 ||
+		!strings.Contains(f.Warnings[0], "4 bytes") {
+		t.Errorf("%+v", f)
+	}
+	if f.Audio != int64(len(tag)+417) {
+		t.Errorf("sound begins at %d", f.Audio)
+	}
+}
+
+// Texts of all encodings and both versions are read, and kept by another tag.
+func TestTexts(t *testing.T) {
+	frame3 := func(body string) string { return "TXXX\x00\x00\x00" + string(rune(len(body))) + "\x00\x00" + body }
+	body := frame3("\x00A\x00caf\xe9") + frame3("\x01\xff\xfeB\x00\x00\x00\xff\xfex\x00") + frame3("\x02\x00C\x00\x00\x00y") + "TIT2\x00\x00\x00\x03\x00\x00\x00hi"
+	tag := []byte("ID3\x03\x00\x00\x00\x00\x00" + string(rune(len(body))) + body)
+	f := read(t, tag, many(2))
+	want := []Text{{"A", "café"}, {"B", "x"}, {"C", "y"}}
+	if !slices.Equal(f.Texts, want) {
+		t.Errorf("%q, want %q", f.Texts, want)
+	}
+	again := read(t, Retag(f.Tag, []Text{{"b", "new"}}), many(2))
+	if !slices.Equal(again.Texts, []Text{{"A", "café"}, {"C", "y"}, {"b", "new"}}) || !bytes.Contains(again.Tag,
+		[]byte("TIT2\x00\x00\x00\x03\x00\x00\x00hi")) {
+		t.Errorf("%q", again.Texts)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for name, data := range map[string][]byte{"empty": nil, "text": []byte("hello, this is text"), "one byte": {0xff},
+		"half a frame":  frame(1)[:200],
+		"free bit rate": bytes.Repeat(append([]byte{0xff, 0xfb, 0x00, 0x00}, make([]byte, 413)...), 3), "a tag alone": Retag(nil, nil)} {
+		if f, err := Read(bytes.NewReader(data), int64(len(data))); err == nil {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(slices.Concat(Retag(nil, []Text{{"A", "b"}}), info(3, 576, 100), many(3)))
+	f.Add(many(2))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := Read(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return
+		}
+		if m.Samples <= 0 || m.AudioEnd > int64(len(data)) || m.Audio > m.AudioEnd || m.Frames > int64(len(data)) {
+			t.Errorf("%+v of %d bytes", m, len(data))
+		}
+		tag := Retag(m.Tag, []Text{{"A", "b"}})
+		whole := append(tag, data[len(m.Tag):]...)
+		if _, err := Read(bytes.NewReader(whole), int64(len(whole))); err != nil {
+			t.Errorf("with another tag: %v", err)
+		}
+	})
+}

@@ -1,0 +1,222 @@
+// Package ogg reads and writes the container of Vorbis and Opus sound as a stream: pages, packets, comments, and which frames of
+// what is decoded belong to the sound. What is in the packets of audio it does not know.
+//
+// It follows RFC 3533 (Ogg), RFC 7845 (Opus in Ogg) and the Vorbis I specification. Numbers are little-endian. A file is pages:
+//
+//	 0  "OggS", u8 0
+//	 5  u8   flags: 1 the first packet goes on from the page before, 2 first page, 4 last page
+//	 6  i64  granule position: of Vorbis and Opus, frames up to the end of the last packet that ends here; -1 if none ends
+//	14  u32  serial number of the stream, u32 number of the page, u32 CRC-32 (0x04c11db7, not reflected)
+//	26  u8   number of segments, as many u8 sizes; a packet ends with the first segment of less than 255 bytes
+//
+// The first stream of Vorbis or Opus is read; pages of others are passed over, and so is what is chained after its end. Pages whose
+// checksum is
+// wrong are left out with a warning.
+package ogg
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What such files are called: Vorbis, or any sound, and Opus.
+const (
+	Extension      = ".ogg"
+	AudioExtension = ".oga"
+	OpusExtension  = ".opus"
+)
+
+var (
+	ErrTruncated   = errors.New("data ends too early")
+	ErrDamaged     = errors.New("damaged")
+	ErrUnsupported = errors.New("not supported")
+)
+
+// Codec is what a stream holds.
+type Codec int
+
+const (
+	Vorbis Codec = iota
+	Opus
+)
+
+func (c Codec) String() string { return [...]string{"Vorbis", "Opus"}[c] }
+
+const (
+	pageHead  = 27
+	maxPage   = pageHead + 255 + 255*255
+	maxPacket = 16 << 20 // a header with pictures in its comments may be large
+	maxTexts  = 4096
+)
+
+// Stream is what the headers say.
+type Stream struct {
+	Codec    Codec
+	Rate     int // frames a second of what is decoded: 48000 of Opus
+	Channels int
+	Input    int    // Opus: rate before it was encoded, for information; 0 if unknown
+	Skip     int64  // Opus: frames of what is decoded that come before the sound
+	Gain     int    // Opus: to be applied to what is decoded, in 1/256 dB
+	Mapping  byte   // Opus: 0 for one or two channels
+	Table    []byte // Opus: of another mapping: number of streams, of pairs, and the channel that each output is
+	Serial   uint32
+	Vendor   string
+	Comments []string // "NAME=value"
+	Headers  [][]byte // packets: two of Opus, three of Vorbis
+}
+
+var crcTable = func() (t [256]uint32) {
+	for i := range t {
+		c := uint32(i) << 24
+		for range 8 {
+			if c&(1<<31) != 0 {
+				c = c<<1 ^ 0x04c11db7
+			} else {
+				c <<= 1
+			}
+		}
+		t[i] = c
+	}
+	return t
+}()
+
+func crc(sum uint32, b []byte) uint32 {
+	for _, v := range b {
+		sum = sum<<8 ^ crcTable[byte(sum>>24)^v]
+	}
+	return sum
+}
+
+// codecOf goes by the first packet.
+func codecOf(packet []byte) (Codec, bool) {
+	switch {
+	case len(packet) >= 30 && string(packet[:7]) == "\x01vorbis":
+		return Vorbis, true
+	case len(packet) >= 19 && string(packet[:8]) == "OpusHead":
+		return Opus, true
+	}
+	return 0, false
+}
+
+// identify reads the first packet.
+func (s *Stream) identify(b []byte) error {
+	le := binary.LittleEndian
+	if s.Codec == Vorbis {
+		s.Channels, s.Rate = int(b[11]), int(le.Uint32(b[12:]))
+		short, long := b[28]&15, b[28]>>4
+		if le.Uint32(b[7:]) != 0 || s.Channels == 0 || s.Rate == 0 || short < 6 || long > 13 || short > long || b[29]&1 == 0 {
+			return fmt.Errorf("the header of Vorbis: %w", ErrDamaged)
+		}
+		return nil
+	}
+	s.Rate, s.Channels, s.Skip = 48000, int(b[9]), int64(le.Uint16(b[10:]))
+	s.Input, s.Gain, s.Mapping = int(le.Uint32(b[12:])), int(int16(le.Uint16(b[16:]))), b[18]
+	if b[8] > 15 || s.Channels == 0 {
+		return fmt.Errorf("the header of Opus: %w", ErrDamaged)
+	}
+	if s.Mapping == 0 {
+		if s.Channels > 2 {
+			return fmt.Errorf("the header of Opus, %d channels without a mapping: %w", s.Channels, ErrDamaged)
+		}
+		return nil
+	}
+	if len(b) < 21+s.Channels {
+		return fmt.Errorf("the header of Opus: %w", ErrTruncated)
+	}
+	s.Table = b[19 : 21+s.Channels]
+	return nil
+}
+
+// commentHead is what comments begin with.
+func (c Codec) commentHead() string { return [...]string{"\x03vorbis", "OpusTags"}[c] }
+
+// comments reads the second packet: u32 size and text of the writer's name, u32 number, each u32 size and text.
+func (s *Stream) comments(b []byte) error {
+	rest, ok := bytes.CutPrefix(b, []byte(s.Codec.commentHead()))
+	b = rest
+	if !ok {
+		return fmt.Errorf("no comments follow the header of %s: %w", s.Codec, ErrDamaged)
+	}
+	text := func() (string, bool) {
+		if len(b) < 4 {
+			return "", false
+		}
+		n := binary.LittleEndian.Uint32(b)
+		if uint64(n) > uint64(len(b)-4) {
+			return "", false
+		}
+		t := string(b[4 : 4+n])
+		b = b[4+n:]
+		return t, true
+	}
+	if s.Vendor, ok = text(); !ok || len(b) < 4 {
+		return fmt.Errorf("comments: %w", ErrTruncated)
+	}
+	n := binary.LittleEndian.Uint32(b)
+	b = b[4:]
+	for range min(n, maxTexts) {
+		t, ok := text()
+		if !ok {
+			return fmt.Errorf("comments: %w", ErrTruncated)
+		}
+		s.Comments = append(s.Comments, t)
+	}
+	return nil
+}
+
+// Comment gives the first comment of a name; capitals do not matter.
+func (s *Stream) Comment(name string) (string, bool) {
+	for _, c := range s.Comments {
+		if n, v, ok := strings.Cut(c, "="); ok && strings.EqualFold(n, name) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// commentPacket writes comments. Vorbis has a bit of framing at the end.
+func (c Codec) commentPacket(vendor string, comments []string) []byte {
+	le := binary.LittleEndian
+	b := []byte(c.commentHead())
+	b = append(le.AppendUint32(b, uint32(len(vendor))), vendor...)
+	b = le.AppendUint32(b, uint32(len(comments)))
+	for _, t := range comments {
+		b = append(le.AppendUint32(b, uint32(len(t))), t...)
+	}
+	if c == Vorbis {
+		b = append(b, 1)
+	}
+	return b
+}
+
+// OpusFrames is how many frames of 48,000 Hz a packet of Opus holds, by its first byte or two (RFC 6716, 3.1); 0 if it is damaged.
+func OpusFrames(packet []byte) int64 {
+	if len(packet) == 0 {
+		return 0
+	}
+	var frame int64
+	switch c := packet[0] >> 3; {
+	case c < 12:
+		frame = []int64{480, 960, 1920, 2880}[c&3]
+	case c < 16:
+		frame = []int64{480, 960}[c&1]
+	default:
+		frame = 120 << (c & 3)
+	}
+	switch packet[0] & 3 {
+	case 0:
+		return frame
+	case 1, 2:
+		return 2 * frame
+	}
+	if len(packet) < 2 {
+		return 0
+	}
+	if n := frame * int64(packet[1]&63); n <= 5760 {
+		return n
+	}
+	return 0
+}

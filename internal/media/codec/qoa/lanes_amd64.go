@@ -1,0 +1,11 @@
+package qoa
+
+import "golang.org/x/sys/cpu"
+
+//go:generate go -C ../../../../asm run . qoa
+
+// lanes says whether a slice is encoded with all scales at once. It changes no byte.
+var lanes = cpu.X86.HasAVX2
+
+//go:noescape
+func tryAll(want *int32, n int, state *[4]uint32, table *[136]int32, out *[440]uint32)

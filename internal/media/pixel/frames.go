@@ -1,0 +1,318 @@
+package pixel
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"math"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/apng"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
+)
+
+// Document is all of an image file that has several frames or layers. One frame without layers is what every image has.
+type Document struct {
+	Format        string // as of [Sniff]
+	Width, Height int
+	Plays         int     // how often an animation is played; 0: for ever
+	Layers        []Layer // from the bottom up
+	Frames        []Frame // at least one
+}
+
+// Layer is a layer in all frames, or a group of layers.
+type Layer struct {
+	Name    string
+	Parent  int // the group that it is in, as an index in Layers; -1: none
+	Group   bool
+	Visible bool
+	Clipped bool   // drawn only where the layer below it is
+	Opacity byte   // 255 is opaque
+	Blend   string // "normal", "multiply", ...: the words of CSS where it has one
+}
+
+// Frame is what is seen at one time.
+type Frame struct {
+	Picture  *Picture // all that is visible, together: Width x Height
+	Duration time.Duration
+	Cels     []Cel // what the layers have in this frame, in the order of the layers; none if there are no layers
+}
+
+// Cel is what one layer has in one frame.
+type Cel struct {
+	Layer   int // in Layers
+	X, Y    int // of its first pixel in the frame; it may reach over the edges
+	Opacity byte
+	Image   *Image
+}
+
+// Frames is how many frames a GIF or PNG has, without decoding them; 1 for all other images.
+func Frames(name string, data []byte) int {
+	switch Sniff(name, data) {
+	case "gif":
+		n := 0
+		gifFrames(data, func(int, int) bool { n++; return n < maxFrames })
+		return max(1, n)
+	case "png":
+		return max(1, apng.Count(data))
+	}
+	return 1
+}
+
+// LayersIn is how many layers and groups a Photoshop document says it has; 0 for all other images.
+func LayersIn(name string, data []byte) int {
+	if Sniff(name, data) != "psd" {
+		return 0
+	}
+	return psd.CountLayers(data)
+}
+
+// maxFrames of an animation: above any that is one.
+const maxFrames = 1 << 16
+
+// DecodeDocument reads all frames and layers of an image, 8 bits a channel where there are several. The limits hold for all of them
+// together. The name serves only to know a TGA. Errors are an [*Error].
+func DecodeDocument(name string, data []byte, lim Limits) (*Document, error) {
+	f, err := open(name, data)
+	if err != nil {
+		return nil, err
+	}
+	c, err := f.size(data)
+	if err != nil {
+		return nil, err
+	}
+	n := Frames(name, data)
+	if n > 1 && (n >= maxFrames || lim.under(c, 4*int64(n))) {
+		return nil, &Error{Fault: TooLarge, Format: f.id, Width: c.Width, Height: c.Height, Limits: lim,
+			Detail: fmt.Sprintf("%d frames of %d x %d pixels", n, c.Width, c.Height)}
+	}
+	d := &Document{Format: f.id, Width: c.Width, Height: c.Height}
+	switch {
+	case f.id == "gif" && n > 1:
+		err = f.within(func() error { return d.gif(data, lim) })
+	case f.id == "png" && n > 0 && apng.Count(data) > 0:
+		err = f.within(func() error { return d.png(data, lim) })
+	default:
+		err = d.still(name, data, lim)
+		if err == nil && f.id == "psd" {
+			err = f.within(func() error { return d.psd(data, lim) })
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.colours(data)
+	return d, nil
+}
+
+// within calls a decoder, and puts its error in its place.
+func (f format) within(decode func() error) (err error) {
+	defer f.recovered(&err)
+	if err = decode(); err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return f.fault(err)
+}
+
+// still is the one frame of an image that has no more.
+func (d *Document) still(name string, data []byte, lim Limits) error {
+	p, err := DecodePicture(name, data, lim)
+	if err != nil {
+		return err
+	}
+	d.Width, d.Height = p.Size()
+	d.Frames = []Frame{{Picture: p}}
+	return nil
+}
+
+// colours notes what the file says of its colours with the pictures that were put together.
+func (d *Document) colours(data []byte) {
+	m := metaOf(d.Format, data)
+	for i := range d.Frames {
+		if p := d.Frames[i].Picture; p.Space == "" && p.Gamma == 0 && d.Format == "png" {
+			p.Space, p.Gamma = m.colours()
+		}
+	}
+}
+
+// add keeps what the canvas shows as a frame.
+func (d *Document) add(canvas *Image, duration time.Duration) {
+	copied := New(canvas.Width, canvas.Height)
+	copy(copied.Pix, canvas.Pix)
+	d.Frames = append(d.Frames, Frame{Picture: &Picture{Format: d.Format, Eight: copied}, Duration: duration})
+}
+
+// gif draws frame after frame, as the GIF89a specification says.
+func (d *Document) gif(data []byte, lim Limits) error {
+	var area int64
+	var holds error
+	gifFrames(data, func(w, h int) bool { // LZW has codes of 12 bits for at most 4096 pixels
+		area += int64(w) * int64(h)
+		holds = fits(Config{Width: w, Height: h, Format: "gif"}, area*12/8/4096, int64(len(data)))
+		return holds == nil
+	})
+	if holds != nil {
+		return holds
+	}
+	if area > lim.MaxBytes {
+		return fmt.Errorf("frames of %d pixels in all: %w", area, input.ErrTooLarge)
+	}
+	g, err := gif.DecodeAll(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	switch { // 0 is for ever, -1 once, and n that it is shown n+1 times
+	case g.LoopCount > 0:
+		d.Plays = g.LoopCount + 1
+	case g.LoopCount < 0:
+		d.Plays = 1
+	}
+	canvas, before := New(d.Width, d.Height), New(d.Width, d.Height)
+	for i, m := range g.Image {
+		at, dispose := m.Bounds(), g.Disposal[i]
+		if dispose == gif.DisposalPrevious {
+			copy(before.Pix, canvas.Pix)
+		}
+		canvas.draw(fromImage(m), at, true)
+		d.add(canvas, time.Duration(g.Delay[i])*10*time.Millisecond)
+		switch dispose {
+		case gif.DisposalBackground:
+			canvas.clear(at)
+		case gif.DisposalPrevious:
+			copy(canvas.Pix, before.Pix)
+		}
+		g.Image[i] = nil
+	}
+	return nil
+}
+
+// gifFrames gives the sizes of the frames of a GIF, in order, until yield has enough or the blocks end.
+func gifFrames(data []byte, yield func(w, h int) bool) {
+	table := func(flags byte) int {
+		if flags&0x80 == 0 {
+			return 0
+		}
+		return 3 << (flags&7 + 1)
+	}
+	if len(data) < 13 {
+		return
+	}
+	at := 13 + table(data[10])
+	for at+10 <= len(data) {
+		switch data[at] {
+		case '!': // an extension: its kind, and blocks
+			at += 2
+		case ',':
+			u16 := func(i int) int { return int(binary.LittleEndian.Uint16(data[at+i:])) }
+			if !yield(u16(5), u16(7)) {
+				return
+			}
+			at += 11 + table(data[at+9])
+		default:
+			return
+		}
+		for at < len(data) && data[at] != 0 { // blocks with their length before them, up to an empty one
+			at += 1 + int(data[at])
+		}
+		at++
+	}
+}
+
+// png draws frame after frame, as the PNG specification says of APNG.
+func (d *Document) png(data []byte, lim Limits) error {
+	mended, _ := mendPNG(data)
+	a, err := apng.Read(mended)
+	if err != nil {
+		return err
+	}
+	d.Plays = a.Plays
+	canvas, before := New(d.Width, d.Height), New(d.Width, d.Height)
+	for i := range a.Frames {
+		f := &a.Frames[i]
+		m, err := Decode("frame.png", f.PNG(), lim)
+		if err != nil {
+			return err
+		}
+		if f.Dispose == apng.Previous {
+			copy(before.Pix, canvas.Pix)
+		}
+		at := image.Rect(f.X, f.Y, f.X+f.Width, f.Y+f.Height)
+		canvas.draw(m, at, f.Blend == apng.Over)
+		d.add(canvas, f.Delay)
+		switch f.Dispose {
+		case apng.Background:
+			canvas.clear(at)
+		case apng.Previous:
+			copy(canvas.Pix, before.Pix)
+		}
+	}
+	return nil
+}
+
+// psd takes the layers; those that cannot be read are left out: the picture is there.
+func (d *Document) psd(data []byte, lim Limits) error {
+	layers, err := psd.Layers(data, int(min(lim.MaxBytes/4, math.MaxInt)))
+	if errors.Is(err, input.ErrUnsupported) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i, l := range layers {
+		d.Layers = append(d.Layers, Layer{Name: l.Name, Parent: l.Parent, Group: l.Group, Visible: l.Visible, Clipped: l.Clipped,
+			Opacity: l.Opacity, Blend: l.Blend})
+		if !l.Group && l.Width > 0 && l.Height > 0 {
+			d.Frames[0].Cels = append(d.Frames[0].Cels, Cel{Layer: i, X: l.X, Y: l.Y, Opacity: 255, Image: &Image{l.Width, l.Height, l.Pix}})
+		}
+	}
+	return nil
+}
+
+// draw puts an image on m, in place of what is there, or over it. What is outside is left out.
+func (m *Image) draw(from *Image, at image.Rectangle, over bool) {
+	in := at.Intersect(image.Rect(0, 0, m.Width, m.Height))
+	for y := in.Min.Y; y < in.Max.Y; y++ {
+		dst := m.Pix[4*(y*m.Width+in.Min.X):][:4*in.Dx()]
+		src := from.Pix[4*((y-at.Min.Y)*from.Width+in.Min.X-at.Min.X):][:4*in.Dx()]
+		if !over {
+			copy(dst, src)
+			continue
+		}
+		for i := 0; i < len(dst); i += 4 {
+			blendOver(dst[i:i+4:i+4], src[i:i+4:i+4])
+		}
+	}
+}
+
+// blendOver lays a pixel over another one, straight alpha, with integers: the sample code of the APNG specification.
+func blendOver(dst, src []byte) {
+	switch a := uint32(src[3]); {
+	case a == 0:
+	case a == 255 || dst[3] == 0:
+		copy(dst, src)
+	default:
+		u := a * 255
+		v := (255 - a) * uint32(dst[3])
+		all := u + v
+		for c := range 3 {
+			dst[c] = byte((uint32(src[c])*u + uint32(dst[c])*v) / all)
+		}
+		dst[3] = byte(all / 255)
+	}
+}
+
+// clear makes an area transparent black.
+func (m *Image) clear(at image.Rectangle) {
+	in := at.Intersect(image.Rect(0, 0, m.Width, m.Height))
+	for y := in.Min.Y; y < in.Max.Y; y++ {
+		clear(m.Pix[4*(y*m.Width+in.Min.X):][:4*in.Dx()])
+	}
+}

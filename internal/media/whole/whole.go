@@ -1,0 +1,245 @@
+// Package whole finds out whether a file has its end: files that were cut off by a full disk or a broken download
+// are found without decoding them.
+//
+// Each function looks at one format, by the bytes that such files begin with, and reads no more than it needs. What
+// stands behind the end does not matter. The formats: PNG (ISO/IEC 15948, 5), JPEG (ITU T.81, B.1), GIF89a (trailer),
+// RIFF (Microsoft and IBM 1991), Ogg (RFC 3533), GLB (glTF 2.0, 4), ZIP (APPNOTE 4.3), BMP (BITMAPFILEHEADER),
+// KTX 2.0 (3.9), QOI (end marker), QOA (qoaformat.org).
+package whole
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+)
+
+const (
+	headSize = 512
+	tailSize = 64 << 10 // within which the mark of the end must be
+)
+
+// State is what a check found.
+type State int
+
+const (
+	Other State = iota // not a file of this format
+	Whole
+	Cut // the end is missing
+)
+
+// File is a file to check.
+type File struct {
+	r    io.ReaderAt
+	size int64
+	head []byte
+}
+
+// NewFile reads the head of a file of so many bytes.
+func NewFile(r io.ReaderAt, size int64) *File {
+	f := &File{r: r, size: size}
+	f.head = f.read(0, headSize)
+	return f
+}
+
+// Head is the beginning of the file, at most 512 bytes.
+func (f *File) Head() []byte { return f.head }
+
+// read reads up to n bytes; fewer at the end of the file.
+func (f *File) read(at int64, n int) []byte {
+	b := make([]byte, max(0, min(int64(n), f.size-at)))
+	m, _ := f.r.ReadAt(b, at)
+	return b[:m]
+}
+
+func (f *File) tail() []byte { return f.read(max(0, f.size-tailSize), tailSize) }
+
+// is checks a file that begins with magic, in which ? is any byte.
+func (f *File) is(magic string, cut func() bool) State {
+	if len(f.head) < len(magic) {
+		return Other
+	}
+	for i := range len(magic) {
+		if magic[i] != '?' && magic[i] != f.head[i] {
+			return Other
+		}
+	}
+	if cut() {
+		return Cut
+	}
+	return Whole
+}
+
+// PNG checks a PNG image.
+func PNG(f *File) State { return f.is("\x89PNG\r\n\x1a\n", f.pngCut) }
+
+// JPEG checks a JPEG image.
+func JPEG(f *File) State {
+	return f.is("\xff\xd8\xff", func() bool { return !bytes.Contains(f.tail(), []byte{0xff, 0xd9}) })
+}
+
+// GIF checks a GIF image.
+func GIF(f *File) State { return f.is("GIF8", f.gifCut) }
+
+// BMP checks a BMP image.
+func BMP(f *File) State {
+	return f.is("BM????\x00\x00\x00\x00", func() bool { return int64(binary.LittleEndian.Uint32(f.head[2:])) > f.size })
+}
+
+// QOI checks a QOI image, which ends in seven zeros and a one.
+func QOI(f *File) State {
+	return f.is("qoif", func() bool { return !bytes.Contains(f.tail(), []byte("\x00\x00\x00\x00\x00\x00\x00\x01")) })
+}
+
+// RIFF checks a file of chunks: WAV, WebP.
+func RIFF(f *File) State { return f.is("RIFF", f.riffCut) }
+
+// Ogg checks an Ogg stream, whatever is in it.
+func Ogg(f *File) State { return f.is("OggS", f.oggCut) }
+
+// QOA checks a QOA sound.
+func QOA(f *File) State { return f.is("qoaf????????", f.qoaCut) }
+
+// GLB checks a binary glTF.
+func GLB(f *File) State {
+	return f.is("glTF????????", func() bool { return int64(binary.LittleEndian.Uint32(f.head[8:])) > f.size })
+}
+
+// KTX2 checks a KTX 2.0 texture.
+func KTX2(f *File) State { return f.is("\xabKTX 20\xbb\r\n\x1a\n", f.ktx2Cut) }
+
+// ZIP checks an archive.
+func ZIP(f *File) State {
+	return f.is("PK\x03\x04", func() bool { return !bytes.Contains(f.tail(), []byte("PK\x05\x06")) })
+}
+
+// pngCut goes from chunk to chunk to IEND.
+func (f *File) pngCut() bool {
+	at := int64(8)
+	for {
+		h := f.read(at, 8)
+		if len(h) < 8 {
+			return true
+		}
+		at += 12 + int64(binary.BigEndian.Uint32(h))
+		if at > f.size {
+			return true
+		}
+		if string(h[4:]) == "IEND" {
+			return false
+		}
+	}
+}
+
+// riffCut goes from chunk to chunk, to the sound or to where the file says it ends. That the data is shorter than this is not
+// trusted: some writers count it wrongly.
+func (f *File) riffCut() bool {
+	last := f.size
+	if head := f.read(4, 4); len(head) == 4 {
+		last = min(last, 8+int64(binary.LittleEndian.Uint32(head)))
+	}
+	for at := int64(12); ; {
+		h := f.read(at, 8)
+		if len(h) < 8 {
+			return at == 12 // nothing in it at all
+		}
+		id, size := string(h[:4]), int64(binary.LittleEndian.Uint32(h[4:]))
+		if size == 0xffffffff || size == 0 && id == "data" {
+			return false // not known while it was recorded
+		}
+		if at += 8 + size; at > f.size {
+			return true
+		}
+		if at += size & 1; id == "data" || at >= last {
+			return false
+		}
+	}
+}
+
+// gifCut goes from block to block to the trailer.
+func (f *File) gifCut() bool {
+	if len(f.head) < 13 {
+		return true
+	}
+	at := 13 + colours(f.head[10])
+	for {
+		b := f.read(at, 10)
+		switch {
+		case len(b) == 0:
+			return true
+		case b[0] == ';':
+			return false
+		case b[0] == '!':
+			at += 2
+		case b[0] == ',' && len(b) == 10:
+			at += 11 + colours(b[9])
+		default:
+			return true
+		}
+		for {
+			n := f.read(at, 1)
+			if len(n) == 0 {
+				return true
+			}
+			if at += 1 + int64(n[0]); n[0] == 0 {
+				break
+			}
+		}
+	}
+}
+
+// colours is the size of a colour table in bytes, by the flags that announce it.
+func colours(flags byte) int64 {
+	if flags&0x80 == 0 {
+		return 0
+	}
+	return 3 << (flags&7 + 1)
+}
+
+// oggCut looks whether the last page that begins also ends.
+func (f *File) oggCut() bool {
+	tail := f.tail()
+	i := bytes.LastIndex(tail, []byte("OggS"))
+	if i < 0 {
+		return f.size > tailSize // a page has less than 64 KiB and a header
+	}
+	page := tail[i:]
+	if len(page) < 27 || len(page) < 27+int(page[26]) {
+		return true
+	}
+	n := 27 + int(page[26])
+	for _, segment := range page[27:n] {
+		n += int(segment)
+	}
+	return n > len(page)
+}
+
+// qoaCut works out how long the file is: 8 bytes, frames of up to 5120 samples, each of 8 bytes, and for each
+// channel 16 and 8 for every 20.
+func (f *File) qoaCut() bool {
+	samples, channels := int64(binary.BigEndian.Uint32(f.head[4:])), int64(f.head[8])
+	frame := func(n int64) int64 { return 8 + channels*(16+8*((n+19)/20)) }
+	size := 8 + samples/5120*frame(5120)
+	if rest := samples % 5120; rest > 0 {
+		size += frame(rest)
+	}
+	return size > f.size
+}
+
+// ktx2Cut looks where the levels end.
+func (f *File) ktx2Cut() bool {
+	if len(f.head) < 80 {
+		return true
+	}
+	levels := int(max(1, binary.LittleEndian.Uint32(f.head[40:])))
+	index := f.read(80, 24*min(levels, 64))
+	if len(index) < 24*min(levels, 64) {
+		return true
+	}
+	for i := 0; i+24 <= len(index); i += 24 {
+		offset, length := binary.LittleEndian.Uint64(index[i:]), binary.LittleEndian.Uint64(index[i+8:])
+		if size := uint64(f.size); offset > size || length > size-offset {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,325 @@
+package gltf
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/texture"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Textures of the model's own are made by requests to the processor of textures. A request for the same picture, taken for the same,
+// with the same settings, is one, whichever models ask: it is made once.
+
+// wanted is a texture that is to be made of an image inside the model.
+type wanted struct {
+	image   *codec.Value
+	what    string // of the image, for people
+	name    string // of the product
+	request processor.Request
+}
+
+// variant is a texture that is to be made of an image file, for something else than the file's own. It is made by a part: the model is
+// not written again whenever somebody paints.
+type variant struct {
+	images     []*codec.Value // that are this file
+	path, name string         // of the file, and of the product
+	use        string
+}
+
+// part is the name of the part that makes it.
+func (v *variant) part() string { return strings.Join([]string{"texture", v.use, v.name, v.path}, ":") }
+
+// variantOf reads the name of a part.
+func variantOf(part string) (v variant, ok bool) {
+	fields := strings.SplitN(part, ":", 4)
+	if len(fields) != 4 || fields[0] != "texture" {
+		return v, false
+	}
+	return variant{use: fields[1], name: fields[2], path: fields[3]}, true
+}
+
+// make asks for the texture, with what rules say of the file, and adopts it.
+func (v *variant) make(job processor.Job) error {
+	_, given, err := rulesOf(job, v.path)
+	if err != nil {
+		return err
+	}
+	given = maps.Clone(given)
+	if given == nil {
+		given = map[string]any{}
+	}
+	given["use"] = v.use
+	made, err := job.Request(processor.Request{Processor: "texture", Settings: given, Path: v.path})
+	if err != nil {
+		return err
+	}
+	return job.Adopt(made[0][0], processor.Output{Name: v.name})
+}
+
+// rulesOf are the settings that rules and the platform give to the texture of an image file, and those of them that a request has to
+// give; nil if it has none of its own.
+func rulesOf(job processor.Job, file string) (*texture.Options, map[string]any, error) {
+	j, ok := job.(interface {
+		AssetSettings(name, by string) (all any, given map[string]any, err error)
+	})
+	if !ok {
+		return nil, nil, nil
+	}
+	all, given, err := j.AssetSettings(file, "texture")
+	o, _ := all.(*texture.Options)
+	return o, given, err
+}
+
+// role is what a material takes an image for.
+type role int
+
+const (
+	colours role = iota
+	directions
+	measures
+	roles // how many
+)
+
+// purposes are what the processor of textures calls the roles of images, and people.
+var purposes = [roles]struct{ use, as string }{
+	colours:    {"color", "colours, which are sRGB"},
+	directions: {"normal", "directions, which are linear"},
+	measures:   {"mask", "measures, which are linear"},
+}
+
+// slots are where materials take an image for each role.
+type slots [roles]codec.Slot
+
+// roles are those that some material takes the image for.
+func (u *slots) roles() (list []role) {
+	for r := range roles {
+		if u[r].At != nil {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// slotsOf are those of each image.
+func slotsOf(doc *codec.Document) []slots {
+	var all []slots
+	for _, u := range doc.ImageUses() {
+		all = append(all, slots{colours: u.Colours, directions: u.Directions, measures: u.Measures})
+	}
+	return all
+}
+
+// inside wants textures of the images inside the model.
+func (m *model) inside(all []slots) {
+	for i, image := range m.doc.Root.Array("images") {
+		uri, inView := image.Get("uri"), image.Get("bufferView")
+		var data []byte
+		switch {
+		case inView != nil:
+			n, _ := inView.Int()
+			data = m.viewBytes(int(n))
+			m.drop[int(n)] = true
+		case uri != nil && codec.IsDataURI(uri.Text):
+			if data = m.dataURI(uri, m.limits.Data); data == nil {
+				continue
+			}
+		default:
+			continue
+		}
+		what := fmt.Sprintf("image %d", i)
+		extension := extensionOf(data)
+		if extension == "" {
+			_, _, err := pixel.DecodeMended("", data, pixel.DefaultLimits())
+			p := texture.Problem("", what, err)
+			where := m.at(image, "", "", "")
+			p.Line, p.Column = where.Line, where.Column
+			m.fail(p)
+			continue
+		}
+		if data == nil {
+			data = []byte{}
+		}
+		if name := image.Str("name"); name != "" {
+			what += fmt.Sprintf(" %q", name)
+		}
+		given := maps.Clone(m.settings.Textures)
+		if given == nil {
+			given = map[string]any{}
+		}
+		if given["use"] == nil {
+			given["use"] = m.useOf(image, i, all[i])
+		}
+		m.wanted = append(m.wanted, wanted{
+			image: image, what: what, name: m.productName(i, image.Str("name")),
+			request: processor.Request{Processor: "texture", Settings: given, Bytes: data, Extension: extension},
+		})
+	}
+}
+
+// viewBytes is the bytes of a bufferView in a file that is not broken.
+func (m *model) viewBytes(n int) []byte {
+	v := m.doc.Root.Array("bufferViews")[n]
+	buffer, _ := v.Get("buffer").Int()
+	offset, _ := v.Get("byteOffset").Int()
+	length, _ := v.Get("byteLength").Int()
+	if b := m.buffers[buffer]; offset+length <= int64(len(b)) {
+		return b[offset : offset+length]
+	}
+	return []byte{} // of a compressed view: pixel says that it is no image
+}
+
+// extensionOf is that of a picture or texture file, by its content alone, so that equal pictures are asked for in one way; "" if it is
+// neither.
+func extensionOf(data []byte) string {
+	begins := func(s string) bool { return strings.HasPrefix(string(data[:min(len(data), len(s))]), s) }
+	switch format := pixel.Sniff("", data); {
+	case begins("\xabKTX 20\xbb\r\n\x1a\n"):
+		return ".ktx2"
+	case begins("DDS "):
+		return ".dds"
+	case format != "":
+		return "." + format
+	}
+	return ""
+}
+
+// useOf is what a texture of an image inside the model is for: what materials take the image for, and if none does, what its name says.
+func (m *model) useOf(image *codec.Value, i int, u slots) string {
+	switch roles := u.roles(); len(roles) {
+	case 0:
+		use, _ := texture.UseOf(image.Str("name") + ".png")
+		return use
+	case 1:
+		return purposes[roles[0]].use
+	}
+	m.warnBoth(image, fmt.Sprintf("image %d", i), u, "")
+	if u[colours].At != nil {
+		return "color"
+	}
+	return "mask" // which keeps all channels
+}
+
+// other wants a texture of the model's own of an image file that is an asset, if the materials take it for something else than its name
+// says. What rules say counts more than both.
+func (m *model) other(f imageFile, product processor.Product, u slots) (bool, error) {
+	roles := u.roles()
+	if len(roles) != 1 || product.Type != textureType || product.Processor != "texture" {
+		return false, nil
+	}
+	o, given, err := rulesOf(m.job, f.path)
+	if err != nil || o == nil || o.Use != "auto" || given["srgb"] != nil {
+		return false, err
+	}
+	switch ext := strings.ToLower(path.Ext(f.path)); {
+	case ext == ".dds", ext == ".ktx2": // which say themselves what they hold
+		return false, nil
+	case serves(o.For(f.path).Use, roles[0]):
+		return false, nil
+	}
+	slot, use := u[roles[0]], purposes[roles[0]]
+	if _, because := texture.UseOf(f.path); because != "" {
+		m.job.Warn(*m.at(slot.At, diag.ModelImageSpace,
+			fmt.Sprintf("rename the file, or write a rule: match = %q, settings = { use = %q }", processor.QuoteGlob(f.path), use.use),
+			"%s takes %q for %s, but its name, with %q, says %q; the model gets a texture of its own",
+			slot.Name, f.path, use.as, because, o.For(f.path).Use))
+	}
+	for i := range m.variants {
+		if v := &m.variants[i]; v.path == f.path && v.use == use.use {
+			v.images = append(v.images, f.image)
+			return true, nil
+		}
+	}
+	name := f.image.Str("name")
+	if name == "" {
+		name = strings.TrimSuffix(path.Base(f.path), path.Ext(f.path))
+	}
+	m.variants = append(m.variants, variant{[]*codec.Value{f.image}, f.path, m.productName(f.index, name), use.use})
+	return true, nil
+}
+
+// serves reports whether a texture for a use can be taken for a role.
+func serves(use string, r role) bool {
+	switch r {
+	case colours:
+		return use == "color" || use == "ui" || use == "hdr"
+	case directions:
+		return use == "normal"
+	}
+	return use == "mask" || use == "data"
+}
+
+// makeTextures has all textures made that are wanted, and has their images mean them.
+func (m *model) makeTextures() error {
+	if err := m.makeVariants(); err != nil || len(m.wanted) == 0 {
+		return err
+	}
+	requests := make([]processor.Request, len(m.wanted))
+	for i := range m.wanted {
+		requests[i] = m.wanted[i].request
+	}
+	made, err := m.job.Request(requests...)
+	if err != nil {
+		return m.notMade(err)
+	}
+	for i, w := range m.wanted {
+		p := made[i][0]
+		if err := m.job.Adopt(p, processor.Output{Name: w.name}); err != nil {
+			return err
+		}
+		m.pointToOwn(w.image, w.name, p.Extension)
+	}
+	return nil
+}
+
+func (m *model) makeVariants() error {
+	if len(m.variants) == 0 {
+		return nil
+	}
+	parts := make([]string, len(m.variants))
+	for i := range m.variants {
+		parts[i] = m.variants[i].part()
+	}
+	made, err := m.job.Parts(parts...)
+	if err != nil {
+		return err
+	}
+	for i, v := range m.variants {
+		for _, image := range v.images {
+			m.pointToOwn(image, v.name, path.Ext(made[i][0].File))
+		}
+	}
+	return nil
+}
+
+// pointToOwn lets an image mean a product of the model.
+func (m *model) pointToOwn(image *codec.Value, name, extension string) {
+	asset, own := m.job.Asset(), processor.Own(m.job, name, true)
+	m.refer(own)
+	point(image, relative(path.Dir(asset.ID), asset.ID+"."+name+extension), asset.ID, asset.UUID, own.SubID)
+}
+
+// notMade asks for each texture by itself, after all together brought this error, to find out which failed.
+func (m *model) notMade(err error) error {
+	var problems []error
+	said := map[string]bool{} // one picture may be there twice, and settings may be wrong for all
+	for _, w := range m.wanted {
+		if _, err := m.job.Request(w.request); err != nil && !said[err.Error()] {
+			said[err.Error()] = true
+			p := m.at(w.image, diag.JobFailed, `fix the image and export the model again; or images = "keep" leaves it in the model as it is`,
+				"%s cannot be made a texture: %v", w.what, err)
+			p.Err = err
+			problems = append(problems, p)
+		}
+	}
+	if len(problems) == 0 {
+		return err
+	}
+	return errors.Join(problems...)
+}

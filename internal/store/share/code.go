@@ -1,0 +1,52 @@
+package share
+
+import (
+	"errors"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
+)
+
+// errBad says that an entry is not one, or not of the key that it was found under.
+var errBad = errors.New("share: not an entry of this key")
+
+// Kinds of entry, as their first bytes; the last is the version.
+const (
+	hintMagic   = "KILN\x00hnt\x01"
+	resultMagic = "KILN\x00res\x01"
+)
+
+// begin starts an entry of a key.
+func begin(magic string, key Key) *varint.Encoder {
+	e := &varint.Encoder{}
+	e.Buf = append(append(e.Buf, magic...), key[:]...)
+	return e
+}
+
+// end adds the checksum.
+func end(e *varint.Encoder) []byte {
+	sum := digest.Of(e.Buf)
+	e.Raw(sum[:])
+	return e.Buf
+}
+
+// open checks what stands around an entry.
+func open(magic string, key Key, value []byte) (*varint.Decoder, error) {
+	head := len(magic) + len(key)
+	if len(value) < head+digest.Size || len(value) > MaxValue || string(value[:len(magic)]) != magic || Key(value[len(magic):head]) != key {
+		return nil, errBad
+	}
+	body := value[: len(value)-digest.Size : len(value)-digest.Size]
+	if digest.Of(body) != digest.Hash(value[len(body):]) {
+		return nil, errBad
+	}
+	return &varint.Decoder{Buf: body[head:]}, nil
+}
+
+// closed reports whether all was read, and nothing was wrong.
+func closed(d *varint.Decoder) error {
+	if d.Err != nil || len(d.Buf) > 0 {
+		return errBad
+	}
+	return nil
+}

@@ -1,0 +1,325 @@
+// Package folder keeps shared results in a folder, on this machine or on a network drive.
+//
+//	v1/entries/ab/cdef...   an entry by its key
+//	v1/blobs/ab/cdef...     a blob by its hash
+//	v1/tmp/                 what is being written
+//	v1/usage                about how many bytes there are
+//
+// Any number of processes, on any number of machines, may use the folder at once. Nothing in it is locked: a
+// file is written under a name of its own and renamed when it is whole, and files of one name are equal, or
+// as good as each other. What is damaged is deleted and is a miss. Files that have not been used for longest
+// are deleted when there are more bytes than the limit.
+//
+// A file in the folder is never the same file as one elsewhere: bytes are copied in and out, so that an edit
+// of a product does not change what others get.
+package folder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/store/share"
+)
+
+// DefaultLimit is how many bytes a folder may have by default.
+const DefaultLimit = 20 << 30
+
+// usedAgain is after how long the use of a file is written down once more. Writing it each time would make each read a write.
+const usedAgain = time.Hour
+
+// Folder is a share.Cache.
+type Folder struct {
+	dir   string // with the version
+	limit int64
+	still bool // nothing is written, and nothing deleted
+	stamp string
+
+	temp    atomic.Int64
+	written atomic.Int64 // bytes since the last count
+	made    sync.Map     // folders known to be there
+}
+
+var _ share.Cache = (*Folder)(nil)
+
+// Open opens a folder, which is made if it is not there. limit is in bytes; 0 stands for DefaultLimit. From a folder that is opened to be
+// read alone nothing is deleted, and nothing is written to it.
+func Open(dir string, limit int64, readOnly bool) (*Folder, error) {
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	f := &Folder{dir: filepath.Join(dir, "v1"), limit: limit, still: readOnly, stamp: fmt.Sprintf("%x-", rand.Uint64())}
+	if readOnly {
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			err = &fs.PathError{Op: "open", Path: dir, Err: errors.New("it is not a folder")}
+		}
+		return f, err
+	}
+	if err := os.MkdirAll(filepath.Join(f.dir, "tmp"), 0o777); err != nil {
+		return nil, err
+	}
+	tag := filepath.Join(dir, "CACHEDIR.TAG") // so that backups leave the folder out
+	if _, err := os.Lstat(tag); err != nil {
+		disk.Save(tag, []byte("Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of Kiln. It can be deleted at any time.\n"))
+	}
+	return f, nil
+}
+
+func (f *Folder) path(kind, name string) string {
+	return filepath.Join(f.dir, kind, name[:2], name[2:])
+}
+
+func (f *Folder) blobPath(b share.Blob) string { return f.path("blobs", b.Hash.String()) }
+
+// Get reads an entry.
+func (f *Folder) Get(ctx context.Context, key share.Key) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	path := f.path("entries", key.String())
+	file, err := disk.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	value, err := io.ReadAll(io.LimitReader(file, share.MaxValue+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(value) > share.MaxValue {
+		f.remove(path)
+		return nil, fs.ErrNotExist
+	}
+	f.touch(path)
+	return value, nil
+}
+
+// Put writes an entry.
+func (f *Folder) Put(ctx context.Context, key share.Key, value []byte, _ []share.Blob) error {
+	if err := f.writable(ctx); err != nil {
+		return err
+	}
+	return f.write(f.path("entries", key.String()), func(to io.Writer) error {
+		_, err := to.Write(value)
+		return err
+	})
+}
+
+func (f *Folder) writable(ctx context.Context) error {
+	if f.still {
+		return fmt.Errorf("the cache folder is only read: %w", fs.ErrPermission)
+	}
+	return ctx.Err()
+}
+
+// Missing looks for blobs by name and size alone: their bytes are checked by the caller that fetches them.
+func (f *Folder) Missing(ctx context.Context, blobs []share.Blob) (missing []share.Blob, err error) {
+	for _, b := range blobs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		path := f.blobPath(b)
+		info, err := os.Lstat(path)
+		switch {
+		case err == nil && info.Mode().IsRegular() && info.Size() == b.Size:
+			f.touchSeen(path, info)
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		default:
+			missing = append(missing, b)
+		}
+	}
+	return missing, nil
+}
+
+// Fetch copies a blob.
+func (f *Folder) Fetch(ctx context.Context, b share.Blob, to io.Writer) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	path := f.blobPath(b)
+	file, err := disk.Open(path)
+	if err != nil {
+		return err
+	}
+	hash := digest.New()
+	n, err := io.Copy(io.MultiWriter(to, hash), &until{ctx, io.LimitReader(file, b.Size+1)})
+	file.Close()
+	if err != nil {
+		return err
+	}
+	if n != b.Size || hash.Sum() != b.Hash {
+		f.remove(path)
+		return fmt.Errorf("%s: %w", b.Hash.Short(), share.ErrDamaged)
+	}
+	f.touch(path)
+	return nil
+}
+
+// Store copies a blob into the folder.
+func (f *Folder) Store(ctx context.Context, b share.Blob, open func() (io.ReadCloser, error)) error {
+	if err := f.writable(ctx); err != nil {
+		return err
+	}
+	from, err := open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	return f.write(f.blobPath(b), func(to io.Writer) error {
+		hash := digest.New()
+		n, err := io.Copy(io.MultiWriter(to, hash), &until{ctx, io.LimitReader(from, b.Size+1)})
+		if err == nil && (n != b.Size || hash.Sum() != b.Hash) {
+			err = fmt.Errorf("%s: %w", b.Hash.Short(), share.ErrDamaged)
+		}
+		return err
+	})
+}
+
+// until reads until a context is done.
+type until struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (u *until) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.from.Read(p)
+}
+
+// write makes a file, whole or not at all.
+func (f *Folder) write(path string, fill func(io.Writer) error) error {
+	file, err := f.create()
+	if err != nil {
+		return err
+	}
+	tmp := file.Name()
+	n := &counter{to: file}
+	err = fill(n)
+	if cerr := file.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = f.name(tmp, path)
+	}
+	if err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	f.written.Add(n.n)
+	return nil
+}
+
+func (f *Folder) create() (*os.File, error) {
+	tmp := filepath.Join(f.dir, "tmp", fmt.Sprintf("%s%d", f.stamp, f.temp.Add(1)))
+	file, err := disk.Create(tmp, 0o666)
+	if errors.Is(err, fs.ErrNotExist) { // the folder was emptied
+		if err := os.MkdirAll(filepath.Dir(tmp), 0o777); err != nil {
+			return nil, err
+		}
+		file, err = disk.Create(tmp, 0o666)
+	}
+	return file, err
+}
+
+// name gives a temporary file its name. That folders are there is remembered; if one is not any more, it is made again.
+func (f *Folder) name(tmp, path string) error {
+	dir := filepath.Dir(path)
+	if _, ok := f.made.Load(dir); !ok {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
+		f.made.Store(dir, true)
+	}
+	err := disk.Replace(tmp, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
+		err = disk.Replace(tmp, path)
+	}
+	if err == nil {
+		return nil
+	}
+	if info, serr := os.Lstat(path); serr == nil && info.Mode().IsRegular() {
+		return os.Remove(tmp) // on Windows another process reads it: what is there is as good
+	}
+	return err
+}
+
+type counter struct {
+	to io.Writer
+	n  int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func (f *Folder) remove(path string) {
+	if !f.still {
+		disk.Remove(path) // if it cannot be, it is found damaged again
+	}
+}
+
+// touch notes that a file was used.
+func (f *Folder) touch(path string) {
+	if info, err := os.Lstat(path); err == nil {
+		f.touchSeen(path, info)
+	}
+}
+
+func (f *Folder) touchSeen(path string, info fs.FileInfo) {
+	if now := time.Now(); !f.still && now.Sub(info.ModTime()) > usedAgain {
+		os.Chtimes(path, time.Time{}, now) // a user without write access does not count
+	}
+}
+
+// Close brings the folder below its limit, if it may be above it.
+func (f *Folder) Close() error {
+	written := f.written.Swap(0)
+	if f.still || written == 0 {
+		return nil
+	}
+	usage, ok := f.usage()
+	if usage += written; ok && usage <= f.limit {
+		return f.setUsage(usage)
+	}
+	_, err := f.Collect(f.limit)
+	return err
+}
+
+func (f *Folder) usagePath() string { return filepath.Join(f.dir, "usage") }
+
+// usage is about how many bytes there are. Processes that end at once may miss what others wrote: the next count is right again.
+func (f *Folder) usage() (bytesThere int64, ok bool) {
+	data, err := disk.ReadFile(f.usagePath())
+	if err != nil || len(data) > 32 {
+		return 0, false
+	}
+	_, err = fmt.Fscanf(bytes.NewReader(data), "%d\n", &bytesThere)
+	return bytesThere, err == nil && bytesThere >= 0
+}
+
+func (f *Folder) setUsage(n int64) error {
+	return f.write(f.usagePath(), func(to io.Writer) error {
+		_, err := fmt.Fprintf(to, "%d\n", n)
+		return err
+	})
+}

@@ -1,0 +1,282 @@
+// Package reapi keeps shared results on a server that speaks the Remote Execution API, version 2: an entry is an action result, whose
+// standard output is the value, and whose output files are the blobs without which it is worth nothing; blobs are in the content-addressed
+// storage, by their SHA-256. Nothing is executed there, and there is no action: a key is the hash of what an entry is about.
+//
+// The server is not trusted: every blob is hashed before it counts, nothing that it sends is read beyond what a blob or an entry may
+// have, and every call ends after a while.
+package reapi
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	repb "github.com/bazelbuild/remote-apis/build/bazel/remote/execution/v2"
+	"google.golang.org/genproto/googleapis/bytestream"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/kiln-pipeline/kiln/internal/store/share"
+)
+
+// Bounds.
+const (
+	callTimeout  = 15 * time.Second // of a call that moves little
+	slowest      = 256 << 10        // bytes a second that a transfer may be slow at least
+	maxMessage   = 4 << 20          // that servers take
+	batchBytes   = 4<<20 - 256<<10  // of blobs in one message
+	inBatch      = 1 << 20          // a larger blob is streamed
+	chunk        = 1 << 20          // of a stream
+	manyDigests  = 8192             // in one question
+	batchesAhead = 8                // in flight
+)
+
+// keySize stands where an action has its size. Servers want one.
+const keySize = 50
+
+// Client is a share.Cache.
+type Client struct {
+	conn     *grpc.ClientConn
+	instance string
+	timeout  time.Duration
+
+	cas   repb.ContentAddressableStorageClient
+	ac    repb.ActionCacheClient
+	caps  repb.CapabilitiesClient
+	bytes bytestream.ByteStreamClient
+	exec  repb.ExecutionClient
+	ops   longrunningpb.OperationsClient
+
+	reads, writes *batcher
+
+	storingMu sync.Mutex
+	storing   map[share.Blob]*storing
+
+	offerMu sync.Mutex
+	offered *Offer // nil: not asked yet
+}
+
+var _ share.Cache = (*Client)(nil)
+
+// Dial makes ready to talk to a server: grpc://HOST:PORT/INSTANCE, or grpcs for TLS. Nothing is sent yet.
+func Dial(address string, as Credentials) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "grpc" && u.Scheme != "grpcs" {
+		return nil, fmt.Errorf("%q is not the address of a server: it begins with grpc:// or grpcs://", address)
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"grpc": "80", "grpcs": "443"}[u.Scheme]
+	}
+	opts := []grpc.DialOption{
+		grpc.WithUserAgent("kiln"),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage+1<<20), grpc.MaxCallSendMsgSize(maxMessage+1<<20)),
+	}
+	transport := insecure.NewCredentials()
+	if u.Scheme == "grpcs" {
+		cfg, err := as.tls()
+		if err != nil {
+			return nil, err
+		}
+		transport = credentials.NewTLS(cfg)
+	}
+	if as.sends() {
+		if u.Scheme != "grpcs" && !loopback(u.Hostname()) {
+			return nil, errors.New("a password or a token is not sent without encryption: write grpcs:// in place of grpc://")
+		}
+		opts = append(opts, grpc.WithPerRPCCredentials(&header{as: as}))
+	}
+	conn, err := grpc.NewClient("dns:///"+net.JoinHostPort(u.Hostname(), port), append(opts, grpc.WithTransportCredentials(transport))...)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		conn: conn, instance: strings.Trim(u.Path, "/"), timeout: callTimeout,
+		cas: repb.NewContentAddressableStorageClient(conn), ac: repb.NewActionCacheClient(conn), caps: repb.NewCapabilitiesClient(conn),
+		bytes: bytestream.NewByteStreamClient(conn), exec: repb.NewExecutionClient(conn), ops: longrunningpb.NewOperationsClient(conn),
+	}
+	c.reads, c.writes = &batcher{send: c.readBatch}, &batcher{send: c.writeBatch}
+	return c, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Close ends the connection.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// call bounds the time of a call that moves size bytes.
+func (c *Client) call(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.timeout+time.Duration(size)*time.Second/slowest)
+}
+
+// missOf makes a miss of the answer that something is not there.
+func missOf(err error) error {
+	if status.Code(err) == codes.NotFound {
+		return fs.ErrNotExist
+	}
+	return err
+}
+
+// Reason returns what an error of a server says, for display.
+func Reason(err error) string {
+	s, ok := status.FromError(err)
+	if !ok {
+		return err.Error()
+	}
+	text := s.Message()
+	for _, before := range []string{"transport: Error while dialing: ", "transport: "} {
+		if _, after, ok := strings.Cut(text, before); ok {
+			text = strings.TrimSuffix(after, `"`)
+			break
+		}
+	}
+	switch s.Code() {
+	case codes.Unavailable:
+		return "it cannot be reached: " + text
+	case codes.DeadlineExceeded:
+		return "it does not answer in time"
+	case codes.Unauthenticated, codes.PermissionDenied:
+		return "it refuses: " + text + "; it may want KILN_CACHE_TOKEN, or KILN_CACHE_USER and KILN_CACHE_PASSWORD"
+	}
+	return s.Code().String() + ": " + text
+}
+
+func digestOf(b share.Blob) *repb.Digest {
+	return &repb.Digest{Hash: fmt.Sprintf("%x", b.SHA256), SizeBytes: b.Size}
+}
+
+func keyDigest(key share.Key) *repb.Digest {
+	return &repb.Digest{Hash: key.String(), SizeBytes: keySize}
+}
+
+// Offer is what a server says of itself.
+type Offer struct {
+	Zstd, ZstdInBatches bool
+	Updates             bool  // it takes entries
+	Batch               int64 // bytes of blobs that it takes in one message
+	Version             string
+}
+
+// Offered asks a server what it can do, once.
+func (c *Client) Offered(ctx context.Context) (*Offer, error) {
+	c.offerMu.Lock()
+	defer c.offerMu.Unlock()
+	if c.offered != nil {
+		return c.offered, nil
+	}
+	ctx, cancel := c.call(ctx, 0)
+	defer cancel()
+	caps, err := c.caps.GetCapabilities(ctx, &repb.GetCapabilitiesRequest{InstanceName: c.instance})
+	if err != nil {
+		return nil, err
+	}
+	cache := caps.GetCacheCapabilities()
+	if cache == nil || !slices.Contains(cache.GetDigestFunctions(), repb.DigestFunction_SHA256) {
+		return nil, errors.New("the server has no cache whose digests are SHA-256")
+	}
+	o := &Offer{
+		Zstd:          slices.Contains(cache.GetSupportedCompressors(), repb.Compressor_ZSTD),
+		ZstdInBatches: slices.Contains(cache.GetSupportedBatchUpdateCompressors(), repb.Compressor_ZSTD),
+		Updates:       cache.GetActionCacheUpdateCapabilities().GetUpdateEnabled(),
+		Batch:         batchBytes,
+	}
+	if most := cache.GetMaxBatchTotalSizeBytes(); most > 0 {
+		o.Batch = min(o.Batch, most)
+	}
+	if high := caps.GetHighApiVersion(); high != nil {
+		o.Version = fmt.Sprintf("%d.%d", high.GetMajor(), high.GetMinor())
+	}
+	c.offered = o
+	return o, nil
+}
+
+// Get reads an entry.
+func (c *Client) Get(ctx context.Context, key share.Key) ([]byte, error) {
+	call, cancel := c.call(ctx, 0)
+	defer cancel()
+	r, err := c.ac.GetActionResult(call, &repb.GetActionResultRequest{
+		InstanceName: c.instance, ActionDigest: keyDigest(key), InlineStdout: true, DigestFunction: repb.DigestFunction_SHA256,
+	})
+	if err != nil {
+		return nil, missOf(err)
+	}
+	if len(r.GetStdoutRaw()) > 0 {
+		return r.GetStdoutRaw(), nil
+	}
+	return c.valueBlob(ctx, r.GetStdoutDigest())
+}
+
+// Put writes an entry.
+func (c *Client) Put(ctx context.Context, key share.Key, value []byte, blobs []share.Blob) error {
+	if len(value) > share.MaxValue {
+		return errors.New("reapi: the entry is too large")
+	}
+	r := &repb.ActionResult{StdoutRaw: value}
+	seen := map[share.Blob]bool{}
+	for _, b := range blobs {
+		if !seen[b] {
+			seen[b] = true
+			r.OutputFiles = append(r.OutputFiles, &repb.OutputFile{Path: b.Hash.String(), Digest: digestOf(b)})
+		}
+	}
+	ctx, cancel := c.call(ctx, int64(len(value)))
+	defer cancel()
+	_, err := c.ac.UpdateActionResult(ctx, &repb.UpdateActionResultRequest{
+		InstanceName: c.instance, ActionDigest: keyDigest(key), ActionResult: r, DigestFunction: repb.DigestFunction_SHA256,
+	})
+	return err
+}
+
+// Missing asks which blobs are not there.
+func (c *Client) Missing(ctx context.Context, blobs []share.Blob) (missing []share.Blob, err error) {
+	for part := range slices.Chunk(blobs, manyDigests) {
+		req := &repb.FindMissingBlobsRequest{InstanceName: c.instance, DigestFunction: repb.DigestFunction_SHA256}
+		for _, b := range part {
+			req.BlobDigests = append(req.BlobDigests, digestOf(b))
+		}
+		call, cancel := c.call(ctx, 0)
+		r, err := c.cas.FindMissingBlobs(call, req)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		gone := map[string]bool{}
+		for _, d := range r.GetMissingBlobDigests() {
+			gone[d.GetHash()] = true
+		}
+		for _, b := range part {
+			if gone[digestOf(b).Hash] {
+				missing = append(missing, b)
+			}
+		}
+	}
+	return missing, nil
+}
+
+// Now asks nothing but how long an answer takes.
+func (c *Client) Now(ctx context.Context) (time.Duration, error) {
+	began := time.Now()
+	_, err := c.Get(ctx, share.Key{1})
+	if share.IsMiss(err) {
+		err = nil
+	}
+	return time.Since(began), err
+}
+
+// tlsConfig is what TLS has in any case.
+func tlsConfig() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }

@@ -1,0 +1,260 @@
+package share
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
+	"github.com/kiln-pipeline/kiln/internal/engine"
+)
+
+// ResultKey is the key of what a run came to that saw this. machine is the system and architecture, if the result may depend on them, or
+// "".
+func ResultKey(hint Key, seen []engine.Observation, machine string) Key {
+	b := digest.Build("shared result").Str("hint", hint.String())
+	if machine != "" {
+		b.Str("machine", machine)
+	}
+	for i := range seen {
+		o := &seen[i]
+		b.Str("look", fmt.Sprintf("%d %t %d %s", o.Kind, o.Joined, o.SubID, o.Subject)).Hash("value", o.Value)
+	}
+	return keyOf("kiln cache result 1\n", b.Sum())
+}
+
+// Product is an output of a run.
+type Product struct {
+	engine.Product // without Hash and Size, which are the blob's
+	Blob           Blob
+}
+
+// Result is what a run comes to that sees what its key says: nothing in it depends on when or where that was.
+type Result struct {
+	Fingerprint digest.Hash // of the code that ran
+	Outcome     engine.Outcome
+	Shareable   bool // see engine.Trace: the run did not ask for the platform
+	Products    []Product
+	Brought     []Blob // what else it put in the store: bytes that it had other processors work on
+	Messages    []byte
+	Root        string
+	Ring        []string
+}
+
+// Run is what happened when it ran; no key depends on it.
+type Run struct {
+	Seconds float64
+	Memory  int64 // peak, bytes; 0: not measured
+}
+
+// Blobs are all blobs of a result.
+func (r *Result) Blobs() []Blob {
+	blobs := make([]Blob, 0, len(r.Products)+len(r.Brought))
+	for i := range r.Products {
+		blobs = append(blobs, r.Products[i].Blob)
+	}
+	return append(blobs, r.Brought...)
+}
+
+// ID is the hash of all that a result says.
+func (r *Result) ID() digest.Hash { return digest.Of(r.canonical()) }
+
+// Encode writes a result; nil if it is too large to be shared. sign gives a signature of key and id, or nothing; it may be nil.
+func (r *Result) Encode(key Key, run Run, sign func(signed []byte) []byte) []byte {
+	e := begin(resultMagic, key)
+	all := r.canonical()
+	e.Bytes(all)
+	var signature []byte
+	if sign != nil {
+		signature = sign(signedText(key, digest.Of(all)))
+	}
+	e.Bytes(signature)
+	e.Float(run.Seconds)
+	e.Int(run.Memory)
+	if len(e.Buf)+digest.Size > MaxValue {
+		return nil
+	}
+	return end(e)
+}
+
+// signedText is what a signature is of.
+func signedText(key Key, id digest.Hash) []byte {
+	return []byte("kiln cache result " + key.String() + " " + id.String() + "\n")
+}
+
+func (r *Result) canonical() []byte {
+	e := &varint.Encoder{}
+	e.Raw(r.Fingerprint[:])
+	outcome := byte(r.Outcome)
+	if r.Shareable {
+		outcome |= shareable
+	}
+	e.Byte(outcome)
+	e.Bytes(r.Messages)
+	e.Str(r.Root)
+	e.Uint(uint64(len(r.Ring)))
+	for _, s := range r.Ring {
+		e.Str(s)
+	}
+	e.Uint(uint64(len(r.Products)))
+	for i := range r.Products {
+		encodeProduct(e, &r.Products[i])
+	}
+	e.Uint(uint64(len(r.Brought)))
+	for i := range r.Brought {
+		encodeBlob(e, &r.Brought[i])
+	}
+	return e.Buf
+}
+
+func encodeProduct(e *varint.Encoder, p *Product) {
+	e.Uint(uint64(p.SubID))
+	e.Str(p.Name)
+	e.Str(p.Type)
+	e.Str(p.File)
+	e.Str(p.Extension)
+	encodeBlob(e, &p.Blob)
+	e.Uint(uint64(len(p.References)))
+	for _, r := range p.References {
+		e.Raw(r.UUID[:])
+		e.Uint(uint64(r.SubID))
+		e.Bool(r.Required)
+	}
+	e.Str(p.Facts)
+}
+
+func encodeBlob(e *varint.Encoder, b *Blob) {
+	e.Raw(b.Hash[:])
+	e.Raw(b.SHA256[:])
+	e.Uint(uint64(b.Size))
+}
+
+// Least sizes of what there can be many of, in bytes.
+const (
+	leastBlob      = 2*digest.Size + 1
+	leastProduct   = 7 + leastBlob
+	leastReference = 18
+)
+
+// DecodeResult reads the result of a key, made by code with a fingerprint. verify reports whether a signature
+// is good; it may be nil.
+func DecodeResult(key Key, fingerprint digest.Hash, value []byte, verify func(signed, signature []byte) bool) (*Result, Run, error) {
+	d, err := open(resultMagic, key, value)
+	if err != nil {
+		return nil, Run{}, err
+	}
+	all, signature := d.Bytes(), d.Bytes()
+	run := Run{d.Float(), d.Int()}
+	if err := closed(d); err != nil {
+		return nil, Run{}, err
+	}
+	if verify != nil && !verify(signedText(key, digest.Of(all)), signature) {
+		return nil, Run{}, fmt.Errorf("%w: its signature is missing or wrong", errBad)
+	}
+	if run.Memory < 0 || !(run.Seconds >= 0 && run.Seconds < math.MaxInt32) {
+		run = Run{}
+	}
+	d = &varint.Decoder{Buf: all}
+	r := decodeResult(d)
+	if err := closed(d); err != nil || !r.sound() || r.Fingerprint != fingerprint {
+		return nil, Run{}, errBad
+	}
+	return r, run, nil
+}
+
+// shareable is added to the outcome of a run that did not ask for the platform.
+const shareable = 0x80
+
+func decodeResult(d *varint.Decoder) *Result {
+	r := &Result{Fingerprint: d.Hash()}
+	outcome := d.Byte()
+	r.Outcome, r.Shareable = engine.Outcome(outcome&^shareable), outcome&shareable != 0
+	if b := d.Bytes(); len(b) > 0 {
+		r.Messages = b
+	}
+	r.Root = d.Str()
+	if n := d.Count(1); n > 0 {
+		r.Ring = make([]string, n)
+	}
+	for i := range r.Ring {
+		r.Ring[i] = d.Str()
+	}
+	if n := d.Count(leastProduct); n > 0 {
+		r.Products = make([]Product, n)
+	}
+	for i := range r.Products {
+		decodeProduct(d, &r.Products[i])
+	}
+	if n := d.Count(leastBlob); n > 0 {
+		r.Brought = make([]Blob, n)
+	}
+	for i := range r.Brought {
+		r.Brought[i] = decodeBlob(d)
+	}
+	return r
+}
+
+func decodeProduct(d *varint.Decoder, p *Product) {
+	p.SubID, p.Name, p.Type, p.File, p.Extension, p.Blob = d.Uint32(), d.Str(), d.Str(), d.Str(), d.Str(), decodeBlob(d)
+	if n := d.Count(leastReference); n > 0 {
+		p.References = make([]engine.Reference, n)
+	}
+	for i := range p.References {
+		r := &p.References[i]
+		d.Fill(r.UUID[:])
+		r.SubID, r.Required = d.Uint32(), d.Bool()
+	}
+	p.Facts = d.Str()
+}
+
+func decodeBlob(d *varint.Decoder) (b Blob) {
+	d.Fill(b.Hash[:])
+	d.Fill(b.SHA256[:])
+	size := d.Uint()
+	if size > math.MaxInt64 {
+		d.Fail()
+	}
+	b.Size = int64(size)
+	return b
+}
+
+// sound reports whether a result is one that a run can come to, and names no file outside of an output folder: a forged one may do harm
+// to what it claims to be, and to nothing else.
+func (r *Result) sound() bool {
+	switch r.Outcome {
+	case engine.Succeeded:
+		if r.Root != "" || len(r.Ring) > 0 {
+			return false
+		}
+	case engine.Failed, engine.NeedsFailed:
+		if len(r.Products) > 0 || len(r.Ring) > 0 {
+			return false
+		}
+	case engine.Cyclic:
+		if len(r.Products) > 0 || len(r.Ring) == 0 {
+			return false
+		}
+	default:
+		return false
+	}
+	for i := range r.Products {
+		if p := &r.Products[i]; p.File != "" && (!safePath(p.File) || p.Extension != "") || strings.Contains(p.Name+p.Type+p.Extension, "\x00") {
+			return false
+		}
+	}
+	return true
+}
+
+// safePath reports whether a path leads to a file below the folder that it is relative to, on every system.
+func safePath(file string) bool {
+	if strings.ContainsAny(file, "\\\x00") || !strings.Contains(file, "/") {
+		return false
+	}
+	for part := range strings.SplitSeq(file, "/") {
+		if part == "" || part == "." || part == ".." {
+			return false
+		}
+	}
+	return true
+}
