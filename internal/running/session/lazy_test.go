@@ -59,6 +59,59 @@ func TestSavedDuringBuild(t *testing.T) {
 	s.compareWithClean()
 }
 
+// TestWantedAsABuildBegins: who wants an asset just when a build begins waits for the asset's job in that build, and not for all of it.
+func TestWantedAsABuildBegins(t *testing.T) {
+	told(t)
+	s := set(t, map[string]string{"assets/first.t": "x"}).start(Config{})
+	s.next()
+	for i := range 6 {
+		s.write(fmt.Sprintf("assets/%d.t", i), "BLOCK\n")
+	}
+	s.write("assets/wanted.t", "new")
+	found, built := make(chan error, 1), make(chan error, 1)
+	go func() {
+		built <- s.s.Turn(t.Context(), func(turn *Turn) {
+			go func() {
+				_, err := s.s.Want(t.Context(), "pc", "wanted.t")
+				found <- err
+			}()
+			for !s.asked() {
+				time.Sleep(time.Millisecond)
+			}
+			if _, err := turn.Build(t.Context(), turn.r.request()); err != nil {
+				t.Error(err)
+			}
+		})
+	}()
+	running := []string{<-s.gates.in, <-s.gates.in} // both workers are busy
+	for _, id := range running {
+		close(s.gates.gate(id))
+	}
+	select {
+	case err := <-found:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Error("it waited for the whole build")
+	}
+	for i := range 6 {
+		if id := fmt.Sprintf("%d.t", i); !slices.Contains(running, id) {
+			close(s.gates.gate(id))
+		}
+	}
+	if err := <-built; err != nil {
+		t.Error(err)
+	}
+}
+
+// asked tells whether somebody waits for a turn.
+func (t *stage) asked() bool {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	return len(t.s.asked) > 0
+}
+
 // TestSooner: what a session is told to build sooner goes before the rest, in that order, and after what somebody waits for.
 func TestSooner(t *testing.T) {
 	files := map[string]string{"assets/0.t": "BLOCK\n"}

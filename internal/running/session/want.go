@@ -21,12 +21,12 @@ func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, 
 		id := s.content.find(platform, asset)
 		s.mu.Unlock()
 		id.asset = s.wants.named(id.asset)
-		j, over, ok := s.wants.prioritise(ctx, id)
+		j, over, ok := s.wants.prioritise(id)
 		if !ok {
 			s.mu.Lock()
 			all := slices.Clone(s.content.jobs[id])
 			s.mu.Unlock()
-			if all != nil || !s.more(ctx) {
+			if all != nil || !s.more(ctx, over) {
 				return all.answer(id)
 			}
 			continue
@@ -49,14 +49,28 @@ func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, 
 	}
 }
 
-// more tells whether there is something to build that was saved before the call, or left by the last build. If there is, the build of it
-// counts as begun.
-func (s *Session) more(ctx context.Context) (due bool) {
-	s.Turn(ctx, func(t *Turn) {
+// more tells whether a build has begun, or there is something to build that was saved before the call, or left by the last build. If there
+// is, the build of it counts as begun.
+func (s *Session) more(ctx context.Context, begun <-chan struct{}) (due bool) {
+	idle, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-begun:
+			cancel() // a turn would come only when that build has ended
+		case <-idle.Done():
+		}
+	}()
+	s.Turn(idle, func(t *Turn) {
 		if due = t.r.builds(); due {
 			s.wants.begin()
 		}
 	})
+	select {
+	case <-begun:
+		due = true
+	default:
+	}
 	return due && ctx.Err() == nil
 }
 
@@ -86,6 +100,7 @@ func (e *FailedError) Error() string {
 type wants struct {
 	mu      sync.Mutex
 	over    chan struct{}    // closed when the build ends; nil: none is under way
+	next    chan struct{}    // closed when a build begins; nil: one is under way, or nobody waits for it
 	control *control.Control // of that build; nil: it does not know its jobs yet
 	jobs    map[jobID]job    // that ran in it
 	waiting map[jobID][]chan job
@@ -102,6 +117,10 @@ func (w *wants) begin() {
 	}
 	w.over, w.jobs, w.waiting = make(chan struct{}), map[jobID]job{}, map[jobID][]chan job{}
 	w.expect, w.unknown = map[jobID]int{}, make(chan struct{}, 1)
+	if w.next != nil {
+		close(w.next)
+		w.next = nil
+	}
 }
 
 // missing has a value if somebody waits for an asset that the build under way does not know.
@@ -170,12 +189,15 @@ func (w *wants) end() {
 }
 
 // prioritise waits for a job of the build under way: it gives a channel on which the job comes when it has run, and one that is closed when the
-// build ends. Without a build both are nil.
-func (w *wants) prioritise(ctx context.Context, id jobID) (done <-chan job, over <-chan struct{}, ok bool) {
+// build ends. Without a build ok is false, and the second is closed when one begins.
+func (w *wants) prioritise(id jobID) (done <-chan job, over <-chan struct{}, ok bool) {
 	w.mu.Lock()
 	if w.over == nil {
-		w.mu.Unlock()
-		return nil, nil, false
+		defer w.mu.Unlock()
+		if w.next == nil {
+			w.next = make(chan struct{})
+		}
+		return nil, w.next, false
 	}
 	c := make(chan job, 1)
 	control, over := w.control, w.over
