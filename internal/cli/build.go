@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,7 @@ type buildFlags struct {
 	failFast         bool
 	force            bool
 	dryRun           bool
+	order            bool
 	locked           bool
 	compact          bool
 	keep             bool
@@ -75,6 +77,7 @@ With parcel:NAME, Kiln builds what that parcel needs, and packs it.
 	fl := cmd.Flags()
 	addExclude(cmd, &f.exclude)
 	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would be built, and why; build nothing")
+	fl.BoolVar(&f.order, "order", false, "with --dry-run: list each job after those that it needs, with its depth")
 	fl.BoolVar(&f.force, "force", false, "build although nothing changed")
 	fl.BoolVar(&f.failFast, "fail-fast", false, "start nothing more after the first failure")
 	fl.StringVar(&f.changedBy, "changed-by", "stat", "`HOW` to see that files changed: stat (size, times, inode) or hash (content)")
@@ -107,6 +110,9 @@ func (f *buildFlags) check() error {
 	}
 	if f.packPlaceholders && f.onError != "placeholder" {
 		return wrongUsage("add --on-error placeholder", "--placeholders-in-parcels is for placeholders, and this build makes none")
+	}
+	if f.order && !f.dryRun {
+		return wrongUsage("add --dry-run", "--order is for what a build would run, and this one runs it")
 	}
 	return nil
 }
@@ -206,7 +212,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 		return err
 	}
 	r, err := a.buildIn(ctx, p, f, build.Request{
-		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force || f.keep && len(patterns) > 0, Keep: f.keep, FailFast: f.failFast, DryRun: f.dryRun, Pull: f.pull,
+		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force || f.keep && len(patterns) > 0, Keep: f.keep, FailFast: f.failFast, DryRun: f.dryRun, Order: f.order, Pull: f.pull,
 		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, OnError: f.failed(), Reporter: reporters{show, trace}, Tell: told.tell,
 	})
 	show.stop()
@@ -319,7 +325,11 @@ func (a *app) tellPlan(r *report.Report) error {
 	} else {
 		t := a.tableOn(a.out)
 		for _, j := range mergeJobs(would) {
-			t.row(styled(jobStyle(j.state), j.state), left(j.Name()), left(j.platforms), left(j.Processor), styled(dim, j.why))
+			cells := []cell{styled(jobStyle(j.state), j.state), left(j.Name()), left(j.platforms), left(j.Processor), styled(dim, j.why)}
+			if j.Place != nil {
+				cells = append([]cell{right(strconv.Itoa(j.depth()))}, cells...)
+			}
+			t.row(cells...)
 		}
 		if err := t.write(); err != nil {
 			return err
@@ -351,10 +361,32 @@ type jobLine struct {
 	Why       string  `json:"why,omitempty"`
 	Seconds   float64 `json:"seconds"`
 	Remote    bool    `json:"remote,omitempty"` // it ran on another machine
+
+	*placeOfJob // with --order
+}
+
+type placeOfJob struct {
+	Depth int       `json:"depth"`
+	After []jobName `json:"after"`
+	Cycle bool      `json:"cycle,omitempty"`
+}
+
+type jobName struct {
+	Asset     string `json:"asset"`
+	Platform  string `json:"platform"`
+	Processor string `json:"processor"`
 }
 
 func newJobLine(j report.JobReport) jobLine {
-	return jobLine{"job", j.Asset, j.Platform, j.Part, j.Request, j.Processor, jobState(j), explain.Reason(j.Why), j.Seconds, j.Away}
+	l := jobLine{Type: "job", Asset: j.Asset, Platform: j.Platform, Part: j.Part, Request: j.Request, Processor: j.Processor,
+		State: jobState(j), Why: explain.Reason(j.Why), Seconds: j.Seconds, Remote: j.Away}
+	if j.Place != nil {
+		l.placeOfJob = &placeOfJob{j.Place.Depth, []jobName{}, j.Place.Cycle}
+		for _, n := range j.Place.After {
+			l.After = append(l.After, jobName{n.Asset, n.Platform, n.Processor})
+		}
+	}
+	return l
 }
 
 // jobState is what became of a job, or, in a dry run, would become of it.
@@ -392,6 +424,14 @@ type mergedJob struct {
 	state, why, platforms string
 }
 
+// depth is that in the order; 0 if that was not asked for.
+func (m *mergedJob) depth() int {
+	if m.Place == nil {
+		return 0
+	}
+	return m.Place.Depth
+}
+
 func mergeJobs(jobs []report.JobReport) []mergedJob {
 	var merged []mergedJob
 	for _, j := range jobs {
@@ -399,8 +439,12 @@ func mergeJobs(jobs []report.JobReport) []mergedJob {
 		if j.Away {
 			m.why += ", on another machine"
 		}
+		if j.Place != nil && j.Place.Cycle {
+			m.why += "; in a dependency cycle"
+		}
 		i := slices.IndexFunc(merged[max(0, len(merged)-8):], func(o mergedJob) bool {
-			return o.Asset == m.Asset && o.Part == m.Part && o.Processor == m.Processor && o.state == m.state && o.why == m.why
+			return o.Asset == m.Asset && o.Part == m.Part && o.Processor == m.Processor && o.state == m.state && o.why == m.why &&
+				o.depth() == m.depth()
 		})
 		if i < 0 {
 			merged = append(merged, m)

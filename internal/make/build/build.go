@@ -437,8 +437,12 @@ func (s *session) dryRun(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	r := &report.Report{Messages: s.said()}
-	for _, res := range s.Results {
-		r.Jobs = append(r.Jobs, report.JobOf(res))
+	if s.req.Order {
+		r.Jobs = s.source().Ordered()
+	} else {
+		for _, res := range s.Results {
+			r.Jobs = append(r.Jobs, report.JobOf(res))
+		}
 	}
 	s.source().Count(r)
 	r.Summary.Assets = s.source().CountAssets()

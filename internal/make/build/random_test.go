@@ -17,8 +17,11 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -624,10 +627,69 @@ func (r *random) step() {
 		r.meddle()
 	}
 	r.accept()
+	if r.rng.IntN(4) == 0 {
+		r.order()
+	}
 	b := r.p.build()
 	r.note("built %s", b.ran)
 	if b := r.p.build0(); b.Built != 0 {
 		r.p.Errorf("built again: %s", b.ran)
+	}
+}
+
+// order compares the order of the jobs that a build would run with what it is said to run.
+func (r *random) order() {
+	would := func(ordered bool) map[string]report.JobReport {
+		b, err := r.p.open().Build(context.Background(), Request{DryRun: true, Order: ordered})
+		r.p.must(err)
+		jobs := map[string]report.JobReport{}
+		for _, j := range b.Jobs {
+			if ordered {
+				r.placed(jobs, j)
+			}
+			if !j.Request && (j.State == engine.WouldRun || j.State == engine.Undecided) {
+				name := place(j)
+				if jobs[name].State != engine.WouldRun {
+					jobs[name] = j
+				}
+			}
+		}
+		return jobs
+	}
+	plain, ordered := would(false), would(true)
+	for name, j := range plain {
+		if ordered[name].State != j.State {
+			r.p.Errorf("%s: %v, and in order %v", name, j.State, ordered[name].State)
+		}
+	}
+	if len(plain) != len(ordered) {
+		r.p.Errorf("%d jobs would run, and in order %d", len(plain), len(ordered))
+	}
+}
+
+func place(j report.JobReport) string {
+	return task.FullName(task.Name(j.Asset, j.Among, ""), j.Platform)
+}
+
+// placed checks the place of a job after those before it.
+func (r *random) placed(before map[string]report.JobReport, j report.JobReport) {
+	depth := 0
+	for _, other := range j.Place.After {
+		o, ok := before[place(other)]
+		if !ok {
+			r.p.Errorf("%s comes before %s", place(j), place(other))
+			return
+		}
+		depth = max(depth, o.Place.Depth+1)
+	}
+	if j.Place.Depth != depth && !j.Place.Cycle {
+		r.p.Errorf("%s has depth %d, not %d", place(j), j.Place.Depth, depth)
+	}
+	if j.State != engine.Undecided || depth > 0 || j.Place.Cycle {
+		return
+	}
+	if s := task.ParseSubject(j.Why.Observation.Subject); s.Part == "" && !task.IsRequest(s.Asset) {
+		r.p.Errorf("%s waits for none, and for %s", place(j), s)
 	}
 }
 

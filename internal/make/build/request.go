@@ -24,6 +24,7 @@ type Request struct {
 	FailFast  bool
 	Pull      bool // take results of other builds, and run nothing
 	DryRun    bool // report what would be done
+	Order     bool // of a dry run: the jobs that would run, each after those that it needs
 	Detect    workspace.Detect
 	Changed   []string               // with ByList: files and folders, as source.ParseList gives them; else absolute paths, whose jobs go first, and with ByWatch all there are
 	Outputs   []string               // with ByWatch: files and folders of the output folder that may not be as they were, absolute

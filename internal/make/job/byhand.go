@@ -7,6 +7,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -55,13 +56,11 @@ func (j *Job) Inputs() []string {
 func (j *Job) Needs() ([]processor.Product, error) {
 	var ids []string
 	for _, p := range j.t.On.Needs {
-		assets, h := j.w.meant(j.t.Platform, p.Text)
+		_, h := j.w.meant(j.t.Platform, p.Text)
 		j.run.See(SawAssets, j.t.Platform+"\x00"+p.Text, h)
-		for _, a := range assets {
-			if a.Path != j.t.Asset.Path {
-				ids = append(ids, a.ID)
-			}
-		}
+	}
+	for _, a := range j.w.needs(j.t) {
+		ids = append(ids, a.ID)
 	}
 	if len(ids) == 0 {
 		return nil, nil
@@ -69,6 +68,36 @@ func (j *Job) Needs() ([]processor.Product, error) {
 	slices.Sort(ids)
 	all, err := j.Products(slices.Compact(ids)...)
 	return slices.Concat(all...), err
+}
+
+// needs are the assets on which a task depends by hand, without that which it is itself about.
+func (w *World) needs(t *Task) (list []*asset.Asset) {
+	for _, p := range t.On.Needs {
+		assets, _ := w.meant(t.Platform, p.Text)
+		for _, a := range assets {
+			if a.Path != t.Asset.Path {
+				list = append(list, a)
+			}
+		}
+	}
+	return list
+}
+
+// Needed are the tasks that rules have run before a task: those of assets that it depends on by hand, and its imports.
+func (w *World) Needed(t *Task) (list []*Task) {
+	for _, a := range w.needs(t) {
+		on := a.On(t.Platform)
+		for i := range on {
+			list = append(list, w.Task(a, &on[i], ""))
+		}
+	}
+	imports, _ := t.imports()
+	for _, id := range imports {
+		if r := w.TaskFor(task.Subject{Platform: t.Platform, Asset: id}.String()); r != nil {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // meant lists the assets that a pattern means and that are built on a platform, by id, and hashes the list.

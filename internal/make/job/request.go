@@ -252,19 +252,11 @@ func (j *Job) begin() error {
 	if err := j.byHand(); err != nil {
 		return err
 	}
-	source := task.Source{Kind: task.File, Path: j.t.Asset.Path}
-	if source.Path == "" {
-		source = task.Source{}
-	}
-	if r, ok := task.ParseRequest(j.t.Asset.ID); ok {
-		source = r.Source
-	}
-	for _, in := range j.t.On.Import { // of which requests have none
-		id := task.Request{Processor: in.Processor, Given: in.Settings, ByHand: in.ByHand, Source: source}.ID()
+	imports, source := j.t.imports()
+	for _, id := range imports {
 		if err := j.possible(id); err != nil {
 			return err
 		}
-		source = task.Source{Kind: task.Product, By: task.Subject{Asset: id}}
 	}
 	switch source.Kind {
 	case task.Nothing:
@@ -275,6 +267,21 @@ func (j *Job) begin() error {
 		return j.beginProduct(source)
 	}
 	return nil
+}
+
+// imports are the ids of the requests that come before the task's processor, of which requests have none, and what the processor works on.
+func (t *Task) imports() (ids []string, source task.Source) {
+	if t.Asset.Path != "" {
+		source = task.Source{Kind: task.File, Path: t.Asset.Path}
+	}
+	if r, ok := task.ParseRequest(t.Asset.ID); ok {
+		source = r.Source
+	}
+	for _, in := range t.On.Import {
+		id := task.Request{Processor: in.Processor, Given: in.Settings, ByHand: in.ByHand, Source: source}.ID()
+		ids, source = append(ids, id), task.Source{Kind: task.Product, By: task.Subject{Asset: id}}
+	}
+	return ids, source
 }
 
 // beginProduct brings up to date what makes the product that the job works on.

@@ -58,6 +58,7 @@ type JobReport struct {
 	Away                       bool // it ran on another machine
 	Why                        *engine.Reason
 	Seconds                    float64
+	Place                      *Place // in the order, if that was asked for
 }
 
 // Name returns the display name of the job, without its platform.
