@@ -353,6 +353,7 @@ type Listed struct {
 	Processor string
 	Type      string // of its products: the first that the processor declares; empty if it declares none
 	Settings  string // on this platform, as JSON
+	Meta      string // what rules say of the asset under meta, as a JSON object
 }
 
 // Request is a request for work of another processor. At most one of Path, Product and Bytes is its source; processors that need no source

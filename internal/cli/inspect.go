@@ -285,7 +285,7 @@ var outcomes = map[engine.Outcome]string{
 
 func (x *inspector) newJobLine(av *view.AssetView, j *view.JobView) inspectJobLine {
 	l := inspectJobLine{
-		Type: "job", Meta: metaValues(av.Asset), Asset: av.ID, UUID: av.UUID, Path: av.Path, Platform: j.Platform, Part: j.Part, Processor: j.Processor, State: j.State,
+		Type: "job", Meta: av.Metadata(), Asset: av.ID, UUID: av.UUID, Path: av.Path, Platform: j.Platform, Part: j.Part, Processor: j.Processor, State: j.State,
 		Key: j.Key.String(), Preimage: []partLine{}, Fingerprint: j.Fingerprint.String(), Traces: []traceLine{},
 	}
 	l.Sound = soundOf(j)

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
-	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
@@ -70,18 +69,6 @@ func only(v *view.View, conditions []string) error {
 		v.Assets = slices.DeleteFunc(v.Assets, func(a view.AssetView) bool { return !holds(&a) })
 	}
 	return nil
-}
-
-// metaValues are what rules say of an asset, by key; nil if that is nothing.
-func metaValues(a *asset.Asset) map[string]any {
-	if len(a.Meta) == 0 {
-		return nil
-	}
-	all := map[string]any{}
-	for _, m := range a.Meta {
-		all[m.Key] = m.Value
-	}
-	return all
 }
 
 // patternHelp is what patterns of the command line are.
@@ -189,7 +176,7 @@ type assetPlatformLine struct {
 func newAssetLine(v *view.AssetView) assetLine {
 	l := assetLine{
 		Type: "asset", ID: v.ID, UUID: v.UUID, Path: v.Path, Folder: v.Folder, Processor: v.Processor, State: view.UpToDate,
-		Platforms: make([]assetPlatformLine, 0, len(v.Jobs)), Meta: metaValues(v.Asset),
+		Platforms: make([]assetPlatformLine, 0, len(v.Jobs)), Meta: v.Metadata(),
 	}
 	for i := range v.Jobs {
 		j := &v.Jobs[i]

@@ -41,7 +41,8 @@ type Case struct {
 	// Files exists, but has no products. Those of a part named "pack" are images that the
 	// asset adds to an atlas, named ATLAS:FRAME.
 	Others map[string][]OtherProduct
-	UUIDs  map[string]string // UUID to id, of assets that can be found by their UUID
+	UUIDs  map[string]string         // UUID to id, of assets that can be found by their UUID
+	Meta   map[string]map[string]any // what rules say under meta of assets in Others, by id
 	Env    map[string]string
 	Tools  map[string]string // program name to path
 
@@ -369,9 +370,15 @@ func (j *job) Assets(pattern string) (list []processor.Listed, err error) {
 		} else if !ok || len(j.c.Others[id]) == 0 {
 			continue
 		}
+		meta := []byte("{}")
+		if m := j.c.Meta[id]; m != nil {
+			if meta, err = json.Marshal(m); err != nil {
+				return nil, fmt.Errorf("metadata of %s: %w", id, err)
+			}
+		}
 		p := j.c.Others[id][0]
 		a := processor.Asset{ID: id, UUID: UUID(id), Path: strings.TrimSuffix(id, "/"), Folder: strings.HasSuffix(id, "/")}
-		list = append(list, processor.Listed{Asset: a, Processor: p.Processor, Type: p.Type, Settings: "{}"})
+		list = append(list, processor.Listed{Asset: a, Processor: p.Processor, Type: p.Type, Settings: "{}", Meta: string(meta)})
 	}
 	return list, nil
 }

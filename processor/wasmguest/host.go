@@ -31,8 +31,8 @@ func hostGlob(pattern string) int32
 //go:wasmimport kiln_v1 products
 func hostProducts(ids string) int32
 
-//go:wasmimport kiln_v1 assets
-func hostAssets(pattern string) int32
+//go:wasmimport kiln_v1 listed
+func hostListed(pattern string) int32
 
 //go:wasmimport kiln_v1 try_products
 func hostTryProducts(asset, platform, processor string) int32

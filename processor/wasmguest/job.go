@@ -173,13 +173,13 @@ func (j *job) TryProducts(of processor.Ask) ([]processor.Product, bool, error) {
 }
 
 func (j *job) Assets(pattern string) (list []processor.Listed, err error) {
-	h := hostAssets(pattern)
+	h := hostListed(pattern)
 	if h < 0 {
 		return nil, failed(h, "assets", pattern)
 	}
-	for t := texts(h); len(t) >= 7; t = t[7:] {
+	for t := texts(h); len(t) >= 8; t = t[8:] {
 		a := processor.Asset{ID: t[0], UUID: t[1], Path: t[2], Folder: t[3] == "1"}
-		list = append(list, processor.Listed{Asset: a, Processor: t[4], Type: t[5], Settings: t[6]})
+		list = append(list, processor.Listed{Asset: a, Processor: t[4], Type: t[5], Settings: t[6], Meta: t[7]})
 	}
 	return list, nil
 }

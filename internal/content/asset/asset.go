@@ -18,6 +18,7 @@ package asset
 
 import (
 	"crypto/sha1"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -178,6 +179,32 @@ func (a *Asset) On(platform string) []Resolved {
 // ForJob is the asset as processors see it.
 func (a *Asset) ForJob() processor.Asset {
 	return processor.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder}
+}
+
+// Metadata is what rules say of the asset under meta, by key; nil if that is nothing.
+func (a *Asset) Metadata() map[string]any {
+	if len(a.Meta) == 0 {
+		return nil
+	}
+	all := make(map[string]any, len(a.Meta))
+	for _, m := range a.Meta {
+		all[m.Key] = m.Value
+	}
+	return all
+}
+
+// MetaJSON is Metadata as a JSON object.
+func (a *Asset) MetaJSON() string {
+	if len(a.Meta) == 0 {
+		return "{}"
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(a.Metadata()); err != nil {
+		return "{}" // no value is of another kind: see project.Metadata
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // UUID of an asset id, the same on every machine: version 5 (RFC 9562, 5.5) of Fold(id) in Namespace.

@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// Metadata is a value that rules give to assets under a key of their choice. No job sees it.
+// Metadata is a value that rules give to assets under a key of their choice. Only jobs that list assets see it.
 type Metadata struct {
 	Key   string
 	Value any // string, bool, int64, float64 or []any of these

@@ -279,7 +279,7 @@ func ruleSchema(infos []processor.Info) object {
 		"settings":   ref("settings"),
 		"stage":      object{"$ref": "#/$defs/name", "description": "The rule counts only with --stage NAME."},
 		"meta": object{
-			"type": "object", "description": "Values under keys of your choice: rules override each other key by key. No job sees them.",
+			"type": "object", "description": "Values under keys of your choice: rules override each other. Only jobs that list assets see them.",
 			"additionalProperties": object{"anyOf": []object{metaSchema(), {"type": "array", "items": metaSchema()}}},
 		},
 		"platforms": object{"type": "object", "additionalProperties": platform, "description": "What differs by platform."},

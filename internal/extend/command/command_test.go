@@ -118,7 +118,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		"no command":     {func(c *Config) { c.Command = nil }, diag.CommandTemplate, "command: there is no program to run", "glslc"},
 		"empty program":  {func(c *Config) { c.Command = []string{"", "{in}", "{out}"} }, diag.CommandTemplate, "command: there is no program to run", "glslc"},
-		"unknown":        {func(c *Config) { c.Command[1] = "{inn}" }, diag.CommandTemplate, "command[1]: the placeholder {inn} is not known", `did you mean "{in}"? known are {in}, {out}, {dep}, {name}, {ext}, {platform}, {root}, {needs}, {level} and {tool:NAME}`},
+		"unknown":        {func(c *Config) { c.Command[1] = "{inn}" }, diag.CommandTemplate, "command[1]: the placeholder {inn} is not known", `did you mean "{in}"? known are {in}, {out}, {dep}, {name}, {ext}, {platform}, {root}, {needs}, {level}, {assets:PATTERN} and {tool:NAME}`},
 		"unknown output": {func(c *Config) { c.Command[1] = "{out:map}" }, diag.CommandTemplate, "command[1]: the placeholder {out:map} is not known", "known are"},
 		"tool":           {func(c *Config) { c.Command[1] = "{tool}" }, diag.CommandTemplate, "command[1]: the placeholder {tool} is not known", "{tool:NAME}"},
 		"detail":         {func(c *Config) { c.Command[1] = "{level:2}" }, diag.CommandTemplate, "command[1]: the placeholder {level:2} is not known", "{level}"},

@@ -194,6 +194,8 @@ func (p *proc) value(job processor.Job, tools map[string]string, ph part) ([]str
 		return []string{"."}, nil
 	case "needs":
 		return []string{"../" + needsFolder}, nil
+	case "assets":
+		return []string{"../" + listFile(slices.Index(lists(p.args), ph.detail))}, nil
 	case "tool":
 		return []string{tools[ph.detail]}, nil
 	}

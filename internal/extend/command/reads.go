@@ -77,7 +77,7 @@ func (p *proc) box(v *view) seal.Box {
 	}
 	return seal.Box{
 		Writable: []string{writable}, Network: p.config.Network, Trace: p.config.Reads == Traced,
-		Skip: v.places(needsFolder, outFolder, homeFolder, tempFolder, depfile), Busy: p.busy(),
+		Skip: v.places(needsFolder, listsFolder, outFolder, homeFolder, tempFolder, depfile), Busy: p.busy(),
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// placeholders that every command knows; settings and {out:NAME}, {tool:NAME} come on top.
-var placeholders = []string{"in", "out", "dep", "name", "ext", "platform", "root", "needs", "tool"}
+// placeholders that every command knows; settings and {out:NAME} come on top.
+var placeholders = []string{"in", "out", "dep", "name", "ext", "platform", "root", "needs", "assets", "tool"}
 
 // An argument of the template is a run of parts that are put together:
 //
@@ -126,7 +126,7 @@ type knownNames struct {
 
 func known(c Config) knownNames {
 	k := knownNames{names: slices.Clone(placeholders), lists: map[string]bool{}, outputs: c.Outputs}
-	k.names = slices.DeleteFunc(k.names, func(s string) bool { return s == "tool" }) // never without a detail
+	k.names = slices.DeleteFunc(k.names, func(s string) bool { return s == "tool" || s == "assets" }) // never without a detail
 	for _, name := range slices.Sorted(maps.Keys(c.Outputs)) {
 		k.names = append(k.names, "out:"+name)
 	}
@@ -148,14 +148,14 @@ func (k knownNames) refuse(p part, alone, program bool) (text, hint string) {
 		return fmt.Sprintf("the program itself cannot hold %v", p), fmt.Sprintf("write ./%s: a path is relative to the project", strings.TrimPrefix(p.detail, "./"))
 	case program:
 		return fmt.Sprintf("the program itself cannot hold %v", p), "name one program; a rule for each platform can choose another processor"
-	case p.name == "tool" && p.detail != "":
+	case (p.name == "tool" || p.name == "assets") && p.detail != "":
 	case p.name == "out" && p.detail != "" && isOutput:
 	case slices.Contains(k.names, p.name) && p.detail == "":
 		if k.lists[p.name] && !alone {
 			return fmt.Sprintf("%v is a list, and there is more in its argument", p), "make it an argument of its own"
 		}
 	default:
-		hint = "known are {" + strings.Join(k.names, "}, {") + "} and {tool:NAME}"
+		hint = "known are {" + strings.Join(k.names, "}, {") + "}, {assets:PATTERN} and {tool:NAME}"
 		if near := diag.DidYouMean("{"+whole+"}", braced(k.names)); near != "" {
 			hint = near + " " + hint
 		}
@@ -177,6 +177,18 @@ func uses(args []argument, name string) bool {
 	return slices.ContainsFunc(args, func(a argument) bool {
 		return slices.ContainsFunc(a, func(p part) bool { return p.name == name })
 	})
+}
+
+// lists are the patterns of {assets:PATTERN}, each once.
+func lists(args []argument) (patterns []string) {
+	for _, a := range args {
+		for _, p := range a {
+			if p.name == "assets" && !slices.Contains(patterns, p.detail) {
+				patterns = append(patterns, p.detail)
+			}
+		}
+	}
+	return patterns
 }
 
 // expand fills in the template. A value is the text of a placeholder; only a list that

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 //
 //	in/         the input view, where the program runs
 //	needs/      products of other assets that the job needs by hand
+//	assets/     lists of assets that the program is given
 //	out/        what it makes
 //	home/ tmp/  HOME and TMPDIR
 //	depfile.d   what it says it read
@@ -35,6 +37,7 @@ const (
 
 	viewFolder  = "in"
 	needsFolder = "needs"
+	listsFolder = "assets"
 	outFolder   = "out"
 	homeFolder  = "home"
 	tempFolder  = "tmp"
@@ -118,9 +121,12 @@ func (p *proc) lay(ctx context.Context, job processor.Job, v *view) error {
 	if err := v.needs(ctx, job); err != nil {
 		return err
 	}
+	if err := v.lists(job, lists(p.args)); err != nil {
+		return err
+	}
 	for _, folder := range slices.Backward(v.order) { // a folder's time changes with what is put in it
 		inView := folder == viewFolder || strings.HasPrefix(folder, viewFolder+"/")
-		if folder != needsFolder && !strings.HasPrefix(folder, needsFolder+"/") && (!inView || p.config.Reads != Declared) {
+		if folder != listsFolder && !strings.HasPrefix(folder+"/", needsFolder+"/") && (!inView || p.config.Reads != Declared) {
 			continue
 		}
 		if c, ok := v.calm[folder]; ok && c.state.Written == fileTime.UnixNano() {
@@ -272,6 +278,47 @@ func (v *view) needs(ctx context.Context, job processor.Job) error {
 			return err
 		}
 		if err := errors.Join(v.put(needsFolder, p.File, in), in.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listedAsset is an asset with one of its processors, a line of a list.
+type listedAsset struct {
+	ID        string          `json:"id"`
+	UUID      string          `json:"uuid"`
+	Path      string          `json:"path"`
+	Folder    bool            `json:"folder"`
+	Processor string          `json:"processor"`
+	Type      string          `json:"type"`
+	Settings  json.RawMessage `json:"settings"`
+	Meta      json.RawMessage `json:"meta"`
+}
+
+// listFile is the list of the pattern with a number.
+func listFile(i int) string { return fmt.Sprintf("%s/%d.jsonl", listsFolder, i+1) }
+
+// lists lays out the lists of the assets that patterns match, each a file.
+func (v *view) lists(job processor.Job, patterns []string) error {
+	if err := v.prune(listsFolder, map[string]bool{listsFolder: len(patterns) > 0}); err != nil {
+		return err
+	}
+	for i, pattern := range patterns {
+		found, err := job.Assets(pattern)
+		if err != nil {
+			return err
+		}
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		for _, a := range found {
+			line := listedAsset{a.ID, a.UUID, a.Path, a.Folder, a.Processor, a.Type, json.RawMessage(a.Settings), json.RawMessage(a.Meta)}
+			if err := enc.Encode(line); err != nil {
+				return err
+			}
+		}
+		if err := v.put(".", listFile(i), &b); err != nil {
 			return err
 		}
 	}

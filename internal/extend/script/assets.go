@@ -25,9 +25,13 @@ func (j *jobValue) assets(c *callArgs) (starlark.Value, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: settings of %s: %w", c.name, a.ID, err)
 		}
+		meta, err := readJSON(c.thread, []byte(a.Meta))
+		if err != nil {
+			return nil, fmt.Errorf("%s: metadata of %s: %w", c.name, a.ID, err)
+		}
 		list = append(list, starlarkstruct.FromStringDict(starlark.String("asset"), starlark.StringDict{
 			"id": starlark.String(a.ID), "uuid": starlark.String(a.UUID), "path": starlark.String(a.Path), "folder": starlark.Bool(a.Folder),
-			"processor": starlark.String(a.Processor), "type": starlark.String(a.Type), "settings": settings,
+			"processor": starlark.String(a.Processor), "type": starlark.String(a.Type), "settings": settings, "meta": meta,
 		}))
 	}
 	return starlark.NewList(list), nil

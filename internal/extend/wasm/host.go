@@ -54,6 +54,7 @@ func hostFunctions() map[string]function {
 		"glob":         {"ii", "i", (*run).hostGlob},
 		"products":     {"ii", "i", (*run).hostProducts},
 		"assets":       {"ii", "i", (*run).hostAssets},
+		"listed":       {"ii", "i", (*run).hostListed},
 		"try_products": {"iiiiii", "i", (*run).hostTryProducts},
 		"open_product": {"iiii", "i", (*run).hostOpenProduct},
 		"request":      {"iiiiiiiii", "i", (*run).hostRequest},
@@ -261,8 +262,13 @@ func (r *run) answer(all [][]processor.Product, last func(processor.Product) str
 	return text
 }
 
-// hostAssets answers seven texts an asset and processor: id, UUID, path, "1" for a folder, processor, type, settings as JSON.
-func (r *run) hostAssets(s []uint64) {
+// hostAssets answers what hostListed answers, without the last text.
+func (r *run) hostAssets(s []uint64) { r.catalogue(s, 7) }
+
+// hostListed answers eight texts an asset and processor: id, UUID, path, "1" for a folder, processor, type, settings and metadata as JSON.
+func (r *run) hostListed(s []uint64) { r.catalogue(s, 8) }
+
+func (r *run) catalogue(s []uint64, texts int) {
 	list, err := r.job.Assets(r.text(s[0], s[1]))
 	var text []byte
 	for _, a := range list {
@@ -270,7 +276,7 @@ func (r *run) hostAssets(s []uint64) {
 		if a.Folder {
 			folder = "1"
 		}
-		for _, field := range []string{a.ID, a.UUID, a.Path, folder, a.Processor, a.Type, a.Settings} {
+		for _, field := range []string{a.ID, a.UUID, a.Path, folder, a.Processor, a.Type, a.Settings, a.Meta}[:texts] {
 			text = append(append(text, field...), 0)
 		}
 	}

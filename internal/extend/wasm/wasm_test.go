@@ -172,6 +172,7 @@ func problemOf(t testing.TB, err error) *processor.Problem {
 func runOn(t testing.TB, p processor.Processor, asset, content string) processortest.Result {
 	t.Helper()
 	return processortest.Run(t, p, processortest.Case{Files: map[string][]byte{asset: []byte(content), "other.txt": []byte("other")}, Asset: asset,
+		Meta: map[string]map[string]any{"b.png": {"status": "final"}},
 		Others: map[string][]processortest.OtherProduct{"b.png": {{Product: processor.Product{Type: "texture", File: "b.png.ktx2"}, Data: []byte("pixels")},
 			{Product: processor.Product{Type: "texture", File: "b.png.tv", Platform: "tv"}, Data: []byte("tv pixels")}}}})
 }

@@ -189,7 +189,7 @@ func others(job processor.Job, out io.Writer, verb, rest string) error {
 	case "assets":
 		list, err := job.Assets(rest)
 		for _, a := range list {
-			fmt.Fprintln(out, a.ID, a.Path, a.UUID, a.Folder, a.Processor, a.Type, a.Settings)
+			fmt.Fprintln(out, a.ID, a.Path, a.UUID, a.Folder, a.Processor, a.Type, a.Settings, a.Meta)
 		}
 		return err
 	}

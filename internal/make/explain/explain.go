@@ -112,6 +112,8 @@ func Observation(o engine.Observation) string {
 		return "the list of assets " + project.ShowPattern(Subject(o))
 	case job.SawCatalogue:
 		return "the list of assets " + project.ShowPattern(Subject(o)) + ", with their settings"
+	case job.SawListed:
+		return "the list of assets " + project.ShowPattern(Subject(o)) + ", with their settings and metadata"
 	}
 	return o.Subject
 }
@@ -176,7 +178,7 @@ func Kind(o engine.Observation) string {
 		return "roots"
 	case job.SawSettings, job.SawNamed:
 		return "setting"
-	case job.SawAssets, job.SawCatalogue:
+	case job.SawAssets, job.SawCatalogue, job.SawListed:
 		return "assets"
 	}
 	return "unknown"
@@ -194,7 +196,7 @@ func Subject(o engine.Observation) string {
 	if o.Kind == job.SawNamed {
 		return job.NamedText(o.Subject)
 	}
-	if o.Kind == job.SawAssets || o.Kind == job.SawCatalogue {
+	if o.Kind == job.SawAssets || o.Kind == job.SawCatalogue || o.Kind == job.SawListed {
 		_, pattern := job.Meant(o.Subject)
 		return pattern
 	}

@@ -26,14 +26,14 @@ func (j *Job) Assets(pattern string) ([]processor.Listed, error) {
 	if !doublestar.ValidatePattern(pattern) {
 		return nil, fmt.Errorf("pattern %q is not well formed", pattern)
 	}
-	list, h := j.w.catalogue(j.t.Platform, pattern)
-	j.run.See(SawCatalogue, j.t.Platform+"\x00"+pattern, h)
+	list, h := j.w.catalogue(SawListed, j.t.Platform, pattern)
+	j.run.See(SawListed, j.t.Platform+"\x00"+pattern, h)
 	return list, nil
 }
 
-// catalogue lists the assets that a pattern matches on a platform, and hashes everything that Job.Assets returns of them. The hash is zero
-// if there is no such platform.
-func (w *World) catalogue(platform, pattern string) (list []processor.Listed, h digest.Hash) {
+// catalogue lists the assets that a pattern matches on a platform, and hashes everything that Job.Assets returns of them; as SawCatalogue
+// without their metadata. The hash is zero if there is no such platform.
+func (w *World) catalogue(as engine.Kind, platform, pattern string) (list []processor.Listed, h digest.Hash) {
 	if !slices.Contains(w.platforms, platform) {
 		return nil, h
 	}
@@ -42,8 +42,12 @@ func (w *World) catalogue(platform, pattern string) (list []processor.Listed, h 
 	for _, a := range assets {
 		on := a.On(platform)
 		b.Str("asset", a.ID).Str("uuid", a.UUID).Str("path", a.Path)
+		meta := a.MetaJSON()
+		if as == SawListed {
+			b.Str("meta", meta)
+		}
 		for i := range on {
-			l := processor.Listed{Asset: a.ForJob(), Processor: on[i].Processor, Settings: settings.JSON(on[i].Settings)}
+			l := processor.Listed{Asset: a.ForJob(), Processor: on[i].Processor, Settings: settings.JSON(on[i].Settings), Meta: meta}
 			if pr := w.procs[l.Processor]; pr != nil && len(pr.Info.Products) > 0 {
 				l.Type = pr.Info.Products[0].Type
 			}
@@ -70,7 +74,7 @@ func (j *Job) TryProducts(of processor.Ask) (products []processor.Product, ok bo
 		if a != nil {
 			pattern = processor.QuoteGlob(a.ID)
 		}
-		_, h := j.w.catalogue(platform, pattern)
+		_, h := j.w.catalogue(SawCatalogue, platform, pattern)
 		j.run.See(SawCatalogue, platform+"\x00"+pattern, h)
 	}
 	switch {

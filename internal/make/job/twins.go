@@ -47,7 +47,7 @@ func (w *World) Translate(tr *engine.Trace, from, to *engine.Task) *engine.Trace
 		o := &own.Observations[i]
 		platform, rest, _ := strings.Cut(o.Subject, "\x00")
 		switch o.Kind {
-		case engine.Outline, engine.Content, SawNamed, SawSettings, SawAssets, SawCatalogue:
+		case engine.Outline, engine.Content, SawNamed, SawSettings, SawAssets, SawCatalogue, SawListed:
 			if platform != was {
 				return nil
 			}

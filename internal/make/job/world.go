@@ -53,6 +53,7 @@ const (
 	SawAssets                              // which assets a pattern means on a platform
 	SawSettings                            // settings that a processor of another asset has
 	SawCatalogue                           // which assets a pattern means on a platform, and what their processors and settings are
+	SawListed                              // the same, and their metadata
 )
 
 // World answers the engine's questions out of one scan of the source files, and runs jobs.
@@ -190,8 +191,9 @@ func (w *World) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 	case SawAssets:
 		_, h := w.meant(Meant(subject))
 		return h, nil
-	case SawCatalogue:
-		_, h := w.catalogue(Meant(subject))
+	case SawCatalogue, SawListed:
+		platform, pattern := Meant(subject)
+		_, h := w.catalogue(kind, platform, pattern)
 		return h, nil
 	}
 	return digest.Hash{}, fmt.Errorf("unknown kind of observation %d", kind)

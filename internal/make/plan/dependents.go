@@ -201,6 +201,7 @@ func (s *Few) dependents() bool {
 	}
 	if s.ByKeys { // the rules may be others
 		push(state.AssetSubject, NamedSubject)
+		push(state.AssetSubject, ListedSubject)
 	}
 	for _, name := range names {
 		push(state.AssetSubject, name)

@@ -99,7 +99,10 @@ func addEdges(edges []state.Edge, globs []state.Glob, known map[string]int, tr *
 			edges = append(edges, state.Edge{Subject: state.Subject(state.AssetSubject, NamedSubject), Task: number})
 		case engine.Outline:
 			edges = append(edges, state.Edge{Subject: state.Subject(state.TaskSubject, o.Subject), Task: number})
-		case job.SawGlob, job.SawAssets, job.SawCatalogue:
+		case job.SawGlob, job.SawAssets, job.SawCatalogue, job.SawListed:
+			if o.Kind == job.SawListed {
+				edges = append(edges, state.Edge{Subject: state.Subject(state.AssetSubject, ListedSubject), Task: number})
+			}
 			pattern := o.Subject
 			if o.Kind != job.SawGlob {
 				_, pattern = job.Meant(pattern)

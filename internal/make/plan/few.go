@@ -63,6 +63,9 @@ const PackersSubject = "\x00packers"
 // NamedSubject stands for all that rules say of requests by name.
 const NamedSubject = "\x00named"
 
+// ListedSubject stands for all that rules say of assets beside their jobs.
+const ListedSubject = "\x00listed"
+
 // OfAssets begins what the snapshot has of a pattern of assets among globs of source files.
 const OfAssets = "\x00"
 

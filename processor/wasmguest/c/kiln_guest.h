@@ -51,7 +51,9 @@ KILN_IMPORT("adopt") int kiln_adopt(const char *asset, kiln_size an, const char 
 KILN_IMPORT("run") kiln_handle kiln_run(const char *command, kiln_size n, const void *data, kiln_size dn);
 /* Other assets' products: five texts each: asset, UUID, name, type, file. */
 KILN_IMPORT("products") kiln_handle kiln_products(const char *ids, kiln_size n);
-/* The assets that a pattern matches: seven texts each: id, UUID, path, "1" for a folder, processor, type, settings as JSON. */
+/* The assets that a pattern matches: eight texts each: id, UUID, path, "1" for a folder, processor, type, settings and metadata as JSON. */
+KILN_IMPORT("listed") kiln_handle kiln_listed(const char *pattern, kiln_size n);
+/* The same without the metadata: seven texts each. */
 KILN_IMPORT("assets") kiln_handle kiln_assets(const char *pattern, kiln_size n);
 /* Products of an asset that may fail or not exist, on a platform and of a processor, or of all if that is empty: a text, "1" if there are
    products, and five texts each, as of kiln_products. The asset of another platform's has that before it, and a colon. */
