@@ -302,12 +302,24 @@ func (b *builder) byHandPatterns() iter.Seq2[project.Pattern, bool] {
 	}
 }
 
-// emptyByHand warns of patterns of what jobs depend on by hand that mean nothing.
+// emptyByHand warns of patterns of what jobs depend on by hand that mean nothing. One of a group stands for a file, and for all in a folder.
 func (b *builder) emptyByHand(t *Table) {
+	type place struct {
+		at       settings.Span
+		ofAssets bool
+	}
+	found, warned := map[place]bool{}, map[place]bool{}
 	for p, ofAssets := range b.byHandPatterns() {
-		if ofAssets && len(t.Meant(p.Text)) == 0 {
+		if at := (place{p.Span, ofAssets}); !found[at] {
+			found[at] = ofAssets && len(t.Meant(p.Text)) > 0 || !ofAssets && anyMatch(below(b.in.Files, p.Text), p.Text)
+		}
+	}
+	for p, ofAssets := range b.byHandPatterns() {
+		if at := (place{p.Span, ofAssets}); found[at] || warned[at] {
+			continue
+		} else if warned[at] = true; ofAssets {
 			b.matchesNothing(p, t)
-		} else if !ofAssets && !anyMatch(below(b.in.Files, p.Text), p.Text) {
+		} else {
 			b.matchesNothing(p, nil)
 		}
 	}
