@@ -8,6 +8,7 @@
 package sharing
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -47,6 +49,7 @@ type Sharing struct {
 
 	downloaded, uploaded, saved atomic.Int64 // bytes; bytes; milliseconds
 	adopted                     atomic.Int64
+	waits                       waiting
 }
 
 var _ engine.Elsewhere = (*Sharing)(nil)
@@ -121,7 +124,7 @@ func (s *Sharing) hints(ctx context.Context, t *engine.Task) (list []engine.Hint
 	var all share.Hint
 	key := hintKey(t)
 	for _, cache := range c.hints {
-		if value, err := cache.Get(ctx, key); err == nil {
+		if value, err := s.get(ctx, cache, key); err == nil {
 			s.downloaded.Add(int64(len(value)))
 			if h, err := share.DecodeHint(key, value); err == nil {
 				all.Merge(h)
@@ -145,6 +148,16 @@ func (s *Sharing) Results(ctx context.Context, asked []engine.Asked, answer func
 	})
 }
 
+// get asks a cache for an entry, unless caches are too slow.
+func (s *Sharing) get(ctx context.Context, from share.Cache, key share.Key) (value []byte, err error) {
+	saved := time.Duration(s.saved.Load()) * time.Millisecond
+	if s.waits.tooLong(saved, cmp.Or(s.place.Patience, patience)) {
+		return nil, share.ErrLeftAlone
+	}
+	s.waits.ask(func() { value, err = from.Get(ctx, key) })
+	return value, err
+}
+
 // errForeign says that a result is not one that this task can come to.
 var errForeign = errors.New("sharing: the result of another task")
 
@@ -154,7 +167,7 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 		return nil, s.failed
 	}
 	key := resultKey(asked.Task, asked.Observations)
-	value, err := c.results.Get(ctx, key)
+	value, err := s.get(ctx, c.results, key)
 	if err != nil {
 		return nil, err
 	}
@@ -467,5 +480,9 @@ func (s *Sharing) Troubles() []error {
 	if s.caches == nil {
 		return nil
 	}
-	return s.caches.Troubles()
+	list := s.caches.Troubles()
+	if err := s.waits.trouble(); err != nil {
+		list = append(list, err)
+	}
+	return list
 }
