@@ -135,7 +135,9 @@ func reach(ctx context.Context, conn *grpc.ClientConn) error {
 
 var errNoConnection = status.Errorf(codes.Unavailable, "no connection within %.0f s", connects.Seconds())
 
-func reachUnary(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, next grpc.UnaryInvoker, o ...grpc.CallOption) error {
+func reachUnary(
+	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, next grpc.UnaryInvoker, o ...grpc.CallOption,
+) error {
 	if err := reach(ctx, conn); err != nil {
 		return err
 	}
