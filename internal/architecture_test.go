@@ -31,6 +31,7 @@ var allowed = map[string]string{
 	"bench/parcels":                         "base/digest delivery/parcel kilnrt",
 	"bench/latency":                         "kilnrt/live",
 	"bench/farm":                            "",
+	"bench/cache":                           "bytestream grpc store/share/reapi/reapitest",
 	"bench/textures":                        "media/codec/astc media/codec/bcn media/codec/block media/codec/bptc media/codec/etc2 media/pixel",
 	"cmd/kiln":                              ".",
 	"examples/knights/gen":                  "",

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -48,8 +51,18 @@ func (l reporters) JobMoved(job string, away bool) {
 	}
 }
 
+// Spanned passes on what was under way for a job to those that want to know.
+func (l reporters) Spanned(s build.Span) {
+	for _, r := range l {
+		if to, ok := r.(interface{ Spanned(build.Span) }); ok {
+			to.Spanned(s)
+		}
+	}
+}
+
 // trace writes when which job ran as a file that chrome://tracing and ui.perfetto.dev show. Jobs that run are in lanes of
-// the process "workers", or "other machines", those that are suspended in lanes of the process "waiting", for they hold no worker.
+// the process "workers", or "other machines", those that are suspended in lanes of the process "waiting", for they hold no worker. Spans
+// have a process for each kind of them.
 type trace struct {
 	file *os.File // nil: nothing is wanted
 
@@ -60,6 +73,12 @@ type trace struct {
 	waiting lanes
 	away    lanes
 	events  []traceEvent
+	spans   []tracedSpan
+}
+
+type tracedSpan struct {
+	build.Span
+	end time.Time
 }
 
 type tracedJob struct {
@@ -87,6 +106,7 @@ const (
 	pidWorkers = 1
 	pidWaiting = 2
 	pidAway    = 3
+	pidSpans   = 4 // the first of them
 )
 
 // lanes hands out the lowest number that is free.
@@ -243,20 +263,55 @@ func (t *trace) end(name string, j *tracedJob, pid int, color string, args map[s
 	map[int]lanes{pidWorkers: t.running, pidWaiting: t.waiting, pidAway: t.away}[pid].give(j.lane)
 }
 
+// Spanned notes a span that ends now.
+func (t *trace) Spanned(s build.Span) {
+	if t.file == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spans = append(t.spans, tracedSpan{s, time.Now()})
+}
+
+// spanEvents gives the spans lanes, as few as will do, and the processes of these their names.
+func (t *trace) spanEvents() (events []traceEvent) {
+	slices.SortStableFunc(t.spans, func(a, b tracedSpan) int {
+		return cmp.Or(strings.Compare(a.Lanes, b.Lanes), a.Begin.Compare(b.Begin))
+	})
+	pid, lanes, free := pidSpans-1, "", []time.Time(nil) // from when on each lane is free
+	for _, s := range t.spans {
+		if s.Lanes != lanes {
+			pid, lanes, free = pid+1, s.Lanes, nil
+			events = append(events, processName(pid, lanes))
+		}
+		lane := slices.IndexFunc(free, func(from time.Time) bool { return !s.Begin.Before(from) })
+		if lane < 0 {
+			lane, free = len(free), append(free, time.Time{})
+		}
+		free[lane] = s.end
+		events = append(events, traceEvent{
+			Name: s.Name, Phase: "X", PID: pid, TID: lane + 1, Args: map[string]string{"bytes": strconv.FormatInt(s.Bytes, 10), "what": s.Note},
+			Start: s.Begin.Sub(t.start).Microseconds(), Took: max(1, s.end.Sub(s.Begin).Microseconds()),
+		})
+	}
+	return events
+}
+
+func processName(pid int, name string) traceEvent {
+	return traceEvent{Name: "process_name", Phase: "M", PID: pid, Args: map[string]string{"name": name}}
+}
+
 // close writes the file.
 func (t *trace) close() error {
 	if t.file == nil {
 		return nil
 	}
 	defer t.file.Close()
-	name := func(pid int, name string) traceEvent {
-		return traceEvent{Name: "process_name", Phase: "M", PID: pid, Args: map[string]string{"name": name}}
-	}
-	events := []traceEvent{name(pidWorkers, "workers"), name(pidWaiting, "waiting for other jobs")}
+	events := []traceEvent{processName(pidWorkers, "workers"), processName(pidWaiting, "waiting for other jobs")}
 	if t.away != nil {
-		events = append(events, name(pidAway, "other machines"))
+		events = append(events, processName(pidAway, "other machines"))
 	}
-	events = append(events, t.events...)
+	events = append(append(events, t.events...), t.spanEvents()...)
 	w := bufio.NewWriter(t.file)
 	err := json.NewEncoder(w).Encode(struct {
 		Events []traceEvent `json:"traceEvents"`

@@ -116,6 +116,7 @@ type built struct {
 	report.Summary
 	ran      string // names of the jobs that ran, sorted, with a space between; those of platform pc without it
 	messages string
+	warned   string // that a cache or a farm could not be used
 	stopped  bool
 	short    bool
 	list     diag.List
@@ -156,8 +157,15 @@ func (p *fixture) try(ctx context.Context, req Request) (built, error) {
 	if r == nil {
 		return built{}, err
 	}
-	r.Messages = slices.DeleteFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.CacheFails || m.Code == diag.FarmFails }) // what is built is the same
-	b := built{Summary: r.Summary, stopped: r.Stopped, short: r.Short, list: r.Messages}
+	warned := ""
+	r.Messages = slices.DeleteFunc(r.Messages, func(m *diag.Message) bool { // what is built is the same
+		if m.Code != diag.CacheFails && m.Code != diag.FarmFails {
+			return false
+		}
+		warned += m.Text + "\n"
+		return true
+	})
+	b := built{warned: warned, Summary: r.Summary, stopped: r.Stopped, short: r.Short, list: r.Messages}
 	if r.Short {
 		p.shorts++
 	} else if r.Summary.Because != "" {

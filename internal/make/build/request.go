@@ -14,6 +14,9 @@ import (
 // Reporter is called for what happens, from several goroutines.
 type Reporter = job.Reporter
 
+// Span is something that was under way for a job, beside what jobs do.
+type Span = job.Span
+
 // Request says what to build and how.
 type Request struct {
 	Patterns  []string // assets; all if empty

@@ -3,10 +3,13 @@ package build
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/make/sharing"
 	"github.com/kiln-pipeline/kiln/internal/store/share/folder"
@@ -296,6 +299,72 @@ func TestSharedFolderBesideServer(t *testing.T) {
 	third.unchecked = true                                  // it is said that the server is gone
 	if b := third.build(); b.FromCache < 6 || b.Built > 1 { // but for one whose bytes for a request nobody fetched so far
 		t.Errorf("%+v: ran %s", b.Summary, b.ran)
+	}
+}
+
+// silent is a server that takes connections and says nothing, as far as a client of it sees: so is one behind a firewall.
+func silent(t *testing.T) (address string, connections *atomic.Int64) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	connections = &atomic.Int64{}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			connections.Add(1)
+			t.Cleanup(func() { c.Close() })
+		}
+	}()
+	return "grpc://" + l.Addr().String(), connections
+}
+
+// TestSharedSilentServer: a server that cannot be connected to is waited for once, for a few seconds, and is left alone by the next builds
+// of the same process, which say so.
+func TestSharedSilentServer(t *testing.T) {
+	t.Parallel()
+	address, connections := silent(t)
+	p := newProject(t, sharedProject)
+	p.unchecked = true
+	p.place = &sharing.Place{Remote: address, WriteRemote: true}
+	start := time.Now()
+	b := p.build()
+	if took := time.Since(start); took > 12*time.Second || !strings.Contains(b.warned, "it cannot be reached: no connection within 3 s") {
+		t.Errorf("%v: %s", took, b.warned)
+	}
+	before := connections.Load()
+	p.write("assets/b.txt", "edited")
+	if b := p.build(); connections.Load() != before || !strings.Contains(b.warned, "it cannot be reached") {
+		t.Errorf("%d connections: %s", connections.Load()-before, b.warned)
+	}
+}
+
+// TestSharedSlowServer: a server whose answers take longer than they save is not asked for the rest of the build.
+func TestSharedSlowServer(t *testing.T) {
+	t.Parallel()
+	server, err := reapitest.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	many := sharedProject
+	for i := range 300 {
+		many += fmt.Sprintf("-- assets/many/%d.txt --\ntext %d\n", i, i)
+	}
+	first, second := newProject(t, many), newProject(t, many)
+	first.unchecked, second.unchecked = true, true
+	first.place = &sharing.Place{Remote: server.Address, WriteRemote: true}
+	first.build()
+	second.place = &sharing.Place{Remote: server.Address, Patience: 2 * time.Second}
+	server.Slow(1500 * time.Millisecond)
+	calls := server.Calls()
+	b := second.build()
+	if n := server.Calls() - calls; n > 300 || b.Built == 0 || !strings.Contains(b.warned, "its answers take") {
+		t.Errorf("%d calls, %d built: %s", n, b.Built, b.warned)
 	}
 }
 

@@ -12,6 +12,16 @@ type Reporter interface {
 	JobFinished(job string, failed bool, took time.Duration)
 }
 
+// Span is something that was under way for a job, beside what jobs do: a question to a cache, say. A Reporter that wants to know also has
+// a method Spanned(Span), which is called at the end of each.
+type Span struct {
+	Lanes string // what is like it, in words; spans at the same time are in lanes side by side
+	Name  string // the job that it was for
+	Begin time.Time
+	Bytes int64  // that were moved
+	Note  string // what it was about, and what came of it
+}
+
 // Silent reports nothing.
 type Silent struct{}
 

@@ -3,6 +3,8 @@ package sharing
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"aead.dev/minisign"
 
@@ -24,6 +26,24 @@ type Place struct {
 	Signed  bool // only results count that are signed by a trusted key
 	trusted []minisign.PublicKey
 	signer  *signer // nil: what ran here is not signed
+
+	Patience time.Duration // that a build has with slow answers, beyond what they save; 0: patience
+
+	healthMu sync.Mutex
+	health   map[string]*share.Health // of reading from and writing to each cache, over the builds of a process
+}
+
+// healthOf is what is known of a cache from builds before.
+func (p *Place) healthOf(name string) *share.Health {
+	p.healthMu.Lock()
+	defer p.healthMu.Unlock()
+	if p.health == nil {
+		p.health = map[string]*share.Health{}
+	}
+	if p.health[name] == nil {
+		p.health[name] = &share.Health{}
+	}
+	return p.health[name]
 }
 
 // Writes reports whether results are stored anywhere.
@@ -55,7 +75,7 @@ func (p *Place) Open() (*Caches, error) {
 			errs = append(errs, fmt.Errorf("the cache folder %s: %w", p.Folder, err))
 		} else {
 			c.Folder = f
-			c.add("the cache folder "+p.Folder, f, !p.ReadOnly)
+			c.add(p, "the cache folder "+p.Folder, f, !p.ReadOnly)
 		}
 	}
 	if p.Remote != "" {
@@ -64,7 +84,7 @@ func (p *Place) Open() (*Caches, error) {
 			errs = append(errs, fmt.Errorf("the cache server %s: %w", p.Remote, err))
 		} else {
 			c.Remote = r
-			c.add("the cache server "+p.Remote, r, p.WriteRemote)
+			c.add(p, "the cache server "+p.Remote, r, p.WriteRemote)
 		}
 	}
 	c.failed = errs
@@ -87,8 +107,8 @@ func (p *Place) Collect() (folder.Collected, error) {
 }
 
 // add adds a cache. Reading and writing are guarded by themselves: one that may not be written to is still read.
-func (c *Caches) add(name string, cache share.Cache, writes bool) {
-	reading := share.NewGuard(cache)
+func (c *Caches) add(p *Place, name string, cache share.Cache, writes bool) {
+	reading := share.NewGuard(cache, p.healthOf(name))
 	c.hints = append(c.hints, reading)
 	if c.results == nil {
 		c.results = reading
@@ -97,7 +117,7 @@ func (c *Caches) add(name string, cache share.Cache, writes bool) {
 	}
 	c.guards, c.names = append(c.guards, reading), append(c.names, name)
 	if writes {
-		writing := share.NewGuard(cache)
+		writing := share.NewGuard(cache, p.healthOf("to "+name))
 		c.writers = append(c.writers, writing)
 		c.guards, c.names = append(c.guards, writing), append(c.names, name)
 	}

@@ -8,6 +8,7 @@
 package sharing
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -47,6 +49,7 @@ type Sharing struct {
 
 	downloaded, uploaded, saved atomic.Int64 // bytes; bytes; milliseconds
 	adopted                     atomic.Int64
+	waits                       waiting
 }
 
 var _ engine.Elsewhere = (*Sharing)(nil)
@@ -121,7 +124,7 @@ func (s *Sharing) hints(ctx context.Context, t *engine.Task) (list []engine.Hint
 	var all share.Hint
 	key := hintKey(t)
 	for _, cache := range c.hints {
-		if value, err := cache.Get(ctx, key); err == nil {
+		if value, err := s.get(ctx, cache, t, key, "what runs of it read"); err == nil {
 			s.downloaded.Add(int64(len(value)))
 			if h, err := share.DecodeHint(key, value); err == nil {
 				all.Merge(h)
@@ -145,6 +148,39 @@ func (s *Sharing) Results(ctx context.Context, asked []engine.Asked, answer func
 	})
 }
 
+// Lanes of what is asked of caches, for display.
+const (
+	lookingUp   = "cache look-ups"
+	downloading = "cache downloads"
+	uploading   = "cache uploads"
+)
+
+// spanned reports what was under way for a task.
+func (s *Sharing) spanned(lanes, name string, begin time.Time, bytes int64, what string, err error) {
+	r, ok := s.w.Reporter.(interface{ Spanned(job.Span) })
+	switch {
+	case !ok:
+		return
+	case share.IsMiss(err):
+		what += ": not there"
+	case err != nil:
+		what += ": " + err.Error()
+	}
+	r.Spanned(job.Span{Lanes: lanes, Name: name, Begin: begin, Bytes: bytes, Note: what})
+}
+
+// get asks a cache for an entry of a task, unless caches are too slow.
+func (s *Sharing) get(ctx context.Context, from share.Cache, t *engine.Task, key share.Key, what string) (value []byte, err error) {
+	saved := time.Duration(s.saved.Load()) * time.Millisecond
+	if s.waits.tooLong(saved, cmp.Or(s.place.Patience, patience)) {
+		return nil, share.ErrLeftAlone
+	}
+	begin := time.Now()
+	s.waits.ask(func() { value, err = from.Get(ctx, key) })
+	s.spanned(lookingUp, t.Name, begin, int64(len(value)), what, err)
+	return value, err
+}
+
 // errForeign says that a result is not one that this task can come to.
 var errForeign = errors.New("sharing: the result of another task")
 
@@ -154,7 +190,7 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 		return nil, s.failed
 	}
 	key := resultKey(asked.Task, asked.Observations)
-	value, err := c.results.Get(ctx, key)
+	value, err := s.get(ctx, c.results, asked.Task, key, "the result")
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +222,7 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 	if s.whole {
 		now, later = append(now, later...), nil
 	}
-	if err := s.bring(ctx, c.results, now, later); err != nil {
+	if err := s.bring(ctx, c.results, asked.Task, now, later); err != nil {
 		return nil, err
 	}
 	if len(c.hints) > 1 { // the folder alone will do when the server cannot be reached
@@ -199,7 +235,7 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 }
 
 // bring fetches some blobs, and has others promised that can be fetched.
-func (s *Sharing) bring(ctx context.Context, c share.Cache, now, later []share.Blob) error {
+func (s *Sharing) bring(ctx context.Context, c share.Cache, t *engine.Task, now, later []share.Blob) error {
 	now, err := s.absent(ctx, now)
 	if err != nil {
 		return err
@@ -213,7 +249,9 @@ func (s *Sharing) bring(ctx context.Context, c share.Cache, now, later []share.B
 		}
 	}
 	for _, b := range now {
-		if err := s.fetch(ctx, c, b); err != nil {
+		begin := time.Now()
+		err := s.fetch(ctx, c, b)
+		if s.spanned(downloading, t.Name, begin, b.Size, "a product", err); err != nil {
 			return err
 		}
 	}
@@ -254,10 +292,12 @@ func (s *Sharing) fetchPromised(_ context.Context, h digest.Hash, sum [sha256.Si
 	if c == nil {
 		return s.failed
 	}
+	begin := time.Now()
 	err := c.results.Fetch(s.ctx, share.Blob{Hash: h, SHA256: sum, Size: size}, to)
 	if err == nil {
 		s.downloaded.Add(size)
 	}
+	s.spanned(downloading, h.Short(), begin, size, "a product that a job opens", err)
 	return err
 }
 
@@ -276,7 +316,7 @@ func (s *Sharing) Ran(t *engine.Task, tr *engine.Trace) {
 		defer func() { <-s.slots }()
 		if c := s.opened(); c != nil && s.ctx.Err() == nil {
 			for _, cache := range c.writers {
-				s.Upload(cache, t, tr) // what is wrong is in the guard
+				s.upload(cache, t, tr, false) // what is wrong is in the guard
 			}
 		}
 	})
@@ -310,51 +350,53 @@ func (s *Sharing) Push(results []*engine.Result) (stored, lost, stale int) {
 	return int(ok.Load()) / n, int(bad.Load()) / n, int(none.Load())
 }
 
-// Upload stores a result in a cache, with its blobs, and adds to the hint what its run observed.
-func (s *Sharing) Upload(cache share.Cache, t *engine.Task, tr *engine.Trace) error {
-	return s.upload(cache, t, tr, false)
+// upload stores a result in a cache, with its blobs, and adds to the hint what its run observed. A result that may be there is stored again
+// only if it is not.
+func (s *Sharing) upload(cache share.Cache, t *engine.Task, tr *engine.Trace, mayBe bool) error {
+	begin := time.Now()
+	n, err := s.store(cache, t, tr, mayBe)
+	s.uploaded.Add(n)
+	s.spanned(uploading, t.Name, begin, n, "the result and its products", err)
+	return err
 }
 
-// upload is Upload. A result that may be there is stored again only if it is not.
-func (s *Sharing) upload(cache share.Cache, t *engine.Task, tr *engine.Trace, mayBe bool) error {
+// store is upload; n is how many bytes were sent.
+func (s *Sharing) store(cache share.Cache, t *engine.Task, tr *engine.Trace, mayBe bool) (n int64, err error) {
 	r, err := s.resultOf(t, tr)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	key := resultKey(t, tr.Observations)
 	value := r.Encode(key, share.Run{Seconds: tr.Seconds, Memory: tr.Memory}, s.place.sign)
 	if value == nil {
-		return nil // too large
+		return 0, nil // too large
 	}
 	blobs := r.Blobs()
 	missing, err := cache.Missing(s.ctx, blobs)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	stored := false
 	if mayBe && len(missing) == 0 {
 		if there, err := cache.Get(s.ctx, key); err == nil {
-			if there, _, err := share.DecodeResult(key, t.Fingerprint, there, s.place.verify); err == nil && there.ID() == r.ID() {
-				return s.addHint(cache, t, tr)
-			}
+			there, _, err := share.DecodeResult(key, t.Fingerprint, there, s.place.verify)
+			stored = err == nil && there.ID() == r.ID()
 		}
 	}
 	for _, b := range missing {
 		if err := cache.Store(s.ctx, b, func() (io.ReadCloser, error) { return s.w.Open(b.Hash) }); err != nil {
-			return err
+			return n, err
 		}
-		s.uploaded.Add(b.Size)
+		n += b.Size
 	}
-	if err := cache.Put(s.ctx, key, value, blobs); err != nil {
-		return err
+	if !stored {
+		if err := cache.Put(s.ctx, key, value, blobs); err != nil {
+			return n, err
+		}
+		n += int64(len(value))
 	}
-	s.uploaded.Add(int64(len(value)))
-	return s.addHint(cache, t, tr)
-}
-
-func (s *Sharing) addHint(cache share.Cache, t *engine.Task, tr *engine.Trace) error {
-	n, err := s.noteHint(cache, t, tr.Observations)
-	s.uploaded.Add(int64(n))
-	return err
+	hint, err := s.noteHint(cache, t, tr.Observations)
+	return n + int64(hint), err
 }
 
 // noteHint adds to a hint what a run observed, and returns the size of what was written.
@@ -467,5 +509,9 @@ func (s *Sharing) Troubles() []error {
 	if s.caches == nil {
 		return nil
 	}
-	return s.caches.Troubles()
+	list := s.caches.Troubles()
+	if err := s.waits.trouble(); err != nil {
+		list = append(list, err)
+	}
+	return list
 }

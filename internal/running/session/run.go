@@ -575,6 +575,23 @@ func (b both) JobFinished(job string, failed bool, took time.Duration) {
 	}
 }
 
+// JobMoved and Spanned are for those that want to know.
+func (b both) JobMoved(name string, away bool) {
+	for _, r := range b {
+		if m, ok := r.(interface{ JobMoved(job string, away bool) }); ok {
+			m.JobMoved(name, away)
+		}
+	}
+}
+
+func (b both) Spanned(s build.Span) {
+	for _, r := range b {
+		if to, ok := r.(interface{ Spanned(build.Span) }); ok {
+			to.Spanned(s)
+		}
+	}
+}
+
 // onlyOwn tells whether nothing changed but what builds write, and all of that is as the last one left it: it was that which changed it.
 func (r *run) onlyOwn() bool {
 	return !r.full && !r.all && !r.reopen && !r.again && r.broken == nil &&

@@ -17,54 +17,80 @@ const (
 // ErrLeftAlone says that a cache was not asked, because it failed several times in a row.
 var ErrLeftAlone = errors.New("the cache failed several times in a row, and is left alone for a while")
 
-// Guard is a cache that is left alone for a while after it failed several times in a row.
-type Guard struct {
-	cache Cache
-	now   func() time.Time
-
+// Health is what is known of whether a cache works. It may outlive the cache: the next one in the same place begins with it. The zero value
+// knows nothing.
+type Health struct {
 	mu       sync.Mutex
 	failures int // in a row
 	until    time.Time
-	first    error
+	last     error
 }
 
-// NewGuard guards a cache.
-func NewGuard(c Cache) *Guard { return &Guard{cache: c, now: time.Now} }
+// Alone is why the cache is left alone now; nil: it is not.
+func (h *Health) Alone() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failures >= failuresInRow && time.Now().Before(h.until) {
+		return h.last
+	}
+	return nil
+}
 
-// Trouble is the first failure; nil: there was none.
+// note notes how an answer was.
+func (h *Health) note(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err == nil {
+		h.failures = 0
+		return
+	}
+	if h.failures++; h.failures >= failuresInRow {
+		h.until, h.last = time.Now().Add(leftAlone), err
+	}
+}
+
+// Guard is a cache that is left alone for a while after it failed several times in a row.
+type Guard struct {
+	cache  Cache
+	health *Health
+
+	mu    sync.Mutex
+	first error
+}
+
+// NewGuard guards a cache. health is what is known of it.
+func NewGuard(c Cache, health *Health) *Guard { return &Guard{cache: c, health: health} }
+
+// Trouble is the first failure, or why the cache was left alone from the beginning; nil: there was none.
 func (g *Guard) Trouble() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.first
 }
 
-// Alone reports whether the cache is left alone now.
-func (g *Guard) Alone() bool {
+func (g *Guard) fails(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.failures >= failuresInRow && g.now().Before(g.until)
+	if g.first == nil {
+		g.first = err
+	}
 }
 
 func (g *Guard) do(ctx context.Context, ask func() error) error {
-	if g.Alone() {
+	if err := g.health.Alone(); err != nil {
+		g.fails(err)
 		return ErrLeftAlone
 	}
 	err := ask()
 	if ctx.Err() != nil {
 		return err // the caller's, or its deadline's, who knows: it says nothing of the cache
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if err == nil || IsMiss(err) {
-		g.failures = 0
+		g.health.note(nil)
 		return err
 	}
-	if g.first == nil {
-		g.first = err
-	}
-	if g.failures++; g.failures >= failuresInRow {
-		g.until = g.now().Add(leftAlone)
-	}
+	g.fails(err)
+	g.health.note(err)
 	return err
 }
 

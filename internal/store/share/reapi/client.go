@@ -23,7 +23,9 @@ import (
 	repb "github.com/bazelbuild/remote-apis/build/bazel/remote/execution/v2"
 	"google.golang.org/genproto/googleapis/bytestream"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
@@ -34,6 +36,7 @@ import (
 // Bounds.
 const (
 	callTimeout  = 15 * time.Second // of a call that moves little
+	connects     = 3 * time.Second  // until there is a connection
 	slowest      = 256 << 10        // bytes a second that a transfer may be slow at least
 	maxMessage   = 4 << 20          // that servers take
 	batchBytes   = 4<<20 - 256<<10  // of blobs in one message
@@ -82,6 +85,8 @@ func Dial(address string, as Credentials) (*Client, error) {
 	}
 	opts := []grpc.DialOption{
 		grpc.WithUserAgent("kiln"),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connects}),
+		grpc.WithUnaryInterceptor(reachUnary), grpc.WithStreamInterceptor(reachStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage+1<<20), grpc.MaxCallSendMsgSize(maxMessage+1<<20)),
 	}
 	transport := insecure.NewCredentials()
@@ -109,6 +114,43 @@ func Dial(address string, as Credentials) (*Client, error) {
 	}
 	c.reads, c.writes = &batcher{send: c.readBatch}, &batcher{send: c.writeBatch}
 	return c, nil
+}
+
+// reach waits until there is a connection, but not for long: a server that a firewall hides refuses nothing, and a name that nobody
+// resolves is not an error for half a minute.
+func reach(ctx context.Context, conn *grpc.ClientConn) error {
+	state := conn.GetState()
+	if state == connectivity.Ready {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, connects, errNoConnection)
+	defer cancel()
+	for conn.Connect(); state == connectivity.Idle || state == connectivity.Connecting; state = conn.GetState() {
+		if !conn.WaitForStateChange(ctx, state) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil // ready, or the call itself says why not
+}
+
+var errNoConnection = status.Errorf(codes.Unavailable, "no connection within %.0f s", connects.Seconds())
+
+func reachUnary(
+	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, next grpc.UnaryInvoker, o ...grpc.CallOption,
+) error {
+	if err := reach(ctx, conn); err != nil {
+		return err
+	}
+	return next(ctx, method, req, reply, conn, o...)
+}
+
+func reachStream(
+	ctx context.Context, d *grpc.StreamDesc, conn *grpc.ClientConn, method string, next grpc.Streamer, o ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	if err := reach(ctx, conn); err != nil {
+		return nil, err
+	}
+	return next(ctx, d, conn, method, o...)
 }
 
 func loopback(host string) bool {

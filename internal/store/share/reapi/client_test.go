@@ -132,12 +132,13 @@ func lying(t *testing.T, zstd bool, lie reapitest.Lie) {
 // TestGuardedLies: a server that fails is left alone after three calls.
 func TestGuardedLies(t *testing.T) {
 	s := start(t, false, "")
-	c := share.NewGuard(dial(t, s.Address, Credentials{}))
+	health := &share.Health{}
+	c := share.NewGuard(dial(t, s.Address, Credentials{}), health)
 	s.Tell(reapitest.Refuses)
 	for range 10 {
 		c.Get(context.Background(), sharetest.KeyOf("x"))
 	}
-	if n := s.Calls(); n != 3 || !c.Alone() || c.Trouble() == nil {
+	if n := s.Calls(); n != 3 || health.Alone() == nil || c.Trouble() == nil {
 		t.Errorf("%d calls, %v", n, c.Trouble())
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	repb "github.com/bazelbuild/remote-apis/build/bazel/remote/execution/v2"
 	"github.com/bazelbuild/remote-apis/build/bazel/semver"
@@ -64,6 +65,7 @@ type Server struct {
 	Zstd    bool   // set it before the first call
 
 	lie   atomic.Int32
+	slow  atomic.Int64 // nanoseconds
 	calls atomic.Int64
 	after func() // is called once, with the call of number at
 	at    int64
@@ -121,6 +123,9 @@ func (s *Server) Stop() {
 // Tell makes the server lie from now on.
 func (s *Server) Tell(l Lie) { s.lie.Store(int32(l)) }
 
+// Slow makes each answer take that long from now on.
+func (s *Server) Slow(by time.Duration) { s.slow.Store(int64(by)) }
+
 // Calls is how many calls there were.
 func (s *Server) Calls() int64 { return s.calls.Load() }
 
@@ -155,6 +160,7 @@ func (s *Server) admit(ctx context.Context) error {
 	if n := s.calls.Add(1); s.after != nil && n == s.at {
 		s.after()
 	}
+	time.Sleep(time.Duration(s.slow.Load()))
 	switch {
 	case s.lies(Delays):
 		<-ctx.Done()
