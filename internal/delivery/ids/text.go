@@ -155,35 +155,44 @@ func clip(s string) string { return s[:min(len(s), 40)] }
 // Format writes the file: the header, and a line an entry in the order that they have.
 func (f *File) Format() []byte {
 	b := append(make([]byte, 0, 64*(len(f.Entries)+2)), header+"\n"...)
-	for _, e := range f.Entries {
-		b = append(b, quote(e.Asset)...)
-		b = append(b, '\t')
-		b = strconv.AppendUint(b, uint64(e.ID), 10)
-		pin := ""
-		if e.UUID != (Name{Asset: e.Asset}).Identity() {
-			pin = e.UUID
-		}
-		if e.Product != "" || pin != "" {
-			b = append(b, "\t"+quote(e.Product)...)
-		}
-		if pin != "" {
-			b = append(b, "\t"+pin...)
-		}
-		b = append(b, '\n')
+	for i := range f.Entries {
+		b = appendLine(b, &f.Entries[i])
 	}
 	return b
 }
 
+func appendLine(b []byte, e *Entry) []byte {
+	b = append(b, quote(e.Asset)...)
+	b = append(b, '\t')
+	b = strconv.AppendUint(b, uint64(e.ID), 10)
+	pin := ""
+	if e.UUID != "" && e.UUID != (Name{Asset: e.Asset}).Identity() {
+		pin = e.UUID
+	}
+	if e.Product != "" || pin != "" {
+		b = append(b, "\t"+quote(e.Product)...)
+	}
+	if pin != "" {
+		b = append(b, "\t"+pin...)
+	}
+	return append(b, '\n')
+}
+
 // quote leaves a name as it is, unless that would not be the same name again: then it is a quoted string of Go.
 func quote(s string) string {
-	plain := !strings.HasPrefix(s, `"`) && !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "\uFEFF") && conflictMark(s) == 0 && utf8.ValidString(s)
-	for i := 0; i < len(s) && plain; i++ {
-		plain = s[i] >= 0x20 && s[i] != 0x7f
-	}
-	if plain {
+	if plain(s) {
 		return s
 	}
 	return strconv.Quote(s)
+}
+
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] == 0x7f {
+			return false
+		}
+	}
+	return !strings.HasPrefix(s, `"`) && !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "\uFEFF") && conflictMark(s) == 0 && utf8.ValidString(s)
 }
 
 func unquote(field string) (string, error) {

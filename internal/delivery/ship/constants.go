@@ -126,7 +126,8 @@ func (s *shipment) model(platforms []Platform, contents [][]manifest.Contents) *
 		}
 		key := resource{a.UUID, p.Name}
 		if _, ok := parcels[parcel][key]; !ok {
-			parcels[parcel][key] = codegen.Resource{ID: s.numbers[key], Asset: a.ID, Product: p.Name, Type: p.Type}
+			id, _ := s.numberOf(a, p)
+			parcels[parcel][key] = codegen.Resource{ID: id, Asset: a.ID, Product: p.Name, Type: p.Type}
 		}
 	}
 	for i := range platforms {

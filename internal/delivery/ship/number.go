@@ -9,7 +9,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
-	"github.com/kiln-pipeline/kiln/internal/delivery/manifest"
 )
 
 // Numbers is a kiln.ids, or a kiln.ids.released, as it was read.
@@ -98,34 +97,62 @@ func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*
 	if err != nil {
 		return nil, err
 	}
-	text := file.Format()
-	if before.Same(text) {
-		return file, nil
+	if text := file.Format(); !before.Same(text) {
+		return file, s.saveNumbers(text, len(changes))
 	}
+	return file, nil
+}
+
+// saveNumbers writes kiln.ids, unless it may not change.
+func (s *shipment) saveNumbers(text []byte, changes int) error {
 	if s.o.Locked {
-		return nil, Stale(len(changes))
+		return Stale(changes)
 	}
 	if err := SaveNumbers(s.p.Dir, text); err != nil {
 		s.res.Again, s.unsure = true, true
-		return nil, err
+		return err
 	}
 	s.wrote(ids.FileName)
 	if s.o.Reading != nil {
 		s.o.Reading(ids.FileName)
 	}
-	return file, nil
+	return nil
+}
+
+// numbering answers from kiln.ids.
+type numbering interface {
+	ID(ids.Name) (uint32, bool)
+	AssetOf(uuid string) string // the id; "" if it has no number
+}
+
+// table is that of a file of which each line was read.
+type table struct {
+	numbers map[resource]uint32
+	assets  map[string]string
 }
 
 // resource names one for the table of numbers.
 type resource struct{ uuid, product string }
 
-// number makes the tables of numbers and of ids.
-func (s *shipment) number(f *ids.File) {
-	s.numbers = make(map[resource]uint32, len(f.Entries))
-	s.assetOf = make(map[manifest.UUID]string, len(f.Entries))
-	for _, e := range f.Entries {
+func newTable(f *ids.File) *table {
+	t := &table{make(map[resource]uint32, len(f.Entries)), make(map[string]string, len(f.Entries))}
+	for i := range f.Entries {
+		e := &f.Entries[i]
 		uuid := e.Identity()
-		s.numbers[resource{uuid, e.Product}] = e.ID
-		s.assetOf[parseUUID(uuid)] = e.Asset
+		t.numbers[resource{uuid, e.Product}] = e.ID
+		t.assets[uuid] = e.Asset
 	}
+	return t
+}
+
+func (t *table) ID(n ids.Name) (uint32, bool) {
+	id, ok := t.numbers[resource{n.UUID, n.Product}]
+	return id, ok
+}
+
+func (t *table) AssetOf(uuid string) string { return t.assets[uuid] }
+
+// numberOf is the number of a product.
+func (s *shipment) numberOf(a *Asset, p *Product) (uint32, bool) {
+	return s.numbers.ID(ids.Name{Asset: a.ID, UUID: a.UUID, Product: p.Name})
 }

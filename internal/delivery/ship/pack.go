@@ -260,8 +260,9 @@ func (s *shipment) resources(pl *Platform, c *manifest.Contents, of *project.Par
 func (s *shipment) resource(of *project.Parcel, numbers map[productKey]uint32) func(a *Asset, p *Product) parcel.Resource {
 	compress := s.compress(of)
 	return func(a *Asset, p *Product) parcel.Resource {
+		number, _ := s.numberOf(a, p)
 		r := parcel.Resource{
-			ID: s.numbers[resource{a.UUID, p.Name}], UUID: parseUUID(a.UUID), SubID: p.SubID, Name: ResourceName(a.ID, p.Name), Type: p.Type,
+			ID: number, UUID: parseUUID(a.UUID), SubID: p.SubID, Name: ResourceName(a.ID, p.Name), Type: p.Type,
 			Size: p.Size, Hash: p.Hash, Align: of.Align, Compress: compress(a.ID, p.Size), Open: s.open(p.Hash),
 		}
 		for _, ref := range p.References {
@@ -311,7 +312,7 @@ func (s *shipment) numbersOf(assets []Asset) map[productKey]uint32 {
 	for i := range assets {
 		a := &assets[i]
 		for k := range a.Products {
-			if id, ok := s.numbers[resource{a.UUID, a.Products[k].Name}]; ok {
+			if id, ok := s.numberOf(a, &a.Products[k]); ok {
 				numbers[productKey{parseUUID(a.UUID), a.Products[k].SubID}] = id
 			}
 		}

@@ -121,8 +121,7 @@ func Wanted(p *project.Project) bool { return len(p.Parcels) > 0 || len(p.Consta
 type shipment struct {
 	p       *project.Project
 	o       Options
-	numbers map[resource]uint32
-	assetOf map[manifest.UUID]string // ids
+	numbers numbering
 	res     Result
 	orders  map[string]*order // by file, as far as they were wanted
 	saidOf  map[string]*left  // by what they say
@@ -154,7 +153,7 @@ func (s *shipment) work(platforms []Platform) {
 		s.keepAll(platforms)
 		return
 	}
-	s.number(file)
+	s.numbers = newTable(file)
 	contents := make([][]manifest.Contents, len(platforms))
 	for i := range platforms {
 		if platforms[i].Decided && !s.stopped() {

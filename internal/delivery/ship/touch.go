@@ -1,12 +1,16 @@
 package ship
 
 import (
+	"cmp"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 	"github.com/kiln-pipeline/kiln/internal/delivery/manifest"
@@ -54,7 +58,7 @@ type Others struct {
 // Touch brings parcels and numbers up to date with what changed, and looks at nothing else. It gives the parcels that it changed. If it
 // cannot it is false, and Update has to.
 func Touch(p *project.Project, platforms []Changes, others Others, o Options) ([]Parcel, bool) {
-	s := &touch{shipment{p: p, o: o, orders: map[string]*order{}, read: map[string]bool{}}, others}
+	s := &touch{shipment{p: p, o: o, orders: map[string]*order{}, read: map[string]bool{}}, others, nil}
 	other := slices.ContainsFunc(platforms, func(pl Changes) bool {
 		return slices.ContainsFunc(pl.Assets, func(c Change) bool { return c.differs() && !c.contentsOnly() })
 	})
@@ -78,7 +82,8 @@ func Touch(p *project.Project, platforms []Changes, others Others, o Options) ([
 // touch is one run of Touch.
 type touch struct {
 	shipment
-	others Others
+	others  Others
+	changed map[string]*ids.Owner // the assets, by UUID, if more than contents changed
 }
 
 // simple tells whether what a parcel holds follows from what it names, and nothing but parcels is made of the products.
@@ -89,30 +94,60 @@ func (s *touch) simple() bool {
 
 // renumber brings kiln.ids up to date.
 func (s *touch) renumber(platforms []Changes) bool {
-	var names []ids.Name
-	changed, lost := map[string]bool{}, map[string]bool{}
+	changed := map[string]*ids.Owner{}
 	for i := range platforms {
 		for k := range platforms[i].Assets {
 			a := &platforms[i].Assets[k]
-			changed[a.UUID] = true
-			lost[a.UUID] = lost[a.UUID] || a.Lost != ""
+			o := changed[a.UUID]
+			if o == nil {
+				o = &ids.Owner{Asset: a.ID, UUID: a.UUID}
+				changed[a.UUID] = o
+			}
+			o.Keep = o.Keep || a.Lost != ""
 			for n := range a.Products {
-				names = append(names, ids.Name{Asset: a.ID, UUID: a.UUID, Product: a.Products[n].Name})
+				o.Products = append(o.Products, a.Products[n].Name)
 			}
 		}
 	}
-	file, err := s.assignNames(names, func(uuid string) bool { return !changed[uuid] || lost[uuid] })
+	s.changed = changed
+	s.reading(ids.FileName)
+	text, err := disk.ReadText(filepath.Join(s.p.Dir, ids.FileName), 0)
+	if before, ok := ids.ReadSorted(text); err == nil && ok {
+		owners := make([]ids.Owner, 0, len(changed))
+		for _, uuid := range slices.Sorted(maps.Keys(changed)) {
+			owners = append(owners, *changed[uuid])
+		}
+		if after, n, ok := before.Assign(owners); ok {
+			s.numbers = after
+			return n == 0 || s.saveNumbers(after.Text(), n) == nil
+		}
+	}
+	return s.renumberAll(changed)
+}
+
+// renumberAll does it by reading each line: what a line is for may not follow from its name.
+func (s *touch) renumberAll(changed map[string]*ids.Owner) bool {
+	var names []ids.Name
+	for _, o := range changed {
+		for _, product := range o.Products {
+			names = append(names, ids.Name{Asset: o.Asset, UUID: o.UUID, Product: product})
+		}
+	}
+	file, err := s.assignNames(names, func(uuid string) bool { o := changed[uuid]; return o == nil || o.Keep })
 	if err != nil {
 		return false
 	}
-	s.number(file)
-	for i := range platforms {
-		for k := range platforms[i].Assets { // one that is gone has no number any more
-			a := &platforms[i].Assets[k]
-			s.assetOf[parseUUID(a.UUID)] = a.ID
-		}
-	}
+	s.numbers = newTable(file)
 	return true
+}
+
+// assetOf is the id of an asset, or "". One that is gone has no number any more.
+func (s *touch) assetOf(u manifest.UUID) string {
+	text := uuid.UUID(u).String()
+	if o := s.changed[text]; o != nil {
+		return o.Asset
+	}
+	return s.numbers.AssetOf(text)
 }
 
 // platform changes the parcels of a platform. other tells whether more than contents changed.
@@ -233,10 +268,12 @@ func (s *touch) parcel(pl *Changes, of *project.Parcel, x *Parcel, referring []p
 	o.Workers = s.o.Workers
 	if slices.ContainsFunc(here, func(c *Change) bool { return !c.contentsOnly() }) {
 		was := rs
-		if rs, ok = s.refill(pl, of, rs, names); !ok {
+		if s.alone(pl, names) {
+			rs = s.exchange(of, rs, here, names)
+		} else if rs, ok = s.refill(pl, of, rs, names); !ok {
 			return false, false
 		}
-		x.Added, x.Removed = s.places(rs, was), s.places(was, rs)
+		x.Removed, x.Added = s.differences(was, rs)
 	} else {
 		s.replace(of, rs, here)
 	}
@@ -280,6 +317,47 @@ func (s *touch) replace(of *project.Parcel, rs []parcel.Resource, changes []*Cha
 	}
 }
 
+// alone reports whether no other product is in a parcel, or missing there, because of what changed: neither refers to the other.
+func (s *touch) alone(pl *Changes, names func(id string) bool) bool {
+	refers := func(p Product) bool { return len(p.References) > 0 }
+	for i := range pl.Assets {
+		c := &pl.Assets[i]
+		switch {
+		case c.Lost != "" && names(c.ID):
+			return false
+		case c.differs() && (slices.ContainsFunc(c.Was, refers) || slices.ContainsFunc(c.Products, refers) || len(s.others.Referring(c.UUID)) > 0):
+			return false
+		}
+	}
+	return true
+}
+
+// exchange takes out what was of changed assets, and puts in what there is of those that the parcel names.
+func (s *touch) exchange(of *project.Parcel, rs []parcel.Resource, here []*Change, names func(id string) bool) []parcel.Resource {
+	one := s.resource(of, nil)
+	changed := make(map[manifest.UUID]bool, len(here))
+	for _, c := range here {
+		changed[parseUUID(c.UUID)] = true
+	}
+	now := make([]parcel.Resource, 0, len(rs)+len(here))
+	for i := range rs {
+		if !changed[rs[i].UUID] {
+			now = append(now, rs[i])
+		}
+	}
+	for _, c := range here {
+		for k := range c.Products {
+			if names(c.ID) {
+				now = append(now, one(&c.Asset, &c.Products[k]))
+			}
+		}
+	}
+	slices.SortFunc(now, byNumber)
+	return now
+}
+
+func byNumber(a, b parcel.Resource) int { return cmp.Compare(a.ID, b.ID) }
+
 // refill says what a parcel is to hold, of what it holds and what changed. It is false if something cannot be had.
 func (s *touch) refill(pl *Changes, of *project.Parcel, rs []parcel.Resource, names func(id string) bool) ([]parcel.Resource, bool) {
 	f := &filling{
@@ -313,6 +391,7 @@ func (s *touch) refill(pl *Changes, of *project.Parcel, rs []parcel.Resource, na
 			now[i] = one(a, p)
 		}
 	}
+	slices.SortFunc(now, byNumber)
 	return now, true
 }
 
@@ -354,8 +433,8 @@ func (f *filling) take(rs []parcel.Resource, but map[manifest.UUID]bool) bool {
 		}
 		k, ok := f.at[r.UUID]
 		if !ok {
-			id, known := f.assetOf[r.UUID]
-			if !known {
+			id := f.assetOf(r.UUID)
+			if id == "" {
 				return false
 			}
 			k = len(f.assets)
@@ -387,7 +466,7 @@ func (f *filling) reach(a *Asset) {
 			if f.has[key] {
 				continue
 			}
-			to, ok := f.others.Find(f.platform, f.assetOf[key.uuid])
+			to, ok := f.others.Find(f.platform, f.assetOf(key.uuid))
 			if !ok {
 				continue
 			}
@@ -399,16 +478,38 @@ func (f *filling) reach(a *Asset) {
 	}
 }
 
-// places are the products of resources that others have not.
-func (s *touch) places(of, others []parcel.Resource) (list []Place) {
-	has := make(map[productKey]bool, len(others))
-	for i := range others {
-		has[productKey{others[i].UUID, others[i].SubID}] = true
-	}
-	for i := range of {
-		if r := &of[i]; !has[productKey{r.UUID, r.SubID}] && s.assetOf[r.UUID] != "" {
-			list = append(list, Place{s.assetOf[r.UUID], r.SubID})
+// differences are the products of resources that only the first list has, or only the second. Both are sorted by number.
+func (s *touch) differences(was, now []parcel.Resource) (removed, added []Place) {
+	in := map[productKey]int{} // 1: now, -1: before, 0: both
+	for len(was) > 0 || len(now) > 0 {
+		switch {
+		case len(now) == 0 || len(was) > 0 && was[0].ID < now[0].ID:
+			in[keyOf(&was[0])]--
+			was = was[1:]
+		case len(was) == 0 || was[0].ID > now[0].ID:
+			in[keyOf(&now[0])]++
+			now = now[1:]
+		default:
+			if a, b := keyOf(&was[0]), keyOf(&now[0]); a != b {
+				in[a]--
+				in[b]++
+			}
+			was, now = was[1:], now[1:]
 		}
 	}
-	return list
+	for key, n := range in {
+		at := Place{s.assetOf(key.uuid), key.sub}
+		switch {
+		case n < 0 && at.Asset != "":
+			removed = append(removed, at)
+		case n > 0 && at.Asset != "":
+			added = append(added, at)
+		}
+	}
+	order := func(a, b Place) int { return cmp.Or(strings.Compare(a.Asset, b.Asset), cmp.Compare(a.SubID, b.SubID)) }
+	slices.SortFunc(removed, order)
+	slices.SortFunc(added, order)
+	return removed, added
 }
+
+func keyOf(r *parcel.Resource) productKey { return productKey{r.UUID, r.SubID} }
