@@ -31,6 +31,10 @@ func main() {
 		exit(makeProduct(os.Args[2], os.Args[3]))
 		return
 	}
+	if len(os.Args) == 4 && os.Args[1] == loopFlag {
+		exit(readAll(os.Args[2], os.Args[3]))
+		return
+	}
 	b := bench{}
 	flag.StringVar(&b.kiln, "kiln", "kiln", "the `PROGRAM` to measure")
 	flag.IntVar(&b.runs, "runs", 5, "`RUNS` of each")

@@ -302,6 +302,40 @@ func TestSharedFolderBesideServer(t *testing.T) {
 	}
 }
 
+// TestSharedGuesses: where many assets are alike, about one question an asset is enough; the others are found as before.
+func TestSharedGuesses(t *testing.T) {
+	server, err := reapitest.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	const many = 400
+	project := sharedProject
+	for i := range many {
+		project += fmt.Sprintf("-- assets/many/%d.txt --\ntext %d\n", i, i)
+	}
+	first, second := newProject(t, project), newProject(t, project)
+	first.place = &sharing.Place{Remote: server.Address, WriteRemote: true}
+	second.place = &sharing.Place{Remote: server.Address}
+	first.unchecked = true
+	first.build()
+	calls := server.Calls()
+	second.wants("")
+	if n := server.Calls() - calls; n > many*3/2+150 {
+		t.Errorf("%d calls", n)
+	}
+	for i := range many / 2 { // what nobody stored runs, and what others stored comes from the cache
+		second.write(fmt.Sprintf("assets/many/%d.txt", 2*i), fmt.Sprint("text edited ", i))
+		if i%2 == 0 {
+			first.write(fmt.Sprintf("assets/many/%d.txt", 2*i), fmt.Sprint("text edited ", i))
+		}
+	}
+	first.build()
+	if b := second.build(); b.Built != many/4 || b.FromCache != many/4 {
+		t.Errorf("%+v", b.Summary)
+	}
+}
+
 // silent is a server that takes connections and says nothing, as far as a client of it sees: so is one behind a firewall.
 func silent(t *testing.T) (address string, connections *atomic.Int64) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

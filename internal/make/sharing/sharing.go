@@ -50,6 +50,7 @@ type Sharing struct {
 	downloaded, uploaded, saved atomic.Int64 // bytes; bytes; milliseconds
 	adopted                     atomic.Int64
 	waits                       waiting
+	guesses                     guesses
 }
 
 var _ engine.Elsewhere = (*Sharing)(nil)
@@ -121,6 +122,9 @@ func (s *Sharing) hints(ctx context.Context, t *engine.Task) (list []engine.Hint
 	if c == nil {
 		return nil
 	}
+	if list, ok := s.guessed(ctx, c, t); ok {
+		return list
+	}
 	var all share.Hint
 	key := hintKey(t)
 	for _, cache := range c.hints {
@@ -134,6 +138,7 @@ func (s *Sharing) hints(ctx context.Context, t *engine.Task) (list []engine.Hint
 	for _, l := range all.Lists {
 		list = append(list, engine.Hint{Observations: l.Observations, Seen: l.Seen, Short: share.Short})
 	}
+	s.guesses.learn(t, list)
 	return list
 }
 
@@ -190,7 +195,7 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 		return nil, s.failed
 	}
 	key := resultKey(asked.Task, asked.Observations)
-	value, err := s.get(ctx, c.results, asked.Task, key, "the result")
+	value, err := s.resultValue(ctx, c, asked.Task, key)
 	if err != nil {
 		return nil, err
 	}

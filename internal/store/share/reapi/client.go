@@ -44,6 +44,9 @@ const (
 	chunk        = 1 << 20          // of a stream
 	manyDigests  = 8192             // in one question
 	batchesAhead = 8                // in flight
+	streamsAhead = 8                // read at once: more of them take memory, and make none faster
+	window       = 4 << 20          // bytes of a stream that may be on their way
+	windows      = 16 << 20         // and of all streams
 )
 
 // keySize stands where an action has its size. Servers want one.
@@ -63,6 +66,7 @@ type Client struct {
 	ops   longrunningpb.OperationsClient
 
 	reads, writes *batcher
+	streams       chan struct{} // has one for each that is read
 
 	storingMu sync.Mutex
 	storing   map[share.Blob]*storing
@@ -86,6 +90,7 @@ func Dial(address string, as Credentials) (*Client, error) {
 	opts := []grpc.DialOption{
 		grpc.WithUserAgent("kiln"),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connects}),
+		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(windows),
 		grpc.WithUnaryInterceptor(reachUnary), grpc.WithStreamInterceptor(reachStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage+1<<20), grpc.MaxCallSendMsgSize(maxMessage+1<<20)),
 	}
@@ -112,6 +117,7 @@ func Dial(address string, as Credentials) (*Client, error) {
 		cas: repb.NewContentAddressableStorageClient(conn), ac: repb.NewActionCacheClient(conn), caps: repb.NewCapabilitiesClient(conn),
 		bytes: bytestream.NewByteStreamClient(conn), exec: repb.NewExecutionClient(conn), ops: longrunningpb.NewOperationsClient(conn),
 	}
+	c.streams = make(chan struct{}, streamsAhead)
 	c.reads, c.writes = &batcher{send: c.readBatch}, &batcher{send: c.writeBatch}
 	return c, nil
 }

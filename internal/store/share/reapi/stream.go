@@ -42,6 +42,27 @@ func decompress(data []byte, size int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(d, size+1))
 }
 
+// unpackers are decoders of streams, with their memory.
+var unpackers sync.Pool
+
+// unpackStream is unpacker with a decoder that may have been used before. release has to be called at the end.
+func unpackStream(from io.Reader) (d *zstd.Decoder, release func(), err error) {
+	d, _ = unpackers.Get().(*zstd.Decoder)
+	if d == nil {
+		d, err = unpacker(from)
+	} else {
+		err = d.Reset(from)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, func() {
+		if d.Reset(nil) == nil {
+			unpackers.Put(d)
+		}
+	}, nil
+}
+
 func unpacker(from io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(64<<20), zstd.WithDecoderMaxMemory(1<<40))
 }
@@ -70,6 +91,12 @@ func (c *Client) readStream(ctx context.Context, b share.Blob, to io.Writer) err
 	if offer.Zstd {
 		kind = packedBlobs
 	}
+	select {
+	case c.streams <- struct{}{}:
+		defer func() { <-c.streams }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	ctx, cancel := c.call(ctx, b.Size)
 	defer cancel()
 	stream, err := c.bytes.Read(ctx, &bytestream.ReadRequest{ResourceName: c.name(b, "", kind)})
@@ -79,11 +106,11 @@ func (c *Client) readStream(ctx context.Context, b share.Blob, to io.Writer) err
 	// What is packed may be larger than what is in it, but not by much: a server that never ends is not read for ever.
 	var from io.Reader = &incoming{stream: stream, left: b.Size + b.Size/16 + 1<<20}
 	if offer.Zstd {
-		d, err := unpacker(from)
+		d, release, err := unpackStream(from)
 		if err != nil {
 			return err
 		}
-		defer d.Close()
+		defer release()
 		from = d
 	}
 	hash := sha256.New()
