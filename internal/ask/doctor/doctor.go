@@ -22,6 +22,7 @@ type Report struct {
 	Tools    []Tool
 	Limits   []Limit
 	Places   []Place
+	Helpers  []Helper
 	Messages diag.List
 }
 
