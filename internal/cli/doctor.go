@@ -200,7 +200,11 @@ func (a *app) tellTools(tools []doctor.Tool) error {
 		case tool.Path != "":
 			t.row(styled(green, "  "+markGood), left(tool.Name), left(tool.Version), styled(dim, tool.Path), left(needed))
 		case needed != "":
-			t.row(styled(red, "  "+markWrong), left(tool.Name), left("missing"), styled(dim, strings.Join(tool.Install, ", ")), left(needed))
+			absent := "missing"
+			if tool.Refused {
+				absent = "not executable"
+			}
+			t.row(styled(red, "  "+markWrong), left(tool.Name), left(absent), styled(dim, strings.Join(tool.Install, ", ")), left(needed))
 		default:
 			absent = append(absent, tool.Name)
 		}

@@ -134,8 +134,10 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			where, hint := "not on PATH", fmt.Sprintf("install %q", name)
 			switch {
+			case errors.Is(err, fs.ErrPermission):
+				where, hint = "there, but may not be executed", "run `chmod +x "+name+"`"
 			case strings.ContainsAny(name, `/\`):
-				where, hint = "not in the project, or may not be executed", "put it there and make it executable"
+				where, hint = "not in the project", "put it there and make it executable"
 			case path.Ext(name) != "": // a script, most likely, and whoever named it has it in the project folder
 				hint = fmt.Sprintf("if it lies in the project folder, write %q; else install it", "./"+name)
 			}
