@@ -67,7 +67,7 @@ func (a *app) check() error {
 	}
 	if a.json {
 		err = a.emit(line)
-	} else {
+	} else if !a.quiet {
 		_, err = fmt.Fprintln(a.errs, a.checkText(line))
 	}
 	if err == nil && line.Errors > 0 {

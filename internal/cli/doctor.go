@@ -92,6 +92,9 @@ func (a *app) emitDoctor(r *doctor.Report, sum doctorLine) error {
 	for _, p := range r.Places {
 		lines = append(lines, placeLine{"folder", p})
 	}
+	for _, h := range r.Helpers {
+		lines = append(lines, h)
+	}
 	for _, m := range r.Messages {
 		lines = append(lines, messageLine{"message", m})
 	}
@@ -134,6 +137,7 @@ func (a *app) tellDoctor(r *doctor.Report, sum doctorLine) error {
 	if err := t.write(); err != nil {
 		return err
 	}
+	a.tellHelpers(r.Helpers)
 	title("content")
 	mark, what := a.paint(a.out, green, markGood), "nothing wrong"
 	switch worstOfContent(r.Messages) {
@@ -154,7 +158,9 @@ func (a *app) tellDoctor(r *doctor.Report, sum doctorLine) error {
 }
 
 // surroundings are the codes of what is wrong with tools and the system, not with source files.
-var surroundings = []diag.Code{diag.ToolMissing, diag.FolderUnwritable, diag.DiskLow, diag.LimitLow, diag.CommandUntraced, diag.CommandUnsealed, diag.OutputStranger}
+var surroundings = []diag.Code{
+	diag.ToolMissing, diag.FolderUnwritable, diag.DiskLow, diag.LimitLow, diag.CommandUntraced, diag.CommandUnsealed,
+	diag.OutputStranger, diag.CacheFails, diag.FarmFails}
 
 // worstOfContent is the worst that is wrong with source files; a note if nothing is.
 func worstOfContent(l diag.List) diag.Severity {
@@ -194,7 +200,11 @@ func (a *app) tellTools(tools []doctor.Tool) error {
 		case tool.Path != "":
 			t.row(styled(green, "  "+markGood), left(tool.Name), left(tool.Version), styled(dim, tool.Path), left(needed))
 		case needed != "":
-			t.row(styled(red, "  "+markWrong), left(tool.Name), left("missing"), styled(dim, strings.Join(tool.Install, ", ")), left(needed))
+			absent := "missing"
+			if tool.Refused {
+				absent = "not executable"
+			}
+			t.row(styled(red, "  "+markWrong), left(tool.Name), left(absent), styled(dim, strings.Join(tool.Install, ", ")), left(needed))
 		default:
 			absent = append(absent, tool.Name)
 		}
@@ -211,6 +221,20 @@ func (a *app) tellTools(tools []doctor.Tool) error {
 		}
 	}
 	return nil
+}
+
+// tellHelpers shows the cache and the farm, if the project has them.
+func (a *app) tellHelpers(helpers []doctor.Helper) {
+	if len(helpers) > 0 {
+		fmt.Fprintln(a.out, a.paint(a.out, bold, "cache and farm"))
+	}
+	for _, h := range helpers {
+		mark, what := a.paint(a.out, green, markGood), strings.Join(h.Says, "; ")
+		if !h.OK {
+			mark, what = a.paint(a.out, yellow, markWarn), "see below"
+		}
+		fmt.Fprintf(a.out, "  %s  %s: %s\n", mark, h.Name, what)
+	}
 }
 
 func (a *app) placeCells(p doctor.Place) []cell {

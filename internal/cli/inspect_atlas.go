@@ -18,7 +18,10 @@ import (
 
 // draw draws the pages of an atlas to PNG files: the first as it was named, further ones with a number.
 func (x *inspector) draw(name, file string) error {
-	tables := x.tablesOf(name)
+	var tables []string
+	if found := x.v.Asset(name); found != nil {
+		tables = x.tablesOf(found.ID)
+	}
 	if len(tables) == 0 {
 		return diag.Errorf(diag.NothingKnown, diag.Pos{}, "%q is not an atlas that was built", name).
 			WithHint("--png draws the pages of an atlas: `kiln inspect sprites/ui/ --png ui.png`, after `kiln build`")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/ask/skeleton"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/processor"
 )
 
 type newLine struct {
@@ -58,16 +60,11 @@ project's own, all. After an update of Kiln, kiln new source writes them again.`
 			if !settings.Name().MatchString(name) || name == "none" {
 				return wrongUsage("use lower case letters, digits and dashes", "a processor cannot be called %q", name)
 			}
-			p, err := a.open()
+			dir, file, err := a.forNew(name)
 			if err != nil {
 				return err
 			}
-			for _, info := range p.Processors() {
-				if info.Name == name {
-					return wrongUsage("take another name", "there is a processor %q already", name)
-				}
-			}
-			w, err := skeleton.New(skeleton.Request{Dir: p.Dir, Project: p.Project.Name, Name: name, Lang: lang, Source: a.cfg.Source, DryRun: dryRun})
+			w, err := skeleton.New(skeleton.Request{Dir: dir, Project: file.Name, Name: name, Lang: lang, Source: a.cfg.Source, DryRun: dryRun})
 			if err != nil {
 				return err
 			}
@@ -78,6 +75,27 @@ project's own, all. After an update of Kiln, kiln new source writes them again.`
 	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "show which files would be written, and write nothing")
 	cmd.RegisterFlagCompletionFunc("lang", cobra.FixedCompletions(skeleton.Languages, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// forNew is the project file and the folder that it is in, and an error if the project has a processor of that name. One that cannot be
+// loaded is no reason to write none: a new one may be what it lacks. Its name is then known by the project file, or not at all.
+func (a *app) forNew(name string) (dir string, file *project.Project, err error) {
+	if dir, err = project.Find(a.dir); err != nil {
+		return "", nil, err
+	}
+	file, l := project.Load(dir, project.Given{Set: a.cfg.Set})
+	if err := l.Err(); err != nil {
+		return "", nil, err
+	}
+	is := slices.ContainsFunc(file.Processors, func(c project.CustomProcessor) bool { return c.Name == name }) ||
+		slices.ContainsFunc(slices.Concat(a.cfg.Team, a.cfg.Processors), func(x processor.Processor) bool { return x.Info().Name == name })
+	if p, err := a.open(); err == nil && !is {
+		is = slices.ContainsFunc(p.Processors(), func(info processor.Info) bool { return info.Name == name })
+	}
+	if is {
+		return "", nil, wrongUsage("take another name", "there is a processor %q already", name)
+	}
+	return dir, file, nil
 }
 
 // newSource writes Kiln's packages anew.

@@ -16,8 +16,8 @@ import (
 )
 
 // Commands that every kiln does itself, in any project: they need no processors, or have to work while the project's own kiln cannot be
-// compiled; so does `new source`, which is to write the source of this very kiln.
-var alone = []string{"init", "help", "completion", "version", "clean", written.Command, cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+// compiled. `new` writes the source of this very kiln.
+var alone = []string{"init", "new", "help", "completion", "version", "clean", written.Command, cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 // Commands that run until they are ended: with them, an own kiln whose source is edited is compiled, and started again.
 var lasting = []string{"watch", "serve"}
@@ -29,7 +29,7 @@ var errOwnChanged = errors.New("the project's own kiln changed")
 // ends when that kiln has to be started again.
 func (a *app) handOver(ctx context.Context, root *cobra.Command) (_ context.Context, exit int, ok bool) {
 	f, err := a.known(root)
-	if err != nil || len(f.Args()) == 0 || slices.Contains(alone, f.Arg(0)) || f.Arg(0) == "new" && f.Arg(1) == "source" {
+	if err != nil || len(f.Args()) == 0 || slices.Contains(alone, f.Arg(0)) {
 		return ctx, 0, false
 	}
 	a.dir, _ = f.GetString("directory")

@@ -73,19 +73,29 @@ func (a *app) lookAt(ctx context.Context, name string) (*view.View, *view.AssetV
 
 // findAsset finds the asset that a name means; if there is none, the error says which was probably meant.
 func findAsset(ctx context.Context, p *build.Project, v *view.View, name string) (*view.AssetView, error) {
-	if found := v.Asset(name); found != nil {
-		for i := range v.Assets {
-			if v.Assets[i].Asset == found {
-				return &v.Assets[i], nil
-			}
+	found := v.Asset(name)
+	if found == nil {
+		some, err := p.Look(ctx, []string{name}, nil)
+		if err != nil {
+			return nil, err
 		}
-		return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "%q is not built for these platforms", found.ID).WithHint("leave out -p")
+		if len(some.Assets) == 1 { // the file belongs to it
+			found = v.Asset(some.Assets[0].ID)
+		}
+		if found == nil {
+			return nil, manyAssets(name, len(some.Assets))
+		}
 	}
-	some, err := p.Look(ctx, []string{name}, nil)
-	if err != nil {
-		return nil, err
+	for i := range v.Assets {
+		if v.Assets[i].Asset == found {
+			return &v.Assets[i], nil
+		}
 	}
-	return nil, wrongUsage("`kiln ls "+name+"` lists them", "%q means %d assets; name one", name, len(some.Assets))
+	return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "%q is not built for these platforms", found.ID).WithHint("leave out -p")
+}
+
+func manyAssets(name string, n int) error {
+	return wrongUsage("`kiln ls "+name+"` lists them", "%q means %d assets; name one", name, n)
 }
 
 // jobAt names a job.

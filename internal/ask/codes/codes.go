@@ -14,7 +14,7 @@ type Page struct {
 	Code     diag.Code     `json:"code"`
 	Name     string        `json:"name"`
 	Section  string        `json:"section"`
-	Severity diag.Severity `json:"severity"` // error where a code has several
+	Severity diag.Severity `json:"severity"` // the gravest that it mostly has
 	Example  string        `json:"example,omitempty"`
 	Means    string        `json:"means"`
 	Do       string        `json:"do"`
@@ -24,6 +24,9 @@ var (
 	row  = regexp.MustCompile(`^\| (K\d{4}) (?:\* )?\| (.+) \|$`)
 	bar  = regexp.MustCompile(` *\| *`)
 	link = regexp.MustCompile(`\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^)]*\)`)
+	// severities are those of a code that is no error, and what prints it: *note* or *warning* of `kiln doctor`: ...
+	severities = regexp.MustCompile("^(\\*(?:note|warning)\\*(?: or \\*(?:note|warning)\\*)?)(?: of ((?:`[^`]+`(?:, | and )?)+))?: ")
+	emphasis   = regexp.MustCompile(`\*(\w+)\*`)
 	// elsewhere is a page of the documentation that a cell points to: users of the command line may not have it.
 	elsewhere = regexp.MustCompile(` ?\(\[[^\]]*\.md\]\([^)]*\)\)`)
 )
@@ -48,11 +51,17 @@ func Parse(text string) (all []Page) {
 			continue // a test of the page finds it
 		}
 		p := Page{diag.Code(m[1]), cells[0], section, diag.Error, strings.Trim(cells[1], "`"), cells[2], cells[3]}
-		for _, s := range []diag.Severity{diag.Warning, diag.Note} {
-			if rest, ok := strings.CutPrefix(p.Means, "*"+string(s)+"*: "); ok {
-				p.Severity, p.Means = s, rest
+		if m := severities.FindStringSubmatch(p.Means); m != nil {
+			p.Severity = diag.Note
+			if strings.Contains(m[1], string(diag.Warning)) {
+				p.Severity = diag.Warning
+			}
+			p.Means = p.Means[len(m[0]):]
+			if m[2] != "" {
+				p.Means = m[2] + ": " + p.Means
 			}
 		}
+		p.Means = emphasis.ReplaceAllString(p.Means, "$1")
 		all = append(all, p)
 	}
 	return all

@@ -34,6 +34,31 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestSeverities: a code that is no error is not listed as one.
+func TestSeverities(t *testing.T) {
+	for means, want := range map[string]Page{
+		"*warning*: a":                                {Severity: diag.Warning, Means: "a"},
+		"*note* or *warning*: a":                      {Severity: diag.Warning, Means: "a"},
+		"*note* of `kiln doctor`: a":                  {Severity: diag.Note, Means: "`kiln doctor`: a"},
+		"*note* of `kiln doctor` and `kiln check`: a": {Severity: diag.Note, Means: "`kiln doctor` and `kiln check`: a"},
+		"a. *Warning* if b":                           {Severity: diag.Error, Means: "a. Warning if b"},
+	} {
+		p := Parse("| K0001 | name | `x` | " + means + " | fix it |\n")[0]
+		if p.Severity != want.Severity || p.Means != want.Means {
+			t.Errorf("%s: %s, %s", means, p.Severity, p.Means)
+		}
+	}
+	text, err := os.ReadFile("../../../docs/messages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range Parse(string(text)) {
+		if low := strings.ToLower(p.Means); p.Severity == diag.Error && (strings.HasPrefix(low, "note") || strings.HasPrefix(low, "warning")) {
+			t.Errorf("%s is listed as an error: %s", p.Code, p.Means)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	pages := Parse("## Data\n\n| K1114 | asset missing | `a \\| b` | *warning*: see [this](x.md) ([x.md](x.md)) | fix it |\n")
 	for _, name := range []string{"K1114", "k1114", "1114"} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
@@ -22,6 +23,7 @@ type Report struct {
 	Tools    []Tool
 	Limits   []Limit
 	Places   []Place
+	Helpers  []Helper
 	Messages diag.List
 }
 
@@ -39,7 +41,7 @@ func Examine(ctx context.Context, p *build.Project) (*Report, error) {
 	if v != nil {
 		r.Assets = len(v.Assets)
 		r.Messages = append(append(r.Messages, v.Messages...), v.Strangers()...)
-		r.rules(p, v)
+		r.Messages = append(r.Messages, upkeep.IdleRules(p.Workspace, v.Sources(), v.Table(), r.Messages)...)
 		r.files(ctx, p, v)
 	}
 	r.tools(ctx, p, v)

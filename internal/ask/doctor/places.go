@@ -22,6 +22,14 @@ type Place struct {
 	Links    string `json:"links,omitempty"` // of the output: how products get there
 }
 
+// Helper is what a project shares its results in, or has jobs run by.
+type Helper struct {
+	Type string   `json:"type"` // cache or farm
+	Name string   `json:"name"`
+	OK   bool     `json:"ok"`
+	Says []string `json:"says"` // what it is like
+}
+
 // Below these amounts of free disk space, in bytes, people are told.
 const (
 	scarce = 1 << 30
@@ -124,6 +132,7 @@ func (r *Report) caches(ctx context.Context, p *build.Project) {
 		return
 	}
 	for _, c := range place.Check(ctx) {
+		r.Helpers = append(r.Helpers, Helper{"cache", c.Name, c.OK, c.Says})
 		if !c.OK {
 			r.add(diag.Warningf(diag.CacheFails, diag.Pos{}, "%s: %s", c.Name, c.Wrong).
 				WithHint("builds do without it; `kiln cache check` tries it again"))
@@ -139,7 +148,8 @@ func (r *Report) farm(ctx context.Context, p *build.Project) {
 	}
 	defer f.Close()
 	place := f.Place()
-	reached, err := f.Check(ctx)
+	says, reached, err := f.Check(ctx)
+	r.Helpers = append(r.Helpers, Helper{"farm", "the farm " + place.Remote, err == nil, says})
 	switch {
 	case !reached && err != nil:
 		r.add(diag.Warningf(diag.FarmFails, diag.Pos{}, "the farm %s: %s", place.Remote, err).

@@ -2,6 +2,9 @@ package doctor
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -27,7 +30,8 @@ import (
 type Tool struct {
 	Name    string   `json:"name"`
 	For     string   `json:"for,omitempty"`     // what it does
-	Path    string   `json:"path,omitempty"`    // none: it is not there
+	Path    string   `json:"path,omitempty"`    // none: it is not there, or may not be executed
+	Refused bool     `json:"refused,omitempty"` // it is there, and may not be executed
 	Version string   `json:"version,omitempty"` // asked only of tools that Kiln knows
 	Assets  []string `json:"assets"`            // ids of those that need it
 	Install []string `json:"install,omitempty"` // commands, that for this system first
@@ -134,12 +138,15 @@ func (r *Report) lacking() {
 func (t *Tool) missing(assets []string, instead string) *diag.Message {
 	m := diag.Errorf(diag.ToolMissing, diag.Pos{}, "%s is not there, and %s", t.Name, needText(assets))
 	switch {
+	case t.Refused:
+		m.Text = fmt.Sprintf("%s may not be executed, and %s", t.Name, needText(assets))
+		m.WithHint("run `chmod +x %s`; in Git, `git update-index --chmod=+x %[1]s` keeps that for others", t.Name)
 	case len(t.Install) > 0 && instead != "":
 		m.WithHint("install it: %s; %s does as well", t.Install[0], instead)
 	case len(t.Install) > 0:
 		m.WithHint("install it: %s", t.Install[0])
 	case strings.ContainsAny(t.Name, `/\`):
-		m.WithHint("put it there, and make it executable")
+		m.WithHint("put it there, and make it executable; the path is relative to kiln.toml")
 	default:
 		m.WithHint("install it, or see that it is on PATH")
 	}
@@ -192,7 +199,8 @@ func (r *Report) tool(ctx context.Context, dir string, t *Tool, assets map[strin
 	if strings.ContainsAny(name, `/\`) && !filepath.IsAbs(name) {
 		name = filepath.Join(dir, filepath.FromSlash(name))
 	}
-	if path, err := exec.LookPath(name); err == nil {
+	path, err := exec.LookPath(name)
+	if t.Refused = errors.Is(err, fs.ErrPermission); err == nil {
 		t.Path = path
 		t.Version = version(ctx, t)
 	}

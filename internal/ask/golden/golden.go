@@ -165,7 +165,7 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 	if err != nil {
 		return nil, err
 	}
-	if text := words(report.Messages); len(text) > 0 {
+	if text := words(about(report.Messages, path.Join(dir, "in"))); len(text) > 0 {
 		got[Messages] = text
 	}
 	want := filepath.Join(p.Dir, filepath.FromSlash(dir), "want")
@@ -174,6 +174,13 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 		err = rewrite(want, got, r.Different)
 	}
 	return r, err
+}
+
+// about leaves out warnings and notes that are not about what is in a folder, but about the project file, which is written for other files.
+func about(l diag.List, folder string) diag.List {
+	return slices.DeleteFunc(slices.Clone(l), func(m *diag.Message) bool {
+		return m.Severity != diag.Error && !strings.HasPrefix(m.File, folder+"/")
+	})
 }
 
 // words are messages as people see them.

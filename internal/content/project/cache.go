@@ -51,7 +51,7 @@ func (d *decoder) cache(e *settings.Entry) Cache {
 
 // server takes the address of a server, without credentials: the file is committed.
 func (d *decoder) server(e *settings.Entry) string {
-	s := d.str(e)
+	s := d.sent(e)
 	if s == "" {
 		return ""
 	}
@@ -66,5 +66,17 @@ func (d *decoder) server(e *settings.Entry) string {
 	default:
 		return s
 	}
+	return ""
+}
+
+// sent takes a string that a server gets. Nothing of the environment may be in it, which is not the project's to give away.
+func (d *decoder) sent(e *settings.Entry) string {
+	s := d.str(e)
+	name := d.fromOutside(e.Value)
+	if name == "" {
+		return s
+	}
+	d.bad(e.Value, "write it here; KILN_CACHE_SERVER and KILN_EXECUTION name servers in the environment",
+		"%q is sent to a server, so it cannot use %q, whose value comes from the environment", e.Key, name)
 	return ""
 }

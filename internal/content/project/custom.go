@@ -125,7 +125,13 @@ func (d *decoder) processor(t *settings.Table, seen firsts) CustomProcessor {
 		{name: "network", take: func(e *settings.Entry) { p.Network = d.boolean(e) }},
 		{name: "timeout", take: func(e *settings.Entry) { p.Timeout = d.duration(e) }},
 		{name: "memory", take: func(e *settings.Entry) { p.Memory = d.size(e) }},
-		{name: "env", take: func(e *settings.Entry) { p.Env = d.strs(e, `["SDK_HOME"]`) }},
+		{name: "env", take: func(e *settings.Entry) {
+			d.each(e, `["SDK_HOME"]`, func(v *settings.Value) {
+				if name := d.publicName(v, d.strValue(v, e.Key)); name != "" {
+					p.Env = append(p.Env, name)
+				}
+			})
+		}},
 		{name: "settings", take: func(e *settings.Entry) { p.Settings = d.customSettings(e) }},
 	})
 	d.oneWay(t)

@@ -49,7 +49,7 @@ func (d *decoder) properties(e *settings.Entry) map[string]string {
 	}
 	list := map[string]string{}
 	for i := range t.Entries {
-		list[t.Entries[i].Key] = d.str(&t.Entries[i])
+		list[t.Entries[i].Key] = d.sent(&t.Entries[i])
 	}
 	return list
 }

@@ -27,6 +27,7 @@ type Variable struct {
 	Name, Value string
 	From        string // where the value comes from: "--set", "the environment variable ENGINE_DIR", or a place in kiln.toml
 	Env         string // the environment variable that it may come from; "": none
+	outside     bool   // a part of the value may come from the environment
 	Span        settings.Span
 }
 
@@ -91,7 +92,7 @@ func (d *decoder) variable(e *settings.Entry, given Given) {
 	if e.Kind == settings.Inner {
 		value = nil
 		d.keys(e.Table, "a variable", []key{
-			{name: "env", missing: `env = "ENGINE_DIR"`, take: func(e *settings.Entry) { v.Env = d.str(e) }},
+			{name: "env", missing: `env = "ENGINE_DIR"`, take: func(e *settings.Entry) { v.Env = d.publicName(e.Value, d.str(e)) }},
 			{name: "default", take: func(e *settings.Entry) { value = e.Value }},
 		})
 	}
@@ -99,8 +100,9 @@ func (d *decoder) variable(e *settings.Entry, given Given) {
 		if d.expand(value); !d.is(value, e.Key, settings.String, `write it in quotes, or { env = "NAME", default = "value" }`) {
 			return
 		}
-		v.Value, v.From = value.Str, value.Span.Pos.String()
+		v.Value, v.From, v.outside = value.Str, value.Span.Pos.String(), d.fromOutside(value) != ""
 	}
+	v.outside = v.outside || v.Env != ""
 	getenv := given.Getenv
 	if getenv == nil {
 		getenv = os.Getenv
@@ -122,6 +124,26 @@ func (d *decoder) variable(e *settings.Entry, given Given) {
 		v.Value = ""
 	}
 	d.names.vars = append(d.names.vars, v)
+}
+
+// publicName takes the name of an environment variable, unless it is one of Kiln's credentials: a project file is written by others, and
+// could have them sent anywhere.
+func (d *decoder) publicName(v *settings.Value, name string) string {
+	if !strings.HasPrefix(name, "KILN_CACHE_") && !strings.HasPrefix(name, "KILN_KEY_") {
+		return name
+	}
+	d.bad(v, "remove it: only Kiln itself uses this variable", "%s cannot be used in a project file: it is for credentials", name)
+	return ""
+}
+
+// fromOutside is a variable in a value whose own value comes from the environment; "": none.
+func (d *decoder) fromOutside(v *settings.Value) string {
+	for _, use := range v.Uses {
+		if x := d.names.variable(use.Name); x != nil && x.outside {
+			return x.Name
+		}
+	}
+	return ""
 }
 
 // expandTable replaces variables in all strings of a table, but for some of its keys.

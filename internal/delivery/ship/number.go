@@ -57,9 +57,9 @@ func SaveNumbers(dir string, text []byte) error {
 
 // Stale is the error of a file that is not what the project needs.
 func Stale(changes int) *diag.Message {
-	m := diag.Errorf(diag.IDsChange, diag.Pos{File: ids.FileName}, "the file is not what the project needs")
+	m := diag.Errorf(diag.IDsChange, diag.Pos{File: ids.FileName}, "the file is out of date")
 	if changes > 0 {
-		m = m.WithNote("%d of its lines would be others", changes)
+		m = m.WithNote("%d of its lines would change", changes)
 	}
 	return m.WithHint("run `kiln ids`, and commit the file")
 }

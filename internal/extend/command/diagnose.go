@@ -1,8 +1,12 @@
 package command
 
 import (
+	"maps"
+	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,6 +117,31 @@ func withoutView(output string, v *view) string {
 		output = strings.ReplaceAll(output, filepath.ToSlash(dir)+"/", "")
 	}
 	return output
+}
+
+// shown is what a program printed, with paths of the view as those of sources, and paths in the project relative to it: messages are the
+// same in every checkout.
+func (x *execution) shown(output string) string {
+	output = withoutView(output, x.v)
+	for name, file := range x.tools {
+		if below := filepath.FromSlash(path.Clean(filepath.ToSlash(name))); strings.ContainsAny(name, `/\`) && !filepath.IsAbs(name) {
+			if project, ok := strings.CutSuffix(file, string(filepath.Separator)+below); ok {
+				output = strings.ReplaceAll(output, project+string(filepath.Separator), "")
+			}
+		}
+	}
+	return output
+}
+
+// line is the command line, with programs as the project file calls them.
+func (x *execution) line(cmd *exec.Cmd) string {
+	args := slices.Clone(cmd.Args)
+	for i := range args {
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(x.tools))) { // tools/pack.py before tools/pack
+			args[i] = strings.ReplaceAll(args[i], x.tools[name], name)
+		}
+	}
+	return commandLine(args)
 }
 
 // commandLine is a command line for people to read, and to paste with few changes.

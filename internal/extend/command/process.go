@@ -48,7 +48,7 @@ func (p *proc) Process(ctx context.Context, job processor.Job) error {
 	if err := p.publish(ctx, job, v); err != nil {
 		return err
 	}
-	p.warn(job, &x.out, v)
+	p.warn(&x)
 	return nil
 }
 
@@ -102,10 +102,10 @@ func (p *proc) execute(ctx context.Context, x *execution) error {
 		if p.run == nil {
 			keep(job, v, cmd)
 		}
-		return p.failure(done.err, cmd, &x.out, v)
+		return p.failure(done.err, cmd, x)
 	}
 	if cutShort(x.out.stderr.String(), v.dir) {
-		return p.failure(errFull, cmd, &x.out, v)
+		return p.failure(errFull, cmd, x)
 	}
 	p.tellMemory(job, done.peak)
 	return nil
@@ -134,8 +134,10 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			where, hint := "not on PATH", fmt.Sprintf("install %q", name)
 			switch {
+			case errors.Is(err, fs.ErrPermission):
+				where, hint = "there, but may not be executed", "run `chmod +x "+name+"`"
 			case strings.ContainsAny(name, `/\`):
-				where, hint = "not in the project, or may not be executed", "put it there and make it executable"
+				where, hint = "not in the project", "put it there and make it executable"
 			case path.Ext(name) != "": // a script, most likely, and whoever named it has it in the project folder
 				hint = fmt.Sprintf("if it lies in the project folder, write %q; else install it", "./"+name)
 			}
@@ -253,12 +255,12 @@ func outFile(a processor.Asset, o output) string {
 }
 
 // failure tells people why a run failed: each line with a position, then the whole.
-func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
+func (p *proc) failure(err error, cmd *exec.Cmd, x *execution) error {
 	name := path.Base(p.config.Command[0])
 	var exit *exec.ExitError
 	var start *startError
 	var text, hint string
-	output := withoutView(out.all.String(), v)
+	output := x.shown(x.out.all.String())
 	code := diag.CommandFailed
 	var cause error
 	switch {
@@ -291,7 +293,7 @@ func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
 		if p.config.Reads == Depfile {
 			cause = diag.ErrMoment // what it read besides is not known: see recordFailed
 		}
-		if shortOf(output, v.dir) {
+		if shortOf(output, x.v.dir) {
 			cause = diag.ErrMoment
 			hint = "if it was short of room on the disk, or of memory, make some; it is tried again in each build"
 		}
@@ -302,11 +304,11 @@ func (p *proc) failure(err error, cmd *exec.Cmd, out *capture, v *view) error {
 	default: // cancelled
 		return err
 	}
-	d := diagnose(output, v)
+	d := diagnose(output, x.v)
 	if len(d.errors) > 0 && exit != nil { // what it said says why: the exit code is no second mistake
-		return p.said(&d, cmd, exit, errors.Join(err, cause))
+		return p.said(&d, x.line(cmd), exit, errors.Join(err, cause))
 	}
-	text += "\n    $ " + commandLine(cmd.Args)
+	text += "\n    $ " + x.line(cmd)
 	if output != "" {
 		text += "\n    " + strings.ReplaceAll(output, "\n", "\n    ")
 	}
@@ -340,12 +342,12 @@ func (p *proc) whereInputs() string {
 }
 
 // said makes errors of what a program that failed said of places in source files.
-func (p *proc) said(d *diagnosis, cmd *exec.Cmd, exit *exec.ExitError, why error) error {
+func (p *proc) said(d *diagnosis, line string, exit *exec.ExitError, why error) error {
 	last := &d.errors[len(d.errors)-1]
 	if d.rest != "" {
 		last.Text += "\n    " + strings.ReplaceAll(d.rest, "\n", "\n    ")
 	}
-	last.Hint = fmt.Sprintf("`%s` %s; a file that it did not find has to be %s", commandLine(cmd.Args), exitText(exit), p.whereInputs())
+	last.Hint = fmt.Sprintf("`%s` %s; a file that it did not find has to be %s", line, exitText(exit), p.whereInputs())
 	d.errors[0].Err = why
 	var all []error
 	for i := range d.errors {
@@ -358,8 +360,8 @@ func (p *proc) said(d *diagnosis, cmd *exec.Cmd, exit *exec.ExitError, why error
 const maxWarning = 20
 
 // warn keeps what a program that succeeded wrote to standard error.
-func (p *proc) warn(job processor.Job, out *capture, v *view) {
-	d := diagnose(withoutView(out.stderr.String(), v), v)
+func (p *proc) warn(x *execution) {
+	job, d := x.job, diagnose(x.shown(x.out.stderr.String()), x.v)
 	for _, w := range append(d.errors, d.warnings...) {
 		job.Warn(w)
 	}

@@ -387,8 +387,8 @@ func TestMissingTool(t *testing.T) {
 	for program, want := range map[string][2]string{
 		"glslc":     {`processor "helped" needs the program "glslc", which is not on PATH`, `install "glslc", or correct`},
 		"pack.py":   {`processor "helped" needs the program "pack.py", which is not on PATH`, `if it lies in the project folder, write "./pack.py"; else install it, or correct`},
-		"tools/x":   {`processor "helped" needs the program "tools/x", which is not in the project, or may not be executed`, "put it there and make it executable, or correct"},
-		"tools/y.x": {`processor "helped" needs the program "tools/y.x", which is not in the project, or may not be executed`, "put it there and make it executable, or correct"},
+		"tools/x":   {`processor "helped" needs the program "tools/x", which is not in the project`, "put it there and make it executable, or correct"},
+		"tools/y.x": {`processor "helped" needs the program "tools/y.x", which is not in the project`, "put it there and make it executable, or correct"},
 	} {
 		c := helperConfig("{in}", "{out}")
 		c.Command[0] = program

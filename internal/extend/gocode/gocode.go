@@ -7,6 +7,7 @@ package gocode
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,7 @@ type Package struct {
 	// Codes of what can go wrong: the folder is not there, Go is not, it does not compile.
 	NoFolder, NoGo, Failed diag.Code
 	Without                string // what to do without Go
+	Lang                   string // of `kiln new processor --lang`
 }
 
 // Sources are what a package is compiled of, as it was: if it still is, the go tool need not be asked again, which takes 100 ms.
@@ -150,7 +152,7 @@ func (p *Package) run(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 var goLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(?:\./)?([^\s:]+\.go):([0-9]{1,9}):(?:([0-9]{1,9}):)? *(.*(?:\n\t.*)*)$`)
+	return regexp.MustCompile(`(?m)^(?:\./)?([^\s:]+(?:\.go|go\.mod|go\.work)):([0-9]{1,9}):(?:([0-9]{1,9}):)? *(.*(?:\n\t.*)*)$`)
 })
 
 // maxComplaints is how many of the compiler's errors are shown.
@@ -160,8 +162,12 @@ const maxComplaints = 20
 func (p *Package) complaints(said string, err error) error {
 	var errs []error
 	for _, m := range goLine().FindAllStringSubmatch(said, maxComplaints) {
-		text, more, _ := strings.Cut(m[4], "\n\t") // what to do about it: a line that is indented
-		problem := p.problem(p.Failed, strings.ReplaceAll(more, "\n\t", ", "), strings.TrimSuffix(text, "; to add it:"))
+		text, more, _ := strings.Cut(p.inProject(m[4]), "\n\t") // what to do about it: a line that is indented
+		text, more = strings.TrimSuffix(text, "; to add it:"), strings.ReplaceAll(more, "\n\t", ", ")
+		if before, _, ok := strings.Cut(text, " is not in std ("); ok {
+			text = before + " is not in std"
+		}
+		problem := p.problem(p.Failed, cmp.Or(more, p.remedy(text)), text)
 		problem.Line, _ = strconv.Atoi(m[2])
 		problem.Column, _ = strconv.Atoi(m[3])
 		if problem.Path = m[1]; !filepath.IsAbs(m[1]) {
@@ -169,14 +175,41 @@ func (p *Package) complaints(said string, err error) error {
 		}
 		errs = append(errs, problem)
 	}
-	if len(errs) == 0 {
-		text := "go cannot compile it: " + err.Error()
-		if said = strings.TrimSpace(said); said != "" {
-			text += "\n  " + strings.ReplaceAll(said, "\n", "\n  ")
-		}
-		return p.problem(p.Failed, "", text)
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
-	return errors.Join(errs...)
+	text := cmp.Or(p.inProject(strings.TrimSpace(said)), err.Error())
+	hint := cmp.Or(p.remedy(text), "`go build ./"+p.Folder+"` in the project folder says the same")
+	return p.problem(p.Failed, hint, "go cannot compile "+p.Folder+":\n  "+strings.ReplaceAll(text, "\n", "\n  "))
+}
+
+var upPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.\.?/[^\s:]*`) })
+
+// inProject makes paths in what the tool says relative to the project. It says them as seen from the package.
+func (p *Package) inProject(text string) string {
+	text = strings.ReplaceAll(text, p.Project+string(filepath.Separator), "")
+	return upPath().ReplaceAllStringFunc(text, func(file string) string {
+		if at := path.Join(p.Folder, file); !strings.HasPrefix(at, "../") {
+			return at
+		}
+		return file
+	})
+}
+
+// kilnModule is what processors import.
+const kilnModule = "github.com/kiln-pipeline/kiln"
+
+// remedy is what to do about an error of the tool where the tool does not say; "" if that is plain, or not known.
+func (p *Package) remedy(text string) string {
+	absent := strings.Contains(text, "is not in std") || strings.Contains(text, "no required module provides") ||
+		strings.Contains(text, "cannot find module")
+	switch {
+	case strings.Contains(text, "go.mod file not found"), absent && strings.Contains(text, kilnModule):
+		return "`kiln new processor NAME --lang " + p.Lang + "`, with another name, writes a go.mod that knows Kiln's packages"
+	case absent:
+		return "correct the import, or run `go get` with it in the project folder"
+	}
+	return ""
 }
 
 var moduleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`) })

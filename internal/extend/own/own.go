@@ -43,7 +43,7 @@ func Find(dir string, given project.Given) *Kiln {
 		Env:   []string{"GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH},
 		Flags: []string{"-buildvcs=false"}, // a commit changes nothing
 		Kind:  "a project's own kiln", Here: true, Record: filepath.Join(k.folder, "made.json"),
-		NoFolder: diag.BadValue, NoGo: diag.OwnKilnNoGo, Failed: diag.OwnKilnBuild,
+		NoFolder: diag.BadValue, NoGo: diag.OwnKilnNoGo, Failed: diag.OwnKilnBuild, Lang: "go",
 	}
 	return k
 }
@@ -185,6 +185,9 @@ func (k *Kiln) messages(err error) diag.List {
 			m = m.WithSource(text, 1)
 		}
 		l = append(l, m)
+	}
+	if last := l[len(l)-1]; last.Hint == "" {
+		last.Hint = "fix this first: the project's own kiln runs every command; `go build ./" + k.pkg.Folder + "` says the same"
 	}
 	return l
 }

@@ -20,6 +20,7 @@ func goModule(ctx context.Context, c Config) ([]byte, digest.Hash, error) {
 		// the same bytes on each machine, with names of functions for crashes
 		Flags: []string{"-trimpath", "-buildvcs=false", "-buildmode=c-shared", "-ldflags=-w"},
 		Kind:  fmt.Sprintf("wasm of go, interface %d", abi), NoFolder: diag.WasmModule, NoGo: diag.WasmGoMissing, Failed: diag.WasmGoBuild,
+		Lang:    "wasm",
 		Without: ", or compile the module elsewhere and give `wasm` its file",
 	}
 	if c.Cache != "" {

@@ -3,7 +3,6 @@ package farm
 import (
 	"cmp"
 	"maps"
-	"net/url"
 	"path/filepath"
 	"runtime"
 
@@ -12,20 +11,17 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
 )
 
-// Variable says where jobs run besides this machine: the address of a server, or off.
-const Variable = "KILN_EXECUTION"
-
 // Choose decides where jobs run besides this machine: by the environment, then by the project file. It is nil if neither says so. dir is
 // the project folder.
 func Choose(says project.Execution, dir string, getenv func(string) string) (*Place, error) {
 	p := &Place{
 		Remote: says.Remote, Jobs: cmp.Or(says.Jobs, DefaultJobs), Timeout: cmp.Or(says.Timeout, DefaultTimeout), Kiln: says.Kiln, Only: says.All,
-		Properties: machine(), Origin: project.File, Credentials: reapi.FromEnvironment(getenv),
+		Properties: machine(), Origin: project.File, Credentials: reapi.FromEnvironment(reapi.FarmVariable, getenv),
 	}
-	if word := getenv(Variable); word != "" {
-		p.Remote, p.Origin = word, Variable
-		if u, err := url.Parse(word); word != "off" && (err != nil || u.Host == "" || u.Scheme != "grpc" && u.Scheme != "grpcs") {
-			return nil, diag.Errorf(diag.FarmWrong, diag.Pos{}, "%s cannot be %q", Variable, word).
+	if word := getenv(reapi.FarmVariable); word != "" {
+		p.Remote, p.Origin = word, reapi.FarmVariable
+		if word != "off" && !reapi.IsAddress(word) {
+			return nil, diag.Errorf(diag.FarmWrong, diag.Pos{}, "%s cannot be %q", reapi.FarmVariable, word).
 				WithHint("it is the address of a server, like grpcs://build.example.com, or off")
 		}
 	}

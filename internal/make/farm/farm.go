@@ -9,6 +9,7 @@
 package farm
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -79,9 +80,10 @@ func (f *Farm) Place() *Place { return f.place }
 // tryTimeout is how long a worker has for nearly nothing.
 const tryTimeout = time.Minute
 
-// Check asks the server whether it executes actions, and has a worker start the kiln that it would run jobs with. The error is for display;
-// reached reports whether it is the worker's.
-func (f *Farm) Check(ctx context.Context) (reached bool, err error) {
+// Check asks the server whether it executes actions, and has a worker start the kiln that it would run jobs with. It returns what the farm
+// is like. The error is for display; reached reports whether it is the worker's.
+func (f *Farm) Check(ctx context.Context) (says []string, reached bool, err error) {
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	client, program, err := f.opened(ctx)
@@ -91,9 +93,12 @@ func (f *Farm) Check(ctx context.Context) (reached bool, err error) {
 		_, _, err = x.round(ctx) // there is no processor without a name, which is an answer
 	}
 	if err != nil {
-		err = errors.New(reapi.Reason(err))
+		return nil, reached, errors.New(reapi.Reason(err))
 	}
-	return reached, err
+	return []string{
+		fmt.Sprintf("a worker started this kiln, after %.1f s", time.Since(began).Seconds()), fmt.Sprintf("up to %d jobs at once", f.place.Jobs),
+		"credentials: " + cmp.Or(f.place.Credentials.Shown(), "none"),
+	}, true, nil
 }
 
 // opened opens the farm, once. What fails is tried again.

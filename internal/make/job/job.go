@@ -187,7 +187,10 @@ func (j *Job) Tool(name string) (string, error) {
 		j.tools[name] = t
 	}
 	j.mu.Unlock()
-	if t.Path == "" {
+	switch {
+	case t.Path == "" && !t.Hash.IsZero():
+		return "", fmt.Errorf("tool %q: %w: %w", name, fs.ErrNotExist, fs.ErrPermission) // there is none, but a file at its path
+	case t.Path == "":
 		return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
 	}
 	return t.Path, nil

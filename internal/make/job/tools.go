@@ -1,6 +1,8 @@
 package job
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +38,9 @@ func (w *World) tool(name string) *Tool {
 	now := time.Now()
 	path := FindTool(w.dir, w.namedRoots, name)
 	t := &Tool{Path: path, Found: true}
-	if path != "" {
+	if path == "" {
+		t.Hash = Refused(w.dir, name)
+	} else {
 		st, err := StatTool(path)
 		if t.seen = st; old != nil && !old.Found && old.Path == path && err == nil && old.Stat == st {
 			old.Found, old.seen = true, st
@@ -61,7 +65,7 @@ func (w *World) tool(name string) *Tool {
 // meanwhile is for the next build.
 func (t *Tool) same(dir, name string) bool {
 	if t.Path == "" {
-		return !strings.Contains(name, "/") || FindTool(dir, nil, name) == ""
+		return !strings.Contains(name, "/") || FindTool(dir, nil, name) == "" && Refused(dir, name) == t.Hash
 	}
 	st, err := StatTool(t.Path)
 	return err == nil && st == t.seen
@@ -208,6 +212,24 @@ func FindTool(dir string, named map[string]string, name string) string {
 		return ""
 	}
 	return p
+}
+
+// Refused is what is recorded of a program that FindTool does not find: that a file is at its path which may not be executed, or nothing.
+func Refused(dir, name string) digest.Hash {
+	p := filepath.FromSlash(name)
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(dir, p)
+	}
+	if !strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, InProject) {
+		return digest.Hash{}
+	}
+	if _, err := exec.LookPath(p); !errors.Is(err, fs.ErrPermission) {
+		return digest.Hash{}
+	}
+	if st, err := os.Stat(p); err != nil || st.IsDir() {
+		return digest.Hash{}
+	}
+	return digest.Of([]byte("it may not be executed"))
 }
 
 func EnvHash(name string) digest.Hash {

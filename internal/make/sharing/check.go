@@ -2,6 +2,7 @@ package sharing
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -53,7 +54,8 @@ func (p *Place) Check(ctx context.Context) []Checked {
 				offer.Version, yesNo(offer.Zstd), diag.Size(offer.Batch)))
 			var took time.Duration
 			if took, err = c.Remote.Now(ctx); err == nil {
-				x.Says = append(x.Says, fmt.Sprintf("an answer takes %.1f ms", took.Seconds()*1000))
+				x.Says = append(x.Says, fmt.Sprintf("an answer takes %.1f ms", took.Seconds()*1000),
+					"credentials: "+cmp.Or(p.Credentials.Shown(), "none"))
 			}
 			if err == nil && p.WriteRemote && !offer.Updates {
 				err = fmt.Errorf("it takes no entries: it is for reading only, or wants credentials that may write")
@@ -82,6 +84,8 @@ func (x Checked) try(ctx context.Context, c share.Cache, err error) Checked {
 		if err == nil {
 			x.Says = append(x.Says, "a blob was stored and fetched")
 		}
+	} else if err == nil {
+		x.Says = append(x.Says, "it is read, and not written to")
 	}
 	if x.OK = err == nil; err != nil {
 		x.Wrong = reapi.Reason(err)

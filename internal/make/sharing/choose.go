@@ -33,6 +33,14 @@ func Choose(says project.Cache, dir string, getenv func(string) string) (*Place,
 		mode = m
 	}
 	var err error
+	if server := getenv(reapi.CacheVariable); server == "off" {
+		p.Remote = ""
+	} else if server != "" {
+		if p.Remote, p.Origin = server, reapi.CacheVariable; !reapi.IsAddress(server) {
+			return nil, diag.Errorf(diag.CacheWrong, diag.Pos{}, "%s cannot be %q", reapi.CacheVariable, server).
+				WithHint("it is the address of a server, like grpcs://cache.example.com, or off")
+		}
+	}
 	switch {
 	case word != "":
 		p.Origin = FolderVariable
@@ -43,7 +51,7 @@ func Choose(says project.Cache, dir string, getenv func(string) string) (*Place,
 		if p.Folder, err = expand(says.Path); err == nil && !filepath.IsAbs(p.Folder) {
 			p.Folder = filepath.Join(dir, p.Folder)
 		}
-	case says.Remote == "":
+	case p.Remote == "":
 		p.Folder, p.Origin = UserFolder(), "kiln cache on"
 	}
 	switch {
@@ -53,7 +61,7 @@ func Choose(says project.Cache, dir string, getenv func(string) string) (*Place,
 		return nil, nil
 	}
 	p.ReadOnly = mode == "read" && p.Remote == "" // beside a server it is this machine's copy
-	p.WriteRemote, p.Credentials = mode == "read-write", reapi.FromEnvironment(getenv)
+	p.WriteRemote, p.Credentials = mode == "read-write", reapi.FromEnvironment(reapi.CacheVariable, getenv)
 	if err := p.signing(says, getenv); err != nil {
 		return nil, err
 	}

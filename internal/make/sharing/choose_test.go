@@ -13,6 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
 )
 
 // TestChoose: the environment comes before the project file, and that before what is noted for a user.
@@ -31,7 +32,7 @@ func TestChoose(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		says project.Cache
-		env  string // KILN_CACHE, and after a space KILN_CACHE_MODE
+		env  string // KILN_CACHE, KILN_CACHE_MODE and KILN_CACHE_SERVER, with spaces between
 		want want
 	}{
 		"nothing":               {want: want{nothing: true}},
@@ -44,14 +45,21 @@ func TestChoose(t *testing.T) {
 		"both are read":         {says: both, env: " read", want: want{folder: abs, remote: "grpc://h:1"}},
 		"both are written":      {says: both, env: " read-write", want: want{folder: abs, remote: "grpc://h:1", writeFar: true}},
 		"a wrong mode":          {says: both, env: " write", want: want{wrong: true}},
+		"another server":        {says: both, env: "  grpcs://s", want: want{folder: abs, remote: "grpcs://s"}},
+		"a server alone":        {env: "  grpcs://s", want: want{remote: "grpcs://s"}},
+		"no server":             {says: both, env: "  off", want: want{folder: abs}},
+		"no server, and folder": {says: both, env: "off  grpcs://s", want: want{nothing: true}},
+		"a wrong server":        {says: both, env: "  cache.example.com", want: want{wrong: true}},
+		"a password in it":      {says: both, env: "  grpcs://me:secret@s", want: want{wrong: true}},
 		"noted":                 {want: want{noted: abs, folder: abs}},
 		"noted, beside another": {says: project.Cache{Remote: "grpc://h:1"}, want: want{noted: abs, remote: "grpc://h:1"}},
 	} {
 		if err := SetUserFolder(c.want.noted); err != nil {
 			t.Fatal(err)
 		}
-		word, mode, _ := strings.Cut(c.env, " ")
-		p, err := Choose(c.says, dir, func(v string) string { return map[string]string{FolderVariable: word, ModeVariable: mode}[v] })
+		words := append(strings.Split(c.env, " "), "", "")
+		env := map[string]string{FolderVariable: words[0], ModeVariable: words[1], reapi.CacheVariable: words[2]}
+		p, err := Choose(c.says, dir, func(v string) string { return env[v] })
 		if c.want.wrong || c.want.nothing {
 			if p != nil || (err != nil) != c.want.wrong {
 				t.Errorf("%s: %+v, %v", name, p, err)

@@ -33,6 +33,7 @@ type Check struct {
 // Run returns Messages and what it finds: names first, then what jobs said about files that did not change, then references.
 func (c *Check) Run() diag.List {
 	c.other = map[string]bool{}
+	c.Messages = append(c.Messages, IdleRules(c.P, c.Table, c.Set, c.Messages)...)
 	c.names()
 	if c.Prev != nil {
 		c.remembered()

@@ -14,8 +14,8 @@ import (
 )
 
 // What patterns on the command line mean. In this order: the name of an asset; "@name", a group of kiln.toml;
-// "parcel:name", the assets that a parcel names; a folder, or a glob. "!" before any of these takes out what it
-// means.
+// "parcel:name", the assets that a parcel names; a folder, or a glob; a file that belongs to an asset, such as a picture
+// in the folder of an atlas. "!" before any of these but the last takes out what it means.
 
 // parcelMark stands before the name of a parcel in a pattern.
 const parcelMark = "parcel:"
@@ -29,7 +29,9 @@ func (p *Workspace) Matcher(set *asset.Table, patterns []string) (func(*asset.As
 	for _, pat := range patterns {
 		rest, minus := p.cutOut(set, pat)
 		found, m := p.meaning(set, rest)
-		if m != nil {
+		if owner := owner(set, p.Prefixes(), p.InProject(rest)); m != nil && !minus && owner != nil {
+			found = []*asset.Asset{owner}
+		} else if m != nil {
 			l = append(l, m)
 		}
 		for _, a := range found {
@@ -176,16 +178,25 @@ func match(set *asset.Table, prefixes []string, pattern string) ([]*asset.Asset,
 	return found, nil
 }
 
-// meant is a hint for a pattern that matches no asset: the folder asset that the file belongs to, or the asset id most like it.
-func meant(set *asset.Table, prefixes []string, pattern string) string {
-	file := filepath.ToSlash(pattern)
+// owner is the asset that a file belongs to, or nil.
+func owner(set *asset.Table, prefixes []string, file string) *asset.Asset {
+	file = filepath.ToSlash(file)
 	for _, pre := range append([]string{""}, prefixes...) {
 		if rest, ok := strings.CutPrefix(file, pre); ok {
-			if owner := set.Owner(rest); owner != nil {
-				return fmt.Sprintf("that file belongs to the asset %q", owner.ID)
+			if a := set.Owner(rest); a != nil {
+				return a
 			}
 		}
 	}
+	return nil
+}
+
+// meant is a hint for a pattern that matches no asset: the folder asset that the file belongs to, or the asset id most like it.
+func meant(set *asset.Table, prefixes []string, pattern string) string {
+	if owner := owner(set, prefixes, pattern); owner != nil {
+		return fmt.Sprintf("that file belongs to the asset %q", owner.ID)
+	}
+	file := filepath.ToSlash(pattern)
 	for _, pre := range append(slices.Clone(prefixes), "") {
 		if rest, ok := strings.CutPrefix(file, pre); ok {
 			if n := set.Suggest(rest); n != "" {

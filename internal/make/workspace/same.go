@@ -35,7 +35,7 @@ func (p *Workspace) WorldSame(prev *state.Snapshot) bool {
 func toolSame(dir string, named map[string]string, t state.Tool) bool {
 	path := job.FindTool(dir, named, t.Name)
 	if path != t.Path || path == "" {
-		return path == t.Path
+		return path == t.Path && job.Refused(dir, t.Name) == t.Hash
 	}
 	st, err := job.StatTool(path)
 	return err == nil && st == t.Stat

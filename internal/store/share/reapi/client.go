@@ -79,13 +79,12 @@ var _ share.Cache = (*Client)(nil)
 
 // Dial makes ready to talk to a server: grpc://HOST:PORT/INSTANCE, or grpcs for TLS. Nothing is sent yet.
 func Dial(address string, as Credentials) (*Client, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "grpc" && u.Scheme != "grpcs" {
-		return nil, fmt.Errorf("%q is not the address of a server: it begins with grpc:// or grpcs://", address)
+	u, err := parse(address)
+	if err != nil {
+		return nil, err
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"grpc": "80", "grpcs": "443"}[u.Scheme]
+	if err := as.permit(address, u); err != nil {
+		return nil, err
 	}
 	opts := []grpc.DialOption{
 		grpc.WithUserAgent("kiln"),
@@ -108,7 +107,7 @@ func Dial(address string, as Credentials) (*Client, error) {
 		}
 		opts = append(opts, grpc.WithPerRPCCredentials(&header{as: as}))
 	}
-	conn, err := grpc.NewClient("dns:///"+net.JoinHostPort(u.Hostname(), port), append(opts, grpc.WithTransportCredentials(transport))...)
+	conn, err := grpc.NewClient("dns:///"+u.Host, append(opts, grpc.WithTransportCredentials(transport))...)
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +156,24 @@ func reachStream(
 		return nil, err
 	}
 	return next(ctx, d, conn, method, o...)
+}
+
+// IsAddress reports whether a text is the address of a server, without a user or a password in it.
+func IsAddress(text string) bool {
+	u, err := parse(text)
+	return err == nil && u.User == nil
+}
+
+// parse takes an address apart. Its host has a port.
+func parse(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.Scheme != "grpc" && u.Scheme != "grpcs" {
+		return nil, fmt.Errorf("%q is not the address of a server: it begins with grpc:// or grpcs://", address)
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"grpc": "80", "grpcs": "443"}[u.Scheme])
+	}
+	return u, nil
 }
 
 func loopback(host string) bool {

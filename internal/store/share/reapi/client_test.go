@@ -143,6 +143,40 @@ func TestGuardedLies(t *testing.T) {
 	}
 }
 
+// TestCredentialsOfOthers: what a client shows is for the servers that the environment names, and for no other.
+func TestCredentialsOfOthers(t *testing.T) {
+	s := start(t, false, "Bearer secret")
+	upper := strings.Replace(s.Address, "127.0.0.1", "LOCALHOST", 1)
+	for _, c := range []struct {
+		what, address string
+		env           map[string]string
+		refused       string
+	}{
+		{"named", s.Address, map[string]string{"KILN_CACHE_TOKEN": "secret", "KILN_CACHE_SERVER": s.Address}, ""},
+		{"as the farm", s.Address, map[string]string{"KILN_CACHE_TOKEN": "secret", "KILN_EXECUTION": s.Address}, ""},
+		{"another instance", s.Address + "/x", map[string]string{"KILN_CACHE_TOKEN": "secret", "KILN_CACHE_SERVER": s.Address}, ""},
+		{"its port", "grpcs://h:443", map[string]string{"KILN_CACHE_TOKEN": "secret", "KILN_CACHE_SERVER": "grpcs://H"}, ""},
+		{"nothing is shown", s.Address, map[string]string{"KILN_CACHE_CA": "ca.pem"}, ""},
+		{"not named", s.Address, map[string]string{"KILN_CACHE_TOKEN": "secret"}, "KILN_CACHE_TOKEN"},
+		{"a file", s.Address, map[string]string{"KILN_CACHE_TOKEN_FILE": "token"}, "KILN_CACHE_TOKEN_FILE"},
+		{"a user", s.Address, map[string]string{"KILN_CACHE_USER": "ann", "KILN_CACHE_PASSWORD": "x"}, "KILN_CACHE_USER"},
+		{"a certificate", "grpcs://h", map[string]string{"KILN_CACHE_CERT": "cert.pem", "KILN_CACHE_CERT_KEY": "key.pem"}, "KILN_CACHE_CERT"},
+		{"another host", s.Address, map[string]string{"KILN_CACHE_TOKEN": "secret", "KILN_CACHE_SERVER": upper}, "KILN_CACHE_TOKEN"},
+		{"another port", "grpcs://h:444", map[string]string{"KILN_CACHE_TOKEN": "secret", "KILN_CACHE_SERVER": "grpcs://h"}, "KILN_CACHE_TOKEN"},
+		{"unencrypted", "grpc://h:443", map[string]string{"KILN_CACHE_TOKEN": "secret", "KILN_CACHE_SERVER": "grpcs://h"}, "KILN_CACHE_TOKEN"},
+		{"off", s.Address, map[string]string{"KILN_CACHE_TOKEN": "secret", "KILN_CACHE_SERVER": "off"}, "KILN_CACHE_TOKEN"},
+	} {
+		cache, err := Dial(c.address, FromEnvironment(CacheVariable, func(name string) string { return c.env[name] }))
+		if err == nil {
+			cache.Close()
+		}
+		want := c.refused + " is only sent to a server that a variable names, and none names this one: set KILN_CACHE_SERVER=" + c.address
+		if c.refused == "" && err != nil || c.refused != "" && !strings.HasPrefix(fmt.Sprint(err), want) {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+}
+
 func TestCredentials(t *testing.T) {
 	ctx := context.Background()
 	file := filepath.Join(t.TempDir(), "token")
@@ -153,6 +187,7 @@ func TestCredentials(t *testing.T) {
 		"Basic bmFtZTpwYXNz": {User: "name", Password: "pass"}, "Bearer secret": {Token: "secret"}, "Bearer from-a-file": {TokenFile: file},
 	} {
 		s := start(t, false, wants)
+		as.For = []string{s.Address}
 		if _, err := dial(t, s.Address, as).Get(ctx, sharetest.KeyOf("x")); !share.IsMiss(err) {
 			t.Errorf("%s: %v", wants, err)
 		}
@@ -161,11 +196,12 @@ func TestCredentials(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"grpc://cache.example.com:9092", "http://127.0.0.1:1", "127.0.0.1:9092", "grpc://", ""} {
-		if _, err := Dial(address, Credentials{Token: "secret"}); err == nil {
+		if _, err := Dial(address, Credentials{Token: "secret", For: []string{address}}); err == nil {
 			t.Errorf("%q with a token is taken", address)
 		}
 	}
 	for _, as := range []Credentials{{CA: "not there"}, {CA: file}, {Cert: file}, {Cert: file, Key: file}} {
+		as.For = []string{"grpcs://127.0.0.1:1"}
 		if _, err := Dial("grpcs://127.0.0.1:1", as); err == nil || strings.Contains(fmt.Sprint(err), "from-a-file") {
 			t.Errorf("%+v: %v", as, err)
 		}
@@ -192,6 +228,7 @@ func TestTLS(t *testing.T) {
 		"no certificate":       {Credentials{CA: dir + "/ca.pem", Token: "secret"}, false},
 		"an unknown authority": {Credentials{Cert: client, Key: dir + "/key.pem", Token: "secret"}, false},
 	} {
+		c.as.For = []string{address}
 		_, err := dial(t, address, c.as).Get(context.Background(), sharetest.KeyOf("x"))
 		if share.IsMiss(err) != c.good {
 			t.Errorf("%s: %v", what, err)

@@ -7,13 +7,18 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 )
 
 // Credentials are what a client shows to a server, and what it wants to see of it. They come from the environment or from files, never from
-// the project file. The zero value shows nothing.
+// the project file, and are only for a server that the environment names as well: a project file is written by others. The zero value shows
+// nothing.
 type Credentials struct {
+	For      []string // addresses of the servers that they are for
+	Variable string   // that names such a server, for messages
+
 	User, Password string
 	Token          string
 	TokenFile      string // is read for each call: tokens of a CI are renewed
@@ -21,9 +26,16 @@ type Credentials struct {
 	Cert, Key      string // files of the client's certificate and its key
 }
 
-// FromEnvironment reads credentials.
-func FromEnvironment(getenv func(string) string) Credentials {
+// Variables that name a server: the cache, and the one whose workers run jobs.
+const (
+	CacheVariable = "KILN_CACHE_SERVER"
+	FarmVariable  = "KILN_EXECUTION"
+)
+
+// FromEnvironment reads credentials. variable is the one that names the server that they are read for.
+func FromEnvironment(variable string, getenv func(string) string) Credentials {
 	return Credentials{
+		For: []string{getenv(CacheVariable), getenv(FarmVariable)}, Variable: variable,
 		User: getenv("KILN_CACHE_USER"), Password: getenv("KILN_CACHE_PASSWORD"),
 		Token: getenv("KILN_CACHE_TOKEN"), TokenFile: getenv("KILN_CACHE_TOKEN_FILE"),
 		CA: getenv("KILN_CACHE_CA"), Cert: getenv("KILN_CACHE_CERT"), Key: getenv("KILN_CACHE_CERT_KEY"),
@@ -32,6 +44,35 @@ func FromEnvironment(getenv func(string) string) Credentials {
 
 // sends reports whether something secret goes over the wire.
 func (c *Credentials) sends() bool { return c.User != "" || c.Token != "" || c.TokenFile != "" }
+
+// Shown is the variable of what is shown to a server; "" if nothing is.
+func (c *Credentials) Shown() string {
+	switch {
+	case c.Token != "":
+		return "KILN_CACHE_TOKEN"
+	case c.TokenFile != "":
+		return "KILN_CACHE_TOKEN_FILE"
+	case c.User != "":
+		return "KILN_CACHE_USER"
+	case c.Cert != "":
+		return "KILN_CACHE_CERT"
+	}
+	return ""
+}
+
+// permit is an error if the server at an address would be shown what is for another one. u is the address taken apart.
+func (c *Credentials) permit(address string, u *url.URL) error {
+	for _, named := range c.For {
+		if n, err := parse(named); err == nil && n.Scheme == u.Scheme && strings.EqualFold(n.Host, u.Host) {
+			return nil
+		}
+	}
+	if secret := c.Shown(); secret != "" {
+		return fmt.Errorf("%s is only sent to a server that a variable names, and none names this one: set %s=%s if it is yours, or unset %s",
+			secret, c.Variable, address, secret)
+	}
+	return nil
+}
 
 func (c *Credentials) tls() (*tls.Config, error) {
 	cfg := tlsConfig()

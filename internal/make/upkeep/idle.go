@@ -1,22 +1,22 @@
-package doctor
+package upkeep
 
 import (
-	"io/fs"
 	"path"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
-	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
-	"github.com/kiln-pipeline/kiln/internal/make/build"
-	"github.com/kiln-pipeline/kiln/internal/make/view"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 )
 
-// rules finds rules that say nothing new: two for one path, settings that repeat the default, and settings that others always override.
-func (r *Report) rules(p *build.Project, v *view.View) {
-	all := allRules(p)
+// IdleRules are notes about rules that say nothing new: two for one path, settings that repeat the default, and settings that others
+// always override. messages are those about rules that there are already.
+func IdleRules(p *workspace.Workspace, t *source.Table, set *asset.Table, messages diag.List) (l diag.List) {
+	all := allRules(p, t)
 	at := map[string]settings.Span{}
 	for i := range all {
 		rule := &all[i]
@@ -25,12 +25,12 @@ func (r *Report) rules(p *build.Project, v *view.View) {
 		}
 		name := path.Join(rule.Base, rule.Match)
 		if first, ok := at[name]; ok && !project.IsGlob(rule.Match) {
-			r.add(note(rule.MatchSpan, diag.RuleTwice, "the rule at %s is for the same path", first).WithHint("put both into one"))
+			l = append(l, note(rule.MatchSpan, diag.RuleTwice, "the rule at %s is for the same path", first).WithHint("put both into one"))
 		} else if !ok {
 			at[name] = rule.MatchSpan
 		}
 	}
-	won, same := winners(p, v)
+	won, same := winners(p, set)
 	said := map[string]int{} // how often a setting is given anywhere
 	for i := range all {
 		for _, e := range entries(&all[i]) {
@@ -45,24 +45,30 @@ func (r *Report) rules(p *build.Project, v *view.View) {
 		}
 	}
 	idle := map[diag.Pos]bool{} // rules that match nothing have a message of their own
-	for _, m := range r.Messages {
+	for _, m := range messages {
 		idle[m.Pos] = idle[m.Pos] || m.Code == diag.RuleMatchesNothing
 	}
 	for i := range all {
-		if rule := &all[i]; !idle[rule.MatchSpan.Pos] {
+		if rule := &all[i]; !idle[rule.MatchSpan.Pos] && !elsewhere(rule) {
 			for _, e := range entries(rule) {
 				switch {
 				case e.Kind == settings.Inner:
-				case !won[e.Value.Span.Pos]:
-					r.add(note(e.Value.Span, diag.SettingIdle,
+				case !won[e.Value.Span.Pos] && len(p.Config.Stages) == 0: // without the stage it may count
+					l = append(l, note(e.Value.Span, diag.SettingIdle,
 						"%q never counts: later or deeper rules override it, or no processor of these files has it", e.Key).
 						WithHint("remove it, or move it behind them; `kiln settings ASSET` shows what counts"))
-				case same[e.Value.Span.Pos] && said[e.Key] == 1:
-					r.add(note(e.Value.Span, diag.SettingIdle, "%q is the default", e.Key).WithHint("remove it"))
+				case won[e.Value.Span.Pos] && same[e.Value.Span.Pos] && said[e.Key] == 1:
+					l = append(l, note(e.Value.Span, diag.SettingIdle, "%q is the default", e.Key).WithHint("remove it"))
 				}
 			}
 		}
 	}
+	return l
+}
+
+// elsewhere reports whether the settings of a rule count where assets do not show it: in another stage, or in requests.
+func elsewhere(r *project.Rule) bool {
+	return r.Stage != "" || strings.Contains(r.Match, asset.NameMark)
 }
 
 func note(at settings.Span, code diag.Code, format string, args ...any) *diag.Message {
@@ -85,7 +91,7 @@ func entries(r *project.Rule) (list []settings.Entry) {
 }
 
 // winners are the places of the settings that count for some asset, and of those among them that are the default wherever they count.
-func winners(p *build.Project, v *view.View) (won, same map[diag.Pos]bool) {
+func winners(p *workspace.Workspace, set *asset.Table) (won, same map[diag.Pos]bool) {
 	defaults := map[string]string{}
 	for _, info := range p.Processors() {
 		for _, s := range settings.Describe(info) {
@@ -93,14 +99,19 @@ func winners(p *build.Project, v *view.View) (won, same map[diag.Pos]bool) {
 		}
 	}
 	won, same = map[diag.Pos]bool{}, map[diag.Pos]bool{}
-	for i := range v.Assets {
-		for k := range v.Assets[i].Jobs {
-			on := v.Assets[i].Jobs[k].On
-			for _, o := range on.Origins() {
+	seen := map[*asset.Resolved]bool{} // assets with the same rules share them
+	for i := range set.Assets {
+		all := set.Assets[i].Resolved
+		if len(all) == 0 || seen[&all[0]] {
+			continue
+		}
+		seen[&all[0]] = true
+		for k := range all {
+			for _, o := range all[k].Origins() {
 				if o.Span.IsZero() {
 					continue
 				}
-				is := defaults[on.Processor+"\x00"+o.Name] == o.Value
+				is := defaults[all[k].Processor+"\x00"+o.Name] == o.Value
 				same[o.Span.Pos] = is && (!won[o.Span.Pos] || same[o.Span.Pos])
 				won[o.Span.Pos] = true
 			}
@@ -110,28 +121,12 @@ func winners(p *build.Project, v *view.View) (won, same map[diag.Pos]bool) {
 }
 
 // allRules are those of kiln.toml and of all rules.toml.
-func allRules(p *build.Project) []project.Rule {
-	all := append([]project.Rule{}, p.Rules...)
-	for _, root := range p.Roots {
-		dir := root.Dir(p.Dir)
-		filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return nil
-			case e.IsDir() && name != dir && strings.HasPrefix(e.Name(), "."):
-				return fs.SkipDir
-			case e.IsDir() || e.Name() != project.RulesFile:
-				return nil
-			}
-			text, err := disk.ReadFile(name)
-			rel, rerr := filepath.Rel(dir, filepath.Dir(name))
-			if err == nil && rerr == nil {
-				shown := root.Prefix() + path.Join(filepath.ToSlash(rel), project.RulesFile)
-				rules, _ := project.ParseRules(shown, strings.TrimPrefix(filepath.ToSlash(rel), "."), text, p.Names)
-				all = append(all, rules...)
-			}
-			return nil
-		})
+func allRules(p *workspace.Workspace, t *source.Table) []project.Rule {
+	all := slices.Clone(p.Rules)
+	_, folders := workspace.SourcePaths(t)
+	for _, dir := range folders {
+		rules, _ := p.FolderRules(t, dir)
+		all = append(all, rules...)
 	}
 	return all
 }
