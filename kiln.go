@@ -23,6 +23,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/explain"
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
@@ -152,7 +153,7 @@ func (p *Project) Build(ctx context.Context, o BuildOptions) (Summary, error) {
 
 func (o *BuildOptions) request() build.Request {
 	return build.Request{
-		Patterns: o.Patterns, Platforms: o.Platforms, Workers: o.Workers, Force: o.Force, FailFast: o.FailFast, Reporter: silent{},
+		Patterns: o.Patterns, Platforms: o.Platforms, Workers: o.Workers, Force: o.Force, FailFast: o.FailFast, Reporter: job.Silent{},
 	}
 }
 
@@ -304,11 +305,3 @@ func (p *Project) Query(ctx context.Context, query string, args ...string) (Tabl
 	}
 	return Table{r.Columns, r.Rows}, nil
 }
-
-// silent reports no progress.
-type silent struct{}
-
-func (silent) Planned(int)                             {}
-func (silent) JobStarted(string)                       {}
-func (silent) JobSuspended(string, []string, bool)     {}
-func (silent) JobFinished(string, bool, time.Duration) {}

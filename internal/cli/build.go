@@ -351,10 +351,21 @@ type jobLine struct {
 	Why       string  `json:"why,omitempty"`
 	Seconds   float64 `json:"seconds"`
 	Remote    bool    `json:"remote,omitempty"` // it ran on another machine
+	Worker    string  `json:"worker,omitempty"` // that one
+	Queued    float64 `json:"queued,omitempty"` // seconds that it waited for it
+	Sent      int64   `json:"sent,omitempty"`   // bytes
+	Fetched   int64   `json:"fetched,omitempty"`
 }
 
 func newJobLine(j report.JobReport) jobLine {
-	return jobLine{"job", j.Asset, j.Platform, j.Part, j.Request, j.Processor, jobState(j), explain.Reason(j.Why), j.Seconds, j.Away}
+	l := jobLine{
+		Type: "job", Asset: j.Asset, Platform: j.Platform, Part: j.Part, Request: j.Request, Processor: j.Processor, State: jobState(j),
+		Why: explain.Reason(j.Why), Seconds: j.Seconds, Remote: j.Remote != nil,
+	}
+	if at := j.Remote; at != nil {
+		l.Worker, l.Queued, l.Sent, l.Fetched = at.Worker, at.Queued.Seconds(), at.Sent, at.Fetched
+	}
+	return l
 }
 
 // jobState is what became of a job, or, in a dry run, would become of it.
@@ -396,8 +407,8 @@ func mergeJobs(jobs []report.JobReport) []mergedJob {
 	var merged []mergedJob
 	for _, j := range jobs {
 		m := mergedJob{j, jobState(j), explain.Reason(j.Why), j.Platform}
-		if j.Away {
-			m.why += ", on another machine"
+		if j.Remote != nil {
+			m.why += ", on " + j.Remote.Worker
 		}
 		i := slices.IndexFunc(merged[max(0, len(merged)-8):], func(o mergedJob) bool {
 			return o.Asset == m.Asset && o.Part == m.Part && o.Processor == m.Processor && o.state == m.state && o.why == m.why

@@ -19,13 +19,13 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/extend/gocode"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -157,7 +157,7 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 		return nil, err
 	}
 	defer p.Unlock()
-	report, err := p.Build(ctx, build.Request{Reporter: silent{}})
+	report, err := p.Build(ctx, build.Request{Reporter: job.Silent{}})
 	if err != nil {
 		return nil, err
 	}
@@ -242,11 +242,3 @@ func rewrite(want string, got map[string][]byte, different []string) error {
 	}
 	return nil
 }
-
-// silent tells nobody.
-type silent struct{}
-
-func (silent) Planned(int)                             {}
-func (silent) JobStarted(string)                       {}
-func (silent) JobSuspended(string, []string, bool)     {}
-func (silent) JobFinished(string, bool, time.Duration) {}

@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,7 +140,7 @@ func (c *Crew) processed(t *job.Task) *processed {
 
 // Ended notes how long jobs take here.
 func (c *Crew) Ended(r *engine.Result) {
-	if r.State != engine.Ran || r.Away || r.Trace == nil {
+	if r.State != engine.Ran || r.Remote != nil || r.Trace == nil {
 		return
 	}
 	c.mu.Lock()
@@ -157,6 +158,7 @@ func (c *Crew) Process(ctx context.Context, j *job.Job, t *job.Task) error {
 		return c.back(t, err)
 	}
 	for range maxRounds {
+		x.moved(func(at *engine.Remote) { at.Stage, at.Rounds = "sending", at.Rounds+1 })
 		ran, log, err := x.round(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -165,9 +167,15 @@ func (c *Crew) Process(ctx context.Context, j *job.Job, t *job.Task) error {
 			return c.back(t, c.f.failed(err))
 		}
 		c.f.worked(max(0, time.Since(began)-x.waited-ran.Took))
+		x.moved(func(at *engine.Remote) {
+			at.Worker, at.Queued, at.Ran, at.Cached = cmp.Or(ran.Worker, x.f.place.Remote), ran.Queued, ran.Took, ran.Cached
+			at.Sent += ran.Sent
+			at.Fetched += int64(len(ran.Output))
+		})
 		again, err := x.replay(ctx, log)
 		if err == nil && !again {
-			j.Took(ran.Took)
+			x.moved(func(at *engine.Remote) { at.Stage = "" })
+			j.RanAway(x.at)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.processed(t).local = 0
@@ -228,5 +236,6 @@ func (x *exchange) fetch(ctx context.Context, content written.Content, to io.Wri
 	if err != nil {
 		return fmt.Errorf("what a worker made cannot be fetched: %w", err)
 	}
+	x.at.Fetched += content.Size
 	return nil
 }

@@ -2,6 +2,7 @@ package farm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/make/written"
@@ -32,6 +34,15 @@ type exchange struct {
 	inputs     map[string]reapi.Input // by path, but for the job itself
 	deadline   time.Duration
 	waited     time.Duration // for answers
+	at         engine.Remote // what is known of the run there
+}
+
+// moved changes what is known of the job's run there, and says so.
+func (x *exchange) moved(change func(at *engine.Remote)) {
+	if change(&x.at); x.j != nil { // else it is a trial
+		at := x.at
+		x.j.Moved(&at)
+	}
 }
 
 func inputOf(data []byte) reapi.Input {
@@ -116,6 +127,9 @@ func (x *exchange) round(ctx context.Context) (*reapi.Ran, *written.Log, error) 
 	ran, err := x.client.Run(ctx, &reapi.Action{
 		Args: []string{"./" + x.f.place.program(), written.Command}, Inputs: x.inputs, Output: written.LogFile, Folder: written.OutFolder,
 		Properties: x.f.place.Properties, Timeout: x.deadline, Queue: queueTimes * x.f.place.Timeout,
+		Stage: func(stage, worker string) {
+			x.moved(func(at *engine.Remote) { at.Stage, at.Worker = stage, cmp.Or(worker, at.Worker) })
+		},
 	})
 	if err != nil {
 		return nil, nil, err

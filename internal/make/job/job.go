@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -43,11 +42,11 @@ type Job struct {
 	quotes   map[string][]byte // source files of which messages quote lines, by path
 	scratch  string
 	ended    bool
-	passing  error         // the first that may pass: what the processor made of it is worth nothing
-	memory   int64         // peak, in bytes; 0: not measured
-	asked    int64         // by NeedMemory
-	started  int           // what was recorded before the processor was to start
-	took     time.Duration // on another machine; 0: it ran here
+	passing  error          // the first that may pass: what the processor made of it is worth nothing
+	memory   int64          // peak, in bytes; 0: not measured
+	asked    int64          // by NeedMemory
+	started  int            // what was recorded before the processor was to start
+	away     *engine.Remote // where it ran, if that was another machine
 
 	askedPlatform atomic.Bool
 }
