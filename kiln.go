@@ -23,7 +23,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
-	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/explain"
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
@@ -153,7 +152,7 @@ func (p *Project) Build(ctx context.Context, o BuildOptions) (Summary, error) {
 
 func (o *BuildOptions) request() build.Request {
 	return build.Request{
-		Patterns: o.Patterns, Platforms: o.Platforms, Workers: o.Workers, Force: o.Force, FailFast: o.FailFast, Reporter: job.Silent{},
+		Patterns: o.Patterns, Platforms: o.Platforms, Workers: o.Workers, Force: o.Force, FailFast: o.FailFast, Reporter: build.Silent{},
 	}
 }
 

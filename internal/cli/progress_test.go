@@ -221,7 +221,8 @@ func TestTrace(t *testing.T) {
 			if e.Took < 1 || e.Start < 0 {
 				t.Errorf("%+v", e)
 			}
-			lines = append(lines, strings.Join([]string{e.Name, string(rune('0' + e.PID)), string(rune('0' + e.TID)), e.Color, e.Args["for"] + e.Args["worker"] + e.Args["then"]}, " "))
+			said := e.Args["for"] + e.Args["worker"] + e.Args["then"]
+			lines = append(lines, strings.Join([]string{e.Name, string(rune('0' + e.PID)), string(rune('0' + e.TID)), e.Color, said}, " "))
 			if e.Name == "far" && e.Args["worker"] != "" {
 				queued = append(queued, e.Args["queued"]+" "+e.Args["sent"])
 			}

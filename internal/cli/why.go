@@ -399,7 +399,8 @@ func newWhyLine(asset string, j *view.JobView, jobs jobTable) whyLine {
 		}
 	}
 	if t := j.LastRun; t != nil {
-		l.Last = &lastLine{t.Build, t.Seconds, t.Adopted, t.Worker, j.Last != nil && j.Last.Outcome != engine.Succeeded, newReasonLine(j, t.Why), j.Messages()}
+		failed := j.Last != nil && j.Last.Outcome != engine.Succeeded
+		l.Last = &lastLine{t.Build, t.Seconds, t.Adopted, t.Worker, failed, newReasonLine(j, t.Why), j.Messages()}
 	}
 	return l
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/extend/gocode"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
-	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -157,7 +156,7 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 		return nil, err
 	}
 	defer p.Unlock()
-	report, err := p.Build(ctx, build.Request{Reporter: job.Silent{}})
+	report, err := p.Build(ctx, build.Request{Reporter: build.Silent{}})
 	if err != nil {
 		return nil, err
 	}

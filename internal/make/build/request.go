@@ -14,6 +14,9 @@ import (
 // Reporter is called for what happens, from several goroutines.
 type Reporter = job.Reporter
 
+// Silent reports nothing.
+type Silent = job.Silent
+
 // Request says what to build and how.
 type Request struct {
 	Patterns  []string // assets; all if empty

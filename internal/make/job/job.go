@@ -172,8 +172,14 @@ func (j *Job) Glob(pattern string) ([]string, error) {
 }
 
 func (j *Job) Tool(name string) (string, error) {
+	path, _, err := j.ToolContent(name)
+	return path, err
+}
+
+// ToolContent is Tool with the hash of what is there.
+func (j *Job) ToolContent(name string) (string, digest.Hash, error) {
 	if err := j.may(name); err != nil {
-		return "", err
+		return "", digest.Hash{}, err
 	}
 	name = j.w.inProject(name)
 	t := j.w.tool(name)
@@ -187,9 +193,9 @@ func (j *Job) Tool(name string) (string, error) {
 	}
 	j.mu.Unlock()
 	if t.Path == "" {
-		return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
+		return "", t.Hash, fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
 	}
-	return t.Path, nil
+	return t.Path, t.Hash, nil
 }
 
 func (j *Job) Env(name string) (string, bool) {

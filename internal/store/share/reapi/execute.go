@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -198,6 +199,9 @@ func (c *Client) known(ctx context.Context, a *Action, e *encoded) (*Ran, error)
 	return ran, nil
 }
 
+// IsNoWorker reports whether a server says of an action that no worker suits it.
+func IsNoWorker(err error) bool { return status.Code(err) == codes.FailedPrecondition }
+
 // upload stores what the server lacks of an action, and returns how many bytes that was.
 func (c *Client) upload(ctx context.Context, e *encoded) (sent int64, err error) {
 	missing, err := c.Missing(ctx, slices.Collect(maps.Keys(e.inputs)))
@@ -257,9 +261,22 @@ func (c *Client) storeOnce(ctx context.Context, b share.Blob, open func() (io.Re
 	}
 }
 
+// workerName is a worker's name on one line. Buildbarn's are JSON: {"host":"a","thread":"1"} is a/1.
+func workerName(name string) string {
+	var fields map[string]string
+	if json.Unmarshal([]byte(name), &fields) != nil {
+		return name
+	}
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		parts = append(parts, fields[key])
+	}
+	return strings.Join(parts, "/")
+}
+
 // ran reads what a result says.
 func (c *Client) ran(ctx context.Context, a *Action, r *repb.ActionResult) (*Ran, error) {
-	ran := &Ran{Code: int(r.GetExitCode()), Stderr: r.GetStderrRaw(), Worker: r.GetExecutionMetadata().GetWorker()}
+	ran := &Ran{Code: int(r.GetExitCode()), Stderr: r.GetStderrRaw(), Worker: workerName(r.GetExecutionMetadata().GetWorker())}
 	m := r.GetExecutionMetadata()
 	if from, to := m.GetExecutionStartTimestamp(), m.GetExecutionCompletedTimestamp(); from.IsValid() && to.IsValid() {
 		ran.Took = max(0, to.AsTime().Sub(from.AsTime()))
@@ -327,7 +344,7 @@ func (c *Client) execute(ctx context.Context, a *Action, e *encoded, again bool)
 			a.at("queued", "")
 		case repb.ExecutionStage_EXECUTING:
 			timer.Reset(a.Timeout)
-			a.at("running", m.GetPartialExecutionMetadata().GetWorker())
+			a.at("running", workerName(m.GetPartialExecutionMetadata().GetWorker()))
 		}
 	}
 }
