@@ -152,7 +152,7 @@ func (p *Project) Build(ctx context.Context, o BuildOptions) (Summary, error) {
 
 func (o *BuildOptions) request() build.Request {
 	return build.Request{
-		Patterns: o.Patterns, Platforms: o.Platforms, Workers: o.Workers, Force: o.Force, FailFast: o.FailFast, Reporter: silent{},
+		Patterns: o.Patterns, Platforms: o.Platforms, Workers: o.Workers, Force: o.Force, FailFast: o.FailFast, Reporter: build.Silent{},
 	}
 }
 
@@ -304,11 +304,3 @@ func (p *Project) Query(ctx context.Context, query string, args ...string) (Tabl
 	}
 	return Table{r.Columns, r.Rows}, nil
 }
-
-// silent reports no progress.
-type silent struct{}
-
-func (silent) Planned(int)                             {}
-func (silent) JobStarted(string)                       {}
-func (silent) JobSuspended(string, []string, bool)     {}
-func (silent) JobFinished(string, bool, time.Duration) {}

@@ -151,7 +151,7 @@ var allowed = map[string]string{
 
 	"make/task":    "base/digest",
 	"make/written": "base/digest base/varint processor",
-	"make/worker":  "base/disk base/settings make/workspace make/written processor",
+	"make/worker":  "base/disk base/settings extend/command make/job make/workspace make/written processor",
 	"make/farm": "base/diag base/digest base/settings content/project engine make/job make/task make/written processor store/share " +
 		"store/share/reapi",
 	"make/explain": "base/digest engine make/job make/task content/asset content/project",
@@ -198,7 +198,7 @@ var allowed = map[string]string{
 	"ask/setup":    "base/diag base/disk content/project processor media/preview media/soundfile processors",
 	"ask/skeleton": "base/diag base/disk content/project extend/gocode processor/wasmguest",
 
-	"running/dashboard": "base/diag base/digest media/codec/atlas media/pixel media/preview media/treemap store/cas store/contentdb " +
+	"running/dashboard": "base/diag base/digest engine media/codec/atlas media/pixel media/preview media/treemap store/cas store/contentdb " +
 		"delivery/parcel delivery/release make/build make/view processors",
 	"running/game":          "base/diag content/project",
 	"running/live":          "base/diag base/digest store/used delivery/ids processor websocket",

@@ -7,11 +7,15 @@
 // starts a small server of the Remote Execution API on this machine, with workers: the one that Kiln's tests use. It keeps everything in
 // memory. With a command, that runs with KILN_EXECUTION set to the server's address.
 //
+//	go run ./testbed buildbarn [-machines N] [-slots N] [-- COMMAND ARGS...]
+//
+// does the same with the servers of Buildbarn, on Linux: storage, scheduler, and N machines' runners and workers.
+//
 // The first starts bazel-remote on free ports of this machine, waits until it answers, and prints the lines of kiln.toml that use it.
 // With a command, that runs with KILN_TESTBED_CACHE set to the server's address, and the server ends with it; else it ends with Ctrl-C.
 //
-// The servers are tools of the module in the folder servers, so that nothing of them gets into Kiln's. The first run compiles
-// bazel-remote, which takes some minutes.
+// The servers are tools of modules in the folders servers and buildbarn, so that nothing of them gets into Kiln's. The first run compiles
+// them, which takes some minutes.
 package main
 
 import (
@@ -48,9 +52,12 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) > 0 && args[0] == "farm":
 		return farm(ctx, args[1:])
+	case len(args) > 0 && args[0] == "buildbarn":
+		return buildbarn(ctx, args[1:])
 	case len(args) == 0 || args[0] != "cache":
 		return errors.New("usage: go run ./testbed cache [-cache_dir DIR] [-- COMMAND ARGS...]\n" +
-			"       go run ./testbed farm [-workers N] [-- COMMAND ARGS...]")
+			"       go run ./testbed farm [-workers N] [-- COMMAND ARGS...]\n" +
+			"       go run ./testbed buildbarn [-machines N] [-slots N] [-- COMMAND ARGS...]")
 	}
 	flags := flag.NewFlagSet("cache", flag.ContinueOnError)
 	dir := flags.String("cache_dir", "", "keep what the server holds in `DIR`; without it, it is removed at the end")
@@ -118,18 +125,29 @@ func farm(ctx context.Context, args []string) error {
 // build compiles bazel-remote, unless that was done: Go keeps what it compiled. The module of servers is beside this file.
 func build(ctx context.Context) (string, error) {
 	_, here, _, _ := runtime.Caller(0)
-	cache, err := os.UserCacheDir()
+	to, err := programsDir()
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(cache, "kiln-testbed", "bazel-remote")
+	program := filepath.Join(to, "bazel-remote")
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
-	c := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/buchgr/bazel-remote/v2")
-	c.Dir, c.Stdout, c.Stderr = filepath.Join(filepath.Dir(here), "servers"), os.Stderr, os.Stderr
+	return program, goBuild(ctx, filepath.Join(filepath.Dir(here), "servers"), "-o", program, "github.com/buchgr/bazel-remote/v2")
+}
+
+// programsDir is where compiled servers are.
+func programsDir() (string, error) {
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "kiln-testbed"), err
+}
+
+// goBuild compiles in a module.
+func goBuild(ctx context.Context, module string, args ...string) error {
+	c := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...)
+	c.Dir, c.Stdout, c.Stderr = module, os.Stderr, os.Stderr
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
-	return program, c.Run()
+	return c.Run()
 }
 
 // start starts the server, and gives its address once it answers. wait ends it.

@@ -138,19 +138,12 @@ func (e *example) build(workers int) *report.Report {
 		e.t.Fatal(err)
 	}
 	defer p.Unlock()
-	r, err := p.Build(e.t.Context(), build.Request{Workers: workers, Reporter: silent{}})
+	r, err := p.Build(e.t.Context(), build.Request{Workers: workers, Reporter: build.Silent{}})
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	return r
 }
-
-type silent struct{}
-
-func (silent) Planned(int)                             {}
-func (silent) JobStarted(string)                       {}
-func (silent) JobSuspended(string, []string, bool)     {}
-func (silent) JobFinished(string, bool, time.Duration) {}
 
 // same builds, and gives the bytes that all kinds made.
 func (e *example) same() string {

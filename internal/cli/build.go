@@ -361,6 +361,10 @@ type jobLine struct {
 	Why       string  `json:"why,omitempty"`
 	Seconds   float64 `json:"seconds"`
 	Remote    bool    `json:"remote,omitempty"` // it ran on another machine
+	Worker    string  `json:"worker,omitempty"` // that one
+	Queued    float64 `json:"queued,omitempty"` // seconds that it waited for it
+	Sent      int64   `json:"sent,omitempty"`   // bytes
+	Fetched   int64   `json:"fetched,omitempty"`
 
 	*placeOfJob // with --order
 }
@@ -379,7 +383,10 @@ type jobName struct {
 
 func newJobLine(j report.JobReport) jobLine {
 	l := jobLine{Type: "job", Asset: j.Asset, Platform: j.Platform, Part: j.Part, Request: j.Request, Processor: j.Processor,
-		State: jobState(j), Why: explain.Reason(j.Why), Seconds: j.Seconds, Remote: j.Away}
+		State: jobState(j), Why: explain.Reason(j.Why), Seconds: j.Seconds, Remote: j.Remote != nil}
+	if at := j.Remote; at != nil {
+		l.Worker, l.Queued, l.Sent, l.Fetched = at.Worker, at.Queued.Seconds(), at.Sent, at.Fetched
+	}
 	if j.Place != nil {
 		l.placeOfJob = &placeOfJob{j.Place.Depth, []jobName{}, j.Place.Cycle}
 		for _, n := range j.Place.After {
@@ -436,8 +443,8 @@ func mergeJobs(jobs []report.JobReport) []mergedJob {
 	var merged []mergedJob
 	for _, j := range jobs {
 		m := mergedJob{j, jobState(j), explain.Reason(j.Why), j.Platform}
-		if j.Away {
-			m.why += ", on another machine"
+		if j.Remote != nil {
+			m.why += ", on " + j.Remote.Worker
 		}
 		if j.Place != nil && j.Place.Cycle {
 			m.why += "; in a dependency cycle"

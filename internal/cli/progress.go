@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
 // Progress waits so long before it shows anything, and then between two pictures or two plain lines.
@@ -48,6 +50,7 @@ type shownJob struct {
 	began time.Time
 	waits int
 	on    string
+	at    string // what it does on another machine; "": it is here
 }
 
 // sample is how many jobs were done at a time.
@@ -265,7 +268,11 @@ func (p *progress) jobLine(j *shownJob, now time.Time, columns int) string {
 	if j.waits > 0 {
 		return p.paint(dim, took+cut(shortName(j.name)+" waits for "+j.on, columns-len(took)))
 	}
-	return p.paint(dim, took) + cut(j.name, columns-len(took))
+	name := j.name
+	if j.at != "" {
+		name = shortName(name) + ", " + j.at
+	}
+	return p.paint(dim, took) + cut(name, columns-len(took))
 }
 
 // shortName is a job's name without the folders that its asset lies in. A folder that is the asset stays, with its slash.
@@ -330,6 +337,27 @@ func (p *progress) JobSuspended(job string, on []string, begins bool) {
 			j.waits--
 		}
 	}
+}
+
+func (p *progress) JobMoved(job string, at *engine.Remote) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, j := range p.jobs {
+		if j.name == job {
+			j.at = whereText(at)
+		}
+	}
+}
+
+// whereText says where a job is that is on another machine.
+func whereText(at *engine.Remote) string {
+	switch {
+	case at == nil:
+		return ""
+	case at.Worker != "" && at.Stage == "running":
+		return at.Stage + " on " + at.Worker
+	}
+	return at.Stage
 }
 
 func (p *progress) JobFinished(job string, failed bool, _ time.Duration) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
 func newTestProgress() *progress {
@@ -190,6 +192,18 @@ func TestTrace(t *testing.T) {
 	r.JobSuspended("model", nil, false)
 	r.JobFinished("model", false, 0)
 	r.JobFinished("other", false, 0)
+	r.JobStarted("far")
+	r.JobMoved("far", &engine.Remote{Stage: "sending"})
+	r.JobMoved("far", &engine.Remote{Stage: "running", Worker: "w7"})
+	r.JobSuspended("far", []string{"rock"}, true)
+	r.JobSuspended("far", nil, false)
+	r.JobMoved("far", &engine.Remote{Stage: "fetching", Worker: "w7", Queued: 1500 * time.Microsecond, Sent: 2000})
+	r.JobFinished("far", false, 0)
+	r.JobStarted("back")
+	r.JobMoved("back", nil)
+	r.JobMoved("back", &engine.Remote{Stage: "queued"})
+	r.JobMoved("back", nil)
+	r.JobFinished("back", false, 0)
 	if err := tr.close(); err != nil {
 		t.Fatal(err)
 	}
@@ -201,16 +215,27 @@ func TestTrace(t *testing.T) {
 	if err := json.Unmarshal(data, &got); err != nil {
 		t.Fatal(err)
 	}
-	var lines []string
+	var lines, queued []string
 	for _, e := range got.TraceEvents {
 		if e.Phase == "X" {
 			if e.Took < 1 || e.Start < 0 {
 				t.Errorf("%+v", e)
 			}
-			lines = append(lines, strings.Join([]string{e.Name, string(rune('0' + e.PID)), string(rune('0' + e.TID)), e.Color, e.Args["for"]}, " "))
+			said := e.Args["for"] + e.Args["worker"] + e.Args["then"]
+			lines = append(lines, strings.Join([]string{e.Name, string(rune('0' + e.PID)), string(rune('0' + e.TID)), e.Color, said}, " "))
+			if e.Name == "far" && e.Args["worker"] != "" {
+				queued = append(queued, e.Args["queued"]+" "+e.Args["sent"])
+			}
 		}
 	}
-	want := []string{"model 1 1  ", "page 1 1 terrible ", "model 2 1 grey page, cape", "model 1 1  ", "other 1 2  "}
+	want := []string{
+		"model 1 1  ", "page 1 1 terrible ", "model 2 1 grey page, cape", "model 1 1  ", "other 1 2  ",
+		"sending 3 1  ", "running on w7 3 1  ", "far 3 1  w7", "far 2 1 grey rock", "running on w7 3 1  ", "fetching 3 1  ", "far 3 1  w7",
+		"queued 3 1  ", "back 3 1 bad ran here", "back 1 1  ",
+	}
+	if d := cmp.Diff([]string{"0.0 ms 0 B", "1.5 ms 2.0 kB"}, queued); d != "" {
+		t.Error(d)
+	}
 	if d := cmp.Diff(want, lines); d != "" {
 		t.Error(d)
 	}

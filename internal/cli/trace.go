@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
 
@@ -42,12 +45,9 @@ func (l reporters) JobFinished(job string, failed bool, took time.Duration) {
 	}
 }
 
-// JobMoved passes on where a job runs to those that want to know.
-func (l reporters) JobMoved(job string, away bool) {
+func (l reporters) JobMoved(job string, at *engine.Remote) {
 	for _, r := range l {
-		if m, ok := r.(interface{ JobMoved(job string, away bool) }); ok {
-			m.JobMoved(job, away)
-		}
+		r.JobMoved(job, at)
 	}
 }
 
@@ -84,8 +84,10 @@ type tracedSpan struct {
 type tracedJob struct {
 	begin time.Time // of what it does now
 	lane  int
-	away  bool // on another machine
-	waits int  // how many of its calls wait
+	at    *engine.Remote // what is known of it on another machine; nil: it is here
+	stage string         // what it does there
+	since time.Time      // that
+	waits int            // how many of its calls wait
 	on    string
 }
 
@@ -172,30 +174,65 @@ func (t *trace) JobStarted(job string) {
 	t.jobs[job] = &tracedJob{begin: time.Now(), lane: t.running.take()}
 }
 
-// JobMoved moves a job to the lanes of where it runs.
-func (t *trace) JobMoved(job string, away bool) {
+// JobMoved moves a job to the lanes of where it runs, and notes what it does there.
+func (t *trace) JobMoved(job string, at *engine.Remote) {
 	if t.file == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	j := t.jobs[job]
-	if j == nil || j.away == away {
+	if j == nil || j.at == nil && at == nil {
 		return
 	}
-	if away {
-		t.running.give(j.lane) // it did nothing there yet
-	} else {
+	switch {
+	case j.waits > 0:
+		j.at = at
+	case at == nil:
 		t.end(job, j, pidAway, "bad", map[string]string{"then": "ran here"})
+		j.at, j.stage = nil, ""
+		t.begin(j)
+	case j.at == nil:
+		t.running.give(j.lane) // it did nothing there yet
+		j.at, j.stage = at, at.Stage
+		t.begin(j)
+	default:
+		if j.at = at; at.Stage != j.stage {
+			t.staged(j)
+			j.stage = at.Stage
+		}
 	}
-	j.away = away
-	t.begin(j)
+}
+
+// staged closes what a job does on another machine, as a span below that of the job.
+func (t *trace) staged(j *tracedJob) {
+	now := time.Now()
+	if j.stage != "" {
+		t.events = append(t.events, traceEvent{
+			Name: whereText(&engine.Remote{Stage: j.stage, Worker: j.at.Worker}), Phase: "X", PID: pidAway, TID: j.lane + 1,
+			Start: j.since.Sub(t.start).Microseconds(), Took: max(1, now.Sub(j.since).Microseconds()),
+		})
+	}
+	j.since = now
+}
+
+// remoteArgs is what a trace says of a job on another machine.
+func remoteArgs(at *engine.Remote) map[string]string {
+	milliseconds := func(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond)) }
+	args := map[string]string{
+		"worker": at.Worker, "queued": milliseconds(at.Queued), "ran": milliseconds(at.Ran), "sent": diag.Size(at.Sent),
+		"fetched": diag.Size(at.Fetched), "rounds": fmt.Sprint(at.Rounds),
+	}
+	if at.Cached {
+		args["cached"] = "the server knew what an equal job came to"
+	}
+	return args
 }
 
 // begin gives a job a lane of where it runs.
 func (t *trace) begin(j *tracedJob) {
-	if j.begin = time.Now(); j.away {
-		j.lane = t.away.take()
+	if j.begin = time.Now(); j.at != nil {
+		j.lane, j.since = t.away.take(), j.begin
 	} else {
 		j.lane = t.running.take()
 	}
@@ -203,7 +240,7 @@ func (t *trace) begin(j *tracedJob) {
 
 // pid is the process of where a job runs.
 func (j *tracedJob) pid() int {
-	if j.away {
+	if j.at != nil {
 		return pidAway
 	}
 	return pidWorkers
@@ -255,6 +292,11 @@ func (t *trace) JobFinished(job string, failed bool, _ time.Duration) {
 // end closes what a job does now, and frees its lane.
 func (t *trace) end(name string, j *tracedJob, pid int, color string, args map[string]string) {
 	now := time.Now()
+	if pid == pidAway {
+		if t.staged(j); args == nil {
+			args = remoteArgs(j.at)
+		}
+	}
 	t.events = append(t.events, traceEvent{
 		Name: name, Phase: "X", PID: pid, TID: j.lane + 1, Color: color, Args: args,
 		Start: j.begin.Sub(t.start).Microseconds(), Took: max(1, now.Sub(j.begin).Microseconds()),

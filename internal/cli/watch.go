@@ -198,6 +198,8 @@ func (t *watchTeller) tell(e session.Event) {
 		t.show.JobStarted(e.Job)
 	case session.JobSuspended:
 		t.show.JobSuspended(e.Job, e.On, e.Begins)
+	case session.JobMoved:
+		t.show.JobMoved(e.Job, e.At)
 	case session.JobFinished:
 		t.show.JobFinished(e.Job, e.Failed, e.Took)
 	case session.Ended:

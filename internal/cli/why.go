@@ -327,8 +327,8 @@ func lastLines(j *view.JobView) []string {
 		return nil
 	}
 	lines := []string{fmt.Sprintf("last built in build %d, because %s (%s)", t.Build, reasonText(j, t.Why), tookMark)}
-	if t.Away {
-		lines[0] = fmt.Sprintf("last built in build %d, on another machine, because %s (%s)", t.Build, reasonText(j, t.Why), tookMark)
+	if t.Worker != "" {
+		lines[0] = fmt.Sprintf("last built in build %d, on %s, because %s (%s)", t.Build, t.Worker, reasonText(j, t.Why), tookMark)
 	}
 	if t.Adopted {
 		lines[0] = fmt.Sprintf("taken from the cache in build %d, because %s (%s where it was built)", t.Build, reasonText(j, t.Why), tookMark)
@@ -387,6 +387,7 @@ type lastLine struct {
 	Build    uint64          `json:"build"`
 	Seconds  float64         `json:"seconds"`
 	Cached   bool            `json:"cached,omitempty"` // its result came from the cache; seconds are of where it was built
+	Worker   string          `json:"worker,omitempty"` // the other machine that built it
 	Failed   bool            `json:"failed"`
 	Reason   reasonLine      `json:"reason"`
 	Messages []*diag.Message `json:"messages,omitempty"`
@@ -408,7 +409,8 @@ func newWhyLine(asset string, j *view.JobView, jobs jobTable) whyLine {
 		}
 	}
 	if t := j.LastRun; t != nil {
-		l.Last = &lastLine{t.Build, t.Seconds, t.Adopted, j.Last != nil && j.Last.Outcome != engine.Succeeded, newReasonLine(j, t.Why), j.Messages()}
+		failed := j.Last != nil && j.Last.Outcome != engine.Succeeded
+		l.Last = &lastLine{t.Build, t.Seconds, t.Adopted, t.Worker, failed, newReasonLine(j, t.Why), j.Messages()}
 	}
 	return l
 }

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"time"
 )
 
 // Tasks can run on other machines. Those have slots of their own. A local slot that is free takes the first task of all, since
@@ -31,6 +32,17 @@ const (
 	away                 // another one
 	back                 // this one, after it came back from another one
 )
+
+// Remote is what is known of a run on another machine: so far, or in all.
+type Remote struct {
+	Stage         string        // what goes on: sending, queued, running, fetching
+	Worker        string        // name of the machine; "" as long as nobody said so
+	Queued        time.Duration // it waited for a machine
+	Ran           time.Duration
+	Sent, Fetched int64 // bytes
+	Rounds        int   // how often it was sent
+	Cached        bool  // nothing ran: it was known what an equal run came to
+}
 
 // ErrHere ends a run on another machine of a task that has to run here. It leaves no trace.
 var ErrHere = errors.New("this task has to run on this machine")

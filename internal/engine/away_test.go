@@ -69,10 +69,10 @@ func TestAwaySlots(t *testing.T) {
 	}
 	there := 0
 	for _, r := range results {
-		if r.State != engine.Ran || r.Trace.Outcome != engine.Succeeded || r.Away != r.Trace.Away {
+		if r.State != engine.Ran || r.Trace.Outcome != engine.Succeeded || (r.Remote != nil) != (r.Trace.Worker == "w") {
 			t.Errorf("%s: %+v", r.Task.Name, r)
 		}
-		if r.Away {
+		if r.Remote != nil {
 			there++
 		}
 	}

@@ -502,13 +502,16 @@ func (b *build) watched(n *node, r *Run) bool {
 
 // keep makes the trace of a run.
 func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) *Result {
-	res := &Result{Task: n.task, State: Ran, Why: n.why, Started: started, Away: n.where == away}
+	res := &Result{Task: n.task, State: Ran, Why: n.why, Started: started, Remote: out.Remote}
 	t := &Trace{
 		Fingerprint: n.task.Fingerprint, Observations: r.seen, Messages: out.Messages, Memory: out.Memory,
-		Why: n.why, Seconds: (time.Since(started) - n.waited).Seconds(), Build: b.opts.Build, Away: n.where == away,
+		Why: n.why, Seconds: (time.Since(started) - n.waited).Seconds(), Build: b.opts.Build,
 	}
-	if out.Seconds > 0 {
-		t.Seconds = out.Seconds
+	if away := out.Remote; away != nil {
+		t.Worker = away.Worker
+		if away.Ran > 0 {
+			t.Seconds = away.Ran.Seconds()
+		}
 	}
 	var need *NeedError
 	torn := r.torn != nil

@@ -100,7 +100,7 @@ type Trace struct {
 	Memory       int64    // peak, bytes; 0 if not measured
 	Build        uint64   // number of the build in which it ran
 	Shareable    bool     // Succeeded, and the run did not ask for what tells twins apart: see World.Twins
-	Away         bool     // it ran on another machine
+	Worker       string   // name of the other machine on which it ran; "" if it ran on this one
 	Adopted      bool     // another build ran it, and this one took its result; Seconds and Memory are that one's
 }
 
@@ -124,7 +124,7 @@ type Output struct {
 	Memory   int64
 
 	Shareable bool    // as in Trace
-	Seconds   float64 // that the run took, if whoever ran it knows better than the engine; else 0
+	Remote    *Remote // of a run on another machine; it knows better than the engine how long that took
 }
 
 // Cause of a run.
@@ -229,5 +229,5 @@ type Result struct {
 	Trace   *Trace
 	Why     *Reason // Ran, WouldRun, Undecided; else nil
 	Started time.Time
-	Away    bool // Ran: on another machine
+	Remote  *Remote // Ran: on another machine; else nil
 }

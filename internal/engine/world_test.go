@@ -54,10 +54,18 @@ func newWorld() *world {
 func (w *world) add(name string, f func(*engine.Run) error) *engine.Task {
 	t := &engine.Task{
 		Key: engine.Key(digest.Of([]byte(name))), Name: name, Fingerprint: digest.Of([]byte("v1")),
-		Run: func(r *engine.Run) (engine.Output, error) { return engine.Output{}, f(r) },
+		Run: func(r *engine.Run) (engine.Output, error) { return outputOf(r), f(r) },
 	}
 	w.tasks[name] = t
 	return t
+}
+
+// outputOf is of a task without products.
+func outputOf(r *engine.Run) (out engine.Output) {
+	if r.Away() {
+		out.Remote = &engine.Remote{Worker: "w"}
+	}
+	return out
 }
 
 // needs adds a task that needs others, one after the other.

@@ -19,7 +19,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
@@ -157,7 +156,7 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 		return nil, err
 	}
 	defer p.Unlock()
-	report, err := p.Build(ctx, build.Request{Reporter: silent{}})
+	report, err := p.Build(ctx, build.Request{Reporter: build.Silent{}})
 	if err != nil {
 		return nil, err
 	}
@@ -249,11 +248,3 @@ func rewrite(want string, got map[string][]byte, different []string) error {
 	}
 	return nil
 }
-
-// silent tells nobody.
-type silent struct{}
-
-func (silent) Planned(int)                             {}
-func (silent) JobStarted(string)                       {}
-func (silent) JobSuspended(string, []string, bool)     {}
-func (silent) JobFinished(string, bool, time.Duration) {}

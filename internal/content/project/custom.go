@@ -36,6 +36,8 @@ type CustomProcessor struct {
 	Memory  int64          // bytes that one run needs, until one was measured; 0: not given
 	Env     []string       // names of environment variables that it gets
 
+	Properties map[string]string // that workers of a farm have to have that run its jobs, besides those of [execution]
+
 	Settings []CustomSetting // in the order of the file
 
 	Span, NameSpan, CommandSpan settings.Span
@@ -125,6 +127,7 @@ func (d *decoder) processor(t *settings.Table, seen firsts) CustomProcessor {
 		{name: "network", take: func(e *settings.Entry) { p.Network = d.boolean(e) }},
 		{name: "timeout", take: func(e *settings.Entry) { p.Timeout = d.duration(e) }},
 		{name: "memory", take: func(e *settings.Entry) { p.Memory = d.size(e) }},
+		{name: "properties", take: func(e *settings.Entry) { p.Properties = d.properties(e) }},
 		{name: "env", take: func(e *settings.Entry) {
 			d.each(e, `["SDK_HOME"]`, func(v *settings.Value) {
 				if name := d.publicName(v, d.strValue(v, e.Key)); name != "" {

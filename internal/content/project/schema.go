@@ -346,14 +346,18 @@ func customSchema() object {
 			"description": "Source files by their globs: its jobs run again when one of them changes, comes or goes, and a program sees these and no others. " +
 				`Of a command also "traced": what it is seen to read; or "depfile": what it says that it read.`,
 		},
-		"needs":    globs(needsDoc),
-		"network":  object{"type": "boolean", "description": "The program may talk to other machines."},
-		"summary":  text("A line for `kiln processors`."),
-		"version":  object{"type": "integer", "minimum": 1, "description": "Raise it to run every job again when Kiln cannot know that the output changes."},
-		"folder":   object{"type": "boolean", "description": "Its assets are folders."},
-		"timeout":  text(`How long it may run: "90s", "2m".`),
-		"memory":   object{"type": []string{"string", "integer"}, "description": `What one run needs, until one was measured: "512MiB".`},
-		"env":      texts("Environment variables that it gets."),
+		"needs":   globs(needsDoc),
+		"network": object{"type": "boolean", "description": "The program may talk to other machines."},
+		"summary": text("A line for `kiln processors`."),
+		"version": object{"type": "integer", "minimum": 1, "description": "Raise it to run every job again when Kiln cannot know that the output changes."},
+		"folder":  object{"type": "boolean", "description": "Its assets are folders."},
+		"timeout": text(`How long it may run: "90s", "2m".`),
+		"memory":  object{"type": []string{"string", "integer"}, "description": `What one run needs, until one was measured: "512MiB".`},
+		"env":     texts("Environment variables that it gets."),
+		"properties": object{
+			"type": "object", "additionalProperties": object{"type": "string"},
+			"description": "What a worker of a farm has to have that runs its jobs.",
+		},
 		"settings": object{"type": "object", "description": "Settings that rules may give: name = default, or name = { default, type, doc }."},
 	})
 	o["oneOf"] = []object{{"required": []string{"script"}}, {"required": []string{"name", "wasm"}}, {"required": []string{"name", "command"}}}

@@ -239,7 +239,7 @@ func TestFewStopped(t *testing.T) {
 	p.build()
 	p.write("assets/b.txt", "BETA")
 	ctx, cancel := context.WithCancel(context.Background())
-	b, err := p.try(ctx, Request{Workers: 1, Reporter: stopper{cancel}})
+	b, err := p.try(ctx, Request{Workers: 1, Reporter: stopper{cancel: cancel}})
 	if err != nil || !b.stopped {
 		t.Fatalf("%+v, %v", b, err)
 	}
@@ -251,11 +251,11 @@ func TestFewStopped(t *testing.T) {
 }
 
 // stopper stops a build after its first job.
-type stopper struct{ cancel func() }
+type stopper struct {
+	Silent
+	cancel func()
+}
 
-func (stopper) Planned(int)                               {}
-func (stopper) JobStarted(string)                         {}
-func (stopper) JobSuspended(string, []string, bool)       {}
 func (s stopper) JobFinished(string, bool, time.Duration) { s.cancel() }
 
 // TestFewFarBack goes back and forth so often that the snapshot is written anew, and the log as well.
@@ -363,7 +363,7 @@ func TestLeftBeside(t *testing.T) {
 	p.build()
 	hindered = true
 	p.write("assets/hook.s", "hook\ntext two")
-	b, err := p.try(context.Background(), Request{Reporter: helper{func() { p.remove("build/pc/hook.s.txt") }}})
+	b, err := p.try(context.Background(), Request{Reporter: helper{do: func() { p.remove("build/pc/hook.s.txt") }}})
 	p.must(err)
 	if b.Failed > 0 || b.short {
 		t.Errorf("%+v\n%s", b, b.messages)
@@ -374,9 +374,9 @@ func TestLeftBeside(t *testing.T) {
 }
 
 // helper does something after each job.
-type helper struct{ do func() }
+type helper struct {
+	Silent
+	do func()
+}
 
-func (helper) Planned(int)                               {}
-func (helper) JobStarted(string)                         {}
-func (helper) JobSuspended(string, []string, bool)       {}
 func (h helper) JobFinished(string, bool, time.Duration) { h.do() }

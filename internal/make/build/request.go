@@ -17,6 +17,9 @@ type Reporter = job.Reporter
 // Span is something that was under way for a job, beside what jobs do.
 type Span = job.Span
 
+// Silent reports nothing.
+type Silent = job.Silent
+
 // Request says what to build and how.
 type Request struct {
 	Patterns  []string // assets; all if empty

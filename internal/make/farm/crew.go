@@ -1,11 +1,12 @@
 package farm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"maps"
 	"sync"
 	"time"
 
@@ -37,9 +38,10 @@ type processed struct {
 
 // baggage is what goes along with jobs of a processor.
 type baggage struct {
-	own   *written.Own
-	files map[string]reapi.Input
-	ok    bool
+	own        *written.Own
+	files      map[string]reapi.Input
+	properties map[string]string
+	ok         bool
 }
 
 var (
@@ -71,14 +73,10 @@ func (c *Crew) Slots() int { return c.f.place.Jobs }
 // Only reports whether jobs that may run there do not run here.
 func (c *Crew) Only() bool { return c.f.place.Only }
 
-// May reports whether a job may run on a worker: it took a while, and runs no program.
+// May reports whether a job may run on a worker: it took a while.
 func (c *Crew) May(et *engine.Task, last *engine.Trace) bool {
 	t := et.World.(*job.Task)
-	if et.Outside || t.Settings == nil && t.Proc.Info.Settings != nil {
-		return false
-	}
-	usesTool := func(o engine.Observation) bool { return o.Kind == job.SawTool }
-	if last != nil && (last.Seconds < quick && !c.f.place.Only || slices.ContainsFunc(last.Observations, usesTool)) {
+	if t.Settings == nil && t.Proc.Info.Settings != nil || last != nil && last.Seconds < quick && !c.f.place.Only {
 		return false
 	}
 	c.mu.Lock()
@@ -91,13 +89,13 @@ func (c *Crew) carry(name string) *baggage {
 	if b := c.carried[name]; b != nil {
 		return b
 	}
-	own, files, ok := c.f.carried(name)
-	b := &baggage{own: own, ok: ok}
-	for path, data := range files {
-		if b.files == nil {
-			b.files = map[string]reapi.Input{}
+	b := &baggage{properties: maps.Clone(c.f.place.Properties), files: map[string]reapi.Input{}}
+	if carried := c.f.carried(name); carried != nil {
+		b.own, b.ok = carried.Own, true
+		for path, data := range carried.Files {
+			b.files[written.Code+"/"+path] = inputOf(data)
 		}
-		b.files[written.Code+"/"+path] = inputOf(data)
+		maps.Copy(b.properties, carried.Properties)
 	}
 	c.carried[name] = b
 	return b
@@ -139,7 +137,7 @@ func (c *Crew) processed(t *job.Task) *processed {
 
 // Ended notes how long jobs take here.
 func (c *Crew) Ended(r *engine.Result) {
-	if r.State != engine.Ran || r.Away || r.Trace == nil {
+	if r.State != engine.Ran || r.Remote != nil || r.Trace == nil {
 		return
 	}
 	c.mu.Lock()
@@ -157,17 +155,26 @@ func (c *Crew) Process(ctx context.Context, j *job.Job, t *job.Task) error {
 		return c.back(t, err)
 	}
 	for range maxRounds {
+		x.moved(func(at *engine.Remote) { at.Stage, at.Rounds = "sending", at.Rounds+1 })
 		ran, log, err := x.round(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case reapi.IsNoWorker(err) && !maps.Equal(x.properties, c.f.place.Properties):
+			return c.back(t, c.noWorkers(t, err))
 		case err != nil:
 			return c.back(t, c.f.failed(err))
 		}
 		c.f.worked(max(0, time.Since(began)-x.waited-ran.Took))
+		x.moved(func(at *engine.Remote) {
+			at.Worker, at.Queued, at.Ran, at.Cached = cmp.Or(ran.Worker, x.f.place.Remote), ran.Queued, ran.Took, ran.Cached
+			at.Sent += ran.Sent
+			at.Fetched += int64(len(ran.Output))
+		})
 		again, err := x.replay(ctx, log)
 		if err == nil && !again {
-			j.Took(ran.Took)
+			x.moved(func(at *engine.Remote) { at.Stage = "" })
+			j.RanAway(x.at)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.processed(t).local = 0
@@ -178,6 +185,14 @@ func (c *Crew) Process(ctx context.Context, j *job.Job, t *job.Task) error {
 		}
 	}
 	return c.back(t, errLocal)
+}
+
+// noWorkers notes that no worker has what jobs of a processor need. Those of others may have some.
+func (c *Crew) noWorkers(t *job.Task, err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.processed(t).local = localInRow
+	return fmt.Errorf("processor %q: %w", t.Proc.Info.Name, err)
 }
 
 // errLocal says that a job has to run here, which is no trouble.
@@ -228,5 +243,6 @@ func (x *exchange) fetch(ctx context.Context, content written.Content, to io.Wri
 	if err != nil {
 		return fmt.Errorf("what a worker made cannot be fetched: %w", err)
 	}
+	x.at.Fetched += content.Size
 	return nil
 }

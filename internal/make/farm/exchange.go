@@ -2,6 +2,7 @@ package farm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -9,10 +10,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/make/written"
@@ -32,6 +36,16 @@ type exchange struct {
 	inputs     map[string]reapi.Input // by path, but for the job itself
 	deadline   time.Duration
 	waited     time.Duration // for answers
+	at         engine.Remote // what is known of the run there
+	properties map[string]string
+}
+
+// moved changes what is known of the job's run there, and says so.
+func (x *exchange) moved(change func(at *engine.Remote)) {
+	if change(&x.at); x.j != nil { // else it is a trial
+		at := x.at
+		x.j.Moved(&at)
+	}
 }
 
 func inputOf(data []byte) reapi.Input {
@@ -54,10 +68,10 @@ func (c *Crew) begin(ctx context.Context, j *job.Job, t *job.Task) (*exchange, e
 	c.mu.Unlock()
 	x := &exchange{
 		f: c.f, w: c.w, j: j, unrecorded: j.Unrecorded(ctx), client: client, inputs: map[string]reapi.Input{c.f.place.program(): program},
-		deadline: c.deadline(j.Last()),
+		deadline: c.deadline(j.Last()), properties: carried.properties,
 		job: written.Job{
 			Kiln: c.f.kiln, Processor: t.Proc.Info.Name, Own: carried.own, Part: t.Part, Platform: t.Platform, Asset: j.Asset(),
-			Settings: string(t.On.Canonical), Answers: map[string]written.Answer{},
+			Settings: string(t.On.Canonical), Inputs: j.Inputs(), Answers: map[string]written.Answer{},
 		},
 	}
 	for path, in := range carried.files {
@@ -67,12 +81,19 @@ func (c *Crew) begin(ctx context.Context, j *job.Job, t *job.Task) (*exchange, e
 	return x, nil
 }
 
-// predict answers what the processor is expected to ask: for its source, and for what it looked at last time.
+// predict answers what the processor is expected to ask: for its source, for what a command is given, and for what it looked at last time.
 func (x *exchange) predict() {
 	expect := func(kind written.Kind, names ...string) { x.expect(&written.Call{Kind: kind, Names: names}) }
 	if path := x.job.Asset.Path; path != "" && !x.job.Asset.Folder {
 		expect(written.Open, path)
 		expect(written.Source)
+	}
+	if x.job.Own != nil && x.job.Own.Program != nil {
+		expect(written.Tool, x.job.Own.Program.Args[0])
+		expect(written.Needed)
+		for _, path := range x.handed() {
+			expect(written.Open, path)
+		}
 	}
 	last := x.j.Last()
 	if last == nil {
@@ -90,11 +111,27 @@ func (x *exchange) predict() {
 			expect(written.Find, o.Subject)
 		case job.SawEnv:
 			expect(written.Env, o.Subject)
+		case job.SawTool:
+			expect(written.Tool, o.Subject)
 		case job.SawSettings:
 			s := task.ParseSubject(o.Subject)
 			expect(written.Settings, s.Asset, s.Processor)
 		}
 	}
+}
+
+// handed are the source files that a command gets to see, and it notes what lists they are from.
+func (x *exchange) handed() (paths []string) {
+	globs := x.job.Inputs
+	if x.job.Asset.Folder {
+		globs = append([]string{processor.QuoteGlob(x.job.Asset.Path) + "/**"}, globs...)
+	}
+	for _, glob := range globs {
+		c := &written.Call{Kind: written.Glob, Names: []string{glob}}
+		x.expect(c)
+		paths = append(paths, x.job.Answers[c.Key()].Names...)
+	}
+	return paths
 }
 
 // expect answers a question that may be asked, if that is possible without a record.
@@ -115,7 +152,10 @@ func (x *exchange) round(ctx context.Context) (*reapi.Ran, *written.Log, error) 
 	x.inputs[written.JobFile] = inputOf(x.job.Encode())
 	ran, err := x.client.Run(ctx, &reapi.Action{
 		Args: []string{"./" + x.f.place.program(), written.Command}, Inputs: x.inputs, Output: written.LogFile, Folder: written.OutFolder,
-		Properties: x.f.place.Properties, Timeout: x.deadline, Queue: queueTimes * x.f.place.Timeout,
+		Properties: x.properties, Timeout: x.deadline, Queue: queueTimes * x.f.place.Timeout,
+		Stage: func(stage, worker string) {
+			x.moved(func(at *engine.Remote) { at.Stage, at.Worker = stage, cmp.Or(worker, at.Worker) })
+		},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -243,6 +283,12 @@ func (x *exchange) answer(ctx context.Context, j *job.Job, c *written.Call) (a w
 		a.Products, err = x.request(ctx, j, c.Requests)
 	case written.Read:
 		a.Content, err = x.product(j, *c.Product)
+	case written.Tool:
+		err = x.tool(j, c.Names[0], &a)
+	case written.Needed:
+		var list []processor.Product
+		list, err = j.Needs()
+		a.Products = [][]processor.Product{list}
 	case written.Settings:
 		a.Names, err = assetSettings(j, c.Names[0], c.Names[1])
 	default:
@@ -316,6 +362,28 @@ func (x *exchange) request(ctx context.Context, j *job.Job, list []written.Asked
 	return j.Request(requests...)
 }
 
+// tool finds a program, or a file that one is linked with. What is of the project goes along; all else a worker has to have itself.
+func (x *exchange) tool(j *job.Job, name string, a *written.Answer) error {
+	file, h, err := j.ToolContent(name)
+	if err != nil {
+		return err
+	}
+	below := job.ProjectTool(name)
+	if below == "" {
+		a.Names = []string{file, h.String()}
+		return nil
+	}
+	b, err := x.f.sum(h, func() (io.ReadCloser, error) { return os.Open(file) })
+	if err != nil {
+		return err
+	}
+	a.Content, a.Names = written.Content{SHA256: b.SHA256, Size: b.Size}, []string{"", h.String()}
+	x.inputs[path.Join(written.Code, below)] = reapi.Input{Blob: b, Executable: true, Open: func() (io.ReadCloser, error) {
+		return os.Open(file)
+	}}
+	return nil
+}
+
 func assetList(j *job.Job, pattern string) ([]string, error) {
 	list, err := j.Assets(pattern)
 	if err != nil {
@@ -347,6 +415,8 @@ func (x *exchange) effect(ctx context.Context, c *written.Call) error {
 		x.j.Warn(*c.Problem)
 	case written.Memory:
 		x.j.UsedMemory(c.Number)
+	case written.Roots:
+		x.j.Roots()
 	case written.Create:
 		w, err := x.j.Create(*c.Output)
 		if err != nil {

@@ -49,14 +49,18 @@ type Place struct {
 	Origin      string            // what said so, for display
 }
 
-// Carried returns what a worker needs of a processor of the project itself: see workspace.Workspace.Carried.
-type Carried func(processor string) (own *written.Own, files map[string][]byte, ok bool)
+// Carried is what a worker needs of a processor.
+type Carried struct {
+	Own        *written.Own      // of one of the project; nil: the kiln has it in it
+	Files      map[string][]byte // by path below written.Code
+	Properties map[string]string // that the worker has to have besides those of the farm
+}
 
 // Farm is a place in use. It is for all builds of a project.
 type Farm struct {
 	place   *Place
-	kiln    digest.Hash // see written.Job
-	carried Carried
+	kiln    digest.Hash                     // see written.Job
+	carried func(processor string) *Carried // nil: its jobs cannot run elsewhere
 
 	opening sync.Mutex
 	client  *reapi.Client // nil: not opened
@@ -70,7 +74,7 @@ type Farm struct {
 }
 
 // New makes ready a farm. Nothing is opened yet.
-func New(place *Place, kiln digest.Hash, carried Carried) *Farm {
+func New(place *Place, kiln digest.Hash, carried func(processor string) *Carried) *Farm {
 	return &Farm{place: place, kiln: kiln, carried: carried, sums: map[digest.Hash]share.Blob{}, extra: 2 * quick}
 }
 
@@ -88,7 +92,10 @@ func (f *Farm) Check(ctx context.Context) (says []string, reached bool, err erro
 	defer cancel()
 	client, program, err := f.opened(ctx)
 	if reached = err == nil; reached {
-		x := &exchange{f: f, client: client, deadline: tryTimeout, inputs: map[string]reapi.Input{f.place.program(): program}}
+		x := &exchange{
+			f: f, client: client, deadline: tryTimeout, properties: f.place.Properties,
+			inputs: map[string]reapi.Input{f.place.program(): program},
+		}
 		x.job.Kiln = f.kiln
 		_, _, err = x.round(ctx) // there is no processor without a name, which is an answer
 	}

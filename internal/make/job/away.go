@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"io/fs"
-	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -19,12 +18,8 @@ type Away interface {
 	Ended(*engine.Result)
 }
 
-// moved reports where a task's processor starts, to a Reporter that wants to know.
-func (j *Job) moved() {
-	if m, ok := j.w.Reporter.(interface{ JobMoved(job string, away bool) }); ok {
-		m.JobMoved(j.t.Name, j.run.Away())
-	}
-}
+// Moved reports where the processor runs, and what is known of that so far; nil: here.
+func (j *Job) Moved(at *engine.Remote) { j.w.Reporter.JobMoved(j.t.Name, at) }
 
 // Last is the newest trace of the job's task; nil if there is none.
 func (j *Job) Last() *engine.Trace { return j.run.Last() }
@@ -37,11 +32,12 @@ func (j *Job) Unrecorded(ctx context.Context) *Job {
 	return &Job{w: j.w, t: j.t, run: engine.Unrecorded(ctx), given: j.given}
 }
 
-// Took notes how long the processor worked, if it did on another machine.
-func (j *Job) Took(d time.Duration) {
+// RanAway notes that the processor worked on another machine.
+func (j *Job) RanAway(at engine.Remote) {
+	j.Moved(&at)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.took = d
+	j.away = &at
 }
 
 // Content records that a source file is read, and returns the hash of what is in it, without reading it if that is known.

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -43,11 +42,11 @@ type Job struct {
 	quotes   map[string][]byte // source files of which messages quote lines, by path
 	scratch  string
 	ended    bool
-	passing  error         // the first that may pass: what the processor made of it is worth nothing
-	memory   int64         // peak, in bytes; 0: not measured
-	asked    int64         // by NeedMemory
-	started  int           // what was recorded before the processor was to start
-	took     time.Duration // on another machine; 0: it ran here
+	passing  error          // the first that may pass: what the processor made of it is worth nothing
+	memory   int64          // peak, in bytes; 0: not measured
+	asked    int64          // by NeedMemory
+	started  int            // what was recorded before the processor was to start
+	away     *engine.Remote // where it ran, if that was another machine
 
 	askedPlatform atomic.Bool
 }
@@ -173,8 +172,14 @@ func (j *Job) Glob(pattern string) ([]string, error) {
 }
 
 func (j *Job) Tool(name string) (string, error) {
+	path, _, err := j.ToolContent(name)
+	return path, err
+}
+
+// ToolContent is Tool with the hash of what is there.
+func (j *Job) ToolContent(name string) (string, digest.Hash, error) {
 	if err := j.may(name); err != nil {
-		return "", err
+		return "", digest.Hash{}, err
 	}
 	name = j.w.inProject(name)
 	t := j.w.tool(name)
@@ -189,11 +194,11 @@ func (j *Job) Tool(name string) (string, error) {
 	j.mu.Unlock()
 	switch {
 	case t.Path == "" && !t.Hash.IsZero():
-		return "", fmt.Errorf("tool %q: %w: %w", name, fs.ErrNotExist, fs.ErrPermission) // there is none, but a file at its path
+		return "", t.Hash, fmt.Errorf("tool %q: %w: %w", name, fs.ErrNotExist, fs.ErrPermission) // there is none, but a file at its path
 	case t.Path == "":
-		return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
+		return "", t.Hash, fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
 	}
-	return t.Path, nil
+	return t.Path, t.Hash, nil
 }
 
 func (j *Job) Env(name string) (string, bool) {

@@ -1,6 +1,10 @@
 package job
 
-import "time"
+import (
+	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/engine"
+)
 
 // Reporter is called for what happens, from several goroutines.
 type Reporter interface {
@@ -8,6 +12,8 @@ type Reporter interface {
 	Planned(jobs int)
 	JobStarted(job string)
 	JobSuspended(job string, on []string, begins bool)
+	// JobMoved is called when a job goes to another machine, and whenever more is known of it there; and with nil when it comes back.
+	JobMoved(job string, at *engine.Remote)
 	// JobFinished is called for jobs, too, that never started: their results come from a cache.
 	JobFinished(job string, failed bool, took time.Duration)
 }
@@ -28,4 +34,5 @@ type Silent struct{}
 func (Silent) Planned(int)                             {}
 func (Silent) JobStarted(string)                       {}
 func (Silent) JobSuspended(string, []string, bool)     {}
+func (Silent) JobMoved(string, *engine.Remote)         {}
 func (Silent) JobFinished(string, bool, time.Duration) {}

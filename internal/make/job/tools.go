@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func (w *World) tool(name string) *Tool {
 			old.Found, old.seen = true, st
 			return old
 		}
-		if h, err := w.hashTool(path); err == nil {
+		if h, err := HashTool(path, w.hidden); err == nil {
 			if t.Hash = h; !st.TooYoung(now) { // else the next build looks into it again
 				t.Stat = st
 			}
@@ -86,7 +87,7 @@ func StatTool(path string) (source.Stat, error) {
 func (w *World) sameTool(name string, t *Tool) bool {
 	same := false
 	if strings.HasSuffix(t.Path, "/") { // its own times change with each name that comes and goes, also while nobody looks
-		h, err := w.hashTool(t.Path)
+		h, err := HashTool(t.Path, w.hidden)
 		same = err == nil && h == t.Hash
 	} else {
 		same = t.same(w.dir, name) || w.relinked(t)
@@ -112,13 +113,13 @@ func (w *World) relinked(t *Tool) bool {
 	if st.CTime = t.seen.CTime; err != nil || st != t.seen {
 		return false
 	}
-	h, err := w.hashTool(t.Path)
+	h, err := HashTool(t.Path, w.hidden)
 	return err == nil && h == t.Hash
 }
 
-// hashTool is the hash of a program's content; that of a folder says no more than that it is one, unless the path ends in a slash: then it
-// is of the names in it, and what they are names of, but for Kiln's own.
-func (w *World) hashTool(path string) (digest.Hash, error) {
+// HashTool is the hash of a program's content; that of a folder says no more than that it is one, unless the path ends in a slash: then it
+// is of the names in it, and what they are names of, but for those that are hidden: Kiln's own.
+func HashTool(path string, hidden []string) (digest.Hash, error) {
 	if file, name, ok := command.CachedLibrary(path); ok {
 		b := digest.Build("library")
 		for _, p := range command.CachedPaths(file, name) {
@@ -139,7 +140,7 @@ func (w *World) hashTool(path string) (digest.Hash, error) {
 		path = real
 	}
 	for _, e := range entries {
-		if !slices.Contains(w.hidden, filepath.Join(path, e.Name())) {
+		if !slices.Contains(hidden, filepath.Join(path, e.Name())) {
 			b.Str("name", e.Name()).Str("type", e.Type().String())
 		}
 	}
@@ -172,6 +173,15 @@ func (w *World) inProject(name string) string {
 		within(real, "")
 	}
 	return name
+}
+
+// ProjectTool is where a worker puts a program, or a file that one is linked with, if that is of the project, and not of the machine: "" if
+// it is of that. The name is as a job asks for it, or as it is recorded.
+func ProjectTool(name string) string {
+	if !strings.HasPrefix(name, InProject) && (!strings.ContainsAny(name, `/\`) || filepath.IsAbs(name)) {
+		return ""
+	}
+	return strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(strings.TrimPrefix(name, InProject))), "/")
 }
 
 // FindTool looks in PATH, or, where the name has a slash, in the project folder.

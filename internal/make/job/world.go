@@ -450,7 +450,7 @@ func (w *World) run(t *Task, r *engine.Run) (out engine.Output, err error) {
 			err = cerr
 		}
 		j.mu.Lock() // what a processor left running may still hold it
-		passing, warnings, memory, took := j.passing, j.warnings, j.memory, j.took
+		passing, warnings, memory, away := j.passing, j.warnings, j.memory, j.away
 		j.mu.Unlock()
 		if o := r.Torn(); o != nil {
 			err = AsPassing(j.torn(o))
@@ -460,7 +460,7 @@ func (w *World) run(t *Task, r *engine.Run) (out engine.Output, err error) {
 		if err == nil {
 			out.Products, err = j.result()
 			out.Shareable = !j.askedPlatform.Load()
-			out.Seconds = took.Seconds()
+			out.Remote = away
 			out.Memory = memory // of a run that failed it would say nothing: that may have ended early
 		}
 		if err != nil {
@@ -518,7 +518,9 @@ func (w *World) process(t *Task, j *Job) (err error) {
 	if err := j.begin(); err != nil {
 		return err
 	}
-	j.moved()
+	if w.Away != nil && !j.run.Away() {
+		j.Moved(nil) // it may have come back
+	}
 	if j.run.Away() {
 		j.started = j.run.Recorded()
 		err = w.Away.Process(j.run.Context(), j, t)

@@ -55,7 +55,7 @@ type JobReport struct {
 	Request                    bool   // it belongs to no asset; Asset is a display name
 	State                      engine.State
 	Failed                     bool
-	Away                       bool // it ran on another machine
+	Remote                     *engine.Remote // it ran on another machine
 	Why                        *engine.Reason
 	Seconds                    float64
 	Place                      *Place // in the order, if that was asked for
@@ -179,7 +179,7 @@ func JobOf(r *engine.Result) JobReport {
 	t := r.Task.World.(*job.Task)
 	j := JobReport{
 		Asset: task.AssetText(t.Asset.ID), Request: t.Request(), Platform: t.Platform, Among: t.Among(), Part: t.Part,
-		Processor: t.Proc.Info.Name, State: r.State, Why: r.Why, Away: r.Away,
+		Processor: t.Proc.Info.Name, State: r.State, Why: r.Why, Remote: r.Remote,
 	}
 	if r.Trace != nil {
 		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds
@@ -217,7 +217,7 @@ func (s *Source) Count(r *Report) {
 	adopted := s.adopted(ran)
 	for _, res := range s.Results {
 		r.Stopped = r.Stopped || res.State == engine.Stopped
-		if res.State == engine.Ran && res.Away {
+		if res.State == engine.Ran && res.Remote != nil {
 			sum.Remote++
 		}
 		if t := job.TaskOf(res); t.Part == "" && !t.Request() && !ran[t.ID()] && !adopted[t.ID()] {

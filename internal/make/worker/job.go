@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -26,6 +25,7 @@ type run struct {
 	program  *workspace.Program
 	settings any
 	own      string // a folder of the run's own, outside of the action's
+	folder   string // that of the action, absolute
 
 	mu         sync.Mutex // all below
 	calls      []written.Call
@@ -35,6 +35,7 @@ type run struct {
 	platform   bool   // it was asked for, which is logged once
 	over       bool
 	checked    map[written.Content]bool // inputs
+	tools      map[string]string        // hashes of programs of this machine, by path
 }
 
 // errUnknown is what a processor gets that asks for what the job has no answer to.
@@ -307,17 +308,6 @@ func (w *run) Env(name string) (string, bool) {
 	return a.Names[0], true
 }
 
-func (w *run) Tool(name string) (string, error) {
-	return "", w.onlyThere("it uses the program %s", name)
-}
-
-func (w *run) Run(_ context.Context, c processor.Command) (processor.Result, error) {
-	if len(c.Args) == 0 {
-		return processor.Result{}, w.onlyThere("it runs a program")
-	}
-	return processor.Result{}, w.onlyThere("it runs the program %s", c.Args[0])
-}
-
 // product is a product being written.
 type product struct {
 	w    *run
@@ -389,13 +379,6 @@ func (w *run) Write(out processor.Output, data []byte) error {
 		return err
 	}
 	return p.Close()
-}
-
-func (w *run) Warn(p processor.Problem) { w.log(written.Call{Kind: written.Warn, Problem: &p}) }
-
-func (w *run) Scratch() (string, error) {
-	dir := filepath.Join(w.own, "scratch")
-	return dir, os.MkdirAll(dir, 0o777)
 }
 
 func (w *run) NeedMemory(int64) error { return nil } // it is the only job of this process

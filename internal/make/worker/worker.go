@@ -37,7 +37,14 @@ func Run(ctx context.Context, cfg workspace.Config) error {
 		return err
 	}
 	defer os.RemoveAll(own)
-	w := &run{written: j, program: workspace.NewProgram(cfg), own: own, checked: map[written.Content]bool{}}
+	folder, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	w := &run{
+		written: j, program: workspace.NewProgram(cfg), own: own, folder: folder,
+		checked: map[written.Content]bool{}, tools: map[string]string{},
+	}
 	log := w.process(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err() // it was stopped: that is no result

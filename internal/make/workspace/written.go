@@ -2,10 +2,12 @@ package workspace
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/extend/command"
 	"github.com/kiln-pipeline/kiln/internal/extend/wasm"
 	"github.com/kiln-pipeline/kiln/internal/make/farm"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
@@ -46,10 +48,15 @@ func (g *Program) Processor(j *written.Job, state string) (processor.Processor, 
 		return pr.Processor, nil
 	}
 	p := &Workspace{Config: Config{Dir: written.Code, State: state}}
-	m := p.custom(&project.CustomProcessor{
+	c := &project.CustomProcessor{
 		Name: j.Processor, Script: j.Own.Script, Wasm: j.Own.Wasm, Folder: j.Own.Folder, Version: j.Own.Version, Extensions: j.Own.Extensions,
 		Timeout: j.Own.Timeout, Memory: j.Own.Memory,
-	})
+	}
+	if said := j.Own.Program; said != nil {
+		pr, err := command.New(commandOf(c, said))
+		return pr, err
+	}
+	m := p.custom(c)
 	if len(m.errs) > 0 {
 		return nil, fmt.Errorf("processor %q: %w", j.Processor, m.errs)
 	}
@@ -74,19 +81,62 @@ func (p *Workspace) Farm() *farm.Farm {
 }
 
 // carried is what a worker needs of a processor of the project: what the project file says of it, and its files by their paths below
-// written.Code. Of a processor that the kiln has in it, both are nil. ok is false for one that cannot run elsewhere: a command.
-func (p *Workspace) carried(name string) (own *written.Own, files map[string][]byte, ok bool) {
+// written.Code. Of a processor that the kiln has in it, it is nearly nothing. It is nil for one that cannot run elsewhere: a command that
+// sees the source roots themselves.
+func (p *Workspace) carried(name string) *farm.Carried {
 	i := slices.IndexFunc(p.Project.Processors, func(c project.CustomProcessor) bool { return c.Name == name })
 	if i < 0 {
-		return nil, nil, true
+		return &farm.Carried{}
 	}
 	c := &p.Project.Processors[i]
-	own = &written.Own{Folder: c.Folder, Version: c.Version, Extensions: c.Extensions, Timeout: c.Timeout, Memory: c.Memory}
+	own := &written.Own{Folder: c.Folder, Version: c.Version, Extensions: c.Extensions, Timeout: c.Timeout, Memory: c.Memory}
+	carried := &farm.Carried{Own: own, Properties: c.Properties}
 	pr := p.Procs[name].Processor
 	if code, ok := wasm.Code(pr); ok {
 		own.Wasm = "module.wasm"
-		return own, map[string][]byte{own.Wasm: code}, true
+		carried.Files = map[string][]byte{own.Wasm: code}
+		return carried
 	}
-	own.Script, files = c.Script, sources(pr)
-	return own, files, files != nil
+	if command.Runs(pr) {
+		own.Program = writtenCommand(c, pr.Info().Settings)
+		if c.Reads != "" {
+			return nil
+		}
+		return carried
+	}
+	own.Script, carried.Files = c.Script, sources(pr)
+	return carried
+}
+
+// writtenCommand writes down what decides what the jobs of a command make. like has its settings as fields.
+func writtenCommand(c *project.CustomProcessor, like any) *written.Program {
+	said := &written.Program{Args: c.Command, Env: c.Env, Output: c.Output, Network: c.Network}
+	for _, o := range c.Outputs {
+		said.Outputs = append(said.Outputs, written.Named{Name: o.Name, Text: o.Extension})
+	}
+	for i, s := range c.Settings {
+		said.Settings = append(said.Settings, written.Named{Name: s.Name, Text: reflect.TypeOf(like).Elem().Field(i).Type.String()})
+	}
+	return said
+}
+
+// settingTypes are the types that settings of commands can have.
+var settingTypes = map[string]any{
+	"bool": false, "int64": int64(0), "float64": 0.0, "string": "",
+	"[]bool": []bool{}, "[]int64": []int64{}, "[]float64": []float64{}, "[]string": []string{},
+}
+
+// commandOf is a command out of a written job. The values of its settings are in there, so their defaults are not needed.
+func commandOf(c *project.CustomProcessor, said *written.Program) command.Config {
+	cc := command.Config{
+		Name: c.Name, Version: c.Version, Command: said.Args, Extensions: c.Extensions, Folder: c.Folder, Output: said.Output,
+		Outputs: map[string]string{}, Timeout: c.Timeout, Memory: c.Memory, Env: said.Env, Network: said.Network,
+	}
+	for _, o := range said.Outputs {
+		cc.Outputs[o.Name] = o.Text
+	}
+	for _, s := range said.Settings {
+		cc.Settings = append(cc.Settings, command.Setting{Name: s.Name, Default: settingTypes[s.Text]})
+	}
+	return cc
 }

@@ -32,6 +32,42 @@ func (e *encoder) content(c Content) {
 	e.Uint(uint64(c.Size))
 }
 
+func (e *encoder) named(list []Named) {
+	e.Uint(uint64(len(list)))
+	for _, n := range list {
+		e.Str(n.Name)
+		e.Str(n.Text)
+	}
+}
+
+func (d *decoder) named() (list []Named) {
+	for range d.Count(2) {
+		if list = append(list, Named{d.Str(), d.Str()}); d.Err != nil {
+			return nil
+		}
+	}
+	return list
+}
+
+func (e *encoder) program(c *Program) {
+	if e.Bool(c != nil); c == nil {
+		return
+	}
+	e.strs(c.Args)
+	e.strs(c.Env)
+	e.Str(c.Output)
+	e.named(c.Outputs)
+	e.Bool(c.Network)
+	e.named(c.Settings)
+}
+
+func (d *decoder) program() *Program {
+	if !d.Bool() {
+		return nil
+	}
+	return &Program{Args: d.strs(), Env: d.strs(), Output: d.Str(), Outputs: d.named(), Network: d.Bool(), Settings: d.named()}
+}
+
 // decoder reads what encoder wrote.
 type decoder struct{ varint.Decoder }
 
@@ -214,7 +250,7 @@ func (d *decoder) call() Call {
 // complete reports whether a call has what calls of its kind have.
 func (c *Call) complete() bool {
 	switch c.Kind {
-	case Open, Exists, Glob, Find, Env, Assets:
+	case Open, Exists, Glob, Find, Env, Assets, Tool:
 		return len(c.Names) == 1
 	case Reference, Settings:
 		return len(c.Names) == 2
@@ -280,6 +316,7 @@ func (j *Job) Encode() []byte {
 	if e.Bool(j.Own != nil); j.Own != nil {
 		e.Str(j.Own.Script)
 		e.Str(j.Own.Wasm)
+		e.program(j.Own.Program)
 		e.Bool(j.Own.Folder)
 		e.Int(int64(j.Own.Version))
 		e.strs(j.Own.Extensions)
@@ -290,6 +327,7 @@ func (j *Job) Encode() []byte {
 	e.Str(j.Platform)
 	e.asset(&j.Asset)
 	e.Str(j.Settings)
+	e.strs(j.Inputs)
 	e.Uint(uint64(len(j.Answers)))
 	for _, key := range slices.Sorted(maps.Keys(j.Answers)) {
 		a := j.Answers[key]
@@ -309,14 +347,14 @@ func DecodeJob(data []byte) (*Job, error) {
 	j.Kiln = d.Hash()
 	j.Processor = d.Str()
 	if d.Bool() {
-		j.Own = &Own{Script: d.Str(), Wasm: d.Str(), Folder: d.Bool()}
+		j.Own = &Own{Script: d.Str(), Wasm: d.Str(), Program: d.program(), Folder: d.Bool()}
 		v := d.Int()
 		if j.Own.Version = int(v); int64(j.Own.Version) != v {
 			d.Fail()
 		}
 		j.Own.Extensions, j.Own.Timeout, j.Own.Memory = d.strs(), time.Duration(d.Int()), d.Int()
 	}
-	j.Part, j.Platform, j.Asset, j.Settings = d.Str(), d.Str(), d.asset(), d.Str()
+	j.Part, j.Platform, j.Asset, j.Settings, j.Inputs = d.Str(), d.Str(), d.asset(), d.Str(), d.strs()
 	last := ""
 	for i := range d.Count(1) {
 		key := d.Str()

@@ -24,7 +24,7 @@ const (
 	LogFile   = "result" // a Log
 	InFolder  = "in"     // contents of source files and products, each by its SHA-256
 	OutFolder = "out"    // contents of products, each by its SHA-256
-	Code      = "code"   // the files of a script or module, by their paths below the project folder
+	Code      = "code"   // the files of a script or module, and programs, by their paths below the project folder
 )
 
 // Command is the hidden command of a kiln that runs a job.
@@ -47,13 +47,15 @@ type Job struct {
 	Part      string
 	Platform  string
 	Asset     processor.Asset
-	Settings  string // canonical text
+	Settings  string   // canonical text
+	Inputs    []string // globs of source files on which it depends by hand
 	Answers   map[string]Answer
 }
 
 // Own is what a project file says of a processor of its own, as far as it decides what a job makes.
 type Own struct {
-	Script, Wasm string // path of its file, below Code; one of them is given
+	Script, Wasm string // path of its file, below Code; one of them is given, or Program
+	Program      *Program
 	Folder       bool
 	Version      int
 	Extensions   []string
@@ -61,10 +63,22 @@ type Own struct {
 	Memory       int64
 }
 
+// Program is what it says of an external program.
+type Program struct {
+	Args, Env []string
+	Output    string
+	Outputs   []Named // extensions of further products
+	Network   bool
+	Settings  []Named // Go types of the settings
+}
+
+// Named is a text with a name.
+type Named struct{ Name, Text string }
+
 // Kind of a call of a processor.Job's method.
 type Kind uint8
 
-// Kinds of calls. Up to Try they are questions, each with an answer that the job holds; the others have an effect alone.
+// Kinds of calls. Up to Needed they are questions, each with an answer that the job holds; the others have an effect alone.
 const (
 	Open      Kind = iota + 1 // Names: a path. Content
 	Source                    // Content
@@ -81,17 +95,20 @@ const (
 	Settings                  // Names: an asset and a processor. Names: canonical settings and given ones, as JSON; none if there are none
 	Assets                    // Names: a pattern. Names: the list of processor.Listed, as JSON
 	Try                       // Names: asset, platform and processor of a processor.Ask. Yes, and Products in one list
+	Tool                      // Names: a program, or a file by its path. Names: where it is, and its hash; Content, if it is of the project
+	Needed                    // Products on which the job depends by hand, in one list
 	Platform
 	Adopt  // Product, Output
 	Create // Output, Content
 	Warn   // Problem
 	Memory // Number: bytes
+	Roots  // it looked where the source roots are
 
 	kinds
 )
 
 // IsQuestion reports whether calls of a kind have answers.
-func (k Kind) IsQuestion() bool { return k >= Open && k <= Try }
+func (k Kind) IsQuestion() bool { return k >= Open && k <= Needed }
 
 // Call is a call of a method.
 type Call struct {

@@ -30,13 +30,18 @@ func sample() (*Job, *Log) {
 		{Kind: Read, Product: &p},
 		{Kind: Assets, Names: []string{"**"}},
 		{Kind: Try, Names: []string{"a", "web", "texture"}},
+		{Kind: Tool, Names: []string{"cp"}},
+		{Kind: Needed},
 		{Kind: Create, Output: out, Content: c},
 		{Kind: Warn, Problem: &processor.Problem{Code: "c", Path: "p", Line: 1, Column: 2, Length: 3, Text: "t", Hint: "h"}},
 		{Kind: Memory, Number: 5},
 	}
 	j := &Job{
-		Kiln: digest.Of([]byte("k")), Processor: "texture", Part: "p", Platform: "pc", Settings: "x = 1\n",
-		Own:   &Own{Script: "s", Wasm: "w", Folder: true, Version: 3, Extensions: []string{".a"}, Timeout: time.Second, Memory: 9},
+		Kiln: digest.Of([]byte("k")), Processor: "texture", Part: "p", Platform: "pc", Settings: "x = 1\n", Inputs: []string{"*.h"},
+		Own: &Own{Script: "s", Wasm: "w", Program: &Program{
+			Args: []string{"p", "{in}"}, Env: []string{"V"}, Output: ".o", Outputs: []Named{{"x", ".x"}}, Network: true,
+			Settings: []Named{{"s", "int64"}},
+		}, Folder: true, Version: 3, Extensions: []string{".a"}, Timeout: time.Second, Memory: 9},
 		Asset: processor.Asset{ID: "a.png", UUID: "u", Path: "a.png", Folder: true, Made: true},
 		Answers: map[string]Answer{
 			calls[0].Key(): {Missing: "m", Content: c, Yes: true, Names: []string{"x"}, Asset: processor.Asset{ID: "b"}, Products: [][]processor.Product{{p}, nil}},

@@ -142,13 +142,11 @@ type built struct {
 }
 
 type reporter struct {
+	build.Silent
 	mu  sync.Mutex
 	ran []string
 }
 
-func (*reporter) Planned(int)                         {}
-func (*reporter) JobStarted(string)                   {}
-func (*reporter) JobSuspended(string, []string, bool) {}
 func (r *reporter) JobFinished(job string, _ bool, _ time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

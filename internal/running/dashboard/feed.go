@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
 // Feed takes what a build tells while it runs, and pages show it. It is a build.Reporter between Begin and End. Its methods may be
@@ -52,6 +53,7 @@ func (s Status) Queued() int { return max(0, s.Planned-s.Done-len(s.Running)-len
 type Running struct {
 	Job   string // "sprites/tank.png [pc]"
 	Began time.Time
+	At    *engine.Remote // what is known of it on another machine; nil: it is here
 }
 
 // Asset is the id in a job's name.
@@ -63,6 +65,7 @@ type Waiting struct {
 	On    []string // not empty
 	Began time.Time
 	times int
+	at    *engine.Remote
 }
 
 // Asset is the id in a job's name.
@@ -73,7 +76,21 @@ type Finished struct {
 	Job    string
 	Failed bool
 	Took   time.Duration
+	At     *engine.Remote // of a run on another machine
 }
+
+// Remote is how many of the running jobs are on other machines.
+func (s Status) Remote() (n int) {
+	for _, r := range s.Running {
+		if r.At != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Local is how many are on this one.
+func (s Status) Local() int { return len(s.Running) - s.Remote() }
 
 // Asset is the id in a job's name.
 func (f Finished) Asset() string { return assetOf(f.Job) }
@@ -139,7 +156,7 @@ func (f *Feed) Planned(jobs int) { f.change(func() { f.status.Planned = jobs }) 
 
 // JobStarted tells that a job runs.
 func (f *Feed) JobStarted(job string) {
-	f.change(func() { f.running = append(f.running, Running{job, f.now()}) })
+	f.change(func() { f.running = append(f.running, Running{Job: job, Began: f.now()}) })
 }
 
 // JobSuspended tells that a job begins, or ends, to wait for others.
@@ -151,13 +168,22 @@ func (f *Feed) JobSuspended(job string, on []string, begins bool) {
 		case begins && w >= 0:
 			f.waiting[w].times++
 		case begins && r >= 0 && len(on) > 0:
-			f.waiting = append(f.waiting, Waiting{job, on, f.running[r].Began, 1})
+			f.waiting = append(f.waiting, Waiting{job, on, f.running[r].Began, 1, f.running[r].At})
 			f.running = slices.Delete(f.running, r, r+1)
 		case !begins && w >= 0:
 			if f.waiting[w].times--; f.waiting[w].times == 0 {
-				f.running = append(f.running, Running{job, f.waiting[w].Began})
+				f.running = append(f.running, Running{job, f.waiting[w].Began, f.waiting[w].at})
 				f.waiting = slices.Delete(f.waiting, w, w+1)
 			}
+		}
+	})
+}
+
+// JobMoved tells that a job goes to another machine, or what is known of it there; nil: it came back.
+func (f *Feed) JobMoved(job string, at *engine.Remote) {
+	f.change(func() {
+		if r := slices.IndexFunc(f.running, func(r Running) bool { return r.Job == job }); r >= 0 {
+			f.running[r].At = at
 		}
 	})
 }
@@ -165,9 +191,13 @@ func (f *Feed) JobSuspended(job string, on []string, begins bool) {
 // JobFinished tells that a job has run.
 func (f *Feed) JobFinished(job string, failed bool, took time.Duration) {
 	f.change(func() {
-		f.running = slices.DeleteFunc(f.running, func(r Running) bool { return r.Job == job })
+		var at *engine.Remote
+		if r := slices.IndexFunc(f.running, func(r Running) bool { return r.Job == job }); r >= 0 {
+			at = f.running[r].At
+			f.running = slices.Delete(f.running, r, r+1)
+		}
 		f.waiting = slices.DeleteFunc(f.waiting, func(w Waiting) bool { return w.Job == job })
-		f.recent = slices.Insert(f.recent, 0, Finished{job, failed, took})
+		f.recent = slices.Insert(f.recent, 0, Finished{job, failed, took, at})
 		f.recent = f.recent[:min(len(f.recent), maxRecent)]
 		f.status.Done++
 		if failed {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
 func TestFeed(t *testing.T) {
@@ -48,6 +49,37 @@ func TestFeed(t *testing.T) {
 	f.Begin(4, nil)
 	if s = f.Status(); s.Stopped != nil || s.Done != 0 || s.Note != "polling" || s.Workers != 2 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestRemoteJobs: the page says which jobs are on other machines, what they do there, and what came of it.
+func TestRemoteJobs(t *testing.T) {
+	p := newProject(t)
+	p.write("assets/a.json", "{}")
+	p.build()
+	cfg := p.config()
+	f := NewFeed(2)
+	cfg.Feed = f
+	s := serve(t, cfg)
+	f.Begin(3, nil)
+	for _, j := range []string{"here.png [pc]", "done.png [pc]", "there.png [pc]"} {
+		f.JobStarted(j)
+	}
+	f.JobMoved("done.png [pc]", &engine.Remote{Worker: "worker-3", Queued: 1200 * time.Millisecond, Sent: 3_000_000, Fetched: 5000})
+	f.JobFinished("done.png [pc]", false, time.Second)
+	f.JobMoved("there.png [pc]", &engine.Remote{Stage: "running", Worker: "worker-1", Sent: 7000})
+	page, _ := get(t, s, "/", http.StatusOK)
+	page = strings.ReplaceAll(page, "\u00a0", " ")
+	for _, want := range []string{
+		"1 of 2, 1 on other machines", "running on worker-1, 7.0 kB sent", "on worker-3, queued 1.2 s, 3.0 MB sent, 5.0 kB fetched",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	f.JobMoved("there.png [pc]", nil)
+	if page, _ = get(t, s, "/", http.StatusOK); strings.Contains(page, "worker-1") || !strings.Contains(page, "2 of 2<") {
+		t.Error("the job that came back is still there")
 	}
 }
 

@@ -50,6 +50,8 @@ func show(f *dashboard.Feed, e session.Event) {
 		f.JobStarted(e.Job)
 	case session.JobSuspended:
 		f.JobSuspended(e.Job, e.On, e.Begins)
+	case session.JobMoved:
+		f.JobMoved(e.Job, e.At)
 	case session.JobFinished:
 		f.JobFinished(e.Job, e.Failed, e.Took)
 	case session.Noted:

@@ -305,7 +305,7 @@ func TestDraft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := p.Build(t.Context(), build.Request{Reporter: silent{}}); err != nil || r.Failed() {
+	if r, err := p.Build(t.Context(), build.Request{Reporter: build.Silent{}}); err != nil || r.Failed() {
 		t.Fatal(err)
 	}
 	want, err := os.ReadFile(filepath.Join(clean, "build", "pc", "t.png.ktx2"))
@@ -328,14 +328,6 @@ func photo(t *testing.T, seed uint64) string {
 	}
 	return b.String()
 }
-
-// silent is a reporter that tells nobody.
-type silent struct{}
-
-func (silent) Planned(int)                             {}
-func (silent) JobStarted(string)                       {}
-func (silent) JobSuspended(string, []string, bool)     {}
-func (silent) JobFinished(string, bool, time.Duration) {}
 
 // slow is a processor that takes until somebody lets it go on.
 type slow chan struct{}

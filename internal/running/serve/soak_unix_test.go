@@ -231,7 +231,7 @@ func (s *soak) cleanBuild() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r, err := p.Build(s.t.Context(), build.Request{Reporter: silent{}})
+	r, err := p.Build(s.t.Context(), build.Request{Reporter: build.Silent{}})
 	if err != nil || r.Failed() {
 		s.t.Fatal(err, r.Messages)
 	}

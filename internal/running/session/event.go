@@ -8,7 +8,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
-// Event is one of Began, Planned, JobStarted, JobSuspended, JobFinished, Drafted, Placed, Ended, Noted.
+// Event is one of Began, Planned, JobStarted, JobSuspended, JobMoved, JobFinished, Drafted, Placed, Ended, Noted.
 type Event interface{ event() }
 
 // Began tells that a build begins.
@@ -29,6 +29,12 @@ type JobSuspended struct {
 	Job    string
 	On     []string
 	Begins bool
+}
+
+// JobMoved tells that a job goes to another machine, or what is known of it there; At is nil when it comes back.
+type JobMoved struct {
+	Job string
+	At  *engine.Remote
 }
 
 // JobFinished tells that a job has run. Its products are in place.
@@ -65,6 +71,7 @@ func (Began) event()        {}
 func (Planned) event()      {}
 func (JobStarted) event()   {}
 func (JobSuspended) event() {}
+func (JobMoved) event()     {}
 func (JobFinished) event()  {}
 func (Drafted) event()      {}
 func (Placed) event()       {}

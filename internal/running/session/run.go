@@ -569,21 +569,19 @@ func (b both) JobSuspended(job string, on []string, begins bool) {
 	}
 }
 
+func (b both) JobMoved(job string, at *engine.Remote) {
+	for _, r := range b {
+		r.JobMoved(job, at)
+	}
+}
+
 func (b both) JobFinished(job string, failed bool, took time.Duration) {
 	for _, r := range b {
 		r.JobFinished(job, failed, took)
 	}
 }
 
-// JobMoved and Spanned are for those that want to know.
-func (b both) JobMoved(name string, away bool) {
-	for _, r := range b {
-		if m, ok := r.(interface{ JobMoved(job string, away bool) }); ok {
-			m.JobMoved(name, away)
-		}
-	}
-}
-
+// Spanned is for those that want to know.
 func (b both) Spanned(s build.Span) {
 	for _, r := range b {
 		if to, ok := r.(interface{ Spanned(build.Span) }); ok {
@@ -636,6 +634,7 @@ func (r reporter) JobStarted(job string) { r.s.tell(JobStarted{job}) }
 func (r reporter) JobSuspended(job string, on []string, begins bool) {
 	r.s.tell(JobSuspended{job, on, begins})
 }
+func (r reporter) JobMoved(job string, at *engine.Remote) { r.s.tell(JobMoved{job, at}) }
 func (r reporter) JobFinished(job string, failed bool, took time.Duration) {
 	r.s.tell(JobFinished{job, failed, took})
 }

@@ -309,7 +309,7 @@ func (t *stage) compareWithClean() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := p.Build(context.Background(), build.Request{Reporter: quiet{}, Outcomes: report.AllOutcomes})
+	r, err := p.Build(context.Background(), build.Request{Reporter: build.Silent{}, Outcomes: report.AllOutcomes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func (t *stage) compareWithClean() {
 	if p, err = build.Open(t.config()); err != nil {
 		t.Fatal(err)
 	}
-	again := build.Request{Reporter: quiet{}, OnError: results.LastGood}
+	again := build.Request{Reporter: build.Silent{}, OnError: results.LastGood}
 	if r, err := p.Build(context.Background(), again); err != nil || r.Summary.Built != 0 {
 		t.Errorf("a build after it: %+v, %v", r, err)
 	}
@@ -338,13 +338,6 @@ func (o only) ReadDir(name string) ([]fs.DirEntry, error) {
 	all, err := fs.ReadDir(o.FS, name)
 	return slices.DeleteFunc(all, func(e fs.DirEntry) bool { return e.Name() != "kiln.toml" }), err
 }
-
-type quiet struct{}
-
-func (quiet) Planned(int)                             {}
-func (quiet) JobStarted(string)                       {}
-func (quiet) JobSuspended(string, []string, bool)     {}
-func (quiet) JobFinished(string, bool, time.Duration) {}
 
 func outputs(dir string) map[string]string {
 	all := map[string]string{}
@@ -594,7 +587,7 @@ func TestOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write("assets/a.t", "other")
-	r, err := p.Build(ctx, build.Request{Reporter: quiet{}})
+	r, err := p.Build(ctx, build.Request{Reporter: build.Silent{}})
 	if err != nil || r.Summary.Built != 1 {
 		t.Fatal(r, err)
 	}
@@ -682,7 +675,7 @@ func TestChangedMeanwhile(tt *testing.T) {
 	var r *report.Report
 	var err error
 	t.s.Turn(context.Background(), func(turn *Turn) {
-		r, err = turn.Build(context.Background(), build.Request{OnError: results.LastGood, Reporter: quiet{}})
+		r, err = turn.Build(context.Background(), build.Request{OnError: results.LastGood, Reporter: build.Silent{}})
 	})
 	if err != nil || r.Failed() || t.read("build/pc/a.t.out") != "other" {
 		t.Fatalf("%+v, %v", r, err)
@@ -706,7 +699,7 @@ func TestAskedWithLink(tt *testing.T) {
 		}
 	}
 	ask(func(turn *Turn) {
-		r, err := turn.Build(context.Background(), build.Request{OnError: results.Fail, Reporter: quiet{}})
+		r, err := turn.Build(context.Background(), build.Request{OnError: results.Fail, Reporter: build.Silent{}})
 		if err != nil || r.Summary.Failed != 1 || r.Summary.Built != 2 || t.read("build/pc/link/b.t.out") != "b" {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -739,7 +732,7 @@ func TestAskedWhileParcelsWait(tt *testing.T) {
 		}
 	}
 	ask(func(turn *Turn) {
-		r, err := turn.Build(context.Background(), build.Request{OnError: results.Fail, Reporter: quiet{}})
+		r, err := turn.Build(context.Background(), build.Request{OnError: results.Fail, Reporter: build.Silent{}})
 		if err != nil || r.Summary.Failed != 1 || t.read("build/pc/a.t.out") != "" {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -765,7 +758,7 @@ func TestAskedStands(tt *testing.T) {
 		}
 	}
 	ask(func(turn *Turn) {
-		r, err := turn.Build(context.Background(), build.Request{OnError: results.Fail, Reporter: quiet{}})
+		r, err := turn.Build(context.Background(), build.Request{OnError: results.Fail, Reporter: build.Silent{}})
 		if err != nil || r.Summary.Failed != 1 || t.read("build/pc/a.t.out") != "" {
 			t.Errorf("%+v, %v", r, err)
 		}

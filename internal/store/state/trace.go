@@ -20,7 +20,7 @@ func sign(e *varint.Encoder, id uint64, used int64) {
 	binary.LittleEndian.PutUint64(at[8:], uint64(used))
 }
 
-// away is a bit of the outcome: see engine.Trace.
+// away is a bit of the outcome of a run on another machine, whose name is the end of the record.
 const away = 0x20
 
 // shareable is a bit of the outcome.
@@ -38,7 +38,7 @@ func encodeTrace(e *varint.Encoder, t *engine.Trace) {
 	if t.Adopted {
 		outcome |= adopted
 	}
-	if t.Away {
+	if t.Worker != "" {
 		outcome |= away
 	}
 	e.Byte(outcome)
@@ -64,19 +64,22 @@ func encodeTrace(e *varint.Encoder, t *engine.Trace) {
 	for i := range t.Products {
 		encodeProduct(e, &t.Products[i])
 	}
-	encodeFacts(e, t.Products)
+	encodeFacts(e, t.Products, t.Worker != "")
+	if t.Worker != "" {
+		e.Str(t.Worker)
+	}
 }
 
-// encodeFacts writes the facts of those products that have any. It is the end of the record, and is left out where there are none: so a
-// trace of an earlier Kiln is read as one without facts.
-func encodeFacts(e *varint.Encoder, products []engine.Product) {
+// encodeFacts writes the facts of those products that have any. It is the end of the record, unless more follows, and is left out where
+// there are none: so a trace of an earlier Kiln is read as one without facts.
+func encodeFacts(e *varint.Encoder, products []engine.Product, more bool) {
 	n := 0
 	for i := range products {
 		if products[i].Facts != "" {
 			n++
 		}
 	}
-	if n == 0 {
+	if n == 0 && !more {
 		return
 	}
 	e.Uint(uint64(n))
@@ -182,7 +185,8 @@ func decodeTrace(d *varint.Decoder, s *slabs) (t *engine.Trace, used int64) {
 	t = &carve(&s.traces, 1)[0]
 	t.ID, used = d.Fixed64(), int64(d.Fixed64())
 	*t = engine.Trace{ID: t.ID, Fingerprint: d.Hash(), Outcome: engine.Outcome(d.Byte()), Build: d.Uint(), Seconds: d.Float(), Memory: d.Int()}
-	t.Shareable, t.Adopted, t.Away = t.Outcome&shareable != 0, t.Outcome&adopted != 0, t.Outcome&away != 0
+	t.Shareable, t.Adopted = t.Outcome&shareable != 0, t.Outcome&adopted != 0
+	worker := t.Outcome&away != 0
 	t.Outcome &^= shareable | adopted | away
 	t.Messages = d.Bytes()
 	t.Root = d.Str()
@@ -206,6 +210,9 @@ func decodeTrace(d *varint.Decoder, s *slabs) (t *engine.Trace, used int64) {
 		}
 	}
 	decodeFacts(d, t.Products)
+	if worker && len(d.Buf) > 0 { // a trace of an earlier Kiln ends here
+		t.Worker = d.Str()
+	}
 	if t.Outcome < engine.Succeeded || t.Outcome > engine.Cyclic || t.Outcome == engine.Cyclic && len(t.Ring) == 0 {
 		d.Fail()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,8 +40,15 @@ type Action struct {
 	Output     string           // path of the file that it is run for
 	Folder     string           // path of a folder with further files that it makes
 	Properties map[string]string
-	Timeout    time.Duration // of its run, and of all that is sent before and fetched after
-	Queue      time.Duration // that it may wait for a worker
+	Timeout    time.Duration              // of its run, and of all that is sent before and fetched after
+	Queue      time.Duration              // that it may wait for a worker
+	Stage      func(stage, worker string) // called when it is queued, running (the worker may not be known yet), fetching; may be nil
+}
+
+func (a *Action) at(stage, worker string) {
+	if a.Stage != nil {
+		a.Stage(stage, worker)
+	}
 }
 
 // Ran is what came of an action.
@@ -52,6 +60,7 @@ type Ran struct {
 	Took   time.Duration // on the worker; 0 if the server does not say
 	Queued time.Duration // before that
 	Cached bool          // it did not run: an equal action did before
+	Sent   int64         // bytes that the server lacked
 }
 
 // encoded is an action in the words of the API.
@@ -143,17 +152,19 @@ func (c *Client) Run(ctx context.Context, a *Action) (*Ran, error) {
 		return nil, err
 	}
 	lost := false // what an equal action made
+	sent := int64(0)
 	for try := 0; ; try++ {
 		bounded, cancel := context.WithTimeout(ctx, a.Timeout)
 		defer cancel()
-		if err := c.upload(bounded, e); err != nil {
+		n, err := c.upload(bounded, e)
+		if sent += n; err != nil {
 			return nil, err
 		}
 		r, err := c.execute(ctx, a, e, lost)
 		if err == nil {
 			var ran *Ran
 			if ran, err = c.ran(ctx, a, r.GetResult()); err == nil {
-				ran.Cached = r.GetCachedResult()
+				ran.Cached, ran.Sent = r.GetCachedResult(), sent
 				return ran, nil
 			}
 		}
@@ -188,15 +199,19 @@ func (c *Client) known(ctx context.Context, a *Action, e *encoded) (*Ran, error)
 	return ran, nil
 }
 
-// upload stores what the server lacks of an action.
-func (c *Client) upload(ctx context.Context, e *encoded) error {
+// IsNoWorker reports whether a server says of an action that no worker suits it.
+func IsNoWorker(err error) bool { return status.Code(err) == codes.FailedPrecondition }
+
+// upload stores what the server lacks of an action, and returns how many bytes that was.
+func (c *Client) upload(ctx context.Context, e *encoded) (sent int64, err error) {
 	missing, err := c.Missing(ctx, slices.Collect(maps.Keys(e.inputs)))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	done := make(chan error, len(missing))
 	slots := make(chan struct{}, batchesAhead)
 	for _, b := range missing {
+		sent += b.Size
 		go func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
@@ -206,7 +221,7 @@ func (c *Client) upload(ctx context.Context, e *encoded) error {
 	for range missing {
 		err = errors.Join(err, <-done)
 	}
-	return err
+	return sent, err
 }
 
 // storing is a blob that is being stored.
@@ -246,9 +261,22 @@ func (c *Client) storeOnce(ctx context.Context, b share.Blob, open func() (io.Re
 	}
 }
 
+// workerName is a worker's name on one line. Buildbarn's are JSON: {"host":"a","thread":"1"} is a/1.
+func workerName(name string) string {
+	var fields map[string]string
+	if json.Unmarshal([]byte(name), &fields) != nil {
+		return name
+	}
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		parts = append(parts, fields[key])
+	}
+	return strings.Join(parts, "/")
+}
+
 // ran reads what a result says.
 func (c *Client) ran(ctx context.Context, a *Action, r *repb.ActionResult) (*Ran, error) {
-	ran := &Ran{Code: int(r.GetExitCode()), Stderr: r.GetStderrRaw(), Worker: r.GetExecutionMetadata().GetWorker()}
+	ran := &Ran{Code: int(r.GetExitCode()), Stderr: r.GetStderrRaw(), Worker: workerName(r.GetExecutionMetadata().GetWorker())}
 	m := r.GetExecutionMetadata()
 	if from, to := m.GetExecutionStartTimestamp(), m.GetExecutionCompletedTimestamp(); from.IsValid() && to.IsValid() {
 		ran.Took = max(0, to.AsTime().Sub(from.AsTime()))
@@ -303,6 +331,7 @@ func (c *Client) execute(ctx context.Context, a *Action, e *encoded, again bool)
 		}
 		name = op.GetName()
 		if op.GetDone() {
+			a.at("fetching", "")
 			return responseOf(op)
 		}
 		m := &repb.ExecuteOperationMetadata{}
@@ -312,8 +341,10 @@ func (c *Client) execute(ctx context.Context, a *Action, e *encoded, again bool)
 		switch stage = m.GetStage(); stage {
 		case repb.ExecutionStage_QUEUED:
 			timer.Reset(a.Queue)
+			a.at("queued", "")
 		case repb.ExecutionStage_EXECUTING:
 			timer.Reset(a.Timeout)
+			a.at("running", workerName(m.GetPartialExecutionMetadata().GetWorker()))
 		}
 	}
 }

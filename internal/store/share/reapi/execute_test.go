@@ -119,7 +119,7 @@ func TestQueue(t *testing.T) {
 	a := action(t, "make")
 	e, err := a.encode()
 	if err == nil {
-		err = c.upload(t.Context(), e)
+		_, err = c.upload(t.Context(), e)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,9 @@ type operation struct {
 	key    string
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	begun  chan struct{} // closed when a worker has it
+	queued *timestamppb.Timestamp
+	worker string        // once a worker has it
+	begun  chan struct{} // closed then
 	ended  chan struct{}
 	result *repb.ActionResult // once it ended
 	err    error
@@ -158,7 +160,7 @@ func (f *Farm) Execute(req *repb.ExecuteRequest, to repb.Execution_ExecuteServer
 	}
 	op := &operation{
 		name: fmt.Sprint("operation-", f.number.Add(1)), action: action, key: req.GetActionDigest().GetHash(),
-		begun: make(chan struct{}), ended: make(chan struct{}),
+		begun: make(chan struct{}), ended: make(chan struct{}), queued: timestamppb.Now(),
 	}
 	op.ctx, op.cancel = context.WithCancelCause(context.Background())
 	f.mu.Lock()
@@ -191,7 +193,11 @@ func (f *Farm) Execute(req *repb.ExecuteRequest, to repb.Execution_ExecuteServer
 
 // at is what is sent of an operation that is not done.
 func (op *operation) at(stage repb.ExecutionStage_Value) *longrunningpb.Operation {
-	m, err := anypb.New(&repb.ExecuteOperationMetadata{Stage: stage})
+	x := &repb.ExecuteOperationMetadata{Stage: stage}
+	if stage == repb.ExecutionStage_EXECUTING {
+		x.PartialExecutionMetadata = &repb.ExecutedActionMetadata{Worker: op.worker}
+	}
+	m, err := anypb.New(x)
 	if err != nil {
 		panic(err) // of the message alone
 	}
@@ -237,6 +243,7 @@ func (f *Farm) work(i int) {
 			f.mu.Lock()
 			f.running[i] = op
 			f.mu.Unlock()
+			op.worker = fmt.Sprintf("worker-%d", i)
 			close(op.begun)
 			op.result, op.err = f.run(i, op)
 			killed := context.Cause(op.ctx) == errKilled
@@ -297,7 +304,7 @@ func (f *Farm) run(i int, op *operation) (*repb.ActionResult, error) {
 	f.ran.Add(1)
 	r := &repb.ActionResult{ExitCode: int32(c.ProcessState.ExitCode()), StderrRaw: stderr.Bytes()}
 	r.ExecutionMetadata = &repb.ExecutedActionMetadata{
-		Worker: fmt.Sprintf("worker-%d", i), QueuedTimestamp: began, WorkerStartTimestamp: began,
+		Worker: op.worker, QueuedTimestamp: op.queued, WorkerStartTimestamp: began,
 		ExecutionStartTimestamp: started, ExecutionCompletedTimestamp: timestamppb.Now(),
 	}
 	for _, path := range command.GetOutputPaths() {

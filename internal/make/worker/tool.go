@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kiln-pipeline/kiln/internal/extend/command"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/written"
+	"github.com/kiln-pipeline/kiln/processor"
+)
+
+// Programs that jobs run. Those of the project come with the job. All else, programs and the libraries that they are linked with, this
+// machine has to have itself, in the same place and with the same content as where the project is: else the job has to run there.
+
+// Tool finds a program, or a file that one is linked with.
+func (w *run) Tool(name string) (string, error) {
+	code, err := filepath.Abs(written.Code)
+	if err != nil {
+		return "", w.onlyThere("%v", err)
+	}
+	if rest, ok := strings.CutPrefix(name, code+string(filepath.Separator)); ok {
+		name = job.InProject + filepath.ToSlash(rest)
+	}
+	ours := job.ProjectTool(name)
+	a, err := w.ask(written.Call{Kind: written.Tool, Names: []string{name}})
+	at := ""
+	if ours == "" {
+		at = job.FindTool("", nil, name)
+	}
+	switch {
+	case err == errUnknown && at != "":
+		return at, nil // a guess, so that the rest is asked for as well
+	case err == errUnknown && ours == "" && filepath.IsAbs(name):
+		return "", missing(name)
+	case err == errUnknown:
+		return "", err
+	case err != nil && at != "":
+		return "", w.onlyThere("this worker has %s", name)
+	case err != nil:
+		return "", err
+	case len(a.Names) != 2:
+		return "", w.onlyThere("it runs %s", name)
+	case ours != "":
+		return w.ofProject(filepath.Join(code, filepath.FromSlash(ours)), a.Content)
+	}
+	at = a.Names[0]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tools[at] == "" {
+		h, err := job.HashTool(at, nil)
+		if err != nil {
+			w.local = fmt.Sprintf("this worker does not have %s", at)
+			return "", fs.ErrNotExist
+		}
+		w.tools[at] = h.String()
+	}
+	if w.tools[at] != a.Names[1] {
+		w.local = fmt.Sprintf("this worker has another %s", at)
+		return "", fs.ErrNotExist
+	}
+	return at, nil
+}
+
+// ofProject checks a program that came with the job.
+func (w *run) ofProject(at string, c written.Content) (string, error) {
+	f, err := os.Open(at)
+	if err != nil {
+		return "", w.onlyThere("a program: %v", err)
+	}
+	defer f.Close()
+	if err := w.whole(f, c); err != nil {
+		return "", w.onlyThere("the program %s: %v", filepath.Base(at), err)
+	}
+	return at, nil
+}
+
+// Inputs and Needs are of job.Job, for package command.
+func (w *run) Inputs() []string { return w.written.Inputs }
+
+func (w *run) Needs() ([]processor.Product, error) {
+	a, err := w.ask(written.Call{Kind: written.Needed})
+	if err != nil || len(a.Products) == 0 {
+		return nil, err
+	}
+	return a.Products[0], nil
+}
+
+// Roots and Where are of job.Job, for package command: a program that is not traced sees no source roots, only that they count is recorded.
+func (w *run) Roots() []string {
+	w.log(written.Call{Kind: written.Roots})
+	return nil
+}
+
+func (*run) Where(string) string { return "" }
+
+// Run runs a program, as job.Job does.
+func (w *run) Run(ctx context.Context, c processor.Command) (processor.Result, error) {
+	if c.Traced {
+		return processor.Result{}, w.onlyThere("it runs a program that is traced")
+	}
+	return command.NewPrograms(command.Kiln{}).Run(ctx, w, w.written.Processor, c)
+}
+
+func (w *run) Scratch() (string, error) {
+	w.mu.Lock()
+	needs := w.needs
+	w.mu.Unlock()
+	if needs { // a program would run for nothing
+		return "", errUnknown
+	}
+	dir := filepath.Join(w.own, "scratch")
+	return dir, os.MkdirAll(dir, 0o777)
+}
+
+func (w *run) Warn(p processor.Problem) {
+	if strings.Contains(p.Text, w.own) || strings.Contains(p.Text, w.folder) {
+		w.onlyThere("a warning names a folder of the worker")
+	}
+	w.log(written.Call{Kind: written.Warn, Problem: &p})
+}
