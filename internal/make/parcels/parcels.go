@@ -193,7 +193,7 @@ func Remove(p *workspace.Workspace, prev *state.Snapshot, dryRun bool) (int, err
 
 // assetsOn returns the assets of a platform that this build checks, with their products as it left them.
 func (s *Shipping) assetsOn(platform string) []ship.Asset {
-	found := map[string]*ship.Asset{}
+	found, listed := map[string]*ship.Asset{}, s.listed()
 	for _, t := range s.Live {
 		if t.Platform != platform || t.Request() {
 			continue
@@ -201,6 +201,9 @@ func (s *Shipping) assetsOn(platform string) []ship.Asset {
 		a := found[t.Asset.ID]
 		if a == nil {
 			a = &ship.Asset{ID: t.Asset.ID, UUID: t.Asset.UUID, Follows: t.Asset.Follows}
+			if listed {
+				a.Meta = metaOf(t.Asset)
+			}
 			found[t.Asset.ID] = a
 		}
 		s.shipTask(a, t)
@@ -211,6 +214,20 @@ func (s *Shipping) assetsOn(platform string) []ship.Asset {
 		list = append(list, *found[id])
 	}
 	return list
+}
+
+// listed reports whether the list of parcels has what is in some of them.
+func (s *Shipping) listed() bool {
+	return slices.ContainsFunc(s.P.Parcels, func(p project.Parcel) bool { return p.Listed })
+}
+
+// metaOf is what rules say of an asset, for lists.
+func metaOf(a *asset.Asset) map[string][]string {
+	all := map[string][]string{}
+	for i := range a.Meta {
+		all[a.Meta[i].Key] = a.Meta[i].Texts()
+	}
+	return all
 }
 
 // assetOn returns one asset on a platform. It need not be one that this build checks.
@@ -230,7 +247,11 @@ func (s *Shipping) shipTask(a *ship.Asset, t *job.Task) {
 	a.Placeholder = a.Placeholder || s.Placeholders[t] != nil
 	a.Fails = a.Fails || results.Failed(t.Result)
 	if !s.Tree.Clashes(t) {
+		n := len(a.Products)
 		a.Products = append(a.Products, shipProducts(products)...)
+		for i := range a.Products[n:] {
+			a.Products[n+i].Processor = t.Proc.Info.Name
+		}
 	}
 }
 
@@ -269,6 +290,9 @@ func sortProducts(list []ship.Product) {
 
 func shipProduct(p *engine.Product) ship.Product {
 	out := ship.Product{SubID: p.SubID, Name: p.Name, Type: p.Type, Size: p.Size, Hash: p.Hash}
+	if p.Facts != "" {
+		out.Facts = maps.Collect(job.Facts(p.Facts))
+	}
 	for _, r := range p.References {
 		out.References = append(out.References, results.ReferenceTo(r))
 	}
@@ -383,7 +407,7 @@ func (s *Shipping) findReferring(uuids []string) map[string][]string {
 func (s *Shipping) Changed(ctx context.Context) (Shipment, bool) {
 	s.Shipment.Files = slices.Clone(s.Prev.Shipped)
 	changes, referring, ok := s.changes()
-	if !ok {
+	if !ok || s.listed() && (s.Few.ByKeys || len(s.touched()) > 0) { // the list has what rules say, and where everything is
 		return s.Shipment, false
 	}
 	others := ship.Others{

@@ -2,6 +2,7 @@ package contentdb
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 
 	"github.com/kiln-pipeline/kiln/internal/store/used"
@@ -85,4 +86,39 @@ func (r *Reader) Lost(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	return lost, nil
+}
+
+// Packed is what the last finished build knows of a product that is in a parcel.
+type Packed struct {
+	Asset, Processor string
+	Hash             string          // of its content, in hexadecimal
+	Facts            json.RawMessage // an object: what its processor says of it
+	Meta             json.RawMessage // an object of lists: what rules say of its asset
+}
+
+// PackedKey is how a parcel names a product.
+type PackedKey struct {
+	UUID  string // of the asset
+	SubID uint32
+}
+
+// Packed are the products of a parcel, whose file is relative to the output folder; none if there is no such parcel.
+func (r *Reader) Packed(ctx context.Context, file string) (map[PackedKey]Packed, error) {
+	res, err := r.Ask(ctx, `
+SELECT a.uuid, x.sub_id, a.id, coalesce(t.text, ''), lower(hex(x.hash)),
+  (SELECT json_group_object(name, value) FROM product_fact f WHERE f.asset = x.asset AND f.platform = x.platform AND f.sub_id = x.sub_id),
+  (SELECT json_group_object(key, json(list)) FROM (SELECT key, json_group_array(value) AS list FROM asset_meta m WHERE m.asset = x.asset GROUP BY key))
+FROM parcel k JOIN parcel_product p ON p.parcel = k.no JOIN product x ON x.asset = p.asset AND x.platform = k.platform AND x.sub_id = p.sub_id
+  JOIN asset a ON a.no = x.asset LEFT JOIN shared_text t ON t.no = x.processor
+WHERE k.file = :file`, map[string]any{":file": file}, 0)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[PackedKey]Packed, len(res.Rows))
+	for _, row := range res.Rows {
+		text := func(k int) string { s, _ := row[k].(string); return s }
+		sub, _ := row[1].(int64)
+		all[PackedKey{text(0), uint32(sub)}] = Packed{text(2), text(3), text(4), json.RawMessage(text(5)), json.RawMessage(text(6))}
+	}
+	return all, nil
 }
