@@ -24,10 +24,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/notices"
 	"github.com/kiln-pipeline/kiln/internal/make/outputs"
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
+	"github.com/kiln-pipeline/kiln/internal/make/references"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
-	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
-	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
@@ -303,7 +302,7 @@ func shipProduct(p *engine.Product) ship.Product {
 // which others referred to it before. It returns false if an asset in a parcel began or ceased to fail, or if
 // assets that this build did not check refer to a product that was added or removed.
 func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]string, ok bool) {
-	touched := s.touched()
+	touched := references.Touched(s.Set, s.Few)
 	looked := map[string]bool{}
 	for _, a := range touched {
 		looked[a.ID] = true
@@ -314,7 +313,7 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 		on := assetOn{x.Of.UUID, x.Platform}
 		past[on] = append(past[on], x)
 	}
-	referring = sync.OnceValue(func() map[string][]string { return s.findReferring(slices.Sorted(maps.Keys(touched))) })
+	referring = sync.OnceValue(func() map[string][]string { return references.Referring(s.P, slices.Sorted(maps.Keys(touched))) })
 	for _, platform := range s.P.PlatformNames() {
 		pl := ship.Changes{Platform: platform}
 		named := s.packed(platform)
@@ -351,26 +350,6 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 
 type assetOn struct{ uuid, platform string }
 
-// touched are the assets of which a task is another one than before, or has another trace, by UUID.
-func (s *Shipping) touched() map[string]*asset.Asset {
-	all := map[string]*asset.Asset{}
-	for _, x := range s.Few.Leaving() {
-		if !task.IsRequest(x.Of.ID) {
-			all[x.Of.UUID] = x.Of
-		}
-	}
-	for _, t := range s.Live {
-		if t.Request() {
-			continue
-		}
-		was, known := s.Scope.Tasks.Held(t.Key)
-		if tr := s.TraceOf(t); tr != nil && (!known || was != tr.ID) {
-			all[t.Asset.UUID] = t.Asset
-		}
-	}
-	return all
-}
-
 // packed reports whether parcels of a platform name an asset.
 func (s *Shipping) packed(platform string) func(id string) bool {
 	var names []func(id string) bool
@@ -386,28 +365,11 @@ func (s *Shipping) packed(platform string) func(id string) bool {
 	}
 }
 
-// findReferring finds the assets with products that referred, before this build, to those of assets: ids by
-// UUID. If that is not known, each has one without a name.
-func (s *Shipping) findReferring(uuids []string) map[string][]string {
-	db, opened, err := contentdb.Open(s.P.DatabasePath())
-	if err == nil {
-		defer db.Close()
-		if ids, err := db.Referring(uuids); err == nil && opened.Reason == "" {
-			return ids
-		}
-	}
-	unknown := map[string][]string{}
-	for _, uuid := range uuids {
-		unknown[uuid] = []string{""}
-	}
-	return unknown
-}
-
 // Changed goes by the products that changed. It is false if it has to go by all.
 func (s *Shipping) Changed(ctx context.Context) (Shipment, bool) {
 	s.Shipment.Files = slices.Clone(s.Prev.Shipped)
 	changes, referring, ok := s.changes()
-	if !ok || s.listed() && (s.Few.ByKeys || len(s.touched()) > 0) { // the list has what rules say, and where everything is
+	if !ok || s.listed() && (s.Few.ByKeys || len(references.Touched(s.Set, s.Few)) > 0) { // the list has what rules say, and where everything is
 		return s.Shipment, false
 	}
 	others := ship.Others{

@@ -12,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/notices"
 	"github.com/kiln-pipeline/kiln/internal/make/outputs"
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
+	"github.com/kiln-pipeline/kiln/internal/make/references"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
@@ -151,6 +152,8 @@ type Source struct {
 	Tree   *outputs.Tree // nil: nothing was put in place
 	Wanted []*job.Task   // what the build was asked for
 	Said   diag.List     // messages that are not of jobs
+
+	Missing, MissingBefore []references.Missing // products that others refer to, now and in the build before
 }
 
 // CountAssets counts the assets that the build was asked for.
@@ -201,6 +204,7 @@ func (s *Source) Count(r *Report) {
 			s.countTask(sum, t, failed)
 		}
 	}
+	s.countMissing(sum, failed)
 	ran := s.JobsRun()
 	sum.RequestsRun = s.CountRequests(ran)
 	built := map[*asset.Asset]bool{}
@@ -231,6 +235,21 @@ func (s *Source) Count(r *Report) {
 	sum.Built, sum.FromCache = len(ran), len(adopted)
 	if s.Few != nil {
 		sum.Reused = sum.Jobs - sum.Built - sum.FromCache
+	}
+}
+
+// countMissing adds the jobs whose products require what is not made. In a build of few tasks, those of the build before are counted.
+func (s *Source) countMissing(sum *Summary, failed map[*asset.Asset]bool) {
+	ids, jobs := references.Failed(s.Missing)
+	if s.Few != nil {
+		_, before := references.Failed(s.MissingBefore)
+		jobs -= before
+	}
+	sum.Failed += jobs
+	for id := range ids {
+		if a := s.Asset(id); a != nil {
+			failed[a] = true
+		}
 	}
 }
 
