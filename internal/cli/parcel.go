@@ -38,8 +38,9 @@ func newParcelCommand(a *app) *cobra.Command {
 		cmd.AddCommand(c)
 		return c
 	}
-	c := sub("ls FILE...", "List what is in parcels", "kiln parcel ls level1.parcel", atLeastOne("FILE"), func(args []string) error { return a.eachParcel(args, a.listParcel) })
-	c.Long = "List what is in parcels. With --json, of parcels as the last build of a project left them also the assets, their processors and metadata."
+	c := sub("ls FILE...", "List what is in parcels", "kiln parcel ls level1.parcel", atLeastOne("FILE"),
+		func(args []string) error { return a.eachParcel(args, a.listParcel) })
+	c.Long = "List what is in parcels. With --json, also list the assets, processors and metadata of parcels of the project."
 	var dir, out, key string
 	c = sub("verify FILE...", "Check parcels against their hashes, and against a key", "kiln parcel verify *.parcel",
 		atLeastOne("FILE"), func(args []string) error { return a.verifyParcels(args, key) })
@@ -123,7 +124,7 @@ type resourceLine struct {
 	Required []uint32 `json:"required"`
 	Optional []uint32 `json:"optional"`
 
-	Asset     string          `json:"asset,omitempty"` // this and the rest: of a parcel of the project, if this product is in it as the last build made it
+	Asset     string          `json:"asset,omitempty"` // this and the rest: if the last build of the project made this product, and packed it
 	Processor string          `json:"processor,omitempty"`
 	Facts     json.RawMessage `json:"facts,omitempty"`
 	Meta      json.RawMessage `json:"meta,omitempty"`
@@ -161,7 +162,7 @@ func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
 			first[r.Offset] = r.ID
 		}
 		if a.json {
-			if x := made[contentdb.PackedKey{UUID: l.UUID, SubID: l.SubID}]; x.Hash == l.Hash {
+			if x := made[resourceKey{l.UUID, l.SubID}]; x.Hash == l.Hash {
 				l.Asset, l.Processor, l.Facts, l.Meta = x.Asset, x.Processor, x.Facts, x.Meta
 			}
 			if err := a.emit(l); err != nil {
@@ -183,32 +184,39 @@ func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
 	return err
 }
 
-// packed is what the project's last build knows of the products in one of its parcels. It is nil if the file is none, or nothing is known:
-// a parcel can be listed without a project.
-func (a *app) packed(path string) map[contentdb.PackedKey]contentdb.Packed {
+// resourceKey names a resource by its asset and product.
+type resourceKey struct {
+	uuid string
+	sub  uint32
+}
+
+// packed is what the project's last build knows of the products in one of its parcels. It is empty if the file is none, or nothing is
+// known: a parcel can be listed without a project.
+func (a *app) packed(path string) map[resourceKey]contentdb.Resource {
+	made := map[resourceKey]contentdb.Resource{}
 	if !a.json {
-		return nil
+		return made
 	}
 	p, err := a.open()
 	if err != nil {
-		return nil
+		return made
 	}
 	file, err := filepath.Abs(path)
 	if err != nil {
-		return nil
+		return made
 	}
 	below, err := filepath.Rel(p.OutputDir(), file)
 	if err != nil || !filepath.IsLocal(below) {
-		return nil
+		return made
 	}
 	db, err := openDatabase(p)
 	if err != nil {
-		return nil
+		return made
 	}
 	defer db.Close()
-	made, err := db.Packed(context.Background(), filepath.ToSlash(below))
-	if err != nil {
-		return nil
+	list, _ := db.Packed(context.Background(), filepath.ToSlash(below))
+	for _, x := range list {
+		made[resourceKey{x.UUID, x.SubID}] = x
 	}
 	return made
 }

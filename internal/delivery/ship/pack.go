@@ -399,7 +399,10 @@ func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
 	if needs == nil {
 		needs = []string{}
 	}
-	e := ListEntry{Name: x.Name, File: path.Base(x.File), Needs: needs, Resources: x.Resources, Bytes: x.Size, Digest: x.Digest.String(), Placeholders: x.placeholders}
+	e := ListEntry{
+		Name: x.Name, File: path.Base(x.File), Needs: needs, Resources: x.Resources, Bytes: x.Size, Digest: x.Digest.String(),
+		Placeholders: x.placeholders,
+	}
 	if of := Declared(s.p, x.Name); of != nil && of.Listed {
 		e.Contents = listed(pl, p)
 	}

@@ -86,12 +86,8 @@ func (s *session) bringOutputs() bool {
 // refer finds what products refer to although no asset makes it. It is false if a build of few tasks finds that it has to look at others.
 func (s *session) refer() (ok bool) {
 	c := references.Check{Set: s.Set, Tree: s.tree, Few: s.few}
-	if s.few == nil {
-		s.notices.Missing = c.All()
-		return true
-	}
 	s.missingBefore = s.notices.Missing
-	s.notices.Missing, ok = c.Changed(s.missingBefore)
+	s.notices.Missing, ok = c.Find(s.missingBefore)
 	return ok || s.no("it is not known what refers to products that came or went")
 }
 

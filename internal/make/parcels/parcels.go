@@ -369,7 +369,7 @@ func (s *Shipping) packed(platform string) func(id string) bool {
 func (s *Shipping) Changed(ctx context.Context) (Shipment, bool) {
 	s.Shipment.Files = slices.Clone(s.Prev.Shipped)
 	changes, referring, ok := s.changes()
-	if !ok || s.listed() && (s.Few.ByKeys || len(references.Touched(s.Set, s.Few)) > 0) { // the list has what rules say, and where everything is
+	if !ok || s.listed() && (s.Few.ByKeys || len(references.Touched(s.Set, s.Few)) > 0) { // all that the list says may be other
 		return s.Shipment, false
 	}
 	others := ship.Others{

@@ -64,9 +64,16 @@ type products struct {
 	list  []engine.Product
 }
 
-// All goes by all products.
-func (c *Check) All() (list []Missing) {
+// Find finds what is missing: in a build of few tasks by what changed and by what was missing before. It is false if it has to go by all.
+func (c *Check) Find(before []Missing) ([]Missing, bool) {
 	c.made, c.words = map[place]*products{}, map[string]map[uint32]string{}
+	if c.Few != nil {
+		return c.changed(before)
+	}
+	return c.all(), true
+}
+
+func (c *Check) all() (list []Missing) {
 	seen := map[*asset.Asset]bool{}
 	for _, t := range c.Live {
 		if !t.Request() && !seen[t.Asset] {
@@ -77,9 +84,7 @@ func (c *Check) All() (list []Missing) {
 	return sorted(list)
 }
 
-// Changed goes by what changed, and by what the build before found. It is false if it has to go by all.
-func (c *Check) Changed(before []Missing) ([]Missing, bool) {
-	c.made, c.words = map[place]*products{}, map[string]map[uint32]string{}
+func (c *Check) changed(before []Missing) ([]Missing, bool) {
 	ids := map[string]bool{}
 	var moved []string // UUIDs
 	for id, a := range Touched(c.Set, c.Few) {
@@ -137,8 +142,12 @@ func (c *Check) moved(a *asset.Asset) bool {
 			note(was, x.Platform, x.Failed, x.Products)
 		}
 	}
+	is := c.Asset(a.ID)
 	for _, platform := range c.P.PlatformNames() {
-		for _, t := range c.TasksOf(a, platform) {
+		if is == nil {
+			break // tasks of an asset that was removed are not to be found again
+		}
+		for _, t := range c.TasksOf(is, platform) {
 			if tr := c.TraceOf(t); tr != nil {
 				note(now, platform, tr.Outcome != engine.Succeeded, tr.Products)
 			}

@@ -153,7 +153,7 @@ type Source struct {
 	Wanted []*job.Task   // what the build was asked for
 	Said   diag.List     // messages that are not of jobs
 
-	Missing, MissingBefore []references.Missing // products that others refer to, now and in the build before
+	Missing, MissingBefore []references.Missing // products that others refer to, now and, in a build of few tasks, before it
 }
 
 // CountAssets counts the assets that the build was asked for.
@@ -238,14 +238,11 @@ func (s *Source) Count(r *Report) {
 	}
 }
 
-// countMissing adds the jobs whose products require what is not made. In a build of few tasks, those of the build before are counted.
+// countMissing adds the jobs whose products require what is not made, in place of those of the build before, which are counted.
 func (s *Source) countMissing(sum *Summary, failed map[*asset.Asset]bool) {
 	ids, jobs := references.Failed(s.Missing)
-	if s.Few != nil {
-		_, before := references.Failed(s.MissingBefore)
-		jobs -= before
-	}
-	sum.Failed += jobs
+	_, before := references.Failed(s.MissingBefore)
+	sum.Failed += jobs - before
 	for id := range ids {
 		if a := s.Asset(id); a != nil {
 			failed[a] = true
