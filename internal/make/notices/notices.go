@@ -171,7 +171,7 @@ func Keep(p *workspace.Workspace, prev *state.Snapshot, t *source.Table, changed
 	}
 	folders, ok := t.Since(prev.Sources)
 	n.Folders = t.Report(p.Prefixes(), n.Folders, append([]int{}, folders...))
-	if !ok || source.Messages(n.Folders).Err() != nil && ship.Wanted(p.Project) {
+	if !ok || source.Unread(n.Folders) && ship.Wanted(p.Project) {
 		return n, false // what there is to be packed is not known
 	}
 	n.Look(p, t, changed, find)

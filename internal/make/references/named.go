@@ -52,7 +52,11 @@ func (c *Check) named(a *asset.Asset, platform string, to *asset.Asset, sub uint
 // read lists files that the jobs of an asset read, besides its own.
 func (c *Check) read(a *asset.Asset, platform string) (paths []string) {
 	for _, t := range c.TasksOf(a, platform) {
-		for _, o := range c.TraceOf(t).Observations {
+		tr := c.TraceOf(t)
+		if tr == nil {
+			continue
+		}
+		for _, o := range tr.Observations {
 			if o.Kind == job.SawFile && o.Subject != a.Path && len(paths) < mostFiles && !slices.Contains(paths, o.Subject) {
 				paths = append(paths, o.Subject)
 			}

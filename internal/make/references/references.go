@@ -60,8 +60,8 @@ type place struct {
 
 // products are what an asset makes on a platform.
 type products struct {
-	known bool // its jobs succeeded
-	list  []engine.Product
+	known  bool     // its jobs succeeded
+	subIDs []uint32 // sorted
 }
 
 // Find finds what is missing: in a build of few tasks by what changed and by what was missing before. It is false if it has to go by all.
@@ -74,9 +74,10 @@ func (c *Check) Find(before []Missing) ([]Missing, bool) {
 }
 
 func (c *Check) all() (list []Missing) {
+	refers := func(p engine.Product) bool { return len(p.References) > 0 }
 	seen := map[*asset.Asset]bool{}
 	for _, t := range c.Live {
-		if !t.Request() && !seen[t.Asset] {
+		if tr := c.TraceOf(t); tr != nil && !t.Request() && slices.ContainsFunc(tr.Products, refers) && !seen[t.Asset] {
 			seen[t.Asset] = true
 			list = append(list, c.find(t.Asset)...)
 		}
@@ -85,11 +86,16 @@ func (c *Check) all() (list []Missing) {
 }
 
 func (c *Check) changed(before []Missing) ([]Missing, bool) {
+	past := map[string][]*plan.Past{} // by UUID
+	for i := range c.Few.Past {
+		x := &c.Few.Past[i]
+		past[x.Of.UUID] = append(past[x.Of.UUID], x)
+	}
 	ids := map[string]bool{}
 	var moved []string // UUIDs
 	for id, a := range Touched(c.Set, c.Few) {
 		ids[a.ID] = true
-		if c.moved(a) {
+		if c.moved(a, past[id]) {
 			moved = append(moved, id)
 		}
 	}
@@ -121,7 +127,7 @@ func sorted(list []Missing) []Missing {
 }
 
 // moved reports whether products of an asset came or went, or a job of it began or ceased to fail.
-func (c *Check) moved(a *asset.Asset) bool {
+func (c *Check) moved(a *asset.Asset, past []*plan.Past) bool {
 	type product struct {
 		platform string
 		failed   bool
@@ -137,8 +143,8 @@ func (c *Check) moved(a *asset.Asset) bool {
 			set[product{platform, false, list[i].SubID}] = true
 		}
 	}
-	for i := range c.Few.Past {
-		if x := &c.Few.Past[i]; x.Of.UUID == a.UUID && !x.Gone {
+	for _, x := range past {
+		if !x.Gone {
 			note(was, x.Platform, x.Failed, x.Products)
 		}
 	}
@@ -156,38 +162,49 @@ func (c *Check) moved(a *asset.Asset) bool {
 	return !maps.Equal(was, now)
 }
 
+// madeBy returns what a task's run made, and whether that is known: it has no error of its own, and is not as another build left it.
+func (c *Check) madeBy(t *job.Task) ([]engine.Product, bool) {
+	tr := c.TraceOf(t)
+	if tr == nil || tr.Outcome != engine.Succeeded || c.Tree.Fails(t) || c.Scope == nil && !c.W.Task(t.Asset, t.On, "").Decided() {
+		return nil, false
+	}
+	return tr.Products, true
+}
+
 // productsOf are those of an asset on a platform, as its jobs made them.
 func (c *Check) productsOf(a *asset.Asset, platform string) *products {
 	at := place{a, platform}
-	ps := c.made[at]
-	if ps != nil {
+	if ps := c.made[at]; ps != nil {
 		return ps
 	}
-	ps = &products{known: true}
+	ps := &products{known: true}
 	c.made[at] = ps
 	for _, t := range c.TasksOf(a, platform) {
-		tr := c.TraceOf(t)
-		if tr == nil || tr.Outcome != engine.Succeeded || c.Tree.Fails(t) || c.Scope == nil && !c.W.Task(a, t.On, "").Decided() {
-			ps.known = false // it has an error of its own, or is as another build left it
-			return ps
-		}
-		for i := range tr.Products {
-			if tr.Products[i].File != "" {
-				ps.list = append(ps.list, tr.Products[i])
+		list, ok := c.madeBy(t)
+		ps.known = ps.known && ok
+		for i := range list {
+			if list[i].File != "" {
+				ps.subIDs = append(ps.subIDs, list[i].SubID)
 			}
 		}
 	}
+	slices.Sort(ps.subIDs)
 	return ps
 }
 
 // find checks the references of an asset.
 func (c *Check) find(a *asset.Asset) (list []Missing) {
 	for _, platform := range c.P.PlatformNames() {
-		ps := c.productsOf(a, platform)
-		for i := range ps.list {
-			for _, r := range ps.list[i].References {
-				if to := c.W.Find(processor.ByUUID(uuid.UUID(r.UUID).String())); to != nil && c.lacks(to, platform, r.SubID) {
-					list = c.add(list, a, to, platform, r)
+		for _, t := range c.TasksOf(a, platform) {
+			products, _ := c.madeBy(t)
+			for i := range products {
+				for _, r := range products[i].References {
+					if products[i].File == "" {
+						break // who adopts it refers to the same
+					}
+					if to := c.W.Find(processor.ByUUID(uuid.UUID(r.UUID).String())); to != nil && c.lacks(to, platform, r.SubID) {
+						list = c.add(list, a, to, platform, r)
+					}
 				}
 			}
 		}
@@ -198,7 +215,8 @@ func (c *Check) find(a *asset.Asset) (list []Missing) {
 // lacks reports whether an asset makes no product with a sub id, as far as is known.
 func (c *Check) lacks(a *asset.Asset, platform string, sub uint32) bool {
 	ps := c.productsOf(a, platform)
-	return ps.known && !slices.ContainsFunc(ps.list, func(p engine.Product) bool { return p.SubID == sub })
+	_, has := slices.BinarySearch(ps.subIDs, sub)
+	return ps.known && !has
 }
 
 // add notes that a product is missing on a platform. One that is required once is required.
@@ -229,8 +247,12 @@ func (c *Check) message(m *Missing, a, to *asset.Asset, required, named bool) *d
 		return x.WithNote("the reference to it is optional: the game does without it")
 	}
 	var makes []string
-	for _, p := range c.productsOf(to, m.Platforms[0]).list {
-		makes = append(makes, p.Name)
+	for _, t := range c.TasksOf(to, m.Platforms[0]) {
+		for _, p := range c.TraceOf(t).Products {
+			if p.File != "" {
+				makes = append(makes, p.Name)
+			}
+		}
 	}
 	slices.Sort(makes)
 	for i, name := range makes {
