@@ -161,7 +161,7 @@ var allowed = map[string]string{
 		"store/share/reapi minisign",
 	"make/build": "base/diag base/digest base/disk engine content/asset content/source store/cas store/contentdb store/state " +
 		"delivery/ship make/job make/workspace make/mirror make/notices make/outputs make/parcels make/plan make/report " +
-		"make/results make/sharing make/upkeep make/view make/control make/previous make/farm",
+		"make/results make/sharing make/upkeep make/view make/control make/previous make/farm make/references",
 	"make/workspace": "base/diag base/digest base/disk base/fingerprint base/memory content/asset content/project content/source " +
 		"delivery/ids delivery/ship doublestar extend/command extend/script extend/wasm flock make/job processor " +
 		"store/cas store/contentdb store/state make/sharing make/farm make/written",
@@ -175,10 +175,12 @@ var allowed = map[string]string{
 		"store/state uuid",
 	"make/outputs": "base/diag base/digest base/disk content/asset content/project content/source delivery/ship engine make/job " +
 		"make/results make/workspace store/cas store/state",
-	"make/notices": "base/diag content/asset content/source delivery/ship make/workspace store/state processors",
+	"make/notices": "base/diag content/asset content/source delivery/ship make/workspace store/state processors make/references",
+	"make/references": "base/diag base/disk content/asset content/mention engine make/job make/outputs make/plan make/results make/task " +
+		"make/workspace processor store/contentdb uuid",
 	"make/parcels": "base/diag base/digest content/asset content/project content/source delivery/ship engine make/job make/notices make/outputs " +
-		"make/plan make/results make/task make/workspace store/contentdb store/state",
-	"make/report": "base/diag content/asset content/source processors engine make/job make/outputs make/plan make/results make/task " +
+		"make/plan make/references make/results make/workspace store/state",
+	"make/report": "base/diag make/references content/asset content/source processors engine make/job make/outputs make/plan make/results make/task " +
 		"store/state make/notices",
 	"make/plan": "base/diag content/asset content/project content/source delivery/ship engine make/job make/results " +
 		"make/task make/workspace processor store/state processors",

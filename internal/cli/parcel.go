@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
+	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
@@ -35,9 +38,11 @@ func newParcelCommand(a *app) *cobra.Command {
 		cmd.AddCommand(c)
 		return c
 	}
-	sub("ls FILE...", "List what is in parcels", "kiln parcel ls level1.parcel", atLeastOne("FILE"), func(args []string) error { return a.eachParcel(args, a.listParcel) })
+	c := sub("ls FILE...", "List what is in parcels", "kiln parcel ls level1.parcel", atLeastOne("FILE"),
+		func(args []string) error { return a.eachParcel(args, a.listParcel) })
+	c.Long = "List what is in parcels. With --json, also list the assets, processors and metadata of parcels of the project."
 	var dir, out, key string
-	c := sub("verify FILE...", "Check parcels against their hashes, and against a key", "kiln parcel verify *.parcel",
+	c = sub("verify FILE...", "Check parcels against their hashes, and against a key", "kiln parcel verify *.parcel",
 		atLeastOne("FILE"), func(args []string) error { return a.verifyParcels(args, key) })
 	c.Flags().StringVar(&key, "key", "", "they must be signed by `KEY`, a public key of minisign or a file with it")
 	c = sub("extract FILE [NAME|ID...]", "Write resources as files", "kiln parcel extract level1.parcel -o level1", atLeastOne("FILE"), func(args []string) error {
@@ -118,6 +123,11 @@ type resourceLine struct {
 	SameAs   *uint32  `json:"same_as"` // the first resource that lies in the same place; null: there is none before it
 	Required []uint32 `json:"required"`
 	Optional []uint32 `json:"optional"`
+
+	Asset     string          `json:"asset,omitempty"` // this and the rest: if the last build of the project made this product, and packed it
+	Processor string          `json:"processor,omitempty"`
+	Facts     json.RawMessage `json:"facts,omitempty"`
+	Meta      json.RawMessage `json:"meta,omitempty"`
 }
 
 func newResourceLine(path string, r *kilnrt.Resource) resourceLine {
@@ -139,6 +149,7 @@ func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
 	t := a.table()
 	t.header("ID", "NAME", "TYPE", "SIZE", "STORED")
 	first := map[int64]uint32{} // resource by where it lies
+	made := a.packed(path)
 	for i := range p.Len() {
 		r, err := p.At(i)
 		if err != nil {
@@ -151,6 +162,9 @@ func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
 			first[r.Offset] = r.ID
 		}
 		if a.json {
+			if x := made[resourceKey{l.UUID, l.SubID}]; x.Hash == l.Hash {
+				l.Asset, l.Processor, l.Facts, l.Meta = x.Asset, x.Processor, x.Facts, x.Meta
+			}
 			if err := a.emit(l); err != nil {
 				return err
 			}
@@ -168,6 +182,43 @@ func (a *app) listParcel(path string, p *kilnrt.Parcel) error {
 	_, err := fmt.Fprintf(a.errs, "%s: %s, %s, %s of it waste, generation %d\n", path, count(p.Len(), "resource", "resources"),
 		diag.Size(h.End), diag.Size(h.Waste), h.Generation)
 	return err
+}
+
+// resourceKey names a resource by its asset and product.
+type resourceKey struct {
+	uuid string
+	sub  uint32
+}
+
+// packed is what the project's last build knows of the products in one of its parcels. It is empty if the file is none, or nothing is
+// known: a parcel can be listed without a project.
+func (a *app) packed(path string) map[resourceKey]contentdb.Resource {
+	made := map[resourceKey]contentdb.Resource{}
+	if !a.json {
+		return made
+	}
+	p, err := a.open()
+	if err != nil {
+		return made
+	}
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return made
+	}
+	below, err := filepath.Rel(p.OutputDir(), file)
+	if err != nil || !filepath.IsLocal(below) {
+		return made
+	}
+	db, err := openDatabase(p)
+	if err != nil {
+		return made
+	}
+	defer db.Close()
+	list, _ := db.Packed(context.Background(), filepath.ToSlash(below))
+	for _, x := range list {
+		made[resourceKey{x.UUID, x.SubID}] = x
+	}
+	return made
 }
 
 func (a *app) verifyParcels(paths []string, by string) error {

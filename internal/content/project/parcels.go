@@ -30,6 +30,7 @@ func (d *decoder) parcels(e *settings.Entry) []Parcel {
 			{name: "stored", take: func(e *settings.Entry) { p.Stored = d.patterns(e, patternsOf{how: `["music/**"]`}) }},
 			{name: "align", take: func(e *settings.Entry) { p.Align = d.alignment(e) }},
 			{name: "dictionary", take: func(e *settings.Entry) { p.Dictionary, p.DictionarySpan = d.inProject(e.Value, e.Key), e.Value.Span }},
+			{name: "listed", take: func(e *settings.Entry) { p.Listed = d.boolean(e) }},
 			{name: "order", take: func(e *settings.Entry) { p.Order, p.OrderSpan = d.inProject(e.Value, e.Key), e.Value.Span }},
 		})
 		if p.SharedWith != "" && p.Split {

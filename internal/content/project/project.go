@@ -125,6 +125,7 @@ type Parcel struct {
 	Align      int       // of what is not compressed: a power of two from 16 to 4096
 	Dictionary string    // of the compression, a file relative to the project folder; "": none
 	Order      string    // the file that says what comes first in it, relative to the project folder; "": none
+	Listed     bool      // parcels.json has what is in it
 
 	Span, SharedSpan, DictionarySpan, OrderSpan settings.Span
 }

@@ -154,6 +154,7 @@ func parcelSchema() object {
 		"stored":      object{"type": "array", "items": ref("glob"), "description": "Globs of asset ids that are stored as they are."},
 		"align":       object{"enum": []int{16, 32, 64, 128, 256, 512, 1024, 2048, 4096}, "description": "Alignment in the file of what is stored as it is."},
 		"dictionary":  text("A Zstandard dictionary, relative to the project folder."),
+		"listed":      object{"type": "boolean", "description": "parcels.json lists its resources."},
 		"order":       text("A file that says what the game loads first, relative to the project folder."),
 	}, "name", "assets")
 }

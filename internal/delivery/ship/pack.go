@@ -400,8 +400,43 @@ func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
 	if needs == nil {
 		needs = []string{}
 	}
-	list.Parcels = append(list.Parcels, ListEntry{Name: x.Name, File: path.Base(x.File), Needs: needs, Resources: x.Resources, Bytes: x.Size, Digest: x.Digest.String(), Placeholders: x.placeholders})
+	e := ListEntry{
+		Name: x.Name, File: path.Base(x.File), Needs: needs, Resources: x.Resources, Bytes: x.Size, Digest: x.Digest.String(),
+		Placeholders: x.placeholders,
+	}
+	if of := Declared(s.p, x.Name); of != nil && of.Listed {
+		e.Contents = listed(pl, p)
+	}
+	list.Parcels = append(list.Parcels, e)
 	return true
+}
+
+// listed are the resources of a parcel of a platform.
+func listed(pl *Platform, p *kilnrt.Parcel) []Listed {
+	type made struct {
+		*Asset
+		*Product
+	}
+	all := map[productKey]made{}
+	for i := range pl.Assets {
+		a := &pl.Assets[i]
+		for k := range a.Products {
+			all[productKey{parseUUID(a.UUID), a.Products[k].SubID}] = made{a, &a.Products[k]}
+		}
+	}
+	list := make([]Listed, 0, p.Len())
+	for i := range p.Len() {
+		r, err := p.At(i)
+		if err != nil {
+			continue // which is reported when it is verified
+		}
+		l := Listed{ID: r.ID, Name: r.Name(), Type: r.Type(), Size: r.Size, Offset: r.Offset, Stored: r.Stored}
+		if m, ok := all[productKey{r.UUID, r.SubID}]; ok && m.Hash == digest.Hash(r.Hash) {
+			l.Asset, l.Processor, l.Facts, l.Meta = m.ID, m.Processor, m.Facts, m.Meta
+		}
+		list = append(list, l)
+	}
+	return list
 }
 
 // damage is what is wrong with a parcel, without its path: the message has it already.

@@ -36,6 +36,8 @@ type Product struct {
 	Size       int64
 	Hash       digest.Hash
 	References []processor.Reference
+	Processor  string
+	Facts      map[string]string // of a parcel that is listed
 }
 
 // Asset is an asset on a platform.
@@ -45,6 +47,7 @@ type Asset struct {
 	Fails    bool   // it cannot be built now; products that stand for it are others than its source may make
 	Follows  bool   // see manifest.Asset
 	Products []Product
+	Meta     map[string][]string // what rules say of it
 
 	Placeholder bool // placeholders are among the products
 }
@@ -410,6 +413,22 @@ type ListEntry struct {
 	Digest    string   `json:"digest"` // of what it holds, the same for a parcel that was changed in place and for one that was made anew
 
 	Placeholders []string `json:"placeholders,omitempty"` // ids of the assets for which placeholders stand in it
+	Contents     []Listed `json:"contents,omitempty"`     // its resources by id, if the project wants them listed
+}
+
+// Listed is a resource in the list of a parcel. What is said from Asset on is absent if the resource is not what the last build made.
+type Listed struct {
+	ID     uint32 `json:"id"`
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Size   int64  `json:"size"`
+	Offset int64  `json:"offset"` // of its bytes in the file
+	Stored int64  `json:"stored"` // how many these are
+
+	Asset     string              `json:"asset,omitempty"`
+	Processor string              `json:"processor,omitempty"`
+	Facts     map[string]string   `json:"facts,omitempty"`
+	Meta      map[string][]string `json:"meta,omitempty"` // of the asset
 }
 
 // ReadList reads one.

@@ -13,6 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/outputs"
 	"github.com/kiln-pipeline/kiln/internal/make/parcels"
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
+	"github.com/kiln-pipeline/kiln/internal/make/references"
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
@@ -82,6 +83,14 @@ func (s *session) bringOutputs() bool {
 	return why == "" || s.no(why)
 }
 
+// refer finds what products refer to although no asset makes it. It is false if a build of few tasks finds that it has to look at others.
+func (s *session) refer() (ok bool) {
+	c := references.Check{Set: s.Set, Tree: s.tree, Few: s.few}
+	s.missingBefore = s.notices.Missing
+	s.notices.Missing, ok = c.Find(s.missingBefore)
+	return ok || s.no("it is not known what refers to products that came or went")
+}
+
 // strangers are the files in the output folder of which nothing is known.
 func (s *session) strangers() outputs.Strangers {
 	return s.outputs().Strangers(slices.Concat(parcels.Before(s.Prev), s.shipment.Made()))
@@ -145,7 +154,10 @@ func (s *session) ship(ctx context.Context) bool {
 
 // source is what the report of the build is made of.
 func (s *session) source() *report.Source {
-	return &report.Source{Set: s.Set, Few: s.few, Prev: s.Prev, Before: s.Before, Tree: s.tree, Wanted: s.wanted, Said: s.said()}
+	return &report.Source{
+		Set: s.Set, Few: s.few, Prev: s.Prev, Before: s.Before, Tree: s.tree, Wanted: s.wanted, Said: s.said(),
+		Missing: s.notices.Missing, MissingBefore: s.missingBefore,
+	}
 }
 
 // runWithParcels runs the engine, and again for what the parcels that were asked for turn out to need, until that is all.

@@ -424,3 +424,38 @@ func TestNoMoreParcels(t *testing.T) {
 		t.Error("the parcel is still there")
 	}
 }
+
+// TestParcelsNameOfFolder: a file that a folder in another root hides is an error, and what there is to be packed is known all the same:
+// parcels are those of a clean build, whatever was there before.
+func TestParcelsNameOfFolder(t *testing.T) {
+	p := newProject(t, "-- one/s --\na file\n-- one/z.txt --\nz\n-- two/y.txt --\ny\n")
+	p.write("kiln.toml", "[project]\nname = \"test\"\nroots = [\"one\", \"two\"]\n[[parcels]]\nname = \"all\"\nassets = [\"**\"]\n"+
+		"[[parcels]]\nname = \"s\"\nassets = [\"s\"]\n")
+	holds := func(name string, ids ...string) {
+		t.Helper()
+		for _, id := range []string{"s", "s/a.txt", "y.txt", "z.txt"} {
+			if text := parcelText(p.path("build/parcels/pc/" + name + ".parcel")); strings.Contains(text, " "+id+" file ") != strings.Contains(" "+strings.Join(ids, " ")+" ", " "+id+" ") {
+				t.Errorf("parcel %s: %s\n%s", name, id, text)
+			}
+		}
+	}
+	p.wants("s y.txt z.txt")
+	holds("all", "s", "y.txt", "z.txt")
+	p.write("two/s/a.txt", "in a folder")
+	p.wants("s/a.txt")
+	holds("all", "s/a.txt", "y.txt", "z.txt")
+	holds("s", "s/a.txt")
+	p.write("two/y.txt", "another y")
+	p.wants("y.txt")
+	p.remove("two/s")
+	p.build()
+	holds("all", "s", "y.txt", "z.txt")
+	holds("s", "s")
+	p.link("one/link", "nowhere") // what it means is not known, and may be there tomorrow
+	before := parcelText(p.path("build/parcels/pc/all.parcel"))
+	p.write("two/y.txt", "y again")
+	p.unchecked = true // a clean build has no parcel that stays
+	if p.build(); parcelText(p.path("build/parcels/pc/all.parcel")) != before {
+		t.Error("a parcel was packed although a file cannot be read")
+	}
+}

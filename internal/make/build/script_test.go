@@ -41,7 +41,7 @@ import (
 //	hook NAME        calls the test
 //	twice NAME       writes a product twice
 //	more NAME        a further product
-//	refer ID NAME    to a product, whether it is there or not
+//	refer ID NAME    to a product, whether it is there or not; it is required if the name is y
 //	request SAY PATH what this processor makes of a source file with the setting "say"; PATH +PATH what it makes of what it makes of that
 //	given NAME       the settings that this processor has for another asset, and those of them that a request to it has not
 //	named NAME PATH  the same with the name of the request, for rules
@@ -96,7 +96,7 @@ func (s *script) Process(ctx context.Context, job processor.Job) error {
 		}
 		if verb == "refer" { // to a product that need not be there, by the UUID of an asset that need not
 			name, sub, _ := strings.Cut(rest, " ")
-			refs = append(refs, processor.Reference{UUID: asset.UUID(name), SubID: processor.SubID(sub)})
+			refs = append(refs, processor.Reference{UUID: asset.UUID(name), SubID: processor.SubID(sub), Required: sub == "y"})
 			continue
 		}
 		if err := s.line(ctx, job, &out, i+1, verb, rest); err != nil {

@@ -463,7 +463,8 @@ func productRecord(platform string, p *engine.Product) contentdb.Product {
 	return rec
 }
 
-// records are what a message says, for the database. One of parcels that lack something is a record for each platform.
+// records are what a message says, for the database. One of parcels that lack something, or of a product that is missing, is a record for
+// each platform.
 func (s *Mirror) records(m *diag.Message) (list []contentdb.Diagnostic) {
 	for i := range s.Notices.Lacks {
 		if l := &s.Notices.Lacks[i]; l.Message == m {
@@ -472,6 +473,13 @@ func (s *Mirror) records(m *diag.Message) (list []contentdb.Diagnostic) {
 				d.Cause = last
 			}
 			list = append(list, d)
+		}
+	}
+	for i := range s.Notices.Missing {
+		if x := &s.Notices.Missing[i]; x.Message == m {
+			for _, platform := range x.Platforms {
+				list = append(list, contentdb.Diagnostic{Message: *m, Asset: x.Asset, Platform: platform})
+			}
 		}
 	}
 	if list == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
+	"github.com/kiln-pipeline/kiln/internal/make/references"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
@@ -19,13 +20,14 @@ import (
 // Notices are what is to be said that is not of jobs: of the rules, of source files, and of what is made of products. They stand from
 // build to build until something that they are about changes.
 type Notices struct {
-	Rules   diag.List       `json:"rules,omitempty"`
-	Folders []source.Remark `json:"folders,omitempty"` // in the order of the table
-	Empty   []emptyFile     `json:"empty,omitempty"`   // sorted by asset
-	Shipped diag.List       `json:"shipped,omitempty"`
-	Lacks   []lack          `json:"lacks,omitempty"`  // why, of those in Shipped that say that a parcel lacks something
-	Left    []string        `json:"left,omitempty"`   // parcels that stay as they are, below the output folder
-	Failed  int             `json:"failed,omitempty"` // how many assets failed
+	Rules   diag.List            `json:"rules,omitempty"`
+	Folders []source.Remark      `json:"folders,omitempty"` // in the order of the table
+	Empty   []emptyFile          `json:"empty,omitempty"`   // sorted by asset
+	Shipped diag.List            `json:"shipped,omitempty"`
+	Lacks   []lack               `json:"lacks,omitempty"`   // why, of those in Shipped that say that a parcel lacks something
+	Left    []string             `json:"left,omitempty"`    // parcels that stay as they are, below the output folder
+	Missing []references.Missing `json:"missing,omitempty"` // products that others refer to
+	Failed  int                  `json:"failed,omitempty"`  // how many assets failed
 }
 
 // emptyFile is what is said of an asset that has no content.
@@ -47,12 +49,15 @@ func (n *Notices) Messages() diag.List {
 	for _, e := range n.Empty {
 		l = append(l, e.Message)
 	}
+	for i := range n.Missing {
+		l = append(l, n.Missing[i].Message)
+	}
 	return append(l, n.Shipped...)
 }
 
 // Encode is what a snapshot has of them.
 func (n *Notices) Encode() []byte {
-	if len(n.Rules)+len(n.Folders)+len(n.Empty)+len(n.Shipped)+len(n.Left)+n.Failed == 0 {
+	if len(n.Rules)+len(n.Folders)+len(n.Empty)+len(n.Shipped)+len(n.Left)+len(n.Missing)+n.Failed == 0 {
 		return nil
 	}
 	b, _ := json.Marshal(n) // strings and numbers
@@ -166,7 +171,7 @@ func Keep(p *workspace.Workspace, prev *state.Snapshot, t *source.Table, changed
 	}
 	folders, ok := t.Since(prev.Sources)
 	n.Folders = t.Report(p.Prefixes(), n.Folders, append([]int{}, folders...))
-	if !ok || source.Messages(n.Folders).Err() != nil && ship.Wanted(p.Project) {
+	if !ok || source.Unread(n.Folders) && ship.Wanted(p.Project) {
 		return n, false // what there is to be packed is not known
 	}
 	n.Look(p, t, changed, find)

@@ -24,10 +24,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/notices"
 	"github.com/kiln-pipeline/kiln/internal/make/outputs"
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
+	"github.com/kiln-pipeline/kiln/internal/make/references"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
-	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
-	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
@@ -64,7 +63,7 @@ func (s *Shipping) All(ctx context.Context) Shipment {
 	if len(before) == 0 && !ship.Wanted(s.P.Project) {
 		return s.Shipment
 	}
-	if ship.Wanted(s.P.Project) && source.Messages(s.Notices.Folders).Err() != nil { // what there is to be packed is not known
+	if ship.Wanted(s.P.Project) && source.Unread(s.Notices.Folders) { // what there is to be packed is not known
 		s.Shipment.Again = true
 		return s.Shipment
 	}
@@ -193,7 +192,7 @@ func Remove(p *workspace.Workspace, prev *state.Snapshot, dryRun bool) (int, err
 
 // assetsOn returns the assets of a platform that this build checks, with their products as it left them.
 func (s *Shipping) assetsOn(platform string) []ship.Asset {
-	found := map[string]*ship.Asset{}
+	found, listed := map[string]*ship.Asset{}, s.listed()
 	for _, t := range s.Live {
 		if t.Platform != platform || t.Request() {
 			continue
@@ -201,6 +200,9 @@ func (s *Shipping) assetsOn(platform string) []ship.Asset {
 		a := found[t.Asset.ID]
 		if a == nil {
 			a = &ship.Asset{ID: t.Asset.ID, UUID: t.Asset.UUID, Follows: t.Asset.Follows}
+			if listed {
+				a.Meta = metaOf(t.Asset)
+			}
 			found[t.Asset.ID] = a
 		}
 		s.shipTask(a, t)
@@ -211,6 +213,20 @@ func (s *Shipping) assetsOn(platform string) []ship.Asset {
 		list = append(list, *found[id])
 	}
 	return list
+}
+
+// listed reports whether the list of parcels has what is in some of them.
+func (s *Shipping) listed() bool {
+	return slices.ContainsFunc(s.P.Parcels, func(p project.Parcel) bool { return p.Listed })
+}
+
+// metaOf is what rules say of an asset, for lists.
+func metaOf(a *asset.Asset) map[string][]string {
+	all := map[string][]string{}
+	for i := range a.Meta {
+		all[a.Meta[i].Key] = a.Meta[i].Texts()
+	}
+	return all
 }
 
 // assetOn returns one asset on a platform. It need not be one that this build checks.
@@ -230,7 +246,11 @@ func (s *Shipping) shipTask(a *ship.Asset, t *job.Task) {
 	a.Placeholder = a.Placeholder || s.Placeholders[t] != nil
 	a.Fails = a.Fails || results.Failed(t.Result)
 	if !s.Tree.Clashes(t) {
+		n := len(a.Products)
 		a.Products = append(a.Products, shipProducts(products)...)
+		for i := range a.Products[n:] {
+			a.Products[n+i].Processor = t.Proc.Info.Name
+		}
 	}
 }
 
@@ -269,6 +289,9 @@ func sortProducts(list []ship.Product) {
 
 func shipProduct(p *engine.Product) ship.Product {
 	out := ship.Product{SubID: p.SubID, Name: p.Name, Type: p.Type, Size: p.Size, Hash: p.Hash}
+	if p.Facts != "" {
+		out.Facts = maps.Collect(job.Facts(p.Facts))
+	}
 	for _, r := range p.References {
 		out.References = append(out.References, results.ReferenceTo(r))
 	}
@@ -279,7 +302,7 @@ func shipProduct(p *engine.Product) ship.Product {
 // which others referred to it before. It returns false if an asset in a parcel began or ceased to fail, or if
 // assets that this build did not check refer to a product that was added or removed.
 func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]string, ok bool) {
-	touched := s.touched()
+	touched := references.Touched(s.Set, s.Few)
 	looked := map[string]bool{}
 	for _, a := range touched {
 		looked[a.ID] = true
@@ -290,7 +313,7 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 		on := assetOn{x.Of.UUID, x.Platform}
 		past[on] = append(past[on], x)
 	}
-	referring = sync.OnceValue(func() map[string][]string { return s.findReferring(slices.Sorted(maps.Keys(touched))) })
+	referring = sync.OnceValue(func() map[string][]string { return references.Referring(s.P, slices.Sorted(maps.Keys(touched))) })
 	for _, platform := range s.P.PlatformNames() {
 		pl := ship.Changes{Platform: platform}
 		named := s.packed(platform)
@@ -327,26 +350,6 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 
 type assetOn struct{ uuid, platform string }
 
-// touched are the assets of which a task is another one than before, or has another trace, by UUID.
-func (s *Shipping) touched() map[string]*asset.Asset {
-	all := map[string]*asset.Asset{}
-	for _, x := range s.Few.Leaving() {
-		if !task.IsRequest(x.Of.ID) {
-			all[x.Of.UUID] = x.Of
-		}
-	}
-	for _, t := range s.Live {
-		if t.Request() {
-			continue
-		}
-		was, known := s.Scope.Tasks.Held(t.Key)
-		if tr := s.TraceOf(t); tr != nil && (!known || was != tr.ID) {
-			all[t.Asset.UUID] = t.Asset
-		}
-	}
-	return all
-}
-
 // packed reports whether parcels of a platform name an asset.
 func (s *Shipping) packed(platform string) func(id string) bool {
 	var names []func(id string) bool
@@ -362,28 +365,11 @@ func (s *Shipping) packed(platform string) func(id string) bool {
 	}
 }
 
-// findReferring finds the assets with products that referred, before this build, to those of assets: ids by
-// UUID. If that is not known, each has one without a name.
-func (s *Shipping) findReferring(uuids []string) map[string][]string {
-	db, opened, err := contentdb.Open(s.P.DatabasePath())
-	if err == nil {
-		defer db.Close()
-		if ids, err := db.Referring(uuids); err == nil && opened.Reason == "" {
-			return ids
-		}
-	}
-	unknown := map[string][]string{}
-	for _, uuid := range uuids {
-		unknown[uuid] = []string{""}
-	}
-	return unknown
-}
-
 // Changed goes by the products that changed. It is false if it has to go by all.
 func (s *Shipping) Changed(ctx context.Context) (Shipment, bool) {
 	s.Shipment.Files = slices.Clone(s.Prev.Shipped)
 	changes, referring, ok := s.changes()
-	if !ok {
+	if !ok || s.listed() && (s.Few.ByKeys || len(references.Touched(s.Set, s.Few)) > 0) { // all that the list says may be other
 		return s.Shipment, false
 	}
 	others := ship.Others{

@@ -20,7 +20,7 @@ type Past struct {
 	Of       *asset.Asset // as it is now, or was
 	Platform string
 	part     string
-	failed   bool
+	Failed   bool
 	Products []engine.Product // that stood for it
 	Lost     bool             // it failed, and nothing stood for it
 }
@@ -75,7 +75,7 @@ func (s *Few) ConcernLate(a *asset.Asset) bool {
 	if !s.concern(a) {
 		return false
 	}
-	fails := slices.ContainsFunc(s.Past[n:], func(x Past) bool { return x.failed })
+	fails := slices.ContainsFunc(s.Past[n:], func(x Past) bool { return x.Failed })
 	return s.OnError == results.Fail || !fails || s.no("it is not known what stood for a job that failed")
 }
 
@@ -157,13 +157,13 @@ func (s *Few) rememberGone(n int) bool {
 func (s *Few) keepPast(a *asset.Asset, n int, tr, good *engine.Trace, stands bool) bool {
 	at := s.Scope.Tasks.At(n)
 	of := task.ParseSubject(at.Subject)
-	x := Past{TaskState: at, Number: n, Of: a, Platform: of.Platform, part: of.Part, failed: tr.Outcome != engine.Succeeded}
+	x := Past{TaskState: at, Number: n, Of: a, Platform: of.Platform, part: of.Part, Failed: tr.Outcome != engine.Succeeded}
 	switch {
 	case good != nil:
 		s.keepProducts(&x, good)
 	case !stands:
 		s.keepProducts(&x, tr)
-		x.Lost = x.failed
+		x.Lost = x.Failed
 	}
 	s.Past, s.known[n] = append(s.Past, x), true
 	s.Before.Tasks = append(s.Before.Tasks, at)
@@ -250,7 +250,7 @@ func (s *Few) Totals(t state.Totals) state.Totals {
 			t.Requests--
 		} else if x.part == "" {
 			t.Jobs--
-			if x.failed {
+			if x.Failed {
 				t.Failed--
 			}
 		}

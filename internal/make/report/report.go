@@ -12,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/notices"
 	"github.com/kiln-pipeline/kiln/internal/make/outputs"
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
+	"github.com/kiln-pipeline/kiln/internal/make/references"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
@@ -152,6 +153,8 @@ type Source struct {
 	Tree   *outputs.Tree // nil: nothing was put in place
 	Wanted []*job.Task   // what the build was asked for
 	Said   diag.List     // messages that are not of jobs
+
+	Missing, MissingBefore []references.Missing // products that others refer to, now and, in a build of few tasks, before it
 }
 
 // CountAssets counts the assets that the build was asked for.
@@ -202,6 +205,7 @@ func (s *Source) Count(r *Report) {
 			s.countTask(sum, t, failed)
 		}
 	}
+	s.countMissing(sum, failed)
 	ran := s.JobsRun()
 	sum.RequestsRun = s.CountRequests(ran)
 	built := map[*asset.Asset]bool{}
@@ -232,6 +236,18 @@ func (s *Source) Count(r *Report) {
 	sum.Built, sum.FromCache = len(ran), len(adopted)
 	if s.Few != nil {
 		sum.Reused = sum.Jobs - sum.Built - sum.FromCache
+	}
+}
+
+// countMissing adds the jobs whose products require what is not made, in place of those of the build before, which are counted.
+func (s *Source) countMissing(sum *Summary, failed map[*asset.Asset]bool) {
+	ids, jobs := references.Failed(s.Missing)
+	_, before := references.Failed(s.MissingBefore)
+	sum.Failed += jobs - before
+	for id := range ids {
+		if a := s.Asset(id); a != nil {
+			failed[a] = true
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -73,8 +74,14 @@ func (c *Check) remembered() {
 		known[m.ID()] = true
 	}
 	old, _ := notices.Decode(c.Prev.Notices)
+	missing := map[string]string{} // paths of the assets that should make something, by message
+	for _, x := range old.Missing {
+		if a := c.Set.Find(x.To); a != nil {
+			missing[x.Message.ID()] = c.display(a.Path)
+		}
+	}
 	for _, m := range old.Messages() {
-		known[m.ID()] = true // of rules and names as they were
+		known[m.ID()] = missing[m.ID()] == "" // of rules and names as they were
 	}
 	entries, folders := c.Table.Differences(c.Prev.Sources)
 	for _, p := range folders {
@@ -90,10 +97,20 @@ func (c *Check) remembered() {
 	}
 	for _, m := range diag.Decode[*diag.Message](c.Prev.Messages) {
 		job := m.File != "" && m.Code != diag.NeedsFailed && m.Code != diag.StateDamaged && m.Code != diag.OutputUnwritable
-		if job && !known[m.ID()] && !c.other[m.File] {
+		if job && !known[m.ID()] && !c.other[m.File] && !c.differs(missing[m.ID()]) {
 			c.Messages = append(c.Messages, m)
 		}
 	}
+}
+
+// differs reports whether a file, or a file in a folder, changed since the last build; of "", nothing did.
+func (c *Check) differs(file string) bool {
+	for p := range c.other {
+		if file != "" && (p == file || strings.HasPrefix(p, file+"/")) {
+			return true
+		}
+	}
+	return false
 }
 
 // mostRemoved is how many removed files are looked for in others.

@@ -46,7 +46,7 @@ func (proc) Info() processor.Info {
 	defaults := Defaults()
 	return processor.Info{
 		Name:       "atlas",
-		Version:    7,
+		Version:    8,
 		Summary:    "a folder of images to texture pages and a frame table",
 		Extensions: slices.Clone(extensions),
 		Folder:     true,

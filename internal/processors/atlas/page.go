@@ -148,7 +148,8 @@ func (p proc) page(job processor.Job, name string) error {
 	if err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
 	}
-	return job.Write(processor.Output{Name: name, Type: texture.Type, Extension: plans.s.extension()}, out)
+	facts := map[string]string{"page.name": name, "page.width": strconv.Itoa(s.W), "page.height": strconv.Itoa(s.H)}
+	return job.Write(processor.Output{Name: name, Type: texture.Type, Extension: plans.s.extension(), Facts: facts}, out)
 }
 
 // askBands has a part done of each band.

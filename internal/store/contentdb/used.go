@@ -2,6 +2,7 @@ package contentdb
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 
 	"github.com/kiln-pipeline/kiln/internal/store/used"
@@ -51,6 +52,11 @@ type Resource struct {
 	SubID    uint32
 	Platform string
 	Parcel   string // that has it; "": none
+
+	Asset, Processor string          // this and what follows: of Packed
+	Hash             string          // of the content, in hexadecimal
+	Facts            json.RawMessage // an object: what the processor says of it
+	Meta             json.RawMessage // an object of lists: what rules say of the asset
 }
 
 // Resources are all products, once for each parcel that has them.
@@ -85,4 +91,31 @@ func (r *Reader) Lost(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	return lost, nil
+}
+
+// Packed are the products of a parcel, whose file is relative to the output folder, with all that is known of them; none if there is no
+// such parcel.
+func (r *Reader) Packed(ctx context.Context, file string) ([]Resource, error) {
+	res, err := r.Ask(ctx, `
+SELECT a.uuid, x.sub_id, a.id, coalesce(t.text, ''), lower(hex(x.hash)),
+  (SELECT json_group_object(name, value) FROM product_fact f WHERE f.asset = x.asset AND f.platform = x.platform AND f.sub_id = x.sub_id),
+  (SELECT json_group_object(key, json(list)) FROM
+    (SELECT key, json_group_array(value) AS list FROM asset_meta m WHERE m.asset = x.asset GROUP BY key))
+FROM parcel k JOIN parcel_product p ON p.parcel = k.no
+  JOIN product x ON x.asset = p.asset AND x.platform = k.platform AND x.sub_id = p.sub_id
+  JOIN asset a ON a.no = x.asset LEFT JOIN shared_text t ON t.no = x.processor
+WHERE k.file = :file`, map[string]any{":file": file}, 0)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Resource, len(res.Rows))
+	for i, row := range res.Rows {
+		text := func(k int) string { s, _ := row[k].(string); return s }
+		sub, _ := row[1].(int64)
+		list[i] = Resource{
+			UUID: text(0), SubID: uint32(sub), Asset: text(2), Processor: text(3), Hash: text(4),
+			Facts: json.RawMessage(text(5)), Meta: json.RawMessage(text(6)),
+		}
+	}
+	return list, nil
 }
