@@ -74,7 +74,7 @@ func (c *Crew) Only() bool { return c.f.place.Only }
 // May reports whether a job may run on a worker: it took a while, and runs no program.
 func (c *Crew) May(et *engine.Task, last *engine.Trace) bool {
 	t := et.World.(*job.Task)
-	if et.Outside || t.Settings == nil && t.Proc.Info.Settings != nil {
+	if et.Outside || t.On.Settings == nil && t.Proc.Info.Settings != nil {
 		return false
 	}
 	usesTool := func(o engine.Observation) bool { return o.Kind == job.SawTool }
