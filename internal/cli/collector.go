@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -15,7 +16,13 @@ const (
 
 // mostGarbage is how much may be allocated in bytes before the collector begins again, however much is live: a project of a million assets
 // has 2 GB.
-const mostGarbage = 512 << 20
+const mostGarbage = 384 << 20
+
+// leastKept is what the process keeps of memory besides, for stacks, tables of the runtime and what is read in pieces.
+const leastKept = 64 << 20
+
+// followLimit: GOMEMLIMIT is not set.
+var followLimit = debug.SetMemoryLimit(-1) == math.MaxInt64
 
 // setCollector has the garbage collector begin at 96 MB and not at Go's 4 MB, and from its first cycle on with as much again as is live, up
 // to mostGarbage. A build of 100,000 assets of which one was touched ends at 52 MB either way; a cycle that falls into its copy of the table
@@ -28,15 +35,20 @@ func setCollector() {
 	afterCycle(followHeap)
 }
 
-// followHeap sets the percent after each cycle of the collector.
+// followHeap sets, after each cycle of the collector, the percent, and how much memory the process keeps: what is live, what may be
+// garbage, and a tenth for what lies between. Of a build that had more before, the rest goes back to the system.
 func followHeap() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	percent := usualCollector
-	if n := live[0].Value.Uint64(); n > mostGarbage {
-		percent = max(leastCollector, int(usualCollector*mostGarbage/n))
+	n := live[0].Value.Uint64()
+	percent, garbage := usualCollector, n
+	if n > mostGarbage {
+		percent, garbage = max(leastCollector, int(usualCollector*mostGarbage/n)), max(mostGarbage, n*leastCollector/100)
 	}
 	debug.SetGCPercent(percent)
+	if followLimit {
+		debug.SetMemoryLimit(int64(n+garbage)*11/10 + leastKept)
+	}
 	afterCycle(followHeap)
 }
 

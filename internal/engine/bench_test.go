@@ -48,7 +48,7 @@ func newStill(n int) *still {
 	}
 	for i := range n {
 		name := fmt.Sprintf("pc\x00textures/folder%03d/image%06d.png", i/100, i)
-		t := &engine.Task{Key: engine.Key(digest.Of([]byte(name))), Name: name}
+		t := &engine.Task{Key: engine.Key(digest.Of([]byte(name))), Name: name, Work: &engine.Work{}}
 		tr := &engine.Trace{Outcome: engine.Succeeded, Products: ps, Observations: []engine.Observation{
 			{Kind: engine.FirstLeaf, Subject: name + ".png", Value: s.hash}, {Kind: engine.FirstLeaf, Subject: name + ".toml", Value: s.hash},
 		}}
@@ -99,7 +99,7 @@ func chain(n int) *still {
 	s := &still{tasks: make(map[string]*engine.Task, n), traces: make(map[engine.Key][]*engine.Trace, n), hash: digest.Of([]byte("x"))}
 	for i := range n {
 		name := fmt.Sprint(i)
-		t := &engine.Task{Key: engine.Key(digest.Of([]byte(name))), Name: name}
+		t := &engine.Task{Key: engine.Key(digest.Of([]byte(name))), Name: name, Work: &engine.Work{}}
 		t.Run = func(r *engine.Run) (engine.Output, error) {
 			if i == n-1 {
 				r.See(engine.FirstLeaf, "leaf", s.hash)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
 // build is one build under way.
@@ -17,27 +19,28 @@ type build struct {
 	ctx   context.Context
 
 	mu      sync.Mutex
-	nodes   map[Key]*node
-	slab    []node            // not used yet
-	order   []*node           // as they were met
-	swept   int               // of order, those that the sweep met: in the same order each time
-	queued  int               // nodes that were put into the queue so far
-	walks   int               // looks for a ring so far
-	queue   queue             // of nodes that run here
-	movable queue             // of nodes that may run on another machine, or here
-	away    int               // slots of other machines that are in use
-	expects expectation       // what is queued
-	resumes []*waiting        // runs that may go on, first come first served, before anything in the queue
-	asking  []*weighing       // runs that wait for memory, first come first served
-	slots   int               // in use
-	outside int               // of these, by tasks that are Outside
-	memory  int64             // promised to running and suspended tasks
-	alive   int               // goroutines of runs
-	stopped bool              // nothing is started any more
-	idle    sync.Cond         // alive became 0
-	err     error             // of the store
-	paths   map[*node][]*node // known dependents of nodes that are not done
-	ran     int               // tasks
+	nodes   *digest.Index[node] // by key
+	slab    []node              // not used yet
+	held    []Result            // the same, of tasks that do not run
+	order   []*node             // as they were met
+	swept   int                 // of order, those that the sweep met: in the same order each time
+	queued  int                 // nodes that were put into the queue so far
+	walks   int                 // looks for a ring so far
+	queue   queue               // of nodes that run here
+	movable queue               // of nodes that may run on another machine, or here
+	away    int                 // slots of other machines that are in use
+	expects expectation         // what is queued
+	resumes []*waiting          // runs that may go on, first come first served, before anything in the queue
+	asking  []*weighing         // runs that wait for memory, first come first served
+	slots   int                 // in use
+	outside int                 // of these, by tasks that are Outside
+	memory  int64               // promised to running and suspended tasks
+	alive   int                 // goroutines of runs
+	stopped bool                // nothing is started any more
+	idle    sync.Cond           // alive became 0
+	err     error               // of the store
+	paths   map[*node][]*node   // known dependents of nodes that are not done
+	ran     int                 // tasks
 
 	asks     context.Context // of questions to other builds; ends when nothing is started any more
 	askNo    func()          // ends it
@@ -59,7 +62,7 @@ type waiting struct {
 func Build(ctx context.Context, world World, store Store, opts Options, tasks []*Task) ([]*Result, error) {
 	b := &build{
 		opts: opts, world: world, store: store, ctx: ctx,
-		nodes: make(map[Key]*node, len(tasks)), order: make([]*node, 0, len(tasks)),
+		nodes: digest.NewIndex(func(n *node) *digest.Hash { return n.task.hash() }, len(tasks)), order: make([]*node, 0, len(tasks)),
 	}
 	b.idle.L = &b.mu
 	b.asks, b.askNo = context.WithCancel(ctx)
@@ -153,7 +156,7 @@ func (b *build) results() []*Result {
 }
 
 func (b *build) node(t *Task) *node {
-	n := b.nodes[t.Key]
+	n := b.nodes.Get(*t.hash())
 	if n == nil {
 		if len(b.slab) == 0 {
 			b.slab = make([]node, min(max(len(b.order), 16), 4096)) // an allocation each would be half of the sweep
@@ -161,7 +164,7 @@ func (b *build) node(t *Task) *node {
 		n = &b.slab[0]
 		b.slab = b.slab[1:]
 		n.task = t
-		b.nodes[t.Key] = n
+		b.nodes.Put(n)
 		b.order = append(b.order, n)
 	}
 	return n

@@ -25,34 +25,33 @@ const (
 
 // node is a task in a build.
 type node struct {
-	task   *Task
-	phase  phase
-	traces []*Trace // its own, and then those that twins lend it
-	own    int
-	twins  []*Task // nil before they are asked
-	lent   int     // of these, how many were
-	at     int     // trace being compared
-	seen   int     // its observations that are known to hold
-	why    *Reason
-	result *Result
-	held   Result // what result points at if a trace holds
-
-	waits    []*node    // those it waits for now, in the order it asked for them
-	first    int        // of waits, the first that may not be done
-	asked    bool       // some node waits or waited for it
-	walk     int        // of b.walks, the last that came by
-	checks   []*node    // checks that go on when it is done
-	resumes  []*waiting // runs that go on when it is done
-	path     float64    // seconds to the end of the build through it
-	pathDone bool
-	order    int     // place in the queue among equals: as they came
-	index    int     // in the heap
-	lift     float64 // seconds that are added to its path, since somebody waits for it or it goes sooner than others
+	task     *Task
+	phase    phase
 	where    where
-	run      *Run          // that a control can reach
-	waited   time.Duration // of its run, suspended
-	memory   int64         // promised to its run
-	looking  *looking      // for its result in other builds; nil: not yet, or no more
+	asked    bool // some node waits or waited for it
+	pathDone bool
+	traces   []*Trace // its own, and then those that twins lend it
+	own      int
+	twins    []*Task // nil before they are asked
+	lent     int     // of these, how many were
+	at       int     // trace being compared
+	seen     int     // its observations that are known to hold
+	why      *Reason
+	result   *Result
+
+	waits   []*node       // those it waits for now, in the order it asked for them
+	first   int           // of waits, the first that may not be done
+	walk    int           // of b.walks, the last that came by
+	checks  []*node       // checks that go on when it is done
+	resumes []*waiting    // runs that go on when it is done
+	path    float64       // seconds to the end of the build through it
+	order   int           // place in the queue among equals: as they came
+	index   int           // in the heap
+	lift    float64       // seconds that are added to its path, since somebody waits for it or it goes sooner than others
+	run     *Run          // that a control can reach
+	waited  time.Duration // of its run, suspended
+	memory  int64         // promised to its run
+	looking *looking      // for its result in other builds; nil: not yet, or no more
 }
 
 // check compares the traces of n with the world, from where it stopped last. It ends with n done, queued, asking, or checking
@@ -96,10 +95,15 @@ func (b *build) check(n *node) {
 
 // hasHeld ends a node one of whose traces holds. One that a twin lent becomes its own.
 func (b *build) hasHeld(n *node, t *Trace) {
-	n.held = Result{Task: n.task, State: Held, Trace: t}
+	if len(b.held) == 0 {
+		b.held = make([]Result, min(max(len(b.order), 16), 4096))
+	}
+	r := &b.held[0] // and not a part of the node, which ends with the build
+	b.held = b.held[1:]
+	*r = Result{Task: n.task, State: Held, Trace: t}
 	switch {
 	case n.at >= n.own:
-		n.held.State, n.held.Why = Shared, t.Why
+		r.State, r.Why = Shared, t.Why
 		if err := b.store.Add(n.task.Key, t); err != nil && b.err == nil {
 			b.err = err
 			b.halt()
@@ -107,7 +111,7 @@ func (b *build) hasHeld(n *node, t *Trace) {
 	case n.at > 0:
 		b.store.Use(n.task.Key, t)
 	}
-	b.finish(n, &n.held)
+	b.finish(n, r)
 }
 
 // borrow takes the traces of the next twin that has some which may hold for n. It waits for twins before n that are not done: their runs
@@ -122,7 +126,7 @@ func (b *build) borrow(n *node) (more, wait bool) {
 	at := slices.IndexFunc(n.twins, func(t *Task) bool { return t.Key == n.task.Key })
 	for ; n.lent < len(n.twins); n.lent++ {
 		t, had := n.twins[n.lent], len(n.traces)
-		m := b.nodes[t.Key]
+		m := b.nodes.Get(*t.hash())
 		var traces []*Trace
 		switch {
 		case n.lent == at:
@@ -303,7 +307,7 @@ func (b *build) asBefore(o *Observation) bool {
 	if t == nil {
 		return false
 	}
-	m := b.nodes[t.Key]
+	m := b.nodes.Get(*t.hash())
 	return m != nil && m.phase == done && m.result.Trace != nil && m.result.Trace.Outcome == Succeeded && outlineOf(m.result.Trace.Products, "") == o.Value
 }
 

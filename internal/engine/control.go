@@ -63,7 +63,7 @@ func (b *build) prioritiseTask(subject string) (r *Result, known bool) {
 	if task == nil {
 		return nil, false
 	}
-	n := b.nodes[task.Key]
+	n := b.nodes.Get(*task.hash())
 	if n == nil {
 		return nil, true
 	}
@@ -185,8 +185,10 @@ func (c *Control) prepare(b *build) {
 		b.prioritiseTask(subject)
 	}
 	for i, subject := range c.Sooner[:min(len(c.Sooner), mostSooner)] {
-		if task := b.world.Resolve(subject); task != nil && b.nodes[task.Key] != nil {
-			b.promote(b.nodes[task.Key], float64(mostSooner-i)*soonerStep)
+		if task := b.world.Resolve(subject); task != nil {
+			if n := b.nodes.Get(*task.hash()); n != nil {
+				b.promote(n, float64(mostSooner-i)*soonerStep)
+			}
 		}
 	}
 	if c.Prepared != nil {

@@ -89,7 +89,6 @@ type Product struct {
 type Trace struct {
 	ID           uint64 // given by the store; tells traces of a key apart
 	Fingerprint  digest.Hash
-	Outcome      Outcome
 	Observations []Observation
 	Products     []Product
 	Messages     []byte   // what the run had to tell people, opaque here
@@ -99,23 +98,32 @@ type Trace struct {
 	Seconds      float64  // of the run, without what it waited for other tasks
 	Memory       int64    // peak, bytes; 0 if not measured
 	Build        uint64   // number of the build in which it ran
-	Shareable    bool     // Succeeded, and the run did not ask for what tells twins apart: see World.Twins
 	Worker       string   // name of the other machine on which it ran; "" if it ran on this one
-	Adopted      bool     // another build ran it, and this one took its result; Seconds and Memory are that one's
+	Outcome      Outcome
+	Shareable    bool // Succeeded, and the run did not ask for what tells twins apart: see World.Twins
+	Adopted      bool // another build ran it, and this one took its result; Seconds and Memory are that one's
 }
 
 // Task is something that can be asked for.
 type Task struct {
-	Key         Key
-	Name        string // for people, and to order what must be ordered
+	Key  Key
+	Name string // for people, and to order what must be ordered
+	*Work
+	World any // what the World knows it by
+}
+
+// Work is what tasks have in common that are done in the same way, and share: of a million tasks, 100 MB.
+type Work struct {
 	Fingerprint digest.Hash
 	Memory      int64   // bytes expected, as long as no trace knows better
 	Estimate    float64 // seconds expected, as long as no trace knows better
 	Outside     bool    // another process does the work
 	Folder      string  // what the files of its products begin with; other tasks do not see it
 	Run         func(*Run) (Output, error)
-	World       any // what the World knows it by
 }
+
+// hash is the key as what indexes take.
+func (t *Task) hash() *digest.Hash { return (*digest.Hash)(&t.Key) }
 
 // Output is what a run hands back. Products are in the order that Outline shows them in.
 type Output struct {

@@ -49,7 +49,7 @@ func (b *build) findPaths() {
 				continue
 			}
 			if t := b.world.Resolve(o.Subject); t != nil {
-				if m := b.nodes[t.Key]; m != nil && m.phase != done {
+				if m := b.nodes.Get(*t.hash()); m != nil && m.phase != done {
 					b.paths[m] = append(b.paths[m], n)
 				}
 			}

@@ -53,8 +53,10 @@ func newWorld() *world {
 // add makes a task whose run is f.
 func (w *world) add(name string, f func(*engine.Run) error) *engine.Task {
 	t := &engine.Task{
-		Key: engine.Key(digest.Of([]byte(name))), Name: name, Fingerprint: digest.Of([]byte("v1")),
-		Run: func(r *engine.Run) (engine.Output, error) { return outputOf(r), f(r) },
+		Key: engine.Key(digest.Of([]byte(name))), Name: name, Work: &engine.Work{
+			Fingerprint: digest.Of([]byte("v1")),
+			Run:         func(r *engine.Run) (engine.Output, error) { return outputOf(r), f(r) },
+		},
 	}
 	w.tasks[name] = t
 	return t

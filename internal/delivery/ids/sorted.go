@@ -12,8 +12,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 )
 
-// Sorted is a kiln.ids that is as Format writes it. Names are found in its text by their order, and the lines of a few assets are changed in
-// it; all others are copied as bytes.
+// Sorted is a kiln.ids that is as Format writes it. Names are found in its text by their order, and the lines of a few assets
+// are changed in it; all others are copied as bytes.
 type Sorted struct {
 	text  string
 	lines []line

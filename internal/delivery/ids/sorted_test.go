@@ -9,7 +9,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 )
 
-// randomProject are assets with their products; some assets are called as others were, with or without a UUID that keeps them what they are.
+// randomProject are assets with their products; some were renamed, with a UUID that keeps them what they are.
 type randomProject map[string]Owner // by UUID
 
 func (p randomProject) change(rng *rand.Rand, uuid string) {
@@ -73,7 +73,8 @@ func TestSortedIsAssign(t *testing.T) {
 		if now, n, ok := s.Assign(list); ok {
 			byLines++
 			if string(now.Text()) != string(want.Format()) || (n == 0) != (len(changes) == 0) {
-				t.Fatalf("step %d: %d and %v\n%s\nand not\n%s\nbefore\n%s\nchanged %v", step, n, changes, now.Text(), want.Format(), file.Format(), list)
+				t.Fatalf("step %d: %d and %v\n%s\nand not\n%s\nbefore\n%s\nchanged %v",
+					step, n, changes, now.Text(), want.Format(), file.Format(), list)
 			}
 			for _, e := range want.Entries {
 				if id, ok := now.ID(e.Name); !ok || id != e.ID || now.AssetOf(e.Identity()) == "" {
@@ -134,9 +135,10 @@ func BenchmarkSortedAssign(b *testing.B) {
 		b.Fatal(err)
 	}
 	text := f.Format()
+	fresh := []Owner{{Asset: "sprites/new.png", UUID: asset.UUID("sprites/new.png"), Products: []string{""}}}
 	for b.Loop() {
 		s, ok := ReadSorted(text)
-		if _, n, ok2 := s.Assign([]Owner{{Asset: "sprites/new.png", UUID: asset.UUID("sprites/new.png"), Products: []string{""}}}); !ok || !ok2 || n != 1 {
+		if _, n, ok2 := s.Assign(fresh); !ok || !ok2 || n != 1 {
 			b.Fatal("not by lines")
 		}
 	}

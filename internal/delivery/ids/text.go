@@ -192,7 +192,8 @@ func plain(s string) bool {
 			return false
 		}
 	}
-	return !strings.HasPrefix(s, `"`) && !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "\uFEFF") && conflictMark(s) == 0 && utf8.ValidString(s)
+	begins := strings.HasPrefix(s, `"`) || strings.HasPrefix(s, "#") || strings.HasPrefix(s, "\uFEFF")
+	return !begins && conflictMark(s) == 0 && utf8.ValidString(s)
 }
 
 func unquote(field string) (string, error) {

@@ -325,7 +325,8 @@ func (s *touch) alone(pl *Changes, names func(id string) bool) bool {
 		switch {
 		case c.Lost != "" && names(c.ID):
 			return false
-		case c.differs() && (slices.ContainsFunc(c.Was, refers) || slices.ContainsFunc(c.Products, refers) || len(s.others.Referring(c.UUID)) > 0):
+		case !c.differs():
+		case slices.ContainsFunc(c.Was, refers) || slices.ContainsFunc(c.Products, refers) || len(s.others.Referring(c.UUID)) > 0:
 			return false
 		}
 	}

@@ -35,11 +35,14 @@ func (s *session) save(r *report.Report) (bool, error) {
 func (s *session) saveAll(r *report.Report, h state.Head) error {
 	next := &state.Image{Head: h, Sources: s.W.Table}
 	s.tree.Save(next)
+	s.W.Outputs, s.tree.Known, s.Before.Outputs = nil, nil, nil // what is not needed any more is as much as what is added from here on
+	if err := s.W.Blobs.Unload(); err != nil {
+		return err
+	}
 	plan.SaveTasks(s.Set, next)
 	compacted := s.Traces.Compact() // before the snapshot notes where traces are
 	s.saveHeads(next)
-	encoded := make(chan state.Tables, 1)                       // while the database is written
-	s.W.Outputs, s.tree.Known, s.Before.Outputs = nil, nil, nil // of a million assets, 300 MB
+	encoded := make(chan state.Tables, 1) // while the database is written
 	go func() {
 		t := state.EncodeTables(next)
 		next.Outputs, next.Tasks, next.Edges = nil, nil, nil
@@ -158,7 +161,7 @@ func (s *session) saveHeads(next *state.Image) {
 // leave records that the traces of removed tasks were used until now.
 func (s *session) leave() {
 	for _, was := range s.Before.Tasks {
-		if !s.IsLive(s.W.ByKey[was.Key]) {
+		if !s.IsLive(s.W.ByKey(was.Key)) {
 			if traces := s.Traces.Traces(was.Key); len(traces) > 0 {
 				s.Traces.Use(was.Key, traces[0])
 			}

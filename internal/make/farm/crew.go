@@ -76,7 +76,7 @@ func (c *Crew) Only() bool { return c.f.place.Only }
 // May reports whether a job may run on a worker: it took a while.
 func (c *Crew) May(et *engine.Task, last *engine.Trace) bool {
 	t := et.World.(*job.Task)
-	if t.Settings == nil && t.Proc.Info.Settings != nil || last != nil && last.Seconds < quick && !c.f.place.Only {
+	if t.On.Settings == nil && t.Proc.Info.Settings != nil || last != nil && last.Seconds < quick && !c.f.place.Only {
 		return false
 	}
 	c.mu.Lock()

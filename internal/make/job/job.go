@@ -145,7 +145,7 @@ func (j *Job) Platform() string {
 	return j.t.Platform
 }
 
-func (j *Job) Settings() any { return j.t.Settings }
+func (j *Job) Settings() any { return j.t.On.Settings }
 
 func (j *Job) Exists(path string) (bool, error) {
 	path = j.sourceOf(path)

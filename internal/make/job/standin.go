@@ -19,7 +19,7 @@ import (
 func (w *World) StandIn(ctx context.Context, t *Task) []engine.Product {
 	a := t.Asset
 	content := placeholder(t)
-	if content == nil || a.Folder || len(t.On.Import) > 0 || t.Settings == nil && t.Proc.Info.Settings != nil {
+	if content == nil || a.Folder || len(t.On.Import) > 0 || t.On.Settings == nil && t.Proc.Info.Settings != nil {
 		return nil
 	}
 	j := &standIn{Job: &Job{w: w, t: t}, ctx: ctx, content: content}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"iter"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
@@ -21,9 +22,8 @@ type Task struct {
 	On       *asset.Resolved
 	Platform string
 	Part     string // "" for the job itself
-	Settings any
 	Proc     *Installed
-	Lives    int            // session.lives when it was found to be live
+	Lives    int32          // session.lives when it was found to be live
 	Kept     bool           // the snapshot has it as one that the project has
 	Result   *engine.Result // of this build, once that is done with it; nil: it was not asked for
 }
@@ -107,24 +107,39 @@ func (w *World) Task(a *asset.Asset, on *asset.Resolved, part string) *Task {
 	if _, parts := pr.Processor.(processor.Parter); part != "" && !parts {
 		return nil
 	}
-	t = &Task{Asset: a, On: on, Platform: on.Platform, Part: part, Settings: on.Settings, Proc: pr}
+	t = &Task{Asset: a, On: on, Platform: on.Platform, Part: part, Proc: pr}
 	t.Key = engine.Key(t.Preimage().Sum())
 	t.Name = task.FullName(task.Name(task.AssetText(a.ID), t.Among(), part), on.Platform)
-	t.Fingerprint = pr.Fingerprint
-	t.Outside = command.Runs(pr.Processor)
-	t.Folder = on.Platform + "/"
-	if t.Memory = pr.Info.Memory; t.Memory == 0 {
-		t.Memory = defaultJobMemory
-	}
-	t.Run = func(r *engine.Run) (engine.Output, error) { return w.run(t, r) }
-	t.World = t
-	if w.ByKey[t.Key] = t; part == "" {
+	t.Work, t.World = w.work(pr, on.Platform), t
+	if w.byKey.Put(t); part == "" {
 		w.jobs[id.of] = t
 	} else {
 		w.parts[id] = t
 	}
 	return t
 }
+
+// work is what all tasks of a processor on a platform share.
+func (w *World) work(pr *Installed, platform string) *engine.Work {
+	of := workOf{pr, platform}
+	k := w.works[of]
+	if k == nil {
+		k = &engine.Work{
+			Fingerprint: pr.Fingerprint, Outside: command.Runs(pr.Processor), Folder: platform + "/",
+			Memory: cmp.Or(pr.Info.Memory, defaultJobMemory), Run: w.run,
+		}
+		w.works[of] = k
+	}
+	return k
+}
+
+type workOf struct {
+	processor *Installed
+	platform  string
+}
+
+// ByKey is the task with a key, or nil.
+func (w *World) ByKey(k engine.Key) *Task { return w.byKey.Get(digest.Hash(k)) }
 
 // Subject is what a task is asked for by.
 func (t *Task) Subject() string { return t.subjectOf(t.Part) }

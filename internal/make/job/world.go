@@ -74,7 +74,8 @@ type World struct {
 	stamp      string   // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
 	jobs       map[ID]*Task
 	parts      map[partID]*Task
-	ByKey      map[engine.Key]*Task
+	byKey      *digest.Index[Task]
+	works      map[workOf]*engine.Work
 	platforms  []string
 	programs   *command.Programs
 	settings   func(info processor.Info, platform, given, byHand string) (asset.Resolved, error)
@@ -134,7 +135,8 @@ func NewWorld(s Setting) *World {
 		Table: s.Sources, prefixes: s.Prefixes, namedRoots: s.NamedRoots, Blobs: s.Blobs, dir: s.Dir, outputDir: s.Output, hidden: s.Hidden, procs: s.Processors,
 		Scratch: s.Scratch, stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), Reporter: Silent{},
 		platforms: s.Platforms, programs: s.Programs, settings: s.Settings, requests: map[string]*asset.Asset{},
-		jobs: map[ID]*Task{}, parts: map[partID]*Task{}, ByKey: map[engine.Key]*Task{},
+		jobs: map[ID]*Task{}, parts: map[partID]*Task{}, works: map[workOf]*engine.Work{},
+		byKey: digest.NewIndex(func(t *Task) *digest.Hash { return (*digest.Hash)(&t.Key) }, 0),
 		globs: map[string]digest.Hash{}, meanings: map[string][]*asset.Asset{}, Tools: map[string]*Tool{}, Vars: map[string]digest.Hash{},
 		Outputs: map[string]state.Output{}, Edited: map[string]source.Presence{}, Packs: s.Packed, Spoilt: map[digest.Hash]bool{},
 	}
@@ -441,7 +443,8 @@ func lostProduct(file string) *diag.Message {
 }
 
 // run is a task's work.
-func (w *World) run(t *Task, r *engine.Run) (out engine.Output, err error) {
+func (w *World) run(r *engine.Run) (out engine.Output, err error) {
+	t := r.Task().World.(*Task)
 	j := &Job{w: w, t: t, run: r}
 	defer j.freed()
 	defer func() {
@@ -577,7 +580,7 @@ func (k keeper) Add(key engine.Key, tr *engine.Trace) error {
 	if !errors.Is(err, state.ErrTooLarge) {
 		return err
 	}
-	j := &Job{w: k.w, t: k.w.ByKey[key]}
+	j := &Job{w: k.w, t: k.w.ByKey(key)}
 	m := diag.Errorf(diag.TraceTooLarge, diag.Pos{File: j.display(j.t.Asset.Path)}, "the job looked at more than can be kept: %d things, with %d products",
 		len(tr.Observations), len(tr.Products)).
 		WithHint("have it look at less, or say less: narrower globs, or several jobs")

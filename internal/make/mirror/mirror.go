@@ -158,7 +158,7 @@ func (s *Mirror) tasksGone() bool {
 // isGone reports whether a task of the build before is a job that no longer exists, or has another place
 // among the jobs of its asset.
 func (s *Mirror) isGone(ts state.TaskState) bool {
-	t := s.W.ByKey[ts.Key]
+	t := s.W.ByKey(ts.Key)
 	of := task.ParseSubject(ts.Subject)
 	return of.Part == "" && !task.IsRequest(of.Asset) && (t == nil || t.Subject() != ts.Subject)
 }
@@ -224,6 +224,9 @@ func (s *Mirror) changedFiles(everything bool) (files []contentdb.File) {
 		prev = s.Prev.Sources
 	}
 	t := s.W.Table
+	if prev == nil {
+		files = make([]contentdb.File, 0, len(t.Files))
+	}
 	t.Each(func(root int, path string, f *source.File) {
 		if len(t.Roots) > 1 {
 			if _, winner, _ := t.Find(path); winner != root {
@@ -366,7 +369,7 @@ func (s *Mirror) assetRecord(a *asset.Asset, everything bool) contentdb.Asset {
 			continue
 		}
 		j := s.jobRecord(t, tr)
-		j.Settings = settings.JSON(t.Settings) // once, not for each of its parts: 20 µs
+		j.Settings = settings.JSON(t.On.Settings) // once, not for each of its parts: 20 µs
 		for _, p := range append(s.Parts[t][:len(s.Parts[t]):len(s.Parts[t])], s.RequestsOf(t)...) {
 			s.addPart(&j, p, s.TraceOf(p))
 		}

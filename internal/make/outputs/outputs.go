@@ -99,16 +99,22 @@ func (s *Tree) inTheWay(desired map[string]desiredOutput) bool {
 	if len(low) == 0 {
 		return false
 	}
-	found := false
-	s.Prev.Outputs.Paths(func(folder, name string) {
-		if found {
-			return
+	for i := range s.Prev.Outputs.Folders() {
+		dir, files := s.Prev.Outputs.Folder(i)
+		d := strings.ToLower(dir)
+		above := low[d] || underAny(low, d)
+		if !above && d != "" && !folders[d] {
+			continue // no new output is below it, nor it below one
 		}
-		file := path.Join(folder, name)
-		f := strings.ToLower(file)
-		found = !was[file] && (low[f] || folders[f] || underAny(low, f))
-	})
-	return found
+		for name := range files {
+			file := path.Join(dir, name)
+			f := strings.ToLower(file)
+			if !was[file] && (above || low[f] || folders[f]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // underAny reports whether some folder above a file is in the set.

@@ -57,6 +57,13 @@ func ChangeTasks(s *Few, d *state.Delta) {
 // still have traces come last.
 func SaveTasks(s *results.Set, next *state.Image) {
 	next.Tasks = make([]state.TaskState, 0, len(s.Live))
+	edges := 0 // at most
+	for _, t := range s.Live {
+		if tr := s.TraceOf(t); tr != nil {
+			edges += len(tr.Observations)
+		}
+	}
+	next.Edges = make([]state.Edge, 0, edges)
 	globs := map[string]int{}
 	for _, t := range s.Live {
 		tr := s.TraceOf(t)
@@ -74,10 +81,9 @@ func SaveTasks(s *results.Set, next *state.Image) {
 			next.Edges, next.Globs = addEdges(next.Edges, next.Globs, globs, tr, number)
 		}
 	}
-	for _, k := range s.Traces.Keys() {
-		if t := s.W.ByKey[k]; t == nil || !t.Kept {
-			next.Tasks = append(next.Tasks, state.TaskState{Key: k, Gone: true})
-		}
+	gone := func(k engine.Key) bool { t := s.W.ByKey(k); return t == nil || !t.Kept }
+	for _, k := range s.Traces.KeysOf(gone) {
+		next.Tasks = append(next.Tasks, state.TaskState{Key: k, Gone: true})
 	}
 }
 

@@ -218,7 +218,7 @@ func (s *Few) FindUnasked() {
 		}
 	}
 	for _, x := range s.Past {
-		if t := s.W.ByKey[x.Key]; t != nil && x.part != "" && !asked[t] {
+		if t := s.W.ByKey(x.Key); t != nil && x.part != "" && !asked[t] {
 			s.Scope.Unasked[t] = true
 		}
 	}
@@ -231,7 +231,7 @@ func (s *Few) Leaving() (list []Past) {
 			if x.Gone {
 				continue // it was before
 			}
-			if t := s.W.ByKey[x.Key]; !s.IsLive(t) || s.TraceOf(t) == nil {
+			if t := s.W.ByKey(x.Key); !s.IsLive(t) || s.TraceOf(t) == nil {
 				list = append(list, x)
 			}
 		}

@@ -35,7 +35,7 @@ type Set struct {
 	Results []*engine.Result
 
 	Live         []*job.Task                    // that the project has: those of the world, and the parts that their traces ask for
-	lives        int                            // how often find looked
+	lives        int32                          // how often find looked
 	Parts        map[*job.Task][]*job.Task      // by the asset's own job
 	Yielding     map[job.ID]bool                // jobs that failed and whose last good products are in the way of others'
 	Good         map[*job.Task]*engine.Trace    // what stands for tasks that failed and their parts; nil: nothing, for a part that is newer than the others

@@ -40,7 +40,7 @@ func Of(set *results.Set, wanted []*job.Task, prev *state.Snapshot, messages dia
 }
 
 // Task is the task with a key, or nil.
-func (v *View) Task(k engine.Key) *job.Task { return v.set.W.ByKey[k] }
+func (v *View) Task(k engine.Key) *job.Task { return v.set.W.ByKey(k) }
 
 // AssetView is an asset with its jobs: on each platform of the view, one for each of its processors.
 type AssetView struct {

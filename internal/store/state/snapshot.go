@@ -298,16 +298,19 @@ type Tables struct{ blocks [][]byte }
 func EncodeTables(im *Image) Tables {
 	hashes := make([]byte, 0, digest.Size*len(im.Outputs))
 	var t Tables
-	for kind, fill := range []func(*varint.Encoder){
-		blockSources: func(e *varint.Encoder) { encodeTable(e, im.Sources) },
-		blockOutputs: func(e *varint.Encoder) { hashes = encodeOutputs(e, hashes, im.Outputs) },
-		blockHashes:  func(e *varint.Encoder) { e.Buf = append(e.Buf, hashes...) },
-		blockTasks:   func(e *varint.Encoder) { encodeTasks(e, im.Tasks) },
-		blockEdges:   func(e *varint.Encoder) { encodeEdges(e, im.Edges, im.Globs) },
+	for kind, b := range []struct {
+		room int // that it will need, or about that: to grow step by step takes twice as much
+		fill func(*varint.Encoder)
+	}{
+		blockSources: {80 * len(im.Sources.Files), func(e *varint.Encoder) { encodeTable(e, im.Sources) }},
+		blockOutputs: {48 * len(im.Outputs), func(e *varint.Encoder) { hashes = encodeOutputs(e, hashes, im.Outputs) }},
+		blockHashes:  {cap(hashes), func(e *varint.Encoder) { e.Buf = append(e.Buf, hashes...) }},
+		blockTasks:   {(taskSize + 32) * len(im.Tasks), func(e *varint.Encoder) { encodeTasks(e, im.Tasks) }},
+		blockEdges:   {edgeSize * len(im.Edges), func(e *varint.Encoder) { encodeEdges(e, im.Edges, im.Globs) }},
 	} {
-		if fill != nil {
-			var e varint.Encoder
-			writeBlock(&e, uint32(kind), func() { fill(&e) })
+		if b.fill != nil {
+			e := varint.Encoder{Buf: make([]byte, 0, b.room+4096)}
+			writeBlock(&e, uint32(kind), func() { b.fill(&e) })
 			t.blocks = append(t.blocks, e.Buf)
 		}
 	}

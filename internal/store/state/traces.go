@@ -314,12 +314,14 @@ func (t *Traces) LastBuild() uint64 {
 }
 
 // Keys of all traces, in no order.
-func (t *Traces) Keys() []engine.Key {
+func (t *Traces) Keys() []engine.Key { return t.KeysOf(func(engine.Key) bool { return true }) }
+
+// KeysOf are those of the keys that f wants.
+func (t *Traces) KeysOf(f func(engine.Key) bool) (keys []engine.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	keys := make([]engine.Key, 0, len(t.byKey))
 	for k, v := range t.byKey {
-		if len(v.traces) > 0 {
+		if len(v.traces) > 0 && f(k) {
 			keys = append(keys, k)
 		}
 	}
