@@ -36,6 +36,7 @@ type options struct {
 	kiln    string
 	million bool
 	full    bool
+	lay     bool
 }
 
 func main() {
@@ -82,6 +83,7 @@ func parse(args []string) (options, error) {
 	fl.StringVar(&o.kiln, "kiln", "", "measure this `program` instead of building the one of the tree")
 	fl.BoolVar(&o.million, "million", false, "build nothing-changed at 1,000,000 assets too, which takes hours with peers other than ninja")
 	fl.BoolVar(&o.full, "full", false, "let the peers do from 100,000 assets on, too, what is a clean build again for them")
+	fl.BoolVar(&o.lay, "lay", false, "give ninja what its clean build would have made at any size, as from 1,000,000 assets on: for what comes after")
 	quick := fl.Bool("quick", false, "1,000 assets, one run: that all is right, and no more")
 	fl.Parse(args)
 	if *quick {
@@ -158,7 +160,7 @@ func bench(ctx context.Context, o options, out, log io.Writer) (err error) {
 	}
 	for i, size := range o.sizes {
 		s := &session{
-			size: size, jobs: o.jobs, runs: o.runs, heavy: o.heavy, full: o.full, only: o.only,
+			size: size, jobs: o.jobs, runs: o.runs, heavy: o.heavy, full: o.full, lay: o.lay, only: o.only,
 			tools: tools, volumes: v, results: r, log: log,
 		}
 		if s.heavy == 0 {

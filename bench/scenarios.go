@@ -128,6 +128,7 @@ type session struct {
 	runs    int  // of what is fast
 	heavy   int  // of what takes long
 	full    bool // large sizes too in full
+	lay     bool // ninja is given its clean build
 	only    []string
 	tools   []tool
 	volumes *volumes
@@ -219,7 +220,7 @@ func (s *session) clean(ctx context.Context, t tool) error {
 	if err := t.prepare(p); err != nil {
 		return err
 	}
-	if l, ok := t.(layer); ok && s.size >= million {
+	if l, ok := t.(layer); ok && (s.lay || s.size >= million) {
 		if err := l.lay(p); err != nil {
 			s.fail(t, clean, err)
 		}

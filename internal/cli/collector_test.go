@@ -17,6 +17,7 @@ func gcPercent() uint64 {
 func TestLateCollector(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	setCollector()
 	if p := gcPercent(); p != 2400 {
 		t.Errorf("it begins at %d%%", p)
@@ -26,6 +27,9 @@ func TestLateCollector(t *testing.T) {
 			t.Fatalf("after a cycle it is at %d%%", gcPercent())
 		}
 		runtime.GC()
+	}
+	if most := debug.SetMemoryLimit(-1); most < leastKept || most > leastKept+mostGarbage {
+		t.Errorf("after a cycle it keeps up to %d bytes", most)
 	}
 	debug.SetGCPercent(50) // as GOGC=50 does
 	setCollector()
