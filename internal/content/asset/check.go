@@ -302,7 +302,8 @@ func (b *builder) byHandPatterns() iter.Seq2[project.Pattern, bool] {
 	}
 }
 
-// emptyByHand warns of patterns of what jobs depend on by hand that mean nothing. One of a group stands for a file, and for all in a folder.
+// emptyByHand warns of patterns of what jobs depend on by hand that mean nothing. One of a group stands for a file, and for all in a
+// folder.
 func (b *builder) emptyByHand(t *Table) {
 	type place struct {
 		at       settings.Span
