@@ -43,12 +43,6 @@ func Messages(remarks []Remark) diag.List {
 	return l
 }
 
-// Unread reports whether remarks say that a file or folder could not be read, so that it is not known what there is. Of what else is wrong,
-// it is known: a file whose name cannot be counts as absent.
-func Unread(remarks []Remark) bool {
-	return slices.ContainsFunc(remarks, func(r Remark) bool { return r.Code == diag.SourceUnreadable })
-}
-
 // Report names all that is wrong with the table's entries: troubles, names that differ only in case, and ignore files that are too large to
 // be read. prefix gives the part of a message's file that stands before the path, by root: "assets/". changed are the numbers of the folders
 // that differ from an earlier table with the same folders, and before is its report; with nil all folders are looked at.

@@ -433,8 +433,9 @@ func TestParcelsNameOfFolder(t *testing.T) {
 		"[[parcels]]\nname = \"s\"\nassets = [\"s\"]\n")
 	holds := func(name string, ids ...string) {
 		t.Helper()
+		text, want := parcelText(p.path("build/parcels/pc/"+name+".parcel")), " "+strings.Join(ids, " ")+" "
 		for _, id := range []string{"s", "s/a.txt", "y.txt", "z.txt"} {
-			if text := parcelText(p.path("build/parcels/pc/" + name + ".parcel")); strings.Contains(text, " "+id+" file ") != strings.Contains(" "+strings.Join(ids, " ")+" ", " "+id+" ") {
+			if strings.Contains(text, " "+id+" file ") != strings.Contains(want, " "+id+" ") {
 				t.Errorf("parcel %s: %s\n%s", name, id, text)
 			}
 		}

@@ -178,7 +178,7 @@ func (s *session) open(t *source.Table) bool {
 		}
 		s.notices = notices.Of(s.P, t, set, l, before)
 		collide := slices.ContainsFunc(set.Assets, func(a asset.Asset) bool { return a.Collides != "" })
-		if collide || source.Unread(s.notices.Folders) && ship.Wanted(s.P.Project) {
+		if collide || s.notices.Unread() && ship.Wanted(s.P.Project) {
 			return s.no("source files cannot be read, or their names collide")
 		}
 		w.AddAll(set)

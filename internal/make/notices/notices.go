@@ -55,6 +55,12 @@ func (n *Notices) Messages() diag.List {
 	return append(l, n.Shipped...)
 }
 
+// Unread reports whether a file or folder could not be read, so that it is not known what there is. Of what else is wrong with files, it is
+// known: one whose name cannot be counts as absent.
+func (n *Notices) Unread() bool {
+	return slices.ContainsFunc(n.Folders, func(r source.Remark) bool { return r.Code == diag.SourceUnreadable })
+}
+
 // Encode is what a snapshot has of them.
 func (n *Notices) Encode() []byte {
 	if len(n.Rules)+len(n.Folders)+len(n.Empty)+len(n.Shipped)+len(n.Left)+len(n.Missing)+n.Failed == 0 {
@@ -171,7 +177,7 @@ func Keep(p *workspace.Workspace, prev *state.Snapshot, t *source.Table, changed
 	}
 	folders, ok := t.Since(prev.Sources)
 	n.Folders = t.Report(p.Prefixes(), n.Folders, append([]int{}, folders...))
-	if !ok || source.Unread(n.Folders) && ship.Wanted(p.Project) {
+	if !ok || n.Unread() && ship.Wanted(p.Project) {
 		return n, false // what there is to be packed is not known
 	}
 	n.Look(p, t, changed, find)

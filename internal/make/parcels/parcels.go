@@ -63,7 +63,7 @@ func (s *Shipping) All(ctx context.Context) Shipment {
 	if len(before) == 0 && !ship.Wanted(s.P.Project) {
 		return s.Shipment
 	}
-	if ship.Wanted(s.P.Project) && source.Unread(s.Notices.Folders) { // what there is to be packed is not known
+	if ship.Wanted(s.P.Project) && s.Notices.Unread() { // what there is to be packed is not known
 		s.Shipment.Again = true
 		return s.Shipment
 	}
