@@ -414,6 +414,9 @@ func (s *Mirror) jobRecord(t *job.Task, tr *engine.Trace) contentdb.Job {
 		Failed: tr.Outcome != engine.Succeeded, Built: int64(tr.Build), Reason: explain.Reason(tr.Why),
 		Seconds: tr.Seconds, PeakMemory: tr.Memory,
 	}
+	if tr.Adopted {
+		rec.Built = 0 // it ran elsewhere
+	}
 	group := 0
 	for i := range tr.Observations {
 		o := &tr.Observations[i]

@@ -94,15 +94,19 @@ func (f *Folder) Get(ctx context.Context, key share.Key) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	value, err := io.ReadAll(io.LimitReader(file, share.MaxValue+1))
+	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if len(value) > share.MaxValue {
+	if info.Size() > share.MaxValue {
 		f.remove(path)
 		return nil, fs.ErrNotExist
 	}
-	f.touch(path)
+	value := make([]byte, info.Size())
+	if _, err := io.ReadFull(file, value); err != nil {
+		return nil, err
+	}
+	f.touchSeen(path, info)
 	return value, nil
 }
 
@@ -155,7 +159,7 @@ func (f *Folder) Fetch(ctx context.Context, b share.Blob, to io.Writer) error {
 		return err
 	}
 	hash := digest.New()
-	n, err := io.Copy(io.MultiWriter(to, hash), &until{ctx, io.LimitReader(file, b.Size+1)})
+	n, err := copyBlob(io.MultiWriter(to, hash), &until{ctx, file}, b)
 	file.Close()
 	if err != nil {
 		return err
@@ -180,12 +184,17 @@ func (f *Folder) Store(ctx context.Context, b share.Blob, open func() (io.ReadCl
 	defer from.Close()
 	return f.write(f.blobPath(b), func(to io.Writer) error {
 		hash := digest.New()
-		n, err := io.Copy(io.MultiWriter(to, hash), &until{ctx, io.LimitReader(from, b.Size+1)})
+		n, err := copyBlob(io.MultiWriter(to, hash), &until{ctx, from}, b)
 		if err == nil && (n != b.Size || hash.Sum() != b.Hash) {
 			err = fmt.Errorf("%s: %w", b.Hash.Short(), share.ErrDamaged)
 		}
 		return err
 	})
+}
+
+// copyBlob copies what should be a blob, and of more than that one byte, by a buffer that is no larger than it.
+func copyBlob(to io.Writer, from io.Reader, b share.Blob) (int64, error) {
+	return io.CopyBuffer(to, io.LimitReader(from, b.Size+1), make([]byte, min(b.Size+1, 256<<10)))
 }
 
 // until reads until a context is done.

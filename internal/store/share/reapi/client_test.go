@@ -119,6 +119,9 @@ func lying(t *testing.T, zstd bool, lie reapitest.Lie) {
 	if lie == reapitest.Honest && (right != len(blobs) || !entry) {
 		t.Errorf("an honest server gives %d blobs, and the entry: %t", right, entry)
 	}
+	if s.Told() == 0 && lie != reapitest.Honest {
+		t.Error("there was no occasion for this lie: it is not tested")
+	}
 	s.Tell(reapitest.Honest)
 	c = dial(t, s.Address, Credentials{})
 	for i, b := range blobs {

@@ -65,6 +65,7 @@ type Server struct {
 	Zstd    bool   // set it before the first call
 
 	lie   atomic.Int32
+	told  atomic.Int64 // how often it lied
 	slow  atomic.Int64 // nanoseconds
 	calls atomic.Int64
 	after func() // is called once, with the call of number at
@@ -154,7 +155,16 @@ func (s *Server) Spoil(sum [sha256.Size]byte, with []byte) {
 	s.blobs[hex.EncodeToString(sum[:])] = with
 }
 
-func (s *Server) lies(l Lie) bool { return Lie(s.lie.Load()) == l }
+// Told is how often the server had occasion to lie.
+func (s *Server) Told() int64 { return s.told.Load() }
+
+func (s *Server) lies(l Lie) bool {
+	if Lie(s.lie.Load()) != l {
+		return false
+	}
+	s.told.Add(1)
+	return true
+}
 
 func (s *Server) admit(ctx context.Context) error {
 	if n := s.calls.Add(1); s.after != nil && n == s.at {
@@ -379,7 +389,7 @@ func (s *Server) Read(req *bytestream.ReadRequest, to bytestream.ByteStream_Read
 		return status.Error(codes.NotFound, "")
 	}
 	switch {
-	case s.lies(Bombs) && packed:
+	case packed && s.lies(Bombs):
 		b = pack(make([]byte, 256<<20))
 	case s.lies(BadPacking):
 		b = []byte("this is not zstd")
@@ -390,9 +400,9 @@ func (s *Server) Read(req *bytestream.ReadRequest, to bytestream.ByteStream_Read
 	}
 	chunks := slices.Collect(slices.Chunk(b, 64<<10))
 	switch {
-	case s.lies(RepeatsChunks) && len(chunks) > 1:
+	case len(chunks) > 1 && s.lies(RepeatsChunks):
 		chunks = slices.Insert(chunks, 1, chunks[1])
-	case s.lies(SwapsChunks) && len(chunks) > 1:
+	case len(chunks) > 1 && s.lies(SwapsChunks):
 		chunks[0], chunks[1] = chunks[1], chunks[0]
 	}
 	for _, x := range chunks {
