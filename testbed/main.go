@@ -11,6 +11,10 @@
 //
 // does the same with the servers of Buildbarn, on Linux: storage, scheduler, and N machines' runners and workers.
 //
+//	go run ./testbed measure [-textures N]
+//
+// builds projects here and with workers on this machine, and prints a table of what it took.
+//
 // The first starts bazel-remote on free ports of this machine, waits until it answers, and prints the lines of kiln.toml that use it.
 // With a command, that runs with KILN_TESTBED_CACHE set to the server's address, and the server ends with it; else it ends with Ctrl-C.
 //
@@ -52,12 +56,15 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) > 0 && args[0] == "farm":
 		return farm(ctx, args[1:])
+	case len(args) > 0 && args[0] == "measure":
+		return measure(ctx, args[1:])
 	case len(args) > 0 && args[0] == "buildbarn":
 		return buildbarn(ctx, args[1:])
 	case len(args) == 0 || args[0] != "cache":
 		return errors.New("usage: go run ./testbed cache [-cache_dir DIR] [-- COMMAND ARGS...]\n" +
 			"       go run ./testbed farm [-workers N] [-- COMMAND ARGS...]\n" +
-			"       go run ./testbed buildbarn [-machines N] [-slots N] [-- COMMAND ARGS...]")
+			"       go run ./testbed buildbarn [-machines N] [-slots N] [-- COMMAND ARGS...]\n" +
+			"       go run ./testbed measure [-textures N]")
 	}
 	flags := flag.NewFlagSet("cache", flag.ContinueOnError)
 	dir := flags.String("cache_dir", "", "keep what the server holds in `DIR`; without it, it is removed at the end")

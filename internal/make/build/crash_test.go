@@ -19,6 +19,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/make/farm"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/make/written"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
@@ -31,11 +33,13 @@ var (
 )
 
 // In the environment childDir names the project that this program is to build in place of running tests. With childHolds, its first job
-// says so and waits for the end of standard input. childBoot is what disk.BootID is to it.
+// says so and waits for the end of standard input. childBoot is what disk.BootID is to it. childFarm is the address of a server whose
+// workers run its jobs.
 const (
 	childDir   = "KILN_TEST_CHILD"
 	childHolds = "KILN_TEST_HOLDS"
 	childBoot  = "KILN_TEST_BOOT"
+	childFarm  = "KILN_TEST_FARM"
 )
 
 func TestMain(m *testing.M) {
@@ -64,7 +68,14 @@ func child(dir string) int {
 			return slowly(ctx, line, job)
 		}
 	}
-	p, err := Open(workspace.Config{Dir: dir, Version: "test", Processors: testProcessors(&hooks{call: call})})
+	cfg := workspace.Config{Dir: dir, Version: "test", Processors: testProcessors(&hooks{call: call})}
+	if address := os.Getenv(childFarm); address != "" {
+		cfg.Processors = allTestProcessors(1)
+		cfg.Execution = func(project.Execution) (*farm.Place, error) {
+			return &farm.Place{Remote: address, Jobs: 8, Timeout: time.Minute, Only: true}, nil
+		}
+	}
+	p, err := Open(cfg)
 	if err == nil {
 		err = p.Lock(context.Background(), true, func() { fmt.Println("waits") })
 	}

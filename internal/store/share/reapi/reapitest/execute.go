@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	repb "github.com/bazelbuild/remote-apis/build/bazel/remote/execution/v2"
@@ -38,6 +39,7 @@ type Farm struct {
 	number  atomic.Int64
 	ran     atomic.Int64 // actions
 	starts  atomic.Int64
+	cpu     atomic.Int64 // nanoseconds
 	started atomic.Pointer[func(int64) bool]
 	mute    atomic.Bool // an operation whose worker was killed never ends
 	queue   chan *operation
@@ -125,6 +127,9 @@ func (f *Farm) Stop() {
 
 // Ran is how many actions workers ran to their end.
 func (f *Farm) Ran() int64 { return f.ran.Load() }
+
+// CPU is the processor time of all these.
+func (f *Farm) CPU() time.Duration { return time.Duration(f.cpu.Load()) }
 
 // Mute has operations whose worker is killed from now on never end, as if nobody noticed.
 func (f *Farm) Mute(on bool) { f.mute.Store(on) }
@@ -302,6 +307,7 @@ func (f *Farm) run(i int, op *operation) (*repb.ActionResult, error) {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
 	f.ran.Add(1)
+	f.cpu.Add(int64(c.ProcessState.UserTime() + c.ProcessState.SystemTime()))
 	r := &repb.ActionResult{ExitCode: int32(c.ProcessState.ExitCode()), StderrRaw: stderr.Bytes()}
 	r.ExecutionMetadata = &repb.ExecutedActionMetadata{
 		Worker: op.worker, QueuedTimestamp: op.queued, WorkerStartTimestamp: began,
