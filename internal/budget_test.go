@@ -33,7 +33,7 @@ var budgets = map[string][2]int{
 	"content/project":   {3300, 66},
 	"content/source":    {3000, 70},
 	"engine":            {3000, 73},
-	"extend/command":    {4700, 60},
+	"extend/command":    {4720, 60}, // views, boxes, traces, and messages that are the same in every checkout
 	"extend/script":     {4000, 60},
 	"kilnrt":            {3000, 100},
 	"make/build":        {1400, 60},  // it only connects
