@@ -56,10 +56,12 @@ func SaveNumbers(dir string, text []byte) error {
 	return nil
 }
 
-// Stale is the error of a file that is not what the project needs.
-func Stale(changes int) *diag.Message {
+// Stale is the error of a file that is not what the project needs, as it was read.
+func Stale(read Numbers, changes int) *diag.Message {
 	m := diag.Errorf(diag.IDsChange, diag.Pos{File: ids.FileName}, "the file is out of date")
-	if changes > 0 {
+	if len(read.Text) == 0 {
+		m.Text = "the file is missing"
+	} else if changes > 0 {
 		m = m.WithNote("%d of its lines would change", changes)
 	}
 	return m.WithHint("run `kiln ids`, and commit the file")
@@ -103,7 +105,7 @@ func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*
 		return file, nil
 	}
 	if s.o.Locked {
-		return nil, Stale(len(changes))
+		return nil, Stale(before, len(changes))
 	}
 	if err := SaveNumbers(s.p.Dir, text); err != nil {
 		s.res.Again, s.unsure = true, true
