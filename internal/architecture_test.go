@@ -168,7 +168,7 @@ var allowed = map[string]string{
 	"make/mirror": "base/diag base/digest base/settings content/asset content/source delivery/ship engine make/explain make/job " +
 		"make/notices make/parcels make/plan make/results make/task store/contentdb store/state",
 	"make/view": "base/diag base/digest content/asset content/source engine make/job make/results make/task store/state",
-	"make/upkeep": "base/diag base/digest base/disk content/source delivery/ship engine make/outputs make/parcels make/plan " +
+	"make/upkeep": "base/diag base/digest base/disk base/settings content/project content/source delivery/ship engine make/outputs make/parcels make/plan " +
 		"make/results make/task make/view make/workspace store/cas store/contentdb store/state content/asset " +
 		"content/mention make/notices",
 	"make/results": "base/diag base/digest content/asset content/project content/source engine make/job make/task make/workspace processor " +
@@ -191,8 +191,8 @@ var allowed = map[string]string{
 	"ask/codes":   "base/diag",
 	"ask/formats": "base/diag ask/codes",
 	"ask/manual":  "base/disk cobra pflag",
-	"ask/doctor": "base/diag base/digest base/disk base/settings engine content/asset content/project content/source extend/seal make/build " +
-		"make/explain make/job x/sys make/view media/whole processors",
+	"ask/doctor": "base/diag base/digest engine content/asset content/project content/source extend/seal make/build " +
+		"make/explain make/job x/sys make/upkeep make/view media/whole processors",
 	"ask/golden": "base/diag base/disk content/project extend/gocode make/build processor make/workspace",
 	"ask/impact": "base/diag engine content/asset content/project content/source make/build make/explain make/job make/task " +
 		"processor doublestar uuid make/view",

@@ -27,7 +27,7 @@ parcels it may change. A path that is not there is a file that would be added, a
 
 It is the most that can happen: where a job's products come out the same, what needs them is not built again.`,
 		GroupID: groupLook,
-		Example: "  kiln impact assets/textures/shared.png\n  kiln impact 'textures/**/*.png'\n  git diff --name-only main | xargs kiln impact",
+		Example: "  kiln impact assets/textures/shared.png\n  kiln impact 'textures/**/*.png'\n  git diff --name-only main | xargs -r kiln impact",
 		Args:    atLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.impact(cmd.Context(), args, removed)

@@ -55,10 +55,12 @@ func SaveNumbers(dir string, text []byte) error {
 	return nil
 }
 
-// Stale is the error of a file that is not what the project needs.
-func Stale(changes int) *diag.Message {
+// Stale is the error of a file that is not what the project needs, as it was read.
+func Stale(read Numbers, changes int) *diag.Message {
 	m := diag.Errorf(diag.IDsChange, diag.Pos{File: ids.FileName}, "the file is out of date")
-	if changes > 0 {
+	if len(read.Text) == 0 {
+		m.Text = "the file is missing"
+	} else if changes > 0 {
 		m = m.WithNote("%d of its lines would change", changes)
 	}
 	return m.WithHint("run `kiln ids`, and commit the file")
@@ -97,17 +99,18 @@ func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*
 	if err != nil {
 		return nil, err
 	}
-	if text := file.Format(); !before.Same(text) {
-		return file, s.saveNumbers(text, len(changes))
+	text := file.Format()
+	switch {
+	case before.Same(text):
+		return file, nil
+	case s.o.Locked:
+		return nil, Stale(before, len(changes))
 	}
-	return file, nil
+	return file, s.saveNumbers(text)
 }
 
-// saveNumbers writes kiln.ids, unless it may not change.
-func (s *shipment) saveNumbers(text []byte, changes int) error {
-	if s.o.Locked {
-		return Stale(changes)
-	}
+// saveNumbers writes kiln.ids.
+func (s *shipment) saveNumbers(text []byte) error {
 	if err := SaveNumbers(s.p.Dir, text); err != nil {
 		s.res.Again, s.unsure = true, true
 		return err

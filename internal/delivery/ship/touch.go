@@ -119,7 +119,7 @@ func (s *touch) renumber(platforms []Changes) bool {
 		}
 		if after, n, ok := before.Assign(owners); ok {
 			s.numbers = after
-			return n == 0 || s.saveNumbers(after.Text(), n) == nil
+			return n == 0 || !s.o.Locked && s.saveNumbers(after.Text()) == nil
 		}
 	}
 	return s.renumberAll(changed)

@@ -124,10 +124,9 @@ func withoutView(output string, v *view) string {
 func (x *execution) shown(output string) string {
 	output = withoutView(output, x.v)
 	for name, file := range x.tools {
-		if below := filepath.FromSlash(path.Clean(filepath.ToSlash(name))); strings.ContainsAny(name, `/\`) && !filepath.IsAbs(name) {
-			if project, ok := strings.CutSuffix(file, string(filepath.Separator)+below); ok {
-				output = strings.ReplaceAll(output, project+string(filepath.Separator), "")
-			}
+		name, file = filepath.ToSlash(name), filepath.ToSlash(file)
+		if project, ok := strings.CutSuffix(file, "/"+path.Clean(name)); ok && strings.Contains(name, "/") {
+			output = strings.NewReplacer(project+"/", "", filepath.FromSlash(project+"/"), "").Replace(output)
 		}
 	}
 	return output
@@ -135,13 +134,11 @@ func (x *execution) shown(output string) string {
 
 // line is the command line, with programs as the project file calls them.
 func (x *execution) line(cmd *exec.Cmd) string {
-	args := slices.Clone(cmd.Args)
-	for i := range args {
-		for _, name := range slices.Backward(slices.Sorted(maps.Keys(x.tools))) { // tools/pack.py before tools/pack
-			args[i] = strings.ReplaceAll(args[i], x.tools[name], name)
-		}
+	line := commandLine(cmd.Args)
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(x.tools))) { // tools/pack.py before tools/pack
+		line = strings.ReplaceAll(line, x.tools[name], name)
 	}
-	return commandLine(args)
+	return line
 }
 
 // commandLine is a command line for people to read, and to paste with few changes.

@@ -233,10 +233,8 @@ func Refused(dir, name string) digest.Hash {
 	if !strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, InProject) {
 		return digest.Hash{}
 	}
-	if _, err := exec.LookPath(p); !errors.Is(err, fs.ErrPermission) {
-		return digest.Hash{}
-	}
-	if st, err := os.Stat(p); err != nil || st.IsDir() {
+	_, err := exec.LookPath(p)
+	if st, serr := os.Stat(p); !errors.Is(err, fs.ErrPermission) || serr != nil || st.IsDir() {
 		return digest.Hash{}
 	}
 	return digest.Of([]byte("it may not be executed"))
