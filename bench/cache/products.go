@@ -61,8 +61,8 @@ func (b *bench) products() error {
 		return err
 	}
 	n := max(1, int(b.bytes/largeSize))
-	toml := fmt.Sprintf("[[processors]]\nname = \"noise\"\ncommand = [%q, %q, \"{in}\", \"{out}\"]\nextensions = [\".seed\"]\noutput = \".bin\"\n",
-		self, makeFlag)
+	toml := fmt.Sprintf("[[processors]]\nname = \"noise\"\nextensions = [\".seed\"]\noutput = \".bin\"\n"+
+		"command = [%q, %q, \"{in}\", \"{out}\"]\n", self, makeFlag)
 	all, err := b.cold("products", toml, func(assets string) error {
 		for i := range n {
 			if err := os.WriteFile(filepath.Join(assets, fmt.Sprintf("p%d.seed", i)), []byte(strconv.Itoa(i)), 0o666); err != nil {
