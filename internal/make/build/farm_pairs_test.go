@@ -14,8 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/farm"
 )
 
-// TestFarmShared: what workers made is stored in the cache, and fetched from it by a checkout without a farm. Of what the cache has, workers
-// run nothing.
+// TestFarmShared: what workers made is stored in the cache, and fetched from it by a checkout without a farm. Of what the cache has,
+// workers run nothing.
 func TestFarmShared(t *testing.T) {
 	t.Parallel()
 	p, far, bare := newProject(t, ""), newProject(t, ""), newProject(t, "")
