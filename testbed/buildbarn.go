@@ -151,7 +151,8 @@ func buildBuildbarn(ctx context.Context, temp string) (string, error) {
 	return to, nil
 }
 
-// storageOverlay makes a package of the one of bb_storage, with the type that plain Go's version of a function takes. Bazel has another one.
+// storageOverlay makes a package of the one of bb_storage, with the type that plain Go's version of a function takes. Bazel has another
+// version of that function.
 func storageOverlay(ctx context.Context, module, temp string) (string, error) {
 	c := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "github.com/buildbarn/bb-storage/cmd/bb_storage")
 	c.Dir, c.Stderr = module, os.Stderr

@@ -46,7 +46,7 @@ func measure(ctx context.Context, args []string) error {
 	}
 	knights, own := filepath.Join(dir, "knights"), filepath.Join(root, "examples", "_own-processors") // which has Go packages of this module
 	defer os.RemoveAll(own)
-	err = errors.Join(copyExample(root, "knights", knights), copyExample(root, "own-processors", own))
+	err = errors.Join(os.RemoveAll(own), copyExample(root, "knights", knights), copyExample(root, "own-processors", own))
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/farm"
 )
 
-// TestFarmShared: what workers made is stored in the cache, and fetched from it by who has no farm. Of what the cache has, workers run nothing.
+// TestFarmShared: what workers made is stored in the cache, and fetched from it by a checkout without a farm. Of what the cache has,
+// workers run nothing.
 func TestFarmShared(t *testing.T) {
 	t.Parallel()
 	p, far, bare := newProject(t, ""), newProject(t, ""), newProject(t, "")
@@ -93,7 +94,8 @@ func TestFarmKiln(t *testing.T) {
 	}
 }
 
-// TestFarmKilled kills the kiln that builds while its jobs run on workers. What workers still do then harms nothing: the next build is right.
+// TestFarmKilled kills the kiln that builds while its jobs run on workers. What workers still do then harms nothing: the next build is
+// right.
 func TestFarmKilled(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
