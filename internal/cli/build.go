@@ -33,6 +33,7 @@ type buildFlags struct {
 	trace            string
 	failFast         bool
 	force            bool
+	strict           bool
 	dryRun           bool
 	locked           bool
 	compact          bool
@@ -76,6 +77,7 @@ With parcel:NAME, Kiln builds what that parcel needs, and packs it.
 	addExclude(cmd, &f.exclude)
 	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would be built, and why; build nothing")
 	fl.BoolVar(&f.force, "force", false, "build although nothing changed")
+	fl.BoolVar(&f.strict, "strict", false, "build also what is held by ignore: nothing that changed counts as harmless")
 	fl.BoolVar(&f.failFast, "fail-fast", false, "start nothing more after the first failure")
 	fl.StringVar(&f.changedBy, "changed-by", "stat", "`HOW` to see that files changed: stat (size, times, inode) or hash (content)")
 	fl.StringVar(&f.changedFrom, "changed-from", "", "read which files changed from `FILE`, one path a line; - is standard input")
@@ -206,7 +208,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 		return err
 	}
 	r, err := a.buildIn(ctx, p, f, build.Request{
-		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force || f.keep && len(patterns) > 0, Keep: f.keep, FailFast: f.failFast, DryRun: f.dryRun, Pull: f.pull,
+		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force || f.keep && len(patterns) > 0, Strict: f.strict, Keep: f.keep, FailFast: f.failFast, DryRun: f.dryRun, Pull: f.pull,
 		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, OnError: f.failed(), Reporter: reporters{show, trace}, Tell: told.tell,
 	})
 	show.stop()

@@ -25,17 +25,18 @@ const (
 
 // node is a task in a build.
 type node struct {
-	task   *Task
-	phase  phase
-	traces []*Trace // its own, and then those that twins lend it
-	own    int
-	twins  []*Task // nil before they are asked
-	lent   int     // of these, how many were
-	at     int     // trace being compared
-	seen   int     // its observations that are known to hold
-	why    *Reason
-	result *Result
-	held   Result // what result points at if a trace holds
+	task    *Task
+	phase   phase
+	traces  []*Trace // its own, and then those that twins lend it
+	own     int
+	twins   []*Task  // nil before they are asked
+	lent    int      // of these, how many were
+	at      int      // trace being compared
+	seen    int      // its observations that are known to hold
+	ignored []Reason // those of them that differ, and are harmless
+	why     *Reason
+	result  *Result
+	held    Result // what result points at if a trace holds
 
 	waits    []*node    // those it waits for now, in the order it asked for them
 	first    int        // of waits, the first that may not be done
@@ -73,7 +74,7 @@ func (b *build) check(n *node) {
 		n.why = neverBuilt
 	}
 	for more := true; more; {
-		for ; n.at < len(n.traces); n.at, n.seen = n.at+1, 0 {
+		for ; n.at < len(n.traces); n.at, n.seen, n.ignored = n.at+1, 0, nil {
 			t := n.traces[n.at]
 			holds, why, wait := b.compare(n, t)
 			switch {
@@ -96,7 +97,7 @@ func (b *build) check(n *node) {
 
 // hasHeld ends a node one of whose traces holds. One that a twin lent becomes its own.
 func (b *build) hasHeld(n *node, t *Trace) {
-	n.held = Result{Task: n.task, State: Held, Trace: t}
+	n.held = Result{Task: n.task, State: Held, Trace: t, Ignored: n.ignored}
 	switch {
 	case n.at >= n.own:
 		n.held.State, n.held.Why = Shared, t.Why
@@ -177,13 +178,23 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why *Reason, wait bool) 
 			return false, &Reason{Cause: InputUnreadable, Observation: *o}, false
 		}
 		if now != o.Value && !b.asBefore(o) {
-			return false, &Reason{Cause: InputDiffers, Observation: *o, New: now}, false
+			differs := Reason{Cause: InputDiffers, Observation: *o, New: now}
+			if !b.harmless(n, t, o) {
+				return false, &differs, false
+			}
+			n.ignored = append(n.ignored, differs)
 		}
 	}
 	if lost, ok := b.world.Available(t); !ok {
 		return false, &Reason{Cause: ProductLost, Subject: lost}, false
 	}
 	return true, nil, false
+}
+
+// harmless reports whether a trace may hold although an observation differs. One of a failure may not: what had it fail is not harmless. Nor
+// may one that a twin lent: the task has not run with what it saw.
+func (b *build) harmless(n *node, t *Trace, o *Observation) bool {
+	return b.opts.Harmless != nil && t.Outcome == Succeeded && n.at < n.own && b.opts.Harmless(n.task, o)
 }
 
 // valueOf is the present value of an observation of another task, which is nil if there is none, or false if n has to wait for it.

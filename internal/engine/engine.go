@@ -207,6 +207,9 @@ type Options struct {
 	Shared   Elsewhere                 // where results of other builds can be had; may be nil
 	Away     Away                      // other machines that run tasks; may be nil
 	Holds    func(*Task, *Trace) bool  // which traces are known to hold: neither what they observed is looked at nor whether their products are there; may be nil
+
+	// Harmless reports that a difference of this observation alone does not make its task run: see Result.Ignored. Nil: all do.
+	Harmless func(*Task, *Observation) bool
 }
 
 // State of a task after a build.
@@ -230,4 +233,7 @@ type Result struct {
 	Why     *Reason // Ran, WouldRun, Undecided; else nil
 	Started time.Time
 	Away    bool // Ran: on another machine
+
+	// Ignored are the observations of a trace that holds although they differ, because they are harmless; none if it holds without that.
+	Ignored []Reason
 }

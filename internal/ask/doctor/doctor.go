@@ -40,6 +40,7 @@ func Examine(ctx context.Context, p *build.Project) (*Report, error) {
 		r.Assets = len(v.Assets)
 		r.Messages = append(append(r.Messages, v.Messages...), v.Strangers()...)
 		r.rules(p, v)
+		r.idleIgnore(v)
 		r.files(ctx, p, v)
 	}
 	r.tools(ctx, p, v)

@@ -11,6 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
@@ -61,6 +62,35 @@ func (r *Report) rules(p *build.Project, v *view.View) {
 					r.add(note(e.Value.Span, diag.SettingIdle, "%q is the default", e.Key).WithHint("remove it"))
 				}
 			}
+		}
+	}
+}
+
+// idleIgnore finds patterns under ignore that name nothing which a job found when it ran last.
+func (r *Report) idleIgnore(v *view.View) {
+	var idle []project.Pattern
+	used := map[settings.Span]bool{}
+	for i := range v.Assets {
+		for k := range v.Assets[i].Jobs {
+			j := &v.Assets[i].Jobs[k]
+			if len(j.On.Ignore) == 0 || j.Last == nil {
+				continue
+			}
+			idle = append(idle, j.On.Ignore...)
+			for _, x := range append([]view.JobView{*j}, j.Parts...) {
+				for n := 0; x.Last != nil && n < len(x.Last.Observations); n++ {
+					if p := job.Ignored(j.On, &x.Last.Observations[n]); p != nil {
+						used[p.Span] = true
+					}
+				}
+			}
+		}
+	}
+	for _, p := range idle {
+		if !used[p.Span] {
+			used[p.Span] = true // that is enough
+			r.add(note(p.Span, diag.SettingIdle, "no job found what %q names", project.ShowPattern(p.Text)).
+				WithHint("correct it, or remove it; `kiln inspect ASSET` lists what a job found"))
 		}
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // What a job depends on by hand: source files and products of other assets that kiln.toml names for it. They are recorded before the
-// processor runs, whether it looks at them or not.
+// processor runs, whether it looks at them or not. And what it finds by itself and kiln.toml says is harmless.
 
 // byHand records the source files, and brings up to date and records the products, that the job depends on by hand.
 func (j *Job) byHand() error {
@@ -95,6 +96,25 @@ func (w *World) meant(platform, pattern string) ([]*asset.Asset, digest.Hash) {
 		}
 	}
 	return list, b.Sum()
+}
+
+// Harmless reports whether a rule says of what a task of an asset observed that a change of it alone does not make the task run. The file
+// that the task is about is never harmless.
+func Harmless(a *asset.Asset, on *asset.Resolved, o *engine.Observation) bool {
+	return len(on.Ignore) > 0 && Ignored(on, o) != nil && (o.Kind >= SawTool || o.Subject != a.Path)
+}
+
+// Ignored is the pattern under ignore that names what was observed; nil if there is none.
+func Ignored(on *asset.Resolved, o *engine.Observation) *project.Pattern {
+	switch o.Kind {
+	case SawFile, SawExists:
+		return on.Ignored("", o.Subject)
+	case SawEnv:
+		return on.Ignored(project.EnvMark, o.Subject)
+	case SawTool:
+		return on.Ignored(project.ToolMark, strings.TrimPrefix(o.Subject, InProject))
+	}
+	return nil
 }
 
 // Meant takes apart the subject of an observation of SawAssets.

@@ -26,6 +26,7 @@ type Notices struct {
 	Lacks   []lack          `json:"lacks,omitempty"`  // why, of those in Shipped that say that a parcel lacks something
 	Left    []string        `json:"left,omitempty"`   // parcels that stay as they are, below the output folder
 	Failed  int             `json:"failed,omitempty"` // how many assets failed
+	Held    int             `json:"held,omitempty"`   // how many assets are held by ignore
 }
 
 // emptyFile is what is said of an asset that has no content.
@@ -52,7 +53,7 @@ func (n *Notices) Messages() diag.List {
 
 // Encode is what a snapshot has of them.
 func (n *Notices) Encode() []byte {
-	if len(n.Rules)+len(n.Folders)+len(n.Empty)+len(n.Shipped)+len(n.Left)+n.Failed == 0 {
+	if len(n.Rules)+len(n.Folders)+len(n.Empty)+len(n.Shipped)+len(n.Left)+n.Failed+n.Held == 0 {
 		return nil
 	}
 	b, _ := json.Marshal(n) // strings and numbers

@@ -54,7 +54,11 @@ type Before struct {
 // pass, and a build of all makes them again.
 func (s *Few) Untouched(t *engine.Task, tr *engine.Trace) bool {
 	n, ok := s.Scope.Tasks.ByKey(t.Key)
-	return ok && !s.Dirty[n] && !s.Scope.Tasks.At(n).Gone && s.Scope.Tasks.At(n).Trace == tr.ID
+	if !ok || s.Dirty[n] {
+		return false
+	}
+	at := s.Scope.Tasks.At(n)
+	return !at.Gone && !at.Ignores && at.Trace == tr.ID // what it ignores is known once it is compared
 }
 
 // PackersSubject stands for all assets that ask to have images packed: it is not a name of any.

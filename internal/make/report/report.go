@@ -27,6 +27,7 @@ type Summary struct {
 	RequestsRun  int     `json:"requests_run"` // those of them that ran
 	Failed       int     `json:"failed"`
 	Placeholders int     `json:"placeholders,omitempty"` // jobs that failed, and for which placeholders stand
+	HeldByIgnore int     `json:"held_by_ignore"`         // assets that were not built, and are up to date only by what rules say under ignore
 	Products     int     `json:"products"`
 	Bytes        int64   `json:"bytes"`
 	LookedAt     int     `json:"looked_at"` // jobs and parts whose traces were compared, or that ran
@@ -71,6 +72,7 @@ type Report struct {
 	Stopped  bool        // by the context or FailFast; what was finished is kept
 	Passing  bool        // a job failed in a way that may pass by itself: to build again may help although nothing changes
 	Short    bool        // only what a few changed files reach was checked
+	Held     int         // assets that are held by ignore, those included of which something was built
 	Outcomes []Outcome   // as wanted, in no order
 }
 
@@ -213,6 +215,14 @@ func (s *Source) Count(r *Report) {
 		}
 	}
 	sum.AssetsFailed = len(failed)
+	for a := range s.heldByIgnore() {
+		if _, fails := failed[a]; fails {
+			continue
+		}
+		if r.Held++; !built[a] {
+			sum.HeldByIgnore++
+		}
+	}
 	adopted := s.adopted(ran)
 	for _, res := range s.Results {
 		r.Stopped = r.Stopped || res.State == engine.Stopped
@@ -232,6 +242,17 @@ func (s *Source) Count(r *Report) {
 	if s.Few != nil {
 		sum.Reused = sum.Jobs - sum.Built - sum.FromCache
 	}
+}
+
+// heldByIgnore are the assets of which a job that the build was asked for is held by ignore.
+func (s *Source) heldByIgnore() map[*asset.Asset]bool {
+	assets := map[*asset.Asset]bool{}
+	for t := range s.HeldByIgnore() {
+		if s.Few != nil || t.Result != nil {
+			assets[t.Asset] = true
+		}
+	}
+	return assets
 }
 
 // failedAssets are the assets that failed among those at which a build of few tasks does not look.
@@ -410,13 +431,15 @@ func (r *Report) Failed() bool { return r.Summary.Failed > 0 || r.Messages.Err()
 
 // Unchanged is the report of a build in which nothing differs from the one before, with more messages.
 func Unchanged(prev *state.Snapshot, more diag.List, took time.Duration) *Report {
-	t, failed := prev.Totals, 0
-	if n, ok := notices.Decode(prev.Notices); ok && t.Failed > 0 {
-		failed = max(1, n.Failed)
+	t, failed, held := prev.Totals, 0, 0
+	if n, ok := notices.Decode(prev.Notices); ok {
+		if held = n.Held; t.Failed > 0 {
+			failed = max(1, n.Failed)
+		}
 	}
 	messages := append(more, diag.Decode[*diag.Message](prev.Messages)...)
 	return &Report{Messages: messages, Summary: Summary{
 		Assets: t.Assets, Jobs: t.Jobs, Reused: t.Jobs, Requests: t.Requests, Failed: t.Failed, Products: t.Products, Bytes: t.Bytes,
-		AssetsFailed: failed, Warnings: Warnings(messages), Seconds: took.Seconds(),
+		AssetsFailed: failed, HeldByIgnore: held, Warnings: Warnings(messages), Seconds: took.Seconds(),
 	}}
 }
