@@ -34,7 +34,16 @@ func NewFew(set *results.Set, prev *state.Snapshot) *Few {
 }
 
 // Find finds out which tasks are concerned, and what there was of them. It is false if that is not known, or if they are very many.
-func (s *Few) Find() bool { return s.compare() && s.dependents() && s.ask() && s.remember() }
+func (s *Few) Find() bool {
+	if !s.compare() || !s.dependents() || !s.ask() || !s.remember() {
+		return false
+	}
+	s.Scope.Left = map[int]bool{}
+	for _, n := range s.goneJobs {
+		s.Scope.Left[n] = true
+	}
+	return true
+}
 
 // no records why all tasks must be checked after all. It returns false.
 func (s *Few) no(because string) bool {

@@ -215,14 +215,7 @@ func (s *Source) Count(r *Report) {
 		}
 	}
 	sum.AssetsFailed = len(failed)
-	for a := range s.heldByIgnore() {
-		if _, fails := failed[a]; fails {
-			continue
-		}
-		if r.Held++; !built[a] {
-			sum.HeldByIgnore++
-		}
-	}
+	s.countHeld(r, built, failed)
 	adopted := s.adopted(ran)
 	for _, res := range s.Results {
 		r.Stopped = r.Stopped || res.State == engine.Stopped
@@ -244,15 +237,27 @@ func (s *Source) Count(r *Report) {
 	}
 }
 
-// heldByIgnore are the assets of which a job that the build was asked for is held by ignore.
-func (s *Source) heldByIgnore() map[*asset.Asset]bool {
-	assets := map[*asset.Asset]bool{}
-	for t := range s.HeldByIgnore() {
-		if s.Few != nil || t.Result != nil {
-			assets[t.Asset] = true
+// countHeld counts the assets that are held by ignore, among those that the build was asked for.
+func (s *Source) countHeld(r *Report, built, failed map[*asset.Asset]bool) {
+	held := map[string]bool{}
+	for subject := range s.HeldByIgnore() {
+		if t := s.W.TaskFor(subject); s.Few != nil || t != nil && t.Result != nil {
+			held[task.ParseSubject(subject).Asset] = true
 		}
 	}
-	return assets
+	if len(held) == 0 {
+		return
+	}
+	for a := range failed {
+		delete(held, a.ID)
+	}
+	r.Held = len(held)
+	for a, whole := range built {
+		if whole {
+			delete(held, a.ID)
+		}
+	}
+	r.Summary.HeldByIgnore = len(held)
 }
 
 // failedAssets are the assets that failed among those at which a build of few tasks does not look.

@@ -4,31 +4,32 @@ import (
 	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 )
 
-// HeldByIgnore are the jobs that are up to date only because rules say under ignore that what differs is harmless: of the job itself, of a
-// part of it, or of a request that it made. Nearly no project has any.
-func (s *Set) HeldByIgnore() map[*job.Task]bool {
-	jobs, requests := map[*job.Task]bool{}, map[*job.Task]bool{}
-	add := func(t *job.Task) {
+// HeldByIgnore are the jobs, by their subjects, that are up to date only because rules say under ignore that what differs is harmless: of
+// the job itself, of a part of it, or of a request that it made. Nearly no project has any.
+func (s *Set) HeldByIgnore() map[string]bool {
+	jobs, requests := map[string]bool{}, map[*job.Task]bool{}
+	for _, r := range s.Results {
+		if len(r.Ignored) == 0 {
+			continue
+		}
+		t := job.TaskOf(r)
 		main := s.W.Task(t.Asset, t.On, "")
 		switch {
 		case !s.IsLive(t) && (s.Scope == nil || s.Scope.Concerned[t.Asset]): // no task asks for it any more
 		case t.Request():
 			requests[main] = true
 		default:
-			jobs[main] = true
+			jobs[main.Subject()] = true
 		}
 	}
-	for _, r := range s.Results {
-		if len(r.Ignored) > 0 {
-			add(job.TaskOf(r))
-		}
-	}
-	for _, n := range s.Held.Ignoring() {
+	for _, n := range s.Held.Ignoring() { // those that this build did not decide stay as they are
 		at := s.Held.At(n)
-		if t := s.W.TaskFor(at.Subject); t != nil && t.Key == at.Key && !t.Decided() && !t.Request() {
-			add(t)
+		of := task.ParseSubject(at.Subject)
+		if of.Part == "" && !task.IsRequest(of.Asset) && s.staysAs(n, s.W.ByKey[at.Key]) {
+			jobs[at.Subject] = true
 		}
 	}
 	if len(requests) == 0 {
@@ -36,23 +37,33 @@ func (s *Set) HeldByIgnore() map[*job.Task]bool {
 	}
 	for _, t := range s.Live {
 		if t.Part == "" && !t.Request() && slices.ContainsFunc(s.RequestsOf(t), func(r *job.Task) bool { return requests[s.W.Task(r.Asset, r.On, "")] }) {
-			jobs[t] = true
+			jobs[t.Subject()] = true
 		}
 	}
 	return jobs
+}
+
+// staysAs reports whether a job of the build before, by its number, is as it was because this build did not decide it. The task is nil
+// if nothing has asked for it.
+func (s *Set) staysAs(n int, t *job.Task) bool {
+	if s.Scope != nil && (t == nil || !s.Scope.Concerned[t.Asset]) {
+		return !s.Scope.Left[n] && (t == nil || !t.Decided())
+	}
+	return s.IsLive(t) && !t.Decided()
 }
 
 // Ignoring returns a function that reports whether a task holds in this way, or, if it is a job, is among HeldByIgnore.
 func (s *Set) Ignoring() func(t *job.Task) bool {
 	jobs := s.HeldByIgnore()
 	return func(t *job.Task) bool {
-		if t.Decided() {
-			return jobs[t] || len(t.Result.Ignored) > 0
+		switch {
+		case len(jobs) == 0:
+			return false
+		case t.Part == "" && !t.Request():
+			return jobs[t.Subject()]
+		case t.Decided():
+			return len(t.Result.Ignored) > 0
 		}
-		n, ok := -1, false
-		if s.Held != nil {
-			n, ok = s.Held.ByKey(t.Key)
-		}
-		return jobs[t] || ok && s.Held.At(n).Ignores
+		return s.Held.Ignores(t.Key)
 	}
 }

@@ -412,6 +412,15 @@ func (t *Tasks) Held(k [digest.Size]byte) (trace uint64, ok bool) {
 	return t.At(n).Trace, true
 }
 
+// Ignores reports whether the task with a key held only because what differs is harmless. A nil table has none.
+func (t *Tasks) Ignores(k [digest.Size]byte) bool {
+	if t == nil {
+		return false
+	}
+	n, ok := t.ByKey(k)
+	return ok && !t.At(n).Gone && t.At(n).Ignores
+}
+
 // ByKey finds the task with a key.
 func (t *Tasks) ByKey(k [digest.Size]byte) (int, bool) {
 	if t.byKey == nil {
