@@ -48,7 +48,7 @@ func randomly(t *testing.T, calm bool) {
 		r := newRandom(t, rng)
 		r.calm = calm
 		if calm {
-			r.project = []int{0, 1, 2, 4, 7, 8, 7, 8, 9, 10, 10, 11, 12, 11, 12, 13, 13}[rng.IntN(17)]
+			r.project = []int{0, 1, 2, 4, 7, 8, 7, 8, 9, 10, 10, 11, 12, 11, 12, 13, 13, 15, 15}[rng.IntN(19)]
 			r.p.write("kiln.toml", projectFiles[r.project])
 			if strings.Contains(projectFiles[r.project], "mod") {
 				r.p.mkdir("mod")
@@ -65,7 +65,7 @@ func randomly(t *testing.T, calm bool) {
 				t.Fatalf("after:\n%s", strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 			}
 		}
-		t.Logf("%d of %d builds looked at few tasks; the others: %v", r.p.shorts, r.p.builds, r.p.because)
+		t.Logf("%d of %d builds looked at few tasks; the others: %v; %d had something held by ignore", r.p.shorts, r.p.builds, r.p.because, r.p.holding)
 		enough := n / 4
 		if strings.Contains(projectFiles[r.project], "parcels") {
 			enough = n / 16 // jobs that begin and cease to fail in them take all tasks
@@ -347,6 +347,9 @@ var projectFiles = []string{
 		"[[parcels]]\nname = \"one\"\nassets = [\"@most\", \"!**/a.*\"]\n[[parcels]]\nname = \"two\"\nassets = [\"**\", \"!*.s\"]\n",
 	"[project]\nname = \"test\"\nroots = [\"assets\", { path = \"${MOD}\", name = \"engine\" }]\n[vars]\nMOD = \"mod\"\n" +
 		"[[rules]]\nmatch = [\"sub/**\", \"!**/b.*\"]\nneeds = [\"*.bin\", \"!a.bin\"]\n",
+	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n" +
+		"[[rules]]\nmatch = \"**/*.s\"\nignore = [\"*.txt\", \"sub/**\", \"!sub/b.*\"]\n" +
+		"[[rules]]\nmatch = \"*.bin\"\nimport = \"script\"\nprocessor = \"gather\"\nignore = [\"**\"]\n",
 }
 
 // declared are assets by themselves: of a source file that comes and goes, with the name of one, and without any.
@@ -379,6 +382,7 @@ var ruleFiles = []string{
 	"[[rules]]\nmatch = [\"*.s\", \"deep/*\", \"!b.s\"]\nmeta = { status = \"final\" }\nneeds = [\"*.bin\", \"!a.bin\"]\n",
 	"[[rules]]\nmatch = [\"*.s\", \"deep/*.txt\"]\nid = \"{parent}/{stem}.{ext}\"\n",
 	"[[rules]]\nmatch = \"*\"\nmeta = { status = \"draft\", tags = [\"a\", \"b\"] }\n",
+	"[[rules]]\nmatch = \"*.s\"\nignore = [\"a.*\", \"deep/**\", \"env:*\"]\n",
 }
 
 // rules does something to what is a rule.
@@ -625,9 +629,15 @@ func (r *random) step() {
 	}
 	r.accept()
 	b := r.p.build()
-	r.note("built %s", b.ran)
-	if b := r.p.build0(); b.Built != 0 {
-		r.p.Errorf("built again: %s", b.ran)
+	r.note("built %s; %d held by ignore", b.ran, b.held)
+	if b0 := r.p.build0(); b0.Built != 0 || b0.HeldByIgnore != b.held {
+		r.p.Errorf("built again: %s; %d held by ignore", b0.ran, b0.HeldByIgnore)
+	}
+	if b.held > 0 && r.rng.IntN(2) == 0 {
+		r.note("--strict")
+		if b := r.p.buildWith(Request{Strict: true}); b.held > 0 {
+			r.p.Errorf("%d held by ignore after --strict", b.held)
+		}
 	}
 }
 
