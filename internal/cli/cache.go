@@ -192,7 +192,9 @@ func (a *app) cachePush(ctx context.Context, patterns []string) error {
 		return err
 	}
 	if a.json {
-		return a.emit(map[string]any{"type": "cache", "results": done.Results, "lost": done.Lost, "stale": done.Stale, "held_by_ignore": done.Held, "uploaded": done.Uploaded})
+		return a.emit(map[string]any{
+			"type": "cache", "results": done.Results, "lost": done.Lost, "stale": done.Stale, "held_by_ignore": done.Held, "uploaded": done.Uploaded,
+		})
 	}
 	text := fmt.Sprintf("%s in the cache, %s stored", count(done.Results, "result is", "results are"), diag.Size(done.Uploaded))
 	if done.Held > 0 {

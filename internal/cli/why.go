@@ -289,7 +289,7 @@ func settingText(v json.RawMessage) string {
 
 // nowLines say why a job would run, or what changed and is ignored.
 func nowLines(j *view.JobView, jobs jobTable) []string {
-	if j.State == view.Held {
+	if j.State == view.Held || j.State == view.Failed {
 		return ignoredLines(j)
 	}
 	if j.State != view.Stale && j.State != view.Maybe {
@@ -302,7 +302,7 @@ func nowLines(j *view.JobView, jobs jobTable) []string {
 	return lines
 }
 
-// ignoredLines say what changed, and where it is written that this is harmless.
+// ignoredLines say what changed, of the job or, if it failed, of a part of it, and where it is written that this is harmless.
 func ignoredLines(j *view.JobView) (lines []string) {
 	for i := range j.Ignored {
 		r := &j.Ignored[i]
@@ -408,12 +408,10 @@ func newWhyLine(asset string, j *view.JobView, jobs jobTable) whyLine {
 	case view.Maybe:
 		l.WouldBuild = "maybe"
 	}
-	for i := range j.Ignored {
-		if j.State == view.Held {
-			r := newReasonLine(j, &j.Ignored[i])
-			r.ByHand = explain.Ignored(j.On, &j.Ignored[i].Observation)
-			l.Ignored = append(l.Ignored, r)
-		}
+	for i := 0; l.WouldBuild == "no" && i < len(j.Ignored); i++ {
+		r := newReasonLine(j, &j.Ignored[i])
+		r.ByHand = explain.Ignored(j.On, &j.Ignored[i].Observation)
+		l.Ignored = append(l.Ignored, r)
 	}
 	if l.WouldBuild != "no" {
 		r := newReasonLine(j, j.Why)

@@ -191,8 +191,8 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why *Reason, wait bool) 
 	return true, nil, false
 }
 
-// harmless reports whether a trace may hold although an observation differs. One of a failure may not: what had it fail is not harmless. Nor
-// may one that a twin lent: the task has not run with what it saw.
+// harmless reports whether a trace may hold although an observation differs. One of a failure may not: what had it fail is not
+// harmless. Nor may one that a twin lent: the task has not run with what that saw.
 func (b *build) harmless(n *node, t *Trace, o *Observation) bool {
 	return b.opts.Harmless != nil && t.Outcome == Succeeded && n.at < n.own && b.opts.Harmless(n.task, o)
 }

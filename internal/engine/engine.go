@@ -10,7 +10,7 @@
 // Rules that make it right:
 //
 //   - Observations of a trace are compared in the order they were made, up to the first that
-//     differs: a later one may have been made only because of an earlier one. For the same reason a
+//     differs and is not harmless: a later one may have been made only because of an earlier one. For the same reason a
 //     task that a holding prefix asks for would be asked for again by a run, so bringing
 //     it up to date during the check is never wasted work.
 //   - A task is done once in a build, however many ask for it.

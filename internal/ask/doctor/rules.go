@@ -79,7 +79,7 @@ func (r *Report) idleIgnore(v *view.View) {
 			idle = append(idle, j.On.Ignore...)
 			for _, x := range append([]view.JobView{*j}, j.Parts...) {
 				for n := 0; x.Last != nil && n < len(x.Last.Observations); n++ {
-					if p := job.Ignored(j.On, &x.Last.Observations[n]); p != nil {
+					if p := job.Ignored("", j.On, &x.Last.Observations[n]); p != nil {
 						used[p.Span] = true
 					}
 				}

@@ -152,7 +152,9 @@ func withoutHarmless(a *asset.Asset, platform, among string, t *engine.Trace) *e
 	for i, on := range a.On(platform) {
 		if (on.Processor == among || among == "" && i == 0) && len(on.Ignore) > 0 && t.Outcome == engine.Succeeded {
 			less := *t
-			less.Observations = slices.DeleteFunc(slices.Clone(t.Observations), func(o engine.Observation) bool { return job.Harmless(a, &on, &o) })
+			less.Observations = slices.DeleteFunc(slices.Clone(t.Observations), func(o engine.Observation) bool {
+				return job.Ignored(a.Path, &on, &o) != nil
+			})
 			return &less
 		}
 	}

@@ -417,7 +417,7 @@ func (s *session) harmless() func(*engine.Task, *engine.Observation) bool {
 	}
 	return func(et *engine.Task, o *engine.Observation) bool {
 		t := et.World.(*job.Task)
-		return job.Harmless(t.Asset, t.On, o)
+		return job.Ignored(t.Asset.Path, t.On, o) != nil
 	}
 }
 

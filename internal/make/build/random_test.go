@@ -29,10 +29,16 @@ var (
 )
 
 // TestRandom edits a project at random and compares every build with a clean one, and every second build with nothing.
-func TestRandom(t *testing.T) { t.Parallel(); randomly(t, false) }
+func TestRandom(t *testing.T) { t.Parallel(); randomly(t, false, nil) }
 
 // TestRandomCalm is TestRandom with few changes from build to build, as people make them, so that most builds look at few tasks.
-func TestRandomCalm(t *testing.T) { t.Parallel(); randomly(t, true) }
+func TestRandomCalm(t *testing.T) {
+	t.Parallel()
+	randomly(t, true, []int{0, 1, 2, 4, 7, 8, 7, 8, 9, 10, 10, 11, 12, 11, 12, 13, 13, ignoring})
+}
+
+// TestRandomIgnore is TestRandomCalm of a project in which much that jobs read is harmless.
+func TestRandomIgnore(t *testing.T) { t.Parallel(); randomly(t, true, []int{ignoring}) }
 
 // edits is how many steps a random test does.
 func edits() int {
@@ -42,13 +48,13 @@ func edits() int {
 	return *steps
 }
 
-func randomly(t *testing.T, calm bool) {
+func randomly(t *testing.T, calm bool, projects []int) {
 	rng, n := randomSource(t), edits()
 	for until := time.Now().Add(*long); ; {
 		r := newRandom(t, rng)
 		r.calm = calm
 		if calm {
-			r.project = []int{0, 1, 2, 4, 7, 8, 7, 8, 9, 10, 10, 11, 12, 11, 12, 13, 13, 15, 15}[rng.IntN(19)]
+			r.project = pick(r, projects...)
 			r.p.write("kiln.toml", projectFiles[r.project])
 			if strings.Contains(projectFiles[r.project], "mod") {
 				r.p.mkdir("mod")
@@ -72,6 +78,9 @@ func randomly(t *testing.T, calm bool) {
 		}
 		if calm && r.p.shorts < enough {
 			t.Error("too few builds looked at few tasks")
+		}
+		if len(projects) == 1 && r.p.holding < n/16 {
+			t.Error("too few builds had something held by ignore")
 		}
 		r.p.remove(".")
 		if time.Now().After(until) {
@@ -348,9 +357,12 @@ var projectFiles = []string{
 	"[project]\nname = \"test\"\nroots = [\"assets\", { path = \"${MOD}\", name = \"engine\" }]\n[vars]\nMOD = \"mod\"\n" +
 		"[[rules]]\nmatch = [\"sub/**\", \"!**/b.*\"]\nneeds = [\"*.bin\", \"!a.bin\"]\n",
 	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n" +
-		"[[rules]]\nmatch = \"**/*.s\"\nignore = [\"*.txt\", \"sub/**\", \"!sub/b.*\"]\n" +
+		"[[rules]]\nmatch = \"**/*.s\"\nignore = [\"**/*.{txt,bin}\", \"sub/**\", \"!sub/b.*\"]\n" +
 		"[[rules]]\nmatch = \"*.bin\"\nimport = \"script\"\nprocessor = \"gather\"\nignore = [\"**\"]\n",
 }
+
+// ignoring is the last of them.
+var ignoring = len(projectFiles) - 1
 
 // declared are assets by themselves: of a source file that comes and goes, with the name of one, and without any.
 const declared = "[[assets]]\nid = \"declared\"\nsource = \"a.s\"\nsettings = { say = \"declared\" }\n" +

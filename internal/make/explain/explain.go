@@ -76,7 +76,7 @@ func Need(on *asset.Resolved, name string) string { return placed("needs", on.Ne
 
 // Ignored is ByHand for what an observation that is harmless is about: where it is written that it is.
 func Ignored(on *asset.Resolved, o *engine.Observation) string {
-	return placed("ignore", job.Ignored(on, o))
+	return placed("ignore", job.Ignored("", on, o))
 }
 
 // IgnoredFile is Ignored for a source file.

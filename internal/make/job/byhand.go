@@ -98,21 +98,17 @@ func (w *World) meant(platform, pattern string) ([]*asset.Asset, digest.Hash) {
 	return list, b.Sum()
 }
 
-// Harmless reports whether a rule says of what a task of an asset observed that a change of it alone does not make the task run. The file
-// that the task is about is never harmless.
-func Harmless(a *asset.Asset, on *asset.Resolved, o *engine.Observation) bool {
-	return len(on.Ignore) > 0 && Ignored(on, o) != nil && (o.Kind >= SawTool || o.Subject != a.Path)
-}
-
-// Ignored is the pattern under ignore that names what was observed; nil if there is none.
-func Ignored(on *asset.Resolved, o *engine.Observation) *project.Pattern {
-	switch o.Kind {
-	case SawFile, SawExists:
-		return on.Ignored("", o.Subject)
-	case SawEnv:
+// Ignored is the pattern under ignore that names what a task observed, so that a change of it alone does not make the task run; nil if
+// there is none. own is the path of the file that the task is about, which is never harmless.
+func Ignored(own string, on *asset.Resolved, o *engine.Observation) *project.Pattern {
+	switch {
+	case len(on.Ignore) == 0:
+	case o.Kind == SawEnv:
 		return on.Ignored(project.EnvMark, o.Subject)
-	case SawTool:
+	case o.Kind == SawTool:
 		return on.Ignored(project.ToolMark, strings.TrimPrefix(o.Subject, InProject))
+	case (o.Kind == SawFile || o.Kind == SawExists) && o.Subject != own:
+		return on.Ignored("", o.Subject)
 	}
 	return nil
 }

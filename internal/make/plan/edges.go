@@ -73,7 +73,9 @@ func SaveTasks(s *results.Set, next *state.Image) {
 		}
 		t.Kept = true
 		number := len(next.Tasks)
-		next.Tasks = append(next.Tasks, state.TaskState{Subject: t.Subject(), Key: t.Key, Trace: id, Speaks: results.Speaks(tr), Ignores: ignoring(t)})
+		next.Tasks = append(next.Tasks, state.TaskState{
+			Subject: t.Subject(), Key: t.Key, Trace: id, Speaks: results.Speaks(tr), Ignores: ignoring(t),
+		})
 		if tr != nil {
 			next.Edges, next.Globs = addEdges(next.Edges, next.Globs, globs, tr, number)
 		}

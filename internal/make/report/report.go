@@ -443,7 +443,7 @@ func Unchanged(prev *state.Snapshot, more diag.List, took time.Duration) *Report
 		}
 	}
 	messages := append(more, diag.Decode[*diag.Message](prev.Messages)...)
-	return &Report{Messages: messages, Summary: Summary{
+	return &Report{Messages: messages, Held: held, Summary: Summary{
 		Assets: t.Assets, Jobs: t.Jobs, Reused: t.Jobs, Requests: t.Requests, Failed: t.Failed, Products: t.Products, Bytes: t.Bytes,
 		AssetsFailed: failed, HeldByIgnore: held, Warnings: Warnings(messages), Seconds: took.Seconds(),
 	}}

@@ -35,8 +35,9 @@ func (s *Set) HeldByIgnore() map[string]bool {
 	if len(requests) == 0 {
 		return jobs
 	}
+	held := func(r *job.Task) bool { return requests[s.W.Task(r.Asset, r.On, "")] }
 	for _, t := range s.Live {
-		if t.Part == "" && !t.Request() && slices.ContainsFunc(s.RequestsOf(t), func(r *job.Task) bool { return requests[s.W.Task(r.Asset, r.On, "")] }) {
+		if t.Part == "" && !t.Request() && slices.ContainsFunc(s.RequestsOf(t), held) {
 			jobs[t.Subject()] = true
 		}
 	}
