@@ -198,7 +198,7 @@ func (a *app) cachePush(ctx context.Context, patterns []string) error {
 	}
 	text := fmt.Sprintf("%s in the cache, %s stored", count(done.Results, "result is", "results are"), diag.Size(done.Uploaded))
 	if done.Held > 0 {
-		text += fmt.Sprintf("; %d are held by ignore and stay here: `kiln build --strict` builds them", done.Held)
+		text += fmt.Sprintf("; not stored: %d held by ignore, which `kiln build --strict` builds", done.Held)
 	}
 	if done.Stale > 0 {
 		text += fmt.Sprintf("; %d jobs and parts have no result yet: run `kiln build` first", done.Stale)

@@ -149,7 +149,7 @@ read c.txt
 		if b.held != want || b.ran != ran {
 			t.Errorf("%d held by ignore, not %d; ran %q, not %q", b.held, want, b.ran, ran)
 		}
-		if b := p.build0(); b.held != 0 || b.HeldByIgnore != want || b.ran != "" {
+		if b := p.build0(); b.held != want || b.HeldByIgnore != want || b.ran != "" {
 			t.Errorf("%d held by ignore afterwards, not %d; ran %q", b.HeldByIgnore, want, b.ran)
 		}
 	}

@@ -71,7 +71,8 @@ func randomly(t *testing.T, calm bool, projects []int) {
 				t.Fatalf("after:\n%s", strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 			}
 		}
-		t.Logf("%d of %d builds looked at few tasks; the others: %v; %d had something held by ignore", r.p.shorts, r.p.builds, r.p.because, r.p.holding)
+		t.Logf("%d of %d builds looked at few tasks; the others: %v", r.p.shorts, r.p.builds, r.p.because)
+		t.Logf("after %d builds something was held by ignore", r.p.holding)
 		enough := n / 4
 		if strings.Contains(projectFiles[r.project], "parcels") {
 			enough = n / 16 // jobs that begin and cease to fail in them take all tasks

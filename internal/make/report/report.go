@@ -26,8 +26,8 @@ type Summary struct {
 	Requests     int     `json:"requests"`     // what jobs asked other processors for; they are not counted as jobs
 	RequestsRun  int     `json:"requests_run"` // those of them that ran
 	Failed       int     `json:"failed"`
-	Placeholders int     `json:"placeholders,omitempty"` // jobs that failed, and for which placeholders stand
-	HeldByIgnore int     `json:"held_by_ignore"`         // assets that were not built, and are up to date only by what rules say under ignore
+	Placeholders int     `json:"placeholders,omitempty"`   // jobs that failed, and for which placeholders stand
+	HeldByIgnore int     `json:"held_by_ignore,omitempty"` // assets that were not built, and hold only by what rules say under ignore
 	Products     int     `json:"products"`
 	Bytes        int64   `json:"bytes"`
 	LookedAt     int     `json:"looked_at"` // jobs and parts whose traces were compared, or that ran
