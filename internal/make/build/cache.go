@@ -76,7 +76,9 @@ func (p *Project) ExplainCache(ctx context.Context, patterns, platforms []string
 	var list []ExplainedJob
 	for _, t := range s.wanted {
 		tr := t.Result.Trace
-		if tr == nil {
+		if len(t.Result.Ignored) > 0 {
+			tr = nil // it is not of what is there now
+		} else if tr == nil {
 			if all := s.Traces.Traces(t.Key); len(all) > 0 && t.Result.Why.Cause == engine.ProductLost {
 				tr = all[0]
 			}

@@ -2,7 +2,9 @@ package build
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +25,7 @@ func (p *fixture) excused(b built) map[string]bool {
 	p.must(err)
 	excused, failed, holds := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	asks := map[string][]string{} // by what is asked for: who asks
+	what := ""
 	for i := range v.Assets {
 		for k := range v.Assets[i].Jobs {
 			id, j := v.Assets[i].ID, &v.Assets[i].Jobs[k]
@@ -30,6 +33,7 @@ func (p *fixture) excused(b built) map[string]bool {
 			holds[id] = holds[id] || j.State == view.Held
 			excused[id] = excused[id] || len(j.Ignored) > 0 // also a part of a job that failed
 			for _, r := range j.Ignored {
+				what += fmt.Sprintf("%s [%s]: %s\n", id, j.Platform, explain.Reason(&r))
 				if r.Observation.Value == r.New || job.Ignored("", j.On, &r.Observation) == nil {
 					p.Errorf("%s is held although %s, which no rule names", id, explain.Reason(&r))
 				}
@@ -47,10 +51,26 @@ func (p *fixture) excused(b built) map[string]bool {
 	}
 	held := slices.DeleteFunc(slices.Sorted(maps.Keys(holds)), func(id string) bool { return !holds[id] || failed[id] })
 	if b.held > len(held) || b.held < len(held)-b.AssetsFailed { // one that could not be put in place has failed
-		p.Errorf("%d assets are held by ignore, and the build counts %d: %q", len(held), b.held, held)
+		p.Errorf("%d assets are held by ignore, and the build counts %d: %q\n%s", len(held), b.held, held, what)
 	}
 	if got := strings.Fields(p.asked("SELECT asset FROM assets WHERE state = 'held by ignore' ORDER BY asset")); !slices.Equal(got, held) {
-		p.Errorf("the database has %q as held by ignore, not %q", got, held)
+		p.Errorf("the database has %q as held by ignore, not %q\n%s", got, held, what)
+		if os.Getenv("DBG") != "" {
+			for i := range v.Assets {
+				for k := range v.Assets[i].Jobs {
+					j := &v.Assets[i].Jobs[k]
+					if holds[v.Assets[i].ID] {
+						p.Logf("DBG %s %s %s", v.Assets[i].ID, j.Platform, j.State)
+						for _, x := range append([]view.JobView{*j}, j.Parts...) {
+							p.Logf("DBG  part %q req %q state %s ignored %d", x.Part, x.Request, x.State, len(x.Ignored))
+							for _, tr := range x.Traces {
+								p.Logf("DBG    trace %d outcome %d build %d: %v", tr.ID, tr.Outcome, tr.Build, tr.Observations)
+							}
+						}
+					}
+				}
+			}
+		}
 	}
 	for todo := slices.Collect(maps.Keys(excused)); len(todo) > 0; {
 		id := todo[0]

@@ -19,7 +19,7 @@ func TestRandomLastGood(t *testing.T) {
 	r := newRandom(t, randomSource(t))
 	r.calm = true
 	if r.rng.IntN(2) == 0 {
-		r.p.write("kiln.toml", projectFiles[ignoring])
+		r.p.write("kiln.toml", "[project]\nname = \"test\"\n[[rules]]\nmatch = \"**/*.s\"\nignore = [\"**/*.{txt,bin}\", \"sub/**\"]\n")
 	}
 	for _, dir := range []string{"", "sub/", "sub/deep/", "other/"} {
 		for _, ext := range []string{"s", "txt", "bin"} {
