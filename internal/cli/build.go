@@ -34,6 +34,7 @@ type buildFlags struct {
 	trace            string
 	failFast         bool
 	force            bool
+	strict           bool
 	dryRun           bool
 	order            bool
 	locked           bool
@@ -79,6 +80,7 @@ With parcel:NAME, Kiln builds what that parcel needs, and packs it.
 	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would be built, and why; build nothing")
 	fl.BoolVar(&f.order, "order", false, "with --dry-run: list each job after those that it needs, with its depth")
 	fl.BoolVar(&f.force, "force", false, "build although nothing changed")
+	fl.BoolVar(&f.strict, "strict", false, "build also what is held by ignore: nothing that changed counts as harmless")
 	fl.BoolVar(&f.failFast, "fail-fast", false, "start nothing more after the first failure")
 	fl.StringVar(&f.changedBy, "changed-by", "stat", "`HOW` to see that files changed: stat (size, times, inode) or hash (content)")
 	fl.StringVar(&f.changedFrom, "changed-from", "", "read which files changed from `FILE`, one path a line; - is standard input")
@@ -212,7 +214,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 		return err
 	}
 	r, err := a.buildIn(ctx, p, f, build.Request{
-		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force || f.keep && len(patterns) > 0, Keep: f.keep, FailFast: f.failFast, DryRun: f.dryRun, Order: f.order, Pull: f.pull,
+		Patterns: patterns, Platforms: a.platforms, Workers: a.workers, Force: f.force || f.keep && len(patterns) > 0, Strict: f.strict, Keep: f.keep, FailFast: f.failFast, DryRun: f.dryRun, Order: f.order, Pull: f.pull,
 		Detect: detect, Changed: changed, Locked: f.locked, Compact: f.compact, OnError: f.failed(), Reporter: reporters{show, trace}, Tell: told.tell,
 	})
 	show.stop()

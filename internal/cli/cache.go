@@ -192,9 +192,14 @@ func (a *app) cachePush(ctx context.Context, patterns []string) error {
 		return err
 	}
 	if a.json {
-		return a.emit(map[string]any{"type": "cache", "results": done.Results, "lost": done.Lost, "stale": done.Stale, "uploaded": done.Uploaded})
+		return a.emit(map[string]any{
+			"type": "cache", "results": done.Results, "lost": done.Lost, "stale": done.Stale, "held_by_ignore": done.Held, "uploaded": done.Uploaded,
+		})
 	}
 	text := fmt.Sprintf("%s in the cache, %s stored", count(done.Results, "result is", "results are"), diag.Size(done.Uploaded))
+	if done.Held > 0 {
+		text += fmt.Sprintf("; not stored: %d held by ignore, which `kiln build --strict` builds", done.Held)
+	}
 	if done.Stale > 0 {
 		text += fmt.Sprintf("; %d jobs and parts have no result yet: run `kiln build` first", done.Stale)
 	}

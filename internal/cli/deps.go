@@ -153,7 +153,11 @@ func (a *app) handOf(ctx context.Context, p *build.Project, edges []contentdb.Ed
 			return ""
 		}
 		for i := range from.Resolved {
-			if at := find(&from.Resolved[i], e.To); at != "" {
+			on := &from.Resolved[i]
+			if at := find(on, e.To); at != "" {
+				return at
+			}
+			if at := explain.IgnoredFile(on, e.To); at != "" && e.Kind == contentdb.SourceEdge {
 				return at
 			}
 		}

@@ -102,7 +102,7 @@ func resources(v *view.View) (all []ids.Name, failed map[string]bool, err error)
 				failed[as.UUID] = true
 				continue
 			}
-			if j.State != view.UpToDate {
+			if !j.State.Holds() {
 				due++
 				first = cmp.Or(first, as.ID)
 				continue

@@ -23,11 +23,12 @@ func newLsCommand(a *app) *cobra.Command {
 ` + patternHelp + `
 
 The state says what a build would do now:
-  up to date  nothing: the products are good
-  failed      nothing: it failed, and nothing that it read changed since
-  stale       build it again
-  maybe       build it again, if something stale that it needs comes out differently
-  not built   build it for the first time
+  up to date      nothing: the products are good
+  held by ignore  nothing: what changed is harmless, as rules say under ignore
+  failed          nothing: it failed, and nothing that it read changed since
+  stale           build it again
+  maybe           build it again, if something stale that it needs comes out differently
+  not built       build it for the first time
 
 --where compares id, path, processor, platform, state, or meta.KEY (what rules say under meta) with = and !=, joined by
 and, or.
@@ -136,7 +137,7 @@ func (a *app) listAssets(p *build.Project, v *view.View) error {
 }
 
 // worstFirst is how states outrank each other where one must stand for several.
-var worstFirst = []view.JobState{view.Failed, view.Stale, view.Maybe, view.NotBuilt, view.UpToDate}
+var worstFirst = []view.JobState{view.Failed, view.Stale, view.Maybe, view.NotBuilt, view.Held, view.UpToDate}
 
 func stateStyle(s view.JobState) style {
 	switch s {

@@ -50,6 +50,9 @@ func rebuildOf(j *view.JobView, jobs jobTable) (rebuild, why string) {
 		}
 		return "when it changes", why
 	}
+	if j.State == view.Held {
+		return "no", "held by ignore, " + strings.Join(ignoredLines(j), "; ")
+	}
 	if j.Last.Adopted {
 		return "no", "up to date, taken from a cache"
 	}

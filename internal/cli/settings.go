@@ -207,6 +207,9 @@ func byHand(r *asset.Resolved) (rows []settings.Origin) {
 	for _, p := range r.Needs {
 		rows = append(rows, settings.Origin{Name: "needs", Value: patternText(p), Span: p.Span})
 	}
+	for _, p := range r.Ignore {
+		rows = append(rows, settings.Origin{Name: "ignore", Value: patternText(p), Span: p.Span})
+	}
 	return rows
 }
 
@@ -227,7 +230,7 @@ type settingsLine struct {
 	Processor string          `json:"processor"`
 	Settings  json.RawMessage `json:"settings"`
 	Origins   []originLine    `json:"origins"`
-	ByHand    []originLine    `json:"by_hand,omitempty"` // inputs and needs
+	ByHand    []originLine    `json:"by_hand,omitempty"` // inputs, needs and ignore
 	Meta      []originLine    `json:"meta,omitempty"`
 	Allow     []allowLine     `json:"allow,omitempty"`
 }

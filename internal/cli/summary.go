@@ -36,8 +36,9 @@ func (a *app) summaryText(s *report.Summary) string {
 	}
 	parts := []string{
 		a.counted(green, s.AssetsBuilt, count(s.AssetsBuilt, "asset", "assets")+" built"),
-		fmt.Sprintf("%d up to date", max(0, s.Assets-s.AssetsBuilt-s.AssetsFailed-stopped)),
+		fmt.Sprintf("%d up to date", max(0, s.Assets-s.AssetsBuilt-s.AssetsFailed-s.HeldByIgnore-stopped)),
 	}
+	parts = append(parts, heldPart(a, s)...)
 	if stopped > 0 {
 		parts = append(parts, a.counted(yellow, stopped, fmt.Sprintf("%d not built", stopped)))
 	}
@@ -58,6 +59,14 @@ func (a *app) summaryText(s *report.Summary) string {
 	return text
 }
 
+// heldPart is how many assets are held by ignore; nothing if none is.
+func heldPart(a *app, s *report.Summary) []string {
+	if s.HeldByIgnore == 0 {
+		return nil
+	}
+	return []string{a.paint(a.errs, yellow, fmt.Sprintf("%d held by ignore", s.HeldByIgnore))}
+}
+
 // planText is the last line of a dry run.
 func (a *app) planText(s *report.Summary, would []report.JobReport) string {
 	state := map[string]bool{} // of assets that have jobs to run: whether that is certain
@@ -76,7 +85,8 @@ func (a *app) planText(s *report.Summary, would []report.JobReport) string {
 	if maybe := len(state) - sure; maybe > 0 {
 		parts = append(parts, a.counted(yellow, maybe, fmt.Sprintf("%d perhaps", maybe)))
 	}
-	parts = append(parts, fmt.Sprintf("%d up to date", max(0, s.Assets-len(state))))
+	parts = append(parts, fmt.Sprintf("%d up to date", max(0, s.Assets-s.HeldByIgnore-len(state))))
+	parts = append(parts, heldPart(a, s)...)
 	return fmt.Sprintf("%s in %.2f s", strings.Join(parts, ", "), s.Seconds)
 }
 

@@ -135,7 +135,7 @@ type link struct {
 func (jobs jobTable) chain(j *view.JobView) []link {
 	var links []link
 	for seen := map[*view.JobView]bool{j: true}; ; seen[j] = true {
-		if j.State == view.UpToDate || j.State == view.Failed || j.Why == nil {
+		if j.State.Holds() || j.State == view.Failed || j.Why == nil {
 			return links
 		}
 		o := j.Why.Observation
@@ -144,7 +144,7 @@ func (jobs jobTable) chain(j *view.JobView) []link {
 		}
 		name := explain.Subject(o)
 		next := jobs[jobAt{name, j.Platform}]
-		if next == nil || seen[next] || next.State == view.UpToDate {
+		if next == nil || seen[next] || next.State.Holds() {
 			return links
 		}
 		links = append(links, link{name, next})
@@ -222,6 +222,7 @@ func processorsOf(av *view.AssetView) string {
 
 var stateWords = map[view.JobState]string{
 	view.UpToDate: "up to date: it would not be built",
+	view.Held:     "held by ignore: only `kiln build --strict` would build it",
 	view.Failed:   "failed: it would not be tried again before something changes",
 	view.Stale:    "stale: it would be built",
 	view.Maybe:    "maybe: it would be built if what it needs comes out differently",
@@ -296,14 +297,30 @@ func settingText(v json.RawMessage) string {
 	return cut(oneLine(string(v)), 60)
 }
 
-// nowLines say why a job would run.
+// nowLines say why a job would run, or what changed and is ignored.
 func nowLines(j *view.JobView, jobs jobTable) []string {
+	if j.State == view.Held || j.State == view.Failed {
+		return ignoredLines(j)
+	}
 	if j.State != view.Stale && j.State != view.Maybe {
 		return nil
 	}
 	lines := []string{"because " + reasonText(j, j.Why)}
 	for _, l := range jobs.chain(j) {
 		lines = append(lines, fmt.Sprintf("  %s: %s", l.asset, reasonText(l.job, l.job.Why)))
+	}
+	return lines
+}
+
+// ignoredLines say what changed, of the job or, if it failed, of a part of it, and where it is written that this is harmless.
+func ignoredLines(j *view.JobView) (lines []string) {
+	for i := range j.Ignored {
+		r := &j.Ignored[i]
+		text := "although " + explain.Reason(r)
+		if by := explain.Ignored(j.On, &r.Observation); by != "" {
+			text += " (" + by + ")"
+		}
+		lines = append(lines, text)
 	}
 	return lines
 }
@@ -357,7 +374,8 @@ type whyLine struct {
 	State      view.JobState `json:"state"`
 	WouldBuild string        `json:"would_build"` // "yes", "no" or "maybe"
 	Now        *reasonLine   `json:"now,omitempty"`
-	Chain      []chainLine   `json:"chain,omitempty"` // from what it needs down to what changed
+	Ignored    []reasonLine  `json:"ignored,omitempty"` // held by ignore: what changed
+	Chain      []chainLine   `json:"chain,omitempty"`   // from what it needs down to what changed
 	Last       *lastLine     `json:"last,omitempty"`
 
 	Settings []changedSetting `json:"changed_settings,omitempty"` // of a job that was not built with the settings that it has now
@@ -400,6 +418,11 @@ func newWhyLine(asset string, j *view.JobView, jobs jobTable) whyLine {
 		l.WouldBuild = "yes"
 	case view.Maybe:
 		l.WouldBuild = "maybe"
+	}
+	for i := 0; l.WouldBuild == "no" && i < len(j.Ignored); i++ {
+		r := newReasonLine(j, &j.Ignored[i])
+		r.ByHand = explain.Ignored(j.On, &j.Ignored[i].Observation)
+		l.Ignored = append(l.Ignored, r)
 	}
 	if l.WouldBuild != "no" {
 		r := newReasonLine(j, j.Why)

@@ -439,6 +439,55 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// What differs and is harmless does not make a task run; what follows it in the trace is compared all the same.
+func TestHarmless(t *testing.T) {
+	w, s := newWorld(), newStore()
+	w.add("a", func(r *engine.Run) error {
+		w.see(r, "stamp")
+		w.see(r, "f")
+		if _, ok := w.see(r, "bad"); ok {
+			return errors.New("bad")
+		}
+		_, err := r.Need("b")
+		return err
+	})
+	w.needs("b", "c")
+	w.add("c", func(r *engine.Run) error { w.see(r, "g"); return nil })
+	harmless := func(t *engine.Task, o *engine.Observation) bool { return t.Name == "a" && o.Subject == "stamp" }
+	o := engine.Options{Workers: 2, Harmless: harmless}
+	must(t, w, s, o, w.all())
+	w.took()
+
+	w.files["stamp"] = "new"
+	want := []engine.Reason{{Cause: engine.InputDiffers, New: w.hashFile("stamp"), Observation: engine.Observation{Kind: sawFile, Subject: "stamp"}}}
+	rs := must(t, w, s, o, w.all())
+	wantRan(t, w)
+	if rs["a"].State != engine.Held || !slices.Equal(rs["a"].Ignored, want) || rs["b"].Ignored != nil {
+		t.Errorf("a: %+v, b: %+v", rs["a"], rs["b"])
+	}
+	w.files["g"] = "new"
+	must(t, w, s, o, w.all())
+	wantRan(t, w, "c")
+
+	w.files["f"] = "new"
+	rs = must(t, w, s, o, w.all())
+	wantRan(t, w, "a")
+	if why := rs["a"].Why; why.Observation.Subject != "f" || rs["a"].Ignored != nil {
+		t.Errorf("a ran because of %+v, and ignored %+v", why, rs["a"].Ignored)
+	}
+
+	w.files["stamp"] = "newer"
+	must(t, w, s, engine.Options{Workers: 2}, w.all())
+	wantRan(t, w, "a")
+
+	w.files["bad"] = "" // a failure is not held
+	must(t, w, s, o, w.all())
+	w.took()
+	w.files["stamp"] = "newest"
+	must(t, w, s, o, w.all())
+	wantRan(t, w, "a")
+}
+
 func TestReasons(t *testing.T) {
 	w, s := newWorld(), newStore()
 	product := engine.Product{SubID: 1, Name: "p", Hash: w.blob("p")}

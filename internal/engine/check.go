@@ -32,10 +32,11 @@ type node struct {
 	pathDone bool
 	traces   []*Trace // its own, and then those that twins lend it
 	own      int
-	twins    []*Task // nil before they are asked
-	lent     int     // of these, how many were
-	at       int     // trace being compared
-	seen     int     // its observations that are known to hold
+	twins    []*Task  // nil before they are asked
+	lent     int      // of these, how many were
+	at       int      // trace being compared
+	seen     int      // its observations that are known to hold
+	ignored  []Reason // those of them that differ, and are harmless
 	why      *Reason
 	result   *Result
 
@@ -72,7 +73,7 @@ func (b *build) check(n *node) {
 		n.why = neverBuilt
 	}
 	for more := true; more; {
-		for ; n.at < len(n.traces); n.at, n.seen = n.at+1, 0 {
+		for ; n.at < len(n.traces); n.at, n.seen, n.ignored = n.at+1, 0, nil {
 			t := n.traces[n.at]
 			holds, why, wait := b.compare(n, t)
 			switch {
@@ -100,7 +101,7 @@ func (b *build) hasHeld(n *node, t *Trace) {
 	}
 	r := &b.held[0] // and not a part of the node, which ends with the build
 	b.held = b.held[1:]
-	*r = Result{Task: n.task, State: Held, Trace: t}
+	*r = Result{Task: n.task, State: Held, Trace: t, Ignored: n.ignored}
 	switch {
 	case n.at >= n.own:
 		r.State, r.Why = Shared, t.Why
@@ -181,13 +182,23 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why *Reason, wait bool) 
 			return false, &Reason{Cause: InputUnreadable, Observation: *o}, false
 		}
 		if now != o.Value && !b.asBefore(o) {
-			return false, &Reason{Cause: InputDiffers, Observation: *o, New: now}, false
+			differs := Reason{Cause: InputDiffers, Observation: *o, New: now}
+			if !b.harmless(n, t, o) {
+				return false, &differs, false
+			}
+			n.ignored = append(n.ignored, differs)
 		}
 	}
 	if lost, ok := b.world.Available(t); !ok {
 		return false, &Reason{Cause: ProductLost, Subject: lost}, false
 	}
 	return true, nil, false
+}
+
+// harmless reports whether a trace may hold although an observation differs. One of a failure may not: what had it fail is not
+// harmless. Nor may one that a twin lent: the task has not run with what that saw.
+func (b *build) harmless(n *node, t *Trace, o *Observation) bool {
+	return b.opts.Harmless != nil && t.Outcome == Succeeded && n.at < n.own && b.opts.Harmless(n.task, o)
 }
 
 // valueOf is the present value of an observation of another task, which is nil if there is none, or false if n has to wait for it.

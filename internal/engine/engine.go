@@ -10,7 +10,7 @@
 // Rules that make it right:
 //
 //   - Observations of a trace are compared in the order they were made, up to the first that
-//     differs: a later one may have been made only because of an earlier one. For the same reason a
+//     differs and is not harmless: a later one may have been made only because of an earlier one. For the same reason a
 //     task that a holding prefix asks for would be asked for again by a run, so bringing
 //     it up to date during the check is never wasted work.
 //   - A task is done once in a build, however many ask for it.
@@ -215,6 +215,9 @@ type Options struct {
 	Shared   Elsewhere                 // where results of other builds can be had; may be nil
 	Away     Away                      // other machines that run tasks; may be nil
 	Holds    func(*Task, *Trace) bool  // which traces are known to hold: neither what they observed is looked at nor whether their products are there; may be nil
+
+	// Harmless reports that a difference of this observation alone does not make its task run: see Result.Ignored. Nil: all do.
+	Harmless func(*Task, *Observation) bool
 }
 
 // State of a task after a build.
@@ -238,4 +241,7 @@ type Result struct {
 	Why     *Reason // Ran, WouldRun, Undecided; else nil
 	Started time.Time
 	Remote  *Remote // Ran: on another machine; else nil
+
+	// Ignored are the observations of a trace that holds although they differ, because they are harmless; none if it holds without that.
+	Ignored []Reason
 }

@@ -42,6 +42,7 @@ func Examine(ctx context.Context, p *build.Project) (*Report, error) {
 		r.Assets = len(v.Assets)
 		r.Messages = append(append(r.Messages, v.Messages...), v.Strangers()...)
 		r.Messages = append(r.Messages, upkeep.IdleRules(p.Workspace, v.Sources(), v.Table(), r.Messages)...)
+		r.idleIgnore(v)
 		r.files(ctx, p, v)
 	}
 	r.tools(ctx, p, v)

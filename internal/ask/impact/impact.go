@@ -127,7 +127,7 @@ func newIndex(v *view.View, platforms []string) *index {
 		if x.traces[j] == nil {
 			x.jobs = append(x.jobs, j)
 		}
-		x.traces[j] = append(x.traces[j], t)
+		x.traces[j] = append(x.traces[j], withoutHarmless(a, platform, among, t))
 		if part == processor.PackPart {
 			x.packers[a.Path] = true
 		}
@@ -145,6 +145,20 @@ func newIndex(v *view.View, platforms []string) *index {
 		}
 	}
 	return x
+}
+
+// withoutHarmless is a trace without what may change and not make its job run.
+func withoutHarmless(a *asset.Asset, platform, among string, t *engine.Trace) *engine.Trace {
+	for i, on := range a.On(platform) {
+		if (on.Processor == among || among == "" && i == 0) && len(on.Ignore) > 0 && t.Outcome == engine.Succeeded {
+			less := *t
+			less.Observations = slices.DeleteFunc(slices.Clone(t.Observations), func(o engine.Observation) bool {
+				return job.Ignored(a.Path, &on, &o) != nil
+			})
+			return &less
+		}
+	}
+	return t
 }
 
 // needed is the job whose products an observation is of.

@@ -24,6 +24,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/uuid"
 	"golang.org/x/text/unicode/norm"
 
@@ -88,10 +89,12 @@ type Import struct {
 	ByHand    string // that the rule gives it, as ByHand.Text
 }
 
-// ByHand is what a job depends on by hand, besides what it looks at by itself. Patterns of what a rule gives to an import have no place.
+// ByHand is what is said by hand of what a job depends on, besides what it looks at by itself. Patterns of what a rule gives to an import
+// have no place.
 type ByHand struct {
 	Inputs []project.Pattern // globs of source files
 	Needs  []project.Pattern // patterns of assets
+	Ignore []project.Pattern // patterns of what it finds by itself and may change without making it run, as project.CutFound has them
 }
 
 // Text is what a job depends on by hand as text, without the places of the patterns; empty if it is nothing.
@@ -102,6 +105,9 @@ func (h ByHand) Text() string {
 	}
 	for _, p := range h.Needs {
 		fmt.Fprintf(&b, "need %q\n", p.Text)
+	}
+	for _, p := range h.Ignore {
+		fmt.Fprintf(&b, "ignore %q\n", p.Text)
 	}
 	return b.String()
 }
@@ -126,6 +132,21 @@ func (h ByHand) Need(name string) *project.Pattern {
 	return nil
 }
 
+// Ignored is the pattern under ignore that names what a job found: a source file by its path, or with a mark before its name something
+// else; nil if there is none.
+func (h ByHand) Ignored(mark, name string) *project.Pattern {
+	match := func(pattern string) bool {
+		m, glob := project.CutFound(pattern)
+		return m == mark && doublestar.MatchUnvalidated(glob, name)
+	}
+	for i, p := range h.Ignore {
+		if glob, without := project.SplitPattern(p.Text); match(glob) && !slices.ContainsFunc(without, match) {
+			return &h.Ignore[i]
+		}
+	}
+	return nil
+}
+
 // byHandOf reads what Text wrote; what it did not write is left out.
 func byHandOf(text string) (h ByHand) {
 	for line := range strings.Lines(text) {
@@ -137,6 +158,8 @@ func byHandOf(text string) (h ByHand) {
 			h.Inputs = append(h.Inputs, project.Pattern{Text: pattern})
 		case kind == "need":
 			h.Needs = append(h.Needs, project.Pattern{Text: pattern})
+		case kind == "ignore":
+			h.Ignore = append(h.Ignore, project.Pattern{Text: pattern})
 		}
 	}
 	return h
@@ -144,7 +167,7 @@ func byHandOf(text string) (h ByHand) {
 
 // and is both.
 func (h ByHand) and(more ByHand) ByHand {
-	return ByHand{slices.Concat(h.Inputs, more.Inputs), slices.Concat(h.Needs, more.Needs)}
+	return ByHand{slices.Concat(h.Inputs, more.Inputs), slices.Concat(h.Needs, more.Needs), slices.Concat(h.Ignore, more.Ignore)}
 }
 
 // Origins tells where each setting comes from.

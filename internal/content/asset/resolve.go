@@ -121,7 +121,7 @@ func (b *builder) imports(chain []int32) (list []Import) {
 // declared is what the jobs of a processor of the project depend on by hand, by its declaration.
 func declared(p *project.Project, processor string) (h ByHand) {
 	if c := p.Custom(processor); c != nil {
-		h = ByHand{c.Inputs, c.Needs}
+		h = ByHand{Inputs: c.Inputs, Needs: c.Needs}
 	}
 	return h
 }
@@ -143,6 +143,9 @@ func (b *builder) byHand(chain []int32, platform, processor string) (h ByHand) {
 		}
 		if r.Needs.Given {
 			h.Needs = r.Needs.Patterns
+		}
+		if r.Ignore.Given {
+			h.Ignore = r.Ignore.Patterns
 		}
 	}
 	return h

@@ -107,6 +107,7 @@ func (g *grouper) named(v *settings.Value, name string) ([]Pattern, bool) {
 type patternsOf struct {
 	base  string // the folder that they are relative to
 	files bool   // they mean source files, not assets
+	found bool   // or, after EnvMark and ToolMark, what else jobs find
 	how   string // an example, for hints
 	group func(v *settings.Value, name string) ([]Pattern, bool)
 }
@@ -150,6 +151,12 @@ func (d *decoder) patternList(values []*settings.Value, key string, of patternsO
 func (d *decoder) listed(v *settings.Value, key string, of patternsOf) (list []Pattern, minus bool) {
 	rest, minus := CutOut(d.strValue(v, key))
 	name, group := CutGroup(rest)
+	if mark, glob := CutFound(rest); of.found && mark != "" {
+		if text := d.foundGlob(v, key, mark, glob); text != "" {
+			list = []Pattern{{text, v.Span}}
+		}
+		return list, minus
+	}
 	if !group {
 		switch text := d.glob(v, key, rest); text {
 		case "":

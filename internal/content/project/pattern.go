@@ -46,6 +46,35 @@ func ShowPattern(text string) string {
 	return glob + " without " + strings.Join(without, ", ")
 }
 
+// EnvMark and ToolMark stand before patterns of what jobs find besides source files: environment variables and programs. What a traced
+// program reads outside of the source roots counts as a program.
+const EnvMark, ToolMark = "env:", "tool:"
+
+// CutFound splits a pattern of what jobs find into its mark, "" for source files, and its glob.
+func CutFound(pattern string) (mark, glob string) {
+	for _, mark := range []string{EnvMark, ToolMark} {
+		if glob, ok := strings.CutPrefix(pattern, mark); ok {
+			return mark, glob
+		}
+	}
+	return "", pattern
+}
+
+// foundGlob takes a glob that follows a mark; "" if there is a mistake. Programs may have absolute paths.
+func (d *decoder) foundGlob(v *settings.Value, key, mark, glob string) string {
+	if mark == ToolMark && strings.HasPrefix(glob, "/") {
+		mark, glob = mark+"/", glob[1:]
+	}
+	if glob == "" {
+		d.bad(v, `write a name or a glob after it: "env:USER", "tool:python3"`, "%q names nothing", v.Str)
+		return ""
+	}
+	if glob = d.glob(v, key, glob); glob == "" {
+		return ""
+	}
+	return mark + glob
+}
+
 // maxPattern is the longest glob, in bytes.
 const maxPattern = 1024
 

@@ -44,6 +44,9 @@ type Rule struct {
 	// their processor has.
 	Inputs, Needs ByHand
 
+	// Ignore are patterns of what jobs find by themselves and is harmless: a change of it alone does not make a job run.
+	Ignore ByHand
+
 	// Follow, where it is set, says whether the assets go into every parcel in which something refers to them, required or not.
 	Follow *bool
 
@@ -163,6 +166,9 @@ func (d *decoder) ruleKeys(t *settings.Table, r *Rule) []key {
 			r.Inputs = d.byHand(e, patternsOf{base: r.Base, files: true, how: `["materials/*.toml"]`})
 		}},
 		{name: "needs", take: func(e *settings.Entry) { r.Needs = d.byHand(e, patternsOf{base: r.Base, how: `["palettes/*.png"]`}) }},
+		{name: "ignore", take: func(e *settings.Entry) {
+			r.Ignore = d.byHand(e, patternsOf{base: r.Base, files: true, found: true, how: `["include/version.h", "env:USER"]`})
+		}},
 		{name: "settings", take: func(e *settings.Entry) { r.Settings = d.table(e, settingsHint) }},
 		{name: "stage", take: func(e *settings.Entry) {
 			if s := d.str(e); s != "" && d.name(s, e.Value.Span, "stage") {

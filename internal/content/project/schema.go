@@ -288,7 +288,11 @@ func ruleSchema(infos []processor.Info) object {
 		"import":    importSchema(),
 		"inputs":    globs("Source files by their globs: the jobs run again when one of them changes, comes or goes. A program sees them."),
 		"needs":     globs(needsDoc),
-		"follow":    object{"type": "boolean", "description": "Whether these assets go into every parcel in which something refers to them, required or not."},
+		"ignore": globs("What jobs find and is harmless: source files by their globs, env:NAME, tool:NAME. " +
+			"A change of these alone runs no job: its result is held by ignore."),
+		"follow": object{
+			"type": "boolean", "description": "Whether these assets go into every parcel in which something refers to them, required or not.",
+		},
 		"allow": object{
 			"type": "array", "items": object{"type": "string", "pattern": "^K[0-9]{4}$"},
 			"description": "Codes of warnings that are accepted: they are not shown for these assets, and not counted.",

@@ -192,7 +192,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *report.Rep
 func (s *session) resumable() bool {
 	prev := s.Prev
 	return !s.Killed && !s.BlobsGone && prev != nil && prev.Whole && prev.Mirrored == prev.Build &&
-		!s.req.Force && !s.req.Compact && s.whole() && s.SameRules()
+		!s.req.Force && !s.req.Strict && !s.req.Compact && s.whole() && s.SameRules()
 }
 
 // planAll makes the world for a build of all tasks, or of those that are asked for.
@@ -369,7 +369,7 @@ func (s *session) runEngine(ctx context.Context) error {
 	}
 	opts := engine.Options{
 		Workers: s.P.Workers(s.req.Workers), Extra: s.P.Extra(s.req.Workers), Memory: s.P.MemoryLimit(), Force: s.forced(), FailFast: s.req.FailFast, DryRun: s.req.DryRun,
-		Build: s.number, First: s.first(), Holds: s.holds, NoRuns: s.req.Pull,
+		Build: s.number, First: s.first(), Holds: s.holds, Harmless: s.harmless(), NoRuns: s.req.Pull,
 	}
 	if !s.req.DryRun {
 		opts.Shared, opts.Away = s.sharing.Elsewhere(), s.crew.Engine()
@@ -409,6 +409,17 @@ func (s *session) forced() func(*engine.Task) bool {
 	return func(et *engine.Task) bool {
 		t := et.World.(*job.Task)
 		return jobs[t.ID()] || t.Request()
+	}
+}
+
+// harmless returns which differences do not make a task run: those that rules name under ignore; nil: all do.
+func (s *session) harmless() func(*engine.Task, *engine.Observation) bool {
+	if s.req.Strict {
+		return nil
+	}
+	return func(et *engine.Task, o *engine.Observation) bool {
+		t := et.World.(*job.Task)
+		return job.Ignored(t.Asset.Path, t.On, o) != nil
 	}
 }
 

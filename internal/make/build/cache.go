@@ -27,6 +27,7 @@ func (s *session) endSharing() { s.notes = slices.Concat(s.notes, s.sharing.End(
 // Pushed is what Push did.
 type Pushed struct {
 	Results, Lost, Stale int   // stored or there already; whose blobs are not here; tasks that would run now, and have none
+	Held                 int   // by ignore, and so kept here
 	Uploaded             int64 // bytes
 	Messages             diag.List
 }
@@ -45,8 +46,9 @@ func (p *Project) Push(ctx context.Context, patterns []string) (*Pushed, error) 
 	s.share(ctx)
 	defer s.endSharing()
 	s.W.Blobs.LetRemove() // and write: blobs that were lost are made again of outputs
-	done := &Pushed{}
-	done.Results, done.Lost, done.Stale = s.sharing.Now.Push(s.Results)
+	results := slices.DeleteFunc(slices.Clone(s.Results), func(r *engine.Result) bool { return len(r.Ignored) > 0 })
+	done := &Pushed{Held: len(s.Results) - len(results)}
+	done.Results, done.Lost, done.Stale = s.sharing.Now.Push(results)
 	s.notes = append(s.notes, s.sharing.Settle()...)
 	done.Messages = append(s.notes, s.said()...)
 	done.Uploaded = s.sharing.Traffic().Uploaded
@@ -74,7 +76,9 @@ func (p *Project) ExplainCache(ctx context.Context, patterns, platforms []string
 	var list []ExplainedJob
 	for _, t := range s.wanted {
 		tr := t.Result.Trace
-		if tr == nil {
+		if len(t.Result.Ignored) > 0 {
+			tr = nil // it is not of what is there now
+		} else if tr == nil {
 			if all := s.Traces.Traces(t.Key); len(all) > 0 && t.Result.Why.Cause == engine.ProductLost {
 				tr = all[0]
 			}

@@ -36,7 +36,7 @@ func (s *session) report() *report.Report {
 	r.Messages = s.source().Collect()
 	r.Summary.Warnings = report.Warnings(r.Messages)
 	s.noteWritten(&r.Summary)
-	s.notices.Failed = r.Summary.AssetsFailed
+	s.notices.Failed, s.notices.Held = r.Summary.AssetsFailed, r.Held
 	r.Summary.Seconds = time.Since(s.start).Seconds()
 	return r
 }

@@ -18,12 +18,16 @@ func TestRandomLastGood(t *testing.T) {
 	t.Parallel()
 	r := newRandom(t, randomSource(t))
 	r.calm = true
+	if r.rng.IntN(2) == 0 {
+		r.p.write("kiln.toml", "[project]\nname = \"test\"\n[[rules]]\nmatch = \"**/*.s\"\nignore = [\"**/*.{txt,bin}\", \"sub/**\"]\n")
+	}
 	for _, dir := range []string{"", "sub/", "sub/deep/", "other/"} {
 		for _, ext := range []string{"s", "txt", "bin"} {
 			r.put("assets/"+dir+"keep."+ext, "text that stays")
 		}
 	}
 	other := &fixture{TB: t, dir: t.TempDir(), procs: r.p.procs, workers: 1}
+	other.write("kiln.toml", r.p.read("kiln.toml"))
 	enough := edits() / 8 // builds that look at few tasks: half of them do, but some projects lie so that next to none does for a while
 	for r.n = 0; r.n < edits() || r.p.shorts < enough && r.n < 10*edits(); r.n++ {
 		r.edit()
@@ -57,7 +61,7 @@ func TestRandomLastGood(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d builds looked at few tasks", r.p.shorts, r.p.builds)
+	t.Logf("%d of %d builds looked at few tasks; %d had something held by ignore", r.p.shorts, r.p.builds, r.p.holding)
 	if r.p.shorts < enough {
 		t.Error("too few builds looked at few tasks")
 	}

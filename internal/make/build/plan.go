@@ -64,7 +64,8 @@ func (s *session) whyAll(t *source.Table) string {
 		return "the build before did not come to its end"
 	case s.BlobsGone:
 		return "the blobs in .kiln are missing"
-	case s.req.Force || s.req.Compact || s.req.Outcomes == report.AllOutcomes || s.req.FailFast || s.req.Shuffle != 0 || !s.whole():
+	case s.req.Force || s.req.Strict || s.req.Compact || s.req.FailFast || s.req.Shuffle != 0 || !s.whole(),
+		s.req.Outcomes == report.AllOutcomes:
 		return "it was asked for"
 	case !s.SameRules():
 		return "kiln.toml, a processor or Kiln itself changed"

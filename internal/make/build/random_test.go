@@ -32,10 +32,16 @@ var (
 )
 
 // TestRandom edits a project at random and compares every build with a clean one, and every second build with nothing.
-func TestRandom(t *testing.T) { t.Parallel(); randomly(t, false) }
+func TestRandom(t *testing.T) { t.Parallel(); randomly(t, false, nil) }
 
 // TestRandomCalm is TestRandom with few changes from build to build, as people make them, so that most builds look at few tasks.
-func TestRandomCalm(t *testing.T) { t.Parallel(); randomly(t, true) }
+func TestRandomCalm(t *testing.T) {
+	t.Parallel()
+	randomly(t, true, []int{0, 1, 2, 4, 7, 8, 7, 8, 9, 10, 10, 11, 12, 11, 12, 13, 13, ignoring})
+}
+
+// TestRandomIgnore is TestRandomCalm of a project in which much that jobs read is harmless.
+func TestRandomIgnore(t *testing.T) { t.Parallel(); randomly(t, true, []int{ignoring}) }
 
 // edits is how many steps a random test does.
 func edits() int {
@@ -45,13 +51,13 @@ func edits() int {
 	return *steps
 }
 
-func randomly(t *testing.T, calm bool) {
+func randomly(t *testing.T, calm bool, projects []int) {
 	rng, n := randomSource(t), edits()
 	for until := time.Now().Add(*long); ; {
 		r := newRandom(t, rng)
 		r.calm = calm
 		if calm {
-			r.project = []int{0, 1, 2, 4, 7, 8, 7, 8, 9, 10, 10, 11, 12, 11, 12, 13, 13}[rng.IntN(17)]
+			r.project = pick(r, projects...)
 			r.p.write("kiln.toml", projectFiles[r.project])
 			if strings.Contains(projectFiles[r.project], "mod") {
 				r.p.mkdir("mod")
@@ -69,12 +75,16 @@ func randomly(t *testing.T, calm bool) {
 			}
 		}
 		t.Logf("%d of %d builds looked at few tasks; the others: %v", r.p.shorts, r.p.builds, r.p.because)
+		t.Logf("after %d builds something was held by ignore", r.p.holding)
 		enough := n / 4
 		if strings.Contains(projectFiles[r.project], "parcels") {
 			enough = n / 16 // jobs that begin and cease to fail in them take all tasks
 		}
 		if calm && r.p.shorts < enough {
 			t.Error("too few builds looked at few tasks")
+		}
+		if len(projects) == 1 && r.p.holding < n/16 {
+			t.Error("too few builds had something held by ignore")
 		}
 		r.p.remove(".")
 		if time.Now().After(until) {
@@ -350,7 +360,13 @@ var projectFiles = []string{
 		"[[parcels]]\nname = \"one\"\nassets = [\"@most\", \"!**/a.*\"]\n[[parcels]]\nname = \"two\"\nassets = [\"**\", \"!*.s\"]\n",
 	"[project]\nname = \"test\"\nroots = [\"assets\", { path = \"${MOD}\", name = \"engine\" }]\n[vars]\nMOD = \"mod\"\n" +
 		"[[rules]]\nmatch = [\"sub/**\", \"!**/b.*\"]\nneeds = [\"*.bin\", \"!a.bin\"]\n",
+	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n" +
+		"[[rules]]\nmatch = \"**/*.s\"\nignore = [\"**/*.{txt,bin}\", \"sub/**\", \"!sub/b.*\"]\n" +
+		"[[rules]]\nmatch = \"*.bin\"\nimport = \"script\"\nprocessor = \"gather\"\nignore = [\"**\"]\n",
 }
+
+// ignoring is the last of them.
+var ignoring = len(projectFiles) - 1
 
 // declared are assets by themselves: of a source file that comes and goes, with the name of one, and without any.
 const declared = "[[assets]]\nid = \"declared\"\nsource = \"a.s\"\nsettings = { say = \"declared\" }\n" +
@@ -382,6 +398,7 @@ var ruleFiles = []string{
 	"[[rules]]\nmatch = [\"*.s\", \"deep/*\", \"!b.s\"]\nmeta = { status = \"final\" }\nneeds = [\"*.bin\", \"!a.bin\"]\n",
 	"[[rules]]\nmatch = [\"*.s\", \"deep/*.txt\"]\nid = \"{parent}/{stem}.{ext}\"\n",
 	"[[rules]]\nmatch = \"*\"\nmeta = { status = \"draft\", tags = [\"a\", \"b\"] }\n",
+	"[[rules]]\nmatch = \"*.s\"\nignore = [\"a.*\", \"deep/**\", \"env:*\"]\n",
 }
 
 // rules does something to what is a rule.
@@ -631,9 +648,15 @@ func (r *random) step() {
 		r.order()
 	}
 	b := r.p.build()
-	r.note("built %s", b.ran)
-	if b := r.p.build0(); b.Built != 0 {
-		r.p.Errorf("built again: %s", b.ran)
+	r.note("built %s; %d held by ignore", b.ran, b.held)
+	if b0 := r.p.build0(); b0.Built != 0 || b0.HeldByIgnore != b.held {
+		r.p.Errorf("built again: %s; %d held by ignore", b0.ran, b0.HeldByIgnore)
+	}
+	if b.held > 0 && r.rng.IntN(2) == 0 {
+		r.note("--strict")
+		if b := r.p.buildWith(Request{Strict: true}); b.held > 0 {
+			r.p.Errorf("%d held by ignore after --strict", b.held)
+		}
 	}
 }
 

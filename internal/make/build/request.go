@@ -26,6 +26,7 @@ type Request struct {
 	Platforms []string // all if empty
 	Workers   int      // 0: as the project says
 	Force     bool     // run jobs although nothing changed
+	Strict    bool     // run jobs that are held by ignore, too
 	Keep      bool     // copies of the folders of commands that fail
 	FailFast  bool
 	Pull      bool // take results of other builds, and run nothing

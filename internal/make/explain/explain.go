@@ -74,6 +74,16 @@ func Input(on *asset.Resolved, name string) string { return placed("inputs", on.
 // Need is ByHand for an asset, or a pattern of assets.
 func Need(on *asset.Resolved, name string) string { return placed("needs", on.Need(name)) }
 
+// Ignored is ByHand for what an observation that is harmless is about: where it is written that it is.
+func Ignored(on *asset.Resolved, o *engine.Observation) string {
+	return placed("ignore", job.Ignored("", on, o))
+}
+
+// IgnoredFile is Ignored for a source file.
+func IgnoredFile(on *asset.Resolved, name string) string {
+	return placed("ignore", on.Ignored("", name))
+}
+
 func placed(key string, p *project.Pattern) string {
 	if p == nil || p.Span.IsZero() {
 		return ""

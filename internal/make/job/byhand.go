@@ -7,12 +7,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
 // What a job depends on by hand: source files and products of other assets that kiln.toml names for it. They are recorded before the
-// processor runs, whether it looks at them or not.
+// processor runs, whether it looks at them or not. And what it finds by itself and kiln.toml says is harmless.
 
 // byHand records the source files, and brings up to date and records the products, that the job depends on by hand.
 func (j *Job) byHand() error {
@@ -124,6 +125,21 @@ func (w *World) meant(platform, pattern string) ([]*asset.Asset, digest.Hash) {
 		}
 	}
 	return list, b.Sum()
+}
+
+// Ignored is the pattern under ignore that names what a task observed, so that a change of it alone does not make the task run; nil if
+// there is none. own is the path of the file that the task is about, which is never harmless.
+func Ignored(own string, on *asset.Resolved, o *engine.Observation) *project.Pattern {
+	switch {
+	case len(on.Ignore) == 0:
+	case o.Kind == SawEnv:
+		return on.Ignored(project.EnvMark, o.Subject)
+	case o.Kind == SawTool:
+		return on.Ignored(project.ToolMark, strings.TrimPrefix(o.Subject, InProject))
+	case (o.Kind == SawFile || o.Kind == SawExists) && o.Subject != own:
+		return on.Ignored("", o.Subject)
+	}
+	return nil
 }
 
 // Meant takes apart the subject of an observation of SawAssets.

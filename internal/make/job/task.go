@@ -202,6 +202,9 @@ func (t *Task) preimageOn(platform string) *digest.Builder {
 	for _, p := range t.On.Needs {
 		b.Str("need", p.Text)
 	}
+	for _, p := range t.On.Ignore {
+		b.Str("ignore", p.Text)
+	}
 	return b.Str("processor", t.Proc.Info.Name).Str("asset", t.Asset.ID).Str("uuid", t.Asset.UUID).
 		Str("path", t.Asset.Path).Str("platform", platform).Str("settings", string(t.On.Canonical))
 }

@@ -275,14 +275,14 @@ func (s *Mirror) fewFiles() []contentdb.File {
 
 // mirrorAssets hands in the assets with a job whose trace is another than in the build that the database knows of.
 func (s *Mirror) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
-	before := plan.TasksOf(s.Prev)
+	before, held := plan.TasksOf(s.Prev), s.HeldByIgnore()
 	other := func(t *job.Task) bool {
 		tr := s.TraceOf(t)
 		if t.Decided() && results.Speaks(tr) {
 			return true // its messages may be others although the trace is the same
 		}
 		was, known := before.Held(t.Key)
-		return tr != nil && (tr.ID == 0 || !known || was != tr.ID)
+		return tr != nil && (tr.ID == 0 || !known || was != tr.ID || t.Decided() && t.Part == "" && held[t.Subject()] != before.Ignores(t.Key))
 	}
 	put := func(a *asset.Asset, changed bool) {
 		for i := range a.Resolved {
@@ -290,7 +290,7 @@ func (s *Mirror) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 			changed = changed || other(t) || slices.ContainsFunc(s.Parts[t], other) || slices.ContainsFunc(s.RequestsOf(t), other)
 		}
 		if changed {
-			b.Put(s.assetRecord(a, b.Everything()))
+			b.Put(s.assetRecord(a, held, b.Everything()))
 		}
 	}
 	if s.Few == nil {
@@ -354,7 +354,7 @@ func (s *Mirror) spokeBefore() (list []*asset.Asset) {
 }
 
 // assetRecord is an asset with its jobs, and what their parts made in theirs.
-func (s *Mirror) assetRecord(a *asset.Asset, everything bool) contentdb.Asset {
+func (s *Mirror) assetRecord(a *asset.Asset, held map[string]bool, everything bool) contentdb.Asset {
 	rec := contentdb.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder, Processor: a.Processor, Meta: metaRecords(a)}
 	if _, _, there := s.W.Table.Find(a.Path); a.Declared && a.Path != "" {
 		rec.Missing = !there
@@ -369,6 +369,7 @@ func (s *Mirror) assetRecord(a *asset.Asset, everything bool) contentdb.Asset {
 			continue
 		}
 		j := s.jobRecord(t, tr)
+		j.Held = len(held) > 0 && held[t.Subject()]
 		j.Settings = settings.JSON(t.On.Settings) // once, not for each of its parts: 20 µs
 		for _, p := range append(s.Parts[t][:len(s.Parts[t]):len(s.Parts[t])], s.RequestsOf(t)...) {
 			s.addPart(&j, p, s.TraceOf(p))

@@ -28,6 +28,7 @@ type Notices struct {
 	Left    []string             `json:"left,omitempty"`    // parcels that stay as they are, below the output folder
 	Missing []references.Missing `json:"missing,omitempty"` // products that others refer to
 	Failed  int                  `json:"failed,omitempty"`  // how many assets failed
+	Held    int                  `json:"held,omitempty"`    // how many assets are held by ignore
 }
 
 // emptyFile is what is said of an asset that has no content.
@@ -63,7 +64,7 @@ func (n *Notices) Unread() bool {
 
 // Encode is what a snapshot has of them.
 func (n *Notices) Encode() []byte {
-	if len(n.Rules)+len(n.Folders)+len(n.Empty)+len(n.Shipped)+len(n.Left)+len(n.Missing)+n.Failed == 0 {
+	if len(n.Rules)+len(n.Folders)+len(n.Empty)+len(n.Shipped)+len(n.Left)+len(n.Missing)+n.Failed+n.Held == 0 {
 		return nil
 	}
 	b, _ := json.Marshal(n) // strings and numbers

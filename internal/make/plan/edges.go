@@ -16,7 +16,7 @@ import (
 
 // What the snapshot keeps of tasks, so that the next build finds the few that a change reaches.
 
-// ChangeTasks notes the tasks that have another trace than before, those that are new, and those that were
+// ChangeTasks notes the tasks that have another trace than before, or hold in another way, those that are new, and those that were
 // removed.
 func ChangeTasks(s *Few, d *state.Delta) {
 	tasks := s.Scope.Tasks
@@ -27,22 +27,26 @@ func ChangeTasks(s *Few, d *state.Delta) {
 		d.Tasks = append(d.Tasks, state.TaskChange{Number: n, TaskState: at})
 		noted[n] = true
 	}
+	ignoring := s.Ignoring()
 	for _, t := range s.Live {
 		tr := s.TraceOf(t)
 		n, known := tasks.ByKey(t.Key)
-		if tr == nil || known && !tasks.At(n).Gone && tasks.At(n).Trace == tr.ID {
+		same := tr != nil && known && !tasks.At(n).Gone && tasks.At(n).Trace == tr.ID
+		if tr == nil || same && tasks.At(n).Ignores == ignoring(t) {
 			continue
 		}
 		if !known {
 			n = next
 			next++
 		}
-		note(n, state.TaskState{Subject: t.Subject(), Key: t.Key, Trace: tr.ID, Speaks: results.Speaks(tr)})
-		d.Edges, d.Globs = addEdges(d.Edges, d.Globs, globs, tr, n)
+		note(n, state.TaskState{Subject: t.Subject(), Key: t.Key, Trace: tr.ID, Speaks: results.Speaks(tr), Ignores: ignoring(t)})
+		if !same {
+			d.Edges, d.Globs = addEdges(d.Edges, d.Globs, globs, tr, n)
+		}
 	}
 	for _, x := range s.Leaving() {
 		at := x.TaskState
-		at.Gone, at.Speaks = true, false
+		at.Gone, at.Speaks, at.Ignores = true, false, false
 		note(x.Number, at)
 	}
 	for n := range s.Dirty { // a trace that holds again may have been moved to the front of its key
@@ -64,7 +68,7 @@ func SaveTasks(s *results.Set, next *state.Image) {
 		}
 	}
 	next.Edges = make([]state.Edge, 0, edges)
-	globs := map[string]int{}
+	globs, ignoring := map[string]int{}, s.Ignoring()
 	for _, t := range s.Live {
 		tr := s.TraceOf(t)
 		id, ok := s.Held.Held(t.Key)
@@ -76,7 +80,9 @@ func SaveTasks(s *results.Set, next *state.Image) {
 		}
 		t.Kept = true
 		number := len(next.Tasks)
-		next.Tasks = append(next.Tasks, state.TaskState{Subject: t.Subject(), Key: t.Key, Trace: id, Speaks: results.Speaks(tr)})
+		next.Tasks = append(next.Tasks, state.TaskState{
+			Subject: t.Subject(), Key: t.Key, Trace: id, Speaks: results.Speaks(tr), Ignores: ignoring(t),
+		})
 		if tr != nil {
 			next.Edges, next.Globs = addEdges(next.Edges, next.Globs, globs, tr, number)
 		}

@@ -34,7 +34,16 @@ func NewFew(set *results.Set, prev *state.Snapshot) *Few {
 }
 
 // Find finds out which tasks are concerned, and what there was of them. It is false if that is not known, or if they are very many.
-func (s *Few) Find() bool { return s.compare() && s.dependents() && s.ask() && s.remember() }
+func (s *Few) Find() bool {
+	if !s.compare() || !s.dependents() || !s.ask() || !s.remember() {
+		return false
+	}
+	s.Scope.Left = map[int]bool{}
+	for _, n := range s.goneJobs {
+		s.Scope.Left[n] = true
+	}
+	return true
+}
 
 // no records why all tasks must be checked after all. It returns false.
 func (s *Few) no(because string) bool {
@@ -54,7 +63,11 @@ type Before struct {
 // pass, and a build of all makes them again.
 func (s *Few) Untouched(t *engine.Task, tr *engine.Trace) bool {
 	n, ok := s.Scope.Tasks.ByKey(t.Key)
-	return ok && !s.Dirty[n] && !s.Scope.Tasks.At(n).Gone && s.Scope.Tasks.At(n).Trace == tr.ID
+	if !ok || s.Dirty[n] {
+		return false
+	}
+	at := s.Scope.Tasks.At(n)
+	return !at.Gone && !at.Ignores && at.Trace == tr.ID // what it ignores is known once it is compared
 }
 
 // PackersSubject stands for all assets that ask to have images packed: it is not a name of any.

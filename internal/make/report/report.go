@@ -27,7 +27,8 @@ type Summary struct {
 	Requests     int     `json:"requests"`     // what jobs asked other processors for; they are not counted as jobs
 	RequestsRun  int     `json:"requests_run"` // those of them that ran
 	Failed       int     `json:"failed"`
-	Placeholders int     `json:"placeholders,omitempty"` // jobs that failed, and for which placeholders stand
+	Placeholders int     `json:"placeholders,omitempty"`   // jobs that failed, and for which placeholders stand
+	HeldByIgnore int     `json:"held_by_ignore,omitempty"` // assets that were not built, and hold only by what rules say under ignore
 	Products     int     `json:"products"`
 	Bytes        int64   `json:"bytes"`
 	LookedAt     int     `json:"looked_at"` // jobs and parts whose traces were compared, or that ran
@@ -73,6 +74,7 @@ type Report struct {
 	Stopped  bool        // by the context or FailFast; what was finished is kept
 	Passing  bool        // a job failed in a way that may pass by itself: to build again may help although nothing changes
 	Short    bool        // only what a few changed files reach was checked
+	Held     int         // assets that are held by ignore, those included of which something was built
 	Outcomes []Outcome   // as wanted, in no order
 }
 
@@ -218,6 +220,7 @@ func (s *Source) Count(r *Report) {
 		}
 	}
 	sum.AssetsFailed = len(failed)
+	s.countHeld(r, built, failed)
 	adopted := s.adopted(ran)
 	for _, res := range s.Results {
 		r.Stopped = r.Stopped || res.State == engine.Stopped
@@ -249,6 +252,29 @@ func (s *Source) countMissing(sum *Summary, failed map[*asset.Asset]bool) {
 			failed[a] = true
 		}
 	}
+}
+
+// countHeld counts the assets that are held by ignore, among those that the build was asked for.
+func (s *Source) countHeld(r *Report, built, failed map[*asset.Asset]bool) {
+	held := map[string]bool{}
+	for subject := range s.HeldByIgnore() {
+		if t := s.W.TaskFor(subject); s.Few != nil || t != nil && t.Result != nil {
+			held[task.ParseSubject(subject).Asset] = true
+		}
+	}
+	if len(held) == 0 {
+		return
+	}
+	for a := range failed {
+		delete(held, a.ID)
+	}
+	r.Held = len(held)
+	for a, whole := range built {
+		if whole {
+			delete(held, a.ID)
+		}
+	}
+	r.Summary.HeldByIgnore = len(held)
 }
 
 // failedAssets are the assets that failed among those at which a build of few tasks does not look.
@@ -427,13 +453,15 @@ func (r *Report) Failed() bool { return r.Summary.Failed > 0 || r.Messages.Err()
 
 // Unchanged is the report of a build in which nothing differs from the one before, with more messages.
 func Unchanged(prev *state.Snapshot, more diag.List, took time.Duration) *Report {
-	t, failed := prev.Totals, 0
-	if n, ok := notices.Decode(prev.Notices); ok && t.Failed > 0 {
-		failed = max(1, n.Failed)
+	t, failed, held := prev.Totals, 0, 0
+	if n, ok := notices.Decode(prev.Notices); ok {
+		if held = n.Held; t.Failed > 0 {
+			failed = max(1, n.Failed)
+		}
 	}
 	messages := append(more, diag.Decode[*diag.Message](prev.Messages)...)
-	return &Report{Messages: messages, Summary: Summary{
+	return &Report{Messages: messages, Held: held, Summary: Summary{
 		Assets: t.Assets, Jobs: t.Jobs, Reused: t.Jobs, Requests: t.Requests, Failed: t.Failed, Products: t.Products, Bytes: t.Bytes,
-		AssetsFailed: failed, Warnings: Warnings(messages), Seconds: took.Seconds(),
+		AssetsFailed: failed, HeldByIgnore: held, Warnings: Warnings(messages), Seconds: took.Seconds(),
 	}}
 }

@@ -52,12 +52,16 @@ type AssetView struct {
 type JobState string
 
 const (
-	UpToDate JobState = "up to date" // a trace holds, the products are good
-	Failed   JobState = "failed"     // a trace holds, and it is of a failure
-	Stale    JobState = "stale"      // it would run
-	Maybe    JobState = "maybe"      // it would run if something stale that it needs comes out differently
-	NotBuilt JobState = "not built"  // it was never built
+	UpToDate JobState = "up to date"     // a trace holds, the products are good
+	Held     JobState = "held by ignore" // a trace holds only because rules say that what differs is harmless
+	Failed   JobState = "failed"         // a trace holds, and it is of a failure
+	Stale    JobState = "stale"          // it would run
+	Maybe    JobState = "maybe"          // it would run if something stale that it needs comes out differently
+	NotBuilt JobState = "not built"      // it was never built
 )
+
+// Holds reports whether there are products, and nothing to be done.
+func (s JobState) Holds() bool { return s == UpToDate || s == Held }
 
 // JobView is what is known of a job.
 type JobView struct {
@@ -70,6 +74,7 @@ type JobView struct {
 	Fingerprint         digest.Hash   // of the processor's code as it is now
 	State               JobState
 	Why                 *engine.Reason   // Stale, Maybe, NotBuilt: why it would run
+	Ignored             []engine.Reason  // Held: what differs
 	Last                *engine.Trace    // the trace that holds, or the newest; nil: never built
 	LastRun             *engine.Trace    // that of the job or of the part of it that ran last; nil: never built
 	Among               string           // Processor, where the asset has several on the platform; else ""
@@ -137,6 +142,8 @@ func jobView(s *results.Set, t *job.Task) JobView {
 		j.State, j.Last = UpToDate, r.Trace
 		if r.Trace.Outcome != engine.Succeeded {
 			j.State = Failed
+		} else if j.Ignored = r.Ignored; len(j.Ignored) > 0 {
+			j.State = Held
 		}
 	case r.State == engine.Undecided:
 		j.State = Maybe
@@ -158,9 +165,13 @@ func jobView(s *results.Set, t *job.Task) JobView {
 		}
 		part := jobView(s, p)
 		j.Parts = append(j.Parts, part)
-		if (j.State == UpToDate || j.State == Maybe) && (part.State == Stale || part.State == NotBuilt) {
+		switch {
+		case (j.State.Holds() || j.State == Maybe) && (part.State == Stale || part.State == NotBuilt):
 			j.State, j.Why = Stale, part.Why
+		case j.State == UpToDate && part.State == Held:
+			j.State = Held
 		}
+		j.Ignored = append(j.Ignored[:len(j.Ignored):len(j.Ignored)], part.Ignored...)
 		if part.Last != nil && (j.LastRun == nil || part.Last.Build > j.LastRun.Build) {
 			j.LastRun = part.Last
 		}

@@ -172,7 +172,7 @@ func (d *Dashboard) assetPage(r *http.Request) (*view, error) {
 // assetHead finds an asset by its id.
 func (d *Dashboard) assetHead(ctx context.Context, id string) (*assetBody, int64, error) {
 	rows, err := d.library.ask(ctx, `SELECT a.no, a.id, a.uuid, s.text, r.path, coalesce(f.path, a.folder), a.folder IS NOT NULL, f.size,
-			(SELECT CASE WHEN max(failed) THEN 'failed' WHEN max(built) = `+lastNumber+` THEN 'built'
+			(SELECT CASE WHEN max(failed) THEN 'failed' WHEN a.no`+isHeld+` THEN '`+held+`' WHEN max(built) = `+lastNumber+` THEN 'built'
 				WHEN count(*) > 0 THEN '`+upToDate+`' END FROM job WHERE asset = a.no)
 		FROM asset a LEFT JOIN shared_text s ON s.no = a.processor LEFT JOIN source_file f ON f.no = a.file LEFT JOIN root r ON r.no = f.root
 		WHERE a.id IN (:id, :id || '/')`, params{":id": id}, 1)
@@ -193,7 +193,8 @@ func (d *Dashboard) assetHead(ctx context.Context, id string) (*assetBody, int64
 }
 
 func (d *Dashboard) assetJobs(ctx context.Context, b *assetBody, no int64) error {
-	rows, err := d.library.ask(ctx, `SELECT p.name, j.failed, j.built, j.reason, j.seconds, j.peak_memory, st.text, j.built = `+lastNumber+`, pr.text
+	rows, err := d.library.ask(ctx, `SELECT p.name, j.failed, j.built, j.reason, j.seconds, j.peak_memory, st.text, j.built = `+lastNumber+`, pr.text,
+			EXISTS (SELECT 1 FROM job_held h WHERE (h.asset, h.platform, h.processor) = (j.asset, j.platform, j.processor))
 		FROM job j JOIN platform p ON p.no = j.platform LEFT JOIN shared_text st ON st.no = j.settings LEFT JOIN shared_text pr ON pr.no = j.processor
 		WHERE j.asset = :asset ORDER BY p.no, pr.text`, params{":asset": no}, 0)
 	if err != nil {
@@ -204,6 +205,8 @@ func (d *Dashboard) assetJobs(ctx context.Context, b *assetBody, no int64) error
 		switch {
 		case j.Failed:
 			j.State = "failed"
+		case r.int(9) == 1:
+			j.State = held
 		case r.int(7) == 1:
 			j.State = "built"
 		}

@@ -86,10 +86,12 @@ func (f filter) sql() (string, params) {
 		if f.Platform != "" { // few fail, so their jobs can be looked at
 			conditions = append(conditions, "a.no IN (SELECT asset FROM job WHERE failed = 1 AND platform = (SELECT no FROM platform WHERE name = :platform))")
 		}
+	case held:
+		conditions = append(conditions, "a.failed = 0 AND a.no"+isHeld)
 	case "built":
-		conditions = append(conditions, "a.failed = 0 AND a.built = "+lastNumber)
+		conditions = append(conditions, "a.failed = 0 AND NOT a.no"+isHeld+" AND a.built = "+lastNumber)
 	case upToDate:
-		conditions = append(conditions, "a.failed = 0 AND a.built < "+lastNumber)
+		conditions = append(conditions, "a.failed = 0 AND NOT a.no"+isHeld+" AND a.built < "+lastNumber)
 	case notBuilt:
 		conditions = append(conditions, "a.built IS NULL")
 	}
@@ -99,8 +101,12 @@ func (f filter) sql() (string, params) {
 // States of assets, in the words of kiln ls and of the database, besides failed and built.
 const (
 	upToDate = "up to date"
+	held     = "held by ignore"
 	notBuilt = "not built" // it has no jobs
 )
+
+// isHeld follows the number of an asset.
+const isHeld = " IN (SELECT asset FROM job_held)"
 
 // listsWith are the shared lists that have a name in them.
 func listsWith(parameter string) string {
@@ -199,7 +205,7 @@ func (d *Dashboard) entries(ctx context.Context, f filter) ([]entry, error) {
 	where, p := f.sql()
 	page := fmt.Sprintf("SELECT no, row_number() OVER () FROM (SELECT a.no FROM asset a WHERE %s ORDER BY %s LIMIT %d OFFSET %d)", where, f.order(), pageRows, (f.Page-1)*pageRows)
 	rows, err := d.library.ask(ctx, `WITH shown (no, place) AS (`+page+`)
-		SELECT a.id, s.text, CASE WHEN a.failed THEN 'failed' WHEN a.built = `+lastNumber+` THEN 'built' WHEN a.built IS NULL THEN '`+notBuilt+`' ELSE '`+upToDate+`' END,
+		SELECT a.id, s.text, CASE WHEN a.failed THEN 'failed' WHEN a.no`+isHeld+` THEN '`+held+`' WHEN a.built = `+lastNumber+` THEN 'built' WHEN a.built IS NULL THEN '`+notBuilt+`' ELSE '`+upToDate+`' END,
 			a.products, a.bytes, a.seconds, l.text, pl.name, x.file, lower(hex(x.hash)), x.size, t.text
 		FROM shown JOIN asset a USING (no) LEFT JOIN shared_text s ON s.no = a.processor LEFT JOIN shared_list l ON l.no = a.platforms
 			LEFT JOIN product x ON (x.asset, x.platform, x.sub_id) = (SELECT q.asset, q.platform, q.sub_id FROM product q JOIN shared_text w ON w.no = q.type WHERE q.asset = a.no AND w.text = 'texture' LIMIT 1)
@@ -251,18 +257,20 @@ type facets struct {
 func (d *Dashboard) facets(ctx context.Context) (*facets, error) {
 	return d.shelf.facets.soon(ctx, d.version, "", func(ctx context.Context) (*facets, error) {
 		rows, err := d.library.ask(ctx, `SELECT s.text, t.text, p.text, g.* FROM (
-				SELECT processor, types, platforms, count(*) AS n, sum(failed), sum(failed = 0 AND built = `+lastNumber+`), sum(built IS NULL) FROM asset GROUP BY processor, types, platforms) g
+				SELECT processor, types, platforms, count(*) AS n, sum(failed), sum(failed = 0 AND NOT no`+isHeld+` AND built = `+lastNumber+`),
+				sum(built IS NULL), sum(failed = 0 AND no`+isHeld+`) FROM asset GROUP BY processor, types, platforms) g
 			LEFT JOIN shared_text s ON s.no = g.processor LEFT JOIN shared_list t ON t.no = g.types LEFT JOIN shared_list p ON p.no = g.platforms`, nil, 0)
 		if err != nil {
 			return nil, err
 		}
 		states, processors, types, platforms := tallied{}, tallied{}, tallied{}, tallied{}
 		for _, r := range rows {
-			n, failed, built, none := r.int(6), r.int(7), r.int(8), r.int(9)
+			n, failed, built, none, holds := r.int(6), r.int(7), r.int(8), r.int(9), r.int(10)
 			states.add("failed", failed)
 			states.add("built", built)
 			states.add(notBuilt, none)
-			states.add(upToDate, n-failed-built-none)
+			states.add(held, holds)
+			states.add(upToDate, n-failed-built-none-holds)
 			processors.add(r.text(0), n)
 			for name := range strings.SplitSeq(r.text(1), ", ") {
 				types.add(name, n)
@@ -272,7 +280,7 @@ func (d *Dashboard) facets(ctx context.Context) (*facets, error) {
 			}
 		}
 		f := &facets{Types: types.sorted(), Processors: processors.sorted()}
-		for _, name := range []string{"failed", "built", upToDate, notBuilt} {
+		for _, name := range []string{"failed", held, "built", upToDate, notBuilt} {
 			if states[name] > 0 {
 				f.States = append(f.States, facet{Name: name, Count: states[name]})
 			}

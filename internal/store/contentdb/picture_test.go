@@ -14,7 +14,7 @@ import (
 var pictureColumns = [][]string{
 	{"source_file", "parcel_product", "parcel", "root", "project"},
 	{"asset", "asset_meta", "observation", "platform", "build"},
-	{"job", "job_dependency", "product_dependency", "diagnostic"},
+	{"job", "job_held", "job_dependency", "product_dependency", "diagnostic"},
 	{"product", "product_fact", "shared_text", "shared_list"},
 }
 

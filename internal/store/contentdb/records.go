@@ -73,6 +73,7 @@ type Job struct {
 	Settings    string // JSON, resolved
 	Fingerprint string
 	Failed      bool
+	Held        bool   // it is up to date only because what changed is harmless
 	Built       int64  // build in which it ran; 0 if it came from a cache of others
 	Reason      string // why it ran, in words
 	Seconds     float64

@@ -93,6 +93,13 @@ CREATE TABLE job (
   PRIMARY KEY (asset, platform, processor)
 ) WITHOUT ROWID;
 
+CREATE TABLE job_held ( -- the jobs that are up to date only because rules say under ignore that what changed is harmless
+  asset     INTEGER NOT NULL, -- job.asset
+  platform  INTEGER NOT NULL, -- job.platform
+  processor INTEGER NOT NULL, -- job.processor
+  PRIMARY KEY (asset, platform, processor)
+) WITHOUT ROWID;
+
 CREATE TABLE observation (
   asset     INTEGER NOT NULL, -- job.asset
   platform  INTEGER NOT NULL, -- platform.no

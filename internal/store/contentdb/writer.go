@@ -36,7 +36,7 @@ type writer struct {
 	tallies tallies
 
 	insert struct {
-		file, text, list, asset, job, observation, needs, product, reference, fact, diagnostic insertion
+		file, text, list, asset, job, held, observation, needs, product, reference, fact, diagnostic insertion
 	}
 	remove []*sqlite.Stmt // an asset's rows on a platform, in each of jobTables
 	err    error
@@ -77,7 +77,7 @@ func (n *numbers) get(name string) (no int64, isNew bool, err error) {
 }
 
 // jobTables are the tables with a row or more for each job, children first.
-var jobTables = []string{"observation", "job_dependency", "product", "product_dependency", "product_fact", "diagnostic", "job"}
+var jobTables = []string{"observation", "job_dependency", "product", "product_dependency", "product_fact", "diagnostic", "job_held", "job"}
 
 func newWriter(conn *sqlite.Conn, s Start, everything bool) (*writer, error) {
 	w := &writer{conn: conn, everything: everything, platforms: map[string]int64{},
@@ -207,6 +207,7 @@ func (w *writer) prepare() error {
 			built = excluded.built, seconds = excluded.seconds, products = excluded.products, bytes = excluded.bytes, types = excluded.types, platforms = excluded.platforms`)
 	i.job = into(`INSERT INTO job (asset, platform, processor, failed, built, reason, seconds, peak_memory, key, fingerprint, settings)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	i.held = into("INSERT INTO job_held (asset, platform, processor) VALUES (?, ?, ?)")
 	i.observation = into("INSERT INTO observation (asset, platform, seq, processor, group_no, kind, file, subject, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	i.needs = into("INSERT OR IGNORE INTO job_dependency (asset, platform, on_asset) VALUES (?, ?, ?)")
 	i.product = into("INSERT INTO product (asset, platform, sub_id, processor, name, type, file, size, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
@@ -473,6 +474,9 @@ func (w *writer) putJob(asset int64, j *Job, earlier []Job) {
 	processor, fingerprint, settings := w.text(j.Processor), w.text(j.Fingerprint), w.text(j.Settings)
 	w.note(w.insert.job.int(asset).int(platform).int(processor).bool(j.Failed).int(j.Built).textOrNull(j.Reason).float(j.Seconds).int(j.PeakMemory).
 		hash(j.Key).intOrNull(fingerprint).intOrNull(settings).run())
+	if j.Held {
+		w.note(w.insert.held.int(asset).int(platform).int(processor).run())
+	}
 	w.tally.job(platform, j.Failed, j.Built, j.Seconds)
 	for seq := range j.Observations {
 		o := &j.Observations[seq]
@@ -692,7 +696,7 @@ func (w *writer) finish(number int64, s Summary) error {
 // flush inserts the rows that wait for others.
 func (w *writer) flush() error {
 	i := &w.insert
-	for _, row := range []*insertion{&i.file, &i.text, &i.list, &i.asset, &i.job, &i.observation, &i.needs, &i.product, &i.reference, &i.fact, &i.diagnostic} {
+	for _, row := range []*insertion{&i.file, &i.text, &i.list, &i.asset, &i.job, &i.held, &i.observation, &i.needs, &i.product, &i.reference, &i.fact, &i.diagnostic} {
 		if err := row.flush(); err != nil {
 			return err
 		}

@@ -217,8 +217,7 @@ func decodeDelta(d *varint.Decoder) *Delta {
 	for i := range x.Tasks {
 		t := &x.Tasks[i]
 		t.Number, t.Subject, t.Key, t.Trace, t.Head = int(d.Uint()&(1<<31-1)), d.Str(), [digest.Size]byte(d.Hash()), d.Fixed64(), int64(d.Uint())
-		flags := d.Uint()
-		t.Gone, t.Speaks = flags&flagGone != 0, flags&flagSpeaks != 0
+		t.setFlags(d.Uint())
 	}
 	x.Edges = make([]Edge, d.Count(9))
 	for i := range x.Edges {

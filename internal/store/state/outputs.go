@@ -278,9 +278,10 @@ type Tasks struct {
 
 // A task's record: key, trace, head of its traces, place and length of its subject, flags.
 const (
-	taskSize   = digest.Size + 8 + 8 + 4 + 4 + 4
-	flagGone   = 1
-	flagSpeaks = 2
+	taskSize    = digest.Size + 8 + 8 + 4 + 4 + 4
+	flagGone    = 1
+	flagSpeaks  = 2
+	flagIgnores = 4
 )
 
 func encodeTasks(e *varint.Encoder, tasks []TaskState) {
@@ -308,7 +309,14 @@ func (t *TaskState) flags() (f uint32) {
 	if t.Speaks {
 		f |= flagSpeaks
 	}
+	if t.Ignores {
+		f |= flagIgnores
+	}
 	return f
+}
+
+func (t *TaskState) setFlags(f uint64) {
+	t.Gone, t.Speaks, t.Ignores = f&flagGone != 0, f&flagSpeaks != 0, f&flagIgnores != 0
 }
 
 func decodeTasks(data []byte) (*Tasks, bool) {
@@ -342,7 +350,7 @@ func (t *Tasks) At(i int) TaskState {
 		s.Subject = string(t.names[at : at+size])
 	}
 	flags := binary.LittleEndian.Uint32(b[56:])
-	s.Gone, s.Speaks = flags&flagGone != 0, flags&flagSpeaks != 0
+	s.setFlags(uint64(flags))
 	return s
 }
 
@@ -358,23 +366,33 @@ func (t *Tasks) All() iter.Seq2[int, TaskState] {
 }
 
 // Speaking are the numbers of the tasks that have something to tell, or failed.
-func (t *Tasks) Speaking() []int {
+func (t *Tasks) Speaking() []int { return t.flagged(flagSpeaks) }
+
+// Ignoring are the numbers of the tasks that held only because what differs is harmless.
+func (t *Tasks) Ignoring() []int { return t.flagged(flagIgnores) }
+
+// flagged are the numbers of the tasks that have a flag, and were not removed. A nil table has none.
+func (t *Tasks) flagged(flag uint32) []int {
+	if t == nil {
+		return nil
+	}
+	has := func(flags uint32) bool { return flags&(flag|flagGone) == flag }
 	var list []int
 	n := len(t.raw) / taskSize
 	for i := range n {
-		if t.raw[i*taskSize+56]&(flagSpeaks|flagGone) == flagSpeaks {
+		if has(uint32(t.raw[i*taskSize+56])) {
 			if _, other := t.changed[i]; !other {
 				list = append(list, i)
 			}
 		}
 	}
 	for i, s := range t.changed {
-		if s.Speaks && !s.Gone {
+		if has(s.flags()) {
 			list = append(list, i)
 		}
 	}
 	for i := range t.more {
-		if t.more[i].Speaks && !t.more[i].Gone {
+		if has(t.more[i].flags()) {
 			list = append(list, n+i)
 		}
 	}
@@ -392,6 +410,15 @@ func (t *Tasks) Held(k [digest.Size]byte) (trace uint64, ok bool) {
 		return 0, false
 	}
 	return t.At(n).Trace, true
+}
+
+// Ignores reports whether the task with a key held only because what differs is harmless. A nil table has none.
+func (t *Tasks) Ignores(k [digest.Size]byte) bool {
+	if t == nil {
+		return false
+	}
+	n, ok := t.ByKey(k)
+	return ok && !t.At(n).Gone && t.At(n).Ignores
 }
 
 // ByKey finds the task with a key.

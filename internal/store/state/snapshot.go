@@ -504,4 +504,5 @@ type TaskState struct {
 	Head    int64      // where in the trace log the last record of its key is; 0: there is none
 	Gone    bool       // the project has it no more; its traces are kept for when it comes back
 	Speaks  bool       // its trace has something to tell people, or it failed
+	Ignores bool       // its trace held only because what differs is harmless, or that of a task that it is made of did
 }

@@ -52,7 +52,7 @@ func snapshot() *Image {
 		Outputs: []Output{{File: "odd", Stat: stat(10)}, {File: "pc/x", Stat: stat(7), Hash: h("o")}, {File: "pc/x.d/y", Stat: stat(7), Hash: h("y")}, {File: "web/x", Stat: stat(8)}},
 		Tasks: []TaskState{
 			{Subject: "pc\x00x", Key: key("k"), Trace: 1 << 60, Head: 12}, {Key: key("gone"), Head: 1 << 40, Gone: true},
-			{Subject: "web\x00x", Key: key("l"), Trace: 2, Head: 40, Speaks: true},
+			{Subject: "web\x00x", Key: key("l"), Trace: 2, Head: 40, Speaks: true, Ignores: true},
 		},
 		Edges: []Edge{{Subject(PathSubject, "x.png"), 0}, {Subject(PathSubject, "x.png"), 2}, {Subject(AssetSubject, "x"), 2}},
 		Globs: []Glob{{"**/*.png", []int{0, 2}}},
@@ -176,7 +176,7 @@ func delta() *Delta {
 	}
 	d.Outputs = []Output{{File: "new/x", Stat: stat(30), Hash: digest.Of([]byte("n"))}, {File: "pc/x", Stat: stat(31)}}
 	d.Removed = []string{"odd", "never/was"}
-	d.Tasks = []TaskChange{{0, TaskState{Subject: "pc\x00x", Key: key("k"), Trace: 77, Head: 99, Speaks: true}}, {3, TaskState{Subject: "pc\x00new", Key: key("n"), Trace: 3, Head: 100}}}
+	d.Tasks = []TaskChange{{0, TaskState{Subject: "pc\x00x", Key: key("k"), Trace: 77, Head: 99, Speaks: true, Ignores: true}}, {3, TaskState{Subject: "pc\x00new", Key: key("n"), Trace: 3, Head: 100}}}
 	d.Edges = []Edge{{Subject(TaskSubject, "y"), 3}}
 	d.Globs = []Glob{{"**/*.png", []int{3}}, {"*.gif", []int{3}}}
 	return d

@@ -93,6 +93,13 @@ CREATE TABLE job (
   PRIMARY KEY (asset, platform, processor)
 ) WITHOUT ROWID;
 
+CREATE TABLE job_held (
+  asset     INTEGER NOT NULL,
+  platform  INTEGER NOT NULL,
+  processor INTEGER NOT NULL,
+  PRIMARY KEY (asset, platform, processor)
+) WITHOUT ROWID;
+
 CREATE TABLE observation (
   asset     INTEGER NOT NULL,
   platform  INTEGER NOT NULL,
@@ -211,6 +218,7 @@ FROM source_file f LEFT JOIN root r ON r.no = f.root;
 CREATE VIEW jobs AS
 SELECT a.id AS asset, p.name AS platform, proc.text AS processor,
   CASE WHEN j.failed THEN 'failed'
+       WHEN EXISTS (SELECT 1 FROM job_held h WHERE h.asset = j.asset AND h.platform = j.platform AND h.processor = j.processor) THEN 'held by ignore'
        WHEN j.built = (SELECT max(number) FROM build WHERE seconds IS NOT NULL) THEN 'built'
        ELSE 'up to date' END AS state,
   j.built, j.reason, j.seconds, j.peak_memory,
@@ -224,6 +232,7 @@ CREATE VIEW assets AS
 SELECT a.id AS asset, a.uuid, coalesce(f.path, a.folder) AS path, a.folder IS NOT NULL AS folder,
   proc.text AS processor,
   CASE WHEN a.failed THEN 'failed'
+       WHEN EXISTS (SELECT 1 FROM job_held h WHERE h.asset = a.no) THEN 'held by ignore'
        WHEN a.built = (SELECT max(number) FROM build WHERE seconds IS NOT NULL) THEN 'built'
        WHEN a.built IS NULL THEN 'not built' ELSE 'up to date' END AS state,
   a.products, a.bytes, a.seconds, a.needed, t.text AS types, p.text AS platforms

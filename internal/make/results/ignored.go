@@ -1,0 +1,70 @@
+package results
+
+import (
+	"slices"
+
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
+)
+
+// HeldByIgnore are the jobs, by their subjects, that are up to date only because rules say under ignore that what differs is harmless: of
+// the job itself, of a part of it, or of a request that it made. Nearly no project has any.
+func (s *Set) HeldByIgnore() map[string]bool {
+	jobs, requests := map[string]bool{}, map[*job.Task]bool{}
+	for _, r := range s.Results {
+		if len(r.Ignored) == 0 {
+			continue
+		}
+		t := job.TaskOf(r)
+		main := s.W.Task(t.Asset, t.On, "")
+		switch {
+		case !s.IsLive(t) && (s.Scope == nil || s.Scope.Concerned[t.Asset]): // no task asks for it any more
+		case t.Request():
+			requests[main] = true
+		default:
+			jobs[main.Subject()] = true
+		}
+	}
+	for _, n := range s.Held.Ignoring() { // those that this build did not decide stay as they are
+		at := s.Held.At(n)
+		of := task.ParseSubject(at.Subject)
+		if of.Part == "" && !task.IsRequest(of.Asset) && s.staysAs(n, s.W.ByKey(at.Key)) {
+			jobs[at.Subject] = true
+		}
+	}
+	if len(requests) == 0 {
+		return jobs
+	}
+	held := func(r *job.Task) bool { return requests[s.W.Task(r.Asset, r.On, "")] }
+	for _, t := range s.Live {
+		if t.Part == "" && !t.Request() && slices.ContainsFunc(s.RequestsOf(t), held) {
+			jobs[t.Subject()] = true
+		}
+	}
+	return jobs
+}
+
+// staysAs reports whether a job of the build before, by its number, is as it was because this build did not decide it. The task is nil
+// if nothing has asked for it.
+func (s *Set) staysAs(n int, t *job.Task) bool {
+	if s.Scope != nil && (t == nil || !s.Scope.Concerned[t.Asset]) {
+		return !s.Scope.Left[n] && (t == nil || !t.Decided())
+	}
+	return s.IsLive(t) && !t.Decided()
+}
+
+// Ignoring returns a function that reports whether a task holds in this way, or, if it is a job, is among HeldByIgnore.
+func (s *Set) Ignoring() func(t *job.Task) bool {
+	jobs := s.HeldByIgnore()
+	return func(t *job.Task) bool {
+		switch {
+		case len(jobs) == 0:
+			return false
+		case t.Part == "" && !t.Request():
+			return jobs[t.Subject()]
+		case t.Decided():
+			return len(t.Result.Ignored) > 0
+		}
+		return s.Held.Ignores(t.Key)
+	}
+}
