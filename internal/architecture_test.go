@@ -176,7 +176,7 @@ var allowed = map[string]string{
 	"make/outputs": "base/diag base/digest base/disk content/asset content/project content/source delivery/ship engine make/job " +
 		"make/results make/workspace store/cas store/state",
 	"make/notices": "base/diag content/asset content/source delivery/ship make/workspace store/state processors make/references",
-	"make/references": "base/diag base/disk content/asset content/mention engine make/job make/outputs make/plan make/results make/task " +
+	"make/references": "base/diag base/digest base/disk content/asset content/mention engine make/job make/outputs make/plan make/results make/task " +
 		"make/workspace processor store/contentdb uuid",
 	"make/parcels": "base/diag base/digest content/asset content/project content/source delivery/ship engine make/job make/notices make/outputs " +
 		"make/plan make/references make/results make/workspace store/state",

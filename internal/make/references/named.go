@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/mention"
@@ -65,13 +66,17 @@ func (c *Check) read(a *asset.Asset, platform string) (paths []string) {
 	return paths
 }
 
-// text of a source file; nil if it cannot be read, or is large.
+// text of a source file; nil if it cannot be read, or is large. If it is not what this build has seen, the next build checks everything.
 func (c *Check) text(path string) []byte {
-	_, root, ok := c.W.Table.Find(path)
+	i, root, ok := c.W.Table.Find(path)
 	if !ok {
 		return nil
 	}
 	text, err := disk.ReadText(c.W.Table.Abs(root, path), largestFile)
+	if h := c.W.Table.At(i).Hash; !h.IsZero() && (err != nil || digest.Of(text) != h) && c.W.Table.At(i).Stat.Size <= largestFile {
+		c.W.Changed = c.W.Display(path)
+		return nil
+	}
 	if err != nil {
 		return nil
 	}
