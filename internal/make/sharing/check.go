@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -30,12 +31,14 @@ type Checked struct {
 func (p *Place) Check(ctx context.Context) []Checked {
 	c, err := p.Open()
 	if err != nil {
-		return []Checked{{Name: "cache", Wrong: err.Error()}}
+		c = &Caches{failed: err.(interface{ Unwrap() []error }).Unwrap()} // which Open has joined
 	}
 	defer c.Close()
 	var list []Checked
 	for _, err := range c.failed {
-		list = append(list, Checked{Name: "cache", Wrong: err.Error()})
+		if u := (*unopened)(nil); errors.As(err, &u) {
+			list = append(list, Checked{Name: u.name, Wrong: u.err.Error()})
+		}
 	}
 	if c.Folder != nil {
 		x := Checked{Name: "the cache folder " + p.Folder, Writes: !p.ReadOnly}

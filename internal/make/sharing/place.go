@@ -65,6 +65,15 @@ type Caches struct {
 	Remote *reapi.Client  // nil: none
 }
 
+// unopened is a cache that cannot be opened.
+type unopened struct {
+	name string
+	err  error
+}
+
+func (u *unopened) Error() string { return u.name + ": " + u.err.Error() }
+func (u *unopened) Unwrap() error { return u.err }
+
 // Open opens the caches of a place. Of two, one that cannot be opened does not keep the other from being used.
 func (p *Place) Open() (*Caches, error) {
 	c := &Caches{}
@@ -72,7 +81,7 @@ func (p *Place) Open() (*Caches, error) {
 	if p.Folder != "" {
 		f, err := folder.Open(p.Folder, p.Limit, p.ReadOnly)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("the cache folder %s: %w", p.Folder, err))
+			errs = append(errs, &unopened{"the cache folder " + p.Folder, err})
 		} else {
 			c.Folder = f
 			c.add(p, "the cache folder "+p.Folder, f, !p.ReadOnly)
@@ -81,7 +90,7 @@ func (p *Place) Open() (*Caches, error) {
 	if p.Remote != "" {
 		r, err := reapi.Dial(p.Remote, p.Credentials)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("the cache server %s: %w", p.Remote, err))
+			errs = append(errs, &unopened{"the cache server " + p.Remote, err})
 		} else {
 			c.Remote = r
 			c.add(p, "the cache server "+p.Remote, r, p.WriteRemote)
