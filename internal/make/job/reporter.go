@@ -2,13 +2,14 @@ package job
 
 import "time"
 
-// Reporter is called for what happens, from several goroutines.
+// Reporter is called with the progress of a build, from several goroutines.
 type Reporter interface {
-	// Planned returns how many jobs are known to run; more may come.
+	// Planned reports how many jobs will run; more may be added later.
 	Planned(jobs int)
 	JobStarted(job string)
 	JobSuspended(job string, on []string, begins bool)
-	// JobFinished is called for jobs, too, that never started: their results come from a cache.
+	// JobFinished is also called for jobs that never started because their results came from a
+	// cache.
 	JobFinished(job string, failed bool, took time.Duration)
 }
 
