@@ -54,9 +54,9 @@ type session struct {
 	leftBeside bool   // a temporary file may have been left beside an output
 	resumed    bool   // at the end, prev in memory equals the snapshot on disk
 	shipment   parcels.Shipment
-	wrote      map[string]bool // files besides products that were written, relative to the project folder
-	sharing    sharing.Account // of shared results
-	crew       *farm.Crew      // other machines that run jobs; nil: there are none
+	wrote      map[string]bool  // files besides products that were written, relative to the project folder
+	sharing    sharing.Account  // of shared results
+	dispatcher *farm.Dispatcher // other machines that run jobs; nil: there are none
 }
 
 // Build runs a build. The caller holds the lock. Errors of assets are in the report; the error is
@@ -370,7 +370,7 @@ func (s *session) runEngine(ctx context.Context) error {
 		Build: s.number, First: s.first(), Holds: s.holds, NoRuns: s.req.Pull,
 	}
 	if !s.req.DryRun {
-		opts.Shared, opts.Away = s.sharing.Elsewhere(), s.crew.Engine()
+		opts.Shared, opts.Away = s.sharing.Elsewhere(), s.dispatcher.Engine()
 	}
 	if opts.Control = s.req.Control.Reach(s.Set); opts.Control != nil {
 		opts.Hurry = 1

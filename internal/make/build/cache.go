@@ -18,11 +18,11 @@ import (
 func (s *session) share(ctx context.Context) {
 	s.endSharing()
 	s.sharing.Begin(ctx, s.P.CachePlace(), s.W, s.req.again)
-	s.crew = s.P.Farm().Work(s.W)
+	s.dispatcher = s.P.Farm().Work(s.W)
 }
 
 // endSharing ends the sharing of a world, and keeps its messages.
-func (s *session) endSharing() { s.notes = slices.Concat(s.notes, s.sharing.End(), s.crew.End()) }
+func (s *session) endSharing() { s.notes = slices.Concat(s.notes, s.sharing.End(), s.dispatcher.End()) }
 
 // Pushed is the result of Push.
 type Pushed struct {

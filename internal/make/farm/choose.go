@@ -12,11 +12,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
 )
 
-// Variable says where jobs run besides this machine: the address of a server, or off.
+// Variable is the environment variable with the address of a server that runs jobs, or off.
 const Variable = "KILN_EXECUTION"
 
-// Choose decides where jobs run besides this machine: by the environment, then by the project file. It is nil if neither says so. dir is
-// the project folder.
+// Choose decides where jobs run besides this machine: by the environment, then by the project file. It returns nil if
+// neither names a server. dir is the project folder.
 func Choose(says project.Execution, dir string, getenv func(string) string) (*Place, error) {
 	p := &Place{
 		Remote: says.Remote, Jobs: cmp.Or(says.Jobs, DefaultJobs), Timeout: cmp.Or(says.Timeout, DefaultTimeout), Kiln: says.Kiln, Only: says.All,
@@ -42,7 +42,7 @@ func Choose(says project.Execution, dir string, getenv func(string) string) (*Pl
 	return p, nil
 }
 
-// program is what the kiln is called there.
+// program is the name of the kiln that workers run.
 func (p *Place) program() string {
 	if p.Properties["OSFamily"] == "windows" {
 		return "kiln.exe"
@@ -50,7 +50,7 @@ func (p *Place) program() string {
 	return "kiln"
 }
 
-// machine is what a worker has to have to run the program of this process, in the words of the API's list of platform properties.
+// machine is what a worker needs to run the program of this process, as platform properties of the API.
 func machine() map[string]string {
 	os, ok := map[string]string{"darwin": "macos"}[runtime.GOOS]
 	if !ok {

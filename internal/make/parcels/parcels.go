@@ -31,12 +31,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Shipment is the project's parcels, ids and constants as a build left them.
+// Shipment is the state of the project's parcels, ids and constants after a build.
 type Shipment struct {
 	Files   []state.Shipped
 	Parcels []ship.Parcel
-	Looked  bool // by this build
-	Again   bool // the next build is to look again
+	Looked  bool // checked by this build
+	Again   bool // the next build must check it again
 	Stopped bool
 	Notes   diag.List
 }
@@ -48,23 +48,23 @@ type Shipping struct {
 	Few       *plan.Few       // nil: the build checks everything
 	Prev      *state.Snapshot // nil: there was no build before
 	Notices   *notices.Notices
-	Platforms []string // that were asked for; none: all
+	Platforms []string // requested ones; none: all
 	Workers   int
-	Locked    bool              // kiln.ids may not change
+	Locked    bool              // fail if kiln.ids would change
 	Compact   bool              // leave no waste in parcels
-	Only      []*project.Parcel // that were asked for; nil: all
-	Wrote     func(file string) // as in ship.Options
+	Only      []*project.Parcel // requested ones; nil: all
+	Wrote     func(file string) // see ship.Options
 
 	Shipment Shipment
 }
 
-// All goes by all products.
+// All updates them from all products.
 func (s *Shipping) All(ctx context.Context) Shipment {
 	before := Before(s.Prev)
 	if len(before) == 0 && !ship.Wanted(s.P.Project) {
 		return s.Shipment
 	}
-	if ship.Wanted(s.P.Project) && source.Messages(s.Notices.Folders).Err() != nil { // what there is to be packed is not known
+	if ship.Wanted(s.P.Project) && source.Messages(s.Notices.Folders).Err() != nil { // it is not known what must be packed
 		s.Shipment.Again = true
 		return s.Shipment
 	}
@@ -77,7 +77,7 @@ func (s *Shipping) All(ctx context.Context) Shipment {
 	read, made := map[string]state.Shipped{}, map[string]state.Shipped{}
 	for _, f := range s.Shipment.Files {
 		if f.Made {
-			made[f.File] = f // what this build does not check stays known as it was left
+			made[f.File] = f // files that this build does not check keep their record
 		}
 	}
 	o.Reading = func(file string) { read[file] = s.shipped(file, false) }
@@ -93,7 +93,7 @@ func (s *Shipping) All(ctx context.Context) Shipment {
 	return s.Shipment
 }
 
-// shipping is how it is done.
+// shipping returns the options for package ship.
 func (s *Shipping) shipping(ctx context.Context) ship.Options {
 	known := map[string]state.Shipped{}
 	for _, f := range s.Shipment.Files {
@@ -118,7 +118,8 @@ func (s *Shipping) shipping(ctx context.Context) ship.Options {
 	}
 }
 
-// untilDone is content that ends with a context: to pack a gigabyte takes half a minute.
+// untilDone is content whose reads fail when a context ends: packing a gigabyte takes half a
+// minute.
 type untilDone struct {
 	io.ReadCloser
 	ctx context.Context
@@ -131,8 +132,9 @@ func (u untilDone) Read(p []byte) (int, error) {
 	return u.ReadCloser.Read(p)
 }
 
-// shipped is a file as it is now. No change of it from now on goes unseen, though the clock of its file system has not ticked since it was
-// written: the time of Kiln's own files is set back, and another one is waited for, or noted as it will never be.
+// shipped returns the record of a file. Any later change must show in its stat, even within the same clock tick of the
+// file system. So the time of Kiln's own files is set back; for another file it waits, or records a stat that never
+// matches.
 func (s *Shipping) shipped(file string, made bool) state.Shipped {
 	st := s.P.ShippedStat(file)
 	for range 3 {
@@ -156,7 +158,7 @@ func (s *Shipping) shipped(file string, made bool) state.Shipped {
 	return state.Shipped{File: file, Stat: st}
 }
 
-// Before returns the files that builds before made.
+// Before returns the files made by earlier builds.
 func Before(prev *state.Snapshot) []string {
 	var files []string
 	if prev != nil {
@@ -169,7 +171,7 @@ func Before(prev *state.Snapshot) []string {
 	return files
 }
 
-// Remove removes all that was made of products, and returns how many files there were; in a dry run it only counts them.
+// Remove removes everything made from products, and returns the number of files. In a dry run it only counts them.
 func Remove(p *workspace.Workspace, prev *state.Snapshot, dryRun bool) (int, error) {
 	n := 0
 	var errs error
@@ -191,7 +193,7 @@ func Remove(p *workspace.Workspace, prev *state.Snapshot, dryRun bool) (int, err
 	return n, errs
 }
 
-// assetsOn returns the assets of a platform that this build checks, with their products as it left them.
+// assetsOn returns the assets of a platform that this build checks, with their current products.
 func (s *Shipping) assetsOn(platform string) []ship.Asset {
 	found := map[string]*ship.Asset{}
 	for _, t := range s.Live {
@@ -213,7 +215,7 @@ func (s *Shipping) assetsOn(platform string) []ship.Asset {
 	return list
 }
 
-// assetOn returns one asset on a platform. It need not be one that this build checks.
+// assetOn returns one asset on a platform, whether this build checks it or not.
 func (s *Shipping) assetOn(a *asset.Asset, platform string) ship.Asset {
 	now := ship.Asset{ID: a.ID, UUID: a.UUID, Follows: a.Follows}
 	for _, t := range s.TasksOf(a, platform) {
@@ -234,7 +236,7 @@ func (s *Shipping) shipTask(a *ship.Asset, t *job.Task) {
 	}
 }
 
-// lost says why a task's products cannot be had; "" if they can.
+// lost returns why a task's products cannot be read, or "".
 func (s *Shipping) lost(t *job.Task, products []engine.Product) string {
 	_, stands := s.Good[t]
 	switch {
@@ -253,7 +255,7 @@ func (s *Shipping) lost(t *job.Task, products []engine.Product) string {
 	return ""
 }
 
-// shipProducts are products that are in files.
+// shipProducts returns the products that have files.
 func shipProducts(products []engine.Product) (list []ship.Product) {
 	for i := range products {
 		if products[i].File != "" {
@@ -275,9 +277,9 @@ func shipProduct(p *engine.Product) ship.Product {
 	return out
 }
 
-// changes returns what a build of few tasks changed of products, by platform, and for each asset, by UUID,
-// which others referred to it before. It returns false if an asset in a parcel began or ceased to fail, or if
-// assets that this build did not check refer to a product that was added or removed.
+// changes returns the products that a build of few tasks changed, by platform. referring returns, for each
+// asset by UUID, which assets referred to it before. ok is false if an asset in a parcel began or ceased to
+// fail, or if assets that this build did not check refer to a product that was added or removed.
 func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]string, ok bool) {
 	touched := s.touched()
 	looked := map[string]bool{}
@@ -327,7 +329,8 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 
 type assetOn struct{ uuid, platform string }
 
-// touched are the assets of which a task is another one than before, or has another trace, by UUID.
+// touched returns, by UUID, the assets with a task that was replaced or has another trace than
+// before.
 func (s *Shipping) touched() map[string]*asset.Asset {
 	all := map[string]*asset.Asset{}
 	for _, x := range s.Few.Leaving() {
@@ -362,8 +365,8 @@ func (s *Shipping) packed(platform string) func(id string) bool {
 	}
 }
 
-// findReferring finds the assets with products that referred, before this build, to those of assets: ids by
-// UUID. If that is not known, each has one without a name.
+// findReferring returns, by UUID, the ids of the assets with products that referred to these assets before
+// this build. If that is not known, each has an entry with an empty id.
 func (s *Shipping) findReferring(uuids []string) map[string][]string {
 	db, opened, err := contentdb.Open(s.P.DatabasePath())
 	if err == nil {
@@ -379,7 +382,7 @@ func (s *Shipping) findReferring(uuids []string) map[string][]string {
 	return unknown
 }
 
-// Changed goes by the products that changed. It is false if it has to go by all.
+// Changed updates them from the changed products. ok is false if all products are needed.
 func (s *Shipping) Changed(ctx context.Context) (Shipment, bool) {
 	s.Shipment.Files = slices.Clone(s.Prev.Shipped)
 	changes, referring, ok := s.changes()
@@ -411,7 +414,7 @@ func (s *Shipping) Changed(ctx context.Context) (Shipment, bool) {
 	return s.Shipment, ok
 }
 
-// Made are the files that this build shipped.
+// Made returns the files that this build wrote.
 func (g *Shipment) Made() []string {
 	var files []string
 	for _, f := range g.Files {

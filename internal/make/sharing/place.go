@@ -11,19 +11,19 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
 )
 
-// Place says where results are shared, and how.
+// Place is where results are shared, and how.
 type Place struct {
 	Folder      string // absolute; "": none
 	Limit       int64  // of the folder, in bytes; 0: its default
 	ReadOnly    bool   // nothing is written to the folder
 	Remote      string // address of a server; "": none
-	WriteRemote bool   // results are written to the server
+	WriteRemote bool   // results are also written to the server
 	Credentials reapi.Credentials
-	Origin      string // what said so, for display: kiln.toml, KILN_CACHE, kiln cache on
+	Origin      string // the setting that named the place, for display: kiln.toml, KILN_CACHE, kiln cache on
 
-	Signed  bool // only results count that are signed by a trusted key
+	Signed  bool // only results signed by a trusted key count
 	trusted []minisign.PublicKey
-	signer  *signer // nil: what ran here is not signed
+	signer  *signer // nil: results of runs here are not signed
 }
 
 // Writes reports whether results are stored anywhere.
@@ -37,15 +37,15 @@ type Caches struct {
 	results share.Cache
 	writers []share.Cache
 	guards  []*share.Guard
-	names   []string // of the guards
+	names   []string // names of the guards
 
-	failed []error // to be opened
+	failed []error // errors of opening
 
 	Folder *folder.Folder // nil: none
 	Remote *reapi.Client  // nil: none
 }
 
-// Open opens the caches of a place. Of two, one that cannot be opened does not keep the other from being used.
+// Open opens the caches of a place. If one of two cannot be opened, the other is used.
 func (p *Place) Open() (*Caches, error) {
 	c := &Caches{}
 	var errs []error
@@ -74,7 +74,7 @@ func (p *Place) Open() (*Caches, error) {
 	return c, nil
 }
 
-// Collect brings the folder below its limit, if there is one that may be written to. p may be nil.
+// Collect shrinks the folder to its limit, if it is writable. p may be nil.
 func (p *Place) Collect() (folder.Collected, error) {
 	if p == nil || p.Folder == "" || p.ReadOnly {
 		return folder.Collected{}, nil
@@ -86,14 +86,14 @@ func (p *Place) Collect() (folder.Collected, error) {
 	return f.Collect(f.Limit())
 }
 
-// add adds a cache. Reading and writing are guarded by themselves: one that may not be written to is still read.
+// add adds a cache. Reading and writing have separate guards: a cache with failed writes is still read.
 func (c *Caches) add(name string, cache share.Cache, writes bool) {
 	reading := share.NewGuard(cache)
 	c.hints = append(c.hints, reading)
 	if c.results == nil {
 		c.results = reading
 	} else {
-		c.results = share.Tiers(c.results, reading, c.writers[0]) // beside a server the folder is written to
+		c.results = share.Tiers(c.results, reading, c.writers[0]) // together with a server, the folder is written to
 	}
 	c.guards, c.names = append(c.guards, reading), append(c.names, name)
 	if writes {
@@ -103,7 +103,7 @@ func (c *Caches) add(name string, cache share.Cache, writes bool) {
 	}
 }
 
-// Troubles are the first failures of the caches.
+// Troubles returns the first failure of each cache.
 func (c *Caches) Troubles() (list []error) {
 	list = append(list, c.failed...)
 	said := map[string]bool{}
