@@ -10,35 +10,35 @@ import (
 
 // A cache that fails must not cost more than it saves.
 const (
-	failuresInRow = 3           // after this many it is not asked again
-	leftAlone     = time.Minute // for so long
+	failuresInRow = 3           // after this many, it is not asked for a while
+	leftAlone     = time.Minute // how long
 )
 
-// ErrLeftAlone says that a cache was not asked, because it failed several times in a row.
+// ErrLeftAlone means that a cache was not asked because it failed several times in a row.
 var ErrLeftAlone = errors.New("the cache failed several times in a row, and is left alone for a while")
 
-// Guard is a cache that is left alone for a while after it failed several times in a row.
+// Guard wraps a cache, and does not use it for a while after it failed several times in a row.
 type Guard struct {
 	cache Cache
 	now   func() time.Time
 
 	mu       sync.Mutex
-	failures int // in a row
+	failures int // number in a row
 	until    time.Time
 	first    error
 }
 
-// NewGuard guards a cache.
+// NewGuard wraps a cache.
 func NewGuard(c Cache) *Guard { return &Guard{cache: c, now: time.Now} }
 
-// Trouble is the first failure; nil: there was none.
+// Trouble is the first failure, or nil.
 func (g *Guard) Trouble() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.first
 }
 
-// Alone reports whether the cache is left alone now.
+// Alone reports whether the cache is not used for a while.
 func (g *Guard) Alone() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -51,7 +51,7 @@ func (g *Guard) do(ctx context.Context, ask func() error) error {
 	}
 	err := ask()
 	if ctx.Err() != nil {
-		return err // the caller's, or its deadline's, who knows: it says nothing of the cache
+		return err // the caller's context or deadline may be the cause, so it says nothing about the cache
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,7 +68,7 @@ func (g *Guard) do(ctx context.Context, ask func() error) error {
 	return err
 }
 
-// Get asks for an entry.
+// Get returns an entry.
 func (g *Guard) Get(ctx context.Context, key Key) (value []byte, err error) {
 	err = g.do(ctx, func() (err error) { value, err = g.cache.Get(ctx, key); return err })
 	return value, err
@@ -79,13 +79,13 @@ func (g *Guard) Put(ctx context.Context, key Key, value []byte, blobs []Blob) er
 	return g.do(ctx, func() error { return g.cache.Put(ctx, key, value, blobs) })
 }
 
-// Missing asks which blobs are not there.
+// Missing returns which blobs the cache does not have.
 func (g *Guard) Missing(ctx context.Context, blobs []Blob) (missing []Blob, err error) {
 	err = g.do(ctx, func() (err error) { missing, err = g.cache.Missing(ctx, blobs); return err })
 	return missing, err
 }
 
-// Fetch asks for a blob.
+// Fetch fetches a blob.
 func (g *Guard) Fetch(ctx context.Context, blob Blob, to io.Writer) error {
 	return g.do(ctx, func() error { return g.cache.Fetch(ctx, blob, to) })
 }

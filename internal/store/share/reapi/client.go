@@ -1,9 +1,10 @@
-// Package reapi keeps shared results on a server that speaks the Remote Execution API, version 2: an entry is an action result, whose
-// standard output is the value, and whose output files are the blobs without which it is worth nothing; blobs are in the content-addressed
-// storage, by their SHA-256. Nothing is executed there, and there is no action: a key is the hash of what an entry is about.
+// Package reapi keeps shared results on a server that speaks the Remote Execution API, version 2. An entry is an action
+// result: its standard output is the value, and its output files are the blobs that it needs. Blobs are in the
+// content-addressed storage, by their SHA-256. For the cache, nothing is executed and there is no action: a key is the
+// hash of an entry's inputs.
 //
-// The server is not trusted: every blob is hashed before it counts, nothing that it sends is read beyond what a blob or an entry may
-// have, and every call ends after a while.
+// The server is not trusted: every blob is hashed before it counts, nothing is read beyond the size that a blob or an
+// entry may have, and every call has a timeout.
 package reapi
 
 import (
@@ -31,19 +32,19 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share"
 )
 
-// Bounds.
+// Limits.
 const (
-	callTimeout  = 15 * time.Second // of a call that moves little
-	slowest      = 256 << 10        // bytes a second that a transfer may be slow at least
-	maxMessage   = 4 << 20          // that servers take
+	callTimeout  = 15 * time.Second // of a call that transfers little
+	slowest      = 256 << 10        // minimum speed of a transfer, in bytes a second
+	maxMessage   = 4 << 20          // that servers accept
 	batchBytes   = 4<<20 - 256<<10  // of blobs in one message
 	inBatch      = 1 << 20          // a larger blob is streamed
 	chunk        = 1 << 20          // of a stream
 	manyDigests  = 8192             // in one question
-	batchesAhead = 8                // in flight
+	batchesAhead = 8                // concurrent messages
 )
 
-// keySize stands where an action has its size. Servers want one.
+// keySize replaces the size of an action, which servers require.
 const keySize = 50
 
 // Client is a share.Cache.
@@ -70,7 +71,8 @@ type Client struct {
 
 var _ share.Cache = (*Client)(nil)
 
-// Dial makes ready to talk to a server: grpc://HOST:PORT/INSTANCE, or grpcs for TLS. Nothing is sent yet.
+// Dial prepares a connection to a server: grpc://HOST:PORT/INSTANCE, or grpcs for TLS. Nothing is sent
+// yet.
 func Dial(address string, as Credentials) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "grpc" && u.Scheme != "grpcs" {
@@ -119,12 +121,12 @@ func loopback(host string) bool {
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// call bounds the time of a call that moves size bytes.
+// call adds a timeout to a call that transfers size bytes.
 func (c *Client) call(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.timeout+time.Duration(size)*time.Second/slowest)
 }
 
-// missOf makes a miss of the answer that something is not there.
+// missOf turns the answer that something does not exist into a miss.
 func missOf(err error) error {
 	if status.Code(err) == codes.NotFound {
 		return fs.ErrNotExist
@@ -132,7 +134,7 @@ func missOf(err error) error {
 	return err
 }
 
-// Reason returns what an error of a server says, for display.
+// Reason returns the text of a server's error, for display.
 func Reason(err error) string {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -164,15 +166,15 @@ func keyDigest(key share.Key) *repb.Digest {
 	return &repb.Digest{Hash: key.String(), SizeBytes: keySize}
 }
 
-// Offer is what a server says of itself.
+// Offer is what a server supports.
 type Offer struct {
 	Zstd, ZstdInBatches bool
-	Updates             bool  // it takes entries
-	Batch               int64 // bytes of blobs that it takes in one message
+	Updates             bool  // it stores entries
+	Batch               int64 // maximum bytes of blobs in one message
 	Version             string
 }
 
-// Offered asks a server what it can do, once.
+// Offered asks a server once what it supports.
 func (c *Client) Offered(ctx context.Context) (*Offer, error) {
 	c.offerMu.Lock()
 	defer c.offerMu.Unlock()
@@ -268,7 +270,7 @@ func (c *Client) Missing(ctx context.Context, blobs []share.Blob) (missing []sha
 	return missing, nil
 }
 
-// Now asks nothing but how long an answer takes.
+// Now measures how long an answer takes.
 func (c *Client) Now(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
 	_, err := c.Get(ctx, share.Key{1})
@@ -278,5 +280,5 @@ func (c *Client) Now(ctx context.Context) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// tlsConfig is what TLS has in any case.
+// tlsConfig is the minimum configuration of TLS.
 func tlsConfig() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }

@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// Credentials are what a client shows to a server, and what it wants to see of it. They come from the environment or from files, never from
-// the project file. The zero value shows nothing.
+// Credentials are a client's credentials and what it requires of a server. They come from the environment or from
+// files, never from the project file. The zero value has none.
 type Credentials struct {
 	User, Password string
 	Token          string
-	TokenFile      string // is read for each call: tokens of a CI are renewed
-	CA             string // file of certificates that are trusted besides the system's
+	TokenFile      string // read for each call, because tokens of a CI are renewed
+	CA             string // file of certificates that are trusted in addition to the system's
 	Cert, Key      string // files of the client's certificate and its key
 }
 
-// FromEnvironment reads credentials.
+// FromEnvironment reads credentials from environment variables.
 func FromEnvironment(getenv func(string) string) Credentials {
 	return Credentials{
 		User: getenv("KILN_CACHE_USER"), Password: getenv("KILN_CACHE_PASSWORD"),
@@ -30,7 +30,7 @@ func FromEnvironment(getenv func(string) string) Credentials {
 	}
 }
 
-// sends reports whether something secret goes over the wire.
+// sends reports whether there is something secret to send.
 func (c *Credentials) sends() bool { return c.User != "" || c.Token != "" || c.TokenFile != "" }
 
 func (c *Credentials) tls() (*tls.Config, error) {
@@ -79,5 +79,6 @@ func (h *header) GetRequestMetadata(context.Context, ...string) (map[string]stri
 	return map[string]string{"authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(c.User+":"+c.Password))}, nil
 }
 
-// RequireTransportSecurity is false because Dial has seen to it: without TLS only this machine itself gets them.
+// RequireTransportSecurity is false because Dial checks it: without TLS, credentials are only sent to this
+// machine.
 func (h *header) RequireTransportSecurity() bool { return false }
