@@ -6,20 +6,21 @@ import (
 	"runtime/metrics"
 )
 
-// Percent of the live heap that may be allocated before the garbage collector begins again.
+// Percent of the live heap that may be allocated before the next collection.
 const (
 	usualCollector = 100
 	lateCollector  = 2400
 	leastCollector = 20
 )
 
-// mostGarbage is how much may be allocated in bytes before the collector begins again, however much is live: a project of a million assets
-// has 2 GB.
+// mostGarbage is how many bytes may be allocated before the next collection, however large the live heap is: a project
+// of a million assets has 2 GB.
 const mostGarbage = 512 << 20
 
-// setCollector has the garbage collector begin at 96 MB and not at Go's 4 MB, and from its first cycle on with as much again as is live, up
-// to mostGarbage. A build of 100,000 assets of which one was touched ends at 52 MB either way; a cycle that falls into its copy of the table
-// of files takes it from 0.15 s to 0.26 s. Who sets GOGC is heard.
+// setCollector makes the first collection start at 96 MB instead of Go's 4 MB, and later ones when the heap has grown
+// by the size of the live heap, but at most by mostGarbage. A build of 100,000 assets of which one was touched needs 52
+// MB either way; a collection during its copy of the table of files takes it from 0.15 s to 0.26 s. GOGC, if set, is
+// respected.
 func setCollector() {
 	if was := debug.SetGCPercent(lateCollector); was != usualCollector {
 		debug.SetGCPercent(was)
@@ -28,7 +29,7 @@ func setCollector() {
 	afterCycle(followHeap)
 }
 
-// followHeap sets the percent after each cycle of the collector.
+// followHeap sets the percent after each collection.
 func followHeap() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
@@ -40,7 +41,7 @@ func followHeap() {
 	afterCycle(followHeap)
 }
 
-// afterCycle calls f after the collector's next cycle.
+// afterCycle calls f after the next collection.
 func afterCycle(f func()) {
 	runtime.AddCleanup(new([16]byte), func(f func()) { f() }, f)
 }

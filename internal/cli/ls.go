@@ -60,7 +60,7 @@ Where an asset failed and its last good products stay, as with kiln watch, these
 	return cmd
 }
 
-// only leaves the assets for which conditions hold.
+// only keeps the assets that meet the conditions.
 func only(v *view.View, conditions []string) error {
 	for _, text := range conditions {
 		holds, err := view.Where(text)
@@ -72,7 +72,7 @@ func only(v *view.View, conditions []string) error {
 	return nil
 }
 
-// metaValues are what rules say of an asset, by key; nil if that is nothing.
+// metaValues is the metadata of an asset, by key; nil if there is none.
 func metaValues(a *asset.Asset) map[string]any {
 	if len(a.Meta) == 0 {
 		return nil
@@ -84,16 +84,16 @@ func metaValues(a *asset.Asset) map[string]any {
 	return all
 }
 
-// patternHelp is what patterns of the command line are.
+// patternHelp explains patterns of the command line.
 const patternHelp = `A pattern is an asset's id, a path, a folder (all below it), a glob of ids, @GROUP of kiln.toml or parcel:NAME (the
 assets that it names). A ! before it takes out what it means.`
 
-// addExclude adds a flag for what is taken out of patterns.
+// addExclude adds a flag for patterns to exclude.
 func addExclude(cmd *cobra.Command, exclude *[]string) {
 	cmd.Flags().StringArrayVar(exclude, "exclude", nil, "leave out what `PATTERN` means; may be given several times")
 }
 
-// excluding are patterns of which others are taken out.
+// excluding adds the excluded patterns to a list.
 func excluding(patterns, exclude []string) []string {
 	for _, x := range exclude {
 		patterns = append(patterns, "!"+x)
@@ -101,7 +101,7 @@ func excluding(patterns, exclude []string) []string {
 	return patterns
 }
 
-// emitAssets writes the lines of many assets at a time: a call of the system for each is half of what the listing costs.
+// emitAssets writes the lines of many assets at once: a system call for each would be half of the time of the listing.
 func (a *app) emitAssets(v *view.View) error {
 	w := bufio.NewWriterSize(a.out, 64<<10)
 	enc := json.NewEncoder(w)
@@ -148,7 +148,7 @@ func (a *app) listAssets(p *build.Project, v *view.View) error {
 	return err
 }
 
-// worstFirst is how states outrank each other where one must stand for several.
+// worstFirst is the order in which one state represents several.
 var worstFirst = []view.JobState{view.Failed, view.Stale, view.Maybe, view.NotBuilt, view.UpToDate}
 
 func stateStyle(s view.JobState) style {
@@ -181,9 +181,9 @@ type assetPlatformLine struct {
 	State     view.JobState `json:"state"`
 	Products  int           `json:"products"`
 	Bytes     int64         `json:"bytes"`
-	LastGood  bool          `json:"last_good,omitempty"` // the products are those of before it failed
+	LastGood  bool          `json:"last_good,omitempty"` // the products are those of its last good build
 
-	place string // for people
+	place string // for display
 }
 
 func newAssetLine(v *view.AssetView) assetLine {
@@ -209,7 +209,7 @@ func newAssetLine(v *view.AssetView) assetLine {
 	return l
 }
 
-// processors are the names of all that process the asset.
+// processors returns the names of the asset's processors.
 func (l *assetLine) processors() string {
 	var names []string
 	for _, p := range l.Platforms {
@@ -220,7 +220,7 @@ func (l *assetLine) processors() string {
 	return strings.Join(names, ", ")
 }
 
-// platformNames are those it is built for; "all" if these are as many as there are.
+// platformNames returns the platforms of the asset; "all" if it has all of them.
 func (l *assetLine) platformNames(of int) string {
 	var names []string
 	for _, p := range l.Platforms {
@@ -234,7 +234,7 @@ func (l *assetLine) platformNames(of int) string {
 	return strings.Join(names, ", ")
 }
 
-// stateText says all that is to be said of the states in a table.
+// stateText is the text about its states in a table.
 func (l *assetLine) stateText() string {
 	text := l.statesText()
 	if slices.ContainsFunc(l.Platforms, func(p assetPlatformLine) bool { return p.LastGood }) {
@@ -243,7 +243,7 @@ func (l *assetLine) stateText() string {
 	return text
 }
 
-// statesText is the state, or each with its platforms if they differ, the worst first.
+// statesText is the state, or each state with its platforms if they differ, the worst first.
 func (l *assetLine) statesText() string {
 	on := map[view.JobState][]string{}
 	for _, p := range l.Platforms {

@@ -13,7 +13,7 @@ import (
 
 type newLine struct {
 	Type      string   `json:"type"`
-	Processor string   `json:"processor"` // "": none, but Kiln's packages
+	Processor string   `json:"processor"` // "": none, only Kiln's packages
 	Language  string   `json:"language"`
 	DryRun    bool     `json:"dry_run,omitempty"`
 	Files     []string `json:"files"`
@@ -80,7 +80,7 @@ project's own, all. After an update of Kiln, kiln new source writes them again.`
 	return cmd
 }
 
-// newSource writes Kiln's packages anew.
+// newSource writes Kiln's packages again.
 func (a *app) newSource() error {
 	dir, err := project.Find(a.dir)
 	if err != nil {

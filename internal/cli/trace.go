@@ -12,7 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
 
-// reporters passes on what happens to several.
+// reporters passes progress on to several reporters.
 type reporters []build.Reporter
 
 func (l reporters) Planned(jobs int) {
@@ -39,7 +39,7 @@ func (l reporters) JobFinished(job string, failed bool, took time.Duration) {
 	}
 }
 
-// JobMoved passes on where a job runs to those that want to know.
+// JobMoved passes on where a job runs to the reporters that want it.
 func (l reporters) JobMoved(job string, away bool) {
 	for _, r := range l {
 		if m, ok := r.(interface{ JobMoved(job string, away bool) }); ok {
@@ -48,12 +48,12 @@ func (l reporters) JobMoved(job string, away bool) {
 	}
 }
 
-// trace writes when which job ran as a file that chrome://tracing and ui.perfetto.dev show. Jobs that run are in lanes of
-// the process "workers", or "other machines", those that are suspended in lanes of the process "waiting", for they hold no worker.
+// trace writes when each job ran as a file for chrome://tracing and ui.perfetto.dev. Running jobs are in lanes of the
+// process "workers" or "other machines", suspended ones in lanes of the process "waiting", because they hold no worker.
 type trace struct {
-	file *os.File // nil: nothing is wanted
+	file *os.File // nil: not requested
 
-	mu      sync.Mutex // all below
+	mu      sync.Mutex // guards all fields below
 	start   time.Time
 	jobs    map[string]*tracedJob
 	running lanes
@@ -63,10 +63,10 @@ type trace struct {
 }
 
 type tracedJob struct {
-	begin time.Time // of what it does now
+	begin time.Time // of its current state
 	lane  int
 	away  bool // on another machine
-	waits int  // how many of its calls wait
+	waits int  // number of its calls that wait
 	on    string
 }
 
@@ -89,7 +89,7 @@ const (
 	pidAway    = 3
 )
 
-// lanes hands out the lowest number that is free.
+// lanes assigns the lowest free number.
 type lanes []bool
 
 func (l *lanes) take() int {
@@ -105,8 +105,8 @@ func (l *lanes) take() int {
 
 func (l lanes) give(i int) { l[i] = false }
 
-// newTrace begins a trace; an empty name gives one that writes nothing. A file that is no trace is not written over: who takes --trace for
-// a flag without a value would lose the asset that comes after it.
+// newTrace starts a trace; with an empty name it writes nothing. It does not overwrite a file that is not a trace: if
+// --trace is used without a value, the next argument, an asset, would be lost.
 func newTrace(name string) (*trace, error) {
 	t := &trace{start: time.Now(), jobs: map[string]*tracedJob{}}
 	if name == "" {
@@ -122,13 +122,13 @@ func newTrace(name string) (*trace, error) {
 	return t, nil
 }
 
-// traceHead is how a trace begins.
+// traceHead is the beginning of a trace.
 const traceHead = `{"traceEvents":`
 
-// isOther reports whether a file holds something else than a trace.
+// isOther reports whether a file is something other than a trace.
 func isOther(name string) bool {
 	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 { // a build that was killed leaves an empty one
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 { // a killed build leaves an empty one
 		return false
 	}
 	f, err := os.Open(name)
@@ -152,7 +152,7 @@ func (t *trace) JobStarted(job string) {
 	t.jobs[job] = &tracedJob{begin: time.Now(), lane: t.running.take()}
 }
 
-// JobMoved moves a job to the lanes of where it runs.
+// JobMoved moves a job to the lanes of the machine where it runs.
 func (t *trace) JobMoved(job string, away bool) {
 	if t.file == nil {
 		return
@@ -164,7 +164,7 @@ func (t *trace) JobMoved(job string, away bool) {
 		return
 	}
 	if away {
-		t.running.give(j.lane) // it did nothing there yet
+		t.running.give(j.lane) // it has not run there yet
 	} else {
 		t.end(job, j, pidAway, "bad", map[string]string{"then": "ran here"})
 	}
@@ -172,7 +172,7 @@ func (t *trace) JobMoved(job string, away bool) {
 	t.begin(j)
 }
 
-// begin gives a job a lane of where it runs.
+// begin assigns a lane to a job.
 func (t *trace) begin(j *tracedJob) {
 	if j.begin = time.Now(); j.away {
 		j.lane = t.away.take()
@@ -181,7 +181,7 @@ func (t *trace) begin(j *tracedJob) {
 	}
 }
 
-// pid is the process of where a job runs.
+// pid is the process of the machine where a job runs.
 func (j *tracedJob) pid() int {
 	if j.away {
 		return pidAway
@@ -232,7 +232,7 @@ func (t *trace) JobFinished(job string, failed bool, _ time.Duration) {
 	t.end(job, j, pid, color, nil)
 }
 
-// end closes what a job does now, and frees its lane.
+// end writes the event of a job's current state, and frees its lane.
 func (t *trace) end(name string, j *tracedJob, pid int, color string, args map[string]string) {
 	now := time.Now()
 	t.events = append(t.events, traceEvent{
