@@ -13,8 +13,7 @@ import (
 // Away runs the processors of jobs on other machines. Everything that a processor asked and made there is asked and
 // made again here, by the Job of a local run, so that the same is recorded.
 type Away interface {
-	// Process does the work of the processor of a job's task. It returns engine.ErrHere if it did
-	// not.
+	// Process does the work of the processor of a job's task. It returns engine.ErrHere if it did not.
 	Process(ctx context.Context, j *Job, t *Task) error
 	// Ended is called for each run that ended, on any machine.
 	Ended(*engine.Result)
@@ -45,8 +44,7 @@ func (j *Job) Took(d time.Duration) {
 	j.took = d
 }
 
-// Content records that a source file is read, and returns the hash of its content. It does not read the file if the
-// hash is known.
+// Content records that a source file is read, and returns the hash of its content. It does not read the file if the hash is known.
 func (j *Job) Content(path string) (digest.Hash, error) {
 	path = j.sourceOf(path)
 	if j.given != nil && path == j.given.path && path != "" {

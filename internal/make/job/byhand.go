@@ -13,8 +13,7 @@ import (
 // Dependencies by hand: source files and products of other assets that rules name for a job. They are recorded before
 // the processor runs, whether it reads them or not.
 
-// byHand records the source files that the job depends on by hand; it brings the products up to date and records
-// them.
+// byHand records the source files that the job depends on by hand; it brings the products up to date and records them.
 func (j *Job) byHand() error {
 	for _, glob := range j.Inputs() {
 		found, err := j.Glob(glob)
@@ -72,8 +71,7 @@ func (j *Job) Needs() ([]processor.Product, error) {
 	return slices.Concat(all...), err
 }
 
-// meant lists the assets that a pattern means and that are built on a platform, by id, with a hash of the
-// list.
+// meant lists the assets that a pattern means and that are built on a platform, by id, with a hash of the list.
 func (w *World) meant(platform, pattern string) ([]*asset.Asset, digest.Hash) {
 	w.mu.Lock()
 	all, known := w.meanings[pattern]

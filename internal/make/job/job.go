@@ -71,13 +71,11 @@ func (j *Job) NeedMemory(bytes int64) error {
 	return nil
 }
 
-// muchMemory, in bytes: garbage is collected if a job asked for this much, and this much is in the heap
-// when it ends.
+// muchMemory, in bytes: garbage is collected if a job asked for this much, and this much is in the heap when it ends.
 const muchMemory = 64 << 20
 
-// freed collects the garbage of a job with large pictures and returns it to the system, before its memory is given to
-// another job. The collector alone would wait until the heap has doubled, and would leave fragments too small for the
-// next large picture.
+// freed collects the garbage of a job with large pictures and returns it to the system, before its memory is given to another job. The
+// collector alone would wait until the heap has doubled, and would leave fragments too small for the next large picture.
 func (j *Job) freed() {
 	j.mu.Lock()
 	asked := j.asked
@@ -363,8 +361,7 @@ type Drafting interface {
 	Drafted(platform, asset, uuid string, p engine.Product)
 }
 
-// Drafts reports whether drafts are requested. They never are for the products of a request, which belongs
-// to no asset.
+// Drafts reports whether drafts are requested. They never are for the products of a request, which belongs to no asset.
 func (j *Job) Drafts() bool {
 	_, ok := j.w.Reporter.(Drafting)
 	return ok && !j.t.Request()

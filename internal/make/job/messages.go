@@ -210,8 +210,7 @@ func (j *Job) keep(l diag.List) []byte {
 	return diag.Encode(all)
 }
 
-// cycleText names the assets of a dependency cycle of tasks. An asset may appear several times in a
-// row: as itself and by its parts.
+// cycleText names the assets of a dependency cycle of tasks. An asset may appear several times in a row: as itself and by its parts.
 func cycleText(ring []string) string {
 	var assets []string
 	for _, n := range append(ring[:len(ring):len(ring)], ring[0]) {

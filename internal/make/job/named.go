@@ -13,8 +13,7 @@ import (
 
 // Settings that rules give to a request by its name.
 
-// named identifies a request by the platform, asset and processor that make it, and its name. Its text
-// is a subject of SawNamed.
+// named identifies a request by the platform, asset and processor that make it, and its name. Its text is a subject of SawNamed.
 type named struct{ platform, asset, processor, name string }
 
 func (n named) String() string {
@@ -34,8 +33,7 @@ func NamedText(subject string) string {
 	return n.asset + asset.NameMark + n.name
 }
 
-// named returns the settings that rules give to a request, and their hash. The error says what is wrong with
-// them.
+// named returns the settings that rules give to a request, and their hash. The error says what is wrong with them.
 func (w *World) named(n named) (*settings.Table, digest.Hash, error) {
 	a, p := w.Find(n.asset), w.procs[n.processor]
 	if a == nil || p == nil || w.Named == nil {

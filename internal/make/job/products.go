@@ -22,8 +22,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Questions of a job about other assets, and about its own parts: which there are, what they made, and its
-// content.
+// Questions of a job about other assets, and about its own parts: which there are, what they made, and its content.
 
 // assetName is the recorded form of an asset's name. A UUID that can be written in several ways is recorded in one;
 // otherwise a search for all tasks that asked for the asset would have to try them all. Ids and paths have one form:
@@ -87,8 +86,7 @@ type madeProduct struct {
 	by task.Subject
 }
 
-// extension is what a product's file name has, or would have, after the asset's and the product's
-// name.
+// extension is what a product's file name has, or would have, after the asset's and the product's name.
 func (p *madeProduct) extension(a *asset.Asset) string {
 	if p.File == "" {
 		return withoutFile(p.Extension)
@@ -101,8 +99,7 @@ func (p *madeProduct) extension(a *asset.Asset) string {
 	return name
 }
 
-// need brings assets up to date, in parallel, and returns the products of each one's jobs; for the job's own asset
-// those of its other jobs.
+// need brings assets up to date, in parallel, and returns the products of each one's jobs; for the job's own asset those of its other jobs.
 func (j *Job) need(ids []string) ([][]madeProduct, error) {
 	var jobs []task.Subject
 	var of []int // for each job, the index in ids
@@ -165,8 +162,7 @@ func (j *Job) jobsOn(id, platform string) []task.Subject {
 	return jobs
 }
 
-// distinct returns an error if two products of an asset's processors have the same sub id. The build reports
-// that at the asset itself.
+// distinct returns an error if two products of an asset's processors have the same sub id. The build reports that at the asset itself.
 func (j *Job) distinct(id string, ps []madeProduct) error {
 	seen := make(map[uint32]bool, len(ps))
 	for _, p := range ps {
@@ -191,10 +187,9 @@ func (j *Job) sawAsset(id string) {
 	j.run.See(SawAsset, id, j.w.assetHash(id))
 }
 
-// AssetSettings returns the settings of another asset's processor on this platform, as a pointer to its struct, and as
-// a map those that differ from a request's defaults. Both are nil if there is no such asset, if it has another
-// processor, or if an import comes first. The answer is recorded. It is not part of processor.Job; package gltf uses it
-// through an interface.
+// AssetSettings returns the settings of another asset's processor on this platform, as a pointer to its struct, and as a map those that
+// differ from a request's defaults. Both are nil if there is no such asset, if it has another processor, or if an import comes first. The
+// answer is recorded. It is not part of processor.Job; package gltf uses it through an interface.
 func (j *Job) AssetSettings(name, by string) (all any, given map[string]any, err error) {
 	if err := j.may(name, by); err != nil {
 		return nil, nil, err
@@ -386,8 +381,7 @@ func (f *productFile) Close() error {
 	return f.err
 }
 
-// makersOf are the jobs or parts that may have made a product: one, or several if the product does not name its
-// processor.
+// makersOf are the jobs or parts that may have made a product: one, or several if the product does not name its processor.
 func (j *Job) makersOf(p processor.Product) []task.Subject {
 	a := j.w.Find(p.AssetID)
 	switch {

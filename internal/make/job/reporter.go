@@ -8,8 +8,7 @@ type Reporter interface {
 	Planned(jobs int)
 	JobStarted(job string)
 	JobSuspended(job string, on []string, begins bool)
-	// JobFinished is also called for jobs that never started because their results came from a
-	// cache.
+	// JobFinished is also called for jobs that never started because their results came from a cache.
 	JobFinished(job string, failed bool, took time.Duration)
 }
 

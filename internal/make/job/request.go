@@ -86,8 +86,7 @@ func (w *World) makeRequest(id string) (*asset.Asset, error) {
 	return a, nil
 }
 
-// sourcePath is the file that messages of a request name: the source file at the end of the chain, or the name of
-// bytes.
+// sourcePath is the file that messages of a request name: the source file at the end of the chain, or the name of bytes.
 func (w *World) sourcePath(s task.Source) string {
 	switch s.Kind {
 	case task.File:
@@ -158,8 +157,7 @@ func (j *Job) requestOf(r *processor.Request) (string, error) {
 	return id, j.possible(id)
 }
 
-// possible returns what is wrong with a request that cannot run. This is recorded: the project may get such a processor
-// later.
+// possible returns what is wrong with a request that cannot run. This is recorded: the project may get such a processor later.
 func (j *Job) possible(id string) error {
 	if j.w.requested(id) != nil {
 		return nil

@@ -94,8 +94,7 @@ func (j *Job) ReadFile(path string) ([]byte, error) {
 	return j.readWhole(path, i, f)
 }
 
-// sourceOf is the path of an asset's source if the argument is the asset's UUID, else the path
-// itself.
+// sourceOf is the path of an asset's source if the argument is the asset's UUID, else the path itself.
 func (j *Job) sourceOf(path string) string {
 	if _, ok := processor.UUIDOf(path); ok {
 		if a, err := j.Find(path); err == nil {
@@ -146,8 +145,7 @@ func (j *Job) noSource() error {
 		WithHint("put the file there, or correct source in [[assets]]")
 }
 
-// allowed returns an error for paths that cannot be below the source roots, and for all paths once
-// the job is over.
+// allowed returns an error for paths that cannot be below the source roots, and for all paths once the job is over.
 func (j *Job) allowed(path string) error {
 	if err := j.may(path); err != nil {
 		return err
@@ -232,8 +230,7 @@ func (j *Job) torn(o *engine.Observation) error {
 		strings.ReplaceAll(o.Subject, "\x00", " ")).WithHint("build again when it keeps still")
 }
 
-// saw records the content of a file that did not change while it was read. hash is called only if the table does not
-// know the hash.
+// saw records the content of a file that did not change while it was read. hash is called only if the table does not know the hash.
 func (j *Job) saw(path string, i source.Index, f opened, hash func() digest.Hash) {
 	j.run.See(SawFile, path, j.know(i, f, hash))
 }
@@ -256,8 +253,7 @@ func (j *Job) know(i source.Index, f opened, hash func() digest.Hash) digest.Has
 	return h
 }
 
-// stream is an open file that is too large for memory. It is hashed while it is read from start to end, or else when it
-// is closed.
+// stream is an open file that is too large for memory. It is hashed while it is read from start to end, or else when it is closed.
 type stream struct {
 	opened
 	j    *Job

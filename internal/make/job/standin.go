@@ -13,9 +13,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// StandIn runs a processor on a placeholder. It returns nil if there is no placeholder, or if the run makes
-// no products. The processor must be built in or a team's Go code: an external program needs more than one
-// file.
+// StandIn runs a processor on a placeholder. It returns nil if there is no placeholder, or if the run makes no products. The processor must
+// be built in or a team's Go code: an external program needs more than one file.
 func (w *World) StandIn(ctx context.Context, t *Task) []engine.Product {
 	a := t.Asset
 	content := placeholder(t)
@@ -34,8 +33,7 @@ func (w *World) StandIn(ctx context.Context, t *Task) []engine.Product {
 	return slices.DeleteFunc(products, func(p engine.Product) bool { return p.File == "" })
 }
 
-// placeholder is the file that replaces a task's source: the processor's own, or the one for its kind of
-// file.
+// placeholder is the file that replaces a task's source: the processor's own, or the one for its kind of file.
 func placeholder(t *Task) []byte {
 	if p, ok := t.Proc.Processor.(processor.Placeholder); ok {
 		if content := p.Placeholder(t.Asset.Path); content != nil {
@@ -54,8 +52,7 @@ type standIn struct {
 	content []byte
 }
 
-// StandsIn is not part of processor.Job. A processor that runs programs checks for it, because a placeholder's job has
-// no programs.
+// StandsIn is not part of processor.Job. A processor that runs programs checks for it, because a placeholder's job has no programs.
 func (*standIn) StandsIn() {}
 
 func (j *standIn) process() (err error) {

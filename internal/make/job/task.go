@@ -30,8 +30,7 @@ type Task struct {
 
 func TaskOf(r *engine.Result) *Task { return r.Task.World.(*Task) }
 
-// Decided reports whether this build knows the result of a task: something asked for it, and it was
-// not stopped.
+// Decided reports whether this build knows the result of a task: something asked for it, and it was not stopped.
 func (t *Task) Decided() bool { return t.Result != nil && t.Result.Trace != nil }
 
 // ID identifies a job with all its parts.
@@ -160,8 +159,7 @@ type Installed struct {
 	Code        fingerprint.Way // of a team's processor: how its code is fingerprinted
 }
 
-// defaultJobMemory is the expected memory of a job if nothing else is known, in bytes; the contract of a
-// processor documents it.
+// defaultJobMemory is the expected memory of a job if nothing else is known, in bytes; the contract of a processor documents it.
 const defaultJobMemory = 64 << 20
 
 // Preimage contains everything that a job's key is made of.

@@ -67,8 +67,7 @@ func (t *Tool) same(dir, name string) bool {
 	return err == nil && st == t.seen
 }
 
-// StatTool returns the stat by which a change of a program is noticed, or of another file that jobs
-// name like a program.
+// StatTool returns the stat by which a change of a program is noticed, or of another file that jobs name like a program.
 func StatTool(path string) (source.Stat, error) {
 	if file, _, ok := command.CachedLibrary(path); ok {
 		path = file

@@ -9,10 +9,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// Work that does not depend on the platform runs once. Tasks with the same settings that differ only by
-// platform are twins. A run that did not ask for its platform would have done the same on another one, if
-// what it observed is the same there. So its trace, with the other platform's name, is compared with the
-// world like any other.
+// Work that does not depend on the platform runs once. Tasks with the same settings that differ only by platform are twins. A run that did
+// not ask for its platform would have done the same on another one, if what it observed is the same there. So its trace, with the other
+// platform's name, is compared with the world like any other.
 
 // Twins are the tasks that equal one except for the platform, in the order of the platforms; nil if there are none.
 func (w *World) Twins(et *engine.Task) []*engine.Task {

@@ -481,8 +481,7 @@ func (w *World) run(t *Task, r *engine.Run) (out engine.Output, err error) {
 	return out, err
 }
 
-// errExit is the error of a processor that ends its goroutine instead of returning, as testing.T's
-// FailNow does.
+// errExit is the error of a processor that ends its goroutine instead of returning, as testing.T's FailNow does.
 var errExit = errors.New("the processor ended its goroutine (runtime.Goexit)")
 
 // process calls the processor, and turns a panic into an error.
@@ -532,8 +531,7 @@ func (w *World) process(t *Task, j *Job) (err error) {
 	return err
 }
 
-// frames returns the calls of a stack that lead to the panic, innermost first, without addresses, which differ between
-// runs.
+// frames returns the calls of a stack that lead to the panic, innermost first, without addresses, which differ between runs.
 func frames(stack []byte) []string {
 	lines := strings.Split(string(stack), "\n")
 	at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "panic(") })
