@@ -12,13 +12,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/manifest"
 )
 
-// Numbers is a kiln.ids, or a kiln.ids.released, as it was read.
+// Numbers is a kiln.ids or a kiln.ids.released, with the text that was read.
 type Numbers struct {
 	*ids.File
 	Text []byte
 }
 
-// ReadNumbers reads one of the two files; one that is not there is empty. merged as in ids.Parse.
+// ReadNumbers reads one of the two files; a missing one is empty. merged is that of ids.Parse.
 func ReadNumbers(dir, name string, merged bool) (Numbers, error) {
 	text, err := disk.ReadText(filepath.Join(dir, name), 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -28,7 +28,7 @@ func ReadNumbers(dir, name string, merged bool) (Numbers, error) {
 	return Numbers{f, text}, err
 }
 
-// Contradictions are what a merge left, in words.
+// Contradictions returns messages about contradictions, for example after a merge.
 func (n Numbers) Contradictions() diag.List {
 	var l diag.List
 	for _, c := range n.Conflicts() {
@@ -43,12 +43,13 @@ func (n Numbers) Contradictions() diag.List {
 	return l
 }
 
-// Same tells whether the file has this text already, or is not there and the text has no numbers.
+// Same reports whether the file has this text already, or does not exist and the text has no
+// numbers.
 func (n Numbers) Same(text []byte) bool {
 	return bytes.Equal(text, n.Text) || len(n.Text) == 0 && bytes.Equal(text, new(ids.File).Format())
 }
 
-// SaveNumbers writes kiln.ids. Who has read it asks Same before.
+// SaveNumbers writes kiln.ids. Call Same first.
 func SaveNumbers(dir string, text []byte) error {
 	if err := disk.Save(filepath.Join(dir, ids.FileName), text); err != nil {
 		return diag.Errorf(diag.IDsSyntax, diag.Pos{File: ids.FileName}, "cannot be written: %v", cause(err)).WithHint("check the permissions of the project folder")
@@ -56,7 +57,7 @@ func SaveNumbers(dir string, text []byte) error {
 	return nil
 }
 
-// Stale is the error of a file that is not what the project needs.
+// Stale is the error for a file that has to change.
 func Stale(changes int) *diag.Message {
 	m := diag.Errorf(diag.IDsChange, diag.Pos{File: ids.FileName}, "the file is not what the project needs")
 	if changes > 0 {
@@ -65,7 +66,7 @@ func Stale(changes int) *diag.Message {
 	return m.WithHint("run `kiln ids`, and commit the file")
 }
 
-// assign brings kiln.ids up to date.
+// assign updates kiln.ids.
 func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
 	var names []ids.Name
 	lost := map[string]bool{}
@@ -83,12 +84,12 @@ func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
 	return s.assignNames(names, func(uuid string) bool { return lost[uuid] })
 }
 
-// assignNames is ids.Assign with kiln.ids.
+// assignNames is ids.Assign for kiln.ids.
 func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*ids.File, error) {
 	s.reading(ids.FileName)
 	before, err := ReadNumbers(s.p.Dir, ids.FileName, false)
 	if err != nil {
-		s.res.Again = before.Text == nil // it is not known what it says; the caller keeps everything
+		s.res.Again = before.Text == nil // its content is not known; the caller keeps everything
 		return nil, err
 	}
 	if l := before.Contradictions(); len(l) > 0 {
@@ -116,7 +117,7 @@ func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*
 	return file, nil
 }
 
-// resource names one for the table of numbers.
+// resource is a key of the table of numbers.
 type resource struct{ uuid, product string }
 
 // number makes the tables of numbers and of ids.
