@@ -126,7 +126,7 @@ func (a *app) writeIDs(p *build.Project, o idsOptions, before ship.Numbers, f *i
 			return err
 		}
 	}
-	state := "as it was"
+	state := "unchanged"
 	switch {
 	case before.Same(f.Format()):
 	case o.locked:

@@ -26,7 +26,7 @@ func newWhyCommand(a *app) *cobra.Command {
 		Use:   "why ASSET",
 		Short: "Show why an asset was built, and whether and why it would be now",
 		Long: `Show, for each platform, why the asset was built last time and in which build, and whether it would be
-built now: the first thing it saw that is not as it was, and where that is another asset, why that one
+built now: the first thing it read that has changed and, if that is another asset, why that one
 would be built, down to the file. Nothing is built.`,
 		GroupID:           groupLook,
 		Example:           "  kiln why sprites/tank.png\n  kiln why models/knight.gltf -p mobile",

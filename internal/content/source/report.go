@@ -21,7 +21,7 @@ var troubles = map[Trouble]struct {
 	Loop:       {diag.Error, diag.SymlinkLoop, "this symbolic link leads to itself or to a folder above it", "remove the link; it was not followed"},
 	Escapes:    {diag.Error, diag.SymlinkEscapes, "this symbolic link leads out of the source roots", "copy what it points to, or add that folder to `roots` in kiln.toml"},
 	Dangling:   {diag.Error, diag.SourceUnreadable, "this symbolic link leads to nothing", "remove the link, or put back what it pointed to"},
-	NotUTF8:    {diag.Error, diag.NameNotUTF8, "the name of this file is not valid UTF-8", "rename it; it was passed over"},
+	NotUTF8:    {diag.Error, diag.NameNotUTF8, "the name of this file is not valid UTF-8", "rename it; it was ignored"},
 	Irregular:  {diag.Error, diag.NotARegularFile, "this is a pipe, a socket or a device, not a file", "remove it, or name it in " + IgnoreFile},
 	Unseen:     {diag.Error, diag.SourceUnreadable, "this file cannot be looked at", "check its permissions and those of its folder"},
 	Unreadable: {diag.Error, diag.SourceUnreadable, "this folder cannot be listed", "check its permissions"},
@@ -105,7 +105,7 @@ func (t *Table) remarks(folder int, prefix []string, names map[caseless]string, 
 		if file.Trouble == IgnoreList && file.Stat.Size > maxIgnoreFile {
 			at := diag.Pos{File: prefix[f.Root] + place(f, file)}
 			l = append(l, diag.Warningf(diag.IgnoreTooLarge, at, "this file has more than 1 MiB, so it ignores nothing").
-				WithHint("say it with fewer patterns: ** stands for any folders, and a name without a slash is passed over at any depth"))
+				WithHint("say it with fewer patterns: ** stands for any folders, and a name without a slash is ignored at any depth"))
 		}
 		if p := join(f.Path, file.Name); file.visible() && t.hidden(p) {
 			l = append(l, t.nameOfFolder(prefix, f.Root, p))

@@ -123,7 +123,7 @@ func (f *frame) end() {
 	}
 }
 
-var errOutOfOrder = errors.New("the frame is not as it was")
+var errOutOfOrder = errors.New("the frame has changed")
 
 // calm is what is known of a folder with nothing but folders in it.
 type calm struct {

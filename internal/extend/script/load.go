@@ -106,7 +106,7 @@ func (l *loader) loads(prog *starlark.Program, by []string) (map[string]starlark
 				WithHint("name a file in the project by its path from this one")
 		case slices.Contains(by, target):
 			ring := append(slices.Clone(by[slices.Index(by, target):]), target)
-			return nil, at(diag.ScriptLoad, pos, "modules load each other in a ring: %s", strings.Join(ring, " -> ")).
+			return nil, at(diag.ScriptLoad, pos, "modules load each other in a cycle: %s", strings.Join(ring, " -> ")).
 				WithHint("put what both need into a third one")
 		case len(l.sources) >= MaxModules:
 			return nil, at(diag.ScriptLoad, pos, "the script loads more than %d modules", MaxModules)

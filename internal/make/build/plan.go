@@ -78,7 +78,7 @@ func (s *session) whyAll(t *source.Table) string {
 	case !s.few.FindChanges(t):
 		return "the source roots are others, or very many files changed"
 	case !s.OutputsSame():
-		return "outputs are not as they were"
+		return "outputs have changed"
 	case !s.P.WorldSame(s.Prev):
 		return "a program, a variable, a parcel or state of Kiln's own is not what it was"
 	}

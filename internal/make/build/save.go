@@ -209,5 +209,5 @@ func (s *session) mirror(r *report.Report, h *state.Head) bool {
 	}
 	warnings, ok := m.Tell(h)
 	r.Messages = append(r.Messages, warnings...)
-	return ok || s.no("the content database is not as it was left")
+	return ok || s.no("the content database has changed")
 }

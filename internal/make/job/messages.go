@@ -63,7 +63,7 @@ func (j *Job) messages(err error) diag.List {
 	switch {
 	case errors.As(err, &cycle):
 		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Ring)).
-			WithHint("break the ring: one of these must do without the next")}
+			WithHint("remove one of these dependencies")}
 	case errors.As(err, &need) && strings.HasPrefix(task.JobOf(need.Root), task.Name(j.t.Asset.ID, j.t.Among(), "")+task.PartMark):
 		return nil // a part of the same job has reported the reason
 	case errors.As(err, &need):

@@ -24,7 +24,7 @@ type Settings struct {
 	Include []string `toml:"include" doc:"Globs of the images, relative to the folder. None means every image in it and below."`
 	Exclude []string `toml:"exclude" doc:"Globs of images to leave out, relative to the folder."`
 
-	MaxSize    int    `toml:"max_size" min:"1" max:"16384" doc:"Largest side of a page, in pixels. What does not fit on one page goes on further ones."`
+	MaxSize    int    `toml:"max_size" min:"1" max:"16384" doc:"Largest side of a page, in pixels. Further images are put on further pages."`
 	PowerOfTwo bool   `toml:"power_of_two" doc:"Sides of pages are powers of two."`
 	MultipleOf int    `toml:"multiple_of" min:"1" max:"4096" doc:"Sides of pages are multiples of it, unless they are powers of two."`
 	Square     bool   `toml:"square" doc:"Pages are as wide as high."`

@@ -55,7 +55,7 @@ func (t *task) keep() error {
 	} else {
 		if changed {
 			t.job.Warn(processor.Problem{Code: string(diag.SoundAsItIs),
-				Text: fmt.Sprintf("%s is handed on as it is, without gain and loop of its settings", t.f.Container),
+				Text: fmt.Sprintf("%s is copied unchanged, without gain and loop of its settings", t.f.Container),
 				Hint: `they are in the content database; with another codec, such as "qoa", the product has them`})
 		}
 		err = t.f.Copy(to)
@@ -67,7 +67,7 @@ func (t *task) keep() error {
 func (t *task) ignored() {
 	if idle := t.s.changes(t.f); len(idle) > 0 {
 		t.job.Warn(processor.Problem{Code: string(diag.SoundAsItIs),
-			Text: fmt.Sprintf("%s is handed on as it is; without effect: %s", t.f.Codec, strings.Join(idle, ", ")),
+			Text: fmt.Sprintf("%s is copied unchanged; without effect: %s", t.f.Codec, strings.Join(idle, ", ")),
 			Hint: `to have the sound changed, set a codec, such as "qoa"`})
 	}
 }

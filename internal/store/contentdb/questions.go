@@ -112,7 +112,7 @@ SELECT p.name AS platform,
 FROM platform p LEFT JOIN job j ON j.platform = p.no AND j.asset = :asset LEFT JOIN shared_text s ON s.no = j.processor
   LEFT JOIN (
     SELECT o.platform, o.processor, min(o.seq), CASE WHEN o.kind = 'missing' THEN f.path || ' was missing and is there now'
-      WHEN f.present = 0 THEN f.path || ' is gone' ELSE f.path || ' has other content' END AS why
+      WHEN f.present = 0 THEN f.path || ' was removed' ELSE f.path || ' has other content' END AS why
     FROM observation o JOIN source_file f ON f.no = o.file
     WHERE o.asset = :asset AND (
       o.kind = 'missing' AND f.present = 1 OR o.kind IN ('file', 'exists') AND f.present = 0 OR o.kind = 'file' AND f.hash <> o.hash)
