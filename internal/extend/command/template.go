@@ -9,14 +9,15 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// placeholders that every command knows; settings and {out:NAME}, {tool:NAME} come on top.
+// placeholders that every command has, besides settings and {out:NAME}, {tool:NAME}.
 var placeholders = []string{"in", "out", "dep", "name", "ext", "platform", "root", "needs", "tool"}
 
-// An argument of the template is a run of parts that are put together:
+// An argument of the template is a sequence of parts:
 //
 //	argument = { text | "{{" | "}}" | "{" name [ ":" detail ] "}" }
 //
-// A setting that is a list stands alone in its argument, and becomes one argument an element.
+// A setting that is a list must be alone in its argument, and becomes one argument for each
+// element.
 type argument []part
 
 // part is literal text if it has no name, else a placeholder.
@@ -64,7 +65,7 @@ func parseArgument(s string) (argument, error) {
 	return a, nil
 }
 
-// parseCommand parses the template and refuses all that would fail in every job.
+// parseCommand parses the template and reports everything that would fail in every job.
 func parseCommand(c Config) (args []argument, errs []error) {
 	bad := func(index int, hint, format string, args ...any) {
 		errs = append(errs, &ConfigError{"command", index, diag.CommandTemplate, fmt.Sprintf(format, args...), hint})
@@ -117,16 +118,16 @@ func (p part) String() string {
 	return "{" + p.name + "}"
 }
 
-// knownNames is what may stand in braces.
+// knownNames are the names allowed in braces.
 type knownNames struct {
-	names   []string // all of them, without braces, for people
+	names   []string // all of them, without braces, for display
 	lists   map[string]bool
 	outputs map[string]string
 }
 
 func known(c Config) knownNames {
 	k := knownNames{names: slices.Clone(placeholders), lists: map[string]bool{}, outputs: c.Outputs}
-	k.names = slices.DeleteFunc(k.names, func(s string) bool { return s == "tool" }) // never without a detail
+	k.names = slices.DeleteFunc(k.names, func(s string) bool { return s == "tool" }) // always with a detail
 	for _, name := range slices.Sorted(maps.Keys(c.Outputs)) {
 		k.names = append(k.names, "out:"+name)
 	}
@@ -139,7 +140,8 @@ func known(c Config) knownNames {
 	return k
 }
 
-// refuse says why a placeholder cannot stand where it does, and what to do; text is "" if it can.
+// refuse explains why a placeholder is not allowed at its place, and what to do; text is "" if it
+// is allowed.
 func (k knownNames) refuse(p part, alone, program bool) (text, hint string) {
 	whole := strings.Trim(p.String(), "{}")
 	_, isOutput := k.outputs[p.detail]
@@ -172,15 +174,15 @@ func braced(names []string) []string {
 	return out
 }
 
-// uses tells whether the template has a placeholder.
+// uses reports whether the template has a placeholder.
 func uses(args []argument, name string) bool {
 	return slices.ContainsFunc(args, func(a argument) bool {
 		return slices.ContainsFunc(a, func(p part) bool { return p.name == name })
 	})
 }
 
-// expand fills in the template. A value is the text of a placeholder; only a list that
-// stands alone has other than one.
+// expand replaces the placeholders of the template. A value is the text of a placeholder; only a
+// list that is alone in its argument may have several.
 func expand(args []argument, value func(part) ([]string, error)) ([]string, error) {
 	out := make([]string, 0, len(args))
 	for _, a := range args {
