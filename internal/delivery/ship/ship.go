@@ -192,7 +192,7 @@ func (s *shipment) fill(pl *Platform) []manifest.Contents {
 	return manifest.Make(parcels, manifestAssets(pl.Assets))
 }
 
-// manifestAssets are assets in the words of package manifest.
+// manifestAssets converts assets for package manifest.
 func manifestAssets(all []Asset) []manifest.Asset {
 	assets := make([]manifest.Asset, len(all))
 	for i := range all {
@@ -211,11 +211,11 @@ func manifestAssets(all []Asset) []manifest.Asset {
 }
 
 func parseUUID(s string) manifest.UUID {
-	u, _ := uuid.Parse(s) // of our own making
+	u, _ := uuid.Parse(s) // made by Kiln, so it is valid
 	return manifest.UUID(u)
 }
 
-// parcelsOn are the declared parcels of a platform.
+// parcelsOn returns the declared parcels of a platform.
 func (s *shipment) parcelsOn(platform string) []*project.Parcel {
 	var list []*project.Parcel
 	for i := range s.p.Parcels {
@@ -226,7 +226,7 @@ func (s *shipment) parcelsOn(platform string) []*project.Parcel {
 	return list
 }
 
-// any matches what any of the patterns does.
+// any returns a function that reports whether one of the patterns matches.
 func (s *shipment) any(patterns []project.Pattern) func(id string) bool {
 	var matches []func(string) bool
 	for _, p := range patterns {
@@ -254,7 +254,7 @@ func Path(p *project.Project, output, file string) string {
 // Folder of the parcels of a platform, below the output folder.
 func Folder(platform string) string { return "parcels/" + platform }
 
-// keep keeps what was made of a platform before.
+// keep keeps the existing files of a platform.
 func (s *shipment) keep(pl *Platform) {
 	for _, f := range s.o.Before {
 		if strings.HasPrefix(f, s.file(Folder(pl.Name))+"/") {
@@ -264,7 +264,7 @@ func (s *shipment) keep(pl *Platform) {
 	s.noteOld(pl)
 }
 
-// noteOld notes the parcels that a build before made.
+// noteOld records the parcels of an earlier build.
 func (s *shipment) noteOld(pl *Platform) {
 	for _, e := range s.oldList(pl.Name).Parcels {
 		s.note(pl, Parcel{Name: e.Name, Platform: pl.Name, File: Folder(pl.Name) + "/" + e.File, Needs: e.Needs}, &List{})
@@ -279,7 +279,7 @@ func (s *shipment) keepAll(platforms []Platform) {
 	}
 }
 
-// removeStale removes what was made before and is not wanted any more.
+// removeStale removes files that were made before and are no longer needed.
 func (s *shipment) removeStale() {
 	for _, f := range s.o.Before {
 		if slices.Contains(s.res.Made, f) {
@@ -311,13 +311,13 @@ func Remove(abs, output string) error {
 	return err
 }
 
-// made notes a file that is Kiln's and as it should be.
+// made records a correct file of Kiln's.
 func (s *shipment) made(file string) {
 	s.res.Made = append(s.res.Made, file)
 	s.settled(file)
 }
 
-// settled tells that a file is as it should be, at once: what is changed in it while others are made is not Kiln's.
+// settled reports at once that a file is correct, because a change of it while others are made is not Kiln's.
 func (s *shipment) settled(file string) {
 	if s.o.Settled != nil {
 		s.o.Settled(file)
@@ -326,7 +326,7 @@ func (s *shipment) settled(file string) {
 
 func (s *shipment) fail(m *diag.Message) { s.res.Messages = append(s.res.Messages, m) }
 
-// failNow reports what may differ the next time. Which files are wanted may depend on it.
+// failNow reports a problem that may pass. Which files are needed may depend on it.
 func (s *shipment) failNow(m *diag.Message) {
 	s.fail(m)
 	s.res.Again, s.unsure = true, true
@@ -341,7 +341,7 @@ func (s *shipment) failDamaged(file, format string, args ...any) *diag.Message {
 	return m
 }
 
-// failRead tells of a file that could not be read. One that is there may be readable the next time.
+// failRead reports a file that could not be read. If it exists, it may be readable the next time.
 func (s *shipment) failRead(m *diag.Message, err error) {
 	s.fail(m)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -349,7 +349,7 @@ func (s *shipment) failRead(m *diag.Message, err error) {
 	}
 }
 
-// reading tells that a file is about to be read that decides what is made.
+// reading is called before a file is read that decides what is made.
 func (s *shipment) reading(file string) {
 	if !s.read[file] && s.o.Reading != nil {
 		s.read[file] = true

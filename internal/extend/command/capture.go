@@ -90,8 +90,7 @@ type capture struct {
 	dropped bool   // it was larger than maxStdout
 }
 
-// keep makes capture keep all of standard output, unless that is too much; whole returns it after the
-// program has ended.
+// keep makes capture keep all of standard output, unless that is too much; whole returns it after the program has ended.
 func (c *capture) keep() { c.kept = true }
 
 func (c *capture) whole() (data []byte, ok bool) {

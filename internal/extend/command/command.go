@@ -43,8 +43,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// DefaultTimeout is how long a program may run by default. It ends a program that waits for input,
-// and does not limit one that works.
+// DefaultTimeout is how long a program may run by default. It ends a program that waits for input, and does not limit one that works.
 const DefaultTimeout = 10 * time.Minute
 
 // runner is part of every fingerprint. It is raised when this package changes the surroundings of
@@ -69,15 +68,13 @@ type Config struct {
 	// Extensions for which it is the default processor, lower case with the dot.
 	Extensions []string
 
-	// Folder means that its assets are folders: {in} is the folder, and the view has all files
-	// below it.
+	// Folder means that its assets are folders: {in} is the folder, and the view has all files below it.
 	Folder bool
 
 	// Memory that one run needs at most, in bytes; 0: not known.
 	Memory int64
 
-	// Output is the extension of the main product, with the dot; empty keeps the
-	// source's own name.
+	// Output is the extension of the main product, with the dot; empty keeps the source's own name.
 	Output string
 
 	// Outputs are the extensions of further products by name; the name is the type as well.
@@ -103,10 +100,9 @@ type Config struct {
 
 // Kiln has the files of Kiln itself in the project.
 type Kiln struct {
-	// Built and State are the folders for products, the current one first, and for Kiln's state: absolute, under all
-	// their names. Shipped are the files elsewhere that Kiln writes after the jobs of a build: resource ids and
-	// constants. Programs must not read any of these, because their content at that time is undefined. They are not
-	// part of the fingerprint.
+	// Built and State are the folders for products, the current one first, and for Kiln's state: absolute, under all their names. Shipped
+	// are the files elsewhere that Kiln writes after the jobs of a build: resource ids and constants. Programs must not read any of these,
+	// because their content at that time is undefined. They are not part of the fingerprint.
 	Built, State, Shipped []string
 }
 

@@ -211,8 +211,7 @@ func (p *proc) recordDepfile(r *reads, read []string) error {
 	return r.see(all)
 }
 
-// system records the files outside of the source roots that a program with declared inputs lists: headers of the
-// system, fonts.
+// system records the files outside of the source roots that a program with declared inputs lists: headers of the system, fonts.
 func (r *reads) system(read []string) error {
 	for _, file := range read {
 		if !filepath.IsAbs(file) {

@@ -105,8 +105,7 @@ func diagnose(output string, v *view) diagnosis {
 	return d
 }
 
-// withoutView replaces paths of the view by those of the sources, because the folder has another
-// name in each run.
+// withoutView replaces paths of the view by those of the sources, because the folder has another name in each run.
 func withoutView(output string, v *view) string {
 	for _, dir := range []string{v.path(viewFolder), v.dir, v.scratch} {
 		output = strings.ReplaceAll(output, dir+string(filepath.Separator), "")

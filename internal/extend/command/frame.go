@@ -48,8 +48,7 @@ type frames struct {
 	ending bool // endIdle will be called
 }
 
-// maxFolders is the maximum number of folders of a frame on the shelf: checking them must not cost more than creating
-// them.
+// maxFolders is the maximum number of folders of a frame on the shelf: checking them must not cost more than creating them.
 const maxFolders = 16
 
 // idleSandbox is the default of that. The next job comes within milliseconds, or there is none.
@@ -134,12 +133,10 @@ type calm struct {
 	sure  bool      // any change of the folder changes its state
 }
 
-// settled is how long a folder must be unchanged until a later change surely gives it another time: FAT counts in steps
-// of two seconds.
+// settled is how long a folder must be unchanged until a later change surely gives it another time: FAT counts in steps of two seconds.
 const settled = 2500 * time.Millisecond
 
-// clear removes everything except the folders and the links. It fails if a program changed a folder, or filled it so
-// that it grew.
+// clear removes everything except the folders and the links. It fails if a program changed a folder, or filled it so that it grew.
 func (f *frame) clear() error {
 	kept := 0
 	for _, folder := range append([]string{"."}, f.folders...) {
@@ -233,8 +230,7 @@ func (v *view) frame(job processor.Job, c *Config) error {
 	return v.folders()
 }
 
-// sandboxed creates a frame with a sandbox, without folders. If this system does not support that, it returns the
-// zero frame.
+// sandboxed creates a frame with a sandbox, without folders. If this system does not support that, it returns the zero frame.
 func (v *view) sandboxed(c *Config) (frame, error) {
 	at := v.frames.name(v.shelf, v.owner)
 	if err := onShelf(v.shelf, func() error { return os.Mkdir(at, 0o755) }); err != nil {
@@ -278,8 +274,7 @@ func (v *view) folders() error {
 	return moment(err)
 }
 
-// prune removes a folder of a frame, or folders in it, that this run does not need; it always needs the folder of the
-// view.
+// prune removes a folder of a frame, or folders in it, that this run does not need; it always needs the folder of the view.
 func (v *view) prune(in string, wanted map[string]bool) error {
 	for i := len(v.order) - 1; i >= 0; i-- {
 		folder := v.order[i]

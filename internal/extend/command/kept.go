@@ -11,16 +11,14 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// keeper is a job with a folder for copies of failed runs; "" if they are not wanted. It is not part of
-// the contract of processors.
+// keeper is a job with a folder for copies of failed runs; "" if they are not wanted. It is not part of the contract of processors.
 type keeper interface{ Kept() string }
 
 // runFile runs the program of a kept folder again.
 const runFile = "run.sh"
 
-// keep copies the folders of a run, links to source files as files, for inspection, with a script that
-// runs the program there again, without a sandbox. Files that cannot be copied are skipped, because the
-// run has failed already.
+// keep copies the folders of a run, links to source files as files, for inspection, with a script that runs the program there again,
+// without a sandbox. Files that cannot be copied are skipped, because the run has failed already.
 func keep(job processor.Job, v *view, cmd *exec.Cmd) {
 	k, ok := job.(keeper)
 	if !ok || k.Kept() == "" {

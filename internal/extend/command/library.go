@@ -19,10 +19,9 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// If programs are not traced, their libraries are found as by the dynamic loader of Linux (ld.so(8)): by the names in a
-// binary (DT_NEEDED), in the folders that it names (DT_RPATH, DT_RUNPATH), those of LD_LIBRARY_PATH, the loader's cache
-// and the usual ones. Libraries that a program opens while it runs (dlopen), and those that an interpreter loads for a
-// script, are not found.
+// If programs are not traced, their libraries are found as by the dynamic loader of Linux (ld.so(8)): by the names in a binary (DT_NEEDED),
+// in the folders that it names (DT_RPATH, DT_RUNPATH), those of LD_LIBRARY_PATH, the loader's cache and the usual ones. Libraries that a
+// program opens while it runs (dlopen), and those that an interpreter loads for a script, are not found.
 
 const (
 	maxLibraries = 1000     // of one program
@@ -94,8 +93,7 @@ func inCache(library string) string {
 
 const libraryPath = "LD_LIBRARY_PATH"
 
-// search finds the libraries of a binary in the loader's order: first those of the program, then those of its
-// libraries.
+// search finds the libraries of a binary in the loader's order: first those of the program, then those of its libraries.
 type search struct {
 	path  []string        // LD_LIBRARY_PATH
 	usual []string        // the loader's default folders
@@ -198,8 +196,7 @@ func soname(file string) string {
 	return strings.Join(names, "")
 }
 
-// find finds a library. If there are several of this name for better processors, it returns all of
-// them.
+// find finds a library. If there are several of this name for better processors, it returns all of them.
 func (s *search) find(name string, first []string, of *elf.File) []string {
 	if strings.Contains(name, "/") {
 		return []string{name}

@@ -86,8 +86,7 @@ func (v *view) linkAll(roots []string, where func(source string) string) error {
 	return nil
 }
 
-// plan adds links to the entries of these folders of the roots, for a folder of the view, and the folders for these
-// links.
+// plan adds links to the entries of these folders of the roots, for a folder of the view, and the folders for these links.
 func (v *view) plan(folder string, roots []string, folders map[string]bool, where func(source string) string) error {
 	found := map[string][]string{} // by name, in the order of the roots
 	var names []string
@@ -145,8 +144,7 @@ func (v *view) holds(folder string) bool {
 	return false
 }
 
-// listed is the content of a folder of a source root when the links were created for a folder of the
-// view.
+// listed is the content of a folder of a source root when the links were created for a folder of the view.
 type listed struct {
 	folder, root string
 	state        seal.State // before the listing
@@ -188,8 +186,7 @@ func unlisted(folder string, err error) error {
 	}
 }
 
-// outdated returns the names in the view that were added, removed or replaced in a source root since the links were
-// created.
+// outdated returns the names in the view that were added, removed or replaced in a source root since the links were created.
 func (v *view) outdated() (names []string) {
 	for _, l := range v.listed {
 		if l.state.Moved < v.began && seal.StateOf(l.root) == l.state {

@@ -9,8 +9,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 )
 
-// maxLoaders is how many interpreters the kernel follows, and maxHeader how much of a program is read to find one, in
-// bytes.
+// maxLoaders is how many interpreters the kernel follows, and maxHeader how much of a program is read to find one, in bytes.
 const (
 	maxLoaders = 5
 	maxHeader  = 4 << 10

@@ -17,6 +17,5 @@ func (p *proc) tellMemory(job processor.Job, peak int64) {
 	}
 }
 
-// clearlyMore allows a difference of an eighth, because each processor core keeps counters that are
-// added later.
+// clearlyMore allows a difference of an eighth, because each processor core keeps counters that are added later.
 func clearlyMore(peak, own int64) bool { return peak > own+own/8 }

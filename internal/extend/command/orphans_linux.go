@@ -49,8 +49,7 @@ func endAll(homes []string) (any bool) {
 	return any
 }
 
-// maxEnviron is how much of an environment is read, in bytes. Kiln's variables are in the first few
-// hundred.
+// maxEnviron is how much of an environment is read, in bytes. Kiln's variables are in the first few hundred.
 const maxEnviron = 1 << 20
 
 // environ is the environment of a process; empty if it has ended, or belongs to another user.

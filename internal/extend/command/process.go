@@ -112,8 +112,7 @@ func (p *proc) execute(ctx context.Context, x *execution) error {
 	return nil
 }
 
-// findTools finds the program and those of {tool:NAME}, by their names in the template. Their
-// content is recorded.
+// findTools finds the program and those of {tool:NAME}, by their names in the template. Their content is recorded.
 func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 	names := []string{p.config.Command[0]}
 	for _, a := range p.args {
@@ -238,8 +237,7 @@ func baseName(a processor.Asset) (name, ext string) {
 	return strings.TrimSuffix(name, ext), ext
 }
 
-// outFile is where the program writes a product, below the scratch folder: out/water.spv,
-// out/water.reflection.json.
+// outFile is where the program writes a product, below the scratch folder: out/water.spv, out/water.reflection.json.
 func outFile(a processor.Asset, o output) string {
 	name, ext := baseName(a)
 	if o.name != "" {

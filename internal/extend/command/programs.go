@@ -84,8 +84,7 @@ func (p *proc) result(ctx context.Context, job processor.Job, v *view, tools map
 	return r, err
 }
 
-// checkCommand returns an error for a command that no program can get. The processor has a bug
-// then.
+// checkCommand returns an error for a command that no program can get. The processor has a bug then.
 func checkCommand(c *processor.Command) error {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return errors.New("a command without a program")
@@ -145,8 +144,7 @@ func checkPlaced(c *processor.Command) error {
 	return nil
 }
 
-// stdin is a file for a program's standard input. A file can be written completely, even if the program does not read
-// it.
+// stdin is a file for a program's standard input. A file can be written completely, even if the program does not read it.
 func (v *view) stdin(data []byte) (*os.File, error) {
 	name := v.path(stdinFile)
 	if err := os.WriteFile(name, data, 0o600); err != nil {

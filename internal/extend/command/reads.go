@@ -116,9 +116,8 @@ func (p *proc) record(r *reads, tools map[string]string, seen []seal.Access) err
 	return r.libraries(seen)
 }
 
-// libraries records the entries of the loader's cache for each library that a program loaded or looked for, if the
-// program read the cache. The program did not use other entries; other caches and lists of the system are recorded
-// completely.
+// libraries records the entries of the loader's cache for each library that a program loaded or looked for, if the program read the cache.
+// The program did not use other entries; other caches and lists of the system are recorded completely.
 func (r *reads) libraries(seen []seal.Access) error {
 	if !slices.ContainsFunc(seen, func(a seal.Access) bool { return a.Path == loaderCache }) {
 		return nil
@@ -133,9 +132,8 @@ func (r *reads) libraries(seen []seal.Access) error {
 	return nil
 }
 
-// rooted is a job of a project on disk, which reports where the source files of its answers are. A program sees only
-// those, so the record is about what it read, even if kiln.toml or folders have changed meanwhile. It is not part of
-// the contract of processors.
+// rooted is a job of a project on disk, which reports where the source files of its answers are. A program sees only those, so the record
+// is about what it read, even if kiln.toml or folders have changed meanwhile. It is not part of the contract of processors.
 type rooted interface {
 	Roots() []string            // absolute; a later one overlays an earlier one
 	Where(source string) string // the file; "" if there is none
@@ -148,8 +146,7 @@ func rootsOf(job processor.Job) []string {
 	return nil
 }
 
-// whereOf returns a function that finds source files as the job knows them; "" if the job does not
-// know one.
+// whereOf returns a function that finds source files as the job knows them; "" if the job does not know one.
 func whereOf(job processor.Job) func(source string) string {
 	if j, ok := job.(rooted); ok {
 		return j.Where
@@ -189,8 +186,7 @@ func (p *proc) newReads(job processor.Job, v *view) *reads {
 	}
 }
 
-// see records accesses in order, after the asset's own file. It fails if one of the files has changed
-// since.
+// see records accesses in order, after the asset's own file. It fails if one of the files has changed since.
 func (r *reads) see(all []seal.Access) error {
 	if source := r.job.Asset().Path; source != "" && !r.v.placed[source] {
 		own := lookAt(r.v.path(viewFolder+"/"+source), seal.Read)
@@ -238,10 +234,9 @@ func lookAt(file string, op seal.Op) seal.Access {
 // byChance is the reason why products are refused.
 const byChance = "what Kiln makes cannot be read by path, for whether it is there, and of which build, is left to chance"
 
-// refuse fails if a program read what Kiln made, or asked for it: the answer depends on which jobs ran before, and none
-// of them waits for another. Allowed are: that the folder of its run exists, that files are missing in its parents,
-// where many programs look for settings, and that there is a folder for products, because a listing of the project's
-// folder names it.
+// refuse fails if a program read what Kiln made, or asked for it: the answer depends on which jobs ran before, and none of them waits for
+// another. Allowed are: that the folder of its run exists, that files are missing in its parents, where many programs look for settings,
+// and that there is a folder for products, because a listing of the project's folder names it.
 func (r *reads) refuse(a *seal.Access) error {
 	bad := func(shown, why, hint string) error {
 		return &processor.Problem{
@@ -338,10 +333,9 @@ func (r *reads) one(a *seal.Access) (folders []string, err error) {
 	return folders, nil
 }
 
-// asKernel records a folder of the source roots, or that nothing is there, as the program sees it: including ignored
-// files and empty folders. The folder may appear in any root. For a file it records that no later root has one of its
-// name, even an ignored one, and its content if it is in a later root: then it may be an ignored one that hides a file
-// which Kiln knows.
+// asKernel records a folder of the source roots, or that nothing is there, as the program sees it: including ignored files and empty
+// folders. The folder may appear in any root. For a file it records that no later root has one of its name, even an ignored one, and its
+// content if it is in a later root: then it may be an ignored one that hides a file which Kiln knows.
 func (r *reads) asKernel(name string, a *seal.Access) error {
 	from := 0
 	if a.State.Exists && !a.State.Dir {
@@ -362,8 +356,7 @@ func (r *reads) asKernel(name string, a *seal.Access) error {
 	return nil
 }
 
-// source records what a program did with a source file; known is false if Kiln does not know such a
-// file.
+// source records what a program did with a source file; known is false if Kiln does not know such a file.
 func (r *reads) source(name string, a *seal.Access) (known bool, err error) {
 	for dir := path.Dir(name); dir != "." && !r.entered[dir]; dir = path.Dir(dir) {
 		r.entered[dir] = true
@@ -405,8 +398,7 @@ func (r *reads) source(name string, a *seal.Access) (known bool, err error) {
 	return !r.absent[name], nil
 }
 
-// same fails if the program read another file of this name than the job knows: one that appeared in another root since
-// the scan.
+// same fails if the program read another file of this name than the job knows: one that appeared in another root since the scan.
 func (r *reads) same(name string, a *seal.Access) error {
 	j, ok := r.job.(rooted)
 	if !ok {
@@ -471,9 +463,8 @@ func (r *reads) once(kind, name string) bool {
 	return first
 }
 
-// unchanged fails if a file has changed since the program saw it, or if the view is outdated at this path: what was
-// added to a source root since has no link. For a folder that was not listed only its existence counts, because its
-// entries were recorded by name.
+// unchanged fails if a file has changed since the program saw it, or if the view is outdated at this path: what was added to a source root
+// since has no link. For a folder that was not listed only its existence counts, because its entries were recorded by name.
 func (r *reads) unchanged(a *seal.Access, outdated []string) error {
 	for _, changed := range outdated {
 		names, _ := r.names(a)

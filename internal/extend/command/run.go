@@ -101,9 +101,8 @@ func inBox(ctx context.Context, cmd *exec.Cmd, given func()) (e ended) {
 // nothing is an empty standard input for programs; os/exec would open it again for each.
 var nothing = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
 
-// oneMore gives Go one processor more than there are. A thread that starts a program keeps its processor until the
-// kernel has loaded the program, 0.3 ms in which no other goroutine could use the core. 2,000 `cp`s on two cores took
-// 2.7 s, and 2.3 with it.
+// oneMore gives Go one processor more than there are. A thread that starts a program keeps its processor until the kernel has loaded the
+// program, 0.3 ms in which no other goroutine could use the core. 2,000 `cp`s on two cores took 2.7 s, and 2.3 with it.
 var oneMore = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) })
 
 // startError means that a program did not start.
@@ -154,8 +153,7 @@ func (p *pipes) collect(out *capture) {
 	both.Wait()
 }
 
-// copyOutput is io.Copy with a buffer of 4 KB: most programs write nothing, and one of 32 KB would be three quarters of
-// a job's heap.
+// copyOutput is io.Copy with a buffer of 4 KB: most programs write nothing, and one of 32 KB would be three quarters of a job's heap.
 func copyOutput(to io.Writer, from io.Reader) {
 	io.CopyBuffer(to, struct{ io.Reader }{from}, make([]byte, 4<<10))
 }

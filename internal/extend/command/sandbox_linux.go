@@ -15,8 +15,7 @@ type sandbox struct {
 	thread *seal.Thread
 }
 
-// newSandbox makes a sandbox. The error wraps seal.ErrUnsupported if this system does not support
-// it.
+// newSandbox makes a sandbox. The error wraps seal.ErrUnsupported if this system does not support it.
 func newSandbox(folder string, network bool) (*sandbox, error) {
 	s := &sandbox{}
 	if err := s.open(folder, network); err != nil {

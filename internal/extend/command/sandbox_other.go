@@ -10,8 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 )
 
-// sandbox runs programs one after the other. It is not supported on this system, which cannot report what processes a
-// program left.
+// sandbox runs programs one after the other. It is not supported on this system, which cannot report what processes a program left.
 type sandbox struct{ root *os.Root }
 
 func newSandbox(string, bool) (*sandbox, error) { return nil, seal.ErrUnsupported }

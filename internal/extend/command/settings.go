@@ -14,9 +14,8 @@ import (
 
 var validSetting = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })
 
-// settingsStruct makes a struct type of the declared settings, like that of a processor in Go, and
-// a value with the defaults, so that the same code decodes, checks and shows rules for both. It
-// returns nil if there are none.
+// settingsStruct makes a struct type of the declared settings, like that of a processor in Go, and a value with the defaults, so that the
+// same code decodes, checks and shows rules for both. It returns nil if there are none.
 func settingsStruct(settings []Setting) (any, []error) {
 	if len(settings) == 0 {
 		return nil, nil

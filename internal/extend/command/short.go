@@ -6,8 +6,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// Messages of systems about conditions that may pass, from C libraries and Windows, in lower case; programs run with
-// LC_ALL=C.
+// Messages of systems about conditions that may pass, from C libraries and Windows, in lower case; programs run with LC_ALL=C.
 var (
 	saysFull  = []string{"no space left on device", "disk quota exceeded", "not enough space on the disk"}
 	saysShort = []string{

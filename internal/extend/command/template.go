@@ -140,8 +140,7 @@ func known(c Config) knownNames {
 	return k
 }
 
-// refuse explains why a placeholder is not allowed at its place, and what to do; text is "" if it
-// is allowed.
+// refuse explains why a placeholder is not allowed at its place, and what to do; text is "" if it is allowed.
 func (k knownNames) refuse(p part, alone, program bool) (text, hint string) {
 	whole := strings.Trim(p.String(), "{}")
 	_, isOutput := k.outputs[p.detail]

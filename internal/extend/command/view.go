@@ -278,8 +278,7 @@ func (v *view) needs(ctx context.Context, job processor.Job) error {
 	return nil
 }
 
-// clear creates the folders of the files, and that of a folder asset, which may have no files. Folders left by another
-// run are removed.
+// clear creates the folders of the files, and that of a folder asset, which may have no files. Folders left by another run are removed.
 func (v *view) clear(asset processor.Asset, paths []string) error {
 	wanted := map[string]bool{}
 	want := func(folder string) {

@@ -63,7 +63,7 @@ func (w *World) requested(id string) *asset.Asset {
 	return a
 }
 
-// makeRequest is requested with an error that says what is wrong.
+// makeRequest is like requested, and also returns what is wrong.
 func (w *World) makeRequest(id string) (*asset.Asset, error) {
 	r, ok := task.ParseRequest(id)
 	pr := w.procs[r.Processor]
